@@ -1,0 +1,63 @@
+"""Algorithm 1 of the paper, AggreVaTeD. The numbers in the margin are its lines."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from aggrevated.cost_to_go import Oracle
+from aggrevated.experts import Expert
+from aggrevated.gradients import Loss
+from aggrevated.policies import Policy
+from aggrevated.randomness import Purpose, seeds
+from aggrevated.roll_in import Mixture, roll_in
+from aggrevated.schedules import Schedule, constant
+from aggrevated.simulators import Simulator
+from aggrevated.updates import Step, Update
+from aggrevated.validation import Best, returns_of
+
+
+@dataclass
+class Learner:
+    """All that changes while learning, and so all that a checkpoint holds."""
+
+    policy: Policy  # π_θ
+    update: Update
+    best: Best = field(default_factory=Best)
+    n: int = 0  # iterations done
+    simulator_steps: int = 0  # by roll-ins and oracle; validation is not counted
+    oracle_queries: int = 0
+
+
+@dataclass(frozen=True)
+class Iteration:
+    """What happened in iteration n."""
+
+    n: int
+    roll_in_return: float  # of π̂_n, on the K roll-ins
+    current_return: float  # of π_{n+1}, on validation
+    best_return: float  # of the best policy so far, on validation
+    step: Step
+
+
+def aggrevated(
+    learner: Learner, simulator: Simulator, expert: Expert | None, oracle: Oracle, loss: Loss,
+    *, seed: int = 0, k: int = 50, validation_episodes: int = 100, alpha: Schedule = constant(0.0),
+) -> Iterator[Iteration]:  # fmt: skip
+    """Improve `learner.policy` for as long as the caller asks; it goes on from wherever the learner is.
+
+    Costs come from `oracle`, the way to use them from `loss` and `learner.update`; RL and DAgger differ in just these.
+    """
+    check = seeds(seed, Purpose.VALIDATION, 0, validation_episodes)
+    if learner.n == 0:
+        learner.best.challenge(learner.policy, returns_of(learner.policy, simulator, check)[0].mean(), 0)  # line 2: π_θ₁
+    while True:                                                                           # line 3: n = 1 … N
+        n = learner.n + 1
+        mixture = Mixture(expert, learner.policy.actor(), alpha(n))                       # line 4: α_n π* + (1−α_n) π_θ
+        trajectories = roll_in(simulator, mixture, seeds(seed, Purpose.ROLL_IN, n, k))    # line 5: K trajectories
+        cost_to_go = oracle(trajectories)                                                 # line 6: Q*, and its gradient
+        step = learner.update(learner.policy, loss, trajectories, cost_to_go)             # line 7: θ_n − η_n δ_θ
+        current = returns_of(learner.policy, simulator, check)[0].mean()
+        learner.best.challenge(learner.policy, current, n)                                # line 9: best on validation
+        learner.n = n
+        learner.simulator_steps += trajectories.steps + cost_to_go.simulator_steps
+        learner.oracle_queries += cost_to_go.queries
+        yield Iteration(n, trajectories.returns.mean(), current, learner.best.returned, step)

@@ -1,0 +1,49 @@
+"""Line 6 of Algorithm 1, first half: what the actions at the visited states will cost.
+
+An oracle is a function from `Trajectories` to `CostToGo`. There are two shapes: [K, T, A] where it is known for every
+action, and [K, T] where it is known for the action taken; the gradients assert which of them they need.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from aggrevated.arrays import Array
+from aggrevated.errors import DataError
+from aggrevated.trajectories import Trajectories
+
+
+@dataclass(frozen=True)
+class CostToGo:
+    """Q at the visited states, and what it took to know it."""
+
+    values: Array  # float32 [K, T, A] for every action, or [K, T] for the one taken; 0 where there was no step
+    weight: Array  # float32 [K, T]: 0 where it was not asked, else the step's weight in the sum (1, or H/M for M of H)
+    queries: int = 0  # how many states the expert was asked about
+    simulator_steps: int = 0  # how many steps the oracle itself simulated
+
+    def __post_init__(self) -> None:
+        assert self.values.ndim in (2, 3) and self.values.shape[:2] == self.weight.shape, self.values.shape
+        wrong = ~np.isfinite(self.values)
+        if wrong.any():
+            raise DataError(
+                f"the oracle returned a cost-to-go that is not finite at {int(wrong.sum())} of {wrong.size} places; "
+                "check the expert's weights and that it was trained for this simulator"
+            )
+
+    @property
+    def every_action(self) -> bool:
+        """Whether the cost-to-go of every action is known, not only of the one taken."""
+        return self.values.ndim == 3
+
+
+Oracle: TypeAlias = Callable[[Trajectories], CostToGo]
+
+
+def scatter(trajectories: Trajectories, live: Array) -> Array:
+    """Values for the live steps only, [steps, ...], laid out as float32 [K, T, ...] with zeros elsewhere."""
+    out = np.zeros((*trajectories.mask.shape, *live.shape[1:]), np.float32)
+    out[trajectories.mask] = live
+    return out

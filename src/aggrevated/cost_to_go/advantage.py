@@ -1,0 +1,44 @@
+"""The variance-reduced form of any oracle: subtract what the state costs whatever is done there (Eq. 12 and 13)."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from aggrevated.arrays import Array
+from aggrevated.cost_to_go import CostToGo, Oracle
+from aggrevated.trajectories import Trajectories
+
+
+@dataclass(frozen=True)
+class Advantage:
+    """A = Q − V. V(s_t) = min_a Q(s_t, a) where every action is known; else the other trajectories' mean at time t.
+
+    Neither depends on the action taken, so the gradient stays unbiased.
+    """
+
+    oracle: Oracle
+
+    def __call__(self, trajectories: Trajectories) -> CostToGo:
+        q = self.oracle(trajectories)
+        if q.every_action:
+            return replace(q, values=q.values - q.values.min(axis=2, keepdims=True))
+        return replace(q, values=(q.values - mean_of_the_others(q.values, trajectories.mask)) * trajectories.mask)
+
+
+@dataclass(frozen=True)
+class Taken:
+    """Only the action taken, [K, T], of an oracle that knows every action: A*(s_t, a_t) from A*(s_t, ·)."""
+
+    oracle: Oracle
+
+    def __call__(self, trajectories: Trajectories) -> CostToGo:
+        q = self.oracle(trajectories)
+        assert q.every_action, "the oracle knows the taken action only; it needs no Taken around it"
+        return replace(q, values=np.take_along_axis(q.values, trajectories.actions[..., None], axis=2)[..., 0])
+
+
+def mean_of_the_others(values: Array, mask: Array) -> Array:
+    """[K, T]: the mean of `values` at time t over the other trajectories that are still running; 0 where there is none."""
+    others = mask.sum(axis=0) - mask  # [K, T]
+    total = (values * mask).sum(axis=0) - values * mask
+    return np.divide(total, others, out=np.zeros_like(values), where=others > 0)

@@ -1,0 +1,25 @@
+"""The errors that a user can meet. Each is one sentence with a remedy, and carries the exit code of the command line."""
+
+
+class AggrevatedError(Exception):
+    """The run failed: exit code 1. Every error below is one of these."""
+
+    exit_code = 1
+
+
+class UsageError(AggrevatedError, ValueError):
+    """Something was asked for that does not exist or cannot be: exit code 2."""
+
+    exit_code = 2
+
+
+class DataError(AggrevatedError, ValueError):
+    """A file, a checkpoint or an oracle gave data that cannot be used: exit code 65."""
+
+    exit_code = 65
+
+
+class StorageError(AggrevatedError, OSError):
+    """Reading or writing failed, for example on a full disk: exit code 74."""
+
+    exit_code = 74

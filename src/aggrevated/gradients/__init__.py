@@ -1,0 +1,28 @@
+"""Line 6 of Algorithm 1, second half: losses ℓ_n(θ) whose gradient at θ_n is the paper's estimator.
+
+Each is a function of a policy, its trajectories and their cost-to-go, and divides by H·K, not by the steps seen: an
+episode that ended early has no cost-to-go after its end.
+"""
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+import torch
+from torch import Tensor
+
+from aggrevated.cost_to_go import CostToGo
+from aggrevated.policies import Policy
+from aggrevated.trajectories import Trajectories
+
+Loss: TypeAlias = Callable[[Policy, Trajectories, CostToGo], Tensor]
+
+
+def distribution_at(policy: Policy, trajectories: Trajectories) -> torch.distributions.Distribution:
+    """π_θ at every step of the trajectories, [K, T]."""
+    return policy.distribution(torch.from_numpy(trajectories.observations), torch.from_numpy(trajectories.mask))
+
+
+def average(per_step: Tensor, cost_to_go: CostToGo, trajectories: Trajectories) -> Tensor:
+    """1/(HK) Σ_i Σ_t weight · per_step."""
+    total = (per_step * torch.from_numpy(cost_to_go.weight)).sum()
+    return total / (trajectories.horizon * trajectories.count)

@@ -1,0 +1,22 @@
+"""The gradient over all actions: Eq. 10 with Q*, Eq. 12 with the advantage A*."""
+
+import torch
+from torch import Tensor
+from torch.distributions import Categorical
+
+from aggrevated.cost_to_go import CostToGo
+from aggrevated.gradients import average, distribution_at
+from aggrevated.policies import Policy
+from aggrevated.trajectories import Trajectories
+
+
+def all_actions(policy: Policy, trajectories: Trajectories, cost_to_go: CostToGo) -> Tensor:
+    """ℓ_n(θ) = 1/(HK) Σ_i Σ_t Σ_a π_θ(a|s_t) Q*(s_t, a), whose gradient is Eq. 10 (Eq. 12 with A* for Q*).
+
+    Unbiased for any mixing, since it does not use the action taken.
+    """
+    assert cost_to_go.every_action, "all_actions needs the cost-to-go of every action; use taken_action"
+    distribution = distribution_at(policy, trajectories)
+    assert isinstance(distribution, Categorical), "all_actions needs a finite set of actions; use taken_action"
+    expected = (distribution.probs * torch.from_numpy(cost_to_go.values)).sum(-1)  # [K, T]
+    return average(expected, cost_to_go, trajectories)

@@ -1,0 +1,19 @@
+"""The negative log-likelihood of the cheapest action: supervised learning, and DAgger's surrogate of the 0/1 loss."""
+
+import torch
+from torch import Tensor
+
+from aggrevated.cost_to_go import CostToGo
+from aggrevated.gradients import average, distribution_at
+from aggrevated.policies import Policy
+from aggrevated.trajectories import Trajectories
+
+
+def likelihood(policy: Policy, trajectories: Trajectories, cost_to_go: CostToGo) -> Tensor:
+    """−1/(HK) Σ_i Σ_t log π_θ(argmin_a Q(s_t, a) | s_t): "maximizing the likelihood of expert's actions".
+
+    Unlike Σ_a π(a) 1[a ≠ π*(s)] it is convex in the logits and does not go flat where π_θ is confident and wrong.
+    """
+    assert cost_to_go.every_action, "likelihood needs the cost-to-go of every action, to know the cheapest"
+    cheapest = torch.from_numpy(cost_to_go.values).argmin(-1)  # [K, T]
+    return average(-distribution_at(policy, trajectories).log_prob(cheapest), cost_to_go, trajectories)

@@ -1,0 +1,25 @@
+"""The scores ∇ log ρ_π(τ_i), one per trajectory: the columns of S_n."""
+
+import torch
+from torch import Tensor
+from torch.func import functional_call, grad, vmap
+
+from aggrevated.policies import Policy
+from aggrevated.trajectories import Trajectories
+
+
+def scores(policy: Policy, trajectories: Trajectories) -> Tensor:
+    """S_nᵀ, [K, d]: row i is ∇ log ρ(τ_i) / (H √K) = Σ_t ∇ log π(a_t|s_t) / (H √K), so that S_n S_nᵀ is Eq. 14.
+
+    Only the learner's own steps have a score. One vectorised backward pass for all K.
+    """
+
+    def log_likelihood(theta: dict[str, Tensor], observations: Tensor, actions: Tensor, own: Tensor) -> Tensor:
+        distribution = functional_call(policy, theta, (observations[None], own[None]))
+        return (distribution.log_prob(actions[None]) * own[None]).sum()
+
+    theta = {name: parameter.detach() for name, parameter in policy.named_parameters()}
+    arrays = (trajectories.observations, trajectories.actions, trajectories.by_learner)
+    per_trajectory = vmap(grad(log_likelihood), in_dims=(None, 0, 0, 0))(theta, *map(torch.from_numpy, arrays))
+    rows = torch.cat([g.reshape(trajectories.count, -1) for g in per_trajectory.values()], dim=1)
+    return rows / (trajectories.horizon * trajectories.count**0.5)

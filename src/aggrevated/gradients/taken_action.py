@@ -1,0 +1,25 @@
+"""The gradient from the action taken, by importance weighting: Eq. 11 with Q*, Eq. 13 with the advantage A*."""
+
+import torch
+from torch import Tensor
+
+from aggrevated.cost_to_go import CostToGo
+from aggrevated.errors import UsageError
+from aggrevated.gradients import average, distribution_at
+from aggrevated.policies import Policy
+from aggrevated.trajectories import Trajectories
+
+
+def taken_action(policy: Policy, trajectories: Trajectories, cost_to_go: CostToGo) -> Tensor:
+    """ℓ_n(θ) = 1/(HK) Σ_i Σ_t π_θ(a_t|s_t)/π_{θ_n}(a_t|s_t) Q*(s_t, a_t) (Eq. 4), whose gradient at θ_n is Eq. 11.
+
+    An action that the expert chose says nothing about π_θ, so with mixing α only the learner's own steps count, each
+    1/(1 − α)-fold: the estimate stays unbiased.
+    """
+    assert not cost_to_go.every_action, "taken_action needs the cost-to-go of the taken action; wrap it in Taken"
+    if trajectories.mixing == 1.0:
+        raise UsageError("with mixing 1 the learner takes no action to learn from; use a mixing below 1")
+    log_probability = distribution_at(policy, trajectories).log_prob(torch.from_numpy(trajectories.actions))  # [K, T]
+    ratio = torch.exp(log_probability - log_probability.detach())  # 1, with gradient ∇π/π
+    own = torch.from_numpy(trajectories.by_learner) / (1.0 - trajectories.mixing)
+    return average(ratio * own * torch.from_numpy(cost_to_go.values), cost_to_go, trajectories)

@@ -1,0 +1,32 @@
+"""Randomness belongs to trajectories: one seed per run, and from it one seed for each (purpose, iteration, trajectory).
+
+Nothing random is kept between iterations, so a checkpoint holds no generator, and neither the size of a batch nor the
+number of workers changes what a trajectory meets.
+"""
+
+from enum import IntEnum
+
+import numpy as np
+
+from aggrevated.arrays import Array
+
+
+class Purpose(IntEnum):
+    """What a stream of seeds is for; streams of different purposes never meet."""
+
+    ROLL_IN = 0
+    VALIDATION = 1
+    TEST = 2
+    DEMONSTRATION = 3
+    INITIAL_POLICY = 4
+    UPDATE = 5
+
+
+def seeds(run: int, purpose: Purpose, n: int, count: int) -> Array:
+    """The seeds of trajectories 0 .. count-1 in iteration n, as uint64 [count]; a longer list begins with the shorter."""
+    return np.random.SeedSequence(run, spawn_key=(int(purpose), n)).generate_state(count, np.uint64)
+
+
+def generator(seed: int) -> np.random.Generator:
+    """The trajectory's own generator for action noise. Initial states use PCG64(seed) as Gymnasium does; this is Philox."""
+    return np.random.Generator(np.random.Philox(key=int(seed)))

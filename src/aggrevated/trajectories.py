@@ -1,0 +1,64 @@
+"""The record that flows through the loop: K trajectories of at most H steps, as arrays [K, T, ...]."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+
+from aggrevated.arrays import Array
+
+
+@dataclass(frozen=True)
+class Trajectories:
+    """K trajectories τ_i, padded with zeros to the longest, T ≤ H. Steps that were never taken have mask 0."""
+
+    states: Array  # [K, T, ...], what the oracle sees
+    observations: Array  # [K, T, ...], what the learner sees
+    actions: Array  # [K, T] or [K, T, A]
+    costs: Array  # [K, T]
+    mask: Array  # [K, T] bool, true where a step was taken
+    by_expert: Array  # [K, T] bool, true where π* chose the action (line 4)
+    horizon: int  # H
+    mixing: float = 0.0  # α_n
+
+    def __post_init__(self) -> None:
+        shape = self.mask.shape
+        assert len(shape) == 2 and shape[1] <= self.horizon, (shape, self.horizon)
+        for name in ("states", "observations", "actions", "costs", "by_expert"):
+            assert getattr(self, name).shape[:2] == shape, (name, getattr(self, name).shape, shape)
+
+    @property
+    def count(self) -> int:
+        """K."""
+        return int(self.mask.shape[0])
+
+    @property
+    def steps(self) -> int:
+        """How many steps were taken, over all trajectories."""
+        return int(self.mask.sum())
+
+    @property
+    def returns(self) -> Array:
+        """[K] total rewards: for people. Inside the loop there are only costs."""
+        return -self.costs.sum(axis=1)
+
+    @property
+    def by_learner(self) -> Array:
+        """[K, T] bool: the steps whose action π_θ chose. Scores and taken-action gradients use only these."""
+        return self.mask & ~self.by_expert
+
+    def take(self, indices: Array) -> Trajectories:
+        """The trajectories at `indices`, in that order."""
+        return replace(self, **{name: getattr(self, name)[indices] for name in ARRAYS})
+
+
+ARRAYS = tuple(field.name for field in fields(Trajectories) if field.name not in ("horizon", "mixing"))
+
+
+def pad_and_stack(arrays: Sequence[Array]) -> Array:
+    """Arrays [K_i, T_i, ...] as one [Σ K_i, max T_i, ...], zeros where a batch was shorter."""
+    longest = max(array.shape[1] for array in arrays)
+    padded = [np.pad(a, [(0, 0), (0, longest - a.shape[1])] + [(0, 0)] * (a.ndim - 2)) for a in arrays]
+    return np.concatenate(padded)

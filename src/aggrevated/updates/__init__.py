@@ -1,0 +1,47 @@
+"""Line 7 of Algorithm 1: θ_{n+1} = θ_n − η_n δ_θ. What an update remembers between iterations is in its `state`."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from aggrevated.cost_to_go import CostToGo
+from aggrevated.gradients import Loss
+from aggrevated.policies import Policy
+from aggrevated.trajectories import Trajectories
+
+
+@dataclass(frozen=True)
+class Step:
+    """What one update did."""
+
+    loss: float  # ℓ_n(π_n), before the step
+    gradient_norm: float
+    kl: float  # mean over the visited states of KL(π_n ‖ π_{n+1})
+    halvings: int  # how often the step was halved before it was taken; 0 for nearly all
+
+
+class Update(Protocol):
+    """A rule for line 7."""
+
+    def __call__(self, policy: Policy, loss: Loss, trajectories: Trajectories, cost_to_go: CostToGo) -> Step:
+        """Change the policy's parameters in place, and say what was done."""
+        ...
+
+    def state(self) -> dict[str, Tensor]:
+        """All that the rule remembers, for a checkpoint."""
+        ...
+
+    def restore(self, state: dict[str, Tensor]) -> None:
+        """Go on from what `state` gave."""
+        ...
+
+
+def loss_and_gradient(
+    policy: Policy, loss: Loss, trajectories: Trajectories, cost_to_go: CostToGo
+) -> tuple[float, Tensor]:
+    """ℓ_n(π_n) and its gradient ∇_θ ℓ_n at θ_n, as one flat vector [d]."""
+    value = loss(policy, trajectories, cost_to_go)
+    gradients = torch.autograd.grad(value, list(policy.parameters()))
+    return value.item(), torch.cat([g.reshape(-1) for g in gradients])

@@ -1,0 +1,109 @@
+"""Follow the leader over aggregated data: AggreVaTe, DAgger and supervised learning."""
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn.utils import parameters_to_vector, vector_to_parameters
+
+from aggrevated.cost_to_go import CostToGo
+from aggrevated.gradients import Loss
+from aggrevated.policies import Policy
+from aggrevated.trajectories import ARRAYS, Trajectories, pad_and_stack
+from aggrevated.updates import Step, loss_and_gradient
+from aggrevated.updates.safe_step import safe_step
+
+
+@dataclass
+class FollowTheLeader:
+    """π_{n+1} = argmin_π Σ_{i ≤ n} ℓ_i(π), approached by `steps` minibatch steps of Adam from π_n.
+
+    The data are kept as trajectories. Above `capacity` of them, a uniform sample of all that were seen is kept
+    (reservoir sampling), so that memory does not grow with the run.
+    """
+
+    learning_rate: float = 0.01
+    steps: int = 100
+    minibatch: int = 50  # trajectories
+    capacity: int = 1000  # trajectories
+    max_kl: float = float("inf")
+    seed: int = 0
+    seen: int = field(default=0, init=False)
+    _data: tuple[Trajectories, CostToGo] | None = field(default=None, init=False, repr=False)
+
+    def __call__(self, policy: Policy, loss: Loss, trajectories: Trajectories, cost_to_go: CostToGo) -> Step:
+        value, gradient = loss_and_gradient(policy, loss, trajectories, cost_to_go)
+        generator = np.random.default_rng([self.seed, self.seen])
+        self._aggregate(trajectories, cost_to_go, generator)
+        before = parameters_to_vector(policy.parameters()).detach()
+        self._descend(policy, loss, generator)
+        displacement = parameters_to_vector(policy.parameters()).detach() - before
+        vector_to_parameters(before, policy.parameters())
+        kl, halvings = safe_step(policy, trajectories, displacement, self.max_kl)
+        return Step(value, float(gradient.norm()), kl, halvings)
+
+    def _descend(self, policy: Policy, loss: Loss, generator: np.random.Generator) -> None:
+        """Adam on the mean loss of all the data, `minibatch` trajectories at a time."""
+        assert self._data is not None
+        trajectories, cost_to_go = self._data
+        optimiser = torch.optim.Adam(policy.parameters(), lr=self.learning_rate)
+        for _ in range(self.steps):
+            batch = generator.choice(trajectories.count, min(self.minibatch, trajectories.count), replace=False)
+            costs = replace(cost_to_go, values=cost_to_go.values[batch], weight=cost_to_go.weight[batch])
+            optimiser.zero_grad()
+            loss(policy, trajectories.take(batch), costs).backward()  # type: ignore[no-untyped-call]
+            optimiser.step()
+
+    def _aggregate(self, trajectories: Trajectories, cost_to_go: CostToGo, generator: np.random.Generator) -> None:
+        """Add the newest data; past `capacity`, each newcomer takes a random place with the reservoir's probability."""
+        kept = trajectories.count if self._data is None else self._data[0].count + trajectories.count
+        order = np.arange(kept)
+        for index in range(kept - trajectories.count, kept):
+            self.seen += 1
+            if index >= self.capacity:
+                place = int(generator.integers(self.seen))
+                order[place if place < self.capacity else index] = order[index]
+        chosen = order[: self.capacity]
+        self._data = _choose(_stack(self._data, (without_states(trajectories), cost_to_go)), chosen)
+
+    def state(self) -> dict[str, Tensor]:
+        """The aggregated data."""
+        if self._data is None:
+            return {}
+        trajectories, cost_to_go = self._data
+        arrays = {name: getattr(trajectories, name) for name in ARRAYS}
+        arrays |= {"values": cost_to_go.values, "weight": cost_to_go.weight}
+        numbers = [float(self.seen), float(trajectories.horizon), trajectories.mixing]
+        return {name: torch.from_numpy(a) for name, a in arrays.items()} | {
+            "numbers": torch.tensor(numbers, dtype=torch.float64)
+        }
+
+    def restore(self, state: dict[str, Tensor]) -> None:
+        if not state:
+            return
+        seen, horizon, mixing = state["numbers"].tolist()
+        self.seen = int(seen)
+        arrays = {name: state[name].numpy() for name in ARRAYS}
+        trajectories = Trajectories(**arrays, horizon=int(horizon), mixing=mixing)
+        self._data = trajectories, CostToGo(state["values"].numpy(), state["weight"].numpy())
+
+
+def without_states(trajectories: Trajectories) -> Trajectories:
+    """Without the states, which no loss looks at."""
+    return replace(trajectories, states=np.zeros((*trajectories.mask.shape, 0), np.float32))
+
+
+def _stack(
+    old: tuple[Trajectories, CostToGo] | None, new: tuple[Trajectories, CostToGo]
+) -> tuple[Trajectories, CostToGo]:
+    if old is None:
+        return new
+    arrays = {name: pad_and_stack([getattr(old[0], name), getattr(new[0], name)]) for name in ARRAYS}
+    values, weight = (pad_and_stack([getattr(old[1], x), getattr(new[1], x)]) for x in ("values", "weight"))
+    return replace(new[0], **arrays), CostToGo(values, weight)
+
+
+def _choose(data: tuple[Trajectories, CostToGo], indices: np.ndarray) -> tuple[Trajectories, CostToGo]:
+    trajectories, cost_to_go = data
+    return trajectories.take(indices), CostToGo(cost_to_go.values[indices], cost_to_go.weight[indices])

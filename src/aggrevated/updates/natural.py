@@ -1,0 +1,57 @@
+"""Natural gradient descent with the paper's low-rank Fisher matrix S_n S_nᵀ: first derivatives only."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from aggrevated.cost_to_go import CostToGo
+from aggrevated.gradients import Loss
+from aggrevated.gradients.scores import scores
+from aggrevated.policies import Policy
+from aggrevated.trajectories import Trajectories
+from aggrevated.updates import Step, loss_and_gradient
+from aggrevated.updates.safe_step import MOST_HALVINGS, safe_step
+from aggrevated.updates.solvers import closed_form
+
+
+@dataclass
+class Natural:
+    """θ_{n+1} = θ_n − η δ with (S_n S_nᵀ + λI) δ = ∇ℓ_n and η = √(δ_KL / ∇ℓ_nᵀ δ).
+
+    `delta_kl` is the paper's, on the scale of Eq. 9: score cross-terms vanish in expectation, so S_n S_nᵀ is the Fisher
+    matrix per state divided by H, and the mean KL per state of a step is at most about H·δ_KL/2, less with damping. What
+    it really was is measured after the step, and a step beyond `max_kl` per state is halved.
+    λ is relative to the mean squared length of S_n's columns: rank(S_n) ≤ K ≪ d, so without damping the system
+    has no solution for most g.
+    """
+
+    delta_kl: float = 1e-2
+    damping: float = 10.0
+    max_kl: float = 0.5
+    solver: Callable[[Tensor, Tensor, float], Tensor] = closed_form
+
+    def __call__(self, policy: Policy, loss: Loss, trajectories: Trajectories, cost_to_go: CostToGo) -> Step:
+        value, gradient = loss_and_gradient(policy, loss, trajectories, cost_to_go)
+        displacement = self.displacement(scores(policy, trajectories).T, gradient)
+        norm = float(gradient.norm())
+        if not torch.isfinite(displacement).all():
+            return Step(value, norm, 0.0, MOST_HALVINGS)
+        kl, halvings = safe_step(policy, trajectories, displacement, self.max_kl)
+        return Step(value, norm, kl, halvings)
+
+    def displacement(self, s: Tensor, gradient: Tensor) -> Tensor:
+        """−η δ for S_n [d, K] and the gradient [d]; zero where there is no gradient."""
+        squared_length = float(s.double().square().sum(0).mean())
+        if squared_length == 0.0 or not gradient.any():
+            return torch.zeros_like(gradient)
+        delta = self.solver(s, gradient, self.damping * squared_length)
+        eta = torch.sqrt(self.delta_kl / (gradient.double() @ delta))
+        return (-eta * delta).to(gradient.dtype)
+
+    def state(self) -> dict[str, Tensor]:
+        return {}
+
+    def restore(self, state: dict[str, Tensor]) -> None:
+        assert not state, "the natural update remembers nothing"

@@ -1,0 +1,63 @@
+"""Regular gradient descent (online gradient descent): plain, or with Adam as in the paper's experiments."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+from torch.nn.utils import parameters_to_vector
+
+from aggrevated.cost_to_go import CostToGo
+from aggrevated.gradients import Loss
+from aggrevated.policies import Policy
+from aggrevated.trajectories import Trajectories
+from aggrevated.updates import Step, loss_and_gradient
+from aggrevated.updates.safe_step import MOST_HALVINGS, safe_step
+
+
+@dataclass
+class Regular:
+    """θ_{n+1} = θ_n − η ∇ℓ_n, the step made by any of torch's optimisers over θ as one flat vector."""
+
+    learning_rate: float = 0.01
+    optimiser: Callable[..., torch.optim.Optimizer] = torch.optim.Adam
+    max_kl: float = 0.5
+    _theta: Tensor | None = field(default=None, init=False, repr=False)
+    _optimiser: torch.optim.Optimizer | None = field(default=None, init=False, repr=False)
+
+    def __call__(self, policy: Policy, loss: Loss, trajectories: Trajectories, cost_to_go: CostToGo) -> Step:
+        value, gradient = loss_and_gradient(policy, loss, trajectories, cost_to_go)
+        norm = float(gradient.norm())
+        if not torch.isfinite(gradient).all():
+            return Step(value, norm, 0.0, MOST_HALVINGS)
+        kl, halvings = safe_step(policy, trajectories, self._displacement(policy, gradient), self.max_kl)
+        return Step(value, norm, kl, halvings)
+
+    def _displacement(self, policy: Policy, gradient: Tensor) -> Tensor:
+        """Where the optimiser would go from θ_n, as a vector from θ_n."""
+        start = parameters_to_vector(policy.parameters()).detach()
+        theta, optimiser = self._flat(len(start))
+        theta.data.copy_(start)
+        theta.grad = gradient
+        optimiser.step()
+        return theta.detach() - start
+
+    def _flat(self, size: int) -> tuple[Tensor, torch.optim.Optimizer]:
+        if self._theta is None or self._optimiser is None:
+            self._theta = torch.zeros(size, requires_grad=True)
+            self._optimiser = self.optimiser([self._theta], lr=self.learning_rate)
+        return self._theta, self._optimiser
+
+    def state(self) -> dict[str, Tensor]:
+        """The optimiser's moments; empty before the first step, or for plain descent."""
+        if self._optimiser is None:
+            return {}
+        return dict(self._optimiser.state_dict()["state"].get(0, {}))
+
+    def restore(self, state: dict[str, Tensor]) -> None:
+        if not state:
+            return
+        size = max(tensor.numel() for tensor in state.values())
+        _, optimiser = self._flat(size)
+        groups = optimiser.state_dict()["param_groups"]
+        optimiser.load_state_dict({"state": {0: state}, "param_groups": groups})

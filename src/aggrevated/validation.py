@@ -1,0 +1,42 @@
+"""Line 9 of Algorithm 1: the best hypothesis on validation, the first policy included."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from aggrevated.arrays import Array
+from aggrevated.experts import Expert
+from aggrevated.policies import Policy
+from aggrevated.roll_in import Mixture, roll_in
+from aggrevated.simulators import Simulator
+
+
+@dataclass
+class Best:
+    """The best policy so far: a copy of its weights, never a reference, and the return that it was chosen for."""
+
+    returned: float = -np.inf
+    n: int = 0
+    weights: dict[str, Tensor] | None = None
+
+    def challenge(self, policy: Policy, returned: float, n: int) -> None:
+        """Keep π_n if it did better than all before it."""
+        if returned > self.returned:
+            self.returned, self.n = returned, n
+            self.weights = {name: tensor.detach().clone() for name, tensor in policy.state_dict().items()}
+
+
+def returns_of(
+    policy: Policy | Expert, simulator: Simulator, seeds: Array, deterministic: bool = False
+) -> tuple[Array, int]:
+    """(the return of each episode [K], all simulator steps) of a policy as it is, or of an expert."""
+    if isinstance(policy, torch.nn.Module):
+        mixture = Mixture(None, policy.actor(), alpha=0.0)
+    else:
+        mixture = Mixture(policy, None, alpha=1.0)
+    trajectories = roll_in(simulator, mixture, seeds, deterministic)
+    return trajectories.returns, trajectories.steps
