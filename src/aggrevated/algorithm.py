@@ -9,10 +9,10 @@ from aggrevated.gradients import Loss
 from aggrevated.policies import Policy
 from aggrevated.randomness import Purpose, seeds
 from aggrevated.roll_in import Mixture, roll_in
-from aggrevated.schedules import Schedule, constant
+from aggrevated.schedules import NEVER, Schedule
 from aggrevated.simulators import Simulator
 from aggrevated.updates import Step, Update
-from aggrevated.validation import Best, returns_of
+from aggrevated.validation import Best, mean_return
 
 
 @dataclass
@@ -38,26 +38,29 @@ class Iteration:
     step: Step
 
 
+# fmt: off
 def aggrevated(
     learner: Learner, simulator: Simulator, expert: Expert | None, oracle: Oracle, loss: Loss,
-    *, seed: int = 0, k: int = 50, validation_episodes: int = 100, alpha: Schedule = constant(0.0),
-) -> Iterator[Iteration]:  # fmt: skip
-    """Improve `learner.policy` for as long as the caller asks; it goes on from wherever the learner is.
+    *, seed: int = 0, k: int = 50, validation_episodes: int = 200, alpha: Schedule = NEVER,
+) -> Iterator[Iteration]:
+    """Improve `learner` for as long as the caller asks, from wherever it is.
 
-    Costs come from `oracle`, the way to use them from `loss` and `learner.update`; RL and DAgger differ in just these.
+    `oracle` knows what a mistake costs, `loss` and `learner.update` how to learn from it; with others in their places
+    this is DAgger, or reinforcement learning.
     """
-    check = seeds(seed, Purpose.VALIDATION, 0, validation_episodes)
+    policy, update, best = learner.policy, learner.update, learner.best
+    episodes = seeds(seed, Purpose.VALIDATION, 0, validation_episodes)
     if learner.n == 0:
-        learner.best.challenge(learner.policy, returns_of(learner.policy, simulator, check)[0].mean(), 0)  # line 2: π_θ₁
-    while True:                                                                           # line 3: n = 1 … N
-        n = learner.n + 1
-        mixture = Mixture(expert, learner.policy.actor(), alpha(n))                       # line 4: α_n π* + (1−α_n) π_θ
-        trajectories = roll_in(simulator, mixture, seeds(seed, Purpose.ROLL_IN, n, k))    # line 5: K trajectories
-        cost_to_go = oracle(trajectories)                                                 # line 6: Q*, and its gradient
-        step = learner.update(learner.policy, loss, trajectories, cost_to_go)             # line 7: θ_n − η_n δ_θ
-        current = returns_of(learner.policy, simulator, check)[0].mean()
-        learner.best.challenge(learner.policy, current, n)                                # line 9: best on validation
-        learner.n = n
+        best.challenge(policy, mean_return(policy, simulator, episodes), n=0)           # line 2: π_θ₁ is a candidate
+    while True:                                                                         # line 3: for n = 1 to N
+        n = learner.n = learner.n + 1
+        mixture = Mixture(expert, policy.actor(), alpha(n))                             # line 4: α_n π* + (1−α_n) π_θ
+        trajectories = roll_in(simulator, mixture, seeds(seed, Purpose.ROLL_IN, n, k))  # line 5: K trajectories
+        cost_to_go = oracle(trajectories)                                               # line 6: ask for Q*
+        step = update(policy, loss, trajectories, cost_to_go)                           # line 7: θ_n − η_n δ_θ
+        current = mean_return(policy, simulator, episodes)
+        best.challenge(policy, current, n)                                              # line 9: the best on validation
         learner.simulator_steps += trajectories.steps + cost_to_go.simulator_steps
         learner.oracle_queries += cost_to_go.queries
-        yield Iteration(n, trajectories.returns.mean(), current, learner.best.returned, step)
+        yield Iteration(n, float(trajectories.returns.mean()), current, best.returned, step)
+# fmt: on

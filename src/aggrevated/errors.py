@@ -1,4 +1,4 @@
-"""The errors that a user can meet. Each is one sentence with a remedy, and carries the exit code of the command line."""
+"""The errors that a user can meet: each one sentence with a remedy, and the exit code of the command line."""
 
 
 class AggrevatedError(Exception):

@@ -23,10 +23,10 @@ class Purpose(IntEnum):
 
 
 def seeds(run: int, purpose: Purpose, n: int, count: int) -> Array:
-    """The seeds of trajectories 0 .. count-1 in iteration n, as uint64 [count]; a longer list begins with the shorter."""
+    """The seeds of trajectories 0 … count−1 in iteration n, uint64 [count]; a longer list begins with the shorter."""
     return np.random.SeedSequence(run, spawn_key=(int(purpose), n)).generate_state(count, np.uint64)
 
 
 def generator(seed: int) -> np.random.Generator:
-    """The trajectory's own generator for action noise. Initial states use PCG64(seed) as Gymnasium does; this is Philox."""
+    """A trajectory's generator for its actions: Philox, as initial states come from PCG64(seed) like Gymnasium's."""
     return np.random.Generator(np.random.Philox(key=int(seed)))

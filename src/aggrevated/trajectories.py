@@ -42,7 +42,8 @@ class Trajectories:
     @property
     def returns(self) -> Array:
         """[K] total rewards: for people. Inside the loop there are only costs."""
-        return -self.costs.sum(axis=1)
+        total: Array = self.costs.sum(axis=1)
+        return -total
 
     @property
     def by_learner(self) -> Array:

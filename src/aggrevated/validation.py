@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from aggrevated.arrays import Array
@@ -21,10 +20,13 @@ class Best:
 
     returned: float = -np.inf
     n: int = 0
+    first: float = -np.inf  # the return of π_1
     weights: dict[str, Tensor] | None = None
 
     def challenge(self, policy: Policy, returned: float, n: int) -> None:
-        """Keep π_n if it did better than all before it."""
+        """Keep this policy if it did better than all before it."""
+        if self.weights is None:
+            self.first = returned
         if returned > self.returned:
             self.returned, self.n = returned, n
             self.weights = {name: tensor.detach().clone() for name, tensor in policy.state_dict().items()}
@@ -34,9 +36,14 @@ def returns_of(
     policy: Policy | Expert, simulator: Simulator, seeds: Array, deterministic: bool = False
 ) -> tuple[Array, int]:
     """(the return of each episode [K], all simulator steps) of a policy as it is, or of an expert."""
-    if isinstance(policy, torch.nn.Module):
+    if isinstance(policy, Policy):
         mixture = Mixture(None, policy.actor(), alpha=0.0)
     else:
         mixture = Mixture(policy, None, alpha=1.0)
     trajectories = roll_in(simulator, mixture, seeds, deterministic)
     return trajectories.returns, trajectories.steps
+
+
+def mean_return(policy: Policy | Expert, simulator: Simulator, seeds: Array, deterministic: bool = False) -> float:
+    """−μ(π), estimated on one episode per seed."""
+    return float(returns_of(policy, simulator, seeds, deterministic)[0].mean())

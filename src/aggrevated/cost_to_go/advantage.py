@@ -38,7 +38,8 @@ class Taken:
 
 
 def mean_of_the_others(values: Array, mask: Array) -> Array:
-    """[K, T]: the mean of `values` at time t over the other trajectories that are still running; 0 where there is none."""
+    """[K, T]: the mean of `values` at time t over the other trajectories still running; 0 where there is none."""
     others = mask.sum(axis=0) - mask  # [K, T]
     total = (values * mask).sum(axis=0) - values * mask
-    return np.divide(total, others, out=np.zeros_like(values), where=others > 0)
+    mean: Array = np.divide(total, others, out=np.zeros_like(values), where=others > 0)
+    return mean

@@ -1,1 +1,34 @@
+"""One file per figure of the paper: the task, its tuned settings, and the rows of the figure. Data only."""
 
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from aggrevated.simulators import Simulator
+
+
+@dataclass(frozen=True)
+class Task:
+    """All that a run needs to know of a task. Every number can be overridden on the command line."""
+
+    name: str
+    title: str
+    simulator: Callable[[int], Simulator]  # from the horizon H
+    horizon: int
+    floor: Callable[[int], float]  # the lowest return possible within H; ratios are measured from there
+    expert: str  # the shipped expert's name
+    hidden: tuple[int, ...]
+    trajectories: int  # K
+    iterations: int  # N
+    settings: Mapping[str, Mapping[str, float]]  # by update, or by "method/update" where a method needs its own
+    figure: tuple[tuple[str, str], ...]  # the (method, update) rows of the paper's figure
+
+    def ratio(self, returned: float, expert: float, horizon: int) -> float:
+        """(R − floor) / (R* − floor): 1 is as good as the expert. For Acrobot that is the share of steps saved."""
+        return (returned - self.floor(horizon)) / (expert - self.floor(horizon))
+
+
+def tasks() -> dict[str, Task]:
+    """Every task, by name."""
+    from aggrevated.experiments import acrobot, cartpole
+
+    return {task.name: task for task in (cartpole.TASK, acrobot.TASK)}

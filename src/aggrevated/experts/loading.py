@@ -1,6 +1,8 @@
-"""Reading experts: the shipped ones by name, a sealed safetensors file, or a Stable-Baselines3 zip. Nothing is executed."""
+"""Reading experts: shipped, from a sealed file, or from a Stable-Baselines3 zip. Nothing in them is executed."""
 
 import io
+import pickle
+import re
 import zipfile
 from pathlib import Path
 
@@ -15,6 +17,7 @@ from aggrevated.runs.storage import Facts, storage_errors, unseal
 from aggrevated.simulators import Simulator
 
 SHIPPED = Path(__file__).parent / "weights"
+LAYER = re.compile(r"q_net\.(\d+)\.(weight|bias)")
 
 
 def shipped() -> dict[str, Facts]:
@@ -23,44 +26,46 @@ def shipped() -> dict[str, Facts]:
 
 
 def load_expert(name_or_path: str, simulator: Simulator) -> QNetworkExpert:
-    """The expert, checked to fit the simulator's observations and actions."""
-    weights = _weights(name_or_path)
-    linear = sorted({name.rsplit(".", 1)[0] for name in weights}, key=lambda name: int(name.rsplit(".", 1)[-1]))
-    network = NumpyNetwork(
-        tuple(np.ascontiguousarray(weights[f"{layer}.weight"].numpy().T) for layer in linear),
-        tuple(weights[f"{layer}.bias"].numpy() for layer in linear),
-    )
-    has = (network.weights[0].shape[0], network.weights[-1].shape[1])
-    needs = (int(np.prod(simulator.observation_space.shape)), int(getattr(simulator.action_space, "n", 0)))
+    """The expert of that name, or in that file."""
+    path = SHIPPED / f"{name_or_path}.safetensors"
+    if not path.is_file():
+        path = Path(name_or_path)
+    if not path.is_file():
+        names = ", ".join(shipped())
+        raise UsageError(f"no expert {name_or_path!r}: give a file, or the name of a shipped expert ({names})")
+    weights = stable_baselines(path) if path.suffix == ".zip" else unseal(path)[0]
+    return expert_from(weights, name_or_path, simulator)
+
+
+def expert_from(weights: dict[str, Tensor], name: str, simulator: Simulator) -> QNetworkExpert:
+    """The expert with these Q-network weights, checked to fit the simulator's observations and actions."""
+    layers = sorted({int(match[1]) for key in weights if (match := LAYER.fullmatch(key))})
+    try:
+        pairs = [(weights[f"q_net.{i}.weight"].numpy().T, weights[f"q_net.{i}.bias"].numpy()) for i in layers]
+        has = pairs[0][0].shape[0], pairs[-1][0].shape[1]
+    except (KeyError, IndexError) as error:
+        raise DataError(
+            f"the expert {name} is not a fully connected Q-network; give a DQN with an MlpPolicy"
+        ) from error
+    needs = int(np.prod(simulator.observation_space.shape)), int(getattr(simulator.action_space, "n", 0))
     if has != needs:
         raise DataError(
-            f"the expert {name_or_path} maps {has[0]} observations to {has[1]} actions, but {simulator.name} has "
+            f"the expert {name} maps {has[0]} observations to {has[1]} actions, but {simulator.name} has "
             f"{needs[0]} and {needs[1]}; train one with 'aggrevated expert train {simulator.name}'"
         )
-    return QNetworkExpert(name_or_path, network, simulator.observe)
+    network = NumpyNetwork(tuple(np.ascontiguousarray(w) for w, _ in pairs), tuple(b for _, b in pairs))
+    return QNetworkExpert(name, network, simulator.observe)
 
 
-def _weights(name_or_path: str) -> dict[str, Tensor]:
-    path = Path(name_or_path)
-    if (SHIPPED / f"{name_or_path}.safetensors").is_file():
-        path = SHIPPED / f"{name_or_path}.safetensors"
-    elif not path.is_file():
-        known = ", ".join(sorted(file.stem for file in SHIPPED.glob("*.safetensors")))
-        raise UsageError(f"no expert {name_or_path!r}: give a file, or one of the shipped experts ({known})")
-    weights = _stable_baselines(path) if path.suffix == ".zip" else unseal(path)[0]
-    if not weights or any(tensor.ndim not in (1, 2) for tensor in weights.values()):
-        raise DataError(f"{path} does not hold a fully connected Q-network; give a DQN expert with an MlpPolicy")
-    return weights
-
-
-def _stable_baselines(path: Path) -> dict[str, Tensor]:
-    """The Q-network's weights of a Stable-Baselines3 DQN zip. Its pickled part is never opened."""
+def stable_baselines(path: Path) -> dict[str, Tensor]:
+    """The Q-network's weights in a Stable-Baselines3 DQN zip. Its pickled part is never opened."""
     with storage_errors(path):
         try:
             with zipfile.ZipFile(path) as archive:
                 data = archive.read("policy.pth")
             tensors = torch.load(io.BytesIO(data), weights_only=True, map_location="cpu")
-        except (zipfile.BadZipFile, KeyError, RuntimeError, ValueError, EOFError) as error:
-            raise DataError(f"{path} is not a Stable-Baselines3 model ({error}); save it again with model.save") from error
-    prefix = "q_net.q_net."
-    return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
+        except (zipfile.BadZipFile, KeyError, RuntimeError, ValueError, EOFError, pickle.UnpicklingError) as error:
+            raise DataError(
+                f"{path} is not a Stable-Baselines3 model ({error}); save it again with model.save"
+            ) from error
+    return {name.removeprefix("q_net."): w for name, w in tensors.items() if name.startswith("q_net.q_net.")}

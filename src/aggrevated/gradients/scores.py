@@ -16,10 +16,11 @@ def scores(policy: Policy, trajectories: Trajectories) -> Tensor:
 
     def log_likelihood(theta: dict[str, Tensor], observations: Tensor, actions: Tensor, own: Tensor) -> Tensor:
         distribution = functional_call(policy, theta, (observations[None], own[None]))
-        return (distribution.log_prob(actions[None]) * own[None]).sum()
+        total: Tensor = (distribution.log_prob(actions[None]) * own[None]).sum()
+        return total
 
     theta = {name: parameter.detach() for name, parameter in policy.named_parameters()}
     arrays = (trajectories.observations, trajectories.actions, trajectories.by_learner)
     per_trajectory = vmap(grad(log_likelihood), in_dims=(None, 0, 0, 0))(theta, *map(torch.from_numpy, arrays))
     rows = torch.cat([g.reshape(trajectories.count, -1) for g in per_trajectory.values()], dim=1)
-    return rows / (trajectories.horizon * trajectories.count**0.5)
+    return rows.div(trajectories.horizon * trajectories.count**0.5)

@@ -1,4 +1,4 @@
-"""Feed-forward policies over a finite set of actions: the paper's "one layer of 16 ReLU" is `CategoricalPolicy(4, 2)`."""
+"""Feed-forward policies over a finite set of actions; the paper's has one hidden layer of 16 ReLU."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ class CategoricalPolicy(Policy):
         hidden: Sequence[int] = (16,),
         generator: torch.Generator | None = None,
     ) -> None:
-        """A random policy. The last layer starts at a tenth, so that π₁ is close to uniform and no action is ruled out."""
+        """A random policy. Its last layer starts at a tenth, so that π₁ is nearly uniform and rules no action out."""
         super().__init__()
         self.network = relu_network([observation_size, *hidden, actions], generator, last_gain=0.1)
 
@@ -50,7 +50,8 @@ class CategoricalActor:
         shape = (horizon, len(self.network.biases[-1]))
         uniforms = np.stack([generator.random(shape, np.float32) for generator in generators])
         with np.errstate(divide="ignore"):  # a uniform of exactly 0 is noise −∞: that action is not drawn
-            return -np.log(-np.log(uniforms))
+            noise: Array = -np.log(-np.log(uniforms))
+        return noise
 
     def parameters(self, observation: Array, memory: Array) -> tuple[Array, Array]:
         """Logits [n, A]."""
@@ -58,4 +59,5 @@ class CategoricalActor:
 
     def choose(self, parameters: Array, noise: Array | float) -> Array:
         """Actions [n]."""
-        return np.argmax(parameters + noise, axis=1)
+        actions: Array = np.argmax(parameters + noise, axis=1)
+        return actions

@@ -11,7 +11,9 @@ from torch import nn
 from aggrevated.arrays import Array
 
 
-def relu_network(sizes: Sequence[int], generator: torch.Generator | None = None, last_gain: float = 1.0) -> nn.Sequential:
+def relu_network(
+    sizes: Sequence[int], generator: torch.Generator | None = None, last_gain: float = 1.0
+) -> nn.Sequential:
     """A ReLU network with He's initialisation and zero biases; the last layer's weights are scaled by `last_gain`."""
     layers: list[nn.Module] = []
     for inputs, outputs in pairwise(sizes):

@@ -12,6 +12,7 @@ from aggrevated.arrays import Array
 # Both links: length 1 m, mass 1 kg, centre of mass at 0.5 m, moment of inertia 1.
 LENGTH, MASS, CENTRE, INERTIA, GRAVITY, DT = 1.0, 1.0, 0.5, 1.0, 9.8, 0.2
 MAX_VELOCITY = np.array([4 * pi, 9 * pi])
+BOUNDS = np.array([1, 1, 1, 1, *MAX_VELOCITY], np.float32)
 
 
 @dataclass(frozen=True)
@@ -21,7 +22,7 @@ class Acrobot:
     horizon: int = 200
     name: str = "acrobot"
     action_space = Discrete(3)
-    observation_space = Box(*[sign * np.array([1, 1, 1, 1, *MAX_VELOCITY], np.float32) for sign in (-1, 1)])
+    observation_space = Box(-BOUNDS, BOUNDS)
 
     def initial(self, seeds: Array) -> Array:
         """The states of `Acrobot-v1` after `reset(seed=seed)`, bit for bit (it rounds them to float32)."""

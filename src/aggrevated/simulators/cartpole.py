@@ -13,6 +13,7 @@ GRAVITY, CART_MASS, POLE_MASS, HALF_LENGTH, FORCE, TAU = 9.8, 1.0, 0.1, 0.5, 10.
 TOTAL_MASS = POLE_MASS + CART_MASS
 POLE_MASS_LENGTH = POLE_MASS * HALF_LENGTH
 ANGLE_LIMIT, POSITION_LIMIT = 12 * 2 * pi / 360, 2.4
+BOUNDS = np.array([2 * POSITION_LIMIT, np.inf, 2 * ANGLE_LIMIT, np.inf], np.float32)
 
 
 @dataclass(frozen=True)
@@ -22,9 +23,7 @@ class CartPole:
     horizon: int = 500
     name: str = "cartpole"
     action_space = Discrete(2)
-    observation_space = Box(
-        *[sign * np.array([2 * POSITION_LIMIT, np.inf, 2 * ANGLE_LIMIT, np.inf], np.float32) for sign in (-1, 1)]
-    )
+    observation_space = Box(-BOUNDS, BOUNDS)
 
     def initial(self, seeds: Array) -> Array:
         """The states of `CartPole-v1` after `reset(seed=seed)`, bit for bit."""

@@ -1,6 +1,7 @@
 """Follow the leader over aggregated data: AggreVaTe, DAgger and supervised learning."""
 
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -99,7 +100,7 @@ def _stack(
 ) -> tuple[Trajectories, CostToGo]:
     if old is None:
         return new
-    arrays = {name: pad_and_stack([getattr(old[0], name), getattr(new[0], name)]) for name in ARRAYS}
+    arrays: dict[str, Any] = {n: pad_and_stack([getattr(old[0], n), getattr(new[0], n)]) for n in ARRAYS}
     values, weight = (pad_and_stack([getattr(old[1], x), getattr(new[1], x)]) for x in ("values", "weight"))
     return replace(new[0], **arrays), CostToGo(values, weight)
 

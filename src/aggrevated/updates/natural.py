@@ -20,9 +20,9 @@ from aggrevated.updates.solvers import closed_form
 class Natural:
     """θ_{n+1} = θ_n − η δ with (S_n S_nᵀ + λI) δ = ∇ℓ_n and η = √(δ_KL / ∇ℓ_nᵀ δ).
 
-    `delta_kl` is the paper's, on the scale of Eq. 9: score cross-terms vanish in expectation, so S_n S_nᵀ is the Fisher
-    matrix per state divided by H, and the mean KL per state of a step is at most about H·δ_KL/2, less with damping. What
-    it really was is measured after the step, and a step beyond `max_kl` per state is halved.
+    `delta_kl` is the paper's, on the scale of Eq. 9: score cross-terms vanish in expectation, so S_n S_nᵀ is the
+    Fisher matrix per state divided by H, and the mean KL per state of a step is at most about H·δ_KL/2, less with
+    damping. What it really was is measured after the step, and a step beyond `max_kl` per state is halved.
     λ is relative to the mean squared length of S_n's columns: rank(S_n) ≤ K ≪ d, so without damping the system
     has no solution for most g.
     """

@@ -9,7 +9,8 @@ def closed_form(s: Tensor, g: Tensor, damping: float) -> Tensor:
     s, g = s.double(), g.double()
     small = s.T @ s
     small.diagonal().add_(damping)
-    return (g - s @ torch.linalg.solve(small, s.T @ g)) / damping
+    delta: Tensor = (g - s @ torch.linalg.solve(small, s.T @ g)) / damping
+    return delta
 
 
 def conjugate_gradient(s: Tensor, g: Tensor, damping: float, iterations: int = 100, tolerance: float = 1e-10) -> Tensor:

@@ -1,0 +1,121 @@
+"""The practical limit of a roll-in on one core: simulator, policy and sampling in one numba loop over lanes and time.
+
+It keeps what `aggrevated.roll_in` keeps (states, observations, actions, costs), and its numbers are its own: another
+generator, float32 exponentials, fused multiply-adds.
+"""
+
+from math import ceil, cos, exp, pi, sin
+
+import numpy as np
+from numba import njit
+
+from aggrevated.simulators import acrobot, cartpole
+
+fast = njit(fastmath=True)
+
+
+@fast
+def choose(observation, w1, b1, w2, b2, layer, logits):
+    """A draw from softmax(W₂ᵀ relu(W₁ᵀ o + b₁) + b₂), by inverting the cumulative distribution."""
+    actions, hidden = len(b2), len(b1)
+    layer[:] = b1
+    for i in range(len(observation)):
+        for j in range(hidden):
+            layer[j] += observation[i] * w1[i, j]
+    for a in range(actions):
+        logits[a] = b2[a]
+        for j in range(hidden):
+            logits[a] += max(layer[j], np.float32(0.0)) * w2[a, j]
+    top = logits.max()
+    total = np.float32(0.0)
+    for a in range(actions):
+        total += np.float32(exp(logits[a] - top))
+        logits[a] = total
+    drawn = np.float32(np.random.random()) * total
+    for a in range(actions - 1):
+        if drawn < logits[a]:
+            return a
+    return actions - 1
+
+
+@fast
+def cartpole_roll_in(count, horizon, w1, b1, w2, b2):
+    """(states, observations, actions, costs, lengths) of `count` episodes of CartPole."""
+    states = np.zeros((count, horizon, 4))
+    observations = np.zeros((count, horizon, 4), np.float32)
+    actions, costs = np.zeros((count, horizon), np.int64), np.zeros((count, horizon))
+    lengths, layer, logits = np.zeros(count, np.int64), np.empty_like(b1), np.empty_like(b2)
+    for k in range(count):
+        x, x_dot, theta, theta_dot = np.random.uniform(-0.05, 0.05, 4)
+        for t in range(horizon):
+            states[k, t, 0], states[k, t, 1], states[k, t, 2], states[k, t, 3] = x, x_dot, theta, theta_dot
+            for i in range(4):
+                observations[k, t, i] = states[k, t, i]
+            action = choose(observations[k, t], w1, b1, w2, b2, layer, logits)
+            actions[k, t], costs[k, t] = action, -1.0
+            cosine, sine = cos(theta), sin(theta)
+            push = (2 * action - 1) * cartpole.FORCE
+            temp = (push + cartpole.POLE_MASS_LENGTH * theta_dot * theta_dot * sine) / cartpole.TOTAL_MASS
+            theta_acc = (cartpole.GRAVITY * sine - cosine * temp) / (
+                cartpole.HALF_LENGTH * (4.0 / 3.0 - cartpole.POLE_MASS * cosine * cosine / cartpole.TOTAL_MASS)
+            )
+            x_acc = temp - cartpole.POLE_MASS_LENGTH * theta_acc * cosine / cartpole.TOTAL_MASS
+            x, x_dot = x + cartpole.TAU * x_dot, x_dot + cartpole.TAU * x_acc
+            theta, theta_dot = theta + cartpole.TAU * theta_dot, theta_dot + cartpole.TAU * theta_acc
+            lengths[k] = t + 1
+            if abs(x) > cartpole.POSITION_LIMIT or abs(theta) > cartpole.ANGLE_LIMIT:
+                break
+    return states, observations, actions, costs, lengths
+
+
+@fast
+def slope(theta1, theta2, speed1, speed2, torque):
+    """Both angular accelerations: Sutton and Barto's equations with Gymnasium's constants (all lengths and masses 1)."""
+    cosine2, sine2 = cos(theta2), sin(theta2)
+    d1, d2 = 3.5 + cosine2, 1.25 + 0.5 * cosine2
+    phi2 = 0.5 * acrobot.GRAVITY * sin(theta1 + theta2)
+    phi1 = -0.5 * speed2 * speed2 * sine2 - speed2 * speed1 * sine2 + 1.5 * acrobot.GRAVITY * sin(theta1) + phi2
+    acceleration2 = (torque + d2 / d1 * phi1 - 0.5 * speed1 * speed1 * sine2 - phi2) / (1.25 - d2 * d2 / d1)
+    return -(d2 * acceleration2 + phi1) / d1, acceleration2
+
+
+@fast
+def runge_kutta(p, q, u, v, torque):
+    """One step of 0.2 s from angles p, q and velocities u, v."""
+    h = acrobot.DT
+    a1, b1 = slope(p, q, u, v, torque)
+    u2, v2 = u + h / 2 * a1, v + h / 2 * b1
+    a2, b2 = slope(p + h / 2 * u, q + h / 2 * v, u2, v2, torque)
+    u3, v3 = u + h / 2 * a2, v + h / 2 * b2
+    a3, b3 = slope(p + h / 2 * u2, q + h / 2 * v2, u3, v3, torque)
+    u4, v4 = u + h * a3, v + h * b3
+    a4, b4 = slope(p + h * u3, q + h * v3, u4, v4, torque)
+    p += h / 6 * (u + 2 * u2 + 2 * u3 + u4)
+    q += h / 6 * (v + 2 * v2 + 2 * v3 + v4)
+    u += h / 6 * (a1 + 2 * a2 + 2 * a3 + a4)
+    v += h / 6 * (b1 + 2 * b2 + 2 * b3 + b4)
+    p -= 2 * pi * ceil((p - pi) / (2 * pi))
+    q -= 2 * pi * ceil((q - pi) / (2 * pi))
+    return p, q, min(max(u, -4 * pi), 4 * pi), min(max(v, -9 * pi), 9 * pi)
+
+
+@fast
+def acrobot_roll_in(count, horizon, w1, b1, w2, b2):
+    """(states, observations, actions, costs, lengths) of `count` episodes of Acrobot."""
+    states = np.zeros((count, horizon, 4))
+    observations = np.zeros((count, horizon, 6), np.float32)
+    actions, costs = np.zeros((count, horizon), np.int64), np.zeros((count, horizon))
+    lengths, layer, logits = np.zeros(count, np.int64), np.empty_like(b1), np.empty_like(b2)
+    for k in range(count):
+        p, q, u, v = np.random.uniform(-0.1, 0.1, 4)
+        for t in range(horizon):
+            states[k, t, 0], states[k, t, 1], states[k, t, 2], states[k, t, 3] = p, q, u, v
+            seen = observations[k, t]
+            seen[0], seen[1], seen[2], seen[3], seen[4], seen[5] = cos(p), sin(p), cos(q), sin(q), u, v
+            action = choose(seen, w1, b1, w2, b2, layer, logits)
+            p, q, u, v = runge_kutta(p, q, u, v, action - 1.0)
+            done = -cos(p) - cos(p + q) > 1.0
+            actions[k, t], costs[k, t], lengths[k] = action, 0.0 if done else 1.0, t + 1
+            if done:
+                break
+    return states, observations, actions, costs, lengths

@@ -1,0 +1,127 @@
+"""The natural-gradient direction against one plain gradient: K = 50 trajectories of T = 100 steps, MLPs, one thread.
+
+Everything starts from trajectories and ends with a direction δ; the plain gradient that each of them needs as its
+right-hand side is made once, outside, so that 1 is the price of a regular step and the number is what "natural" adds.
+"""
+
+import interleave
+
+# isort: split
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.distributions import kl_divergence
+
+from aggrevated.cost_to_go import CostToGo
+from aggrevated.gradients import distribution_at
+from aggrevated.gradients.all_actions import all_actions
+from aggrevated.gradients.scores import scores
+from aggrevated.policies.categorical import CategoricalPolicy
+from aggrevated.trajectories import Trajectories
+from aggrevated.updates import loss_and_gradient
+from aggrevated.updates.natural import Natural
+from aggrevated.updates.solvers import closed_form, conjugate_gradient
+
+K, T, ACTIONS = 50, 100, 3
+NETWORKS = {"5k": (11, (64, 64)), "95k": (24, (256, 256, 80))}  # observation size, hidden layers
+
+
+def example(inputs: int, hidden: tuple[int, ...]) -> tuple[CategoricalPolicy, Trajectories, CostToGo]:
+    """A random policy, full trajectories of its own actions, and some cost of every action."""
+    random = np.random.default_rng(0)
+    policy = CategoricalPolicy(inputs, ACTIONS, hidden, torch.Generator().manual_seed(0))
+    observations = random.standard_normal((K, T, inputs), np.float32)
+    with torch.no_grad():
+        probabilities = policy.network(torch.from_numpy(observations)).softmax(-1).numpy()
+    actions = np.minimum((random.random((K, T, 1)) > probabilities.cumsum(-1)).sum(-1), ACTIONS - 1)
+    all_steps, no_step = np.ones((K, T), bool), np.zeros((K, T), bool)
+    trajectories = Trajectories(observations, observations, actions, random.random((K, T)), all_steps, no_step, T)
+    costs = random.standard_normal((K, T, ACTIONS), np.float32)
+    return policy, trajectories, CostToGo(costs, np.ones((K, T), np.float32))
+
+
+def natural(policy: CategoricalPolicy, trajectories: Trajectories, gradient: Tensor, solver: Callable) -> Tensor:
+    """Ours: one score per trajectory, then a damped solve with S Sᵀ."""
+    return Natural(solver=solver).displacement(scores(policy, trajectories).T, gradient)
+
+
+def hessian_vector(
+    policy: CategoricalPolicy, trajectories: Trajectories, g: Tensor, iterations: int = 10, damping: float = 0.1
+) -> Tensor:
+    """TRPO's way: conjugate gradient on the Hessian of the mean KL, by a second backward pass for each product."""
+    parameters = list(policy.parameters())
+    with torch.no_grad():
+        before = distribution_at(policy, trajectories)
+    kl = kl_divergence(distribution_at(policy, trajectories), before).mean()
+    kl_gradient = flat(torch.autograd.grad(kl, parameters, create_graph=True))
+
+    def product(vector: Tensor) -> Tensor:
+        return flat(torch.autograd.grad(kl_gradient @ vector, parameters, retain_graph=True)) + damping * vector
+
+    delta, residual, direction = torch.zeros_like(g), g.clone(), g.clone()
+    squared = residual @ residual
+    for _ in range(iterations):
+        moved = product(direction)
+        step = squared / (direction @ moved)
+        delta += step * direction
+        residual -= step * moved
+        previous, squared = squared, residual @ residual
+        direction = residual + squared / previous * direction
+    step_length = torch.sqrt(2 * 0.01 / (delta @ product(delta)))  # as TRPO does: one more product
+    return -step_length * delta
+
+
+def flat(tensors: tuple[Tensor, ...]) -> Tensor:
+    return torch.cat([tensor.reshape(-1) for tensor in tensors])
+
+
+def once(work: Callable[[], object]) -> int:
+    """One unit of work."""
+    work()
+    return 1
+
+
+def check(policy: CategoricalPolicy, trajectories: Trajectories, gradient: Tensor) -> None:
+    """Assert that both of our solvers agree, and that all three directions go downhill."""
+    exact = natural(policy, trajectories, gradient, closed_form)
+    torch.testing.assert_close(natural(policy, trajectories, gradient, conjugate_gradient), exact, rtol=1e-3, atol=1e-6)
+    assert exact @ gradient < 0 and hessian_vector(policy, trajectories, gradient) @ gradient < 0
+
+
+def main() -> None:
+    options = interleave.arguments(__doc__, rounds=9, seconds=0.5)
+    contenders: dict[tuple[str, str], Callable[[], int]] = {}
+    for size, (inputs, hidden) in NETWORKS.items():
+        policy, trajectories, cost_to_go = example(inputs, hidden)
+        case = f"d = {sum(p.numel() for p in policy.parameters()):,} ({size})"
+        plain = partial(loss_and_gradient, policy, all_actions, trajectories, cost_to_go)
+        gradient = plain()[1]
+        check(policy, trajectories, gradient)
+        for name, work in {
+            "plain gradient": plain,
+            "scores": partial(scores, policy, trajectories),
+            "aggrevated, closed form": partial(natural, policy, trajectories, gradient, closed_form),
+            "aggrevated, conjugate gradient": partial(natural, policy, trajectories, gradient, conjugate_gradient),
+            "Hessian-vector CG": partial(hessian_vector, policy, trajectories, gradient),
+        }.items():
+            contenders[case, name] = partial(once, work)
+    spent = interleave.interleave(contenders, options.rounds, options.seconds)
+    rows, targets = [], []
+    for (case, name), seconds in spent.items():
+        in_gradients = interleave.ratios(seconds, spent[case, "plain gradient"])
+        if name == "plain gradient":
+            rows.append(interleave.summary(case, name, "ms", [1000 * s for s in seconds]))
+        else:
+            rows.append(interleave.summary(case, name, "gradients", in_gradients))
+        if name == "aggrevated, closed form":
+            faster = interleave.ratios(spent[case, "Hessian-vector CG"], seconds)
+            targets.append(interleave.at_most(case, "direction, in gradients", 3.5, in_gradients))
+            targets.append(interleave.at_least(case, "speed / Hessian-vector CG", 4, faster))
+    interleave.report("Natural-gradient direction", rows, targets, options)
+
+
+if __name__ == "__main__":
+    main()

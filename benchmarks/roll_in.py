@@ -1,0 +1,163 @@
+"""Roll-in speed, in environment steps per second: 50 episodes at once, the paper's layer of 16 ReLU, one thread."""
+
+import interleave
+
+# isort: split
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import count
+
+import gymnasium
+import numpy as np
+import torch
+from fused import acrobot_roll_in, cartpole_roll_in
+from gymnasium.vector import SyncVectorEnv
+from stable_baselines3 import PPO
+from stable_baselines3.common.vec_env import DummyVecEnv
+from steered import balancing, swinging
+from torch.distributions import Categorical
+
+from aggrevated.policies.categorical import CategoricalPolicy
+from aggrevated.randomness import Purpose, seeds
+from aggrevated.roll_in import Mixture, roll_in
+from aggrevated.simulators import Simulator
+from aggrevated.simulators.acrobot import Acrobot
+from aggrevated.simulators.cartpole import CartPole
+
+K = 50
+VECTOR_STEPS = 20  # of the vector environments in one call, 1,000 environment steps
+
+Work = Callable[[], int]
+
+
+@dataclass(frozen=True)
+class Task:
+    """A simulator, the same in Gymnasium and numba, and a policy that does well in it."""
+
+    simulator: Simulator
+    gymnasium_id: str
+    fused: Callable[..., tuple[np.ndarray, ...]]
+    policy: CategoricalPolicy
+
+    def make(self) -> gymnasium.Env:
+        return gymnasium.make(self.gymnasium_id, max_episode_steps=self.simulator.horizon)
+
+
+def ours(task: Task, policy: CategoricalPolicy) -> Work:
+    """`aggrevated.roll_in`, from θ to trajectories; the copy of the weights is in the time."""
+    iteration = count()
+
+    def work() -> int:
+        chosen = seeds(0, Purpose.ROLL_IN, next(iteration), K)
+        return roll_in(task.simulator, Mixture(None, policy.actor()), chosen).steps
+
+    return work
+
+
+def stable_baselines(task: Task, policy: CategoricalPolicy) -> Work:
+    """DummyVecEnv and PPO's `predict`. An ended episode is reset at once, so all 50 lanes are always live."""
+    lanes = DummyVecEnv([task.make] * K)
+    layout = {"net_arch": [16], "activation_fn": torch.nn.ReLU}
+    model = PPO("MlpPolicy", lanes, policy_kwargs=layout, device="cpu")
+    model.policy.mlp_extractor.policy_net[0].load_state_dict(policy.network[0].state_dict())
+    model.policy.action_net.load_state_dict(policy.network[2].state_dict())
+    observation = lanes.reset()
+    same_policy(policy, observation, model.policy.get_distribution(torch.from_numpy(observation)).distribution.logits)
+
+    def work() -> int:
+        nonlocal observation
+        for _ in range(VECTOR_STEPS):
+            action, _ = model.predict(observation, deterministic=False)
+            observation, _, _, _ = lanes.step(action)
+        return VECTOR_STEPS * K
+
+    return work
+
+
+def gymnasium_vector(task: Task, policy: CategoricalPolicy) -> Work:
+    """SyncVectorEnv and `torch.distributions.Categorical`. The steps in which a lane is only reset do not count."""
+    lanes = SyncVectorEnv([task.make] * K)
+    observation, _ = lanes.reset(seed=0)
+    ended = np.zeros(K, bool)
+
+    def work() -> int:
+        nonlocal observation, ended
+        steps = 0
+        for _ in range(VECTOR_STEPS):
+            with torch.no_grad():
+                action = Categorical(logits=policy.network(torch.from_numpy(observation))).sample().numpy()
+            steps += K - int(ended.sum())
+            observation, _, terminated, truncated, _ = lanes.step(action)
+            ended = terminated | truncated
+        return steps
+
+    return work
+
+
+def numba_fused(task: Task, policy: CategoricalPolicy) -> Work:
+    """One compiled loop that does all of it."""
+    weights = fused_weights(policy)
+
+    def work() -> int:
+        return int(task.fused(K, task.simulator.horizon, *weights)[-1].sum())
+
+    return work
+
+
+def fused_weights(policy: CategoricalPolicy) -> list[np.ndarray]:
+    """W₁ [inputs, 16], b₁, W₂ [A, 16], b₂."""
+    first, last = policy.network[0], policy.network[2]
+    tensors = (first.weight.T.contiguous(), first.bias, last.weight, last.bias)
+    return [tensor.detach().numpy().copy() for tensor in tensors]
+
+
+def same_policy(policy: CategoricalPolicy, observation: np.ndarray, logits: torch.Tensor) -> None:
+    """Assert that a copied network gives our network's (normalised) logits."""
+    expected = Categorical(logits=policy.network(torch.from_numpy(observation))).logits
+    torch.testing.assert_close(logits, expected)
+
+
+def same_returns(task: Task, policy: CategoricalPolicy, episodes: int = 400) -> None:
+    """Assert that the fused loop solves the same problem: mean returns agree within four standard errors."""
+    trajectories = roll_in(task.simulator, Mixture(None, policy.actor()), seeds(0, Purpose.TEST, 0, episodes))
+    costs = task.fused(episodes, task.simulator.horizon, *fused_weights(policy))[3]
+    both = np.stack([trajectories.returns, -costs.sum(1)])
+    error = np.sqrt((both.var(1) / episodes).sum())
+    assert abs(both[0].mean() - both[1].mean()) <= 4 * error + 0.5, both.mean(1)
+
+
+def main() -> None:
+    options = interleave.arguments(__doc__, rounds=9, seconds=0.4)
+    tasks = [
+        Task(CartPole(), "CartPole-v1", cartpole_roll_in, balancing()),
+        Task(Acrobot(), "Acrobot-v1", acrobot_roll_in, swinging()),
+    ]
+    contenders: dict[tuple[str, str], Work] = {}
+    for task in tasks:
+        sizes = task.simulator.observation_space.shape[0], int(task.simulator.action_space.n)
+        random = CategoricalPolicy(*sizes, generator=torch.Generator().manual_seed(0))
+        for case, policy in ((task.simulator.name, task.policy), (f"{task.simulator.name}, random policy", random)):
+            same_returns(task, policy)
+            for name, contender in CONTENDERS.items():
+                contenders[case, name] = contender(task, policy)
+    spent = interleave.interleave(contenders, options.rounds, options.seconds)
+    rows, targets = [], []
+    for (case, name), seconds in spent.items():
+        rows.append(interleave.summary(case, name, "steps/s", [1 / s for s in seconds]))
+        if name == "aggrevated":
+            to_sb3 = interleave.ratios(spent[case, "stable-baselines3"], seconds)
+            to_limit = interleave.ratios(spent[case, "numba, fused"], seconds)
+            targets.append(interleave.at_least(case, "speed / stable-baselines3", 12, to_sb3))
+            targets.append(interleave.at_least(case, "speed / numba, fused", 0.08, to_limit))
+    interleave.report("Roll-in speed", rows, targets, options)
+
+
+CONTENDERS = {
+    "aggrevated": ours,
+    "stable-baselines3": stable_baselines,
+    "gymnasium + torch": gymnasium_vector,
+    "numba, fused": numba_fused,
+}
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,36 @@
+"""`aggrevated compare`: several runs in one figure and one table."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from tyro.conf import Positional
+
+
+@dataclass(frozen=True)
+class Compare:
+    """Draw the learning curves of several runs in one figure, and print one table. Trials of one folder become a band.
+
+    Try:
+      aggrevated compare runs/cartpole-aggrevated-natural runs/cartpole-reinforce-regular
+      aggrevated compare runs/a runs/b runs/c --out comparison --json
+    """
+
+    run_folders: Positional[tuple[Path, ...]]
+    """Folders that 'aggrevated train' made, each of one run or of several trials, all of one task."""
+    out: Path = Path("comparison")
+    """The figure is written here, with the endings .png and .svg."""
+    json: bool = False
+    """Print the table as a JSON list of rows."""
+
+    def run(self) -> None:
+        """Compare, and print the table."""
+        from aggrevated.cli.output import print_table
+        from aggrevated.errors import UsageError
+        from aggrevated.runs.report import Group, draw, rows
+        from aggrevated.runs.run import runs_in
+
+        if not self.run_folders:
+            raise UsageError("compare needs at least one run folder: aggrevated compare RUN RUN ...")
+        groups = [Group.of(runs_in(folder), f"{folder.name}: ") for folder in self.run_folders]
+        draw(groups, self.out)
+        print_table(rows(groups), self.json, f"figure: {self.out}.png and .svg")

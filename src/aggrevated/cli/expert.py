@@ -1,0 +1,146 @@
+"""`aggrevated expert`: list, train and evaluate experts."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+from tyro.conf import Positional
+
+from aggrevated.cli.options import Folder, Name, Whole
+
+
+@dataclass(frozen=True)
+class List:
+    """The experts that come with the package, and how each was made.
+
+    Try:
+      aggrevated expert list
+      aggrevated expert list --json
+    """
+
+    json: bool = False
+    """Print the cards as one JSON object."""
+
+    def run(self) -> None:
+        """Print the cards."""
+        from aggrevated.cli.output import print_cards
+        from aggrevated.experts.loading import shipped
+
+        print_cards(shipped(), self.json)
+
+
+@dataclass(frozen=True)
+class TrainExpert:
+    """Train a DQN expert by the recipe of the shipped one, and choose a checkpoint by its return.
+
+    Try:
+      aggrevated expert train cartpole
+      aggrevated expert train acrobot --seed 1 --out my-expert.safetensors --json
+    """
+
+    task: Positional[str]
+    """cartpole or acrobot."""
+    seed: int = 0
+    """Of DQN, and of the episodes that the checkpoint is chosen on."""
+    out: Folder = None
+    """Where to write the expert; default: TASK-expert.safetensors."""
+    json: bool = False
+    """Print the card as one JSON object."""
+
+    def run(self) -> None:
+        """Train, write the expert, and print its card."""
+        from aggrevated.cli.output import note, print_cards
+        from aggrevated.experiments import tasks
+        from aggrevated.experts.training import RECIPES, train_expert
+        from aggrevated.runs.config import known
+        from aggrevated.runs.storage import seal
+
+        task = tasks()[known(self.task, "task", RECIPES)]
+        path = self.out or Path(f"{task.name}-expert.safetensors")
+        weights, card = train_expert(
+            task.name,
+            task.simulator(task.horizon),
+            self.seed,
+            lambda step, mean: note(f"step {step}: mean return {mean:.1f}"),
+        )
+        seal(path, weights, card)
+        print_cards({str(path): card}, self.json)
+
+
+@dataclass(frozen=True)
+class EvaluateExpert:
+    """Measure an expert's return.
+
+    Try:
+      aggrevated expert evaluate cartpole
+      aggrevated expert evaluate acrobot --expert my-expert.safetensors --episodes 5000 --json
+    """
+
+    task: Positional[str]
+    """cartpole or acrobot."""
+    expert: Name = None
+    """A shipped expert's name, a .safetensors file or a Stable-Baselines3 DQN .zip; default: the task's own."""
+    episodes: int = 1000
+    """How many episodes."""
+    horizon: Whole = None
+    """H, after how many steps an episode is cut; default: the task's."""
+    seed: int = 1_000_000
+    """The seed of the episodes."""
+    json: bool = False
+    """Print the result as one JSON object."""
+
+    def run(self) -> None:
+        """Evaluate, and print the result."""
+        from aggrevated.cli.output import print_facts
+        from aggrevated.experiments import tasks
+        from aggrevated.experts.loading import load_expert
+        from aggrevated.randomness import Purpose, seeds
+        from aggrevated.runs.config import known, require
+        from aggrevated.validation import returns_of
+
+        task = tasks()[known(self.task, "task", tasks())]
+        horizon = task.horizon if self.horizon is None else self.horizon
+        require(self.episodes >= 1, "episodes", self.episodes, "at least 1")
+        require(horizon >= 1, "horizon", horizon, "at least 1")
+        require(self.seed >= 0, "seed", self.seed, "0 or more")
+        simulator = task.simulator(horizon)
+        expert = load_expert(task.expert if self.expert is None else self.expert, simulator)
+        returns, steps = returns_of(expert, simulator, seeds(self.seed, Purpose.TEST, 0, self.episodes))
+        error = returns.std(ddof=1) / len(returns) ** 0.5 if len(returns) > 1 else 0.0
+        print_facts(
+            {
+                "task": task.name,
+                "expert": expert.name,
+                "episodes": self.episodes,
+                "horizon": horizon,
+                "seed": self.seed,
+                "mean_return": float(returns.mean()),
+                "standard_error": float(error),
+                "simulator_steps": steps,
+            },
+            self.json,
+        )
+
+
+Action = (
+    Annotated[List, tyro.conf.subcommand("list")]
+    | Annotated[TrainExpert, tyro.conf.subcommand("train")]
+    | Annotated[EvaluateExpert, tyro.conf.subcommand("evaluate")]
+)
+
+
+@dataclass(frozen=True)
+class Expert:
+    """List, train or evaluate experts.
+
+    Try:
+      aggrevated expert list
+      aggrevated expert evaluate cartpole --json
+    """
+
+    action: Action
+
+    def run(self) -> None:
+        """Do what was asked."""
+        self.action.run()

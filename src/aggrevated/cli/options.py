@@ -1,0 +1,12 @@
+"""Options that may be left out; the annotations only tell `--help` what to call their values."""
+
+from pathlib import Path
+from typing import Annotated, TypeAlias
+
+from tyro.conf import arg
+
+Whole: TypeAlias = Annotated[int | None, arg(metavar="INT", help_behavior_hint="")]
+Number: TypeAlias = Annotated[float | None, arg(metavar="FLOAT", help_behavior_hint="")]
+Name: TypeAlias = Annotated[str | None, arg(metavar="NAME", help_behavior_hint="")]
+Folder: TypeAlias = Annotated[Path | None, arg(metavar="PATH", help_behavior_hint="")]
+Widths: TypeAlias = Annotated[tuple[int, ...] | None, arg(metavar="INT [INT ...]", help_behavior_hint="")]

@@ -1,0 +1,74 @@
+"""What people and machines read: results on standard output, notes and warnings on standard error."""
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+Facts = dict[str, Any]
+
+
+def note(sentence: str) -> None:
+    """A line for people, on standard error."""
+    print(sentence, file=sys.stderr, flush=True)
+
+
+def print_facts(facts: Facts, as_json: bool) -> None:
+    """One object: as JSON, or a line for each fact."""
+    if as_json:
+        print(json.dumps(facts, ensure_ascii=False))
+        return
+    width = max(map(len, facts))
+    for name, value in facts.items():
+        print(f"{name.replace('_', ' '):<{width}}  {f'{value:.4g}' if isinstance(value, float) else value}")
+
+
+def print_result(results: Sequence[Facts], folder: Path, as_json: bool) -> None:
+    """The result of one run; of several trials their means, with the trials under `trials` in JSON."""
+    if len(results) == 1:
+        print_facts(results[0], as_json)
+        return
+    means = {
+        name: sum(result[name] for result in results) / len(results)
+        for name, value in results[0].items()
+        if isinstance(value, int | float) and name not in ("seed", "iterations")
+    }
+    facts = results[0] | means | {"run": str(folder)}
+    facts.pop("weights_sha256", None)
+    if as_json:
+        facts["weights_sha256"] = [result["weights_sha256"] for result in results]
+        facts["trials"] = list(results)
+    print_facts(facts, as_json)
+
+
+def print_table(rows: Sequence[Facts], as_json: bool, closing: str) -> None:
+    """Rows as a JSON list, or as a table with a closing line."""
+    if as_json:
+        print(json.dumps(list(rows), ensure_ascii=False))
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table()
+    for name in rows[0]:
+        table.add_column(name.replace("_", " "), justify="right" if isinstance(rows[0][name], float | int) else "left")
+    for row in rows:
+        table.add_row(*(f"{value:.4g}" if isinstance(value, float) else str(value) for value in row.values()))
+    Console(width=None if sys.stdout.isatty() else 160).print(table)
+    print(closing)
+
+
+def print_cards(cards: dict[str, Facts], as_json: bool) -> None:
+    """Experts' cards, by name."""
+    if as_json:
+        print(json.dumps(cards, ensure_ascii=False))
+        return
+    for name, card in cards.items():
+        print(
+            f"{name}: {card['algorithm']}, mean return {card['mean_return']:.1f} ± {card['standard_error']:.1f}",
+            end=" ",
+        )
+        print(f"over {card['episodes']} episodes at H = {card['horizon']}; seed {card['seed']}, step {card['step']}")
+        print(f"  {card['why']}")
+        print(f"  made by: {card['command']}")

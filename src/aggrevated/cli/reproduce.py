@@ -1,0 +1,53 @@
+"""`aggrevated reproduce`: the paper's figures, from scratch."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from tyro.conf import Positional
+
+from aggrevated.cli.options import Folder, Whole
+
+
+@dataclass(frozen=True)
+class Reproduce:
+    """Run the paper's protocol for a figure: every method of it, ten trials each, then the figure, a table and a page.
+
+    Stopped and started again with the same --out, it goes on where it was.
+
+    Try:
+      aggrevated reproduce cartpole
+      aggrevated reproduce acrobot --quick --json
+    """
+
+    figure: Positional[str]
+    """cartpole or acrobot."""
+    quick: bool = False
+    """Two trials of a fifth of the iterations: to see that everything works, not for numbers."""
+    trials: int = 10
+    """Trials per method; trial i has seed i."""
+    workers: Whole = None
+    """How many runs side by side; default: one per core. It changes nothing in the result."""
+    out: Folder = None
+    """Where the runs go; default: runs/reproduce-FIGURE."""
+    report: Folder = None
+    """Where FIGURE.json, .png, .svg and .md go; default: beside the runs."""
+    json: bool = False
+    """Print the table as a JSON list of rows."""
+
+    def run(self) -> None:
+        """Run what is missing, and report."""
+        from aggrevated.cli.jobs import run_all
+        from aggrevated.cli.output import print_table
+        from aggrevated.experiments import tasks
+        from aggrevated.runs.config import known, require
+        from aggrevated.runs.report import Group, write_report
+        from aggrevated.runs.reproduction import runs_of
+
+        task = tasks()[known(self.figure, "figure", tasks())]
+        require(self.trials >= 1, "trials", self.trials, "at least 1")
+        folder = self.out or Path("runs") / f"reproduce-{task.name}{'-quick' if self.quick else ''}"
+        groups = runs_of(task, folder, trials=2 if self.quick else self.trials, quick=self.quick)
+        run_all([run for runs in groups for run in runs], self.workers)
+        command = f"aggrevated reproduce {task.name}" + (" --quick" if self.quick else f" --trials {self.trials}")
+        table = write_report([Group.of(runs) for runs in groups], task, command, self.report or folder)
+        print_table(table, self.json, f"figure and page: {self.report or folder}/{task.name}.png and .md")

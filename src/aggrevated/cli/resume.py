@@ -1,0 +1,42 @@
+"""`aggrevated resume`: go on with a run that was stopped."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from tyro.conf import Positional
+
+from aggrevated.cli.options import Whole
+
+
+@dataclass(frozen=True)
+class Resume:
+    """Go on with a run from its last checkpoint. It ends with the same bits as if it had never stopped.
+
+    Try:
+      aggrevated resume runs/cartpole-aggrevated-natural
+      aggrevated resume runs/cartpole-aggrevated-natural --iterations 300 --json
+    """
+
+    run_folder: Positional[Path]
+    """The folder that 'aggrevated train' made, of one run or of several trials."""
+    iterations: Whole = None
+    """Go on to this many iterations, more than were asked for at first."""
+    json: bool = False
+    """Print the result as one JSON object."""
+
+    def run(self) -> None:
+        """Resume, and print the result."""
+        from aggrevated.cli.jobs import run_all
+        from aggrevated.cli.output import print_result
+        from aggrevated.runs.config import require
+        from aggrevated.runs.run import runs_in
+        from aggrevated.runs.storage import write_json
+
+        runs = runs_in(self.run_folder)
+        if self.iterations is not None:
+            least = max(run.config.iterations for run in runs)
+            require(self.iterations >= least, "iterations", self.iterations, f"at least the {least} of the run")
+            runs = [replace(run, config=replace(run.config, iterations=self.iterations)) for run in runs]
+            for run in runs:
+                write_json(run.folder / "config.json", run.config.facts())
+        print_result(run_all(runs), self.run_folder, self.json)

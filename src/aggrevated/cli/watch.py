@@ -1,0 +1,39 @@
+"""`aggrevated watch`: see what was learned."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from tyro.conf import Positional
+
+from aggrevated.cli.options import Folder
+
+
+@dataclass(frozen=True)
+class Watch:
+    """Make an animated GIF of the learned policy beside its expert, from the same start.
+
+    Try:
+      aggrevated watch runs/cartpole-aggrevated-natural
+      aggrevated watch runs/acrobot-aggrevated-natural --seed 7 --out swing-up.gif
+    """
+
+    run_folder: Positional[Path]
+    """The folder that 'aggrevated train' made."""
+    seed: int = 0
+    """Which episode."""
+    out: Folder = None
+    """Where the GIF goes; default: watch.gif in the run folder."""
+    json: bool = False
+    """Print where it went, and both returns, as one JSON object."""
+
+    def run(self) -> None:
+        """Roll out both, and draw."""
+        from aggrevated.cli.output import print_facts
+        from aggrevated.runs.config import require
+        from aggrevated.runs.run import runs_in
+        from aggrevated.runs.watching import watch
+
+        require(self.seed >= 0, "seed", self.seed, "0 or more")
+        run = runs_in(self.run_folder)[0]
+        path = self.out or run.folder / "watch.gif"
+        print_facts(watch(run, self.seed, path), self.json)

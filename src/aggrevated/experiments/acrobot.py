@@ -1,0 +1,22 @@
+"""The paper's figure "Acrobot": H = 200, K = 50, one layer of 16 ReLU, α = 0."""
+
+from aggrevated.experiments import Task
+from aggrevated.simulators.acrobot import Acrobot
+
+TASK = Task(
+    name="acrobot",
+    title="Acrobot",
+    simulator=Acrobot,
+    horizon=200,
+    floor=lambda horizon: -float(horizon),  # the tip never reached the line
+    expert="acrobot",
+    hidden=(16,),
+    trajectories=50,
+    iterations=100,
+    settings={
+        "natural": {"delta_kl": 3e-4, "damping": 10.0},
+        "regular": {"learning_rate": 0.03},
+        "follow-the-leader": {"learning_rate": 0.01},
+    },
+    figure=(("aggrevated", "natural"), ("aggrevated", "regular"), ("reinforce", "regular"), ("tnpg", "natural")),
+)

@@ -1,0 +1,22 @@
+"""The paper's figure "Cartpole": H = 500, K = 50, one layer of 16 ReLU, α = 0."""
+
+from aggrevated.experiments import Task
+from aggrevated.simulators.cartpole import CartPole
+
+TASK = Task(
+    name="cartpole",
+    title="CartPole",
+    simulator=CartPole,
+    horizon=500,
+    floor=lambda horizon: 0.0,
+    expert="cartpole",
+    hidden=(16,),
+    trajectories=50,
+    iterations=100,
+    settings={
+        "natural": {"delta_kl": 1e-4, "damping": 10.0},
+        "regular": {"learning_rate": 0.03},
+        "follow-the-leader": {"learning_rate": 0.01},
+    },
+    figure=(("aggrevated", "natural"), ("aggrevated", "regular"), ("reinforce", "regular"), ("tnpg", "natural")),
+)

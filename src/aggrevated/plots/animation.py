@@ -1,0 +1,138 @@
+"""Trajectories next to each other, as an animated GIF: the learner beside the expert, from the same start."""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from io import BytesIO
+from math import ceil
+from pathlib import Path
+
+import numpy as np
+from PIL import Image, ImageDraw, ImageFont
+
+from aggrevated.arrays import Array
+from aggrevated.errors import UsageError
+from aggrevated.plots.drawings import DRAWINGS, FAINT, INK, MUTED, PAPER
+from aggrevated.runs.storage import write_atomically
+
+MARGIN, TITLE_HEIGHT, CAPTION_HEIGHT = 12, 30, 28  # pixels
+TITLE_SIZE, CAPTION_SIZE = 15, 13
+FRAMES, HOLD = 125, 1500  # how many if no stride is given; milliseconds of the last
+FLAT, BLENDS = 24, 200  # colours of the palette; below 256, which leaves Pillow one for "as in the frame before"
+
+Drawing = Callable[[Array], Image.Image]
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One trajectory of T steps, and what to call it."""
+
+    title: str
+    states: Array  # [T, 4], before each step
+    costs: Array  # [T]
+
+    def __post_init__(self) -> None:
+        shapes = self.states.shape, self.costs.shape
+        assert self.states.ndim == 2 and self.costs.shape == self.states.shape[:1], shapes
+        assert len(self.costs) > 0, "a panel needs at least one step"
+
+
+def side_by_side(name: str, panels: Sequence[Panel], path: Path, stride: int | None = None, fps: int = 25) -> None:
+    """Write the GIF of trajectories of the simulator `name`: every `stride`-th step, and the last one, held.
+
+    Without a stride it is the smallest that makes no more than about `FRAMES` frames.
+    """
+    assert panels and fps > 0 and (stride is None or stride > 0), (len(panels), fps, stride)
+    if name not in DRAWINGS:
+        raise UsageError(f"the simulator {name!r} cannot be drawn; those that can are {', '.join(DRAWINGS)}")
+    last = max(len(panel.costs) for panel in panels) - 1
+    steps = [*range(0, last, stride or ceil((last + 1) / FRAMES)), last]
+    frames = [frame(DRAWINGS[name], panels, t) for t in steps]
+    write_atomically(path, encoded(frames, [1000 // fps] * (len(frames) - 1) + [HOLD]))
+
+
+def frame(drawing: Drawing, panels: Sequence[Panel], t: int) -> Image.Image:
+    """All panels at step t (counted from 0) in one picture."""
+    pictures = [draw_panel(drawing, panel, t) for panel in panels]
+    width, height = pictures[0].size
+    whole = Image.new("RGB", (MARGIN + len(pictures) * (width + MARGIN), height + 2 * MARGIN), PAPER)
+    for place, picture in enumerate(pictures):
+        whole.paste(picture, (MARGIN + place * (width + MARGIN), MARGIN))
+    return whole
+
+
+def draw_panel(drawing: Drawing, panel: Panel, t: int) -> Image.Image:
+    """The title, the state at step t, and below it the step and the return so far; greyed if it ended before t."""
+    steps = min(t + 1, len(panel.costs))
+    ended = t >= len(panel.costs)
+    picture = drawing(panel.states[steps - 1])
+    width, height = picture.size
+    image = Image.new("RGB", (width, TITLE_HEIGHT + height + CAPTION_HEIGHT), PAPER)
+    image.paste(greyed(picture) if ended else picture, (0, TITLE_HEIGHT))
+    draw = ImageDraw.Draw(image)
+    draw.rectangle((0, TITLE_HEIGHT, width - 1, TITLE_HEIGHT + height - 1), outline=FAINT)
+    colour, title = MUTED if ended else INK, ImageFont.load_default(TITLE_SIZE)
+    draw.text((width / 2, TITLE_HEIGHT / 2), fitted(panel.title, title, width), colour, title, "mm")
+    middle, caption = TITLE_HEIGHT + height + CAPTION_HEIGHT / 2, ImageFont.load_default(CAPTION_SIZE)
+    draw.text((4, middle), f"ended at step {steps}" if ended else f"step {steps}", colour, caption, "lm")
+    draw.text((width - 4, middle), f"return {amount(-panel.costs[:steps].sum())}", colour, caption, "rm")
+    return image
+
+
+def greyed(picture: Image.Image) -> Image.Image:
+    """The picture without its colours, half faded."""
+    grey = picture.convert("L").convert("RGB")
+    return Image.blend(grey, Image.new("RGB", grey.size, PAPER), 0.5)
+
+
+def fitted(text: str, font: ImageFont.FreeTypeFont | ImageFont.ImageFont, width: float) -> str:
+    """The text, or as much of its beginning as fits in `width` pixels, with an ellipsis."""
+    if font.getlength(text) <= width:
+        return text
+    while text and font.getlength(text + "…") > width:
+        text = text[:-1]
+    return text.rstrip() + "…"
+
+
+def amount(value: float) -> str:
+    """A number with at most one decimal, and never a negative zero."""
+    return f"{round(float(value), 1) + 0.0:.1f}".removesuffix(".0")
+
+
+def encoded(frames: Sequence[Image.Image], durations: Sequence[int]) -> bytes:
+    """The bytes of a GIF that loops for ever; all frames share one palette, so that nothing flickers."""
+    first, *rest = indexed(frames)
+    buffer = BytesIO()
+    first.save(buffer, "GIF", save_all=True, append_images=rest, duration=list(durations), loop=0)
+    return buffer.getvalue()
+
+
+def indexed(frames: Sequence[Image.Image]) -> list[Image.Image]:
+    """The frames, each pixel as the index of the nearest colour in the palette of them all."""
+    # Not by `Image.quantize(palette=...)`: it looks colours up in steps of four, and white came out as light grey.
+    counts: Counter[int] = Counter()
+    for image in frames:
+        codes, times = np.unique(packed(image), return_counts=True)
+        counts.update(dict(zip(codes.tolist(), times.tolist(), strict=True)))
+    codes = np.array([code for code, _ in counts.most_common()])
+    colours = np.stack([codes >> 16, codes >> 8 & 255, codes & 255], axis=1)
+    palette = shared_palette(colours)
+    nearest = np.zeros(1 << 24, np.uint8)
+    nearest[codes] = [np.square(palette - colour).sum(axis=1).argmin() for colour in colours]
+    images = [Image.fromarray(nearest[packed(image)]) for image in frames]
+    for image in images:
+        image.putpalette(palette.astype(np.uint8).tobytes())
+    return images
+
+
+def packed(image: Image.Image) -> Array:
+    """[height, width] with red, green and blue of a pixel in one number."""
+    red, green, blue = np.moveaxis(np.asarray(image, np.int32), 2, 0)
+    code: Array = red << 16 | green << 8 | blue
+    return code
+
+
+def shared_palette(colours: Array) -> Array:
+    """[at most FLAT + BLENDS, 3] for colours [n, 3], commonest first: those of the flat shapes exactly, then blends."""
+    blends = Image.fromarray(colours[None].astype(np.uint8)).quantize(BLENDS, Image.Quantize.MEDIANCUT)
+    return np.concatenate([colours[:FLAT], np.array(blends.getpalette()).reshape(-1, 3)[:BLENDS]])

@@ -1,0 +1,88 @@
+"""Learning curves: the return of the best policy so far over episodes, with the expert as a line."""
+
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+from aggrevated.arrays import Array
+from aggrevated.runs.storage import write_atomically
+from aggrevated.statistics import bootstrap_interval, interquartile_mean
+
+# Okabe and Ito's colours, which colour-blind readers can tell apart.
+COLOURS = ("#0072B2", "#009E73", "#D55E00", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+RL = ("REINFORCE", "TNPG", "SL-RL")  # dotted, as in the paper's figures
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One method: the returns of all its trials at the same numbers of episodes."""
+
+    label: str
+    episodes: Array  # [points]
+    returns: Array  # [trials, points]
+
+
+def learning_curves(curves: Sequence[Curve], expert: float | None, title: str, path: Path) -> None:
+    """One figure with all curves: the interquartile mean over trials and, where there are several, its 95 % band."""
+    figure = Figure(figsize=(7.2, 4.4), layout="constrained")
+    axes = figure.subplots()
+    for curve, colour in zip(curves, COLOURS * len(curves), strict=False):
+        draw(axes, curve, colour)
+    if expert is not None:
+        axes.axhline(expert, color="#B00020", linestyle="--", linewidth=1.4, label=f"expert ({expert:.0f})")
+    axes.set_title(title)
+    axes.set_xlabel("episodes")
+    axes.set_ylabel("return of the best policy so far")
+    axes.grid(alpha=0.25)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(frameon=False, loc="best")
+    save(figure, path)
+
+
+def draw(axes: Axes, curve: Curve, colour: str) -> None:
+    """Add one curve to the axes."""
+    style = ":" if curve.label.startswith(RL) else "-"
+    mean = interquartile_mean(curve.returns)
+    axes.plot(curve.episodes, mean, style, color=colour, linewidth=2, label=curve.label)
+    if len(curve.returns) > 1:
+        low, high = bootstrap_interval(curve.returns)
+        axes.fill_between(curve.episodes, low, high, color=colour, alpha=0.18, linewidth=0)
+
+
+def run_curve(
+    episodes: Sequence[int], current: Sequence[float], best: Sequence[float], expert: float, title: str, path: Path
+) -> None:
+    """The curve that every run leaves: the current policy thin, the best so far thick, the expert dashed."""
+    figure = Figure(figsize=(7.2, 4.2), layout="constrained")
+    axes = figure.subplots()
+    axes.plot(episodes, current, color="#56B4E9", linewidth=1, label="current policy")
+    axes.plot(episodes, best, color="#0072B2", linewidth=2.2, label="best so far")
+    axes.axhline(expert, color="#B00020", linestyle="--", linewidth=1.4, label=f"expert ({expert:.0f})")
+    axes.set_title(title)
+    axes.set_xlabel("episodes")
+    axes.set_ylabel("return on validation episodes")
+    axes.grid(alpha=0.25)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(frameon=False, loc="lower right")
+    save(figure, path)
+
+
+def save(figure: Figure, path: Path) -> None:
+    """Write the figure as PNG and SVG, each whole or not at all."""
+    FigureCanvasAgg(figure)
+    for ending in ("png", "svg"):
+        buffer = io.BytesIO()
+        figure.savefig(buffer, format=ending, dpi=120, metadata={"Date": None} if ending == "svg" else None)
+        write_atomically(path.with_suffix(f".{ending}"), buffer.getvalue())
+
+
+def padded(values: Sequence[Sequence[float]]) -> Array:
+    """Trials of different lengths as one array: a curve that ended early stays at its last value."""
+    longest = max(len(trial) for trial in values)
+    return np.array([[*trial, *[trial[-1]] * (longest - len(trial))] for trial in values])

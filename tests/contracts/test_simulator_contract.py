@@ -1,0 +1,105 @@
+"""What every simulator must keep: a function of values, over a batch, in which no episode knows of another."""
+
+import numpy as np
+import pytest
+from gymnasium.spaces import Discrete
+
+from aggrevated.simulators import Simulator
+from aggrevated.simulators.acrobot import Acrobot
+from aggrevated.simulators.cartpole import CartPole
+from problems import TinyMdp
+
+SIMULATORS = [CartPole(horizon=40), Acrobot(horizon=40), TinyMdp()]
+SEEDS = np.array([3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8, 2**63 + 9], dtype=np.uint64)
+
+pytestmark = pytest.mark.parametrize("simulator", SIMULATORS, ids=lambda simulator: simulator.name)
+
+
+def random_actions(simulator, n, seed=0):
+    assert isinstance(simulator.action_space, Discrete)
+    return np.random.default_rng(seed).integers(simulator.action_space.n, size=n)
+
+
+def visited(simulator, steps=2):
+    """States after a few random steps, and the actions to take there."""
+    state = simulator.initial(SEEDS)
+    for t in range(steps):
+        state, _, done = simulator.step(state, random_actions(simulator, len(state), t))
+        state = state[~done]
+    assert len(state) > 3
+    return state, random_actions(simulator, len(state), 99)
+
+
+def test_fits_the_protocol(simulator):
+    assert isinstance(simulator, Simulator)
+    assert simulator.horizon >= 1
+
+
+def test_shapes_and_types(simulator):
+    state, action = visited(simulator)
+    following, cost, done = simulator.step(state, action)
+    observation = simulator.observe(state)
+    assert following.shape == state.shape and following.dtype == state.dtype
+    assert cost.shape == done.shape == (len(state),)
+    assert cost.dtype.kind == "f" and done.dtype == bool
+    assert observation.shape == (len(state), *simulator.observation_space.shape)
+    assert observation.dtype == np.float32
+    assert np.isfinite(observation).all() and np.isfinite(cost).all()
+    assert all(simulator.observation_space.contains(row) for row in observation)
+
+
+def test_initial_states_are_a_function_of_the_seed(simulator):
+    states = simulator.initial(SEEDS)
+    np.testing.assert_array_equal(states, simulator.initial(SEEDS))
+    np.testing.assert_array_equal(states[::-1], simulator.initial(SEEDS[::-1]))
+    for seed, state in zip(SEEDS, states, strict=True):
+        np.testing.assert_array_equal(simulator.initial(np.array([seed]))[0], state)
+    assert len(np.unique(states, axis=0)) > 3
+
+
+def test_neither_step_nor_observe_changes_its_input(simulator):
+    state, action = visited(simulator)
+    before = state.copy(), action.copy()
+    following, _, _ = simulator.step(state, action)
+    observation = simulator.observe(state)
+    assert not np.shares_memory(following, state) and not np.shares_memory(observation, state)
+    observation[:] = 0
+    following[:] = 0
+    np.testing.assert_array_equal(state, before[0])
+    np.testing.assert_array_equal(action, before[1])
+
+
+def test_stepping_twice_from_a_state_gives_the_same_twice(simulator):
+    state, action = visited(simulator)
+    for first, second in zip(simulator.step(state, action), simulator.step(state, action), strict=True):
+        np.testing.assert_array_equal(first, second)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_a_batch_of_n_is_n_batches_of_one_bit_for_bit(simulator, order):
+    """Also whichever way the batch lies in memory, since dropping finished lanes changes that."""
+    state, action = visited(simulator)
+    state = np.asarray(state, order=order)
+    together = (*simulator.step(state, action), simulator.observe(state))
+    for i in range(len(state)):
+        alone = (
+            *simulator.step(state[i : i + 1].copy(), action[i : i + 1]),
+            simulator.observe(state[i : i + 1].copy()),
+        )
+        for all_of_them, one in zip(together, alone, strict=True):
+            np.testing.assert_array_equal(all_of_them[i], one[0])
+
+
+def test_the_state_is_the_snapshot(simulator):
+    """Written out as bytes and read back, an episode goes on as if nothing had happened."""
+    state, action = visited(simulator)
+    restored = np.frombuffer(state.tobytes(), state.dtype).reshape(state.shape)
+    for t in range(5):
+        action = random_actions(simulator, len(state), t)
+        going_on, restarted = simulator.step(state, action), simulator.step(restored, action)
+        for first, second in zip(going_on, restarted, strict=True):
+            np.testing.assert_array_equal(first, second)
+        live = ~going_on[2]
+        if simulator.name == "tiny":  # its state counts the steps, and there are only H of them
+            break
+        state, restored = going_on[0][live], restarted[0][live]

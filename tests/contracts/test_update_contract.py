@@ -1,0 +1,161 @@
+"""What every update must keep: it goes on where it stopped, rests without a gradient, and never breaks a policy."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from aggrevated.cost_to_go import CostToGo
+from aggrevated.gradients.all_actions import all_actions
+from aggrevated.gradients.likelihood import likelihood
+from aggrevated.policies.categorical import CategoricalPolicy
+from aggrevated.updates.follow_the_leader import FollowTheLeader
+from aggrevated.updates.natural import Natural
+from aggrevated.updates.regular import Regular
+from aggrevated.updates.safe_step import MOST_HALVINGS
+from aggrevated.updates.solvers import conjugate_gradient
+from problems import flat, random_costs, random_trajectories, randomise
+
+UPDATES = {
+    "regular, Adam": lambda rate=0.01: Regular(rate),
+    "regular, plain": lambda rate=0.1: Regular(rate, torch.optim.SGD),
+    "regular, momentum": lambda rate=0.1: Regular(rate, lambda theta, lr: torch.optim.SGD(theta, lr=lr, momentum=0.9)),
+    "natural": lambda rate=0.01: Natural(delta_kl=rate),
+    "natural, CG": lambda rate=0.01: Natural(delta_kl=rate, solver=conjugate_gradient),
+    "follow the leader": lambda rate=0.01: FollowTheLeader(rate, steps=5, minibatch=4, capacity=10),
+}
+make_update = pytest.mark.parametrize("make", UPDATES.values(), ids=UPDATES)
+
+
+def small_policy(seed=0):
+    return randomise(CategoricalPolicy(3, 3, hidden=(5,)), seed)
+
+
+def data(n, scale=1.0):
+    trajectories = random_trajectories(seed=n, dtype=np.float32)
+    return trajectories, random_costs(trajectories, seed=n, scale=scale)
+
+
+def run(update, policy, iterations):
+    return [update(policy, all_actions, *data(n)) for n in iterations]
+
+
+@make_update
+def test_it_goes_downhill(make):
+    policy, update = small_policy(), make()
+    trajectories, costs = data(0)
+    before = all_actions(policy, trajectories, costs).item()
+    for _ in range(10):
+        step = update(policy, all_actions, trajectories, costs)
+    assert all_actions(policy, trajectories, costs).item() < before
+    assert step.halvings == 0 and 0 < step.kl < 0.5 and step.gradient_norm > 0
+
+
+@make_update
+def test_state_and_restore_go_on_with_identical_bits(make):
+    straight, policy = make(), small_policy()
+    run(straight, policy, range(3))
+    state = {name: tensor.clone() for name, tensor in straight.state().items()}
+    weights = {name: tensor.clone() for name, tensor in policy.state_dict().items()}
+    steps = run(straight, policy, range(3, 6))
+
+    resumed, again = make(), small_policy(seed=9)
+    again.load_state_dict(weights)
+    resumed.restore(state)
+    assert run(resumed, again, range(3, 6)) == steps
+    np.testing.assert_array_equal(flat(again), flat(policy))
+
+
+@make_update
+def test_what_state_gave_does_not_change_afterwards(make):
+    update, policy = make(), small_policy()
+    run(update, policy, range(2))
+    state = update.state()
+    before = {name: tensor.clone() for name, tensor in state.items()}
+    run(update, policy, range(2, 4))
+    assert state.keys() == before.keys()
+    assert all(torch.equal(state[name], before[name]) for name in state)
+
+
+@make_update
+def test_what_was_restored_from_does_not_change_afterwards(make):
+    """One checkpoint in memory, two runs from it: the second must not find the first one's moments."""
+    first = make()
+    run(first, small_policy(), range(2))
+    state = {name: tensor.clone() for name, tensor in first.state().items()}
+    before = {name: tensor.clone() for name, tensor in state.items()}
+    second = make()
+    second.restore(state)
+    run(second, small_policy(), range(2, 4))
+    assert all(torch.equal(state[name], before[name]) for name in state)
+
+
+@make_update
+def test_state_before_the_first_step_is_nothing(make):
+    update = make()
+    assert update.state() == {}
+    update.restore({})
+    run(update, small_policy(), [0])
+
+
+@make_update
+def test_without_a_gradient_nothing_changes(make):
+    policy, trajectories = small_policy(), random_trajectories(dtype=np.float32)
+    nothing = CostToGo(np.zeros((*trajectories.mask.shape, 3), np.float32), trajectories.mask.astype(np.float32))
+    before = flat(policy)
+    step = make()(policy, all_actions, trajectories, nothing)
+    np.testing.assert_array_equal(flat(policy), before)
+    assert (step.loss, step.gradient_norm, step.halvings) == (0.0, 0.0, 0)
+    assert step.kl == pytest.approx(0.0, abs=1e-7)
+
+
+@make_update
+@pytest.mark.parametrize("scale", [1e-30, 1e10, 1e30, 1e37])
+def test_huge_costs_never_break_the_policy(make, scale):
+    policy, update = small_policy(), make()
+    for n in range(3):
+        update(policy, all_actions, *data(n, scale))
+        assert_sound(policy)
+    update(policy, all_actions, *data(3))
+    assert_sound(policy)
+
+
+@make_update
+@pytest.mark.parametrize("rate", [1e10, 1e30])
+@pytest.mark.parametrize("loss", [all_actions, likelihood])
+def test_a_huge_learning_rate_never_breaks_the_policy(make, rate, loss):
+    policy, update = small_policy(), make(rate)
+    for n in range(3):
+        step = update(policy, loss, *data(n))
+        assert_sound(policy)
+        assert 0 <= step.halvings <= MOST_HALVINGS
+
+
+@make_update
+def test_the_numbers_of_a_step_are_finite_whatever_the_costs(make):
+    """They go into metrics.jsonl, and JSON knows no infinity."""
+    step = make()(small_policy(), all_actions, *data(0, scale=1e30))
+    assert all(math.isfinite(number) for number in (step.loss, step.gradient_norm, step.kl)), step
+
+
+@make_update
+def test_halvings_are_counted(make):
+    """A step that is hundreds of times too long is either shortened to max_kl or not taken, and says so."""
+    update = make(1e4)
+    update.max_kl = 0.01
+    policy = small_policy()
+    before = flat(policy)
+    step = update(policy, all_actions, *data(0))
+    assert step.halvings > 0 and step.kl <= 0.01
+    assert (step.halvings == MOST_HALVINGS) == bool((flat(policy) == before).all())
+
+
+def assert_sound(policy):
+    """Every parameter and every probability is a number."""
+    observations = torch.from_numpy(random_trajectories(dtype=np.float32).observations)
+    with torch.no_grad():
+        probs = policy.distribution(observations, torch.ones(observations.shape[:2])).probs
+    assert np.isfinite(flat(policy)).all()
+    assert torch.isfinite(probs).all()
+    torch.testing.assert_close(probs.sum(-1), torch.ones(observations.shape[:2]), rtol=0, atol=1e-5)

@@ -1,0 +1,108 @@
+"""Eq. 10 and 12 on the tiny MDP."""
+
+import numpy as np
+import pytest
+import torch
+
+from aggrevated.cost_to_go import CostToGo
+from aggrevated.cost_to_go.advantage import Advantage
+from aggrevated.cost_to_go.q_star import QStar
+from aggrevated.gradients.all_actions import all_actions
+from aggrevated.roll_in import Mixture, roll_in
+from aggrevated.trajectories import Trajectories
+from problems import (
+    TinyExpert,
+    TinyMdp,
+    deep_policy,
+    every_trajectory,
+    exact_gradient,
+    gradient,
+    linear_policy,
+    probabilities,
+    random_costs,
+    random_trajectories,
+)
+
+Q = QStar(TinyExpert())
+
+
+@pytest.mark.parametrize("oracle", [Q, Advantage(Q)], ids=["Q", "A"])
+@pytest.mark.parametrize("alpha", [0.0, 0.3, 0.7])
+def test_expectation_over_every_trajectory_is_the_exact_gradient(oracle, alpha):
+    policy = linear_policy()
+    expected = exact_gradient(probabilities(policy), alpha)
+    mean = every_trajectory(policy, alpha).expectation(lambda tau: gradient(policy, all_actions, tau, oracle(tau)))
+    assert np.abs(expected).max() > 0.01
+    np.testing.assert_allclose(mean, expected, atol=1e-12)
+
+
+def test_uniform_policy_by_hand():
+    """K = 16 trajectories of one step, one for each start: Σ_a ∇π Q with π = 1/3 and ρ₀ = (1/2, 1/4, 1/4), H = 1."""
+    policy = linear_policy(None).float()
+    trajectories = roll_in(TinyMdp(horizon=1), Mixture(None, policy.actor()), np.arange(16))
+    # W[:, 0]: 1/2 · 1/3 · (2.25, 2, 1) − mean 1.75; W[:, 1]: 1/4 · 1/3 · …
+    weights = np.array([[1 / 12, 1 / 24, -1 / 8], [-1 / 72, -5 / 144, 7 / 144], [-1 / 12, 1 / 8, -1 / 24]]).T
+    expected = [*weights.reshape(-1), -1 / 72, 19 / 144, -17 / 144]
+    np.testing.assert_allclose(gradient(policy, all_actions, trajectories, Q(trajectories)), expected, atol=1e-7)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.7])
+def test_eq_10_is_eq_12_for_every_sample(alpha):
+    """The gradients of the probabilities sum to zero, so what is subtracted from all actions alike drops out."""
+    policy = deep_policy()
+    every = every_trajectory(policy, alpha).trajectories
+    for j in range(0, every.count, 5):
+        one = every.take(np.array([j]))
+        with_q, with_a = (gradient(policy, all_actions, one, oracle(one)) for oracle in (Q, Advantage(Q)))
+        np.testing.assert_allclose(with_q, with_a, atol=1e-15)
+
+
+def test_an_early_end_divides_by_h_k_and_not_by_the_steps_seen():
+    """One trajectory of one step out of H = 4: the loss is Σ_a π(a) Q(a) / 4, not / 1."""
+    policy = linear_policy(None)
+    observations = np.eye(3)[None, :1]
+    ones = np.ones((1, 1), bool)
+    trajectories = Trajectories(observations, observations, np.zeros((1, 1), int), ones * 1.0, ones, ~ones, horizon=4)
+    costs = CostToGo(np.array([[[3.0, 6.0, 9.0]]]), np.ones((1, 1)))
+    assert all_actions(policy, trajectories, costs).item() == pytest.approx(6.0 / 4)
+
+
+def test_weights_multiply_their_steps():
+    """Querying M of H steps at weight H/M: only those count, and in proportion."""
+    policy, trajectories = deep_policy(), random_trajectories()
+    costs = random_costs(trajectories)
+    weight = np.zeros_like(costs.weight)
+    weight[:, 0] = 4.0
+    weighted = gradient(policy, all_actions, trajectories, CostToGo(costs.values, weight))
+    first = CostToGo(costs.values[:, :1], np.ones((6, 1)))
+    short = Trajectories(
+        *(
+            getattr(trajectories, name)[:, :1]
+            for name in ("states", "observations", "actions", "costs", "mask", "by_expert")
+        ),
+        trajectories.horizon,
+    )
+    np.testing.assert_allclose(weighted, 4 * gradient(policy, all_actions, short, first), atol=1e-14)
+
+
+def test_steps_never_taken_do_not_count():
+    policy, trajectories = deep_policy(), random_trajectories()
+    costs = random_costs(trajectories)
+    before = gradient(policy, all_actions, trajectories, costs)
+    trajectories.observations[~trajectories.mask] = 123.0
+    np.testing.assert_array_equal(gradient(policy, all_actions, trajectories, costs), before)
+
+
+def test_refuses_a_cost_of_the_taken_action_only():
+    trajectories = random_trajectories()
+    with pytest.raises(AssertionError, match="use taken_action"):
+        all_actions(deep_policy(), trajectories, random_costs(trajectories, actions=None))
+
+
+def test_float32_is_close_to_float64():
+    policy, trajectories = deep_policy(), random_trajectories()
+    exact = gradient(policy, all_actions, trajectories, random_costs(trajectories))
+    small = random_trajectories(dtype=np.float32)
+    rough = gradient(policy.float(), all_actions, small, random_costs(small))
+    assert next(policy.parameters()).dtype == torch.float32
+    np.testing.assert_allclose(rough, exact, atol=1e-6)

@@ -1,0 +1,73 @@
+"""Every loss against a second formula in NumPy, and its gradient against central finite differences of that formula."""
+
+import numpy as np
+import pytest
+import torch
+from torch.nn.utils import vector_to_parameters
+
+from aggrevated.cost_to_go.advantage import Advantage, Taken
+from aggrevated.gradients.all_actions import all_actions
+from aggrevated.gradients.likelihood import likelihood
+from aggrevated.gradients.taken_action import taken_action
+from problems import deep_policy, flat, gradient, random_costs, random_trajectories, with_expert_steps
+
+TRAJECTORIES = with_expert_steps(random_trajectories())
+SCALE = TRAJECTORIES.horizon * TRAJECTORIES.count
+
+
+def q(trajectories):
+    return random_costs(trajectories)
+
+
+def expected_cost(pi, pi_n, costs):
+    """Eq. 10 before the gradient: Σ_a π(a|s_t) Q(s_t, a)."""
+    return sum(pi[i, t] @ costs[i, t] for i, t in zip(*np.nonzero(TRAJECTORIES.mask), strict=True)) / SCALE
+
+
+def importance_weighted(pi, pi_n, costs):
+    """Eq. 4: the denominator is π_n and stays where it is while θ moves."""
+    total = 0.0
+    for i, t in zip(*np.nonzero(TRAJECTORIES.mask), strict=True):
+        if not TRAJECTORIES.by_expert[i, t]:
+            a = TRAJECTORIES.actions[i, t]
+            total += pi[i, t, a] / pi_n[i, t, a] * costs[i, t] / (1 - TRAJECTORIES.mixing)
+    return total / SCALE
+
+
+def log_loss(pi, pi_n, costs):
+    """−log π of the cheapest action."""
+    live = zip(*np.nonzero(TRAJECTORIES.mask), strict=True)
+    return sum(-np.log(pi[i, t, costs[i, t].argmin()]) for i, t in live) / SCALE
+
+
+CASES = {
+    "all actions, Q (Eq. 10)": (all_actions, q, expected_cost),
+    "all actions, A (Eq. 12)": (all_actions, Advantage(q), expected_cost),
+    "taken action, Q (Eq. 11)": (taken_action, Taken(q), importance_weighted),
+    "taken action, A (Eq. 13)": (taken_action, Taken(Advantage(q)), importance_weighted),
+    "likelihood": (likelihood, q, log_loss),
+}
+
+
+@pytest.mark.parametrize(("loss", "oracle", "formula"), CASES.values(), ids=CASES)
+def test_loss_and_gradient(loss, oracle, formula):
+    policy, costs = deep_policy(), oracle(TRAJECTORIES)
+    theta = flat(policy)
+
+    def pi_at(vector):
+        vector_to_parameters(torch.from_numpy(vector), policy.parameters())
+        with torch.no_grad():
+            observations, mask = torch.from_numpy(TRAJECTORIES.observations), torch.from_numpy(TRAJECTORIES.mask)
+            return policy.distribution(observations, mask).probs.numpy()
+
+    pi_n, step = pi_at(theta), 1e-6
+    values = [
+        [formula(pi_at(theta + sign * e), pi_n, costs.values) for sign in (1, -1)] for e in step * np.eye(len(theta))
+    ]
+    differences = np.array([(up - down) / (2 * step) for up, down in values])
+    pi_at(theta)
+    assert loss(policy, TRAJECTORIES, costs).item() == pytest.approx(formula(pi_n, pi_n, costs.values), rel=1e-6)
+    exact = gradient(policy, loss, TRAJECTORIES, costs)
+    assert np.abs(exact).max() > 1e-3  # there is something to compare
+    # 1/(1 − α) is a float32 in taken_action: seven digits
+    np.testing.assert_allclose(exact, differences, atol=1e-8, rtol=1e-6)

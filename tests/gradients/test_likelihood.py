@@ -1,0 +1,37 @@
+"""The surrogate for supervised learning and DAgger."""
+
+import numpy as np
+import pytest
+
+from aggrevated.cost_to_go import CostToGo
+from aggrevated.cost_to_go.disagreement import Disagreement
+from aggrevated.gradients.all_actions import all_actions
+from aggrevated.gradients.likelihood import likelihood
+from aggrevated.roll_in import Mixture, roll_in
+from problems import TinyExpert, TinyMdp, gradient, linear_policy, random_costs, random_trajectories
+
+
+def test_uniform_policy_by_hand():
+    """The expert alone takes 3 steps in every episode of the tiny MDP; each costs log 3, and H·K divides."""
+    policy = linear_policy(None).float()
+    expert = TinyExpert()
+    trajectories = roll_in(TinyMdp(), Mixture(expert, None, 1.0), np.arange(16))
+    costs = Disagreement(expert, 3)(trajectories)
+    assert likelihood(policy, trajectories, costs).item() == pytest.approx(np.log(3), rel=1e-6)
+    assert all_actions(policy, trajectories, costs).item() == pytest.approx(2 / 3, rel=1e-6)
+
+
+def test_it_does_not_go_flat_where_the_policy_is_confident_and_wrong():
+    """The trap of Σ_a π(a) A(a): at logits (20, 0, 0) with action 1 right it has no gradient left. This one has."""
+    policy = linear_policy(None)
+    policy.network[0].bias.data[0] = 20.0
+    trajectories = random_trajectories()
+    costs = CostToGo(np.tile([1.0, 0.0, 1.0], (6, 4, 1)), trajectories.mask * 1.0)
+    assert np.abs(gradient(policy, all_actions, trajectories, costs)).max() < 1e-8
+    assert np.abs(gradient(policy, likelihood, trajectories, costs)).max() > 0.1
+
+
+def test_refuses_a_cost_of_the_taken_action_only():
+    trajectories = random_trajectories()
+    with pytest.raises(AssertionError, match="to know the cheapest"):
+        likelihood(linear_policy(), trajectories, random_costs(trajectories, actions=None))

@@ -1,0 +1,103 @@
+"""S_n, row by row, and its two Fisher matrices on the tiny MDP."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from torch.distributions import Categorical
+
+from aggrevated.gradients.scores import scores
+from aggrevated.policies import Policy
+from problems import (
+    deep_policy,
+    every_trajectory,
+    linear_policy,
+    probabilities,
+    random_trajectories,
+    state_distributions,
+    with_expert_steps,
+)
+
+
+def one_by_one(policy, trajectories):
+    """Row i by torch's plain autograd, on trajectory i alone, one step after the other."""
+    rows = []
+    for i in range(trajectories.count):
+        observations, mask = (torch.from_numpy(x[i : i + 1]) for x in (trajectories.observations, trajectories.mask))
+        logits = policy.distribution(observations, mask).logits[0]
+        total = 0.0 * logits.sum()
+        for t in range(trajectories.mask.shape[1]):
+            if trajectories.mask[i, t] and not trajectories.by_expert[i, t]:
+                total = total + torch.log_softmax(logits[t], dim=-1)[trajectories.actions[i, t]]
+        rows.append(torch.cat([g.reshape(-1) for g in torch.autograd.grad(total, list(policy.parameters()))]))
+    return torch.stack(rows) / (trajectories.horizon * np.sqrt(trajectories.count))
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.5])
+def test_each_row_is_the_score_of_its_trajectory(alpha):
+    policy, trajectories = deep_policy(), with_expert_steps(random_trajectories(), alpha)
+    torch.testing.assert_close(scores(policy, trajectories), one_by_one(policy, trajectories), atol=1e-14, rtol=0)
+
+
+def test_steps_of_the_expert_have_no_score():
+    policy, trajectories = deep_policy(), random_trajectories()
+    all_by_expert = replace(trajectories, by_expert=trajectories.mask, mixing=1.0)
+    assert not scores(policy, all_by_expert).any()
+    half = with_expert_steps(trajectories, 0.5)
+    other = replace(half, actions=np.where(half.by_expert, 2 - half.actions, half.actions))
+    assert (half.actions != other.actions).any()
+    assert torch.equal(scores(policy, half), scores(policy, other))
+
+
+def test_uniform_policy_by_hand():
+    """∂ log π(a|s) / ∂W[b, s] = 1[a = b] − 1/3. One trajectory (s, a) = (0, 2), (0, 1) then ended, H = 4, K = 1."""
+    observations = np.eye(3)[None, [0, 0, 1]]
+    mask, actions = np.array([[True, True, False]]), np.array([[2, 1, 0]])
+    trajectories = replace(
+        random_trajectories(k=1, t=3), observations=observations, mask=mask, actions=actions, horizon=4
+    )
+    weights = np.array([[-2 / 3, 0, 0], [1 / 3, 0, 0], [1 / 3, 0, 0]])
+    expected = np.concatenate([weights.reshape(-1), [-2 / 3, 1 / 3, 1 / 3]]) / 4
+    np.testing.assert_allclose(scores(linear_policy(None), trajectories).numpy()[0], expected, atol=1e-16)
+
+
+def test_the_fisher_matrix_per_state_is_h_times_that_of_trajectories():
+    """Cross terms of scores vanish in expectation, so Eq. 9 is the per-state Fisher matrix divided by H."""
+    policy = linear_policy()
+    every, pi = every_trajectory(policy), probabilities(policy)
+    rows = scores(policy, every.trajectories).numpy() * np.sqrt(every.trajectories.count)  # ∇ log ρ(τ) / H
+    of_trajectories = np.einsum("j,jd,je->de", every.probability, rows, rows)
+
+    per_state = np.zeros_like(of_trajectories)
+    average = state_distributions(pi).sum(axis=0) / 3  # d̄
+    for s in range(3):
+        for a in range(3):
+            logits = np.zeros((3, 3))
+            logits[:, s] = np.eye(3)[a] - pi[s]
+            score = np.concatenate([logits.reshape(-1), np.eye(3)[a] - pi[s]])
+            per_state += average[s] * pi[s, a] * np.outer(score, score)
+    assert np.abs(per_state).max() > 0.05
+    np.testing.assert_allclose(per_state, 3 * of_trajectories, atol=1e-14)
+
+
+class SumOfThePast(Policy):
+    """π(·|o₁ … o_t) from the sum of all observations so far; steps with mask 0 never happened and add nothing."""
+
+    def __init__(self):
+        super().__init__()
+        generator = torch.Generator().manual_seed(0)
+        self.weight = torch.nn.Parameter(torch.randn(3, 3, generator=generator, dtype=torch.float64))
+
+    def distribution(self, observations, mask):
+        past = (observations * mask[..., None]).cumsum(1)
+        return Categorical(logits=past @ self.weight, validate_args=False)
+
+    def actor(self):
+        raise NotImplementedError
+
+
+def test_a_policy_with_a_memory_remembers_the_steps_of_the_expert():
+    """The expert's steps have no score of their own, but the learner saw them, and acts upon them later."""
+    policy, trajectories = SumOfThePast(), with_expert_steps(random_trajectories(), 0.5)
+    torch.testing.assert_close(scores(policy, trajectories), one_by_one(policy, trajectories), atol=1e-14, rtol=0)

@@ -1,0 +1,116 @@
+"""Eq. 11 and 13 on the tiny MDP, also with steps taken by the expert, and with the learner's own costs."""
+
+import numpy as np
+import pytest
+import torch
+
+from aggrevated.cost_to_go.advantage import Advantage, Taken
+from aggrevated.cost_to_go.q_star import QStar
+from aggrevated.cost_to_go.realised import Realised
+from aggrevated.errors import UsageError
+from aggrevated.gradients.all_actions import all_actions
+from aggrevated.gradients.taken_action import taken_action
+from aggrevated.trajectories import Trajectories
+from problems import (
+    COST,
+    START,
+    TinyExpert,
+    deep_policy,
+    every_trajectory,
+    exact_gradient,
+    gradient,
+    linear_policy,
+    probabilities,
+    random_costs,
+    random_trajectories,
+    transitions,
+)
+
+Q = QStar(TinyExpert())
+
+
+@pytest.mark.parametrize("oracle", [Taken(Q), Taken(Advantage(Q))], ids=["Q", "A"])
+@pytest.mark.parametrize("alpha", [0.0, 0.3, 0.7])
+def test_expectation_over_every_trajectory_is_the_exact_gradient(oracle, alpha):
+    """Over every trajectory and over who acts. With α > 0, 1/(1 − α) is a float32: seven digits."""
+    policy = linear_policy()
+    expected = exact_gradient(probabilities(policy), alpha)
+    mean = every_trajectory(policy, alpha).expectation(lambda tau: gradient(policy, taken_action, tau, oracle(tau)))
+    assert np.abs(expected).max() > 0.01
+    np.testing.assert_allclose(mean, expected, atol=1e-12 if alpha == 0 else 1e-7)
+
+
+def test_the_advantage_reduces_the_variance():
+    """Exactly, over every trajectory: Σ ρ(τ) ‖∇(τ)‖² goes down, its mean stays."""
+    policy = linear_policy()
+    every = every_trajectory(policy)
+    second = [
+        every.expectation(lambda tau, oracle=oracle: (gradient(policy, taken_action, tau, oracle(tau)) ** 2).sum())
+        for oracle in (Taken(Q), Taken(Advantage(Q)))
+    ]
+    assert second[1] < 0.5 * second[0]
+
+
+def test_mean_over_actions_is_all_actions():
+    """Σ_a π(a|s) · (the estimate had a been taken) = Eq. 10, in every state and at every t."""
+    policy = deep_policy()
+    pi = probabilities(policy)
+    for s in range(3):
+        for t in range(3):
+            ones, observation = np.ones((1, 1), bool), np.eye(3)[None, s : s + 1]
+            state = np.array([[[s, t, 0]]])
+            taken = [
+                Trajectories(state, observation, np.array([[a]]), ones * 1.0, ones, ~ones, horizon=3) for a in range(3)
+            ]
+            mean = sum(pi[s, a] * gradient(policy, taken_action, tau, Taken(Q)(tau)) for a, tau in enumerate(taken))
+            np.testing.assert_allclose(mean, gradient(policy, all_actions, taken[0], Q(taken[0])), atol=1e-15)
+
+
+def true_policy_gradient(policy, horizon, starts=(0, 1, 2)):
+    """∇_θ μ(π_θ) / H, through the recursion of d_t, every step of it differentiable."""
+    pi = policy.distribution(torch.eye(3, dtype=torch.float64)[None], torch.ones(1, 3)).probs[0]
+    rho = np.zeros(3)
+    rho[list(starts)] = START[list(starts)] / START[list(starts)].sum()
+    d, total = torch.from_numpy(rho), 0.0
+    for _ in range(horizon):
+        total = total + torch.einsum("s,sa,sa->", d, pi, torch.from_numpy(COST))
+        d = torch.einsum("s,sa,sax->x", d, pi, torch.from_numpy(transitions()))
+    return torch.cat([g.reshape(-1) for g in torch.autograd.grad(total / horizon, list(policy.parameters()))]).numpy()
+
+
+def test_with_realised_costs_it_is_the_policy_gradient():
+    """REINFORCE: the same loss with the learner's own cost-to-go has the expectation ∇μ/H."""
+    policy = deep_policy()
+    mean = every_trajectory(policy).expectation(lambda tau: gradient(policy, taken_action, tau, Realised()(tau)))
+    expected = true_policy_gradient(policy, 3)
+    assert np.abs(expected).max() > 0.01
+    np.testing.assert_allclose(mean, expected, atol=1e-12)
+
+
+def test_the_mean_of_the_others_leaves_it_unbiased():
+    """Every pair of trajectories, K = 2: each is the other's baseline. Some end at once and are no one's baseline."""
+    policy, starts = deep_policy(), (0, 2)
+    every = every_trajectory(policy, horizon=2, starts=starts)
+    count = len(every.probability)
+    oracle, mean, second, plain = Advantage(Realised()), 0.0, 0.0, 0.0
+    for i in range(count):
+        for j in range(count):
+            pair, chance = every.trajectories.take(np.array([i, j])), every.probability[i] * every.probability[j]
+            estimate = gradient(policy, taken_action, pair, oracle(pair))
+            mean = mean + chance * estimate
+            second += chance * (estimate**2).sum()
+            plain += chance * (gradient(policy, taken_action, pair, Realised()(pair)) ** 2).sum()
+    np.testing.assert_allclose(mean, true_policy_gradient(policy, 2, starts), atol=1e-7)
+    assert second != plain  # the baseline did something
+
+
+def test_refuses_a_cost_of_every_action():
+    trajectories = random_trajectories()
+    with pytest.raises(AssertionError, match="wrap it in Taken"):
+        taken_action(deep_policy(), trajectories, random_costs(trajectories))
+
+
+def test_refuses_mixing_1():
+    every = every_trajectory(linear_policy(), alpha=1.0).trajectories
+    with pytest.raises(UsageError, match="mixing below 1"):
+        taken_action(linear_policy(), every, Taken(Q)(every))

@@ -1,0 +1,230 @@
+"""A tiny MDP whose every trajectory can be written down, and what is exactly true of it.
+
+Three states, three actions, H = 3, stochastic transitions, and two actions that end the episode. Every number is a
+small fraction, so Q* and d_t can be checked by hand. Nothing here uses the library's own gradients or roll-in.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from gymnasium.spaces import Box, Discrete
+from numpy.typing import NDArray
+
+from aggrevated.cost_to_go import CostToGo
+from aggrevated.gradients import Loss
+from aggrevated.policies import Policy
+from aggrevated.policies.categorical import CategoricalPolicy
+from aggrevated.trajectories import Trajectories
+
+Array = NDArray[np.generic]
+
+END = -1
+NEXT = np.array(  # [s, a, luck]: where action a leads from s, either way with probability 1/2
+    [
+        [(0, 1), (2, 2), (1, 2)],
+        [(0, 2), (1, 1), (END, END)],
+        [(0, 0), (2, 1), (END, END)],
+    ]
+)
+COST = np.array([[1.0, 2.0, 0.0], [3.0, 1.0, 4.0], [0.0, 2.0, 1.0]])  # [s, a]
+START = np.array([0.5, 0.25, 0.25])  # ρ₀
+EXPERT = np.array([2, 1, 0])  # π*(s), optimal at every t
+
+# Q*_t(s, a) for t = 1, 2, 3, worked out by hand from the back.
+Q_STAR = np.array(
+    [
+        [[2.25, 2.0, 1.0], [3.25, 3.0, 4.0], [0.5, 3.0, 1.0]],
+        [[1.5, 2.0, 0.5], [3.0, 2.0, 4.0], [0.0, 2.5, 1.0]],
+        [[1.0, 2.0, 0.0], [3.0, 1.0, 4.0], [0.0, 2.0, 1.0]],
+    ]
+)
+
+
+@dataclass(frozen=True)
+class TinyMdp:
+    """State [n, 3] int64: (s, t, luck). Luck holds the coming coin flips in its bits; no one may look at them.
+
+    Seeds 0 … 15 hit every (start, luck) in proportion to its probability, so a mean over them is exact.
+    """
+
+    horizon: int = 3
+    name: str = "tiny"
+    action_space = Discrete(3)
+    observation_space = Box(0.0, 1.0, (3,), np.float32)
+
+    def initial(self, seeds: Array) -> Array:
+        index = np.array([int(seed) % 16 for seed in seeds])
+        return np.stack([np.array([0, 0, 1, 2])[index // 4], np.zeros_like(index), index % 4], axis=1)
+
+    def observe(self, state: Array) -> Array:
+        """One-hot of s: the learner does not see t, although Q* depends on it."""
+        return np.eye(3, dtype=np.float32)[state[:, 0]]
+
+    def step(self, state: Array, action: Array) -> tuple[Array, Array, Array]:
+        s, t, luck = state.T
+        following = NEXT[s, action, luck % 2]
+        done = following == END
+        return np.stack([np.where(done, s, following), t + 1, luck // 2], axis=1), COST[s, action], done
+
+
+@dataclass(frozen=True)
+class TinyExpert:
+    """π* and Q* of the tiny MDP; it sees s and t, and not the luck."""
+
+    name: str = "tiny-expert"
+
+    def q(self, states: Array) -> Array:
+        return Q_STAR[states[:, 1], states[:, 0]]
+
+    def act(self, states: Array, t: int) -> Array:
+        return EXPERT[states[:, 0]]
+
+
+def linear_policy(seed: int | None = 0) -> CategoricalPolicy:
+    """logits(s) = W[:, s] + b in float64; uniform where the seed is None. Its gradient has a closed form."""
+    policy = CategoricalPolicy(3, 3, hidden=()).double()
+    return randomise(policy, seed) if seed is not None else randomise(policy, 0, scale=0.0)
+
+
+def deep_policy(seed: int = 0, inputs: int = 3, actions: int = 3) -> CategoricalPolicy:
+    """One hidden layer of five, in float64."""
+    return randomise(CategoricalPolicy(inputs, actions, hidden=(5,)).double(), seed)
+
+
+def randomise(policy: CategoricalPolicy, seed: int, scale: float = 0.7) -> CategoricalPolicy:
+    """The policy, with all its parameters drawn anew: no zero biases, nothing close to uniform."""
+    generator = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for parameter in policy.parameters():
+            parameter.copy_(scale * torch.randn(parameter.shape, generator=generator, dtype=torch.float64))
+    return policy
+
+
+def probabilities(policy: Policy) -> Array:
+    """π_θ(a|s) as [S, A]."""
+    dtype = next(policy.parameters()).dtype
+    with torch.no_grad():
+        return policy.distribution(torch.eye(3, dtype=dtype)[None], torch.ones(1, 3)).probs[0].numpy()
+
+
+def mixture(pi: Array, alpha: float) -> Array:
+    """α π* + (1 − α) π as [S, A]."""
+    return alpha * np.eye(3)[EXPERT] + (1 - alpha) * pi
+
+
+def transitions() -> Array:
+    """P(s'|s, a) as [S, A, S]; what is missing from 1 has ended."""
+    return np.stack([(following == NEXT).mean(axis=2) for following in range(3)], axis=2)
+
+
+def state_distributions(pi: Array, horizon: int = 3) -> Array:
+    """d_t^π(s) as [H, S], by going forward one step at a time. It sums to less than 1 where episodes have ended."""
+    d = [START]
+    for _ in range(horizon - 1):
+        d.append(np.einsum("s,sa,sax->x", d[-1], pi, transitions()))
+    return np.stack(d)
+
+
+def exact_gradient(pi: Array, alpha: float = 0.0) -> Array:
+    """Eq. 3 for a linear policy, in closed form, flat as the parameters are (W [A, S], then b [A])."""
+    d = state_distributions(mixture(pi, alpha))
+    advantage = Q_STAR - np.einsum("sa,tsa->ts", pi, Q_STAR)[..., None]
+    logits = np.einsum("ts,sa,tsa->sa", d, pi, advantage) / 3
+    return np.concatenate([logits.T.reshape(-1), logits.sum(axis=0)])
+
+
+@dataclass(frozen=True)
+class Enumerated:
+    """Every trajectory that can happen, and how probable it is. Two that differ in who acted are two."""
+
+    trajectories: Trajectories  # J of them, observations in float64
+    probability: Array  # [J]
+
+    def expectation(self, estimate: Callable[[Trajectories], Array]) -> Array:
+        """Σ_τ ρ(τ) estimate(τ), each trajectory on its own as a batch of one."""
+        each = [estimate(self.trajectories.take(np.array([j]))) for j in range(len(self.probability))]
+        return np.einsum("j,j...->...", self.probability, np.stack(each))
+
+
+def every_trajectory(
+    policy: Policy, alpha: float = 0.0, horizon: int = 3, starts: tuple[int, ...] = (0, 1, 2)
+) -> Enumerated:
+    """All trajectories of α π* + (1 − α) π_θ, found by trying everything the simulator lets one do."""
+    simulator, pi = TinyMdp(horizon), probabilities(policy)
+
+    def choices(s: int) -> Iterator[tuple[int, bool, float]]:
+        yield from ((a, False, (1 - alpha) * pi[s, a]) for a in range(3))
+        if alpha > 0:
+            yield EXPERT[s], True, alpha
+
+    def walk(state: Array, t: int) -> Iterator[tuple[float, list[tuple[Array, int, float, bool]]]]:
+        for action, by_expert, chance in choices(state[0]):
+            following, cost, done = simulator.step(state[None], np.array([action]))
+            here = [(state, action, cost[0], by_expert)]
+            if done[0] or t + 1 == horizon:
+                yield chance, here
+            else:
+                yield from ((chance * p, here + rest) for p, rest in walk(following[0], t + 1))
+
+    flips = 2 ** (horizon - 1)  # the last flip decides nothing that is seen
+    rho = START / START[list(starts)].sum()
+    paths = [
+        (rho[s] / flips * p, path)
+        for s in starts
+        for luck in range(flips)
+        for p, path in walk(np.array([s, 0, luck]), 0)
+    ]
+    return Enumerated(_lay_out([path for _, path in paths], simulator, alpha), np.array([p for p, _ in paths]))
+
+
+def _lay_out(paths: list[list[tuple[Array, int, float, bool]]], simulator: TinyMdp, alpha: float) -> Trajectories:
+    shape = len(paths), simulator.horizon
+    states, actions, costs = np.zeros((*shape, 3), np.int64), np.zeros(shape, np.int64), np.zeros(shape)
+    observations, mask, by_expert = np.zeros((*shape, 3)), np.zeros(shape, bool), np.zeros(shape, bool)
+    for j, path in enumerate(paths):
+        for t, (state, action, cost, expert) in enumerate(path):
+            states[j, t], actions[j, t], costs[j, t], by_expert[j, t] = state, action, cost, expert
+            observations[j, t], mask[j, t] = np.eye(3)[state[0]], True
+    return Trajectories(states, observations, actions, costs, mask, by_expert, simulator.horizon, alpha)
+
+
+def gradient(policy: Policy, loss: Loss, trajectories: Trajectories, cost_to_go: CostToGo) -> Array:
+    """∇_θ loss as one flat float64 vector."""
+    value = loss(policy, trajectories, cost_to_go)
+    gradients = torch.autograd.grad(value, list(policy.parameters()))
+    return torch.cat([g.reshape(-1) for g in gradients]).double().numpy()
+
+
+def flat(policy: Policy) -> Array:
+    """A copy of θ as one vector."""
+    return torch.cat([p.detach().reshape(-1) for p in policy.parameters()]).numpy().copy()
+
+
+def random_trajectories(
+    k: int = 6, t: int = 4, inputs: int = 3, actions: int = 3, seed: int = 0, dtype: type = np.float64
+) -> Trajectories:
+    """Trajectories of no MDP in particular: Gaussian observations, random actions, some ended early."""
+    generator = np.random.default_rng(seed)
+    observations = generator.normal(size=(k, t, inputs)).astype(dtype)
+    mask = np.arange(t) < generator.integers(1, t + 1, (k, 1))
+    mask[0] = True
+    taken, costs = generator.integers(actions, size=(k, t)), generator.normal(size=(k, t))
+    observations[~mask], taken[~mask], costs[~mask] = 0.0, 0, 0.0
+    return Trajectories(observations, observations, taken, costs, mask, np.zeros((k, t), bool), horizon=t + 1)
+
+
+def with_expert_steps(trajectories: Trajectories, alpha: float = 0.4, seed: int = 0) -> Trajectories:
+    """The same, a share of its steps taken by the expert."""
+    coins = np.random.default_rng(seed).random(trajectories.mask.shape)
+    return replace(trajectories, by_expert=(coins < alpha) & trajectories.mask, mixing=alpha)
+
+
+def random_costs(trajectories: Trajectories, actions: int | None = 3, seed: int = 1, scale: float = 1.0) -> CostToGo:
+    """A cost-to-go of every action, or of the taken one where `actions` is None; every step asked."""
+    shape = trajectories.mask.shape if actions is None else (*trajectories.mask.shape, actions)
+    values = scale * np.random.default_rng(seed).normal(size=shape)
+    values[~trajectories.mask] = 0.0
+    dtype = trajectories.observations.dtype
+    return CostToGo(values.astype(dtype), trajectories.mask.astype(dtype))

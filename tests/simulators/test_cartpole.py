@@ -1,0 +1,77 @@
+"""CartPole against Gymnasium's own `CartPole-v1`."""
+
+import gymnasium
+import numpy as np
+import pytest
+
+from aggrevated.simulators.cartpole import CartPole
+
+STEPS = 10_000
+
+
+@pytest.fixture(scope="module")
+def env():
+    return gymnasium.make("CartPole-v1", disable_env_checker=True).unwrapped
+
+
+def states_to_try(generator):
+    """A third usual, a third close to a limit of position or angle, a third fast."""
+    usual = generator.uniform(-1, 1, (STEPS, 4)) * [2.4, 2.0, 0.2095, 2.0]
+    close = usual.copy()
+    sign = generator.choice([-1, 1], STEPS)
+    at_the_end, at_the_angle = sign * generator.normal(2.4, 0.02, STEPS), sign * generator.normal(0.2095, 0.01, STEPS)
+    close[:, 0] = np.where(generator.random(STEPS) < 0.5, at_the_end, close[:, 0])
+    close[:, 2] = np.where(generator.random(STEPS) < 0.5, at_the_angle, close[:, 2])
+    fast = usual * [1, 50, 1, 50]
+    return np.where(
+        (np.arange(STEPS) % 3)[:, None] == 0, usual, np.where((np.arange(STEPS) % 3)[:, None] == 1, close, fast)
+    )
+
+
+def test_resets_are_gymnasiums_bit_for_bit(env):
+    seeds = np.array([0, 1, 2, 12345, 2**32 + 7, 2**63 + 11], dtype=np.uint64)
+    states = CartPole().initial(seeds)
+    for seed, state, observed in zip(seeds, states, CartPole().observe(states), strict=True):
+        observation, _ = env.reset(seed=int(seed))
+        np.testing.assert_array_equal(state, env.state)
+        np.testing.assert_array_equal(observed, observation)
+        assert observed.dtype == observation.dtype
+
+
+def test_ten_thousand_steps_from_any_state_are_gymnasiums(env):
+    generator = np.random.default_rng(0)
+    states, actions = states_to_try(generator), generator.integers(2, size=STEPS)
+    following, cost, done = CartPole().step(states, actions)
+    observed = CartPole().observe(following)
+    env.reset(seed=0)
+    ended = 0
+    for i in range(STEPS):
+        env.state, env.steps_beyond_terminated = states[i], None
+        observation, reward, terminated, _, _ = env.step(int(actions[i]))
+        np.testing.assert_allclose(following[i], env.state, rtol=0, atol=1e-12)
+        np.testing.assert_array_equal(observed[i], observation)
+        assert (-cost[i], done[i]) == (reward, terminated)
+        ended += terminated
+    assert 1000 < ended < 9000  # both outcomes were tried
+
+
+def test_whole_episodes_are_gymnasiums(env):
+    """One after the other without setting the state: rounding does not build up into another trajectory."""
+    for seed in range(20):
+        state, generator = CartPole().initial(np.array([seed])), np.random.default_rng(seed)
+        env.reset(seed=seed)
+        for _ in range(500):
+            action = generator.integers(2, size=1)
+            state, cost, done = CartPole().step(state, action)
+            _, reward, terminated, _, _ = env.step(int(action[0]))
+            np.testing.assert_allclose(state[0], env.state, rtol=0, atol=1e-12)
+            assert (-cost[0], done[0]) == (reward, terminated)
+            if terminated:
+                break
+        assert terminated
+
+
+def test_spaces_and_horizon_are_gymnasiums(env):
+    assert CartPole().observation_space == env.observation_space
+    assert CartPole().action_space == env.action_space
+    assert CartPole().horizon == gymnasium.spec("CartPole-v1").max_episode_steps == 500

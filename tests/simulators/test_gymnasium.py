@@ -1,0 +1,411 @@
+"""Gymnasium environments as simulators: the same trajectories, exact branching, and refusal of what cannot be exact."""
+
+import copy
+import pickle
+import random
+
+import gymnasium
+import numpy as np
+import pytest
+import torch
+from gymnasium import spaces
+from gymnasium.wrappers import FlattenObservation, NormalizeObservation, TimeAwareObservation, TimeLimit
+
+from aggrevated.errors import DataError, UsageError
+from aggrevated.policies.categorical import CategoricalPolicy
+from aggrevated.randomness import Purpose, seeds
+from aggrevated.roll_in import Mixture, roll_in
+from aggrevated.simulators import Simulator
+from aggrevated.simulators.acrobot import Acrobot
+from aggrevated.simulators.cartpole import CartPole
+from aggrevated.simulators.gymnasium import GymnasiumSimulator
+
+
+class Walk(gymnasium.Env):
+    """A walk on the line whose steps may be noisy; subclasses have the faults that an adapter must find, or the shapes
+    that it must fit."""
+
+    observation_space = spaces.Box(-np.inf, np.inf, (2,), np.float32)
+    action_space = spaces.Discrete(3, start=-1)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.place, self.t = np.array([self.np_random.normal(), 0.0]), 0
+        return self.place.astype(np.float32), {}
+
+    def noise(self):
+        return self.np_random.normal()
+
+    def step(self, action):
+        self.t += 1
+        self.place += [float(action), self.noise()]  # in place: an array that was set is changed here
+        return self.place.astype(np.float32), -abs(self.place[0]), False, self.t == 60, {}
+
+
+class GlobalNoise(Walk):
+    def noise(self):
+        return random.random()
+
+
+class NoiseFromConstruction(Walk):
+    def __init__(self):
+        self.own = np.random.default_rng()
+
+    def noise(self):
+        return self.own.normal()
+
+
+class DrawnAtConstruction(Walk):
+    def __init__(self):
+        self.goal = random.random()
+
+    def noise(self):
+        return self.goal
+
+
+class SharedCounter(Walk):
+    count = 0
+
+    def noise(self):
+        SharedCounter.count += 1
+        return SharedCounter.count
+
+
+class NoiseOnlyLate(Walk):
+    def noise(self):
+        return random.random() if self.t > 30 else 0.0
+
+
+class NoisyReward(Walk):
+    def step(self, action):
+        observation, _, *rest = super().step(action)
+        return observation, random.random(), *rest
+
+
+class SmallSeeds(Walk):
+    def reset(self, *, seed=None, options=None):
+        np.random.RandomState(seed)
+        return super().reset(seed=seed)
+
+
+class Quiet(Walk):
+    def noise(self):
+        return 0.5
+
+
+class LastAction(Quiet):
+    """Every other step depends on the action before; `get_state` below does not tell."""
+
+    last = 0
+
+    def step(self, action):
+        observation, _, *rest = super().step(action)
+        reward, self.last = -abs(self.last - action) * (self.t % 2 == 0), action
+        return observation, reward, *rest
+
+
+class DictObservations(Quiet):
+    observation_space = spaces.Dict({"place": Walk.observation_space})
+
+    def reset(self, *, seed=None, options=None):
+        return {"place": super().reset(seed=seed)[0]}, {}
+
+    def step(self, action):
+        observation, *rest = super().step(action)
+        return {"place": observation}, *rest
+
+
+class Grid(Quiet):
+    """Observations and actions of two axes."""
+
+    observation_space = spaces.Box(-1e300, 1e300, (1, 2), np.float64)
+    action_space = spaces.Box(np.array([[-1.0, -2.0]]), np.array([[1.0, 2.0]]), dtype=np.float64)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        return self.place[None].copy(), {}
+
+    def step(self, action):
+        assert self.action_space.contains(action)
+        self.place = self.place + action[0]
+        action *= 0.0  # an environment may change the array that it is given
+        return self.place[None].copy(), 0.0, False, False, {}
+
+
+def set_place(env, array):
+    env.unwrapped.place, env.unwrapped.t = array[:2], int(array[2])
+
+
+WITH_STATE = {"get_state": lambda env: np.array([*env.unwrapped.place, env.unwrapped.t]), "set_state": set_place}
+CARTPOLE_STATE = {
+    "get_state": lambda env: env.unwrapped.state,
+    "set_state": lambda env, array: setattr(env.unwrapped, "state", array),
+}
+
+
+def random_actor(simulator):
+    policy = CategoricalPolicy(
+        simulator.observation_space.shape[0],
+        int(simulator.action_space.n),
+        generator=torch.Generator().manual_seed(1),
+    )
+    return policy.actor()
+
+
+def trajectories(simulator, count=8, iteration=0):
+    return roll_in(simulator, Mixture(None, random_actor(simulator)), seeds(3, Purpose.ROLL_IN, iteration, count))
+
+
+def assert_same_trajectories(one, other):
+    for field in ("mask", "actions", "costs", "observations"):
+        np.testing.assert_array_equal(getattr(one, field), getattr(other, field), err_msg=field)
+
+
+def walk_on(simulator, state, actions):
+    """The states, costs and ends after each of `actions` [t, n], from `state`."""
+    outcomes = []
+    for action in actions:
+        state, cost, done = simulator.step(state, action)
+        outcomes.append((state, cost, done))
+    return outcomes
+
+
+def assert_same_outcomes(one, other):
+    for outcome, again in zip(one, other, strict=True):
+        for array, repeated in zip(outcome, again, strict=True):
+            np.testing.assert_array_equal(array, repeated)
+
+
+@pytest.mark.parametrize(
+    ("name", "native", "options"),
+    [
+        ("CartPole-v1", CartPole(), {}),
+        ("CartPole-v1", CartPole(), CARTPOLE_STATE),
+        ("Acrobot-v1", Acrobot(), {}),
+    ],
+    ids=["cartpole, replayed", "cartpole, set", "acrobot, replayed"],
+)
+def test_trajectories_are_those_of_our_own_simulators(name, native, options):
+    adapted = GymnasiumSimulator(name, native.horizon, **options)
+    assert isinstance(adapted, Simulator)
+    assert adapted.observation_space == native.observation_space and adapted.action_space == native.action_space
+    for iteration in range(2):  # the second roll-in meets used environments
+        ours, theirs = (trajectories(simulator, iteration=iteration) for simulator in (native, adapted))
+        for field in ("mask", "actions", "costs"):
+            np.testing.assert_array_equal(getattr(theirs, field), getattr(ours, field), err_msg=field)
+        np.testing.assert_allclose(theirs.observations, ours.observations, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("options", [{}, {"live": 1}, CARTPOLE_STATE], ids=["replayed", "one live", "set"])
+def test_branching_from_the_middle_leaves_the_original_as_it_was(options):
+    simulator, rng = GymnasiumSimulator("CartPole-v1", **options), np.random.default_rng(0)
+    start = simulator.initial(np.arange(4, dtype=np.uint64))
+    actions = rng.integers(0, 2, (7, 4))
+    middle = walk_on(simulator, start, actions[:4])[-1][0]
+    kept = middle.copy()
+    original = walk_on(simulator, middle, actions[4:])
+    branch = walk_on(simulator, middle, 1 - actions[4:])
+    assert not np.array_equal(branch[-1][0], original[-1][0])
+    assert_same_outcomes(walk_on(simulator, middle, actions[4:]), original)
+    assert_same_outcomes(walk_on(simulator, start, actions)[4:], original)
+    np.testing.assert_array_equal(middle, kept)
+
+
+def test_a_state_may_stand_in_the_batch_many_times():
+    simulator = GymnasiumSimulator("Acrobot-v1")
+    state = walk_on(simulator, simulator.initial(np.array([5])), np.array([[2], [2], [0]]))[-1][0]
+    following, _, _ = simulator.step(np.repeat(state, 6, axis=0), np.array([0, 1, 2, 2, 1, 0]))
+    np.testing.assert_array_equal(following[:3], following[:2:-1])
+    assert len(np.unique(simulator.observe(following), axis=0)) == 3
+    again = walk_on(simulator, following, np.ones((2, 6), int))[-1][0]
+    np.testing.assert_array_equal(again[:3], again[:2:-1])
+
+
+@pytest.mark.parametrize("live", [1, 3])
+def test_a_small_cache_changes_nothing_but_time(live):
+    small, large = (GymnasiumSimulator("CartPole-v1", 60, live=size) for size in (live, 256))
+    assert_same_trajectories(trajectories(small), trajectories(large))
+    assert len(small._pool.standing) <= live and len(small._pool.standing) + len(small._pool.spare) <= live + 1
+
+
+def test_going_forward_costs_one_step_of_an_environment_each():
+    taken = 0
+
+    class Counted(Quiet):
+        def step(self, action):
+            nonlocal taken
+            taken += 1
+            return super().step(action)
+
+    simulator = GymnasiumSimulator(Counted, 40)
+    for _ in range(2):
+        taken = 0
+        assert trajectories(simulator).steps == taken == 8 * 40
+        assert not simulator._pool.standing and len(simulator._pool.spare) == 8  # used again in the next roll-in
+
+
+@pytest.mark.parametrize("duplicate", [copy.deepcopy, lambda simulator: pickle.loads(pickle.dumps(simulator))])
+def test_a_copy_of_the_simulator_does_not_trust_copies_of_environments(duplicate):
+    simulator = GymnasiumSimulator(Walk, 30)
+    state = walk_on(simulator, simulator.initial(np.arange(3)), np.ones((5, 3), int))[-1][0]
+    other = duplicate(simulator)
+    assert simulator._pool.standing and not other._pool.standing
+    expected = simulator.step(state, np.zeros(3, int))
+    simulator.close()
+    for again in (other.step(state, np.zeros(3, int)), simulator.step(state, np.zeros(3, int))):
+        assert_same_outcomes([again], [expected])
+
+
+@pytest.mark.parametrize("options", [{}, WITH_STATE], ids=["replayed", "set"])
+def test_a_truncated_episode_is_done_and_cannot_be_stepped(options):
+    simulator = GymnasiumSimulator(Quiet, 100, **options)
+    result = trajectories(simulator, count=2)
+    assert result.mask.shape == (2, 60) and result.mask.all()
+    last, cost, done = simulator.step(result.states[:, -1], result.actions[:, -1])
+    assert done.all() and (cost == result.costs[:, -1]).all()
+    with pytest.raises(UsageError, match="an episode that has ended was stepped"):
+        simulator.step(last, result.actions[:, -1])
+
+
+def test_the_horizon_takes_the_place_of_the_time_limit():
+    assert GymnasiumSimulator("CartPole-v1").horizon == 500
+    simulator = GymnasiumSimulator(lambda: TimeAwareObservation(gymnasium.make("Pendulum-v1")), 205)
+    state, reference = simulator.initial(np.array([7])), gymnasium.make("Pendulum-v1", max_episode_steps=300)
+    reference.reset(seed=7)
+    for t in range(205):
+        action = np.array([[np.sin(t)]], np.float32)
+        state, cost, done = simulator.step(state, action)
+        observation, reward, *_ = reference.step(action[0])
+        assert not done[0] and cost[0] == -reward
+        np.testing.assert_array_equal(simulator.observe(state)[0, :3], observation)
+    with pytest.raises(UsageError, match="beyond its horizon"):
+        simulator.step(state, action)
+
+
+def test_discrete_actions_count_from_zero():
+    simulator = GymnasiumSimulator(Quiet, 10)
+    assert simulator.action_space == spaces.Discrete(3)
+    state = np.repeat(simulator.initial(np.array([1])), 3, axis=0)
+    moved = simulator.observe(simulator.step(state, np.arange(3))[0])[:, 0] - simulator.observe(state)[:, 0]
+    np.testing.assert_allclose(moved, [-1, 0, 1], atol=1e-6)
+
+
+def test_boxes_are_flat_and_their_actions_are_clipped():
+    simulator = GymnasiumSimulator(Grid, 10, name="grid")
+    assert simulator.name == "grid"
+    assert simulator.observation_space.shape == simulator.action_space.shape == (2,)
+    state = simulator.initial(np.array([1, 2]))
+    outcomes = walk_on(simulator, state, np.array([[[0.1, 5.0], [-3.0, 0.5]]] * 3))
+    np.testing.assert_allclose(outcomes[-1][0][:, :2] - state[:, :2], [[0.3, 6.0], [-3.0, 1.5]])
+    assert_same_outcomes(walk_on(simulator, outcomes[0][0], np.array([[[0.1, 2.0], [-1.0, 0.5]]] * 2)), outcomes[1:])
+    assert simulator.observe(state).dtype == np.float32
+
+
+def test_get_state_is_what_the_snapshot_holds_and_the_environment_gets_a_copy():
+    simulator = GymnasiumSimulator(Quiet, 50, **WITH_STATE)
+    state = simulator.initial(np.array([3, 4]))
+    kept = state.copy()
+    following, _, _ = simulator.step(state, np.array([2, 0]))
+    np.testing.assert_array_equal(state, kept)
+    np.testing.assert_array_equal(simulator.snapshot(following)[:, 1:], [[0.5, 1], [0.5, 1]])
+    np.testing.assert_allclose(simulator.snapshot(following - state)[:, 0], [1, -1])
+    assert not any(np.shares_memory(env.unwrapped.place, following) for env in simulator._pool.spare)
+
+
+@pytest.mark.parametrize("seed", [0, 2**53 + 1, 2**64 - 1])
+def test_every_bit_of_a_seed_counts(seed):
+    simulator, reference = GymnasiumSimulator(Walk, 10), Walk()
+    state = simulator.initial(np.array([seed], np.uint64))
+    first = reference.reset(seed=seed)[0]
+    np.testing.assert_array_equal(simulator.observe(state)[0], first)
+    simulator.close()  # restored from the seed that is in the state
+    following, cost, _ = simulator.step(state, np.array([2]))
+    observation, reward, *_ = reference.step(1)
+    np.testing.assert_array_equal(simulator.observe(following)[0], observation)
+    assert cost[0] == -reward
+
+
+@pytest.mark.parametrize(
+    "environment",
+    [
+        GlobalNoise,
+        NoiseFromConstruction,
+        DrawnAtConstruction,
+        SharedCounter,
+        NoisyReward,
+        lambda: NormalizeObservation(Quiet()),
+    ],
+)
+def test_what_does_not_repeat_itself_is_refused(environment):
+    with pytest.raises(DataError, match=r"hidden does not repeat itself exactly .* supply get_state and set_state"):
+        GymnasiumSimulator(environment, 50, name="hidden")
+
+
+@pytest.mark.parametrize(
+    ("environment", "options"),
+    [
+        (Walk, WITH_STATE),  # its generator is not part of the state
+        (LastAction, WITH_STATE),
+        (DrawnAtConstruction, WITH_STATE),
+        (Quiet, WITH_STATE | {"set_state": lambda env, array: None}),
+        (Quiet, {"get_state": lambda env: env.unwrapped.place[:1], "set_state": lambda env, array: None}),
+    ],
+    ids=["no generator", "no last action", "no goal", "nothing set", "half a state"],
+)
+def test_an_incomplete_snapshot_is_refused(environment, options):
+    with pytest.raises(DataError, match="does not repeat itself exactly after set_state: let get_state return all"):
+        GymnasiumSimulator(environment, 50, **options)
+
+
+def test_drift_that_begins_late_is_refused_when_it_is_met():
+    simulator = GymnasiumSimulator(NoiseOnlyLate, 50)
+    outcomes = walk_on(simulator, simulator.initial(np.array([1])), np.ones((40, 1), int))
+    simulator.step(outcomes[20][0], np.array([0]))
+    with pytest.raises(DataError, match="NoiseOnlyLate does not repeat itself"):
+        simulator.step(outcomes[35][0], np.array([0]))
+
+
+def one_and_the_same(env=Quiet()):  # noqa: B008
+    return env
+
+
+@pytest.mark.parametrize(
+    ("environment", "horizon", "options", "message"),
+    [
+        (DictObservations, 9, {}, "of type Dict where learners need a Box: wrap it in gymnasium.wrappers.FlattenObs"),
+        ("NoSuchThing-v3", 9, {}, "Gymnasium cannot make 'NoSuchThing-v3'"),
+        (lambda: TimeLimit(Quiet(), 5), None, {}, "Quiet needs a horizon"),
+        (Quiet, 0, {}, "needs a horizon"),
+        (Quiet(), 9, {}, "a function that makes a new one"),
+        (one_and_the_same, 9, {}, "the same environment twice"),
+        (SmallSeeds, 9, {}, "cannot be reset with a 64-bit seed"),
+        (Quiet, 9, {"get_state": lambda env: env.place}, "supply both or neither"),
+        (Quiet, 9, WITH_STATE | {"get_state": lambda env: 1.0}, "let it return 1-D arrays"),
+        (Quiet, 9, {"live": 0}, "give 1 or more"),
+    ],
+)
+def test_what_cannot_be_used_is_said_in_one_sentence(environment, horizon, options, message):
+    with pytest.raises(UsageError, match=message) as caught:
+        GymnasiumSimulator(environment, horizon, **options)
+    assert "\n" not in str(caught.value)
+
+
+def test_the_remedy_for_dict_observations_works():
+    simulator = GymnasiumSimulator(lambda: FlattenObservation(DictObservations()), 20)
+    assert_same_trajectories(trajectories(simulator), trajectories(GymnasiumSimulator(Quiet, 20)))
+
+
+def test_actions_of_other_kinds_are_refused():
+    class Many(Quiet):
+        action_space = spaces.MultiDiscrete([2, 2])
+
+    with pytest.raises(UsageError, match="actions of type MultiDiscrete"):
+        GymnasiumSimulator(Many, 5)
+
+
+def test_observations_that_do_not_fit_their_space_are_refused():
+    class Wide(Quiet):
+        observation_space = spaces.Box(-1, 1, (3,), np.float32)
+
+    with pytest.raises(DataError, match="Wide returned an observation of 2 numbers where its space has 3"):
+        GymnasiumSimulator(Wide, 5)

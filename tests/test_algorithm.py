@@ -1,0 +1,105 @@
+"""Algorithm 1 as a whole, on the tiny MDP."""
+
+from dataclasses import dataclass
+from itertools import islice
+
+import numpy as np
+import pytest
+import torch
+
+from aggrevated.algorithm import Learner, aggrevated
+from aggrevated.cost_to_go.advantage import Advantage, Taken
+from aggrevated.cost_to_go.q_star import QStar
+from aggrevated.cost_to_go.realised import Realised
+from aggrevated.gradients.all_actions import all_actions
+from aggrevated.gradients.taken_action import taken_action
+from aggrevated.schedules import geometric
+from aggrevated.updates import Step
+from aggrevated.updates.natural import Natural
+from aggrevated.updates.regular import Regular
+from problems import EXPERT, TinyExpert, TinyMdp, flat, linear_policy, probabilities
+
+ADVANTAGE = Advantage(QStar(TinyExpert()))
+
+
+@dataclass
+class Ruin:
+    """An update that only makes things worse: each time, the costliest action of every state becomes more probable."""
+
+    def __call__(self, policy, loss, trajectories, cost_to_go):
+        with torch.no_grad():
+            policy.network[0].weight += 3 * torch.eye(3)[[1, 2, 1]].T
+        return Step(0.0, 0.0, 0.0, 0)
+
+    def state(self):
+        return {}
+
+    def restore(self, state):
+        pass
+
+
+def loop(learner, oracle=ADVANTAGE, loss=all_actions, **settings):
+    settings = {"k": 20, "validation_episodes": 64, **settings}
+    return aggrevated(learner, TinyMdp(), TinyExpert(), oracle, loss, **settings)
+
+
+def test_the_first_policy_is_a_candidate():
+    policy = linear_policy(None).float()
+    first, learner = flat(policy), Learner(policy, Ruin())
+    iterations = list(islice(loop(learner), 5))
+    assert learner.best.n == 0
+    assert all(iteration.best_return == learner.best.returned > iteration.current_return for iteration in iterations)
+    policy.load_state_dict(learner.best.weights)
+    np.testing.assert_array_equal(flat(policy), first)
+
+
+@pytest.mark.parametrize(
+    ("update", "oracle", "loss"),
+    [
+        (lambda: Regular(0.1), ADVANTAGE, all_actions),
+        (lambda: Natural(1e-2, damping=0.1), ADVANTAGE, all_actions),
+        (lambda: Regular(0.1), Taken(ADVANTAGE), taken_action),
+        (lambda: Natural(1e-2, damping=0.1), Taken(ADVANTAGE), taken_action),
+        (lambda: Regular(0.1), Advantage(Realised()), taken_action),
+    ],
+    ids=["regular", "natural", "regular, taken action", "natural, taken action", "REINFORCE"],
+)
+def test_it_learns_to_do_as_the_expert(update, oracle, loss):
+    """The expert is optimal here, its return −1.375; the uniform policy's is −3.73."""
+    learner = Learner(linear_policy(None).float(), update())
+    iterations = list(islice(loop(learner, oracle, loss), 60))
+    assert iterations[-1].best_return > -1.6
+    assert (probabilities(learner.policy).argmax(axis=1) == EXPERT).all()
+
+
+@pytest.mark.parametrize("update", [lambda: Regular(0.05), Natural], ids=["regular", "natural"])
+def test_the_same_seed_gives_the_same_bits_also_when_taken_up_again(update):
+    straight = Learner(linear_policy(None).float(), update())
+    expected = list(islice(loop(straight, alpha=geometric(0.5, 0.8)), 6))
+    broken = Learner(linear_policy(None).float(), update())
+    found = list(islice(loop(broken, alpha=geometric(0.5, 0.8)), 2))
+    found += islice(loop(broken, alpha=geometric(0.5, 0.8)), 4)  # a new generator, the same learner
+    assert found == expected
+    assert [iteration.n for iteration in found] == [1, 2, 3, 4, 5, 6]
+    np.testing.assert_array_equal(flat(broken.policy), flat(straight.policy))
+    assert (broken.simulator_steps, broken.oracle_queries) == (straight.simulator_steps, straight.oracle_queries)
+    other = list(islice(loop(Learner(linear_policy(None).float(), update()), seed=1), 6))
+    assert other != expected
+
+
+def test_steps_and_queries_are_counted():
+    """With α = 1 the expert acts: 3 steps an episode, none ending early; every live state is asked about once."""
+    learner = Learner(linear_policy(None).float(), Regular())
+    list(islice(loop(learner, alpha=geometric(1.0, 1.0)), 4))
+    assert (learner.n, learner.simulator_steps, learner.oracle_queries) == (4, 4 * 20 * 3, 4 * 20 * 3)
+
+
+def test_alpha_is_asked_for_n_1_2_3():
+    asked = []
+
+    def alpha(n):
+        asked.append(n)
+        return 0.0
+
+    list(islice(loop(Learner(linear_policy(None).float(), Regular()), alpha=alpha), 3))
+    assert asked == [1, 2, 3]

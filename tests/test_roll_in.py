@@ -1,0 +1,217 @@
+"""Lines 4 and 5: who acts, for how long, and that no trajectory knows of another."""
+
+from dataclasses import dataclass, fields
+
+import numpy as np
+import pytest
+
+from aggrevated.errors import DataError
+from aggrevated.policies.categorical import CategoricalPolicy
+from aggrevated.randomness import Purpose, seeds
+from aggrevated.roll_in import Mixture, roll_in
+from aggrevated.simulators.acrobot import Acrobot
+from aggrevated.simulators.cartpole import CartPole
+from aggrevated.trajectories import Trajectories
+from problems import TinyExpert, TinyMdp, linear_policy, mixture, probabilities, randomise, state_distributions
+
+
+@dataclass(frozen=True)
+class Swinger:
+    """An expert of no merit for any state with numbers in it: it acts by the signs it sees, and by the time."""
+
+    actions: int
+
+    def act(self, states, t):
+        return ((states > 0).sum(axis=1) + t) % self.actions
+
+
+@dataclass
+class Watched:
+    """A simulator that writes down how many lanes it was asked to step."""
+
+    inner: object
+    batches: list
+
+    def __getattr__(self, name):
+        return getattr(self.inner, name)
+
+    def step(self, state, action):
+        self.batches.append(len(state))
+        return self.inner.step(state, action)
+
+
+CASES = {
+    "cartpole": (CartPole(horizon=60), CategoricalPolicy(4, 2), Swinger(2)),
+    "acrobot": (Acrobot(horizon=60), CategoricalPolicy(6, 3), Swinger(3)),
+    "tiny": (TinyMdp(), CategoricalPolicy(3, 3), TinyExpert()),
+}
+every_case = pytest.mark.parametrize(
+    ("simulator", "policy", "expert"),
+    [(simulator, randomise(policy, 1, 0.3), expert) for simulator, policy, expert in CASES.values()],
+    ids=CASES,
+)
+
+
+def assert_same(one: Trajectories, other: Trajectories):
+    """Bit for bit, as far as the shorter goes; beyond that there is nothing in the longer."""
+    steps = min(one.mask.shape[1], other.mask.shape[1])
+    for field in fields(Trajectories):
+        first, second = getattr(one, field.name), getattr(other, field.name)
+        if isinstance(first, np.ndarray):
+            np.testing.assert_array_equal(first[:, :steps], second[:, :steps], err_msg=field.name)
+            assert not first[:, steps:].any() and not second[:, steps:].any()
+        else:
+            assert first == second
+
+
+@every_case
+@pytest.mark.parametrize("alpha", [0.0, 0.3])
+def test_a_trajectory_does_not_depend_on_the_others_in_its_batch(simulator, policy, expert, alpha):
+    own = seeds(0, Purpose.ROLL_IN, 1, 40)
+    mixed = Mixture(expert, policy.actor(), alpha)
+    together = roll_in(simulator, mixed, own)
+    shuffled = np.random.default_rng(0).permutation(40)
+    for subset in (shuffled, shuffled[:13], shuffled[:2], np.array([7]), np.arange(39, -1, -1)):
+        assert_same(together.take(subset), roll_in(simulator, mixed, own[subset]))
+    parts = [roll_in(simulator, mixed, part) for part in np.array_split(own, 7)]
+    assert sum(part.steps for part in parts) == together.steps
+
+
+@every_case
+def test_the_same_seeds_give_the_same_trajectories_and_others_do_not(simulator, policy, expert):
+    mixed = Mixture(expert, policy.actor(), 0.2)
+    first, again, other = (roll_in(simulator, mixed, seeds(0, Purpose.ROLL_IN, n, 20)) for n in (1, 1, 2))
+    assert_same(first, again)
+    assert not np.array_equal(first.actions[:, :3], other.actions[:, :3])
+
+
+@every_case
+def test_the_trajectories_follow_the_simulator(simulator, policy, expert):
+    """Each recorded state, stepped with the recorded action, is the next recorded state; an early end is an end."""
+    found = roll_in(simulator, Mixture(expert, policy.actor(), 0.3), seeds(0, Purpose.ROLL_IN, 1, 30))
+    own = found.mask.sum(axis=1)
+    assert own.min() < own.max()
+    np.testing.assert_array_equal(found.states[:, 0], simulator.initial(seeds(0, Purpose.ROLL_IN, 1, 30)))
+    for t in range(found.mask.shape[1]):
+        live = found.mask[:, t]
+        following, cost, done = simulator.step(found.states[live, t], found.actions[live, t])
+        np.testing.assert_array_equal(found.costs[live, t], cost)
+        np.testing.assert_array_equal(found.observations[live, t], simulator.observe(found.states[live, t]))
+        if t + 1 < found.mask.shape[1]:
+            np.testing.assert_array_equal(found.mask[live, t + 1], ~done)
+            np.testing.assert_array_equal(found.states[live, t + 1][~done], following[~done])
+    for name in ("states", "observations", "actions", "costs", "by_expert"):
+        assert not getattr(found, name)[~found.mask].any(), name
+
+
+def test_lanes_that_have_ended_are_dropped():
+    watched = Watched(CartPole(horizon=200), [])
+    found = roll_in(watched, Mixture(None, CategoricalPolicy(4, 2).actor()), np.arange(50, dtype=np.uint64))
+    assert watched.batches[0] == 50
+    assert watched.batches == found.mask.sum(axis=0).tolist()
+    assert sum(watched.batches) == found.steps
+    assert watched.batches[-1] < 50 and found.mask.shape[1] == len(watched.batches)
+
+
+@pytest.mark.parametrize("horizon", [1, 7])
+def test_the_horizon_is_respected(horizon):
+    watched = Watched(CartPole(horizon=horizon), [])
+    found = roll_in(watched, Mixture(Swinger(2), None, 1.0), np.arange(5, dtype=np.uint64))
+    assert len(watched.batches) == horizon
+    assert found.mask.shape == (5, horizon) and found.mask.all() and found.horizon == horizon
+
+
+def test_returns_are_the_rewards_of_people():
+    """CartPole pays 1 a step: the return is the number of steps. Acrobot costs 1 a step: −20 where H = 20 ends it."""
+    policy = CategoricalPolicy(4, 2)
+    found = roll_in(CartPole(), Mixture(None, policy.actor()), np.arange(10, dtype=np.uint64))
+    np.testing.assert_array_equal(found.returns, found.mask.sum(axis=1))
+    hanging = Mixture(None, CategoricalPolicy(6, 3).actor())
+    found = roll_in(Acrobot(horizon=20), hanging, np.arange(10, dtype=np.uint64))
+    np.testing.assert_array_equal(found.returns, np.full(10, -20.0))
+
+
+@pytest.mark.parametrize("alpha", [0.1, 0.3, 0.7])
+def test_the_expert_acts_in_a_share_alpha_of_the_steps(alpha):
+    """Within 4 standard deviations, and at no particular time."""
+    simulator, policy = Acrobot(horizon=100), CategoricalPolicy(6, 3)
+    found = roll_in(simulator, Mixture(Swinger(3), policy.actor(), alpha), seeds(0, Purpose.ROLL_IN, 1, 200))
+    n = found.steps
+    assert n > 10_000
+    assert found.by_expert[found.mask].mean() == pytest.approx(alpha, abs=4 * np.sqrt(alpha * (1 - alpha) / n))
+    for t in (0, 50, 99):
+        assert found.by_expert[:, t].mean() == pytest.approx(alpha, abs=4 * np.sqrt(alpha * (1 - alpha) / 200))
+    assert found.mixing == alpha
+
+
+def test_marked_steps_are_the_experts_actions_and_the_rest_the_learners():
+    simulator, policy, expert = Acrobot(horizon=50), CategoricalPolicy(6, 3), Swinger(3)
+    own = seeds(0, Purpose.ROLL_IN, 1, 50)
+    found = roll_in(simulator, Mixture(expert, policy.actor(), 0.5), own, deterministic=True)
+    assert found.by_expert.any() and found.by_learner.any()
+    for t in range(50):
+        expected = expert.act(found.states[:, t], t)
+        learner, _ = policy.predict(found.observations[:, t], deterministic=True)
+        by = found.by_expert[:, t]
+        np.testing.assert_array_equal(found.actions[by, t], expected[by])
+        np.testing.assert_array_equal(found.actions[~by, t], learner[~by])
+
+
+def test_alpha_1_is_the_expert_alone_and_alpha_0_the_learner_alone():
+    simulator, policy, expert = Acrobot(horizon=50), CategoricalPolicy(6, 3), Swinger(3)
+    own = seeds(0, Purpose.ROLL_IN, 1, 10)
+    alone = roll_in(simulator, Mixture(expert, None, 1.0), own)
+    assert alone.by_expert.all()
+    assert_same(roll_in(simulator, Mixture(expert, policy.actor(), 1.0), own), alone)
+    learner = roll_in(simulator, Mixture(None, policy.actor(), 0.0), own)
+    assert not learner.by_expert.any()
+    assert_same(roll_in(simulator, Mixture(expert, policy.actor(), 0.0), own), learner)
+
+
+def test_the_expert_is_told_the_time():
+    class Clock:
+        def act(self, states, t):
+            return np.full(len(states), t % 3)
+
+    found = roll_in(Acrobot(horizon=5), Mixture(Clock(), None, 1.0), np.arange(2, dtype=np.uint64))
+    np.testing.assert_array_equal(found.actions, [[0, 1, 2, 0, 1]] * 2)
+
+
+def test_deterministic_takes_the_mode():
+    policy = linear_policy().float()
+    best = probabilities(policy).argmax(axis=1)
+    found = roll_in(TinyMdp(), Mixture(None, policy.actor()), np.arange(16, dtype=np.uint64), deterministic=True)
+    assert (found.actions == best[found.states[..., 0]])[found.mask].all()
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.3])
+def test_the_states_visited_are_distributed_as_they_should_be(alpha):
+    """8,000 roll-ins of the tiny MDP: the share of s at t is d_t(s), each within 4 standard deviations."""
+    policy, n = linear_policy().float(), 8000
+    found = roll_in(TinyMdp(), Mixture(TinyExpert(), policy.actor(), alpha), seeds(3, Purpose.ROLL_IN, 1, n))
+    shares = (found.observations * found.mask[..., None]).mean(axis=0)
+    d = state_distributions(mixture(probabilities(policy), alpha))
+    assert (np.abs(shares - d) < 4 * np.sqrt(d * (1 - d) / n)).all()
+
+
+def test_a_cost_that_is_not_a_number_is_refused_in_one_sentence():
+    class Broken(TinyMdp):
+        def step(self, state, action):
+            following, cost, done = super().step(state, action)
+            return following, np.where(following[:, 1] == 2, np.nan, cost), done
+
+    with pytest.raises(DataError, match=r"^the simulator returned a cost that is not finite; check its step function$"):
+        roll_in(Broken(), Mixture(TinyExpert(), None, 1.0), np.arange(4, dtype=np.uint64))
+
+
+@pytest.mark.parametrize(
+    ("expert", "learner", "alpha", "sentence"),
+    [
+        (None, CategoricalPolicy(3, 3).actor(), 0.1, "needs an expert"),
+        (TinyExpert(), None, 0.9, "needs a learner"),
+        (TinyExpert(), CategoricalPolicy(3, 3).actor(), 1.1, "1.1"),
+    ],
+)
+def test_a_mixture_that_cannot_act_is_refused(expert, learner, alpha, sentence):
+    with pytest.raises(AssertionError, match=sentence):
+        Mixture(expert, learner, alpha)

@@ -1,0 +1,63 @@
+"""Line 9: the best policy so far, the first included, and a copy."""
+
+import numpy as np
+import pytest
+import torch
+
+from aggrevated.policies.categorical import CategoricalPolicy
+from aggrevated.simulators.cartpole import CartPole
+from aggrevated.validation import Best, returns_of
+from problems import EXPERT, TinyExpert, TinyMdp, flat, linear_policy
+
+SEEDS = np.arange(16, dtype=np.uint64)
+
+
+def test_best_keeps_a_copy_and_never_a_reference():
+    policy, best = CategoricalPolicy(3, 3), Best()
+    best.challenge(policy, -5.0, 0)
+    kept = {name: tensor.clone() for name, tensor in policy.state_dict().items()}
+    with torch.no_grad():
+        for parameter in policy.parameters():
+            parameter += 1.0
+    assert all(torch.equal(best.weights[name], kept[name]) for name in kept)
+    assert not any(tensor.requires_grad for tensor in best.weights.values())
+    restored = CategoricalPolicy(3, 3)
+    restored.load_state_dict(best.weights)
+    assert (flat(restored) != flat(policy)).all()
+
+
+def test_best_takes_only_what_is_better():
+    policy, best = CategoricalPolicy(3, 3), Best()
+    found = []
+    for n, returned in enumerate([-5.0, -7.0, -3.0, -3.0, -4.0, float("nan"), -2.0]):
+        best.challenge(policy, returned, n)
+        found.append((best.n, best.returned))
+    assert found == [(0, -5), (0, -5), (2, -3), (2, -3), (2, -3), (2, -3), (6, -2)]
+    assert best.first == -5.0
+
+
+def test_the_return_of_the_expert_by_hand():
+    """−V*_1 averaged over the starts: (8 · 1 + 4 · 3 + 4 · 0.5) / 16 = 1.375; it never ends early: 48 steps."""
+    returns, steps = returns_of(TinyExpert(), TinyMdp(), SEEDS)
+    assert (returns.mean(), steps) == (-1.375, 48)
+
+
+def test_the_return_of_a_policy_that_does_as_the_expert_is_the_same():
+    policy = linear_policy(None).float()
+    with torch.no_grad():
+        policy.network[0].weight.copy_(20 * torch.eye(3)[torch.from_numpy(EXPERT)].T)
+    np.testing.assert_array_equal(
+        returns_of(policy, TinyMdp(), SEEDS, deterministic=True)[0], returns_of(TinyExpert(), TinyMdp(), SEEDS)[0]
+    )
+
+
+def test_the_return_of_the_uniform_policy():
+    """μ = 403/108 by enumeration in fractions; 8,000 episodes, 4 standard deviations."""
+    returns, _ = returns_of(linear_policy(None).float(), TinyMdp(), np.arange(8000, dtype=np.uint64))
+    assert -returns.mean() == pytest.approx(403 / 108, abs=4 * returns.std() / np.sqrt(8000))
+
+
+def test_the_same_seeds_are_the_same_test_for_every_policy():
+    policy = CategoricalPolicy(4, 2)
+    first, again = (returns_of(policy, CartPole(), SEEDS)[0] for _ in range(2))
+    np.testing.assert_array_equal(first, again)

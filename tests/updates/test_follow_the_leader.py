@@ -1,0 +1,208 @@
+"""Aggregation, the reservoir, and the argmin of the sum on problems where it is known."""
+
+import numpy as np
+import pytest
+import torch
+
+from aggrevated.cost_to_go import CostToGo
+from aggrevated.cost_to_go.disagreement import Disagreement
+from aggrevated.cost_to_go.q_star import QStar
+from aggrevated.errors import UsageError
+from aggrevated.gradients.all_actions import all_actions
+from aggrevated.gradients.likelihood import likelihood
+from aggrevated.gradients.taken_action import taken_action
+from aggrevated.policies.categorical import CategoricalPolicy
+from aggrevated.roll_in import Mixture, roll_in
+from aggrevated.trajectories import Trajectories
+from aggrevated.updates.follow_the_leader import FollowTheLeader
+from problems import (
+    EXPERT,
+    TinyExpert,
+    TinyMdp,
+    flat,
+    linear_policy,
+    probabilities,
+    random_costs,
+    random_trajectories,
+    randomise,
+)
+
+SEEDS = np.arange(16, dtype=np.uint64)
+
+
+def small_policy(seed=0):
+    return randomise(CategoricalPolicy(3, 3, hidden=(5,)), seed)
+
+
+def tagged(tags, t=1):
+    """One trajectory per tag, the tag standing in its cost-to-go."""
+    k = len(tags)
+    observations = np.zeros((k, t, 3), np.float32)
+    ones = np.ones((k, t), bool)
+    trajectories = Trajectories(observations, observations, np.zeros((k, t), int), ones * 1.0, ones, ~ones, horizon=3)
+    values = np.tile(np.asarray(tags, np.float32)[:, None, None], (1, t, 3))
+    return trajectories, CostToGo(values, np.ones((k, t), np.float32))
+
+
+def kept(update):
+    """The tags of the data that are kept."""
+    return update.state()["values"].numpy()[:, 0, 0].astype(int)
+
+
+def one_state(counts, horizon=1):
+    """A bandit: one observation, and action a taken `counts[a]` times."""
+    actions = np.repeat(np.arange(len(counts)), counts)[:, None]
+    observations, ones = np.ones((len(actions), 1, 1), np.float32), np.ones(actions.shape, bool)
+    return Trajectories(observations, observations, actions, ones * 1.0, ones, ~ones, horizon)
+
+
+def bandit_policy(pi):
+    policy = CategoricalPolicy(1, len(pi), hidden=())
+    with torch.no_grad():
+        policy.network[0].weight.zero_()
+        policy.network[0].bias.copy_(torch.log(torch.tensor(pi)))
+    return policy
+
+
+def test_it_keeps_all_data_below_its_capacity_and_pads_the_shorter():
+    update, policy = FollowTheLeader(steps=1), small_policy()
+    update(policy, all_actions, *tagged([1, 2], t=1))
+    update(policy, all_actions, *tagged([3, 4, 5], t=3))
+    update(policy, all_actions, *tagged([6], t=2))
+    assert update.seen == 6
+    assert kept(update).tolist() == [1, 2, 3, 4, 5, 6]
+    expected = np.array([[1, 0, 0], [1, 0, 0], [1, 1, 1], [1, 1, 1], [1, 1, 1], [1, 1, 0]])
+    state = update.state()
+    np.testing.assert_array_equal(state["mask"], expected.astype(bool))
+    np.testing.assert_array_equal(state["weight"], expected)
+    np.testing.assert_array_equal(state["values"][..., 0], expected * np.arange(1, 7)[:, None])
+
+
+def test_it_does_not_keep_the_states():
+    update = FollowTheLeader(steps=1)
+    update(small_policy(), all_actions, *tagged([1, 2]))
+    assert update.state()["states"].shape == (2, 1, 0)
+
+
+def test_the_reservoir_is_a_uniform_sample_of_all_that_was_seen():
+    """12 of 40, 300 times: each is kept 90 times give or take 8; the first is as likely to be there as the last."""
+    policy, counts = small_policy(), np.zeros(40)
+    for seed in range(300):
+        update = FollowTheLeader(steps=0, capacity=12, seed=seed)
+        for tags in np.arange(40).reshape(5, 8):
+            update(policy, all_actions, *tagged(tags))
+        assert len(set(kept(update))) == 12
+        counts[kept(update)] += 1
+    assert counts.sum() == 300 * 12
+    chi_square = ((counts - 90) ** 2 / (90 * (1 - 0.3))).sum() * 39 / 40
+    assert 12 < chi_square < 80  # 39 degrees of freedom: 0.99999 of all samples
+    assert abs(counts[:8].mean() - 90) < 10 and abs(counts[-8:].mean() - 90) < 10
+
+
+def test_a_batch_larger_than_the_capacity_is_sampled_too():
+    counts = np.zeros(10)
+    for seed in range(300):
+        update = FollowTheLeader(steps=0, capacity=3, seed=seed)
+        update(small_policy(), all_actions, *tagged(range(10)))
+        counts[kept(update)] += 1
+    assert counts.sum() == 900
+    assert np.abs(counts - 90).max() < 4.5 * 8  # √(300 · 0.3 · 0.7) ≈ 8
+
+
+def test_it_minimises_the_sum_and_not_the_latest_loss():
+    """ℓ₁ costs (0, 3, 9), ℓ₂ costs (9, 4, 0): each alone is best at an end, the sum (9, 7, 9) in the middle."""
+    policy, update = bandit_policy([1 / 3] * 3), FollowTheLeader(learning_rate=0.1, steps=300)
+    for costs, alone in (((0, 3, 9), 0), ((9, 4, 0), 2)):
+        trajectories = one_state([4, 4, 4])
+        values = np.tile(np.array(costs, np.float32), (12, 1, 1))
+        cost_to_go = CostToGo(values, np.ones((12, 1), np.float32))
+        step = update(policy, all_actions, trajectories, cost_to_go)
+        single = bandit_policy([1 / 3] * 3)
+        FollowTheLeader(learning_rate=0.1, steps=300)(single, all_actions, trajectories, cost_to_go)
+        assert bandit_probabilities(single).argmax() == alone
+    assert bandit_probabilities(policy)[1] > 0.95
+    assert step.halvings == 0
+
+
+def bandit_probabilities(policy):
+    with torch.no_grad():
+        return policy.distribution(torch.ones(1, 1, 1), torch.ones(1, 1)).probs[0, 0].numpy()
+
+
+@pytest.mark.parametrize(
+    ("loss", "oracle"), [(all_actions, QStar(TinyExpert())), (likelihood, Disagreement(TinyExpert(), 3))]
+)
+def test_it_finds_the_expert_on_the_tiny_mdp(loss, oracle):
+    """argmin_π Σ ℓ_i is π*(s) = (2, 1, 0) in every state: AggreVaTe's loss and DAgger's agree there."""
+    policy = linear_policy().float()
+    assert (probabilities(policy).argmax(axis=1) != EXPERT).any()
+    update = FollowTheLeader(learning_rate=0.1, steps=150)
+    for n in range(2):
+        trajectories = roll_in(TinyMdp(), Mixture(None, policy.actor()), SEEDS + np.uint64(16 * n))
+        update(policy, loss, trajectories, oracle(trajectories))
+    assert (probabilities(policy)[np.arange(3), EXPERT] > 0.9).all()
+
+
+def test_on_one_batch_it_reaches_the_least_loss_there_is():
+    """The least of Σ_a π(a|s) Q(s, a) is min_a Q̃(s, a) with Q̃ summed over the visits; softmax gets within 1 %."""
+    policy = linear_policy().float()
+    trajectories = roll_in(TinyMdp(), Mixture(None, policy.actor()), np.arange(64, dtype=np.uint64))
+    costs = QStar(TinyExpert())(trajectories)
+    FollowTheLeader(learning_rate=0.2, steps=400, minibatch=64)(policy, all_actions, trajectories, costs)
+    summed = np.einsum("kts,kta->sa", trajectories.observations * trajectories.mask[..., None], costs.values)
+    least = summed.min(axis=1).sum() / (3 * 64)
+    assert least <= all_actions(policy, trajectories, costs).item() < 1.01 * least
+
+
+def test_minibatches_are_drawn_without_replacement_from_all_that_is_kept():
+    sizes, tags = [], set()
+
+    def spy(policy, trajectories, cost_to_go):
+        sizes.append(trajectories.count)
+        tags.update(cost_to_go.values[:, 0, 0].astype(int))
+        assert len(set(cost_to_go.values[:, 0, 0])) == trajectories.count
+        return all_actions(policy, trajectories, cost_to_go)
+
+    update, policy = FollowTheLeader(steps=30, minibatch=4), small_policy()
+    update(policy, spy, *tagged([1, 2, 3]))
+    assert sizes == [3] + [3] * 30
+    sizes.clear()
+    update(policy, spy, *tagged([4, 5, 6]))
+    assert sizes == [3] + [4] * 30
+    assert tags == {1, 2, 3, 4, 5, 6}
+
+
+def test_the_same_seed_gives_the_same_bits_and_another_seed_does_not():
+    trajectories = random_trajectories(k=20, dtype=np.float32)
+    costs, found = random_costs(trajectories), []
+    for seed in (0, 0, 1):
+        policy = small_policy()
+        FollowTheLeader(steps=5, minibatch=4, seed=seed)(policy, all_actions, trajectories, costs)
+        found.append(flat(policy))
+    np.testing.assert_array_equal(found[0], found[1])
+    assert (found[0] != found[2]).any()
+
+
+def test_taken_action_over_old_data_divides_by_the_policy_that_took_the_action():
+    """Eq. 4 over all data: Σ π_θ(a)/π_i(a) Q(a), with the π_i (and α_i) of its own iteration; or be refused.
+
+    One state, costs (2, 1, 3): action 1 is the best in every iteration. The data of iteration 1 come from
+    π₁ = (.1, .8, .1); then the learner is somewhere else, π₂ = (.6, .2, .2), and nothing new says otherwise.
+    """
+    costs = np.array([2.0, 1.0, 3.0], np.float32)
+    policy, update = bandit_policy([0.1, 0.8, 0.1]), FollowTheLeader(learning_rate=0.05, steps=0)
+
+    def learn(counts, steps):
+        trajectories = one_state(counts)
+        update.steps = steps
+        update(
+            policy, taken_action, trajectories, CostToGo(costs[trajectories.actions], np.ones((sum(counts), 1), "f4"))
+        )
+
+    try:
+        learn([10, 80, 10], steps=0)
+        policy.load_state_dict(bandit_policy([0.6, 0.2, 0.2]).state_dict())
+        learn([6, 2, 2], steps=200)
+    except UsageError:
+        return
+    assert bandit_probabilities(policy).argmax() == 1

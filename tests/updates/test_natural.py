@@ -1,0 +1,95 @@
+"""The natural step: its length is δ_KL in the metric of S Sᵀ + λI."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aggrevated.cost_to_go.q_star import QStar
+from aggrevated.gradients.all_actions import all_actions
+from aggrevated.gradients.scores import scores
+from aggrevated.roll_in import Mixture, roll_in
+from aggrevated.updates.natural import Natural
+from aggrevated.updates.solvers import closed_form, conjugate_gradient
+from problems import (
+    TinyExpert,
+    TinyMdp,
+    deep_policy,
+    flat,
+    gradient,
+    linear_policy,
+    random_costs,
+    random_trajectories,
+)
+
+
+@given(st.integers(1, 30), st.integers(1, 10), st.floats(-2, 2), st.floats(-6, 0), st.integers(0, 2**31))
+def test_the_displacement_has_squared_length_delta_kl(d, k, damping, delta_kl, seed):
+    generator = torch.Generator().manual_seed(seed)
+    s, g = (torch.randn(*size, generator=generator, dtype=torch.float64) for size in ((d, k), (d,)))
+    natural = Natural(delta_kl=10.0**delta_kl, damping=10.0**damping)
+    step = natural.displacement(s, g)
+    metric = s @ s.T + natural.damping * s.square().sum(0).mean() * torch.eye(d, dtype=torch.float64)
+    assert float(step @ metric @ step) == pytest.approx(natural.delta_kl, rel=1e-8)
+    assert float(g @ step) < 0
+
+
+def test_by_hand():
+    """S = (3, 4)ᵀ, ‖s‖² = 25, damping 0.2 so λ = 5; g = (1, 0): δ = (0.14, −0.08), η = √(δ_KL / 0.14)."""
+    step = Natural(delta_kl=0.0014, damping=0.2).displacement(torch.tensor([[3.0], [4.0]]), torch.tensor([1.0, 0.0]))
+    torch.testing.assert_close(step, torch.tensor([-0.014, 0.008]))
+
+
+@pytest.mark.parametrize("solver", [closed_form, conjugate_gradient])
+def test_the_policy_moves_by_that_displacement(solver):
+    """The whole update: θ moves by −η δ with δ from S_n and ∇ℓ_n, each computed on its own here."""
+    policy, trajectories = deep_policy(), random_trajectories(k=20)
+    costs = random_costs(trajectories)
+    s, g = scores(policy, trajectories).T, torch.from_numpy(gradient(policy, all_actions, trajectories, costs))
+    natural, before = Natural(delta_kl=1e-4, damping=1.0, solver=solver), flat(policy)
+    metric = s @ s.T + s.square().sum(0).mean() * torch.eye(len(g), dtype=torch.float64)
+    delta = torch.linalg.solve(metric, g)
+    step = natural(policy, all_actions, trajectories, costs)
+    np.testing.assert_allclose(flat(policy) - before, -torch.sqrt(1e-4 / (g @ delta)) * delta, atol=1e-10)
+    assert step.halvings == 0
+    assert step.gradient_norm == pytest.approx(float(g.norm()))
+    assert all_actions(policy, trajectories, costs).item() < step.loss
+
+
+def test_the_mean_kl_per_state_is_h_delta_kl_over_2():
+    """The scale of `delta_kl`: Eq. 9 is the Fisher matrix per state over H. Up to sampling, hardly damped."""
+    policy = linear_policy().float()
+    trajectories = roll_in(TinyMdp(), Mixture(None, policy.actor()), np.arange(2000, dtype=np.uint64))
+    step = Natural(delta_kl=1e-4, damping=1e-3)(policy, all_actions, trajectories, QStar(TinyExpert())(trajectories))
+    averaged_over_h = step.kl * trajectories.steps / (3 * trajectories.count)  # steps after the end have no KL
+    assert averaged_over_h == pytest.approx(3 * 1e-4 / 2, rel=0.1)
+
+
+def test_without_own_steps_there_is_no_metric_and_no_step():
+    policy, trajectories = deep_policy(), random_trajectories()
+    trajectories = replace(trajectories, by_expert=trajectories.mask, mixing=1.0)
+    before = flat(policy)
+    step = Natural()(policy, all_actions, trajectories, random_costs(trajectories))
+    np.testing.assert_array_equal(flat(policy), before)
+    assert (step.kl, step.halvings) == (0.0, 0)
+
+
+def test_the_step_does_not_depend_on_the_scale_of_the_costs():
+    """η = √(δ_KL / gᵀδ) takes the scale out: costs in metres or millimetres give the same step."""
+    trajectories = random_trajectories()
+    moved = []
+    for scale in (1.0, 1000.0):
+        policy = deep_policy()
+        Natural()(policy, all_actions, trajectories, random_costs(trajectories, scale=scale))
+        moved.append(flat(policy))
+    np.testing.assert_allclose(moved[0], moved[1], atol=1e-12)
+
+
+def test_it_remembers_nothing():
+    natural = Natural()
+    assert natural.state() == {}
+    with pytest.raises(AssertionError):
+        natural.restore({"moment": torch.zeros(1)})

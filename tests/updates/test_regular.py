@@ -1,0 +1,86 @@
+"""Online gradient descent, plain and with Adam."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from aggrevated.gradients.all_actions import all_actions
+from aggrevated.policies.categorical import CategoricalPolicy
+from aggrevated.updates.regular import Regular
+from problems import flat, gradient, random_costs, random_trajectories, randomise
+
+TRAJECTORIES = random_trajectories(dtype=np.float32)
+COSTS = random_costs(TRAJECTORIES)
+
+
+def small_policy(seed=0):
+    return randomise(CategoricalPolicy(3, 3, hidden=(5,)), seed)
+
+
+def test_plain_descent_is_theta_minus_eta_times_the_gradient():
+    policy = small_policy()
+    before, g = flat(policy), gradient(policy, all_actions, TRAJECTORIES, COSTS)
+    step = Regular(0.25, torch.optim.SGD)(policy, all_actions, TRAJECTORIES, COSTS)
+    np.testing.assert_allclose(flat(policy), before - 0.25 * g, atol=1e-7)
+    assert step.gradient_norm == pytest.approx(np.linalg.norm(g), rel=1e-5)
+    assert step.halvings == 0
+
+
+def test_the_first_step_of_adam_has_length_eta_in_every_direction():
+    policy = small_policy()
+    before, g = flat(policy), gradient(policy, all_actions, TRAJECTORIES, COSTS)
+    Regular(0.01)(policy, all_actions, TRAJECTORIES, COSTS)
+    clear = np.abs(g) > 1e-4
+    assert clear.sum() > 10
+    np.testing.assert_allclose((flat(policy) - before)[clear], -0.01 * np.sign(g[clear]), rtol=1e-3)
+
+
+def test_adam_is_torchs_own_over_many_steps():
+    policy, reference = small_policy(), small_policy()
+    update, optimiser = Regular(0.02), torch.optim.Adam(reference.parameters(), lr=0.02)
+    for _ in range(10):
+        update(policy, all_actions, TRAJECTORIES, COSTS)
+        optimiser.zero_grad()
+        all_actions(reference, TRAJECTORIES, COSTS).backward()
+        optimiser.step()
+    np.testing.assert_allclose(flat(policy), flat(reference), atol=1e-6)
+
+
+def test_the_measured_kl_and_loss_are_those_of_the_step():
+    policy = small_policy()
+    observations, mask = (torch.from_numpy(x) for x in (TRAJECTORIES.observations, TRAJECTORIES.mask))
+    with torch.no_grad():
+        before = policy.distribution(observations, mask).probs.double()
+        loss = all_actions(policy, TRAJECTORIES, COSTS).item()
+    step = Regular(0.05)(policy, all_actions, TRAJECTORIES, COSTS)
+    with torch.no_grad():
+        after = policy.distribution(observations, mask).probs.double()
+    assert step.kl == pytest.approx(float((before * (before / after).log()).sum(-1)[mask].mean()), rel=1e-3)
+    assert step.loss == loss
+
+
+def test_a_step_beyond_max_kl_is_halved():
+    policy = small_policy()
+    step = Regular(100.0, torch.optim.SGD, max_kl=0.01)(policy, all_actions, TRAJECTORIES, COSTS)
+    assert 0 < step.halvings < 20
+    assert 0.0 < step.kl <= 0.01
+
+
+def test_one_huge_cost_does_not_stop_learning_for_ever():
+    """Adam squares the gradient: 1e30 becomes an infinite second moment, and every later step is 0 / ∞."""
+    policy, update = small_policy(), Regular(0.01)
+    update(policy, all_actions, TRAJECTORIES, random_costs(TRAJECTORIES, scale=1e30))
+    before = flat(policy)
+    for _ in range(5):
+        update(policy, all_actions, TRAJECTORIES, COSTS)
+    assert math.dist(flat(policy), before) > 1e-3
+
+
+def test_a_policy_in_float64_is_trained_in_float64():
+    policy, trajectories = small_policy().double(), random_trajectories()
+    before, costs = flat(policy), random_costs(trajectories)
+    g = gradient(policy, all_actions, trajectories, costs)
+    Regular(0.25, torch.optim.SGD)(policy, all_actions, trajectories, costs)
+    np.testing.assert_allclose(flat(policy), before - 0.25 * g, atol=1e-14)

@@ -1,0 +1,73 @@
+"""Halving, by hand: KL(uniform ‖ softmax(x, −x)) = log cosh x."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from aggrevated.policies.categorical import CategoricalPolicy
+from aggrevated.updates.safe_step import MOST_HALVINGS, safe_step
+from problems import flat, random_trajectories
+
+
+@pytest.fixture
+def policy():
+    """Two actions, three inputs, uniform: θ is W [2, 3], then b [2]."""
+    policy = CategoricalPolicy(3, 2, hidden=()).double()
+    with torch.no_grad():
+        for parameter in policy.parameters():
+            parameter.zero_()
+    return policy
+
+
+def biases(x):
+    return torch.tensor([0.0] * 6 + [x, -x], dtype=torch.float64)
+
+
+TRAJECTORIES = random_trajectories(actions=2)
+LOG_COSH_1 = 0.4337808304830271
+
+
+def test_a_step_within_the_limit_is_taken_whole(policy):
+    kl, halvings = safe_step(policy, TRAJECTORIES, biases(1.0), max_kl=0.5)
+    assert (kl, halvings) == (pytest.approx(LOG_COSH_1, abs=1e-12), 0)
+    np.testing.assert_array_equal(flat(policy), biases(1.0))
+
+
+@pytest.mark.parametrize("halvings", [1, 2, 5, 19])
+def test_a_step_too_long_is_halved_until_it_fits_and_counted(policy, halvings):
+    found = safe_step(policy, TRAJECTORIES, biases(2.0**halvings), max_kl=LOG_COSH_1 + 1e-9)
+    assert found == (pytest.approx(LOG_COSH_1, abs=1e-12), halvings)
+    np.testing.assert_allclose(flat(policy), biases(1.0), atol=1e-15)
+
+
+def test_after_the_last_halving_nothing_has_changed(policy):
+    assert safe_step(policy, TRAJECTORIES, biases(2.0**20), max_kl=LOG_COSH_1 + 1e-9) == (0.0, MOST_HALVINGS)
+    assert not flat(policy).any()
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf, 1e308])
+@pytest.mark.parametrize("max_kl", [0.5, math.inf])
+def test_a_step_to_nowhere_is_not_taken(policy, bad, max_kl):
+    with torch.no_grad():
+        policy.network[0].bias[0] = 1e308 if bad == 1e308 else 0.0
+    before = flat(policy)
+    displacement = biases(0.0)
+    displacement[6] = bad
+    _, halvings = safe_step(policy, TRAJECTORIES, displacement, max_kl)
+    assert np.isfinite(flat(policy)).all()
+    if bad == 1e308:  # 2e308 is infinite, 1.5e308 is not
+        assert (halvings, flat(policy)[6]) == (1, 1.5e308)
+    else:
+        assert halvings == MOST_HALVINGS
+        np.testing.assert_array_equal(flat(policy), before)
+
+
+def test_the_kl_is_averaged_over_the_steps_that_were_taken(policy):
+    """Only W moves: o = 0 where no step was taken, and there the KL would be 0 and dilute the mean."""
+    displacement = torch.tensor([1.0, 0, 0, -1.0, 0, 0, 0, 0], dtype=torch.float64)
+    kl, _ = safe_step(policy, TRAJECTORIES, displacement, max_kl=math.inf)
+    x = TRAJECTORIES.observations[TRAJECTORIES.mask][:, 0]
+    assert not TRAJECTORIES.mask.all()
+    assert kl == pytest.approx(np.log(np.cosh(x)).mean(), rel=1e-12)
