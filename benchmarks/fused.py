@@ -9,13 +9,15 @@ from math import ceil, cos, exp, pi, sin
 import numpy as np
 from numba import njit
 
-from aggrevated.simulators import acrobot, cartpole
+GRAVITY, TOTAL_MASS, POLE_MASS, POLE_MASS_LENGTH, HALF_LENGTH, FORCE, TAU = 9.8, 1.1, 0.1, 0.05, 0.5, 10.0, 0.02
+ANGLE_LIMIT, POSITION_LIMIT = 12 * 2 * pi / 360, 2.4
+DT, MOST_SPEED1, MOST_SPEED2 = 0.2, 4 * pi, 9 * pi
 
 fast = njit(fastmath=True)
 
 
 @fast
-def choose(observation, w1, b1, w2, b2, layer, logits):
+def choose(random, observation, w1, b1, w2, b2, layer, logits):
     """A draw from softmax(W₂ᵀ relu(W₁ᵀ o + b₁) + b₂), by inverting the cumulative distribution."""
     actions, hidden = len(b2), len(b1)
     layer[:] = b1
@@ -31,7 +33,7 @@ def choose(observation, w1, b1, w2, b2, layer, logits):
     for a in range(actions):
         total += np.float32(exp(logits[a] - top))
         logits[a] = total
-    drawn = np.float32(np.random.random()) * total
+    drawn = np.float32(random.random()) * total
     for a in range(actions - 1):
         if drawn < logits[a]:
             return a
@@ -39,42 +41,42 @@ def choose(observation, w1, b1, w2, b2, layer, logits):
 
 
 @fast
-def cartpole_roll_in(count, horizon, w1, b1, w2, b2):
+def cartpole_roll_in(random, count, horizon, w1, b1, w2, b2):
     """(states, observations, actions, costs, lengths) of `count` episodes of CartPole."""
     states = np.zeros((count, horizon, 4))
     observations = np.zeros((count, horizon, 4), np.float32)
     actions, costs = np.zeros((count, horizon), np.int64), np.zeros((count, horizon))
     lengths, layer, logits = np.zeros(count, np.int64), np.empty_like(b1), np.empty_like(b2)
     for k in range(count):
-        x, x_dot, theta, theta_dot = np.random.uniform(-0.05, 0.05, 4)
+        x, x_dot, theta, theta_dot = random.uniform(-0.05, 0.05, 4)
         for t in range(horizon):
             states[k, t, 0], states[k, t, 1], states[k, t, 2], states[k, t, 3] = x, x_dot, theta, theta_dot
             for i in range(4):
                 observations[k, t, i] = states[k, t, i]
-            action = choose(observations[k, t], w1, b1, w2, b2, layer, logits)
+            action = choose(random, observations[k, t], w1, b1, w2, b2, layer, logits)
             actions[k, t], costs[k, t] = action, -1.0
             cosine, sine = cos(theta), sin(theta)
-            push = (2 * action - 1) * cartpole.FORCE
-            temp = (push + cartpole.POLE_MASS_LENGTH * theta_dot * theta_dot * sine) / cartpole.TOTAL_MASS
-            theta_acc = (cartpole.GRAVITY * sine - cosine * temp) / (
-                cartpole.HALF_LENGTH * (4.0 / 3.0 - cartpole.POLE_MASS * cosine * cosine / cartpole.TOTAL_MASS)
+            push = (2 * action - 1) * FORCE
+            temp = (push + POLE_MASS_LENGTH * theta_dot * theta_dot * sine) / TOTAL_MASS
+            theta_acc = (GRAVITY * sine - cosine * temp) / (
+                HALF_LENGTH * (4.0 / 3.0 - POLE_MASS * cosine * cosine / TOTAL_MASS)
             )
-            x_acc = temp - cartpole.POLE_MASS_LENGTH * theta_acc * cosine / cartpole.TOTAL_MASS
-            x, x_dot = x + cartpole.TAU * x_dot, x_dot + cartpole.TAU * x_acc
-            theta, theta_dot = theta + cartpole.TAU * theta_dot, theta_dot + cartpole.TAU * theta_acc
+            x_acc = temp - POLE_MASS_LENGTH * theta_acc * cosine / TOTAL_MASS
+            x, x_dot = x + TAU * x_dot, x_dot + TAU * x_acc
+            theta, theta_dot = theta + TAU * theta_dot, theta_dot + TAU * theta_acc
             lengths[k] = t + 1
-            if abs(x) > cartpole.POSITION_LIMIT or abs(theta) > cartpole.ANGLE_LIMIT:
+            if abs(x) > POSITION_LIMIT or abs(theta) > ANGLE_LIMIT:
                 break
     return states, observations, actions, costs, lengths
 
 
 @fast
 def slope(theta1, theta2, speed1, speed2, torque):
-    """Both angular accelerations: Sutton and Barto's equations with Gymnasium's constants (all lengths and masses 1)."""
+    """Both angular accelerations: the equations of Sutton and Barto's book, all lengths and masses 1."""
     cosine2, sine2 = cos(theta2), sin(theta2)
     d1, d2 = 3.5 + cosine2, 1.25 + 0.5 * cosine2
-    phi2 = 0.5 * acrobot.GRAVITY * sin(theta1 + theta2)
-    phi1 = -0.5 * speed2 * speed2 * sine2 - speed2 * speed1 * sine2 + 1.5 * acrobot.GRAVITY * sin(theta1) + phi2
+    phi2 = 0.5 * GRAVITY * sin(theta1 + theta2)
+    phi1 = -0.5 * speed2 * speed2 * sine2 - speed2 * speed1 * sine2 + 1.5 * GRAVITY * sin(theta1) + phi2
     acceleration2 = (torque + d2 / d1 * phi1 - 0.5 * speed1 * speed1 * sine2 - phi2) / (1.25 - d2 * d2 / d1)
     return -(d2 * acceleration2 + phi1) / d1, acceleration2
 
@@ -82,37 +84,36 @@ def slope(theta1, theta2, speed1, speed2, torque):
 @fast
 def runge_kutta(p, q, u, v, torque):
     """One step of 0.2 s from angles p, q and velocities u, v."""
-    h = acrobot.DT
     a1, b1 = slope(p, q, u, v, torque)
-    u2, v2 = u + h / 2 * a1, v + h / 2 * b1
-    a2, b2 = slope(p + h / 2 * u, q + h / 2 * v, u2, v2, torque)
-    u3, v3 = u + h / 2 * a2, v + h / 2 * b2
-    a3, b3 = slope(p + h / 2 * u2, q + h / 2 * v2, u3, v3, torque)
-    u4, v4 = u + h * a3, v + h * b3
-    a4, b4 = slope(p + h * u3, q + h * v3, u4, v4, torque)
-    p += h / 6 * (u + 2 * u2 + 2 * u3 + u4)
-    q += h / 6 * (v + 2 * v2 + 2 * v3 + v4)
-    u += h / 6 * (a1 + 2 * a2 + 2 * a3 + a4)
-    v += h / 6 * (b1 + 2 * b2 + 2 * b3 + b4)
+    u2, v2 = u + DT / 2 * a1, v + DT / 2 * b1
+    a2, b2 = slope(p + DT / 2 * u, q + DT / 2 * v, u2, v2, torque)
+    u3, v3 = u + DT / 2 * a2, v + DT / 2 * b2
+    a3, b3 = slope(p + DT / 2 * u2, q + DT / 2 * v2, u3, v3, torque)
+    u4, v4 = u + DT * a3, v + DT * b3
+    a4, b4 = slope(p + DT * u3, q + DT * v3, u4, v4, torque)
+    p += DT / 6 * (u + 2 * u2 + 2 * u3 + u4)
+    q += DT / 6 * (v + 2 * v2 + 2 * v3 + v4)
+    u += DT / 6 * (a1 + 2 * a2 + 2 * a3 + a4)
+    v += DT / 6 * (b1 + 2 * b2 + 2 * b3 + b4)
     p -= 2 * pi * ceil((p - pi) / (2 * pi))
     q -= 2 * pi * ceil((q - pi) / (2 * pi))
-    return p, q, min(max(u, -4 * pi), 4 * pi), min(max(v, -9 * pi), 9 * pi)
+    return p, q, min(max(u, -MOST_SPEED1), MOST_SPEED1), min(max(v, -MOST_SPEED2), MOST_SPEED2)
 
 
 @fast
-def acrobot_roll_in(count, horizon, w1, b1, w2, b2):
+def acrobot_roll_in(random, count, horizon, w1, b1, w2, b2):
     """(states, observations, actions, costs, lengths) of `count` episodes of Acrobot."""
     states = np.zeros((count, horizon, 4))
     observations = np.zeros((count, horizon, 6), np.float32)
     actions, costs = np.zeros((count, horizon), np.int64), np.zeros((count, horizon))
     lengths, layer, logits = np.zeros(count, np.int64), np.empty_like(b1), np.empty_like(b2)
     for k in range(count):
-        p, q, u, v = np.random.uniform(-0.1, 0.1, 4)
+        p, q, u, v = random.uniform(-0.1, 0.1, 4)
         for t in range(horizon):
             states[k, t, 0], states[k, t, 1], states[k, t, 2], states[k, t, 3] = p, q, u, v
             seen = observations[k, t]
             seen[0], seen[1], seen[2], seen[3], seen[4], seen[5] = cos(p), sin(p), cos(q), sin(q), u, v
-            action = choose(seen, w1, b1, w2, b2, layer, logits)
+            action = choose(random, seen, w1, b1, w2, b2, layer, logits)
             p, q, u, v = runge_kutta(p, q, u, v, action - 1.0)
             done = -cos(p) - cos(p + q) > 1.0
             actions[k, t], costs[k, t], lengths[k] = action, 0.0 if done else 1.0, t + 1

@@ -15,6 +15,9 @@ from pathlib import Path
 from statistics import median, quantiles
 from time import perf_counter
 
+from rich.console import Console
+from rich.table import Table
+
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
     os.environ[variable] = "1"
 
@@ -81,42 +84,40 @@ def summary(case: str, name: str, unit: str, values: Sequence[float]) -> Row:
 
 
 def at_least(case: str, what: str, least: float, measured: Sequence[float]) -> Target:
+    """A target for the median over the rounds."""
     return Target(case, what, f"≥ {least:g}", median(measured), median(measured) >= least)
 
 
 def at_most(case: str, what: str, most: float, measured: Sequence[float]) -> Target:
+    """A target for the median over the rounds."""
     return Target(case, what, f"≤ {most:g}", median(measured), median(measured) <= most)
 
 
-def arguments(description: str, rounds: int, seconds: float) -> argparse.Namespace:
-    """The options that all benchmarks share."""
+def arguments(description: str, rounds: int, seconds: float | None = None) -> argparse.Namespace:
+    """The options that all benchmarks share; no length of a slice where a slice is one process."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--rounds", type=int, default=rounds, help="slices per contender (default: %(default)s)")
-    parser.add_argument("--seconds", type=float, default=seconds, help="length of a slice (default: %(default)s)")
+    if seconds is not None:
+        parser.add_argument("--seconds", type=float, default=seconds, help="length of a slice (default: %(default)s)")
     parser.add_argument("--json", type=Path, help="also write the results to this file")
     return parser.parse_args()
 
 
 def report(title: str, rows: Sequence[Row], targets: Sequence[Target], options: argparse.Namespace) -> None:
     """Print the tables, and write them with versions and machine where `--json` says."""
-    from rich.console import Console
-    from rich.table import Table
-
     table = Table("case", "contender", "unit", "median", "quartiles", title=title)
     for row in rows:
         table.add_row(row.case, row.name, row.unit, number(row.median), f"{number(row.lower)} – {number(row.upper)}")
     goals = Table("case", "target", "asked", "measured", "", title="Targets")
     for t in targets:
         goals.add_row(t.case, t.what, t.asked, number(t.measured), "met" if t.met else "missed")
-    console = Console()
-    for one in (table, goals):
-        if one.row_count:
-            console.print(one)
+    console = Console(width=max(Console().width, 110))
+    for each in (table, goals):
+        console.print(each)
     if options.json:
         record = {
             "benchmark": title,
-            "rounds": options.rounds,
-            "seconds_per_slice": options.seconds,
+            "options": {name: value for name, value in vars(options).items() if name != "json"},
             "machine": {"cpus": os.cpu_count(), "python": platform.python_version()},
             "versions": {name: found for name in PACKAGES if (found := installed(name))},
             "rows": [asdict(row) for row in rows],
@@ -131,6 +132,7 @@ def number(value: float) -> str:
 
 
 def installed(package: str) -> str | None:
+    """The version, or nothing where the package is not there."""
     try:
         return version(package)
     except PackageNotFoundError:

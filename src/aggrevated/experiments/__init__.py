@@ -22,9 +22,13 @@ class Task:
     settings: Mapping[str, Mapping[str, float]]  # by update, or by "method/update" where a method needs its own
     figure: tuple[tuple[str, str], ...]  # the (method, update) rows of the paper's figure
 
-    def ratio(self, returned: float, expert: float, horizon: int) -> float:
-        """(R − floor) / (R* − floor): 1 is as good as the expert. For Acrobot that is the share of steps saved."""
-        return (returned - self.floor(horizon)) / (expert - self.floor(horizon))
+    def ratio(self, returned: float, expert: float, horizon: int) -> float | None:
+        """(R − floor) / (R* − floor): 1 is as good as the expert. For Acrobot that is the share of steps saved.
+
+        None where the expert itself is at the floor, as it is when H is too short for it.
+        """
+        floor = self.floor(horizon)
+        return (returned - floor) / (expert - floor) if expert > floor else None
 
 
 def tasks() -> dict[str, Task]:

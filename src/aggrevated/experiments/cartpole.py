@@ -16,6 +16,7 @@ TASK = Task(
     settings={
         "natural": {"delta_kl": 1e-4, "damping": 10.0},
         "regular": {"learning_rate": 0.03},
+        "reinforce/regular": {"learning_rate": 0.1},
         "follow-the-leader": {"learning_rate": 0.01},
     },
     figure=(("aggrevated", "natural"), ("aggrevated", "regular"), ("reinforce", "regular"), ("tnpg", "natural")),

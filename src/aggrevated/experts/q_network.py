@@ -19,7 +19,8 @@ class QNetworkExpert:
 
     def q(self, states: Array) -> Array:
         """Q*(s, a) for every action, [n, A]."""
-        return np.asarray(-self.network(self.observe(states)))
+        return -self.network(self.observe(states))
 
     def act(self, states: Array, t: int) -> Array:
-        return np.argmin(self.q(states), axis=1)
+        actions: Array = np.argmin(self.q(states), axis=1)
+        return actions

@@ -1,0 +1,128 @@
+"""The commands, as their users call them."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from aggrevated.cli import COMMANDS, main
+
+TINY = "--iterations 4 --trajectories 4 --horizon 60 --validation-episodes 4 --test-episodes 20".split()
+KEYS = "task method update seed iterations expert_return initial_return best_return test_return ratio simulator_steps "
+KEYS += "oracle_queries seconds run weights_sha256"
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def said(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
+    """What a command prints on standard output."""
+    capsys.readouterr()
+    main(arguments)
+    return capsys.readouterr().out
+
+
+def test_train_evaluate_resume_watch_and_compare(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    result = json.loads(said(["train", "cartpole", "--json", *TINY], capsys))
+    assert set(KEYS.split()) <= set(result)
+    run = result["run"]
+    assert run == "runs/cartpole-aggrevated-natural" and (here / run / "curve.png").is_file()
+
+    evaluated = json.loads(said(["evaluate", run, "--episodes", "30", "--json"], capsys))
+    assert set(KEYS.split()) <= set(evaluated) and evaluated["weights_sha256"] == result["weights_sha256"]
+
+    resumed = json.loads(said(["resume", run, "--json"], capsys))
+    assert resumed["weights_sha256"] == result["weights_sha256"]
+    longer = json.loads(said(["resume", run, "--iterations", "6", "--json"], capsys))
+    assert longer["iterations"] == 6
+
+    watched = json.loads(said(["watch", run, "--json"], capsys))
+    assert (here / watched["gif"]).read_bytes().startswith(b"GIF89a")
+
+    second = json.loads(said(["train", "cartpole", "--method", "dagger", "--json", *TINY], capsys))
+    rows = json.loads(said(["compare", run, second["run"], "--out", "both", "--json"], capsys))
+    assert [row["method"] for row in rows] == ["aggrevated", "dagger"]
+    assert (here / "both.png").is_file() and (here / "both.svg").is_file()
+
+
+def test_the_default_folder_never_overwrites(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    first, second = (json.loads(said(["train", "cartpole", "--json", *TINY], capsys)) for _ in range(2))
+    assert second["run"] == first["run"] + "-2"
+    assert second["weights_sha256"] == first["weights_sha256"]
+
+
+def test_trials_in_processes_give_the_bits_of_single_runs(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    together = json.loads(said(["train", "cartpole", "--trials", "2", "--seed", "5", "--json", *TINY], capsys))
+    alone = [json.loads(said(["train", "cartpole", "--seed", seed, "--json", *TINY], capsys)) for seed in ("5", "6")]
+    assert [trial["weights_sha256"] for trial in together["trials"]] == [run["weights_sha256"] for run in alone]
+    assert together["test_return"] == pytest.approx(sum(run["test_return"] for run in alone) / 2)
+
+
+def test_reproduce_quick_writes_the_report_and_goes_on_where_it_was(
+    here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from dataclasses import replace
+
+    from aggrevated import experiments
+    from aggrevated.experiments import acrobot
+
+    tiny = replace(acrobot.TASK, iterations=5, trajectories=3, horizon=30)
+    monkeypatch.setattr(experiments, "tasks", lambda: {"acrobot": tiny})
+    table = json.loads(said(["reproduce", "acrobot", "--quick", "--json"], capsys))
+    keys = {"method", "update", "trials", "ratio_mean", "ratio_iqm", "ratio_low", "ratio_high"}
+    assert len(table) == 4 and all(keys <= set(row) for row in table)
+    page = (here / "runs/reproduce-acrobot-quick/acrobot.md").read_text()
+    assert "aggrevated reproduce acrobot --quick" in page and "(R + H)/(R* + H)" in page
+    for ending in ("json", "png", "svg"):
+        assert (here / f"runs/reproduce-acrobot-quick/acrobot.{ending}").is_file()
+    again = json.loads(said(["reproduce", "acrobot", "--quick", "--json"], capsys))
+    assert [row["ratio_mean"] for row in again] == [row["ratio_mean"] for row in table]
+
+
+def test_a_ratio_to_an_expert_that_earns_nothing_is_null(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    result = json.loads(said(["train", "acrobot", "--json", *TINY], capsys))  # nobody swings up in 60 steps
+    assert result["expert_return"] == -60 and result["ratio"] is None
+
+
+def test_expert_list_and_evaluate(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    cards = json.loads(said(["expert", "list", "--json"], capsys))
+    assert 350 <= cards["cartpole"]["mean_return"] <= 400
+    assert -95 <= cards["acrobot"]["mean_return"] <= -80
+    for name, card in cards.items():
+        measured = json.loads(said(["expert", "evaluate", name, "--episodes", "300", "--json"], capsys))
+        error = (measured["standard_error"] ** 2 + card["standard_error"] ** 2) ** 0.5
+        assert abs(measured["mean_return"] - card["mean_return"]) < 4 * error + 0.5
+
+
+@pytest.mark.parametrize("command", [[], *([name] for name in COMMANDS), *(["expert", x] for x in ("list", "train"))])
+def test_every_help_has_two_examples(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main([*command, "--help"])
+    assert caught.value.code == 0
+    if command:
+        assert capsys.readouterr().out.count(f"aggrevated {' '.join(command)}") >= 2
+
+
+def test_progress_is_plain_lines_on_standard_error_and_json_alone_on_standard_output(here: Path) -> None:
+    command = [sys.executable, "-m", "aggrevated", "train", "cartpole", "--json", *TINY]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert len(json.loads(done.stdout)) >= 15 and done.stdout.count("\n") == 1
+    assert "4/4, return" in done.stderr and "\x1b" not in done.stderr
+
+
+def test_the_help_names_every_task_method_and_update() -> None:
+    import inspect
+
+    from aggrevated.cli.train import Train
+    from aggrevated.experiments import tasks
+    from aggrevated.recipes import GRADIENTS, METHODS, OPTIMISERS, SOLVERS
+
+    text = inspect.getsource(Train)
+    updates = {update for method in METHODS.values() for update in method.updates}
+    for name in [*tasks(), *METHODS, *updates, *GRADIENTS, *OPTIMISERS, *SOLVERS]:
+        assert name in text, name

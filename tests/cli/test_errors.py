@@ -1,0 +1,111 @@
+"""Bad input: one clear sentence that names the thing and the remedy, the documented exit code, nothing half written."""
+
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from aggrevated.cli import main
+from aggrevated.experts.loading import SHIPPED
+from aggrevated.runs.storage import seal, unseal
+
+TINY = ["--iterations", "1", "--trajectories", "2", "--horizon", "20", "--validation-episodes", "2"]
+
+
+def failure(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
+    """(exit code, what was said on standard error) of a command that must fail."""
+    with pytest.raises(SystemExit) as caught:
+        main(arguments)
+    assert isinstance(caught.value.code, int)
+    captured = capsys.readouterr()
+    return caught.value.code, captured.err + captured.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        ("train cartpoll", 2, "unknown task 'cartpoll' (did you mean cartpole?): choose one of cartpole, acrobot"),
+        ("train cartpole --method daggr", 2, "unknown method 'daggr' (did you mean dagger?)"),
+        ("train cartpole --method tnpg --update regular", 2, "unknown update for tnpg 'regular'"),
+        ("train cartpole --method reinforce --gradient all-actions", 2, "choose one of taken-action"),
+        ("train cartpole --trajectories 0", 2, "--trajectories is 0, but must be at least 1"),
+        ("train cartpole --horizon -5", 2, "--horizon is -5, but must be at least 1"),
+        ("train cartpole --damping 0", 2, "--damping is 0.0, but must be a positive number"),
+        ("train cartpole --learning-rate nan", 2, "--learning-rate is nan, but must be a positive number"),
+        ("train cartpole --mixing 1.5", 2, "--mixing is 1.5, but must be between 0 and 1"),
+        ("train cartpole --mixing 1 --gradient taken-action", 2, "below 1 for the taken-action gradient"),
+        ("train cartpole --seed -1", 2, "--seed is -1, but must be 0 or more"),
+        ("train cartpole --hidden 0", 2, "--hidden is (0,), but must be widths of at least 1"),
+        ("train cartpole --trials 0", 2, "--trials is 0, but must be at least 1"),
+        ("train cartpole --expert acrobot", 65, "train one with 'aggrevated expert train cartpole'"),
+        ("train cartpole --expert nobody", 2, "no expert 'nobody': give a file, or the name of a shipped expert"),
+        ("train cartpole --out /proc/nowhere", 74, "check the path and its permissions"),
+        ("resume nowhere", 65, "nowhere is not a run: it has no config.json"),
+        ("evaluate nowhere", 65, "give a folder that 'aggrevated train' made"),
+        ("evaluate nowhere --episodes 0", 2, "--episodes is 0, but must be at least 1"),
+        ("watch nowhere", 65, "nowhere is not a run"),
+        ("compare", 2, "compare needs at least one run folder"),
+        ("reproduce hopper", 2, "unknown figure 'hopper'"),
+        ("expert train hopper", 2, "unknown task 'hopper'"),
+        ("expert evaluate cartpole --episodes 0", 2, "--episodes is 0"),
+        ("train cartpole --iterations many", 2, "--iterations"),
+        ("frobnicate", 2, "frobnicate"),
+    ],
+)
+def test_one_sentence_and_the_exit_code(
+    arguments: str, code: int, words: str, capsys: pytest.CaptureFixture[str], tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    given, said = failure(arguments.split(), capsys)
+    assert given == code, said
+    assert words in said
+    assert "Traceback" not in said
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_oracle_that_returns_nan(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    weights, card = unseal(SHIPPED / "cartpole.safetensors")
+    last = sorted(weights)[-1]
+    seal(tmp_path / "nan.safetensors", weights | {last: torch.full_like(weights[last], torch.nan)}, card)
+    code, said = failure(["train", "cartpole", "--expert", "nan.safetensors", "--out", "run", *TINY], capsys)
+    assert code == 65
+    assert "the oracle returned a cost-to-go that is not finite" in said and "check the expert's weights" in said
+
+
+def test_a_full_disk(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(path: Path, *_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device", str(path))
+
+    monkeypatch.setattr(Path, "replace", full)
+    code, said = failure(["train", "cartpole", "--out", str(tmp_path / "run"), *TINY], capsys)
+    assert code == 74
+    assert "No space left on device; free some space or choose another folder" in said
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+
+
+@pytest.mark.parametrize("content", [b"", b"not a zip", b"PK\x05\x06" + bytes(18)])
+def test_a_file_that_is_no_expert(tmp_path: Path, capsys: pytest.CaptureFixture[str], content: bytes) -> None:
+    for name in ("expert.zip", "expert.safetensors"):
+        (tmp_path / name).write_bytes(content)
+        code, said = failure(["expert", "evaluate", "cartpole", "--expert", str(tmp_path / name)], capsys)
+        assert code == 65 and name in said
+
+
+def test_a_config_that_was_tampered_with(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for text in ('{"task": "cartpole"}', "{", '{"task": "x" }'):
+        (tmp_path / "config.json").write_text(text)
+        code, said = failure(["resume", str(tmp_path)], capsys)
+        assert code == 65 and "config.json" in said
+
+
+def test_the_help_is_quick_and_light() -> None:
+    import subprocess
+
+    script = "import sys\nfrom aggrevated.cli import main\ntry: main(['--help'])\nexcept SystemExit: pass\n"
+    script += "assert not {'torch', 'numpy', 'gymnasium', 'matplotlib'} & set(sys.modules), 'a heavy import'"
+    subprocess.run([sys.executable, "-c", script], check=True, capture_output=True)
