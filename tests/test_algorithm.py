@@ -13,6 +13,7 @@ from aggrevated.cost_to_go.q_star import QStar
 from aggrevated.cost_to_go.realised import Realised
 from aggrevated.gradients.all_actions import all_actions
 from aggrevated.gradients.taken_action import taken_action
+from aggrevated.randomness import Purpose, seeds
 from aggrevated.schedules import geometric
 from aggrevated.updates import Step
 from aggrevated.updates.natural import Natural
@@ -111,3 +112,19 @@ def test_alpha_is_asked_for_n_1_2_3():
 
     list(islice(loop(Learner(linear_policy(None).float(), Regular()), alpha=alpha), 3))
     assert asked == [1, 2, 3]
+
+
+def test_every_iteration_has_its_own_seeds_and_validation_always_the_same():
+    asked = []
+
+    class Watched(TinyMdp):
+        def initial(self, seeds):
+            asked.append(seeds.tolist())
+            return super().initial(seeds)
+
+    learner = Learner(linear_policy(None).float(), Regular())
+    run = aggrevated(learner, Watched(), None, ADVANTAGE, all_actions, seed=7, k=5, validation_episodes=9)
+    list(islice(run, 3))
+    validation = seeds(7, Purpose.VALIDATION, 0, 9).tolist()
+    roll_ins = [seeds(7, Purpose.ROLL_IN, n, 5).tolist() for n in (1, 2, 3)]
+    assert asked == [validation, roll_ins[0], validation, roll_ins[1], validation, roll_ins[2], validation]

@@ -53,13 +53,14 @@ def aggrevated(
     if learner.n == 0:
         best.challenge(policy, mean_return(policy, simulator, episodes), n=0)           # line 2: π_θ₁ is a candidate
     while True:                                                                         # line 3: for n = 1 to N
-        n = learner.n = learner.n + 1
+        n = learner.n + 1
         mixture = Mixture(expert, policy.actor(), alpha(n))                             # line 4: α_n π* + (1−α_n) π_θ
         trajectories = roll_in(simulator, mixture, seeds(seed, Purpose.ROLL_IN, n, k))  # line 5: K trajectories
         cost_to_go = oracle(trajectories)                                               # line 6: ask for Q*
         step = update(policy, loss, trajectories, cost_to_go)                           # line 7: θ_n − η_n δ_θ
         current = mean_return(policy, simulator, episodes)
         best.challenge(policy, current, n)                                              # line 9: the best on validation
+        learner.n = n
         learner.simulator_steps += trajectories.steps + cost_to_go.simulator_steps
         learner.oracle_queries += cost_to_go.queries
         yield Iteration(n, float(trajectories.returns.mean()), current, best.returned, step)

@@ -40,11 +40,12 @@ def own_costs(expert: ValueExpert, actions: int) -> Oracle:
 
 
 # fmt: off
-EVERY, TAKEN, LIKELY = ("all-actions", "taken-action"), ("taken-action",), ("likelihood", "all-actions")
+ALL, TAKEN, ANY = ("all-actions",), ("taken-action",), ("all-actions", "taken-action")
+LIKELY = ("likelihood", "all-actions")
 BOTH, LEADER = ("natural", "regular"), ("follow-the-leader",)
 METHODS = {  #           title         start         cost-to-go    gradient updates
-    "aggrevated": Method("AggreVaTeD", "random",     q_star,       EVERY,   BOTH),
-    "aggrevate":  Method("AggreVaTe",  "random",     q_star,       EVERY,   LEADER),
+    "aggrevated": Method("AggreVaTeD", "random",     q_star,       ANY,     BOTH),
+    "aggrevate":  Method("AggreVaTe",  "random",     q_star,       ALL,     LEADER),
     "dagger":     Method("DAgger",     "random",     Disagreement, LIKELY,  LEADER),
     "sl":         Method("SL",         "random",     Disagreement, LIKELY,  LEADER, mixing=1.0),
     "reinforce":  Method("REINFORCE",  "random",     own_costs,    TAKEN,   ("regular",)),

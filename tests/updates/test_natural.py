@@ -59,10 +59,15 @@ def test_the_policy_moves_by_that_displacement(solver):
     assert all_actions(policy, trajectories, costs).item() < step.loss
 
 
-def test_the_mean_kl_per_state_is_h_delta_kl_over_2():
-    """The scale of `delta_kl`: Eq. 9 is the Fisher matrix per state over H. Up to sampling, hardly damped."""
+@pytest.mark.parametrize("alpha", [0.0, 0.5])
+def test_the_mean_kl_per_state_is_h_delta_kl_over_2(alpha):
+    """The scale of `delta_kl`: Eq. 9 is the Fisher matrix per state over H. Up to sampling, hardly damped.
+
+    With mixing only a share 1 − α of the steps has a score; without a correction the KL is 1/(1 − α) times too large.
+    """
     policy = linear_policy().float()
-    trajectories = roll_in(TinyMdp(), Mixture(None, policy.actor()), np.arange(2000, dtype=np.uint64))
+    mixture = Mixture(TinyExpert(), policy.actor(), alpha)
+    trajectories = roll_in(TinyMdp(), mixture, np.arange(2000, dtype=np.uint64))
     step = Natural(delta_kl=1e-4, damping=1e-3)(policy, all_actions, trajectories, QStar(TinyExpert())(trajectories))
     averaged_over_h = step.kl * trajectories.steps / (3 * trajectories.count)  # steps after the end have no KL
     assert averaged_over_h == pytest.approx(3 * 1e-4 / 2, rel=0.1)

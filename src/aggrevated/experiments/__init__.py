@@ -19,6 +19,7 @@ class Task:
     hidden: tuple[int, ...]
     trajectories: int  # K
     iterations: int  # N
+    validation_episodes: int
     settings: Mapping[str, Mapping[str, float]]  # by update, or by "method/update" where a method needs its own
     figure: tuple[tuple[str, str], ...]  # the (method, update) rows of the paper's figure
 

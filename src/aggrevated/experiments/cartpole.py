@@ -13,6 +13,7 @@ TASK = Task(
     hidden=(16,),
     trajectories=50,
     iterations=100,
+    validation_episodes=200,
     settings={
         "natural": {"delta_kl": 1e-4, "damping": 10.0},
         "regular": {"learning_rate": 0.03},

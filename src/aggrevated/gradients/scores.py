@@ -14,13 +14,14 @@ def scores(policy: Policy, trajectories: Trajectories) -> Tensor:
     Only the learner's own steps have a score. One vectorised backward pass for all K.
     """
 
-    def log_likelihood(theta: dict[str, Tensor], observations: Tensor, actions: Tensor, own: Tensor) -> Tensor:
-        distribution = functional_call(policy, theta, (observations[None], own[None]))
-        total: Tensor = (distribution.log_prob(actions[None]) * own[None]).sum()
+    def log_likelihood(theta: dict[str, Tensor], *one: Tensor) -> Tensor:
+        observations, actions, mask, own = (x[None] for x in one)
+        distribution = functional_call(policy, theta, (observations, mask))
+        total: Tensor = (distribution.log_prob(actions) * own).sum()
         return total
 
     theta = {name: parameter.detach() for name, parameter in policy.named_parameters()}
-    arrays = (trajectories.observations, trajectories.actions, trajectories.by_learner)
-    per_trajectory = vmap(grad(log_likelihood), in_dims=(None, 0, 0, 0))(theta, *map(torch.from_numpy, arrays))
+    arrays = (trajectories.observations, trajectories.actions, trajectories.mask, trajectories.by_learner)
+    per_trajectory = vmap(grad(log_likelihood), in_dims=(None, 0, 0, 0, 0))(theta, *map(torch.from_numpy, arrays))
     rows = torch.cat([g.reshape(trajectories.count, -1) for g in per_trajectory.values()], dim=1)
     return rows.div(trajectories.horizon * trajectories.count**0.5)

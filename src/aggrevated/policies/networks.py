@@ -37,7 +37,7 @@ class NumpyNetwork:
     def copy_of(cls, network: nn.Sequential) -> "NumpyNetwork":
         linear = [layer for layer in network if isinstance(layer, nn.Linear)]
         return cls(
-            tuple(np.ascontiguousarray(layer.weight.detach().numpy().T) for layer in linear),
+            tuple(layer.weight.detach().numpy().T.copy() for layer in linear),
             tuple(layer.bias.detach().numpy().copy() for layer in linear),
         )
 

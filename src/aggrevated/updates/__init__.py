@@ -38,6 +38,11 @@ class Update(Protocol):
         ...
 
 
+def norm(gradient: Tensor) -> float:
+    """Its length; in float64, so that it is finite whenever the gradient is."""
+    return float(gradient.double().norm())
+
+
 def loss_and_gradient(
     policy: Policy, loss: Loss, trajectories: Trajectories, cost_to_go: CostToGo
 ) -> tuple[float, Tensor]:

@@ -9,10 +9,11 @@ from torch import Tensor
 from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
 from aggrevated.cost_to_go import CostToGo
+from aggrevated.errors import UsageError
 from aggrevated.gradients import Loss
 from aggrevated.policies import Policy
 from aggrevated.trajectories import ARRAYS, Trajectories, pad_and_stack
-from aggrevated.updates import Step, loss_and_gradient
+from aggrevated.updates import Step, loss_and_gradient, norm
 from aggrevated.updates.safe_step import safe_step
 
 
@@ -28,12 +29,17 @@ class FollowTheLeader:
     steps: int = 100
     minibatch: int = 50  # trajectories
     capacity: int = 1000  # trajectories
-    max_kl: float = float("inf")
+    max_kl: float = 1e6  # any finite step
     seed: int = 0
     seen: int = field(default=0, init=False)
     _data: tuple[Trajectories, CostToGo] | None = field(default=None, init=False, repr=False)
 
     def __call__(self, policy: Policy, loss: Loss, trajectories: Trajectories, cost_to_go: CostToGo) -> Step:
+        if not cost_to_go.every_action:
+            raise UsageError(
+                "follow the leader needs the cost-to-go of every action: data of the taken action only, from policies "
+                "of the past, is not fit for the present one"
+            )
         value, gradient = loss_and_gradient(policy, loss, trajectories, cost_to_go)
         generator = np.random.default_rng([self.seed, self.seen])
         self._aggregate(trajectories, cost_to_go, generator)
@@ -42,7 +48,7 @@ class FollowTheLeader:
         displacement = parameters_to_vector(policy.parameters()).detach() - before
         vector_to_parameters(before, policy.parameters())
         kl, halvings = safe_step(policy, trajectories, displacement, self.max_kl)
-        return Step(value, float(gradient.norm()), kl, halvings)
+        return Step(value, norm(gradient), kl, halvings)
 
     def _descend(self, policy: Policy, loss: Loss, generator: np.random.Generator) -> None:
         """Adam on the mean loss of all the data, `minibatch` trajectories at a time."""
@@ -81,6 +87,7 @@ class FollowTheLeader:
         }
 
     def restore(self, state: dict[str, Tensor]) -> None:
+        self.seen, self._data = 0, None
         if not state:
             return
         seen, horizon, mixing = state["numbers"].tolist()

@@ -11,7 +11,7 @@ from aggrevated.gradients import Loss
 from aggrevated.gradients.scores import scores
 from aggrevated.policies import Policy
 from aggrevated.trajectories import Trajectories
-from aggrevated.updates import Step, loss_and_gradient
+from aggrevated.updates import Step, loss_and_gradient, norm
 from aggrevated.updates.safe_step import MOST_HALVINGS, safe_step
 from aggrevated.updates.solvers import closed_form
 
@@ -34,12 +34,13 @@ class Natural:
 
     def __call__(self, policy: Policy, loss: Loss, trajectories: Trajectories, cost_to_go: CostToGo) -> Step:
         value, gradient = loss_and_gradient(policy, loss, trajectories, cost_to_go)
-        displacement = self.displacement(scores(policy, trajectories).T, gradient)
-        norm = float(gradient.norm())
+        # With mixing only 1 − α of the steps have a score, so that S_n S_nᵀ would be too small by as much.
+        s = scores(policy, trajectories).T / max(1.0 - trajectories.mixing, 1e-9) ** 0.5
+        displacement = self.displacement(s, gradient)
         if not torch.isfinite(displacement).all():
-            return Step(value, norm, 0.0, MOST_HALVINGS)
+            return Step(value, norm(gradient), 0.0, MOST_HALVINGS)
         kl, halvings = safe_step(policy, trajectories, displacement, self.max_kl)
-        return Step(value, norm, kl, halvings)
+        return Step(value, norm(gradient), kl, halvings)
 
     def displacement(self, s: Tensor, gradient: Tensor) -> Tensor:
         """−η δ for S_n [d, K] and the gradient [d]; zero where there is no gradient."""

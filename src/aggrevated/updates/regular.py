@@ -11,7 +11,7 @@ from aggrevated.cost_to_go import CostToGo
 from aggrevated.gradients import Loss
 from aggrevated.policies import Policy
 from aggrevated.trajectories import Trajectories
-from aggrevated.updates import Step, loss_and_gradient
+from aggrevated.updates import Step, loss_and_gradient, norm
 from aggrevated.updates.safe_step import MOST_HALVINGS, safe_step
 
 
@@ -27,24 +27,23 @@ class Regular:
 
     def __call__(self, policy: Policy, loss: Loss, trajectories: Trajectories, cost_to_go: CostToGo) -> Step:
         value, gradient = loss_and_gradient(policy, loss, trajectories, cost_to_go)
-        norm = float(gradient.norm())
-        if not torch.isfinite(gradient).all():
-            return Step(value, norm, 0.0, MOST_HALVINGS)
+        if not torch.isfinite(gradient.square()).all():  # an infinite second moment would stop Adam for ever
+            return Step(value, norm(gradient), 0.0, MOST_HALVINGS)
         kl, halvings = safe_step(policy, trajectories, self._displacement(policy, gradient), self.max_kl)
-        return Step(value, norm, kl, halvings)
+        return Step(value, norm(gradient), kl, halvings)
 
     def _displacement(self, policy: Policy, gradient: Tensor) -> Tensor:
         """Where the optimiser would go from θ_n, as a vector from θ_n."""
         start = parameters_to_vector(policy.parameters()).detach()
-        theta, optimiser = self._flat(len(start))
+        theta, optimiser = self._flat(start)
         theta.data.copy_(start)
         theta.grad = gradient
         optimiser.step()
         return theta.detach() - start
 
-    def _flat(self, size: int) -> tuple[Tensor, torch.optim.Optimizer]:
+    def _flat(self, like: Tensor) -> tuple[Tensor, torch.optim.Optimizer]:
         if self._theta is None or self._optimiser is None:
-            self._theta = torch.zeros(size, requires_grad=True)
+            self._theta = torch.zeros_like(like, requires_grad=True)
             self._optimiser = self.optimiser([self._theta], lr=self.learning_rate)
         return self._theta, self._optimiser
 
@@ -52,12 +51,13 @@ class Regular:
         """The optimiser's moments; empty before the first step, or for plain descent."""
         if self._optimiser is None:
             return {}
-        return dict(self._optimiser.state_dict()["state"].get(0, {}))
+        return {name: w.clone() for name, w in self._optimiser.state_dict()["state"].get(0, {}).items()}
 
     def restore(self, state: dict[str, Tensor]) -> None:
+        self._theta = self._optimiser = None
         if not state:
             return
-        size = max(tensor.numel() for tensor in state.values())
-        _, optimiser = self._flat(size)
+        state = {name: w.clone() for name, w in state.items()}
+        _, optimiser = self._flat(max(state.values(), key=Tensor.numel))
         groups = optimiser.state_dict()["param_groups"]
         optimiser.load_state_dict({"state": {0: state}, "param_groups": groups})

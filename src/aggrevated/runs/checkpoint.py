@@ -1,0 +1,69 @@
+"""Checkpoints: a learner as one sealed file. A damaged one is noticed, and the one before it is used."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+from torch import Tensor
+
+from aggrevated.algorithm import Learner
+from aggrevated.errors import DataError
+from aggrevated.runs.storage import Facts, seal, storage_errors, unseal
+from aggrevated.validation import Best
+
+KEPT = 3  # so that a damaged newest one costs little
+NAME = re.compile(r"(\d{6,})\.safetensors")
+
+
+def save(folder: Path, learner: Learner, facts: Facts) -> None:
+    """Write the learner and some facts beside it, and remove all but the newest few checkpoints."""
+    best = learner.best
+    tensors = {f"policy.{name}": w for name, w in learner.policy.state_dict().items()}
+    tensors |= {f"best.{name}": w for name, w in (best.weights or {}).items()}
+    tensors |= {f"update.{name}": w for name, w in learner.update.state().items()}
+    numbers = {
+        "n": learner.n,
+        "simulator_steps": learner.simulator_steps,
+        "oracle_queries": learner.oracle_queries,
+        "best": [best.returned, best.n, best.first],
+    }
+    seal(folder / f"{learner.n:06d}.safetensors", tensors, {"learner": numbers, **facts})
+    with storage_errors(folder):
+        for old in newest_first(folder)[KEPT:]:
+            old.unlink(missing_ok=True)
+
+
+def newest_first(folder: Path) -> list[Path]:
+    """The checkpoints that are there."""
+    return sorted((path for path in folder.glob("*") if NAME.fullmatch(path.name)), reverse=True)
+
+
+def restore(folder: Path, learner: Learner, most: int, warn: Callable[[str], None]) -> Facts | None:
+    """Bring the learner to its newest intact checkpoint of at most `most` iterations, and give the facts beside it.
+
+    None, and no change, if there is none.
+    """
+    for path in newest_first(folder):
+        try:
+            tensors, facts = unseal(path)
+        except DataError as error:
+            warn(f"{error}; going on from an earlier point")
+            continue
+        if facts["learner"]["n"] <= most:
+            fill(learner, tensors, facts["learner"])
+            return facts
+    return None
+
+
+def fill(learner: Learner, tensors: dict[str, Tensor], numbers: Facts) -> None:
+    """Make the learner what it was."""
+
+    def part(prefix: str) -> dict[str, Tensor]:
+        return {name.removeprefix(prefix): w for name, w in tensors.items() if name.startswith(prefix)}
+
+    learner.policy.load_state_dict(part("policy."))
+    learner.update.restore(part("update."))
+    returned, n, first = numbers["best"]
+    learner.best = Best(returned, n, first, part("best."))
+    learner.n = numbers["n"]
+    learner.simulator_steps, learner.oracle_queries = numbers["simulator_steps"], numbers["oracle_queries"]

@@ -1,0 +1,130 @@
+"""What a run is asked to do: every setting, resolved, as it stands in config.json."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+from aggrevated.errors import DataError, UsageError
+from aggrevated.experiments import Task, tasks
+from aggrevated.recipes import METHODS, OPTIMISERS, SOLVERS, Method
+from aggrevated.runs.storage import Facts
+
+
+@dataclass(frozen=True)
+class Config:
+    """The settings of one run. Together with the package's version they determine every bit of its result."""
+
+    task: str
+    method: str
+    update: str
+    seed: int
+    iterations: int  # N
+    trajectories: int  # K
+    horizon: int  # H
+    mixing: float  # α_1
+    mixing_decay: float  # α_n = α_1 · decay^(n−1)
+    gradient: str
+    advantage: bool  # Eq. 12 and 13 rather than 10 and 11
+    hidden: tuple[int, ...]
+    expert: str
+    learning_rate: float  # of the regular update, and inside follow the leader
+    optimiser: str
+    delta_kl: float  # of the natural update, on the paper's scale
+    damping: float
+    solver: str
+    validation_episodes: int
+    test_episodes: int
+    checkpoint_every: int
+
+    def facts(self) -> Facts:
+        """For config.json."""
+        return asdict(self) | {"hidden": list(self.hidden)}
+
+
+DEFAULTS: dict[str, Any] = {
+    "seed": 0,
+    "mixing_decay": 0.5,
+    "advantage": True,
+    "learning_rate": 0.01,
+    "optimiser": "adam",
+    "delta_kl": 1e-4,
+    "damping": 10.0,
+    "solver": "closed-form",
+    "test_episodes": 1000,
+    "checkpoint_every": 10,
+}
+
+
+def resolve(task: str, method: str, update: str | None = None, **given: Any) -> Config:
+    """Fill in what was not given, from the task, the method and the defaults, and check that it makes sense."""
+    chosen = tasks()[known(task, "task", tasks())]
+    row = METHODS[known(method, "method", METHODS)]
+    update = known(update or row.updates[0], f"update for {method}", row.updates)
+    usual = DEFAULTS | of_the_method(row) | of_the_task(chosen, method, update)
+    settings = usual | {name: value for name, value in given.items() if value is not None}
+    config = Config(task=task, method=method, update=update, **settings)
+    check(config, row)
+    return config
+
+
+def of_the_method(row: Method) -> dict[str, Any]:
+    """The settings that a method brings with it; one that is all expert stays so."""
+    return {"gradient": row.gradients[0], "mixing": row.mixing} | ({"mixing_decay": 1.0} if row.mixing == 1.0 else {})
+
+
+def of_the_task(task: Task, method: str, update: str) -> dict[str, Any]:
+    """The settings that were tuned for the task."""
+    names = ("iterations", "trajectories", "horizon", "hidden", "expert", "validation_episodes")
+    tuned = {**task.settings.get(update, {}), **task.settings.get(f"{method}/{update}", {})}
+    return {name: getattr(task, name) for name in names} | tuned
+
+
+def check(config: Config, row: Method) -> None:
+    """Raise a `UsageError` for the first setting that cannot be."""
+    known(config.gradient, f"gradient for {config.method}", row.gradients)
+    known(config.optimiser, "optimiser", OPTIMISERS)
+    known(config.solver, "solver", SOLVERS)
+    for name in ("iterations", "trajectories", "horizon", "validation_episodes", "test_episodes", "checkpoint_every"):
+        require(getattr(config, name) >= 1, name, getattr(config, name), "at least 1")
+    for name in ("learning_rate", "delta_kl", "damping"):
+        require(0 < getattr(config, name) < float("inf"), name, getattr(config, name), "a positive number")
+    for name in ("mixing", "mixing_decay"):
+        require(0 <= getattr(config, name) <= 1, name, getattr(config, name), "between 0 and 1")
+    require(config.seed >= 0, "seed", config.seed, "0 or more")
+    require(all(width >= 1 for width in config.hidden), "hidden", config.hidden, "widths of at least 1")
+    if config.gradient == "taken-action":
+        require(config.mixing < 1, "mixing", config.mixing, "below 1 for the taken-action gradient")
+
+
+def require(holds: bool, name: str, value: object, rule: str) -> None:
+    """A `UsageError` that names the setting, its value and the rule, unless it holds."""
+    if not holds:
+        raise UsageError(f"--{name.replace('_', '-')} is {value}, but must be {rule}")
+
+
+def known(name: str, kind: str, among: Iterable[str]) -> str:
+    """`name`, if it is one of those that exist; else a `UsageError` that lists them and guesses what was meant."""
+    names = list(among)
+    if name in names:
+        return name
+    near = difflib.get_close_matches(name, names, 1)
+    guess = f" (did you mean {near[0]}?)" if near else ""
+    raise UsageError(f"unknown {kind} {name!r}{guess}: choose one of {', '.join(names)}")
+
+
+def from_facts(facts: Facts, source: object) -> Config:
+    """The config that `Config.facts` wrote, checked again; a `DataError` names the file where it does not fit."""
+    names = {field.name for field in fields(Config)}
+    if set(facts) != names:
+        odd = ", ".join(sorted(set(facts) ^ names))
+        raise DataError(
+            f"{source} is not a config of this version (see {odd}); start a new run with 'aggrevated train'"
+        )
+    try:
+        given = facts | {"hidden": tuple(facts["hidden"])}
+        return resolve(**given)
+    except (UsageError, TypeError) as error:
+        raise DataError(f"{source} holds settings that cannot be ({error}); restore it or start a new run") from error

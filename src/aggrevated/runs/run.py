@@ -1,0 +1,234 @@
+"""A run: Algorithm 1 in a folder. Stopped at any moment, it goes on and ends with the same bits."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from itertools import chain, count
+from pathlib import Path
+
+from aggrevated.algorithm import Iteration, aggrevated
+from aggrevated.errors import DataError, UsageError
+from aggrevated.experiments import tasks
+from aggrevated.policies import Policy
+from aggrevated.randomness import Purpose, seeds
+from aggrevated.recipes import METHODS
+from aggrevated.runs import checkpoint
+from aggrevated.runs.config import Config, from_facts
+from aggrevated.runs.storage import (
+    Facts,
+    digest,
+    read_json,
+    seal,
+    storage_errors,
+    sweep,
+    unseal,
+    write_atomically,
+    write_json,
+)
+from aggrevated.setup import Setup, set_up
+from aggrevated.start import STARTS
+from aggrevated.validation import mean_return
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run's folder and what it was asked to do."""
+
+    folder: Path
+    config: Config
+
+    @classmethod
+    def create(cls, folder: Path, config: Config) -> Run:
+        """A new run. A folder that already holds something is refused, so that no run is overwritten."""
+        set_up(config)  # what cannot be set up, for example for lack of its expert, leaves no folder behind
+        with storage_errors(folder):
+            if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+                raise UsageError(
+                    f"{folder} exists already: go on with 'aggrevated resume {folder}' or choose another --out"
+                )
+        write_json(folder / "config.json", config.facts())
+        return cls(folder, config)
+
+    @classmethod
+    def open(cls, folder: Path) -> Run:
+        """A run that exists."""
+        if not (folder / "config.json").is_file():
+            raise DataError(f"{folder} is not a run: it has no config.json; give a folder that 'aggrevated train' made")
+        return cls(folder, from_facts(read_json(folder / "config.json"), folder / "config.json"))
+
+    @property
+    def label(self) -> str:
+        """What a legend calls it."""
+        return f"{METHODS[self.config.method].title}, {self.config.update}"
+
+    def metrics(self) -> list[Facts]:
+        """The lines of metrics.jsonl, up to the first that is not whole."""
+        path, lines = self.folder / "metrics.jsonl", []
+        if path.is_file():
+            with storage_errors(path):
+                text = path.read_text(encoding="utf-8", errors="replace")
+            for line in text.splitlines():
+                try:
+                    lines.append(json.loads(line))
+                except ValueError:
+                    break
+        return lines
+
+    def result(self) -> Facts | None:
+        """result.json, if the run has ended."""
+        path = self.folder / "result.json"
+        return read_json(path) if path.is_file() else None
+
+    def policy(self) -> Policy:
+        """The chosen policy: the best on validation so far."""
+        path = self.folder / "policy.safetensors"
+        if not path.is_file():
+            raise DataError(f"{self.folder} has no policy yet; finish it with 'aggrevated resume {self.folder}'")
+        policy = set_up(self.config).learner.policy
+        policy.load_state_dict(unseal(path)[0])
+        return policy
+
+
+def runs_in(folder: Path) -> list[Run]:
+    """The run in a folder, or the trials in its subfolders."""
+    trials = sorted(path.parent for path in folder.glob("trial-*/config.json"))
+    return [Run.open(path) for path in trials or [folder]]
+
+
+def unused_folder(folder: Path) -> Path:
+    """The folder itself or, where it exists, the first of folder-2, folder-3, … that does not."""
+    numbered = (folder.with_name(f"{folder.name}-{number}") for number in count(2))
+    return next(path for path in chain([folder], numbered) if not path.exists())
+
+
+def execute(run: Run, progress: Callable[[Facts], None], warn: Callable[[str], None]) -> Facts:
+    """Run it, or the rest of it, to its last iteration, and give its result; `progress` is told of each iteration."""
+    config, path = run.config, run.folder / "metrics.jsonl"
+    with only_one(run.folder):
+        setup, seconds = begin(run, warn)
+        learner, clock = setup.learner, time.perf_counter()
+        learning = aggrevated(
+            learner, setup.simulator, setup.expert, setup.oracle, setup.loss,
+            seed=config.seed, k=config.trajectories, validation_episodes=config.validation_episodes, alpha=setup.alpha,
+        )  # fmt: skip
+        with storage_errors(path), path.open("a", encoding="utf-8") as metrics:
+            while learner.n < config.iterations:
+                line = metrics_of(next(learning), setup, seconds + time.perf_counter() - clock)
+                metrics.write(json.dumps(line) + "\n")
+                metrics.flush()
+                if learner.n % config.checkpoint_every == 0 or learner.n == config.iterations:
+                    keep(run, setup, line["seconds"])
+                progress(line)
+        return finish(run, setup)
+
+
+@contextmanager
+def only_one(folder: Path) -> Iterator[None]:
+    """Hold the run's lock, so that no two processes write to one run."""
+    with storage_errors(folder), (folder / ".lock").open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise UsageError(f"{folder} is in use by another process; wait for it or stop it first") from error
+        yield
+
+
+def begin(run: Run, warn: Callable[[str], None]) -> tuple[Setup, float]:
+    """(the pieces, with the learner where its newest intact checkpoint left it; the seconds it had used)."""
+    sweep(run.folder)
+    setup, lines = set_up(run.config), run.metrics()
+    facts = checkpoint.restore(run.folder / "checkpoints", setup.learner, len(lines), warn)
+    if facts is None:
+        config, learner = run.config, setup.learner
+        start = STARTS[METHODS[config.method].start]
+        learner.simulator_steps = start(learner.policy, setup.simulator, setup.expert, config.trajectories, config.seed)
+    elif facts["config"] != identity(run.config):
+        raise DataError(f"{run.folder}/config.json was changed after the run began; undo that or start a new run")
+    intact = "".join(json.dumps(line) + "\n" for line in lines[: setup.learner.n])
+    write_atomically(run.folder / "metrics.jsonl", intact.encode())
+    return setup, facts["seconds"] if facts else 0.0
+
+
+def identity(config: Config) -> str:
+    """A digest of all settings that shape the bits; with more iterations it is still the same run."""
+    return digest({}, replace(config, iterations=1, checkpoint_every=1).facts())
+
+
+def metrics_of(iteration: Iteration, setup: Setup, seconds: float) -> Facts:
+    """One line of metrics.jsonl."""
+    return {
+        "iteration": iteration.n,
+        "roll_in_return": iteration.roll_in_return,
+        "current_return": iteration.current_return,
+        "best_return": iteration.best_return,
+        "loss": iteration.step.loss,
+        "gradient_norm": iteration.step.gradient_norm,
+        "kl": iteration.step.kl,
+        "halvings": iteration.step.halvings,
+        "simulator_steps": setup.learner.simulator_steps,
+        "oracle_queries": setup.learner.oracle_queries,
+        "seconds": round(seconds, 3),
+    }
+
+
+def keep(run: Run, setup: Setup, seconds: float) -> None:
+    """Write a checkpoint, and the best policy so far as a file of its own."""
+    facts = {"seconds": seconds, "config": identity(run.config)}
+    checkpoint.save(run.folder / "checkpoints", setup.learner, facts)
+    best = setup.learner.best
+    about = {
+        "task": run.config.task,
+        "hidden": list(run.config.hidden),
+        "iteration": best.n,
+        "validation": best.returned,
+    }
+    seal(run.folder / "policy.safetensors", best.weights or {}, about)
+
+
+def finish(run: Run, setup: Setup) -> Facts:
+    """Test the chosen policy on fresh episodes, and write result.json."""
+    learner, config = setup.learner, run.config
+    learner.policy.load_state_dict(learner.best.weights or {})
+    fresh = seeds(config.seed, Purpose.TEST, 0, config.test_episodes)
+    test = mean_return(learner.policy, setup.simulator, fresh)
+    expert = mean_return(setup.expert, setup.simulator, fresh)
+    lines = run.metrics()
+    facts: Facts = {
+        "task": config.task,
+        "method": config.method,
+        "update": config.update,
+        "seed": config.seed,
+        "iterations": learner.n,
+        "expert_return": expert,
+        "initial_return": learner.best.first,
+        "best_return": learner.best.returned,
+        "test_return": test,
+        "ratio": setup.task.ratio(test, expert, config.horizon),
+        "simulator_steps": learner.simulator_steps,
+        "oracle_queries": learner.oracle_queries,
+        "seconds": lines[-1]["seconds"],
+        "shortened_steps": sum(line["halvings"] > 0 for line in lines),
+        "run": str(run.folder),
+        "weights_sha256": digest(learner.best.weights or {}),
+    }
+    draw_curve(run, facts)
+    write_json(run.folder / "result.json", facts)
+    return facts
+
+
+def draw_curve(run: Run, facts: Facts) -> None:
+    """curve.png and curve.svg: what every run leaves to look at."""
+    from aggrevated.plots.learning_curves import run_curve
+
+    lines = run.metrics()
+    current, best = (
+        [facts["initial_return"], *(line[name] for line in lines)] for name in ("current_return", "best_return")
+    )
+    title = f"{tasks()[run.config.task].title}: {run.label}, seed {run.config.seed}"
+    episodes = [n * run.config.trajectories for n in range(len(current))]
+    run_curve(episodes, current, best, facts["expert_return"], title, run.folder / "curve")

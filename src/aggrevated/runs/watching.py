@@ -1,0 +1,29 @@
+"""What `aggrevated watch` shows: the learned policy and its expert, from the same start."""
+
+from pathlib import Path
+
+import numpy as np
+
+from aggrevated.plots.animation import Panel, side_by_side
+from aggrevated.randomness import Purpose, seeds
+from aggrevated.roll_in import Mixture, roll_in
+from aggrevated.runs.run import Run
+from aggrevated.runs.storage import Facts
+from aggrevated.setup import set_up
+
+
+def watch(run: Run, seed: int, path: Path) -> Facts:
+    """Write the GIF; where it is, and the two returns."""
+    setup = set_up(run.config)
+    start = seeds(seed, Purpose.TEST, 0, 1)
+    panels = []
+    for title, mixture in (
+        (f"learned ({run.label})", Mixture(None, run.policy().actor(), alpha=0.0)),
+        ("expert", Mixture(setup.expert, None, alpha=1.0)),
+    ):
+        rolled = roll_in(setup.simulator, mixture, start)
+        last, _, _ = setup.simulator.step(rolled.states[:, -1], rolled.actions[:, -1])
+        panels.append(Panel(title, np.concatenate([rolled.states[0, 1:], last]), rolled.costs[0]))
+    side_by_side(setup.simulator.name, panels, path)
+    learned, expert = (float(-panel.costs.sum()) for panel in panels)
+    return {"gif": str(path), "learned_return": learned, "expert_return": expert}

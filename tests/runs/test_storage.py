@@ -1,0 +1,72 @@
+"""Files are whole or absent, and a sealed file notices every flipped bit."""
+
+import errno
+import os
+from pathlib import Path
+
+import pytest
+import torch
+
+from aggrevated.errors import DataError, StorageError
+from aggrevated.runs.storage import digest, read_json, seal, unseal, write_atomically, write_json
+
+TENSORS = {"weight": torch.arange(6.0).reshape(2, 3), "bias": torch.tensor([1.5, -2.0])}
+
+
+def test_a_sealed_file_gives_back_what_was_written(tmp_path: Path) -> None:
+    seal(tmp_path / "a", TENSORS, {"n": 3, "name": "π"})
+    tensors, facts = unseal(tmp_path / "a")
+    assert facts == {"n": 3, "name": "π"}
+    assert all(torch.equal(tensors[name], TENSORS[name]) for name in TENSORS)
+
+
+def test_the_digest_is_of_names_types_shapes_bytes_and_facts() -> None:
+    others = [
+        {"weight": TENSORS["weight"], "bias2": TENSORS["bias"]},
+        {"weight": TENSORS["weight"].double(), "bias": TENSORS["bias"]},
+        {"weight": TENSORS["weight"].reshape(3, 2), "bias": TENSORS["bias"]},
+        {"weight": TENSORS["weight"] + 1, "bias": TENSORS["bias"]},
+    ]
+    assert len({digest(TENSORS), digest(TENSORS, {"n": 1}), *map(digest, others)}) == 6
+    assert digest({}) == "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a"  # SHA-256 of "{}"
+
+
+def test_every_flipped_bit_and_every_truncation_is_noticed(tmp_path: Path) -> None:
+    seal(tmp_path / "a", TENSORS, {"n": 3})
+    data = (tmp_path / "a").read_bytes()
+    for place in range(len(data)):
+        for bit in (0, 6):
+            damaged = bytearray(data)
+            damaged[place] ^= 1 << bit
+            (tmp_path / "b").write_bytes(damaged)
+            try:
+                tensors, facts = unseal(tmp_path / "b")
+            except DataError:
+                continue
+            # White space in the header may change without changing anything that is read.
+            assert facts == {"n": 3} and digest(tensors) == digest(TENSORS), place
+    for length in range(len(data)):
+        (tmp_path / "b").write_bytes(data[:length])
+        with pytest.raises(DataError, match="damaged"):
+            unseal(tmp_path / "b")
+
+
+def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_json(tmp_path / "config.json", {"old": True})
+
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(StorageError, match=r"No space left on device; free some space") as caught:
+        write_atomically(tmp_path / "config.json", b"new")
+    assert caught.value.exit_code == 74
+    assert read_json(tmp_path / "config.json") == {"old": True}
+    assert [path.name for path in tmp_path.iterdir()] == ["config.json"]
+
+
+@pytest.mark.parametrize("text", ["", "{", "[1]", "nul"])
+def test_what_is_not_a_json_object_is_refused_by_name(tmp_path: Path, text: str) -> None:
+    (tmp_path / "config.json").write_text(text)
+    with pytest.raises(DataError, match=r"config\.json"):
+        read_json(tmp_path / "config.json")

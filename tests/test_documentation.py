@@ -1,0 +1,68 @@
+"""What the documentation says exists, and its examples run."""
+
+import importlib
+import re
+from pathlib import Path
+
+import pytest
+
+from aggrevated.cli import COMMANDS
+
+ROOT = Path(__file__).parent.parent
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("benchmarks/*.md")])
+MAP = (ROOT / "docs/paper-map.md").read_text()
+CODE = re.compile(r"```python\n(.*?)```", re.DOTALL)
+
+
+def exists(dotted: str) -> bool:
+    """Whether the dotted name is a module, or an attribute of one."""
+    parts = dotted.split(".")
+    for cut in range(len(parts), 0, -1):
+        try:
+            found: object = importlib.import_module(".".join(parts[:cut]))
+        except ImportError:
+            continue
+        try:
+            for part in parts[cut:]:
+                found = getattr(found, part)
+        except AttributeError:
+            return False
+        return True
+    return False
+
+
+@pytest.mark.parametrize("name", sorted(set(re.findall(r"`(aggrevated(?:\.\w+)+)`", MAP))))
+def test_every_name_of_the_paper_map_exists(name: str) -> None:
+    assert exists(name)
+
+
+def test_the_paper_map_has_names_and_commands_to_check() -> None:
+    commands = re.findall(r"`aggrevated (\w+)", MAP)
+    assert commands and set(commands) <= set(COMMANDS)
+    assert not exists("aggrevated.no_such_module") and not exists("aggrevated.algorithm.no_such_name")
+
+
+def test_every_algorithm_line_and_equation_is_in_the_map() -> None:
+    for line in (1, 2, 4, 5, 6, 7, 9):
+        assert re.search(rf"^\| {line} \|", MAP, re.MULTILINE), f"line {line}"
+    numbers = [int(n) for row in re.findall(r"^\| ([\d, ]+) \| ", MAP, re.MULTILINE) for n in row.split(",")]
+    assert set(range(1, 15)) <= set(numbers)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_link_leads_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text()):
+        assert target.startswith("https://") or (page.parent / target).exists(), target
+
+
+def test_the_example_of_the_readme_learns() -> None:
+    scope: dict[str, object] = {}
+    exec(CODE.findall((ROOT / "README.md").read_text())[0], scope)
+    assert scope["iteration"].best_return > 200  # type: ignore[attr-defined]
+
+
+def test_the_examples_of_the_guide_run() -> None:
+    scope: dict[str, object] = {}
+    corridor, loop, _ = CODE.findall((ROOT / "docs/guide.md").read_text())
+    exec(corridor, scope)
+    exec(loop, scope)
