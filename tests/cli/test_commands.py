@@ -9,18 +9,8 @@ import pytest
 
 from aggrevated.cli import COMMANDS, main
 
-TINY = [
-    "--iterations",
-    "4",
-    "--trajectories",
-    "4",
-    "--horizon",
-    "60",
-    "--validation-episodes",
-    "4",
-    "--test-episodes",
-    "20",
-]
+TINY = ["--iterations", "4", "--trajectories", "4", "--horizon", "60", "--validation-episodes", "4"]
+TINY += ["--test-episodes", "20"]
 KEYS = "task method update seed iterations expert_return initial_return best_return test_return ratio simulator_steps "
 KEYS += "oracle_queries seconds run weights_sha256"
 

@@ -11,7 +11,9 @@ import sys
 import time
 from pathlib import Path
 
-KILLS = int(os.environ.get("AGGREVATED_KILLS", "4"))
+import pytest
+
+KILLS = int(os.environ.get("AGGREVATED_KILLS", "3"))
 SETTINGS = [
     "--iterations",
     "120",
@@ -40,6 +42,7 @@ def ended(process: subprocess.Popen[str]) -> dict[str, object]:
     return result
 
 
+@pytest.mark.timeout(1200)
 def test_runs_that_are_killed_again_and_again_end_with_the_same_bits(tmp_path: Path) -> None:
     train = ["train", "cartpole", "--update", "regular", *SETTINGS, "--json", "--out"]
     began = time.monotonic()
