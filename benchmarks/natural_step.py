@@ -26,7 +26,7 @@ from aggrevated.updates.natural import Natural
 from aggrevated.updates.solvers import closed_form, conjugate_gradient
 
 K, T, ACTIONS = 50, 100, 3
-NETWORKS = {"5k": (11, (64, 64)), "95k": (24, (256, 256, 80))}  # observation size, hidden layers
+NETWORKS = {"5k": (11, (64, 64)), "95k": (24, (256, 256, 88))}  # observation size, hidden layers
 
 
 def example(inputs: int, hidden: tuple[int, ...]) -> tuple[CategoricalPolicy, Trajectories, CostToGo]:

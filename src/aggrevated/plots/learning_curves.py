@@ -3,6 +3,7 @@
 import io
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import cycle
 from pathlib import Path
 
 import numpy as np
@@ -28,21 +29,22 @@ class Curve:
     returns: Array  # [trials, points]
 
 
-def learning_curves(curves: Sequence[Curve], expert: float | None, title: str, path: Path) -> None:
+def learning_curves(curves: Sequence[Curve], expert: float, title: str, path: Path) -> None:
     """One figure with all curves: the interquartile mean over trials and, where there are several, its 95 % band."""
-    figure = Figure(figsize=(7.2, 4.4), layout="constrained")
-    axes = figure.subplots()
-    for curve, colour in zip(curves, COLOURS * len(curves), strict=False):
+    figure, axes = frame(title, "return of the best policy so far")
+    for curve, colour in zip(curves, cycle(COLOURS), strict=False):
         draw(axes, curve, colour)
-    if expert is not None:
-        axes.axhline(expert, color="#B00020", linestyle="--", linewidth=1.4, label=f"expert ({expert:.0f})")
-    axes.set_title(title)
-    axes.set_xlabel("episodes")
-    axes.set_ylabel("return of the best policy so far")
-    axes.grid(alpha=0.25)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(frameon=False, loc="best")
-    save(figure, path)
+    finish(figure, axes, expert, path)
+
+
+def run_curve(
+    episodes: Sequence[int], current: Sequence[float], best: Sequence[float], expert: float, title: str, path: Path
+) -> None:
+    """The curve that every run leaves: the current policy thin, the best so far thick, the expert dashed."""
+    figure, axes = frame(title, "return on validation episodes")
+    axes.plot(episodes, current, color="#56B4E9", linewidth=1, label="current policy")
+    axes.plot(episodes, best, color="#0072B2", linewidth=2.2, label="best so far")
+    finish(figure, axes, expert, path)
 
 
 def draw(axes: Axes, curve: Curve, colour: str) -> None:
@@ -55,31 +57,25 @@ def draw(axes: Axes, curve: Curve, colour: str) -> None:
         axes.fill_between(curve.episodes, low, high, color=colour, alpha=0.18, linewidth=0)
 
 
-def run_curve(
-    episodes: Sequence[int], current: Sequence[float], best: Sequence[float], expert: float, title: str, path: Path
-) -> None:
-    """The curve that every run leaves: the current policy thin, the best so far thick, the expert dashed."""
-    figure = Figure(figsize=(7.2, 4.2), layout="constrained")
+def frame(title: str, measured: str) -> tuple[Figure, Axes]:
+    """An empty figure of something over episodes."""
+    figure = Figure(figsize=(7.2, 4.4), layout="constrained")
     axes = figure.subplots()
-    axes.plot(episodes, current, color="#56B4E9", linewidth=1, label="current policy")
-    axes.plot(episodes, best, color="#0072B2", linewidth=2.2, label="best so far")
-    axes.axhline(expert, color="#B00020", linestyle="--", linewidth=1.4, label=f"expert ({expert:.0f})")
-    axes.set_title(title)
-    axes.set_xlabel("episodes")
-    axes.set_ylabel("return on validation episodes")
+    axes.set(title=title, xlabel="episodes", ylabel=measured)
     axes.grid(alpha=0.25)
     axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(frameon=False, loc="lower right")
-    save(figure, path)
+    return figure, axes
 
 
-def save(figure: Figure, path: Path) -> None:
-    """Write the figure as PNG and SVG, each whole or not at all."""
+def finish(figure: Figure, axes: Axes, expert: float, path: Path) -> None:
+    """Add the expert's line and the legend, and write PNG and SVG, each whole or not at all."""
+    axes.axhline(expert, color="#B00020", linestyle="--", linewidth=1.4, label=f"expert ({expert:.0f})")
+    axes.legend(frameon=False, loc="best")
     FigureCanvasAgg(figure)
     for ending in ("png", "svg"):
         buffer = io.BytesIO()
         figure.savefig(buffer, format=ending, dpi=120, metadata={"Date": None} if ending == "svg" else None)
-        write_atomically(path.with_suffix(f".{ending}"), buffer.getvalue())
+        write_atomically(path.with_name(f"{path.name}.{ending}"), buffer.getvalue())
 
 
 def padded(values: Sequence[Sequence[float]]) -> Array:
