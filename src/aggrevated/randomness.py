@@ -7,6 +7,7 @@ number of workers changes what a trajectory meets.
 from enum import IntEnum
 
 import numpy as np
+from numpy.random.bit_generator import ISeedSequence
 
 from aggrevated.arrays import Array
 
@@ -29,4 +30,14 @@ def seeds(run: int, purpose: Purpose, n: int, count: int) -> Array:
 
 def generator(seed: int) -> np.random.Generator:
     """A trajectory's generator for its actions: Philox, as initial states come from PCG64(seed) like Gymnasium's."""
-    return np.random.Generator(np.random.Philox(key=int(seed)))
+    return np.random.Generator(np.random.Philox(Key(seed)))  # type: ignore[arg-type]  # the stubs know only SeedSequence
+
+
+class Key(ISeedSequence):
+    """Philox's key, just as it is: `Philox(key=seed)` gives the same stream, but asks the operating system first."""
+
+    def __init__(self, seed: int) -> None:
+        self.seed = seed
+
+    def generate_state(self, n_words: int, dtype: object = np.uint32) -> Array:
+        return np.array([self.seed, 0], np.uint64)

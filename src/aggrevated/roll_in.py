@@ -28,28 +28,27 @@ class Mixture:
         assert self.alpha == 1.0 or self.learner is not None, "a mixture with alpha < 1 needs a learner"
 
     def start(self, seeds: Array, horizon: int, deterministic: bool) -> tuple[Array, Array, Array]:
-        """(memory [K, M], noise [K, H, A], coins [K, H]): what K trajectories need besides their states."""
+        """(memory [K, M], noise [H, K, A], by_expert [H, K]): what K trajectories need besides their states."""
         generators = [generator(seed) for seed in seeds]
-        coins = np.stack([own.random(horizon, np.float32) for own in generators])
+        coins = np.stack([own.random(horizon, np.float32) for own in generators], axis=1)
         if self.learner is None:
-            return np.zeros((len(seeds), 0)), np.zeros((len(seeds), horizon, 0)), coins
+            return np.zeros((len(seeds), 0)), np.zeros((horizon, len(seeds), 0)), coins < self.alpha
         silent = np.zeros((len(seeds), horizon, 1), np.float32)
         noise = silent if deterministic else self.learner.noise(generators, horizon)
-        return self.learner.memory(len(seeds)), noise, coins
+        return self.learner.memory(len(seeds)), np.ascontiguousarray(noise.swapaxes(0, 1)), coins < self.alpha
 
     def act(
-        self, state: Array, observation: Array, memory: Array, noise: Array, coin: Array, t: int
-    ) -> tuple[Array, Array, Array]:
-        """(actions [n], by_expert [n], memory [n, M]) at time t."""
-        by_expert = coin < self.alpha
+        self, state: Array, observation: Array, memory: Array, noise: Array, by_expert: Array, t: int
+    ) -> tuple[Array, Array]:
+        """(actions [n], memory [n, M]) at time t."""
         if self.learner is None:
             assert self.expert is not None
-            return self.expert.act(state, t), by_expert, memory
+            return self.expert.act(state, t), memory
         parameters, memory = self.learner.parameters(observation, memory)
         action = self.learner.choose(parameters, noise)
         if self.expert is not None and by_expert.any():
             action[by_expert] = self.expert.act(state[by_expert], t)
-        return action, by_expert, memory
+        return action, memory
 
 
 def roll_in(simulator: Simulator, mixture: Mixture, seeds: Array, deterministic: bool = False) -> Trajectories:
@@ -59,16 +58,17 @@ def roll_in(simulator: Simulator, mixture: Mixture, seeds: Array, deterministic:
     trajectory depends on those beside it.
     """
     lanes, state = np.arange(len(seeds)), simulator.initial(seeds)
-    memory, noise, coins = mixture.start(seeds, simulator.horizon, deterministic)
+    memory, noise, by_expert = mixture.start(seeds, simulator.horizon, deterministic)
     steps = []
     for t in range(simulator.horizon):
         observation = simulator.observe(state)
-        action, by_expert, memory = mixture.act(state, observation, memory, noise[:, t], coins[:, t], t)
+        chosen = by_expert[t].take(lanes)
+        action, memory = mixture.act(state, observation, memory, noise[t].take(lanes, 0), chosen, t)
         following, cost, done = simulator.step(state, action)
-        steps.append((lanes, state, observation, action, cost, by_expert))
+        steps.append((lanes, state, observation, action, cost, chosen))
         if done.any():
             live = ~done
-            lanes, following, memory, noise, coins = (x[live] for x in (lanes, following, memory, noise, coins))
+            lanes, following, memory = (x.compress(live, axis=0) for x in (lanes, following, memory))
             if not len(lanes):
                 break
         state = following
@@ -76,20 +76,19 @@ def roll_in(simulator: Simulator, mixture: Mixture, seeds: Array, deterministic:
 
 
 def assemble(steps: Sequence[tuple[Array, ...]], count: int, horizon: int, alpha: float) -> Trajectories:
-    """The arrays of each time step, laid out as [K, T, ...]; every field is scattered in one go."""
-    lanes = [step[0] for step in steps]
-    times = np.repeat(np.arange(len(steps)), [len(lane) for lane in lanes])
-    at = np.concatenate(lanes) * len(steps) + times  # the place of each step in [K·T]
+    """The arrays of each time step, laid out as [K, T, ...]: every field is gathered in one go."""
+    lanes, length = np.concatenate([step[0] for step in steps]), len(steps)
+    times = np.repeat(np.arange(length), [len(step[0]) for step in steps])
+    source = np.full(count * length, len(lanes))  # for each place in [K·T] the step it holds, or the row of zeros
+    source[lanes * length + times] = np.arange(len(lanes))
 
-    def scatter(values: Array) -> Array:
-        out = np.zeros((count * len(steps), *values.shape[1:]), values.dtype)
-        out[at] = values
-        return out.reshape(count, len(steps), *values.shape[1:])
+    def gather(field: int) -> Array:
+        blank = np.zeros_like(steps[0][field][:1])
+        values = np.concatenate([*(step[field] for step in steps), blank])
+        return values.take(source, axis=0).reshape(count, length, *values.shape[1:])
 
-    states, observations, actions, costs, by_expert = (
-        scatter(np.concatenate([step[field] for step in steps])) for field in range(1, 6)
-    )
+    states, observations, actions, costs, by_expert = map(gather, range(1, 6))
     if not np.isfinite(costs).all():
         raise DataError("the simulator returned a cost that is not finite; check its step function")
-    mask = scatter(np.ones(len(at), bool))
+    mask = (source < len(lanes)).reshape(count, length)
     return Trajectories(states, observations, actions, costs, mask, by_expert, horizon, alpha)

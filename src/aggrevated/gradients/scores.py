@@ -24,4 +24,4 @@ def scores(policy: Policy, trajectories: Trajectories) -> Tensor:
     arrays = (trajectories.observations, trajectories.actions, trajectories.mask, trajectories.by_learner)
     per_trajectory = vmap(grad(log_likelihood), in_dims=(None, 0, 0, 0, 0))(theta, *map(torch.from_numpy, arrays))
     rows = torch.cat([g.reshape(trajectories.count, -1) for g in per_trajectory.values()], dim=1)
-    return rows.div(trajectories.horizon * trajectories.count**0.5)
+    return rows.div_(trajectories.horizon * trajectories.count**0.5)

@@ -59,5 +59,5 @@ class CategoricalActor:
 
     def choose(self, parameters: Array, noise: Array | float) -> Array:
         """Actions [n]."""
-        actions: Array = np.argmax(parameters + noise, axis=1)
+        actions: Array = (parameters + noise).argmax(axis=1)
         return actions

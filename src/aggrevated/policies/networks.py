@@ -26,6 +26,9 @@ def relu_network(
     return nn.Sequential(*layers[:-1])
 
 
+ZERO = np.zeros((), np.float32)
+
+
 @dataclass(frozen=True)
 class NumpyNetwork:
     """The same network on NumPy copies of its weights: `network(x)` for x [n, inputs] gives [n, outputs]."""
@@ -43,9 +46,9 @@ class NumpyNetwork:
 
     def __call__(self, x: Array) -> Array:
         for weight, bias in zip(self.weights[:-1], self.biases[:-1], strict=True):
-            x = x @ weight
+            x = x.dot(weight)
             x += bias
-            np.maximum(x, 0.0, out=x)
-        x = x @ self.weights[-1]
+            np.maximum(x, ZERO, out=x)
+        x = x.dot(self.weights[-1])
         x += self.biases[-1]
         return x

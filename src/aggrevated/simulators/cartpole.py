@@ -13,6 +13,9 @@ GRAVITY, CART_MASS, POLE_MASS, HALF_LENGTH, FORCE, TAU = 9.8, 1.0, 0.1, 0.5, 10.
 TOTAL_MASS = POLE_MASS + CART_MASS
 POLE_MASS_LENGTH = POLE_MASS * HALF_LENGTH
 ANGLE_LIMIT, POSITION_LIMIT = 12 * 2 * pi / 360, 2.4
+FORCES = np.array([-FORCE, FORCE])  # of actions 0 and 1
+# The constants of `step` as arrays without axes: NumPy takes 0.3 µs for an operation with one, 0.5 with a float.
+CONSTANTS = [np.array(c) for c in (GRAVITY, POLE_MASS, TOTAL_MASS, POLE_MASS_LENGTH, HALF_LENGTH, 4.0 / 3.0, TAU)]
 BOUNDS = np.array([2 * POSITION_LIMIT, np.inf, 2 * ANGLE_LIMIT, np.inf], np.float32)
 
 
@@ -35,18 +38,18 @@ class CartPole:
 
     def step(self, state: Array, action: Array) -> tuple[Array, Array, Array]:
         """One Euler step of 20 ms with a push of ±10 N."""
-        x, x_dot, theta, theta_dot = state.T
-        force = (action * 2 - 1) * FORCE
+        gravity, pole_mass, total_mass, pole_mass_length, half_length, four_thirds, tau = CONSTANTS
+        y = state.T
+        theta, theta_dot = y[2], y[3]
         cosine, sine = np.cos(theta), np.sin(theta)
-        temp = (force + POLE_MASS_LENGTH * np.square(theta_dot) * sine) / TOTAL_MASS
-        theta_acc = (GRAVITY * sine - cosine * temp) / (
-            HALF_LENGTH * (4.0 / 3.0 - POLE_MASS * np.square(cosine) / TOTAL_MASS)
+        temp = (FORCES[action] + pole_mass_length * theta_dot**2 * sine) / total_mass
+        theta_acc = (gravity * sine - cosine * temp) / (
+            half_length * (four_thirds - pole_mass * cosine**2 / total_mass)
         )
-        x_acc = temp - POLE_MASS_LENGTH * theta_acc * cosine / TOTAL_MASS
-        following = np.empty_like(state)
-        following[:, 0] = x + TAU * x_dot
-        following[:, 1] = x_dot + TAU * x_acc
-        following[:, 2] = theta + TAU * theta_dot
-        following[:, 3] = theta_dot + TAU * theta_acc
-        done = (np.abs(following[:, 0]) > POSITION_LIMIT) | (np.abs(following[:, 2]) > ANGLE_LIMIT)
-        return following, np.full(len(state), -1.0), done
+        slope = np.empty_like(y)
+        slope[::2] = y[1::2]
+        slope[1] = temp - pole_mass_length * theta_acc * cosine / total_mass
+        slope[3] = theta_acc
+        following = y + tau * slope
+        done = (np.abs(following[0]) > POSITION_LIMIT) | (np.abs(following[2]) > ANGLE_LIMIT)
+        return following.T, np.full(len(state), -1.0), done

@@ -44,7 +44,8 @@ class Natural:
 
     def displacement(self, s: Tensor, gradient: Tensor) -> Tensor:
         """−η δ for S_n [d, K] and the gradient [d]; zero where there is no gradient."""
-        squared_length = float(s.double().square().sum(0).mean())
+        # column by column: a float64 copy of all of S_n would cost as much as half a gradient
+        squared_length = float(torch.stack([column.double().square().sum() for column in s.unbind(1)]).mean())
         if squared_length == 0.0 or not gradient.any():
             return torch.zeros_like(gradient)
         delta = self.solver(s, gradient, self.damping * squared_length)
