@@ -19,7 +19,8 @@ from aggrevated.cost_to_go import CostToGo
 from aggrevated.gradients import distribution_at
 from aggrevated.gradients.all_actions import all_actions
 from aggrevated.gradients.scores import scores
-from aggrevated.policies.categorical import CategoricalPolicy
+from aggrevated.policies.feed_forward import FeedForwardPolicy
+from aggrevated.policies.heads import CategoricalHead
 from aggrevated.trajectories import Trajectories
 from aggrevated.updates import loss_and_gradient
 from aggrevated.updates.natural import Natural
@@ -29,10 +30,10 @@ K, T, ACTIONS = 50, 100, 3
 NETWORKS = {"5k": (11, (64, 64)), "95k": (24, (256, 256, 88))}  # observation size, hidden layers
 
 
-def example(inputs: int, hidden: tuple[int, ...]) -> tuple[CategoricalPolicy, Trajectories, CostToGo]:
+def example(inputs: int, hidden: tuple[int, ...]) -> tuple[FeedForwardPolicy, Trajectories, CostToGo]:
     """A random policy, full trajectories of its own actions, and some cost of every action."""
     random = np.random.default_rng(0)
-    policy = CategoricalPolicy(inputs, ACTIONS, hidden, torch.Generator().manual_seed(0))
+    policy = FeedForwardPolicy(inputs, CategoricalHead(ACTIONS), hidden, torch.Generator().manual_seed(0))
     observations = random.standard_normal((K, T, inputs), np.float32)
     with torch.no_grad():
         probabilities = policy.network(torch.from_numpy(observations)).softmax(-1).numpy()
@@ -43,13 +44,13 @@ def example(inputs: int, hidden: tuple[int, ...]) -> tuple[CategoricalPolicy, Tr
     return policy, trajectories, CostToGo(costs, np.ones((K, T), np.float32))
 
 
-def natural(policy: CategoricalPolicy, trajectories: Trajectories, gradient: Tensor, solver: Callable) -> Tensor:
+def natural(policy: FeedForwardPolicy, trajectories: Trajectories, gradient: Tensor, solver: Callable) -> Tensor:
     """Ours: one score per trajectory, then a damped solve with S Sᵀ."""
     return Natural(solver=solver).displacement(scores(policy, trajectories).T, gradient)
 
 
 def hessian_vector(
-    policy: CategoricalPolicy, trajectories: Trajectories, g: Tensor, iterations: int = 10, damping: float = 0.1
+    policy: FeedForwardPolicy, trajectories: Trajectories, g: Tensor, iterations: int = 10, damping: float = 0.1
 ) -> Tensor:
     """TRPO's way: conjugate gradient on the Hessian of the mean KL, by a second backward pass for each product."""
     parameters = list(policy.parameters())
@@ -84,7 +85,7 @@ def once(work: Callable[[], object]) -> int:
     return 1
 
 
-def check(policy: CategoricalPolicy, trajectories: Trajectories, gradient: Tensor) -> None:
+def check(policy: FeedForwardPolicy, trajectories: Trajectories, gradient: Tensor) -> None:
     """Assert that both of our solvers agree, and that all three directions go downhill."""
     exact = natural(policy, trajectories, gradient, closed_form)
     torch.testing.assert_close(natural(policy, trajectories, gradient, conjugate_gradient), exact, rtol=1e-3, atol=1e-6)

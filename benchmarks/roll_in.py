@@ -15,7 +15,8 @@ from stable_baselines3 import PPO
 from stable_baselines3.common.vec_env import DummyVecEnv
 from torch.distributions import Categorical
 
-from aggrevated.policies.categorical import CategoricalPolicy
+from aggrevated.policies.feed_forward import FeedForwardPolicy
+from aggrevated.policies.heads import CategoricalHead
 from aggrevated.randomness import Purpose, seeds
 from aggrevated.roll_in import Mixture, roll_in
 from aggrevated.simulators import Simulator
@@ -37,7 +38,7 @@ class Task:
     simulator: Simulator
     gymnasium_id: str
     fused: Callable[..., tuple[np.ndarray, ...]]
-    policy: CategoricalPolicy
+    policy: FeedForwardPolicy
 
     def make(self) -> gymnasium.Env:
         """Gymnasium's environment, cut at our horizon, without the wrapper that checks its answers."""
@@ -45,7 +46,7 @@ class Task:
         return gymnasium.make(self.gymnasium_id, max_episode_steps=horizon, disable_env_checker=True)
 
 
-def ours(task: Task, policy: CategoricalPolicy) -> Work:
+def ours(task: Task, policy: FeedForwardPolicy) -> Work:
     """`aggrevated.roll_in`, from θ to trajectories; the copy of the weights is in the time."""
     iteration = count()
 
@@ -56,7 +57,7 @@ def ours(task: Task, policy: CategoricalPolicy) -> Work:
     return work
 
 
-def stable_baselines_parts(task: Task, policy: CategoricalPolicy) -> tuple[DummyVecEnv, PPO]:
+def stable_baselines_parts(task: Task, policy: FeedForwardPolicy) -> tuple[DummyVecEnv, PPO]:
     """A DummyVecEnv of 50 lanes, and a PPO agent with our policy's weights."""
     lanes = DummyVecEnv([task.make] * K)
     layout = {"net_arch": [16], "activation_fn": torch.nn.ReLU}
@@ -69,7 +70,7 @@ def stable_baselines_parts(task: Task, policy: CategoricalPolicy) -> tuple[Dummy
     return lanes, model
 
 
-def stable_baselines(task: Task, policy: CategoricalPolicy) -> Work:
+def stable_baselines(task: Task, policy: FeedForwardPolicy) -> Work:
     """DummyVecEnv and `predict`. An ended episode is followed by another at once, so all 50 lanes are always live."""
     lanes, model = stable_baselines_parts(task, policy)
     observation = lanes.reset()
@@ -84,7 +85,7 @@ def stable_baselines(task: Task, policy: CategoricalPolicy) -> Work:
     return work
 
 
-def stable_baselines_episodes(task: Task, policy: CategoricalPolicy) -> Work:
+def stable_baselines_episodes(task: Task, policy: FeedForwardPolicy) -> Work:
     """The same, for our product: 50 whole episodes. A lane that has ended goes on, but what it does is of no use."""
     lanes, model = stable_baselines_parts(task, policy)
 
@@ -100,7 +101,7 @@ def stable_baselines_episodes(task: Task, policy: CategoricalPolicy) -> Work:
     return work
 
 
-def gymnasium_vector(task: Task, policy: CategoricalPolicy) -> Work:
+def gymnasium_vector(task: Task, policy: FeedForwardPolicy) -> Work:
     """SyncVectorEnv and `torch.distributions.Categorical`. The steps in which a lane is only reset do not count."""
     lanes = SyncVectorEnv([task.make] * K)
     observation, _ = lanes.reset(seed=0)
@@ -120,7 +121,7 @@ def gymnasium_vector(task: Task, policy: CategoricalPolicy) -> Work:
     return work
 
 
-def numba_fused(task: Task, policy: CategoricalPolicy) -> Work:
+def numba_fused(task: Task, policy: FeedForwardPolicy) -> Work:
     """One compiled loop that does all of it."""
     random, weights = np.random.default_rng(0), fused_weights(policy)
 
@@ -130,14 +131,14 @@ def numba_fused(task: Task, policy: CategoricalPolicy) -> Work:
     return work
 
 
-def fused_weights(policy: CategoricalPolicy) -> list[np.ndarray]:
+def fused_weights(policy: FeedForwardPolicy) -> list[np.ndarray]:
     """W₁ [inputs, 16], b₁, W₂ [A, 16], b₂."""
     first, last = policy.network[0], policy.network[2]
     tensors = (first.weight.T.contiguous(), first.bias, last.weight, last.bias)
     return [tensor.detach().numpy().copy() for tensor in tensors]
 
 
-def mean_return(task: Task, policy: CategoricalPolicy, episodes: int = 400) -> float:
+def mean_return(task: Task, policy: FeedForwardPolicy, episodes: int = 400) -> float:
     """What the policy reaches in our simulator; asserts that the fused loop does too, within 4 standard errors."""
     trajectories = roll_in(task.simulator, Mixture(None, policy.actor()), seeds(0, Purpose.TEST, 0, episodes))
     costs = task.fused(np.random.default_rng(0), episodes, task.simulator.horizon, *fused_weights(policy))[3]
@@ -155,8 +156,10 @@ def main() -> None:
     ]
     contenders: dict[tuple[str, str], Work] = {}
     for task in tasks:
-        sizes = task.simulator.observation_space.shape[0], int(task.simulator.action_space.n)
-        random = CategoricalPolicy(*sizes, generator=torch.Generator().manual_seed(0))
+        head = CategoricalHead(int(task.simulator.action_space.n))
+        random = FeedForwardPolicy(
+            task.simulator.observation_space.shape[0], head, generator=torch.Generator().manual_seed(0)
+        )
         for kind, policy in {"decent": task.policy, "random": random}.items():
             case = f"{task.simulator.name}, {kind} policy (return {mean_return(task, policy):.0f})"
             for name, contender in CONTENDERS.items():

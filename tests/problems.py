@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from aggrevated.cost_to_go import CostToGo
 from aggrevated.gradients import Loss
 from aggrevated.policies import Policy
-from aggrevated.policies.categorical import CategoricalPolicy
+from aggrevated.policies.feed_forward import FeedForwardPolicy
+from aggrevated.policies.heads import CategoricalHead
 from aggrevated.trajectories import Trajectories
 
 Array = NDArray[np.generic]
@@ -82,18 +83,18 @@ class TinyExpert:
         return EXPERT[states[:, 0]]
 
 
-def linear_policy(seed: int | None = 0) -> CategoricalPolicy:
+def linear_policy(seed: int | None = 0) -> FeedForwardPolicy:
     """logits(s) = W[:, s] + b in float64; uniform where the seed is None. Its gradient has a closed form."""
-    policy = CategoricalPolicy(3, 3, hidden=()).double()
+    policy = FeedForwardPolicy(3, CategoricalHead(3), hidden=()).double()
     return randomise(policy, seed) if seed is not None else randomise(policy, 0, scale=0.0)
 
 
-def deep_policy(seed: int = 0, inputs: int = 3, actions: int = 3) -> CategoricalPolicy:
+def deep_policy(seed: int = 0, inputs: int = 3, actions: int = 3) -> FeedForwardPolicy:
     """One hidden layer of five, in float64."""
-    return randomise(CategoricalPolicy(inputs, actions, hidden=(5,)).double(), seed)
+    return randomise(FeedForwardPolicy(inputs, CategoricalHead(actions), hidden=(5,)).double(), seed)
 
 
-def randomise(policy: CategoricalPolicy, seed: int, scale: float = 0.7) -> CategoricalPolicy:
+def randomise(policy: FeedForwardPolicy, seed: int, scale: float = 0.7) -> FeedForwardPolicy:
     """The policy, with all its parameters drawn anew: no zero biases, nothing close to uniform."""
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from aggrevated.errors import DataError
-from aggrevated.policies.categorical import CategoricalPolicy
+from aggrevated.policies.feed_forward import FeedForwardPolicy
+from aggrevated.policies.heads import CategoricalHead
 from aggrevated.randomness import Purpose, seeds
 from aggrevated.roll_in import Mixture, roll_in
 from aggrevated.simulators.acrobot import Acrobot
@@ -41,9 +42,9 @@ class Watched:
 
 
 CASES = {
-    "cartpole": (CartPole(horizon=60), CategoricalPolicy(4, 2), Swinger(2)),
-    "acrobot": (Acrobot(horizon=60), CategoricalPolicy(6, 3), Swinger(3)),
-    "tiny": (TinyMdp(), CategoricalPolicy(3, 3), TinyExpert()),
+    "cartpole": (CartPole(horizon=60), FeedForwardPolicy(4, CategoricalHead(2)), Swinger(2)),
+    "acrobot": (Acrobot(horizon=60), FeedForwardPolicy(6, CategoricalHead(3)), Swinger(3)),
+    "tiny": (TinyMdp(), FeedForwardPolicy(3, CategoricalHead(3)), TinyExpert()),
 }
 every_case = pytest.mark.parametrize(
     ("simulator", "policy", "expert"),
@@ -106,7 +107,9 @@ def test_the_trajectories_follow_the_simulator(simulator, policy, expert):
 
 def test_lanes_that_have_ended_are_dropped():
     watched = Watched(CartPole(horizon=200), [])
-    found = roll_in(watched, Mixture(None, CategoricalPolicy(4, 2).actor()), np.arange(50, dtype=np.uint64))
+    found = roll_in(
+        watched, Mixture(None, FeedForwardPolicy(4, CategoricalHead(2)).actor()), np.arange(50, dtype=np.uint64)
+    )
     assert watched.batches[0] == 50
     assert watched.batches == found.mask.sum(axis=0).tolist()
     assert sum(watched.batches) == found.steps
@@ -123,10 +126,10 @@ def test_the_horizon_is_respected(horizon):
 
 def test_returns_are_the_rewards_of_people():
     """CartPole pays 1 a step: the return is the number of steps. Acrobot costs 1 a step: −20 where H = 20 ends it."""
-    policy = CategoricalPolicy(4, 2)
+    policy = FeedForwardPolicy(4, CategoricalHead(2))
     found = roll_in(CartPole(), Mixture(None, policy.actor()), np.arange(10, dtype=np.uint64))
     np.testing.assert_array_equal(found.returns, found.mask.sum(axis=1))
-    hanging = Mixture(None, CategoricalPolicy(6, 3).actor())
+    hanging = Mixture(None, FeedForwardPolicy(6, CategoricalHead(3)).actor())
     found = roll_in(Acrobot(horizon=20), hanging, np.arange(10, dtype=np.uint64))
     np.testing.assert_array_equal(found.returns, np.full(10, -20.0))
 
@@ -134,7 +137,7 @@ def test_returns_are_the_rewards_of_people():
 @pytest.mark.parametrize("alpha", [0.1, 0.3, 0.7])
 def test_the_expert_acts_in_a_share_alpha_of_the_steps(alpha):
     """Within 4 standard deviations, and at no particular time."""
-    simulator, policy = Acrobot(horizon=100), CategoricalPolicy(6, 3)
+    simulator, policy = Acrobot(horizon=100), FeedForwardPolicy(6, CategoricalHead(3))
     found = roll_in(simulator, Mixture(Swinger(3), policy.actor(), alpha), seeds(0, Purpose.ROLL_IN, 1, 200))
     n = found.steps
     assert n > 10_000
@@ -145,7 +148,7 @@ def test_the_expert_acts_in_a_share_alpha_of_the_steps(alpha):
 
 
 def test_marked_steps_are_the_experts_actions_and_the_rest_the_learners():
-    simulator, policy, expert = Acrobot(horizon=50), CategoricalPolicy(6, 3), Swinger(3)
+    simulator, policy, expert = Acrobot(horizon=50), FeedForwardPolicy(6, CategoricalHead(3)), Swinger(3)
     own = seeds(0, Purpose.ROLL_IN, 1, 50)
     found = roll_in(simulator, Mixture(expert, policy.actor(), 0.5), own, deterministic=True)
     assert found.by_expert.any() and found.by_learner.any()
@@ -158,7 +161,7 @@ def test_marked_steps_are_the_experts_actions_and_the_rest_the_learners():
 
 
 def test_alpha_1_is_the_expert_alone_and_alpha_0_the_learner_alone():
-    simulator, policy, expert = Acrobot(horizon=50), CategoricalPolicy(6, 3), Swinger(3)
+    simulator, policy, expert = Acrobot(horizon=50), FeedForwardPolicy(6, CategoricalHead(3)), Swinger(3)
     own = seeds(0, Purpose.ROLL_IN, 1, 10)
     alone = roll_in(simulator, Mixture(expert, None, 1.0), own)
     assert alone.by_expert.all()
@@ -207,9 +210,9 @@ def test_a_cost_that_is_not_a_number_is_refused_in_one_sentence():
 @pytest.mark.parametrize(
     ("expert", "learner", "alpha", "sentence"),
     [
-        (None, CategoricalPolicy(3, 3).actor(), 0.1, "needs an expert"),
+        (None, FeedForwardPolicy(3, CategoricalHead(3)).actor(), 0.1, "needs an expert"),
         (TinyExpert(), None, 0.9, "needs a learner"),
-        (TinyExpert(), CategoricalPolicy(3, 3).actor(), 1.1, "1.1"),
+        (TinyExpert(), FeedForwardPolicy(3, CategoricalHead(3)).actor(), 1.1, "1.1"),
     ],
 )
 def test_a_mixture_that_cannot_act_is_refused(expert, learner, alpha, sentence):

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from aggrevated.policies.categorical import CategoricalPolicy
+from aggrevated.policies.feed_forward import FeedForwardPolicy
+from aggrevated.policies.heads import CategoricalHead
 from aggrevated.simulators.cartpole import CartPole
 from aggrevated.validation import Best, returns_of
 from problems import EXPERT, TinyExpert, TinyMdp, flat, linear_policy
@@ -13,7 +14,7 @@ SEEDS = np.arange(16, dtype=np.uint64)
 
 
 def test_best_keeps_a_copy_and_never_a_reference():
-    policy, best = CategoricalPolicy(3, 3), Best()
+    policy, best = FeedForwardPolicy(3, CategoricalHead(3)), Best()
     best.challenge(policy, -5.0, 0)
     kept = {name: tensor.clone() for name, tensor in policy.state_dict().items()}
     with torch.no_grad():
@@ -21,13 +22,13 @@ def test_best_keeps_a_copy_and_never_a_reference():
             parameter += 1.0
     assert all(torch.equal(best.weights[name], kept[name]) for name in kept)
     assert not any(tensor.requires_grad for tensor in best.weights.values())
-    restored = CategoricalPolicy(3, 3)
+    restored = FeedForwardPolicy(3, CategoricalHead(3))
     restored.load_state_dict(best.weights)
     assert (flat(restored) != flat(policy)).all()
 
 
 def test_best_takes_only_what_is_better():
-    policy, best = CategoricalPolicy(3, 3), Best()
+    policy, best = FeedForwardPolicy(3, CategoricalHead(3)), Best()
     found = []
     for n, returned in enumerate([-5.0, -7.0, -3.0, -3.0, -4.0, float("nan"), -2.0]):
         best.challenge(policy, returned, n)
@@ -58,6 +59,6 @@ def test_the_return_of_the_uniform_policy():
 
 
 def test_the_same_seeds_are_the_same_test_for_every_policy():
-    policy = CategoricalPolicy(4, 2)
+    policy = FeedForwardPolicy(4, CategoricalHead(2))
     first, again = (returns_of(policy, CartPole(), SEEDS)[0] for _ in range(2))
     np.testing.assert_array_equal(first, again)

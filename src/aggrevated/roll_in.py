@@ -38,14 +38,21 @@ class Mixture:
         return self.learner.memory(len(seeds)), np.ascontiguousarray(noise.swapaxes(0, 1)), coins < self.alpha
 
     def act(
-        self, state: Array, observation: Array, memory: Array, noise: Array, by_expert: Array, t: int
+        self,
+        state: Array,
+        observation: Array,
+        legal: Array | None,
+        memory: Array,
+        noise: Array,
+        by_expert: Array,
+        t: int,
     ) -> tuple[Array, Array]:
         """(actions [n], memory [n, M]) at time t."""
         if self.learner is None:
             assert self.expert is not None
             return self.expert.act(state, t), memory
         parameters, memory = self.learner.parameters(observation, memory)
-        action = self.learner.choose(parameters, noise)
+        action = self.learner.choose(parameters, noise, legal)
         if self.expert is not None and by_expert.any():
             action[by_expert] = self.expert.act(state[by_expert], t)
         return action, memory
@@ -59,13 +66,15 @@ def roll_in(simulator: Simulator, mixture: Mixture, seeds: Array, deterministic:
     """
     lanes, state = np.arange(len(seeds)), simulator.initial(seeds)
     memory, noise, by_expert = mixture.start(seeds, simulator.horizon, deterministic)
+    legal_in = getattr(simulator, "legal", None)
     steps = []
     for t in range(simulator.horizon):
         observation = simulator.observe(state)
         chosen = by_expert[t].take(lanes)
-        action, memory = mixture.act(state, observation, memory, noise[t].take(lanes, 0), chosen, t)
+        legal = legal_in(state) if legal_in else None
+        action, memory = mixture.act(state, observation, legal, memory, noise[t].take(lanes, 0), chosen, t)
         following, cost, done = simulator.step(state, action)
-        steps.append((lanes, state, observation, action, cost, chosen))
+        steps.append((lanes, state, observation, action, cost, chosen, *([legal] if legal_in else [])))
         if done.any():
             live = ~done
             lanes, following, memory = (x.compress(live, axis=0) for x in (lanes, following, memory))
@@ -87,8 +96,8 @@ def assemble(steps: Sequence[tuple[Array, ...]], count: int, horizon: int, alpha
         values = np.concatenate([*(step[field] for step in steps), blank])
         return values.take(source, axis=0).reshape(count, length, *values.shape[1:])
 
-    states, observations, actions, costs, by_expert = map(gather, range(1, 6))
+    states, observations, actions, costs, by_expert, *legal = map(gather, range(1, len(steps[0])))
     if not np.isfinite(costs).all():
         raise DataError("the simulator returned a cost that is not finite; check its step function")
     mask = (source < len(lanes)).reshape(count, length)
-    return Trajectories(states, observations, actions, costs, mask, by_expert, horizon, alpha)
+    return Trajectories(states, observations, actions, costs, mask, by_expert, horizon, alpha, *legal)

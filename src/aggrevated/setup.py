@@ -48,8 +48,8 @@ def set_up(config: Config) -> Setup:
     torch.set_num_threads(1)  # small networks are faster so, and the bits do not depend on the number of cores
     task = tasks()[config.task]
     simulator = task.simulator(config.horizon)
-    expert = load_expert(config.expert, simulator)
-    policy = random_policy(simulator, config.hidden, config.seed)
+    expert = load_expert(config.expert, task.seen_by_expert(config.horizon))
+    policy = random_policy(simulator, config.policy, config.hidden, config.seed)
     return Setup(
         task,
         simulator,

@@ -10,7 +10,10 @@ from aggrevated.errors import UsageError
 from aggrevated.experts import Expert
 from aggrevated.gradients.likelihood import likelihood
 from aggrevated.policies import Policy
-from aggrevated.policies.categorical import CategoricalPolicy
+from aggrevated.policies.feed_forward import FeedForwardPolicy
+from aggrevated.policies.heads import CategoricalHead, Head
+from aggrevated.policies.recurrent import RecurrentPolicy
+from aggrevated.policies.window import WindowPolicy
 from aggrevated.randomness import Purpose, seeds
 from aggrevated.roll_in import Mixture, roll_in
 from aggrevated.simulators import Simulator
@@ -24,11 +27,19 @@ def actions_of(simulator: Simulator) -> int:
     return int(simulator.action_space.n)
 
 
-def random_policy(simulator: Simulator, hidden: tuple[int, ...], seed: int) -> CategoricalPolicy:
+POLICIES: dict[str, Callable[[int, Head, tuple[int, ...], torch.Generator], Policy]] = {
+    "mlp": FeedForwardPolicy,
+    "window": WindowPolicy,
+    "lstm": lambda size, head, hidden, generator: RecurrentPolicy(size, head, hidden[0], "lstm", generator),
+    "gru": lambda size, head, hidden, generator: RecurrentPolicy(size, head, hidden[0], "gru", generator),
+}
+
+
+def random_policy(simulator: Simulator, kind: str, hidden: tuple[int, ...], seed: int) -> Policy:
     """A randomly initialised policy for the simulator; the same for the same seed."""
     own = int(seeds(seed, Purpose.INITIAL_POLICY, 0, 1)[0] >> 1)  # torch takes signed seeds
-    size = int(simulator.observation_space.shape[0])
-    return CategoricalPolicy(size, actions_of(simulator), hidden, torch.Generator().manual_seed(own))
+    size, head = int(simulator.observation_space.shape[0]), CategoricalHead(actions_of(simulator))
+    return POLICIES[kind](size, head, hidden, torch.Generator().manual_seed(own))
 
 
 def as_it_is(policy: Policy, simulator: Simulator, expert: Expert, k: int, seed: int) -> int:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
 
 from aggrevated.arrays import Array
+
+ALL_LEGAL = np.zeros((0, 0, 0), bool)
 
 
 @dataclass(frozen=True)
@@ -22,11 +24,15 @@ class Trajectories:
     by_expert: Array  # [K, T] bool, true where π* chose the action (line 4)
     horizon: int  # H
     mixing: float = 0.0  # α_n
+    # [K, T, A] bool, true where an action was legal; [K, T, 0] where all are
+    legal: Array = field(default_factory=lambda: ALL_LEGAL)
 
     def __post_init__(self) -> None:
         shape = self.mask.shape
+        if self.legal is ALL_LEGAL:
+            object.__setattr__(self, "legal", np.zeros((*shape, 0), bool))
         assert len(shape) == 2 and shape[1] <= self.horizon, (shape, self.horizon)
-        for name in ("states", "observations", "actions", "costs", "by_expert"):
+        for name in ("states", "observations", "actions", "costs", "by_expert", "legal"):
             assert getattr(self, name).shape[:2] == shape, (name, getattr(self, name).shape, shape)
 
     @property
@@ -55,7 +61,7 @@ class Trajectories:
         return replace(self, **{name: getattr(self, name)[indices] for name in ARRAYS})
 
 
-ARRAYS = tuple(field.name for field in fields(Trajectories) if field.name not in ("horizon", "mixing"))
+ARRAYS = tuple(f.name for f in fields(Trajectories) if f.name not in ("horizon", "mixing"))
 
 
 def pad_and_stack(arrays: Sequence[Array]) -> Array:

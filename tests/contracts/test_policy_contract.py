@@ -4,17 +4,18 @@ import numpy as np
 import pytest
 import torch
 
-from aggrevated.policies.categorical import CategoricalPolicy
+from aggrevated.policies.feed_forward import FeedForwardPolicy
+from aggrevated.policies.heads import CategoricalHead
 from problems import flat, randomise
 
 INPUTS, ACTIONS, K, T = 4, 3, 7, 9
 
 POLICIES = {
-    "linear": lambda: CategoricalPolicy(INPUTS, ACTIONS, hidden=()),
-    "one layer": lambda: CategoricalPolicy(INPUTS, ACTIONS),
-    "two layers": lambda: CategoricalPolicy(INPUTS, ACTIONS, hidden=(32, 32)),
-    "a bottleneck": lambda: CategoricalPolicy(INPUTS, ACTIONS, hidden=(1,)),
-    "wide": lambda: CategoricalPolicy(INPUTS, ACTIONS, hidden=(64, 64)),
+    "linear": lambda: FeedForwardPolicy(INPUTS, CategoricalHead(ACTIONS), hidden=()),
+    "one layer": lambda: FeedForwardPolicy(INPUTS, CategoricalHead(ACTIONS)),
+    "two layers": lambda: FeedForwardPolicy(INPUTS, CategoricalHead(ACTIONS), hidden=(32, 32)),
+    "a bottleneck": lambda: FeedForwardPolicy(INPUTS, CategoricalHead(ACTIONS), hidden=(1,)),
+    "wide": lambda: FeedForwardPolicy(INPUTS, CategoricalHead(ACTIONS), hidden=(64, 64)),
 }
 
 
@@ -133,7 +134,8 @@ def test_predict_does_not_change_the_policy(policy):
 
 def test_the_same_generator_makes_the_same_policy():
     first, second, third = (
-        flat(CategoricalPolicy(INPUTS, ACTIONS, generator=torch.Generator().manual_seed(seed))) for seed in (1, 1, 2)
+        flat(FeedForwardPolicy(INPUTS, CategoricalHead(ACTIONS), generator=torch.Generator().manual_seed(seed)))
+        for seed in (1, 1, 2)
     )
     np.testing.assert_array_equal(first, second)
     assert (first != third).any()

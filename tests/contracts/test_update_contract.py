@@ -9,7 +9,8 @@ import torch
 from aggrevated.cost_to_go import CostToGo
 from aggrevated.gradients.all_actions import all_actions
 from aggrevated.gradients.likelihood import likelihood
-from aggrevated.policies.categorical import CategoricalPolicy
+from aggrevated.policies.feed_forward import FeedForwardPolicy
+from aggrevated.policies.heads import CategoricalHead
 from aggrevated.updates.follow_the_leader import FollowTheLeader
 from aggrevated.updates.natural import Natural
 from aggrevated.updates.regular import Regular
@@ -29,7 +30,7 @@ make_update = pytest.mark.parametrize("make", UPDATES.values(), ids=UPDATES)
 
 
 def small_policy(seed=0):
-    return randomise(CategoricalPolicy(3, 3, hidden=(5,)), seed)
+    return randomise(FeedForwardPolicy(3, CategoricalHead(3), hidden=(5,)), seed)
 
 
 def data(n, scale=1.0):

@@ -89,7 +89,7 @@ class SumOfThePast(Policy):
         generator = torch.Generator().manual_seed(0)
         self.weight = torch.nn.Parameter(torch.randn(3, 3, generator=generator, dtype=torch.float64))
 
-    def distribution(self, observations, mask):
+    def distribution(self, observations, mask, legal=None):
         past = (observations * mask[..., None]).cumsum(1)
         return Categorical(logits=past @ self.weight, validate_args=False)
 

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from aggrevated.policies.categorical import CategoricalPolicy
+from aggrevated.policies.feed_forward import FeedForwardPolicy
+from aggrevated.policies.heads import CategoricalHead
 from aggrevated.randomness import generator
 
 SOFTMAX_012 = np.array([0.09003057, 0.24472847, 0.66524096])
@@ -12,7 +13,7 @@ SOFTMAX_012 = np.array([0.09003057, 0.24472847, 0.66524096])
 
 def constant_policy(logits):
     """The same logits whatever is observed."""
-    policy = CategoricalPolicy(1, len(logits), hidden=())
+    policy = FeedForwardPolicy(1, CategoricalHead(len(logits)), hidden=())
     with torch.no_grad():
         policy.network[0].weight.zero_()
         policy.network[0].bias.copy_(torch.tensor(logits))
@@ -27,7 +28,7 @@ def test_softmax_by_hand():
 
 def test_a_relu_network_by_hand():
     """o = 2: hidden = relu(1 · 2 − 1, −1 · 2 + 0) = (1, 0); logits = (3 · 1 + 5 · 0 + 0.5, −1 · 1 + 0 − 0.5)."""
-    policy = CategoricalPolicy(1, 2, hidden=(2,))
+    policy = FeedForwardPolicy(1, CategoricalHead(2), hidden=(2,))
     weights = [[[1.0], [-1.0]], [-1.0, 0.0], [[3.0, 5.0], [-1.0, 7.0]], [0.5, -0.5]]
     with torch.no_grad():
         for parameter, value in zip(policy.parameters(), weights, strict=True):
@@ -73,7 +74,7 @@ def test_a_uniform_draw_of_exactly_0_rules_its_action_out_and_warns_no_one():
 
 
 def test_a_new_policy_is_close_to_uniform():
-    policy = CategoricalPolicy(4, 2, generator=torch.Generator().manual_seed(0))
+    policy = FeedForwardPolicy(4, CategoricalHead(2), generator=torch.Generator().manual_seed(0))
     observations = torch.randn(1, 1000, 4, generator=torch.Generator().manual_seed(1))
     probs = policy.distribution(observations, torch.ones(1, 1000)).probs
     assert 0.2 < probs.min() < 0.5 < probs.max() < 0.8
@@ -82,7 +83,7 @@ def test_a_new_policy_is_close_to_uniform():
 @pytest.mark.parametrize(("inputs", "hidden"), [(1, ()), (1, (16,)), (4, (1,)), (4, (16,))])
 def test_an_actor_shares_no_memory_with_its_policy(inputs, hidden):
     """A matrix with one row or column is contiguous either way round: transposing it makes no copy."""
-    policy = CategoricalPolicy(inputs, 3, hidden)
+    policy = FeedForwardPolicy(inputs, CategoricalHead(3), hidden)
     network = policy.actor().network
     for copied in (*network.weights, *network.biases):
         for parameter in policy.parameters():
@@ -91,4 +92,4 @@ def test_an_actor_shares_no_memory_with_its_policy(inputs, hidden):
 
 def test_the_paper_s_policy_has_114_parameters():
     """4 · 16 + 16 + 16 · 2 + 2."""
-    assert sum(parameter.numel() for parameter in CategoricalPolicy(4, 2).parameters()) == 114
+    assert sum(parameter.numel() for parameter in FeedForwardPolicy(4, CategoricalHead(2)).parameters()) == 114

@@ -12,7 +12,8 @@ from gymnasium import spaces
 from gymnasium.wrappers import FlattenObservation, NormalizeObservation, TimeAwareObservation, TimeLimit
 
 from aggrevated.errors import DataError, UsageError
-from aggrevated.policies.categorical import CategoricalPolicy
+from aggrevated.policies.feed_forward import FeedForwardPolicy
+from aggrevated.policies.heads import CategoricalHead
 from aggrevated.randomness import Purpose, seeds
 from aggrevated.roll_in import Mixture, roll_in
 from aggrevated.simulators import Simulator
@@ -144,9 +145,9 @@ CARTPOLE_STATE = {
 
 
 def random_actor(simulator):
-    policy = CategoricalPolicy(
+    policy = FeedForwardPolicy(
         simulator.observation_space.shape[0],
-        int(simulator.action_space.n),
+        CategoricalHead(int(simulator.action_space.n)),
         generator=torch.Generator().manual_seed(1),
     )
     return policy.actor()

@@ -11,7 +11,8 @@ from aggrevated.errors import UsageError
 from aggrevated.gradients.all_actions import all_actions
 from aggrevated.gradients.likelihood import likelihood
 from aggrevated.gradients.taken_action import taken_action
-from aggrevated.policies.categorical import CategoricalPolicy
+from aggrevated.policies.feed_forward import FeedForwardPolicy
+from aggrevated.policies.heads import CategoricalHead
 from aggrevated.roll_in import Mixture, roll_in
 from aggrevated.trajectories import Trajectories
 from aggrevated.updates.follow_the_leader import FollowTheLeader
@@ -31,7 +32,7 @@ SEEDS = np.arange(16, dtype=np.uint64)
 
 
 def small_policy(seed=0):
-    return randomise(CategoricalPolicy(3, 3, hidden=(5,)), seed)
+    return randomise(FeedForwardPolicy(3, CategoricalHead(3), hidden=(5,)), seed)
 
 
 def tagged(tags, t=1):
@@ -57,7 +58,7 @@ def one_state(counts, horizon=1):
 
 
 def bandit_policy(pi):
-    policy = CategoricalPolicy(1, len(pi), hidden=())
+    policy = FeedForwardPolicy(1, CategoricalHead(len(pi)), hidden=())
     with torch.no_grad():
         policy.network[0].weight.zero_()
         policy.network[0].bias.copy_(torch.log(torch.tensor(pi)))

@@ -7,7 +7,8 @@ import pytest
 import torch
 
 from aggrevated.gradients.all_actions import all_actions
-from aggrevated.policies.categorical import CategoricalPolicy
+from aggrevated.policies.feed_forward import FeedForwardPolicy
+from aggrevated.policies.heads import CategoricalHead
 from aggrevated.updates.regular import Regular
 from problems import flat, gradient, random_costs, random_trajectories, randomise
 
@@ -16,7 +17,7 @@ COSTS = random_costs(TRAJECTORIES)
 
 
 def small_policy(seed=0):
-    return randomise(CategoricalPolicy(3, 3, hidden=(5,)), seed)
+    return randomise(FeedForwardPolicy(3, CategoricalHead(3), hidden=(5,)), seed)
 
 
 def test_plain_descent_is_theta_minus_eta_times_the_gradient():

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from aggrevated.policies.categorical import CategoricalPolicy
+from aggrevated.policies.feed_forward import FeedForwardPolicy
+from aggrevated.policies.heads import CategoricalHead
 from aggrevated.updates.safe_step import MOST_HALVINGS, safe_step
 from problems import flat, random_trajectories
 
@@ -14,7 +15,7 @@ from problems import flat, random_trajectories
 @pytest.fixture
 def policy():
     """Two actions, three inputs, uniform: θ is W [2, 3], then b [2]."""
-    policy = CategoricalPolicy(3, 2, hidden=()).double()
+    policy = FeedForwardPolicy(3, CategoricalHead(2), hidden=()).double()
     with torch.no_grad():
         for parameter in policy.parameters():
             parameter.zero_()

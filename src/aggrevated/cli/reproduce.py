@@ -20,7 +20,7 @@ class Reproduce:
     """
 
     figure: Positional[str]
-    """cartpole or acrobot."""
+    """cartpole, acrobot or acrobot-partial."""
     quick: bool = False
     """Two trials of a fifth of the iterations: to see that everything works, not for numbers."""
     trials: int = 10

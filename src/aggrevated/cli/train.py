@@ -18,7 +18,7 @@ class Train:
     """
 
     task: Positional[str]
-    """cartpole or acrobot."""
+    """cartpole, acrobot or acrobot-partial (Acrobot from link positions, without velocities)."""
     method: str = "aggrevated"
     """aggrevated, aggrevate, dagger, sl, reinforce, tnpg or sl-rl."""
     update: Name = None
@@ -41,6 +41,8 @@ class Train:
     """all-actions (Eq. 10, 12), taken-action (Eq. 11, 13) or likelihood; default: the method's usual one."""
     no_advantage: bool = False
     """Use Q itself (Eq. 10, 11) rather than the variance-reduced advantage (Eq. 12, 13)."""
+    policy: Name = None
+    """mlp, window (the last four observations), lstm or gru; default: the task's."""
     hidden: Widths = None
     """Widths of the policy's hidden layers."""
     expert: Name = None

@@ -21,7 +21,7 @@ class Advantage:
     def __call__(self, trajectories: Trajectories) -> CostToGo:
         q = self.oracle(trajectories)
         if q.every_action:
-            return replace(q, values=q.values - q.values.min(axis=2, keepdims=True))
+            return replace(q, values=q.values - cheapest(q.values, trajectories.legal))
         return replace(q, values=(q.values - mean_of_the_others(q.values, trajectories.mask)) * trajectories.mask)
 
 
@@ -35,6 +35,14 @@ class Taken:
         q = self.oracle(trajectories)
         assert q.every_action, "the oracle knows the taken action only; it needs no Taken around it"
         return replace(q, values=np.take_along_axis(q.values, trajectories.actions[..., None], axis=2)[..., 0])
+
+
+def cheapest(values: Array, legal: Array) -> Array:
+    """[K, T, 1]: min_a Q(s_t, a), over the legal actions where there is a restriction."""
+    if legal.shape[2]:
+        values = np.where(legal | ~legal.any(axis=2, keepdims=True), values, np.inf)
+    least: Array = values.min(axis=2, keepdims=True)
+    return least
 
 
 def mean_of_the_others(values: Array, mask: Array) -> Array:

@@ -7,6 +7,15 @@ from aggrevated.simulators import Simulator
 
 
 @dataclass(frozen=True)
+class Row:
+    """One method in a figure; with another policy than the task's where one is named."""
+
+    method: str
+    update: str
+    policy: str | None = None
+
+
+@dataclass(frozen=True)
 class Task:
     """All that a run needs to know of a task. Every number can be overridden on the command line."""
 
@@ -16,12 +25,14 @@ class Task:
     horizon: int
     floor: Callable[[int], float]  # the lowest return possible within H; ratios are measured from there
     expert: str  # the shipped expert's name
+    seen_by_expert: Callable[[int], Simulator]  # the simulator as the expert sees it, likewise
+    policy: str
     hidden: tuple[int, ...]
     trajectories: int  # K
     iterations: int  # N
     validation_episodes: int
-    settings: Mapping[str, Mapping[str, float]]  # by update, or by "method/update" where a method needs its own
-    figure: tuple[tuple[str, str], ...]  # the (method, update) rows of the paper's figure
+    settings: Mapping[str, Mapping[str, float]]  # by update, by "method/update", or by "method/update/policy"
+    figure: tuple[Row, ...]  # of the paper's figure
 
     def ratio(self, returned: float, expert: float, horizon: int) -> float | None:
         """(R − floor) / (R* − floor): 1 is as good as the expert. For Acrobot that is the share of steps saved.
@@ -32,8 +43,12 @@ class Task:
         return (returned - floor) / (expert - floor) if expert > floor else None
 
 
+IMITATION = (Row("aggrevated", "natural"), Row("aggrevated", "regular"))
+PAPER = (*IMITATION, Row("reinforce", "regular"), Row("tnpg", "natural"))  # the rows of all its figures of control
+
+
 def tasks() -> dict[str, Task]:
     """Every task, by name."""
-    from aggrevated.experiments import acrobot, cartpole
+    from aggrevated.experiments import acrobot, acrobot_partial, cartpole
 
-    return {task.name: task for task in (cartpole.TASK, acrobot.TASK)}
+    return {task.name: task for task in (cartpole.TASK, acrobot.TASK, acrobot_partial.TASK)}

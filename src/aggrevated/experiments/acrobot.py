@@ -1,6 +1,6 @@
 """The paper's figure "Acrobot": H = 200, K = 50, one layer of 16 ReLU, α = 0."""
 
-from aggrevated.experiments import Task
+from aggrevated.experiments import PAPER, Task
 from aggrevated.simulators.acrobot import Acrobot
 
 TASK = Task(
@@ -10,6 +10,8 @@ TASK = Task(
     horizon=200,
     floor=lambda horizon: -float(horizon),  # the tip never reached the line
     expert="acrobot",
+    seen_by_expert=Acrobot,
+    policy="mlp",
     hidden=(16,),
     trajectories=50,
     iterations=100,
@@ -19,5 +21,5 @@ TASK = Task(
         "regular": {"learning_rate": 0.05},
         "follow-the-leader": {"learning_rate": 0.01},
     },
-    figure=(("aggrevated", "natural"), ("aggrevated", "regular"), ("reinforce", "regular"), ("tnpg", "natural")),
+    figure=PAPER,
 )

@@ -1,6 +1,6 @@
 """The paper's figure "Cartpole": H = 500, K = 50, one layer of 16 ReLU, α = 0."""
 
-from aggrevated.experiments import Task
+from aggrevated.experiments import PAPER, Task
 from aggrevated.simulators.cartpole import CartPole
 
 TASK = Task(
@@ -10,6 +10,8 @@ TASK = Task(
     horizon=500,
     floor=lambda horizon: 0.0,
     expert="cartpole",
+    seen_by_expert=CartPole,
+    policy="mlp",
     hidden=(16,),
     trajectories=50,
     iterations=100,
@@ -20,5 +22,5 @@ TASK = Task(
         "reinforce/regular": {"learning_rate": 0.1},
         "follow-the-leader": {"learning_rate": 0.01},
     },
-    figure=(("aggrevated", "natural"), ("aggrevated", "regular"), ("reinforce", "regular"), ("tnpg", "natural")),
+    figure=PAPER,
 )

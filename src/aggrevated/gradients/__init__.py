@@ -19,7 +19,13 @@ Loss: TypeAlias = Callable[[Policy, Trajectories, CostToGo], Tensor]
 
 def distribution_at(policy: Policy, trajectories: Trajectories) -> torch.distributions.Distribution:
     """π_θ at every step of the trajectories, [K, T]."""
-    return policy.distribution(torch.from_numpy(trajectories.observations), torch.from_numpy(trajectories.mask))
+    observations, mask = torch.from_numpy(trajectories.observations), torch.from_numpy(trajectories.mask)
+    return policy.distribution(observations, mask, legal_in(trajectories))
+
+
+def legal_in(trajectories: Trajectories) -> Tensor | None:
+    """[K, T, A]: which actions were legal at each step; None where all are."""
+    return torch.from_numpy(trajectories.legal) if trajectories.legal.shape[2] else None
 
 
 def average(per_step: Tensor, cost_to_go: CostToGo, trajectories: Trajectories) -> Tensor:

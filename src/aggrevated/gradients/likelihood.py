@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from aggrevated.cost_to_go import CostToGo
-from aggrevated.gradients import average, distribution_at
+from aggrevated.gradients import average, distribution_at, legal_in
 from aggrevated.policies import Policy
 from aggrevated.trajectories import Trajectories
 
@@ -15,5 +15,6 @@ def likelihood(policy: Policy, trajectories: Trajectories, cost_to_go: CostToGo)
     Unlike Σ_a π(a) 1[a ≠ π*(s)] it is convex in the logits and does not go flat where π_θ is confident and wrong.
     """
     assert cost_to_go.every_action, "likelihood needs the cost-to-go of every action, to know the cheapest"
-    cheapest = torch.from_numpy(cost_to_go.values).argmin(-1)  # [K, T]
+    values, legal = torch.from_numpy(cost_to_go.values), legal_in(trajectories)
+    cheapest = (values if legal is None else values.masked_fill(~legal, torch.inf)).argmin(-1)  # [K, T]
     return average(-distribution_at(policy, trajectories).log_prob(cheapest), cost_to_go, trajectories)

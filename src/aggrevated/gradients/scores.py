@@ -2,8 +2,8 @@
 
 import torch
 from torch import Tensor
-from torch.func import functional_call, grad, vmap
 
+from aggrevated.gradients import legal_in
 from aggrevated.policies import Policy
 from aggrevated.trajectories import Trajectories
 
@@ -11,17 +11,9 @@ from aggrevated.trajectories import Trajectories
 def scores(policy: Policy, trajectories: Trajectories) -> Tensor:
     """S_nᵀ, [K, d]: row i is ∇ log ρ(τ_i) / (H √K) = Σ_t ∇ log π(a_t|s_t) / (H √K), so that S_n S_nᵀ is Eq. 14.
 
-    Only the learner's own steps have a score. One vectorised backward pass for all K.
+    Only the learner's own steps have a score.
     """
-
-    def log_likelihood(theta: dict[str, Tensor], *one: Tensor) -> Tensor:
-        observations, actions, mask, own = (x[None] for x in one)
-        distribution = functional_call(policy, theta, (observations, mask))
-        total: Tensor = (distribution.log_prob(actions) * own).sum()
-        return total
-
-    theta = {name: parameter.detach() for name, parameter in policy.named_parameters()}
     arrays = (trajectories.observations, trajectories.actions, trajectories.mask, trajectories.by_learner)
-    per_trajectory = vmap(grad(log_likelihood), in_dims=(None, 0, 0, 0, 0))(theta, *map(torch.from_numpy, arrays))
-    rows = torch.cat([g.reshape(trajectories.count, -1) for g in per_trajectory.values()], dim=1)
+    observations, actions, mask, own = map(torch.from_numpy, arrays)
+    rows = policy.scores(observations, actions, mask, own, legal_in(trajectories))
     return rows.div_(trajectories.horizon * trajectories.count**0.5)

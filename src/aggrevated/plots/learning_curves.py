@@ -59,7 +59,7 @@ def draw(axes: Axes, curve: Curve, colour: str) -> None:
 
 def frame(title: str, measured: str) -> tuple[Figure, Axes]:
     """An empty figure of something over episodes."""
-    figure = Figure(figsize=(7.2, 4.4), layout="constrained")
+    figure = Figure(figsize=(7.2, 4.8), layout="constrained")
     axes = figure.subplots()
     axes.set(title=title, xlabel="episodes", ylabel=measured)
     axes.grid(alpha=0.25)
@@ -70,7 +70,7 @@ def frame(title: str, measured: str) -> tuple[Figure, Axes]:
 def finish(figure: Figure, axes: Axes, expert: float, path: Path) -> None:
     """Add the expert's line and the legend, and write PNG and SVG, each whole or not at all."""
     axes.axhline(expert, color="#B00020", linestyle="--", linewidth=1.4, label=f"expert ({expert:.0f})")
-    axes.legend(frameon=False, loc="best")
+    figure.legend(frameon=False, loc="outside lower center", ncols=3)  # below, where it hides no curve
     FigureCanvasAgg(figure)
     for ending in ("png", "svg"):
         buffer = io.BytesIO()

@@ -9,9 +9,11 @@ from collections.abc import Sequence
 from typing import Protocol
 
 import numpy as np
+import torch
 from numpy.random import Generator
 from torch import Tensor, nn
 from torch.distributions import Distribution
+from torch.func import functional_call, grad, vmap
 
 from aggrevated.arrays import Array
 
@@ -31,8 +33,11 @@ class Actor(Protocol):
         """The parameters [n, A] of the action distribution, and the memory [n, M] after this step."""
         ...
 
-    def choose(self, parameters: Array, noise: Array | float) -> Array:
-        """[n] or [n, A] actions: drawn from the distribution with `noise` [n, A], its mode with noise 0."""
+    def choose(self, parameters: Array, noise: Array | float, legal: Array | None = None) -> Array:
+        """[n] or [n, A] actions: drawn from the distribution with `noise` [n, A], its mode with noise 0.
+
+        Where `legal` [n, A] is given, only from the actions that it allows.
+        """
         ...
 
 
@@ -40,16 +45,35 @@ class Policy(nn.Module, ABC):
     """π_θ. Parameters, state_dict and the rest are torch's own."""
 
     @abstractmethod
-    def distribution(self, observations: Tensor, mask: Tensor) -> Distribution:
-        """The action distributions of whole trajectories, from observations [K, T, ...]."""
+    def distribution(self, observations: Tensor, mask: Tensor, legal: Tensor | None = None) -> Distribution:
+        """The action distributions of whole trajectories, from observations [K, T, ...].
+
+        `mask` [K, T] is true where a step was taken; `legal` [K, T, A], if given, where an action may be taken.
+        """
 
     @abstractmethod
     def actor(self) -> Actor:
         """A NumPy copy of the policy as it is now."""
 
-    def forward(self, observations: Tensor, mask: Tensor) -> Distribution:
+    def forward(self, observations: Tensor, mask: Tensor, legal: Tensor | None = None) -> Distribution:
         """`distribution`, under the name that torch expects."""
-        return self.distribution(observations, mask)
+        return self.distribution(observations, mask, legal)
+
+    def scores(
+        self, observations: Tensor, actions: Tensor, mask: Tensor, own: Tensor, legal: Tensor | None = None
+    ) -> Tensor:
+        """[K, d]: each trajectory's gradient of Σ_t own · log π(a_t|s_t); one vectorised backward pass for all."""
+
+        def log_likelihood(theta: dict[str, Tensor], *one: Tensor) -> Tensor:
+            observations, actions, mask, own, *legal = (x[None] for x in one)
+            distribution = functional_call(self, theta, (observations, mask, *legal))
+            total: Tensor = (distribution.log_prob(actions) * own).sum()
+            return total
+
+        theta = {name: parameter.detach() for name, parameter in self.named_parameters()}
+        arrays = [x for x in (observations, actions, mask, own, legal) if x is not None]
+        each = vmap(grad(log_likelihood), in_dims=(None, *[0] * len(arrays)))(theta, *arrays)
+        return torch.cat([each[name].flatten(1) for name in theta], dim=1)
 
     def predict(
         self,
@@ -57,6 +81,7 @@ class Policy(nn.Module, ABC):
         state: Array | None = None,
         episode_start: Array | None = None,
         deterministic: bool = False,
+        action_masks: Array | None = None,
     ) -> tuple[Array, Array]:
         """(action, next state), as Stable-Baselines3's policies do; one observation or a batch of them."""
         actor, single = self.actor(), np.ndim(observation) == 1
@@ -67,5 +92,6 @@ class Policy(nn.Module, ABC):
             memory[fresh] = actor.memory(int(fresh.sum()))
         parameters, memory = actor.parameters(batch, memory)
         noise = 0.0 if deterministic else actor.noise([np.random.default_rng()], len(batch))[0]
-        action = actor.choose(parameters, noise)
+        legal = None if action_masks is None else np.atleast_2d(action_masks).astype(bool)
+        action = actor.choose(parameters, noise, legal)
         return (action[0] if single else action), memory

@@ -11,6 +11,7 @@ from aggrevated.errors import DataError, UsageError
 from aggrevated.experiments import Task, tasks
 from aggrevated.recipes import METHODS, OPTIMISERS, SOLVERS, Method
 from aggrevated.runs.storage import Facts
+from aggrevated.start import POLICIES
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,7 @@ class Config:
     mixing_decay: float  # α_n = α_1 · decay^(n−1)
     gradient: str
     advantage: bool  # Eq. 12 and 13 rather than 10 and 11
+    policy: str
     hidden: tuple[int, ...]
     expert: str
     learning_rate: float  # of the regular update, and inside follow the leader
@@ -63,7 +65,8 @@ def resolve(task: str, method: str, update: str | None = None, **given: Any) -> 
     chosen = tasks()[known(task, "task", tasks())]
     row = METHODS[known(method, "method", METHODS)]
     update = known(update or row.updates[0], f"update for {method}", row.updates)
-    usual = DEFAULTS | of_the_method(row) | of_the_task(chosen, method, update)
+    policy = known(given.get("policy") or chosen.policy, "policy", POLICIES)
+    usual = DEFAULTS | of_the_method(row) | of_the_task(chosen, method, update, policy)
     settings = usual | {name: value for name, value in given.items() if value is not None}
     config = Config(task=task, method=method, update=update, **settings)
     check(config, row)
@@ -75,11 +78,12 @@ def of_the_method(row: Method) -> dict[str, Any]:
     return {"gradient": row.gradients[0], "mixing": row.mixing} | ({"mixing_decay": 1.0} if row.mixing == 1.0 else {})
 
 
-def of_the_task(task: Task, method: str, update: str) -> dict[str, Any]:
+def of_the_task(task: Task, method: str, update: str, policy: str) -> dict[str, Any]:
     """The settings that were tuned for the task."""
     names = ("iterations", "trajectories", "horizon", "hidden", "expert", "validation_episodes")
-    tuned = {**task.settings.get(update, {}), **task.settings.get(f"{method}/{update}", {})}
-    return {name: getattr(task, name) for name in names} | tuned
+    keys = (update, f"{method}/{update}", f"{method}/{update}/{policy}")
+    tuned = {name: value for key in keys for name, value in task.settings.get(key, {}).items()}
+    return {name: getattr(task, name) for name in names} | {"policy": policy} | tuned
 
 
 def check(config: Config, row: Method) -> None:
@@ -94,6 +98,8 @@ def check(config: Config, row: Method) -> None:
     for name in ("mixing", "mixing_decay"):
         require(0 <= getattr(config, name) <= 1, name, getattr(config, name), "between 0 and 1")
     require(config.seed >= 0, "seed", config.seed, "0 or more")
+    if config.policy in ("lstm", "gru"):
+        require(len(config.hidden) == 1, "hidden", config.hidden, f"one width for the policy {config.policy}")
     require(all(width >= 1 for width in config.hidden), "hidden", config.hidden, "widths of at least 1")
     if config.gradient == "taken-action":
         require(config.mixing < 1, "mixing", config.mixing, "below 1 for the taken-action gradient")

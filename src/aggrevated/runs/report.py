@@ -56,6 +56,7 @@ def row(group: Group) -> Facts:
     return {
         "method": first["method"],
         "update": first["update"],
+        "policy": group.runs[0].config.policy,
         "trials": len(group.results),
         "best_return": float(group.column("best_return").mean()),
         "test_return": float(group.column("test_return").mean()),
@@ -97,7 +98,7 @@ def write_report(groups: Sequence[Group], task: Task, command: str, folder: Path
         "command": command,
         "versions": {name: version(name) for name in packages},
         "seeds": [run.config.seed for run in groups[0].runs],
-        "settings": {f"{g.runs[0].config.method}/{g.runs[0].config.update}": g.runs[0].config.facts() for g in groups},
+        "settings": {group.label: group.runs[0].config.facts() for group in groups},
         "table": table,
         "trials": [result | {"run": Path(result["run"]).name} for group in groups for result in group.results],
     }

@@ -12,10 +12,11 @@ from aggrevated.runs.run import Run
 def runs_of(task: Task, folder: Path, trials: int, quick: bool) -> list[list[Run]]:
     """The runs of the figure's rows; those that are in the folder already are taken up where they are."""
     groups = []
-    for method, update in task.figure:
+    for row in task.figure:
         iterations = task.iterations // 5 if quick else task.iterations
-        config = resolve(task.name, method, update, iterations=iterations)
-        paths = [folder / f"{method}-{update}" / f"trial-{trial:02d}" for trial in range(trials)]
+        config = resolve(task.name, row.method, row.update, policy=row.policy, iterations=iterations)
+        name = "-".join(filter(None, (row.method, row.update, row.policy)))
+        paths = [folder / name / f"trial-{trial:02d}" for trial in range(trials)]
         groups.append([made_or_opened(path, replace(config, seed=trial)) for trial, path in enumerate(paths)])
     return groups
 

@@ -183,6 +183,7 @@ def keep(run: Run, setup: Setup, seconds: float) -> None:
     best = setup.learner.best
     about = {
         "task": run.config.task,
+        "policy": run.config.policy,
         "hidden": list(run.config.hidden),
         "iteration": best.n,
         "validation": best.returned,

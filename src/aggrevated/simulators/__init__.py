@@ -9,7 +9,10 @@ from aggrevated.arrays import Array
 
 @runtime_checkable
 class Simulator(Protocol):
-    """An MDP (S, A, P, C, ρ₀, H) over batches of n independent episodes. Costs, not rewards."""
+    """An MDP (S, A, P, C, ρ₀, H) over batches of n independent episodes. Costs, not rewards.
+
+    One in which not every action is legal everywhere has, besides, `legal(state) -> [n, A]` bool.
+    """
 
     @property
     def name(self) -> str: ...

@@ -1,0 +1,144 @@
+"""The recurrences of LSTM and GRU, in torch for scores and in NumPy for single steps; whole sequences are torch's own.
+
+y is the input's share of the gates, m the memory's: y = W x + b and m = U h + c.
+"""
+
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from aggrevated.arrays import Array
+
+State: TypeAlias = tuple[Tensor, ...]  # h first, and for an LSTM its cell c
+
+
+class NumpyCell(Protocol):
+    """A cell with the weights it had."""
+
+    @property
+    def size(self) -> int:
+        """M: how many numbers it remembers."""
+        ...
+
+    def step(self, x: Array, memory: Array) -> tuple[Array, Array]:
+        """(h [n, hidden], memory [n, M]) after the input x [n, inputs]."""
+        ...
+
+
+class Cell(Protocol):
+    """One kind of recurrence."""
+
+    @property
+    def layer(self) -> type[nn.LSTM] | type[nn.GRU]:
+        """Torch's layer of that kind."""
+        ...
+
+    def initial(self, count: int, hidden: int) -> State:
+        """The state of `count` sequences before their first input."""
+        ...
+
+    def step(self, y: Tensor, m: Tensor, state: State) -> State:
+        """The state after an input."""
+        ...
+
+    def copy_of(self, layer: nn.RNNBase) -> NumpyCell:
+        """The layer as it is now, on NumPy."""
+        ...
+
+
+class LSTM:
+    """i, f, o = σ(·), g = tanh(·): c ← f c + i g, h = o tanh(c)."""
+
+    layer = nn.LSTM
+
+    def initial(self, count: int, hidden: int) -> State:
+        return torch.zeros(count, hidden), torch.zeros(count, hidden)
+
+    def step(self, y: Tensor, m: Tensor, state: State) -> State:
+        i, f, g, o = (y + m).chunk(4, 1)
+        c = f.sigmoid() * state[1] + i.sigmoid() * g.tanh()
+        return o.sigmoid() * c.tanh(), c
+
+    def copy_of(self, layer: nn.RNNBase) -> "NumpyLSTM":
+        w, u, b, c = (p.detach().numpy() for p in layer.parameters())
+        hidden = layer.hidden_size
+        # σ(x) = (1 + tanh(x/2)) / 2: with halved weights for i, f and o, one tanh serves all gates.
+        half = np.repeat(np.array([0.5, 0.5, 1.0, 0.5], np.float32), hidden)
+        return NumpyLSTM(w.T * half, u.T * half, (b + c) * half, hidden)
+
+
+@dataclass(frozen=True)
+class NumpyLSTM:
+    """An LSTM on NumPy; the memory is [h, c]."""
+
+    w: Array  # [inputs, 4 hidden]
+    u: Array  # [hidden, 4 hidden]
+    b: Array  # [4 hidden]
+    hidden: int
+
+    @property
+    def size(self) -> int:
+        return 2 * self.hidden
+
+    def step(self, x: Array, memory: Array) -> tuple[Array, Array]:
+        n, h = self.hidden, np.ascontiguousarray(memory[:, : self.hidden])
+        gates = x.dot(self.w)
+        gates += h.dot(self.u)
+        gates += self.b
+        np.tanh(gates, out=gates)
+        i, f, g, o = gates[:, :n], gates[:, n : 2 * n], gates[:, 2 * n : 3 * n], gates[:, 3 * n :]
+        following = np.empty_like(memory)
+        c = np.multiply(f + 1, memory[:, n:], out=following[:, n:])
+        c += (i + 1) * g
+        c *= 0.5
+        np.multiply((o + 1) * 0.5, np.tanh(c), out=following[:, :n])
+        return following[:, :n], following
+
+
+class GRU:
+    """r, z = σ(·), n = tanh(y_n + r m_n): h ← (1 − z) n + z h."""
+
+    layer = nn.GRU
+
+    def initial(self, count: int, hidden: int) -> State:
+        return (torch.zeros(count, hidden),)
+
+    def step(self, y: Tensor, m: Tensor, state: State) -> State:
+        (y_r, y_z, y_n), (m_r, m_z, m_n) = y.chunk(3, 1), m.chunk(3, 1)
+        z, n = (y_z + m_z).sigmoid(), (y_n + (y_r + m_r).sigmoid() * m_n).tanh()
+        return (n + z * (state[0] - n),)
+
+    def copy_of(self, layer: nn.RNNBase) -> "NumpyGRU":
+        w, u, b, c = (p.detach().numpy() for p in layer.parameters())
+        half = np.repeat(np.array([0.5, 0.5, 1.0], np.float32), layer.hidden_size)
+        return NumpyGRU(w.T * half, u.T * half, b * half, c * half, layer.hidden_size)
+
+
+@dataclass(frozen=True)
+class NumpyGRU:
+    """A GRU on NumPy; the memory is h."""
+
+    w: Array  # [inputs, 3 hidden]
+    u: Array  # [hidden, 3 hidden]
+    b: Array  # [3 hidden]
+    c: Array  # [3 hidden]
+    size: int
+
+    def step(self, x: Array, memory: Array) -> tuple[Array, Array]:
+        n = 2 * self.size
+        y, m = x.dot(self.w), memory.dot(self.u)
+        y += self.b
+        m += self.c
+        gates = np.tanh(y[:, :n] + m[:, :n])
+        gates += 1
+        gates *= 0.5
+        r, z = gates[:, : self.size], gates[:, self.size :]
+        new = np.tanh(y[:, n:] + r * m[:, n:])
+        h = new + z * (memory - new)
+        return h, h
+
+
+CELLS: dict[str, Cell] = {"lstm": LSTM(), "gru": GRU()}

@@ -1,0 +1,57 @@
+"""Feed-forward policies: a ReLU network and a head. The paper's, for CartPole and Acrobot, has one layer of 16."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.random import Generator
+from torch import Tensor
+from torch.distributions import Distribution
+
+from aggrevated.arrays import Array
+from aggrevated.policies import Policy
+from aggrevated.policies.heads import Head, Sampler
+from aggrevated.policies.networks import NumpyNetwork, relu_network
+
+
+class FeedForwardPolicy(Policy):
+    """π_θ(a|o): it sees the present observation only."""
+
+    def __init__(
+        self,
+        observation_size: int,
+        head: Head,
+        hidden: Sequence[int] = (16,),
+        generator: torch.Generator | None = None,
+    ) -> None:
+        """A random policy. Its last layer starts at a tenth, so that π₁ is nearly uniform and rules no action out."""
+        super().__init__()
+        self.network = relu_network([observation_size, *hidden, head.outputs], generator, last_gain=0.1)
+        self.head = head
+
+    def distribution(self, observations: Tensor, mask: Tensor, legal: Tensor | None = None) -> Distribution:
+        return self.head.distribution(self.head.complete(self.network(observations)), legal)
+
+    def actor(self) -> "FeedForwardActor":
+        return FeedForwardActor(NumpyNetwork.copy_of(self.network), self.head.sampler())
+
+
+@dataclass(frozen=True)
+class FeedForwardActor:
+    """The policy on NumPy."""
+
+    network: NumpyNetwork
+    sampler: Sampler
+
+    def memory(self, count: int) -> Array:
+        return np.zeros((count, 0), np.float32)
+
+    def noise(self, generators: Sequence[Generator], horizon: int) -> Array:
+        return self.sampler.noise(generators, horizon)
+
+    def parameters(self, observation: Array, memory: Array) -> tuple[Array, Array]:
+        return self.network(observation), memory
+
+    def choose(self, parameters: Array, noise: Array | float, legal: Array | None = None) -> Array:
+        return self.sampler.choose(parameters, noise, legal)

@@ -1,0 +1,96 @@
+"""Policies with a memory, π_θ(·|o₁ … o_t): LSTM and GRU, for finite and for continuous actions."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.random import Generator
+from torch import Tensor, nn
+from torch.distributions import Distribution
+
+from aggrevated.arrays import Array
+from aggrevated.policies import Policy
+from aggrevated.policies.cells import CELLS, NumpyCell
+from aggrevated.policies.heads import Head, Sampler
+
+
+class RecurrentPolicy(Policy):
+    """A recurrent layer, a linear read-out and a head. The paper's, for link positions only, is an LSTM of 32."""
+
+    def __init__(
+        self,
+        observation_size: int,
+        head: Head,
+        hidden: int = 32,
+        cell: str = "lstm",
+        generator: torch.Generator | None = None,
+    ) -> None:
+        """A random policy: uniform weights as is usual, and a read-out at a tenth, so that π₁ rules no action out."""
+        super().__init__()
+        self.cell = CELLS[cell]
+        self.recurrent = self.cell.layer(observation_size, hidden, batch_first=True)
+        self.readout = nn.Linear(hidden, head.outputs)
+        self.head = head
+        for parameter in [*self.recurrent.parameters(), *self.readout.parameters()]:
+            nn.init.uniform_(parameter, -(hidden**-0.5), hidden**-0.5, generator=generator)
+        with torch.no_grad():
+            self.readout.weight *= 0.1
+            self.readout.bias.zero_()
+
+    def distribution(self, observations: Tensor, mask: Tensor, legal: Tensor | None = None) -> Distribution:
+        """The distributions of whole trajectories [K, T] in one pass; what follows an episode's end has no effect."""
+        hidden, _ = self.recurrent(observations)
+        return self.head.distribution(self.head.complete(self.readout(hidden)), legal)
+
+    def scores(
+        self, observations: Tensor, actions: Tensor, mask: Tensor, own: Tensor, legal: Tensor | None = None
+    ) -> Tensor:
+        """[K, d], by one backward pass for all trajectories, to the pre-activations instead of the weights.
+
+        Every weight enters through a product y_t = W x_t + b, so that a trajectory's gradient is Σ_t (∂/∂y_t) x_tᵀ. The
+        ∂/∂y_t of all trajectories and times come from zeros added to the y_t; the sums are batched products. No second
+        derivatives, and no pass for each trajectory.
+        """
+        w, u, b, c = (parameter.detach() for parameter in self.recurrent.parameters())
+        count, length = mask.shape
+        at_y, at_m = (torch.zeros(count, length, len(b), requires_grad=True) for _ in range(2))
+        states = [self.cell.initial(count, u.shape[1])]
+        for y, zero in zip((observations @ w.T + b + at_y).unbind(1), at_m.unbind(1), strict=True):
+            states.append(self.cell.step(y, states[-1][0] @ u.T + c + zero, states[-1]))
+        h = torch.stack([state[0] for state in states], 1)  # [K, T + 1, hidden]
+        completed = self.head.complete(self.readout(h[:, 1:]))
+        at_head = torch.zeros_like(completed, requires_grad=True)
+        log_probability = self.head.distribution(completed + at_head, legal).log_prob(actions)
+        y, m, out = torch.autograd.grad((log_probability * own).sum(), (at_y, at_m, at_head))
+        out, of_the_head = out[..., : self.head.outputs], out[..., self.head.outputs :]
+        before, after = h[:, :-1].detach(), h[:, 1:].detach()
+        linear = y.mT @ observations, m.mT @ before, y.sum(1), m.sum(1), out.mT @ after, out.sum(1)
+        return torch.cat([gradient.flatten(1) for gradient in (*linear, of_the_head.sum(1))], dim=1)
+
+    def actor(self) -> "RecurrentActor":
+        readout = self.readout.weight.detach().numpy().T.copy(), self.readout.bias.detach().numpy().copy()
+        return RecurrentActor(self.cell.copy_of(self.recurrent), *readout, self.head.sampler())
+
+
+@dataclass(frozen=True)
+class RecurrentActor:
+    """The policy on NumPy."""
+
+    cell: NumpyCell
+    weight: Array  # [hidden, A]
+    bias: Array  # [A]
+    sampler: Sampler
+
+    def memory(self, count: int) -> Array:
+        return np.zeros((count, self.cell.size), np.float32)
+
+    def noise(self, generators: Sequence[Generator], horizon: int) -> Array:
+        return self.sampler.noise(generators, horizon)
+
+    def parameters(self, observation: Array, memory: Array) -> tuple[Array, Array]:
+        h, memory = self.cell.step(observation, memory)
+        return h.dot(self.weight) + self.bias, memory
+
+    def choose(self, parameters: Array, noise: Array | float, legal: Array | None = None) -> Array:
+        return self.sampler.choose(parameters, noise, legal)

@@ -1,0 +1,36 @@
+"""Partial observation: any simulator, seen through a function. The oracle keeps the state."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from gymnasium.spaces import Box, Discrete
+
+from aggrevated.arrays import Array
+from aggrevated.simulators import Simulator
+
+
+@dataclass(frozen=True)
+class Partial:
+    """`simulator`, of whose states the learner sees `view(state)`, float32 [n, ...]; all else is as it was."""
+
+    simulator: Simulator
+    view: Callable[[Array], Array]
+    observation_space: Box
+    name: str
+
+    @property
+    def horizon(self) -> int:
+        return self.simulator.horizon
+
+    @property
+    def action_space(self) -> Discrete | Box:
+        return self.simulator.action_space
+
+    def initial(self, seeds: Array) -> Array:
+        return self.simulator.initial(seeds)
+
+    def observe(self, state: Array) -> Array:
+        return self.view(state)
+
+    def step(self, state: Array, action: Array) -> tuple[Array, Array, Array]:
+        return self.simulator.step(state, action)
