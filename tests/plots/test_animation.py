@@ -1,6 +1,5 @@
 """The pictures show the state they are given, and the GIF shows every trajectory to its end."""
 
-from collections.abc import Callable
 from math import pi
 from pathlib import Path
 
@@ -10,24 +9,38 @@ from PIL import Image, ImageColor, ImageFont
 
 from aggrevated.arrays import Array
 from aggrevated.errors import UsageError
+from aggrevated.experiments.acrobot_partial import partial_acrobot
 from aggrevated.plots.animation import (
     CAPTION_HEIGHT,
     FRAMES,
     HOLD,
     MARGIN,
+    PARTS_HEIGHT,
     TITLE_HEIGHT,
     TITLE_SIZE,
     Panel,
     amount,
     draw_panel,
     fitted,
+    frame,
     greyed,
+    in_words,
+    indexed,
     side_by_side,
 )
-from aggrevated.plots.drawings import BLUE, DRAWINGS, GREEN, ORANGE, WIDTH, acrobot, cartpole
+from aggrevated.plots.drawings import BLUE, DRAWINGS, GREEN, GREY, ORANGE, PURPLE, WIDTH, Canvas, picture
+from aggrevated.runs.watching import drawn
 from aggrevated.simulators import Simulator
 from aggrevated.simulators.acrobot import Acrobot
 from aggrevated.simulators.cartpole import CartPole
+
+
+def cartpole(state: Array) -> Image.Image:
+    return picture("cartpole", state, {})
+
+
+def acrobot(state: Array) -> Image.Image:
+    return picture("acrobot", state, {})
 
 
 def panel(steps: int, title: str = "learner", name: str = "cartpole") -> Panel:
@@ -107,7 +120,7 @@ def test_the_goal_line_is_one_metre_above_the_pivot() -> None:
 def test_the_gif_has_the_frames_asked_for_loops_and_holds_the_last(name: str, tmp_path: Path) -> None:
     path = tmp_path / "watch.gif"
     side_by_side(name, [panel(10, name=name), panel(8, "expert", name)], path, stride=3, fps=20)
-    width, height = DRAWINGS[name](np.zeros(4)).size
+    width, height = picture(name, np.zeros(4), {}).size
     with Image.open(path) as gif:
         assert gif.size == (3 * MARGIN + 2 * width, 2 * MARGIN + TITLE_HEIGHT + height + CAPTION_HEIGHT)
         assert gif.n_frames == 4  # type: ignore[attr-defined]  # steps 0, 3, 6 and 9
@@ -123,11 +136,8 @@ def test_the_gif_has_the_frames_asked_for_loops_and_holds_the_last(name: str, tm
 def test_the_default_stride_keeps_the_number_of_frames_down(
     steps: int, count: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def dot(state: Array) -> Image.Image:
-        return Image.new("RGB", (100, 4), "white")
-
-    monkeypatch.setitem(DRAWINGS, "dot", dot)
-    side_by_side("dot", [Panel("p", np.zeros((steps, 4)), np.ones(steps))], tmp_path / "watch.gif")
+    monkeypatch.setitem(DRAWINGS, "blank", lambda state: Canvas(height=4, origin=(0, 0), unit=1))
+    side_by_side("blank", [Panel("p", np.zeros((steps, 4)), np.ones(steps))], tmp_path / "watch.gif")
     assert len(frames_of(tmp_path / "watch.gif")) == count
 
 
@@ -140,17 +150,23 @@ def test_a_shorter_trajectory_stays_at_its_last_state_greyed(tmp_path: Path) -> 
     assert all(image.tobytes() == left[2].tobytes() for image in left[3:])
 
 
-def test_an_ended_panel_says_so_and_shows_the_return_it_got(monkeypatch: pytest.MonkeyPatch) -> None:
-    said: list[str] = []
+@pytest.fixture
+def said(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The texts that are drawn, from now on."""
+    texts: list[str] = []
 
     def overheard(self: object, place: object, text: str, *rest: object) -> None:
-        said.append(text)
+        texts.append(text)
 
     monkeypatch.setattr("PIL.ImageDraw.ImageDraw.text", overheard)
-    blank: Callable[[Array], Image.Image] = lambda state: Image.new("RGB", (100, 10))  # noqa: E731
+    return texts
+
+
+def test_an_ended_panel_says_so_and_shows_the_return_it_got(said: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(DRAWINGS, "blank", lambda state: Canvas(height=4, origin=(0, 0), unit=1))
     trajectory = Panel("learner", np.zeros((3, 4)), np.array([1.0, 0.5, 0.0]))
     for t in (0, 2, 3):
-        draw_panel(blank, trajectory, t)
+        draw_panel("blank", trajectory, t)
     assert said[:3] == ["learner", "step 1", "return -1"]
     assert said[3:6] == ["learner", "step 3", "return -1.5"]
     assert said[6:] == ["learner", "ended at step 3", "return -1.5"]
@@ -166,6 +182,14 @@ def test_white_and_the_flat_colours_survive_the_palette(tmp_path: Path) -> None:
     for image in frames_of(tmp_path / "watch.gif"):
         assert image.getpixel((0, 0)) == (255, 255, 255)
         assert all(len(places(image, colour)) > 100 for colour in (BLUE, ORANGE, GREEN))
+
+
+def test_no_colour_is_far_from_what_was_drawn() -> None:
+    states = np.linspace([-1.5, 2.6, 5.0, -12.0], [2.8, -2.0, -13.0, 29.0], 12)
+    panels = [Panel("p", states, np.ones(12), {"velocities": seen}) for seen in (True, False)]
+    frames = [frame("acrobot", panels, t) for t in range(12)]
+    for drawn_frame, image in zip(frames, indexed(frames), strict=True):
+        assert np.abs(np.asarray(drawn_frame, int) - np.asarray(image.convert("RGB"), int)).max() <= 20
 
 
 def test_a_long_title_is_shortened_to_its_panel() -> None:
@@ -184,3 +208,103 @@ def test_an_unknown_simulator_is_named_with_those_that_can_be_drawn(tmp_path: Pa
     with pytest.raises(UsageError, match="'walker' cannot be drawn; those that can are cartpole, acrobot"):
         side_by_side("walker", [panel(2)], tmp_path / "watch.gif")
     assert not list(tmp_path.iterdir())
+
+
+SEEN, HIDDEN = {"angles": True, "velocities": True}, {"angles": True, "velocities": False}
+
+
+def added(state: tuple[float, ...], parts: dict[str, bool]) -> Array:
+    """[n, 2]: x and y of the pixels that these parts change in the picture of an acrobot."""
+    plain, whole = (np.asarray(picture("acrobot", np.array(state), shown), int) for shown in ({}, parts))
+    rows, columns = np.nonzero((np.abs(plain - whole) > 12).any(axis=2))
+    return np.stack([columns, rows], axis=1)
+
+
+def arrows(velocities: tuple[float, float], parts: dict[str, bool]) -> Array:
+    """What is added to an acrobot that hangs, without the key in the corner below."""
+    pixels = added((0.0, 0.0, *velocities), parts)
+    return pixels[pixels[:, 1] < 205]
+
+
+@pytest.mark.parametrize("parts", [SEEN, HIDDEN])
+def test_at_rest_there_is_no_arrow_but_that_of_the_key(parts: dict[str, bool]) -> None:
+    key = added((0.0, 0.0, 0.0, 0.0), parts)
+    assert len(key) > 100 and key[:, 1].min() > 205 and key[:, 0].min() > 0 and key[:, 0].max() < 110
+    filled = len(places(picture("acrobot", np.zeros(4), parts), PURPLE))
+    assert filled > 50 if parts["velocities"] else filled == 0
+
+
+@pytest.mark.parametrize("parts", [SEEN, HIDDEN])
+@pytest.mark.parametrize("side", [1, -1])
+def test_an_arrow_is_on_the_side_to_which_its_link_turns_and_grows_with_the_velocity(
+    side: int, parts: dict[str, bool]
+) -> None:
+    first, second = arrows((4.0 * side, 0.0), parts), arrows((0.0, 4.0 * side), parts)
+    # Round the pivot at 0.5 m, and round the elbow, 1 m below it, at 0.7 m; half of the head is 8 pixels wide.
+    for arrow, centre, radius in ((first, (160, 120), 26), (second, (160, 172), 36.4)):
+        assert len(arrow) > 50 and (np.sign(arrow[:, 0] - 160) == side).all()
+        assert np.abs(np.linalg.norm(arrow - centre, axis=1) - radius).max() < 11
+    assert len(arrows((2.0 * side, 0.0), parts)) < len(first) < len(arrows((8.0 * side, 0.0), parts))
+
+
+def test_seen_arrows_are_filled_and_hidden_ones_hollow() -> None:
+    seen, hidden = (picture("acrobot", np.array([0.0, 0.0, 8.0, 0.0]), parts) for parts in (SEEN, HIDDEN))
+    on_shaft = round(160 + 26 * np.sin(0.9)), round(120 + 26 * np.cos(0.9))
+    assert on_shaft in map(tuple, places(seen, PURPLE))
+    assert len(places(hidden, PURPLE)) == 0
+    assert np.asarray(hidden)[on_shaft[::-1]].min() > max(ImageColor.getrgb(GREY)) + 30
+
+
+EXTREME = [(0.3, 0.0, 4.0, 9.0), (0.0, 0.0, 4 * pi, 9 * pi), (2.8, -2.0, -13.0, 29.0), (-1.5, 2.6, 5.0, -12.0)]
+
+
+@pytest.mark.parametrize("state", EXTREME)
+def test_what_is_hidden_covers_nothing_that_is_seen(state: tuple[float, ...]) -> None:
+    plain, whole = (picture("acrobot", np.array(state), parts) for parts in ({}, HIDDEN))
+    for colour in (BLUE, ORANGE):
+        link, left = ({tuple(place) for place in places(image, colour)} for image in (plain, whole))
+        assert len(link) > 100 and len(link - left) < 0.1 * len(link)  # edges blend with what is behind them
+
+
+@pytest.mark.parametrize("parts", [SEEN, HIDDEN])
+@pytest.mark.parametrize("state", EXTREME)
+def test_no_arrow_leaves_the_picture(state: tuple[float, ...], parts: dict[str, bool]) -> None:
+    x, y = added(state, parts).T
+    assert x.min() > 2 and x.max() < WIDTH - 3 and y.min() > 2 and y.max() < 240 - 3
+
+
+def test_a_part_without_a_drawing_is_only_named(said: list[str]) -> None:
+    states = np.zeros((1, 4))
+    plain, partly = (draw_panel("cartpole", Panel("p", states, np.ones(1), parts), 0) for parts in ({}, HIDDEN))
+    assert [text for text in said if "sees" in text] == ["sees: angles; hidden: velocities"]
+    assert partly.height == plain.height + PARTS_HEIGHT
+
+
+@pytest.mark.parametrize(
+    ("parts", "words"),
+    [
+        (SEEN, "sees: angles, velocities"),
+        (HIDDEN, "sees: angles; hidden: velocities"),
+        ({"map": False, "walls": True, "goal": False}, "sees: walls; hidden: map, goal"),
+        ({"card": False}, "sees: nothing; hidden: card"),
+    ],
+)
+def test_what_is_seen_in_words(parts: dict[str, bool], words: str) -> None:
+    assert in_words(parts) == words
+
+
+def test_panels_must_speak_of_the_same_parts(tmp_path: Path) -> None:
+    panels = [Panel("p", np.zeros((1, 4)), np.ones(1), parts) for parts in (SEEN, {})]
+    with pytest.raises(AssertionError, match="same parts"):
+        side_by_side("acrobot", panels, tmp_path / "watch.gif")
+
+
+def test_the_partial_acrobot_hides_what_it_says(tmp_path: Path) -> None:
+    name, parts = drawn(partial_acrobot(horizon=5))
+    assert (name, parts) == ("acrobot", HIDDEN) and drawn(Acrobot()) == ("acrobot", {})
+    state = np.array([[0.5, 0.2, 1.0, 4.0]])
+    panels = [Panel(title, state, np.ones(1), shown) for title, shown in (("learner", parts), ("expert", SEEN))]
+    side_by_side(name, panels, tmp_path / "watch.gif")
+    (shown,) = frames_of(tmp_path / "watch.gif")
+    learner, expert = shown.crop((0, 0, MARGIN + WIDTH, shown.height)), shown.crop((MARGIN + WIDTH, 0, *shown.size))
+    assert len(places(learner, PURPLE)) == 0 and len(places(expert, PURPLE)) > 100

@@ -17,7 +17,8 @@ def link_positions(state: Array) -> Array:
 
 def partial_acrobot(horizon: int) -> Partial:
     """Acrobot from link positions."""
-    return Partial(Acrobot(horizon), link_positions, Box(-BOUNDS[:4], BOUNDS[:4]), "acrobot-partial")
+    space, parts = Box(-BOUNDS[:4], BOUNDS[:4]), {"angles": True, "velocities": False}
+    return Partial(Acrobot(horizon), link_positions, space, "acrobot-partial", parts)
 
 
 TASK = replace(
@@ -29,8 +30,10 @@ TASK = replace(
     hidden=(32,),
     iterations=150,
     settings={
-        "natural": {"delta_kl": 3e-4, "damping": 10.0},
-        "regular": {"learning_rate": 0.005},
+        "natural": {"delta_kl": 1e-3, "damping": 1.0},
+        "regular": {"learning_rate": 0.01},
+        "aggrevated/regular/window": {"learning_rate": 0.03},
+        "aggrevated/regular/mlp": {"learning_rate": 0.03},
         "follow-the-leader": {"learning_rate": 0.005},
     },
     figure=(

@@ -1,8 +1,8 @@
 """Trajectories next to each other, as an animated GIF: the learner beside the expert, from the same start."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from io import BytesIO
 from math import ceil
 from pathlib import Path
@@ -12,15 +12,13 @@ from PIL import Image, ImageDraw, ImageFont
 
 from aggrevated.arrays import Array
 from aggrevated.errors import UsageError
-from aggrevated.plots.drawings import DRAWINGS, FAINT, INK, MUTED, PAPER
+from aggrevated.plots.drawings import DRAWINGS, FAINT, INK, MUTED, PAPER, picture
 from aggrevated.runs.storage import write_atomically
 
-MARGIN, TITLE_HEIGHT, CAPTION_HEIGHT = 12, 30, 28  # pixels
+MARGIN, TITLE_HEIGHT, PARTS_HEIGHT, CAPTION_HEIGHT = 12, 30, 22, 28  # pixels
 TITLE_SIZE, CAPTION_SIZE = 15, 13
 FRAMES, HOLD = 125, 1500  # how many if no stride is given; milliseconds of the last
 FLAT, BLENDS = 24, 200  # colours of the palette; below 256, which leaves Pillow one for "as in the frame before"
-
-Drawing = Callable[[Array], Image.Image]
 
 
 @dataclass(frozen=True)
@@ -30,6 +28,7 @@ class Panel:
     title: str
     states: Array  # [T, 4], before each step
     costs: Array  # [T]
+    parts: Mapping[str, bool] = field(default_factory=dict)  # of a state, by name: is it seen? Empty: all is seen
 
     def __post_init__(self) -> None:
         shapes = self.states.shape, self.costs.shape
@@ -43,45 +42,55 @@ def side_by_side(name: str, panels: Sequence[Panel], path: Path, stride: int | N
     Without a stride it is the smallest that makes no more than about `FRAMES` frames.
     """
     assert panels and fps > 0 and (stride is None or stride > 0), (len(panels), fps, stride)
+    assert len({tuple(panel.parts) for panel in panels}) == 1, "panels must name the same parts, seen or hidden"
     if name not in DRAWINGS:
         raise UsageError(f"the simulator {name!r} cannot be drawn; those that can are {', '.join(DRAWINGS)}")
     last = max(len(panel.costs) for panel in panels) - 1
     steps = [*range(0, last, stride or ceil((last + 1) / FRAMES)), last]
-    frames = [frame(DRAWINGS[name], panels, t) for t in steps]
+    frames = [frame(name, panels, t) for t in steps]
     write_atomically(path, encoded(frames, [1000 // fps] * (len(frames) - 1) + [HOLD]))
 
 
-def frame(drawing: Drawing, panels: Sequence[Panel], t: int) -> Image.Image:
+def frame(name: str, panels: Sequence[Panel], t: int) -> Image.Image:
     """All panels at step t (counted from 0) in one picture."""
-    pictures = [draw_panel(drawing, panel, t) for panel in panels]
+    pictures = [draw_panel(name, panel, t) for panel in panels]
     width, height = pictures[0].size
     whole = Image.new("RGB", (MARGIN + len(pictures) * (width + MARGIN), height + 2 * MARGIN), PAPER)
-    for place, picture in enumerate(pictures):
-        whole.paste(picture, (MARGIN + place * (width + MARGIN), MARGIN))
+    for place, drawn in enumerate(pictures):
+        whole.paste(drawn, (MARGIN + place * (width + MARGIN), MARGIN))
     return whole
 
 
-def draw_panel(drawing: Drawing, panel: Panel, t: int) -> Image.Image:
-    """The title, the state at step t, and below it the step and the return so far; greyed if it ended before t."""
+def draw_panel(name: str, panel: Panel, t: int) -> Image.Image:
+    """The title, what is seen, the state at step t, the step and the return so far; greyed if it ended before t."""
     steps = min(t + 1, len(panel.costs))
     ended = t >= len(panel.costs)
-    picture = drawing(panel.states[steps - 1])
-    width, height = picture.size
-    image = Image.new("RGB", (width, TITLE_HEIGHT + height + CAPTION_HEIGHT), PAPER)
-    image.paste(greyed(picture) if ended else picture, (0, TITLE_HEIGHT))
+    drawn = picture(name, panel.states[steps - 1], panel.parts)
+    (width, height), top = drawn.size, TITLE_HEIGHT + (PARTS_HEIGHT if panel.parts else 0)
+    image = Image.new("RGB", (width, top + height + CAPTION_HEIGHT), PAPER)
+    image.paste(greyed(drawn) if ended else drawn, (0, top))
     draw = ImageDraw.Draw(image)
-    draw.rectangle((0, TITLE_HEIGHT, width - 1, TITLE_HEIGHT + height - 1), outline=FAINT)
+    draw.rectangle((0, top, width - 1, top + height - 1), outline=FAINT)
     colour, title = MUTED if ended else INK, ImageFont.load_default(TITLE_SIZE)
     draw.text((width / 2, TITLE_HEIGHT / 2), fitted(panel.title, title, width), colour, title, "mm")
-    middle, caption = TITLE_HEIGHT + height + CAPTION_HEIGHT / 2, ImageFont.load_default(CAPTION_SIZE)
+    middle, caption = top + height + CAPTION_HEIGHT / 2, ImageFont.load_default(CAPTION_SIZE)
+    if panel.parts:
+        words = fitted(in_words(panel.parts), caption, width)
+        draw.text((width / 2, TITLE_HEIGHT + PARTS_HEIGHT / 2 - 4), words, MUTED, caption, "mm")
     draw.text((4, middle), f"ended at step {steps}" if ended else f"step {steps}", colour, caption, "lm")
     draw.text((width - 4, middle), f"return {amount(-panel.costs[:steps].sum())}", colour, caption, "rm")
     return image
 
 
-def greyed(picture: Image.Image) -> Image.Image:
+def in_words(parts: Mapping[str, bool]) -> str:
+    """What is seen, and what is hidden if anything is."""
+    seen, hidden = (", ".join(part for part in parts if parts[part] == is_seen) for is_seen in (True, False))
+    return f"sees: {seen or 'nothing'}" + (f"; hidden: {hidden}" if hidden else "")
+
+
+def greyed(drawn: Image.Image) -> Image.Image:
     """The picture without its colours, half faded."""
-    grey = picture.convert("L").convert("RGB")
+    grey = drawn.convert("L").convert("RGB")
     return Image.blend(grey, Image.new("RGB", grey.size, PAPER), 0.5)
 
 
@@ -134,5 +143,5 @@ def packed(image: Image.Image) -> Array:
 
 def shared_palette(colours: Array) -> Array:
     """[at most FLAT + BLENDS, 3] for colours [n, 3], commonest first: those of the flat shapes exactly, then blends."""
-    blends = Image.fromarray(colours[None].astype(np.uint8)).quantize(BLENDS, Image.Quantize.MEDIANCUT)
+    blends = Image.fromarray(colours[None].astype(np.uint8)).quantize(BLENDS, Image.Quantize.MAXCOVERAGE)
     return np.concatenate([colours[:FLAT], np.array(blends.getpalette()).reshape(-1, 3)[:BLENDS]])

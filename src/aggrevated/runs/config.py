@@ -9,6 +9,7 @@ from typing import Any
 
 from aggrevated.errors import DataError, UsageError
 from aggrevated.experiments import Task, tasks
+from aggrevated.policies.cells import CELLS
 from aggrevated.recipes import METHODS, OPTIMISERS, SOLVERS, Method
 from aggrevated.runs.storage import Facts
 from aggrevated.start import POLICIES
@@ -98,7 +99,7 @@ def check(config: Config, row: Method) -> None:
     for name in ("mixing", "mixing_decay"):
         require(0 <= getattr(config, name) <= 1, name, getattr(config, name), "between 0 and 1")
     require(config.seed >= 0, "seed", config.seed, "0 or more")
-    if config.policy in ("lstm", "gru"):
+    if config.policy in CELLS:
         require(len(config.hidden) == 1, "hidden", config.hidden, f"one width for the policy {config.policy}")
     require(all(width >= 1 for width in config.hidden), "hidden", config.hidden, "widths of at least 1")
     if config.gradient == "taken-action":

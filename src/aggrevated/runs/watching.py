@@ -1,5 +1,6 @@
 """What `aggrevated watch` shows: the learned policy and its expert, from the same start."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -10,20 +11,30 @@ from aggrevated.roll_in import Mixture, roll_in
 from aggrevated.runs.run import Run
 from aggrevated.runs.storage import Facts
 from aggrevated.setup import set_up
+from aggrevated.simulators import Simulator
+from aggrevated.simulators.partial import Partial
 
 
 def watch(run: Run, seed: int, path: Path) -> Facts:
     """Write the GIF; where it is, and the two returns."""
     setup = set_up(run.config)
     start = seeds(seed, Purpose.TEST, 0, 1)
+    name, parts = drawn(setup.simulator)
     panels = []
-    for title, mixture in (
-        (f"learned ({run.label})", Mixture(None, run.policy().actor(), alpha=0.0)),
-        ("expert", Mixture(setup.expert, None, alpha=1.0)),
+    for title, mixture, seen in (
+        (f"learned ({run.label})", Mixture(None, run.policy().actor(), alpha=0.0), parts),
+        ("expert", Mixture(setup.expert, None, alpha=1.0), dict.fromkeys(parts, True)),
     ):
         rolled = roll_in(setup.simulator, mixture, start)
         last, _, _ = setup.simulator.step(rolled.states[:, -1], rolled.actions[:, -1])
-        panels.append(Panel(title, np.concatenate([rolled.states[0, 1:], last]), rolled.costs[0]))
-    side_by_side(setup.simulator.name, panels, path)
+        panels.append(Panel(title, np.concatenate([rolled.states[0, 1:], last]), rolled.costs[0], seen))
+    side_by_side(name, panels, path)
     learned, expert = (float(-panel.costs.sum()) for panel in panels)
     return {"gif": str(path), "learned_return": learned, "expert_return": expert}
+
+
+def drawn(simulator: Simulator) -> tuple[str, Mapping[str, bool]]:
+    """The simulator whose picture it is, by name, and which parts of a state the learner sees; none if it sees all."""
+    if isinstance(simulator, Partial):
+        return simulator.simulator.name, simulator.parts
+    return simulator.name, {}

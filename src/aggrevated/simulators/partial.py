@@ -1,7 +1,7 @@
 """Partial observation: any simulator, seen through a function. The oracle keeps the state."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 from gymnasium.spaces import Box, Discrete
 
@@ -17,6 +17,7 @@ class Partial:
     view: Callable[[Array], Array]
     observation_space: Box
     name: str
+    parts: Mapping[str, bool] = field(default_factory=dict)  # of a state, by name: does the view show it?
 
     @property
     def horizon(self) -> int:
