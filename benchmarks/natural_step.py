@@ -19,6 +19,7 @@ from aggrevated.cost_to_go import CostToGo
 from aggrevated.gradients import distribution_at
 from aggrevated.gradients.all_actions import all_actions
 from aggrevated.gradients.scores import scores
+from aggrevated.policies import Policy
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import CategoricalHead
 from aggrevated.trajectories import Trajectories
@@ -30,27 +31,27 @@ K, T, ACTIONS = 50, 100, 3
 NETWORKS = {"5k": (11, (64, 64)), "95k": (24, (256, 256, 88))}  # observation size, hidden layers
 
 
-def example(inputs: int, hidden: tuple[int, ...]) -> tuple[FeedForwardPolicy, Trajectories, CostToGo]:
-    """A random policy, full trajectories of its own actions, and some cost of every action."""
-    random = np.random.default_rng(0)
-    policy = FeedForwardPolicy(inputs, CategoricalHead(ACTIONS), hidden, torch.Generator().manual_seed(0))
-    observations = random.standard_normal((K, T, inputs), np.float32)
+def example(policy: Policy, count: int, length: int, inputs: int) -> tuple[Trajectories, CostToGo]:
+    """Full trajectories [count, length] of the policy's own actions, and some cost of every action."""
+    random, shape = np.random.default_rng(0), (count, length)
+    observations, all_steps = random.standard_normal((*shape, inputs), np.float32), np.ones(shape, bool)
     with torch.no_grad():
-        probabilities = policy.network(torch.from_numpy(observations)).softmax(-1).numpy()
-    actions = np.minimum((random.random((K, T, 1)) > probabilities.cumsum(-1)).sum(-1), ACTIONS - 1)
-    all_steps, no_step = np.ones((K, T), bool), np.zeros((K, T), bool)
-    trajectories = Trajectories(observations, observations, actions, random.random((K, T)), all_steps, no_step, T)
-    costs = random.standard_normal((K, T, ACTIONS), np.float32)
-    return policy, trajectories, CostToGo(costs, np.ones((K, T), np.float32))
+        probabilities = policy(torch.from_numpy(observations), torch.from_numpy(all_steps)).probs.numpy()
+    actions = np.minimum((random.random((*shape, 1)) > probabilities.cumsum(-1)).sum(-1), ACTIONS - 1)
+    trajectories = Trajectories(
+        observations, observations, actions, random.random(shape), all_steps, ~all_steps, horizon=length
+    )
+    costs = random.standard_normal((*shape, ACTIONS), np.float32)
+    return trajectories, CostToGo(costs, np.ones(shape, np.float32))
 
 
-def natural(policy: FeedForwardPolicy, trajectories: Trajectories, gradient: Tensor, solver: Callable) -> Tensor:
+def natural(policy: Policy, trajectories: Trajectories, gradient: Tensor, solver: Callable) -> Tensor:
     """Ours: one score per trajectory, then a damped solve with S Sᵀ."""
     return Natural(solver=solver).displacement(scores(policy, trajectories).T, gradient)
 
 
 def hessian_vector(
-    policy: FeedForwardPolicy, trajectories: Trajectories, g: Tensor, iterations: int = 10, damping: float = 0.1
+    policy: Policy, trajectories: Trajectories, g: Tensor, iterations: int = 10, damping: float = 0.1
 ) -> Tensor:
     """TRPO's way: conjugate gradient on the Hessian of the mean KL, by a second backward pass for each product."""
     parameters = list(policy.parameters())
@@ -85,7 +86,7 @@ def once(work: Callable[[], object]) -> int:
     return 1
 
 
-def check(policy: FeedForwardPolicy, trajectories: Trajectories, gradient: Tensor) -> None:
+def check(policy: Policy, trajectories: Trajectories, gradient: Tensor) -> None:
     """Assert that both of our solvers agree, and that all three directions go downhill."""
     exact = natural(policy, trajectories, gradient, closed_form)
     torch.testing.assert_close(natural(policy, trajectories, gradient, conjugate_gradient), exact, rtol=1e-3, atol=1e-6)
@@ -96,7 +97,8 @@ def main() -> None:
     options = interleave.arguments(__doc__, rounds=9, seconds=0.5)
     contenders: dict[tuple[str, str], Callable[[], int]] = {}
     for size, (inputs, hidden) in NETWORKS.items():
-        policy, trajectories, cost_to_go = example(inputs, hidden)
+        policy = FeedForwardPolicy(inputs, CategoricalHead(ACTIONS), hidden, torch.Generator().manual_seed(0))
+        trajectories, cost_to_go = example(policy, K, T, inputs)
         case = f"d = {sum(p.numel() for p in policy.parameters()):,} ({size})"
         plain = partial(loss_and_gradient, policy, all_actions, trajectories, cost_to_go)
         gradient = plain()[1]

@@ -222,6 +222,20 @@ def with_expert_steps(trajectories: Trajectories, alpha: float = 0.4, seed: int 
     return replace(trajectories, by_expert=(coins < alpha) & trajectories.mask, mixing=alpha)
 
 
+def with_legal(trajectories: Trajectories, actions: int = 3, seed: int = 0) -> Trajectories:
+    """The same, about half of all actions illegal; those taken are legal, and where no step was taken none is."""
+    legal = np.random.default_rng(seed).random((*trajectories.mask.shape, actions)) < 0.5
+    np.put_along_axis(legal, trajectories.actions[..., None], True, axis=2)
+    return replace(trajectories, legal=legal & trajectories.mask[..., None])
+
+
+def with_vectors(trajectories: Trajectories, size: int = 3, seed: int = 0) -> Trajectories:
+    """The same, its actions Gaussian vectors, zeros where no step was taken."""
+    drawn = np.random.default_rng(seed).normal(size=(*trajectories.mask.shape, size))
+    drawn[~trajectories.mask] = 0.0
+    return replace(trajectories, actions=drawn.astype(trajectories.observations.dtype))
+
+
 def random_costs(trajectories: Trajectories, actions: int | None = 3, seed: int = 1, scale: float = 1.0) -> CostToGo:
     """A cost-to-go of every action, or of the taken one where `actions` is None; every step asked."""
     shape = trajectories.mask.shape if actions is None else (*trajectories.mask.shape, actions)

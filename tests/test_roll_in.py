@@ -4,10 +4,14 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 import pytest
+import torch
+from gymnasium.spaces import Box
 
 from aggrevated.errors import DataError
 from aggrevated.policies.feed_forward import FeedForwardPolicy
-from aggrevated.policies.heads import CategoricalHead
+from aggrevated.policies.heads import CategoricalHead, GaussianHead
+from aggrevated.policies.recurrent import RecurrentPolicy
+from aggrevated.policies.window import WindowPolicy
 from aggrevated.randomness import Purpose, seeds
 from aggrevated.roll_in import Mixture, roll_in
 from aggrevated.simulators.acrobot import Acrobot
@@ -45,6 +49,10 @@ CASES = {
     "cartpole": (CartPole(horizon=60), FeedForwardPolicy(4, CategoricalHead(2)), Swinger(2)),
     "acrobot": (Acrobot(horizon=60), FeedForwardPolicy(6, CategoricalHead(3)), Swinger(3)),
     "tiny": (TinyMdp(), FeedForwardPolicy(3, CategoricalHead(3)), TinyExpert()),
+    "cartpole, LSTM": (CartPole(horizon=60), RecurrentPolicy(4, CategoricalHead(2), 8, "lstm"), Swinger(2)),
+    "cartpole, GRU": (CartPole(horizon=60), RecurrentPolicy(4, CategoricalHead(2), 8, "gru"), Swinger(2)),
+    "cartpole, window": (CartPole(horizon=60), WindowPolicy(4, CategoricalHead(2)), Swinger(2)),
+    "tiny, LSTM": (TinyMdp(), RecurrentPolicy(3, CategoricalHead(3), 8), TinyExpert()),
 }
 every_case = pytest.mark.parametrize(
     ("simulator", "policy", "expert"),
@@ -218,3 +226,69 @@ def test_a_cost_that_is_not_a_number_is_refused_in_one_sentence():
 def test_a_mixture_that_cannot_act_is_refused(expert, learner, alpha, sentence):
     with pytest.raises(AssertionError, match=sentence):
         Mixture(expert, learner, alpha)
+
+
+@every_case
+@pytest.mark.parametrize("alpha", [0.0, 0.5])
+def test_the_actions_are_the_modes_of_the_whole_sequences(simulator, policy, expert, alpha):
+    """What is learned from is what acted: also after a step of the expert, which the learner saw and remembers."""
+    found = roll_in(simulator, Mixture(expert, policy.actor(), alpha), seeds(0, Purpose.ROLL_IN, 1, 40), True)
+    assert simulator.name != "cartpole" or not found.mask.all()
+    with torch.no_grad():
+        modes = policy.distribution(torch.from_numpy(found.observations), torch.from_numpy(found.mask)).mode.numpy()
+    np.testing.assert_array_equal(found.actions[found.by_learner], modes[found.by_learner])
+
+
+@dataclass(frozen=True)
+class Walk:
+    """x ← x + (1, 2)·a, cost x²; it ends beyond |x| = 3. State and observation [n, 1]."""
+
+    horizon: int = 30
+    name: str = "walk"
+    action_space = Box(-1.0, 1.0, (2,), np.float32)
+    observation_space = Box(-np.inf, np.inf, (1,), np.float32)
+
+    def initial(self, seeds):
+        return np.array([[int(seed) % 7 / 3.0 - 1.0] for seed in seeds])
+
+    def observe(self, state):
+        return state.astype(np.float32)
+
+    def step(self, state, action):
+        following = state + action @ np.array([[1.0], [2.0]])
+        return following, state[:, 0] ** 2, np.abs(following[:, 0]) > 3
+
+
+class Home:
+    """An expert that goes back to 0 by its second action alone."""
+
+    def act(self, states, t):
+        return np.concatenate([np.zeros_like(states), -states / 2], axis=1).astype(np.float32)
+
+
+@pytest.mark.parametrize("kind", ["feed-forward", "window", "lstm", "gru"])
+@pytest.mark.parametrize("deterministic", [False, True])
+def test_vectors_as_actions(kind, deterministic):
+    head = GaussianHead(2)
+    policy = {
+        "feed-forward": lambda: FeedForwardPolicy(1, head),
+        "window": lambda: WindowPolicy(1, head),
+        "lstm": lambda: RecurrentPolicy(1, head, 5, "lstm"),
+        "gru": lambda: RecurrentPolicy(1, head, 5, "gru"),
+    }[kind]()
+    policy, own = randomise(policy, 1, 0.3), seeds(0, Purpose.ROLL_IN, 1, 20)
+    mixed = Mixture(Home(), policy.actor(), 0.4)
+    found = roll_in(Walk(), mixed, own, deterministic)
+    assert found.actions.shape == (*found.mask.shape, 2) and found.actions.dtype == np.float32
+    assert not found.actions[~found.mask].any()
+    by = found.by_expert
+    np.testing.assert_array_equal(found.actions[by], Home().act(found.states[by], 0))
+    with torch.no_grad():
+        means = policy.distribution(torch.from_numpy(found.observations), torch.from_numpy(found.mask)).mean.numpy()
+    difference = np.abs(found.actions - means)[found.by_learner]
+    assert difference.max() < 1e-5 if deterministic else difference.mean() > 0.1
+    for subset in (np.arange(19, -1, -1), np.array([3, 11])):
+        part = roll_in(Walk(), mixed, own[subset], deterministic)
+        steps = part.mask.shape[1]
+        np.testing.assert_array_equal(part.mask, found.mask[subset, :steps])
+        np.testing.assert_allclose(part.actions, found.actions[subset, :steps], atol=1e-5)

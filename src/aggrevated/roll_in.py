@@ -100,4 +100,8 @@ def assemble(steps: Sequence[tuple[Array, ...]], count: int, horizon: int, alpha
     if not np.isfinite(costs).all():
         raise DataError("the simulator returned a cost that is not finite; check its step function")
     mask = (source < len(lanes)).reshape(count, length)
+    if legal and not np.take_along_axis(legal[0], actions[..., None], axis=2)[..., 0][mask].all():
+        raise DataError(
+            "an illegal action was taken: a state has no legal one, or the expert does not keep to the rules"
+        )
     return Trajectories(states, observations, actions, costs, mask, by_expert, horizon, alpha, *legal)

@@ -2,14 +2,22 @@
 
 import numpy as np
 import pytest
-from gymnasium.spaces import Discrete
+from gymnasium.spaces import Box, Discrete
 
+from aggrevated.experiments.acrobot_partial import partial_acrobot
 from aggrevated.simulators import Simulator
 from aggrevated.simulators.acrobot import Acrobot
 from aggrevated.simulators.cartpole import CartPole
+from aggrevated.simulators.partial import Partial
 from problems import TinyMdp
 
-SIMULATORS = [CartPole(horizon=40), Acrobot(horizon=40), TinyMdp()]
+
+def only_the_time(state):
+    return (state[:, 1:2] / 3).astype(np.float32)
+
+
+SIMULATORS = [CartPole(horizon=40), Acrobot(horizon=40), TinyMdp(), partial_acrobot(40)]
+SIMULATORS.append(Partial(TinyMdp(), only_the_time, Box(0.0, 1.0, (1,)), "tiny, only the time"))
 SEEDS = np.array([3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8, 2**63 + 9], dtype=np.uint64)
 
 pytestmark = pytest.mark.parametrize("simulator", SIMULATORS, ids=lambda simulator: simulator.name)
@@ -100,6 +108,6 @@ def test_the_state_is_the_snapshot(simulator):
         for first, second in zip(going_on, restarted, strict=True):
             np.testing.assert_array_equal(first, second)
         live = ~going_on[2]
-        if simulator.name == "tiny":  # its state counts the steps, and there are only H of them
+        if simulator.name.startswith("tiny"):  # its state counts the steps, and there are only H of them
             break
         state, restored = going_on[0][live], restarted[0][live]

@@ -9,14 +9,17 @@ import torch
 from aggrevated.cost_to_go import CostToGo
 from aggrevated.gradients.all_actions import all_actions
 from aggrevated.gradients.likelihood import likelihood
+from aggrevated.gradients.taken_action import taken_action
 from aggrevated.policies.feed_forward import FeedForwardPolicy
-from aggrevated.policies.heads import CategoricalHead
+from aggrevated.policies.heads import CategoricalHead, GaussianHead
+from aggrevated.policies.recurrent import RecurrentPolicy
+from aggrevated.policies.window import WindowPolicy
 from aggrevated.updates.follow_the_leader import FollowTheLeader
 from aggrevated.updates.natural import Natural
 from aggrevated.updates.regular import Regular
 from aggrevated.updates.safe_step import MOST_HALVINGS
 from aggrevated.updates.solvers import conjugate_gradient
-from problems import flat, random_costs, random_trajectories, randomise
+from problems import flat, random_costs, random_trajectories, randomise, with_vectors
 
 UPDATES = {
     "regular, Adam": lambda rate=0.01: Regular(rate),
@@ -29,8 +32,17 @@ UPDATES = {
 make_update = pytest.mark.parametrize("make", UPDATES.values(), ids=UPDATES)
 
 
-def small_policy(seed=0):
-    return randomise(FeedForwardPolicy(3, CategoricalHead(3), hidden=(5,)), seed)
+POLICIES = {
+    "feed-forward": lambda: FeedForwardPolicy(3, CategoricalHead(3), hidden=(5,)),
+    "window": lambda: WindowPolicy(3, CategoricalHead(3), hidden=(5,), width=2),
+    "lstm": lambda: RecurrentPolicy(3, CategoricalHead(3), 4, "lstm"),
+    "gru": lambda: RecurrentPolicy(3, CategoricalHead(3), 4, "gru"),
+}
+every_policy = pytest.mark.parametrize("kind", POLICIES)
+
+
+def small_policy(seed=0, kind="feed-forward"):
+    return randomise(POLICIES[kind](), seed)
 
 
 def data(n, scale=1.0):
@@ -42,9 +54,10 @@ def run(update, policy, iterations):
     return [update(policy, all_actions, *data(n)) for n in iterations]
 
 
+@every_policy
 @make_update
-def test_it_goes_downhill(make):
-    policy, update = small_policy(), make()
+def test_it_goes_downhill(make, kind):
+    policy, update = small_policy(kind=kind), make()
     trajectories, costs = data(0)
     before = all_actions(policy, trajectories, costs).item()
     for _ in range(10):
@@ -53,15 +66,16 @@ def test_it_goes_downhill(make):
     assert step.halvings == 0 and 0 < step.kl < 0.5 and step.gradient_norm > 0
 
 
+@every_policy
 @make_update
-def test_state_and_restore_go_on_with_identical_bits(make):
-    straight, policy = make(), small_policy()
+def test_state_and_restore_go_on_with_identical_bits(make, kind):
+    straight, policy = make(), small_policy(kind=kind)
     run(straight, policy, range(3))
     state = {name: tensor.clone() for name, tensor in straight.state().items()}
     weights = {name: tensor.clone() for name, tensor in policy.state_dict().items()}
     steps = run(straight, policy, range(3, 6))
 
-    resumed, again = make(), small_policy(seed=9)
+    resumed, again = make(), small_policy(9, kind)
     again.load_state_dict(weights)
     resumed.restore(state)
     assert run(resumed, again, range(3, 6)) == steps
@@ -100,9 +114,10 @@ def test_state_before_the_first_step_is_nothing(make):
     run(update, small_policy(), [0])
 
 
+@every_policy
 @make_update
-def test_without_a_gradient_nothing_changes(make):
-    policy, trajectories = small_policy(), random_trajectories(dtype=np.float32)
+def test_without_a_gradient_nothing_changes(make, kind):
+    policy, trajectories = small_policy(kind=kind), random_trajectories(dtype=np.float32)
     nothing = CostToGo(np.zeros((*trajectories.mask.shape, 3), np.float32), trajectories.mask.astype(np.float32))
     before = flat(policy)
     step = make()(policy, all_actions, trajectories, nothing)
@@ -111,10 +126,11 @@ def test_without_a_gradient_nothing_changes(make):
     assert step.kl == pytest.approx(0.0, abs=1e-7)
 
 
+@every_policy
 @make_update
 @pytest.mark.parametrize("scale", [1e-30, 1e10, 1e30, 1e37])
-def test_huge_costs_never_break_the_policy(make, scale):
-    policy, update = small_policy(), make()
+def test_huge_costs_never_break_the_policy(make, scale, kind):
+    policy, update = small_policy(kind=kind), make()
     for n in range(3):
         update(policy, all_actions, *data(n, scale))
         assert_sound(policy)
@@ -122,11 +138,12 @@ def test_huge_costs_never_break_the_policy(make, scale):
     assert_sound(policy)
 
 
+@every_policy
 @make_update
 @pytest.mark.parametrize("rate", [1e10, 1e30])
 @pytest.mark.parametrize("loss", [all_actions, likelihood])
-def test_a_huge_learning_rate_never_breaks_the_policy(make, rate, loss):
-    policy, update = small_policy(), make(rate)
+def test_a_huge_learning_rate_never_breaks_the_policy(make, rate, loss, kind):
+    policy, update = small_policy(kind=kind), make(rate)
     for n in range(3):
         step = update(policy, loss, *data(n))
         assert_sound(policy)
@@ -150,6 +167,29 @@ def test_halvings_are_counted(make):
     step = update(policy, all_actions, *data(0))
     assert step.halvings > 0 and step.kl <= 0.01
     assert (step.halvings == MOST_HALVINGS) == bool((flat(policy) == before).all())
+
+
+@pytest.mark.parametrize("cell", ["lstm", "gru"])
+@pytest.mark.parametrize("name", [name for name in UPDATES if name != "follow the leader"])
+def test_continuous_actions_with_a_memory(cell, name):
+    """As in REINFORCE: a step makes the vectors taken more likely where they were cheap, less where they were dear."""
+    policy, update = randomise(RecurrentPolicy(3, GaussianHead(2), 4, cell), 0), UPDATES[name]()
+    trajectories = with_vectors(random_trajectories(dtype=np.float32), size=2)
+    costs = random_costs(trajectories, None)
+    observations, mask, actions = map(
+        torch.from_numpy, (trajectories.observations, trajectories.mask, trajectories.actions)
+    )
+
+    def weighted_log_likelihood():
+        with torch.no_grad():
+            log_probability = policy.distribution(observations, mask).log_prob(actions)
+        return float((log_probability * torch.from_numpy(costs.values))[mask].mean())
+
+    before = weighted_log_likelihood()
+    step = update(policy, taken_action, trajectories, costs)
+    assert step.halvings == 0 and 0 < step.kl < 0.5 and step.gradient_norm > 0
+    assert weighted_log_likelihood() < before
+    assert np.isfinite(flat(policy)).all()
 
 
 def assert_sound(policy):

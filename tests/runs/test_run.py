@@ -4,12 +4,17 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
 
 from aggrevated.errors import DataError, UsageError
+from aggrevated.policies.feed_forward import FeedForwardPolicy
+from aggrevated.policies.recurrent import RecurrentPolicy
+from aggrevated.policies.window import WindowPolicy
 from aggrevated.recipes import METHODS
+from aggrevated.runs.config import Config, resolve
 from aggrevated.runs.run import Run, execute, only_one
 from aggrevated.runs.storage import digest, unseal
-from conftest import finished, small, without_time
+from conftest import SMALL, finished, small, without_time
 
 ROWS = [(method, update) for method, row in METHODS.items() for update in row.updates]
 
@@ -31,20 +36,69 @@ def stop_after(run: Run, iterations: int) -> None:
         execute(run, count, lambda sentence: None)
 
 
-@pytest.mark.parametrize(("method", "update"), ROWS)
-def test_every_method_runs_and_resumes_with_the_same_bits(tmp_path: Path, method: str, update: str) -> None:
-    config = small(method, update)
-    whole, expected = finished(tmp_path / "whole", config)
-    broken = Run.create(tmp_path / "broken", config)
-    stop_after(broken, 3)
-    stop_after(Run.open(broken.folder), 2)
+def assert_the_same_bits_after_stops(folder: Path, config: Config, *stops: int) -> None:
+    """A run that is broken off after so many iterations, again and again, ends as one that is not."""
+    whole, expected = finished(folder / "whole", config)
+    broken = Run.create(folder / "broken", config)
+    for iterations in stops:
+        stop_after(Run.open(broken.folder), iterations)
     result = execute(Run.open(broken.folder), lambda line: None, lambda sentence: None)
     assert result["weights_sha256"] == expected["weights_sha256"]
     assert result["test_return"] == expected["test_return"]
     assert without_time(broken.metrics()) == without_time(whole.metrics())
-    last = "checkpoints/000006.safetensors"
+    last = f"checkpoints/{config.iterations:06d}.safetensors"
     tensors, other = unseal(whole.folder / last)[0], unseal(broken.folder / last)[0]
     assert digest(tensors) == digest(other)
+
+
+@pytest.mark.parametrize(("method", "update"), ROWS)
+def test_every_method_runs_and_resumes_with_the_same_bits(tmp_path: Path, method: str, update: str) -> None:
+    assert_the_same_bits_after_stops(tmp_path, small(method, update), 3, 2)
+
+
+@pytest.mark.parametrize(
+    ("method", "update", "horizon"),
+    [("aggrevated", "regular", 110), ("aggrevated", "natural", 110), ("dagger", "follow-the-leader", 20)],
+)
+@pytest.mark.parametrize("policy", ["lstm", "gru", "window"])
+def test_policies_with_a_memory_resume_with_the_same_bits(
+    tmp_path: Path, policy: str, method: str, update: str, horizon: int
+) -> None:
+    """With an expert that often acts, so that episodes end at different times and the memory has lanes to drop."""
+    few = SMALL | {"iterations": 3, "trajectories": 4, "horizon": horizon, "test_episodes": 10, "checkpoint_every": 1}
+    often = {"mixing": 0.9, "mixing_decay": 0.9}
+    config = resolve("acrobot-partial", method, update, policy=policy, hidden=(8,), **few, **often)
+    assert_the_same_bits_after_stops(tmp_path, config, 1, 1)
+    lines = Run.open(tmp_path / "whole").metrics()
+    assert len({line["kl"] for line in lines}) == 3 and all(line["kl"] > 0 for line in lines)  # it did learn
+    assert horizon == 20 or any(line["roll_in_return"] > -horizon for line in lines)  # and episodes did end
+
+
+@pytest.mark.parametrize(("method", "update"), [("reinforce", "regular"), ("tnpg", "natural")])
+def test_reinforcement_learning_with_an_lstm_resumes_with_the_same_bits(
+    tmp_path: Path, method: str, update: str
+) -> None:
+    few = SMALL | {"iterations": 3, "trajectories": 4, "test_episodes": 10}
+    assert_the_same_bits_after_stops(tmp_path, resolve("cartpole", method, update, policy="lstm", **few), 1, 1)
+
+
+@pytest.mark.parametrize("policy", ["lstm", "gru", "window", "mlp"])
+def test_the_policy_of_a_run_is_of_its_kind(tmp_path: Path, policy: str) -> None:
+    """What `Run.policy` gives plays as the learner did: its weights are not those of another kind of the same shape."""
+    few = SMALL | {"iterations": 1, "trajectories": 2, "test_episodes": 4, "validation_episodes": 4}
+    run, result = finished(tmp_path / "run", resolve("acrobot-partial", "aggrevated", policy=policy, **few))
+    chosen = Run.open(run.folder).policy()
+    assert isinstance(chosen, {"mlp": FeedForwardPolicy, "window": WindowPolicy}.get(policy, RecurrentPolicy))
+    if isinstance(chosen, RecurrentPolicy):
+        assert isinstance(chosen.recurrent, {"lstm": torch.nn.LSTM, "gru": torch.nn.GRU}[policy])
+        assert chosen.recurrent.hidden_size == 32
+    assert digest(chosen.state_dict()) == result["weights_sha256"]
+
+
+@pytest.mark.parametrize("policy", ["lstm", "gru"])
+def test_a_recurrent_policy_has_one_width(policy: str) -> None:
+    with pytest.raises(UsageError, match=f"--hidden is .* one width for the policy {policy}"):
+        resolve("acrobot-partial", "aggrevated", policy=policy, hidden=(16, 16))
 
 
 def test_more_iterations_continue_the_same_run(tmp_path: Path) -> None:

@@ -36,7 +36,7 @@ class Cell(Protocol):
         """Torch's layer of that kind."""
         ...
 
-    def initial(self, count: int, hidden: int) -> State:
+    def initial(self, count: int, hidden: int, dtype: torch.dtype) -> State:
         """The state of `count` sequences before their first input."""
         ...
 
@@ -54,8 +54,8 @@ class LSTM:
 
     layer = nn.LSTM
 
-    def initial(self, count: int, hidden: int) -> State:
-        return torch.zeros(count, hidden), torch.zeros(count, hidden)
+    def initial(self, count: int, hidden: int, dtype: torch.dtype) -> State:
+        return torch.zeros(count, hidden, dtype=dtype), torch.zeros(count, hidden, dtype=dtype)
 
     def step(self, y: Tensor, m: Tensor, state: State) -> State:
         i, f, g, o = (y + m).chunk(4, 1)
@@ -103,8 +103,8 @@ class GRU:
 
     layer = nn.GRU
 
-    def initial(self, count: int, hidden: int) -> State:
-        return (torch.zeros(count, hidden),)
+    def initial(self, count: int, hidden: int, dtype: torch.dtype) -> State:
+        return (torch.zeros(count, hidden, dtype=dtype),)
 
     def step(self, y: Tensor, m: Tensor, state: State) -> State:
         (y_r, y_z, y_n), (m_r, m_z, m_n) = y.chunk(3, 1), m.chunk(3, 1)

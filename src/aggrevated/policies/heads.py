@@ -16,6 +16,7 @@ from torch.distributions import Categorical, Distribution, Independent, Normal
 from aggrevated.arrays import Array
 
 ILLEGAL = -1e8  # a logit that is never chosen, and finite, so that a step with no legal action is no NaN
+LEAST = np.float32(-3e38)
 
 
 class Sampler(Protocol):
@@ -81,8 +82,10 @@ class CategoricalSampler:
 
     def choose(self, parameters: Array, noise: Array | float, legal: Array | None) -> Array:
         """Actions [n]."""
-        logits = parameters if legal is None else np.where(legal, parameters, np.float32(ILLEGAL))
-        actions: Array = (logits + noise).argmax(axis=1)
+        value = parameters + noise
+        if legal is not None:  # noise of −∞ on the only legal action still leaves it above the others
+            value = np.where(legal, np.maximum(value, LEAST), -np.inf)
+        actions: Array = value.argmax(axis=1)
         return actions
 
 

@@ -54,8 +54,8 @@ class RecurrentPolicy(Policy):
         """
         w, u, b, c = (parameter.detach() for parameter in self.recurrent.parameters())
         count, length = mask.shape
-        at_y, at_m = (torch.zeros(count, length, len(b), requires_grad=True) for _ in range(2))
-        states = [self.cell.initial(count, u.shape[1])]
+        at_y, at_m = (torch.zeros(count, length, len(b), dtype=b.dtype, requires_grad=True) for _ in range(2))
+        states = [self.cell.initial(count, u.shape[1], u.dtype)]
         for y, zero in zip((observations @ w.T + b + at_y).unbind(1), at_m.unbind(1), strict=True):
             states.append(self.cell.step(y, states[-1][0] @ u.T + c + zero, states[-1]))
         h = torch.stack([state[0] for state in states], 1)  # [K, T + 1, hidden]

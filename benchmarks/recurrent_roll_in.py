@@ -1,0 +1,133 @@
+"""Roll-in speed with the paper's LSTM of 32, in environment steps per second: 50 episodes at once, one thread."""
+
+import interleave
+
+# isort: split
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import gymnasium
+import numpy as np
+import torch
+from gymnasium.wrappers import TransformObservation
+from sb3_contrib import RecurrentPPO
+from stable_baselines3.common.vec_env import DummyVecEnv
+from torch.distributions import Categorical
+
+from aggrevated.experiments.acrobot_partial import partial_acrobot
+from aggrevated.policies.heads import CategoricalHead
+from aggrevated.policies.recurrent import RecurrentPolicy
+from aggrevated.randomness import Purpose, seeds
+from aggrevated.roll_in import Mixture, roll_in
+from aggrevated.simulators import Simulator
+from aggrevated.simulators.cartpole import CartPole
+from roll_in import VECTOR_STEPS, K, Work, ours
+from steered import recurrent_balancing, recurrent_swinging
+
+
+@dataclass(frozen=True)
+class Task:
+    """A simulator, the same in Gymnasium, and a policy that does well in it."""
+
+    simulator: Simulator
+    make: Callable[[], gymnasium.Env]
+    policy: RecurrentPolicy
+
+
+def cartpole() -> gymnasium.Env:
+    return gymnasium.make("CartPole-v1", disable_env_checker=True)
+
+
+def acrobot_positions() -> gymnasium.Env:
+    """Acrobot without its velocities, cut at the paper's horizon."""
+    whole = gymnasium.make("Acrobot-v1", max_episode_steps=200, disable_env_checker=True)
+    return TransformObservation(whole, lambda seen: seen[:4], partial_acrobot(200).observation_space)
+
+
+def peer_parts(task: Task, policy: RecurrentPolicy) -> tuple[DummyVecEnv, RecurrentPPO]:
+    """A DummyVecEnv of 50 lanes, and a RecurrentPPO agent with our policy: LSTM, linear read-out, and all weights."""
+    lanes = DummyVecEnv([task.make] * K)
+    layout = {"lstm_hidden_size": policy.recurrent.hidden_size, "net_arch": []}
+    model = RecurrentPPO("MlpLstmPolicy", lanes, policy_kwargs=layout, device="cpu")
+    model.policy.lstm_actor.load_state_dict(policy.recurrent.state_dict())
+    model.policy.action_net.load_state_dict(policy.readout.state_dict())
+    observation, memory = torch.from_numpy(lanes.reset()), (torch.zeros(1, K, policy.recurrent.hidden_size),) * 2
+    expected = policy(observation[:, None], torch.ones(K, 1)).logits[:, 0]
+    found, _ = model.policy.get_distribution(observation, memory, torch.ones(K))
+    assert isinstance(found.distribution, Categorical)
+    torch.testing.assert_close(found.distribution.logits, expected)
+    return lanes, model
+
+
+def recurrent_ppo(task: Task, policy: RecurrentPolicy) -> Work:
+    """DummyVecEnv and `predict`. An ended episode is followed by another at once, so all 50 lanes are always live."""
+    lanes, model = peer_parts(task, policy)
+    observation, memory, done = lanes.reset(), None, np.ones(K, bool)
+
+    def work() -> int:
+        nonlocal observation, memory, done
+        for _ in range(VECTOR_STEPS):
+            action, memory = model.predict(observation, memory, done, deterministic=False)
+            observation, _, done, _ = lanes.step(action)
+        return VECTOR_STEPS * K
+
+    return work
+
+
+def recurrent_ppo_episodes(task: Task, policy: RecurrentPolicy) -> Work:
+    """The same, for our product: 50 whole episodes. A lane that has ended goes on, but what it does is of no use."""
+    lanes, model = peer_parts(task, policy)
+
+    def work() -> int:
+        observation, memory, done = lanes.reset(), None, np.ones(K, bool)
+        live, steps = np.ones(K, bool), 0
+        while live.any():
+            action, memory = model.predict(observation, memory, done, deterministic=False)
+            observation, _, done, _ = lanes.step(action)
+            steps += int(live.sum())
+            live &= ~done
+        return steps
+
+    return work
+
+
+def mean_return(task: Task, policy: RecurrentPolicy, episodes: int = 400) -> float:
+    """What the policy reaches in our simulator."""
+    trajectories = roll_in(task.simulator, Mixture(None, policy.actor()), seeds(0, Purpose.TEST, 0, episodes))
+    return float(trajectories.returns.mean())
+
+
+def main() -> None:
+    options = interleave.arguments(__doc__, rounds=9, seconds=0.3)
+    tasks = [
+        Task(CartPole(), cartpole, recurrent_balancing()),
+        Task(partial_acrobot(200), acrobot_positions, recurrent_swinging()),
+    ]
+    contenders: dict[tuple[str, str], Work] = {}
+    for task in tasks:
+        head = CategoricalHead(int(task.simulator.action_space.n))
+        random = RecurrentPolicy(
+            task.simulator.observation_space.shape[0], head, generator=torch.Generator().manual_seed(0)
+        )
+        for kind, policy in {"decent": task.policy, "random": random}.items():
+            case = f"{task.simulator.name}, {kind} policy (return {mean_return(task, policy):.0f})"
+            for name, contender in CONTENDERS.items():
+                contenders[case, name] = contender(task, policy)
+    spent = interleave.interleave(contenders, options.rounds, options.seconds)
+    rows, targets = [], []
+    for (case, name), seconds in spent.items():
+        rows.append(interleave.summary(case, name, "steps/s", [1 / s for s in seconds]))
+        if name != "aggrevated":
+            ratio = interleave.ratios(seconds, spent[case, "aggrevated"])
+            targets.append(interleave.at_least(case, f"speed / {name}", 6, ratio))
+    interleave.report("Roll-in speed, recurrent policies", rows, targets, options)
+
+
+CONTENDERS = {
+    "aggrevated": ours,
+    "RecurrentPPO": recurrent_ppo,
+    "RecurrentPPO, whole episodes": recurrent_ppo_episodes,
+}
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,394 @@
+"""LSTM and GRU: recurrences by hand, against torch's layers and a textbook; scores and gradients against autograd."""
+
+from copy import deepcopy
+from dataclasses import replace
+from math import log
+
+import numpy as np
+import pytest
+import torch
+from torch.nn.utils import parameters_to_vector, vector_to_parameters
+
+from aggrevated.cost_to_go.advantage import Advantage, Taken
+from aggrevated.gradients.all_actions import all_actions
+from aggrevated.gradients.likelihood import likelihood
+from aggrevated.gradients.scores import scores
+from aggrevated.gradients.taken_action import taken_action
+from aggrevated.policies.cells import CELLS
+from aggrevated.policies.feed_forward import FeedForwardPolicy
+from aggrevated.policies.heads import CategoricalHead, GaussianHead
+from aggrevated.policies.recurrent import RecurrentPolicy
+from aggrevated.policies.window import WindowPolicy
+from problems import (
+    flat,
+    gradient,
+    random_costs,
+    random_trajectories,
+    randomise,
+    with_expert_steps,
+    with_legal,
+    with_vectors,
+)
+
+INPUTS, ACTIONS, HIDDEN = 3, 3, 4
+both_cells = pytest.mark.parametrize("cell", CELLS)
+
+
+def recurrent(cell, head, hidden=HIDDEN, seed=0, scale=0.7):
+    return randomise(RecurrentPolicy(INPUTS, head, hidden, cell), seed, scale)
+
+
+# The recurrences.
+
+
+def textbook(policy, observations):
+    """The read-out [K, T, A] of a recurrent policy in float64, gate by gate from the definition."""
+    w, u, b, c = (p.detach().double().numpy() for p in policy.recurrent.parameters())
+    v, d = (p.detach().double().numpy() for p in policy.readout.parameters())
+    n, out = policy.recurrent.hidden_size, np.empty((*observations.shape[:2], len(d)))
+
+    def part(k, x, h):
+        rows = slice(k * n, (k + 1) * n)
+        return w[rows] @ x + b[rows], u[rows] @ h + c[rows]
+
+    def sigmoid(x):
+        return 1 / (1 + np.exp(-x))
+
+    for k, sequence in enumerate(observations.astype(np.float64)):
+        h = memory = np.zeros(n)
+        for t, x in enumerate(sequence):
+            if isinstance(policy.recurrent, torch.nn.LSTM):
+                i, f, g, o = (sum(part(gate, x, h)) for gate in range(4))
+                memory = sigmoid(f) * memory + sigmoid(i) * np.tanh(g)
+                h = sigmoid(o) * np.tanh(memory)
+            else:
+                r, z = (sigmoid(sum(part(gate, x, h))) for gate in range(2))
+                from_x, from_h = part(2, x, h)
+                h = (1 - z) * np.tanh(from_x + r * from_h) + z * h
+            out[k, t] = v @ h + d
+    return out
+
+
+def one_unit(cell):
+    """A cell of one unit, W, U, b, c such that its gates are simple numbers: σ(ln 3) = 3/4, tanh(ln 3) = 4/5, ….
+
+    Inputs 1 and then 0. LSTM: i = 3/4, f = 9/10, g = 4/5, o = 1/4, so c₁ = 0.6 and h₁ = tanh(0.6)/4; then i = 1/4,
+    f = 9/10, g = −1/2, o = 3/4, so c₂ = 0.54 − 0.125 = 0.415 and h₂ = 3 tanh(0.415)/4.
+    GRU: r = 3/4, z = 1/4, n = tanh(½ ln 3 + ¾ · ⅔ ln 3) = 4/5, so h₁ = 0.6; then r = 1/4, z = 9/10,
+    n = tanh(¼ · (−2 ln 3)) = −1/2, so h₂ = −0.05 + 0.54 = 0.49.
+    """
+    ln3 = log(3.0)
+    if cell == "lstm":
+        h1 = 0.5370495669980353 / 4
+        w, b, c = [ln3 - 0.5, 2 * ln3, ln3, -ln3 + 0.25], [0.5, 0, 0.3, -0.25], [0.0, 0, -0.3, 0]
+        # at the second step x = 0, so that b + c must be made up for
+        u = [(-ln3 - 0.5) / h1, 2 * ln3 / h1, -ln3 / 2 / h1, (ln3 + 0.25) / h1]
+        states = [(h1, 0.6), (0.75 * 0.3927098596, 0.415)]
+    else:
+        w, b, c = [ln3 - 0.5, -ln3 + 0.25, ln3 / 2], [0.75, 0, 0], [-0.25, -0.25, 2 / 3 * ln3]
+        u = [(-ln3 - 0.5) / 0.6, (2 * ln3 + 0.25) / 0.6, -8 / 3 * ln3 / 0.6]
+        states = [(0.6,), (0.49,)]
+    layer = CELLS[cell].layer(1, 1, batch_first=True)
+    with torch.no_grad():
+        for parameter, value in zip(layer.parameters(), (w, u, b, c), strict=True):
+            parameter.copy_(torch.tensor(value).reshape(parameter.shape))
+    return layer, np.array([1.0, 0.0], np.float32), states
+
+
+@both_cells
+def test_the_numpy_cell_by_hand(cell):
+    layer, inputs, states = one_unit(cell)
+    numpy_cell = CELLS[cell].copy_of(layer)
+    memory = np.zeros((1, numpy_cell.size), np.float32)
+    for x, expected in zip(inputs, states, strict=True):
+        h, memory = numpy_cell.step(x.reshape(1, 1), memory)
+        np.testing.assert_allclose(h, [expected[:1]], atol=3e-7)
+        np.testing.assert_allclose(memory, [expected], atol=3e-7)
+
+
+@both_cells
+def test_the_torch_cell_by_hand(cell):
+    layer, inputs, states = one_unit(cell)
+    w, u, b, c = (p.detach() for p in layer.parameters())
+    state = CELLS[cell].initial(1, 1)
+    for x, expected in zip(torch.from_numpy(inputs), states, strict=True):
+        state = CELLS[cell].step(x.reshape(1, 1) @ w.T + b, state[0] @ u.T + c, state)
+        np.testing.assert_allclose(torch.cat(state, 1), [expected], atol=3e-7)
+
+
+@both_cells
+def test_the_whole_policy_by_hand(cell):
+    """The read-out is 2 h + 1, the deviation e⁰ = 1: density of N(2 h + 1, 1) at 2 h + 2 is exp(−1/2)/√(2π)."""
+    layer, inputs, states = one_unit(cell)
+    policy = RecurrentPolicy(1, GaussianHead(1, log_deviation=0.0), hidden=1, cell=cell)
+    policy.recurrent = layer
+    with torch.no_grad():
+        policy.readout.weight.fill_(2.0)
+        policy.readout.bias.fill_(1.0)
+    expected = 2 * torch.tensor([state[0] for state in states]).reshape(1, 2, 1) + 1
+    found = policy.distribution(torch.from_numpy(inputs).reshape(1, 2, 1), torch.ones(1, 2, dtype=torch.bool))
+    torch.testing.assert_close(found.mean, expected, atol=1e-6, rtol=0)
+    torch.testing.assert_close(found.log_prob(expected + 1), torch.full((1, 2), -1.4189385), atol=2e-6, rtol=0)
+
+
+@both_cells
+@pytest.mark.parametrize("hidden", [1, 4, 32])
+def test_the_cells_are_torchs(cell, hidden):
+    """Unrolled by hand over 30 steps, in torch and in NumPy, they give the hidden states of torch's own layer."""
+    policy = recurrent(cell, CategoricalHead(ACTIONS), hidden, scale=0.4)
+    x = torch.randn(5, 30, INPUTS, generator=torch.Generator().manual_seed(1))
+    w, u, b, c = (p.detach() for p in policy.recurrent.parameters())
+    in_torch, in_numpy = CELLS[cell].initial(5, hidden), CELLS[cell].copy_of(policy.recurrent)
+    memory = np.zeros((5, in_numpy.size), np.float32)
+    with torch.no_grad():
+        expected, _ = policy.recurrent(x)
+    for t in range(30):
+        in_torch = CELLS[cell].step(x[:, t] @ w.T + b, in_torch[0] @ u.T + c, in_torch)
+        h, memory = in_numpy.step(x[:, t].numpy(), memory)
+        torch.testing.assert_close(in_torch[0], expected[:, t], atol=1e-6, rtol=0)
+        np.testing.assert_allclose(h, expected[:, t], atol=1e-6, rtol=0)
+        np.testing.assert_allclose(memory, torch.cat(in_torch, 1), atol=2e-6, rtol=1e-6)
+
+
+@both_cells
+def test_the_whole_sequence_is_the_textbooks(cell):
+    policy = recurrent(cell, CategoricalHead(ACTIONS))
+    observations = random_trajectories(k=5, t=20, dtype=np.float32).observations
+    with torch.no_grad():
+        logits = policy.distribution(torch.from_numpy(observations), torch.ones(5, 20)).logits
+    expected = textbook(policy, observations)
+    expected -= np.logaddexp.reduce(expected, axis=-1, keepdims=True)
+    np.testing.assert_allclose(logits, expected, atol=2e-6, rtol=0)
+
+
+def test_the_paper_s_lstm_has_4963_parameters():
+    """4 · 32 · (4 + 32 + 1 + 1) in the gates (torch keeps two biases), 32 · 3 + 3 in the read-out."""
+    assert sum(p.numel() for p in RecurrentPolicy(4, CategoricalHead(3)).parameters()) == 4963
+
+
+# The scores, for every policy that there is: trajectory by trajectory against plain autograd.
+
+
+POLICIES = {
+    "feed-forward": lambda head: FeedForwardPolicy(INPUTS, head, hidden=(5,)),
+    "window": lambda head: WindowPolicy(INPUTS, head, hidden=(5,), width=3),
+    "lstm": lambda head: RecurrentPolicy(INPUTS, head, HIDDEN, "lstm"),
+    "gru": lambda head: RecurrentPolicy(INPUTS, head, HIDDEN, "gru"),
+}
+HEADS = {"categorical": lambda: CategoricalHead(ACTIONS), "Gaussian": lambda: GaussianHead(ACTIONS)}
+every_policy = pytest.mark.parametrize("make", POLICIES.values(), ids=POLICIES)
+
+
+def data(head, t=12, restricted=False, alpha=0.0, dtype=np.float32):
+    """Episodes of different lengths; some of their steps by the expert, some of the actions illegal."""
+    trajectories = with_expert_steps(random_trajectories(k=8, t=t, seed=2, dtype=dtype), alpha)
+    assert len(set(trajectories.mask.sum(axis=1))) > 3
+    if restricted:
+        trajectories = with_legal(trajectories)
+    return with_vectors(trajectories) if head == "Gaussian" else trajectories
+
+
+def one_by_one(policy, trajectories):
+    """[K, d]: Σ_t ∇ log π(a_t|s_t) over the learner's steps, each trajectory alone, no longer than it was, in float64.
+
+    The densities are written out: a softmax over the legal actions, or the normal density.
+    """
+    policy, rows = deepcopy(policy).double(), []
+    for i in range(trajectories.count):
+        length = int(trajectories.mask[i].sum())
+        observations = torch.from_numpy(trajectories.observations[i : i + 1, :length]).double()
+        distribution, total = policy.distribution(observations, torch.ones(1, length, dtype=torch.bool)), 0.0
+        for t in np.flatnonzero(trajectories.by_learner[i]):
+            action = trajectories.actions[i, t]
+            if isinstance(distribution, torch.distributions.Categorical):
+                legal = np.flatnonzero(trajectories.legal[i, t]) if trajectories.legal.size else np.arange(ACTIONS)
+                logits = distribution.logits[0, t, legal]
+                total = total + logits[legal.tolist().index(action)] - logits.logsumexp(0)
+            else:
+                mean, deviation = distribution.mean[0, t], distribution.stddev[0, t]
+                normal = ((torch.from_numpy(action).double() - mean) / deviation).square() / 2 + deviation.log()
+                total = total - normal.sum()
+        if isinstance(total, float):  # the expert took all of its steps
+            rows.append(torch.zeros(sum(p.numel() for p in policy.parameters()), dtype=torch.float64))
+        else:
+            gradients = torch.autograd.grad(total, list(policy.parameters()))
+            rows.append(torch.cat([g.reshape(-1) for g in gradients]))
+    return torch.stack(rows)
+
+
+def assert_same_rows(found, expected, relative=1e-5):
+    """Row by row, relative to the row's largest entry."""
+    assert found.shape == expected.shape
+    error = (found.double() - expected).abs().amax(dim=1)
+    assert (error <= relative * expected.abs().amax(dim=1)).all(), error / expected.abs().amax(dim=1)
+
+
+CASES = [("categorical", False), ("categorical", True), ("Gaussian", False)]
+
+
+@every_policy
+@pytest.mark.parametrize(("head", "restricted"), CASES, ids=["categorical", "with illegal actions", "Gaussian"])
+@pytest.mark.parametrize("alpha", [0.0, 0.5])
+def test_scores_are_those_of_autograd_trajectory_by_trajectory(make, head, restricted, alpha):
+    policy = randomise(make(HEADS[head]()), seed=3)
+    trajectories = data(head, restricted=restricted, alpha=alpha)
+    expected = one_by_one(policy, trajectories)
+    assert (expected.abs().amax(dim=1) > 0.1).sum() >= 5
+    assert_same_rows(scores(policy, trajectories) * trajectories.horizon * np.sqrt(8), expected)
+
+
+@both_cells
+@pytest.mark.parametrize("head", HEADS)
+def test_scores_of_long_episodes(cell, head):
+    """200 steps of the paper's LSTM of 32, as it is initialised."""
+    generator = torch.Generator().manual_seed(0)
+    policy = RecurrentPolicy(INPUTS, HEADS[head](), 32, cell, generator)
+    trajectories = data(head, t=200)
+    found = scores(policy, trajectories) * trajectories.horizon * np.sqrt(8)
+    assert_same_rows(found, one_by_one(policy, trajectories))
+
+
+@every_policy
+@pytest.mark.parametrize("head", HEADS)
+def test_scores_neither_look_at_nor_depend_on_what_follows_an_end(make, head):
+    policy, trajectories = randomise(make(HEADS[head]()), seed=3), data(head)
+    padded = replace(
+        trajectories, observations=np.where(trajectories.mask[..., None], trajectories.observations, np.float32(7))
+    )
+    torch.testing.assert_close(scores(policy, padded), scores(policy, trajectories), atol=1e-7, rtol=0)
+
+
+@every_policy
+def test_scores_leave_no_gradient_behind_and_need_none(make):
+    policy, trajectories = randomise(make(CategoricalHead(ACTIONS)), seed=3), data("categorical")
+    before = flat(policy)
+    found = scores(policy, trajectories)
+    assert not found.requires_grad and all(parameter.grad is None for parameter in policy.parameters())
+    np.testing.assert_array_equal(flat(policy), before)
+    frozen = deepcopy(policy).requires_grad_(False)
+    torch.testing.assert_close(scores(frozen, trajectories), found, atol=0, rtol=0)
+
+
+@every_policy
+@pytest.mark.parametrize("head", HEADS)
+def test_the_columns_are_in_the_order_of_parameters_to_vector(make, head):
+    """Moving θ as one vector by ε v changes log ρ(τ_i) by ε times row i on v; v differs in every place."""
+    policy, trajectories = randomise(make(HEADS[head]()), seed=3), data(head)
+    observations, actions, mask, own = (
+        torch.from_numpy(x)
+        for x in (trajectories.observations, trajectories.actions, trajectories.mask, trajectories.by_learner)
+    )
+    rows = policy.scores(observations, actions, mask, own).double()
+    policy, observations = policy.double(), observations.double()
+    actions = actions.double() if head == "Gaussian" else actions
+    theta = parameters_to_vector(policy.parameters()).detach()
+    v = torch.randn(len(theta), generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+
+    def log_likelihoods(at):
+        vector_to_parameters(at, policy.parameters())
+        with torch.no_grad():
+            return (policy.distribution(observations, mask).log_prob(actions) * own).sum(1)
+
+    differences = (log_likelihoods(theta + 1e-5 * v) - log_likelihoods(theta - 1e-5 * v)) / 2e-5
+    assert rows.shape == (8, len(theta))
+    torch.testing.assert_close(rows @ v, differences, rtol=1e-4, atol=1e-4)
+
+
+@every_policy
+@pytest.mark.parametrize("head", HEADS)
+def test_scores_in_float64(make, head):
+    policy, trajectories = randomise(make(HEADS[head]()).double(), seed=3), data(head, dtype=np.float64)
+    found = scores(policy, trajectories) * trajectories.horizon * np.sqrt(8)
+    assert found.dtype == torch.float64
+    assert_same_rows(found, one_by_one(policy, trajectories), relative=1e-12)
+
+
+# The losses.
+
+
+TRAJECTORIES = with_expert_steps(random_trajectories(k=6, t=5, seed=4))
+RESTRICTED = with_legal(TRAJECTORIES)
+
+
+def probabilities_from(policy, trajectories):
+    """[K, T, A] by the textbook's recurrence and a softmax over the legal actions."""
+    logits = textbook(policy, trajectories.observations)
+    if trajectories.legal.size:
+        logits = np.where(trajectories.legal | ~trajectories.mask[..., None], logits, -np.inf)
+    return np.exp(logits - np.logaddexp.reduce(logits, axis=-1, keepdims=True))
+
+
+def expected_cost(pi, pi_n, costs, trajectories):
+    return (pi * costs).sum(axis=-1)
+
+
+def importance_weighted(pi, pi_n, costs, trajectories):
+    ratio = np.take_along_axis(pi / np.where(pi_n == 0, 1, pi_n), trajectories.actions[..., None], axis=2)[..., 0]
+    return ratio * costs * trajectories.by_learner / (1 - trajectories.mixing)
+
+
+def log_loss(pi, pi_n, costs, trajectories):
+    allowed = trajectories.legal if trajectories.legal.size else np.ones(costs.shape, bool)
+    cheapest = np.where(allowed | ~trajectories.mask[..., None], costs, np.inf).argmin(axis=2)[..., None]
+    return -np.log(np.take_along_axis(pi, cheapest, axis=2)[..., 0])
+
+
+LOSSES = {
+    "all actions": (all_actions, Advantage(random_costs), expected_cost),
+    "taken action": (taken_action, Taken(Advantage(random_costs)), importance_weighted),
+    "likelihood": (likelihood, random_costs, log_loss),
+}
+
+
+@both_cells
+@pytest.mark.parametrize("trajectories", [TRAJECTORIES, RESTRICTED], ids=["all legal", "some illegal"])
+@pytest.mark.parametrize(("loss", "oracle", "formula"), LOSSES.values(), ids=LOSSES)
+def test_losses_and_their_gradients_against_finite_differences(cell, trajectories, loss, oracle, formula):
+    """In float64, of the textbook's recurrence: neither torch's layers nor its autograd have a part in it."""
+    policy, costs = recurrent(cell, CategoricalHead(ACTIONS), hidden=2).double(), oracle(trajectories)
+    theta = flat(policy)
+
+    def value_at(vector, pi_n=None):
+        vector_to_parameters(torch.from_numpy(vector), policy.parameters())
+        pi = probabilities_from(policy, trajectories)
+        terms = formula(pi, pi if pi_n is None else pi_n, costs.values, trajectories)
+        return (terms * trajectories.mask).sum() / (trajectories.horizon * trajectories.count)
+
+    pi_n = probabilities_from(policy, trajectories)
+    differences = np.array(
+        [(value_at(theta + e, pi_n) - value_at(theta - e, pi_n)) / 2e-6 for e in 1e-6 * np.eye(len(theta))]
+    )
+    expected = value_at(theta)
+    assert loss(policy, trajectories, costs).item() == pytest.approx(expected, rel=1e-6)
+    exact = gradient(policy, loss, trajectories, costs)
+    assert np.abs(exact).max() > 1e-3
+    # 1/(1 − α) is a float32 in taken_action: seven digits
+    np.testing.assert_allclose(exact, differences, atol=1e-8, rtol=1e-6)
+
+
+@both_cells
+@pytest.mark.parametrize(
+    ("head", "loss"), [("categorical", all_actions), ("categorical", taken_action), ("Gaussian", taken_action)]
+)
+def test_gradients_are_the_sum_over_single_steps(cell, head, loss):
+    """Each step's own term by autograd, its trajectory cut off right after it; summed, that is the batch's gradient."""
+    policy = recurrent(cell, HEADS[head]()).double()
+    trajectories = with_vectors(TRAJECTORIES) if head == "Gaussian" else TRAJECTORIES
+    costs = random_costs(trajectories, ACTIONS if loss is all_actions else None)
+    total = np.zeros(len(flat(policy)))
+    for i, t in zip(*np.nonzero(trajectories.mask), strict=True):
+        observations = torch.from_numpy(trajectories.observations[i : i + 1, : t + 1])
+        here = policy.distribution(observations, torch.ones(1, t + 1, dtype=torch.bool))
+        if loss is all_actions:
+            term = (here.probs[0, t] * torch.from_numpy(costs.values[i, t])).sum()
+        elif trajectories.by_expert[i, t]:
+            continue
+        else:  # ∇π/π · Q = Q ∇ log π
+            actions = torch.from_numpy(trajectories.actions[i : i + 1, : t + 1])
+            term = here.log_prob(actions)[0, t] * costs.values[i, t] / (1 - trajectories.mixing)
+        gradients = torch.autograd.grad(term, list(policy.parameters()), allow_unused=True)
+        zeros = [torch.zeros_like(p) if g is None else g for g, p in zip(gradients, policy.parameters(), strict=True)]
+        total += torch.cat([g.reshape(-1) for g in zeros]).numpy()
+    total /= trajectories.horizon * trajectories.count
+    assert np.abs(total).max() > 1e-3
+    np.testing.assert_allclose(gradient(policy, loss, trajectories, costs), total, atol=1e-9, rtol=1e-6)

@@ -1,0 +1,166 @@
+"""Stable-Baselines3 evaluates our policies as they are, and finds the returns that we find."""
+
+import gymnasium
+import numpy as np
+import pytest
+import torch
+from gymnasium.spaces import Box
+
+from aggrevated.experiments.acrobot_partial import partial_acrobot
+from aggrevated.policies.feed_forward import FeedForwardPolicy
+from aggrevated.policies.heads import CategoricalHead, GaussianHead
+from aggrevated.policies.recurrent import RecurrentPolicy
+from aggrevated.simulators.acrobot import Acrobot
+from aggrevated.validation import returns_of
+
+evaluation = pytest.importorskip("stable_baselines3.common.evaluation")
+monitor = pytest.importorskip("stable_baselines3.common.monitor")
+vec_env = pytest.importorskip("stable_baselines3.common.vec_env")
+
+H, ENVIRONMENTS, EPISODES = 200, 3, 9
+
+
+class LinkPositions(gymnasium.ObservationWrapper):
+    """Acrobot-v1 without its velocities."""
+
+    def __init__(self, env):
+        super().__init__(env)
+        self.observation_space = Box(-1.0, 1.0, (4,), np.float32)
+
+    def observation(self, observation):
+        return observation[:4]
+
+
+class Seeded(gymnasium.Wrapper):
+    """Episode j of environment i starts with seed i + 3j, whoever resets it."""
+
+    def __init__(self, env, first):
+        super().__init__(env)
+        self.next = first
+
+    def reset(self, *, seed=None, options=None):
+        observation = self.env.reset(seed=self.next, options=options)
+        self.next += ENVIRONMENTS
+        return observation
+
+
+def environments(wrapper):
+    def make(first):
+        env = gymnasium.make("Acrobot-v1", max_episode_steps=H, disable_env_checker=True)
+        return monitor.Monitor(Seeded(wrapper(env), first))
+
+    return vec_env.DummyVecEnv([lambda first=first: make(first) for first in range(ENVIRONMENTS)])
+
+
+def swinger(cell):
+    """A memory of two units, made by hand: how sin θ₁ is now, and how it was. The torque is against its motion.
+
+    The first unit forgets at once, the second keeps about a quarter; their difference has the sign of the motion.
+    """
+    policy = RecurrentPolicy(4, CategoricalHead(3), hidden=2, cell=cell)
+    biases = {"lstm": [10.0, 1.0, -10.0, -1.0, 0.0, 0.0, 10.0, 10.0], "gru": [0.0, 0.0, -10.0, -1.0, 0.0, 0.0]}
+    with torch.no_grad():
+        for parameter in policy.parameters():
+            parameter.zero_()
+        policy.recurrent.weight_ih_l0[4:6, 1] = -0.4  # into g of the LSTM, n of the GRU
+        policy.recurrent.bias_ih_l0.copy_(torch.tensor(biases[cell]))
+        policy.readout.weight.copy_(torch.tensor([[-50.0, 50.0], [0.0, 0.0], [50.0, -50.0]]))
+    return policy
+
+
+def pusher():
+    """The torque is in the direction of the second joint's motion: a policy that sees velocities needs no memory."""
+    policy = FeedForwardPolicy(6, CategoricalHead(3), hidden=())
+    with torch.no_grad():
+        policy.network[0].weight.zero_()
+        policy.network[0].weight[:, 5] = torch.tensor([-1.0, 0.0, 1.0])
+    return policy
+
+
+CASES = {
+    "lstm": (lambda: swinger("lstm"), LinkPositions, partial_acrobot(H)),
+    "gru": (lambda: swinger("gru"), LinkPositions, partial_acrobot(H)),
+    "feed-forward": (pusher, lambda env: env, Acrobot(H)),
+}
+every_case = pytest.mark.parametrize(("make", "wrapper", "simulator"), CASES.values(), ids=CASES)
+
+
+def found_by_stable_baselines(policy, wrapper, **more):
+    """The returns of the episodes in the order of their seeds, and their lengths."""
+    envs, ended = environments(wrapper), []
+
+    def note(variables, _):
+        if variables["done"]:
+            ended.append(variables["i"])
+
+    returns, lengths = evaluation.evaluate_policy(
+        policy, envs, EPISODES, callback=note, return_episode_rewards=True, **more
+    )
+    envs.close()
+    by_environment = [[r for r, i in zip(returns, ended, strict=True) if i == env] for env in range(ENVIRONMENTS)]
+    return np.array(by_environment).T.reshape(-1), np.array(lengths)
+
+
+@every_case
+def test_evaluate_policy_finds_our_returns_exactly(make, wrapper, simulator):
+    policy = make()
+    ours, _ = returns_of(policy, simulator, np.arange(EPISODES, dtype=np.uint64), deterministic=True)
+    theirs, lengths = found_by_stable_baselines(policy, wrapper, deterministic=True)
+    np.testing.assert_array_equal(theirs, ours)
+    assert len(set(lengths)) >= 6 and lengths.max() < H  # all swing up, and at different times
+
+
+@pytest.mark.parametrize("cell", ["lstm", "gru"])
+def test_the_memory_is_cleared_where_an_episode_starts_and_only_there(cell):
+    """Carried over from the episode before, or cleared at every step, the memory gives other returns."""
+    policy = swinger(cell)
+    right, _ = found_by_stable_baselines(policy, LinkPositions, deterministic=True)
+
+    class Always(RecurrentPolicy):
+        fresh = True
+
+        def predict(self, observation, state=None, episode_start=None, deterministic=False, action_masks=None):
+            fresh = np.full(len(observation), self.fresh)
+            return super().predict(observation, state, fresh, deterministic, action_masks)
+
+    wrong = Always(4, CategoricalHead(3), 2, cell)
+    wrong.load_state_dict(policy.state_dict())
+    for wrong.fresh in (True, False):
+        found, _ = found_by_stable_baselines(wrong, LinkPositions, deterministic=True)
+        assert (found != right).any()
+        if not wrong.fresh:
+            np.testing.assert_array_equal(found[:ENVIRONMENTS], right[:ENVIRONMENTS])  # the first have no predecessors
+
+
+def test_the_mean_return_agrees_within_its_error_when_actions_are_drawn():
+    """Theirs draws with no seed of ours, so the bound is wide: the difference of the means within 6 standard errors."""
+    policy = pusher()
+    with torch.no_grad():
+        policy.network[0].weight.mul_(3.0)
+    ours, _ = returns_of(policy, Acrobot(H), np.arange(60, dtype=np.uint64))
+    theirs, _ = found_by_stable_baselines(policy, lambda env: env, deterministic=False)
+    assert len(set(theirs)) > 3
+    error = np.sqrt(ours.var() / 60 + ours.var() / EPISODES)
+    assert abs(ours.mean() - theirs.mean()) < 6 * error
+
+
+@pytest.mark.parametrize("cell", ["lstm", "gru"])
+def test_one_environment_that_is_not_vectorised(cell):
+    env = monitor.Monitor(Seeded(LinkPositions(gymnasium.make("Acrobot-v1", max_episode_steps=H)), 0))
+    mean, deviation = evaluation.evaluate_policy(swinger(cell), env, 3)
+    ours, _ = returns_of(swinger(cell), partial_acrobot(H), np.array([0, 3, 6], np.uint64), deterministic=True)
+    assert (mean, deviation) == (pytest.approx(ours.mean()), pytest.approx(ours.std()))
+
+
+@pytest.mark.parametrize("deterministic", [True, False])
+def test_continuous_actions(deterministic):
+    """A Gaussian LSTM on Pendulum-v1: it is given 3 observations, and gives actions of shape [n, 1]."""
+    policy = RecurrentPolicy(3, GaussianHead(1), 4)
+    envs = vec_env.DummyVecEnv(
+        [lambda: monitor.Monitor(gymnasium.make("Pendulum-v1", max_episode_steps=20)) for _ in range(2)]
+    )
+    returns, lengths = evaluation.evaluate_policy(
+        policy, envs, 3, return_episode_rewards=True, deterministic=deterministic
+    )
+    envs.close()
+    assert lengths == [20, 20, 20] and all(r < 0 for r in returns)

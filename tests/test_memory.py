@@ -1,0 +1,124 @@
+"""What memory buys: a cue is shown once, and asked for at the end. Who cannot remember it can only guess."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+import torch
+from gymnasium.spaces import Box, Discrete
+
+from aggrevated.algorithm import Learner, aggrevated
+from aggrevated.cost_to_go.advantage import Advantage
+from aggrevated.cost_to_go.disagreement import Disagreement
+from aggrevated.cost_to_go.q_star import QStar
+from aggrevated.gradients.all_actions import all_actions
+from aggrevated.gradients.likelihood import likelihood
+from aggrevated.policies.feed_forward import FeedForwardPolicy
+from aggrevated.policies.heads import CategoricalHead
+from aggrevated.policies.recurrent import RecurrentPolicy
+from aggrevated.policies.window import WindowPolicy
+from aggrevated.updates.follow_the_leader import FollowTheLeader
+from aggrevated.updates.natural import Natural
+from aggrevated.updates.regular import Regular
+from aggrevated.validation import returns_of
+
+
+@dataclass(frozen=True)
+class Recall:
+    """State [n, 2] int64: the cue, 0 or 1, and the time. Any action will do until the last, which must be the cue.
+
+    Observed: at first the cue, as (1, 0) or (0, 1), then (0, 0). The one cost is 1 for the wrong last action.
+    """
+
+    horizon: int = 5
+    name: str = "recall"
+    action_space = Discrete(2)
+    observation_space = Box(0.0, 1.0, (2,), np.float32)
+
+    def initial(self, seeds):
+        return np.array([[int(seed) % 2, 0] for seed in seeds])
+
+    def observe(self, state):
+        return np.where(state[:, 1:] == 0, np.eye(2)[state[:, 0]], 0.0).astype(np.float32)
+
+    def step(self, state, action):
+        last = state[:, 1] == self.horizon - 1
+        return state + np.array([0, 1]), (last & (action != state[:, 0])).astype(np.float64), last
+
+
+@dataclass(frozen=True)
+class Knows:
+    """It sees the cue at all times; before the end every action costs 0 from there on."""
+
+    horizon: int = 5
+    name: str = "knows"
+
+    def q(self, states):
+        last = states[:, 1] == self.horizon - 1
+        return (last[:, None] & (np.arange(2) != states[:, :1])).astype(np.float32)
+
+    def act(self, states, t):
+        return states[:, 0]
+
+
+def generator():
+    return torch.Generator().manual_seed(0)
+
+
+POLICIES = {
+    "lstm": lambda: RecurrentPolicy(2, CategoricalHead(2), 8, "lstm", generator()),
+    "gru": lambda: RecurrentPolicy(2, CategoricalHead(2), 8, "gru", generator()),
+    "window": lambda: WindowPolicy(2, CategoricalHead(2), (8,), generator(), width=5),
+    "short window": lambda: WindowPolicy(2, CategoricalHead(2), (8,), generator(), width=4),
+    "feed-forward": lambda: FeedForwardPolicy(2, CategoricalHead(2), (8,), generator()),
+}
+METHODS = {
+    "regular": (lambda: Regular(0.03), Advantage(QStar(Knows())), all_actions, 100),
+    "natural": (lambda: Natural(delta_kl=0.03, damping=1.0), Advantage(QStar(Knows())), all_actions, 100),
+    "follow the leader": (lambda: FollowTheLeader(0.02), Disagreement(Knows(), 2), likelihood, 4),
+}
+EPISODES = np.arange(200, dtype=np.uint64)  # each cue a hundred times
+
+
+def learned(policy, method):
+    """The policy after a short run on Recall, which ends early where there is nothing left to learn."""
+    update, oracle, loss, iterations = METHODS[method]
+    learner = Learner(POLICIES[policy](), update())
+    loop = aggrevated(learner, Recall(), Knows(), oracle, loss, k=20, validation_episodes=50)
+    for _ in range(iterations):
+        if next(loop).current_return == 0.0:
+            break
+    return learner.policy
+
+
+def at_the_end(policy):
+    """π(a) [cue, a] at the last step, read from the whole sequences."""
+    observations, mask = torch.zeros(2, 5, 2), torch.ones(2, 5, dtype=torch.bool)
+    observations[:, 0] = torch.eye(2)
+    with torch.no_grad():
+        return policy.distribution(observations, mask).probs[:, -1]
+
+
+@pytest.mark.parametrize("policy", ["lstm", "gru", "window"])
+@pytest.mark.parametrize("method", METHODS)
+def test_a_memory_learns_to_recall(policy, method):
+    """AggreVaTeD over all actions: the gradient of the last step reaches the first observation through the memory."""
+    trained = learned(policy, method)
+    assert (at_the_end(trained).diagonal() > 0.85).all()
+    drawn, _ = returns_of(trained, Recall(), EPISODES)
+    assert drawn.mean() >= -0.15
+    best, _ = returns_of(trained, Recall(), EPISODES[:2], deterministic=True)
+    assert best.tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize("policy", ["feed-forward", "short window"])
+@pytest.mark.parametrize("method", METHODS)
+def test_without_one_it_cannot_be_done(policy, method):
+    """The last observation is the same for both cues: exactly half of all answers are wrong, and chance is no help."""
+    trained = learned(policy, method)
+    end = at_the_end(trained)
+    torch.testing.assert_close(end[0], end[1], atol=1e-6, rtol=0)
+    best, _ = returns_of(trained, Recall(), EPISODES, deterministic=True)
+    assert best.mean() == -0.5
+    drawn, _ = returns_of(trained, Recall(), EPISODES)
+    assert abs(drawn.mean() + 0.5) < 4 * np.sqrt(0.25 / 200)
