@@ -36,7 +36,7 @@ class Cell(Protocol):
         """Torch's layer of that kind."""
         ...
 
-    def initial(self, count: int, hidden: int, dtype: torch.dtype) -> State:
+    def initial(self, count: int, hidden: int, dtype: torch.dtype = torch.float32) -> State:
         """The state of `count` sequences before their first input."""
         ...
 
@@ -54,7 +54,7 @@ class LSTM:
 
     layer = nn.LSTM
 
-    def initial(self, count: int, hidden: int, dtype: torch.dtype) -> State:
+    def initial(self, count: int, hidden: int, dtype: torch.dtype = torch.float32) -> State:
         return torch.zeros(count, hidden, dtype=dtype), torch.zeros(count, hidden, dtype=dtype)
 
     def step(self, y: Tensor, m: Tensor, state: State) -> State:
@@ -103,7 +103,7 @@ class GRU:
 
     layer = nn.GRU
 
-    def initial(self, count: int, hidden: int, dtype: torch.dtype) -> State:
+    def initial(self, count: int, hidden: int, dtype: torch.dtype = torch.float32) -> State:
         return (torch.zeros(count, hidden, dtype=dtype),)
 
     def step(self, y: Tensor, m: Tensor, state: State) -> State:
