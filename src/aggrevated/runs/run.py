@@ -63,8 +63,10 @@ class Run:
 
     @property
     def label(self) -> str:
-        """What a legend calls it."""
-        return f"{METHODS[self.config.method].title}, {self.config.update}"
+        """What a legend calls it; the policy is named wherever there could be another one in the figure."""
+        config = self.config
+        policy = "" if config.policy == tasks()[config.task].policy == "mlp" else f", {config.policy}"
+        return f"{METHODS[config.method].title}, {config.update}{policy}"
 
     def metrics(self) -> list[Facts]:
         """The lines of metrics.jsonl, up to the first that is not whole."""
