@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from aggrevated.arrays import Array
-from aggrevated.errors import DataError
+from aggrevated.errors import DataError, UsageError
 from aggrevated.experts import Expert
 from aggrevated.policies import Actor
 from aggrevated.randomness import generator
@@ -64,6 +64,10 @@ def roll_in(simulator: Simulator, mixture: Mixture, seeds: Array, deterministic:
     Lanes that have ended are dropped from the batch. All that is random belongs to a trajectory and its seed, so no
     trajectory depends on those beside it.
     """
+    if not len(seeds) or simulator.horizon < 1:
+        raise UsageError(
+            f"{len(seeds)} episodes of at most {simulator.horizon} steps cannot be run; both must be 1 or more"
+        )
     lanes, state = np.arange(len(seeds)), simulator.initial(seeds)
     memory, noise, by_expert = mixture.start(seeds, simulator.horizon, deterministic)
     legal_in = getattr(simulator, "legal", None)

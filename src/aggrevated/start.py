@@ -1,6 +1,7 @@
 """Line 2 of Algorithm 1: initialise π_θ₁, at random or by supervised learning."""
 
 from collections.abc import Callable
+from typing import TypeAlias
 
 import torch
 from gymnasium.spaces import Discrete
@@ -42,17 +43,18 @@ def random_policy(simulator: Simulator, kind: str, hidden: tuple[int, ...], seed
     return POLICIES[kind](size, head, hidden, torch.Generator().manual_seed(own))
 
 
-def as_it_is(policy: Policy, simulator: Simulator, expert: Expert, k: int, seed: int) -> int:
-    """The random policy is the first; no simulator step is taken."""
-    return 0
+def as_it_is(policy: Policy, simulator: Simulator, expert: Expert, k: int, seed: int) -> tuple[int, int]:
+    """The random policy is the first, for no simulator step and no query."""
+    return 0, 0
 
 
-def supervised(policy: Policy, simulator: Simulator, expert: Expert, k: int, seed: int) -> int:
-    """Maximise the likelihood of the expert's actions in k of its own episodes; the simulator steps that it took."""
+def supervised(policy: Policy, simulator: Simulator, expert: Expert, k: int, seed: int) -> tuple[int, int]:
+    """Maximise the likelihood of the expert's actions in k of its own episodes; (simulator steps, queries) it took."""
     demonstrations = roll_in(simulator, Mixture(expert, None, alpha=1.0), seeds(seed, Purpose.DEMONSTRATION, 0, k))
     costs = Disagreement(expert, actions_of(simulator))(demonstrations)
     FollowTheLeader(learning_rate=0.01, steps=500, seed=seed)(policy, likelihood, demonstrations, costs)
-    return demonstrations.steps
+    return demonstrations.steps, costs.queries
 
 
-STARTS: dict[str, Callable[[Policy, Simulator, Expert, int, int], int]] = {"random": as_it_is, "supervised": supervised}
+Start: TypeAlias = Callable[[Policy, Simulator, Expert, int, int], tuple[int, int]]
+STARTS: dict[str, Start] = {"random": as_it_is, "supervised": supervised}

@@ -1,13 +1,17 @@
 """The commands, as their users call them."""
 
 import json
+import signal
 import subprocess
 import sys
+import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from aggrevated.cli import COMMANDS, main
+from aggrevated.experiments import acrobot
 
 TINY = ["--iterations", "4", "--trajectories", "4", "--horizon", "60", "--validation-episodes", "4"]
 TINY += ["--test-episodes", "20"]
@@ -67,13 +71,8 @@ def test_trials_in_processes_give_the_bits_of_single_runs(here: Path, capsys: py
 def test_reproduce_quick_writes_the_report_and_goes_on_where_it_was(
     here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from dataclasses import replace
-
-    from aggrevated import experiments
-    from aggrevated.experiments import acrobot
-
-    tiny = replace(acrobot.TASK, iterations=5, trajectories=3, horizon=30)
-    monkeypatch.setattr(experiments, "tasks", lambda: {"acrobot": tiny})
+    tiny = replace(acrobot.TASK, iterations=5, trajectories=3, validation_episodes=5)
+    monkeypatch.setattr(acrobot, "TASK", tiny)
     table = json.loads(said(["reproduce", "acrobot", "--quick", "--json"], capsys))
     keys = {"method", "update", "trials", "ratio_mean", "ratio_iqm", "ratio_low", "ratio_high"}
     assert len(table) == 4 and all(keys <= set(row) for row in table)
@@ -83,6 +82,34 @@ def test_reproduce_quick_writes_the_report_and_goes_on_where_it_was(
         assert (here / f"runs/reproduce-acrobot-quick/acrobot.{ending}").is_file()
     again = json.loads(said(["reproduce", "acrobot", "--quick", "--json"], capsys))
     assert [row["ratio_mean"] for row in again] == [row["ratio_mean"] for row in table]
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_ends_all_trials_at_once_and_resume_goes_on(here: Path, number: int, code: int) -> None:
+    train = [sys.executable, "-m", "aggrevated", "train", "cartpole", "--trials", "6", "--out", "run"]
+    process = subprocess.Popen([*train, "--iterations", "500"], stderr=subprocess.PIPE, text=True)
+    while not list(here.glob("run/*/checkpoints/*.safetensors")):
+        assert process.poll() is None
+        time.sleep(0.1)
+    process.send_signal(number)
+    began = time.monotonic()
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == code and time.monotonic() - began < 15
+    assert "Traceback" not in said and not list(here.glob("run/*/result.json"))
+
+
+def test_trials_are_not_put_into_a_folder_that_is_used(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    said(["train", "cartpole", "--out", "run", *TINY], capsys)
+    with pytest.raises(SystemExit) as caught:
+        main(["train", "cartpole", "--trials", "2", "--out", "run", *TINY])
+    assert caught.value.code == 2 and not list(here.glob("run/trial-*"))
+
+
+def test_the_table_fits_a_terminal_of_80_columns(here: Path) -> None:
+    command = [sys.executable, "-m", "aggrevated"]
+    subprocess.run([*command, "train", "cartpole", "--out", "run", *TINY], check=True, capture_output=True)
+    done = subprocess.run([*command, "compare", "run"], check=True, capture_output=True, text=True)
+    assert "run: AggreVaTeD, natural" in done.stdout and "…" not in done.stdout
 
 
 def test_a_ratio_to_an_expert_that_earns_nothing_is_null(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -100,13 +127,15 @@ def test_expert_list_and_evaluate(here: Path, capsys: pytest.CaptureFixture[str]
         assert abs(measured["mean_return"] - card["mean_return"]) < 4 * error + 0.5
 
 
-@pytest.mark.parametrize("command", [[], *([name] for name in COMMANDS), *(["expert", x] for x in ("list", "train"))])
+@pytest.mark.parametrize(
+    "command", [[], *([name] for name in COMMANDS), *(["expert", x] for x in ("list", "train", "evaluate"))]
+)
 def test_every_help_has_two_examples(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:
         main([*command, "--help"])
     assert caught.value.code == 0
-    if command:
-        assert capsys.readouterr().out.count(f"aggrevated {' '.join(command)}") >= 2
+    text = capsys.readouterr().out
+    assert text.count(f"\n  aggrevated {' '.join(command)}") >= 2 if command else "subcommands" in text
 
 
 def test_progress_is_plain_lines_on_standard_error_and_json_alone_on_standard_output(here: Path) -> None:

@@ -7,13 +7,14 @@ import pytest
 import torch
 
 from aggrevated.errors import DataError, UsageError
+from aggrevated.experts.loading import SHIPPED
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.recurrent import RecurrentPolicy
 from aggrevated.policies.window import WindowPolicy
 from aggrevated.recipes import METHODS
 from aggrevated.runs.config import Config, resolve
-from aggrevated.runs.run import Run, execute, only_one
-from aggrevated.runs.storage import digest, unseal
+from aggrevated.runs.run import Run, execute, only_one, refuse_if_used
+from aggrevated.runs.storage import digest, seal, unseal
 from conftest import SMALL, finished, small, without_time
 
 ROWS = [(method, update) for method, row in METHODS.items() for update in row.updates]
@@ -137,9 +138,11 @@ def test_damaged_checkpoints_are_passed_over(tmp_path: Path, damage: str, count:
         data = bytearray(path.read_bytes())
         data[-3] ^= 4
         path.write_bytes({"flip": bytes(data), "truncate": bytes(data[:-40]), "empty": b""}[damage])
+    (run.folder / "result.json").unlink()
     again = execute(run, lambda line: None, warnings_of.append)
     assert again["weights_sha256"] == expected["weights_sha256"]
-    assert len(warnings_of) == count and all("damaged" in sentence for sentence in warnings_of)
+    assert sum(" is damaged" in sentence for sentence in warnings_of) == count
+    assert any("starting it over" in sentence for sentence in warnings_of) == (count == 3)
 
 
 def test_a_torn_metrics_file_is_mended(tmp_path: Path) -> None:
@@ -147,15 +150,42 @@ def test_a_torn_metrics_file_is_mended(tmp_path: Path) -> None:
     lines = without_time(run.metrics())
     path = run.folder / "metrics.jsonl"
     path.write_bytes(path.read_bytes()[:-150])
+    (run.folder / "result.json").unlink()
     assert execute(run, lambda line: None, lambda s: None)["weights_sha256"] == expected["weights_sha256"]
     assert without_time(run.metrics()) == lines
 
 
 def test_a_changed_config_is_refused(tmp_path: Path) -> None:
     run, _ = finished(tmp_path / "run", small())
-    changed = replace(run, config=replace(run.config, damping=3.0))
-    with pytest.raises(DataError, match=r"config\.json was changed"):
-        execute(changed, lambda line: None, lambda s: None)
+    (run.folder / "result.json").unlink()
+    for settings in ({"damping": 3.0}, {"hidden": (32,)}):
+        changed = replace(run, config=replace(run.config, **settings))
+        with pytest.raises(DataError, match=r"config\.json or its expert changed"):
+            execute(changed, lambda line: None, lambda s: None)
+    with pytest.raises(DataError, match="does not fit the policy beside it"):
+        replace(run, config=replace(run.config, hidden=(32,))).policy()
+
+
+def test_another_expert_under_the_same_name_is_refused(tmp_path: Path) -> None:
+    weights, card = unseal(SHIPPED / "cartpole.safetensors")
+    seal(tmp_path / "mine.safetensors", weights, card)
+    run = Run.create(tmp_path / "run", small(expert=str(tmp_path / "mine.safetensors")))
+    stop_after(run, 3)
+    seal(tmp_path / "mine.safetensors", {name: -w for name, w in weights.items()}, card)
+    with pytest.raises(DataError, match="its expert changed"):
+        execute(run, lambda line: None, lambda s: None)
+
+
+def test_a_run_that_is_made_longer_has_not_ended(tmp_path: Path) -> None:
+    run, result = finished(tmp_path / "run", small(iterations=4))
+    longer = replace(run, config=replace(run.config, iterations=40))
+    stop_after(longer, 3)
+    again = Run.open(run.folder)
+    assert again.config.iterations == 40 and again.result() is None
+    assert again.so_far()["iterations"] == 6 and again.so_far()["initial_return"] == result["initial_return"]
+    with only_one(run.folder), pytest.raises(UsageError, match="in use"):
+        execute(replace(run, config=replace(run.config, iterations=80)), lambda line: None, lambda s: None)
+    assert Run.open(run.folder).config.iterations == 40
 
 
 def test_no_run_is_overwritten_and_no_two_write_at_once(tmp_path: Path) -> None:
@@ -164,6 +194,8 @@ def test_no_run_is_overwritten_and_no_two_write_at_once(tmp_path: Path) -> None:
         Run.create(run.folder, run.config)
     with only_one(run.folder), pytest.raises(UsageError, match="in use by another process"):
         execute(run, lambda line: None, lambda s: None)
+    with pytest.raises(UsageError, match=r"exists already: choose another"):
+        refuse_if_used(tmp_path)
 
 
 def test_nothing_is_left_by_a_run_that_cannot_begin(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from typing import Annotated, Any, NoReturn, Protocol, Union
 
 import tyro
 
+from aggrevated import __version__
 from aggrevated.cli.compare import Compare
 from aggrevated.cli.evaluate import Evaluate
 from aggrevated.cli.expert import Expert
@@ -45,21 +46,25 @@ def main(arguments: list[str] | None = None) -> None:
     # One thread: small networks are faster so, and trials run side by side. Set before NumPy is first imported.
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     signal.signal(signal.SIGTERM, terminate)
-    command = parse(sys.argv[1:] if arguments is None else arguments)
     try:
-        command.run()
+        parse(sys.argv[1:] if arguments is None else arguments).run()
     except AggrevatedError as error:
         leave(str(error), error.exit_code)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except OSError as error:
         leave(f"{error}; check the path, its permissions and the free space", 74)
+    except Terminated:
+        leave("terminated; what was done up to the last checkpoint is kept", 143)
     except KeyboardInterrupt:
-        leave("stopped; 'aggrevated resume RUN' goes on from the last checkpoint", 130)
+        leave("stopped; what was done up to the last checkpoint is kept", 130)
 
 
 def parse(arguments: list[str]) -> Runnable:
     """The command that was asked for; wrong usage ends here, with exit code 2."""
+    if arguments == ["--version"]:
+        print(__version__)
+        raise SystemExit(0)
     overview = not set(arguments) & set(COMMANDS)  # there a line for each command, in its own help all of its text
 
     def about(command: type) -> str:
@@ -78,9 +83,13 @@ def parse(arguments: list[str]) -> Runnable:
     return command
 
 
+class Terminated(KeyboardInterrupt):
+    """SIGTERM, which is treated like Ctrl-C."""
+
+
 def terminate(number: int, frame: FrameType | None) -> NoReturn:
     """Leave at SIGTERM as gracefully as at Ctrl-C."""
-    leave("terminated; 'aggrevated resume RUN' goes on from the last checkpoint", 143)
+    raise Terminated
 
 
 def leave(sentence: str, code: int) -> NoReturn:

@@ -32,5 +32,6 @@ class Compare:
         if not self.run_folders:
             raise UsageError("compare needs at least one run folder: aggrevated compare RUN RUN ...")
         groups = [Group.of(runs_in(folder), f"{folder.name}: ") for folder in self.run_folders]
-        draw(groups, self.out)
-        print_table(rows(groups), self.json, f"figure: {self.out}.png and .svg")
+        out = self.out.with_suffix("") if self.out.suffix in (".png", ".svg") else self.out
+        draw(groups, out)
+        print_table(rows(groups), self.json, f"figure: {out}.png and .svg")

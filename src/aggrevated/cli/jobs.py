@@ -1,15 +1,18 @@
 """Running one run here, or many side by side in processes, with progress on standard error."""
 
 import os
+import signal
 import threading
 import time
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor, wait
-from multiprocessing import get_context
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing import active_children, get_context
 from pathlib import Path
 
 from aggrevated.cli.output import note
 from aggrevated.cli.progress import Progress
+from aggrevated.errors import AggrevatedError
 from aggrevated.runs.run import Run, execute
 from aggrevated.runs.storage import Facts
 
@@ -18,20 +21,24 @@ def run_all(runs: Sequence[Run], workers: int | None = None) -> list[Facts]:
     """The results of all runs, in order; each run is its own folder, so the number of workers changes no bit."""
     if len(runs) == 1:
         return [run_here(runs[0])]
-    with (
-        Progress("runs", sum(run.config.iterations for run in runs)) as progress,
-        ProcessPoolExecutor(workers or os.cpu_count(), get_context("spawn"), end_with_parent, (os.getpid(),)) as pool,
-    ):
-        futures = [pool.submit(run_quietly, run.folder) for run in runs]
-        pending = set(futures)
-        while pending:
-            done, pending = wait(pending, timeout=0.5)
-            for future in done:
-                future.result()  # an error of a run ends the command
-            progress.at(
-                sum(iterations_done(run.folder) for run in runs), f"{len(runs) - len(pending)}/{len(runs)} runs"
-            )
+    pool = ProcessPoolExecutor(workers or os.cpu_count(), get_context("spawn"), begin_worker, (os.getpid(),))
+    try:
+        with Progress("iterations", sum(run.config.iterations for run in runs)) as progress:
+            futures = [pool.submit(run_quietly, run) for run in runs]
+            pending = set(futures)
+            while pending:
+                done, pending = wait(pending, timeout=0.5)
+                for future in done:
+                    future.result()  # an error of a run ends the command
+                ended = f"{len(runs) - len(pending)} of {len(runs)} runs ended"
+                progress.at(sum(iterations_done(run.folder) for run in runs), ended, last=not pending)
         return [future.result() for future in futures]
+    except BrokenProcessPool as error:
+        raise AggrevatedError("a worker process was killed; give the same command again to go on from there") from error
+    finally:
+        for child in active_children():
+            child.terminate()
+        pool.shutdown(wait=False, cancel_futures=True)
 
 
 def run_here(run: Run) -> Facts:
@@ -42,12 +49,16 @@ def run_here(run: Run) -> Facts:
             text = f"return {line['current_return']:.1f}, best {line['best_return']:.1f}, {line['seconds']:.1f} s"
             progress.at(line["iteration"], text)
 
-        return execute(run, show, note)
+        try:
+            return execute(run, show, note)
+        except KeyboardInterrupt:
+            note(f"go on with: aggrevated resume {run.folder}")
+            raise
 
 
-def run_quietly(folder: Path) -> Facts:
+def run_quietly(run: Run) -> Facts:
     """One run in a worker process."""
-    return execute(Run.open(folder), lambda line: None, note)
+    return execute(run, lambda line: None, note)
 
 
 def iterations_done(folder: Path) -> int:
@@ -58,8 +69,9 @@ def iterations_done(folder: Path) -> int:
         return 0
 
 
-def end_with_parent(parent: int) -> None:
-    """Make a worker end when the command that started it is gone, even by kill -9."""
+def begin_worker(parent: int) -> None:
+    """Make a worker leave Ctrl-C to the command that started it, and end when that is gone, even by kill -9."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     def watch() -> None:
         while os.getppid() == parent:

@@ -30,9 +30,11 @@ def print_result(results: Sequence[Facts], folder: Path, as_json: bool) -> None:
         print_facts(results[0], as_json)
         return
     means = {
-        name: sum(result[name] for result in results) / len(results)
+        name: mean([result[name] for result in results])
         for name, value in results[0].items()
-        if isinstance(value, int | float) and name not in ("seed", "iterations")
+        if isinstance(value, int | float)
+        and not isinstance(value, bool)
+        and name not in ("seed", "iterations", "episodes")
     }
     facts = results[0] | means | {"run": str(folder)}
     facts.pop("weights_sha256", None)
@@ -40,6 +42,12 @@ def print_result(results: Sequence[Facts], folder: Path, as_json: bool) -> None:
         facts["weights_sha256"] = [result["weights_sha256"] for result in results]
         facts["trials"] = list(results)
     print_facts(facts, as_json)
+
+
+def mean(numbers: Sequence[float | None]) -> float | None:
+    """Their mean; None if one of them is."""
+    known = [number for number in numbers if number is not None]
+    return sum(known) / len(known) if len(known) == len(numbers) else None
 
 
 def print_table(rows: Sequence[Facts], as_json: bool, closing: str) -> None:
@@ -51,11 +59,14 @@ def print_table(rows: Sequence[Facts], as_json: bool, closing: str) -> None:
     from rich.table import Table
 
     table = Table()
-    for name in rows[0]:
-        table.add_column(name.replace("_", " "), justify="right" if isinstance(rows[0][name], float | int) else "left")
+    for name in ("method", "trials", "best", "test", "expert", "ratio", "IQM", "95 %"):
+        table.add_column(name, justify="left" if name == "method" else "right", no_wrap=name != "method")
     for row in rows:
-        table.add_row(*(f"{value:.4g}" if isinstance(value, float) else str(value) for value in row.values()))
-    Console(width=None if sys.stdout.isatty() else 160).print(table)
+        returns = (f"{row[name]:.1f}" for name in ("best_return", "test_return", "expert_return"))
+        interval = f"{row['ratio_low']:.3f}-{row['ratio_high']:.3f}"
+        ratios = (f"{row['ratio_mean']:.3f}", f"{row['ratio_iqm']:.3f}", interval)
+        table.add_row(row["label"], str(row["trials"]), *returns, *ratios)
+    Console(width=None if sys.stdout.isatty() else 120).print(table)
     print(closing)
 
 

@@ -27,11 +27,11 @@ class Progress:
             self.bar.start()
         return self
 
-    def at(self, done: int, text: str) -> None:
-        """Say that `done` of the iterations are over."""
+    def at(self, done: int, text: str, last: bool = False) -> None:
+        """Say that `done` of the iterations are over; the last word is said in any case."""
         if self.bar:
             self.bar.update(self.task, completed=done, text=text)
-        elif (tenth := 10 * done // self.total) > self.tenth:
+        elif (tenth := 10 * done // self.total) > self.tenth or last:
             self.tenth = tenth
             note(f"{self.title}: {done}/{self.total}, {text}")
 

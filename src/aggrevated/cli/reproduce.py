@@ -22,9 +22,9 @@ class Reproduce:
     figure: Positional[str]
     """cartpole, acrobot or acrobot-partial."""
     quick: bool = False
-    """Two trials of a fifth of the iterations: to see that everything works, not for numbers."""
-    trials: int = 10
-    """Trials per method; trial i has seed i."""
+    """A fifth of the iterations: to see that everything works, not for numbers."""
+    trials: Whole = None
+    """Trials per method; trial i has seed i. Default: 10, or 2 with --quick."""
     workers: Whole = None
     """How many runs side by side; default: one per core. It changes nothing in the result."""
     out: Folder = None
@@ -44,10 +44,12 @@ class Reproduce:
         from aggrevated.runs.reproduction import runs_of
 
         task = tasks()[known(self.figure, "figure", tasks())]
-        require(self.trials >= 1, "trials", self.trials, "at least 1")
+        trials = (2 if self.quick else 10) if self.trials is None else self.trials
+        require(trials >= 1, "trials", trials, "at least 1")
+        require(self.workers is None or self.workers >= 1, "workers", self.workers, "at least 1")
         folder = self.out or Path("runs") / f"reproduce-{task.name}{'-quick' if self.quick else ''}"
-        groups = runs_of(task, folder, trials=2 if self.quick else self.trials, quick=self.quick)
+        groups = runs_of(task, folder, trials=trials, quick=self.quick)
         run_all([run for runs in groups for run in runs], self.workers)
-        command = f"aggrevated reproduce {task.name}" + (" --quick" if self.quick else f" --trials {self.trials}")
+        command = f"aggrevated reproduce {task.name}{' --quick' if self.quick else ''} --trials {trials}"
         table = write_report([Group.of(runs) for runs in groups], task, command, self.report or folder)
         print_table(table, self.json, f"figure and page: {self.report or folder}/{task.name}.png and .md")

@@ -30,13 +30,10 @@ class Resume:
         from aggrevated.cli.output import print_result
         from aggrevated.runs.config import require
         from aggrevated.runs.run import runs_in
-        from aggrevated.runs.storage import write_json
 
         runs = runs_in(self.run_folder)
         if self.iterations is not None:
             least = max(run.config.iterations for run in runs)
             require(self.iterations >= least, "iterations", self.iterations, f"at least the {least} of the run")
             runs = [replace(run, config=replace(run.config, iterations=self.iterations)) for run in runs]
-            for run in runs:
-                write_json(run.folder / "config.json", run.config.facts())
         print_result(run_all(runs), self.run_folder, self.json)

@@ -73,22 +73,26 @@ class Train:
         from dataclasses import replace
 
         from aggrevated.cli.jobs import run_all
-        from aggrevated.cli.output import print_result
+        from aggrevated.cli.output import note, print_result
         from aggrevated.runs.config import require, resolve
-        from aggrevated.runs.run import Run, unused_folder
+        from aggrevated.runs.run import Run, refuse_if_used, unused_folder
 
         require(self.trials >= 1, "trials", self.trials, "at least 1")
         settings = {name: getattr(self, name) for name in SETTINGS}
+        if settings["expert"] and Path(settings["expert"]).is_file():
+            settings["expert"] = str(Path(settings["expert"]).resolve())
         config = resolve(self.task, self.method, self.update, advantage=not self.no_advantage, **settings)
         folder = self.out or unused_folder(Path("runs") / f"{config.task}-{config.method}-{config.update}")
         if self.trials == 1:
             runs = [Run.create(folder, config)]
         else:
+            refuse_if_used(folder)
             names = [f"trial-{trial:02d}" for trial in range(self.trials)]
             seeds = range(config.seed, config.seed + self.trials)
             runs = [
                 Run.create(folder / name, replace(config, seed=seed)) for name, seed in zip(names, seeds, strict=True)
             ]
+        note(f"run: {folder}")
         print_result(run_all(runs), folder, self.json)
 
 

@@ -36,4 +36,5 @@ class Watch:
         require(self.seed >= 0, "seed", self.seed, "0 or more")
         run = runs_in(self.run_folder)[0]
         path = self.out or run.folder / "watch.gif"
+        require(path.suffix == ".gif", "out", path, "a file name that ends in .gif")
         print_facts(watch(run, self.seed, path), self.json)

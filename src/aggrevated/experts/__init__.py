@@ -1,6 +1,6 @@
 """Experts π*: anything that can act, and, better, that can tell what each action would cost from here on."""
 
-from typing import Protocol, runtime_checkable
+from typing import Protocol
 
 from aggrevated.arrays import Array
 
@@ -13,12 +13,8 @@ class Expert(Protocol):
         ...
 
 
-@runtime_checkable
 class ValueExpert(Expert, Protocol):
     """An expert that also knows Q*(s, a)."""
-
-    @property
-    def name(self) -> str: ...
 
     def q(self, states: Array) -> Array:
         """[n, A]: the cost-to-go of every action in the states [n, ...]."""

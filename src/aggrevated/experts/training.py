@@ -37,8 +37,8 @@ RECIPES = {
         checkpoint_every=512,
         band=(350.0, 400.0),
         why=(
-            "Deliberately not the best checkpoint: DQN reaches 500 of 500 a little later. The paper's learner "
-            "surpasses its expert by 25 %, which can only be seen with an expert of at most 400."
+            "Deliberately not the best checkpoint: others, shortly before and after, reach 500 of 500. The paper's "
+            "learner surpasses its expert by 25 %, which can only be seen with an expert of at most 400."
         ),
         settings={
             "learning_rate": 2.3e-3,

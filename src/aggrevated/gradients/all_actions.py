@@ -5,6 +5,7 @@ from torch import Tensor
 from torch.distributions import Categorical
 
 from aggrevated.cost_to_go import CostToGo
+from aggrevated.errors import DataError
 from aggrevated.gradients import average, distribution_at
 from aggrevated.policies import Policy
 from aggrevated.trajectories import Trajectories
@@ -18,5 +19,10 @@ def all_actions(policy: Policy, trajectories: Trajectories, cost_to_go: CostToGo
     assert cost_to_go.every_action, "all_actions needs the cost-to-go of every action; use taken_action"
     distribution = distribution_at(policy, trajectories)
     assert isinstance(distribution, Categorical), "all_actions needs a finite set of actions; use taken_action"
+    actions = distribution.probs.shape[-1]
+    if cost_to_go.values.shape[2] != actions:
+        raise DataError(
+            f"the oracle gave the cost-to-go of {cost_to_go.values.shape[2]} actions, but the policy has {actions}"
+        )
     expected = (distribution.probs * torch.from_numpy(cost_to_go.values)).sum(-1)  # [K, T]
     return average(expected, cost_to_go, trajectories)

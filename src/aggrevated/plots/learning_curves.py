@@ -7,6 +7,7 @@ from itertools import cycle
 from pathlib import Path
 
 import numpy as np
+from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
@@ -17,7 +18,6 @@ from aggrevated.statistics import bootstrap_interval, interquartile_mean
 
 # Okabe and Ito's colours, which colour-blind readers can tell apart.
 COLOURS = ("#0072B2", "#009E73", "#D55E00", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-RL = ("REINFORCE", "TNPG", "SL-RL")  # dotted, as in the paper's figures
 
 
 @dataclass(frozen=True)
@@ -27,9 +27,10 @@ class Curve:
     label: str
     episodes: Array  # [points]
     returns: Array  # [trials, points]
+    dotted: bool = False
 
 
-def learning_curves(curves: Sequence[Curve], expert: float, title: str, path: Path) -> None:
+def learning_curves(curves: Sequence[Curve], expert: float | None, title: str, path: Path) -> None:
     """One figure with all curves: the interquartile mean over trials and, where there are several, its 95 % band."""
     figure, axes = frame(title, "return of the best policy so far")
     for curve, colour in zip(curves, cycle(COLOURS), strict=False):
@@ -49,7 +50,7 @@ def run_curve(
 
 def draw(axes: Axes, curve: Curve, colour: str) -> None:
     """Add one curve to the axes."""
-    style = ":" if curve.label.startswith(RL) else "-"
+    style = ":" if curve.dotted else "-"
     mean = interquartile_mean(curve.returns)
     axes.plot(curve.episodes, mean, style, color=colour, linewidth=2, label=curve.label)
     if len(curve.returns) > 1:
@@ -67,14 +68,16 @@ def frame(title: str, measured: str) -> tuple[Figure, Axes]:
     return figure, axes
 
 
-def finish(figure: Figure, axes: Axes, expert: float, path: Path) -> None:
+def finish(figure: Figure, axes: Axes, expert: float | None, path: Path) -> None:
     """Add the expert's line and the legend, and write PNG and SVG, each whole or not at all."""
-    axes.axhline(expert, color="#B00020", linestyle="--", linewidth=1.4, label=f"expert ({expert:.0f})")
+    if expert is not None:
+        axes.axhline(expert, color="#B00020", linestyle="--", linewidth=1.4, label=f"expert ({expert:.0f})")
     figure.legend(frameon=False, loc="outside lower center", ncols=3)  # below, where it hides no curve
     FigureCanvasAgg(figure)
     for ending in ("png", "svg"):
         buffer = io.BytesIO()
-        figure.savefig(buffer, format=ending, dpi=120, metadata={"Date": None} if ending == "svg" else None)
+        with rc_context({"svg.hashsalt": "aggrevated"}):  # the same figure is the same file
+            figure.savefig(buffer, format=ending, dpi=120, metadata={"Date": None} if ending == "svg" else None)
         write_atomically(path.with_name(f"{path.name}.{ending}"), buffer.getvalue())
 
 

@@ -38,10 +38,10 @@ def newest_first(folder: Path) -> list[Path]:
     return sorted((path for path in folder.glob("*") if NAME.fullmatch(path.name)), reverse=True)
 
 
-def restore(folder: Path, learner: Learner, most: int, warn: Callable[[str], None]) -> Facts | None:
+def restore(folder: Path, learner: Learner, own: str, most: int, warn: Callable[[str], None]) -> Facts | None:
     """Bring the learner to its newest intact checkpoint of at most `most` iterations, and give the facts beside it.
 
-    None, and no change, if there is none.
+    None, and no change, if there is none. One of another config than `own` is refused.
     """
     for path in newest_first(folder):
         try:
@@ -49,6 +49,8 @@ def restore(folder: Path, learner: Learner, most: int, warn: Callable[[str], Non
         except DataError as error:
             warn(f"{error}; going on from an earlier point")
             continue
+        if facts["config"] != own:
+            raise DataError(f"{folder.parent}/config.json or its expert changed after the run began; undo that")
         if facts["learner"]["n"] <= most:
             fill(learner, tensors, facts["learner"])
             return facts

@@ -5,8 +5,9 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields
-from typing import Any
+from typing import Any, get_origin, get_type_hints
 
+from aggrevated import __version__
 from aggrevated.errors import DataError, UsageError
 from aggrevated.experiments import Task, tasks
 from aggrevated.policies.cells import CELLS
@@ -44,7 +45,7 @@ class Config:
 
     def facts(self) -> Facts:
         """For config.json."""
-        return asdict(self) | {"hidden": list(self.hidden)}
+        return asdict(self) | {"hidden": list(self.hidden), "version": __version__}
 
 
 DEFAULTS: dict[str, Any] = {
@@ -102,8 +103,8 @@ def check(config: Config, row: Method) -> None:
     if config.policy in CELLS:
         require(len(config.hidden) == 1, "hidden", config.hidden, f"one width for the policy {config.policy}")
     require(all(width >= 1 for width in config.hidden), "hidden", config.hidden, "widths of at least 1")
-    if config.gradient == "taken-action":
-        require(config.mixing < 1, "mixing", config.mixing, "below 1 for the taken-action gradient")
+    if config.gradient == "taken-action" or config.update == "natural":  # both need actions of the learner's own
+        require(config.mixing < 1, "mixing", config.mixing, "below 1 for the taken-action gradient and natural update")
 
 
 def require(holds: bool, name: str, value: object, rule: str) -> None:
@@ -124,14 +125,14 @@ def known(name: str, kind: str, among: Iterable[str]) -> str:
 
 def from_facts(facts: Facts, source: object) -> Config:
     """The config that `Config.facts` wrote, checked again; a `DataError` names the file where it does not fit."""
-    names = {field.name for field in fields(Config)}
-    if set(facts) != names:
-        odd = ", ".join(sorted(set(facts) ^ names))
-        raise DataError(
-            f"{source} is not a config of this version (see {odd}); start a new run with 'aggrevated train'"
-        )
+    names, version = {field.name for field in fields(Config)}, facts.pop("version", None)
+    if set(facts) != names or version != __version__:
+        raise DataError(f"{source} is not a config of version {__version__}; start a new run with 'aggrevated train'")
     try:
-        given = facts | {"hidden": tuple(facts["hidden"])}
-        return resolve(**given)
+        config = resolve(**(facts | {"hidden": tuple(facts["hidden"])}))
+        for name, kind in get_type_hints(Config).items():
+            if type(getattr(config, name)) not in ((int, float) if kind is float else (get_origin(kind) or kind,)):
+                raise TypeError(f"{name} is {getattr(config, name)!r}")
+        return config
     except (UsageError, TypeError) as error:
         raise DataError(f"{source} holds settings that cannot be ({error}); restore it or start a new run") from error

@@ -12,6 +12,7 @@ import numpy as np
 from aggrevated.errors import DataError, UsageError
 from aggrevated.experiments import Task, tasks
 from aggrevated.plots.learning_curves import Curve, learning_curves, padded
+from aggrevated.recipes import METHODS
 from aggrevated.runs.run import Run
 from aggrevated.runs.storage import Facts, write_atomically, write_json
 from aggrevated.statistics import bootstrap_interval, interquartile_mean
@@ -57,6 +58,8 @@ def row(group: Group) -> Facts:
         "method": first["method"],
         "update": first["update"],
         "policy": group.runs[0].config.policy,
+        "label": group.label,
+        "run": str(group.runs[0].folder if len(group.runs) == 1 else group.runs[0].folder.parent),
         "trials": len(group.results),
         "best_return": float(group.column("best_return").mean()),
         "test_return": float(group.column("test_return").mean()),
@@ -75,7 +78,9 @@ def draw(groups: Sequence[Group], path: Path) -> None:
     if len(names) > 1:
         raise UsageError(f"the runs are of different tasks ({', '.join(sorted(names))}); compare runs of one task")
     curves = [curve(group) for group in groups]
-    expert = float(np.mean([group.column("expert_return").mean() for group in groups]))
+    experts = {(run.config.expert, run.config.horizon) for group in groups for run in group.runs}
+    returned = float(np.mean([group.column("expert_return").mean() for group in groups]))
+    expert = returned if len(experts) == 1 else None  # different experts have no line in common
     learning_curves(curves, expert, tasks()[names.pop()].title, path)
 
 
@@ -86,7 +91,9 @@ def curve(group: Group) -> Curve:
         for run, result in zip(group.runs, group.results, strict=True)
     ]
     array = padded(returns)
-    return Curve(group.label, np.arange(array.shape[1]) * group.runs[0].config.trajectories, array)
+    config = group.runs[0].config
+    dotted = METHODS[config.method].gradients[0] == "taken-action"  # RL, as in the paper's figures
+    return Curve(group.label, np.arange(array.shape[1]) * config.trajectories, array, dotted)
 
 
 def write_report(groups: Sequence[Group], task: Task, command: str, folder: Path) -> list[Facts]:
@@ -112,7 +119,7 @@ def page(groups: Sequence[Group], task: Task, facts: Facts) -> str:
     config, trials = groups[0].runs[0].config, len(facts["seeds"])
     versions = ", ".join(f"{name} {number}" for name, number in facts["versions"].items())
     lines = [
-        f"# {task.title}: the paper's figure, reproduced",
+        f"# {task.title}: the paper's figure, reproduced{' in short' if '--quick' in facts['command'] else ''}",
         "",
         f"![Learning curves]({task.name}.png)",
         "",

@@ -11,6 +11,9 @@ from dataclasses import dataclass, replace
 from itertools import chain, count
 from pathlib import Path
 
+import torch
+from torch import Tensor
+
 from aggrevated.algorithm import Iteration, aggrevated
 from aggrevated.errors import DataError, UsageError
 from aggrevated.experiments import tasks
@@ -46,11 +49,7 @@ class Run:
     def create(cls, folder: Path, config: Config) -> Run:
         """A new run. A folder that already holds something is refused, so that no run is overwritten."""
         set_up(config)  # what cannot be set up, for example for lack of its expert, leaves no folder behind
-        with storage_errors(folder):
-            if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-                raise UsageError(
-                    f"{folder} exists already: go on with 'aggrevated resume {folder}' or choose another --out"
-                )
+        refuse_if_used(folder)
         write_json(folder / "config.json", config.facts())
         return cls(folder, config)
 
@@ -82,24 +81,46 @@ class Run:
         return lines
 
     def result(self) -> Facts | None:
-        """result.json, if the run has ended."""
+        """result.json, if the run has ended: one of fewer iterations than are asked for now does not count."""
         path = self.folder / "result.json"
-        return read_json(path) if path.is_file() else None
+        facts = read_json(path) if path.is_file() else {}
+        return facts if facts.get("iterations") == self.config.iterations else None
+
+    def so_far(self) -> Facts:
+        """What was known when policy.safetensors was written."""
+        return self._chosen()[1]["so_far"]  # type: ignore[no-any-return]
 
     def policy(self) -> Policy:
         """The chosen policy: the best on validation so far."""
+        weights, _ = self._chosen()
+        policy = set_up(self.config).learner.policy
+        try:
+            policy.load_state_dict(weights)
+        except RuntimeError as error:
+            raise DataError(f"{self.folder}/config.json does not fit the policy beside it; restore it") from error
+        return policy
+
+    def _chosen(self) -> tuple[dict[str, Tensor], Facts]:
         path = self.folder / "policy.safetensors"
         if not path.is_file():
             raise DataError(f"{self.folder} has no policy yet; finish it with 'aggrevated resume {self.folder}'")
-        policy = set_up(self.config).learner.policy
-        policy.load_state_dict(unseal(path)[0])
-        return policy
+        return unseal(path)
 
 
 def runs_in(folder: Path) -> list[Run]:
     """The run in a folder, or the trials in its subfolders."""
     trials = sorted(path.parent for path in folder.glob("trial-*/config.json"))
     return [Run.open(path) for path in trials or [folder]]
+
+
+def refuse_if_used(folder: Path) -> None:
+    """A `UsageError` if there is something at that place already."""
+    with storage_errors(folder):
+        used = folder.exists() and (not folder.is_dir() or any(folder.iterdir()))
+    if used:
+        a_run = (folder / "config.json").exists() or any(folder.glob("trial-*/config.json"))
+        resume = f"go on with 'aggrevated resume {folder}' or " if a_run else ""
+        raise UsageError(f"{folder} exists already: {resume}choose another --out")
 
 
 def unused_folder(folder: Path) -> Path:
@@ -112,17 +133,22 @@ def execute(run: Run, progress: Callable[[Facts], None], warn: Callable[[str], N
     """Run it, or the rest of it, to its last iteration, and give its result; `progress` is told of each iteration."""
     config, path = run.config, run.folder / "metrics.jsonl"
     with only_one(run.folder):
+        if (ended := run.result()) is not None:
+            return ended
+        if Run.open(run.folder).config != config:  # more iterations were asked for
+            write_json(run.folder / "config.json", config.facts())
         setup, seconds = begin(run, warn)
         learner, clock = setup.learner, time.perf_counter()
         learning = aggrevated(
             learner, setup.simulator, setup.expert, setup.oracle, setup.loss,
             seed=config.seed, k=config.trajectories, validation_episodes=config.validation_episodes, alpha=setup.alpha,
         )  # fmt: skip
-        with storage_errors(path), path.open("a", encoding="utf-8") as metrics:
+        with path.open("a", encoding="utf-8") as metrics:
             while learner.n < config.iterations:
                 line = metrics_of(next(learning), setup, seconds + time.perf_counter() - clock)
-                metrics.write(json.dumps(line) + "\n")
-                metrics.flush()
+                with storage_errors(path):
+                    metrics.write(json.dumps(line) + "\n")
+                    metrics.flush()
                 if learner.n % config.checkpoint_every == 0 or learner.n == config.iterations:
                     keep(run, setup, line["seconds"])
                 progress(line)
@@ -144,21 +170,26 @@ def begin(run: Run, warn: Callable[[str], None]) -> tuple[Setup, float]:
     """(the pieces, with the learner where its newest intact checkpoint left it; the seconds it had used)."""
     sweep(run.folder)
     setup, lines = set_up(run.config), run.metrics()
-    facts = checkpoint.restore(run.folder / "checkpoints", setup.learner, len(lines), warn)
+    checkpoints, own = run.folder / "checkpoints", identity(run.config, setup)
+    facts = checkpoint.restore(checkpoints, setup.learner, own, len(lines), warn)
     if facts is None:
+        if lines or any(checkpoints.glob("*")):
+            warn(f"{run.folder} has no checkpoint that can be used; starting it over, to the same end")
         config, learner = run.config, setup.learner
         start = STARTS[METHODS[config.method].start]
-        learner.simulator_steps = start(learner.policy, setup.simulator, setup.expert, config.trajectories, config.seed)
-    elif facts["config"] != identity(run.config):
-        raise DataError(f"{run.folder}/config.json was changed after the run began; undo that or start a new run")
+        learner.simulator_steps, learner.oracle_queries = start(
+            learner.policy, setup.simulator, setup.expert, config.trajectories, config.seed
+        )
     intact = "".join(json.dumps(line) + "\n" for line in lines[: setup.learner.n])
     write_atomically(run.folder / "metrics.jsonl", intact.encode())
     return setup, facts["seconds"] if facts else 0.0
 
 
-def identity(config: Config) -> str:
-    """A digest of all settings that shape the bits; with more iterations it is still the same run."""
-    return digest({}, replace(config, iterations=1, checkpoint_every=1).facts())
+def identity(config: Config, setup: Setup) -> str:
+    """A digest of all that shapes the bits, the expert's weights too; with more iterations it is still the same run."""
+    network = setup.expert.network
+    weights = {str(i): torch.from_numpy(w) for i, w in enumerate((*network.weights, *network.biases))}
+    return digest(weights, replace(config, iterations=1, checkpoint_every=1).facts())
 
 
 def metrics_of(iteration: Iteration, setup: Setup, seconds: float) -> Facts:
@@ -180,17 +211,30 @@ def metrics_of(iteration: Iteration, setup: Setup, seconds: float) -> Facts:
 
 def keep(run: Run, setup: Setup, seconds: float) -> None:
     """Write a checkpoint, and the best policy so far as a file of its own."""
-    facts = {"seconds": seconds, "config": identity(run.config)}
+    facts = {"seconds": seconds, "config": identity(run.config, setup)}
     checkpoint.save(run.folder / "checkpoints", setup.learner, facts)
-    best = setup.learner.best
-    about = {
-        "task": run.config.task,
-        "policy": run.config.policy,
-        "hidden": list(run.config.hidden),
-        "iteration": best.n,
-        "validation": best.returned,
+    weights = setup.learner.best.weights or {}
+    seal(run.folder / "policy.safetensors", weights, {"so_far": so_far(run, setup, seconds), **run.config.facts()})
+
+
+def so_far(run: Run, setup: Setup, seconds: float) -> Facts:
+    """What is known of a run before its policy is tested."""
+    learner, config = setup.learner, run.config
+    return {
+        "task": config.task,
+        "method": config.method,
+        "update": config.update,
+        "seed": config.seed,
+        "iterations": learner.n,
+        "initial_return": learner.best.first,
+        "best_return": learner.best.returned,
+        "simulator_steps": learner.simulator_steps,
+        "oracle_queries": learner.oracle_queries,
+        "seconds": seconds,
+        "shortened_steps": sum(line["halvings"] > 0 for line in run.metrics()),
+        "run": str(run.folder),
+        "weights_sha256": digest(learner.best.weights or {}),
     }
-    seal(run.folder / "policy.safetensors", best.weights or {}, about)
 
 
 def finish(run: Run, setup: Setup) -> Facts:
@@ -200,24 +244,10 @@ def finish(run: Run, setup: Setup) -> Facts:
     fresh = seeds(config.seed, Purpose.TEST, 0, config.test_episodes)
     test = mean_return(learner.policy, setup.simulator, fresh)
     expert = mean_return(setup.expert, setup.simulator, fresh)
-    lines = run.metrics()
-    facts: Facts = {
-        "task": config.task,
-        "method": config.method,
-        "update": config.update,
-        "seed": config.seed,
-        "iterations": learner.n,
+    facts = so_far(run, setup, run.metrics()[-1]["seconds"]) | {
         "expert_return": expert,
-        "initial_return": learner.best.first,
-        "best_return": learner.best.returned,
         "test_return": test,
         "ratio": setup.task.ratio(test, expert, config.horizon),
-        "simulator_steps": learner.simulator_steps,
-        "oracle_queries": learner.oracle_queries,
-        "seconds": lines[-1]["seconds"],
-        "shortened_steps": sum(line["halvings"] > 0 for line in lines),
-        "run": str(run.folder),
-        "weights_sha256": digest(learner.best.weights or {}),
     }
     draw_curve(run, facts)
     write_json(run.folder / "result.json", facts)

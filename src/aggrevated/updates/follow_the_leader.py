@@ -12,6 +12,7 @@ from aggrevated.cost_to_go import CostToGo
 from aggrevated.errors import UsageError
 from aggrevated.gradients import Loss
 from aggrevated.policies import Policy
+from aggrevated.randomness import Purpose, seeds
 from aggrevated.trajectories import ARRAYS, Trajectories, pad_and_stack
 from aggrevated.updates import Step, loss_and_gradient, norm
 from aggrevated.updates.safe_step import safe_step
@@ -41,7 +42,7 @@ class FollowTheLeader:
                 "of the past, is not fit for the present one"
             )
         value, gradient = loss_and_gradient(policy, loss, trajectories, cost_to_go)
-        generator = np.random.default_rng([self.seed, self.seen])
+        generator = np.random.default_rng(int(seeds(self.seed, Purpose.UPDATE, self.seen, 1)[0]))
         self._aggregate(trajectories, cost_to_go, generator)
         before = parameters_to_vector(policy.parameters()).detach()
         self._descend(policy, loss, generator)
