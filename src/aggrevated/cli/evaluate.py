@@ -1,9 +1,10 @@
 """`aggrevated evaluate`: try the chosen policy on fresh episodes."""
 
 from dataclasses import dataclass
-from pathlib import Path
 
 from tyro.conf import Positional
+
+from aggrevated.cli.options import RunFolder
 
 
 @dataclass(frozen=True)
@@ -15,7 +16,7 @@ class Evaluate:
       aggrevated evaluate runs/cartpole-aggrevated-natural --episodes 5000 --deterministic --json
     """
 
-    run_folder: Positional[Path]
+    run_folder: Positional[RunFolder]
     """The folder that 'aggrevated train' made, of one run or of several trials."""
     episodes: int = 1000
     """How many episodes."""

@@ -7,7 +7,7 @@ from typing import Annotated
 import tyro
 from tyro.conf import Positional
 
-from aggrevated.cli.options import Folder, Name, Whole
+from aggrevated.cli.options import Folder, Name, TaskName, Whole
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class TrainExpert:
       aggrevated expert train acrobot --seed 1 --out my-expert.safetensors --json
     """
 
-    task: Positional[str]
+    task: Positional[TaskName]
     """cartpole or acrobot."""
     seed: int = 0
     """Of DQN, and of the episodes that the checkpoint is chosen on."""
@@ -77,7 +77,7 @@ class EvaluateExpert:
       aggrevated expert evaluate acrobot --expert my-expert.safetensors --episodes 5000 --json
     """
 
-    task: Positional[str]
+    task: Positional[TaskName]
     """cartpole or acrobot."""
     expert: Name = None
     """A shipped expert's name, a .safetensors file or a Stable-Baselines3 DQN .zip; default: the task's own."""

@@ -1,4 +1,4 @@
-"""Options that may be left out; the annotations only tell `--help` what to call their values."""
+"""Kinds of options; the annotations only tell `--help` what to call their values."""
 
 from pathlib import Path
 from typing import Annotated, TypeAlias
@@ -9,4 +9,6 @@ Whole: TypeAlias = Annotated[int | None, arg(metavar="INT", help_behavior_hint="
 Number: TypeAlias = Annotated[float | None, arg(metavar="FLOAT", help_behavior_hint="")]
 Name: TypeAlias = Annotated[str | None, arg(metavar="NAME", help_behavior_hint="")]
 Folder: TypeAlias = Annotated[Path | None, arg(metavar="PATH", help_behavior_hint="")]
+TaskName: TypeAlias = Annotated[str, arg(metavar="TASK")]
+RunFolder: TypeAlias = Annotated[Path, arg(metavar="RUN")]
 Widths: TypeAlias = Annotated[tuple[int, ...] | None, arg(metavar="INT [INT ...]", help_behavior_hint="")]

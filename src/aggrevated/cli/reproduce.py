@@ -5,7 +5,7 @@ from pathlib import Path
 
 from tyro.conf import Positional
 
-from aggrevated.cli.options import Folder, Whole
+from aggrevated.cli.options import Folder, TaskName, Whole
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class Reproduce:
       aggrevated reproduce acrobot --quick --json
     """
 
-    figure: Positional[str]
+    figure: Positional[TaskName]
     """cartpole, acrobot or acrobot-partial."""
     quick: bool = False
     """A fifth of the iterations: to see that everything works, not for numbers."""

@@ -1,11 +1,10 @@
 """`aggrevated resume`: go on with a run that was stopped."""
 
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from tyro.conf import Positional
 
-from aggrevated.cli.options import Whole
+from aggrevated.cli.options import RunFolder, Whole
 
 
 @dataclass(frozen=True)
@@ -17,7 +16,7 @@ class Resume:
       aggrevated resume runs/cartpole-aggrevated-natural --iterations 300 --json
     """
 
-    run_folder: Positional[Path]
+    run_folder: Positional[RunFolder]
     """The folder that 'aggrevated train' made, of one run or of several trials."""
     iterations: Whole = None
     """Go on to this many iterations, more than were asked for at first."""

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from tyro.conf import Positional
 
-from aggrevated.cli.options import Folder, Name, Number, Whole, Widths
+from aggrevated.cli.options import Folder, Name, Number, TaskName, Whole, Widths
 
 
 @dataclass(frozen=True)
@@ -17,7 +17,7 @@ class Train:
       aggrevated train acrobot --method dagger --seed 3 --trials 5 --json
     """
 
-    task: Positional[str]
+    task: Positional[TaskName]
     """cartpole, acrobot or acrobot-partial (Acrobot from link positions, without velocities)."""
     method: str = "aggrevated"
     """aggrevated, aggrevate, dagger, sl, reinforce, tnpg or sl-rl."""

@@ -1,11 +1,10 @@
 """`aggrevated watch`: see what was learned."""
 
 from dataclasses import dataclass
-from pathlib import Path
 
 from tyro.conf import Positional
 
-from aggrevated.cli.options import Folder
+from aggrevated.cli.options import Folder, RunFolder
 
 
 @dataclass(frozen=True)
@@ -17,7 +16,7 @@ class Watch:
       aggrevated watch runs/acrobot-aggrevated-natural --seed 7 --out swing-up.gif
     """
 
-    run_folder: Positional[Path]
+    run_folder: Positional[RunFolder]
     """The folder that 'aggrevated train' made."""
     seed: int = 0
     """Which episode."""

@@ -1,0 +1,71 @@
+"""Make docs/results/speed.md, .json and .png from what the benchmarks wrote: `python benchmarks/page.py *.json`."""
+
+import json
+import sys
+from pathlib import Path
+
+from matplotlib.figure import Figure
+
+RESULTS = Path(__file__).parent.parent / "docs/results"
+INTRODUCTION = """# Speed, beside peers
+
+![Roll-in speed](speed.png)
+
+Medians of interleaved rounds on one thread; [what is compared](../../benchmarks/README.md), and how to run it. A target
+that was missed stands here as missed: where most lanes are idle, with episodes of 22 steps or Acrobot's stragglers,
+Stable-Baselines3 refills a lane that has ended, and Algorithm 1 does not. At the same job, 50 whole episodes, the
+targets beside it are met in all cases.
+"""
+
+
+def main(paths: list[str]) -> None:
+    """Write the page, the figure and the numbers."""
+    reports = [json.loads(Path(path).read_text()) for path in paths]
+    lines = [INTRODUCTION]
+    for report in reports:
+        lines += [f"\n## {report['benchmark']}\n", "| case | | asked | measured | |", "|---|---|---|---|---|"]
+        for row in report["targets"]:
+            verdict = "met" if row["met"] else "**missed**"
+            lines.append(f"| {row['case']} | {row['what']} | {row['asked']} | {row['measured']:.3g} | {verdict} |")
+        lines += ["\n| case | contender | median | unit |", "|---|---|---|---|"]
+        for row in report["rows"]:
+            lines.append(f"| {row['case']} | {row['name']} | {number(row['median'])} | {row['unit']} |")
+    versions = ", ".join(f"{name} {version}" for name, version in reports[0]["versions"].items())
+    names = " ".join(Path(path).stem for path in paths)
+    lines.append(
+        f"\nCommands: `python benchmarks/NAME.py --json NAME.json` for {names}; {versions}; two cores, one used."
+    )
+    (RESULTS / "speed.md").write_text("\n".join(lines) + "\n")
+    (RESULTS / "speed.json").write_text(json.dumps(reports, indent=1) + "\n")
+    draw(reports[0])
+
+
+def number(value: float) -> str:
+    """For people: three digits, thousands apart."""
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
+
+
+def draw(report: dict) -> None:
+    """Steps per second of every contender, by case."""
+    cases = list(dict.fromkeys(row["case"] for row in report["rows"]))
+    names = list(dict.fromkeys(row["name"] for row in report["rows"]))
+    figure = Figure(figsize=(7.2, 4.8), layout="constrained")
+    axes = figure.subplots()
+    colours = {"aggrevated": "#0072B2", "numba, fused": "#999999"}
+    others = iter(("#E69F00", "#F0C870", "#009E73"))
+    for place, name in enumerate(names):
+        speeds = {row["case"]: row["median"] for row in report["rows"] if row["name"] == name}
+        at = [index + (place - len(names) / 2) * 0.16 for index in range(len(cases))]
+        colour = colours.get(name) or next(others)
+        axes.barh(at, [speeds[case] for case in cases], height=0.15, label=name, color=colour)
+    axes.set(xscale="log", xlabel="environment steps per second", title="Roll-in, 50 episodes at once, one thread")
+    axes.set_yticks(range(len(cases)), [case.replace(" (", "\n(") for case in cases])
+    axes.invert_yaxis()
+    axes.grid(axis="x", alpha=0.25)
+    axes.spines[["top", "right"]].set_visible(False)
+    figure.legend(frameon=False, loc="outside lower center", ncols=3)
+    figure.savefig(RESULTS / "speed.png", dpi=120)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
