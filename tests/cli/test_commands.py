@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from aggrevated.cli import COMMANDS, main
+from aggrevated.cli.output import print_table
 from aggrevated.experiments import acrobot
 
 TINY = ["--iterations", "4", "--trajectories", "4", "--horizon", "60", "--validation-episodes", "4"]
@@ -105,11 +106,18 @@ def test_trials_are_not_put_into_a_folder_that_is_used(here: Path, capsys: pytes
     assert caught.value.code == 2 and not list(here.glob("run/trial-*"))
 
 
-def test_the_table_fits_a_terminal_of_80_columns(here: Path) -> None:
-    command = [sys.executable, "-m", "aggrevated"]
-    subprocess.run([*command, "train", "cartpole", "--out", "run", *TINY], check=True, capture_output=True)
-    done = subprocess.run([*command, "compare", "run"], check=True, capture_output=True, text=True)
-    assert "run: AggreVaTeD, natural" in done.stdout and "…" not in done.stdout
+def test_the_table_shows_every_number_whole_in_80_columns(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    numbers = {"best_return": -182.94, "test_return": -184.49, "expert_return": -191.76, "ratio_mean": 1.067}
+    numbers |= {"ratio_iqm": 1.066, "ratio_low": 1.057, "ratio_high": 1.077}
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    print_table([{"label": "AggreVaTeD, natural, lstm", "trials": 10, **numbers}], False, "")
+    text = capsys.readouterr().out
+    for number in ("-182.9", "-184.5", "-191.8", "1.067", "1.066", "1.057-1.077"):
+        assert number in text
+    assert len(text.splitlines()[0]) <= 80  # the border, which has no colour codes
 
 
 def test_a_ratio_to_an_expert_that_earns_nothing_is_null(here: Path, capsys: pytest.CaptureFixture[str]) -> None:

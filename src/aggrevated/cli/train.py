@@ -74,7 +74,7 @@ class Train:
 
         from aggrevated.cli.jobs import run_all
         from aggrevated.cli.output import note, print_result
-        from aggrevated.runs.config import require, resolve
+        from aggrevated.runs.config import refuse_idle, require, resolve
         from aggrevated.runs.run import Run, refuse_if_used, unused_folder
 
         require(self.trials >= 1, "trials", self.trials, "at least 1")
@@ -82,6 +82,7 @@ class Train:
         if settings["expert"] and Path(settings["expert"]).is_file():
             settings["expert"] = str(Path(settings["expert"]).resolve())
         config = resolve(self.task, self.method, self.update, advantage=not self.no_advantage, **settings)
+        refuse_idle(config.update, settings)
         folder = self.out or unused_folder(Path("runs") / f"{config.task}-{config.method}-{config.update}")
         if self.trials == 1:
             runs = [Run.create(folder, config)]

@@ -107,6 +107,23 @@ def check(config: Config, row: Method) -> None:
         require(config.mixing < 1, "mixing", config.mixing, "below 1 for the taken-action gradient and natural update")
 
 
+IDLE = {  # settings that an update does not look at
+    "natural": ("learning_rate", "optimiser"),
+    "regular": ("delta_kl", "damping", "solver"),
+    "follow-the-leader": ("delta_kl", "damping", "solver", "optimiser"),
+}
+
+
+def refuse_idle(update: str, given: dict[str, Any]) -> None:
+    """A `UsageError` for the first setting that was given and would have no effect."""
+    for name in IDLE[update]:
+        if given.get(name) is not None:
+            option = name.replace("_", "-")
+            raise UsageError(
+                f"--{option} has no effect on the update {update}; leave it out or choose another --update"
+            )
+
+
 def require(holds: bool, name: str, value: object, rule: str) -> None:
     """A `UsageError` that names the setting, its value and the rule, unless it holds."""
     if not holds:

@@ -1,0 +1,32 @@
+"""It learns: one short run per task, tested on fresh episodes. The full runs are `aggrevated reproduce`."""
+
+from pathlib import Path
+
+import pytest
+
+from aggrevated.runs.config import resolve
+from aggrevated.runs.run import Run, execute
+
+
+@pytest.mark.parametrize(
+    ("task", "update", "iterations", "ratio"),
+    [
+        ("cartpole", "natural", 30, 1.1),
+        ("cartpole", "regular", 60, 1.0),
+        ("acrobot", "natural", 25, 1.0),
+        ("acrobot", "regular", 15, 1.0),
+        ("acrobot-partial", "natural", 15, 0.8),  # a random policy is at 0
+    ],
+)
+def test_the_learner_reaches_its_expert(tmp_path: Path, task: str, update: str, iterations: int, ratio: float) -> None:
+    config = resolve(task, "aggrevated", update, iterations=iterations, seed=17)
+    result = execute(Run.create(tmp_path / "run", config), lambda line: None, lambda sentence: None)
+    assert result["ratio"] > ratio
+    assert result["initial_return"] < result["best_return"]
+
+
+def test_reinforcement_learning_does_not_find_acrobots_goal(tmp_path: Path) -> None:
+    """As in the paper: a random policy never sees a reward within 200 steps, so there is nothing to follow."""
+    config = resolve("acrobot", "reinforce", iterations=5, seed=17)
+    result = execute(Run.create(tmp_path / "run", config), lambda line: None, lambda sentence: None)
+    assert result["test_return"] == -200
