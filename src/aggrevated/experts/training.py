@@ -61,7 +61,7 @@ RECIPES = {
         band=(-95.0, -90.0),
         why=(
             "Deliberately a checkpoint with room above it: DQN reaches -80 later. In development AggreVaTeD ended "
-            "between -82 and -88 whatever its expert's return, so a gain like the paper's needs one of -90 or less."
+            "between -81 and -90 whatever its expert's return, so a gain like the paper's needs one of -90 or less."
         ),
         settings={
             "learning_rate": 6.3e-4,
