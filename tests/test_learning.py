@@ -11,7 +11,7 @@ from aggrevated.runs.run import Run, execute
 @pytest.mark.parametrize(
     ("task", "update", "iterations", "ratio"),
     [
-        ("cartpole", "natural", 30, 1.1),
+        ("cartpole", "natural", 45, 1.0),
         ("cartpole", "regular", 60, 1.0),
         ("acrobot", "natural", 25, 1.0),
         ("acrobot", "regular", 15, 1.0),
