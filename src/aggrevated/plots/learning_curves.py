@@ -72,7 +72,8 @@ def finish(figure: Figure, axes: Axes, expert: float | None, path: Path) -> None
     """Add the expert's line and the legend, and write PNG and SVG, each whole or not at all."""
     if expert is not None:
         axes.axhline(expert, color="#B00020", linestyle="--", linewidth=1.4, label=f"expert ({expert:.0f})")
-    figure.legend(frameon=False, loc="outside lower center", ncols=3)  # below, where it hides no curve
+    longest = max(len(str(line.get_label())) for line in axes.get_lines())
+    figure.legend(frameon=False, loc="outside lower center", ncols=3 if longest < 22 else 2)  # where it hides no curve
     FigureCanvasAgg(figure)
     for ending in ("png", "svg"):
         buffer = io.BytesIO()
