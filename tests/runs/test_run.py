@@ -162,8 +162,23 @@ def test_a_changed_config_is_refused(tmp_path: Path) -> None:
         changed = replace(run, config=replace(run.config, **settings))
         with pytest.raises(DataError, match=r"config\.json or its expert changed"):
             execute(changed, lambda line: None, lambda s: None)
+        assert Run.open(run.folder).config == run.config  # nothing is written before it is checked
     with pytest.raises(DataError, match="does not fit the policy beside it"):
         replace(run, config=replace(run.config, hidden=(32,))).policy()
+
+
+def test_a_run_that_was_moved_says_where_it_is(tmp_path: Path) -> None:
+    run, _ = finished(tmp_path / "run", small())
+    moved = Run.open(run.folder.rename(tmp_path / "elsewhere"))
+    assert execute(moved, lambda line: None, lambda s: None)["run"] == str(tmp_path / "elsewhere")
+
+
+def test_what_fails_outside_the_run_is_not_blamed_on_its_folder(tmp_path: Path) -> None:
+    def closed(_: object) -> None:
+        raise BrokenPipeError(32, "Broken pipe")
+
+    with pytest.raises(BrokenPipeError):
+        execute(Run.create(tmp_path / "run", small()), closed, lambda s: None)
 
 
 def test_another_expert_under_the_same_name_is_refused(tmp_path: Path) -> None:

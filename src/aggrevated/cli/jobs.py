@@ -34,7 +34,8 @@ def run_all(runs: Sequence[Run], workers: int | None = None) -> list[Facts]:
                 progress.at(sum(iterations_done(run.folder) for run in runs), ended, last=not pending)
         return [future.result() for future in futures]
     except BrokenProcessPool as error:
-        raise AggrevatedError("a worker process was killed; give the same command again to go on from there") from error
+        remedy = "go on with 'aggrevated resume', or with the same 'aggrevated reproduce'"
+        raise AggrevatedError(f"a worker process was killed; {remedy}") from error
     finally:
         for child in active_children():
             child.terminate()

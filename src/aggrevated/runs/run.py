@@ -134,10 +134,10 @@ def execute(run: Run, progress: Callable[[Facts], None], warn: Callable[[str], N
     config, path = run.config, run.folder / "metrics.jsonl"
     with only_one(run.folder):
         if (ended := run.result()) is not None:
-            return ended
+            return ended | {"run": str(run.folder)}  # it may have been moved
+        setup, seconds = begin(run, warn)
         if Run.open(run.folder).config != config:  # more iterations were asked for
             write_json(run.folder / "config.json", config.facts())
-        setup, seconds = begin(run, warn)
         learner, clock = setup.learner, time.perf_counter()
         learning = aggrevated(
             learner, setup.simulator, setup.expert, setup.oracle, setup.loss,
@@ -158,7 +158,9 @@ def execute(run: Run, progress: Callable[[Facts], None], warn: Callable[[str], N
 @contextmanager
 def only_one(folder: Path) -> Iterator[None]:
     """Hold the run's lock, so that no two processes write to one run."""
-    with storage_errors(folder), (folder / ".lock").open("w") as file:
+    with storage_errors(folder):
+        file = (folder / ".lock").open("w")
+    with file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
