@@ -106,12 +106,17 @@ def write_report(groups: Sequence[Group], task: Task, command: str, folder: Path
         "versions": {name: version(name) for name in packages},
         "seeds": [run.config.seed for run in groups[0].runs],
         "settings": {group.label: group.runs[0].config.facts() for group in groups},
-        "table": table,
-        "trials": [result | {"run": Path(result["run"]).name} for group in groups for result in group.results],
+        "table": [by_name(row) for row in table],
+        "trials": [by_name(result) for group in groups for result in group.results],
     }
     write_json(folder / f"{task.name}.json", facts)
     write_atomically(folder / f"{task.name}.md", page(groups, task, facts).encode())
     return table
+
+
+def by_name(facts: Facts) -> Facts:
+    """The same, with the name of the run's folder instead of its place on this machine."""
+    return facts | {"run": Path(facts["run"]).name}
 
 
 def page(groups: Sequence[Group], task: Task, facts: Facts) -> str:
