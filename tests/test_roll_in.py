@@ -5,9 +5,9 @@ from dataclasses import dataclass, fields
 import numpy as np
 import pytest
 import torch
-from gymnasium.spaces import Box
 
 from aggrevated.errors import DataError
+from aggrevated.gradients.taken_action import taken_action
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import CategoricalHead, GaussianHead
 from aggrevated.policies.recurrent import RecurrentPolicy
@@ -17,7 +17,19 @@ from aggrevated.roll_in import Mixture, roll_in
 from aggrevated.simulators.acrobot import Acrobot
 from aggrevated.simulators.cartpole import CartPole
 from aggrevated.trajectories import Trajectories
-from problems import TinyExpert, TinyMdp, linear_policy, mixture, probabilities, randomise, state_distributions
+from problems import (
+    Home,
+    TinyExpert,
+    TinyMdp,
+    Walk,
+    gradient,
+    linear_policy,
+    mixture,
+    probabilities,
+    random_costs,
+    randomise,
+    state_distributions,
+)
 
 
 @dataclass(frozen=True)
@@ -66,7 +78,9 @@ def assert_same(one: Trajectories, other: Trajectories):
     steps = min(one.mask.shape[1], other.mask.shape[1])
     for field in fields(Trajectories):
         first, second = getattr(one, field.name), getattr(other, field.name)
-        if isinstance(first, np.ndarray):
+        if field.name == "seeds":
+            np.testing.assert_array_equal(first, second)
+        elif isinstance(first, np.ndarray):
             np.testing.assert_array_equal(first[:, :steps], second[:, :steps], err_msg=field.name)
             assert not first[:, steps:].any() and not second[:, steps:].any()
         else:
@@ -211,8 +225,40 @@ def test_a_cost_that_is_not_a_number_is_refused_in_one_sentence():
             following, cost, done = super().step(state, action)
             return following, np.where(following[:, 1] == 2, np.nan, cost), done
 
-    with pytest.raises(DataError, match=r"^the simulator returned a cost that is not finite; check its step function$"):
+    sentence = r"^the simulator returned a cost that is not finite in all of 4 episodes; check its step function$"
+    with pytest.raises(DataError, match=sentence):
         roll_in(Broken(), Mixture(TinyExpert(), None, 1.0), np.arange(4, dtype=np.uint64))
+
+
+class Diverging(TinyMdp):
+    """The tiny MDP, but whoever started in state 1 with an odd luck diverges in the second step, and is done then."""
+
+    def initial(self, seeds):
+        state = super().initial(seeds)
+        return np.concatenate([state, (state[:, :1] == 1) & (state[:, 2:] % 2 == 1)], axis=1)
+
+    def step(self, state, action):
+        following, cost, done = super().step(state[:, :3], action)
+        broken = (state[:, 1] == 1) & (state[:, 3] == 1)
+        return np.column_stack([following, state[:, 3]]), np.where(broken, np.nan, cost), done | broken
+
+
+def test_episodes_that_diverge_are_counted_and_left_out():
+    policy, own = linear_policy(), np.arange(16, dtype=np.uint64)
+    acting = Mixture(None, policy.float().actor())
+    found, whole = roll_in(Diverging(), acting, own), roll_in(TinyMdp(), acting, own)
+    started = (whole.states[:, 0, 0] == 1) & (whole.states[:, 0, 2] % 2 == 1)
+    lost = started & whole.mask[:, 1]  # one that ended in its first step did not live to diverge
+    assert started.sum() == 2 and 1 <= lost.sum() == found.diverged
+    assert whole.diverged == 0
+    np.testing.assert_array_equal(found.seeds, own[~lost])
+    np.testing.assert_array_equal(found.returns, whole.returns[~lost])
+    np.testing.assert_array_equal(found.actions, whole.actions[~lost])
+    sound = whole.take(np.flatnonzero(~lost))
+    costs = random_costs(sound, None)  # the average is over those that are left
+    np.testing.assert_array_equal(
+        gradient(policy, taken_action, found, costs), gradient(policy, taken_action, sound, costs)
+    )
 
 
 @pytest.mark.parametrize(
@@ -237,33 +283,6 @@ def test_the_actions_are_the_modes_of_the_whole_sequences(simulator, policy, exp
     with torch.no_grad():
         modes = policy.distribution(torch.from_numpy(found.observations), torch.from_numpy(found.mask)).mode.numpy()
     np.testing.assert_array_equal(found.actions[found.by_learner], modes[found.by_learner])
-
-
-@dataclass(frozen=True)
-class Walk:
-    """x ← x + (1, 2)·a, cost x²; it ends beyond |x| = 3. State and observation [n, 1]."""
-
-    horizon: int = 30
-    name: str = "walk"
-    action_space = Box(-1.0, 1.0, (2,), np.float32)
-    observation_space = Box(-np.inf, np.inf, (1,), np.float32)
-
-    def initial(self, seeds):
-        return np.array([[int(seed) % 7 / 3.0 - 1.0] for seed in seeds])
-
-    def observe(self, state):
-        return state.astype(np.float32)
-
-    def step(self, state, action):
-        following = state + action @ np.array([[1.0], [2.0]])
-        return following, state[:, 0] ** 2, np.abs(following[:, 0]) > 3
-
-
-class Home:
-    """An expert that goes back to 0 by its second action alone."""
-
-    def act(self, states, t):
-        return np.concatenate([np.zeros_like(states), -states / 2], axis=1).astype(np.float32)
 
 
 @pytest.mark.parametrize("kind", ["feed-forward", "window", "lstm", "gru"])

@@ -28,16 +28,25 @@ def seeds(run: int, purpose: Purpose, n: int, count: int) -> Array:
     return np.random.SeedSequence(run, spawn_key=(int(purpose), n)).generate_state(count, np.uint64)
 
 
-def generator(seed: int) -> np.random.Generator:
-    """A trajectory's generator for its actions: Philox, as initial states come from PCG64(seed) like Gymnasium's."""
-    return np.random.Generator(np.random.Philox(Key(seed)))  # type: ignore[arg-type]  # the stubs know only SeedSequence
+class Stream(IntEnum):
+    """What a trajectory's own numbers are for; streams never meet."""
+
+    ACTIONS = 0
+    QUERIES = 1
+    LUCK = 2
+
+
+def generator(seed: int, stream: Stream = Stream.ACTIONS) -> np.random.Generator:
+    """A trajectory's own generator: Philox, as initial states come from PCG64(seed) like Gymnasium's."""
+    key = Key(seed, int(stream))
+    return np.random.Generator(np.random.Philox(key))  # type: ignore[arg-type]  # the stubs know only SeedSequence
 
 
 class Key(ISeedSequence):
     """Philox's key, just as it is: `Philox(key=seed)` gives the same stream, but asks the operating system first."""
 
-    def __init__(self, seed: int) -> None:
-        self.seed = seed
+    def __init__(self, seed: int, stream: int = 0) -> None:
+        self.seed, self.stream = seed, stream
 
     def generate_state(self, n_words: int, dtype: object = np.uint32) -> Array:
-        return np.array([self.seed, 0], np.uint64)
+        return np.array([self.seed, self.stream], np.uint64)

@@ -1,7 +1,7 @@
 """Lines 4–5 of Algorithm 1: mix the policies, and execute the mixture to get K trajectories."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -85,12 +85,12 @@ def roll_in(simulator: Simulator, mixture: Mixture, seeds: Array, deterministic:
             if not len(lanes):
                 break
         state = following
-    return assemble(steps, len(seeds), simulator.horizon, mixture.alpha)
+    return assemble(steps, seeds, simulator.horizon, mixture.alpha)
 
 
-def assemble(steps: Sequence[tuple[Array, ...]], count: int, horizon: int, alpha: float) -> Trajectories:
+def assemble(steps: Sequence[tuple[Array, ...]], seeds: Array, horizon: int, alpha: float) -> Trajectories:
     """The arrays of each time step, laid out as [K, T, ...]: every field is gathered in one go."""
-    lanes, length = np.concatenate([step[0] for step in steps]), len(steps)
+    lanes, length, count = np.concatenate([step[0] for step in steps]), len(steps), len(seeds)
     times = np.repeat(np.arange(length), [len(step[0]) for step in steps])
     source = np.full(count * length, len(lanes))  # for each place in [K·T] the step it holds, or the row of zeros
     source[lanes * length + times] = np.arange(len(lanes))
@@ -100,12 +100,24 @@ def assemble(steps: Sequence[tuple[Array, ...]], count: int, horizon: int, alpha
         values = np.concatenate([*(step[field] for step in steps), blank])
         return values.take(source, axis=0).reshape(count, length, *values.shape[1:])
 
-    states, observations, actions, costs, by_expert, *legal = map(gather, range(1, len(steps[0])))
-    if not np.isfinite(costs).all():
-        raise DataError("the simulator returned a cost that is not finite; check its step function")
+    states, observations, actions, costs, by_expert, *restricted = map(gather, range(1, len(steps[0])))
     mask = (source < len(lanes)).reshape(count, length)
-    if legal and not np.take_along_axis(legal[0], actions[..., None], axis=2)[..., 0][mask].all():
+    legal = restricted[0] if restricted else np.zeros((*mask.shape, 0), bool)
+    if restricted and not np.take_along_axis(legal, actions[..., None], axis=2)[..., 0][mask].all():
         raise DataError(
             "an illegal action was taken: a state has no legal one, or the expert does not keep to the rules"
         )
-    return Trajectories(states, observations, actions, costs, mask, by_expert, horizon, alpha, *legal)
+    own = np.asarray(seeds, np.uint64)
+    return sound_ones(Trajectories(states, observations, actions, costs, mask, by_expert, horizon, alpha, legal, own))
+
+
+def sound_ones(trajectories: Trajectories) -> Trajectories:
+    """Without those whose simulation diverged, which a cost that is not finite says; they are counted."""
+    sound = np.asarray(np.isfinite(trajectories.costs).all(axis=1))
+    if sound.all():
+        return trajectories
+    if not sound.any():
+        raise DataError(
+            f"the simulator returned a cost that is not finite in all of {len(sound)} episodes; check its step function"
+        )
+    return replace(trajectories.take(np.flatnonzero(sound)), diverged=int((~sound).sum()))

@@ -10,6 +10,7 @@ import numpy as np
 from aggrevated.arrays import Array
 
 ALL_LEGAL = np.zeros((0, 0, 0), bool)
+NUMBERED = np.zeros(0, np.uint64)
 
 
 @dataclass(frozen=True)
@@ -26,11 +27,16 @@ class Trajectories:
     mixing: float = 0.0  # α_n
     # [K, T, A] bool, true where an action was legal; [K, T, 0] where all are
     legal: Array = field(default_factory=lambda: ALL_LEGAL)
+    seeds: Array = field(default_factory=lambda: NUMBERED)  # uint64 [K]: where a trajectory's randomness comes from
+    diverged: int = 0  # how many more there were, left out because their simulation diverged
 
     def __post_init__(self) -> None:
         shape = self.mask.shape
         if self.legal is ALL_LEGAL:
             object.__setattr__(self, "legal", np.zeros((*shape, 0), bool))
+        if self.seeds is NUMBERED:
+            object.__setattr__(self, "seeds", np.arange(shape[0], dtype=np.uint64))
+        assert self.seeds.shape == shape[:1], (self.seeds.shape, shape)
         assert len(shape) == 2 and shape[1] <= self.horizon, (shape, self.horizon)
         for name in ("states", "observations", "actions", "costs", "by_expert", "legal"):
             assert getattr(self, name).shape[:2] == shape, (name, getattr(self, name).shape, shape)
@@ -58,10 +64,11 @@ class Trajectories:
 
     def take(self, indices: Array) -> Trajectories:
         """The trajectories at `indices`, in that order."""
-        return replace(self, **{name: getattr(self, name)[indices] for name in ARRAYS})
+        return replace(self, **{name: getattr(self, name)[indices] for name in (*ARRAYS, "seeds")})
 
 
-ARRAYS = tuple(f.name for f in fields(Trajectories) if f.name not in ("horizon", "mixing"))
+ONE_PER_BATCH = ("horizon", "mixing", "seeds", "diverged")
+ARRAYS = tuple(f.name for f in fields(Trajectories) if f.name not in ONE_PER_BATCH)  # [K, T, ...]
 
 
 def pad_and_stack(arrays: Sequence[Array]) -> Array:

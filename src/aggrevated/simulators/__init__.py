@@ -11,7 +11,8 @@ from aggrevated.arrays import Array
 class Simulator(Protocol):
     """An MDP (S, A, P, C, ρ₀, H) over batches of n independent episodes. Costs, not rewards.
 
-    One in which not every action is legal everywhere has, besides, `legal(state) -> [n, A]` bool.
+    One in which not every action is legal everywhere has, besides, `legal(state) -> [n, A]` bool. One with chance in
+    it keeps the numbers to come in its states, and has `reseed(state, seeds)`: the same states with other luck ahead.
     """
 
     @property
@@ -37,5 +38,5 @@ class Simulator(Protocol):
         ...
 
     def step(self, state: Array, action: Array) -> tuple[Array, Array, Array]:
-        """(next state [n, ...], cost [n], done [n]). `state` is not changed."""
+        """(next state [n, ...], cost [n], done [n]). `state` is not changed. Cost NaN: the simulation diverged."""
         ...
