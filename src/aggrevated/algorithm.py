@@ -24,7 +24,9 @@ class Learner:
     best: Best = field(default_factory=Best)
     n: int = 0  # iterations done
     simulator_steps: int = 0  # by roll-ins and oracle; validation is not counted
+    oracle_steps: int = 0  # of these, by the oracle
     oracle_queries: int = 0
+    diverged: int = 0  # simulations of roll-ins and oracle that were left out, because they diverged
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,8 @@ def aggrevated(
         best.challenge(policy, current, n)                                              # line 9: the best on validation
         learner.n = n
         learner.simulator_steps += trajectories.steps + cost_to_go.simulator_steps
+        learner.oracle_steps += cost_to_go.simulator_steps
         learner.oracle_queries += cost_to_go.queries
+        learner.diverged += trajectories.diverged + cost_to_go.diverged
         yield Iteration(n, float(trajectories.returns.mean()), current, best.returned, step)
 # fmt: on

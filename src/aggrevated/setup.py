@@ -7,16 +7,14 @@ import torch
 
 from aggrevated.algorithm import Learner
 from aggrevated.cost_to_go import Oracle
-from aggrevated.cost_to_go.advantage import Advantage, Taken
 from aggrevated.experiments import Task, tasks
-from aggrevated.experts.loading import load_expert
-from aggrevated.experts.q_network import QNetworkExpert
+from aggrevated.experts.loading import NetworkExpert, load_expert
 from aggrevated.gradients import Loss
 from aggrevated.recipes import GRADIENTS, METHODS, OPTIMISERS, SOLVERS
 from aggrevated.runs.config import Config
 from aggrevated.schedules import Schedule, geometric
 from aggrevated.simulators import Simulator
-from aggrevated.start import actions_of, random_policy
+from aggrevated.start import random_policy
 from aggrevated.updates import Update
 from aggrevated.updates.follow_the_leader import FollowTheLeader
 from aggrevated.updates.natural import Natural
@@ -29,7 +27,7 @@ class Setup:
 
     task: Task
     simulator: Simulator
-    expert: QNetworkExpert
+    expert: NetworkExpert
     learner: Learner
     oracle: Oracle
     loss: Loss
@@ -49,24 +47,13 @@ def set_up(config: Config) -> Setup:
     task = tasks()[config.task]
     simulator = task.simulator(config.horizon)
     expert = load_expert(config.expert, task.seen_by_expert(config.horizon))
-    policy = random_policy(simulator, config.policy, config.hidden, config.seed)
+    policy = random_policy(simulator, config.policy, config.hidden, config.seed, config.log_deviation)
     return Setup(
         task,
         simulator,
         expert,
         Learner(policy, UPDATES[config.update](config)),
-        oracle_for(config, expert, actions_of(simulator)),
+        METHODS[config.method].cost_to_go(config, expert, simulator),
         GRADIENTS[config.gradient],
         geometric(config.mixing, config.mixing_decay),
     )
-
-
-def oracle_for(config: Config, expert: QNetworkExpert, actions: int) -> Oracle:
-    """The method's cost-to-go, in the form that was asked for and that the gradient needs."""
-    method = METHODS[config.method]
-    oracle = method.cost_to_go(expert, actions)
-    if config.advantage:
-        oracle = Advantage(oracle)
-    if config.gradient == "taken-action" and "all-actions" in method.gradients:
-        oracle = Taken(oracle)
-    return oracle

@@ -6,27 +6,18 @@ from typing import TypeAlias
 import torch
 from gymnasium.spaces import Discrete
 
-from aggrevated.cost_to_go.disagreement import Disagreement
-from aggrevated.errors import UsageError
+from aggrevated.cost_to_go.disagreement import disagreement
 from aggrevated.experts import Expert
 from aggrevated.gradients.likelihood import likelihood
 from aggrevated.policies import Policy
 from aggrevated.policies.feed_forward import FeedForwardPolicy
-from aggrevated.policies.heads import CategoricalHead, Head
+from aggrevated.policies.heads import CategoricalHead, GaussianHead, Head
 from aggrevated.policies.recurrent import RecurrentPolicy
 from aggrevated.policies.window import WindowPolicy
 from aggrevated.randomness import Purpose, seeds
 from aggrevated.roll_in import Mixture, roll_in
 from aggrevated.simulators import Simulator
 from aggrevated.updates.follow_the_leader import FollowTheLeader
-
-
-def actions_of(simulator: Simulator) -> int:
-    """How many actions there are, where there are finitely many."""
-    if not isinstance(simulator.action_space, Discrete):
-        raise UsageError(f"{simulator.name} has continuous actions; a categorical policy needs a finite set")
-    return int(simulator.action_space.n)
-
 
 POLICIES: dict[str, Callable[[int, Head, tuple[int, ...], torch.Generator], Policy]] = {
     "mlp": FeedForwardPolicy,
@@ -36,25 +27,40 @@ POLICIES: dict[str, Callable[[int, Head, tuple[int, ...], torch.Generator], Poli
 }
 
 
-def random_policy(simulator: Simulator, kind: str, hidden: tuple[int, ...], seed: int) -> Policy:
+def head_for(simulator: Simulator, log_deviation: float) -> Head:
+    """Categorical for a finite set of actions, Gaussian with that deviation for vectors."""
+    if isinstance(simulator.action_space, Discrete):
+        return CategoricalHead(int(simulator.action_space.n))
+    return GaussianHead(int(simulator.action_space.shape[0]), log_deviation)
+
+
+def random_policy(
+    simulator: Simulator, kind: str, hidden: tuple[int, ...], seed: int, log_deviation: float = -0.5
+) -> Policy:
     """A randomly initialised policy for the simulator; the same for the same seed."""
     own = int(seeds(seed, Purpose.INITIAL_POLICY, 0, 1)[0] >> 1)  # torch takes signed seeds
-    size, head = int(simulator.observation_space.shape[0]), CategoricalHead(actions_of(simulator))
+    size, head = int(simulator.observation_space.shape[0]), head_for(simulator, log_deviation)
     return POLICIES[kind](size, head, hidden, torch.Generator().manual_seed(own))
 
 
-def as_it_is(policy: Policy, simulator: Simulator, expert: Expert, k: int, seed: int) -> tuple[int, int]:
+def as_it_is(policy: Policy, simulator: Simulator, expert: Expert, k: int, seed: int, steps: int) -> tuple[int, int]:
     """The random policy is the first, for no simulator step and no query."""
     return 0, 0
 
 
-def supervised(policy: Policy, simulator: Simulator, expert: Expert, k: int, seed: int) -> tuple[int, int]:
-    """Maximise the likelihood of the expert's actions in k of its own episodes; (simulator steps, queries) it took."""
+def supervised(policy: Policy, simulator: Simulator, expert: Expert, k: int, seed: int, steps: int) -> tuple[int, int]:
+    """Maximise the likelihood of the expert's actions in k of its own episodes; (simulator steps, queries) it took.
+
+    A Gaussian's deviation stays what it was: the likelihood of an expert without chance would make it vanish, and with
+    it all exploration.
+    """
     demonstrations = roll_in(simulator, Mixture(expert, None, alpha=1.0), seeds(seed, Purpose.DEMONSTRATION, 0, k))
-    costs = Disagreement(expert, actions_of(simulator))(demonstrations)
-    FollowTheLeader(learning_rate=0.01, steps=500, seed=seed)(policy, likelihood, demonstrations, costs)
+    costs = disagreement(expert, simulator.action_space)(demonstrations)
+    deviations = {name: w.clone() for name, w in policy.state_dict().items() if name.endswith("log_deviation")}
+    FollowTheLeader(learning_rate=0.01, steps=steps, seed=seed)(policy, likelihood, demonstrations, costs)
+    policy.load_state_dict(deviations, strict=False)
     return demonstrations.steps, costs.queries
 
 
-Start: TypeAlias = Callable[[Policy, Simulator, Expert, int, int], tuple[int, int]]
+Start: TypeAlias = Callable[[Policy, Simulator, Expert, int, int, int], tuple[int, int]]
 STARTS: dict[str, Start] = {"random": as_it_is, "supervised": supervised}

@@ -41,5 +41,5 @@ def test_a_stable_baselines_zip_gives_the_actions_it_gave_there(tmp_path: Path) 
 
 def test_a_file_with_other_tensors_is_refused(tmp_path: Path) -> None:
     seal(tmp_path / "other.safetensors", {"weight": torch.zeros(2, 4)}, {})
-    with pytest.raises(DataError, match="not a fully connected Q-network"):
+    with pytest.raises(DataError, match="not fully connected, or not of the kind that cartpole needs; give a DQN"):
         load_expert(str(tmp_path / "other.safetensors"), CartPole())

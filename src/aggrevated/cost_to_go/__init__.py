@@ -23,6 +23,8 @@ class CostToGo:
     weight: Array  # float32 [K, T]: 0 where it was not asked, else the step's weight in the sum (1, or H/M for M of H)
     queries: int = 0  # how many states the expert was asked about
     simulator_steps: int = 0  # how many steps the oracle itself simulated
+    diverged: int = 0  # how many of its roll-outs diverged, and were left out
+    advice: Array | None = None  # float32 [K, T, A]: π*(s_t), where actions are vectors and there is no Q of each
 
     def __post_init__(self) -> None:
         assert self.values.ndim in (2, 3) and self.values.shape[:2] == self.weight.shape, self.values.shape
@@ -37,6 +39,12 @@ class CostToGo:
     def every_action(self) -> bool:
         """Whether the cost-to-go of every action is known, not only of the one taken."""
         return self.values.ndim == 3
+
+    @property
+    def arrays(self) -> dict[str, Array]:
+        """Those of its arrays that it has, by name."""
+        named = {"values": self.values, "weight": self.weight, "advice": self.advice}
+        return {name: array for name, array in named.items() if array is not None}
 
 
 Oracle: TypeAlias = Callable[[Trajectories], CostToGo]

@@ -8,8 +8,11 @@ from aggrevated.arrays import Array
 class Expert(Protocol):
     """π*. It sees states, which may hold more than the learner's observations."""
 
+    @property
+    def name(self) -> str: ...
+
     def act(self, states: Array, t: int) -> Array:
-        """The actions [n] that π* takes in the states [n, ...] at time t."""
+        """The actions [n], or [n, A] where they are vectors, that π* takes in the states [n, ...] at time t."""
         ...
 
 
@@ -18,4 +21,17 @@ class ValueExpert(Expert, Protocol):
 
     def q(self, states: Array) -> Array:
         """[n, A]: the cost-to-go of every action in the states [n, ...]."""
+        ...
+
+
+class CriticExpert(Expert, Protocol):
+    """An expert that also has a critic, V*(s)."""
+
+    @property
+    def discount(self) -> float:
+        """γ of the critic."""
+        ...
+
+    def v(self, states: Array) -> Array:
+        """[n]: the discounted cost-to-go of the states [n, ...] under π*."""
         ...

@@ -24,3 +24,7 @@ class QNetworkExpert:
     def act(self, states: Array, t: int) -> Array:
         actions: Array = np.argmin(self.q(states), axis=1)
         return actions
+
+    @property
+    def networks(self) -> tuple[NumpyNetwork, ...]:
+        return (self.network,)

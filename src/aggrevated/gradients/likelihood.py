@@ -1,4 +1,4 @@
-"""The negative log-likelihood of the cheapest action: supervised learning, and DAgger's surrogate of the 0/1 loss."""
+"""The negative log-likelihood of what π* would do: supervised learning, and DAgger's surrogate of the 0/1 loss."""
 
 import torch
 from torch import Tensor
@@ -14,7 +14,14 @@ def likelihood(policy: Policy, trajectories: Trajectories, cost_to_go: CostToGo)
 
     Unlike Σ_a π(a) 1[a ≠ π*(s)] it is convex in the logits and does not go flat where π_θ is confident and wrong.
     """
+    best = cheapest(cost_to_go, trajectories)
+    return average(-distribution_at(policy, trajectories).log_prob(best), cost_to_go, trajectories)
+
+
+def cheapest(cost_to_go: CostToGo, trajectories: Trajectories) -> Tensor:
+    """[K, T]: the action of least cost-to-go; where actions are vectors, [K, T, A], the one that π* advised."""
+    if cost_to_go.advice is not None:
+        return torch.from_numpy(cost_to_go.advice)
     assert cost_to_go.every_action, "likelihood needs the cost-to-go of every action, to know the cheapest"
     values, legal = torch.from_numpy(cost_to_go.values), legal_in(trajectories)
-    cheapest = (values if legal is None else values.masked_fill(~legal, torch.inf)).argmin(-1)  # [K, T]
-    return average(-distribution_at(policy, trajectories).log_prob(cheapest), cost_to_go, trajectories)
+    return (values if legal is None else values.masked_fill(~legal, torch.inf)).argmin(-1)

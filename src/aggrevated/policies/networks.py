@@ -1,4 +1,4 @@
-"""Fully connected ReLU networks: made in torch, run in torch or, one small batch after the other, in NumPy."""
+"""Fully connected networks: made in torch with ReLU, run in torch or, one small batch after the other, in NumPy."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,6 +27,7 @@ def relu_network(
 
 
 ZERO = np.zeros((), np.float32)
+ACTIVATIONS = ("relu", "tanh")
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,7 @@ class NumpyNetwork:
 
     weights: tuple[Array, ...]  # each [inputs, outputs]
     biases: tuple[Array, ...]
+    activation: str = "relu"  # or "tanh", as of experts from elsewhere
 
     @classmethod
     def copy_of(cls, network: nn.Sequential) -> "NumpyNetwork":
@@ -44,11 +46,17 @@ class NumpyNetwork:
             tuple(layer.bias.detach().numpy().copy() for layer in linear),
         )
 
+    def __post_init__(self) -> None:
+        assert self.activation in ACTIVATIONS, self.activation
+
     def __call__(self, x: Array) -> Array:
         for weight, bias in zip(self.weights[:-1], self.biases[:-1], strict=True):
             x = x.dot(weight)
             x += bias
-            np.maximum(x, ZERO, out=x)
+            if self.activation == "relu":
+                np.maximum(x, ZERO, out=x)
+            else:
+                np.tanh(x, out=x)
         x = x.dot(self.weights[-1])
         x += self.biases[-1]
         return x

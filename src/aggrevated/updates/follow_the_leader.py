@@ -36,7 +36,7 @@ class FollowTheLeader:
     _data: tuple[Trajectories, CostToGo] | None = field(default=None, init=False, repr=False)
 
     def __call__(self, policy: Policy, loss: Loss, trajectories: Trajectories, cost_to_go: CostToGo) -> Step:
-        if not cost_to_go.every_action:
+        if not cost_to_go.every_action and cost_to_go.advice is None:
             raise UsageError(
                 "follow the leader needs the cost-to-go of every action: data of the taken action only, from policies "
                 "of the past, is not fit for the present one"
@@ -58,9 +58,8 @@ class FollowTheLeader:
         optimiser = torch.optim.Adam(policy.parameters(), lr=self.learning_rate)
         for _ in range(self.steps):
             batch = generator.choice(trajectories.count, min(self.minibatch, trajectories.count), replace=False)
-            costs = replace(cost_to_go, values=cost_to_go.values[batch], weight=cost_to_go.weight[batch])
             optimiser.zero_grad()
-            loss(policy, trajectories.take(batch), costs).backward()  # type: ignore[no-untyped-call]
+            loss(policy, *_choose((trajectories, cost_to_go), batch)).backward()  # type: ignore[no-untyped-call]
             optimiser.step()
 
     def _aggregate(self, trajectories: Trajectories, cost_to_go: CostToGo, generator: np.random.Generator) -> None:
@@ -80,8 +79,7 @@ class FollowTheLeader:
         if self._data is None:
             return {}
         trajectories, cost_to_go = self._data
-        arrays = {name: getattr(trajectories, name) for name in ARRAYS}
-        arrays |= {"values": cost_to_go.values, "weight": cost_to_go.weight}
+        arrays = {name: getattr(trajectories, name) for name in ARRAYS} | cost_to_go.arrays
         numbers = [float(self.seen), float(trajectories.horizon), trajectories.mixing]
         return {name: torch.from_numpy(a) for name, a in arrays.items()} | {
             "numbers": torch.tensor(numbers, dtype=torch.float64)
@@ -93,9 +91,9 @@ class FollowTheLeader:
             return
         seen, horizon, mixing = state["numbers"].tolist()
         self.seen = int(seen)
-        arrays = {name: state[name].numpy() for name in ARRAYS}
-        trajectories = Trajectories(**arrays, horizon=int(horizon), mixing=mixing)
-        self._data = trajectories, CostToGo(state["values"].numpy(), state["weight"].numpy())
+        arrays: dict[str, Any] = {name: array.numpy() for name, array in state.items() if name != "numbers"}
+        trajectories = Trajectories(**{name: arrays.pop(name) for name in ARRAYS}, horizon=int(horizon), mixing=mixing)
+        self._data = trajectories, CostToGo(**arrays)
 
 
 def without_states(trajectories: Trajectories) -> Trajectories:
@@ -109,10 +107,12 @@ def _stack(
     if old is None:
         return new
     arrays: dict[str, Any] = {n: pad_and_stack([getattr(old[0], n), getattr(new[0], n)]) for n in ARRAYS}
-    values, weight = (pad_and_stack([getattr(old[1], x), getattr(new[1], x)]) for x in ("values", "weight"))
-    return replace(new[0], **arrays), CostToGo(values, weight)
+    costs: dict[str, Any] = {name: pad_and_stack([array, new[1].arrays[name]]) for name, array in old[1].arrays.items()}
+    seeds = np.concatenate([old[0].seeds, new[0].seeds])
+    return replace(new[0], **arrays, seeds=seeds), CostToGo(**costs)
 
 
 def _choose(data: tuple[Trajectories, CostToGo], indices: np.ndarray) -> tuple[Trajectories, CostToGo]:
     trajectories, cost_to_go = data
-    return trajectories.take(indices), CostToGo(cost_to_go.values[indices], cost_to_go.weight[indices])
+    chosen: dict[str, Any] = {name: array[indices] for name, array in cost_to_go.arrays.items()}
+    return trajectories.take(indices), CostToGo(**chosen)

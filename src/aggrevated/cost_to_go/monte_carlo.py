@@ -1,0 +1,110 @@
+"""Q* by rolling the expert out: restore s_t, take a_t, follow π* to the horizon. For experts that can only act."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from aggrevated.arrays import Array
+from aggrevated.cost_to_go import CostToGo
+from aggrevated.errors import DataError, UsageError
+from aggrevated.experts import Expert
+from aggrevated.randomness import Stream, generator
+from aggrevated.simulators import Simulator
+from aggrevated.trajectories import Trajectories
+
+
+@dataclass(frozen=True)
+class MonteCarlo:
+    """Q*(s_t, a_t), [K, T]; with `advantage` A* = Q* − V*, where V*(s_t) is π*'s own action rolled out likewise.
+
+    Both roll-outs start from one snapshot and so meet the same luck, which cancels in the difference: a control
+    variate. Asking about `steps` of a trajectory's T steps, drawn at random, and counting each T/steps-fold leaves
+    the gradient unbiased and saves simulator steps.
+    """
+
+    simulator: Simulator
+    expert: Expert
+    steps: int | None = None  # M: how many steps of each trajectory are asked about; None: all
+    rollouts: int = 1  # per question, each with its own luck
+    advantage: bool = True
+
+    def __call__(self, trajectories: Trajectories) -> CostToGo:
+        k, t = np.nonzero(asked(trajectories, self.steps))
+        states, actions = trajectories.states[k, t], trajectories.actions[k, t]
+        total, sound, simulated = np.zeros(len(k)), np.zeros(len(k), int), 0
+        for rollout in range(self.rollouts):
+            start = states if rollout == 0 else self._with_other_luck(states, trajectories.seeds[k], t, rollout)
+            q, steps = cost_of_following(self.simulator, self.expert, start, t, actions)
+            simulated += steps
+            if self.advantage:
+                v, steps = cost_of_following(self.simulator, self.expert, start, t)
+                q, simulated = q - v, simulated + steps
+            fine = np.isfinite(q)  # else the simulation diverged
+            total, sound = total + np.where(fine, q, 0.0), sound + fine
+        if len(k) and not sound.any():
+            raise DataError(f"every one of {len(k)} roll-outs of the expert diverged; check the simulator and expert")
+        values, known = np.zeros(trajectories.mask.shape, np.float32), np.zeros(trajectories.mask.shape, bool)
+        known[k, t] = sound > 0
+        values[k, t] = total / np.maximum(sound, 1)
+        diverged = int(self.rollouts * len(k) - sound.sum())
+        return CostToGo(values, weights(trajectories, known), len(k), simulated, diverged)
+
+    def _with_other_luck(self, states: Array, seeds: Array, t: Array, rollout: int) -> Array:
+        reseed = getattr(self.simulator, "reseed", None)
+        if reseed is None:
+            raise UsageError(
+                f"nothing in {self.simulator.name} is left to chance, so a second roll-out would repeat the first; "
+                "use one roll-out per query"
+            )
+        drawn = [generator(int(seed), Stream.LUCK).integers(2**64, size=rollout + 1, dtype=np.uint64) for seed in seeds]
+        return reseed(states, np.stack(drawn)[:, rollout] + t.astype(np.uint64))  # type: ignore[no-any-return]
+
+
+def asked(trajectories: Trajectories, steps: int | None) -> Array:
+    """[K, T] bool: the learner's own steps, or as many of each trajectory's as `steps` says, drawn at random.
+
+    Which ones belongs to the trajectory and its seed.
+    """
+    own = trajectories.by_learner
+    if steps is None:
+        return own
+    length = own.shape[1]
+    lots = np.stack([generator(int(seed), Stream.QUERIES).random(length) for seed in trajectories.seeds])
+    lots[~own] = np.inf
+    rank = lots.argsort(axis=1).argsort(axis=1)
+    chosen: Array = own & (rank < steps)
+    return chosen
+
+
+def weights(trajectories: Trajectories, known: Array) -> Array:
+    """float32 [K, T]: T/M for each of the M steps of a trajectory that are known, T being all that might have been."""
+    own, found = trajectories.by_learner.sum(axis=1), known.sum(axis=1)
+    factor = own / np.maximum(found, 1)
+    weight: Array = (known * factor[:, None]).astype(np.float32)
+    return weight
+
+
+def cost_of_following(
+    simulator: Simulator, expert: Expert, states: Array, times: Array, first: Array | None = None
+) -> tuple[Array, int]:
+    """([n] what it costs to take `first` and then follow π* from `states` at `times` to the horizon, all the steps).
+
+    Without `first` it is π* from the beginning. One batch for all: lanes join at their own time, so that an expert
+    that depends on t is asked rightly, and leave when they have ended. A diverged one costs NaN.
+    """
+    total, simulated = np.zeros(len(states)), 0
+    lanes, state = np.zeros(0, int), states[:0]
+    for t in range(int(times.min(initial=simulator.horizon)), simulator.horizon):
+        joining = np.flatnonzero(times == t)
+        lanes, state = np.concatenate([lanes, joining]), np.concatenate([state, states[joining]])
+        if not len(lanes):
+            continue
+        action = expert.act(state, t)
+        if first is not None and len(joining):
+            action[-len(joining) :] = first[joining]
+        state, cost, done = simulator.step(state, action)
+        total[lanes] += cost
+        simulated += len(lanes)
+        if done.any():
+            lanes, state = lanes[~done], state[~done]
+    return total, simulated

@@ -1,0 +1,32 @@
+"""Experts made of an actor and a critic, as the paper's TRPO experts are."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from aggrevated.arrays import Array
+from aggrevated.policies.networks import NumpyNetwork
+
+
+@dataclass(frozen=True)
+class ActorCriticExpert:
+    """π*(s) is the mean of a Gaussian policy, clipped to the action space; V* its critic."""
+
+    name: str
+    actor: NumpyNetwork
+    critic: NumpyNetwork  # from the expert's observation to the expected rewards: its sign is turned here, once
+    discount: float
+    low: Array  # [A]
+    high: Array
+    observe: Callable[[Array], Array]  # what the expert sees of a state
+
+    def act(self, states: Array, t: int) -> Array:
+        return np.clip(self.actor(self.observe(states)), self.low, self.high)
+
+    def v(self, states: Array) -> Array:
+        return -self.critic(self.observe(states))[:, 0]
+
+    @property
+    def networks(self) -> tuple[NumpyNetwork, ...]:
+        return self.actor, self.critic
