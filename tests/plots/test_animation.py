@@ -205,8 +205,8 @@ def test_amounts(value: float, text: str) -> None:
 
 
 def test_an_unknown_simulator_is_named_with_those_that_can_be_drawn(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="'walker' cannot be drawn; those that can are cartpole, acrobot"):
-        side_by_side("walker", [panel(2)], tmp_path / "watch.gif")
+    with pytest.raises(UsageError, match="'ant' cannot be drawn; those that can are cartpole, acrobot, hopper"):
+        side_by_side("ant", [panel(2)], tmp_path / "watch.gif")
     assert not list(tmp_path.iterdir())
 
 

@@ -32,7 +32,7 @@ class List:
 
 @dataclass(frozen=True)
 class TrainExpert:
-    """Train a DQN expert by the recipe of the shipped one, and choose a checkpoint by its return.
+    """Train a DQN or TRPO expert by the recipe of the shipped one, and choose a checkpoint by its return.
 
     Try:
       aggrevated expert train cartpole
@@ -40,9 +40,9 @@ class TrainExpert:
     """
 
     task: Positional[TaskName]
-    """cartpole or acrobot."""
+    """cartpole, acrobot, hopper or walker."""
     seed: int = 0
-    """Of DQN, and of the episodes that the checkpoint is chosen on."""
+    """Of its training, and of the episodes that the checkpoint is chosen on."""
     out: Folder = None
     """Where to write the expert; default: TASK-expert.safetensors."""
     json: bool = False
@@ -78,9 +78,9 @@ class EvaluateExpert:
     """
 
     task: Positional[TaskName]
-    """cartpole or acrobot."""
+    """cartpole, acrobot, acrobot-partial, hopper or walker."""
     expert: Name = None
-    """A shipped expert's name, a .safetensors file or a Stable-Baselines3 DQN .zip; default: the task's own."""
+    """A shipped expert's name, a .safetensors file or a Stable-Baselines3 .zip; default: the task's own."""
     episodes: int = 1000
     """How many episodes."""
     horizon: Whole = None
@@ -105,7 +105,7 @@ class EvaluateExpert:
         require(horizon >= 1, "horizon", horizon, "at least 1")
         require(self.seed >= 0, "seed", self.seed, "0 or more")
         simulator = task.simulator(horizon)
-        expert = load_expert(task.expert if self.expert is None else self.expert, simulator)
+        expert = load_expert(self.expert or task.expert, task.seen_by_expert(horizon))
         returns, steps = returns_of(expert, simulator, seeds(self.seed, Purpose.TEST, 0, self.episodes))
         error = returns.std(ddof=1) / len(returns) ** 0.5 if len(returns) > 1 else 0.0
         print_facts(

@@ -15,13 +15,16 @@ from aggrevated.cli.progress import Progress
 from aggrevated.errors import AggrevatedError
 from aggrevated.runs.run import Run, execute
 from aggrevated.runs.storage import Facts
+from aggrevated.simulators.mujoco import THREADS, threads_to_use
 
 
 def run_all(runs: Sequence[Run], workers: int | None = None) -> list[Facts]:
     """The results of all runs, in order; each run is its own folder, so the number of workers changes no bit."""
     if len(runs) == 1:
         return [run_here(runs[0])]
-    pool = ProcessPoolExecutor(workers or os.cpu_count(), get_context("spawn"), begin_worker, (os.getpid(),))
+    workers = min(workers or threads_to_use(), len(runs))
+    share = max(1, threads_to_use() // workers)
+    pool = ProcessPoolExecutor(workers, get_context("spawn"), begin_worker, (os.getpid(), share))
     try:
         with Progress("iterations", sum(run.config.iterations for run in runs)) as progress:
             futures = [pool.submit(run_quietly, run) for run in runs]
@@ -70,8 +73,12 @@ def iterations_done(folder: Path) -> int:
         return 0
 
 
-def begin_worker(parent: int) -> None:
-    """Make a worker leave Ctrl-C to the command that started it, and end when that is gone, even by kill -9."""
+def begin_worker(parent: int, threads: int) -> None:
+    """Make a worker leave Ctrl-C to the command that started it, and end when that is gone, even by kill -9.
+
+    Its simulators use so many threads, its share of the cores.
+    """
+    os.environ[THREADS] = str(threads)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     def watch() -> None:

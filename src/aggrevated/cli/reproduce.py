@@ -10,7 +10,7 @@ from aggrevated.cli.options import Folder, TaskName, Whole
 
 @dataclass(frozen=True)
 class Reproduce:
-    """Run the paper's protocol for a figure: every method of it, ten trials each, then the figure, a table and a page.
+    """Run the paper's protocol for a figure: every method, several trials each, then figure, table and page.
 
     Stopped and started again with the same --out, it goes on where it was.
 
@@ -20,11 +20,11 @@ class Reproduce:
     """
 
     figure: Positional[TaskName]
-    """cartpole, acrobot or acrobot-partial."""
+    """cartpole, acrobot, acrobot-partial, hopper or walker."""
     quick: bool = False
     """A fifth of the iterations: to see that everything works, not for numbers."""
     trials: Whole = None
-    """Trials per method; trial i has seed i. Default: 10, or 2 with --quick."""
+    """Trials per method; trial i has seed i. Default: 10 (hopper and walker: 5), or 2 with --quick."""
     workers: Whole = None
     """How many runs side by side; default: one per core. It changes nothing in the result."""
     out: Folder = None
@@ -44,7 +44,7 @@ class Reproduce:
         from aggrevated.runs.reproduction import runs_of
 
         task = tasks()[known(self.figure, "figure", tasks())]
-        trials = (2 if self.quick else 10) if self.trials is None else self.trials
+        trials = (2 if self.quick else task.trials) if self.trials is None else self.trials
         require(trials >= 1, "trials", trials, "at least 1")
         require(self.workers is None or self.workers >= 1, "workers", self.workers, "at least 1")
         folder = self.out or Path("runs") / f"reproduce-{task.name}{'-quick' if self.quick else ''}"

@@ -15,10 +15,11 @@ class Train:
     Try:
       aggrevated train cartpole
       aggrevated train acrobot --method dagger --seed 3 --trials 5 --json
+      aggrevated train hopper --update regular --queried-steps 20
     """
 
     task: Positional[TaskName]
-    """cartpole, acrobot or acrobot-partial (Acrobot from link positions, without velocities)."""
+    """cartpole, acrobot, acrobot-partial (Acrobot from link positions, without velocities), hopper or walker."""
     method: str = "aggrevated"
     """aggrevated, aggrevate, dagger, sl, reinforce, tnpg or sl-rl."""
     update: Name = None
@@ -45,8 +46,20 @@ class Train:
     """mlp, window (the last four observations), lstm or gru; default: the task's."""
     hidden: Widths = None
     """Widths of the policy's hidden layers."""
+    log_deviation: Number = None
+    """Where actions are vectors: the logarithm of the policy's standard deviation at first; it is learned."""
+    start: Name = None
+    """random or supervised (K demonstrations of the expert); default: the method's, or the task's for it."""
+    start_steps: Whole = None
+    """Minibatches of the supervised start."""
     expert: Name = None
-    """A shipped expert's name, a .safetensors file of 'expert train', or a Stable-Baselines3 DQN .zip."""
+    """A shipped expert's name, a .safetensors file of 'expert train', or a Stable-Baselines3 .zip."""
+    oracle: Name = None
+    """How the expert is asked for Q*: q-network, monte-carlo (roll-outs) or value-function; default: the task's."""
+    queried_steps: Whole = None
+    """Of each trajectory, how many steps the Monte-Carlo oracle is asked about; 0: all."""
+    rollouts: Whole = None
+    """Roll-outs per query of the Monte-Carlo oracle, for simulators with chance in them."""
     learning_rate: Number = None
     """Of the regular update and of follow-the-leader."""
     optimiser: Name = None
@@ -82,7 +95,7 @@ class Train:
         if settings["expert"] and Path(settings["expert"]).is_file():
             settings["expert"] = str(Path(settings["expert"]).resolve())
         config = resolve(self.task, self.method, self.update, advantage=not self.no_advantage, **settings)
-        refuse_idle(config.update, settings)
+        refuse_idle(config, settings)
         folder = self.out or unused_folder(Path("runs") / f"{config.task}-{config.method}-{config.update}")
         if self.trials == 1:
             runs = [Run.create(folder, config)]

@@ -13,6 +13,7 @@ class Row:
     method: str
     update: str
     policy: str | None = None
+    start: str | None = None
 
 
 @dataclass(frozen=True)
@@ -31,8 +32,12 @@ class Task:
     trajectories: int  # K
     iterations: int  # N
     validation_episodes: int
-    settings: Mapping[str, Mapping[str, float]]  # by update, by "method/update", or by "method/update/policy"
+    settings: Mapping[
+        str, Mapping[str, float | str]
+    ]  # by start, method, update, "method/update[/policy]", "start/method"
     figure: tuple[Row, ...]  # of the paper's figure
+    oracle: str = "q-network"  # how the expert is asked for Q*
+    trials: int = 10
 
     def ratio(self, returned: float, expert: float, horizon: int) -> float | None:
         """(R − floor) / (R* − floor): 1 is as good as the expert. For Acrobot that is the share of steps saved.
@@ -45,10 +50,12 @@ class Task:
 
 IMITATION = (Row("aggrevated", "natural"), Row("aggrevated", "regular"))
 PAPER = (*IMITATION, Row("reinforce", "regular"), Row("tnpg", "natural"))  # the rows of all its figures of control
+# Hopper and Walker: reinforcement learning also from the same supervised start
+CONTINUOUS = (*PAPER, Row("reinforce", "regular", start="supervised"), Row("tnpg", "natural", start="supervised"))
 
 
 def tasks() -> dict[str, Task]:
     """Every task, by name."""
-    from aggrevated.experiments import acrobot, acrobot_partial, cartpole
+    from aggrevated.experiments import acrobot, acrobot_partial, cartpole, hopper, walker
 
-    return {task.name: task for task in (cartpole.TASK, acrobot.TASK, acrobot_partial.TASK)}
+    return {module.TASK.name: module.TASK for module in (cartpole, acrobot, acrobot_partial, hopper, walker)}

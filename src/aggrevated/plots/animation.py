@@ -14,6 +14,7 @@ from aggrevated.arrays import Array
 from aggrevated.errors import UsageError
 from aggrevated.plots.drawings import DRAWINGS, FAINT, INK, MUTED, PAPER, picture
 from aggrevated.runs.storage import write_atomically
+from aggrevated.simulators.mujoco import ROBOTS
 
 MARGIN, TITLE_HEIGHT, PARTS_HEIGHT, CAPTION_HEIGHT = 12, 30, 22, 28  # pixels
 TITLE_SIZE, CAPTION_SIZE = 15, 13
@@ -26,7 +27,7 @@ class Panel:
     """One trajectory of T steps, and what to call it."""
 
     title: str
-    states: Array  # [T, 4], before each step
+    states: Array  # [T, S], before each step
     costs: Array  # [T]
     parts: Mapping[str, bool] = field(default_factory=dict)  # of a state, by name: is it seen? Empty: all is seen
 
@@ -43,8 +44,10 @@ def side_by_side(name: str, panels: Sequence[Panel], path: Path, stride: int | N
     """
     assert panels and fps > 0 and (stride is None or stride > 0), (len(panels), fps, stride)
     assert len({tuple(panel.parts) for panel in panels}) == 1, "panels must name the same parts, seen or hidden"
-    if name not in DRAWINGS:
-        raise UsageError(f"the simulator {name!r} cannot be drawn; those that can are {', '.join(DRAWINGS)}")
+    if name not in (*DRAWINGS, *ROBOTS):
+        raise UsageError(
+            f"the simulator {name!r} cannot be drawn; those that can are {', '.join((*DRAWINGS, *ROBOTS))}"
+        )
     last = max(len(panel.costs) for panel in panels) - 1
     steps = [*range(0, last, stride or ceil((last + 1) / FRAMES)), last]
     frames = [frame(name, panels, t) for t in steps]

@@ -9,6 +9,7 @@ from PIL import Image, ImageDraw, ImageFont
 from aggrevated.arrays import Array
 from aggrevated.simulators.acrobot import LENGTH
 from aggrevated.simulators.cartpole import ANGLE_LIMIT, HALF_LENGTH, POSITION_LIMIT
+from aggrevated.simulators.mujoco import ROBOTS
 
 Point = tuple[float, float]
 
@@ -193,6 +194,10 @@ PARTS: dict[tuple[str, str], Callable[[Canvas, Array, bool], None]] = {("acrobot
 
 def picture(name: str, state: Array, parts: Mapping[str, bool]) -> Image.Image:
     """One state of the simulator `name`; each of its `parts` that can be drawn is added as seen (True) or hidden."""
+    if name in ROBOTS:
+        from aggrevated.plots.rendering import camera
+
+        return camera(name).picture(state)
     canvas = DRAWINGS[name](state)
     for part, seen in parts.items():
         if (name, part) in PARTS:

@@ -1,4 +1,4 @@
-"""Learning curves: the return of the best policy so far over episodes, with the expert as a line."""
+"""Learning curves: the return of the best policy so far over episodes or simulator steps, with the expert as a line."""
 
 import io
 from collections.abc import Sequence
@@ -28,13 +28,22 @@ class Curve:
     episodes: Array  # [points]
     returns: Array  # [trials, points]
     dotted: bool = False
+    steps: Array | None = None  # [points]: of the simulator, roll-ins and oracle; on average over the trials
 
 
 def learning_curves(curves: Sequence[Curve], expert: float | None, title: str, path: Path) -> None:
-    """One figure with all curves: the interquartile mean over trials and, where there are several, its 95 % band."""
-    figure, axes = frame(title, "return of the best policy so far")
+    """One figure with all curves: the interquartile mean over trials and, where there are several, its 95 % band.
+
+    Where the curves know their simulator steps, a second panel shows them over these.
+    """
+    costly = all(curve.steps is not None for curve in curves)
+    figure, axes = frame(title, "return of the best policy so far", panels=2 if costly else 1)
     for curve, colour in zip(curves, cycle(COLOURS), strict=False):
-        draw(axes, curve, colour)
+        draw(axes[0], curve, curve.episodes, colour)
+        if costly and curve.steps is not None:
+            draw(axes[1], curve, curve.steps, colour)
+    if costly:
+        axes[1].set(xlabel="simulator steps, of roll-ins and oracle", xscale="log")
     finish(figure, axes, expert, path)
 
 
@@ -43,37 +52,45 @@ def run_curve(
 ) -> None:
     """The curve that every run leaves: the current policy thin, the best so far thick, the expert dashed."""
     figure, axes = frame(title, "return on validation episodes")
-    axes.plot(episodes, current, color="#56B4E9", linewidth=1, label="current policy")
-    axes.plot(episodes, best, color="#0072B2", linewidth=2.2, label="best so far")
+    axes[0].plot(episodes, current, color="#56B4E9", linewidth=1, label="current policy")
+    axes[0].plot(episodes, best, color="#0072B2", linewidth=2.2, label="best so far")
     finish(figure, axes, expert, path)
 
 
-def draw(axes: Axes, curve: Curve, colour: str) -> None:
+def draw(axes: Axes, curve: Curve, x: Array, colour: str) -> None:
     """Add one curve to the axes."""
     style = ":" if curve.dotted else "-"
     mean = interquartile_mean(curve.returns)
-    axes.plot(curve.episodes, mean, style, color=colour, linewidth=2, label=curve.label)
+    axes.plot(x, mean, style, color=colour, linewidth=2, label=curve.label)
     if len(curve.returns) > 1:
         low, high = bootstrap_interval(curve.returns)
-        axes.fill_between(curve.episodes, low, high, color=colour, alpha=0.18, linewidth=0)
+        axes.fill_between(x, low, high, color=colour, alpha=0.18, linewidth=0)
 
 
-def frame(title: str, measured: str) -> tuple[Figure, Axes]:
-    """An empty figure of something over episodes."""
-    figure = Figure(figsize=(7.2, 4.8), layout="constrained")
-    axes = figure.subplots()
-    axes.set(title=title, xlabel="episodes", ylabel=measured)
-    axes.grid(alpha=0.25)
-    axes.spines[["top", "right"]].set_visible(False)
+def frame(title: str, measured: str, panels: int = 1) -> tuple[Figure, list[Axes]]:
+    """An empty figure of something over episodes; further panels have the same y axis."""
+    figure = Figure(figsize=(7.2 if panels == 1 else 10.8, 4.8), layout="constrained")
+    axes = list(figure.subplots(1, panels, sharey=True, squeeze=False)[0])
+    figure.suptitle(title)
+    axes[0].set(xlabel="episodes", ylabel=measured)
+    for panel in axes:
+        panel.grid(alpha=0.25)
+        panel.spines[["top", "right"]].set_visible(False)
     return figure, axes
 
 
-def finish(figure: Figure, axes: Axes, expert: float | None, path: Path) -> None:
+def finish(figure: Figure, axes: Sequence[Axes], expert: float | None, path: Path) -> None:
     """Add the expert's line and the legend, and write PNG and SVG, each whole or not at all."""
     if expert is not None:
-        axes.axhline(expert, color="#B00020", linestyle="--", linewidth=1.4, label=f"expert ({expert:.0f})")
-    longest = max(len(str(line.get_label())) for line in axes.get_lines())
-    figure.legend(frameon=False, loc="outside lower center", ncols=3 if longest < 22 else 2)  # where it hides no curve
+        for panel in axes:
+            panel.axhline(expert, color="#B00020", linestyle="--", linewidth=1.4, label=f"expert ({expert:.0f})")
+    longest = max(len(str(line.get_label())) for line in axes[0].get_lines())
+    figure.legend(
+        handles=axes[0].get_legend_handles_labels()[0],
+        frameon=False,
+        loc="outside lower center",
+        ncols=3 if longest < 22 else 2,
+    )  # where it hides no curve
     FigureCanvasAgg(figure)
     for ending in ("png", "svg"):
         buffer = io.BytesIO()

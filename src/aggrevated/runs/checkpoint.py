@@ -11,6 +11,7 @@ from aggrevated.errors import DataError
 from aggrevated.runs.storage import Facts, seal, storage_errors, unseal
 from aggrevated.validation import Best
 
+COUNTS = ("simulator_steps", "oracle_steps", "oracle_queries", "diverged")
 KEPT = 3  # so that a damaged newest one costs little
 NAME = re.compile(r"(\d{6,})\.safetensors")
 
@@ -23,8 +24,7 @@ def save(folder: Path, learner: Learner, facts: Facts) -> None:
     tensors |= {f"update.{name}": w for name, w in learner.update.state().items()}
     numbers = {
         "n": learner.n,
-        "simulator_steps": learner.simulator_steps,
-        "oracle_queries": learner.oracle_queries,
+        **{name: getattr(learner, name) for name in COUNTS},
         "best": [best.returned, best.n, best.first],
     }
     seal(folder / f"{learner.n:06d}.safetensors", tensors, {"learner": numbers, **facts})
@@ -68,4 +68,5 @@ def fill(learner: Learner, tensors: dict[str, Tensor], numbers: Facts) -> None:
     returned, n, first = numbers["best"]
     learner.best = Best(returned, n, first, part("best."))
     learner.n = numbers["n"]
-    learner.simulator_steps, learner.oracle_queries = numbers["simulator_steps"], numbers["oracle_queries"]
+    for name in COUNTS:
+        setattr(learner, name, numbers[name])

@@ -11,9 +11,9 @@ from aggrevated import __version__
 from aggrevated.errors import DataError, UsageError
 from aggrevated.experiments import Task, tasks
 from aggrevated.policies.cells import CELLS
-from aggrevated.recipes import METHODS, OPTIMISERS, SOLVERS, Method
+from aggrevated.recipes import METHODS, OPTIMISERS, ORACLES, SOLVERS, Method, cost_of_mistakes
 from aggrevated.runs.storage import Facts
-from aggrevated.start import POLICIES
+from aggrevated.start import POLICIES, STARTS
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,13 @@ class Config:
     advantage: bool  # Eq. 12 and 13 rather than 10 and 11
     policy: str
     hidden: tuple[int, ...]
+    log_deviation: float  # of a Gaussian policy, at first
+    start: str  # random or supervised
+    start_steps: int  # of the supervised start
     expert: str
+    oracle: str  # how the expert is asked for Q*
+    queried_steps: int  # M: of each trajectory, by the Monte-Carlo oracle; 0: all
+    rollouts: int  # per query, by the Monte-Carlo oracle
     learning_rate: float  # of the regular update, and inside follow the leader
     optimiser: str
     delta_kl: float  # of the natural update, on the paper's scale
@@ -52,6 +58,10 @@ DEFAULTS: dict[str, Any] = {
     "seed": 0,
     "mixing_decay": 0.5,
     "advantage": True,
+    "log_deviation": -0.5,
+    "start_steps": 500,
+    "queried_steps": 0,
+    "rollouts": 1,
     "learning_rate": 0.01,
     "optimiser": "adam",
     "delta_kl": 1e-4,
@@ -68,7 +78,10 @@ def resolve(task: str, method: str, update: str | None = None, **given: Any) -> 
     row = METHODS[known(method, "method", METHODS)]
     update = known(update or row.updates[0], f"update for {method}", row.updates)
     policy = known(given.get("policy") or chosen.policy, "policy", POLICIES)
-    usual = DEFAULTS | of_the_method(row) | of_the_task(chosen, method, update, policy)
+    start = given.get("start") or chosen.settings.get(method, {}).get("start") or row.start
+    usual = DEFAULTS | of_the_method(row) | of_the_task(chosen, str(start), method, update, policy)
+    if (given.get("oracle") or chosen.oracle) != "q-network" and row.gradients[0] == "all-actions":
+        usual["gradient"] = "taken-action"  # for want of the other actions' cost-to-go
     settings = usual | {name: value for name, value in given.items() if value is not None}
     config = Config(task=task, method=method, update=update, **settings)
     check(config, row)
@@ -77,19 +90,27 @@ def resolve(task: str, method: str, update: str | None = None, **given: Any) -> 
 
 def of_the_method(row: Method) -> dict[str, Any]:
     """The settings that a method brings with it; one that is all expert stays so."""
-    return {"gradient": row.gradients[0], "mixing": row.mixing} | ({"mixing_decay": 1.0} if row.mixing == 1.0 else {})
+    own = {"gradient": row.gradients[0], "mixing": row.mixing, "start": row.start}
+    return own | ({"mixing_decay": 1.0} if row.mixing == 1.0 else {})
 
 
-def of_the_task(task: Task, method: str, update: str, policy: str) -> dict[str, Any]:
+def of_the_task(task: Task, start: str, method: str, update: str, policy: str) -> dict[str, Any]:
     """The settings that were tuned for the task."""
-    names = ("iterations", "trajectories", "horizon", "hidden", "expert", "validation_episodes")
-    keys = (update, f"{method}/{update}", f"{method}/{update}/{policy}")
+    names = ("iterations", "trajectories", "horizon", "hidden", "expert", "oracle", "validation_episodes")
+    keys = (start, method, update, f"{method}/{update}", f"{method}/{update}/{policy}", f"{start}/{method}")
     tuned = {name: value for key in keys for name, value in task.settings.get(key, {}).items()}
     return {name: getattr(task, name) for name in names} | {"policy": policy} | tuned
 
 
 def check(config: Config, row: Method) -> None:
     """Raise a `UsageError` for the first setting that cannot be."""
+    known(config.oracle, "oracle", ORACLES)
+    known(config.start, "start", STARTS)
+    if config.oracle != "q-network" and row.cost_to_go is cost_of_mistakes:
+        needs = f"but the oracle {config.oracle} knows only that of the action taken"
+        if "taken-action" not in row.gradients:
+            raise UsageError(f"the method {config.method} needs the cost-to-go of every action, {needs}")
+        require(config.gradient == "taken-action", "gradient", config.gradient, f"taken-action, {needs[4:]}")
     known(config.gradient, f"gradient for {config.method}", row.gradients)
     known(config.optimiser, "optimiser", OPTIMISERS)
     known(config.solver, "solver", SOLVERS)
@@ -99,7 +120,11 @@ def check(config: Config, row: Method) -> None:
         require(0 < getattr(config, name) < float("inf"), name, getattr(config, name), "a positive number")
     for name in ("mixing", "mixing_decay"):
         require(0 <= getattr(config, name) <= 1, name, getattr(config, name), "between 0 and 1")
-    require(config.seed >= 0, "seed", config.seed, "0 or more")
+    for name in ("seed", "queried_steps"):
+        require(getattr(config, name) >= 0, name, getattr(config, name), "0 or more")
+    for name in ("rollouts", "start_steps"):
+        require(getattr(config, name) >= 1, name, getattr(config, name), "at least 1")
+    require(-20 <= config.log_deviation <= 2, "log_deviation", config.log_deviation, "between -20 and 2")
     if config.policy in CELLS:
         require(len(config.hidden) == 1, "hidden", config.hidden, f"one width for the policy {config.policy}")
     require(all(width >= 1 for width in config.hidden), "hidden", config.hidden, "widths of at least 1")
@@ -114,14 +139,22 @@ IDLE = {  # settings that an update does not look at
 }
 
 
-def refuse_idle(update: str, given: dict[str, Any]) -> None:
+def refuse_idle(config: Config, given: dict[str, Any]) -> None:
     """A `UsageError` for the first setting that was given and would have no effect."""
-    for name in IDLE[update]:
+    imitates = METHODS[config.method].cost_to_go is cost_of_mistakes
+    finite = tasks()[config.task].oracle == "q-network"  # the tasks with a finite set of actions
+    idle = dict.fromkeys(IDLE[config.update], f"on the update {config.update}; choose another --update")
+    if not imitates:
+        idle["oracle"] = f"on the method {config.method}; choose another --method"
+    if config.oracle != "monte-carlo" or not imitates:
+        idle |= dict.fromkeys(("queried_steps", "rollouts"), "without the oracle monte-carlo; choose that --oracle")
+    if config.start != "supervised":
+        idle["start_steps"] = "on a random start; choose --start supervised"
+    if finite:
+        idle["log_deviation"] = f"on {config.task}, whose actions are a finite set; choose another task"
+    for name, why in idle.items():
         if given.get(name) is not None:
-            option = name.replace("_", "-")
-            raise UsageError(
-                f"--{option} has no effect on the update {update}; leave it out or choose another --update"
-            )
+            raise UsageError(f"--{name.replace('_', '-')} has no effect {why}, or leave it out")
 
 
 def require(holds: bool, name: str, value: object, rule: str) -> None:

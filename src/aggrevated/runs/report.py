@@ -68,6 +68,8 @@ def row(group: Group) -> Facts:
         "ratio_iqm": float(interquartile_mean(ratio)),
         "ratio_low": float(low),
         "ratio_high": float(high),
+        "simulator_steps": float(group.column("simulator_steps").mean()),
+        "oracle_steps": float(group.column("oracle_steps").mean()),
         "seconds": float(group.column("seconds").mean()),
     }
 
@@ -92,15 +94,25 @@ def curve(group: Group) -> Curve:
     ]
     array = padded(returns)
     config = group.runs[0].config
-    dotted = METHODS[config.method].gradients[0] == "taken-action"  # RL, as in the paper's figures
-    return Curve(group.label, np.arange(array.shape[1]) * config.trajectories, array, dotted)
+    dotted = not METHODS[config.method].imitates  # RL, as in the paper's figures
+    return Curve(group.label, np.arange(array.shape[1]) * config.trajectories, array, dotted, steps_of(group))
+
+
+def steps_of(group: Group) -> np.ndarray | None:
+    """[points]: the simulator steps so far, on average over the trials; None where no oracle could need any."""
+    if tasks()[group.runs[0].config.task].oracle != "monte-carlo":
+        return None
+    # what the start took is not among the metrics; the first iteration is taken for as long as the second
+    counts = padded([[line["simulator_steps"] for line in run.metrics()] for run in group.runs]).mean(axis=0)
+    first = 2 * counts[0] - counts[1] if len(counts) > 1 else 0.0
+    return np.concatenate([[max(first, 1.0)], counts])
 
 
 def write_report(groups: Sequence[Group], task: Task, command: str, folder: Path) -> list[Facts]:
     """Write TASK.json, .png, .svg and .md into the folder, and give the table."""
     table = rows(groups)
     draw(groups, folder / task.name)
-    packages = ("aggrevated", "torch", "numpy", "gymnasium")
+    packages = ["aggrevated", "torch", "numpy", "gymnasium", *(["mujoco"] if task.oracle == "monte-carlo" else [])]
     facts: Facts = {
         "command": command,
         "versions": {name: version(name) for name in packages},
@@ -112,6 +124,11 @@ def write_report(groups: Sequence[Group], task: Task, command: str, folder: Path
     write_json(folder / f"{task.name}.json", facts)
     write_atomically(folder / f"{task.name}.md", page(groups, task, facts).encode())
     return table
+
+
+def thousands(steps: float) -> str:
+    """A number of steps, for people."""
+    return f"{steps / 1000:,.0f} k"
 
 
 def by_name(facts: Facts) -> Facts:
@@ -132,13 +149,14 @@ def page(groups: Sequence[Group], task: Task, facts: Facts) -> str:
         f"interquartile mean of {trials} trials and 95 % bootstrap band; the expert is the dashed line. "
         f"H = {config.horizon}, K = {config.trajectories}, hidden {list(config.hidden)}, mixing {config.mixing:g}.",
         "",
-        "| method | best so far | chosen policy, fresh episodes | expert | ratio | IQM | 95 % interval |",
-        "|---|---|---|---|---|---|---|",
+        "| method | best so far | chosen policy, fresh | expert | ratio | IQM | 95 % interval | simulator steps |",
+        "|---|---|---|---|---|---|---|---|",
     ]
     for group, r in zip(groups, facts["table"], strict=True):
         lines.append(
             f"| {group.label} | {r['best_return']:.1f} | {r['test_return']:.1f} | {r['expert_return']:.1f} "
-            f"| **{r['ratio_mean']:.3f}** | {r['ratio_iqm']:.3f} | {r['ratio_low']:.3f} to {r['ratio_high']:.3f} |"
+            f"| **{r['ratio_mean']:.3f}** | {r['ratio_iqm']:.3f} | {r['ratio_low']:.3f} to {r['ratio_high']:.3f} "
+            f"| {thousands(r['simulator_steps'])} |"
         )
     floor = task.floor(config.horizon)
     lines += [

@@ -14,8 +14,8 @@ def runs_of(task: Task, folder: Path, trials: int, quick: bool) -> list[list[Run
     groups = []
     for row in task.figure:
         iterations = task.iterations // 5 if quick else task.iterations
-        config = resolve(task.name, row.method, row.update, policy=row.policy, iterations=iterations)
-        name = "-".join(filter(None, (row.method, row.update, row.policy)))
+        config = resolve(task.name, row.method, row.update, policy=row.policy, start=row.start, iterations=iterations)
+        name = "-".join(filter(None, (row.method, row.update, row.policy, row.start)))
         paths = [folder / name / f"trial-{trial:02d}" for trial in range(trials)]
         groups.append([made_or_opened(path, replace(config, seed=trial)) for trial, path in enumerate(paths)])
     return groups

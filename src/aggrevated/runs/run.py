@@ -64,8 +64,11 @@ class Run:
     def label(self) -> str:
         """What a legend calls it; the policy is named wherever there could be another one in the figure."""
         config = self.config
-        policy = "" if config.policy == tasks()[config.task].policy == "mlp" else f", {config.policy}"
-        return f"{METHODS[config.method].title}, {config.update}{policy}"
+        task, method = tasks()[config.task], METHODS[config.method]
+        policy = "" if config.policy == task.policy == "mlp" else f", {config.policy}"
+        usual = task.settings.get(config.method, {}).get("start", method.start)
+        start = "" if config.start == usual else f", {config.start} start"
+        return f"{method.title}, {config.update}{policy}{start}"
 
     def metrics(self) -> list[Facts]:
         """The lines of metrics.jsonl, up to the first that is not whole."""
@@ -178,9 +181,9 @@ def begin(run: Run, warn: Callable[[str], None]) -> tuple[Setup, float]:
         if lines or any(checkpoints.glob("*")):
             warn(f"{run.folder} has no checkpoint that can be used; starting it over, to the same end")
         config, learner = run.config, setup.learner
-        start = STARTS[METHODS[config.method].start]
+        start = STARTS[config.start]
         learner.simulator_steps, learner.oracle_queries = start(
-            learner.policy, setup.simulator, setup.expert, config.trajectories, config.seed
+            learner.policy, setup.simulator, setup.expert, config.trajectories, config.seed, config.start_steps
         )
     intact = "".join(json.dumps(line) + "\n" for line in lines[: setup.learner.n])
     write_atomically(run.folder / "metrics.jsonl", intact.encode())
@@ -189,8 +192,8 @@ def begin(run: Run, warn: Callable[[str], None]) -> tuple[Setup, float]:
 
 def identity(config: Config, setup: Setup) -> str:
     """A digest of all that shapes the bits, the expert's weights too; with more iterations it is still the same run."""
-    network = setup.expert.network
-    weights = {str(i): torch.from_numpy(w) for i, w in enumerate((*network.weights, *network.biases))}
+    arrays = [w for network in setup.expert.networks for w in (*network.weights, *network.biases)]
+    weights = {str(i): torch.from_numpy(w) for i, w in enumerate(arrays)}
     return digest(weights, replace(config, iterations=1, checkpoint_every=1).facts())
 
 
@@ -206,7 +209,9 @@ def metrics_of(iteration: Iteration, setup: Setup, seconds: float) -> Facts:
         "kl": iteration.step.kl,
         "halvings": iteration.step.halvings,
         "simulator_steps": setup.learner.simulator_steps,
+        "oracle_steps": setup.learner.oracle_steps,
         "oracle_queries": setup.learner.oracle_queries,
+        "diverged": setup.learner.diverged,
         "seconds": round(seconds, 3),
     }
 
@@ -231,7 +236,9 @@ def so_far(run: Run, setup: Setup, seconds: float) -> Facts:
         "initial_return": learner.best.first,
         "best_return": learner.best.returned,
         "simulator_steps": learner.simulator_steps,
+        "oracle_steps": learner.oracle_steps,
         "oracle_queries": learner.oracle_queries,
+        "diverged": learner.diverged,
         "seconds": seconds,
         "shortened_steps": sum(line["halvings"] > 0 for line in run.metrics()),
         "run": str(run.folder),
