@@ -15,6 +15,7 @@ from aggrevated.cli.evaluate import Evaluate
 from aggrevated.cli.expert import Expert
 from aggrevated.cli.reproduce import Reproduce
 from aggrevated.cli.resume import Resume
+from aggrevated.cli.theory import Theory
 from aggrevated.cli.train import Train
 from aggrevated.cli.watch import Watch
 from aggrevated.errors import AggrevatedError
@@ -32,6 +33,7 @@ COMMANDS = {
     "expert": Expert,
     "reproduce": Reproduce,
     "watch": Watch,
+    "theory": Theory,
 }
 
 

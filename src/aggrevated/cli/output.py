@@ -4,7 +4,10 @@ import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from aggrevated.theory.study import Study
 
 Facts = dict[str, Any]
 
@@ -67,6 +70,36 @@ def print_table(rows: Sequence[Facts], as_json: bool, closing: str) -> None:
         ratios = (f"{row['ratio_mean']:.3f}", f"{row['ratio_iqm']:.3f}", interval)
         table.add_row(row["label"], str(row["trials"]), *returns, *ratios)
     Console(width=None if sys.stdout.isatty() else 120).print(table)
+    print(closing)
+
+
+def print_list(rows: Sequence[Facts], as_json: bool, closing: str) -> None:
+    """Objects as a JSON list, or a closing line that says where they are."""
+    print(json.dumps(list(rows), ensure_ascii=False) if as_json else closing)
+
+
+def print_regrets(study: "Study", facts: Facts, as_json: bool, closing: str) -> None:
+    """A study of the theory: as JSON, or a table with the bound and a closing line."""
+    if as_json:
+        print(json.dumps(facts, ensure_ascii=False))
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    from aggrevated.theory.experiments import table
+
+    shown = Table(title=study.title)
+    for name in ("algorithm", "regret at N", "least", "most", "exponent in N", "in S"):
+        shown.add_column(name, justify="left" if name == "algorithm" else "right")
+    for row in table(study):
+        numbers = (f"{row[name]:,.1f}" for name in ("regret", "least", "most"))
+        exponents = ("" if row[name] is None else f"{row[name]:.2f}" for name in ("exponent_n", "exponent_s"))
+        shown.add_row(row["algorithm"], *numbers, *exponents)
+    Console(width=None if sys.stdout.isatty() else 120).print(shown)
+    ratio = facts["largest_ratio_to_bound"]
+    print(
+        f"{study.bound_label}: {facts['bound']:,.1f} at N; the largest ratio of regret to it, in any trial: {ratio:.3f}"
+    )
     print(closing)
 
 

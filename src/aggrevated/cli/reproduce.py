@@ -20,7 +20,7 @@ class Reproduce:
     """
 
     figure: Positional[TaskName]
-    """cartpole, acrobot, acrobot-partial, hopper or walker."""
+    """cartpole, acrobot, acrobot-partial, hopper, walker or theory (all experiments of 'aggrevated theory')."""
     quick: bool = False
     """A fifth of the iterations: to see that everything works, not for numbers."""
     trials: Whole = None
@@ -43,7 +43,10 @@ class Reproduce:
         from aggrevated.runs.report import Group, write_report
         from aggrevated.runs.reproduction import runs_of
 
-        task = tasks()[known(self.figure, "figure", tasks())]
+        if self.figure == "theory":
+            self._theory()
+            return
+        task = tasks()[known(self.figure, "figure", (*tasks(), "theory"))]
         trials = (2 if self.quick else task.trials) if self.trials is None else self.trials
         require(trials >= 1, "trials", trials, "at least 1")
         require(self.workers is None or self.workers >= 1, "workers", self.workers, "at least 1")
@@ -53,3 +56,15 @@ class Reproduce:
         command = f"aggrevated reproduce {task.name}{' --quick' if self.quick else ''} --trials {trials}"
         table = write_report([Group.of(runs) for runs in groups], task, command, self.report or folder)
         print_table(table, self.json, f"figure and page: {self.report or folder}/{task.name}.png and .md")
+
+    def _theory(self) -> None:
+        from aggrevated.cli.output import note, print_list
+        from aggrevated.errors import UsageError
+        from aggrevated.runs.theory import reproduce_theory
+
+        for name in ("trials", "workers"):
+            if getattr(self, name) is not None:
+                raise UsageError(f"--{name} has no effect on theory; use 'aggrevated theory' for settings of your own")
+        folder = self.report or self.out or Path("runs") / f"reproduce-theory{'-quick' if self.quick else ''}"
+        facts = reproduce_theory(folder, self.quick, note)
+        print_list(facts, self.json, f"figures and page: {folder}/theory.md")

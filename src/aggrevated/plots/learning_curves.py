@@ -80,7 +80,7 @@ def frame(title: str, measured: str, panels: int = 1) -> tuple[Figure, list[Axes
 
 
 def finish(figure: Figure, axes: Sequence[Axes], expert: float | None, path: Path) -> None:
-    """Add the expert's line and the legend, and write PNG and SVG, each whole or not at all."""
+    """Add the expert's line and the legend, and write it."""
     if expert is not None:
         for panel in axes:
             panel.axhline(expert, color="#B00020", linestyle="--", linewidth=1.4, label=f"expert ({expert:.0f})")
@@ -91,6 +91,11 @@ def finish(figure: Figure, axes: Sequence[Axes], expert: float | None, path: Pat
         loc="outside lower center",
         ncols=3 if longest < 22 else 2,
     )  # where it hides no curve
+    save(figure, path)
+
+
+def save(figure: Figure, path: Path) -> None:
+    """Write the figure as PNG and SVG, each whole or not at all."""
     FigureCanvasAgg(figure)
     for ending in ("png", "svg"):
         buffer = io.BytesIO()

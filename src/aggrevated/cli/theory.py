@@ -1,0 +1,55 @@
+"""`aggrevated theory`: Section 5 of the paper, run."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from tyro.conf import Positional, arg
+
+from aggrevated.cli.options import Folder, Whole
+
+
+@dataclass(frozen=True)
+class Theory:
+    """Measure the regret of imitation and of reinforcement learning beside the paper's bounds.
+
+    Try:
+      aggrevated theory tree --depth 10
+      aggrevated theory lower-bound --states 64 --episodes 16000 --json
+    """
+
+    experiment: Positional[Annotated[str, arg(metavar="EXPERIMENT")]]
+    """tree (exact Q*, and RL), tree-noisy, mdp (random MDPs, and UCBVI, REINFORCE, TNPG) or lower-bound (H = 1)."""
+    depth: Whole = None
+    """K, the levels of the tree: S = 2^K - 1."""
+    states: Whole = None
+    """S, for mdp and lower-bound."""
+    actions: Whole = None
+    """A, for mdp and lower-bound."""
+    horizon: Whole = None
+    """H, for mdp."""
+    episodes: Whole = None
+    """N."""
+    trials: Whole = None
+    """Independent trials, all run at once."""
+    seed: Whole = None
+    """Of instances and algorithms."""
+    out: Folder = None
+    """Where EXPERIMENT.png, .svg and .json go; default: runs/theory."""
+    json: bool = False
+    """Print regrets, exponents and the largest ratio to the bound as one JSON object."""
+
+    def run(self) -> None:
+        """Run it, draw it, print the table."""
+        from aggrevated.cli.output import note, print_regrets
+        from aggrevated.runs.theory import asked_for, run_experiment
+
+        given = {
+            name: getattr(self, name)
+            for name in ("depth", "states", "actions", "horizon", "episodes", "trials", "seed")
+        }
+        settings = asked_for(self.experiment, {name: value for name, value in given.items() if value is not None})
+        note(f"theory {self.experiment}: " + ", ".join(f"{name} {value}" for name, value in settings.items()))
+        folder = self.out or Path("runs") / "theory"
+        study, facts = run_experiment(self.experiment, settings, folder)
+        print_regrets(study, facts, self.json, f"figure: {folder / self.experiment}.png")

@@ -1,0 +1,42 @@
+"""The bounds of the theorems, with their constants."""
+
+import numpy as np
+
+from aggrevated.arrays import Array
+
+DELTA = 0.05  # a bound that holds with probability 1 − δ
+
+
+def special_upper(depth: int, episodes: Array, worst: float = 1.0) -> Array:
+    """Theorem special_upper: (K − 1) times the worst regret of an episode, whatever N is."""
+    return np.minimum(episodes, depth - 1) * worst
+
+
+def special_lower(leaves: int, episodes: Array) -> Array:
+    """Theorem special_lower, the minimax lower bound of bandits: √(L N) / 20, on the worst instance."""
+    bound: Array = np.sqrt(leaves * episodes) / 20
+    return bound
+
+
+def special_lower_noisy(depth: int, episodes: Array, largest: float = 1.0) -> Array:
+    """Theorem special_lower_noisy: D l_max (√(2 ln L N) + 4 √(ln(2/δ) N)), with D = K − 1 decisions and L = 2^D.
+
+    The paper writes √(ln S N) for the first root; the lemma that it rests on gives √(2 ln L N).
+    """
+    decisions = depth - 1
+    first = np.sqrt(2 * decisions * np.log(2) * episodes)
+    bound: Array = decisions * largest * (first + 4 * np.sqrt(np.log(2 / DELTA) * episodes))
+    return bound
+
+
+def upper_bound(horizon: int, largest: float, states: int, actions: int, episodes: Array) -> Array:
+    """Theorem upper_bound: H Q_max √(2 S ln A N), for exact Q* and infinitely many roll-ins."""
+    bound: Array = horizon * largest * np.sqrt(2 * states * np.log(actions) * episodes)
+    return bound
+
+
+def noisy_upper_bound(horizon: int, largest: float, states: int, actions: int, episodes: Array) -> Array:
+    """The same with one roll-in and Q̃, and so the martingale term of the proof for the tree, besides."""
+    extra = 4 * horizon * largest * np.sqrt(np.log(2 / DELTA) * episodes)
+    bound: Array = upper_bound(horizon, largest, states, actions, episodes) + extra
+    return bound

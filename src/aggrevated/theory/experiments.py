@@ -1,0 +1,261 @@
+"""The four experiments of `aggrevated theory`: which algorithms on which instances, beside which bound."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from aggrevated.arrays import Array
+from aggrevated.simulators.tabular import optimal_q, random_mdps
+from aggrevated.theory import bounds, finite_mdp, one_step, tree
+from aggrevated.theory.bandits import index_policy, moss, ucb1
+from aggrevated.theory.study import Growth, Regret, Study, slope, when
+from aggrevated.theory.ucbvi import ucbvi
+from aggrevated.updates.natural import Natural
+from aggrevated.updates.regular import Regular
+
+RANDOM_TREES = 1000
+
+
+def tree_study(depth: int, episodes: int, trials: int, seed: int) -> Study:
+    """Theorems special_upper and special_lower: instances with one good leaf, better by ½√(L/N)."""
+    leaves, points = 2 ** (depth - 1), when(episodes)
+
+    def all_on(depth: int, episodes: int) -> list[Regret]:
+        trees = tree.one_good_leaf(trials, depth, hard_gap(depth, episodes), seed)
+        return [
+            index_policy(trees.means, episodes, ucb1, "UCB1 over leaves", seed, scale=0.25),
+            index_policy(trees.means, episodes, moss, "MOSS over leaves", seed, scale=0.5),
+            tree.exponentiated_gradient(trees, episodes, seed),
+            tree.follow_the_leader(trees, episodes, seed)[0],
+        ]
+
+    regrets = all_on(depth, episodes)
+    depths = [d for d in range(depth - 6, depth, 2) if d >= 4]
+    in_s = {2**d - 1: all_on(d, episodes) for d in depths} | {2**depth - 1: regrets}
+    in_n = {n: all_on(depth, n) for n in halvings(episodes, least=2 * leaves)} | {episodes: regrets}
+    last = {regret.label: float(regret.curve[:, -1].mean()) for regret in regrets}
+    best_rl = min(last[r.label] for r in regrets if not r.learns_from_expert)
+    found = {d: quickest(d, seed) for d in range(2, depth + 1)}
+    return Study(
+        "tree",
+        f"The tree, depth {depth} (S = {2**depth - 1:,}), one good leaf",
+        {"depth": depth, "episodes": episodes, "trials": trials, "seed": seed},
+        points,
+        tuple(regrets),
+        bounds.special_upper(depth, points, hard_gap(depth, episodes)),
+        "Theorem special_upper, (K−1)·gap",
+        (regrets[3].label,),
+        (*growth("N", in_n), *growth("S", in_s)),
+        bounds.special_lower(leaves, points),
+        "Theorem special_lower: no RL below √(LN)/20",
+        {
+            "ratio_of_best_rl_to_aggrevate": best_rl / last[regrets[3].label],
+            "random_trees": RANDOM_TREES,
+            "most_episodes_to_the_best_leaf": {str(d): worst for d, (worst, _) in found.items()},
+            "random_trees_within_k_minus_1": all(worst <= d - 1 for d, (worst, _) in found.items()),
+            "regret_on_random_trees": {str(d): round(mean, 4) for d, (_, mean) in found.items()},
+            "regret_per_level": slope(np.array(list(found)), np.array([mean for _, mean in found.values()])),
+        },
+    )
+
+
+def hard_gap(depth: int, episodes: int) -> float:
+    """½ √(L/N): the order at which bandits are hardest."""
+    return min(0.5, 0.5 * float(np.sqrt(2 ** (depth - 1) / episodes)))
+
+
+def quickest(depth: int, seed: int, batch: int = 100) -> tuple[int, float]:
+    """(the most episodes until AggreVaTe reaches the best leaf, its mean regret) on random trees and first policies."""
+    found, regret = [], []
+    for part in range(RANDOM_TREES // batch):
+        trees = tree.uniform_leaves(batch, depth, seed + 1000 * part)
+        one, after = tree.follow_the_leader(trees, depth, seed + 1000 * part + 1)
+        found.append(after.max())
+        regret.append(one.curve[:, -1].mean())
+    return int(max(found)), float(np.mean(regret))
+
+
+def tree_noisy_study(depth: int, episodes: int, trials: int, seed: int) -> Study:
+    """Theorem special_lower_noisy: Q̃ by one roll-out of π*, one good leaf, better by 1/4."""
+    gap, points = 0.25, when(episodes)
+
+    def all_on(depth: int, episodes: int) -> list[Regret]:
+        trees = tree.one_good_leaf(trials, depth, gap, seed)
+        return [
+            tree.exponentiated_gradient(trees, episodes, seed),
+            tree.exponentiated_gradient(trees, episodes, seed, per_node=True),
+        ]
+
+    regrets = all_on(depth, episodes)
+    depths = [d for d in range(depth - 8, depth, 2) if d >= 4]
+    in_s = {2**d - 1: all_on(d, episodes) for d in depths} | {2**depth - 1: regrets}
+    in_n = {n: all_on(depth, n) for n in halvings(episodes, least=100)} | {episodes: regrets}
+    growths = (*growth("N", in_n), *growth("S", in_s))
+    return Study(
+        "tree-noisy",
+        f"The tree with noisy Q*, depth {depth} (S = {2**depth - 1:,})",
+        {"depth": depth, "episodes": episodes, "trials": trials, "seed": seed, "gap": gap},
+        points,
+        tuple(regrets),
+        bounds.special_lower_noisy(depth, points),
+        "Theorem special_lower_noisy, δ = 0.05",
+        tuple(regret.label for regret in regrets),
+        growths,
+        more={
+            "exponents_of_ln_s": {
+                g.label: round(slope(np.log(np.log(g.x)), np.log(g.regret)), 4) for g in growths if g.of == "S"
+            }
+        },
+    )
+
+
+def mdp_study(states: int, actions: int, horizon: int, episodes: int, trials: int, seed: int) -> Study:
+    """Theorem upper_bound on random MDPs, with UCBVI, REINFORCE and TNPG beside it."""
+    points = when(episodes)
+
+    def imitation(states: int, episodes: int) -> list[Regret]:
+        mdps = random_mdps(trials, states, actions, seed)
+        label = "AggreVaTeD, EG, noisy Q*"
+        noise = finite_mdp.rolled_out(mdps, 1)
+        return [
+            finite_mdp.exact(mdps, horizon, episodes),
+            finite_mdp.sampled(mdps, horizon, episodes, seed, noise, label),
+        ]
+
+    mdps = random_mdps(trials, states, actions, seed)
+    largest = float(optimal_q(*mdps[:2], horizon).max())
+    regrets = imitation(states, episodes)
+    rl = [
+        ucbvi(mdps, horizon, episodes, seed),
+        finite_mdp.policy_gradient(mdps, horizon, episodes, seed, lambda: Regular(0.3), "REINFORCE", k=50),
+        finite_mdp.policy_gradient(mdps, horizon, episodes, seed, lambda: Natural(0.03, 1.0), "TNPG", k=50),
+    ]
+    in_n = {n: imitation(states, n) for n in halvings(episodes, least=500, times=3)} | {episodes: regrets}
+    in_s = {s: imitation(s, episodes) for s in (states // 4, states // 2) if s >= 2} | {states: regrets}
+    return Study(
+        "mdp",
+        f"Random MDPs, S = {states}, A = {actions}, H = {horizon}",
+        {
+            "states": states,
+            "actions": actions,
+            "horizon": horizon,
+            "episodes": episodes,
+            "trials": trials,
+            "seed": seed,
+        },
+        points,
+        (*regrets, *rl),
+        bounds.noisy_upper_bound(horizon, largest, states, actions, points),
+        "Theorem upper_bound, δ = 0.05",
+        tuple(regret.label for regret in regrets),
+        (*growth("N", in_n), *growth("S", in_s)),
+        more={
+            "largest_ratio_of_exact_to_exact_bound": float(
+                (regrets[0].curve / bounds.upper_bound(horizon, largest, states, actions, points)).max()
+            )
+        },
+    )
+
+
+def lower_bound_study(states: int, actions: int, episodes: int, trials: int, seed: int) -> Study:
+    """Theorem lower_bound: H = 1, one good action in every state, better by ½√(S ln A / N)."""
+    points = when(episodes)
+
+    def regret(states: int, episodes: int) -> list[Regret]:
+        gap = one_step.hard_gap(states, actions, episodes)
+        return [one_step.exponentiated_gradient(trials, states, actions, episodes, gap, seed)]
+
+    regrets, gap = regret(states, episodes), one_step.hard_gap(states, actions, episodes)
+    in_n = {n: regret(states, n) for n in halvings(episodes, least=100)} | {episodes: regrets}
+    in_s = {s: regret(s, episodes) for s in (states // 8, states // 4, states // 2) if s >= 2} | {states: regrets}
+    lower = one_step.no_algorithm_below(states, actions, episodes, gap)[points - 1]
+    return Study(
+        "lower-bound",
+        f"One step, S = {states}, A = {actions}",
+        {"states": states, "actions": actions, "episodes": episodes, "trials": trials, "seed": seed, "gap": gap},
+        points,
+        tuple(regrets),
+        bounds.upper_bound(1, 1.0, states, actions, points),
+        "Theorem upper_bound with H = 1",
+        (regrets[0].label,),
+        (*growth("N", in_n), *growth("S", in_s)),
+        lower,
+        "Theorem lower_bound: no algorithm below, by Fano",
+        {"lower_bound": float(lower[-1]), "regret_over_lower_bound": float(regrets[0].curve[:, -1].mean() / lower[-1])},
+    )
+
+
+def halvings(episodes: int, least: int, times: int = 4) -> list[int]:
+    """N/2^times … N/2, from `least` on."""
+    return [n for n in (episodes >> power for power in range(times, 0, -1)) if n >= least]
+
+
+def growth(of: str, runs: Mapping[int, Iterable[Regret]]) -> list[Growth]:
+    """The regret at the end of each algorithm, over what was varied."""
+    x = np.array(list(runs), float)
+    columns: dict[str, list[float]] = {}
+    for regrets in runs.values():
+        for regret in regrets:
+            columns.setdefault(regret.label, []).append(float(regret.curve[:, -1].mean()))
+    return [Growth(of, label, x, np.array(y)) for label, y in columns.items() if len(y) > 1]
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One of the four: what runs it, and with what by default, on the command line and in the docs."""
+
+    run: Callable[..., Study]
+    defaults: Mapping[str, Any]
+    docs: Mapping[str, Any]
+
+
+COMMON = {"trials": 20, "seed": 0}
+EXPERIMENTS = {
+    "tree": Experiment(
+        tree_study,
+        {"depth": 10, "episodes": 8192, **COMMON},
+        {"depth": 14, "episodes": 131072},
+    ),
+    "tree-noisy": Experiment(
+        tree_noisy_study,
+        {"depth": 10, "episodes": 4000, **COMMON},
+        {"depth": 16, "episodes": 10000},
+    ),
+    "mdp": Experiment(
+        mdp_study,
+        {"states": 8, "actions": 3, "horizon": 3, "episodes": 4000, "trials": 10, "seed": 0},
+        {"episodes": 64000},
+    ),
+    "lower-bound": Experiment(
+        lower_bound_study,
+        {"states": 32, "actions": 16, "episodes": 16000, **COMMON},
+        {"states": 64, "episodes": 32000},
+    ),
+}
+
+
+def table(study: Study) -> list[dict[str, Any]]:
+    """A row for each algorithm: regret at N with its spread over trials, exponents."""
+
+    def exponent(of: str, label: str) -> float | None:
+        fits = [g.exponent for g in study.growths if g.of == of and g.label == label]
+        return fits[0] if fits else None
+
+    rows = []
+    for regret in study.regrets:
+        last: Array = regret.curve[:, -1]
+        rows.append(
+            {
+                "algorithm": regret.label,
+                "regret": float(last.mean()),
+                "least": float(last.min()),
+                "most": float(last.max()),
+                "exponent_n": exponent("N", regret.label),
+                "exponent_s": exponent("S", regret.label),
+            }
+        )
+    return rows

@@ -1,0 +1,123 @@
+"""The binary tree of Section 5.1 at any depth: many trees at once, as heaps (the children of i are 2i+1 and 2i+2).
+
+A tree of depth K has S = 2^K − 1 states, 2^(K−1) leaves, D = K − 1 decisions, and a cost of 0 or 1 at the leaf.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from aggrevated.arrays import Array
+from aggrevated.theory.study import Recorder, Regret
+from aggrevated.updates.exponentiated import base_policies
+
+
+@dataclass(frozen=True)
+class Trees:
+    """One tree per trial."""
+
+    means: Array  # [trials, leaves]: the expected cost of each leaf
+
+    @property
+    def decisions(self) -> int:
+        """D = K − 1."""
+        return int(self.means.shape[1]).bit_length() - 1
+
+    @cached_property
+    def v_star(self) -> Array:
+        """[trials, S]: the cost of the best leaf below each node; Q*(s, a) is that of the child."""
+        return up_the_tree(self.means, lambda left, right: np.minimum(left, right))
+
+    @property
+    def trials(self) -> int:
+        return len(self.means)
+
+
+def up_the_tree(leaves: Array, join) -> Array:  # type: ignore[no-untyped-def]
+    """[trials, S]: the leaves' values, and for each node above what `join` makes of its children's."""
+    levels = [leaves]
+    while levels[-1].shape[1] > 1:
+        levels.append(join(levels[-1][:, ::2], levels[-1][:, 1::2]))
+    return np.concatenate(levels[::-1], axis=1)
+
+
+def one_good_leaf(trials: int, depth: int, gap: float, seed: int) -> Trees:
+    """The hard instances: every leaf costs 1/2, a random one less by `gap`."""
+    means = np.full((trials, 2 ** (depth - 1)), 0.5)
+    means[np.arange(trials), np.random.default_rng(seed).integers(means.shape[1], size=trials)] -= gap
+    return Trees(means)
+
+
+def uniform_leaves(trials: int, depth: int, seed: int) -> Trees:
+    """Expected costs drawn uniformly from [0, 1]."""
+    return Trees(np.random.default_rng(seed).random((trials, 2 ** (depth - 1))))
+
+
+def paths(trees: Trees, go_right) -> Iterator[tuple[Array, Array]]:  # type: ignore[no-untyped-def]
+    """(node, action) [trials] of each decision on the way down; `go_right(level, node)` decides."""
+    node = np.zeros(trees.trials, int)
+    for level in range(trees.decisions):
+        action = go_right(level, node)
+        yield node, action
+        node = 2 * node + 1 + action
+
+
+def follow_the_leader(trees: Trees, episodes: int, seed: int) -> tuple[Regret, Array]:
+    """AggreVaTe with FTL over deterministic policies and exact Q* (Theorem special_upper), from random policies.
+
+    (its regret, [trials] after how many episodes the policy reaches the best leaf).
+    """
+    policy = np.random.default_rng(seed).integers(2, size=(trees.trials, trees.means.shape[1] - 1), dtype=np.int8)
+    lane, v, best = np.arange(trees.trials), trees.v_star, trees.means.min(axis=1)
+    recorder, found = Recorder(trees.trials, episodes), np.full(trees.trials, episodes)
+    for n in range(1, episodes + 1):
+        visited = list(paths(trees, lambda level, node: policy[lane, node]))
+        node, action = visited[-1]
+        regret = v[lane, 2 * node + 1 + action] - best
+        found[(regret == 0) & (found == episodes)] = n - 1
+        recorder.add(n, regret)
+        for node, _ in visited:  # the leader: the cheaper action wherever Q* has been seen
+            policy[lane, node] = v[lane, 2 * node + 2] < v[lane, 2 * node + 1]
+    return recorder.regret("AggreVaTe, FTL, exact Q*"), found
+
+
+def exponentiated_gradient(
+    trees: Trees, episodes: int, seed: int, rollouts: int | None = 1, per_node: bool = False
+) -> Regret:
+    """AggreVaTeD with EG (Theorem special_lower_noisy): one path an episode, Q̃ of both actions at its nodes.
+
+    Q̃ is the mean of `rollouts` of π* from there, or exact. The policy is a mixture of base policies (the leaves), or,
+    with `per_node`, a distribution π^s at each node (Eq. 7). The step is the one that the bound is best for.
+    """
+    generator = np.random.default_rng(seed)
+    lane, v_star, best, depth = np.arange(trees.trials), trees.v_star, trees.means.min(axis=1), trees.decisions
+    log_odds = np.zeros((trees.trials, trees.means.shape[1] - 1))  # of going right
+    value = up_the_tree(trees.means, lambda left, right: (left + right) / 2)  # of π_n below each node
+    eta = 2 * np.sqrt(np.log(2) / episodes)
+    recorder = Recorder(trees.trials, episodes)
+
+    for n in range(1, episodes + 1):
+        recorder.add(n, value[:, 0] - best)
+        luck = generator.logistic(size=(depth, trees.trials))
+        visited = list(paths(trees, lambda level, node, luck=luck: (luck[level] < log_odds[lane, node]).astype(int)))
+        nodes, actions = (np.stack(x, axis=1) for x in zip(*visited, strict=True))  # [trials, D]
+        q = v_star[lane[:, None], 2 * nodes + np.array([1, 2])[:, None, None]]  # [2, trials, D]
+        if rollouts is not None:
+            q = generator.binomial(rollouts, q) / rollouts
+        if per_node:
+            log_odds[lane[:, None], nodes] += eta * (q[0] - q[1])
+        else:
+            sign = 2 * actions - 1
+            taken, other = np.where(actions, q[1], q[0]), np.where(actions, q[0], q[1])
+            log_odds[lane[:, None], nodes] = sign * base_policies(
+                sign * log_odds[lane[:, None], nodes], taken, other, eta
+            )
+        for node in nodes.T[::-1]:  # only what is above the changed nodes has another value now
+            right = 1 / (1 + np.exp(-log_odds[lane, node]))
+            value[lane, node] = (1 - right) * value[lane, 2 * node + 1] + right * value[lane, 2 * node + 2]
+    kind = "π^s" if per_node else "base policies"
+    return recorder.regret(f"AggreVaTeD, EG over {kind}, {'exact' if rollouts is None else 'noisy'} Q*")

@@ -1,0 +1,82 @@
+"""Exponentiated gradient, Eq. 7 (`eg_closed_form`): π_{n+1}[i] ∝ π_n[i] exp(−η Q̃[i]), in log space.
+
+One function serves every policy that is a table of distributions: π^s [S, A], π^{s,t} [H, S, A], or the weights w of
+base policies. `Exponentiated` is the same as an update of Algorithm 1; `base_policies` is its form on the tree.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from aggrevated.arrays import Array
+from aggrevated.cost_to_go import CostToGo
+from aggrevated.errors import UsageError
+from aggrevated.gradients import Loss
+from aggrevated.policies import Policy
+from aggrevated.policies.feed_forward import FeedForwardPolicy
+from aggrevated.trajectories import Trajectories
+from aggrevated.updates import Step, loss_and_gradient, norm
+from aggrevated.updates.safe_step import safe_step
+
+
+def exponentiated(log_policy: Array, q: Array, eta: float | Array) -> Array:
+    """log π_{n+1} [..., A] from log π_n and Q̃."""
+    return log_normalised(log_policy - eta * q)
+
+
+def log_normalised(logits: Array) -> Array:
+    """The logarithms of probabilities that sum to 1 along the last axis."""
+    logits = logits - logits.max(axis=-1, keepdims=True)
+    normal: Array = logits - np.log(np.exp(logits).sum(axis=-1, keepdims=True))
+    return normal
+
+
+def base_policies(log_odds: Array, q_taken: Array, q_other: Array, eta: float) -> Array:
+    """EG over the 2^D base policies of the tree: the new log-odds [..., D] of the actions taken on one path.
+
+    A base policy is a leaf, its loss on a path is Σ_s Q̃(s, π^j(s)), and where it is off its own path it does as π_n
+    does. Then all leaves of the subtree that the path leaves at level t share their loss, so that the weights of all
+    2^D leaves are kept by one number per node, the odds of its two sides, and an update touches only the D nodes of
+    the path. Eq. 7 for each node on its own is the same up to terms of order η².
+    """
+    taken, other = -np.logaddexp(0.0, -log_odds), -np.logaddexp(0.0, log_odds)  # log probabilities
+    mean = np.exp(taken) * q_taken + np.exp(other) * q_other
+    log_odds, below, inside = np.empty_like(log_odds), np.zeros(mean.shape[:-1]), np.zeros(mean.shape[:-1])
+    for level in range(mean.shape[-1] - 1, -1, -1):
+        here = taken[..., level] - eta * q_taken[..., level] + inside  # of the leaves on the side that was taken
+        beside = other[..., level] - eta * (q_other[..., level] + below)
+        log_odds[..., level] = here - beside
+        inside, below = np.logaddexp(here, beside), below + mean[..., level]
+    return log_odds
+
+
+@dataclass
+class Exponentiated:
+    """Eq. 7 as an update of Algorithm 1, for a policy without hidden layers on one-hot observations: a table."""
+
+    eta: float
+    max_kl: float = 1e6  # any finite step
+
+    def __call__(self, policy: Policy, loss: Loss, trajectories: Trajectories, cost_to_go: CostToGo) -> Step:
+        if not isinstance(policy, FeedForwardPolicy) or len(policy.network) != 1 or not cost_to_go.every_action:
+            raise UsageError(
+                "the exponentiated update needs a table, a FeedForwardPolicy with hidden=() on one-hot observations, "
+                "and the cost-to-go of every action"
+            )
+        value, gradient = loss_and_gradient(policy, loss, trajectories, cost_to_go)
+        mask = trajectories.mask
+        seen, weight = trajectories.observations[mask], cost_to_go.weight[mask][:, None]
+        visits = (seen * weight).sum(axis=0)  # H d̄(s), up to a factor
+        q = (seen * weight).T @ cost_to_go.values[mask] / np.maximum(visits, 1e-12)[:, None]  # Q̃_s [S, A]
+        step = torch.from_numpy(-self.eta * q.T).to(gradient.dtype)  # of the weights [A, S]; the bias stays
+        displacement = torch.cat([step.reshape(-1), torch.zeros(len(step), dtype=step.dtype)])
+        kl, halvings = safe_step(policy, trajectories, displacement, self.max_kl)
+        return Step(value, norm(gradient), kl, halvings)
+
+    def state(self) -> dict[str, Tensor]:
+        return {}
+
+    def restore(self, state: dict[str, Tensor]) -> None:
+        assert not state, "the exponentiated update remembers nothing"
