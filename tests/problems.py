@@ -71,6 +71,16 @@ class TinyMdp:
 
 
 @dataclass(frozen=True)
+class Lucky(TinyMdp):
+    """The tiny MDP that can be given other luck."""
+
+    def reseed(self, state: Array, seeds: Array) -> Array:
+        """The coin flips to come are the last bits of the seeds."""
+        assert seeds.dtype == np.uint64 and seeds.shape == state.shape[:1], (seeds.dtype, seeds.shape)
+        return np.column_stack([state[:, :2], (seeds % np.uint64(4)).astype(np.int64)])
+
+
+@dataclass(frozen=True)
 class TinyExpert:
     """π* and Q* of the tiny MDP; it sees s and t, and not the luck."""
 
@@ -81,6 +91,36 @@ class TinyExpert:
 
     def act(self, states: Array, t: int) -> Array:
         return EXPERT[states[:, 0]]
+
+
+@dataclass(frozen=True)
+class Walk:
+    """x ← x + (1, 2)·a, cost x²; it ends beyond |x| = 3. State and observation [n, 1]."""
+
+    horizon: int = 30
+    name: str = "walk"
+    action_space = Box(-1.0, 1.0, (2,), np.float32)
+    observation_space = Box(-np.inf, np.inf, (1,), np.float32)
+
+    def initial(self, seeds: Array) -> Array:
+        return np.array([[int(seed) % 7 / 3.0 - 1.0] for seed in seeds])
+
+    def observe(self, state: Array) -> Array:
+        return state.astype(np.float32)
+
+    def step(self, state: Array, action: Array) -> tuple[Array, Array, Array]:
+        following = state + action @ np.array([[1.0], [2.0]])
+        return following, state[:, 0] ** 2, np.abs(following[:, 0]) > 3
+
+
+@dataclass(frozen=True)
+class Home:
+    """An expert that goes back to 0 by its second action alone."""
+
+    name: str = "home"
+
+    def act(self, states: Array, t: int) -> Array:
+        return np.concatenate([np.zeros_like(states), -states / 2], axis=1).astype(np.float32)
 
 
 def linear_policy(seed: int | None = 0) -> FeedForwardPolicy:

@@ -57,7 +57,8 @@ def supervised(policy: Policy, simulator: Simulator, expert: Expert, k: int, see
     demonstrations = roll_in(simulator, Mixture(expert, None, alpha=1.0), seeds(seed, Purpose.DEMONSTRATION, 0, k))
     costs = disagreement(expert, simulator.action_space)(demonstrations)
     deviations = {name: w.clone() for name, w in policy.state_dict().items() if name.endswith("log_deviation")}
-    FollowTheLeader(learning_rate=0.01, steps=steps, seed=seed)(policy, likelihood, demonstrations, costs)
+    fit = FollowTheLeader(learning_rate=0.01, steps=steps, minibatch=max(1, k // 10), anneal=True, seed=seed)
+    fit(policy, likelihood, demonstrations, costs)
     policy.load_state_dict(deviations, strict=False)
     return demonstrations.steps, costs.queries
 

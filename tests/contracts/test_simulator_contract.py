@@ -8,24 +8,28 @@ from aggrevated.experiments.acrobot_partial import partial_acrobot
 from aggrevated.simulators import Simulator
 from aggrevated.simulators.acrobot import Acrobot
 from aggrevated.simulators.cartpole import CartPole
+from aggrevated.simulators.mujoco import ROBOTS, MuJoCo
 from aggrevated.simulators.partial import Partial
-from problems import TinyMdp
+from problems import TinyMdp, Walk
 
 
 def only_the_time(state):
     return (state[:, 1:2] / 3).astype(np.float32)
 
 
-SIMULATORS = [CartPole(horizon=40), Acrobot(horizon=40), TinyMdp(), partial_acrobot(40)]
+SIMULATORS = [CartPole(horizon=40), Acrobot(horizon=40), TinyMdp(), partial_acrobot(40), Walk()]
 SIMULATORS.append(Partial(TinyMdp(), only_the_time, Box(0.0, 1.0, (1,)), "tiny, only the time"))
+SIMULATORS += [MuJoCo(name, 40, threads=2) for name in ROBOTS]
 SEEDS = np.array([3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8, 2**63 + 9], dtype=np.uint64)
 
 pytestmark = pytest.mark.parametrize("simulator", SIMULATORS, ids=lambda simulator: simulator.name)
 
 
 def random_actions(simulator, n, seed=0):
-    assert isinstance(simulator.action_space, Discrete)
-    return np.random.default_rng(seed).integers(simulator.action_space.n, size=n)
+    generator, space = np.random.default_rng(seed), simulator.action_space
+    if isinstance(space, Discrete):
+        return generator.integers(space.n, size=n)
+    return generator.uniform(space.low, space.high, (n, *space.shape)).astype(np.float32)
 
 
 def visited(simulator, steps=2):

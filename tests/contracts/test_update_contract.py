@@ -192,6 +192,64 @@ def test_continuous_actions_with_a_memory(cell, name):
     assert np.isfinite(flat(policy)).all()
 
 
+def vectors(n, scale=1.0):
+    """Gaussian trajectories with the cost-to-go of what was done, and with what an expert advised."""
+    trajectories = with_vectors(random_trajectories(seed=n, dtype=np.float32), size=2, seed=n)
+    costs = random_costs(trajectories, None, seed=n, scale=scale)
+    advice = with_vectors(trajectories, size=2, seed=n + 100).actions
+    return trajectories, CostToGo(costs.values, costs.weight, advice=advice)
+
+
+def loss_for(update):
+    """Follow the leader has no use for the cost of what was done in the past."""
+    return likelihood if isinstance(update, FollowTheLeader) else taken_action
+
+
+def gaussian(kind, seed=0):
+    """The policy of that kind, for vectors."""
+    head = GaussianHead(2)
+    return randomise(
+        {
+            "feed-forward": lambda: FeedForwardPolicy(3, head, hidden=(5,)),
+            "window": lambda: WindowPolicy(3, head, hidden=(5,), width=2),
+            "lstm": lambda: RecurrentPolicy(3, head, 4, "lstm"),
+            "gru": lambda: RecurrentPolicy(3, head, 4, "gru"),
+        }[kind](),
+        seed,
+    )
+
+
+@every_policy
+@make_update
+def test_gaussian_policies_go_on_with_identical_bits(make, kind):
+    straight, policy = make(), gaussian(kind)
+    loss = loss_for(straight)
+    for n in range(3):
+        straight(policy, loss, *vectors(n))
+    state = {name: tensor.clone() for name, tensor in straight.state().items()}
+    resumed, again = make(), gaussian(kind, 9)
+    again.load_state_dict({name: tensor.clone() for name, tensor in policy.state_dict().items()})
+    resumed.restore(state)
+    for n in range(3, 6):
+        assert straight(policy, loss, *vectors(n)) == resumed(again, loss, *vectors(n))
+    np.testing.assert_array_equal(flat(again), flat(policy))
+
+
+@every_policy
+@make_update
+@pytest.mark.parametrize("scale", [1e-30, 1e10, 1e30])
+def test_huge_costs_never_break_a_gaussian_policy(make, kind, scale):
+    policy, update = gaussian(kind), make()
+    for n in range(3):
+        step = update(policy, loss_for(update), *vectors(n, scale))
+        assert all(math.isfinite(number) for number in (step.loss, step.gradient_norm, step.kl)), step
+    observations = torch.from_numpy(random_trajectories(dtype=np.float32).observations)
+    with torch.no_grad():
+        distribution = policy.distribution(observations, torch.ones(observations.shape[:2]))
+    assert np.isfinite(flat(policy)).all()
+    assert torch.isfinite(distribution.mean).all() and (distribution.stddev > 0).all()
+
+
 def assert_sound(policy):
     """Every parameter and every probability is a number."""
     observations = torch.from_numpy(random_trajectories(dtype=np.float32).observations)

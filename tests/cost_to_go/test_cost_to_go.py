@@ -7,12 +7,12 @@ import pytest
 
 from aggrevated.cost_to_go import CostToGo, scatter
 from aggrevated.cost_to_go.advantage import Advantage, Taken, mean_of_the_others
-from aggrevated.cost_to_go.disagreement import Disagreement
+from aggrevated.cost_to_go.disagreement import Advice, Disagreement, disagreement
 from aggrevated.cost_to_go.q_star import QStar
 from aggrevated.cost_to_go.realised import Realised
 from aggrevated.errors import DataError
 from aggrevated.trajectories import Trajectories
-from problems import Q_STAR, TinyExpert, TinyMdp, every_trajectory, linear_policy, random_trajectories
+from problems import Q_STAR, Home, TinyExpert, TinyMdp, Walk, every_trajectory, linear_policy, random_trajectories
 
 
 @pytest.fixture
@@ -84,6 +84,36 @@ def test_disagreement_asks_an_expert_that_depends_on_time():
     trajectories = replace(random_trajectories(k=2, t=3), mask=np.ones((2, 3), bool))
     found = Disagreement(Clock(), 3)(trajectories)
     np.testing.assert_array_equal(found.values, np.tile(1 - np.eye(3), (2, 1, 1)))
+
+
+def test_advice_is_what_the_expert_would_do():
+    """Home answers a state x with (0, −x/2)."""
+    x = np.array([[[1.0], [0.5]], [[-2.0], [0.0]]])
+    mask, nothing = np.array([[True, True], [True, False]]), np.zeros((2, 2))
+    trajectories = Trajectories(x, x, np.ones((2, 2, 2), np.float32), nothing, mask, ~mask, horizon=2)
+    found = Advice(Home(), 2)(trajectories)
+    np.testing.assert_array_equal(found.advice, [[[0, -0.5], [0, -0.25]], [[0, 1], [0, 0]]])
+    np.testing.assert_array_equal(found.weight, mask)
+    assert (found.queries, found.simulator_steps, found.every_action) == (3, 0, False)
+    assert found.advice.dtype == found.weight.dtype == np.float32 and set(found.arrays) == {
+        "values",
+        "weight",
+        "advice",
+    }
+
+
+def test_advice_asks_an_expert_that_depends_on_time():
+    class Clock:
+        def act(self, states, t):
+            return np.full((len(states), 2), [t, -t], np.float32)
+
+    trajectories = replace(random_trajectories(k=2, t=3), mask=np.ones((2, 3), bool))
+    np.testing.assert_array_equal(Advice(Clock(), 2)(trajectories).advice, [[[0, 0], [1, -1], [2, -2]]] * 2)
+
+
+def test_disagreement_fits_the_actions():
+    assert disagreement(TinyExpert(), TinyMdp.action_space) == Disagreement(TinyExpert(), 3)
+    assert disagreement(Home(), Walk.action_space) == Advice(Home(), 2)
 
 
 def test_realised(two):

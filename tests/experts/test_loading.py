@@ -1,17 +1,22 @@
 """Experts: shipped ones fit their cards, a Stable-Baselines3 zip acts as it did there, and nothing else gets in."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
+from aggrevated.arrays import Array
 from aggrevated.errors import DataError
+from aggrevated.experts.actor_critic import ActorCriticExpert
 from aggrevated.experts.loading import SHIPPED, load_expert
 from aggrevated.experts.training import RECIPES
 from aggrevated.runs.storage import seal, unseal
+from aggrevated.simulators import Simulator
 from aggrevated.simulators.acrobot import Acrobot
 from aggrevated.simulators.cartpole import CartPole
+from aggrevated.simulators.mujoco import MuJoCo
 
 
 @pytest.mark.parametrize("task", RECIPES)
@@ -43,3 +48,91 @@ def test_a_file_with_other_tensors_is_refused(tmp_path: Path) -> None:
     seal(tmp_path / "other.safetensors", {"weight": torch.zeros(2, 4)}, {})
     with pytest.raises(DataError, match="not fully connected, or not of the kind that cartpole needs; give a DQN"):
         load_expert(str(tmp_path / "other.safetensors"), CartPole())
+
+
+def saved(path: Path, algorithm: str, layers: object, activation: object = None) -> Any:
+    """A model for Hopper with random weights, all far from zero, saved to the path."""
+    import gymnasium
+
+    package = pytest.importorskip("sb3_contrib" if algorithm == "TRPO" else "stable_baselines3")
+    layout = {"net_arch": layers} | ({"activation_fn": activation} if activation else {})
+    model = getattr(package, algorithm)(
+        "MlpPolicy", gymnasium.make("Hopper-v5"), policy_kwargs=layout, gamma=0.97, seed=3, device="cpu"
+    )
+    generator = torch.Generator().manual_seed(0)
+    with torch.no_grad():
+        for parameter in model.policy.parameters():
+            parameter.copy_(0.3 * torch.randn(parameter.shape, generator=generator))
+    model.save(path)
+    return model
+
+
+def hopper_states(simulator: MuJoCo) -> Array:
+    """States like those it can be in, some of them wild."""
+    states = simulator.initial(np.arange(200))
+    states[:, 1:13] += np.random.default_rng(0).normal(size=(200, 12)) * np.linspace(0.1, 3.0, 200)[:, None]
+    return states
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "layers", "activation"),
+    [
+        ("TRPO", [64], None),
+        ("TRPO", [16, 8], torch.nn.ReLU),
+        ("PPO", {"pi": [8], "vf": [16, 4]}, None),
+        ("PPO", [32], torch.nn.ReLU),
+        ("A2C", [], torch.nn.Tanh),
+    ],
+)
+def test_an_actor_critic_zip_acts_and_judges_as_it_did_there(
+    tmp_path: Path, algorithm: str, layers: object, activation: object
+) -> None:
+    model = saved(tmp_path / "model.zip", algorithm, layers, activation)
+    simulator = MuJoCo("hopper")
+    expert = load_expert(str(tmp_path / "model.zip"), simulator)
+    states = hopper_states(simulator)
+    actions, _ = model.predict(simulator.observe(states), deterministic=True)
+    found = expert.act(states, 0)
+    np.testing.assert_allclose(found, actions, atol=1e-5)
+    assert (np.abs(found) == 1).any() and (np.abs(found) < 1).any()  # some were clipped, and some not
+    with torch.no_grad():
+        rewards = model.policy.predict_values(torch.from_numpy(simulator.observe(states)))[:, 0].numpy()
+    assert isinstance(expert, ActorCriticExpert)
+    np.testing.assert_allclose(expert.v(states), -rewards, rtol=1e-5, atol=1e-5)
+    assert expert.discount == 0.97
+
+
+@pytest.mark.parametrize("activation", [torch.nn.ELU, torch.nn.LeakyReLU, torch.nn.Tanhshrink])
+def test_a_zip_with_another_activation_is_refused(tmp_path: Path, activation: type) -> None:
+    saved(tmp_path / "model.zip", "PPO", [8], activation)
+    with pytest.raises(DataError, match=rf"{activation.__name__}'>; give one with ReLU or Tanh$"):
+        load_expert(str(tmp_path / "model.zip"), MuJoCo("hopper"))
+
+
+@pytest.mark.parametrize("task", ["hopper", "walker"])
+def test_a_shipped_actor_critic_keeps_to_the_action_space(task: str) -> None:
+    simulator = MuJoCo(task)
+    expert = load_expert(task, simulator)
+    assert isinstance(expert, ActorCriticExpert) and expert.discount == 0.99
+    assert (
+        expert.actor.activation == expert.critic.activation == unseal(SHIPPED / f"{task}.safetensors")[1]["activation"]
+    )
+    states = simulator.initial(np.arange(50))
+    states[:, 1:9] += np.random.default_rng(0).normal(size=(50, 8))
+    actions = expert.act(states, 0)
+    assert actions.shape == (50, *simulator.action_space.shape) and actions.dtype == np.float32
+    assert np.abs(actions).max() == 1.0
+    assert expert.v(simulator.initial(np.arange(50))).max() < -20  # costs are negative rewards, and it is good
+
+
+@pytest.mark.parametrize(
+    ("expert", "simulator", "words"),
+    [
+        ("cartpole", MuJoCo("hopper"), "not of the kind that hopper needs; give a TRPO, PPO or A2C with an MlpPolicy"),
+        ("hopper", CartPole(), "not of the kind that cartpole needs; give a DQN with an MlpPolicy"),
+        ("hopper", MuJoCo("walker"), "maps 11 observations to 3 actions, but walker has 17 and 6"),
+    ],
+)
+def test_an_expert_for_another_kind_of_task_is_refused(expert: str, simulator: Simulator, words: str) -> None:
+    with pytest.raises(DataError, match=words):
+        load_expert(expert, simulator)

@@ -7,8 +7,19 @@ from aggrevated.cost_to_go import CostToGo
 from aggrevated.cost_to_go.disagreement import Disagreement
 from aggrevated.gradients.all_actions import all_actions
 from aggrevated.gradients.likelihood import likelihood
+from aggrevated.policies.feed_forward import FeedForwardPolicy
+from aggrevated.policies.heads import GaussianHead
 from aggrevated.roll_in import Mixture, roll_in
-from problems import TinyExpert, TinyMdp, gradient, linear_policy, random_costs, random_trajectories
+from problems import (
+    TinyExpert,
+    TinyMdp,
+    gradient,
+    linear_policy,
+    random_costs,
+    random_trajectories,
+    randomise,
+    with_vectors,
+)
 
 
 def test_uniform_policy_by_hand():
@@ -29,6 +40,20 @@ def test_it_does_not_go_flat_where_the_policy_is_confident_and_wrong():
     costs = CostToGo(np.tile([1.0, 0.0, 1.0], (6, 4, 1)), trajectories.mask * 1.0)
     assert np.abs(gradient(policy, all_actions, trajectories, costs)).max() < 1e-8
     assert np.abs(gradient(policy, likelihood, trajectories, costs)).max() > 0.1
+
+
+def test_of_vectors_by_hand():
+    """Σ_j (a_j − μ_j)²/2σ² + log σ + log √2π for each step taken, and H·K divides."""
+    policy = randomise(FeedForwardPolicy(3, GaussianHead(2), hidden=()).double(), 0)
+    trajectories = with_vectors(random_trajectories(), 2)
+    advice = np.random.default_rng(1).normal(size=(6, 4, 2))
+    costs = CostToGo(np.zeros((6, 4)), trajectories.mask * 1.0, advice=advice)
+    weight, bias = (p.detach().numpy() for p in policy.network[0].parameters())
+    deviation = np.exp(policy.head.log_deviation.detach().numpy())
+    away = (advice - trajectories.observations @ weight.T - bias) / deviation
+    each = (away**2 / 2 + np.log(deviation) + np.log(2 * np.pi) / 2).sum(axis=2)
+    expected = each[trajectories.mask].sum() / (5 * 6)
+    assert likelihood(policy, trajectories, costs).item() == pytest.approx(expected, rel=1e-12)
 
 
 def test_refuses_a_cost_of_the_taken_action_only():

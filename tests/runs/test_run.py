@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -15,6 +16,7 @@ from aggrevated.recipes import METHODS
 from aggrevated.runs.config import Config, resolve
 from aggrevated.runs.run import Run, execute, only_one, refuse_if_used
 from aggrevated.runs.storage import digest, seal, unseal
+from aggrevated.simulators.mujoco import THREADS
 from conftest import SMALL, finished, small, without_time
 
 ROWS = [(method, update) for method, row in METHODS.items() for update in row.updates]
@@ -81,6 +83,51 @@ def test_reinforcement_learning_with_an_lstm_resumes_with_the_same_bits(
 ) -> None:
     few = SMALL | {"iterations": 3, "trajectories": 4, "test_episodes": 10}
     assert_the_same_bits_after_stops(tmp_path, resolve("cartpole", method, update, policy="lstm", **few), 1, 1)
+
+
+FEW = {"trajectories": 4, "horizon": 10, "validation_episodes": 5, "test_episodes": 5, "start_steps": 20}
+
+
+@pytest.mark.parametrize(
+    ("method", "update", "given"),
+    [
+        ("aggrevated", "natural", {"queried_steps": 3}),
+        ("aggrevated", "regular", {"queried_steps": 0}),
+        ("aggrevated", "natural", {"oracle": "value-function", "start": "random", "mixing": 0.5}),
+        ("aggrevated", "natural", {"policy": "lstm", "hidden": (8,)}),
+        ("dagger", "follow-the-leader", {}),
+        ("reinforce", "regular", {"start": "supervised"}),
+        ("tnpg", "natural", {}),
+    ],
+)
+def test_hopper_resumes_with_the_same_bits(tmp_path: Path, method: str, update: str, given: dict[str, Any]) -> None:
+    config = resolve("hopper", method, update, iterations=4, checkpoint_every=1, **FEW, **given)
+    assert_the_same_bits_after_stops(tmp_path, config, 2)
+    lines = Run.open(tmp_path / "whole").metrics()
+    assert len({line["kl"] for line in lines}) == 4 and all(line["kl"] > 0 for line in lines)  # it did learn
+    asked = [line["oracle_steps"] for line in lines]
+    rolled_out = config.oracle == "monte-carlo" and method == "aggrevated"
+    assert (0 < asked[0] < asked[1] < asked[2] < asked[3]) == rolled_out and (asked[3] > 0) == rolled_out
+    assert lines[-1]["diverged"] == 0
+
+
+def test_the_bits_of_hopper_do_not_depend_on_the_threads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = set()
+    for threads in ("1", "3"):
+        monkeypatch.setenv(THREADS, threads)
+        config = resolve("hopper", "aggrevated", iterations=2, queried_steps=3, **FEW)
+        found.add(finished(tmp_path / threads, config)[1]["weights_sha256"])
+    assert len(found) == 1
+
+
+def test_the_whole_bill_of_a_hopper_run(tmp_path: Path) -> None:
+    """K = 4 of H = 10 steps, which no one fails in: demonstrations, 2 roll-ins, and 2 · 4 · 3 queries in pairs."""
+    config = resolve("hopper", "aggrevated", iterations=2, queried_steps=3, **FEW)
+    run, result = finished(tmp_path / "run", config)
+    assert result["oracle_queries"] == 40 + 2 * 4 * 3
+    assert result["simulator_steps"] - result["oracle_steps"] == 40 + 2 * 40
+    assert 2 * 2 * 4 * (1 + 2 + 3) <= result["oracle_steps"] <= 2 * 2 * 4 * (8 + 9 + 10)
+    assert result["oracle_steps"] == run.metrics()[-1]["oracle_steps"]
 
 
 @pytest.mark.parametrize("policy", ["lstm", "gru", "window", "mlp"])

@@ -5,21 +5,23 @@ import pytest
 import torch
 
 from aggrevated.cost_to_go import CostToGo
-from aggrevated.cost_to_go.disagreement import Disagreement
+from aggrevated.cost_to_go.disagreement import Advice, Disagreement
 from aggrevated.cost_to_go.q_star import QStar
 from aggrevated.errors import UsageError
 from aggrevated.gradients.all_actions import all_actions
 from aggrevated.gradients.likelihood import likelihood
 from aggrevated.gradients.taken_action import taken_action
 from aggrevated.policies.feed_forward import FeedForwardPolicy
-from aggrevated.policies.heads import CategoricalHead
+from aggrevated.policies.heads import CategoricalHead, GaussianHead
 from aggrevated.roll_in import Mixture, roll_in
 from aggrevated.trajectories import Trajectories
 from aggrevated.updates.follow_the_leader import FollowTheLeader
 from problems import (
     EXPERT,
+    Home,
     TinyExpert,
     TinyMdp,
+    Walk,
     flat,
     linear_policy,
     probabilities,
@@ -142,6 +144,51 @@ def test_it_finds_the_expert_on_the_tiny_mdp(loss, oracle):
         trajectories = roll_in(TinyMdp(), Mixture(None, policy.actor()), SEEDS + np.uint64(16 * n))
         update(policy, loss, trajectories, oracle(trajectories))
     assert (probabilities(policy)[np.arange(3), EXPERT] > 0.9).all()
+
+
+def straight_policy(seed=0):
+    """Linear from x to two actions, Gaussian."""
+    return randomise(FeedForwardPolicy(1, GaussianHead(2), hidden=()), seed, 0.3)
+
+
+def walked(policy, n):
+    """Roll-ins of the policy, and what the expert would have done."""
+    trajectories = roll_in(Walk(), Mixture(None, policy.actor()), SEEDS + np.uint64(16 * n))
+    return trajectories, Advice(Home(), 2)(trajectories)
+
+
+def test_it_finds_the_expert_of_vectors():
+    """The most likely linear policy is the expert itself: (0, −x/2); and its deviation gets smaller and smaller."""
+    policy, update = straight_policy(), FollowTheLeader(learning_rate=0.03, steps=200)
+    before = policy.head.log_deviation.detach().clone()
+    for n in range(2):
+        step = update(policy, likelihood, *walked(policy, n))
+    assert step.halvings == 0 and update.seen == 32
+    weight, bias = (p.detach().numpy() for p in policy.network[0].parameters())
+    np.testing.assert_allclose(weight, [[0.0], [-0.5]], atol=0.02)
+    np.testing.assert_allclose(bias, [0.0, 0.0], atol=0.02)
+    assert (policy.head.log_deviation < before - 1).all()
+
+
+def test_advice_is_kept_and_restored_with_the_same_bits():
+    """Batches of different lengths: the advice is padded, sampled, written and read like everything else."""
+
+    def make():
+        return FollowTheLeader(steps=5, minibatch=4, capacity=20)
+
+    straight, policy = make(), straight_policy()
+    for n in range(2):
+        straight(policy, likelihood, *walked(policy, n))
+    state = {name: tensor.clone() for name, tensor in straight.state().items()}
+    assert state["advice"].shape == (*state["mask"].shape, 2) and len(state["mask"]) == 20
+    x, mask = state["observations"], state["mask"]
+    assert torch.equal(state["advice"], torch.cat([torch.zeros_like(x), -x / 2], dim=2) * mask[..., None])
+    resumed, again = make(), straight_policy(1)
+    again.load_state_dict({name: tensor.clone() for name, tensor in policy.state_dict().items()})
+    resumed.restore(state)
+    for n in range(2, 4):
+        assert straight(policy, likelihood, *walked(policy, n)) == resumed(again, likelihood, *walked(again, n))
+    np.testing.assert_array_equal(flat(again), flat(policy))
 
 
 def test_on_one_batch_it_reaches_the_least_loss_there_is():

@@ -1,5 +1,6 @@
 """Q* by rolling the expert out: restore s_t, take a_t, follow π* to the horizon. For experts that can only act."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,6 +29,13 @@ class MonteCarlo:
     rollouts: int = 1  # per question, each with its own luck
     advantage: bool = True
 
+    def __post_init__(self) -> None:
+        if self.rollouts > 1 and not hasattr(self.simulator, "reseed"):
+            raise UsageError(
+                f"nothing in {self.simulator.name} is left to chance, so a second roll-out would repeat the first; "
+                "use one roll-out per query"
+            )
+
     def __call__(self, trajectories: Trajectories) -> CostToGo:
         k, t = np.nonzero(asked(trajectories, self.steps))
         states, actions = trajectories.states[k, t], trajectories.actions[k, t]
@@ -50,14 +58,9 @@ class MonteCarlo:
         return CostToGo(values, weights(trajectories, known), len(k), simulated, diverged)
 
     def _with_other_luck(self, states: Array, seeds: Array, t: Array, rollout: int) -> Array:
-        reseed = getattr(self.simulator, "reseed", None)
-        if reseed is None:
-            raise UsageError(
-                f"nothing in {self.simulator.name} is left to chance, so a second roll-out would repeat the first; "
-                "use one roll-out per query"
-            )
+        reseed: Callable[[Array, Array], Array] = self.simulator.reseed  # type: ignore[attr-defined]
         drawn = [generator(int(seed), Stream.LUCK).integers(2**64, size=rollout + 1, dtype=np.uint64) for seed in seeds]
-        return reseed(states, np.stack(drawn)[:, rollout] + t.astype(np.uint64))  # type: ignore[no-any-return]
+        return reseed(states, np.stack(drawn)[:, rollout] + t.astype(np.uint64))
 
 
 def asked(trajectories: Trajectories, steps: int | None) -> Array:
@@ -101,7 +104,7 @@ def cost_of_following(
             continue
         action = expert.act(state, t)
         if first is not None and len(joining):
-            action[-len(joining) :] = first[joining]
+            action = np.concatenate([action[: -len(joining)], first[joining]])
         state, cost, done = simulator.step(state, action)
         total[lanes] += cost
         simulated += len(lanes)

@@ -39,6 +39,11 @@ class Task:
     oracle: str = "q-network"  # how the expert is asked for Q*
     trials: int = 10
 
+    @property
+    def finite(self) -> bool:
+        """Whether its actions are a finite set: then experts know Q*, and else they are rolled out for it."""
+        return self.oracle == "q-network"
+
     def ratio(self, returned: float, expert: float, horizon: int) -> float | None:
         """(R − floor) / (R* − floor): 1 is as good as the expert. For Acrobot that is the share of steps saved.
 

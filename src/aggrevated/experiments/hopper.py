@@ -19,7 +19,7 @@ TASK = Task(
     iterations=40,
     validation_episodes=100,
     settings={
-        "supervised": {"start_steps": 4000, "log_deviation": -1.5},
+        "supervised": {"start_steps": 4000, "log_deviation": -2.0},
         "aggrevated": {"start": "supervised", "queried_steps": 10},
         "random/reinforce": {"learning_rate": 0.03},
         "random/tnpg": {"delta_kl": 0.1},

@@ -11,7 +11,7 @@ from aggrevated import __version__
 from aggrevated.errors import DataError, UsageError
 from aggrevated.experiments import Task, tasks
 from aggrevated.policies.cells import CELLS
-from aggrevated.recipes import METHODS, OPTIMISERS, ORACLES, SOLVERS, Method, cost_of_mistakes
+from aggrevated.recipes import METHODS, OPTIMISERS, ORACLES, SOLVERS, Method, cost_of_mistakes, mistakes
 from aggrevated.runs.storage import Facts
 from aggrevated.start import POLICIES, STARTS
 
@@ -106,6 +106,14 @@ def check(config: Config, row: Method) -> None:
     """Raise a `UsageError` for the first setting that cannot be."""
     known(config.oracle, "oracle", ORACLES)
     known(config.start, "start", STARTS)
+    finite = tasks()[config.task].finite
+    if row.cost_to_go is cost_of_mistakes and config.oracle == ("value-function" if finite else "q-network"):
+        raise UsageError(
+            f"the expert of {config.task} cannot be asked by the oracle {config.oracle}; choose monte-carlo or "
+            + ("q-network" if finite else "value-function")
+        )
+    if row.cost_to_go is mistakes and not finite:
+        require(config.gradient == "likelihood", "gradient", config.gradient, "likelihood where actions are vectors")
     if config.oracle != "q-network" and row.cost_to_go is cost_of_mistakes:
         needs = f"but the oracle {config.oracle} knows only that of the action taken"
         if "taken-action" not in row.gradients:
@@ -142,7 +150,6 @@ IDLE = {  # settings that an update does not look at
 def refuse_idle(config: Config, given: dict[str, Any]) -> None:
     """A `UsageError` for the first setting that was given and would have no effect."""
     imitates = METHODS[config.method].cost_to_go is cost_of_mistakes
-    finite = tasks()[config.task].oracle == "q-network"  # the tasks with a finite set of actions
     idle = dict.fromkeys(IDLE[config.update], f"on the update {config.update}; choose another --update")
     if not imitates:
         idle["oracle"] = f"on the method {config.method}; choose another --method"
@@ -150,7 +157,7 @@ def refuse_idle(config: Config, given: dict[str, Any]) -> None:
         idle |= dict.fromkeys(("queried_steps", "rollouts"), "without the oracle monte-carlo; choose that --oracle")
     if config.start != "supervised":
         idle["start_steps"] = "on a random start; choose --start supervised"
-    if finite:
+    if tasks()[config.task].finite:
         idle["log_deviation"] = f"on {config.task}, whose actions are a finite set; choose another task"
     for name, why in idle.items():
         if given.get(name) is not None:

@@ -171,7 +171,8 @@ class Physics:
 
     def advance(self, state: Array, control: Array) -> Array:
         """The states [n, size] one control step later."""
-        rows, following = np.concatenate([state, control], axis=1), np.empty_like(state)
+        rows = np.ascontiguousarray(np.concatenate([state, control], axis=1))
+        following = np.empty(state.shape)
         if self.pool is None:
             self.run(self.datas[0], rows, following)
         else:  # each thread takes every so-manieth lane: lanes near each other cost alike, and those far apart do not

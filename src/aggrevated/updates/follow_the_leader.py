@@ -30,6 +30,7 @@ class FollowTheLeader:
     steps: int = 100
     minibatch: int = 50  # trajectories
     capacity: int = 1000  # trajectories
+    anneal: bool = False  # let the learning rate fall to 0, in a line
     max_kl: float = 1e6  # any finite step
     seed: int = 0
     seen: int = field(default=0, init=False)
@@ -56,7 +57,9 @@ class FollowTheLeader:
         assert self._data is not None
         trajectories, cost_to_go = self._data
         optimiser = torch.optim.Adam(policy.parameters(), lr=self.learning_rate)
-        for _ in range(self.steps):
+        for step in range(self.steps):
+            if self.anneal:
+                optimiser.param_groups[0]["lr"] = self.learning_rate * (1 - step / self.steps)
             batch = generator.choice(trajectories.count, min(self.minibatch, trajectories.count), replace=False)
             optimiser.zero_grad()
             loss(policy, *_choose((trajectories, cost_to_go), batch)).backward()  # type: ignore[no-untyped-call]

@@ -1,0 +1,374 @@
+"""Q* by roll-outs: on the tiny MDP against its Q* and its exact gradient, elsewhere against one lane at a time."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+
+from aggrevated.cost_to_go.monte_carlo import MonteCarlo, asked, cost_of_following, weights
+from aggrevated.errors import DataError, UsageError
+from aggrevated.gradients.taken_action import taken_action
+from aggrevated.policies.feed_forward import FeedForwardPolicy
+from aggrevated.policies.heads import CategoricalHead, GaussianHead
+from aggrevated.randomness import Purpose, seeds
+from aggrevated.roll_in import Mixture, roll_in
+from aggrevated.simulators.cartpole import CartPole
+from aggrevated.trajectories import Trajectories
+from problems import (
+    Q_STAR,
+    Home,
+    Lucky,
+    TinyExpert,
+    TinyMdp,
+    Walk,
+    every_trajectory,
+    exact_gradient,
+    gradient,
+    linear_policy,
+    probabilities,
+    randomise,
+    with_expert_steps,
+)
+
+TINY = MonteCarlo(TinyMdp(), TinyExpert())
+V_STAR = Q_STAR.min(axis=2)
+ESTIMATES, BATCH = 300, 40  # so many independent estimates of the gradient, each from so many trajectories
+
+
+@pytest.fixture
+def two() -> Trajectories:
+    """s = 0, 1 with actions 2, 2 (which ends it); s = 2, 0, 0 with actions 0, 2, 1. Every coin to come shows 0."""
+    s = np.array([[0, 1, 0], [2, 0, 0]])
+    states = np.stack([s, np.tile(np.arange(3), (2, 1)), np.zeros_like(s)], axis=2)
+    mask = np.array([[True, True, False], [True, True, True]])
+    states[~mask] = 0
+    actions, costs = np.array([[2, 2, 0], [0, 2, 1]]), np.array([[0.0, 4.0, 0.0], [0.0, 0.0, 2.0]])
+    return Trajectories(states, np.eye(3)[s], actions, costs, mask, np.zeros_like(mask), horizon=3)
+
+
+@dataclass(frozen=True)
+class Clock:
+    """An expert of no merit that goes by the time alone, and knows from the state what time it is."""
+
+    name: str = "clock"
+
+    def act(self, states, t):
+        assert (states[:, 1] == t).all(), (states[:, 1], t)
+        return np.full(len(states), (2 * t + 1) % 3)
+
+
+@dataclass(frozen=True)
+class Swinger:
+    """An expert of no merit that goes by what it sees and by the time."""
+
+    name: str = "swinger"
+
+    def act(self, states, t):
+        return ((states > 0).sum(axis=1) + t) % 2
+
+
+@dataclass(frozen=True)
+class Brittle(Lucky):
+    """The tiny MDP, but action 2 in state 1 breaks it where the next coin shows 0."""
+
+    def step(self, state, action):
+        following, cost, done = super().step(state, action)
+        broken = (state[:, 0] == 1) & (action == 2) & (state[:, 2] % 2 == 0)
+        return following, np.where(broken, np.nan, cost), done
+
+
+def one_lane(simulator, expert, state, t, first=None):
+    """(cost, steps) of a single roll-out, step by step."""
+    total, steps, state, done = 0.0, 0, state[None], np.array([False])
+    while t < simulator.horizon and not done[0]:
+        action = expert.act(state, t) if first is None else first[None]
+        state, cost, done = simulator.step(state, action)
+        total, steps, t, first = total + cost[0], steps + 1, t + 1, None
+    return total, steps
+
+
+def test_by_hand(two):
+    """Q: 0 + 1 + 1 and 4; 0 + 0 + 1, 0 + 1 and 2. V: 0 + 1 + 1 and 1 + 1; 0 + 0 + 1, 0 + 1 and 0."""
+    found = MonteCarlo(TinyMdp(), TinyExpert(), advantage=False)(two)
+    np.testing.assert_array_equal(found.values, [[2, 4, 0], [1, 1, 2]])
+    np.testing.assert_array_equal(found.weight, [[1, 1, 0], [1, 1, 1]])
+    assert (found.queries, found.simulator_steps, found.diverged) == (5, (3 + 1) + (3 + 2 + 1), 0)
+    assert found.values.dtype == found.weight.dtype == np.float32 and not found.every_action
+    found = TINY(two)
+    np.testing.assert_array_equal(found.values, [[0, 2, 0], [0, 0, 2]])
+    assert (found.queries, found.simulator_steps) == (5, 10 + (3 + 2) + (3 + 2 + 1))
+
+
+def test_two_rollouts_are_billed_twice(two):
+    found = MonteCarlo(Lucky(), TinyExpert(), rollouts=2)(two)
+    assert (found.queries, found.simulator_steps) == (5, 2 * 21)
+
+
+@pytest.mark.parametrize("steps", [1, 2, 3, 7])
+def test_some_of_the_steps_are_asked_and_weighted(two, steps):
+    found = MonteCarlo(TinyMdp(), TinyExpert(), steps)(two)
+    here = found.weight > 0
+    assert here.sum(axis=1).tolist() == [min(steps, 2), min(steps, 3)]
+    assert (found.weight.sum(axis=1) == [2, 3]).all() and found.queries == here.sum()
+    whole = TINY(two).values
+    np.testing.assert_array_equal(found.values, whole * here)
+
+
+def test_every_step_is_asked_as_often_as_any_other(two):
+    """10,000 times 1 of 3 steps and 1 of 2: each within 4 standard deviations."""
+    many = replace(two.take(np.arange(20_000) % 2), seeds=seeds(0, Purpose.ROLL_IN, 1, 20_000))
+    chosen = asked(many, 1)
+    assert (chosen.sum(axis=1) == 1).all()
+    shares = np.stack([chosen[::2].mean(axis=0), chosen[1::2].mean(axis=0)])
+    np.testing.assert_allclose(shares, [[1 / 2, 1 / 2, 0], [1 / 3, 1 / 3, 1 / 3]], atol=4 * 0.5 / 100)
+
+
+def test_steps_of_the_expert_are_not_asked():
+    trajectories = with_expert_steps(every_trajectory(linear_policy()).trajectories, 0.5)
+    assert trajectories.by_expert.any()
+    own = trajectories.by_learner
+    np.testing.assert_array_equal(TINY(trajectories).weight, own)
+    some = MonteCarlo(TinyMdp(), TinyExpert(), 1)(trajectories)
+    np.testing.assert_array_equal(some.weight.sum(axis=1), own.sum(axis=1))
+    assert not some.weight[~own].any() and some.queries == own.any(axis=1).sum()
+
+
+@pytest.mark.parametrize("advantage", [False, True])
+def test_on_average_over_the_luck_to_come_it_is_q_star(advantage):
+    """Over every trajectory, for each s, a and t: E[estimate | s_t, a_t] = Q*_t(s, a), or less V*_t(s)."""
+    every = every_trajectory(linear_policy())
+    values = MonteCarlo(TinyMdp(), TinyExpert(), advantage=advantage)(every.trajectories).values
+    expected = Q_STAR - V_STAR[..., None] if advantage else Q_STAR
+    s, a = every.trajectories.states[..., 0], every.trajectories.actions
+    for t in range(3):
+        for i in range(3):
+            for j in range(3):
+                here = every.probability * ((s == i) & (a == j) & every.trajectories.mask)[:, t]
+                assert here @ values[:, t] / here.sum() == pytest.approx(expected[t, i, j], abs=1e-6)
+
+
+@pytest.mark.parametrize("advantage", [False, True])
+@pytest.mark.parametrize("alpha", [0.0, 0.3])
+def test_expectation_over_every_trajectory_is_the_exact_gradient(advantage, alpha):
+    policy, oracle = linear_policy(), MonteCarlo(TinyMdp(), TinyExpert(), advantage=advantage)
+    mean = every_trajectory(policy, alpha).expectation(lambda tau: gradient(policy, taken_action, tau, oracle(tau)))
+    np.testing.assert_allclose(mean, exact_gradient(probabilities(policy), alpha), atol=1e-7)
+
+
+@pytest.fixture(scope="module", params=[0.0, 0.3], ids=lambda alpha: f"mixing {alpha}")
+def many(request) -> Trajectories:
+    """The roll-ins for all the estimates."""
+    acting = Mixture(TinyExpert(), linear_policy().float().actor(), request.param)
+    return roll_in(TinyMdp(), acting, seeds(5, Purpose.ROLL_IN, 1, ESTIMATES * BATCH))
+
+
+def estimates(trajectories, oracle):
+    """[ESTIMATES, d]: independent estimates of the gradient."""
+    policy = linear_policy().float()
+    parts = np.arange(trajectories.count).reshape(ESTIMATES, BATCH)
+    batches = [trajectories.take(part) for part in parts]
+    return np.stack([gradient(policy, taken_action, batch, oracle(batch)) for batch in batches])
+
+
+@pytest.mark.parametrize("rollouts", [1, 2])
+@pytest.mark.parametrize("advantage", [False, True], ids=["Q", "A"])
+@pytest.mark.parametrize("steps", [1, 2])
+def test_some_of_the_steps_leave_the_gradient_unbiased(many, steps, advantage, rollouts):
+    """Component by component within three standard errors, which are small beside the gradient itself."""
+    found = estimates(many, MonteCarlo(Lucky(), TinyExpert(), steps, rollouts, advantage))
+    exact = exact_gradient(probabilities(linear_policy()), many.mixing)
+    error = found.std(axis=0, ddof=1) / np.sqrt(ESTIMATES)
+    assert (np.abs(found.mean(axis=0) - exact) < 3 * error).all(), (found.mean(axis=0) - exact) / error
+    assert (np.abs(exact) > 6 * error).sum() >= 4, np.abs(exact) / error
+
+
+def test_the_control_variate_lowers_the_variance(many):
+    """Measured: less than half of it is left."""
+    variance = {
+        advantage: estimates(many, MonteCarlo(TinyMdp(), TinyExpert(), 1, advantage=advantage)).var(axis=0).sum()
+        for advantage in (False, True)
+    }
+    assert variance[True] < 0.5 * variance[False]
+
+
+def test_more_rollouts_meet_other_luck_and_lower_the_variance():
+    """The first meets the luck in the state, 0 → 0 → 1 → …, and costs 1 + 0 + 1; the others Q* = 2.25 on average."""
+    state = np.array([[[0, 0, 0]]])
+    ones = np.ones((1, 1), bool)
+    once = Trajectories(state, np.eye(3)[None, :1], np.array([[0]]), ones * 1.0, ones, ~ones, horizon=3)
+    many = replace(once.take(np.zeros(400, int)), seeds=seeds(0, Purpose.ROLL_IN, 1, 400))
+    values = {
+        rollouts: MonteCarlo(Lucky(), TinyExpert(), rollouts=rollouts, advantage=False)(many).values[:, 0]
+        for rollouts in (1, 2, 9)
+    }
+    assert np.unique(values[1]).tolist() == [2]
+    assert values[9].mean() == pytest.approx((2 + 8 * Q_STAR[0, 0, 0]) / 9, abs=4 * float(values[9].std()) / 20)
+    assert 0 < values[9].std() < values[2].std()
+    for rollouts in (2, 9):  # luck belongs to the trajectory: its seed, and not its place
+        turned = MonteCarlo(Lucky(), TinyExpert(), rollouts=rollouts, advantage=False)(many.take(np.arange(400)[::-1]))
+        np.testing.assert_array_equal(turned.values[::-1, 0], values[rollouts])
+
+
+@pytest.mark.parametrize("rollouts", [1, 5])
+def test_the_experts_own_action_has_no_advantage_whatever_the_luck(rollouts):
+    """Both roll-outs of a pair meet the same luck: their difference is exactly 0, and so is not only so on average."""
+    every = every_trajectory(linear_policy()).trajectories
+    own = TinyExpert().act(every.states.reshape(-1, 3), 0).reshape(every.mask.shape)
+    values = MonteCarlo(Lucky(), TinyExpert(), rollouts=rollouts)(every).values
+    assert not values[(every.actions == own) & every.mask].any()
+    assert values[(every.actions != own) & every.mask].any()
+
+
+def test_luck_is_not_shared_by_the_steps_of_a_trajectory():
+    """The same state at every time of an episode, asked twice: not all get the same second roll-out."""
+    states = np.zeros((50, 6, 3), np.int64)
+    states[..., 1] = np.arange(6)
+    ones = np.ones((50, 6), bool)
+    same = Trajectories(states, np.eye(3)[states[..., 0]], np.zeros((50, 6), int), ones * 1.0, ones, ~ones, horizon=8)
+    drawn = []
+
+    class Spy(Lucky):
+        def reseed(self, state, seeds):
+            drawn.append(seeds)
+            return super().reseed(state, seeds)
+
+    MonteCarlo(Spy(horizon=8), TinyExpert(), rollouts=3)(same)
+    assert len(drawn) == 2
+    assert len(np.unique(np.concatenate(drawn))) == 2 * 50 * 6
+
+
+def test_a_second_rollout_without_chance_is_refused_in_one_sentence(two):
+    sentence = (
+        "nothing in tiny is left to chance, so a second roll-out would repeat the first; use one roll-out per query"
+    )
+    with pytest.raises(UsageError) as error:
+        MonteCarlo(TinyMdp(), TinyExpert(), rollouts=2)(two)
+    assert str(error.value) == sentence
+
+
+def test_an_expert_that_depends_on_time_is_asked_with_the_right_time():
+    """Lanes join at their own time: the clock itself checks it; the cost is that of one lane after the other."""
+    trajectories = every_trajectory(linear_policy()).trajectories
+    simulator, expert, steps = TinyMdp(), Clock(), 0
+    found = MonteCarlo(simulator, expert)(trajectories)
+    for k, t in zip(*np.nonzero(trajectories.mask), strict=True):
+        state, action = trajectories.states[k, t], trajectories.actions[k, t]
+        (q, taken), (v, followed) = one_lane(simulator, expert, state, t, action), one_lane(simulator, expert, state, t)
+        assert found.values[k, t] == q - v
+        steps += taken + followed
+    assert found.simulator_steps == steps
+
+
+def test_cartpole_against_one_lane_at_a_time():
+    """Here lanes end at many different times, before others have joined."""
+    simulator, expert = CartPole(horizon=40), Swinger()
+    policy = randomise(FeedForwardPolicy(4, CategoricalHead(2)), 1, 0.3)
+    trajectories = roll_in(simulator, Mixture(None, policy.actor()), np.arange(8, dtype=np.uint64))
+    found = MonteCarlo(simulator, expert, advantage=False)(trajectories)
+    steps = 0
+    for k, t in zip(*np.nonzero(trajectories.mask), strict=True):
+        q, taken = one_lane(simulator, expert, trajectories.states[k, t], t, trajectories.actions[k, t])
+        assert found.values[k, t] == q
+        steps += taken
+    assert found.simulator_steps == steps and not trajectories.mask.all()
+    assert len(np.unique(found.values)) > 10
+
+
+def test_vectors_as_actions():
+    """From x the expert is home in one step: the cost of a detour to y is x² + y², that of none x²."""
+    policy = randomise(FeedForwardPolicy(1, GaussianHead(2)), 1, 0.3)
+    trajectories = roll_in(Walk(horizon=5), Mixture(None, policy.actor()), np.arange(7, dtype=np.uint64))
+    found = MonteCarlo(Walk(horizon=5), Home())(trajectories)
+    x = trajectories.states[..., 0]
+    y = x + trajectories.actions @ np.array([1.0, 2.0])
+    inside = (np.abs(y) <= 3) & (np.arange(x.shape[1]) < 4)  # it neither ended there nor at the horizon
+    np.testing.assert_allclose(found.values, np.where(inside, y**2, 0.0) * trajectories.mask, atol=1e-5)
+    assert (found.values > 0.1).any()
+
+
+@pytest.mark.parametrize("steps", [None, 1, 2])
+@pytest.mark.parametrize("rollouts", [1, 3])
+def test_neither_the_order_nor_the_size_of_the_batch_matters(steps, rollouts):
+    acting = Mixture(TinyExpert(), linear_policy().float().actor(), 0.3)
+    trajectories = roll_in(TinyMdp(), acting, seeds(0, Purpose.ROLL_IN, 1, 40))
+    oracle = MonteCarlo(Lucky(), Clock(), steps, rollouts)
+    whole = oracle(trajectories)
+    for subset in (np.random.default_rng(0).permutation(40), np.arange(13), np.array([7])):
+        part = oracle(trajectories.take(subset))
+        np.testing.assert_array_equal(part.values, whole.values[subset])
+        np.testing.assert_array_equal(part.weight, whole.weight[subset])
+    pieces = [oracle(trajectories.take(part)) for part in np.split(np.arange(40), [1, 4, 30])]
+    for name in ("queries", "simulator_steps"):
+        assert sum(getattr(piece, name) for piece in pieces) == getattr(whole, name)
+
+
+def test_neither_states_nor_actions_are_changed(two):
+    before = two.states.copy(), two.actions.copy()
+    MonteCarlo(Lucky(), TinyExpert(), rollouts=2)(two)
+    np.testing.assert_array_equal(two.states, before[0])
+    np.testing.assert_array_equal(two.actions, before[1])
+
+
+def test_the_answers_of_the_expert_are_its_own():
+    """It may hand out a view of a table that it keeps, or one that cannot be written to."""
+
+    class Stubborn:
+        name = "stubborn"
+        table = np.zeros(999, np.int64)
+        table.setflags(write=False)
+
+        def act(self, states, t):
+            return self.table[: len(states)]
+
+    trajectories = every_trajectory(linear_policy()).trajectories
+    found = MonteCarlo(TinyMdp(), Stubborn())(trajectories).values
+    assert not found[trajectories.actions == 0].any() and found[trajectories.actions != 0].any()
+
+
+def test_a_rollout_that_diverges_is_counted_and_its_weight_goes_to_the_others(two):
+    """Action 2 in state 1 breaks: the second step of the first trajectory. Its first step now counts for both."""
+    found = MonteCarlo(Brittle(), TinyExpert())(two)
+    np.testing.assert_array_equal(found.values, [[0, 0, 0], [0, 0, 2]])
+    np.testing.assert_array_equal(found.weight, [[2, 0, 0], [1, 1, 1]])
+    assert (found.queries, found.diverged) == (5, 1)
+
+
+def test_of_several_rollouts_those_that_are_sound_count(two):
+    """In state 1 action 2 costs 4 and ends, with whatever luck; half of the roll-outs break before that is known."""
+    found = MonteCarlo(Brittle(), TinyExpert(), rollouts=9, advantage=False)(two)
+    assert found.values[0, 1] == 4.0 and found.weight[0, 1] == 1.0
+    assert 1 <= found.diverged < 9
+
+
+def test_what_is_left_of_a_trajectory_stands_for_all_of_it():
+    """Weights by hand: 3 steps of the learner's own, of which 2 and 1 are known; and one that is lost altogether."""
+    mask = np.ones((4, 4), bool)
+    by_expert = np.array([[0, 1, 0, 0]] * 4, bool)
+    zeros = np.zeros((4, 4))
+    trajectories = Trajectories(zeros, zeros, zeros, zeros, mask, by_expert, horizon=4, mixing=0.25)
+    known = np.array([[1, 0, 1, 1], [1, 0, 0, 1], [0, 0, 1, 0], [0, 0, 0, 0]], bool)
+    expected = [[1, 0, 1, 1], [1.5, 0, 0, 1.5], [0, 0, 3, 0], [0, 0, 0, 0]]
+    np.testing.assert_array_equal(weights(trajectories, known), expected)
+
+
+def test_where_every_rollout_diverges_it_is_one_sentence(two):
+    class Broken(TinyMdp):
+        def step(self, state, action):
+            following, cost, done = super().step(state, action)
+            return following, np.full(len(cost), np.nan), done
+
+    with pytest.raises(DataError, match=r"^every one of 5 roll-outs of the expert diverged; check the simulator"):
+        MonteCarlo(Broken(), TinyExpert())(two)
+
+
+def test_no_questions_cost_nothing():
+    every = every_trajectory(linear_policy(), alpha=1.0).trajectories
+    by_expert = every.take(np.flatnonzero(~every.by_learner.any(axis=1)))
+    found = MonteCarlo(TinyMdp(), TinyExpert())(by_expert)
+    assert (found.queries, found.simulator_steps, found.diverged) == (0, 0, 0)
+    assert not found.weight.any() and not found.values.any()
+
+
+def test_following_from_the_horizon_on_costs_nothing():
+    total, steps = cost_of_following(TinyMdp(), TinyExpert(), np.zeros((2, 3), int), np.array([3, 3]))
+    assert total.tolist() == [0, 0] and steps == 0

@@ -1,0 +1,70 @@
+"""Line 2: where learning begins."""
+
+import numpy as np
+import pytest
+import torch
+
+from aggrevated.cost_to_go.disagreement import Advice
+from aggrevated.gradients.likelihood import likelihood
+from aggrevated.policies.feed_forward import FeedForwardPolicy
+from aggrevated.policies.heads import GaussianHead
+from aggrevated.policies.window import WindowPolicy
+from aggrevated.randomness import Purpose, seeds
+from aggrevated.roll_in import Mixture, roll_in
+from aggrevated.start import POLICIES, as_it_is, random_policy, supervised
+from problems import EXPERT, Home, TinyExpert, TinyMdp, Walk, flat, probabilities
+
+
+@pytest.mark.parametrize("kind", POLICIES)
+def test_a_supervised_start_keeps_the_deviation(kind):
+    """To the bit, and learns the rest: the expert's actions became many times as likely."""
+    policy = random_policy(Walk(), kind, (8,), seed=0, log_deviation=-1.25)
+    before = {name: w.clone() for name, w in policy.state_dict().items()}
+    demonstrations = roll_in(Walk(), Mixture(Home(), None, 1.0), seeds(0, Purpose.DEMONSTRATION, 0, 10))
+    costs = Advice(Home(), 2)(demonstrations)
+    loss = likelihood(policy, demonstrations, costs).item()
+    assert supervised(policy, Walk(), Home(), 10, 0, 100) == (300, 300)  # Home stays at home for all of H = 30
+    kept = [name for name in before if name.endswith("log_deviation")]
+    assert len(kept) == 1 and (before[kept[0]] == -1.25).all()
+    assert torch.equal(policy.state_dict()[kept[0]], before[kept[0]])
+    assert all(not torch.equal(w, before[name]) for name, w in policy.state_dict().items() if name not in kept)
+    assert likelihood(policy, demonstrations, costs).item() < loss - 0.01
+
+
+def test_a_supervised_start_imitates():
+    """A linear expert is found exactly, whichever states it visits."""
+    policy = FeedForwardPolicy(1, GaussianHead(2, -0.5), hidden=())
+    supervised(policy, Walk(), Home(), 20, 0, 1000)
+    x = np.array([[-1.0], [0.5], [1.0]], np.float32)
+    np.testing.assert_allclose(policy.predict(x, deterministic=True)[0], Home().act(x, 0), atol=0.02)
+
+
+def test_a_supervised_start_of_a_finite_set():
+    policy = random_policy(TinyMdp(), "mlp", (), seed=0)
+    assert supervised(policy, TinyMdp(), TinyExpert(), 30, 0, 300) == (90, 90)
+    assert (probabilities(policy)[np.arange(3), EXPERT] > 0.9).all()
+
+
+def test_more_steps_of_the_start_are_more_steps():
+    found = []
+    for steps in (0, 1, 2, 2):
+        policy = random_policy(Walk(), "mlp", (8,), seed=0)
+        supervised(policy, Walk(), Home(), 5, 0, steps)
+        found.append(flat(policy))
+    assert (found[0] == flat(random_policy(Walk(), "mlp", (8,), seed=0))).all()
+    assert (found[0] != found[1]).any() and (found[1] != found[2]).any()
+    np.testing.assert_array_equal(found[2], found[3])
+
+
+def test_a_random_start_costs_nothing_and_changes_nothing():
+    policy = random_policy(Walk(), "window", (8,), seed=0)
+    before = flat(policy)
+    assert as_it_is(policy, Walk(), Home(), 10, 0, 100) == (0, 0)
+    np.testing.assert_array_equal(flat(policy), before)
+    assert isinstance(policy, WindowPolicy) and isinstance(policy.inner.head, GaussianHead)
+
+
+def test_the_deviation_of_a_random_policy_is_the_one_that_was_asked_for():
+    for log_deviation in (-3.0, 0.25):
+        policy = random_policy(Walk(), "mlp", (8,), 0, log_deviation)
+        assert policy.head.log_deviation.tolist() == [log_deviation] * 2
