@@ -23,7 +23,7 @@ TASK = Task(
         "aggrevated": {"start": "supervised", "queried_steps": 10},
         "random/reinforce": {"learning_rate": 0.03},
         "random/tnpg": {"delta_kl": 0.1},
-        "natural": {"delta_kl": 3e-3, "damping": 10.0},
+        "natural": {"delta_kl": 1e-2, "damping": 10.0},
         "regular": {"learning_rate": 3e-3},
     },
     figure=CONTINUOUS,
