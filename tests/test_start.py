@@ -41,7 +41,7 @@ def test_a_supervised_start_imitates():
 
 def test_a_supervised_start_of_a_finite_set():
     policy = random_policy(TinyMdp(), "mlp", (), seed=0)
-    assert supervised(policy, TinyMdp(), TinyExpert(), 30, 0, 300) == (90, 90)
+    assert supervised(policy, TinyMdp(), TinyExpert(), 30, 0, 600) == (90, 90)
     assert (probabilities(policy)[np.arange(3), EXPERT] > 0.9).all()
 
 

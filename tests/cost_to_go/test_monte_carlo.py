@@ -341,14 +341,14 @@ def test_of_several_rollouts_those_that_are_sound_count(two):
 
 
 def test_what_is_left_of_a_trajectory_stands_for_all_of_it():
-    """Weights by hand: 3 steps of the learner's own, of which 2 and 1 are known; and one that is lost altogether."""
+    """Weights by hand: 3 steps of the learner's own, of which 2 and 1 are known; and one lost, for which 3 of 4 stand."""
     mask = np.ones((4, 4), bool)
     by_expert = np.array([[0, 1, 0, 0]] * 4, bool)
     zeros = np.zeros((4, 4))
     trajectories = Trajectories(zeros, zeros, zeros, zeros, mask, by_expert, horizon=4, mixing=0.25)
     known = np.array([[1, 0, 1, 1], [1, 0, 0, 1], [0, 0, 1, 0], [0, 0, 0, 0]], bool)
-    expected = [[1, 0, 1, 1], [1.5, 0, 0, 1.5], [0, 0, 3, 0], [0, 0, 0, 0]]
-    np.testing.assert_array_equal(weights(trajectories, known), expected)
+    expected = np.array([[1, 0, 1, 1], [1.5, 0, 0, 1.5], [0, 0, 3, 0], [0, 0, 0, 0]]) * 4 / 3
+    np.testing.assert_allclose(weights(trajectories, known), expected, rtol=1e-6)
 
 
 def test_where_every_rollout_diverges_it_is_one_sentence(two):

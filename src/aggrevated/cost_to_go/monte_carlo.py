@@ -80,9 +80,13 @@ def asked(trajectories: Trajectories, steps: int | None) -> Array:
 
 
 def weights(trajectories: Trajectories, known: Array) -> Array:
-    """float32 [K, T]: T/M for each of the M steps of a trajectory that are known, T being all that might have been."""
+    """float32 [K, T]: T/M for each of the M steps of a trajectory that are known, T being all that might have been.
+
+    Where nothing is known of a trajectory, because all its roll-outs diverged, the others stand for it.
+    """
     own, found = trajectories.by_learner.sum(axis=1), known.sum(axis=1)
-    factor = own / np.maximum(found, 1)
+    lost = int(((own > 0) & (found == 0)).sum())
+    factor = own / np.maximum(found, 1) * trajectories.count / max(trajectories.count - lost, 1)
     weight: Array = (known * factor[:, None]).astype(np.float32)
     return weight
 
