@@ -13,6 +13,7 @@ from aggrevated import __version__
 from aggrevated.cli.compare import Compare
 from aggrevated.cli.evaluate import Evaluate
 from aggrevated.cli.expert import Expert
+from aggrevated.cli.oracle_check import OracleCheck
 from aggrevated.cli.reproduce import Reproduce
 from aggrevated.cli.resume import Resume
 from aggrevated.cli.theory import Theory
@@ -34,6 +35,7 @@ COMMANDS = {
     "reproduce": Reproduce,
     "watch": Watch,
     "theory": Theory,
+    "oracle-check": OracleCheck,
 }
 
 

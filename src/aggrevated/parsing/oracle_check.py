@@ -1,0 +1,92 @@
+"""The dynamic oracles against brute force, on every configuration that can be reached at all."""
+
+from __future__ import annotations
+
+from types import ModuleType
+
+import numpy as np
+
+from aggrevated.arrays import Array
+from aggrevated.parsing import arc_eager, arc_hybrid
+from aggrevated.parsing.configurations import NONE, View, begin
+
+SYSTEMS: dict[str, ModuleType] = {system.NAME: system for system in (arc_eager, arc_hybrid)}
+
+
+def random_projective_tree(n: int, generator: np.random.Generator) -> Array:
+    """[n] the heads of a random projective tree: a span is split at a random head, and its sides likewise."""
+    heads = np.zeros(n, int)
+
+    def attach(first: int, last: int, head: int) -> None:
+        if first > last:
+            return
+        root = int(generator.integers(first, last + 1))
+        heads[root - 1] = head
+        for low, high in ((first, root - 1), (root + 1, last)):
+            while low <= high:  # a side is a row of subtrees
+                cut = int(generator.integers(low, high + 1))
+                attach(low, cut, root)
+                low = cut + 1
+
+    attach(1, n, 0)
+    return heads
+
+
+def with_root(heads: Array, most: int) -> Array:
+    """[N+1]: gold heads by symbol number, NONE for ROOT and beyond the sentence."""
+    gold = np.full(most + 1, NONE)
+    gold[1 : len(heads) + 1] = heads
+    return gold
+
+
+def wrong(rows: Array, gold: Array) -> Array:
+    """[batch] how many symbols do not have their gold head."""
+    count: Array = ((View(rows).heads != gold) & (gold != NONE)).sum(axis=1)
+    return count
+
+
+def every_configuration(system: ModuleType, n: int) -> list[Array]:
+    """All configurations that can be reached, [rows] for each number of transitions before them; each one once."""
+    layers = [begin(np.array([n]), n)]
+    while True:
+        rows = layers[-1][~system.done(layers[-1])]
+        lane, action = np.nonzero(system.legal(rows))
+        if not len(lane):
+            return layers
+        layers.append(np.unique(system.step(rows[lane], action), axis=0))
+
+
+def mismatches(system: ModuleType, heads: Array) -> tuple[int, int]:
+    """(legal transitions compared, those whose cost-to-go is not what the oracle says) for one gold tree.
+
+    The cost-to-go is the number of wrong heads at the end, the least over all ways to go on; found from the last layer
+    of configurations backwards. The oracle says: the arcs lost so far, and those that the transition loses.
+    """
+    n = len(heads)
+    gold, layers = with_root(heads, n)[None], every_configuration(system, n)
+    compared = differ = 0
+    following: dict[bytes, int] = {}
+    for rows in layers[::-1]:
+        ended = system.done(rows)
+        values = {row.tobytes(): int(count) for row, count in zip(rows[ended], wrong(rows[ended], gold), strict=True)}
+        rows = rows[~ended]
+        lane, action = np.nonzero(system.legal(rows))
+        costs = np.full((len(rows), len(system.ACTIONS)), np.iinfo(np.int64).max)
+        costs[lane, action] = [following[row.tobytes()] for row in system.step(rows[lane], action)]
+        best = costs.min(axis=1) if len(rows) else np.zeros(0, int)
+        extra = (costs - best[:, None])[lane, action]
+        differ += int((extra != system.lost(rows, np.repeat(gold, len(rows), 0))[lane, action]).sum())
+        compared += len(lane)
+        following = values | {row.tobytes(): int(value) for row, value in zip(rows, best, strict=True)}
+    return compared, differ
+
+
+def check(name: str, trees: int, most: int, seed: int) -> dict[str, int | str]:
+    """The comparison for random projective trees of up to `most` symbols."""
+    generator = np.random.default_rng(seed)
+    compared = differ = 0
+    for _ in range(trees):
+        n = int(generator.integers(1, most + 1))
+        one, other = mismatches(SYSTEMS[name], random_projective_tree(n, generator))
+        compared, differ = compared + one, differ + other
+    return {"system": name, "trees": trees, "compared": compared, "mismatches": differ}

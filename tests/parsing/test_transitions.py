@@ -1,0 +1,131 @@
+"""Both transition systems by hand, their oracles against brute force, and the string in the paper's appendix."""
+
+import numpy as np
+import pytest
+
+from aggrevated.parsing import arc_eager, arc_hybrid
+from aggrevated.parsing.configurations import NONE, View, begin
+from aggrevated.parsing.gold import advised, gold_sequence
+from aggrevated.parsing.oracle_check import SYSTEMS, check, mismatches, random_projective_tree, with_root, wrong
+
+APPENDIX = np.array([2, 7, 7, 5, 3, 5, 8, 0, 10, 8, 10, 13, 15, 13, 8, 15, 18, 8, 18])  # decoded from the string
+every_system = pytest.mark.parametrize("system", SYSTEMS.values(), ids=SYSTEMS)
+
+
+def play(system, n, actions):
+    """The configurations after each of these transitions, from the beginning."""
+    rows = [begin(np.array([n]), n)]
+    for action in actions:
+        assert system.legal(rows[-1])[0, action], (action, rows[-1])
+        rows.append(system.step(rows[-1], np.array([action])))
+    return rows
+
+
+def test_the_appendix_string_exactly():
+    assert "".join("slr"[action] for action in gold_sequence(arc_hybrid, APPENDIX)) == (
+        "slssslssrrllslsslssrrslssrlssrrslssrr"
+    )
+
+
+def test_arc_eager_by_hand():
+    """a ← b → c: shift a, left, right from ROOT, right; the end, since the buffer is empty."""
+    rows = play(arc_eager, 3, [arc_eager.SHIFT, arc_eager.LEFT, arc_eager.RIGHT, arc_eager.RIGHT])
+    assert [View(r).on_stack[0].tolist() for r in rows[1:]] == [[1, 1, 0, 0], [1, 0, 0, 0], [1, 0, 1, 0], [1, 0, 1, 1]]
+    assert View(rows[-1]).heads[0].tolist() == [NONE, 2, 0, 2]
+    assert [bool(arc_eager.done(r)[0]) for r in rows] == [False] * 4 + [True]
+    assert gold_sequence(arc_eager, np.array([2, 0, 2])) == [
+        arc_eager.SHIFT, arc_eager.LEFT, arc_eager.RIGHT, arc_eager.RIGHT,
+    ]  # fmt: skip
+
+
+def test_arc_hybrid_by_hand():
+    """The same tree: what is left above ROOT becomes its dependent."""
+    rows = play(
+        arc_hybrid, 3, [arc_hybrid.SHIFT, arc_hybrid.LEFT, arc_hybrid.SHIFT, arc_hybrid.SHIFT, arc_hybrid.RIGHT]
+    )
+    assert View(rows[-1]).heads[0].tolist() == [NONE, 2, 0, 2]
+    assert arc_hybrid.done(rows[-1])[0] and not arc_hybrid.done(rows[-2])[0]
+
+
+def test_what_is_legal_by_hand():
+    start = begin(np.array([2]), 2)
+    assert arc_eager.legal(start).tolist() == [[True, False, True, False]]  # ROOT has no head and gets none
+    assert arc_hybrid.legal(start).tolist() == [[True, False, False]]
+    shifted, headed = play(arc_eager, 2, [arc_eager.SHIFT])[-1], play(arc_eager, 2, [arc_eager.RIGHT])[-1]
+    assert arc_eager.legal(shifted).tolist() == [[True, True, True, False]]
+    assert arc_eager.legal(headed).tolist() == [[True, False, True, True]]
+    assert not arc_eager.legal(play(arc_eager, 1, [arc_eager.SHIFT])[-1]).any()  # ended
+    two = play(arc_hybrid, 2, [arc_hybrid.SHIFT, arc_hybrid.SHIFT])[-1]
+    assert arc_hybrid.legal(two).tolist() == [[False, False, True]]
+
+
+@every_system
+@pytest.mark.parametrize("seed", range(4))
+def test_the_oracle_is_brute_force_on_every_configuration(system, seed):
+    result = check(system.NAME, trees=10, most=5, seed=seed)
+    assert result["compared"] > 500 and result["mismatches"] == 0
+
+
+@every_system
+def test_the_check_notices_an_oracle_that_is_wrong(system, monkeypatch):
+    monkeypatch.setattr(system, "lost", lambda rows, gold: np.zeros((len(rows), len(system.ACTIONS)), int))
+    assert mismatches(system, np.array([2, 0, 2, 3]))[1] > 0
+
+
+@every_system
+def test_the_expert_makes_every_tree_in_a_batch_of_different_lengths(system):
+    generator = np.random.default_rng(0)
+    trees = [random_projective_tree(n, generator) for n in (1, 2, 5, 9, 14, 20) for _ in range(20)]
+    most = max(map(len, trees))
+    rows = begin(np.array([len(tree) for tree in trees]), most)
+    gold = np.stack([with_root(tree, most) for tree in trees])
+    for _ in range(system.longest(most)):
+        going = ~system.done(rows)
+        rows[going] = system.step(rows[going], advised(system, rows[going], gold[going]))
+    assert system.done(rows).all() and not wrong(rows, gold).any()
+
+
+@every_system
+def test_lanes_do_not_know_of_each_other(system):
+    """A batch of random parses, each also on its own and with room for more symbols."""
+    generator = np.random.default_rng(1)
+    lengths = generator.integers(1, 8, size=30)
+    rows = begin(lengths, 8)
+    gold = np.stack([with_root(random_projective_tree(n, generator), 8) for n in lengths])
+    alone = [begin(np.array([n]), int(n)) for n in lengths]
+    for _ in range(system.longest(8)):
+        legal = system.legal(rows) & ~system.done(rows)[:, None]
+        going = np.flatnonzero(legal.any(axis=1))
+        lost = system.lost(rows, gold)
+        action = np.array([generator.choice(np.flatnonzero(lane)) if lane.any() else 0 for lane in legal])
+        for i in going:
+            np.testing.assert_array_equal(system.legal(alone[i])[0], system.legal(rows[[i]])[0])
+            np.testing.assert_array_equal(
+                system.lost(alone[i], gold[[i], : lengths[i] + 1])[0][legal[i]], lost[i][legal[i]]
+            )
+            alone[i] = system.step(alone[i], action[[i]])
+        before = rows.copy()
+        rows[going] = system.step(rows[going], action[going])
+        assert (before[~legal.any(axis=1)] == rows[~legal.any(axis=1)]).all()
+    for i, n in enumerate(lengths):
+        np.testing.assert_array_equal(View(alone[i]).heads[0], View(rows).heads[i, : n + 1])
+
+
+@every_system
+def test_a_step_leaves_its_input_alone(system):
+    rows = begin(np.array([3]), 3)
+    before = rows.copy()
+    system.step(rows, np.array([system.SHIFT]))
+    np.testing.assert_array_equal(rows, before)
+
+
+def test_random_trees_are_projective_with_one_root():
+    generator = np.random.default_rng(2)
+    for n in range(1, 12):
+        for _ in range(20):
+            heads = random_projective_tree(n, generator)
+            assert (heads == 0).sum() == 1
+            for dependent, head in enumerate(heads, start=1):
+                low, high = sorted((dependent, head))
+                inside = heads[low : high - 1]  # what lies between hangs from there, or from one of the two
+                assert ((inside >= low) & (inside <= high)).all() or head == 0
