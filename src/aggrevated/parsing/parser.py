@@ -1,0 +1,173 @@
+"""The parser as a simulator: Algorithm 1 runs on it as on any other.
+
+A state is an int32 row: the page, the dependents of the latest three arcs (the latest first), the configuration. What
+the learner sees of it is where to look, not the pictures themselves: the page and the numbers of nine symbols, three
+each of the stack's top, the buffer's front and the latest arcs (−1 where there is none). The policies look their
+features up, so that a page is encoded once and not at every step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from types import ModuleType
+
+import numpy as np
+from gymnasium.spaces import Box, Discrete
+
+from aggrevated.arrays import Array
+from aggrevated.parsing import arc_eager
+from aggrevated.parsing.configurations import NONE, View, begin
+from aggrevated.parsing.gold import advised
+from aggrevated.parsing.oracle_check import with_root, wrong
+from aggrevated.parsing.page import Page
+from aggrevated.randomness import Stream, generator
+
+LATEST = 3  # of the stack, the buffer and the arcs
+ARCS = slice(1, 1 + LATEST)
+CONFIGURATION = slice(1 + LATEST, None)
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Pages with their gold trees, as arrays padded to the longest."""
+
+    lengths: Array  # int [P]
+    gold: Array  # int [P, N+1], NONE for ROOT and beyond a page
+
+    @classmethod
+    def of(cls, pages: Sequence[Page]) -> Corpus:
+        lengths = np.array([len(page) for page in pages])
+        return cls(lengths, np.stack([with_root(page.heads, int(lengths.max())) for page in pages]))
+
+    @property
+    def most(self) -> int:
+        """N."""
+        return int(self.gold.shape[1]) - 1
+
+
+@dataclass(frozen=True)
+class Parser:
+    """Parse pages of a corpus: those at `chosen`, drawn by the episode's seed, or one after the other.
+
+    Nothing costs before the end; then every symbol without its gold head costs 1, as nothing but UAS counts.
+    """
+
+    corpus: Corpus
+    chosen: Array  # int [pages], which pages of the corpus
+    in_order: bool = False  # episode i parses page i, whatever its seed
+    system: ModuleType = arc_eager
+    name: str = "algebra"
+
+    @property
+    def horizon(self) -> int:
+        return int(self.system.longest(self.corpus.most))
+
+    @property
+    def action_space(self) -> Discrete:
+        return Discrete(len(self.system.ACTIONS))
+
+    @property
+    def observation_space(self) -> Box:
+        return Box(-1.0, float(max(len(self.corpus.lengths), self.corpus.most)), (1 + 3 * LATEST,), np.float32)
+
+    def initial(self, seeds: Array) -> Array:
+        if self.in_order:
+            page = self.chosen[np.arange(len(seeds)) % len(self.chosen)]
+        else:
+            page = self.chosen[[int(generator(int(s), Stream.LUCK).integers(len(self.chosen))) for s in seeds]]
+        rows = begin(self.corpus.lengths[page], self.corpus.most)
+        arcs = np.full((len(page), LATEST), NONE)
+        return np.concatenate([page[:, None], arcs, rows], axis=1).astype(np.int32)
+
+    def observe(self, state: Array) -> Array:
+        """[n, 10] float32: the page, then the latest three of stack, buffer and arcs."""
+        view = View(state[:, CONFIGURATION])
+        top, stack = None, []
+        for _ in range(LATEST):
+            top = view.top(below=top)
+            stack.append(top)
+        ahead = view.b[:, None] + np.arange(LATEST)
+        buffer = np.where(ahead <= view.n[:, None], ahead, NONE)
+        return np.concatenate([state[:, :1], np.stack(stack, axis=1), buffer, state[:, ARCS]], axis=1).astype(
+            np.float32
+        )
+
+    def legal(self, state: Array) -> Array:
+        """[n, A] which transitions may be taken."""
+        allowed: Array = self.system.legal(state[:, CONFIGURATION])
+        return allowed
+
+    def step(self, state: Array, action: Array) -> tuple[Array, Array, Array]:
+        rows = state[:, CONFIGURATION]
+        following = state.copy()
+        following[:, CONFIGURATION] = self.system.step(rows, action)
+        before, after = View(rows).heads, View(following[:, CONFIGURATION]).heads
+        new = before != after
+        dependent, made = new.argmax(axis=1), new.any(axis=1)
+        following[made, 2 : 1 + LATEST] = state[made, 1:LATEST]
+        following[made, 1] = dependent[made]
+        done = self.system.done(following[:, CONFIGURATION])
+        cost = done * wrong(following[:, CONFIGURATION], self.corpus.gold[state[:, 0]])
+        return following, cost.astype(np.float64), done
+
+    def heads(self, state: Array) -> Array:
+        """[n, N]: the heads that were given, NONE where there is none."""
+        return View(state[:, CONFIGURATION]).heads[:, 1:]
+
+    @cached_property
+    def expert(self) -> GoldExpert:
+        """π*."""
+        return GoldExpert(self)
+
+
+@dataclass(frozen=True)
+class GoldExpert:
+    """π* knows the gold tree of every page, and by it exactly what each transition costs, without a roll-out."""
+
+    parser: Parser
+    name: str = "gold"
+
+    def q(self, states: Array) -> Array:
+        """Q*(s, a): arcs that are lost already, and those that the transition loses; for illegal ones the same."""
+        rows, gold = states[:, CONFIGURATION], self.parser.corpus.gold[states[:, 0]]
+        lost = self.parser.system.lost(rows, gold)
+        q: Array = (lost + already_lost(self.parser.system, rows, gold)[:, None]).astype(np.float64)
+        return q
+
+    def act(self, states: Array, t: int) -> Array:
+        rows, gold = states[:, CONFIGURATION], self.parser.corpus.gold[states[:, 0]]
+        return advised(self.parser.system, rows, gold)
+
+
+def already_lost(system: ModuleType, rows: Array, gold: Array) -> Array:
+    """[n] how many gold arcs cannot be made any more: to heads that are wrong, and between symbols that have passed.
+
+    An arc can still be made while one of its ends is in the buffer and the other there or on the stack without a wrong
+    head; between two on the stack only if it is the next below (arc-hybrid's Right).
+    """
+    view = View(rows)
+    numbers = np.arange(view.width)
+    wanted = (gold != NONE) & (numbers >= 1)
+    given = view.heads >= 0
+    mistaken = wanted & given & (view.heads != gold)
+    buffer, on = view.in_buffer(), view.on_stack.astype(bool)
+    head = np.where(wanted, gold, 0)
+    lane = np.arange(len(rows))[:, None]
+    head_in_buffer, head_on = buffer[lane, head], on[lane, head]
+    reachable = (buffer & (head_in_buffer | head_on)) | (on & ~given & head_in_buffer)
+    if "reduce" not in system.ACTIONS:  # arc-hybrid: Right makes an arc from the symbol next below on the stack
+        highest = np.maximum.accumulate(np.where(on, numbers, NONE), axis=1)
+        next_below = np.concatenate([np.full((len(rows), 1), NONE), highest[:, :-1]], axis=1)
+        reachable |= on & ~given & (next_below == head)
+    lost: Array = (mistaken | (wanted & ~given & ~reachable)).sum(axis=1)
+    return lost
+
+
+def uas(heads: Array, gold: Array) -> tuple[float, float, float]:
+    """(micro, macro, exact match) of heads [P, N] against gold [P, N+1]: shares of symbols, mean over pages, pages."""
+    wanted = gold[:, 1:] != NONE
+    right = (heads == gold[:, 1:]) & wanted
+    per_page = right.sum(axis=1) / wanted.sum(axis=1)
+    return float(right.sum() / wanted.sum()), float(per_page.mean()), float((per_page == 1).mean())

@@ -1,0 +1,177 @@
+"""Policies that read a page: the paper's LSTM encoder–decoder and reactive network, and a contextual one beyond it.
+
+All look up, by page and number, the features of the symbols that the parser points at. ROOT and "none" have vectors of
+their own, which are learned.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.random import Generator
+from torch import Tensor, nn
+from torch.distributions import Distribution
+
+from aggrevated.arrays import Array
+from aggrevated.parsing.parser import LATEST
+from aggrevated.policies import Policy
+from aggrevated.policies.cells import CELLS, NumpyCell
+from aggrevated.policies.heads import CategoricalHead
+from aggrevated.policies.networks import NumpyNetwork
+
+EVERY = tuple(range(3 * LATEST))  # of the numbers in an observation: three each of stack, buffer and arcs
+FIRST = tuple(range(0, 3 * LATEST, LATEST))  # the latest of each
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A row of the table below."""
+
+    reads: str  # "alone": a symbol is its own features; "summary": and the page's summary starts the decoder;
+    # "context": a symbol is what a bidirectional encoder makes of it
+    view: tuple[int, ...]  # which numbers of an observation it looks at
+    remembers: bool  # a recurrent decoder, or a network of one hidden layer
+    hidden: int
+
+
+KINDS = {
+    "reactive": Kind("alone", EVERY, remembers=False, hidden=1000),  # the paper's NN
+    "lstm": Kind("summary", FIRST, remembers=True, hidden=128),  # the paper's LSTMs
+    "contextual": Kind("context", EVERY, remembers=True, hidden=128),
+}
+
+
+class ParsingPolicy(Policy):
+    """π(·|o₁ … o_t, τ), where τ is the page."""
+
+    features: Tensor
+    lengths: Tensor
+
+    def __init__(
+        self, features: Array, lengths: Array, actions: int, kind: str = "lstm", embedding: int = 96, seed: int = 0
+    ) -> None:
+        """For pages with these features [P, N, F] and lengths [P]; they are no part of its weights."""
+        super().__init__()
+        self.kind = KINDS[kind]
+        self.register_buffer("features", torch.from_numpy(features).float(), persistent=False)
+        self.register_buffer("lengths", torch.from_numpy(lengths), persistent=False)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            self._build(features.shape[2], actions, embedding)
+        self.head = CategoricalHead(actions)
+
+    def _build(self, size: int, actions: int, embedding: int) -> None:
+        kind, hidden = self.kind, self.kind.hidden
+        plain = kind.reads == "alone"
+        self.embed = nn.Identity() if plain else nn.Sequential(nn.Linear(size, embedding), nn.ReLU())
+        item = size if plain else embedding
+        self.encoder: nn.LSTM | None = None
+        if not plain:
+            both = kind.reads == "context"
+            self.encoder = nn.LSTM(embedding, hidden // 2 if both else hidden, batch_first=True, bidirectional=both)
+            item = hidden if both else embedding
+        self.special = nn.Parameter(0.1 * torch.randn(2, item))  # none, ROOT
+        seen = item * len(kind.view)
+        self.decoder = nn.LSTM(seen, hidden, batch_first=True) if kind.remembers else None
+        self.between = nn.Identity() if kind.remembers else nn.Sequential(nn.Linear(seen, hidden), nn.ReLU())
+        self.readout = nn.Linear(hidden, actions)
+        with torch.no_grad():
+            self.readout.weight *= 0.1
+            self.readout.bias.zero_()
+
+    def with_pages(self, features: Array, lengths: Array) -> ParsingPolicy:
+        """The same policy, which now reads these pages."""
+        self.features, self.lengths = torch.from_numpy(features).float(), torch.from_numpy(lengths)
+        return self
+
+    def read(self, pages: Tensor) -> tuple[Tensor, Tensor]:
+        """(the items of each page [B, 2 + N, D]: none, ROOT, and its symbols; the decoder's first state [B, M])."""
+        lengths = self.lengths[pages]
+        most = int(lengths.max())
+        items = self.embed(self.features[pages, :most])
+        start = items.new_zeros(len(pages), 2 * self.kind.hidden if self.kind.remembers else 0)
+        if self.encoder is not None:
+            packed = nn.utils.rnn.pack_padded_sequence(items, lengths, batch_first=True, enforce_sorted=False)
+            states, (h, c) = self.encoder(packed)
+            if self.kind.reads == "context":
+                items = nn.utils.rnn.pad_packed_sequence(states, batch_first=True, total_length=most)[0]
+            else:
+                start = torch.cat([h[0], c[0]], dim=1)
+        return torch.cat([self.special.expand(len(pages), -1, -1), items], dim=1), start
+
+    def distribution(self, observations: Tensor, mask: Tensor, legal: Tensor | None = None) -> Distribution:
+        items, start = self.read(observations[:, 0, 0].long())
+        numbers = observations[:, :, 1:][:, :, self.kind.view].long() + 1  # [K, T, view]; −1, none, comes first
+        lanes = torch.arange(len(items))[:, None, None]
+        seen = items[lanes, numbers.clamp_(0, items.shape[1] - 1)].flatten(2)
+        if self.decoder is None:
+            hidden = self.between(seen)
+        else:
+            h, c = (part.contiguous() for part in start[None].chunk(2, dim=2))
+            hidden, _ = self.decoder(seen, (h, c))
+        return self.head.distribution(self.readout(hidden), legal)
+
+    def scores(
+        self, observations: Tensor, actions: Tensor, mask: Tensor, own: Tensor, legal: Tensor | None = None
+    ) -> Tensor:
+        """[K, d], by a backward pass for each trajectory after one forward pass for all."""
+        log_probability = self.distribution(observations, mask, legal).log_prob(actions)
+        parameters, rows = list(self.parameters()), []
+        for total in (log_probability * own).sum(dim=1):
+            gradients = torch.autograd.grad(total, parameters, retain_graph=True, materialize_grads=True)
+            rows.append(torch.cat([gradient.flatten() for gradient in gradients]))
+        return torch.stack(rows)
+
+    def actor(self) -> ParsingActor:
+        shared = {id(table): table for table in (self.features, self.lengths)}  # the weights are copied, the pages not
+        return ParsingActor(copy.deepcopy(self, shared).eval())
+
+
+class ParsingActor:
+    """The policy as it was, one step at a time on NumPy; a page is read, in torch, when it is first met."""
+
+    def __init__(self, policy: ParsingPolicy) -> None:
+        self.policy, self.sampler, self.hidden = policy, policy.head.sampler(), policy.kind.hidden
+        self.cell: NumpyCell | None = CELLS["lstm"].copy_of(policy.decoder) if policy.decoder is not None else None
+        layers = [] if self.cell is not None else list(policy.between.children())
+        self.network = NumpyNetwork.copy_of(nn.Sequential(*layers, policy.readout))
+        self.place = np.full(len(policy.features), -1)  # of each page among those that were read
+        self.items = np.zeros((0, int(policy.lengths.max()) + 2, policy.special.shape[1]), np.float32)
+        self.starts = np.zeros((0, self.memory(1).shape[1] - 1), np.float32)
+
+    def memory(self, count: int) -> Array:
+        """[count, 1 + M]: whether the page has been read by the decoder, and the decoder's state."""
+        return np.zeros((count, 1 + (2 * self.hidden if self.cell is not None else 0)), np.float32)
+
+    def noise(self, generators: Sequence[Generator], horizon: int) -> Array:
+        return self.sampler.noise(generators, horizon)
+
+    def parameters(self, observation: Array, memory: Array) -> tuple[Array, Array]:
+        pages = observation[:, 0].astype(np.int64)
+        self._read(np.unique(pages[self.place[pages] < 0]))
+        place = self.place[pages]
+        numbers = observation[:, 1:][:, self.policy.kind.view].astype(np.int64) + 1
+        seen = self.items[place[:, None], numbers].reshape(len(pages), -1)
+        if self.cell is None:
+            return self.network(seen), memory
+        state = np.where(memory[:, :1] > 0, memory[:, 1:], self.starts[place])
+        hidden, state = self.cell.step(seen, state)
+        return self.network(hidden), np.concatenate([np.ones((len(pages), 1), np.float32), state], axis=1)
+
+    def choose(self, parameters: Array, noise: Array | float, legal: Array | None = None) -> Array:
+        return self.sampler.choose(parameters, noise, legal)
+
+    def _read(self, pages: Array) -> None:
+        """Add these pages to those that were read."""
+        if not len(pages):
+            return
+        with torch.no_grad():
+            items, starts = (found.numpy() for found in self.policy.read(torch.from_numpy(pages)))
+        room = np.zeros((len(pages), *self.items.shape[1:]), np.float32)
+        room[:, : items.shape[1]] = items
+        self.place[pages] = len(self.items) + np.arange(len(pages))
+        self.items, self.starts = np.concatenate([self.items, room]), np.concatenate([self.starts, starts])

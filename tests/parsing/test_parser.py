@@ -1,0 +1,155 @@
+"""The parser as a simulator, its expert, and the policies that read pages."""
+
+import numpy as np
+import pytest
+import torch
+
+from aggrevated.cost_to_go.monte_carlo import cost_of_following
+from aggrevated.parsing import arc_eager, arc_hybrid
+from aggrevated.parsing.configurations import NONE
+from aggrevated.parsing.oracle_check import random_projective_tree
+from aggrevated.parsing.page import Page
+from aggrevated.parsing.parser import Corpus, Parser, uas
+from aggrevated.parsing.policies import KINDS, ParsingPolicy
+from aggrevated.randomness import Purpose, seeds
+from aggrevated.roll_in import Mixture, roll_in
+
+SYSTEMS = {"arc-eager": arc_eager, "arc-hybrid": arc_hybrid}
+every_system = pytest.mark.parametrize("system", SYSTEMS.values(), ids=SYSTEMS)
+every_kind = pytest.mark.parametrize("kind", KINDS)
+
+
+def page(heads):
+    dot = (np.zeros((1, 2)),)
+    return Page("page", "writer", ("x",) * len(heads), np.array(heads), (dot,) * len(heads))
+
+
+@pytest.fixture(scope="module")
+def corpus():
+    generator = np.random.default_rng(0)
+    return Corpus.of([page(random_projective_tree(n, generator)) for n in generator.integers(1, 10, 40)])
+
+
+def policy_for(corpus, kind, seed=0):
+    """Random features, and a read-out that prefers some actions."""
+    features = np.random.default_rng(1).normal(size=(len(corpus.lengths), corpus.most, 12)).astype(np.float32)
+    policy = ParsingPolicy(features, corpus.lengths, 4, kind, embedding=16, seed=seed)
+    with torch.no_grad():
+        policy.readout.weight *= 30
+    return policy
+
+
+@every_system
+def test_the_expert_parses_every_page(corpus, system):
+    parser = Parser(corpus, np.arange(40), in_order=True, system=system)
+    found = roll_in(parser, Mixture(parser.expert, None, 1.0), np.arange(40, dtype=np.uint64))
+    assert not found.returns.any()
+    if system is arc_hybrid:
+        np.testing.assert_array_equal(found.mask.sum(axis=1), 2 * corpus.lengths - 1)
+
+
+@every_system
+def test_q_is_what_following_the_expert_costs(corpus, system):
+    """At every state of random parses, for every legal action, by roll-out."""
+    parser, generator = Parser(corpus, np.arange(40), in_order=True, system=system), np.random.default_rng(2)
+    state, compared = parser.initial(np.arange(40, dtype=np.uint64)), 0
+    while len(state):
+        legal, q = parser.legal(state), parser.expert.q(state)
+        lane, action = np.nonzero(legal)
+        cost, _ = cost_of_following(parser, parser.expert, state[lane], np.zeros(len(lane), int), action)
+        np.testing.assert_array_equal(cost, q[lane, action])
+        compared += len(lane)
+        state, _, done = parser.step(state, np.array([generator.choice(np.flatnonzero(row)) for row in legal]))
+        state = state[~done]
+    assert compared > 300
+
+
+def test_what_the_learner_sees_by_hand():
+    """Two symbols of three shifted, then the first one headed by the third."""
+    parser = Parser(Corpus.of([page([3, 3, 0]), page([0])]), np.array([0]), in_order=True)
+    state = parser.initial(np.zeros(1, np.uint64))
+    seen = [parser.observe(state)[0].tolist()]
+    for action in (arc_eager.SHIFT, arc_eager.SHIFT, arc_eager.LEFT, arc_eager.LEFT):
+        state, cost, done = parser.step(state, np.array([action]))
+        assert cost[0] == 0 and not done[0]
+        seen.append(parser.observe(state)[0].tolist())
+    assert seen == [
+        [0, 0, -1, -1, 1, 2, 3, -1, -1, -1],
+        [0, 1, 0, -1, 2, 3, -1, -1, -1, -1],
+        [0, 2, 1, 0, 3, -1, -1, -1, -1, -1],
+        [0, 1, 0, -1, 3, -1, -1, 2, -1, -1],
+        [0, 0, -1, -1, 3, -1, -1, 1, 2, -1],
+    ]
+    state, cost, done = parser.step(state, np.array([arc_eager.SHIFT]))  # the root stays without a head: wrong
+    assert (cost[0], done[0]) == (1.0, True)
+    assert parser.heads(state).tolist() == [[3, 3, NONE]]
+
+
+def test_pages_are_drawn_by_the_seed_and_evenly(corpus):
+    parser = Parser(corpus, np.arange(5, 15))
+    first, again = (parser.initial(seeds(0, Purpose.ROLL_IN, 1, 2000)) for _ in range(2))
+    np.testing.assert_array_equal(first, again)
+    counts = np.bincount(first[:, 0], minlength=40)
+    assert counts[:5].sum() == counts[15:].sum() == 0 and (np.abs(counts[5:15] - 200) < 60).all()
+
+
+def test_uas_by_hand():
+    gold = np.array([[NONE, 2, 0, NONE], [NONE, 0, 1, 2]])
+    assert uas(np.array([[2, 0, NONE], [0, 1, 1]]), gold) == (4 / 5, (1 + 2 / 3) / 2, 0.5)
+
+
+@every_kind
+def test_whole_parses_and_single_steps_agree(corpus, kind):
+    policy, parser = policy_for(corpus, kind), Parser(corpus, np.arange(40))
+    found = roll_in(parser, Mixture(None, policy.actor()), seeds(0, Purpose.ROLL_IN, 1, 25))
+    arrays = map(torch.from_numpy, (found.observations, found.mask, found.legal))
+    with torch.no_grad():
+        whole = policy.distribution(*arrays).probs.numpy()
+    actor = policy.actor()
+    memory, kept = actor.memory(25), []
+    for t in range(found.mask.shape[1]):
+        parameters, memory = actor.parameters(found.observations[:, t], memory)
+        logits = np.where(found.legal[:, t], parameters, -np.inf)
+        with np.errstate(invalid="ignore"):
+            weights = np.exp(logits - logits.max(axis=1, keepdims=True))
+        kept.append(weights / weights.sum(axis=1, keepdims=True))
+    np.testing.assert_allclose(np.stack(kept, axis=1)[found.mask], whole[found.mask], atol=1e-6)
+    assert (whole[found.mask].max(axis=1) < 0.999).any(), "a policy that is sure of everything shows nothing"
+
+
+@every_kind
+def test_scores_are_autograds_trajectory_by_trajectory(corpus, kind):
+    policy, parser = policy_for(corpus, kind), Parser(corpus, np.arange(40))
+    found = roll_in(parser, Mixture(parser.expert, policy.actor(), 0.3), seeds(0, Purpose.ROLL_IN, 1, 4))
+    arrays = [
+        torch.from_numpy(a) for a in (found.observations, found.actions, found.mask, found.by_learner, found.legal)
+    ]
+    scores = policy.scores(*arrays)
+    for i in range(4):
+        observations, actions, mask, own, legal = (a[[i]] for a in arrays)
+        total = (policy.distribution(observations, mask, legal).log_prob(actions) * own).sum()
+        gradients = torch.autograd.grad(total, list(policy.parameters()), materialize_grads=True)
+        expected = torch.cat([g.flatten() for g in gradients])
+        torch.testing.assert_close(scores[i], expected, atol=1e-5, rtol=1e-4)
+
+
+@every_kind
+def test_an_actor_does_not_change_with_the_policy(corpus, kind):
+    policy, parser = policy_for(corpus, kind), Parser(corpus, np.arange(40))
+    actor, observation = policy.actor(), parser.observe(parser.initial(seeds(0, Purpose.ROLL_IN, 1, 9)))
+    expected = policy.actor().parameters(observation, policy.actor().memory(9))[0]
+    with torch.no_grad():
+        for parameter in policy.parameters():
+            parameter += 1.0
+    np.testing.assert_array_equal(actor.parameters(observation, actor.memory(9))[0], expected)
+
+
+@every_kind
+def test_the_same_seed_makes_the_same_policy_and_leaves_torchs_own_alone(corpus, kind):
+    torch.manual_seed(5)
+    before = torch.rand(1)
+    torch.manual_seed(5)
+    one, other, third = (policy_for(corpus, kind, seed) for seed in (0, 0, 1))
+    assert torch.rand(1) == before
+    weights = [torch.cat([p.flatten() for p in policy.parameters()]) for policy in (one, other, third)]
+    assert torch.equal(weights[0], weights[1]) and not torch.equal(weights[0], weights[2])
