@@ -10,6 +10,7 @@ from aggrevated.simulators.acrobot import Acrobot
 from aggrevated.simulators.cartpole import CartPole
 from aggrevated.simulators.mujoco import ROBOTS, MuJoCo
 from aggrevated.simulators.partial import Partial
+from aggrevated.simulators.tabular import Tabular, random_mdps
 from problems import TinyMdp, Walk
 
 
@@ -18,6 +19,7 @@ def only_the_time(state):
 
 
 SIMULATORS = [CartPole(horizon=40), Acrobot(horizon=40), TinyMdp(), partial_acrobot(40), Walk()]
+SIMULATORS.append(Tabular(*(array[0] for array in random_mdps(1, 4, 3, 0)), horizon=9))
 SIMULATORS.append(Partial(TinyMdp(), only_the_time, Box(0.0, 1.0, (1,)), "tiny, only the time"))
 SIMULATORS += [MuJoCo(name, 40, threads=2) for name in ROBOTS]
 SEEDS = np.array([3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8, 2**63 + 9], dtype=np.uint64)

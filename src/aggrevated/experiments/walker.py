@@ -16,7 +16,7 @@ TASK = Task(
     policy="mlp",
     hidden=(64,),
     trajectories=50,
-    iterations=30,
+    iterations=20,
     validation_episodes=100,
     settings={
         "supervised": {"start_steps": 4000, "log_deviation": -1.5},

@@ -66,7 +66,7 @@ def is_just_above(other: Growth, growth: Growth) -> bool:
 
 
 def short(number: float) -> str:
-    """8192 as 8.2k, for an axis."""
+    """8192 as 8.19k, for an axis."""
     return f"{number:.0f}" if number < 1000 else f"{number / 1000:.3g}k"
 
 

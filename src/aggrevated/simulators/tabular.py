@@ -116,6 +116,9 @@ class Tabular:
     horizon: int
     name: str = "tabular"
 
+    def __post_init__(self) -> None:
+        assert ((self.costs >= 0) & (self.costs <= 1)).all(), "costs are 0 or 1, so their means lie between"
+
     @property
     def action_space(self) -> Discrete:
         return Discrete(self.costs.shape[1])

@@ -53,7 +53,7 @@ def tree_study(depth: int, episodes: int, trials: int, seed: int) -> Study:
         bounds.special_lower(leaves, points),
         "Theorem special_lower: no RL below √(LN)/20",
         {
-            "ratio_of_best_rl_to_aggrevate": best_rl / last[regrets[3].label],
+            **ratio("ratio_of_best_rl_to_aggrevate", best_rl, last[regrets[3].label]),
             "random_trees": RANDOM_TREES,
             "most_episodes_to_the_best_leaf": {str(d): worst for d, (worst, _) in found.items()},
             "random_trees_within_k_minus_1": all(worst <= d - 1 for d, (worst, _) in found.items()),
@@ -185,8 +185,16 @@ def lower_bound_study(states: int, actions: int, episodes: int, trials: int, see
         (*growth("N", in_n), *growth("S", in_s)),
         lower,
         "Theorem lower_bound: no algorithm below, by Fano",
-        {"lower_bound": float(lower[-1]), "regret_over_lower_bound": float(regrets[0].curve[:, -1].mean() / lower[-1])},
+        {
+            "lower_bound": float(lower[-1]),
+            **ratio("regret_over_lower_bound", float(regrets[0].curve[:, -1].mean()), float(lower[-1])),
+        },
     )
+
+
+def ratio(name: str, above: float, below: float) -> dict[str, float]:
+    """One entry, or none where there is nothing to divide by."""
+    return {name: above / below} if below > 0 else {}
 
 
 def halvings(episodes: int, least: int, times: int = 4) -> list[int]:
@@ -218,7 +226,7 @@ EXPERIMENTS = {
     "tree": Experiment(
         tree_study,
         {"depth": 10, "episodes": 8192, **COMMON},
-        {"depth": 14, "episodes": 131072},
+        {"depth": 14, "episodes": 65536},
     ),
     "tree-noisy": Experiment(
         tree_noisy_study,
@@ -228,7 +236,7 @@ EXPERIMENTS = {
     "mdp": Experiment(
         mdp_study,
         {"states": 8, "actions": 3, "horizon": 3, "episodes": 4000, "trials": 10, "seed": 0},
-        {"episodes": 64000},
+        {"episodes": 32000},
     ),
     "lower-bound": Experiment(
         lower_bound_study,

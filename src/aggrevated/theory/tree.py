@@ -117,7 +117,7 @@ def exponentiated_gradient(
                 sign * log_odds[lane[:, None], nodes], taken, other, eta
             )
         for node in nodes.T[::-1]:  # only what is above the changed nodes has another value now
-            right = 1 / (1 + np.exp(-log_odds[lane, node]))
+            right = np.exp(-np.logaddexp(0.0, -log_odds[lane, node]))
             value[lane, node] = (1 - right) * value[lane, 2 * node + 1] + right * value[lane, 2 * node + 2]
     kind = "π^s" if per_node else "base policies"
     return recorder.regret(f"AggreVaTeD, EG over {kind}, {'exact' if rollouts is None else 'noisy'} Q*")

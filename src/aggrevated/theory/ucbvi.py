@@ -40,6 +40,6 @@ def optimistic(counts: Array, paid: Array, horizon: int, scale: float, confidenc
     q, value = [], np.zeros(counts.shape[:2])
     for t in range(horizon - 1, -1, -1):
         expected = cost + (model @ value[:, None, :, None])[..., 0]
-        q.append(np.where(visits > 0, np.maximum(expected - width * (horizon - t), 0.0), 0.0))
+        q.append(np.maximum(expected - width * (horizon - t), 0.0))
         value = q[-1].min(axis=2)
     return np.stack(q[::-1], axis=1)

@@ -1,0 +1,262 @@
+"""`aggrevated theory` and `aggrevated reproduce theory`, as their users call them; and the figure."""
+
+import contextlib
+import io
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+from aggrevated.cli import main
+from aggrevated.plots.regret_curves import draw_curves, draw_growth, is_just_above, regret_curves, short
+from aggrevated.runs.theory import asked_for, in_words
+from aggrevated.theory.experiments import EXPERIMENTS
+from aggrevated.theory.study import Growth, Regret, Study
+
+TINY = {
+    "tree": {"depth": 4, "episodes": 64, "trials": 3, "seed": 0},
+    "tree-noisy": {"depth": 6, "episodes": 200, "trials": 2, "seed": 0},
+    "mdp": {"states": 4, "actions": 2, "horizon": 2, "episodes": 64, "trials": 2, "seed": 0},
+    "lower-bound": {"states": 8, "actions": 4, "episodes": 200, "trials": 2, "seed": 3},
+}
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def options(name: str, **others: int) -> list[str]:
+    return [word for option, value in (TINY[name] | others).items() for word in (f"--{option}", str(value))]
+
+
+def said(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
+    """What a command prints on standard output."""
+    capsys.readouterr()
+    main(arguments)
+    return capsys.readouterr().out
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, dict]]:
+    """(the folder, what was printed) of all four experiments, each run once."""
+    folder, facts = tmp_path_factory.mktemp("theory"), {}
+    for name in TINY:
+        with contextlib.redirect_stdout(io.StringIO()) as out:
+            main(["theory", name, *options(name), "--out", str(folder), "--json"])
+        facts[name] = json.loads(out.getvalue())
+    return folder, facts
+
+
+@pytest.mark.parametrize("name", TINY)
+def test_an_experiment_gives_numbers_and_a_figure(name: str, done: tuple[Path, dict[str, dict]]) -> None:
+    folder, facts = done[0], done[1][name]
+    assert {"regret", "exponents", "largest_ratio_to_bound", "bound", "command", "versions"} <= set(facts)
+    assert facts["experiment"] == name and all(facts[option] == value for option, value in TINY[name].items())
+    assert all(value >= 0 for value in facts["regret"].values()) and len(facts["regret"]) >= 1
+    assert 0 < facts["largest_ratio_to_bound"] <= 1
+    assert facts["command"] == f"aggrevated theory {name} {' '.join(options(name))}"
+    assert json.loads((folder / f"{name}.json").read_text()) == facts
+    assert (folder / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+    assert "<svg" in (folder / f"{name}.svg").read_text()
+    assert len(list(folder.iterdir())) == 3 * 4
+
+
+def test_what_each_experiment_compares(done: tuple[Path, dict[str, dict]]) -> None:
+    tree, noisy, mdp, lower = done[1].values()
+    assert set(tree["regret"]) > {"UCB1 over leaves", "MOSS over leaves", "AggreVaTe, FTL, exact Q*"}
+    assert tree["random_trees_within_k_minus_1"] and tree["most_episodes_to_the_best_leaf"]["4"] == 3
+    rl = min(tree["regret"][label] for label in ("UCB1 over leaves", "MOSS over leaves"))
+    assert tree["ratio_of_best_rl_to_aggrevate"] == pytest.approx(rl / tree["regret"]["AggreVaTe, FTL, exact Q*"])
+    assert len(noisy["regret"]) == 2 and set(noisy["exponents"]) == set("NS") and len(noisy["exponents_of_ln_s"]) == 2
+    assert {"UCBVI", "REINFORCE", "TNPG"} < set(mdp["regret"]) and len(mdp["regret"]) == 5
+    assert mdp["largest_ratio_of_exact_to_exact_bound"] <= 1
+    (regret,) = lower["regret"].values()
+    assert lower["regret_over_lower_bound"] == pytest.approx(regret / lower["lower_bound"])
+    assert lower["gap"] == pytest.approx(0.5 * np.sqrt(8 * np.log(4) / 200))
+
+
+@pytest.mark.parametrize("name", TINY)
+def test_the_same_seed_gives_the_same_numbers_and_files(
+    name: str, done: tuple[Path, dict[str, dict]], here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said(["theory", name, *options(name)], capsys)  # into the default folder
+    for ending in ("png", "svg", "json"):
+        assert (here / f"runs/theory/{name}.{ending}").read_bytes() == (done[0] / f"{name}.{ending}").read_bytes()
+    other = EXPERIMENTS[name].run(**TINY[name] | {"seed": 1}).facts()["regret"]
+    assert all(other[label] != regret for label, regret in done[1][name]["regret"].items())
+
+
+def test_for_people_it_is_a_table_and_where_the_figure_is(
+    done: tuple[Path, dict[str, dict]], here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shown = said(["theory", "lower-bound", *options("lower-bound"), "--out", "figures"], capsys)
+    facts = done[1]["lower-bound"]
+    (label, regret), *_ = facts["regret"].items()
+    row = next(line for line in shown.splitlines() if label in line)
+    assert f" {regret:,.1f} " in row and f" {facts['exponents']['N'][label]:.2f} " in row
+    assert f"in any trial: {facts['largest_ratio_to_bound']:.3f}" in shown
+    assert shown.endswith("figure: figures/lower-bound.png\n")
+
+
+def test_a_first_policy_that_is_already_right_is_no_error(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    facts = json.loads(said(["theory", "tree", *options("tree", trials=1, seed=9), "--json"], capsys))
+    assert facts["regret"]["AggreVaTe, FTL, exact Q*"] == 0
+
+
+def test_two_actions_have_no_lower_bound_and_still_valid_json(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    printed = said(["theory", "lower-bound", *options("lower-bound", actions=2), "--json"], capsys)
+    assert "Infinity" not in printed and json.loads(printed)["lower_bound"] == 0
+
+
+def test_what_is_not_said_is_the_default(here: Path) -> None:
+    assert asked_for("mdp", {}) == EXPERIMENTS["mdp"].defaults
+    assert asked_for("lower-bound", {"seed": 3}) == {**EXPERIMENTS["lower-bound"].defaults, "seed": 3}
+    assert asked_for("tree", {"depth": 12})["episodes"] == 16 * 2**11  # enough for every leaf, whatever the depth
+    assert asked_for("tree", {"depth": 4, "episodes": 64})["episodes"] == 64
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ("theory three", "unknown experiment 'three' (did you mean tree?): choose one of tree, tree-noisy, mdp, lower"),
+        ("theory lowerbound", "did you mean lower-bound?"),
+        ("theory mdp --depth 6", "--depth has no effect on the experiment mdp; leave it out"),
+        ("theory tree --states 6", "--states has no effect on the experiment tree; leave it out"),
+        ("theory lower-bound --horizon 2", "--horizon has no effect on the experiment lower-bound"),
+        ("theory tree --depth 3", "--depth is 3, but must be at least 4"),
+        ("theory tree-noisy --depth 19", "--depth is 19, but must be at most 18"),
+        ("theory mdp --episodes 0", "--episodes is 0, but must be at least 64"),
+        ("theory mdp --states 3", "--states is 3, but must be at least 4"),
+        ("theory mdp --actions 1", "--actions is 1, but must be at least 2"),
+        ("theory mdp --horizon 0", "--horizon is 0, but must be at least 1"),
+        ("theory tree --trials 0", "--trials is 0, but must be at least 1"),
+        ("theory tree --seed -1", "--seed is -1, but must be at least 0"),
+        ("theory tree --depth 9 --episodes 255", "--episodes is 255, but must be at least 256, one per leaf"),
+        ("theory tree --depth deep", "--depth"),
+        ("theory", "EXPERIMENT"),
+        ("reproduce theory --trials 3", "--trials has no effect on theory; use 'aggrevated theory'"),
+        ("reproduce theory --workers 2", "--workers has no effect on theory"),
+        ("reproduce thery", "unknown figure 'thery' (did you mean theory?)"),
+    ],
+)
+def test_one_sentence_and_exit_code_2(
+    arguments: str, words: str, here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(arguments.split())
+    captured = capsys.readouterr()
+    assert caught.value.code == 2
+    assert words in captured.err and captured.out == ""
+    assert "Traceback" not in captured.err
+    assert list(here.iterdir()) == []
+
+
+def test_reproduce_makes_all_four_and_a_page_of_them(
+    here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, experiment in list(EXPERIMENTS.items()):
+        monkeypatch.setitem(EXPERIMENTS, name, replace(experiment, defaults=TINY[name], docs={"trials": 4}))
+    facts = json.loads(said(["reproduce", "theory", "--json"], capsys))
+    assert [(one["experiment"], one["trials"]) for one in facts] == [(name, 4) for name in TINY]
+    folder = here / "runs/reproduce-theory"
+    page = (folder / "theory.md").read_text()
+    for one in facts:
+        assert f"`{one['command']}`" in page and f"]({one['experiment']}.png)" in page
+        assert f"is {one['largest_ratio_to_bound']:.3f}." in page
+        for label, regret in one["regret"].items():
+            assert re.search(rf"\| {re.escape(label)} \| {regret:,.1f} \| [\d.,]+ to [\d.,]+ \|", page)
+        assert all((folder / f"{one['experiment']}.{ending}").is_file() for ending in ("png", "svg", "json"))
+    assert str(here) not in page  # it is for publishing
+
+
+def test_reproduce_quick_leaves_the_settings_of_the_docs_out(
+    here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("tree", "tree-noisy", "mdp"):
+        monkeypatch.delitem(EXPERIMENTS, name)
+    lower = replace(EXPERIMENTS["lower-bound"], defaults=TINY["lower-bound"], docs={"trials": 4})
+    monkeypatch.setitem(EXPERIMENTS, "lower-bound", lower)
+    shown = said(["reproduce", "theory", "--quick"], capsys)
+    assert shown == "figures and page: runs/reproduce-theory-quick/theory.md\n"
+    facts = json.loads((here / "runs/reproduce-theory-quick/lower-bound.json").read_text())
+    assert facts["trials"] == TINY["lower-bound"]["trials"]
+
+
+def test_numbers_in_words() -> None:
+    assert in_words(1234.5678) == "1,235" and in_words(3) == "3" and in_words(True) == "True"
+    assert in_words({"4": 3, "5": 0.25}) == "4: 3, 5: 0.25"
+
+
+# ---- the figure
+
+
+def study(largest: float) -> Study:
+    """A learner that is followed by one with `largest` regret, and a bound of 8."""
+    regrets = Regret("EG", np.array([[1.0, 2.0], [1.0, 4.0]])), Regret("RL", np.full((2, 2), largest), False)
+    growths = [Growth(of, "EG", np.array([16.0, 1024.0]), np.array([1.0, 8.0])) for of in ("N", "S")]
+    lower = np.array([0.5, 0.6])
+    return Study(
+        "tree",
+        "A tree",
+        {},
+        np.array([1, 2]),
+        regrets,
+        np.full(2, 8.0),
+        "bound",
+        ("EG",),
+        tuple(growths),
+        lower,
+        "lower",
+    )
+
+
+def test_the_curves_are_means_with_the_range_of_the_trials_beside_the_bounds() -> None:
+    axes = Figure().subplots()
+    draw_curves(axes, study(5.0), {"EG": "C0", "RL": "C1"})
+    lines = {str(line.get_label()): line for line in axes.lines}
+    assert list(lines) == ["EG", "RL", "bound", "lower"]
+    np.testing.assert_array_equal(lines["EG"].get_ydata(), [1.0, 3.0])
+    np.testing.assert_array_equal(lines["bound"].get_ydata(), [8.0, 8.0])
+    np.testing.assert_array_equal(lines["lower"].get_ydata(), [0.5, 0.6])
+    assert lines["EG"].get_linestyle() == "-" and lines["RL"].get_linestyle() == ":"  # who has an expert
+    edge = axes.collections[0].get_paths()[0].vertices
+    assert {2.0, 4.0} <= set(edge[edge[:, 0] == 2.0, 1])
+
+
+@pytest.mark.parametrize(("largest", "scale"), [(5.0, "linear"), (1000.0, "log")])
+def test_the_axis_is_logarithmic_where_regrets_are_far_apart(largest: float, scale: str) -> None:
+    axes = Figure().subplots()
+    draw_curves(axes, study(largest), {"EG": "C0", "RL": "C1"})
+    assert axes.get_yscale() == scale
+
+
+def test_growth_is_drawn_with_its_exponent_and_readable_ticks() -> None:
+    axes = Figure().subplots()
+    draw_growth(axes, study(5.0), "S", {"EG": "C0"})
+    assert [text.get_text() for text in axes.texts] == ["0.50"]
+    assert [tick.get_text() for tick in axes.get_xticklabels()] == ["16", "1.02k"]
+    assert axes.get_xscale() == axes.get_yscale() == "log"
+    assert axes.get_xlabel() == "states $S$"
+
+
+def test_numbers_are_not_written_over_each_other() -> None:
+    low, near, far = (Growth("N", "x", np.array([1.0]), np.array([end])) for end in (1.0, 1.5, 2.0))
+    assert is_just_above(near, low) and not is_just_above(far, low) and not is_just_above(low, near)
+    assert not is_just_above(low, low)
+
+
+def test_thousands_are_short() -> None:
+    assert [short(x) for x in (63.0, 999.0, 1000.0, 16383.0)] == ["63", "999", "1k", "16.4k"]
+
+
+def test_a_study_without_growth_is_one_panel(tmp_path: Path) -> None:
+    regret_curves(replace(study(5.0), growths=()), tmp_path / "one")
+    regret_curves(study(5.0), tmp_path / "three")
+    assert (tmp_path / "three.svg").read_text().count('id="axes_') == 3
+    assert (tmp_path / "one.svg").read_text().count('id="axes_') == 1

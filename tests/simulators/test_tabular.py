@@ -1,0 +1,274 @@
+"""Finite MDPs: dynamic programming against writing every trajectory down, and the simulator against its arrays."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from aggrevated.cost_to_go.monte_carlo import MonteCarlo
+from aggrevated.errors import UsageError
+from aggrevated.policies.feed_forward import FeedForwardPolicy
+from aggrevated.policies.heads import CategoricalHead
+from aggrevated.roll_in import Mixture, roll_in
+from aggrevated.simulators import Simulator
+from aggrevated.simulators.tabular import (
+    Tabular,
+    TabularExpert,
+    binary_tree,
+    draw,
+    greedy,
+    one_step,
+    optimal_q,
+    q_of,
+    random_mdps,
+    state_distributions,
+    total_cost,
+    uniform,
+)
+from problems import COST, EXPERT, Q_STAR, START, transitions
+from problems import state_distributions as by_going_forward
+
+STATES, ACTIONS, HORIZON = 2, 2, 3
+
+
+def tiny(seed, horizon=HORIZON):
+    """(transitions, costs, start, a random policy) of one MDP."""
+    p, c, start = (array[0] for array in random_mdps(1, STATES, ACTIONS, seed))
+    return p, c, start, np.random.default_rng(seed).dirichlet(np.ones(ACTIONS), (horizon, STATES))
+
+
+def every_trajectory(p, c, start, policy):
+    """(probability, cost, states) of all of them, by the definition."""
+    steps = range(len(policy))
+    for states in product(range(STATES), repeat=len(policy)):
+        for actions in product(range(ACTIONS), repeat=len(policy)):
+            chance = start[states[0]] * np.prod([policy[t, states[t], actions[t]] for t in steps])
+            chance *= np.prod([p[states[t], actions[t], states[t + 1]] for t in steps[:-1]])
+            yield chance, sum(c[states[t], actions[t]] for t in steps), states
+
+
+def cost_from(p, c, policy, t, s, a):
+    """Q^π_t(s, a), by trajectories that start at t in s with a."""
+    forced = policy[t:].copy()
+    forced[0, s] = np.eye(ACTIONS)[a]
+    return sum(chance * cost for chance, cost, _ in every_trajectory(p, c, np.eye(STATES)[s], forced))
+
+
+def everywhere(value):
+    return np.array(
+        [[[value(t, s, a) for a in range(ACTIONS)] for s in range(STATES)] for t in range(HORIZON)]
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_q_of_a_policy_is_the_mean_over_every_trajectory(seed):
+    p, c, _, policy = tiny(seed)
+    by_hand = everywhere(lambda t, s, a: cost_from(p, c, policy, t, s, a))
+    np.testing.assert_allclose(q_of(p, c, policy), by_hand, atol=1e-13)
+
+
+def test_optimal_q_is_the_least_over_every_deterministic_policy():
+    p, c, _, _ = tiny(5)
+    choices = product(range(ACTIONS), repeat=HORIZON * STATES)
+    policies = [np.eye(ACTIONS)[np.reshape(choice, (HORIZON, STATES))] for choice in choices]
+    least = everywhere(lambda t, s, a: min(cost_from(p, c, policy, t, s, a) for policy in policies))
+    np.testing.assert_allclose(optimal_q(p, c, HORIZON), least, atol=1e-13)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_d_t_and_mu_are_sums_over_every_trajectory(seed):
+    p, c, start, policy = tiny(seed)
+    d, mu = np.zeros((HORIZON, STATES)), 0.0
+    for chance, cost, states in every_trajectory(p, c, start, policy):
+        d[np.arange(HORIZON), states] += chance
+        mu += chance * cost
+    np.testing.assert_allclose(state_distributions(p, start, policy), d, atol=1e-14)
+    assert total_cost(p, c, start, policy) == pytest.approx(mu, abs=1e-13)
+
+
+def test_the_known_answers_of_the_tiny_mdp():
+    """Its episodes can end: what is missing from 1 in the transitions costs nothing any more."""
+    q = optimal_q(transitions(), COST, 3)
+    np.testing.assert_array_equal(q, Q_STAR)
+    np.testing.assert_array_equal(greedy(q), np.broadcast_to(np.eye(3)[EXPERT], (3, 3, 3)))
+    pi = np.random.default_rng(0).dirichlet(np.ones(3), 3)
+    table = np.broadcast_to(pi, (3, 3, 3))
+    np.testing.assert_allclose(state_distributions(transitions(), START, table), by_going_forward(pi), atol=1e-15)
+    assert total_cost(transitions(), COST, START, greedy(q)) == pytest.approx((START * Q_STAR[0].min(axis=1)).sum())
+
+
+def test_leading_axes_are_as_many_mdps_one_by_one():
+    p, c, start = (array.reshape(2, 3, *array.shape[1:]) for array in random_mdps(6, 4, 3, 0))
+    policy = np.random.default_rng(0).dirichlet(np.ones(3), (2, 3, 5, 4))
+    together = optimal_q(p, c, 5), q_of(p, c, policy), state_distributions(p, start, policy)
+    assert [array.shape for array in together] == [(2, 3, 5, 4, 3), (2, 3, 5, 4, 3), (2, 3, 5, 4)]
+    mu = total_cost(p, c, start, policy)
+    for i in np.ndindex(2, 3):
+        alone = optimal_q(p[i], c[i], 5), q_of(p[i], c[i], policy[i]), state_distributions(p[i], start[i], policy[i])
+        for all_of_them, one in zip(together, alone, strict=True):
+            np.testing.assert_allclose(all_of_them[i], one, atol=1e-13)
+        assert mu[i] == pytest.approx(total_cost(p[i], c[i], start[i], policy[i]))
+
+
+def test_many_policies_on_one_mdp():
+    p, c, start = (array[0] for array in random_mdps(1, 4, 3, 0))
+    policies = np.random.default_rng(0).dirichlet(np.ones(3), (7, 5, 4))
+    mu, q = total_cost(p, c, start, policies), q_of(p, c, policies)
+    for i in range(7):
+        assert mu[i] == pytest.approx(total_cost(p, c, start, policies[i]))
+        np.testing.assert_allclose(q[i], q_of(p, c, policies[i]))
+
+
+def test_greedy_takes_the_first_of_several():
+    np.testing.assert_array_equal(greedy(np.array([[2.0, 1.0, 1.0]])), [[0, 1, 0]])
+
+
+def test_draw_is_as_frequent_as_probable_and_never_the_impossible():
+    probabilities = np.broadcast_to([0.2, 0.0, 0.5, 0.3, 0.0], (40_000, 5))
+    counts = np.bincount(draw(probabilities, np.random.default_rng(0)), minlength=5)
+    assert counts[1] == counts[4] == 0
+    assert chi_square(counts[[0, 2, 3]], [0.2, 0.5, 0.3]) < 16
+
+
+def chi_square(counts, probabilities):
+    expected = np.sum(counts) * np.asarray(probabilities)
+    return float(((counts - expected) ** 2 / expected).sum())
+
+
+# ---- the MDPs of the theorems
+
+
+def test_random_mdps_are_mdps_with_costs_in_0_1():
+    p, c, start = random_mdps(5, 4, 3, 1)
+    assert p.shape == (5, 4, 3, 4) and c.shape == (5, 4, 3) and start.shape == (5, 4)
+    np.testing.assert_allclose(p.sum(axis=3), 1)
+    np.testing.assert_allclose(start.sum(axis=1), 1)
+    assert c.min() >= 0 and c.max() <= 1 and c.std() > 0.2
+    assert not np.allclose(p[0], random_mdps(5, 4, 3, 2)[0][0])
+
+
+def test_the_tree_by_hand():
+    """Leaves .4 .1 | .9 .3: left is .1 at best, right .3; the optimum goes left, then right."""
+    tree = binary_tree(np.array([0.4, 0.1, 0.9, 0.3]))
+    assert tree.horizon == 3 and tree.costs.shape == (7, 2)
+    np.testing.assert_array_equal(tree.q_star[0, 0], [0.1, 0.3])
+    np.testing.assert_array_equal(tree.q_star[1, 1:3], [[0.4, 0.1], [0.9, 0.3]])
+    np.testing.assert_array_equal(tree.q_star[2, 3:, 0], [0.4, 0.1, 0.9, 0.3])
+    pi_star = greedy(tree.q_star)
+    np.testing.assert_array_equal(state_distributions(tree.transitions, tree.start, pi_star), np.eye(7)[[0, 1, 4]])
+    uniformly = np.full((3, 7, 2), 0.5)
+    assert total_cost(tree.transitions, tree.costs, tree.start, uniformly) == pytest.approx(1.7 / 4)
+
+
+@pytest.mark.parametrize("leaves", [0, 3, 2048])
+def test_a_tree_needs_a_power_of_two_of_leaves(leaves):
+    with pytest.raises(UsageError, match=f"power of two of leaves, here at most 1024, not {leaves}"):
+        binary_tree(np.zeros(leaves))
+
+
+def test_the_one_step_instance_by_hand():
+    mdp = one_step(np.array([2, 0]), 0.125, 3)
+    np.testing.assert_array_equal(mdp.q_star, [[[0.5, 0.5, 0.375], [0.375, 0.5, 0.5]]])
+    np.testing.assert_array_equal(mdp.start, [0.5, 0.5])
+    assert mdp.horizon == 1
+    assert total_cost(mdp.transitions, mdp.costs, mdp.start, greedy(mdp.q_star)) == 0.375
+
+
+# ---- as a simulator
+
+
+@pytest.fixture
+def mdp():
+    p, c, start = (array[0] for array in random_mdps(1, 3, 2, 4))
+    return Tabular(p, c, start, horizon=3)
+
+
+def seeds(n, start=0):
+    return np.arange(start, start + n, dtype=np.uint64)
+
+
+def at(s, t, keys):
+    return np.stack([np.full(len(keys), s), np.full(len(keys), t), keys], axis=1).astype(np.uint64)
+
+
+def test_it_is_a_simulator(mdp):
+    assert isinstance(mdp, Simulator)
+    assert mdp.action_space.n == 2 and mdp.observation_space.shape == (9,)
+
+
+@pytest.mark.parametrize("t", [0, 2])
+def test_next_states_and_costs_are_as_frequent_as_probable_and_independent(mdp, t):
+    n = 20_000
+    for s, a in np.ndindex(3, 2):
+        following, cost, done = mdp.step(at(s, t, seeds(n)), np.full(n, a))
+        assert not done.any() and (following[:, 1] == t + 1).all()
+        counts = np.bincount(following[:, 0].astype(int), minlength=3)
+        assert chi_square(counts, mdp.transitions[s, a]) < 16  # 2 degrees of freedom: 1 in 3,000
+        assert set(cost) == {0.0, 1.0}
+        c = mdp.costs[s, a]
+        assert abs(cost.mean() - c) < 4 * np.sqrt(c * (1 - c) / n)
+        assert abs(np.corrcoef(cost, following[:, 0])[0, 1]) < 4 / np.sqrt(n)
+
+
+def test_first_states_are_as_frequent_as_probable(mdp):
+    counts = np.bincount(mdp.initial(seeds(20_000))[:, 0].astype(int), minlength=3)
+    assert chi_square(counts, mdp.start) < 16
+
+
+def test_an_episode_has_the_distributions_and_the_cost_of_dynamic_programming(mdp):
+    """Luck at one step tells nothing about the luck of another."""
+    n, actions = 20_000, np.random.default_rng(0).integers(2, size=(3, 20_000))
+    uniformly = np.full((3, 3, 2), 0.5)
+    d = state_distributions(mdp.transitions, mdp.start, uniformly)
+    state, total = mdp.initial(seeds(n)), np.zeros(n)
+    for t in range(3):
+        assert chi_square(np.bincount(state[:, 0].astype(int), minlength=3), d[t]) < 16
+        state, cost, _ = mdp.step(state, actions[t])
+        total += cost
+    mu = total_cost(mdp.transitions, mdp.costs, mdp.start, uniformly)
+    assert abs(total.mean() - mu) < 4 * total.std() / np.sqrt(n)
+
+
+def test_the_luck_of_different_steps_and_neighbouring_keys_is_unrelated():
+    drawn = np.stack([uniform(seeds(20_000), index) for index in range(5)] + [uniform(seeds(20_000, 1), 0)])
+    assert drawn.min() >= 0 and drawn.max() < 1
+    assert np.abs(drawn.mean(axis=1) - 0.5).max() < 4 / np.sqrt(12 * 20_000)
+    assert np.abs(np.corrcoef(drawn) - np.eye(6)).max() < 4 / np.sqrt(20_000)
+
+
+def test_reseed_changes_the_luck_and_nothing_else(mdp):
+    state, action = at(1, 1, seeds(500)), np.zeros(500, int)
+    other = mdp.reseed(state, seeds(500, 10_000))
+    np.testing.assert_array_equal(other[:, :2], state[:, :2])
+    np.testing.assert_array_equal(state, at(1, 1, seeds(500)))  # its input is as it was
+    np.testing.assert_array_equal(mdp.observe(other), mdp.observe(state))
+    first, second = mdp.step(state, action), mdp.step(other, action)
+    assert (first[0][:, 0] != second[0][:, 0]).mean() > 0.1 and (first[1] != second[1]).mean() > 0.1
+    for again, before in zip(mdp.step(mdp.reseed(other, seeds(500)), action), first, strict=True):
+        np.testing.assert_array_equal(again, before)
+
+
+def test_what_is_seen_is_which_time_and_state_it_is(mdp):
+    for t, s in np.ndindex(3, 3):
+        np.testing.assert_array_equal(mdp.observe(at(s, t, seeds(1))), np.eye(9, dtype=np.float32)[[3 * t + s]])
+
+
+def test_the_expert_knows_q_star_at_its_time_and_takes_the_cheapest(mdp):
+    expert = TabularExpert(mdp)
+    for t, s in np.ndindex(3, 3):
+        np.testing.assert_array_equal(expert.q(at(s, t, seeds(1)))[0], mdp.q_star[t, s])
+        assert expert.act(at(s, t, seeds(1)), t)[0] == mdp.q_star[t, s].argmin()
+
+
+@pytest.mark.parametrize(("advantage", "rollouts"), [(False, 1), (False, 2), (True, 2)])
+def test_rolling_the_expert_out_is_unbiased_for_q_star(mdp, advantage, rollouts):
+    expert = TabularExpert(mdp)
+    policy = FeedForwardPolicy(9, CategoricalHead(2), hidden=())
+    trajectories = roll_in(mdp, Mixture(None, policy.actor(), 0.0), seeds(3000))
+    asked = MonteCarlo(mdp, expert, rollouts=rollouts, advantage=advantage)(trajectories)
+    s, t = trajectories.states[..., 0].astype(int), trajectories.states[..., 1].astype(int)
+    truth = mdp.q_star - advantage * mdp.q_star.min(axis=2, keepdims=True)
+    for time, state, action in np.ndindex(3, 3, 2):
+        values = asked.values[(t == time) & (s == state) & (trajectories.actions == action)].astype(float)
+        assert len(values) > 100
+        assert abs(values.mean() - truth[time, state, action]) <= 4 * values.std() / np.sqrt(len(values))

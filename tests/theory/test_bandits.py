@@ -1,0 +1,64 @@
+"""Index policies, on bandits whose every pull can be foretold."""
+
+import numpy as np
+import pytest
+
+from aggrevated.theory.bandits import index_policy, moss, ucb1
+
+
+def test_the_widths_by_hand():
+    np.testing.assert_allclose(ucb1(np.array([1.0, 2.0, 8.0]), 7, 100), np.sqrt(2 * np.log(100) / np.array([1, 2, 8])))
+    np.testing.assert_allclose(
+        moss(np.array([2.0, 4.0, 16.0]), 4, 64), [np.sqrt(np.log(8) / 2), np.sqrt(np.log(4)) / 2, 0]
+    )
+    assert moss(np.array([30.0]), 4, 64)[0] == 0.0  # more than N/L pulls: certain
+
+
+@pytest.mark.parametrize("bonus", [ucb1, moss])
+def test_every_arm_is_pulled_once_before_any_is_pulled_twice(bonus):
+    pulls = []
+
+    def noted(often, arms, rounds):
+        pulls.append(often)
+        return bonus(often, arms, rounds)
+
+    index_policy(np.random.default_rng(0).random((5, 16)), 40, noted, "noted", seed=0)
+    assert np.array_equal(pulls[:16], np.ones((16, 5)))
+    assert (pulls[16] == 2).all()
+
+
+def test_two_arms_by_hand():
+    """Costs 0 and 1 for certain, N = 10, width 2.146/√n. Once each, then the cheap arm until it has 4 pulls (index
+    −1.073, the other's is −1.146), the dear one (−0.517), and the cheap one to the end: two pulls of the dear arm."""
+    curve = index_policy(np.array([[0.0, 1.0]] * 20), 10, ucb1, "UCB1", seed=0).curve
+    np.testing.assert_array_equal(curve[:, 1:], np.broadcast_to([1, 1, 1, 1, 2, 2, 2, 2, 2], (20, 9)))
+    assert set(curve[:, 0]) == {0.0, 1.0}  # which comes first is left to chance
+
+
+def test_without_a_bonus_it_follows_the_leader():
+    """Costs for certain: each arm once, then the best for ever."""
+    means = np.array([[1.0, 0.0, 1.0, 1.0]])
+    assert index_policy(means, 30, ucb1, "greedy", seed=0, scale=0.0).curve[0, -1] == 3
+
+
+def test_regret_is_zero_where_all_arms_are_equal_and_never_negative():
+    assert (index_policy(np.full((3, 8), 0.3), 50, moss, "MOSS", seed=0).curve == 0).all()
+    regret = index_policy(np.random.default_rng(0).random((3, 8)), 50, moss, "MOSS", seed=0)
+    assert (np.diff(regret.curve, axis=1) >= 0).all() and not regret.learns_from_expert
+
+
+@pytest.mark.parametrize(("bonus", "scale"), [(ucb1, 0.25), (moss, 0.5)])
+def test_it_learns(bonus, scale):
+    """Far below the regret of pulling arms at random, and mostly the best arm at the end."""
+    means = np.full((20, 8), 0.6)
+    means[:, 3] = 0.2
+    curve = index_policy(means, 1000, bonus, "learns", seed=1, scale=scale).curve
+    assert curve[:, -1].mean() < 0.1 * 1000 * 0.4 * 7 / 8
+    assert (curve[:, -1] - curve[:, -50]).mean() < 0.02 * 250 * 0.4
+
+
+def test_trials_are_independent_and_the_same_seed_gives_the_same():
+    means = np.tile(np.linspace(0.1, 0.9, 8), (6, 1))
+    first, again = (index_policy(means, 100, moss, "MOSS", seed=3).curve for _ in range(2))
+    np.testing.assert_array_equal(first, again)
+    assert len(np.unique(first[:, -1])) > 3

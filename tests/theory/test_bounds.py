@@ -1,0 +1,27 @@
+"""The bounds by hand."""
+
+import numpy as np
+
+from aggrevated.theory.bounds import noisy_upper_bound, special_lower, special_lower_noisy, special_upper, upper_bound
+
+N = np.array([1.0, 4.0, 100.0])
+
+
+def test_special_upper_stops_growing_after_k_minus_1_episodes():
+    np.testing.assert_allclose(special_upper(5, np.array([1, 3, 4, 5, 99]), 0.25), [0.25, 0.75, 1, 1, 1])
+
+
+def test_special_lower_is_the_minimax_bound_of_bandits():
+    np.testing.assert_allclose(special_lower(16, N), [0.2, 0.4, 2.0])
+
+
+def test_special_lower_noisy():
+    """K = 3: two decisions, four leaves; δ = 0.05, ln 40."""
+    expected = 2 * 0.5 * (np.sqrt(2 * np.log(4) * N) + 4 * np.sqrt(np.log(40) * N))
+    np.testing.assert_allclose(special_lower_noisy(3, N, 0.5), expected)
+
+
+def test_upper_bound_and_what_noise_adds():
+    exact = 3 * 2.0 * np.sqrt(2 * 8 * np.log(4) * N)
+    np.testing.assert_allclose(upper_bound(3, 2.0, 8, 4, N), exact)
+    np.testing.assert_allclose(noisy_upper_bound(3, 2.0, 8, 4, N), exact + 4 * 3 * 2.0 * np.sqrt(np.log(40) * N))

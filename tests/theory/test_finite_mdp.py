@@ -1,0 +1,154 @@
+"""EG on finite MDPs against a slow loop and the bound; its Q̃ against Q*; REINFORCE's bookkeeping."""
+
+import numpy as np
+import pytest
+import torch
+
+from aggrevated.policies.feed_forward import FeedForwardPolicy
+from aggrevated.policies.heads import CategoricalHead
+from aggrevated.simulators.tabular import Tabular, greedy, optimal_q, random_mdps, state_distributions, total_cost
+from aggrevated.theory import finite_mdp
+from aggrevated.theory.bounds import noisy_upper_bound, upper_bound
+from aggrevated.theory.study import when
+from aggrevated.updates.regular import Regular
+
+
+def test_the_step_by_hand():
+    """(H / Q_max) √(2 S ln A / N)."""
+    steps = finite_mdp.step_size(np.array([4.0, 1.0]), horizon=2, states=8, actions=4, episodes=100)
+    np.testing.assert_allclose(steps, [0.5 * np.sqrt(16 * np.log(4)) / 10, 2 * np.sqrt(16 * np.log(4)) / 10])
+
+
+def slow_exact(p, c, start, horizon, episodes):
+    """One MDP, weights multiplied one by one."""
+    (states, actions), q_star = c.shape, optimal_q(p, c, horizon)
+    eta = horizon / q_star.max() * np.sqrt(2 * states * np.log(actions) / episodes)
+    policy, total, curve = np.full((horizon, states, actions), 1 / actions), 0.0, []
+    best = total_cost(p, c, start, greedy(q_star))
+    for _ in range(episodes):
+        d, cost = list(start), 0.0
+        new = np.zeros_like(policy)
+        for t in range(horizon):
+            after = np.zeros(states)
+            for s in range(states):
+                for a in range(actions):
+                    cost += d[s] * policy[t, s, a] * c[s, a]
+                    after += d[s] * policy[t, s, a] * p[s, a]
+                    new[t, s, a] = policy[t, s, a] * np.exp(-eta * d[s] * q_star[t, s, a] / horizon)
+            d = after
+        policy = new / new.sum(axis=2, keepdims=True)
+        total += cost - best
+        curve.append(total)
+    return np.array(curve)
+
+
+def test_exact_is_a_slow_loop_over_one_mdp_at_a_time():
+    mdps = random_mdps(3, 3, 2, 0)
+    curve = finite_mdp.exact(mdps, 3, 25).curve
+    for i in range(3):
+        np.testing.assert_allclose(curve[i], slow_exact(*(array[i] for array in mdps), 3, 25), atol=1e-10)
+
+
+def test_regret_is_under_the_bound_in_every_trial_and_episode():
+    """Theorem upper_bound with each MDP's own Q_max; and it learns."""
+    mdps, horizon, episodes = random_mdps(20, 5, 3, 1), 3, 400
+    q_star = optimal_q(*mdps[:2], horizon)
+    first = total_cost(*mdps, np.full(q_star.shape, 1 / 3)) - (mdps[2] * q_star[:, 0].min(axis=2)).sum(axis=1)
+    exact = finite_mdp.exact(mdps, horizon, episodes).curve
+    noisy = finite_mdp.sampled(mdps, horizon, episodes, 0, finite_mdp.rolled_out(mdps, 1), "noisy").curve
+    for i, largest in enumerate(q_star.max(axis=(1, 2, 3))):
+        assert (exact[i] <= upper_bound(horizon, largest, 5, 3, when(episodes))).all()
+        assert (noisy[i] <= noisy_upper_bound(horizon, largest, 5, 3, when(episodes))).all()
+    np.testing.assert_allclose(exact[:, 0], first)
+    np.testing.assert_allclose(noisy[:, 0], first)
+    assert (exact[:, -1] < 0.6 * episodes * first).all() and (noisy[:, -1] < 0.8 * episodes * first).all()
+
+
+def test_with_one_state_and_no_noise_one_roll_in_is_as_good_as_infinitely_many():
+    mdps = np.ones((4, 1, 3, 1)), np.random.default_rng(0).random((4, 1, 3)), np.ones((4, 1))
+
+    def noiseless(q_star, visited, generator):
+        return q_star[:, :, 0]
+
+    sampled = finite_mdp.sampled(mdps, 3, 50, 0, noiseless, "one").curve
+    np.testing.assert_allclose(sampled, finite_mdp.exact(mdps, 3, 50).curve, atol=1e-10)
+
+
+def test_only_what_was_visited_is_updated():
+    """From state 0 nothing leads to state 1, so what is said of state 1 does not matter."""
+    transitions = np.broadcast_to(np.eye(2)[None, :, None], (1, 2, 2, 2))
+    mdps = transitions, np.array([[[0.2, 0.8], [0.9, 0.1]]]), np.array([[1.0, 0.0]])
+    asked = []
+
+    def noted(q_star, visited, generator):
+        asked.append(visited)
+        return q_star[0, np.arange(2), visited]
+
+    curve = finite_mdp.sampled(mdps, 2, 30, 0, noted, "noted").curve[0]
+    assert (np.array(asked) == 0).all()
+    assert curve[0] == pytest.approx(0.6) and np.diff(curve)[-1] < 0.3
+
+
+def test_roll_ins_have_the_distributions_of_dynamic_programming():
+    p, _, start = random_mdps(1, 3, 2, 0)
+    policy = np.random.default_rng(0).dirichlet(np.ones(2), (1, 4, 3))
+    n = 10_000
+    many = [np.broadcast_to(array, (n, *array.shape[1:])) for array in (p, start, policy)]
+    visited = finite_mdp.roll_in(*many, np.random.default_rng(1))
+    frequency = (visited[..., None] == np.arange(3)).mean(axis=0)
+    d = state_distributions(p, start, policy)[0]
+    assert (np.abs(frequency - d) < 4 * np.sqrt(d * (1 - d) / n)).all()
+
+
+@pytest.fixture
+def asked():
+    """(MDPs, Q*, visited states) of one MDP, many times over."""
+    n = 4000
+    mdps = tuple(np.broadcast_to(array, (n, *array.shape[1:])) for array in random_mdps(1, 3, 2, 3))
+    q_star = np.broadcast_to(optimal_q(*(array[0] for array in mdps[:2]), 3), (n, 3, 3, 2))
+    return mdps, q_star, np.broadcast_to([2, 0, 1], (n, 3))
+
+
+@pytest.mark.parametrize("rollouts", [1, 4])
+def test_rolled_out_q_is_unbiased_and_more_roll_outs_are_less_noisy(asked, rollouts):
+    mdps, q_star, visited = asked
+    drawn = finite_mdp.rolled_out(mdps, rollouts)(q_star, visited, np.random.default_rng(0))
+    truth = q_star[0, np.arange(3), [2, 0, 1]]
+    assert drawn.shape == (4000, 3, 2)
+    assert (np.abs(drawn.mean(axis=0) - truth) < 4 * drawn.std(axis=0) / np.sqrt(4000)).all()
+    assert set(np.unique(drawn[:, 2] * rollouts)) == set(range(rollouts + 1))  # at the last step: one cost of 0 or 1
+    last = truth[2]
+    np.testing.assert_allclose(drawn[:, 2].var(axis=0), last * (1 - last) / rollouts, rtol=0.2)
+
+
+def test_bounded_noise_is_unbiased_and_bounded(asked):
+    _, q_star, visited = asked
+    truth = q_star[0, np.arange(3), [2, 0, 1]]
+    error = finite_mdp.bounded_noise(q_star, visited, np.random.default_rng(0), width=0.5) - truth
+    assert 0.49 < np.abs(error).max() <= 0.5
+    assert (np.abs(error.mean(axis=0)) < 4 * 0.5 / np.sqrt(3 * 4000)).all()
+    wider = finite_mdp.uniform_noise(q_star, visited, np.random.default_rng(0)) - truth
+    np.testing.assert_allclose(wider, 2 * error, atol=1e-12)
+
+
+def test_the_table_of_a_policy():
+    mdp = Tabular(*(array[0] for array in random_mdps(1, 3, 2, 0)), horizon=2)
+    policy = FeedForwardPolicy(6, CategoricalHead(2), hidden=())
+    logits = (policy.network[0].weight + policy.network[0].bias[:, None]).detach()
+    expected = torch.softmax(logits, dim=0).T.reshape(2, 3, 2)
+    np.testing.assert_allclose(finite_mdp.probabilities(policy, mdp), expected, atol=1e-6)
+
+
+def test_policy_gradient_counts_k_episodes_for_every_policy_from_the_uniform_one_on():
+    mdps, horizon = random_mdps(2, 3, 2, 0), 2
+    q_star = optimal_q(*mdps[:2], horizon)
+    best = (mdps[2] * q_star[:, 0].min(axis=2)).sum(axis=1)
+    uniformly = total_cost(*mdps, np.full(q_star.shape, 0.5)) - best
+    regret = finite_mdp.policy_gradient(mdps, horizon, 195, 0, lambda: Regular(0.3), "REINFORCE", k=10)
+    each = np.diff(regret.curve, axis=1, prepend=0.0)  # [2, 195]
+    assert regret.curve.shape == (2, 195) and not regret.learns_from_expert
+    np.testing.assert_allclose(each[:, :10], np.broadcast_to(uniformly[:, None], (2, 10)), atol=1e-6)
+    for first in range(0, 190, 10):
+        np.testing.assert_allclose(each[:, first : first + 10], each[:, [first] * min(10, 195 - first)], atol=1e-9)
+    assert (each[:, 10] != each[:, 9]).all()
+    assert (each[:, -1] < 0.5 * uniformly).all()

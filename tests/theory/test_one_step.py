@@ -1,0 +1,79 @@
+"""H = 1: EG between what no algorithm beats and what it keeps."""
+
+import math
+
+import numpy as np
+import pytest
+
+from aggrevated.theory.bounds import upper_bound
+from aggrevated.theory.one_step import exponentiated_gradient, hard_gap, no_algorithm_below
+from aggrevated.theory.study import slope, when
+
+
+def test_the_gap_by_hand():
+    assert hard_gap(16, 4, 1600) == pytest.approx(0.05 * np.sqrt(np.log(4)))
+    assert hard_gap(64, 16, 10) == 0.5
+
+
+def missed(looks, gap, actions):
+    """Fano: the chance that the best of A actions is still missed after so many looks."""
+    p = 0.5 - gap
+    kl = sum(x * math.log(x / 0.5) for x in (p, 1 - p) if x > 0)
+    return max(0.0, 1 - (looks * kl + math.log(2)) / math.log(actions))
+
+
+@pytest.mark.parametrize(("states", "actions", "gap"), [(4, 16, 0.1), (3, 5, 0.5), (8, 64, 0.02)])
+def test_the_lower_bound_is_fano_s(states, actions, gap):
+    bound, total = no_algorithm_below(states, actions, 60, gap), 0.0
+    for n in range(60):
+        total += gap * missed(n / states, gap, actions)
+        assert bound[n] == pytest.approx(total, abs=1e-12)
+
+
+def test_the_number_of_looks_drawn_instead_of_its_mean_gives_no_smaller_bound():
+    """Jensen's inequality is what makes the bound simple; it errs on the safe side, and not by much."""
+    states, actions, gap, episodes = 4, 16, 0.25, 80
+    exact = 0.0
+    for n in range(episodes):
+        chances = [math.comb(n, m) / states**m * (1 - 1 / states) ** (n - m) for m in range(n + 1)]
+        exact += gap * sum(chance * missed(m, gap, actions) for m, chance in enumerate(chances))
+    simple = no_algorithm_below(states, actions, episodes, gap)[-1]
+    assert simple < exact < 1.2 * simple
+
+
+def test_it_is_a_slow_loop():
+    """The same luck; regret summed over all states in every episode."""
+    trials, states, actions, episodes, gap = 2, 3, 4, 60, 0.2
+    generator = np.random.default_rng(5)
+    best = generator.integers(actions, size=(trials, states))
+    weights, total = np.ones((trials, states, actions)), np.zeros(trials)
+    curve = exponentiated_gradient(trials, states, actions, episodes, gap, seed=5).curve
+    eta = np.sqrt(2 * states * np.log(actions) / episodes)
+    for n in range(episodes):
+        policy = weights / weights.sum(axis=2, keepdims=True)
+        total += [gap * np.mean([1 - policy[i, s, best[i, s]] for s in range(states)]) for i in range(trials)]
+        np.testing.assert_allclose(curve[:, n], total, atol=1e-10)
+        visited = generator.integers(states, size=trials)
+        luck = generator.random((trials, actions))
+        for i, s in enumerate(visited):
+            means = 0.5 - gap * (np.arange(actions) == best[i, s])
+            weights[i, s] *= np.exp(-eta * (luck[i] < means))
+
+
+def test_regret_is_between_the_lower_and_the_upper_bound():
+    states, actions, episodes = 16, 16, 2000
+    gap = hard_gap(states, actions, episodes)
+    curve = exponentiated_gradient(20, states, actions, episodes, gap, seed=0).curve
+    at = when(episodes)
+    assert (curve.mean(axis=0) >= no_algorithm_below(states, actions, episodes, gap)[at - 1]).all()
+    assert (curve <= upper_bound(1, 1.0, states, actions, at)).all()
+
+
+def test_regret_grows_as_the_root_of_n_and_of_s():
+    def at_the_end(states, episodes):
+        gap = hard_gap(states, 16, episodes)
+        return exponentiated_gradient(20, states, 16, episodes, gap, seed=0).curve[:, -1].mean()
+
+    n, s = np.array([500, 1000, 2000]), np.array([4, 8, 16])
+    assert slope(np.log(n), np.log([at_the_end(8, x) for x in n])) == pytest.approx(0.5, abs=0.07)
+    assert slope(np.log(s), np.log([at_the_end(x, 2000) for x in s])) == pytest.approx(0.5, abs=0.07)

@@ -1,0 +1,158 @@
+"""The tree: by hand, against slow loops that keep every leaf's weight, and against the theorems."""
+
+import numpy as np
+import pytest
+
+from aggrevated.simulators.tabular import binary_tree
+from aggrevated.theory import tree
+from aggrevated.theory.bounds import special_lower_noisy, special_upper
+from aggrevated.theory.study import slope, when
+
+
+def test_v_star_by_hand():
+    """Leaves .3 .7 | .6 .2."""
+    trees = tree.Trees(np.array([[0.3, 0.7, 0.6, 0.2], [0.9, 0.8, 0.5, 0.5]]))
+    np.testing.assert_array_equal(trees.v_star[0], [0.2, 0.3, 0.2, 0.3, 0.7, 0.6, 0.2])
+    np.testing.assert_array_equal(trees.v_star[1], [0.5, 0.8, 0.5, 0.9, 0.8, 0.5, 0.5])
+    assert trees.decisions == 2 and trees.trials == 2
+
+
+def test_v_star_is_that_of_the_dense_mdp():
+    trees = tree.uniform_leaves(3, 5, seed=0)
+    for means, v in zip(trees.means, trees.v_star, strict=True):
+        q = binary_tree(means).q_star
+        for level in range(5):
+            nodes = np.arange(2**level - 1, 2 ** (level + 1) - 1)
+            np.testing.assert_array_equal(v[nodes], q[level, nodes].min(axis=1))
+
+
+def test_the_hard_instances_have_one_good_leaf():
+    means = tree.one_good_leaf(200, 5, 0.125, seed=0).means
+    assert means.shape == (200, 16)
+    assert ((means == 0.375).sum(axis=1) == 1).all() and ((means == 0.5).sum(axis=1) == 15).all()
+    assert len(np.unique(means.argmin(axis=1))) == 16
+
+
+def test_uniform_leaves_are_uniform():
+    means = tree.uniform_leaves(100, 7, seed=0).means
+    assert means.shape == (100, 64) and means.min() >= 0 and means.max() <= 1
+    assert abs(means.mean() - 0.5) < 4 / np.sqrt(12 * 6400) and abs(means.var() - 1 / 12) < 0.005
+
+
+# ---- AggreVaTe with follow-the-leader
+
+
+@pytest.mark.parametrize("depth", range(2, 11))
+def test_follow_the_leader_finds_the_best_leaf_within_k_minus_1_episodes(depth):
+    """Theorem special_upper, on 1,000 random trees and first policies; shallow trees need all K − 1."""
+    regret, found = tree.follow_the_leader(tree.uniform_leaves(1000, depth, seed=depth), depth + 3, seed=depth + 1)
+    assert found.max() <= depth - 1
+    assert depth > 6 or found.max() == depth - 1
+    assert (regret.curve[:, depth - 2] == regret.curve[:, -1]).all()
+    assert (regret.curve <= special_upper(depth, when(depth + 3))).all()
+
+
+def test_follow_the_leader_is_a_slow_loop_over_one_tree_at_a_time():
+    trees, episodes = tree.uniform_leaves(30, 5, seed=4), 6
+    policies = np.random.default_rng(9).integers(2, size=(30, 15), dtype=np.int8)
+    regret, found = tree.follow_the_leader(trees, episodes, seed=9)
+    for means, policy, curve, after in zip(trees.means, policies, regret.curve, found, strict=True):
+        policy, total, first = list(policy), 0.0, None
+        for n in range(episodes):
+            node, visited = 0, []
+            while node < 15:
+                visited.append(node)
+                node = 2 * node + 1 + policy[node]
+            total += means[node - 15] - means.min()
+            assert curve[n] == pytest.approx(total, abs=1e-12)
+            first = n if first is None and means[node - 15] == means.min() else first
+            for node in visited:
+                policy[node] = int(best_below(means, 2 * node + 2) < best_below(means, 2 * node + 1))
+        assert after == first
+
+
+def best_below(means, node):
+    return means[node - 15] if node >= 15 else min(best_below(means, 2 * node + 1), best_below(means, 2 * node + 2))
+
+
+# ---- AggreVaTeD with exponentiated gradient
+
+
+def slow_gradient(trees, episodes, seed, rollouts, per_node):
+    """[trials, N] the same with the same luck, but all leaves' probabilities are written out in every episode."""
+    generator, (trials, count), depth = np.random.default_rng(seed), trees.means.shape, trees.decisions
+    leaves = np.array(list(np.ndindex((2,) * depth)))
+    eta, regret = 2 * np.sqrt(np.log(2) / episodes), np.zeros((trials, episodes))
+    weights = np.full((trials, count), 1 / count)
+    nodes = [dict.fromkeys([()] + [tuple(x[:d]) for x in leaves for d in range(depth)], 0.5) for _ in range(trials)]
+    for n in range(episodes):
+        luck = generator.logistic(size=(depth, trials))
+        paths, q = np.zeros((trials, depth), int), np.zeros((2, trials, depth))
+        for i in range(trials):
+            if per_node:  # the probability of each leaf, from those of going right
+                right = [[nodes[i][tuple(x[:d])] for d in range(depth)] for x in leaves]
+                weights[i] = np.where(leaves == 1, right, 1 - np.array(right)).prod(axis=1)
+            regret[i, n] = weights[i] @ trees.means[i] - trees.means[i].min()
+            for level in range(depth):
+                below = (leaves[:, :level] == paths[i, :level]).all(axis=1)
+                sides = [below & (leaves[:, level] == side) for side in (0, 1)]
+                odds = weights[i][sides[1]].sum() / weights[i][sides[0]].sum()
+                q[:, i, level] = [trees.means[i][side].min() for side in sides]
+                paths[i, level] = luck[level, i] < np.log(odds)
+        if rollouts is not None:
+            q = generator.binomial(rollouts, q) / rollouts
+        for i in range(trials):
+            weights[i] = all_leaves(weights[i], leaves, paths[i], q[:, i], eta)
+            for level in range(depth):
+                prefix = tuple(paths[i, :level])
+                odds = nodes[i][prefix] / (1 - nodes[i][prefix]) * np.exp(eta * (q[0, i, level] - q[1, i, level]))
+                nodes[i][prefix] = odds / (1 + odds)
+    return regret.cumsum(axis=1)
+
+
+def all_leaves(weights, leaves, path, q, eta):
+    """Each leaf's weight times exp(−η Σ_s Q̃(s, π^j(s))), where π^j off its own path does as π_n does."""
+    loss = np.zeros(len(leaves))
+    for level in range(len(path)):
+        below = (leaves[:, :level] == path[:level]).all(axis=1)
+        right = weights[below & (leaves[:, level] == 1)].sum() / weights[below].sum()
+        mean = (1 - right) * q[0, level] + right * q[1, level]
+        loss += np.where(below, q[leaves[:, level], level], mean)
+    new = weights * np.exp(-eta * loss)
+    return new / new.sum()
+
+
+@pytest.mark.parametrize("per_node", [False, True])
+@pytest.mark.parametrize("rollouts", [None, 1, 3])
+def test_the_value_at_the_root_is_the_cost_from_all_leaf_probabilities(rollouts, per_node):
+    trees = tree.uniform_leaves(3, 5, seed=2)
+    quick = tree.exponentiated_gradient(trees, 40, 7, rollouts, per_node)
+    np.testing.assert_allclose(quick.curve, slow_gradient(trees, 40, 7, rollouts, per_node), atol=1e-10)
+    assert ("π^s" if per_node else "base policies") in quick.label
+    assert ("exact" if rollouts is None else "noisy") in quick.label
+
+
+@pytest.mark.parametrize("depth", [4, 8, 11])
+def test_regret_is_under_the_bound_in_every_trial_and_episode(depth):
+    """Theorem special_lower_noisy; and it learns, being far under the regret of the first policy."""
+    episodes = 1000
+    curve = tree.exponentiated_gradient(tree.one_good_leaf(10, depth, 0.25, seed=1), episodes, seed=1).curve
+    assert (curve <= special_lower_noisy(depth, when(episodes))).all()
+    assert curve[:, -1].max() < 0.8 * episodes * 0.25 and (np.diff(curve, axis=1) >= 0).all()
+
+
+def test_regret_grows_as_the_root_of_n():
+    episodes = np.array([250, 500, 1000, 2000])
+    trees = tree.one_good_leaf(20, 6, 0.25, seed=1)
+    at_the_end = [tree.exponentiated_gradient(trees, n, seed=1).curve[:, -1].mean() for n in episodes]
+    assert slope(np.log(episodes), np.log(at_the_end)) == pytest.approx(0.5, abs=0.07)
+
+
+def test_regret_grows_with_the_logarithm_of_s():
+    """As (ln S)^1 or so; from S = 15 to 1,023 a bandit's √S would grow 8-fold."""
+    depths = np.array([4, 6, 8, 10])
+    at_the_end = np.array(
+        [tree.exponentiated_gradient(tree.one_good_leaf(20, d, 0.25, 1), 2000, 1).curve[:, -1].mean() for d in depths]
+    )
+    assert at_the_end[-1] < 4 * at_the_end[0]
+    assert slope(np.log(np.log(2.0**depths - 1)), np.log(at_the_end)) == pytest.approx(1.2, abs=0.4)

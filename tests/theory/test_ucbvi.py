@@ -1,0 +1,67 @@
+"""UCBVI: its cost-to-go by hand, below Q*, and true in the end."""
+
+import numpy as np
+import pytest
+
+from aggrevated.simulators.tabular import greedy, optimal_q, random_mdps, total_cost
+from aggrevated.theory.ucbvi import optimistic, ucbvi
+
+HORIZON = 3
+
+
+def experience(trials, visits, seed, states=3, actions=2):
+    """(MDPs, counts, costs paid) after so many visits of every state and action."""
+    transitions, costs, start = random_mdps(trials, states, actions, seed)
+    generator = np.random.default_rng(seed)
+    return (
+        (transitions, costs, start),
+        generator.multinomial(visits, transitions) * 1.0,
+        generator.binomial(visits, costs) * 1.0,
+    )
+
+
+def test_by_hand():
+    """One state, H = 2. Action 0: tried 4 times, cost 3, width ½·√(4/4) = ½ a step; action 1: never tried."""
+    q = optimistic(np.array([[[[4.0], [0.0]]]]), np.array([[[3.0, 0.0]]]), 2, scale=0.5, confidence=4.0)
+    np.testing.assert_allclose(q[0, :, 0], [[0.0, 0.0], [0.25, 0.0]])  # at t = 0: ¾ + 0 − 2·½, not below 0
+    both = optimistic(np.array([[[[4.0], [16.0]]]]), np.array([[[3.0, 16.0]]]), 2, scale=0.5, confidence=4.0)
+    np.testing.assert_allclose(both[0, :, 0], [[0.0, 0.75], [0.25, 0.75]])  # 1 + ¼ − 2·¼ and 1 − ¼
+
+
+@pytest.mark.parametrize("visits", [1, 10, 100])
+def test_it_is_below_q_star_everywhere_with_the_bonus_of_the_theory(visits):
+    mdps, counts, paid = experience(200, visits, seed=visits)
+    confidence = np.log(3 * 2 * HORIZON * 1000)
+    q_star = optimal_q(*mdps[:2], HORIZON)
+    assert (optimistic(counts, paid, HORIZON, 1.0, confidence) <= q_star + 1e-12).all()
+    assert (optimistic(counts, paid, HORIZON, 0.0, confidence) > q_star).mean() > 0.1  # the bonus is what does it
+
+
+def test_it_is_q_star_after_very_many_visits():
+    mdps, counts, paid = experience(20, 10**7, seed=0)
+    np.testing.assert_allclose(optimistic(counts, paid, HORIZON, 0.1, 10.0), optimal_q(*mdps[:2], HORIZON), atol=2e-3)
+
+
+def test_it_ends_with_the_optimal_policy_of_a_small_mdp():
+    """Action 1 of state 0 is dear now and cheap later: a greedy learner would not try it."""
+    transitions = np.zeros((1, 2, 2, 2))
+    transitions[0, 0, 0] = transitions[0, 1, 1] = [1.0, 0.0]
+    transitions[0, 0, 1] = transitions[0, 1, 0] = [0.0, 1.0]
+    mdps = transitions, np.array([[[0.6, 0.9], [0.05, 0.9]]]), np.array([[1.0, 0.0]])
+    assert greedy(optimal_q(*mdps[:2], HORIZON))[0, 0, 0].tolist() == [0, 1]
+    twenty = tuple(np.repeat(array, 20, axis=0) for array in mdps)
+    regret = ucbvi(twenty, HORIZON, 400, seed=0)
+    assert (regret.curve[:, -1] == regret.curve[:, -50]).all()  # not one mistake in the last 100 episodes
+    assert regret.curve[:, -1].min() > 0 and not regret.learns_from_expert
+
+
+def test_regret_starts_with_that_of_the_first_policy_and_is_never_negative():
+    """Nothing tried yet, everything costs 0: the first action everywhere."""
+    mdps = random_mdps(10, 4, 3, 0)
+    q_star = optimal_q(*mdps[:2], HORIZON)
+    first = np.broadcast_to(np.eye(3)[0], q_star.shape)
+    curve = ucbvi(mdps, HORIZON, 200, seed=0).curve
+    best = (mdps[2] * q_star[:, 0].min(axis=2)).sum(axis=1)
+    np.testing.assert_allclose(curve[:, 0], total_cost(*mdps, first) - best)
+    assert (np.diff(curve, axis=1) > -1e-12).all()
+    assert (curve[:, -1] - curve[:, -20]).mean() < 0.5 * (curve[:, 20] - curve[:, 1]).mean()  # it learns

@@ -1,0 +1,234 @@
+"""Eq. 7 against a minimiser of Eq. 6, against all 2^D weights of the tree written out, and inside Algorithm 1."""
+
+from dataclasses import replace
+from itertools import islice
+
+import numpy as np
+import pytest
+import torch
+
+from aggrevated.algorithm import Learner, aggrevated
+from aggrevated.cost_to_go import CostToGo
+from aggrevated.cost_to_go.advantage import Advantage
+from aggrevated.cost_to_go.q_star import QStar
+from aggrevated.errors import UsageError
+from aggrevated.gradients.all_actions import all_actions
+from aggrevated.policies.feed_forward import FeedForwardPolicy
+from aggrevated.policies.heads import CategoricalHead
+from aggrevated.policies.window import WindowPolicy
+from aggrevated.simulators.tabular import Tabular, TabularExpert, greedy, random_mdps, total_cost
+from aggrevated.theory.finite_mdp import probabilities
+from aggrevated.updates.exponentiated import Exponentiated, base_policies, exponentiated, log_normalised
+from problems import flat, linear_policy, random_costs, random_trajectories
+
+STRICT = {"over": "raise", "invalid": "raise", "divide": "raise"}
+
+
+def minimised(policy, q, eta):
+    """argmin over distributions of ⟨Q̃, π⟩ + KL(π ‖ π_n)/η (Eq. 6), by L-BFGS."""
+    old, q = torch.from_numpy(policy), torch.from_numpy(q)
+    logits = torch.zeros_like(q, requires_grad=True)
+    solver = torch.optim.LBFGS(
+        [logits], max_iter=500, tolerance_grad=1e-12, tolerance_change=1e-16, line_search_fn="strong_wolfe"
+    )
+
+    def objective():
+        solver.zero_grad()
+        new = torch.softmax(logits, 0)
+        value = (new * q).sum() + (new * (new / old).log()).sum() / eta
+        value.backward()
+        return value
+
+    solver.step(objective)
+    return torch.softmax(logits.detach(), 0).numpy()
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_closed_form_minimises_eq_6(seed):
+    generator = np.random.default_rng(seed)
+    policy, q, eta = generator.dirichlet(np.ones(4)), generator.normal(size=4), generator.uniform(0.2, 2)
+    np.testing.assert_allclose(np.exp(exponentiated(np.log(policy), q, eta)), minimised(policy, q, eta), atol=1e-6)
+
+
+def test_by_hand():
+    """(1/2, 1/2) with Q̃ = (0, ln 3) and η = 1: the odds become 3 to 1; with η = 2, 9 to 1."""
+    even, q = np.log([0.5, 0.5]), np.array([0.0, np.log(3)])
+    np.testing.assert_allclose(np.exp(exponentiated(even, q, 1.0)), [0.75, 0.25])
+    np.testing.assert_allclose(np.exp(exponentiated(even, q, 2.0)), [0.9, 0.1])
+
+
+def test_a_table_is_updated_row_by_row_each_with_its_own_step():
+    generator = np.random.default_rng(0)
+    policy, q = generator.dirichlet(np.ones(3), (2, 4, 5)), generator.normal(size=(2, 4, 5, 3))
+    eta = np.array([0.5, 2.0])[:, None, None, None]
+    new = np.exp(exponentiated(np.log(policy), q, eta))
+    for i in np.ndindex(2, 4, 5):
+        weights = policy[i] * np.exp(-eta[i[0], 0, 0, 0] * q[i])
+        np.testing.assert_allclose(new[i], weights / weights.sum(), rtol=1e-12)
+
+
+def test_many_updates_are_one_with_the_sum_of_the_costs():
+    generator, policy = np.random.default_rng(0), np.log(np.full(4, 0.25))
+    q = generator.normal(size=(50, 4))
+    for one in q:
+        policy = exponentiated(policy, one, 0.3)
+    np.testing.assert_allclose(policy, log_normalised(-0.3 * q.sum(axis=0)), atol=1e-12)
+
+
+@pytest.mark.parametrize("size", [1e6, 1e150, -1e150])
+def test_huge_costs_do_not_overflow(size):
+    q = np.array([size, 0.0, 2 * size])
+    with np.errstate(**STRICT):
+        new = np.exp(exponentiated(np.log(np.full(3, 1 / 3)), q, 1.0))
+    np.testing.assert_array_equal(new, np.eye(3)[q.argmin()])
+
+
+# ---- the weights of all leaves of the tree
+
+
+def brute_force(odds, path, q_taken, q_other, eta):
+    """The log-odds of going right at every node, from the weights of all 2^D leaves, each updated on its own."""
+    depth = len(path)
+    leaves = np.array(list(np.ndindex((2,) * depth)))  # [2^D, D]: each leaf's actions
+    weight, loss = np.ones(len(leaves)), np.zeros(len(leaves))
+    for j, actions in enumerate(leaves):
+        node = here = 0  # where the leaf's own path is, and where the path of the episode is
+        for level in range(depth):
+            right = 1 / (1 + np.exp(-odds[node]))
+            weight[j] *= right if actions[level] else 1 - right
+            taken = 1 / (1 + np.exp(-odds[here])) if path[level] else 1 - 1 / (1 + np.exp(-odds[here]))
+            if node != here:  # off its own path it does as π_n does
+                loss[j] += taken * q_taken[level] + (1 - taken) * q_other[level]
+            else:
+                loss[j] += q_taken[level] if actions[level] == path[level] else q_other[level]
+            node, here = 2 * node + 1 + actions[level], 2 * here + 1 + path[level]
+    weight = weight * np.exp(-eta * loss)
+    new = []
+    for level in range(depth):
+        for prefix in np.ndindex((2,) * level):
+            below = (leaves[:, :level] == np.array(prefix, int)).all(axis=1)
+            right, left = (weight[below & (leaves[:, level] == side)].sum() for side in (1, 0))
+            new.append(np.log(right / left))
+    return np.array(new)
+
+
+@pytest.mark.parametrize("depth", range(1, 7))
+def test_base_policies_is_the_update_of_the_weights_of_all_leaves(depth):
+    generator = np.random.default_rng(depth)
+    for _ in range(30 if depth < 5 else 8):
+        odds, path = generator.normal(size=2**depth - 1), generator.integers(2, size=depth)
+        q_taken, q_other, eta = generator.random(depth), generator.random(depth), generator.uniform(0, 2)
+        node, nodes = 0, []
+        for action in path:
+            nodes.append(node)
+            node = 2 * node + 1 + action
+        sign, new = 2 * path - 1, odds.copy()
+        new[nodes] = sign * base_policies(sign * odds[nodes], q_taken, q_other, eta)
+        np.testing.assert_allclose(new, brute_force(odds, path, q_taken, q_other, eta), atol=1e-12, rtol=1e-12)
+
+
+def test_many_trees_are_updated_at_once():
+    generator = np.random.default_rng(0)
+    odds, taken, other = generator.normal(size=(3, 4, 5))
+    together = base_policies(odds, taken, other, 0.7)
+    for i in range(4):
+        np.testing.assert_array_equal(together[i], base_policies(odds[i], taken[i], other[i], 0.7))
+
+
+def test_the_weights_of_leaves_do_not_overflow():
+    odds, q = np.array([800.0, -800.0, 0.0]), np.array([1e5, 0.0, 1e5])
+    with np.errstate(**STRICT):
+        new = base_policies(odds, q, q[::-1].copy() + 1.0, 1.0)
+    assert np.isfinite(new).all()
+    assert base_policies(np.array([0.0]), np.array([1e6]), np.array([0.0]), 1.0)[0] == -1e6
+
+
+# ---- as line 7 of Algorithm 1
+
+
+def table(mdp):
+    policy = FeedForwardPolicy(mdp.horizon * len(mdp.costs), CategoricalHead(mdp.costs.shape[1]), hidden=())
+    with torch.no_grad():
+        policy.network[0].bias.zero_()
+    return policy
+
+
+def small_mdp():
+    p, c, start = (array[0] for array in random_mdps(1, 4, 3, 2))
+    return Tabular(p, c, start, horizon=3)
+
+
+def test_algorithm_1_with_it_is_the_closed_form():
+    """Which (t, s) were visited is noted on the way; each visited one moves by exp(−η Q*), the others stay."""
+    mdp, eta, seen = small_mdp(), 0.8, []
+    expert, policy = TabularExpert(mdp), table(mdp)
+    advantage = Advantage(QStar(expert))
+
+    def noted(trajectories):
+        seen.append(trajectories.observations.any(axis=(0, 1)).reshape(3, 4))
+        return advantage(trajectories)
+
+    log_policy = np.log(probabilities(policy, mdp))
+    learning = aggrevated(
+        Learner(policy, Exponentiated(eta)), mdp, expert, noted, all_actions, k=3, validation_episodes=2
+    )
+    for iteration in islice(learning, 6):
+        assert iteration.step.halvings == 0 and iteration.step.kl > 0
+        log_policy = exponentiated(log_policy, seen[-1][..., None] * mdp.q_star, eta)
+        np.testing.assert_allclose(np.log(probabilities(policy, mdp)), log_policy, atol=1e-5)
+    assert 0 < np.mean(seen) < 1  # else nothing was left as it was
+
+
+def test_algorithm_1_with_it_learns_the_optimal_policy():
+    mdp = small_mdp()
+    expert, policy = TabularExpert(mdp), table(mdp)
+    before = total_cost(mdp.transitions, mdp.costs, mdp.start, probabilities(policy, mdp))
+    learning = aggrevated(
+        Learner(policy, Exponentiated(5.0)),
+        mdp,
+        expert,
+        Advantage(QStar(expert)),
+        all_actions,
+        k=20,
+        validation_episodes=2,
+    )
+    list(islice(learning, 60))
+    best = total_cost(mdp.transitions, mdp.costs, mdp.start, greedy(mdp.q_star))
+    after = total_cost(mdp.transitions, mdp.costs, mdp.start, probabilities(policy, mdp))
+    assert before > best + 0.3
+    assert after < best + 0.01
+
+
+def test_visits_of_one_state_count_by_their_weight_and_steps_not_taken_do_not():
+    """Two visits of state 0 that cost (1, 0, 0) and (0, 0, 5), the first counting 3-fold; one after the end."""
+    policy = linear_policy()
+    before, bias = policy.network[0].weight.detach().numpy().copy(), policy.network[0].bias.detach().clone()
+    mask = np.array([[True, True, True, False]])
+    trajectories = replace(random_trajectories(k=1), observations=np.eye(3)[None, [0, 0, 1, 2]], mask=mask)
+    values = np.array([[[1.0, 0, 0], [0, 0, 5.0], [0, 2.0, 0], [9.0, 0, 0]]])
+    Exponentiated(2.0)(policy, all_actions, trajectories, CostToGo(values, np.array([[3.0, 1.0, 1.0, 1.0]])))
+    moved = policy.network[0].weight.detach().numpy() - before
+    np.testing.assert_allclose(moved.T, [[-1.5, 0, -2.5], [0, -4, 0], [0, 0, 0]], atol=1e-12)
+    assert torch.equal(policy.network[0].bias, bias)
+
+
+@pytest.mark.parametrize("kind", ["hidden layers", "a memory", "the taken action only"])
+def test_it_says_what_it_needs_and_changes_nothing(kind):
+    policy = {
+        "hidden layers": FeedForwardPolicy(3, CategoricalHead(3), hidden=(5,)).double(),
+        "a memory": WindowPolicy(3, CategoricalHead(3), hidden=(), width=2).double(),
+        "the taken action only": linear_policy(),
+    }[kind]
+    trajectories, before = random_trajectories(), flat(policy)
+    costs = random_costs(trajectories, actions=None if kind == "the taken action only" else 3)
+    with pytest.raises(UsageError, match="a FeedForwardPolicy with hidden=\\(\\) on one-hot observations"):
+        Exponentiated(1.0)(policy, all_actions, trajectories, costs)
+    np.testing.assert_array_equal(flat(policy), before)
+
+
+def test_it_remembers_nothing():
+    update = Exponentiated(1.0)
+    assert update.state() == {}
+    update.restore({})
+    with pytest.raises(AssertionError, match="remembers nothing"):
+        update.restore({"moment": torch.zeros(1)})
