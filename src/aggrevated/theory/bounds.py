@@ -18,21 +18,30 @@ def special_lower(leaves: int, episodes: Array) -> Array:
     return bound
 
 
+def half_and_growing(at_the_end: float, episodes: Array) -> Array:
+    """EG's bound after n of N episodes, with the step that is best for N: B/2 (1 + n/N), and so B at the end.
+
+    The lemma says ln(d)/μ + μ/2 Σ …: the first half is there from the beginning, the second grows with n.
+    """
+    bound: Array = at_the_end / 2 * (1 + episodes / episodes[-1])
+    return bound
+
+
 def special_lower_noisy(depth: int, episodes: Array, largest: float = 1.0) -> Array:
     """Theorem special_lower_noisy: D l_max (√(2 ln L N) + 4 √(ln(2/δ) N)), with D = K − 1 decisions and L = 2^D.
 
     The paper writes √(ln S N) for the first root; the lemma that it rests on gives √(2 ln L N).
     """
     decisions = depth - 1
-    first = np.sqrt(2 * decisions * np.log(2) * episodes)
+    first = half_and_growing(float(np.sqrt(2 * decisions * np.log(2) * episodes[-1])), episodes)
     bound: Array = decisions * largest * (first + 4 * np.sqrt(np.log(2 / DELTA) * episodes))
     return bound
 
 
 def upper_bound(horizon: int, largest: float, states: int, actions: int, episodes: Array) -> Array:
     """Theorem upper_bound: H Q_max √(2 S ln A N), for exact Q* and infinitely many roll-ins."""
-    bound: Array = horizon * largest * np.sqrt(2 * states * np.log(actions) * episodes)
-    return bound
+    at_the_end = horizon * largest * float(np.sqrt(2 * states * np.log(actions) * episodes[-1]))
+    return half_and_growing(at_the_end, episodes)
 
 
 def noisy_upper_bound(horizon: int, largest: float, states: int, actions: int, episodes: Array) -> Array:
