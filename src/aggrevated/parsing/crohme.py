@@ -1,0 +1,203 @@
+"""CROHME's handwritten expressions as pages: the symbols in reading order, and their heads from the MathML.
+
+CROHME's <mrow>s nest to the right whatever the operators are, so a row is flattened into the tokens of `algebra`, which
+knows the head rules and the precedence. What is not algebra (`,` `!` and the point of a decimal) stands side by side
+with its neighbours.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from aggrevated.errors import DataError
+from aggrevated.parsing.algebra import (
+    CLOSING,
+    FACTORS,
+    OPENING,
+    RELATIONS,
+    SIGNS,
+    Fraction,
+    Raised,
+    Token,
+    heads_of_expression,
+)
+from aggrevated.parsing.inkml import Group, Ink, Node, read_inkml
+from aggrevated.parsing.page import Page, Strokes
+from aggrevated.runs.storage import storage_errors
+
+# What CROHME calls a symbol, and how a page shows it.
+NAMES = {
+    "\\times": "×",
+    "times": "×",
+    "\\cdot": "·",
+    "\\div": "÷",
+    "\\pm": "±",
+    "\\lt": "<",
+    "\\gt": ">",
+    "\\leq": "≤",
+    "\\geq": "≥",
+    "\\neq": "≠",
+    "ne": "≠",
+    "\\{": "{",
+    "\\}": "}",
+    "−": "-",
+}
+BAR = "―"  # of a fraction: CROHME calls it a minus
+
+OPERATORS = RELATIONS | SIGNS | FACTORS
+NOT_CORE = frozenset(".,!{}")
+FEWEST, MOST = 3, 30
+
+LEAVES = {"mi", "mn", "mo", "mtext"}
+ROWS = {"math", "mrow", "mstyle"}
+SCRIPTS = {"msup": 2, "msub": 2, "msubsup": 3}  # how many parts each has
+
+
+def page(ink: Ink) -> Page:
+    """The expression as a page, one head for every symbol, or a `DataError` that says what stands against it."""
+    if ink.math is None:
+        raise DataError(f"{ink.path}: it has no MathML (<math>), so no heads are known; add it or leave the file out")
+    found = _Symbols(ink.path, {symbol.href: symbol for symbol in ink.symbols if symbol.href})
+    tokens = found.tokens(ink.math)
+    found.expect_all(ink.symbols)
+    try:
+        heads = heads_of_expression([tokens])
+    except DataError as error:
+        raise DataError(
+            f"{ink.path}: <math> is not an expression ({error}); correct it or leave the file out"
+        ) from error
+    strokes = tuple(tuple(ink.strokes[id] for id in symbol.strokes) for symbol in found.groups)
+    return Page(ink.path.stem, ink.writer or ink.path.stem, tuple(found.labels), heads, strokes)
+
+
+def is_core(ink: Ink) -> bool:
+    """One baseline, none of `. , ! { }`, 3 to 30 symbols, at least one operator or relation."""
+    if ink.math is None or not _tags(ink.math) <= LEAVES | ROWS:
+        return False
+    labels = {NAMES.get(symbol.label, symbol.label) for symbol in ink.symbols}
+    return FEWEST <= len(ink.symbols) <= MOST and not labels & NOT_CORE and bool(labels & OPERATORS)
+
+
+def _tags(node: Node) -> set[str]:
+    return {node.tag}.union(*map(_tags, node.children))
+
+
+def load(folder: Path, *, core: bool = False) -> list[Page]:
+    """The pages of all InkML files in the folder (only the core ones, if asked), by name; one bad file stops it."""
+    with storage_errors(folder):
+        files = sorted(path for path in folder.iterdir() if path.suffix.lower() == ".inkml")
+    if not files:
+        raise DataError(f"{folder} holds no .inkml files; give the folder that holds them, such as train/ or dev/")
+    pages = [page(ink) for ink in map(read_inkml, files) if is_core(ink) or not core]
+    if not pages:
+        raise DataError(
+            f"none of the {len(files)} expressions in {folder} is on one line of {FEWEST} to {MOST} symbols with an "
+            f"operator and without {' '.join(sorted(NOT_CORE))}; give a folder that has some"
+        )
+    return pages
+
+
+def compose(pages: list[Page], generator: np.random.Generator) -> list[Page]:
+    """Pages of 1 to 3 lines: the expressions of each writer, each used once, shuffled and stacked."""
+    by_writer: dict[str, list[Page]] = {}
+    for one in pages:
+        by_writer.setdefault(one.writer, []).append(one)
+    composed = []
+    for writer in sorted(by_writer):
+        lines = by_writer[writer]
+        left = [lines[place] for place in generator.permutation(len(lines))]
+        while left:
+            count = int(generator.integers(1, 4))
+            composed.append(stack(left[:count], generator))
+            left = left[count:]
+    return composed
+
+
+def stack(lines: list[Page], generator: np.random.Generator) -> Page:
+    """The lines below each other with gaps; the root of the first is the root, and heads the roots of the others."""
+    starts = np.cumsum([0, *map(len, lines)])
+    root = int(np.flatnonzero(lines[0].heads == 0)[0]) + 1
+    heads = [np.where(line.heads == 0, root, line.heads + start) for line, start in zip(lines, starts, strict=False)]
+    heads[0] = lines[0].heads
+    ink: list[Strokes] = []
+    bottom = 0.0
+    for line in lines:
+        boxes = line.boxes
+        size = float(np.median((boxes[:, 2:] - boxes[:, :2]).max(axis=1))) or 1.0
+        corner = np.array([boxes[:, 0].min(), boxes[:, 1].min()])
+        shift = np.array([generator.uniform(0, size), bottom + generator.uniform(0.5, 1.5) * size]) - corner
+        ink += [tuple(stroke + shift for stroke in strokes) for strokes in line.ink]
+        bottom = float(boxes[:, 3].max() + shift[1])
+    symbols = tuple(symbol for line in lines for symbol in line.symbols)
+    name = "+".join(line.name for line in lines)
+    return Page(name, lines[0].writer, symbols, np.concatenate(heads), tuple(ink))
+
+
+# From MathML to tokens.
+
+
+@dataclass
+class _Symbols:
+    """Collects the symbols in reading order while it turns MathML into tokens."""
+
+    path: Path
+    by_href: dict[str, Group]
+    groups: list[Group] = field(default_factory=list)
+    labels: list[str] = field(default_factory=list)
+
+    def tokens(self, node: Node) -> list[Token]:
+        """The tokens of `node`: one call for each level of the MathML."""
+        if node.tag in ROWS:
+            return [token for child in node.children for token in self.tokens(child)]
+        if node.tag in LEAVES:
+            return self.leaf(node)
+        if node.tag in SCRIPTS:  # the base may be no more than the `)` of what is raised
+            base, *scripts = self.parts(node, SCRIPTS[node.tag])
+            return [*self.tokens(base), *(Raised(tuple(self.tokens(part))) for part in scripts)]
+        if node.tag == "mfrac":
+            above, below = self.parts(node, 2)
+            numerator, bar = tuple(self.tokens(above)), self.take(node, BAR)
+            return [Fraction(numerator, tuple(self.tokens(below)), bar)]
+        rules = ", ".join(sorted({*LEAVES, *ROWS, *SCRIPTS, "mfrac"}))
+        raise self.error(node, f"there is no rule for its heads, only for {rules}; leave the file out")
+
+    def leaf(self, node: Node) -> list[Token]:
+        if node.children:
+            raise self.error(node, "it holds other elements; it should hold one symbol")
+        if not node.id:  # without ink, such as an invisible ×
+            return []
+        label = self.take(node)
+        if node.tag == "mo" and not label.isalnum() and label not in OPERATORS | OPENING | CLOSING | NOT_CORE:
+            raise self.error(node, f"there is no rule for the heads of the operator {label!r}; leave the file out")
+        return [label]
+
+    def parts(self, node: Node, count: int) -> tuple[Node, ...]:
+        if len(node.children) != count:
+            raise self.error(node, f"it has {len(node.children)} parts and not {count}; complete it")
+        return node.children
+
+    def take(self, node: Node, label: str = "") -> str:
+        """The label of the next symbol in reading order, which is the ink of `node`."""
+        group = self.by_href.pop(node.id, None)
+        if group is None:
+            raise self.error(node, "no symbol refers to it; give its id as the href of a <traceGroup>")
+        label = label or group.label or node.text
+        if not label:
+            raise self.error(node, "its symbol has no label; write one into the <traceGroup>")
+        self.groups.append(group)
+        self.labels.append(NAMES.get(label, label))
+        return self.labels[-1]
+
+    def expect_all(self, groups: tuple[Group, ...]) -> None:
+        for group in groups:
+            if group.href in self.by_href or not group.href:
+                raise DataError(
+                    f"{self.path}: the symbol {group.label!r} of stroke {group.strokes[0]!r} refers to {group.href!r}, "
+                    "which is no symbol of the MathML; correct its href"
+                )
+
+    def error(self, node: Node, what: str) -> DataError:
+        return DataError(f"{self.path}: <{node.tag} id={node.id!r}>: {what}")

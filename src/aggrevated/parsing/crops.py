@@ -1,0 +1,94 @@
+"""Symbols as the parser sees them: 40 × 40 pixels, centred and scaled, the pen equally thick in all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from aggrevated.arrays import Array
+from aggrevated.parsing.page import Strokes
+
+SIDE = 40  # pixels
+MARGIN = 4.0  # pixels that the pen's centre keeps from the border
+PEN = 1.25  # radius of the pen, pixels; at most 1.5, as a dab covers 5 × 5 pixels
+STEP = 0.5  # pixels between dabs of the pen at most: the outline is then right to 0.03 pixels
+CHUNK = 1 << 14  # dabs at a time: memory stays small however long the strokes
+
+
+def crops(ink: Sequence[Strokes]) -> Array:
+    """The crop of each symbol, uint8 [n, 40, 40]: 0 is paper, 255 is ink, between them the pen's edge."""
+    starts, ends, owners = _segments(ink)
+    dabs = np.maximum(np.ceil(np.hypot(*(ends - starts).T) / STEP).astype(np.int64), 1)  # [segments], each at least 1
+    nearest = np.full(len(ink) * SIDE * SIDE, 9.0, np.float32)  # squared distance of each pixel from the pen's path
+    first, total = np.cumsum(dabs) - dabs, int(dabs.sum())
+    for begin in range(0, total, CHUNK):
+        dab = np.arange(begin, min(begin + CHUNK, total))
+        segment = np.searchsorted(first, dab, side="right") - 1
+        part = ((dab - first[segment] + 1) / dabs[segment])[:, None]
+        _dab(nearest, starts[segment] + part * (ends - starts)[segment], owners[segment])
+    covered = np.clip(PEN + 0.5 - np.sqrt(nearest), 0.0, 1.0)
+    return np.rint(255 * covered).astype(np.uint8).reshape(-1, SIDE, SIDE)
+
+
+def crop(strokes: Strokes) -> Array:
+    """The crop of one symbol, uint8 [40, 40]."""
+    image: Array = crops([strokes])[0]
+    return image
+
+
+def fitted(strokes: Strokes) -> Strokes:
+    """The strokes in the crop's coordinates: the box's centre at its centre, the longer side as long as fits."""
+    points = np.concatenate(strokes)
+    low, high = points.min(axis=0), points.max(axis=0)
+    scale = (SIDE - 1 - 2 * MARGIN) / max(float((high - low).max()), 1e-9)
+    return tuple((stroke - (low + high) / 2) * scale + (SIDE - 1) / 2 for stroke in strokes)
+
+
+def _segments(ink: Sequence[Strokes]) -> tuple[Array, Array, Array]:
+    """Where each piece of the pen's path starts and ends, [segments, 2] in the crop, and whose it is, [segments].
+
+    A stroke of n points has n pieces: its first point on its own, so that a dot leaves ink, and n − 1 lines.
+    """
+    starts, ends, owners = [], [], []
+    for number, strokes in enumerate(ink):
+        for stroke in fitted(strokes):
+            starts += [stroke[:1], stroke[:-1]]
+            ends.append(stroke)
+            owners.append(np.full(len(stroke), number))
+    if not ends:
+        return np.zeros((0, 2)), np.zeros((0, 2)), np.zeros(0, np.int64)
+    return np.concatenate(starts), np.concatenate(ends), np.concatenate(owners)
+
+
+_REACH = np.arange(-2, 3)
+
+
+def _dab(nearest: Array, centres: Array, owners: Array) -> None:
+    """Lower the squared distances of the 5 × 5 pixels around each dab to those from its centre."""
+    pixel = np.rint(centres).astype(np.int64)  # [dabs, 2]; the margin keeps the 5 × 5 inside the crop
+    offset = (pixel - centres).astype(np.float32)[:, :, None] + _REACH.astype(np.float32)  # [dabs, 2, 5]
+    across, down = offset[:, 0] ** 2, offset[:, 1] ** 2
+    at = (owners * SIDE + pixel[:, 1]) * SIDE + pixel[:, 0]  # [dabs]
+    around = (_REACH[:, None] * SIDE + _REACH).ravel()  # [25]
+    squared = (down[:, :, None] + across[:, None, :]).reshape(-1, 25)
+    np.minimum.at(nearest, (at[:, None] + around).ravel(), squared.ravel())
+
+
+def warped(strokes: Strokes, generator: np.random.Generator, strength: float = 1.0) -> Strokes:
+    """The symbol as the same hand might have written it another time, for training.
+
+    Rotation (6° standard deviation), shear, stretching, and a smooth elastic displacement of two waves in each
+    direction, about 2 % of the symbol's size; all times `strength`. The crop takes away what is mere size.
+    """
+    points = np.concatenate(strokes)
+    low, high = points.min(axis=0), points.max(axis=0)
+    middle, size = (low + high) / 2, max(float((high - low).max()), 1e-9)
+    angle, shear, *stretch = strength * generator.normal(0.0, (0.10, 0.12, 0.10, 0.10))
+    c, s = np.cos(angle), np.sin(angle)
+    affine = np.array([[1.0, 0.0], [shear, 1.0]]) @ np.array([[c, s], [-s, c]]) * np.exp(stretch)
+    unit = (points - middle) / size  # [points, 2], within ± ½
+    waves, phases = generator.normal(0.0, 4.0, (2, 4)), generator.uniform(0.0, 2 * np.pi, 4)
+    ripple = np.sin(unit @ waves + phases).reshape(-1, 2, 2).sum(axis=1)
+    moved = (unit @ affine + 0.02 * strength * ripple) * size + middle
+    return tuple(np.split(moved, np.cumsum([len(stroke) for stroke in strokes])[:-1]))

@@ -1,0 +1,340 @@
+"""Handwriting without downloads: every symbol as pen strokes, in a hand that belongs to the writer.
+
+A writer's number fixes the hand: slant, proportion, size, roundness, overshoot, spacing, drift of the baseline, which
+way of writing each symbol is preferred, and how its shape departs from the template. A page's seed fixes the wobble.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+
+from aggrevated.arrays import Array
+from aggrevated.errors import DataError, UsageError
+from aggrevated.parsing.algebra import SYMBOLS, heads, random_set
+from aggrevated.parsing.page import Page, Strokes
+
+# Ways of writing. Points that the pen passes in hundredths of a digit's height: x to the right, y *upwards* from the
+# baseline, small letters about 60 high. `*` is a sharp corner, `|` lifts the pen.
+TEMPLATES: dict[str, tuple[str, ...]] = {
+    "0": (
+        "32,99 12,86 2,50 10,12 30,0 50,12 58,50 50,88 30,100",
+        "42,94 22,97 4,66 5,22 26,0 50,12 57,52 46,90 26,101 16,93",
+    ),
+    "1": ("24,100 23,50 21,0", "4,70 18,84 30,100* 29,50 28,0", "6,74 28,100* 28,50 28,0 | 4,0 28,0 54,1"),
+    "2": (
+        "4,76 14,94 34,100 51,84 45,58 24,28 2,2* 28,3 58,2",
+        "6,80 20,98 42,97 51,78 38,46 16,14 4,4 10,17 22,14 40,1 60,8",
+    ),
+    "3": (
+        "6,88 24,100 45,92 46,68 22,54* 46,47 55,24 38,2 16,0 2,13",
+        "4,98 28,97 52,98* 38,78 24,60* 46,54 56,30 42,5 20,-1 2,10",
+    ),
+    "4": (
+        "16,98 10,70 3,40* 30,41 60,42 | 44,72 42,36 40,-4",
+        "42,100 24,70 1,33* 30,33 62,34 | 43,100 42,50 41,-2",
+        "10,96 8,60 14,44 32,44 52,54 | 52,98 48,50 45,-4",
+    ),
+    "5": (
+        "14,98 11,76 8,56* 28,65 50,52 54,24 36,2 14,0 0,12 | 14,98 34,97 56,99",
+        "56,97 36,97 14,96* 11,76 8,54* 30,63 53,48 53,20 33,0 12,1 0,13",
+    ),
+    "6": (
+        "46,98 22,80 6,46 6,17 24,0 46,9 53,32 36,51 17,44 6,22",
+        "36,101 15,68 4,30 14,3 36,1 49,20 42,40 24,42 7,24",
+    ),
+    "7": (
+        "2,96 28,97 56,97* 40,60 24,0",
+        "2,96 28,97 56,97* 40,60 24,0 | 14,50 34,51 54,53",
+        "5,80 5,97* 30,95 58,98* 40,62 28,28 26,0",
+    ),
+    "8": (
+        "50,86 32,100 11,86 18,64 40,46 53,22 31,0 6,16 16,44 40,62 51,82",
+        "30,54 12,70 15,92 33,100 48,88 45,66 30,54 8,38 5,12 27,0 52,11 51,38 30,54",
+    ),
+    "9": (
+        "51,80 34,99 10,90 5,66 22,50 43,60 52,90* 51,50 47,0",
+        "50,84 32,100 8,88 7,64 27,52 47,68 53,88 54,48 42,8 20,-1 5,10",
+    ),
+    "+": ("0,40 30,41 62,40 | 31,72 31,40 30,8", "30,74 30,40 29,8* 16,24 2,39* 32,41 63,42"),
+    "-": ("0,40 28,41 56,40", "0,38 26,43 54,39"),
+    "×": ("6,64 30,39 54,14 | 53,66 30,40 6,12", "6,62 28,40 50,17* 51,38 54,62* 30,38 7,13"),
+    "/": ("46,106 23,48 0,-12", "44,104 26,50 2,-10"),
+    "=": ("0,54 28,54 57,55 | 0,28 28,28 56,28", "0,55 30,57 58,56 | 5,30 28,28 53,28"),
+    "(": ("27,108 10,86 2,47 10,8 28,-14", "21,110 8,78 5,47 8,16 20,-12"),
+    ")": ("0,108 17,86 25,47 17,8 -1,-14", "2,110 15,78 18,47 15,16 3,-12"),
+    "a": (
+        "47,48 32,60 11,52 2,28 11,3 30,5 44,26 49,58* 47,20 53,2 65,7",
+        "8,50 24,61 42,54 46,30 46,2 | 45,35 22,35 4,19 11,2 30,2 45,17",
+        "45,48 28,60 7,46 3,17 20,0 40,14 47,44 | 49,60 47,24 54,0",
+    ),
+    "b": (
+        "8,104 7,50 7,3* 10,34 30,57 51,40 48,9 26,-1 8,8",
+        "5,22 22,66 27,96 16,104 9,80 8,16 25,0 47,11 47,40 28,48 12,34",
+    ),
+    "c": ("47,47 30,60 9,48 3,20 18,0 49,10", "44,46 45,56* 25,60 6,41 6,12 28,-1 50,12"),
+    "d": (
+        "46,46 26,59 6,43 4,14 22,0 43,16 50,62 51,104* 49,40 51,8 61,1",
+        "46,43 26,57 5,38 7,7 27,0 46,20 | 49,104 48,50 48,0",
+    ),
+    "e": ("5,29 28,30 46,38 41,55 24,60 7,45 5,16 24,0 51,12", "45,52 27,61 10,51 14,37 28,33* 8,26 4,9 24,-1 49,10"),
+    "k": (
+        "8,104 8,50 7,0 | 46,60 28,42 9,26* 28,22 51,0",
+        "4,22 22,72 26,98 15,103 9,70 7,0* 12,40 32,58 43,44 14,30* 30,20 52,0",
+    ),
+    "m": (
+        "1,54 8,58* 8,30 8,0* 12,42 26,59 36,46 36,0* 40,42 54,59 65,46 65,8 74,1",
+        "2,0 8,36 16,59 27,44 29,0* 34,42 46,59 57,44 58,0",
+    ),
+    "n": ("2,55 9,58* 9,30 9,0* 13,42 30,59 45,46 46,10 55,1", "6,60 7,30 7,0* 14,46 29,59 43,44 43,0"),
+    "p": ("8,60 8,10 6,-40* 9,34 26,60 48,48 46,14 26,-1 8,11", "9,60 8,10 7,-38 | 8,46 28,61 48,45 43,12 22,0 8,13"),
+    "r": ("2,54 9,59* 9,30 9,0* 12,38 26,56 45,54", "8,60 8,30 8,0 | 8,36 24,56 43,58"),
+    "s": ("43,51 25,61 8,49 20,35 41,21 36,3 16,-1 1,10", "40,56 22,60 8,47 22,32 37,17 27,0 2,5"),
+    "t": ("22,94 22,50 23,14 35,0 49,9 | 2,60 22,61 45,62", "23,94 22,46 22,0 | 1,64 24,64 46,66"),
+    "u": ("4,59 4,22 15,0 35,8 46,58* 46,16 57,1", "3,59 6,14 23,-1 42,12 47,59"),
+    "v": ("2,58 12,28 22,0* 34,30 45,60", "1,52 11,57 18,28 24,0* 34,34 44,56 55,56"),
+    "w": ("0,58 8,28 15,0* 23,24 31,46* 38,24 46,0* 54,28 62,59", "2,57 4,14 16,0 28,14 32,48* 34,14 46,0 60,16 62,59"),
+    "x": (
+        "3,50 14,60 25,46 26,14 15,0 1,8 | 54,52 42,60 29,46 28,14 40,0 55,9",
+        "1,50 11,59 27,32 42,2 56,9 | 52,61 28,32 2,-1",
+        "4,54 11,60 28,32 44,1 54,4 | 53,57 44,59 28,32 12,1 2,3",
+    ),
+    "y": ("4,59 8,32 22,20 38,30 47,60* 45,12 35,-30 15,-39 2,-26", "3,59 13,36 25,14 | 47,61 26,14 5,-39"),
+    "z": ("4,57 24,58 47,57* 24,28 2,2* 26,2 52,2", "4,57 24,58 47,57* 24,28 2,2* 26,2 52,2 | 10,31 26,31 43,33"),
+}
+OPERATORS = frozenset("+-×/=")
+RARE_JOINS = frozenset("4+×xkt")  # where a quick pen stays on the paper between two strokes
+
+
+@dataclass(frozen=True)
+class Shape:
+    """One stroke of a template: the points that it passes, [points, 2], and which of them are corners."""
+
+    points: Array
+    corners: tuple[int, ...]  # the first and the last point among them
+
+
+@dataclass(frozen=True)
+class Hand:
+    """What a writer does in the same way on every page. Lengths are in units of `size`, the height of a digit."""
+
+    writer: int
+    size: float  # pixels
+    slant: float  # Δx / Δy: positive leans to the right
+    proportion: float  # width over the template's width
+    letters: float  # size of letters over the template's
+    operators: float  # size of operators over the template's
+    rounding: int  # how often the path is averaged with its neighbours: a quick pen cuts corners
+    samples: int  # points between two points of a template: a slow pen leaves more
+    overshoot: float  # how far strokes go on beyond their end
+    joins: float  # probability of not lifting the pen, where that is usual
+    spacing: float  # between symbols
+    leading: float  # between lines
+    slope: float  # of the baseline, Δy / Δx
+    drift: float  # of the baseline, from symbol to symbol
+    wobble: float  # of the points of a symbol, from instance to instance
+    faithful: float  # probability of the preferred way of writing
+    aligned: bool  # later lines put their = under the first one's
+
+    @classmethod
+    def of(cls, writer: int) -> Hand:
+        """The hand of that writer: the same on every page, whatever its seed."""
+        draw = np.random.default_rng([_HAND, writer])
+        return cls(
+            writer=writer,
+            size=float(draw.uniform(28, 60)),
+            slant=float(draw.normal(0.10, 0.12)),
+            proportion=float(np.exp(draw.normal(0.0, 0.12))),
+            letters=float(np.exp(draw.normal(0.12, 0.10))),
+            operators=float(np.exp(draw.normal(-0.15, 0.12))),
+            rounding=int(draw.integers(0, 4)),
+            samples=int(draw.integers(5, 10)),
+            overshoot=float(draw.uniform(0.0, 0.05)),
+            joins=float(draw.choice([0.0, 0.03, 0.10])),
+            spacing=float(draw.uniform(0.14, 0.34)),
+            leading=float(draw.uniform(1.9, 2.7)),
+            slope=float(draw.normal(0.0, 0.02)),
+            drift=float(draw.uniform(0.005, 0.03)),
+            wobble=float(draw.uniform(0.010, 0.026)),
+            faithful=float(draw.uniform(0.75, 1.0)),
+            aligned=bool(draw.random() < 0.25),
+        )
+
+
+_HAND, _STYLE, _PAGE, _SETS = 101, 102, 103, 104  # streams of random numbers that never meet
+_DEPARTURE = 0.028  # of a writer's own shapes from the templates, in heights of a digit
+
+
+@cache
+def _templates(symbol: str) -> tuple[tuple[Shape, ...], ...]:
+    return tuple(tuple(_shape(stroke) for stroke in way.split("|")) for way in TEMPLATES[symbol])
+
+
+def _shape(text: str) -> Shape:
+    words = text.split()
+    corners = [i for i, word in enumerate(words) if word.endswith("*")]
+    points = np.array([[float(v) for v in word.rstrip("*").split(",")] for word in words]) / 100
+    return Shape(points, (0, *corners, len(words) - 1))
+
+
+@cache
+def _hand(writer: int) -> Hand:
+    return Hand.of(writer)
+
+
+@cache
+def _ways(writer: int, symbol: str) -> tuple[tuple[Shape, ...], ...]:
+    """The writer's ways of writing a symbol, the preferred one first."""
+    draw = np.random.default_rng([_STYLE, writer, SYMBOLS.index(symbol)])
+    ways = [tuple(_bent(shape, _DEPARTURE, draw) for shape in way) for way in _templates(symbol)]
+    return tuple(ways[i] for i in draw.permutation(len(ways)))
+
+
+def _bent(shape: Shape, by: float, draw: np.random.Generator) -> Shape:
+    """The shape with its points moved, neighbours in similar ways: a hand errs smoothly."""
+    by_point = draw.standard_normal((len(shape.points) + 2, 2))
+    return Shape(shape.points + by * (by_point[:-2] + by_point[1:-1] + by_point[2:]) / np.sqrt(3), shape.corners)
+
+
+def _path(shape: Shape, hand: Hand, draw: np.random.Generator) -> Array:
+    """The pen's way through the points, [samples, 2]: a Catmull–Rom curve between corners, rounded, with overshoot."""
+    pieces = [
+        _curve(shape.points[first : last + 1], hand.samples)
+        for first, last in zip(shape.corners, shape.corners[1:], strict=False)
+    ]
+    path = np.concatenate([*(piece[:-1] for piece in pieces), pieces[-1][-1:]])
+    for _ in range(hand.rounding):
+        path[1:-1] = (path[:-2] + 2 * path[1:-1] + path[2:]) / 4
+    for end, before in ((0, 1), (-1, -2)):
+        direction = path[end] - path[before]
+        path[end] += direction * (hand.overshoot * abs(draw.standard_normal()) / (np.hypot(*direction) + 1e-9))
+    return path
+
+
+def _curve(points: Array, samples: int) -> Array:
+    """Catmull–Rom through the points, [segments × samples + 1, 2]."""
+    around = np.concatenate([2 * points[:1] - points[1:2], points, 2 * points[-1:] - points[-2:-1]])
+    t = np.arange(samples)[:, None] / samples
+    p, q, r, s = (around[i : len(around) - 3 + i, None] for i in range(4))
+    curve = 0.5 * (2 * q + (r - p) * t + (2 * p - 5 * q + 4 * r - s) * t**2 + (3 * (q - r) + s - p) * t**3)
+    return np.concatenate([curve.reshape(-1, 2), points[-1:]])
+
+
+def write_symbol(symbol: str, writer: int, draw: np.random.Generator) -> Strokes:
+    """One instance of a symbol in pixels, y downwards, its baseline at y = 0."""
+    if symbol not in TEMPLATES:
+        raise DataError(f"there is no template for {symbol!r}: the pen knows {' '.join(SYMBOLS)}")
+    hand = _hand(writer)
+    ways = _ways(writer, symbol)
+    way = ways[0] if draw.random() < hand.faithful else ways[draw.integers(len(ways))]
+    paths = [_path(_bent(shape, hand.wobble, draw), hand, draw) for shape in way]
+    if len(paths) == 2 and symbol in RARE_JOINS and draw.random() < hand.joins:
+        paths = [np.concatenate(paths)]
+    kind = hand.operators if symbol in OPERATORS else hand.letters if symbol.isalpha() else 1.0
+    angle, scale = draw.normal(0.0, 0.03), hand.size * kind * np.exp(draw.normal(0.0, 0.05))
+    c, s = np.cos(angle), np.sin(angle)
+    lean = np.array([[hand.proportion, 0.0], [hand.slant, 1.0]])  # a row vector (x, y) times this
+    turn = np.array([[c, s], [-s, c]])
+    middle = np.array([0.0, 0.4])  # operators keep the axis of the line, and symbols turn around it
+    matrix = lean @ turn * scale * np.array([1.0, -1.0])
+    shift = np.array([0.0, -hand.size]) * (middle if kind == hand.operators else middle * kind)
+    return tuple((path - middle) @ matrix + shift for path in paths)
+
+
+def _moved(strokes: Strokes, by: Array) -> Strokes:
+    return tuple(stroke + by for stroke in strokes)
+
+
+def _write_line(line: str, writer: int, draw: np.random.Generator) -> list[Strokes]:
+    """The symbols of a line from x = 0 to the right, with the gaps and the restless baseline of the hand."""
+    hand = _hand(writer)
+    written: list[Strokes] = []
+    right, height = 0.0, 0.0
+    for before, symbol in zip(("", *line), line, strict=False):
+        strokes = write_symbol(symbol, writer, draw)
+        points = np.concatenate(strokes)
+        gap = hand.spacing * np.exp(draw.normal(0.0, 0.25))
+        if symbol in OPERATORS or before in OPERATORS:
+            gap *= 1.5
+        left = right + (gap * hand.size if before else 0.0)
+        height = 0.8 * height + hand.size * draw.normal(0.0, hand.drift)
+        shift = np.array([left - points[:, 0].min(), height + hand.slope * left])
+        written.append(_moved(strokes, shift))
+        right = left + np.ptp(points[:, 0])
+    return written
+
+
+def write_page(lines: Sequence[str], writer: int, seed: int, name: str = "") -> Page:
+    """The lines in that writer's hand. The same lines, writer and seed give the same bits."""
+    tree = heads(lines)
+    draw = np.random.default_rng([_PAGE, writer, seed])
+    hand = _hand(writer)
+    written = [_write_line(line, writer, draw) for line in lines]
+    columns = _columns_of_equals(lines, written) if hand.aligned else np.zeros(len(lines))
+    ink: list[Strokes] = []
+    for row, line in enumerate(written):
+        indent = columns[0] - columns[row] + hand.size * draw.normal(0.0, 0.15)
+        top = hand.size * (1.5 + hand.leading * row * np.exp(draw.normal(0.0, 0.05)))
+        ink += [_moved(strokes, np.array([indent, top])) for strokes in line]
+    left = min(stroke[:, 0].min() for strokes in ink for stroke in strokes)
+    margin = np.array([hand.size - left, 0.0])
+    symbols = tuple("".join(lines))
+    return Page(
+        name or f"page-{writer}-{seed}",
+        f"hand-{writer}",
+        symbols,
+        tree,
+        tuple(_moved(strokes, margin) for strokes in ink),
+    )
+
+
+def _columns_of_equals(lines: Sequence[str], ink: list[list[Strokes]]) -> Array:
+    """Where the = of each line begins; the same column for all where a line has none."""
+    if not all("=" in line for line in lines):
+        return np.zeros(len(lines))
+    return np.array([symbols[line.index("=")][0][0, 0] for line, symbols in zip(lines, ink, strict=True)])
+
+
+def generated(
+    sets: int = 400, writers: int = 40, seed: int = 0, single_writer: bool = False
+) -> tuple[list[Page], list[Page], list[Page]]:
+    """Pages for training, validation and test, 80/10/10.
+
+    No page shares its set, nor any line of more than five symbols, with another page. With `single_writer` one hand
+    writes everything; otherwise training, validation and test have different writers, 80/10/10 of them as well.
+    """
+    if sets < 10 or (writers < 3 and not single_writer):
+        raise UsageError(
+            f"{sets} sets by {writers} writers cannot be split 80/10/10: ask for at least 10 sets, 3 writers"
+        )
+    draw = np.random.default_rng([_SETS, seed])
+    lines = _different_sets(sets, draw)
+    hands = [draw.permutation(writers)[:1]] * 3 if single_writer else _split(draw.permutation(writers))
+    pages = np.random.SeedSequence([_SETS, seed]).generate_state(sets, np.uint64).tolist()
+    train, validation, test = (
+        [write_page(lines[i], int(hand[k % len(hand)]), pages[i], f"set-{seed}-{i}") for k, i in enumerate(part)]
+        for part, hand in zip(_split(np.arange(sets)), hands, strict=True)
+    )
+    return train, validation, test
+
+
+def _split(items: Array) -> tuple[Array, Array, Array]:
+    """80 %, 10 % and 10 % of the items, at least one in each part."""
+    tenth = max(1, round(len(items) / 10))
+    return items[: -2 * tenth], items[-2 * tenth : -tenth], items[-tenth:]
+
+
+def _different_sets(count: int, draw: np.random.Generator) -> list[list[str]]:
+    """Sets that share no line of more than five symbols (all pupils end with x=3) and are not the same."""
+    found: list[list[str]] = []
+    seen: set[str] = set()
+    while len(found) < count:
+        lines = random_set(draw)
+        keys = {"/".join(lines), *(line for line in lines if len(line) > 5)}
+        if not keys & seen:
+            found.append(lines)
+            seen |= keys
+    return found

@@ -1,0 +1,152 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from aggrevated.errors import DataError
+from aggrevated.parsing.algebra import (
+    EXERCISES,
+    SYMBOLS,
+    Fraction,
+    Raised,
+    flat,
+    heads,
+    heads_of_expression,
+    is_projective,
+    random_set,
+)
+
+APPENDIX = [2, 7, 7, 5, 3, 5, 8, 0, 10, 8, 10, 13, 15, 13, 8, 15, 18, 8, 18]
+
+
+@pytest.mark.parametrize("page", ["10(x+2)=a+b / c+d=e / x=3", "3x(2+1)=x+8 / x+8=9 / x=1"])
+def test_both_readings_of_the_appendix_have_its_heads(page):
+    assert heads(page.split(" / ")).tolist() == APPENDIX
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("a-b-c", [2, 4, 2, 0, 4]),  # operators of equal rank group to the left
+        ("a+b×c", [2, 0, 4, 2, 4]),  # × before +
+        ("a×b+c", [2, 4, 2, 0, 4]),
+        ("a/b×c", [2, 4, 2, 0, 4]),
+        ("2a×b", [2, 3, 0, 3]),  # side by side before ×
+        ("12x", [2, 3, 0]),  # head-final
+        ("(a)(b)", [3, 1, 6, 6, 4, 0]),  # `)` heads `(`, the head of the first bracket is the second
+        ("-x=3", [2, 3, 0, 3]),  # a prefix sign depends on what follows
+        ("-3x×2", [3, 3, 4, 0, 4]),  # … on the head of the factor, not of the product
+        ("a=-b", [2, 0, 4, 2]),
+        ("2×-3", [2, 0, 4, 2]),
+        ("a=b=c", [2, 4, 2, 0, 4]),
+        ("a + b", [2, 0, 2]),  # spaces do not count
+    ],
+)
+def test_each_rule_alone(line, expected):
+    assert heads([line]).tolist() == expected
+
+
+def test_an_exponent_depends_on_its_base_and_a_bar_heads_both_of_its_sides():
+    assert heads_of_expression([["2", "x", Raised("2"), "y"]]).tolist() == [2, 4, 2, 0]
+    assert heads_of_expression([["(", "a", ")", Raised("12")]]).tolist() == [3, 1, 0, 5, 3]
+    line = ["x", "=", Fraction(["a", "+", "1"], ["2", Raised("n")])]
+    assert heads_of_expression([line]).tolist() == [2, 0, 4, 6, 4, 2, 6, 7]
+    assert list(flat(line)) == ["x", "=", "a", "+", "1", "-", "2", "n"]
+
+
+def test_names_of_latex_are_symbols_like_others():
+    assert heads_of_expression([["a", "\\times", "b", "\\leq", "\\pm", "c"]]).tolist() == [2, 4, 2, 0, 6, 4]
+
+
+@pytest.mark.parametrize(
+    ("lines", "place"),
+    [
+        (["x=3", "x+=3"], "line 2, column 3"),
+        (["(x+2"], "line 1, column 5: the end"),
+        (["x)"], "line 1, column 2: '\\)'"),
+        (["()"], "line 1, column 2"),
+        (["x=1", ""], "line 2, column 1: the end"),
+        (["x?1"], "line 1, column 2: '\\?'"),
+        (["x=²"], "line 1, column 3"),
+        (["×2"], "line 1, column 1"),
+        (["(" * 10_000], "line 1, column 51"),
+        ([], "no line"),
+    ],
+)
+def test_what_cannot_be_parsed_is_named_with_line_and_column(lines, place):
+    with pytest.raises(DataError, match=place):
+        heads(lines)
+
+
+def test_structure_that_cannot_be_parsed_is_named_too():
+    with pytest.raises(DataError, match="line 1, column 2, inside, column 1: the end"):
+        heads_of_expression([["x", Raised([])]])
+    with pytest.raises(DataError, match="line 1, column 1: a raised part"):
+        heads_of_expression([[Raised("2"), "x"]])
+    deep = ["x"]
+    for _ in range(1000):
+        deep = [Fraction(deep, ["2"])]
+    with pytest.raises(DataError, match="levels of nesting"):
+        heads_of_expression([deep])
+
+
+@given(st.lists(st.text("1x+-×/=()", min_size=1, max_size=9), min_size=1, max_size=3))
+@settings(max_examples=300, deadline=None)
+def test_any_text_gives_a_projective_tree_or_a_typed_error(lines):
+    try:
+        found = heads(lines)
+    except DataError:
+        return
+    assert found.shape == (sum(map(len, lines)),) and is_projective(found)
+
+
+def test_crossing_arcs_cycles_and_two_roots_are_no_projective_tree():
+    assert is_projective(np.array([2, 0, 2]))
+    assert not is_projective(np.array([3, 4, 0, 3]))  # 1 – 3 crosses 2 – 4
+    assert not is_projective(np.array([2, 1, 0]))
+    assert not is_projective(np.array([0, 0]))
+    assert not is_projective(np.array([3, 0, 2]))  # 1 – 3 crosses ROOT – 2
+
+
+def test_generated_sets_are_projective_short_and_of_many_shapes():
+    generator = np.random.default_rng(0)
+    sets = [random_set(generator) for _ in range(1000)]
+    for lines in sets:
+        n = sum(map(len, lines))
+        found = heads(lines)
+        assert 1 <= len(lines) <= 3 and 3 <= n <= 30 and found.shape == (n,) and is_projective(found), lines
+    assert {len(lines) for lines in sets} == {1, 2, 3}
+    assert {symbol for lines in sets for line in lines for symbol in line} == set(SYMBOLS)
+    assert len({tuple(heads(lines)) for lines in sets}) > 400  # trees, not only strings, differ
+
+
+def test_the_same_seed_gives_the_same_sets():
+    first, second = (np.random.default_rng(7) for _ in range(2))
+    assert [random_set(first) for _ in range(20)] == [random_set(second) for _ in range(20)]
+
+
+def value(expression, unknowns):
+    """The number that an expression of the generator means: its juxtapositions written out for Python."""
+    python = ""
+    for before, symbol in zip(" " + expression, expression, strict=False):
+        beside = (before.isalnum() or before == ")") and (symbol.isalpha() or symbol == "(")
+        python += ("*" if beside else "") + {"×": "*"}.get(symbol, symbol)
+    return eval(python, {}, unknowns)
+
+
+@pytest.mark.parametrize("exercise", [e for e in EXERCISES if e.__name__ not in ("letters_only", "given_value")])
+def test_later_lines_follow_from_earlier_ones(exercise):
+    """The numbers that the last lines state (x=3) make every line true, but for the second root of a product."""
+    generator = np.random.default_rng(3)
+    for _ in range(50):
+        lines = exercise(generator)
+        known = {}
+        for line in reversed(lines):
+            left, right = line.split("=")
+            if left.isalpha() and not any(symbol.isalpha() for symbol in right):
+                known.setdefault(left, value(right, {}))
+        for line in lines:
+            left, right = line.split("=")
+            if all(symbol in known for symbol in line if symbol.isalpha()):
+                assert value(left, known) == pytest.approx(value(right, known)), lines
+        assert known, lines

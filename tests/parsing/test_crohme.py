@@ -1,0 +1,256 @@
+"""From MathML to heads: known trees, a sentence for everything that has none, and the real data where they are."""
+
+import re
+import tarfile
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from aggrevated.errors import DataError, StorageError
+from aggrevated.parsing import algebra
+from aggrevated.parsing.crohme import BAR, compose, is_core, load, page, stack
+from aggrevated.parsing.inkml import Ink, read_inkml
+from aggrevated.parsing.page import Page
+
+ARCHIVE = Path(__file__).parents[3] / "shared/data/crohme/crohme_algebra.tar.xz"
+
+
+def row(symbols: str) -> str:
+    """MathML as CROHME writes it, nested to the right: each symbol's id is its name and its place."""
+    nested = ""
+    for place, symbol in reversed(list(enumerate(symbols.split()))):
+        tag = "mn" if symbol.isdigit() else "mi" if symbol.isalpha() else "mo"
+        nested = f'<mrow><{tag} xml:id="{symbol}.{place}">{symbol}</{tag}>{nested}</mrow>'
+    return nested
+
+
+def document(math: str, writer: str = "w") -> str:
+    """InkML in which symbol k, in the order of the MathML, is a square of 8 at x = 10 k."""
+    leaves = re.findall(r'<(\w+) xml:id="([^"]*)">([^<]*)', math)
+    traces = groups = ""
+    for k, (tag, id, text) in enumerate(leaves):
+        left, right = 10 * k, 10 * k + 8
+        traces += f'<trace id="{k}">{left} 0, {right} 0, {right} 8, {left} 8</trace>'
+        label = "-" if tag == "mfrac" else text
+        groups += f'<traceGroup><annotation type="truth">{label}</annotation><traceView traceDataRef="{k}"/>'
+        groups += f'<annotationXML href="{id}"/></traceGroup>'
+    return (
+        f'<ink><annotation type="writer">{writer}</annotation><annotationXML><math>{math}</math></annotationXML>'
+        f"{traces}<traceGroup>{groups}</traceGroup></ink>"
+    )
+
+
+def ink_of(tmp_path: Path, math: str) -> Ink:
+    (tmp_path / "one.inkml").write_text(document(math))
+    return read_inkml(tmp_path / "one.inkml")
+
+
+def arcs(tree: Page) -> str:
+    """Each symbol with its head: `x→=`."""
+    names = ("ROOT", *tree.symbols)
+    return " ".join(f"{symbol}→{names[head]}" for symbol, head in zip(tree.symbols, tree.heads, strict=True))
+
+
+def test_the_first_line_of_the_papers_example(tmp_path: Path) -> None:
+    tree = page(ink_of(tmp_path, row("1 0 ( x + 2 ) = a + b")))
+    assert tree.heads.tolist() == [2, 7, 7, 5, 3, 5, 8, 0, 10, 8, 10]
+    assert tree.symbols == tuple("10(x+2)=a+b") and (tree.name, tree.writer) == ("one", "w")
+    assert tree.boxes[3].tolist() == [30, 0, 38, 8]
+
+
+KNOWN = [
+    (row("a = b"), "a→= =→ROOT b→="),
+    (row("a \\leq b \\lt c"), "a→≤ ≤→< b→≤ <→ROOT c→<"),
+    (row("a - b + c"), "a→- -→+ b→- +→ROOT c→+"),
+    (row("a + b \\times c"), "a→+ +→ROOT b→× ×→+ c→×"),
+    (row("2 x y"), "2→x x→y y→ROOT"),
+    (row("[ a ] ( b )"), "[→] a→[ ]→) (→) b→( )→ROOT"),
+    (row("- 2 x + 1"), "-→x 2→x x→+ +→ROOT 1→+"),
+    (row("a = - b"), "a→= =→ROOT -→b b→="),
+    ('<msup><mi xml:id="x">x</mi><mrow><mi xml:id="n">n</mi><mo xml:id="+">+</mo><mn xml:id="1">1</mn></mrow></msup>',
+     "x→ROOT n→+ +→x 1→+"),
+    ('<mrow><mo xml:id="(">(</mo><mi xml:id="a">a</mi><msup><mo xml:id=")">)</mo><mn xml:id="2">2</mn></msup></mrow>'
+     '<mi xml:id="b">b</mi>', "(→) a→( )→b 2→) b→ROOT"),
+    ('<msubsup><mi xml:id="x">x</mi><mn xml:id="1">1</mn><mn xml:id="2">2</mn></msubsup>', "x→ROOT 1→x 2→x"),
+    ('<mn xml:id="3">3</mn><mfrac xml:id="f"><mi xml:id="a">a</mi><mrow><mi xml:id="b">b</mi><mo xml:id="-">-</mo>'
+     '<mi xml:id="c">c</mi></mrow></mfrac>', f"3→{BAR} a→{BAR} {BAR}→ROOT b→- -→{BAR} c→-"),
+    ('<mn xml:id="2">2</mn><mo>&#8290;</mo><mi xml:id="x">x</mi>', "2→x x→ROOT"),  # an invisible × has no ink
+    (row("3 . 1 4"), "3→. .→1 1→4 4→ROOT"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("math", "expected"), KNOWN)
+def test_known_trees(tmp_path: Path, math: str, expected: str) -> None:
+    assert arcs(page(ink_of(tmp_path, math))) == expected
+
+
+def test_the_ink_follows_the_symbols_into_reading_order(tmp_path: Path) -> None:
+    tree = page(ink_of(tmp_path, '<mfrac xml:id="f"><mn xml:id="1">1</mn><mn xml:id="2">2</mn></mfrac>'))
+    assert tree.symbols == ("1", BAR, "2")
+    assert tree.boxes[:, 0].tolist() == [10, 0, 20]  # the bar is the first element of the MathML
+
+
+def leaf(tag: str, id: str, text: str) -> str:
+    return f'<{tag} xml:id="{id}">{text}</{tag}>'
+
+
+SENTENCES = [
+    (
+        "<msqrt>" + leaf("mi", "x", "x") + "</msqrt>",
+        r"<msqrt id=''>: there is no rule for its heads, only for math, mfrac",
+    ),
+    ("<mfenced>" + leaf("mi", "x", "x") + "</mfenced>", r"<mfenced id=''>: there is no rule for its heads"),
+    (
+        leaf("mo", "s", "\\sum"),
+        r"<mo id='s'>: there is no rule for the heads of the operator '\\\\sum'; leave the file",
+    ),
+    ("<msup>" + leaf("mi", "x", "x") + "</msup>", r"<msup id=''>: it has 1 parts and not 2; complete it"),
+    (
+        "<mfrac>" + leaf("mi", "x", "x") * 1 + leaf("mi", "y", "y") + "</mfrac>",
+        r"<mfrac id=''>: no symbol refers to it",
+    ),
+    ('<mi xml:id="x">x<mn/></mi>', r"<mi id='x'>: it holds other elements; it should hold one symbol"),
+    (leaf("mi", "x", ""), r"<mi id='x'>: its symbol has no label; write one into the <traceGroup>"),
+    (row("( a + b"), r"<math> is not an expression \(line 1, column 5: the end .*\); correct it or leave the file out"),
+    (row("a ) + b"), r"<math> is not an expression \(line 1, column 2: '\)' .*\); correct it or leave"),
+    (row("a + = b"), r"<math> is not an expression \(line 1, column 3: '=' stands where"),
+    (row(" ".join("(" * 60 + "a" + ")" * 60)), r"<(math|mrow)> is (not|nested)"),
+    ("<mo>+</mo>", r"<traceGroup id=> has no strokes; remove it"),
+]
+
+
+@pytest.mark.parametrize(("math", "sentence"), SENTENCES)
+def test_what_has_no_heads_has_a_sentence(tmp_path: Path, math: str, sentence: str) -> None:
+    with pytest.raises(DataError, match=sentence) as raised:
+        page(ink_of(tmp_path, math))
+    assert str(raised.value).startswith(f"{tmp_path / 'one.inkml'}: ")
+
+
+def replaced(tmp_path: Path, old: str, new: str) -> Ink:
+    (tmp_path / "one.inkml").write_text(document(row("a = b")).replace(old, new, 1))
+    return read_inkml(tmp_path / "one.inkml")
+
+
+def test_ink_and_mathml_must_belong_together(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"<mi id='b.2'>: no symbol refers to it; give its id as the href"):
+        page(replaced(tmp_path, 'href="b.2"', 'href="c.2"'))
+    with pytest.raises(DataError, match=r"symbol 'b' of stroke '2' refers to 'b.2', which is no symbol of the MathML"):
+        page(replaced(tmp_path, 'xml:id="b.2"', ""))
+    with pytest.raises(DataError, match=r"symbol '9' of stroke 'z' refers to '', which is no symbol of the MathML"):
+        stray = '<traceGroup><annotation type="truth">9</annotation><traceView traceDataRef="z"/></traceGroup>'
+        page(replaced(tmp_path, "</ink>", f'<trace id="z">1 1</trace>{stray}</ink>'))
+    with pytest.raises(
+        DataError, match=r"one.inkml: it has no MathML \(<math>\), so no heads are known; add it or leave"
+    ):
+        page(replaced(tmp_path, f"<math>{row('a = b')}</math>", ""))
+
+
+def test_a_writer_without_a_name_is_nobody_else(tmp_path: Path) -> None:
+    assert page(replaced(tmp_path, ">w<", "><")).writer == "one"
+
+
+@pytest.mark.parametrize(
+    ("math", "core"),
+    [
+        (row("a = b"), True),
+        (row("a \\geq b"), True),
+        (row("- a b"), True),
+        (row("a b c"), False),  # no operator
+        (row("a b"), False),
+        (row("a ="), False),
+        (row("1 + 2 . 5"), False),
+        (row("n ! = 6"), False),
+        (row("a = \\{ b \\}"), False),
+        (row("f ( a , b ) = 1"), False),
+        (row("a " * 28 + "= b"), True),
+        (row("a " * 29 + "= b"), False),
+        ("<msup><mi xml:id='x'>x</mi><mn>2</mn></msup>" + row("= 4 + 1"), False),
+        ("<mfrac><mi>x</mi><mn>2</mn></mfrac>" + row("= 4 + 1"), False),
+        ("<msqrt><mi>x</mi></msqrt>" + row("= 4 + 1"), False),
+    ],
+)
+def test_the_core_is_one_line_of_3_to_30_symbols_with_an_operator(tmp_path: Path, math: str, core: bool) -> None:
+    assert is_core(ink_of(tmp_path, math)) == core
+
+
+def test_a_folder_is_loaded_by_name_and_whole_or_not_at_all(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"holds no .inkml files; give the folder that holds them, such as train/"):
+        load(tmp_path)
+    with pytest.raises(StorageError, match=r"cannot use .*absent"):
+        load(tmp_path / "absent")
+    for name, math in (("b", row("a = b")), ("a", row("a b")), ("c", row("c + d"))):
+        (tmp_path / f"{name}.inkml").write_text(document(math))
+    (tmp_path / "notes.txt").write_text("not ink")
+    assert [one.name for one in load(tmp_path)] == ["a", "b", "c"]
+    assert [one.name for one in load(tmp_path, core=True)] == ["b", "c"]
+    (tmp_path / "d.inkml").write_text(document(row("c + d"))[:-9])
+    with pytest.raises(DataError, match=r"d\.inkml: it is not well-formed XML"):
+        load(tmp_path, core=True)
+
+
+def test_a_folder_without_core_expressions_says_what_they_are(tmp_path: Path) -> None:
+    (tmp_path / "a.inkml").write_text(document(row("a b")))
+    with pytest.raises(DataError, match=r"none of the 1 expressions in .* is on one line of 3 to 30 symbols with an"):
+        load(tmp_path, core=True)
+
+
+def test_the_papers_example_is_three_lines_stacked(tmp_path: Path) -> None:
+    lines = [page(ink_of(tmp_path, row(line))) for line in ("1 0 ( x + 2 ) = a + b", "c + d = e", "x = 3")]
+    whole = stack(lines, np.random.default_rng(0))
+    assert whole.heads.tolist() == [2, 7, 7, 5, 3, 5, 8, 0, 10, 8, 10, 13, 15, 13, 8, 15, 18, 8, 18]
+    assert whole.heads.tolist() == algebra.heads(["10(x+2)=a+b", "c+d=e", "x=3"]).tolist()
+    assert whole.name == "one+one+one" and "".join(whole.symbols) == "10(x+2)=a+bc+d=ex=3"
+    first, second, third = whole.boxes[:11], whole.boxes[11:16], whole.boxes[16:]
+    assert first[:, 3].max() + 4 <= second[:, 1].min() and second[:, 3].max() + 4 <= third[:, 1].min()
+    for part, line in ((first, lines[0]), (second, lines[1]), (third, lines[2])):
+        assert np.ptp(part - line.boxes, axis=0) == pytest.approx(0)  # moved, and not changed
+
+
+def test_composing_uses_each_expression_once_and_keeps_writers_apart(tmp_path: Path) -> None:
+    for n in range(20):
+        (tmp_path / f"{n:02}.inkml").write_text(document(row("a = b + c"), writer="one" if n < 13 else "two"))
+    pages = load(tmp_path)
+    composed = compose(pages, np.random.default_rng(0))
+    assert sorted(name for one in composed for name in one.name.split("+")) == [one.name for one in pages]
+    writers = {one.name: one.writer for one in pages}
+    for one in composed:
+        assert {writers[name] for name in one.name.split("+")} == {one.writer}
+    assert set(Counter(len(one) // 5 for one in composed)) == {1, 2, 3}
+    again = compose(pages, np.random.default_rng(0))
+    assert [one.name for one in again] == [one.name for one in composed]
+    assert all(np.array_equal(one.boxes, two.boxes) for one, two in zip(composed, again, strict=True))
+
+
+# The real data.
+
+
+@pytest.fixture(scope="session")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    if not ARCHIVE.exists():
+        pytest.skip(f"the CROHME data are not part of the project, and {ARCHIVE} is not there")
+    folder = tmp_path_factory.mktemp("crohme")
+    with tarfile.open(ARCHIVE) as archive:
+        archive.extractall(folder, filter="data")
+    return folder
+
+
+@pytest.mark.parametrize(("part", "files", "core"), [("train", 3847, 989), ("dev", 222, 61)])
+def test_every_real_expression_is_a_projective_tree(data: Path, part: str, files: int, core: int) -> None:
+    inks = [read_inkml(path) for path in sorted((data / part).glob("*.inkml"))]
+    assert len(inks) == files and sum(map(is_core, inks)) == core
+    pages = [page(ink) for ink in inks]
+    assert all(algebra.is_projective(one.heads) for one in pages)
+    for one, ink in zip(pages, inks, strict=True):
+        assert len(one) == len(ink.symbols)
+        if is_core(ink):  # the labels in one line say the same as the MathML
+            assert one.heads.tolist() == algebra.heads_of_expression([one.symbols]).tolist()
+
+
+def test_real_expressions_are_composed_into_projective_pages(data: Path) -> None:
+    pages = load(data / "dev", core=True)
+    composed = compose(pages, np.random.default_rng(0))
+    assert len(pages) == 61 and sum(map(len, composed)) == sum(map(len, pages))
+    assert all(algebra.is_projective(one.heads) for one in composed)
+    assert max(one.name.count("+") for one in composed) == 2

@@ -1,0 +1,99 @@
+import numpy as np
+import pytest
+
+from aggrevated.errors import DataError, UsageError
+from aggrevated.parsing.algebra import SYMBOLS, heads, is_projective
+from aggrevated.parsing.ink import TEMPLATES, _different_sets, generated, write_page, write_symbol
+
+LINES = ["10(x+2)=a+b", "c×d=e/4", "x=3"]
+
+
+def bits(page):
+    return b"".join(stroke.tobytes() for strokes in page.ink for stroke in strokes)
+
+
+def test_every_symbol_has_a_template_and_common_ones_have_several():
+    assert set(TEMPLATES) == set(SYMBOLS)
+    assert all(len(TEMPLATES[symbol]) >= 2 for symbol in "1479xaz+×")
+
+
+def test_a_page_keeps_its_symbols_and_its_tree():
+    page = write_page(LINES, writer=3, seed=5)
+    assert page.symbols == tuple("".join(LINES)) and page.heads.tolist() == heads(LINES).tolist()
+    assert all(stroke.ndim == 2 and stroke.shape[1] == 2 and len(stroke) > 1 for s in page.ink for stroke in s)
+    assert all(np.isfinite(stroke).all() for strokes in page.ink for stroke in strokes)
+
+
+def test_the_same_seed_gives_the_same_bits_and_another_seed_or_writer_does_not():
+    page = write_page(LINES, 3, 5)
+    assert bits(page) == bits(write_page(LINES, 3, 5))
+    assert bits(page) != bits(write_page(LINES, 3, 6)) and bits(page) != bits(write_page(LINES, 4, 5))
+
+
+@pytest.mark.parametrize("writer", range(12))
+def test_boxes_follow_the_reading_order_and_do_not_run_into_each_other(writer):
+    page = write_page(LINES, writer, 0)
+    start, above = 0, -np.inf
+    for line in LINES:
+        boxes = page.boxes[start : start + len(line)]
+        start += len(line)
+        assert (boxes[1:, 0] > boxes[:-1, 2]).all()  # each begins to the right of where the last one ended
+        assert (boxes >= 0).all()
+        assert np.median(boxes[:, 1]) > above
+        above = np.median(boxes[:, 3])
+
+
+def test_two_writers_differ_more_than_two_pages_of_one():
+    def height(writer, seed):
+        return np.median(np.ptp(write_page(LINES, writer, seed).boxes[:, 1::2], axis=1))
+
+    within = np.std([[height(w, s) for s in range(4)] for w in range(8)], axis=1).mean()
+    assert np.std([height(w, 0) for w in range(8)]) > 3 * within
+
+
+def test_a_symbol_without_a_template_is_named():
+    with pytest.raises(DataError, match="'Q'"):
+        write_symbol("Q", 0, np.random.default_rng(0))
+
+
+@pytest.fixture(scope="module")
+def disjoint():
+    return generated(sets=100, writers=20, seed=1)
+
+
+def strings(pages):
+    return {"".join(page.symbols) for page in pages}
+
+
+def test_pages_are_split_80_10_10_with_disjoint_writers_and_strings(disjoint):
+    train, validation, test = disjoint
+    assert [len(part) for part in disjoint] == [80, 10, 10]
+    writers = [{page.writer for page in part} for part in disjoint]
+    assert [len(part) for part in writers] == [16, 2, 2] and len(set.union(*writers)) == 20
+    assert not strings(train) & (strings(validation) | strings(test)) and not strings(validation) & strings(test)
+    assert all(is_projective(page.heads) for part in disjoint for page in part)
+
+
+def test_a_single_writer_writes_all_pages():
+    pages = [page for part in generated(sets=20, seed=1, single_writer=True) for page in part]
+    assert len(pages) == 20 and len({page.writer for page in pages}) == 1
+
+
+def test_generated_pages_are_the_same_bits_again(disjoint):
+    again = generated(sets=100, writers=20, seed=1)
+    assert [[bits(page) for page in part] for part in again] == [[bits(page) for page in part] for part in disjoint]
+    other = generated(sets=100, writers=20, seed=2)
+    assert strings(other[0]) != strings(disjoint[0])
+
+
+def test_a_split_that_cannot_be_made_is_refused():
+    with pytest.raises(UsageError, match="at least 10 sets"):
+        generated(sets=5)
+    with pytest.raises(UsageError, match="3 writers"):
+        generated(sets=50, writers=2)
+
+
+def test_no_line_worth_remembering_is_on_two_pages():
+    sets = _different_sets(200, np.random.default_rng(0))
+    long = [line for lines in sets for line in set(lines) if len(line) > 5]
+    assert len(long) == len(set(long)) and len({tuple(lines) for lines in sets}) == 200
