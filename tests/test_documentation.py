@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from aggrevated.cli import COMMANDS
+from problems import Home, Walk
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("benchmarks/*.md")])
@@ -63,6 +64,9 @@ def test_the_example_of_the_readme_learns() -> None:
 
 def test_the_examples_of_the_guide_run() -> None:
     scope: dict[str, object] = {}
-    corridor, loop, _ = CODE.findall((ROOT / "docs/guide.md").read_text())
+    continuous, corridor, loop, _ = CODE.findall((ROOT / "docs/guide.md").read_text())
     exec(corridor, scope)
     exec(loop, scope)
+    walk: dict[str, object] = {"simulator": Walk(), "expert": Home()}
+    exec(continuous.replace("FeedForwardPolicy(3, GaussianHead(1,", "FeedForwardPolicy(1, GaussianHead(2,"), walk)
+    assert next(walk["learning"]).n == 1  # type: ignore[call-overload]

@@ -31,7 +31,8 @@ def head_for(simulator: Simulator, log_deviation: float) -> Head:
     """Categorical for a finite set of actions, Gaussian with that deviation for vectors."""
     if isinstance(simulator.action_space, Discrete):
         return CategoricalHead(int(simulator.action_space.n))
-    return GaussianHead(int(simulator.action_space.shape[0]), log_deviation)
+    space = simulator.action_space
+    return GaussianHead(int(space.shape[0]), log_deviation, space.low, space.high)
 
 
 def random_policy(

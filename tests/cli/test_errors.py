@@ -54,13 +54,13 @@ def failure(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[i
         ("train hopper --log-deviation 3", 2, "--log-deviation is 3.0, but must be between -20 and 2"),
         ("train hopper --log-deviation nan", 2, "--log-deviation is nan, but must be between -20 and 2"),
         ("train hopper --gradient all-actions", 2, "--gradient is all-actions, but must be taken-action"),
-        ("train hopper --method aggrevate", 2, "the method aggrevate needs the cost-to-go of every action"),
+        ("train hopper --method aggrevate", 2, "which the method aggrevate needs; use --method aggrevated"),
         (
             "train cartpole --oracle monte-carlo --method aggrevate",
             2,
-            "aggrevate needs the cost-to-go of every action, but the oracle monte-carlo knows only that of the action",
+            "the oracle monte-carlo does not know what the other actions cost, which the method aggrevate needs",
         ),
-        ("train cartpole --oracle monte-carlo --gradient all-actions", 2, "but must be taken-action, the oracle"),
+        ("train cartpole --oracle monte-carlo --gradient all-actions", 2, "but must be taken-action: the oracle"),
         ("train cartpole --method reinforce --oracle monte-carlo", 2, "--oracle has no effect on the method reinforce"),
         (
             "train cartpole --log-deviation -1",

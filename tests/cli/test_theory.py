@@ -19,8 +19,8 @@ from aggrevated.theory.study import Growth, Regret, Study
 
 TINY = {
     "tree": {"depth": 4, "episodes": 64, "trials": 3, "seed": 0},
-    "tree-noisy": {"depth": 6, "episodes": 200, "trials": 2, "seed": 0},
-    "mdp": {"states": 4, "actions": 2, "horizon": 2, "episodes": 64, "trials": 2, "seed": 0},
+    "tree-noisy": {"depth": 6, "episodes": 200, "trials": 2, "seed": 0, "rollouts": 1},
+    "mdp": {"states": 4, "actions": 2, "horizon": 2, "episodes": 64, "trials": 2, "seed": 0, "rollouts": 2},
     "lower-bound": {"states": 8, "actions": 4, "episodes": 200, "trials": 2, "seed": 3},
 }
 
@@ -69,9 +69,9 @@ def test_an_experiment_gives_numbers_and_a_figure(name: str, done: tuple[Path, d
 
 def test_what_each_experiment_compares(done: tuple[Path, dict[str, dict]]) -> None:
     tree, noisy, mdp, lower = done[1].values()
-    assert set(tree["regret"]) > {"UCB1 over leaves", "MOSS over leaves", "AggreVaTe, FTL, exact Q*"}
+    assert set(tree["regret"]) > {"UCB1 over leaves, ¼ bonus", "MOSS over leaves, ½ bonus", "AggreVaTe, FTL, exact Q*"}
     assert tree["random_trees_within_k_minus_1"] and tree["most_episodes_to_the_best_leaf"]["4"] == 3
-    rl = min(tree["regret"][label] for label in ("UCB1 over leaves", "MOSS over leaves"))
+    rl = min(tree["regret"][label] for label in ("UCB1 over leaves, ¼ bonus", "MOSS over leaves, ½ bonus"))
     assert tree["ratio_of_best_rl_to_aggrevate"] == pytest.approx(rl / tree["regret"]["AggreVaTe, FTL, exact Q*"])
     assert len(noisy["regret"]) == 2 and set(noisy["exponents"]) == set("NS") and len(noisy["exponents_of_ln_s"]) == 2
     assert {"UCBVI", "REINFORCE", "TNPG"} < set(mdp["regret"]) and len(mdp["regret"]) == 5
@@ -130,7 +130,7 @@ def test_what_is_not_said_is_the_default(here: Path) -> None:
         ("theory tree --states 6", "--states has no effect on the experiment tree; leave it out"),
         ("theory lower-bound --horizon 2", "--horizon has no effect on the experiment lower-bound"),
         ("theory tree --depth 3", "--depth is 3, but must be at least 4"),
-        ("theory tree-noisy --depth 19", "--depth is 19, but must be at most 18"),
+        ("theory tree-noisy --depth 19", "--depth is 19, but must be at most 16"),
         ("theory mdp --episodes 0", "--episodes is 0, but must be at least 64"),
         ("theory mdp --states 3", "--states is 3, but must be at least 4"),
         ("theory mdp --actions 1", "--actions is 1, but must be at least 2"),

@@ -341,7 +341,7 @@ def test_of_several_rollouts_those_that_are_sound_count(two):
 
 
 def test_what_is_left_of_a_trajectory_stands_for_all_of_it():
-    """Weights by hand: 3 steps of the learner's own, of which 2 and 1 are known; and one lost, for which 3 of 4 stand."""
+    """Weights by hand: 3 steps of the learner's own, of which 2 and 1 are known; one is lost, 3 of 4 stand for it."""
     mask = np.ones((4, 4), bool)
     by_expert = np.array([[0, 1, 0, 0]] * 4, bool)
     zeros = np.zeros((4, 4))

@@ -7,6 +7,7 @@ import pytest
 import torch
 from torch.distributions import kl_divergence
 
+from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import CategoricalHead, GaussianHead
 from aggrevated.randomness import generator
 
@@ -200,3 +201,15 @@ def test_a_draw_next_to_1_does_not_lift_an_illegal_action():
     assert np.isfinite(noise).all()
     legal = np.tile([True, False], (3, 1))
     np.testing.assert_array_equal(sampler.choose(np.tile([-50.0, 50.0], (3, 1)), noise, legal), [0, 0, 0])
+
+
+def test_predict_keeps_to_the_action_space_and_roll_ins_do_not():
+    """As Stable-Baselines3 does: the environment is given what it allows, the likelihood is of what was drawn."""
+    policy = FeedForwardPolicy(2, GaussianHead(3, 3.0, low=np.array([-1.0, -2.0, -0.5]), high=0.5))
+    seen = np.zeros((500, 2), np.float32)
+    actions, _ = policy.predict(seen)
+    assert (actions >= [-1.0, -2.0, -0.5]).all() and (actions <= 0.5).all()
+    assert (actions == 0.5).any(axis=0).all() and (actions == [-1.0, -2.0, -0.5]).any(axis=0).all()
+    actor = policy.actor()
+    noise = actor.noise([np.random.default_rng(0)], 500)[0]
+    assert np.abs(actor.choose(actor.parameters(seen, actor.memory(500))[0], noise)).max() > 10

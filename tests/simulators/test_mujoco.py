@@ -14,7 +14,7 @@ import pytest
 
 from aggrevated.cli import main
 from aggrevated.errors import UsageError
-from aggrevated.simulators.mujoco import ROBOTS, THREADS, MuJoCo, threads_to_use
+from aggrevated.simulators.mujoco import ROBOTS, THREADS, MuJoCo, cores
 
 mujoco = pytest.importorskip("mujoco")
 
@@ -189,11 +189,7 @@ def test_neither_threads_nor_the_split_of_a_batch_change_a_bit(name):
                 np.testing.assert_array_equal(np.concatenate(pieces), all_of_them)
 
 
-def test_the_number_of_threads(monkeypatch):
-    monkeypatch.setenv(THREADS, "3")
-    assert threads_to_use() == MuJoCo("hopper").threads == 3
-    monkeypatch.setenv(THREADS, "many")
-    assert threads_to_use() == len(os.sched_getaffinity(0))
+def test_no_threads_are_refused():
     with pytest.raises(UsageError, match="0 threads cannot step hopper; give at least 1"):
         MuJoCo("hopper", threads=0)
 
@@ -255,9 +251,25 @@ def test_a_renderer_that_is_not_there_is_one_sentence():
     )
     assert found.returncode == 1
     last = found.stderr.strip().splitlines()[-1]
-    assert last.endswith("MuJoCo cannot use MUJOCO_GL=nonsense; unset it, or set it to egl or osmesa, if installed")
+    assert last.endswith(
+        "MuJoCo cannot use MUJOCO_GL=nonsense; unset it, or install what it names (Debian: libegl1, libosmesa6)"
+    )
 
 
 def test_a_robot_that_does_not_exist():
     with pytest.raises(UsageError, match="there is no robot 'ant'; those that there are: hopper, walker"):
         MuJoCo("ant")
+
+
+@pytest.mark.parametrize("given", ["0", "-1", "two", "1.5"])
+def test_a_number_of_threads_that_cannot_be_is_one_sentence(given, monkeypatch):
+    monkeypatch.setenv(THREADS, given)
+    with pytest.raises(UsageError, match=r"^AGGREVATED_THREADS is '.+', but must be a whole number of at least 1$"):
+        MuJoCo("hopper")
+
+
+def test_the_environment_sets_the_threads_and_else_there_is_one_for_each_core(monkeypatch):
+    monkeypatch.setenv(THREADS, "3")
+    assert MuJoCo("hopper").threads == 3
+    monkeypatch.setenv(THREADS, "")
+    assert MuJoCo("hopper").threads == cores() == len(os.sched_getaffinity(0))

@@ -11,8 +11,14 @@ def test_special_upper_stops_growing_after_k_minus_1_episodes():
     np.testing.assert_allclose(special_upper(5, np.array([1, 3, 4, 5, 99]), 0.25), [0.25, 0.75, 1, 1, 1])
 
 
-def test_special_lower_is_the_minimax_bound_of_bandits():
-    np.testing.assert_allclose(special_lower(16, N), [0.2, 0.4, 2.0])
+def test_special_lower_by_hand_and_of_the_order_of_the_minimax_bound():
+    """L = 4, gap = 0.3: 1 − 4 gap² = 0.64; at n = 4 the root is √(ln 1/0.64), and from then on it must not fall."""
+    root = 0.5 * np.sqrt(np.array([1, 4]) / 4 * -np.log(0.64))
+    expected = 0.3 * np.array([1, 4]) * (1 - 1 / 4 - root)
+    np.testing.assert_allclose(special_lower(4, 0.3, np.array([1.0, 4.0, 4000.0])), [*expected, expected[-1]])
+    for leaves, episodes in ((512, 8192), (8192, 65536)):
+        gap = 0.5 * np.sqrt(leaves / episodes)
+        assert 0.1 < special_lower(leaves, gap, np.array([float(episodes)]))[0] / np.sqrt(leaves * episodes) < 0.5
 
 
 def test_special_lower_noisy():
@@ -25,4 +31,5 @@ def test_special_lower_noisy():
 def test_upper_bound_and_what_noise_adds():
     exact = 3 * 2.0 * np.sqrt(2 * 8 * np.log(4) * 100) * np.array([0.505, 0.52, 1.0])
     np.testing.assert_allclose(upper_bound(3, 2.0, 8, 4, N), exact)
-    np.testing.assert_allclose(noisy_upper_bound(3, 2.0, 8, 4, N), exact + 4 * 3 * 2.0 * np.sqrt(np.log(40) * N))
+    noisy = exact * np.sqrt(3 / 2.0) + 4 * 3 * 3 * np.sqrt(np.log(40) * N)  # √(H Q_max) for Q_max, and H for l
+    np.testing.assert_allclose(noisy_upper_bound(3, 2.0, 8, 4, N), noisy)

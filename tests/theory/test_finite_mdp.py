@@ -65,13 +65,15 @@ def test_regret_is_under_the_bound_in_every_trial_and_episode():
 
 
 def test_with_one_state_and_no_noise_one_roll_in_is_as_good_as_infinitely_many():
+    """With H = 1 and an action that always costs 1, Q_max is H, and both take the same step."""
     mdps = np.ones((4, 1, 3, 1)), np.random.default_rng(0).random((4, 1, 3)), np.ones((4, 1))
+    mdps[1][:, :, 0] = 1.0
 
     def noiseless(q_star, visited, generator):
         return q_star[:, :, 0]
 
-    sampled = finite_mdp.sampled(mdps, 3, 50, 0, noiseless, "one").curve
-    np.testing.assert_allclose(sampled, finite_mdp.exact(mdps, 3, 50).curve, atol=1e-10)
+    sampled = finite_mdp.sampled(mdps, 1, 50, 0, noiseless, "one").curve
+    np.testing.assert_allclose(sampled, finite_mdp.exact(mdps, 1, 50).curve, atol=1e-10)
 
 
 def test_only_what_was_visited_is_updated():
@@ -127,7 +129,7 @@ def test_bounded_noise_is_unbiased_and_bounded(asked):
     error = finite_mdp.bounded_noise(q_star, visited, np.random.default_rng(0), width=0.5) - truth
     assert 0.49 < np.abs(error).max() <= 0.5
     assert (np.abs(error.mean(axis=0)) < 4 * 0.5 / np.sqrt(3 * 4000)).all()
-    wider = finite_mdp.uniform_noise(q_star, visited, np.random.default_rng(0)) - truth
+    wider = finite_mdp.bounded_noise(q_star, visited, np.random.default_rng(0)) - truth
     np.testing.assert_allclose(wider, 2 * error, atol=1e-12)
 
 

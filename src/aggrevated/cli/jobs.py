@@ -15,14 +15,14 @@ from aggrevated.cli.progress import Progress
 from aggrevated.errors import AggrevatedError
 from aggrevated.runs.run import Run, execute
 from aggrevated.runs.storage import Facts
-from aggrevated.simulators.mujoco import THREADS, threads_to_use
+from aggrevated.simulators.mujoco import THREADS, cores, threads_to_use
 
 
 def run_all(runs: Sequence[Run], workers: int | None = None) -> list[Facts]:
     """The results of all runs, in order; each run is its own folder, so the number of workers changes no bit."""
     if len(runs) == 1:
         return [run_here(runs[0])]
-    workers = min(workers or threads_to_use(), len(runs))
+    workers = min(workers or cores(), len(runs))
     share = max(1, threads_to_use() // workers)
     pool = ProcessPoolExecutor(workers, get_context("spawn"), begin_worker, (os.getpid(), share))
     try:

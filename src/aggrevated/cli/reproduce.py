@@ -22,7 +22,7 @@ class Reproduce:
     figure: Positional[TaskName]
     """cartpole, acrobot, acrobot-partial, hopper, walker or theory (all experiments of 'aggrevated theory')."""
     quick: bool = False
-    """A fifth of the iterations: to see that everything works, not for numbers."""
+    """A fifth of the iterations (theory: its small settings): to see that everything works, not for numbers."""
     trials: Whole = None
     """Trials per method; trial i has seed i. Default: 10 (hopper and walker: 5), or 2 with --quick."""
     workers: Whole = None
@@ -62,6 +62,8 @@ class Reproduce:
         from aggrevated.errors import UsageError
         from aggrevated.runs.theory import reproduce_theory
 
+        if self.out and self.report:
+            raise UsageError("theory has no runs, only its report; give --report or --out, not both")
         for name in ("trials", "workers"):
             if getattr(self, name) is not None:
                 raise UsageError(f"--{name} has no effect on theory; use 'aggrevated theory' for settings of your own")

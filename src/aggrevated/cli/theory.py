@@ -21,7 +21,7 @@ class Theory:
     experiment: Positional[Annotated[str, arg(metavar="EXPERIMENT")]]
     """tree (exact Q*, and RL), tree-noisy, mdp (random MDPs, and UCBVI, REINFORCE, TNPG) or lower-bound (H = 1)."""
     depth: Whole = None
-    """K, the levels of the tree: S = 2^K - 1."""
+    """K, the levels of the tree: S = 2^K - 1; 4 to 16, default 10."""
     states: Whole = None
     """S, for mdp and lower-bound."""
     actions: Whole = None
@@ -29,7 +29,9 @@ class Theory:
     horizon: Whole = None
     """H, for mdp."""
     episodes: Whole = None
-    """N."""
+    """N; default: 16 per leaf (tree), 4000 (tree-noisy, mdp) or 16000 (lower-bound)."""
+    rollouts: Whole = None
+    """Of the expert, for each noisy Q* of tree-noisy and mdp: the more, the less noise."""
     trials: Whole = None
     """Independent trials, all run at once."""
     seed: Whole = None
@@ -46,7 +48,7 @@ class Theory:
 
         given = {
             name: getattr(self, name)
-            for name in ("depth", "states", "actions", "horizon", "episodes", "trials", "seed")
+            for name in ("depth", "states", "actions", "horizon", "episodes", "trials", "seed", "rollouts")
         }
         settings = asked_for(self.experiment, {name: value for name, value in given.items() if value is not None})
         note(f"theory {self.experiment}: " + ", ".join(f"{name} {value}" for name, value in settings.items()))

@@ -30,6 +30,11 @@ class MonteCarlo:
     advantage: bool = True
 
     def __post_init__(self) -> None:
+        if self.rollouts < 1 or (self.steps is not None and self.steps < 1):
+            raise UsageError(
+                f"{self.rollouts} roll-outs at {self.steps} steps of a trajectory tell nothing; give 1 or more, "
+                "or steps=None for all"
+            )
         if self.rollouts > 1 and not hasattr(self.simulator, "reseed"):
             raise UsageError(
                 f"nothing in {self.simulator.name} is left to chance, so a second roll-out would repeat the first; "

@@ -181,7 +181,7 @@ def card(task: str, recipe: Recipe, simulator: Simulator, seed: int, step: int, 
     packages += ["sb3-contrib", "mujoco"] if recipe.algorithm == "TRPO" else []
     return {
         "task": task,
-        "algorithm": f"{recipe.algorithm} (Stable-Baselines3)",
+        "algorithm": f"{recipe.algorithm} ({'sb3-contrib' if recipe.algorithm == 'TRPO' else 'Stable-Baselines3'})",
         "activation": "relu",
         "command": f"aggrevated expert train {task} --seed {seed}",
         "environment": recipe.environment,

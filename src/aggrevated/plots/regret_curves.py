@@ -38,6 +38,8 @@ def draw_curves(axes: Axes, study: Study, colours: dict[str, str]) -> None:
     axes.plot(study.episodes, study.bound, "--", color=BOUND, linewidth=1.4, label=study.bound_label)
     if study.lower is not None:
         axes.plot(study.episodes, study.lower, "-.", color=BOUND, linewidth=1.4, label=study.lower_label)
+    if study.random_play is not None:
+        axes.plot(study.episodes, study.random_play, color="#9CA3AF", linewidth=1, label="playing at random", zorder=1)
     least = min(float(regret.curve[:, -1].mean()) for regret in study.regrets)
     if float(study.bound[-1]) > 20 * max(least, 1e-9) or least * 20 < max(r.curve[:, -1].mean() for r in study.regrets):
         axes.set_yscale("log")

@@ -16,6 +16,7 @@ from torch.distributions import Distribution
 from torch.func import functional_call, grad, vmap
 
 from aggrevated.arrays import Array
+from aggrevated.policies.heads import Head
 
 
 class Actor(Protocol):
@@ -43,6 +44,8 @@ class Actor(Protocol):
 
 class Policy(nn.Module, ABC):
     """π_θ. Parameters, state_dict and the rest are torch's own."""
+
+    head: Head
 
     @abstractmethod
     def distribution(self, observations: Tensor, mask: Tensor, legal: Tensor | None = None) -> Distribution:
@@ -83,7 +86,10 @@ class Policy(nn.Module, ABC):
         deterministic: bool = False,
         action_masks: Array | None = None,
     ) -> tuple[Array, Array]:
-        """(action, next state), as Stable-Baselines3's policies do; one observation or a batch of them."""
+        """(action, next state), as Stable-Baselines3's policies do, clipped to the action space where it was given.
+
+        One observation or a batch of them.
+        """
         actor, single = self.actor(), np.ndim(observation) == 1
         batch = np.atleast_2d(np.asarray(observation, np.float32))
         memory = actor.memory(len(batch)) if state is None else state.copy()
@@ -93,5 +99,5 @@ class Policy(nn.Module, ABC):
         parameters, memory = actor.parameters(batch, memory)
         noise = 0.0 if deterministic else actor.noise([np.random.default_rng()], len(batch))[0]
         legal = None if action_masks is None else np.atleast_2d(action_masks).astype(bool)
-        action = actor.choose(parameters, noise, legal)
+        action = self.head.within(actor.choose(parameters, noise, legal))
         return (action[0] if single else action), memory

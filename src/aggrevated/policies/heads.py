@@ -44,6 +44,10 @@ class Head(Protocol):
         """The action distributions, from what `complete` gave; actions that are not `legal` have probability 0."""
         ...
 
+    def within(self, actions: Array) -> Array:
+        """The actions as an environment may be given them."""
+        ...
+
     def sampler(self) -> Sampler:
         """A NumPy copy of the head as it is now."""
         ...
@@ -62,6 +66,9 @@ class CategoricalHead(nn.Module):
     def distribution(self, completed: Tensor, legal: Tensor | None = None) -> Categorical:
         logits = completed if legal is None else completed.masked_fill(~legal, ILLEGAL)
         return Categorical(logits=logits, validate_args=False)
+
+    def within(self, actions: Array) -> Array:
+        return actions
 
     def sampler(self) -> "CategoricalSampler":
         return CategoricalSampler(self.outputs)
@@ -92,9 +99,12 @@ class CategoricalSampler:
 class GaussianHead(nn.Module):
     """π(a) = N(outputs, σ²), with one learned deviation per dimension, the same in all states."""
 
-    def __init__(self, size: int, log_deviation: float = -0.5) -> None:
+    def __init__(
+        self, size: int, log_deviation: float = -0.5, low: Array | float = -np.inf, high: Array | float = np.inf
+    ) -> None:
+        """`low` and `high` are the bounds of the action space, for `within`; the distribution does not know them."""
         super().__init__()
-        self.outputs = size
+        self.outputs, self.low, self.high = size, low, high
         self.log_deviation = nn.Parameter(torch.full((size,), log_deviation))
 
     def complete(self, outputs: Tensor) -> Tensor:
@@ -104,6 +114,10 @@ class GaussianHead(nn.Module):
         assert legal is None, "a Gaussian policy has no illegal actions"
         mean, log_deviation = completed.chunk(2, dim=-1)
         return Independent(Normal(mean, log_deviation.exp(), validate_args=False), 1, validate_args=False)
+
+    def within(self, actions: Array) -> Array:
+        """The actions, clipped to the action space: what an environment is given."""
+        return np.clip(actions, self.low, self.high)
 
     def sampler(self) -> "GaussianSampler":
         return GaussianSampler(self.log_deviation.detach().exp().numpy().copy())

@@ -115,10 +115,10 @@ def check(config: Config, row: Method) -> None:
     if row.cost_to_go is mistakes and not finite:
         require(config.gradient == "likelihood", "gradient", config.gradient, "likelihood where actions are vectors")
     if config.oracle != "q-network" and row.cost_to_go is cost_of_mistakes:
-        needs = f"but the oracle {config.oracle} knows only that of the action taken"
+        knows = f"the oracle {config.oracle} does not know what the other actions cost"
         if "taken-action" not in row.gradients:
-            raise UsageError(f"the method {config.method} needs the cost-to-go of every action, {needs}")
-        require(config.gradient == "taken-action", "gradient", config.gradient, f"taken-action, {needs[4:]}")
+            raise UsageError(f"{knows}, which the method {config.method} needs; use --method aggrevated")
+        require(config.gradient == "taken-action", "gradient", config.gradient, f"taken-action: {knows}")
     known(config.gradient, f"gradient for {config.method}", row.gradients)
     known(config.optimiser, "optimiser", OPTIMISERS)
     known(config.solver, "solver", SOLVERS)
@@ -149,11 +149,12 @@ IDLE = {  # settings that an update does not look at
 
 def refuse_idle(config: Config, given: dict[str, Any]) -> None:
     """A `UsageError` for the first setting that was given and would have no effect."""
-    imitates = METHODS[config.method].cost_to_go is cost_of_mistakes
+    asks_for_q = METHODS[config.method].cost_to_go is cost_of_mistakes
     idle = dict.fromkeys(IDLE[config.update], f"on the update {config.update}; choose another --update")
-    if not imitates:
-        idle["oracle"] = f"on the method {config.method}; choose another --method"
-    if config.oracle != "monte-carlo" or not imitates:
+    if not asks_for_q:
+        names = ("oracle", "queried_steps", "rollouts")
+        idle |= dict.fromkeys(names, f"on the method {config.method}; choose another --method")
+    elif config.oracle != "monte-carlo":
         idle |= dict.fromkeys(("queried_steps", "rollouts"), "without the oracle monte-carlo; choose that --oracle")
     if config.start != "supervised":
         idle["start_steps"] = "on a random start; choose --start supervised"

@@ -7,12 +7,12 @@ from typing import Any
 
 from aggrevated.errors import UsageError
 from aggrevated.runs.config import known, require
-from aggrevated.runs.storage import Facts, write_atomically, write_json
+from aggrevated.runs.storage import Facts, storage_errors, write_atomically, write_json
 from aggrevated.theory.experiments import EXPERIMENTS, table
 from aggrevated.theory.study import Study
 
-LEAST = {"depth": 4, "states": 4, "actions": 2, "horizon": 1, "episodes": 64, "trials": 1, "seed": 0}
-MOST = {"depth": 18}
+LEAST = {"depth": 4, "states": 4, "actions": 2, "horizon": 1, "episodes": 64, "trials": 1, "seed": 0, "rollouts": 1}
+MOST = {"depth": 16}
 
 
 def asked_for(name: str, given: Mapping[str, int]) -> dict[str, int]:
@@ -39,6 +39,8 @@ def run_experiment(name: str, settings: Mapping[str, Any], folder: Path) -> tupl
     from aggrevated.plots.regret_curves import regret_curves
 
     torch.set_num_threads(1)
+    with storage_errors(folder):
+        folder.mkdir(parents=True, exist_ok=True)  # what cannot be written is known before the work
     study = EXPERIMENTS[name].run(**settings)
     regret_curves(study, folder / name)
     options = " ".join(f"--{option} {value}" for option, value in settings.items())

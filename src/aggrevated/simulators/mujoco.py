@@ -70,11 +70,19 @@ ROBOTS = {
 THREADS = "AGGREVATED_THREADS"  # an environment variable: at most so many threads step a simulator
 
 
+def cores() -> int:
+    """How many this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def threads_to_use() -> int:
-    """As many as this process may use cores, unless the environment says otherwise."""
-    free = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    """One for each core, unless the environment says otherwise."""
     given = os.environ.get(THREADS, "")
-    return int(given) if given.isdecimal() else free
+    if not given:
+        return cores()
+    if not given.isdecimal() or int(given) < 1:
+        raise UsageError(f"{THREADS} is {given!r}, but must be a whole number of at least 1")
+    return int(given)
 
 
 @dataclass(frozen=True)
@@ -204,7 +212,7 @@ def import_mujoco() -> Any:
     except (AttributeError, RuntimeError) as error:  # a renderer that is not there stops MuJoCo itself
         wanted = os.environ.get("MUJOCO_GL")
         raise UsageError(
-            f"MuJoCo cannot use MUJOCO_GL={wanted}; unset it, or set it to egl or osmesa, if installed"
+            f"MuJoCo cannot use MUJOCO_GL={wanted}; unset it, or install what it names (Debian: libegl1, libosmesa6)"
         ) from error
     mujoco.set_mju_user_warning(lambda message: None)  # divergence is seen in the state; no MUJOCO_LOG.TXT is left
     return mujoco

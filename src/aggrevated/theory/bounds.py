@@ -12,9 +12,14 @@ def special_upper(depth: int, episodes: Array, worst: float = 1.0) -> Array:
     return np.minimum(episodes, depth - 1) * worst
 
 
-def special_lower(leaves: int, episodes: Array) -> Array:
-    """Theorem special_lower, the minimax lower bound of bandits: √(L N) / 20, on the worst instance."""
-    bound: Array = np.sqrt(leaves * episodes) / 20
+def special_lower(leaves: int, gap: float, episodes: Array) -> Array:
+    """Theorem special_lower: what no RL algorithm stays below in the mean over the instances with one good leaf.
+
+    gap · n (1 − 1/L − ½ √(−(n/L) ln(1 − 4 gap²))): the lower bound of bandits (Auer et al. 2002) before its gap is
+    chosen. It is of order √(LN) for the gap of `aggrevated.theory.experiments.hard_gap`, and never falls with n.
+    """
+    found = 0.5 * np.sqrt(-(episodes / leaves) * np.log(1 - 4 * gap**2))
+    bound: Array = np.maximum.accumulate(gap * episodes * np.maximum(1 - 1 / leaves - found, 0.0))
     return bound
 
 
@@ -45,7 +50,10 @@ def upper_bound(horizon: int, largest: float, states: int, actions: int, episode
 
 
 def noisy_upper_bound(horizon: int, largest: float, states: int, actions: int, episodes: Array) -> Array:
-    """The same with one roll-in and Q̃, and so the martingale term of the proof for the tree, besides."""
-    extra = 4 * horizon * largest * np.sqrt(np.log(2 / DELTA) * episodes)
-    bound: Array = upper_bound(horizon, largest, states, actions, episodes) + extra
+    """The same with one roll-in and Q̃ in [0, H]: √(H Q_max) for Q_max, since E[Q̃²] ≤ H Q*, and a martingale term.
+
+    That is 4 H l √(ln(2/δ) N) as in the proof for the tree, with l = H, the largest Q̃.
+    """
+    first = upper_bound(horizon, float(np.sqrt(horizon * largest)), states, actions, episodes)
+    bound: Array = first + 4 * horizon * horizon * np.sqrt(np.log(2 / DELTA) * episodes)
     return bound

@@ -17,18 +17,20 @@ from aggrevated.theory.ucbvi import ucbvi
 from aggrevated.updates.natural import Natural
 from aggrevated.updates.regular import Regular
 
-RANDOM_TREES = 1000
+RANDOM_TREES, DEEPEST = 1000, 16  # for Theorem special_upper: all depths from 2 on
+UCB1_BONUS, MOSS_BONUS = 0.25, 0.5  # of their own: the best of 1/4, 1/2 and 1 on these instances at depths 10 and 12
+REINFORCE_RATE, TNPG_DELTA = 0.3, 0.03  # the best of a few on such MDPs
 
 
 def tree_study(depth: int, episodes: int, trials: int, seed: int) -> Study:
     """Theorems special_upper and special_lower: instances with one good leaf, better by ½√(L/N)."""
-    leaves, points = 2 ** (depth - 1), when(episodes)
+    leaves, gap, points = 2 ** (depth - 1), hard_gap(depth, episodes), when(episodes)
 
     def all_on(depth: int, episodes: int) -> list[Regret]:
         trees = tree.one_good_leaf(trials, depth, hard_gap(depth, episodes), seed)
         return [
-            index_policy(trees.means, episodes, ucb1, "UCB1 over leaves", seed, scale=0.25),
-            index_policy(trees.means, episodes, moss, "MOSS over leaves", seed, scale=0.5),
+            index_policy(trees.means, episodes, ucb1, "UCB1 over leaves, ¼ bonus", seed, UCB1_BONUS),
+            index_policy(trees.means, episodes, moss, "MOSS over leaves, ½ bonus", seed, MOSS_BONUS),
             tree.exponentiated_gradient(trees, episodes, seed),
             tree.follow_the_leader(trees, episodes, seed)[0],
         ]
@@ -39,19 +41,20 @@ def tree_study(depth: int, episodes: int, trials: int, seed: int) -> Study:
     in_n = {n: all_on(depth, n) for n in halvings(episodes, least=2 * leaves)} | {episodes: regrets}
     last = {regret.label: float(regret.curve[:, -1].mean()) for regret in regrets}
     best_rl = min(last[r.label] for r in regrets if not r.learns_from_expert)
-    found = {d: quickest(d, seed) for d in range(2, depth + 1)}
+    found = {d: slowest(d, seed) for d in range(2, max(depth, DEEPEST) + 1)}
     return Study(
         "tree",
         f"The tree, depth {depth} (S = {2**depth - 1:,}), one good leaf",
         {"depth": depth, "episodes": episodes, "trials": trials, "seed": seed},
         points,
         tuple(regrets),
-        bounds.special_upper(depth, points, hard_gap(depth, episodes)),
+        bounds.special_upper(depth, points, gap),
         "Theorem special_upper, (K−1)·gap",
         (regrets[3].label,),
-        (*growth("N", in_n), *growth("S", in_s)),
-        bounds.special_lower(leaves, points),
-        "Theorem special_lower: no RL below √(LN)/20",
+        tuple(g for g in (*growth("N", in_n), *growth("S", in_s)) if g.label != regrets[3].label),  # its gap varies
+        bounds.special_lower(leaves, gap, points),
+        "Theorem special_lower: no RL below, in the mean",
+        gap * points * (1 - 1 / leaves),
         {
             **ratio("ratio_of_best_rl_to_aggrevate", best_rl, last[regrets[3].label]),
             "random_trees": RANDOM_TREES,
@@ -64,11 +67,11 @@ def tree_study(depth: int, episodes: int, trials: int, seed: int) -> Study:
 
 
 def hard_gap(depth: int, episodes: int) -> float:
-    """½ √(L/N): the order at which bandits are hardest."""
-    return min(0.5, 0.5 * float(np.sqrt(2 ** (depth - 1) / episodes)))
+    """½ √(L/N), and below 1/2: the order at which bandits are hardest."""
+    return min(0.49, 0.5 * float(np.sqrt(2 ** (depth - 1) / episodes)))
 
 
-def quickest(depth: int, seed: int, batch: int = 100) -> tuple[int, float]:
+def slowest(depth: int, seed: int, batch: int = 100) -> tuple[int, float]:
     """(the most episodes until AggreVaTe reaches the best leaf, its mean regret) on random trees and first policies."""
     found, regret = [], []
     for part in range(RANDOM_TREES // batch):
@@ -79,15 +82,15 @@ def quickest(depth: int, seed: int, batch: int = 100) -> tuple[int, float]:
     return int(max(found)), float(np.mean(regret))
 
 
-def tree_noisy_study(depth: int, episodes: int, trials: int, seed: int) -> Study:
-    """Theorem special_lower_noisy: Q̃ by one roll-out of π*, one good leaf, better by 1/4."""
+def tree_noisy_study(depth: int, episodes: int, trials: int, seed: int, rollouts: int) -> Study:
+    """Theorem special_lower_noisy: Q̃ by roll-outs of π*, one good leaf, better by 1/4."""
     gap, points = 0.25, when(episodes)
 
     def all_on(depth: int, episodes: int) -> list[Regret]:
         trees = tree.one_good_leaf(trials, depth, gap, seed)
         return [
-            tree.exponentiated_gradient(trees, episodes, seed),
-            tree.exponentiated_gradient(trees, episodes, seed, per_node=True),
+            tree.exponentiated_gradient(trees, episodes, seed, rollouts),
+            tree.exponentiated_gradient(trees, episodes, seed, rollouts, per_node=True),
         ]
 
     regrets = all_on(depth, episodes)
@@ -98,7 +101,7 @@ def tree_noisy_study(depth: int, episodes: int, trials: int, seed: int) -> Study
     return Study(
         "tree-noisy",
         f"The tree with noisy Q*, depth {depth} (S = {2**depth - 1:,})",
-        {"depth": depth, "episodes": episodes, "trials": trials, "seed": seed, "gap": gap},
+        {"depth": depth, "episodes": episodes, "trials": trials, "seed": seed, "rollouts": rollouts, "gap": gap},
         points,
         tuple(regrets),
         bounds.special_lower_noisy(depth, points),
@@ -113,14 +116,14 @@ def tree_noisy_study(depth: int, episodes: int, trials: int, seed: int) -> Study
     )
 
 
-def mdp_study(states: int, actions: int, horizon: int, episodes: int, trials: int, seed: int) -> Study:
+def mdp_study(states: int, actions: int, horizon: int, episodes: int, trials: int, seed: int, rollouts: int) -> Study:
     """Theorem upper_bound on random MDPs, with UCBVI, REINFORCE and TNPG beside it."""
     points = when(episodes)
 
     def imitation(states: int, episodes: int) -> list[Regret]:
         mdps = random_mdps(trials, states, actions, seed)
         label = "AggreVaTeD, EG, noisy Q*"
-        noise = finite_mdp.rolled_out(mdps, 1)
+        noise = finite_mdp.rolled_out(mdps, rollouts)
         return [
             finite_mdp.exact(mdps, horizon, episodes),
             finite_mdp.sampled(mdps, horizon, episodes, seed, noise, label),
@@ -131,8 +134,8 @@ def mdp_study(states: int, actions: int, horizon: int, episodes: int, trials: in
     regrets = imitation(states, episodes)
     rl = [
         ucbvi(mdps, horizon, episodes, seed),
-        finite_mdp.policy_gradient(mdps, horizon, episodes, seed, lambda: Regular(0.3), "REINFORCE", k=50),
-        finite_mdp.policy_gradient(mdps, horizon, episodes, seed, lambda: Natural(0.03, 1.0), "TNPG", k=50),
+        finite_mdp.policy_gradient(mdps, horizon, episodes, seed, lambda: Regular(REINFORCE_RATE), "REINFORCE", k=50),
+        finite_mdp.policy_gradient(mdps, horizon, episodes, seed, lambda: Natural(TNPG_DELTA, 1.0), "TNPG", k=50),
     ]
     in_n = {n: imitation(states, n) for n in halvings(episodes, least=500, times=3)} | {episodes: regrets}
     in_s = {s: imitation(s, episodes) for s in (states // 4, states // 2) if s >= 2} | {states: regrets}
@@ -146,11 +149,12 @@ def mdp_study(states: int, actions: int, horizon: int, episodes: int, trials: in
             "episodes": episodes,
             "trials": trials,
             "seed": seed,
+            "rollouts": rollouts,
         },
         points,
         (*regrets, *rl),
         bounds.noisy_upper_bound(horizon, largest, states, actions, points),
-        "Theorem upper_bound, δ = 0.05",
+        "Theorem upper_bound with noisy Q*, δ = 0.05",
         tuple(regret.label for regret in regrets),
         (*growth("N", in_n), *growth("S", in_s)),
         more={
@@ -185,6 +189,7 @@ def lower_bound_study(states: int, actions: int, episodes: int, trials: int, see
         (*growth("N", in_n), *growth("S", in_s)),
         lower,
         "Theorem lower_bound: no algorithm below, by Fano",
+        gap * points * (1 - 1 / actions),
         {
             "lower_bound": float(lower[-1]),
             **ratio("regret_over_lower_bound", float(regrets[0].curve[:, -1].mean()), float(lower[-1])),
@@ -230,13 +235,13 @@ EXPERIMENTS = {
     ),
     "tree-noisy": Experiment(
         tree_noisy_study,
-        {"depth": 10, "episodes": 4000, **COMMON},
+        {"depth": 10, "episodes": 4000, **COMMON, "rollouts": 1},
         {"depth": 16, "episodes": 10000},
     ),
     "mdp": Experiment(
         mdp_study,
-        {"states": 8, "actions": 3, "horizon": 3, "episodes": 4000, "trials": 10, "seed": 0},
-        {"episodes": 32000},
+        {"states": 8, "actions": 3, "horizon": 2, "episodes": 4000, "trials": 10, "seed": 0, "rollouts": 1},
+        {"episodes": 64000},
     ),
     "lower-bound": Experiment(
         lower_bound_study,

@@ -1,7 +1,6 @@
 """AggreVaTeD with EG on general finite MDPs (Theorem upper_bound): a distribution π^{s,t} for every state and time."""
 
 from collections.abc import Callable
-from functools import partial
 from itertools import islice
 
 import numpy as np
@@ -53,7 +52,8 @@ def sampled(mdps: Mdps, horizon: int, episodes: int, seed: int, noise: Noise, la
     lane, times = np.arange(trials)[:, None], np.arange(horizon)[None]
     q_star = optimal_q(transitions, costs, horizon)
     best = (start * q_star[:, 0].min(axis=2)).sum(axis=1)
-    eta = step_size(q_star.max(axis=(1, 2, 3)), horizon, states, actions, episodes)[:, None, None]
+    q_max = np.sqrt(horizon * q_star.max(axis=(1, 2, 3)))  # E[Q̃²] ≤ H Q*, as Q̃ lies between 0 and H
+    eta = step_size(q_max, horizon, states, actions, episodes)[:, None, None]
     log_policy = np.full(q_star.shape, -np.log(actions))
     recorder = Recorder(trials, episodes)
     for n in range(1, episodes + 1):
@@ -141,6 +141,3 @@ def probabilities(policy: FeedForwardPolicy, mdp: Tabular) -> Array:
         every = torch.eye(mdp.horizon * states)[None]
         table = policy.distribution(every, torch.ones(1, len(every[0]))).probs[0]  # type: ignore[attr-defined]
     return table.double().numpy().reshape(mdp.horizon, states, actions)  # type: ignore[no-any-return]
-
-
-uniform_noise = partial(bounded_noise, width=1.0)

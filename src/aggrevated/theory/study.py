@@ -52,6 +52,7 @@ class Study:
     growths: tuple[Growth, ...]
     lower: Array | None = None  # [points]: what no algorithm of some kind stays below
     lower_label: str = ""
+    random_play: Array | None = None  # [points]: the regret of one that never learns
     more: Mapping[str, Any] = field(default_factory=dict)
 
     def facts(self) -> dict[str, Any]:
@@ -65,10 +66,19 @@ class Study:
                 of: {g.label: round(g.exponent, 4) for g in self.growths if g.of == of}
                 for of in sorted({g.of for g in self.growths})
             },
+            **self.against_random_play(),
             "bound": float(self.bound[-1]),
             "largest_ratio_to_bound": max(ratios.values()),
             **self.more,
         }
+
+    def against_random_play(self) -> dict[str, Any]:
+        """The regret of playing at random, and which share of it each algorithm has, where that is known."""
+        if self.random_play is None:
+            return {}
+        last = float(self.random_play[-1])
+        shares = {regret.label: round(float(regret.curve[:, -1].mean()) / last, 6) for regret in self.regrets}
+        return {"random_play": last, "share_of_random_play": shares}
 
 
 def slope(x: Array, y: Array) -> float:

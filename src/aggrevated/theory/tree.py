@@ -5,7 +5,7 @@ A tree of depth K has S = 2^K − 1 states, 2^(K−1) leaves, D = K − 1 decisi
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -37,7 +37,7 @@ class Trees:
         return len(self.means)
 
 
-def up_the_tree(leaves: Array, join) -> Array:  # type: ignore[no-untyped-def]
+def up_the_tree(leaves: Array, join: Callable[[Array, Array], Array]) -> Array:
     """[trials, S]: the leaves' values, and for each node above what `join` makes of its children's."""
     levels = [leaves]
     while levels[-1].shape[1] > 1:
@@ -57,7 +57,7 @@ def uniform_leaves(trials: int, depth: int, seed: int) -> Trees:
     return Trees(np.random.default_rng(seed).random((trials, 2 ** (depth - 1))))
 
 
-def paths(trees: Trees, go_right) -> Iterator[tuple[Array, Array]]:  # type: ignore[no-untyped-def]
+def paths(trees: Trees, go_right: Callable[[int, Array], Array]) -> Iterator[tuple[Array, Array]]:
     """(node, action) [trials] of each decision on the way down; `go_right(level, node)` decides."""
     node = np.zeros(trees.trials, int)
     for level in range(trees.decisions):
@@ -91,19 +91,22 @@ def exponentiated_gradient(
     """AggreVaTeD with EG (Theorem special_lower_noisy): one path an episode, Q̃ of both actions at its nodes.
 
     Q̃ is the mean of `rollouts` of π* from there, or exact. The policy is a mixture of base policies (the leaves), or,
-    with `per_node`, a distribution π^s at each node (Eq. 7). The step is the one that the bound is best for.
+    with `per_node`, a distribution π^s at each node (Eq. 7). The step is the sharper one of docs/theory.md.
     """
     generator = np.random.default_rng(seed)
-    lane, v_star, best, depth = np.arange(trees.trials), trees.v_star, trees.means.min(axis=1), trees.decisions
+    lane, v_star, best = np.arange(trees.trials), trees.v_star, trees.means.min(axis=1)
     log_odds = np.zeros((trees.trials, trees.means.shape[1] - 1))  # of going right
     value = up_the_tree(trees.means, lambda left, right: (left + right) / 2)  # of π_n below each node
     eta = 2 * np.sqrt(np.log(2) / episodes)
     recorder = Recorder(trees.trials, episodes)
 
+    def go_right(level: int, node: Array) -> Array:
+        drawn: Array = generator.logistic(size=trees.trials) < log_odds[lane, node]
+        return drawn.astype(int)
+
     for n in range(1, episodes + 1):
         recorder.add(n, value[:, 0] - best)
-        luck = generator.logistic(size=(depth, trees.trials))
-        visited = list(paths(trees, lambda level, node, luck=luck: (luck[level] < log_odds[lane, node]).astype(int)))
+        visited = list(paths(trees, go_right))
         nodes, actions = (np.stack(x, axis=1) for x in zip(*visited, strict=True))  # [trials, D]
         q = v_star[lane[:, None], 2 * nodes + np.array([1, 2])[:, None, None]]  # [2, trials, D]
         if rollouts is not None:
