@@ -28,7 +28,7 @@ class Curve:
     episodes: Array  # [points]
     returns: Array  # [trials, points]
     dotted: bool = False
-    steps: Array | None = None  # [points]: of the simulator, roll-ins and oracle; on average over the trials
+    steps: Array | None = None  # [points − 1]: of the simulator after each iteration, roll-ins and oracle
 
 
 def learning_curves(curves: Sequence[Curve], expert: float | None, title: str, path: Path) -> None:
@@ -39,9 +39,9 @@ def learning_curves(curves: Sequence[Curve], expert: float | None, title: str, p
     costly = all(curve.steps is not None for curve in curves)
     figure, axes = frame(title, "return of the best policy so far", panels=2 if costly else 1)
     for curve, colour in zip(curves, cycle(COLOURS), strict=False):
-        draw(axes[0], curve, curve.episodes, colour)
+        draw(axes[0], curve, curve.episodes, curve.returns, colour)
         if costly and curve.steps is not None:
-            draw(axes[1], curve, curve.steps, colour)
+            draw(axes[1], curve, curve.steps, curve.returns[:, 1:], colour)
     if costly:
         axes[1].set(xlabel="simulator steps, of roll-ins and oracle", xscale="log")
     finish(figure, axes, expert, path)
@@ -57,13 +57,13 @@ def run_curve(
     finish(figure, axes, expert, path)
 
 
-def draw(axes: Axes, curve: Curve, x: Array, colour: str) -> None:
+def draw(axes: Axes, curve: Curve, x: Array, returns: Array, colour: str) -> None:
     """Add one curve to the axes."""
     style = ":" if curve.dotted else "-"
-    mean = interquartile_mean(curve.returns)
+    mean = interquartile_mean(returns)
     axes.plot(x, mean, style, color=colour, linewidth=2, label=curve.label)
-    if len(curve.returns) > 1:
-        low, high = bootstrap_interval(curve.returns)
+    if len(returns) > 1:
+        low, high = bootstrap_interval(returns)
         axes.fill_between(x, low, high, color=colour, alpha=0.18, linewidth=0)
 
 

@@ -99,20 +99,18 @@ def curve(group: Group) -> Curve:
 
 
 def steps_of(group: Group) -> np.ndarray | None:
-    """[points]: the simulator steps so far, on average over the trials; None where no oracle could need any."""
-    if tasks()[group.runs[0].config.task].oracle != "monte-carlo":
+    """[iterations]: the simulator steps after each, on average over the trials; None where no oracle takes any."""
+    if group.runs[0].config.oracle != "monte-carlo":
         return None
-    # what the start took is not among the metrics; the first iteration is taken for as long as the second
-    counts = padded([[line["simulator_steps"] for line in run.metrics()] for run in group.runs]).mean(axis=0)
-    first = 2 * counts[0] - counts[1] if len(counts) > 1 else 0.0
-    return np.concatenate([[max(first, 1.0)], counts])
+    steps: np.ndarray = padded([[line["simulator_steps"] for line in run.metrics()] for run in group.runs]).mean(axis=0)
+    return steps
 
 
 def write_report(groups: Sequence[Group], task: Task, command: str, folder: Path) -> list[Facts]:
     """Write TASK.json, .png, .svg and .md into the folder, and give the table."""
     table = rows(groups)
     draw(groups, folder / task.name)
-    packages = ["aggrevated", "torch", "numpy", "gymnasium", *(["mujoco"] if task.oracle == "monte-carlo" else [])]
+    packages = ["aggrevated", "torch", "numpy", "gymnasium", *(["mujoco"] if not task.finite else [])]
     facts: Facts = {
         "command": command,
         "versions": {name: version(name) for name in packages},
