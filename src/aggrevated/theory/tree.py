@@ -100,12 +100,15 @@ def exponentiated_gradient(
     eta = 2 * np.sqrt(np.log(2) / episodes)
     recorder = Recorder(trees.trials, episodes)
 
+    luck = np.empty((trees.decisions, trees.trials))
+
     def go_right(level: int, node: Array) -> Array:
-        drawn: Array = generator.logistic(size=trees.trials) < log_odds[lane, node]
+        drawn: Array = luck[level] < log_odds[lane, node]
         return drawn.astype(int)
 
     for n in range(1, episodes + 1):
         recorder.add(n, value[:, 0] - best)
+        luck[:] = generator.logistic(size=luck.shape)
         visited = list(paths(trees, go_right))
         nodes, actions = (np.stack(x, axis=1) for x in zip(*visited, strict=True))  # [trials, D]
         q = v_star[lane[:, None], 2 * nodes + np.array([1, 2])[:, None, None]]  # [2, trials, D]
@@ -119,8 +122,22 @@ def exponentiated_gradient(
             log_odds[lane[:, None], nodes] = sign * base_policies(
                 sign * log_odds[lane[:, None], nodes], taken, other, eta
             )
-        for node in nodes.T[::-1]:  # only what is above the changed nodes has another value now
-            right = np.exp(-np.logaddexp(0.0, -log_odds[lane, node]))
-            value[lane, node] = (1 - right) * value[lane, 2 * node + 1] + right * value[lane, 2 * node + 2]
+        revalue(value, log_odds, nodes, actions)
     kind = "π^s" if per_node else "base policies"
     return recorder.regret(f"AggreVaTeD, EG over {kind}, {'exact' if rollouts is None else 'noisy'} Q*")
+
+
+def revalue(value: Array, log_odds: Array, nodes: Array, actions: Array) -> None:
+    """Bring `value` [trials, S] up to date after the odds at these nodes [trials, D] of one path have changed.
+
+    Only the nodes of the path have another value now, each from the one below it and from that beside the path.
+    """
+    lane = np.arange(len(value))[:, None]
+    sign, child = 2 * actions - 1, 2 * nodes + 1
+    stays = np.exp(-np.logaddexp(0.0, -sign * log_odds[lane, nodes]))  # the probability of the action taken
+    beside = (1 - stays) * value[lane, child + 1 - actions]
+    below = value[lane[:, 0], child[:, -1] + actions[:, -1]]  # the leaf
+    path = np.empty_like(stays)
+    for level in range(path.shape[1] - 1, -1, -1):
+        path[:, level] = below = stays[:, level] * below + beside[:, level]
+    value[lane, nodes] = path
