@@ -78,6 +78,10 @@ class Policy(nn.Module, ABC):
         each = vmap(grad(log_likelihood), in_dims=(None, *[0] * len(arrays)))(theta, *arrays)
         return torch.cat([each[name].flatten(1) for name in theta], dim=1)
 
+    def within(self, actions: Array) -> Array:
+        """The actions as an environment may be given them."""
+        return self.head.within(actions)
+
     def predict(
         self,
         observation: Array,
@@ -99,5 +103,5 @@ class Policy(nn.Module, ABC):
         parameters, memory = actor.parameters(batch, memory)
         noise = 0.0 if deterministic else actor.noise([np.random.default_rng()], len(batch))[0]
         legal = None if action_masks is None else np.atleast_2d(action_masks).astype(bool)
-        action = self.head.within(actor.choose(parameters, noise, legal))
+        action = self.within(actor.choose(parameters, noise, legal))
         return (action[0] if single else action), memory
