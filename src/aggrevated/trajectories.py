@@ -67,8 +67,8 @@ class Trajectories:
         return replace(self, **{name: getattr(self, name)[indices] for name in (*ARRAYS, "seeds")})
 
 
-ONE_PER_BATCH = ("horizon", "mixing", "seeds", "diverged")
-ARRAYS = tuple(f.name for f in fields(Trajectories) if f.name not in ONE_PER_BATCH)  # [K, T, ...]
+NOT_PER_STEP = ("horizon", "mixing", "seeds", "diverged")
+ARRAYS = tuple(f.name for f in fields(Trajectories) if f.name not in NOT_PER_STEP)  # [K, T, ...]
 
 
 def pad_and_stack(arrays: Sequence[Array]) -> Array:

@@ -35,17 +35,6 @@ V_STAR = Q_STAR.min(axis=2)
 ESTIMATES, BATCH = 300, 40  # so many independent estimates of the gradient, each from so many trajectories
 
 
-@pytest.fixture
-def two() -> Trajectories:
-    """s = 0, 1 with actions 2, 2 (which ends it); s = 2, 0, 0 with actions 0, 2, 1. Every coin to come shows 0."""
-    s = np.array([[0, 1, 0], [2, 0, 0]])
-    states = np.stack([s, np.tile(np.arange(3), (2, 1)), np.zeros_like(s)], axis=2)
-    mask = np.array([[True, True, False], [True, True, True]])
-    states[~mask] = 0
-    actions, costs = np.array([[2, 2, 0], [0, 2, 1]]), np.array([[0.0, 4.0, 0.0], [0.0, 0.0, 2.0]])
-    return Trajectories(states, np.eye(3)[s], actions, costs, mask, np.zeros_like(mask), horizon=3)
-
-
 @dataclass(frozen=True)
 class Clock:
     """An expert of no merit that goes by the time alone, and knows from the state what time it is."""

@@ -81,7 +81,8 @@ def test_an_animation_of_a_robot(renderer, tmp_path):
 
 @pytest.mark.parametrize("wanted", ["", "egl", "osmesa", "glfw"])
 def test_without_a_renderer_there_is_one_sentence(monkeypatch, wanted):
-    tried = []
+    tried, both = [], "egl: ImportError; osmesa: AttributeError"
+    why = {"": both, "egl": "egl: ImportError", "osmesa": "osmesa: AttributeError", "glfw": both}
 
     def missing(name):
         tried.append(name)
@@ -93,7 +94,7 @@ def test_without_a_renderer_there_is_one_sentence(monkeypatch, wanted):
         context(10, 10)
     assert str(error.value) == (
         "a robot cannot be drawn here for want of a renderer: install EGL or OSMesa (Debian: libegl1 or libosmesa6), "
-        "and set MUJOCO_GL to egl or osmesa"
+        f"and set MUJOCO_GL to egl or osmesa ({why[wanted]})"
     )
     both = ["mujoco.egl", "mujoco.osmesa"]
     assert tried == ([f"mujoco.{wanted}"] if f"mujoco.{wanted}" in both else both)

@@ -1,23 +1,19 @@
-"""The paper's figure "Walker": H = 100, K = 50, one layer of 64, supervised start, 5 trials."""
+"""The paper's figure "Walker": as Hopper, with another robot and expert."""
 
+from dataclasses import replace
 from functools import partial
 
-from aggrevated.experiments import CONTINUOUS, Task
+from aggrevated.experiments import hopper
 from aggrevated.simulators.mujoco import MuJoCo
 
-TASK = Task(
+TASK = replace(
+    hopper.TASK,
     name="walker",
     title="Walker",
     simulator=partial(MuJoCo, "walker"),
-    horizon=100,
-    floor=lambda horizon: 0.0,
     expert="walker",
     seen_by_expert=partial(MuJoCo, "walker"),
-    policy="mlp",
-    hidden=(64,),
-    trajectories=50,
     iterations=20,
-    validation_episodes=100,
     settings={
         "supervised": {"start_steps": 4000, "log_deviation": -1.5},
         "aggrevated": {"start": "supervised", "queried_steps": 10},
@@ -26,7 +22,4 @@ TASK = Task(
         "natural": {"delta_kl": 3e-3, "damping": 10.0},
         "regular": {"learning_rate": 3e-4},
     },
-    figure=CONTINUOUS,
-    oracle="monte-carlo",
-    trials=5,
 )

@@ -93,3 +93,16 @@ def dependents(gold: Array, head: Array, among: Array) -> Array:
     """[batch] how many of those `among` [batch, N+1] have `head` [batch] as their gold head."""
     count: Array = ((gold == head[:, None]) & among & (head[:, None] != NONE)).sum(axis=1)
     return count
+
+
+def with_root(heads: Array, most: int) -> Array:
+    """[N+1]: gold heads by symbol number, NONE for ROOT and beyond the sentence."""
+    gold = np.full(most + 1, NONE)
+    gold[1 : len(heads) + 1] = heads
+    return gold
+
+
+def wrong(rows: Array, gold: Array) -> Array:
+    """[batch] how many symbols do not have their gold head."""
+    count: Array = ((View(rows).heads != gold) & (gold != NONE)).sum(axis=1)
+    return count

@@ -8,7 +8,7 @@ import numpy as np
 
 from aggrevated.arrays import Array
 from aggrevated.parsing import arc_eager, arc_hybrid
-from aggrevated.parsing.configurations import NONE, View, begin
+from aggrevated.parsing.configurations import begin, with_root, wrong
 
 SYSTEMS: dict[str, ModuleType] = {system.NAME: system for system in (arc_eager, arc_hybrid)}
 
@@ -30,19 +30,6 @@ def random_projective_tree(n: int, generator: np.random.Generator) -> Array:
 
     attach(1, n, 0)
     return heads
-
-
-def with_root(heads: Array, most: int) -> Array:
-    """[N+1]: gold heads by symbol number, NONE for ROOT and beyond the sentence."""
-    gold = np.full(most + 1, NONE)
-    gold[1 : len(heads) + 1] = heads
-    return gold
-
-
-def wrong(rows: Array, gold: Array) -> Array:
-    """[batch] how many symbols do not have their gold head."""
-    count: Array = ((View(rows).heads != gold) & (gold != NONE)).sum(axis=1)
-    return count
 
 
 def every_configuration(system: ModuleType, n: int) -> list[Array]:

@@ -18,9 +18,8 @@ from gymnasium.spaces import Box, Discrete
 
 from aggrevated.arrays import Array
 from aggrevated.parsing import arc_eager
-from aggrevated.parsing.configurations import NONE, View, begin
+from aggrevated.parsing.configurations import NONE, View, begin, with_root, wrong
 from aggrevated.parsing.gold import advised
-from aggrevated.parsing.oracle_check import with_root, wrong
 from aggrevated.parsing.page import Page
 from aggrevated.randomness import Stream, generator
 

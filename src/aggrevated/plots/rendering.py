@@ -56,15 +56,15 @@ def camera(name: str) -> Camera:
 
 def context(width: int, height: int) -> Any:
     """An OpenGL context without a window, made current: of the kind that MUJOCO_GL names, or the first there is."""
-    wanted = os.environ.get("MUJOCO_GL", "").lower()
+    wanted, failures = os.environ.get("MUJOCO_GL", "").lower(), []
     for backend in (wanted,) if wanted in BACKENDS else BACKENDS:
         try:
             made = importlib.import_module(f"mujoco.{backend}").GLContext(width, height)
             made.make_current()
             return made
-        except Exception:  # each backend fails in ways of its own, from ImportError to AttributeError
-            continue
+        except Exception as error:  # each backend fails in ways of its own, from ImportError to AttributeError
+            failures.append(f"{backend}: {type(error).__name__}")
     raise UsageError(
         "a robot cannot be drawn here for want of a renderer: install EGL or OSMesa (Debian: libegl1 or libosmesa6), "
-        "and set MUJOCO_GL to egl or osmesa"
+        f"and set MUJOCO_GL to egl or osmesa ({'; '.join(failures)})"
     )
