@@ -11,7 +11,7 @@ from aggrevated.policies.heads import GaussianHead
 from aggrevated.policies.window import WindowPolicy
 from aggrevated.randomness import Purpose, seeds
 from aggrevated.roll_in import Mixture, roll_in
-from aggrevated.start import POLICIES, as_it_is, random_policy, supervised
+from aggrevated.start import POLICIES, Supervision, as_it_is, random_policy, supervised
 from problems import EXPERT, Home, TinyExpert, TinyMdp, Walk, flat, probabilities
 
 
@@ -23,7 +23,7 @@ def test_a_supervised_start_keeps_the_deviation(kind):
     demonstrations = roll_in(Walk(), Mixture(Home(), None, 1.0), seeds(0, Purpose.DEMONSTRATION, 0, 10))
     costs = Advice(Home(), 2)(demonstrations)
     loss = likelihood(policy, demonstrations, costs).item()
-    assert supervised(policy, Walk(), Home(), 10, 0, 100) == (300, 300)  # Home stays at home for all of H = 30
+    assert supervised(policy, Walk(), Home(), Supervision(10, 100)) == (300, 300)  # at home for all of H = 30
     kept = [name for name in before if name.endswith("log_deviation")]
     assert len(kept) == 1 and (before[kept[0]] == -1.25).all()
     assert torch.equal(policy.state_dict()[kept[0]], before[kept[0]])
@@ -34,14 +34,14 @@ def test_a_supervised_start_keeps_the_deviation(kind):
 def test_a_supervised_start_imitates():
     """A linear expert is found exactly, whichever states it visits."""
     policy = FeedForwardPolicy(1, GaussianHead(2, -0.5), hidden=())
-    supervised(policy, Walk(), Home(), 20, 0, 1000)
+    supervised(policy, Walk(), Home(), Supervision(20, 1000))
     x = np.array([[-1.0], [0.5], [1.0]], np.float32)
     np.testing.assert_allclose(policy.predict(x, deterministic=True)[0], Home().act(x, 0), atol=0.02)
 
 
 def test_a_supervised_start_of_a_finite_set():
     policy = random_policy(TinyMdp(), "mlp", (), seed=0)
-    assert supervised(policy, TinyMdp(), TinyExpert(), 30, 0, 600) == (90, 90)
+    assert supervised(policy, TinyMdp(), TinyExpert(), Supervision(30, 600)) == (90, 90)
     assert (probabilities(policy)[np.arange(3), EXPERT] > 0.9).all()
 
 
@@ -49,7 +49,7 @@ def test_more_steps_of_the_start_are_more_steps():
     found = []
     for steps in (0, 1, 2, 2):
         policy = random_policy(Walk(), "mlp", (8,), seed=0)
-        supervised(policy, Walk(), Home(), 5, 0, steps)
+        supervised(policy, Walk(), Home(), Supervision(5, steps))
         found.append(flat(policy))
     assert (found[0] == flat(random_policy(Walk(), "mlp", (8,), seed=0))).all()
     assert (found[0] != found[1]).any() and (found[1] != found[2]).any()
@@ -59,7 +59,7 @@ def test_more_steps_of_the_start_are_more_steps():
 def test_a_random_start_costs_nothing_and_changes_nothing():
     policy = random_policy(Walk(), "window", (8,), seed=0)
     before = flat(policy)
-    assert as_it_is(policy, Walk(), Home(), 10, 0, 100) == (0, 0)
+    assert as_it_is(policy, Walk(), Home(), Supervision(10, 100)) == (0, 0)
     np.testing.assert_array_equal(flat(policy), before)
     assert isinstance(policy, WindowPolicy) and isinstance(policy.inner.head, GaussianHead)
 

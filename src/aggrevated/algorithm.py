@@ -1,6 +1,6 @@
 """Algorithm 1 of the paper, AggreVaTeD. The numbers in the margin are its lines."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from aggrevated.cost_to_go import Oracle
@@ -12,7 +12,7 @@ from aggrevated.roll_in import Mixture, roll_in
 from aggrevated.schedules import NEVER, Schedule
 from aggrevated.simulators import Simulator
 from aggrevated.updates import Step, Update
-from aggrevated.validation import Best, mean_return
+from aggrevated.validation import Best, OnEpisodes
 
 
 @dataclass
@@ -35,7 +35,7 @@ class Iteration:
 
     n: int
     roll_in_return: float  # of π̂_n, on the K roll-ins
-    current_return: float  # of π_{n+1}, on validation
+    current_return: float  # of π_{n+1}, on validation, or of the last before it that was validated
     best_return: float  # of the best policy so far, on validation
     step: Step
 
@@ -43,29 +43,31 @@ class Iteration:
 # fmt: off
 def aggrevated(
     learner: Learner, simulator: Simulator, expert: Expert | None, oracle: Oracle, loss: Loss,
-    *, seed: int = 0, k: int = 50, validation_episodes: int = 200, alpha: Schedule = NEVER,
+    *, seed: int = 0, k: int = 50, alpha: Schedule = NEVER, validation_episodes: int = 200,
+    validate: Callable[[Policy], float] | None = None, validate_every: int = 1,
 ) -> Iterator[Iteration]:
     """Improve `learner` for as long as the caller asks, from wherever it is.
 
     `oracle` knows what a mistake costs, `loss` and `learner.update` how to learn from it; with others in their places
-    this is DAgger, or reinforcement learning.
+    this is DAgger, or reinforcement learning. `validate` says how good a policy is; unless given, the mean return of
+    fresh episodes of the simulator does.
     """
     policy, update, best = learner.policy, learner.update, learner.best
-    episodes = seeds(seed, Purpose.VALIDATION, 0, validation_episodes)
+    validate = validate or OnEpisodes(simulator, seeds(seed, Purpose.VALIDATION, 0, validation_episodes))
     if learner.n == 0:
-        best.challenge(policy, mean_return(policy, simulator, episodes), n=0)           # line 2: π_θ₁ is a candidate
+        best.challenge(policy, validate(policy), n=0)                                   # line 2: π_θ₁ is a candidate
     while True:                                                                         # line 3: for n = 1 to N
         n = learner.n + 1
-        mixture = Mixture(expert, policy.actor(), alpha(n))                             # line 4: α_n π* + (1−α_n) π_θ
+        mixture = Mixture(expert, policy.actor(), alpha(n), n)                          # line 4: α_n π* + (1−α_n) π_θ
         trajectories = roll_in(simulator, mixture, seeds(seed, Purpose.ROLL_IN, n, k))  # line 5: K trajectories
         cost_to_go = oracle(trajectories)                                               # line 6: ask for Q*
         step = update(policy, loss, trajectories, cost_to_go)                           # line 7: θ_n − η_n δ_θ
-        current = mean_return(policy, simulator, episodes)
-        best.challenge(policy, current, n)                                              # line 9: the best on validation
+        if n % validate_every == 0:
+            best.challenge(policy, validate(policy), n)                                 # line 9: the best on validation
         learner.n = n
         learner.simulator_steps += trajectories.steps + cost_to_go.simulator_steps
         learner.oracle_steps += cost_to_go.simulator_steps
         learner.oracle_queries += cost_to_go.queries
         learner.diverged += trajectories.diverged + cost_to_go.diverged
-        yield Iteration(n, float(trajectories.returns.mean()), current, best.returned, step)
+        yield Iteration(n, float(trajectories.returns.mean()), best.latest, best.returned, step)
 # fmt: on

@@ -46,8 +46,8 @@ def cost_of_mistakes(config: Config, expert: Any, simulator: Simulator) -> Oracl
     return ORACLES[config.oracle](config, expert, simulator)
 
 
-def q_network(config: Config, expert: Any, simulator: Simulator) -> Oracle:
-    """Q* of every action, from a trained Q-network; or of the action taken only, if the gradient wants no more."""
+def q_function(config: Config, expert: Any, simulator: Simulator) -> Oracle:
+    """Q* of every action, from an expert that knows it; or of the action taken only, if the gradient wants no more."""
     oracle = less_baseline(config, QStar(expert))
     return Taken(oracle) if config.gradient == "taken-action" else oracle
 
@@ -78,20 +78,21 @@ def less_baseline(config: Config, oracle: Oracle) -> Oracle:
 
 
 ORACLES: dict[str, OracleMaker] = {
-    "q-network": q_network,
+    "q-network": q_function,
     "monte-carlo": monte_carlo,
     "value-function": value_function,
+    "gold": q_function,
 }
 
 # fmt: off
 ALL, TAKEN, ANY = ("all-actions",), ("taken-action",), ("all-actions", "taken-action")
 LIKELY = ("likelihood", "all-actions")
-BOTH, LEADER = ("natural", "regular"), ("follow-the-leader",)
+BOTH, LEADER, EITHER = ("natural", "regular"), ("follow-the-leader",), ("follow-the-leader", "regular")
 METHODS = {  #           title         start         cost-to-go        gradient updates
     "aggrevated": Method("AggreVaTeD", "random",     cost_of_mistakes, ANY,     BOTH),
     "aggrevate":  Method("AggreVaTe",  "random",     cost_of_mistakes, ALL,     LEADER),
-    "dagger":     Method("DAgger",     "random",     mistakes,         LIKELY,  LEADER),
-    "sl":         Method("SL",         "random",     mistakes,         LIKELY,  LEADER, mixing=1.0),
+    "dagger":     Method("DAgger",     "random",     mistakes,         LIKELY,  EITHER),
+    "sl":         Method("SL",         "random",     mistakes,         LIKELY,  EITHER, mixing=1.0),
     "reinforce":  Method("REINFORCE",  "random",     own_costs,        TAKEN,   ("regular",), imitates=False),
     "tnpg":       Method("TNPG",       "random",     own_costs,        TAKEN,   ("natural",), imitates=False),
     "sl-rl":      Method("SL-RL",      "supervised", own_costs,        TAKEN,   BOTH, imitates=False),

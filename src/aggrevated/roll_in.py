@@ -21,6 +21,7 @@ class Mixture:
     expert: Expert | None  # may be absent where alpha = 0
     learner: Actor | None  # may be absent where alpha = 1
     alpha: float = 0.0
+    n: int = 1
 
     def __post_init__(self) -> None:
         assert 0.0 <= self.alpha <= 1.0, self.alpha
@@ -86,7 +87,7 @@ def roll_in(simulator: Simulator, mixture: Mixture, seeds: Array, deterministic:
             if not len(lanes):
                 break
         state = following
-    return assemble(steps, seeds, simulator.horizon, mixture.alpha)
+    return replace(assemble(steps, seeds, simulator.horizon, mixture.alpha), n=mixture.n)
 
 
 def assemble(steps: Sequence[tuple[Array, ...]], seeds: Array, horizon: int, alpha: float) -> Trajectories:

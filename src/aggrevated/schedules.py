@@ -11,4 +11,14 @@ def geometric(first: float, decay: float) -> Schedule:
     return lambda n: first * decay ** (n - 1)
 
 
+def linear(first: float, last: float, over: int) -> Schedule:
+    """From `first` at n = 1 in a line to `last` after `over` iterations, and `last` from there on."""
+    return lambda n: last + (first - last) * max(0.0, 1 - (n - 1) / over)
+
+
+def constant(value: float) -> Schedule:
+    """The same for all n."""
+    return lambda n: value
+
+
 NEVER = geometric(0.0, 1.0)  # α_n = 0, as in the paper's experiments

@@ -7,35 +7,35 @@ import torch
 
 from aggrevated.algorithm import Learner
 from aggrevated.cost_to_go import Oracle
-from aggrevated.experiments import Task, tasks
-from aggrevated.experts.loading import NetworkExpert, load_expert
+from aggrevated.cost_to_go.softened import Softened
+from aggrevated.experiments import tasks
 from aggrevated.gradients import Loss
+from aggrevated.policies import Policy
 from aggrevated.recipes import GRADIENTS, METHODS, OPTIMISERS, SOLVERS
 from aggrevated.runs.config import Config
-from aggrevated.schedules import Schedule, geometric
-from aggrevated.simulators import Simulator
-from aggrevated.start import random_policy
+from aggrevated.schedules import Schedule, constant, geometric, linear
 from aggrevated.updates import Update
 from aggrevated.updates.follow_the_leader import FollowTheLeader
 from aggrevated.updates.natural import Natural
 from aggrevated.updates.regular import Regular
+from aggrevated.worlds import World, control, parsing
 
 
 @dataclass(frozen=True)
 class Setup:
-    """All that `aggrevated.algorithm.aggrevated` takes, and the task that it is for."""
+    """All that `aggrevated.algorithm.aggrevated` takes."""
 
-    task: Task
-    simulator: Simulator
-    expert: NetworkExpert
+    world: World
     learner: Learner
     oracle: Oracle
     loss: Loss
     alpha: Schedule
 
 
+WORLDS = {"control": control.world, "parsing": parsing.world}
+BLANK = {"control": control.blank_policy, "parsing": parsing.blank_policy}
 UPDATES: dict[str, Callable[[Config], Update]] = {
-    "regular": lambda config: Regular(config.learning_rate, OPTIMISERS[config.optimiser]),
+    "regular": lambda config: Regular(annealed(config, config.learning_rate, to=0.0), OPTIMISERS[config.optimiser]),
     "natural": lambda config: Natural(config.delta_kl, config.damping, solver=SOLVERS[config.solver]),
     "follow-the-leader": lambda config: FollowTheLeader(config.learning_rate, seed=config.seed),
 }
@@ -45,15 +45,25 @@ def set_up(config: Config) -> Setup:
     """The pieces, with a random policy; `aggrevated.start.STARTS` says what comes before iteration 1."""
     torch.set_num_threads(1)  # small networks are faster so, and the bits do not depend on the number of cores
     task = tasks()[config.task]
-    simulator = task.simulator(config.horizon)
-    expert = load_expert(config.expert, task.seen_by_expert(config.horizon))
-    policy = random_policy(simulator, config.policy, config.hidden, config.seed, config.log_deviation)
+    world = WORLDS[task.world](task, config)
+    oracle = METHODS[config.method].cost_to_go(config, world.expert, world.simulator)
+    if config.entropy:
+        oracle = Softened(oracle, annealed(config, config.entropy, to=config.entropy / 10))
     return Setup(
-        task,
-        simulator,
-        expert,
-        Learner(policy, UPDATES[config.update](config)),
-        METHODS[config.method].cost_to_go(config, expert, simulator),
+        world,
+        Learner(world.policy, UPDATES[config.update](config)),
+        oracle,
         GRADIENTS[config.gradient],
         geometric(config.mixing, config.mixing_decay),
     )
+
+
+def blank_policy(config: Config) -> Policy:
+    """A policy as the config asks for it, to load weights into."""
+    task = tasks()[config.task]
+    return BLANK[task.world](task, config)
+
+
+def annealed(config: Config, value: float, to: float) -> Schedule:
+    """The value, falling in a line over so many iterations as the config says."""
+    return linear(value, to, config.annealed) if config.annealed else constant(value)

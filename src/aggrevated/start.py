@@ -1,6 +1,7 @@
 """Line 2 of Algorithm 1: initialise π_θ₁, at random or by supervised learning."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import torch
@@ -44,25 +45,38 @@ def random_policy(
     return POLICIES[kind](size, head, hidden, torch.Generator().manual_seed(own))
 
 
-def as_it_is(policy: Policy, simulator: Simulator, expert: Expert, k: int, seed: int, steps: int) -> tuple[int, int]:
+@dataclass(frozen=True)
+class Supervision:
+    """How a policy is taught before the first iteration."""
+
+    demonstrations: int  # episodes of the expert's
+    steps: int  # minibatches
+    learning_rate: float = 0.01  # at first; it falls to 0
+    seed: int = 0
+
+
+def as_it_is(policy: Policy, simulator: Simulator, expert: Expert, how: Supervision) -> tuple[int, int]:
     """The random policy is the first, for no simulator step and no query."""
     return 0, 0
 
 
-def supervised(policy: Policy, simulator: Simulator, expert: Expert, k: int, seed: int, steps: int) -> tuple[int, int]:
-    """Maximise the likelihood of the expert's actions in k of its own episodes; (simulator steps, queries) it took.
+def supervised(policy: Policy, simulator: Simulator, expert: Expert, how: Supervision) -> tuple[int, int]:
+    """Maximise the likelihood of the expert's actions in its own episodes; (simulator steps, queries) it took.
 
     A Gaussian's deviation stays what it was: the likelihood of an expert without chance would make it vanish, and with
     it all exploration.
     """
-    demonstrations = roll_in(simulator, Mixture(expert, None, alpha=1.0), seeds(seed, Purpose.DEMONSTRATION, 0, k))
+    chosen = seeds(how.seed, Purpose.DEMONSTRATION, 0, how.demonstrations)
+    demonstrations = roll_in(simulator, Mixture(expert, None, alpha=1.0), chosen)
     costs = disagreement(expert, simulator.action_space)(demonstrations)
     deviations = {name: w.clone() for name, w in policy.state_dict().items() if name.endswith("log_deviation")}
-    fit = FollowTheLeader(learning_rate=0.01, steps=steps, minibatch=max(1, k // 10), anneal=True, seed=seed)
+    minibatch = min(MOST, max(1, how.demonstrations // 10))
+    fit = FollowTheLeader(how.learning_rate, how.steps, minibatch, how.demonstrations, anneal=True, seed=how.seed)
     fit(policy, likelihood, demonstrations, costs)
     policy.load_state_dict(deviations, strict=False)
     return demonstrations.steps, costs.queries
 
 
-Start: TypeAlias = Callable[[Policy, Simulator, Expert, int, int, int], tuple[int, int]]
+MOST = 16  # demonstrations in a minibatch
+Start: TypeAlias = Callable[[Policy, Simulator, Expert, Supervision], tuple[int, int]]
 STARTS: dict[str, Start] = {"random": as_it_is, "supervised": supervised}

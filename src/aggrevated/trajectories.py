@@ -28,6 +28,7 @@ class Trajectories:
     # [K, T, A] bool, true where an action was legal; [K, T, 0] where all are
     legal: Array = field(default_factory=lambda: ALL_LEGAL)
     seeds: Array = field(default_factory=lambda: NUMBERED)  # uint64 [K]: where a trajectory's randomness comes from
+    n: int = 1  # the iteration that they were rolled in for
     diverged: int = 0  # how many more there were, left out because their simulation diverged
 
     def __post_init__(self) -> None:
@@ -67,7 +68,7 @@ class Trajectories:
         return replace(self, **{name: getattr(self, name)[indices] for name in (*ARRAYS, "seeds")})
 
 
-NOT_PER_STEP = ("horizon", "mixing", "seeds", "diverged")
+NOT_PER_STEP = ("horizon", "mixing", "seeds", "n", "diverged")
 ARRAYS = tuple(f.name for f in fields(Trajectories) if f.name not in NOT_PER_STEP)  # [K, T, ...]
 
 

@@ -21,15 +21,28 @@ class Best:
     returned: float = -np.inf
     n: int = 0
     first: float = -np.inf  # the return of π_1
+    latest: float = -np.inf  # the return of the last that was validated
     weights: dict[str, Tensor] | None = None
 
     def challenge(self, policy: Policy, returned: float, n: int) -> None:
         """Keep this policy if it did better than all before it."""
         if self.weights is None:
             self.first = returned
+        self.latest = returned
         if returned > self.returned:
             self.returned, self.n = returned, n
             self.weights = {name: tensor.detach().clone() for name, tensor in policy.state_dict().items()}
+
+
+@dataclass(frozen=True)
+class OnEpisodes:
+    """−μ(π), estimated on one episode of the simulator per seed."""
+
+    simulator: Simulator
+    seeds: Array
+
+    def __call__(self, policy: Policy | Expert) -> float:
+        return mean_return(policy, self.simulator, self.seeds)
 
 
 def returns_of(

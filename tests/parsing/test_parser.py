@@ -9,8 +9,10 @@ from aggrevated.parsing import arc_eager, arc_hybrid
 from aggrevated.parsing.configurations import NONE
 from aggrevated.parsing.oracle_check import random_projective_tree
 from aggrevated.parsing.page import Page
-from aggrevated.parsing.parser import Corpus, Parser, uas
+from aggrevated.parsing.parser import Corpus, Parser
 from aggrevated.parsing.policies import KINDS, ParsingPolicy
+from aggrevated.parsing.projection import Projection
+from aggrevated.parsing.scoring import uas
 from aggrevated.randomness import Purpose, seeds
 from aggrevated.roll_in import Mixture, roll_in
 
@@ -33,7 +35,8 @@ def corpus():
 def policy_for(corpus, kind, seed=0):
     """Random features, and a read-out that prefers some actions."""
     features = np.random.default_rng(1).normal(size=(len(corpus.lengths), corpus.most, 12)).astype(np.float32)
-    policy = ParsingPolicy(features, corpus.lengths, 4, kind, embedding=16, seed=seed)
+    policy = ParsingPolicy(Projection(np.zeros(12), np.eye(12)), 4, kind, embedding=16, seed=seed)
+    policy.with_pages(features, corpus.lengths)
     with torch.no_grad():
         policy.readout.weight *= 30
     return policy

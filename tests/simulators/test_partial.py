@@ -104,11 +104,11 @@ def test_the_expert_sees_the_state():
 
 def test_a_run_is_set_up_with_the_full_state_for_the_oracle_and_link_positions_for_the_learner():
     setup = set_up(resolve("acrobot-partial", "aggrevated", horizon=20))
-    assert setup.simulator.observation_space.shape == (4,)
-    assert setup.expert.network.weights[0].shape[0] == 6
-    found = roll_in(setup.simulator, Mixture(setup.expert, setup.learner.policy.actor(), 0.5), SEEDS)
+    assert setup.world.simulator.observation_space.shape == (4,)
+    assert setup.world.expert.network.weights[0].shape[0] == 6
+    found = roll_in(setup.world.simulator, Mixture(setup.world.expert, setup.learner.policy.actor(), 0.5), SEEDS)
     costs = setup.oracle(found)
-    expected = -setup.expert.network(Acrobot().observe(found.states[found.mask]))
+    expected = -setup.world.expert.network(Acrobot().observe(found.states[found.mask]))
     np.testing.assert_allclose(costs.values[found.mask], expected - expected.min(axis=1, keepdims=True), atol=1e-5)
 
 

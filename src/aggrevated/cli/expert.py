@@ -51,12 +51,12 @@ class TrainExpert:
     def run(self) -> None:
         """Train, write the expert, and print its card."""
         from aggrevated.cli.output import note, print_cards
-        from aggrevated.experiments import tasks
+        from aggrevated.experiments import control_tasks
         from aggrevated.experts.training import RECIPES, train_expert
         from aggrevated.runs.config import known
         from aggrevated.runs.storage import seal
 
-        task = tasks()[known(self.task, "task", RECIPES)]
+        task = control_tasks()[known(self.task, "task", RECIPES)]
         path = self.out or Path(f"{task.name}-expert.safetensors")
         weights, card = train_expert(
             task.name,
@@ -93,13 +93,13 @@ class EvaluateExpert:
     def run(self) -> None:
         """Evaluate, and print the result."""
         from aggrevated.cli.output import print_facts
-        from aggrevated.experiments import tasks
+        from aggrevated.experiments import control_tasks
         from aggrevated.experts.loading import load_expert
         from aggrevated.randomness import Purpose, seeds
         from aggrevated.runs.config import known, require
         from aggrevated.validation import returns_of
 
-        task = tasks()[known(self.task, "task", tasks())]
+        task = control_tasks()[known(self.task, "task", control_tasks())]
         horizon = task.horizon if self.horizon is None else self.horizon
         require(self.episodes >= 1, "episodes", self.episodes, "at least 1")
         require(horizon >= 1, "horizon", horizon, "at least 1")

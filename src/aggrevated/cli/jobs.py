@@ -13,6 +13,7 @@ from pathlib import Path
 from aggrevated.cli.output import note
 from aggrevated.cli.progress import Progress
 from aggrevated.errors import AggrevatedError
+from aggrevated.experiments import tasks
 from aggrevated.runs.run import Run, execute
 from aggrevated.runs.storage import Facts
 from aggrevated.simulators.mujoco import THREADS, cores, threads_to_use
@@ -47,10 +48,13 @@ def run_all(runs: Sequence[Run], workers: int | None = None) -> list[Facts]:
 
 def run_here(run: Run) -> Facts:
     """One run in this process, with a line or a bar for its iterations."""
+    task = tasks()[run.config.task]
+    digits = 3 if task.measured == "UAS" else 1
     with Progress(f"{run.config.task}, {run.label}", run.config.iterations) as progress:
 
         def show(line: Facts) -> None:
-            text = f"return {line['current_return']:.1f}, best {line['best_return']:.1f}, {line['seconds']:.1f} s"
+            current, best = (f"{line[name]:.{digits}f}" for name in ("current_return", "best_return"))
+            text = f"{task.measured} {current}, best {best}, {line['seconds']:.1f} s"
             progress.at(line["iteration"], text)
 
         try:

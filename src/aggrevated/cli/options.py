@@ -12,3 +12,4 @@ Folder: TypeAlias = Annotated[Path | None, arg(metavar="PATH", help_behavior_hin
 TaskName: TypeAlias = Annotated[str, arg(metavar="TASK")]
 RunFolder: TypeAlias = Annotated[Path, arg(metavar="RUN")]
 Widths: TypeAlias = Annotated[tuple[int, ...] | None, arg(metavar="INT [INT ...]", help_behavior_hint="")]
+Switch: TypeAlias = Annotated[bool | None, arg(metavar="True|False", help_behavior_hint="")]

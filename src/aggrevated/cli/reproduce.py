@@ -38,7 +38,7 @@ class Reproduce:
         """Run what is missing, and report."""
         from aggrevated.cli.jobs import run_all
         from aggrevated.cli.output import print_table
-        from aggrevated.experiments import tasks
+        from aggrevated.experiments import control_tasks
         from aggrevated.runs.config import known, require
         from aggrevated.runs.report import Group, write_report
         from aggrevated.runs.reproduction import runs_of
@@ -46,7 +46,7 @@ class Reproduce:
         if self.figure == "theory":
             self._theory()
             return
-        task = tasks()[known(self.figure, "figure", (*tasks(), "theory"))]
+        task = control_tasks()[known(self.figure, "figure", (*control_tasks(), "theory"))]
         trials = (2 if self.quick else task.trials) if self.trials is None else self.trials
         require(trials >= 1, "trials", trials, "at least 1")
         require(self.workers is None or self.workers >= 1, "workers", self.workers, "at least 1")

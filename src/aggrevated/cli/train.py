@@ -5,7 +5,7 @@ from pathlib import Path
 
 from tyro.conf import Positional
 
-from aggrevated.cli.options import Folder, Name, Number, TaskName, Whole, Widths
+from aggrevated.cli.options import Folder, Name, Number, Switch, TaskName, Whole, Widths
 
 
 @dataclass(frozen=True)
@@ -16,10 +16,11 @@ class Train:
       aggrevated train cartpole
       aggrevated train acrobot --method dagger --seed 3 --trials 5 --json
       aggrevated train hopper --update regular --queried-steps 20
+      aggrevated train algebra --policy lstm --seed 1
     """
 
     task: Positional[TaskName]
-    """cartpole, acrobot, acrobot-partial (Acrobot from link positions, without velocities), hopper or walker."""
+    """cartpole, acrobot, acrobot-partial (from link positions, without velocities), hopper, walker or algebra."""
     method: str = "aggrevated"
     """aggrevated, aggrevate, dagger, sl, reinforce, tnpg or sl-rl."""
     update: Name = None
@@ -43,19 +44,25 @@ class Train:
     no_advantage: bool = False
     """Use Q itself (Eq. 10, 11) rather than the variance-reduced advantage (Eq. 12, 13)."""
     policy: Name = None
-    """mlp, window (the last four observations), lstm or gru; default: the task's."""
+    """mlp, window (the last four observations), lstm or gru; for algebra contextual, lstm (the paper's), reactive (the
+    paper's NN) or kernel-svm; default: the task's."""
     hidden: Widths = None
     """Widths of the policy's hidden layers."""
     log_deviation: Number = None
     """Where actions are vectors: the logarithm of the policy's standard deviation at first; it is learned."""
     start: Name = None
-    """random or supervised (K demonstrations of the expert); default: the method's, or the task's for it."""
+    """random or supervised (demonstrations of the expert); default: the method's, or the task's for it."""
     start_steps: Whole = None
     """Minibatches of the supervised start."""
+    start_rate: Number = None
+    """Its learning rate at first; it falls to 0."""
+    demonstrations: Whole = None
+    """How many episodes of the expert it learns from; 0: K."""
     expert: Name = None
     """A shipped expert's name, a .safetensors file of 'expert train', or a Stable-Baselines3 .zip."""
     oracle: Name = None
-    """How the expert is asked for Q*: q-network, monte-carlo (roll-outs) or value-function; default: the task's."""
+    """How the expert is asked for Q*: q-network, gold (trees), monte-carlo (roll-outs) or value-function; default: the
+    task's."""
     queried_steps: Whole = None
     """Of each trajectory, how many steps the Monte-Carlo oracle is asked about; 0: all."""
     rollouts: Whole = None
@@ -64,6 +71,10 @@ class Train:
     """Of the regular update and of follow-the-leader."""
     optimiser: Name = None
     """adam or sgd, for the regular update."""
+    annealed: Whole = None
+    """Over how many iterations its learning rate falls to 0, and the entropy bonus to a tenth; 0: never."""
+    entropy: Number = None
+    """What a nat of the policy's entropy saves at each step: above 0 it keeps a policy from being sure too soon."""
     delta_kl: Number = None
     """delta_KL of the natural update, on the paper's trajectory scale (see docs/guide.md)."""
     damping: Number = None
@@ -71,11 +82,29 @@ class Train:
     solver: Name = None
     """closed-form or conjugate-gradient, for the natural update."""
     validation_episodes: Whole = None
-    """How many episodes the best policy is chosen on, in each iteration."""
+    """How many episodes the best policy is chosen on."""
+    validate_every: Whole = None
+    """Iterations between these choices."""
     test_episodes: Whole = None
     """How many fresh episodes the chosen policy is tested on, at the end."""
     checkpoint_every: Whole = None
     """Iterations between checkpoints."""
+    system: Name = None
+    """algebra: arc-eager or arc-hybrid."""
+    dropout: Number = None
+    """algebra: of what the policy reads of a symbol, while it learns."""
+    geometry: Switch = None
+    """algebra: tell the policy where a symbol stands, or do not; default: the contextual policy only."""
+    warps: Whole = None
+    """algebra: rewritten copies of each training page."""
+    crohme: Folder = None
+    """algebra: learn from CROHME's InkML files in this folder (train/ and dev/), not from generated ink."""
+    sets: Whole = None
+    """algebra: how many sets of equations are generated."""
+    single_writer: bool = False
+    """algebra: one hand writes all generated sets, as in the paper's data."""
+    data_seed: Whole = None
+    """algebra: the seed of the generated pages, and of the choice of writers for validation."""
     out: Folder = None
     """The run folder; default: a new one in runs/."""
     json: bool = False
@@ -92,8 +121,11 @@ class Train:
 
         require(self.trials >= 1, "trials", self.trials, "at least 1")
         settings = {name: getattr(self, name) for name in SETTINGS}
+        settings["single_writer"] = self.single_writer or None
         if settings["expert"] and Path(settings["expert"]).is_file():
             settings["expert"] = str(Path(settings["expert"]).resolve())
+        if settings["crohme"]:
+            settings["crohme"] = str(settings["crohme"].resolve())
         config = resolve(self.task, self.method, self.update, advantage=not self.no_advantage, **settings)
         refuse_idle(config, settings)
         folder = self.out or unused_folder(Path("runs") / f"{config.task}-{config.method}-{config.update}")

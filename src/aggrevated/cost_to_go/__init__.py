@@ -25,6 +25,7 @@ class CostToGo:
     simulator_steps: int = 0  # how many steps the oracle itself simulated
     diverged: int = 0  # how many of its roll-outs diverged, and were left out
     advice: Array | None = None  # float32 [K, T, A]: π*(s_t), where actions are vectors and there is no Q of each
+    bonus: float = 0.0  # β_n: what a nat of the policy's entropy saves at each step
 
     def __post_init__(self) -> None:
         assert self.values.ndim in (2, 3) and self.values.shape[:2] == self.weight.shape, self.values.shape

@@ -1,9 +1,9 @@
 """The paper's figure "Acrobot": H = 200, K = 50, one layer of 16 ReLU, α = 0."""
 
-from aggrevated.experiments import PAPER, Task
+from aggrevated.experiments import PAPER, ControlTask
 from aggrevated.simulators.acrobot import Acrobot
 
-TASK = Task(
+TASK = ControlTask(
     name="acrobot",
     title="Acrobot",
     simulator=Acrobot,

@@ -1,9 +1,9 @@
 """The paper's figure "Cartpole": H = 500, K = 50, one layer of 16 ReLU, α = 0."""
 
-from aggrevated.experiments import PAPER, Task
+from aggrevated.experiments import PAPER, ControlTask
 from aggrevated.simulators.cartpole import CartPole
 
-TASK = Task(
+TASK = ControlTask(
     name="cartpole",
     title="CartPole",
     simulator=CartPole,

@@ -2,10 +2,10 @@
 
 from functools import partial
 
-from aggrevated.experiments import CONTINUOUS, Task
+from aggrevated.experiments import CONTINUOUS, ControlTask
 from aggrevated.simulators.mujoco import MuJoCo
 
-TASK = Task(
+TASK = ControlTask(
     name="hopper",
     title="Hopper",
     simulator=partial(MuJoCo, "hopper"),
@@ -27,6 +27,7 @@ TASK = Task(
         "regular": {"learning_rate": 3e-3},
     },
     figure=CONTINUOUS,
-    oracle="monte-carlo",
+    oracles=("monte-carlo", "value-function"),
+    packages=("mujoco",),
     trials=5,
 )

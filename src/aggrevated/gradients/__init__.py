@@ -28,7 +28,11 @@ def legal_in(trajectories: Trajectories) -> Tensor | None:
     return torch.from_numpy(trajectories.legal) if trajectories.legal.shape[2] else None
 
 
-def average(per_step: Tensor, cost_to_go: CostToGo, trajectories: Trajectories) -> Tensor:
-    """1/(HK) Σ_i Σ_t weight · per_step."""
+def average(
+    per_step: Tensor, distribution: torch.distributions.Distribution, cost_to_go: CostToGo, trajectories: Trajectories
+) -> Tensor:
+    """1/(HK) Σ_i Σ_t weight · (per_step − β_n · the entropy of π_θ)."""
+    if cost_to_go.bonus:
+        per_step = per_step - cost_to_go.bonus * distribution.entropy()
     total = (per_step * torch.from_numpy(cost_to_go.weight)).sum()
     return total / (trajectories.horizon * trajectories.count)

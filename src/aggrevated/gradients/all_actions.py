@@ -25,4 +25,4 @@ def all_actions(policy: Policy, trajectories: Trajectories, cost_to_go: CostToGo
             f"the oracle gave the cost-to-go of {cost_to_go.values.shape[2]} actions, but the policy has {actions}"
         )
     expected = (distribution.probs * torch.from_numpy(cost_to_go.values)).sum(-1)  # [K, T]
-    return average(expected, cost_to_go, trajectories)
+    return average(expected, distribution, cost_to_go, trajectories)

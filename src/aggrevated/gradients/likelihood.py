@@ -15,7 +15,8 @@ def likelihood(policy: Policy, trajectories: Trajectories, cost_to_go: CostToGo)
     Unlike Σ_a π(a) 1[a ≠ π*(s)] it is convex in the logits and does not go flat where π_θ is confident and wrong.
     """
     best = cheapest(cost_to_go, trajectories)
-    return average(-distribution_at(policy, trajectories).log_prob(best), cost_to_go, trajectories)
+    distribution = distribution_at(policy, trajectories)
+    return average(-distribution.log_prob(best), distribution, cost_to_go, trajectories)
 
 
 def cheapest(cost_to_go: CostToGo, trajectories: Trajectories) -> Tensor:

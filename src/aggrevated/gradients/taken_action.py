@@ -19,7 +19,8 @@ def taken_action(policy: Policy, trajectories: Trajectories, cost_to_go: CostToG
     assert not cost_to_go.every_action, "taken_action needs the cost-to-go of the taken action; wrap it in Taken"
     if trajectories.mixing == 1.0:
         raise UsageError("with mixing 1 the learner takes no action to learn from; use a mixing below 1")
-    log_probability = distribution_at(policy, trajectories).log_prob(torch.from_numpy(trajectories.actions))  # [K, T]
+    distribution = distribution_at(policy, trajectories)
+    log_probability = distribution.log_prob(torch.from_numpy(trajectories.actions))  # [K, T]
     ratio = torch.exp(log_probability - log_probability.detach())  # 1, with gradient ∇π/π
     own = torch.from_numpy(trajectories.by_learner) / (1.0 - trajectories.mixing)
-    return average(ratio * own * torch.from_numpy(cost_to_go.values), cost_to_go, trajectories)
+    return average(ratio * own * torch.from_numpy(cost_to_go.values), distribution, cost_to_go, trajectories)

@@ -7,10 +7,13 @@ every cell, L2-Hys: 4 × 4 blocks × 36 = 576 numbers, equal to scikit-image's `
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
 from aggrevated.arrays import Array
+from aggrevated.parsing.crops import crops
+from aggrevated.parsing.page import Page
 
 ORIENTATIONS = 9
 CELL = 8  # pixels
@@ -19,13 +22,26 @@ CLIP = 0.2  # of L2-Hys
 _EPSILON = 1e-5  # scikit-image's
 
 
-def hog(crops: Array) -> Array:
+def raw(pages: Sequence[Page]) -> Array:
+    """All that can be known of the symbols of all pages, one after the other: HoG, then geometry, float32 [Σn, 584]."""
+    pixels = hog(crops([strokes for page in pages for strokes in page.ink]))
+    return np.concatenate([pixels, np.concatenate([geometry(page.boxes) for page in pages])], axis=1)
+
+
+def table(lengths: Array, features: Array) -> Array:
+    """Features [Σn, D] of pages of these lengths [P] as a table [P, N, D], zeros beyond a page."""
+    laid_out = np.zeros((len(lengths), int(lengths.max()), features.shape[1]), np.float32)
+    laid_out[np.arange(laid_out.shape[1]) < lengths[:, None]] = features
+    return laid_out
+
+
+def hog(images: Array) -> Array:
     """The histogram of oriented gradients of each crop, [n, height, width] → float32 [n, 576] (for 40 × 40)."""
-    assert crops.ndim == 3, crops.shape
-    blocks = np.lib.stride_tricks.sliding_window_view(_cells(crops), (BLOCK, BLOCK), axis=(1, 2))
+    assert images.ndim == 3, images.shape
+    blocks = np.lib.stride_tricks.sliding_window_view(_cells(images), (BLOCK, BLOCK), axis=(1, 2))
     blocks = np.moveaxis(blocks, 3, 5)  # [n, rows, columns, orientation, 2, 2] → orientation last
     blocks = _unit(np.minimum(_unit(blocks), CLIP))
-    return blocks.reshape(len(crops), math.prod(blocks.shape[1:])).astype(np.float32)
+    return blocks.reshape(len(images), math.prod(blocks.shape[1:])).astype(np.float32)
 
 
 def _unit(blocks: Array) -> Array:
@@ -35,11 +51,11 @@ def _unit(blocks: Array) -> Array:
     return unit
 
 
-def _cells(crops: Array) -> Array:
+def _cells(images: Array) -> Array:
     """The mean gradient magnitude by orientation in each cell, [n, height / 8, width / 8, 9]. Borders have none."""
-    n, height, width = crops.shape
+    n, height, width = images.shape
     rows, columns = height // CELL, width // CELL
-    image = crops.astype(np.float64)
+    image = images.astype(np.float64)
     down, across = np.zeros_like(image), np.zeros_like(image)
     down[:, 1:-1] = image[:, 2:] - image[:, :-2]
     across[:, :, 1:-1] = image[:, :, 2:] - image[:, :, :-2]
@@ -64,6 +80,7 @@ GEOMETRY = (
     "size",  # log of the height over the predecessor's
     "line start",  # 1 where a line begins
 )
+RAW = 576 + len(GEOMETRY)  # numbers for each symbol
 _FAR = 3.0  # gaps and steps beyond that many median heights say no more
 
 

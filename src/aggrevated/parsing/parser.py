@@ -64,6 +64,12 @@ class Parser:
         return int(self.system.longest(self.corpus.most))
 
     @property
+    def gold(self) -> Array:
+        """[pages, N+1]: the gold heads of its pages."""
+        gold: Array = self.corpus.gold[self.chosen]
+        return gold
+
+    @property
     def action_space(self) -> Discrete:
         return Discrete(len(self.system.ACTIONS))
 
@@ -162,11 +168,3 @@ def already_lost(system: ModuleType, rows: Array, gold: Array) -> Array:
         reachable |= on & ~given & (next_below == head)
     lost: Array = (mistaken | (wanted & ~given & ~reachable)).sum(axis=1)
     return lost
-
-
-def uas(heads: Array, gold: Array) -> tuple[float, float, float]:
-    """(micro, macro, exact match) of heads [P, N] against gold [P, N+1]: shares of symbols, mean over pages, pages."""
-    wanted = gold[:, 1:] != NONE
-    right = (heads == gold[:, 1:]) & wanted
-    per_page = right.sum(axis=1) / wanted.sum(axis=1)
-    return float(right.sum() / wanted.sum()), float(per_page.mean()), float((per_page == 1).mean())

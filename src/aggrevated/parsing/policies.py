@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -18,6 +18,7 @@ from torch.distributions import Distribution
 
 from aggrevated.arrays import Array
 from aggrevated.parsing.parser import LATEST
+from aggrevated.parsing.projection import Projection
 from aggrevated.policies import Policy
 from aggrevated.policies.cells import CELLS, NumpyCell
 from aggrevated.policies.heads import CategoricalHead
@@ -52,17 +53,31 @@ class ParsingPolicy(Policy):
     lengths: Tensor
 
     def __init__(
-        self, features: Array, lengths: Array, actions: int, kind: str = "lstm", embedding: int = 96, seed: int = 0
+        self,
+        projection: Projection,
+        actions: int,
+        kind: str = "lstm",
+        *,
+        hidden: int | None = None,
+        embedding: int = 96,
+        dropout: float = 0.0,
+        seed: int = 0,
     ) -> None:
-        """For pages with these features [P, N, F] and lengths [P]; they are no part of its weights."""
+        """Without pages yet. `projection` makes features of raw ones: the policy does not use it, but is saved with it.
+
+        `dropout` is of what is read of each symbol, while learning.
+        """
         super().__init__()
-        self.kind = KINDS[kind]
-        self.register_buffer("features", torch.from_numpy(features).float(), persistent=False)
-        self.register_buffer("lengths", torch.from_numpy(lengths), persistent=False)
+        self.kind = KINDS[kind] if hidden is None else replace(KINDS[kind], hidden=hidden)
+        self.projection = projection
+        self.register_buffer("features", torch.zeros(0, 0, projection.width), persistent=False)
+        self.register_buffer("lengths", torch.zeros(0, dtype=torch.int64), persistent=False)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            self._build(features.shape[2], actions, embedding)
+            self._build(projection.width, actions, embedding)
         self.head = CategoricalHead(actions)
+        self.dropout = nn.Dropout(dropout)
+        self.eval()
 
     def _build(self, size: int, actions: int, embedding: int) -> None:
         kind, hidden = self.kind, self.kind.hidden
@@ -84,7 +99,7 @@ class ParsingPolicy(Policy):
             self.readout.bias.zero_()
 
     def with_pages(self, features: Array, lengths: Array) -> ParsingPolicy:
-        """The same policy, which now reads these pages."""
+        """The same policy, which now reads pages of these features [P, N, D] and lengths [P]; they are no weights."""
         self.features, self.lengths = torch.from_numpy(features).float(), torch.from_numpy(lengths)
         return self
 
@@ -101,7 +116,7 @@ class ParsingPolicy(Policy):
                 items = nn.utils.rnn.pad_packed_sequence(states, batch_first=True, total_length=most)[0]
             else:
                 start = torch.cat([h[0], c[0]], dim=1)
-        return torch.cat([self.special.expand(len(pages), -1, -1), items], dim=1), start
+        return self.dropout(torch.cat([self.special.expand(len(pages), -1, -1), items], dim=1)), start
 
     def distribution(self, observations: Tensor, mask: Tensor, legal: Tensor | None = None) -> Distribution:
         items, start = self.read(observations[:, 0, 0].long())

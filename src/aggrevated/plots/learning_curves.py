@@ -31,13 +31,15 @@ class Curve:
     steps: Array | None = None  # [points − 1]: of the simulator after each iteration, roll-ins and oracle
 
 
-def learning_curves(curves: Sequence[Curve], expert: float | None, title: str, path: Path) -> None:
+def learning_curves(
+    curves: Sequence[Curve], expert: float | None, title: str, path: Path, measured: str = "return"
+) -> None:
     """One figure with all curves: the interquartile mean over trials and, where there are several, its 95 % band.
 
     Where the curves know their simulator steps, a second panel shows them over these.
     """
     costly = all(curve.steps is not None for curve in curves)
-    figure, axes = frame(title, "return of the best policy so far", panels=2 if costly else 1)
+    figure, axes = frame(title, f"{measured} of the best policy so far", panels=2 if costly else 1)
     for curve, colour in zip(curves, cycle(COLOURS), strict=False):
         draw(axes[0], curve, curve.episodes, curve.returns, colour)
         if costly and curve.steps is not None:
@@ -48,10 +50,16 @@ def learning_curves(curves: Sequence[Curve], expert: float | None, title: str, p
 
 
 def run_curve(
-    episodes: Sequence[int], current: Sequence[float], best: Sequence[float], expert: float, title: str, path: Path
+    episodes: Sequence[int],
+    current: Sequence[float],
+    best: Sequence[float],
+    expert: float,
+    title: str,
+    path: Path,
+    measured: str = "return",
 ) -> None:
     """The curve that every run leaves: the current policy thin, the best so far thick, the expert dashed."""
-    figure, axes = frame(title, "return on validation episodes")
+    figure, axes = frame(title, f"{measured} on validation episodes")
     axes[0].plot(episodes, current, color="#56B4E9", linewidth=1, label="current policy")
     axes[0].plot(episodes, best, color="#0072B2", linewidth=2.2, label="best so far")
     finish(figure, axes, expert, path)
@@ -83,7 +91,13 @@ def finish(figure: Figure, axes: Sequence[Axes], expert: float | None, path: Pat
     """Add the expert's line and the legend, and write it."""
     if expert is not None:
         for panel in axes:
-            panel.axhline(expert, color="#B00020", linestyle="--", linewidth=1.4, label=f"expert ({expert:.0f})")
+            panel.axhline(
+                expert,
+                color="#B00020",
+                linestyle="--",
+                linewidth=1.4,
+                label=f"expert ({expert:.3g})" if expert < 100 else f"expert ({expert:.0f})",
+            )
     longest = max(len(str(line.get_label())) for line in axes[0].get_lines())
     figure.legend(
         handles=axes[0].get_legend_handles_labels()[0],

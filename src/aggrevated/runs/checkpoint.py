@@ -25,7 +25,7 @@ def save(folder: Path, learner: Learner, facts: Facts) -> None:
     numbers = {
         "n": learner.n,
         **{name: getattr(learner, name) for name in COUNTS},
-        "best": [best.returned, best.n, best.first],
+        "best": [best.returned, best.n, best.first, best.latest],
     }
     seal(folder / f"{learner.n:06d}.safetensors", tensors, {"learner": numbers, **facts})
     with storage_errors(folder):
@@ -65,8 +65,8 @@ def fill(learner: Learner, tensors: dict[str, Tensor], numbers: Facts) -> None:
 
     learner.policy.load_state_dict(part("policy."))
     learner.update.restore(part("update."))
-    returned, n, first = numbers["best"]
-    learner.best = Best(returned, n, first, part("best."))
+    returned, n, first, latest = numbers["best"]
+    learner.best = Best(returned, n, first, latest, part("best."))
     learner.n = numbers["n"]
     for name in COUNTS:
         setattr(learner, name, numbers[name])

@@ -9,11 +9,12 @@ from typing import Any, get_origin, get_type_hints
 
 from aggrevated import __version__
 from aggrevated.errors import DataError, UsageError
-from aggrevated.experiments import Task, tasks
+from aggrevated.experiments import KNOW_EVERY_ACTION, TO_THE_END, Task, tasks
+from aggrevated.parsing.oracle_check import SYSTEMS
 from aggrevated.policies.cells import CELLS
 from aggrevated.recipes import METHODS, OPTIMISERS, ORACLES, SOLVERS, Method, cost_of_mistakes, mistakes
 from aggrevated.runs.storage import Facts
-from aggrevated.start import POLICIES, STARTS
+from aggrevated.start import STARTS
 
 
 @dataclass(frozen=True)
@@ -36,18 +37,32 @@ class Config:
     log_deviation: float  # of a Gaussian policy, at first
     start: str  # random or supervised
     start_steps: int  # of the supervised start
+    start_rate: float  # its learning rate
+    demonstrations: int  # that it learns from; 0: K
     expert: str
     oracle: str  # how the expert is asked for Q*
     queried_steps: int  # M: of each trajectory, by the Monte-Carlo oracle; 0: all
     rollouts: int  # per query, by the Monte-Carlo oracle
     learning_rate: float  # of the regular update, and inside follow the leader
     optimiser: str
+    annealed: int  # over how many iterations the learning rate falls to 0 and the entropy bonus to a tenth; 0: never
+    entropy: float  # β: what a nat of the policy's entropy saves
     delta_kl: float  # of the natural update, on the paper's scale
     damping: float
     solver: str
     validation_episodes: int
+    validate_every: int
     test_episodes: int
     checkpoint_every: int
+    # of parsing only:
+    system: str  # of transitions
+    dropout: float
+    geometry: bool  # whether the policy is told where a symbol stands
+    warps: int  # rewritten copies of each training page
+    crohme: str  # a folder of real ink; "" for generated ink
+    sets: int  # of generated ink
+    single_writer: bool
+    data_seed: int
 
     def facts(self) -> Facts:
         """For config.json."""
@@ -60,15 +75,28 @@ DEFAULTS: dict[str, Any] = {
     "advantage": True,
     "log_deviation": -0.5,
     "start_steps": 500,
+    "start_rate": 0.01,
+    "demonstrations": 0,
     "queried_steps": 0,
     "rollouts": 1,
     "learning_rate": 0.01,
     "optimiser": "adam",
+    "annealed": 0,
+    "entropy": 0.0,
     "delta_kl": 1e-4,
     "damping": 10.0,
     "solver": "closed-form",
     "test_episodes": 1000,
     "checkpoint_every": 10,
+    "validate_every": 1,
+    "system": "arc-eager",
+    "dropout": 0.0,
+    "geometry": False,
+    "warps": 0,
+    "crohme": "",
+    "sets": 400,
+    "single_writer": False,
+    "data_seed": 0,
 }
 
 
@@ -76,13 +104,16 @@ def resolve(task: str, method: str, update: str | None = None, **given: Any) -> 
     """Fill in what was not given, from the task, the method and the defaults, and check that it makes sense."""
     chosen = tasks()[known(task, "task", tasks())]
     row = METHODS[known(method, "method", METHODS)]
-    update = known(update or row.updates[0], f"update for {method}", row.updates)
-    policy = known(given.get("policy") or chosen.policy, "policy", POLICIES)
-    start = given.get("start") or chosen.settings.get(method, {}).get("start") or row.start
+    own = chosen.settings.get(method, {})
+    update = known(update or own.get("update") or row.updates[0], f"update for {method}", row.updates)
+    policy = known(given.get("policy") or chosen.policy, "policy", chosen.policies)
+    start = given.get("start") or own.get("start") or row.start
     usual = DEFAULTS | of_the_method(row) | of_the_task(chosen, str(start), method, update, policy)
-    if (given.get("oracle") or chosen.oracle) != "q-network" and row.gradients[0] == "all-actions":
+    if (given.get("oracle") or chosen.oracles[0]) not in KNOW_EVERY_ACTION and row.gradients[0] == "all-actions":
         usual["gradient"] = "taken-action"  # for want of the other actions' cost-to-go
     settings = usual | {name: value for name, value in given.items() if value is not None}
+    if settings["annealed"] == TO_THE_END:
+        settings["annealed"] = settings["iterations"]
     config = Config(task=task, method=method, update=update, **settings)
     check(config, row)
     return config
@@ -96,25 +127,28 @@ def of_the_method(row: Method) -> dict[str, Any]:
 
 def of_the_task(task: Task, start: str, method: str, update: str, policy: str) -> dict[str, Any]:
     """The settings that were tuned for the task."""
-    names = ("iterations", "trajectories", "horizon", "hidden", "expert", "oracle", "validation_episodes")
-    keys = (start, method, update, f"{method}/{update}", f"{method}/{update}/{policy}", f"{start}/{method}")
-    tuned = {name: value for key in keys for name, value in task.settings.get(key, {}).items()}
-    return {name: getattr(task, name) for name in names} | {"policy": policy} | tuned
+    names = ("iterations", "trajectories", "horizon", "hidden", "expert", "validation_episodes")
+    keys = ["always", start, policy, method, update]
+    keys += [f"{method}/{update}", f"{method}/{update}/{policy}", f"{start}/{method}"]
+    tuned = {name: value for key in keys for name, value in task.settings.get(key, {}).items() if name != "update"}
+    return {name: getattr(task, name) for name in names} | {"policy": policy, "oracle": task.oracles[0]} | tuned
 
 
 def check(config: Config, row: Method) -> None:
     """Raise a `UsageError` for the first setting that cannot be."""
     known(config.oracle, "oracle", ORACLES)
     known(config.start, "start", STARTS)
-    finite = tasks()[config.task].finite
-    if row.cost_to_go is cost_of_mistakes and config.oracle == ("value-function" if finite else "q-network"):
+    known(config.system, "system", SYSTEMS)
+    task = tasks()[config.task]
+    finite = task.finite
+    if row.cost_to_go is cost_of_mistakes and config.oracle not in task.oracles:
         raise UsageError(
-            f"the expert of {config.task} cannot be asked by the oracle {config.oracle}; choose monte-carlo or "
-            + ("q-network" if finite else "value-function")
+            f"the expert of {config.task} cannot be asked by the oracle {config.oracle}; choose "
+            + " or ".join(task.oracles)
         )
     if row.cost_to_go is mistakes and not finite:
         require(config.gradient == "likelihood", "gradient", config.gradient, "likelihood where actions are vectors")
-    if config.oracle != "q-network" and row.cost_to_go is cost_of_mistakes:
+    if config.oracle not in KNOW_EVERY_ACTION and row.cost_to_go is cost_of_mistakes:
         knows = f"the oracle {config.oracle} does not know what the other actions cost"
         if "taken-action" not in row.gradients:
             raise UsageError(f"{knows}, which the method {config.method} needs; use --method aggrevated")
@@ -122,28 +156,36 @@ def check(config: Config, row: Method) -> None:
     known(config.gradient, f"gradient for {config.method}", row.gradients)
     known(config.optimiser, "optimiser", OPTIMISERS)
     known(config.solver, "solver", SOLVERS)
-    for name in ("iterations", "trajectories", "horizon", "validation_episodes", "test_episodes", "checkpoint_every"):
+    for name in AT_LEAST_1:
         require(getattr(config, name) >= 1, name, getattr(config, name), "at least 1")
-    for name in ("learning_rate", "delta_kl", "damping"):
+    for name in ("learning_rate", "start_rate", "delta_kl", "damping"):
         require(0 < getattr(config, name) < float("inf"), name, getattr(config, name), "a positive number")
     for name in ("mixing", "mixing_decay"):
         require(0 <= getattr(config, name) <= 1, name, getattr(config, name), "between 0 and 1")
-    for name in ("seed", "queried_steps"):
+    require(0 <= config.entropy < float("inf"), "entropy", config.entropy, "0 or more")
+    require(0 <= config.dropout < 1, "dropout", config.dropout, "0 or more, and below 1")
+    for name in ("seed", "data_seed", "queried_steps", "demonstrations", "annealed", "warps"):
         require(getattr(config, name) >= 0, name, getattr(config, name), "0 or more")
-    for name in ("rollouts", "start_steps"):
-        require(getattr(config, name) >= 1, name, getattr(config, name), "at least 1")
     require(-20 <= config.log_deviation <= 2, "log_deviation", config.log_deviation, "between -20 and 2")
-    if config.policy in CELLS:
+    if config.policy in CELLS or task.world == "parsing":
         require(len(config.hidden) == 1, "hidden", config.hidden, f"one width for the policy {config.policy}")
     require(all(width >= 1 for width in config.hidden), "hidden", config.hidden, "widths of at least 1")
     if config.gradient == "taken-action" or config.update == "natural":  # both need actions of the learner's own
         require(config.mixing < 1, "mixing", config.mixing, "below 1 for the taken-action gradient and natural update")
 
 
+AT_LEAST_1 = (
+    *("iterations", "trajectories", "horizon", "rollouts", "start_steps"),
+    *("validation_episodes", "validate_every", "test_episodes", "checkpoint_every"),
+)
 IDLE = {  # settings that an update does not look at
     "natural": ("learning_rate", "optimiser"),
     "regular": ("delta_kl", "damping", "solver"),
-    "follow-the-leader": ("delta_kl", "damping", "solver", "optimiser"),
+    "follow-the-leader": ("delta_kl", "damping", "solver", "optimiser", "annealed", "entropy"),
+}
+IDLE_IN = {  # and a world
+    "control": ("system", "dropout", "geometry", "warps", "crohme", "sets", "single_writer", "data_seed"),
+    "parsing": ("horizon", "validation_episodes", "test_episodes", "log_deviation", "expert"),
 }
 
 
@@ -157,8 +199,13 @@ def refuse_idle(config: Config, given: dict[str, Any]) -> None:
     elif config.oracle != "monte-carlo":
         idle |= dict.fromkeys(("queried_steps", "rollouts"), "without the oracle monte-carlo; choose that --oracle")
     if config.start != "supervised":
-        idle["start_steps"] = "on a random start; choose --start supervised"
-    if tasks()[config.task].finite:
+        names = ("start_steps", "start_rate", "demonstrations")
+        idle |= dict.fromkeys(names, "on a random start; choose --start supervised")
+    world = tasks()[config.task].world
+    idle |= dict.fromkeys(IDLE_IN[world], f"on {config.task}; choose another task")
+    if config.crohme:
+        idle |= dict.fromkeys(("sets", "single_writer"), "on real ink; leave --crohme out")
+    if tasks()[config.task].finite and world == "control":
         idle["log_deviation"] = f"on {config.task}, whose actions are a finite set; choose another task"
     for name, why in idle.items():
         if given.get(name) is not None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from aggrevated.errors import DataError, UsageError
-from aggrevated.experiments import Task, tasks
+from aggrevated.experiments import ControlTask, tasks
 from aggrevated.plots.learning_curves import Curve, learning_curves, padded
 from aggrevated.recipes import METHODS
 from aggrevated.runs.run import Run
@@ -83,7 +83,8 @@ def draw(groups: Sequence[Group], path: Path) -> None:
     experts = {(run.config.expert, run.config.horizon) for group in groups for run in group.runs}
     returned = float(np.mean([group.column("expert_return").mean() for group in groups]))
     expert = returned if len(experts) == 1 else None  # different experts have no line in common
-    learning_curves(curves, expert, tasks()[names.pop()].title, path)
+    task = tasks()[names.pop()]
+    learning_curves(curves, expert, task.title, path, task.measured)
 
 
 def curve(group: Group) -> Curve:
@@ -106,11 +107,11 @@ def steps_of(group: Group) -> np.ndarray | None:
     return steps
 
 
-def write_report(groups: Sequence[Group], task: Task, command: str, folder: Path) -> list[Facts]:
+def write_report(groups: Sequence[Group], task: ControlTask, command: str, folder: Path) -> list[Facts]:
     """Write TASK.json, .png, .svg and .md into the folder, and give the table."""
     table = rows(groups)
     draw(groups, folder / task.name)
-    packages = ["aggrevated", "torch", "numpy", "gymnasium", *(["mujoco"] if not task.finite else [])]
+    packages = ("aggrevated", "torch", "numpy", "gymnasium", *task.packages)
     facts: Facts = {
         "command": command,
         "versions": {name: version(name) for name in packages},
@@ -134,7 +135,7 @@ def by_name(facts: Facts) -> Facts:
     return facts | {"run": Path(facts["run"]).name}
 
 
-def page(groups: Sequence[Group], task: Task, facts: Facts) -> str:
+def page(groups: Sequence[Group], task: ControlTask, facts: Facts) -> str:
     """The results page, in Markdown."""
     config, trials = groups[0].runs[0].config, len(facts["seeds"])
     versions = ", ".join(f"{name} {number}" for name, number in facts["versions"].items())

@@ -11,14 +11,12 @@ from dataclasses import dataclass, replace
 from itertools import chain, count
 from pathlib import Path
 
-import torch
 from torch import Tensor
 
 from aggrevated.algorithm import Iteration, aggrevated
 from aggrevated.errors import DataError, UsageError
 from aggrevated.experiments import tasks
 from aggrevated.policies import Policy
-from aggrevated.randomness import Purpose, seeds
 from aggrevated.recipes import METHODS
 from aggrevated.runs import checkpoint
 from aggrevated.runs.config import Config, from_facts
@@ -33,9 +31,8 @@ from aggrevated.runs.storage import (
     write_atomically,
     write_json,
 )
-from aggrevated.setup import Setup, set_up
-from aggrevated.start import STARTS
-from aggrevated.validation import mean_return
+from aggrevated.setup import Setup, blank_policy, set_up
+from aggrevated.start import STARTS, Supervision
 
 
 @dataclass(frozen=True)
@@ -96,7 +93,7 @@ class Run:
     def policy(self) -> Policy:
         """The chosen policy: the best on validation so far."""
         weights, _ = self._chosen()
-        policy = set_up(self.config).learner.policy
+        policy = blank_policy(self.config)
         try:
             policy.load_state_dict(weights)
         except RuntimeError as error:
@@ -143,8 +140,9 @@ def execute(run: Run, progress: Callable[[Facts], None], warn: Callable[[str], N
             write_json(run.folder / "config.json", config.facts())
         learner, clock = setup.learner, time.perf_counter()
         learning = aggrevated(
-            learner, setup.simulator, setup.expert, setup.oracle, setup.loss,
-            seed=config.seed, k=config.trajectories, validation_episodes=config.validation_episodes, alpha=setup.alpha,
+            learner, setup.world.simulator, setup.world.expert, setup.oracle, setup.loss,
+            seed=config.seed, k=config.trajectories, alpha=setup.alpha,
+            validate=setup.world.validate, validate_every=config.validate_every,
         )  # fmt: skip
         with path.open("a", encoding="utf-8") as metrics:
             while learner.n < config.iterations:
@@ -181,9 +179,10 @@ def begin(run: Run, warn: Callable[[str], None]) -> tuple[Setup, float]:
         if lines or any(checkpoints.glob("*")):
             warn(f"{run.folder} has no checkpoint that can be used; starting it over, to the same end")
         config, learner = run.config, setup.learner
-        start = STARTS[config.start]
-        learner.simulator_steps, learner.oracle_queries = start(
-            learner.policy, setup.simulator, setup.expert, config.trajectories, config.seed, config.start_steps
+        demonstrations = config.demonstrations or config.trajectories
+        how = Supervision(demonstrations, config.start_steps, config.start_rate, config.seed)
+        learner.simulator_steps, learner.oracle_queries = STARTS[config.start](
+            learner.policy, setup.world.simulator, setup.world.expert, how
         )
     intact = "".join(json.dumps(line) + "\n" for line in lines[: setup.learner.n])
     write_atomically(run.folder / "metrics.jsonl", intact.encode())
@@ -192,9 +191,7 @@ def begin(run: Run, warn: Callable[[str], None]) -> tuple[Setup, float]:
 
 def identity(config: Config, setup: Setup) -> str:
     """A digest of all that shapes the bits, the expert's weights too; with more iterations it is still the same run."""
-    arrays = [w for network in setup.expert.networks for w in (*network.weights, *network.biases)]
-    weights = {str(i): torch.from_numpy(w) for i, w in enumerate(arrays)}
-    return digest(weights, replace(config, iterations=1, checkpoint_every=1).facts())
+    return digest(setup.world.fingerprint, replace(config, iterations=1, checkpoint_every=1).facts())
 
 
 def metrics_of(iteration: Iteration, setup: Setup, seconds: float) -> Facts:
@@ -247,17 +244,10 @@ def so_far(run: Run, setup: Setup, seconds: float) -> Facts:
 
 
 def finish(run: Run, setup: Setup) -> Facts:
-    """Test the chosen policy on fresh episodes, and write result.json."""
-    learner, config = setup.learner, run.config
+    """Test the chosen policy on what it was not chosen by, and write result.json."""
+    learner = setup.learner
     learner.policy.load_state_dict(learner.best.weights or {})
-    fresh = seeds(config.seed, Purpose.TEST, 0, config.test_episodes)
-    test = mean_return(learner.policy, setup.simulator, fresh)
-    expert = mean_return(setup.expert, setup.simulator, fresh)
-    facts = so_far(run, setup, run.metrics()[-1]["seconds"]) | {
-        "expert_return": expert,
-        "test_return": test,
-        "ratio": setup.task.ratio(test, expert, config.horizon),
-    }
+    facts = so_far(run, setup, run.metrics()[-1]["seconds"]) | setup.world.test(learner.policy)
     draw_curve(run, facts)
     write_json(run.folder / "result.json", facts)
     return facts
@@ -273,4 +263,5 @@ def draw_curve(run: Run, facts: Facts) -> None:
     )
     title = f"{tasks()[run.config.task].title}: {run.label}, seed {run.config.seed}"
     episodes = [n * run.config.trajectories for n in range(len(current))]
-    run_curve(episodes, current, best, facts["expert_return"], title, run.folder / "curve")
+    measured = tasks()[run.config.task].measured
+    run_curve(episodes, current, best, facts["expert_return"], title, run.folder / "curve", measured)

@@ -17,16 +17,16 @@ from aggrevated.simulators.partial import Partial
 
 def watch(run: Run, seed: int, path: Path) -> Facts:
     """Write the GIF; where it is, and the two returns."""
-    setup = set_up(run.config)
+    world = set_up(run.config).world
     start = seeds(seed, Purpose.TEST, 0, 1)
-    name, parts = drawn(setup.simulator)
+    name, parts = drawn(world.simulator)
     panels = []
     for title, mixture, seen in (
         (f"learned ({run.label})", Mixture(None, run.policy().actor(), alpha=0.0), parts),
-        ("expert", Mixture(setup.expert, None, alpha=1.0), dict.fromkeys(parts, True)),
+        ("expert", Mixture(world.expert, None, alpha=1.0), dict.fromkeys(parts, True)),
     ):
-        rolled = roll_in(setup.simulator, mixture, start)
-        last, _, _ = setup.simulator.step(rolled.states[:, -1], rolled.actions[:, -1])
+        rolled = roll_in(world.simulator, mixture, start)
+        last, _, _ = world.simulator.step(rolled.states[:, -1], rolled.actions[:, -1])
         panels.append(Panel(title, np.concatenate([rolled.states[0, 1:], last]), rolled.costs[0], seen))
     side_by_side(name, panels, path)
     learned, expert = (float(-panel.costs.sum()) for panel in panels)

@@ -1,5 +1,7 @@
 """Line 7 of Algorithm 1: θ_{n+1} = θ_n − η_n δ_θ. What an update remembers between iterations is in its `state`."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -43,10 +45,23 @@ def norm(gradient: Tensor) -> float:
     return float(gradient.double().norm())
 
 
+@contextmanager
+def dropout(policy: Policy, seed: int) -> Iterator[None]:
+    """Let a policy that has dropout use it, the same for the same seed; outside of this no policy does."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed >> 1)  # torch takes signed seeds
+        policy.train()
+        try:
+            yield
+        finally:
+            policy.eval()
+
+
 def loss_and_gradient(
     policy: Policy, loss: Loss, trajectories: Trajectories, cost_to_go: CostToGo
 ) -> tuple[float, Tensor]:
     """ℓ_n(π_n) and its gradient ∇_θ ℓ_n at θ_n, as one flat vector [d]."""
-    value = loss(policy, trajectories, cost_to_go)
+    with dropout(policy, int(trajectories.seeds[0])):
+        value = loss(policy, trajectories, cost_to_go)
     gradients = torch.autograd.grad(value, list(policy.parameters()))
     return value.item(), torch.cat([g.reshape(-1) for g in gradients])

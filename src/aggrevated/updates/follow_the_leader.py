@@ -14,7 +14,7 @@ from aggrevated.gradients import Loss
 from aggrevated.policies import Policy
 from aggrevated.randomness import Purpose, seeds
 from aggrevated.trajectories import ARRAYS, Trajectories, pad_and_stack
-from aggrevated.updates import Step, loss_and_gradient, norm
+from aggrevated.updates import Step, dropout, loss_and_gradient, norm
 from aggrevated.updates.safe_step import safe_step
 
 
@@ -62,7 +62,9 @@ class FollowTheLeader:
                 optimiser.param_groups[0]["lr"] = self.learning_rate * (1 - step / self.steps)
             batch = generator.choice(trajectories.count, min(self.minibatch, trajectories.count), replace=False)
             optimiser.zero_grad()
-            loss(policy, *_choose((trajectories, cost_to_go), batch)).backward()  # type: ignore[no-untyped-call]
+            with dropout(policy, self.seen * self.steps + step):
+                value = loss(policy, *_choose((trajectories, cost_to_go), batch))
+            value.backward()  # type: ignore[no-untyped-call]
             optimiser.step()
 
     def _aggregate(self, trajectories: Trajectories, cost_to_go: CostToGo, generator: np.random.Generator) -> None:

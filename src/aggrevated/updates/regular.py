@@ -10,6 +10,7 @@ from torch.nn.utils import parameters_to_vector
 from aggrevated.cost_to_go import CostToGo
 from aggrevated.gradients import Loss
 from aggrevated.policies import Policy
+from aggrevated.schedules import Schedule
 from aggrevated.trajectories import Trajectories
 from aggrevated.updates import Step, loss_and_gradient, norm
 from aggrevated.updates.safe_step import MOST_HALVINGS, safe_step
@@ -17,9 +18,9 @@ from aggrevated.updates.safe_step import MOST_HALVINGS, safe_step
 
 @dataclass
 class Regular:
-    """θ_{n+1} = θ_n − η ∇ℓ_n, the step made by any of torch's optimisers over θ as one flat vector."""
+    """θ_{n+1} = θ_n − η_n ∇ℓ_n, the step made by any of torch's optimisers over θ as one flat vector."""
 
-    learning_rate: float = 0.01
+    learning_rate: float | Schedule = 0.01
     optimiser: Callable[..., torch.optim.Optimizer] = torch.optim.Adam
     max_kl: float = 0.5
     _theta: Tensor | None = field(default=None, init=False, repr=False)
@@ -29,22 +30,25 @@ class Regular:
         value, gradient = loss_and_gradient(policy, loss, trajectories, cost_to_go)
         if not torch.isfinite(gradient.square()).all():  # an infinite second moment would stop Adam for ever
             return Step(value, norm(gradient), 0.0, MOST_HALVINGS)
-        kl, halvings = safe_step(policy, trajectories, self._displacement(policy, gradient), self.max_kl)
+        displacement = self._displacement(policy, gradient, trajectories.n)
+        kl, halvings = safe_step(policy, trajectories, displacement, self.max_kl)
         return Step(value, norm(gradient), kl, halvings)
 
-    def _displacement(self, policy: Policy, gradient: Tensor) -> Tensor:
+    def _displacement(self, policy: Policy, gradient: Tensor, n: int) -> Tensor:
         """Where the optimiser would go from θ_n, as a vector from θ_n."""
         start = parameters_to_vector(policy.parameters()).detach()
         theta, optimiser = self._flat(start)
         theta.data.copy_(start)
         theta.grad = gradient
+        rate = self.learning_rate
+        optimiser.param_groups[0]["lr"] = rate(n) if callable(rate) else rate
         optimiser.step()
         return theta.detach() - start
 
     def _flat(self, like: Tensor) -> tuple[Tensor, torch.optim.Optimizer]:
         if self._theta is None or self._optimiser is None:
             self._theta = torch.zeros_like(like, requires_grad=True)
-            self._optimiser = self.optimiser([self._theta], lr=self.learning_rate)
+            self._optimiser = self.optimiser([self._theta], lr=0.0)  # the rate is set before each step
         return self._theta, self._optimiser
 
     def state(self) -> dict[str, Tensor]:

@@ -1,0 +1,21 @@
+"""An entropy bonus, for as long as a policy must not be sure of itself."""
+
+from dataclasses import dataclass, replace
+
+from aggrevated.cost_to_go import CostToGo, Oracle
+from aggrevated.schedules import Schedule
+from aggrevated.trajectories import Trajectories
+
+
+@dataclass(frozen=True)
+class Softened:
+    """The oracle's cost-to-go, less β_n for every nat of the policy's entropy.
+
+    Σ_a π(a) A*(a) goes flat where π is confident and wrong; the bonus keeps it from getting there too soon.
+    """
+
+    oracle: Oracle
+    bonus: Schedule  # β_n, in units of cost
+
+    def __call__(self, trajectories: Trajectories) -> CostToGo:
+        return replace(self.oracle(trajectories), bonus=self.bonus(trajectories.n))

@@ -1,0 +1,48 @@
+"""Features that took long to compute are kept between runs; a cache that is lost costs time, nothing else."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from hashlib import sha256
+from pathlib import Path
+
+from torch import Tensor
+
+from aggrevated import __version__
+from aggrevated.errors import DataError, StorageError
+from aggrevated.parsing.page import Page
+from aggrevated.runs.storage import seal, unseal
+
+KEPT = 8  # files, the newest
+
+
+def folder() -> Path:
+    """Where they are kept: $AGGREVATED_CACHE, or the user's cache folder."""
+    usual = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "aggrevated"
+    return Path(os.environ.get("AGGREVATED_CACHE") or usual)
+
+
+def key_of(pages: Sequence[Page], *settings: object) -> str:
+    """A digest of the pages' ink and trees, and of what is to be done with them."""
+    sha = sha256(repr((__version__, *settings)).encode())
+    for page in pages:
+        sha.update(repr((page.symbols, page.heads.tolist(), [len(strokes) for strokes in page.ink])).encode())
+        for strokes in page.ink:
+            for stroke in strokes:
+                sha.update(repr(stroke.shape).encode() + stroke.tobytes())
+    return sha.hexdigest()
+
+
+def cached(key: str, make: Callable[[], dict[str, Tensor]]) -> dict[str, Tensor]:
+    """What `make` gives, from the file of that key if there is an intact one."""
+    path = folder() / f"{key}.safetensors"
+    with suppress(DataError, StorageError):
+        return unseal(path)[0]
+    made = make()
+    with suppress(StorageError, OSError):
+        seal(path, made, {})
+        for old in sorted(folder().glob("*.safetensors"), key=lambda file: file.stat().st_mtime)[:-KEPT]:
+            old.unlink(missing_ok=True)
+    return made

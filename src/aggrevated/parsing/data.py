@@ -1,0 +1,78 @@
+"""Pages for training, validation and test: generated, or CROHME's, with different writers and strings in each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from aggrevated.errors import DataError
+from aggrevated.parsing import crohme, ink
+from aggrevated.parsing.crops import warped
+from aggrevated.parsing.page import Page
+
+_SPLIT, _WARP = 11, 12  # what a random number is for
+
+
+@dataclass(frozen=True)
+class Split:
+    """Pages to learn from, to choose on and to report."""
+
+    train: list[Page]
+    validation: list[Page]
+    test: list[Page]
+
+
+def generated(sets: int, seed: int, single_writer: bool) -> Split:
+    """Generated sets of equations in generated hands."""
+    return Split(*ink.generated(sets, seed=seed, single_writer=single_writer))
+
+
+def real(folder: Path, seed: int) -> Split:
+    """CROHME's core expressions: train/ without a tenth of its writers, these writers, and dev/.
+
+    Where there are no such folders, the folder's own files, of which a further tenth of the writers is the test. No
+    string is in two parts: what validation or test has is left out of training.
+    """
+    parts = folder / "train", folder / "dev"
+    if all(part.is_dir() for part in parts):
+        rest, test = (crohme.load(part, core=True) for part in parts)
+    else:
+        rest, test = without_some_writers(crohme.load(folder, core=True), seed + 1)
+    train, validation = without_some_writers(rest, seed)
+    return Split(train, without_strings_of(validation, test), test)
+
+
+def to_evaluate(folder: Path) -> list[Page]:
+    """The core expressions of a folder; of its dev/, if it has one."""
+    return crohme.load(folder / "dev" if (folder / "dev").is_dir() else folder, core=True)
+
+
+def without_some_writers(pages: list[Page], seed: int) -> tuple[list[Page], list[Page]]:
+    """(pages of nine tenths of the writers, pages of the others); the first without the strings of the second."""
+    writers = sorted({page.writer for page in pages})
+    if len(writers) < 2:
+        raise DataError(f"all {len(pages)} expressions are by one writer; give a folder with several, to hold some out")
+    order = np.random.default_rng([_SPLIT, seed]).permutation(len(writers))
+    held = {writers[i] for i in order[: max(1, len(writers) // 10)]}
+    others = [page for page in pages if page.writer in held]
+    return without_strings_of([page for page in pages if page.writer not in held], others), others
+
+
+def without_strings_of(pages: Sequence[Page], others: Sequence[Page]) -> list[Page]:
+    """Those pages whose string is none of the others'."""
+    taken = {page.symbols for page in others}
+    return [page for page in pages if page.symbols not in taken]
+
+
+def rewritten(pages: Sequence[Page], copy: int) -> list[Page]:
+    """The pages as the same hands might have written them another time; the same for the same copy."""
+    return [rewrite(page, np.random.default_rng([_WARP, copy, i])) for i, page in enumerate(pages)]
+
+
+def rewrite(page: Page, generator: np.random.Generator) -> Page:
+    """Every symbol warped a little, where it stands."""
+    ink = tuple(warped(strokes, generator) for strokes in page.ink)
+    return Page(page.name, page.writer, page.symbols, page.heads, ink)

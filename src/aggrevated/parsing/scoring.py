@@ -1,0 +1,81 @@
+"""How good a parse is: UAS, and where it fails."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from aggrevated.arrays import Array
+from aggrevated.experts import Expert
+from aggrevated.parsing.configurations import NONE
+from aggrevated.parsing.page import Page
+from aggrevated.parsing.parser import Parser
+from aggrevated.policies import Policy
+from aggrevated.randomness import Purpose, seeds
+from aggrevated.roll_in import Mixture, roll_in
+
+LENGTHS = ((1, 1), (2, 2), (3, 4), (5, 8), (9, 10**6))  # of arcs, in symbols
+
+
+def uas(heads: Array, gold: Array) -> tuple[float, float, float]:
+    """(micro, macro, exact match) of heads [P, N] against gold [P, N+1]: shares of symbols, mean over pages, pages."""
+    wanted = gold[:, 1:] != NONE
+    right = (heads == gold[:, 1:]) & wanted
+    per_page = right.sum(axis=1) / wanted.sum(axis=1)
+    return float(right.sum() / wanted.sum()), float(per_page.mean()), float((per_page == 1).mean())
+
+
+def parsed(policy: Policy | Expert, parser: Parser) -> Array:
+    """[P, N]: the heads that a greedy policy, or an expert, gives to each of the parser's pages."""
+    if isinstance(policy, Policy):
+        return ends(parser, Mixture(None, policy.actor()), deterministic=True)
+    return ends(parser, Mixture(policy, None, alpha=1.0), deterministic=True)
+
+
+def ends(parser: Parser, mixture: Mixture, deterministic: bool) -> Array:
+    """[P, N]: the heads at the end of a parse of each page."""
+    assert parser.in_order, "the pages are scored one after the other, each once"
+    found = roll_in(parser, mixture, seeds(0, Purpose.TEST, 0, len(parser.chosen)), deterministic)
+    lane, last = np.arange(found.count), found.mask.sum(axis=1) - 1
+    final, _, _ = parser.step(found.states[lane, last], found.actions[lane, last])
+    return parser.heads(final)
+
+
+def micro(policy: Policy | Expert, parser: Parser) -> float:
+    """The share of symbols with their gold head."""
+    return uas(parsed(policy, parser), parser.gold)[0]
+
+
+def next_head(parser: Parser) -> float:
+    """The micro UAS of the simplest parser: every symbol's head is the next one, and the last one's is ROOT."""
+    lengths = parser.corpus.lengths[parser.chosen]
+    heads = np.tile(np.arange(2, parser.corpus.most + 2), (len(lengths), 1))
+    heads[np.arange(len(lengths)), lengths - 1] = 0
+    return uas(heads, parser.gold)[0]
+
+
+def by_kind(pages: Sequence[Page], heads: Array, kind: Callable[[Page, int], str]) -> dict[str, tuple[float, int]]:
+    """(UAS, symbols) of each kind of symbol, the most frequent first; `kind` is of a page's symbol by its place."""
+    right: Counter[str] = Counter()
+    seen: Counter[str] = Counter()
+    for page, given in zip(pages, heads, strict=True):
+        for place, head in enumerate(page.heads):
+            seen[kind(page, place)] += 1
+            right[kind(page, place)] += int(given[place] == head)
+    return {name: (right[name] / count, count) for name, count in seen.most_common()}
+
+
+def symbol(page: Page, place: int) -> str:
+    """What was written there."""
+    return page.symbols[place]
+
+
+def arc_length(page: Page, place: int) -> str:
+    """How far away the symbol's head is."""
+    head = int(page.heads[place])
+    if head == 0:
+        return "ROOT"
+    low, high = next(bounds for bounds in LENGTHS if abs(head - place - 1) <= bounds[1])
+    return str(low) if low == high else f"{low}+" if high == LENGTHS[-1][1] else f"{low}-{high}"

@@ -1,0 +1,79 @@
+"""Blots of ink thinned to lines one pixel wide, and these as short strokes of a pen."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from aggrevated.arrays import Array
+from aggrevated.errors import DataError
+from aggrevated.parsing.page import Strokes
+
+MAX_LINE = 100_000  # pixels of all lines together
+MAX_ROUNDS = 25  # each takes a pixel from both sides of a line
+
+# The eight neighbours in turn, from above clockwise: (down, right).
+AROUND = ((-1, 0), (-1, 1), (0, 1), (1, 1), (1, 0), (1, -1), (0, -1), (-1, -1))
+
+
+def _deletable() -> Array:
+    """bool [2, 256]: Zhang and Suen's (1984) rule for both half-rounds, by the neighbours as bits in turn."""
+    bits = (np.arange(256)[:, None] >> np.arange(8)) & 1  # [256, 8]
+    count, rises = bits.sum(axis=1), ((bits == 0) & (np.roll(bits, -1, axis=1) == 1)).sum(axis=1)
+    up, right, down, left = bits[:, ::2].T
+    border = (count >= 2) & (count <= 6) & (rises == 1)
+    first = border & (up * right * down == 0) & (right * down * left == 0)
+    return np.stack([first, border & (up * right * left == 0) & (up * down * left == 0)])
+
+
+_DELETABLE = _deletable()
+
+
+def skeleton(ink: Array) -> Array:
+    """The middle lines of the ink, bool [height, width] both, as connected as it is."""
+    height, width = ink.shape
+    padded = np.zeros((height + 2, width + 2), np.uint8)
+    padded[1:-1, 1:-1] = ink
+    flat = padded.ravel()  # a view: what is deleted here is deleted there
+    offsets = [down * (width + 2) + right for down, right in AROUND]
+    left = np.flatnonzero(flat)
+    for _ in range(MAX_ROUNDS):
+        before = len(left)
+        for half in _DELETABLE:
+            code = np.zeros(len(left), np.uint8)
+            for bit, offset in enumerate(offsets):
+                code |= flat[left + offset] << bit
+            deleted = half[code]
+            flat[left[deleted]] = 0
+            left = left[~deleted]
+        if len(left) == before:
+            return np.ascontiguousarray(padded[1:-1, 1:-1], bool)
+    raise DataError("it has blots much wider than its lines; cut away what is not the page")
+
+
+def pieces(line: Array, labels: Array, kept: Array, scale: float) -> list[Strokes]:
+    """The line of each of the `kept` labels: a stroke [2, 2] between any two neighbouring pixels, times `scale`.
+
+    A pixel without neighbours is a stroke of one point.
+    """
+    if line.sum() > MAX_LINE:
+        raise DataError(f"it has lines of more than {MAX_LINE:,} pixels: that is no page of algebra; give one")
+    padded = np.pad(line, 1)
+    y, x = np.nonzero(line)
+    here = np.stack([x, y], axis=1)
+    lonely = ~np.any([padded[y + 1 + down, x + 1 + right] for down, right in AROUND], axis=0)
+    starts, ends = [], []
+    for down, right in AROUND[2:6]:  # each pair once
+        both = padded[y + 1 + down, x + 1 + right]
+        starts.append(here[both])
+        ends.append(here[both] + (right, down))
+    strokes = np.stack([np.concatenate(starts), np.concatenate(ends)], axis=1)  # [pieces, 2, 2]
+    strokes = np.concatenate([strokes, np.stack([here[lonely]] * 2, axis=1)])
+    owner = labels[strokes[:, 0, 1], strokes[:, 0, 0]]
+    order = np.argsort(owner, kind="stable")
+    first, last = np.searchsorted(owner[order], kept), np.searchsorted(owner[order], kept, side="right")
+    sorted_strokes = strokes[order] * float(scale)
+    return [tuple(_points(stroke) for stroke in sorted_strokes[a:b]) for a, b in zip(first, last, strict=True)]
+
+
+def _points(stroke: Array) -> Array:
+    return stroke[:1] if np.array_equal(stroke[0], stroke[1]) else stroke

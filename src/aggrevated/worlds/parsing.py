@@ -1,0 +1,69 @@
+"""Parsing: pages of handwriting, an expert that knows their gold trees, other pages to choose on and to report."""
+
+from __future__ import annotations
+
+import torch
+
+from aggrevated.experiments import Task
+from aggrevated.parsing.material import material
+from aggrevated.parsing.oracle_check import SYSTEMS
+from aggrevated.parsing.parser import Parser
+from aggrevated.parsing.policies import ParsingPolicy
+from aggrevated.parsing.projection import Projection
+from aggrevated.parsing.scoring import micro, next_head, parsed, uas
+from aggrevated.policies import Policy
+from aggrevated.randomness import Purpose, seeds
+from aggrevated.runs.config import Config
+from aggrevated.runs.storage import Facts
+from aggrevated.worlds import World
+
+
+def world(task: Task, config: Config) -> World:
+    """The world of a parsing task. What is measured is UAS, so the expert's is 1."""
+    pages = material(config.crohme, config.sets, config.data_seed, config.single_writer, config.warps)
+    system = SYSTEMS[config.system]
+    simulator = Parser(pages.corpus, pages.train, system=system)
+    chosen_on, reported = (Parser(pages.corpus, part, True, system) for part in (pages.validation, pages.test))
+    policy = policy_for(config, pages.projection)
+    policy.with_pages(pages.features[:, :, : policy.projection.width], pages.corpus.lengths)
+    return World(
+        simulator,
+        simulator.expert,
+        policy,
+        validate=lambda policy: micro(policy, chosen_on),
+        test=lambda policy: scores(policy, reported),
+        fingerprint={"pages": torch.tensor(list(bytes.fromhex(pages.key)), dtype=torch.uint8)},
+    )
+
+
+def blank_policy(task: Task, config: Config) -> ParsingPolicy:
+    """A policy of that config, to load weights into; it has no pages yet."""
+    return policy_for(config, Projection.blank())
+
+
+def policy_for(config: Config, projection: Projection) -> ParsingPolicy:
+    """The random policy of a config, without pages."""
+    return ParsingPolicy(
+        projection if config.geometry else projection.without_geometry(),
+        len(SYSTEMS[config.system].ACTIONS),
+        config.policy,
+        hidden=config.hidden[0],
+        dropout=config.dropout,
+        seed=int(seeds(config.seed, Purpose.INITIAL_POLICY, 0, 1)[0] >> 1),  # torch takes signed seeds
+    )
+
+
+def scores(policy: Policy, parser: Parser) -> Facts:
+    """UAS in all its forms, beside the expert's and that of the simplest parser."""
+    share, macro, exact = uas(parsed(policy, parser), parser.gold)
+    return {
+        "expert_return": micro(parser.expert, parser),
+        "test_return": share,
+        "ratio": share,
+        "uas_micro": share,
+        "uas_macro": macro,
+        "exact_match": exact,
+        "sets": len(parser.chosen),
+        "symbols": int(parser.corpus.lengths[parser.chosen].sum()),
+        "uas_next_head": next_head(parser),
+    }
