@@ -87,12 +87,13 @@ ORACLES: dict[str, OracleMaker] = {
 # fmt: off
 ALL, TAKEN, ANY = ("all-actions",), ("taken-action",), ("all-actions", "taken-action")
 LIKELY = ("likelihood", "all-actions")
-BOTH, LEADER, EITHER = ("natural", "regular"), ("follow-the-leader",), ("follow-the-leader", "regular")
+BOTH, LEADER = ("natural", "regular"), ("follow-the-leader",)
+FITS = (*LEADER, "regular", "support-vectors")
 METHODS = {  #           title         start         cost-to-go        gradient updates
     "aggrevated": Method("AggreVaTeD", "random",     cost_of_mistakes, ANY,     BOTH),
     "aggrevate":  Method("AggreVaTe",  "random",     cost_of_mistakes, ALL,     LEADER),
-    "dagger":     Method("DAgger",     "random",     mistakes,         LIKELY,  EITHER),
-    "sl":         Method("SL",         "random",     mistakes,         LIKELY,  EITHER, mixing=1.0),
+    "dagger":     Method("DAgger",     "random",     mistakes,         LIKELY,  FITS),
+    "sl":         Method("SL",         "random",     mistakes,         LIKELY,  FITS, mixing=1.0),
     "reinforce":  Method("REINFORCE",  "random",     own_costs,        TAKEN,   ("regular",), imitates=False),
     "tnpg":       Method("TNPG",       "random",     own_costs,        TAKEN,   ("natural",), imitates=False),
     "sl-rl":      Method("SL-RL",      "supervised", own_costs,        TAKEN,   BOTH, imitates=False),

@@ -16,9 +16,9 @@ def linear(first: float, last: float, over: int) -> Schedule:
     return lambda n: last + (first - last) * max(0.0, 1 - (n - 1) / over)
 
 
-def constant(value: float) -> Schedule:
-    """The same for all n."""
-    return lambda n: value
+def at(value: float | Schedule, n: int) -> float:
+    """The value for n of a schedule, or of a number, which is the same for all n."""
+    return value(n) if callable(value) else value
 
 
 NEVER = geometric(0.0, 1.0)  # α_n = 0, as in the paper's experiments

@@ -10,10 +10,11 @@ from aggrevated.cost_to_go import Oracle
 from aggrevated.cost_to_go.softened import Softened
 from aggrevated.experiments import tasks
 from aggrevated.gradients import Loss
+from aggrevated.parsing.kernel import SupportVectors
 from aggrevated.policies import Policy
 from aggrevated.recipes import GRADIENTS, METHODS, OPTIMISERS, SOLVERS
 from aggrevated.runs.config import Config
-from aggrevated.schedules import Schedule, constant, geometric, linear
+from aggrevated.schedules import Schedule, geometric, linear
 from aggrevated.updates import Update
 from aggrevated.updates.follow_the_leader import FollowTheLeader
 from aggrevated.updates.natural import Natural
@@ -36,8 +37,11 @@ WORLDS = {"control": control.world, "parsing": parsing.world}
 BLANK = {"control": control.blank_policy, "parsing": parsing.blank_policy}
 UPDATES: dict[str, Callable[[Config], Update]] = {
     "regular": lambda config: Regular(annealed(config, config.learning_rate, to=0.0), OPTIMISERS[config.optimiser]),
-    "natural": lambda config: Natural(config.delta_kl, config.damping, solver=SOLVERS[config.solver]),
+    "natural": lambda config: Natural(
+        annealed(config, config.delta_kl, to=0.0), config.damping, solver=SOLVERS[config.solver]
+    ),
     "follow-the-leader": lambda config: FollowTheLeader(config.learning_rate, seed=config.seed),
+    "support-vectors": lambda config: SupportVectors(seed=config.seed),
 }
 
 
@@ -64,6 +68,6 @@ def blank_policy(config: Config) -> Policy:
     return BLANK[task.world](task, config)
 
 
-def annealed(config: Config, value: float, to: float) -> Schedule:
+def annealed(config: Config, value: float, to: float) -> float | Schedule:
     """The value, falling in a line over so many iterations as the config says."""
-    return linear(value, to, config.annealed) if config.annealed else constant(value)
+    return linear(value, to, config.annealed) if config.annealed else value

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 
 from aggrevated.cost_to_go import CostToGo, Oracle
-from aggrevated.schedules import Schedule
+from aggrevated.schedules import Schedule, at
 from aggrevated.trajectories import Trajectories
 
 
@@ -15,7 +15,7 @@ class Softened:
     """
 
     oracle: Oracle
-    bonus: Schedule  # β_n, in units of cost
+    bonus: float | Schedule  # β_n, in units of cost
 
     def __call__(self, trajectories: Trajectories) -> CostToGo:
-        return replace(self.oracle(trajectories), bonus=self.bonus(trajectories.n))
+        return replace(self.oracle(trajectories), bonus=at(self.bonus, trajectories.n))

@@ -104,9 +104,9 @@ def resolve(task: str, method: str, update: str | None = None, **given: Any) -> 
     """Fill in what was not given, from the task, the method and the defaults, and check that it makes sense."""
     chosen = tasks()[known(task, "task", tasks())]
     row = METHODS[known(method, "method", METHODS)]
-    own = chosen.settings.get(method, {})
-    update = known(update or own.get("update") or row.updates[0], f"update for {method}", row.updates)
     policy = known(given.get("policy") or chosen.policy, "policy", chosen.policies)
+    own = {**chosen.settings.get(method, {}), **chosen.settings.get(policy, {})}
+    update = known(update or own.get("update") or row.updates[0], f"update for {method}", row.updates)
     start = given.get("start") or own.get("start") or row.start
     usual = DEFAULTS | of_the_method(row) | of_the_task(chosen, str(start), method, update, policy)
     if (given.get("oracle") or chosen.oracles[0]) not in KNOW_EVERY_ACTION and row.gradients[0] == "all-actions":
@@ -170,6 +170,9 @@ def check(config: Config, row: Method) -> None:
     if config.policy in CELLS or task.world == "parsing":
         require(len(config.hidden) == 1, "hidden", config.hidden, f"one width for the policy {config.policy}")
     require(all(width >= 1 for width in config.hidden), "hidden", config.hidden, "widths of at least 1")
+    fits = "support-vectors"  # the only update for that policy, and for no other
+    if (config.policy == "kernel-svm") != (config.update == fits):
+        raise UsageError(f"the policy {config.policy} cannot be learned by the update {config.update}; choose others")
     if config.gradient == "taken-action" or config.update == "natural":  # both need actions of the learner's own
         require(config.mixing < 1, "mixing", config.mixing, "below 1 for the taken-action gradient and natural update")
 
@@ -182,6 +185,7 @@ IDLE = {  # settings that an update does not look at
     "natural": ("learning_rate", "optimiser"),
     "regular": ("delta_kl", "damping", "solver"),
     "follow-the-leader": ("delta_kl", "damping", "solver", "optimiser", "annealed", "entropy"),
+    "support-vectors": ("delta_kl", "damping", "solver", "optimiser", "annealed", "entropy", "learning_rate"),
 }
 IDLE_IN = {  # and a world
     "control": ("system", "dropout", "geometry", "warps", "crohme", "sets", "single_writer", "data_seed"),

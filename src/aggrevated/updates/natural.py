@@ -10,6 +10,7 @@ from aggrevated.cost_to_go import CostToGo
 from aggrevated.gradients import Loss
 from aggrevated.gradients.scores import scores
 from aggrevated.policies import Policy
+from aggrevated.schedules import Schedule, at
 from aggrevated.trajectories import Trajectories
 from aggrevated.updates import Step, loss_and_gradient, norm
 from aggrevated.updates.safe_step import MOST_HALVINGS, safe_step
@@ -27,7 +28,7 @@ class Natural:
     has no solution for most g.
     """
 
-    delta_kl: float = 1e-2
+    delta_kl: float | Schedule = 1e-2
     damping: float = 10.0
     max_kl: float = 0.5
     solver: Callable[[Tensor, Tensor, float], Tensor] = closed_form
@@ -36,20 +37,20 @@ class Natural:
         value, gradient = loss_and_gradient(policy, loss, trajectories, cost_to_go)
         # With mixing only 1 − α of the steps have a score, so that S_n S_nᵀ would be too small by as much.
         s = scores(policy, trajectories).T / max(1.0 - trajectories.mixing, 1e-9) ** 0.5
-        displacement = self.displacement(s, gradient)
+        displacement = self.displacement(s, gradient, trajectories.n)
         if not torch.isfinite(displacement).all():
             return Step(value, norm(gradient), 0.0, MOST_HALVINGS)
         kl, halvings = safe_step(policy, trajectories, displacement, self.max_kl)
         return Step(value, norm(gradient), kl, halvings)
 
-    def displacement(self, s: Tensor, gradient: Tensor) -> Tensor:
-        """−η δ for S_n [d, K] and the gradient [d]; zero where there is no gradient."""
+    def displacement(self, s: Tensor, gradient: Tensor, n: int = 1) -> Tensor:
+        """−η_n δ for S_n [d, K] and the gradient [d]; zero where there is no gradient."""
         # column by column: a float64 copy of all of S_n would cost as much as half a gradient
         squared_length = float(torch.stack([column.double().square().sum() for column in s.unbind(1)]).mean())
         if squared_length == 0.0 or not gradient.any():
             return torch.zeros_like(gradient)
         delta = self.solver(s, gradient, self.damping * squared_length)
-        eta = torch.sqrt(self.delta_kl / (gradient.double() @ delta))
+        eta = torch.sqrt(at(self.delta_kl, n) / (gradient.double() @ delta))
         return (-eta * delta).to(gradient.dtype)
 
     def state(self) -> dict[str, Tensor]:

@@ -10,7 +10,7 @@ from torch.nn.utils import parameters_to_vector
 from aggrevated.cost_to_go import CostToGo
 from aggrevated.gradients import Loss
 from aggrevated.policies import Policy
-from aggrevated.schedules import Schedule
+from aggrevated.schedules import Schedule, at
 from aggrevated.trajectories import Trajectories
 from aggrevated.updates import Step, loss_and_gradient, norm
 from aggrevated.updates.safe_step import MOST_HALVINGS, safe_step
@@ -40,8 +40,7 @@ class Regular:
         theta, optimiser = self._flat(start)
         theta.data.copy_(start)
         theta.grad = gradient
-        rate = self.learning_rate
-        optimiser.param_groups[0]["lr"] = rate(n) if callable(rate) else rate
+        optimiser.param_groups[0]["lr"] = at(self.learning_rate, n)
         optimiser.step()
         return theta.detach() - start
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 import torch
 
 from aggrevated.experiments import Task
+from aggrevated.parsing.kernel import KernelPolicy
 from aggrevated.parsing.material import material
 from aggrevated.parsing.oracle_check import SYSTEMS
 from aggrevated.parsing.parser import Parser
@@ -16,6 +19,8 @@ from aggrevated.randomness import Purpose, seeds
 from aggrevated.runs.config import Config
 from aggrevated.runs.storage import Facts
 from aggrevated.worlds import World
+
+Reader: TypeAlias = ParsingPolicy | KernelPolicy
 
 
 def world(task: Task, config: Config) -> World:
@@ -36,16 +41,20 @@ def world(task: Task, config: Config) -> World:
     )
 
 
-def blank_policy(task: Task, config: Config) -> ParsingPolicy:
+def blank_policy(task: Task, config: Config) -> Reader:
     """A policy of that config, to load weights into; it has no pages yet."""
     return policy_for(config, Projection.blank())
 
 
-def policy_for(config: Config, projection: Projection) -> ParsingPolicy:
+def policy_for(config: Config, projection: Projection) -> Reader:
     """The random policy of a config, without pages."""
+    projection = projection if config.geometry else projection.without_geometry()
+    actions = len(SYSTEMS[config.system].ACTIONS)
+    if config.policy == "kernel-svm":
+        return KernelPolicy(projection, actions)
     return ParsingPolicy(
-        projection if config.geometry else projection.without_geometry(),
-        len(SYSTEMS[config.system].ACTIONS),
+        projection,
+        actions,
         config.policy,
         hidden=config.hidden[0],
         dropout=config.dropout,

@@ -1,0 +1,172 @@
+"""DAgger's classifier as it was before networks: a support vector machine with an RBF kernel, by scikit-learn.
+
+It sees what the reactive network sees: the features of nine symbols. What is kept of it are support vectors and their
+coefficients, so that it is saved, loaded and run without scikit-learn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.random import Generator
+from torch import Tensor
+from torch.distributions import Distribution
+
+from aggrevated.arrays import Array
+from aggrevated.cost_to_go import CostToGo
+from aggrevated.errors import UsageError
+from aggrevated.gradients import Loss
+from aggrevated.gradients.likelihood import cheapest
+from aggrevated.parsing.parser import LATEST
+from aggrevated.parsing.projection import Projection
+from aggrevated.policies import Policy
+from aggrevated.policies.heads import CategoricalHead, CategoricalSampler
+from aggrevated.trajectories import Trajectories
+from aggrevated.updates import Step
+from aggrevated.updates.follow_the_leader import FollowTheLeader
+
+SHARP = 20.0  # a decision value of 1 is so many nats: the machine itself knows no chance
+ITEMS = 3 * LATEST
+
+
+@dataclass(frozen=True)
+class Machine:
+    """The decision values of a state x: Σ_i c_{ia} exp(−γ‖x − x_i‖²) + b_a, for every action a."""
+
+    items: Array  # [P, 2 + N, D]: of each page none, ROOT and its symbols
+    support: Array  # [S, X]
+    coefficients: Array  # [S, A]
+    intercepts: Array  # [A]
+    gamma: float
+
+    def seen(self, observations: Array) -> Array:
+        """[n, X]: the features of the nine symbols that each observation [n, 10] points at."""
+        pages, numbers = observations[:, :1].astype(np.int64), observations[:, 1:].astype(np.int64) + 1
+        return self.items[pages, numbers].reshape(len(observations), -1)
+
+    def values(self, observations: Array) -> Array:
+        """[n, A]."""
+        kernel = rbf(self.seen(observations), self.support, self.gamma)
+        values: Array = kernel @ self.coefficients + self.intercepts
+        return values
+
+
+def rbf(x: Array, y: Array, gamma: float) -> Array:
+    """[n, m]: exp(−γ‖x_i − y_j‖²)."""
+    squared = (x**2).sum(axis=1)[:, None] + (y**2).sum(axis=1) - 2 * (x @ y.T)
+    kernel: Array = np.exp(-gamma * np.maximum(squared, 0.0))
+    return kernel
+
+
+class KernelPolicy(Policy):
+    """The softmax of a machine's decision values, so steep that it hardly ever takes another than the highest."""
+
+    support: Tensor
+    coefficients: Tensor
+    intercepts: Tensor
+    gamma: Tensor
+
+    def __init__(self, projection: Projection, actions: int) -> None:
+        """Without pages yet, and with all actions alike."""
+        super().__init__()
+        self.projection, self.head = projection, CategoricalHead(actions)
+        self.items = np.zeros((0, 2, projection.width), np.float32)
+        self.register_buffer("support", torch.zeros(0, ITEMS * projection.width))
+        self.register_buffer("coefficients", torch.zeros(0, actions))
+        self.register_buffer("intercepts", torch.zeros(actions))
+        self.register_buffer("gamma", torch.ones(1))
+        self.eval()
+
+    def with_pages(self, features: Array, lengths: Array) -> KernelPolicy:
+        """The same policy, which now reads pages of these features [P, N, D] and lengths [P]; they are no weights."""
+        nothing, root = np.zeros((len(features), 1, features.shape[2])), np.ones((len(features), 1, features.shape[2]))
+        self.items = np.concatenate([nothing, root, features], axis=1).astype(np.float32)  # none, ROOT, symbols
+        return self
+
+    @property
+    def machine(self) -> Machine:
+        """As it is now; a fit replaces its arrays, and changes none."""
+        support, coefficients, intercepts = (w.numpy() for w in (self.support, self.coefficients, self.intercepts))
+        return Machine(self.items, support, coefficients, intercepts, float(self.gamma))
+
+    def distribution(self, observations: Tensor, mask: Tensor, legal: Tensor | None = None) -> Distribution:
+        values = SHARP * torch.from_numpy(self.machine.values(observations.flatten(0, 1).numpy()))
+        return self.head.distribution(values.reshape(*observations.shape[:2], -1), legal)
+
+    def actor(self) -> KernelActor:
+        return KernelActor(self.machine, CategoricalSampler(self.head.outputs))
+
+    def _load_from_state_dict(self, state_dict: dict[str, Tensor], prefix: str, *rest: Any) -> None:
+        for name in ("support", "coefficients"):  # as many as were kept
+            setattr(self, name, torch.empty_like(state_dict[prefix + name]))
+        super()._load_from_state_dict(state_dict, prefix, *rest)
+
+
+@dataclass(frozen=True)
+class KernelActor:
+    """The policy at single steps."""
+
+    machine: Machine
+    sampler: CategoricalSampler
+
+    def memory(self, count: int) -> Array:
+        return np.zeros((count, 0), np.float32)
+
+    def noise(self, generators: Sequence[Generator], horizon: int) -> Array:
+        return self.sampler.noise(generators, horizon)
+
+    def parameters(self, observation: Array, memory: Array) -> tuple[Array, Array]:
+        return SHARP * self.machine.values(observation), memory
+
+    def choose(self, parameters: Array, noise: Array | float, legal: Array | None = None) -> Array:
+        return self.sampler.choose(parameters, noise, legal)
+
+
+@dataclass
+class SupportVectors(FollowTheLeader):
+    """π_{n+1}: the machines, one for each action against the rest, of all data so far."""
+
+    regularisation: float = 10.0  # C
+    most: int = 10_000  # states; of more, a random choice is fitted
+
+    def __call__(self, policy: Policy, loss: Loss, trajectories: Trajectories, cost_to_go: CostToGo) -> Step:
+        if not isinstance(policy, KernelPolicy):
+            raise UsageError("the update support-vectors is for the policy kernel-svm; choose that --policy")
+        generator = np.random.default_rng([self.seed, self.seen])
+        before = policy.distribution(torch.from_numpy(trajectories.observations), torch.from_numpy(trajectories.mask))
+        advised = cheapest(cost_to_go, trajectories)
+        mistakes = (before.mode != advised)[torch.from_numpy(trajectories.mask)].float().mean()
+        self._aggregate(trajectories, cost_to_go, generator)
+        assert self._data is not None
+        data, costs = self._data
+        observations, best = data.observations[data.mask], cheapest(costs, data).numpy()[data.mask]
+        chosen = generator.permutation(len(best))[: self.most]
+        fit(policy, policy.machine.seen(observations[chosen]), best[chosen], self.regularisation)
+        return Step(float(mistakes), 0.0, 0.0, 0)
+
+
+def fit(policy: KernelPolicy, x: Array, actions: Array, regularisation: float) -> None:
+    """Fit the policy to these features [n, X] and the actions [n] that were advised there."""
+    try:
+        from sklearn.svm import SVC
+    except ImportError as error:
+        raise UsageError("the policy kernel-svm needs scikit-learn: pip install 'aggrevated[parsing]'") from error
+    gamma = 1.0 / max(float(x.shape[1] * x.var()), 1e-9)  # scikit-learn's "scale"
+    kernel = rbf(x, x, gamma)
+    coefficients, intercepts = np.zeros((len(x), policy.head.outputs)), np.full(policy.head.outputs, -1.0)
+    for action in np.unique(actions):
+        if (actions == action).all():
+            intercepts[action] = 1.0
+            continue
+        machine = SVC(C=regularisation, kernel="precomputed").fit(kernel, actions == action)
+        coefficients[machine.support_, action] = machine.dual_coef_[0]
+        intercepts[action] = machine.intercept_[0]
+    kept = coefficients.any(axis=1)
+    policy.support = torch.from_numpy(x[kept])
+    policy.coefficients = torch.from_numpy(coefficients[kept].astype(np.float32))
+    policy.intercepts = torch.from_numpy(intercepts.astype(np.float32))
+    policy.gamma = torch.tensor([gamma], dtype=torch.float32)
