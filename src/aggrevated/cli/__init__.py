@@ -14,6 +14,7 @@ from aggrevated.cli.compare import Compare
 from aggrevated.cli.evaluate import Evaluate
 from aggrevated.cli.expert import Expert
 from aggrevated.cli.oracle_check import OracleCheck
+from aggrevated.cli.parse import Parse
 from aggrevated.cli.reproduce import Reproduce
 from aggrevated.cli.resume import Resume
 from aggrevated.cli.theory import Theory
@@ -35,6 +36,7 @@ COMMANDS = {
     "reproduce": Reproduce,
     "watch": Watch,
     "theory": Theory,
+    "parse": Parse,
     "oracle-check": OracleCheck,
 }
 

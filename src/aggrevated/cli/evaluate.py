@@ -1,40 +1,70 @@
-"""`aggrevated evaluate`: try the chosen policy on fresh episodes."""
+"""`aggrevated evaluate`: try the chosen policy on fresh episodes, or on pages that were held out."""
 
 from dataclasses import dataclass
 
 from tyro.conf import Positional
 
-from aggrevated.cli.options import RunFolder
+from aggrevated.cli.options import Folder, RunFolder, Whole
 
 
 @dataclass(frozen=True)
 class Evaluate:
-    """Try the policy that a run chose on fresh episodes, beside its expert.
+    """Try the policy that a run chose on fresh episodes beside its expert, or on test pages.
 
     Try:
       aggrevated evaluate runs/cartpole-aggrevated-natural
       aggrevated evaluate runs/cartpole-aggrevated-natural --episodes 5000 --deterministic --json
+      aggrevated evaluate runs/algebra-aggrevated-regular --crohme ink/dev --json
     """
 
     run_folder: Positional[RunFolder]
     """The folder that 'aggrevated train' made, of one run or of several trials."""
-    episodes: int = 1000
-    """How many episodes."""
-    seed: int = 1_000_000
-    """The seed of the episodes; the default is one that no training used."""
+    episodes: Whole = None
+    """How many episodes; default: 1000."""
+    seed: Whole = None
+    """The seed of the episodes; the default, 1000000, is one that no training used."""
     deterministic: bool = False
-    """Take the policy's most likely action instead of drawing one."""
+    """Take the policy's most likely action instead of drawing one; parsers always do."""
+    crohme: Folder = None
+    """algebra: real ink, a folder of InkML files or with dev/ in it; only its core expressions are used."""
     json: bool = False
     """Print the result as one JSON object."""
 
     def run(self) -> None:
         """Evaluate, and print the result."""
-        from aggrevated.cli.output import print_result
-        from aggrevated.runs.config import require
+        from aggrevated.cli.output import print_kinds, print_result
+        from aggrevated.errors import UsageError
+        from aggrevated.experiments import tasks
         from aggrevated.runs.evaluation import evaluate
+        from aggrevated.runs.parses import evaluate_parser
         from aggrevated.runs.run import runs_in
 
-        require(self.episodes >= 1, "episodes", self.episodes, "at least 1")
-        require(self.seed >= 0, "seed", self.seed, "0 or more")
-        results = [evaluate(run, self.episodes, self.seed, self.deterministic) for run in runs_in(self.run_folder)]
+        runs = runs_in(self.run_folder)
+        task = tasks()[runs[0].config.task]
+        idle = ("episodes", "seed") if task.world == "parsing" else ("crohme",)
+        for name in idle:
+            if getattr(self, name) is not None:
+                raise UsageError(f"--{name} has no effect on a run of {task.name}; leave it out")
+        if task.world == "parsing":
+            results = [evaluate_parser(run, self.crohme) for run in runs]
+        else:
+            results = [evaluate(run, *self._episodes(), self.deterministic) for run in runs]
+        kinds = {name: [result.pop(name, None) for result in results] for name in ("by_symbol", "by_arc_length")}
+        if self.json or len(runs) > 1:
+            for name, each in kinds.items():
+                for result, own in zip(results, each, strict=True):
+                    result |= {name: own} if own else {}
         print_result(results, self.run_folder, self.json)
+        if not self.json and len(runs) == 1:
+            for name, each in kinds.items():
+                print_kinds(name, each[0])
+
+    def _episodes(self) -> tuple[int, int]:
+        """(how many, their seed)."""
+        from aggrevated.runs.config import require
+
+        episodes = 1000 if self.episodes is None else self.episodes
+        seed = 1_000_000 if self.seed is None else self.seed
+        require(episodes >= 1, "episodes", episodes, "at least 1")
+        require(seed >= 0, "seed", seed, "0 or more")
+        return episodes, seed

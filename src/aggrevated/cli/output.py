@@ -103,6 +103,13 @@ def print_regrets(study: "Study", facts: Facts, as_json: bool, closing: str) -> 
     print(closing)
 
 
+def print_kinds(name: str, kinds: dict[str, Facts] | None) -> None:
+    """UAS by kind of symbol, in one line."""
+    if kinds:
+        shown = (f"{kind} {facts['uas']:.2f} ({facts['symbols']})" for kind, facts in kinds.items())
+        print(f"{name.replace('_', ' ')}: {', '.join(shown)}")
+
+
 def print_cards(cards: dict[str, Facts], as_json: bool) -> None:
     """Experts' cards, by name."""
     if as_json:

@@ -45,6 +45,11 @@ def real(folder: Path, seed: int) -> Split:
     return Split(train, without_strings_of(validation, test), test)
 
 
+def pages_of(folder: str, sets: int, seed: int, single_writer: bool) -> Split:
+    """CROHME's pages in that folder; where none is named, generated ones."""
+    return real(Path(folder), seed) if folder else generated(sets, seed, single_writer)
+
+
 def to_evaluate(folder: Path) -> list[Page]:
     """The core expressions of a folder; of its dev/, if it has one."""
     return crohme.load(folder / "dev" if (folder / "dev").is_dir() else folder, core=True)

@@ -54,7 +54,10 @@ def boxes_of(points: Sequence[Array]) -> Array:
 
 def _outline(strokes: Strokes, unit: float) -> Array:
     """[points, 2]: evenly along the pen's path, dense enough to measure distances, in units."""
-    points = np.concatenate([_evenly(stroke / unit) for stroke in strokes])
+    if len(strokes) > 2 and max(map(len, strokes)) <= 2:  # the pieces of a picture, a pixel long each
+        points = np.concatenate(strokes) / unit
+    else:
+        points = np.concatenate([_evenly(stroke / unit) for stroke in strokes])
     return points[:: -(-len(points) // MAX_POINTS)]
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 
 import numpy as np
 import torch
@@ -14,7 +13,7 @@ from torch import Tensor
 from aggrevated.arrays import Array
 from aggrevated.parsing.cache import cached, key_of
 from aggrevated.parsing.configurations import with_root
-from aggrevated.parsing.data import Split, generated, real, rewritten
+from aggrevated.parsing.data import Split, pages_of, rewritten
 from aggrevated.parsing.features import raw, table
 from aggrevated.parsing.page import Page
 from aggrevated.parsing.parser import Corpus
@@ -37,7 +36,7 @@ class Material:
 @lru_cache(maxsize=2)
 def material(crohme: str, sets: int, data_seed: int, single_writer: bool, warps: int) -> Material:
     """Of CROHME's pages in that folder; where none is named, of generated ones."""
-    split = real(Path(crohme), data_seed) if crohme else generated(sets, data_seed, single_writer)
+    split = pages_of(crohme, sets, data_seed, single_writer)
     every = [*split.train, *split.validation, *split.test]
     key = key_of(every, len(split.train), len(split.validation), warps)
     kept = {name: tensor.numpy() for name, tensor in cached(key, lambda: computed(split, warps)).items()}

@@ -133,13 +133,17 @@ class ParsingPolicy(Policy):
     def scores(
         self, observations: Tensor, actions: Tensor, mask: Tensor, own: Tensor, legal: Tensor | None = None
     ) -> Tensor:
-        """[K, d], by a backward pass for each trajectory after one forward pass for all."""
-        log_probability = self.distribution(observations, mask, legal).log_prob(actions)
-        parameters, rows = list(self.parameters()), []
-        for total in (log_probability * own).sum(dim=1):
-            gradients = torch.autograd.grad(total, parameters, retain_graph=True, materialize_grads=True)
-            rows.append(torch.cat([gradient.flatten() for gradient in gradients]))
-        return torch.stack(rows)
+        """[K, d], by a pass forward and back for each trajectory, no longer than it is."""
+        parameters = list(self.parameters())
+        scores = torch.zeros(len(mask), sum(parameter.numel() for parameter in parameters))
+        for k, length in enumerate(mask.sum(dim=1).tolist()):
+            own_steps = (slice(k, k + 1), slice(length))
+            restricted = None if legal is None else legal[own_steps]
+            distribution = self.distribution(observations[own_steps], mask[own_steps], restricted)
+            total = (distribution.log_prob(actions[own_steps]) * own[own_steps]).sum()
+            gradients = torch.autograd.grad(total, parameters, materialize_grads=True)
+            torch.cat([gradient.flatten() for gradient in gradients], out=scores[k])
+        return scores
 
     def actor(self) -> ParsingActor:
         shared = {id(table): table for table in (self.features, self.lengths)}  # the weights are copied, the pages not

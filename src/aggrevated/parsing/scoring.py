@@ -15,6 +15,7 @@ from aggrevated.parsing.parser import Parser
 from aggrevated.policies import Policy
 from aggrevated.randomness import Purpose, seeds
 from aggrevated.roll_in import Mixture, roll_in
+from aggrevated.runs.storage import Facts
 
 LENGTHS = ((1, 1), (2, 2), (3, 4), (5, 8), (9, 10**6))  # of arcs, in symbols
 
@@ -56,15 +57,31 @@ def next_head(parser: Parser) -> float:
     return uas(heads, parser.gold)[0]
 
 
-def by_kind(pages: Sequence[Page], heads: Array, kind: Callable[[Page, int], str]) -> dict[str, tuple[float, int]]:
-    """(UAS, symbols) of each kind of symbol, the most frequent first; `kind` is of a page's symbol by its place."""
+def scores(heads: Array, parser: Parser) -> Facts:
+    """UAS of these heads [P, N] in all its forms, beside the expert's and that of the simplest parser."""
+    share, macro, exact = uas(heads, parser.gold)
+    return {
+        "expert_return": micro(parser.expert, parser),
+        "test_return": share,
+        "ratio": share,
+        "uas_micro": share,
+        "uas_macro": macro,
+        "exact_match": exact,
+        "sets": len(parser.chosen),
+        "symbols": int(parser.corpus.lengths[parser.chosen].sum()),
+        "uas_next_head": next_head(parser),
+    }
+
+
+def by_kind(pages: Sequence[Page], heads: Array, kind: Callable[[Page, int], str]) -> dict[str, Facts]:
+    """UAS and number of the symbols of each kind, the most frequent first; `kind` is of a page and a place in it."""
     right: Counter[str] = Counter()
     seen: Counter[str] = Counter()
     for page, given in zip(pages, heads, strict=True):
         for place, head in enumerate(page.heads):
             seen[kind(page, place)] += 1
             right[kind(page, place)] += int(given[place] == head)
-    return {name: (right[name] / count, count) for name, count in seen.most_common()}
+    return {name: {"uas": right[name] / count, "symbols": count} for name, count in seen.most_common()}
 
 
 def symbol(page: Page, place: int) -> str:

@@ -71,9 +71,10 @@ def pieces(line: Array, labels: Array, kept: Array, scale: float) -> list[Stroke
     owner = labels[strokes[:, 0, 1], strokes[:, 0, 0]]
     order = np.argsort(owner, kind="stable")
     first, last = np.searchsorted(owner[order], kept), np.searchsorted(owner[order], kept, side="right")
-    sorted_strokes = strokes[order] * float(scale)
-    return [tuple(_points(stroke) for stroke in sorted_strokes[a:b]) for a, b in zip(first, last, strict=True)]
+    scaled = strokes[order] * float(scale)
+    return [_strokes(scaled[a:b]) for a, b in zip(first, last, strict=True)]
 
 
-def _points(stroke: Array) -> Array:
-    return stroke[:1] if np.array_equal(stroke[0], stroke[1]) else stroke
+def _strokes(strokes: Array) -> Strokes:
+    """[pieces, 2, 2] as strokes; if there is only one, and it ends where it begins, as one point."""
+    return tuple(strokes[:, :1] if len(strokes) == 1 and (strokes[0, 0] == strokes[0, 1]).all() else strokes)

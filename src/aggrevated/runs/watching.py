@@ -5,6 +5,8 @@ from pathlib import Path
 
 import numpy as np
 
+from aggrevated.errors import UsageError
+from aggrevated.experiments import tasks
 from aggrevated.plots.animation import Panel, side_by_side
 from aggrevated.randomness import Purpose, seeds
 from aggrevated.roll_in import Mixture, roll_in
@@ -17,6 +19,8 @@ from aggrevated.simulators.partial import Partial
 
 def watch(run: Run, seed: int, path: Path) -> Facts:
     """Write the GIF; where it is, and the two returns."""
+    if tasks()[run.config.task].world != "control":
+        raise UsageError(f"{run.folder} is a run of {run.config.task}, which does not move; use 'aggrevated parse'")
     world = set_up(run.config).world
     start = seeds(seed, Purpose.TEST, 0, 1)
     name, parts = drawn(world.simulator)

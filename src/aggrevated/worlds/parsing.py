@@ -13,11 +13,9 @@ from aggrevated.parsing.oracle_check import SYSTEMS
 from aggrevated.parsing.parser import Parser
 from aggrevated.parsing.policies import ParsingPolicy
 from aggrevated.parsing.projection import Projection
-from aggrevated.parsing.scoring import micro, next_head, parsed, uas
-from aggrevated.policies import Policy
+from aggrevated.parsing.scoring import micro, parsed, scores
 from aggrevated.randomness import Purpose, seeds
 from aggrevated.runs.config import Config
-from aggrevated.runs.storage import Facts
 from aggrevated.worlds import World
 
 Reader: TypeAlias = ParsingPolicy | KernelPolicy
@@ -36,7 +34,7 @@ def world(task: Task, config: Config) -> World:
         simulator.expert,
         policy,
         validate=lambda policy: micro(policy, chosen_on),
-        test=lambda policy: scores(policy, reported),
+        test=lambda policy: scores(parsed(policy, reported), reported),
         fingerprint={"pages": torch.tensor(list(bytes.fromhex(pages.key)), dtype=torch.uint8)},
     )
 
@@ -60,19 +58,3 @@ def policy_for(config: Config, projection: Projection) -> Reader:
         dropout=config.dropout,
         seed=int(seeds(config.seed, Purpose.INITIAL_POLICY, 0, 1)[0] >> 1),  # torch takes signed seeds
     )
-
-
-def scores(policy: Policy, parser: Parser) -> Facts:
-    """UAS in all its forms, beside the expert's and that of the simplest parser."""
-    share, macro, exact = uas(parsed(policy, parser), parser.gold)
-    return {
-        "expert_return": micro(parser.expert, parser),
-        "test_return": share,
-        "ratio": share,
-        "uas_micro": share,
-        "uas_macro": macro,
-        "exact_match": exact,
-        "sets": len(parser.chosen),
-        "symbols": int(parser.corpus.lengths[parser.chosen].sum()),
-        "uas_next_head": next_head(parser),
-    }

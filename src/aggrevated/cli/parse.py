@@ -1,0 +1,53 @@
+"""`aggrevated parse`: the tree of one handwritten page."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from tyro.conf import Positional, arg
+
+from aggrevated.cli.options import Folder
+
+
+@dataclass(frozen=True)
+class Parse:
+    """Parse a page of handwritten algebra: print the head of every symbol, and draw the tree under the handwriting.
+
+    The file is InkML, or a picture (PNG, JPEG) of dark ink on light paper. Symbols are numbered in reading order from
+    1, and 0 is ROOT.
+
+    Try:
+      aggrevated parse page.png --policy runs/algebra-aggrevated-regular
+      aggrevated parse expression.inkml --policy runs/algebra-aggrevated-regular --json
+    """
+
+    file: Positional[Annotated[Path, arg(metavar="FILE")]]
+    """An InkML file, or a picture of a page."""
+    policy: Annotated[Path, arg(metavar="RUN")]
+    """The folder of a run of 'aggrevated train algebra'."""
+    out: Folder = None
+    """The drawing is written here, with the endings .svg and .png; default: FILE's name with -tree, in this folder."""
+    json: bool = False
+    """Print one JSON object, with the heads as a list."""
+
+    def run(self) -> None:
+        """Parse, draw and print."""
+        import numpy as np
+
+        from aggrevated.cli.output import print_facts
+        from aggrevated.parsing.segmentation import read_page
+        from aggrevated.plots.parse_tree import draw_tree
+        from aggrevated.runs.parses import arcs_of, parse_page
+        from aggrevated.runs.run import runs_in
+
+        page = read_page(self.file)
+        heads = parse_page(runs_in(self.policy)[0], page)
+        out = self.out or Path(f"{self.file.stem}-tree")
+        out = out.with_suffix("") if out.suffix in (".png", ".svg") else out
+        draw_tree(page, np.array(heads), out, title=self.file.name)
+        drawings = {ending: str(out.with_name(f"{out.name}.{ending}")) for ending in ("svg", "png")}
+        if self.json:
+            print_facts({"heads": heads, "symbols": list(page.symbols), **drawings}, as_json=True)
+            return
+        print("\n".join(arcs_of(page, heads)))
+        print(f"drawing: {drawings['svg']} and {drawings['png']}")

@@ -1,0 +1,149 @@
+"""A picture of a handwritten page as pen strokes: read with suspicion, told apart from its paper, thinned to lines.
+
+Whatever the bytes are, the answer is the ink or a `DataError` that names the file and the remedy, in less than a second
+and 300 MB: size and kind are checked in the header, before anything is decoded.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import stat
+import struct
+import warnings
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+from aggrevated.errors import DataError
+from aggrevated.parsing.blots import parts_of
+from aggrevated.parsing.page import Strokes
+from aggrevated.runs.storage import storage_errors
+
+MAX_BYTES = 16 << 20
+MAX_PIXELS = 16_000_000  # 4,000 × 4,000; the camera of a phone makes 12 million
+MAX_SIDE = 20_000
+MAX_CHUNKS = 10_000  # of a PNG
+MAX_MARKERS = 10_000  # of a JPEG
+MAX_SCANS = 12  # of a JPEG; progressive ones have 10, and each costs a pass over the whole picture
+STRIP = 1_000_000  # pixels that are made grey at a time
+LONGEST = 1_600  # pixels of the longer side that the ink is looked for in
+
+SHRINK = "shrink it to 4,000 × 4,000 or fewer"
+PNG, JPEG = b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff"
+# What turns a picture upright, by its EXIF orientation.
+UPRIGHT = {3: Image.Transpose.ROTATE_180, 6: Image.Transpose.ROTATE_270, 8: Image.Transpose.ROTATE_90}
+
+
+def read_image(path: Path) -> list[Strokes]:
+    """The ink of a PNG or JPEG: for each piece that hangs together, its middle lines, in pixels with y downwards.
+
+    Light ink on dark paper will do as well; the ink is what covers less of the page.
+    """
+    data = _bounded(path)
+    try:
+        return parts_of(*_decoded(data))
+    except DataError as error:
+        raise DataError(f"{path}: {error}") from error
+
+
+def is_image(start: bytes) -> bool:
+    """Whether a file that starts so is a PNG or a JPEG."""
+    return start.startswith((PNG, JPEG))
+
+
+def _bounded(path: Path) -> bytes:
+    with storage_errors(path):
+        if not stat.S_ISREG(path.stat().st_mode):  # a pipe would never end
+            raise DataError(f"{path} is not a regular file; give the path of a picture")
+        with path.open("rb") as file:
+            data = file.read(MAX_BYTES + 1)
+    if len(data) > MAX_BYTES:
+        raise DataError(f"{path} is larger than {MAX_BYTES >> 20} MB; save the picture smaller")
+    return data
+
+
+# From bytes to grey pixels.
+
+
+def _decoded(data: bytes) -> tuple[Image.Image, float]:
+    """The picture in shades of grey, upright, its longer side at most LONGEST; and by how much it is shrunk."""
+    if data.startswith(PNG):
+        data = _plain_png(data)
+    elif data.startswith(JPEG):
+        _check_jpeg(data)
+    else:
+        raise DataError("it is neither PNG nor JPEG; save the picture as one of these")
+    try:
+        with warnings.catch_warnings(action="ignore"), Image.open(io.BytesIO(data), formats=("PNG", "JPEG")) as picture:
+            width, height = picture.size
+            if width * height > MAX_PIXELS or max(width, height) > MAX_SIDE:
+                raise DataError(f"it has {width:,} × {height:,} pixels; {SHRINK}")
+            picture.draft("L", (LONGEST, LONGEST))  # a JPEG is decoded no larger than needed
+            picture.load()
+            grey = _grey(picture)
+            shrunk = max(width, height) / max(grey.size)
+            return (grey.transpose(UPRIGHT[turn]) if (turn := _turn(picture)) in UPRIGHT else grey), shrunk
+    except DataError:
+        raise
+    except Image.DecompressionBombError as error:
+        raise DataError(f"it has far too many pixels; {SHRINK}") from error
+    except Exception as error:  # what a decoder may say about hostile bytes is not written down anywhere
+        reason = re.sub(r"\s+", " ", str(error))[:60]
+        raise DataError(
+            f"it is damaged or cut off ({type(error).__name__}: {reason}); save the picture again"
+        ) from error
+
+
+def _turn(picture: Image.Image) -> int:
+    """The EXIF orientation, if it is readable; a phone held sideways writes 6 or 8."""
+    return int(picture.getexif().get(0x0112, 1))
+
+
+def _plain_png(data: bytes) -> bytes:
+    """The PNG without what only costs time and memory: texts, profiles, animations."""
+    kept, at, chunks = [memoryview(data)[:8]], 8, 0  # views: no copy of 16 MB but the one at the end
+    while at < len(data) and chunks <= MAX_CHUNKS:
+        if at + 12 > len(data) or (end := at + 12 + struct.unpack_from(">I", data, at)[0]) > len(data):
+            raise DataError("it is cut off; save the picture again")
+        name = data[at + 4 : at + 8]
+        if name in (b"IHDR", b"PLTE", b"tRNS", b"IDAT", b"IEND"):
+            kept.append(memoryview(data)[at:end])
+        at, chunks = end, chunks + 1
+        if name == b"IEND":
+            break
+    if chunks > MAX_CHUNKS:
+        raise DataError(f"it has more than {MAX_CHUNKS:,} chunks; save the picture again")
+    plain = b"".join(kept)
+    if plain[24:25] == b"\x10" and plain[25:26] != b"\x00":
+        raise DataError("it has 16 bits for each colour; save it with 8")
+    return plain
+
+
+def _check_jpeg(data: bytes) -> None:
+    """Refuse what would keep the decoder busy for minutes."""
+    if data.count(b"\xff\xda") > MAX_SCANS or len(re.findall(rb"\xff[\x01-\xcf\xd8-\xfe]", data)) > MAX_MARKERS:
+        raise DataError("it has more scans or segments than any camera writes; save the picture again")
+
+
+def _grey(picture: Image.Image) -> Image.Image:
+    """Shades of grey on white paper, shrunk; strip by strip, as a whole copy would take 64 MB more."""
+    width, height = picture.size
+    factor = max(1, -(-max(width, height) // LONGEST))
+    grey = Image.new("L", (-(-width // factor), -(-height // factor)))
+    rows = factor * max(1, STRIP // (width * factor))
+    for top in range(0, height, rows):
+        strip = picture.crop((0, top, width, min(top + rows, height)))
+        grey.paste(_opaque(strip).reduce(factor), (0, top // factor))
+    return grey
+
+
+def _opaque(strip: Image.Image) -> Image.Image:
+    """In shades of grey; what is transparent is white."""
+    if strip.mode.startswith("I"):  # 16 bits
+        return Image.fromarray((np.asarray(strip) >> 8).astype(np.uint8))
+    if strip.has_transparency_data:
+        strip = strip.convert("RGBA")
+        strip = Image.alpha_composite(Image.new("RGBA", strip.size, "white"), strip)
+    return strip.convert("L")

@@ -1,0 +1,104 @@
+"""From ink to a page: which strokes are one symbol, and in which order people read the symbols."""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from aggrevated.arrays import Array
+from aggrevated.errors import DataError
+from aggrevated.parsing import crohme
+from aggrevated.parsing.image import is_image, read_image
+from aggrevated.parsing.inkml import Ink, read_inkml
+from aggrevated.parsing.joining import boxes_of, groups, unit_of
+from aggrevated.parsing.page import Page, Strokes
+from aggrevated.runs.storage import storage_errors
+
+STEP = 0.8  # symbols: how far the middle of a symbol may lie from that of its line, up or down
+LOCAL = 3  # symbols at the end of a line whose middles say where it has got to
+
+
+def read_page(path: Path) -> Page:
+    """The page in an InkML file or a picture (PNG, JPEG), its symbols in reading order.
+
+    Where the file has MathML, it gives order, labels and heads; where it has groups of strokes, these are the symbols.
+    All else comes from geometry: such symbols are `?`, if they have no label, and their heads are 0.
+    """
+    with storage_errors(path):
+        if not stat.S_ISREG(path.stat().st_mode):  # a pipe would never end
+            raise DataError(f"{path} is not a regular file; give the path of an InkML file or a picture (PNG, JPEG)")
+        with path.open("rb") as file:
+            start = file.read(8)
+    if is_image(start) or path.suffix.lower() in (".png", ".jpg", ".jpeg"):
+        return unparsed(path.stem, symbols_of_parts(read_image(path)))
+    if path.suffix.lower() == ".inkml" or b"<" in start:
+        return _page_of_ink(read_inkml(path))
+    raise DataError(f"{path} is neither InkML nor a picture (PNG, JPEG); give one of these")
+
+
+def _page_of_ink(ink: Ink) -> Page:
+    if ink.math is not None and ink.symbols:
+        return crohme.page(ink)
+    if not ink.strokes:
+        raise DataError(f"{ink.path}: it has no strokes (<trace>); give a file with ink")
+    if not ink.symbols:
+        try:
+            return unparsed(ink.path.stem, symbols_of(list(ink.strokes.values())), ink.writer)
+        except DataError as error:
+            raise DataError(f"{ink.path}: {error}") from error
+    symbols = [tuple(ink.strokes[id] for id in symbol.strokes) for symbol in ink.symbols]
+    order = in_reading_order(symbols)
+    labels = tuple(crohme.NAMES.get(ink.symbols[i].label, ink.symbols[i].label) or "?" for i in order)
+    heads = np.zeros(len(order), np.int64)
+    return Page(ink.path.stem, ink.writer, labels, heads, tuple(symbols[i] for i in order))
+
+
+def unparsed(name: str, ink: Sequence[Strokes], writer: str = "") -> Page:
+    """A page of which only the ink is known: every symbol is `?`, every head 0."""
+    return Page(name, writer, ("?",) * len(ink), np.zeros(len(ink), np.int64), tuple(ink))
+
+
+def symbols_of(strokes: Sequence[Array]) -> list[Strokes]:
+    """The strokes, each [points, 2] with y downwards, as symbols in reading order."""
+    return symbols_of_parts([(stroke,) for stroke in strokes])
+
+
+def symbols_of_parts(parts: Sequence[Strokes]) -> list[Strokes]:
+    """Parts such as `read_image` finds, joined where they are one symbol, in reading order."""
+    symbols = [tuple(stroke for part in group for stroke in parts[part]) for group in groups(parts)]
+    return [symbols[place] for place in in_reading_order(symbols)]
+
+
+def in_reading_order(ink: Sequence[Strokes]) -> list[int]:
+    """The places of the symbols as they are read: line after line, each from left to right."""
+    return [symbol for line in lines_of(ink) for symbol in line]
+
+
+def lines_of(ink: Sequence[Strokes]) -> list[list[int]]:
+    """The places of the symbols of each line, from left to right; the lines from top to bottom.
+
+    From left to right, each symbol goes on with the line that has got to its height, or begins a new one.
+    """
+    if not ink:
+        return []
+    boxes = boxes_of([np.concatenate(strokes) for strokes in ink]) / unit_of(ink)
+    middle = (boxes[:, :2] + boxes[:, 2:]) / 2
+    lines: list[list[int]] = []
+    for symbol in map(int, np.argsort(middle[:, 0], kind="stable")):
+        steps = [abs(float(middle[symbol, 1] - middle[line[-LOCAL:], 1].mean())) for line in lines]
+        if steps and min(steps) < STEP:
+            lines[int(np.argmin(steps))].append(symbol)
+        else:
+            lines.append([symbol])
+    slope = _slope(middle, lines)
+    return sorted(lines, key=lambda line: float((middle[line, 1] - slope * middle[line, 0]).mean()))
+
+
+def _slope(middle: Array, lines: list[list[int]]) -> float:
+    """How far all lines together go down for each step to the right: their least-squares slope."""
+    from_mean = np.concatenate([middle[line] - middle[line].mean(axis=0) for line in lines])
+    across, down = from_mean.T
+    return float(across @ down) / max(float(across @ across), 1e-9)

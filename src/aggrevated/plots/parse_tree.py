@@ -1,0 +1,167 @@
+"""A parse under the handwriting that it is of: the symbols in a row, and an arc from every head to its dependents.
+
+All lengths are inches, y downwards from the top of the figure, so that nothing can run into anything else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import FancyBboxPatch, Patch, PathPatch
+from matplotlib.path import Path as Outline
+
+from aggrevated.arrays import Array
+from aggrevated.errors import UsageError
+from aggrevated.parsing.features import line_starts
+from aggrevated.parsing.page import Page, Strokes
+from aggrevated.plots.dependency_arcs import ARC, CELL, WRONG, draw_arcs
+from aggrevated.plots.dependency_arcs import height as height_of_arcs
+from aggrevated.plots.learning_curves import save
+
+Frame: TypeAlias = tuple[
+    Array, Sequence[int], int, str
+]  # heads [n], −1 for none yet; stack; buffer's first; transition
+
+INK, FAINT, NUMBER, RULE = "#1F2937", "#C3C8D0", "#6B7280", "#D1D5DB"
+STACK, BUFFER = "#CFE6F5", "#FBEBC8"  # light tints of blue and orange
+
+MARGIN, TITLE, LEGEND = 0.25, 0.35, 0.35
+ROW = 0.42  # high
+NUMBERS = 0.2
+
+
+def draw_tree(page: Page, heads: Array, path: Path, title: str = "", gold: Array | None = None) -> None:
+    """Write path.png and path.svg: the page as written, its symbols in a row, and the tree of `heads` [n] below them.
+
+    With `gold` [n], arcs that differ from it are drawn in another colour and dashed, and a legend counts them.
+    """
+    for tree in (heads,) if gold is None else (heads, gold):
+        _check(page, tree)
+    wrong = np.zeros(len(page), bool) if gold is None else heads != gold
+    width = max(2 * MARGIN + CELL * len(page), 4.6)
+    low, scale, (across, down) = _fit(page, width - 2 * MARGIN)
+    row = (TITLE if title else 0.0) + MARGIN + down + 0.3
+    height = row + ROW + NUMBERS + height_of_arcs(heads) + (0.0 if gold is None else LEGEND)
+    figure, axes = _canvas(width, height)
+    _title(axes, title, width)
+    corner = np.array([(width - across) / 2, row - 0.3 - down])
+    for strokes in page.ink:
+        _write(axes, strokes, lambda points: (points - low) * scale + corner, INK)
+    left = (width - CELL * len(page)) / 2
+    _row(axes, page, left, row, [INK] * len(page))
+    draw_arcs(axes, heads, left, row + ROW + NUMBERS, [WRONG if bad else ARC for bad in wrong])
+    if gold is not None:
+        same = Line2D([], [], color=ARC, linewidth=1.4, label=f"as in the gold tree ({(~wrong).sum()})")
+        other = Line2D([], [], color=WRONG, linewidth=1.4, linestyle="--", label=f"differs from it ({wrong.sum()})")
+        figure.legend(handles=[same, other], loc="lower center", ncols=2, frameon=False, fontsize=9)
+    save(figure, path)
+
+
+def draw_growth(page: Page, frames: Sequence[Frame], path: Path, title: str = "") -> None:
+    """Write path.png and path.svg: a panel for each frame of a parse, with the arcs so far, the stack and the buffer.
+
+    A frame is (heads [n], the numbers on the stack, the buffer's first number, the transition that led to it); a head
+    of −1 is not known yet. Up to 16 symbols, panels stand side by side in two columns.
+    """
+    if not frames:
+        raise UsageError("there are no frames to draw; give at least one configuration of the parse")
+    for heads, *_ in frames:
+        _check(page, heads)
+    columns = 2 if len(page) <= 16 else 1
+    panel = max(CELL * len(page), 3.2) + MARGIN
+    rows = -(-len(frames) // columns)
+    arcs = [max(height_of_arcs(heads) for heads, *_ in frames[row::rows]) for row in range(rows)]
+    tops = MARGIN + (TITLE if title else 0.0) + np.cumsum([0.0, *(0.35 + ROW + NUMBERS + below for below in arcs)])
+    width = MARGIN + columns * panel
+    figure, axes = _canvas(width, float(tops[-1]) + LEGEND)
+    _title(axes, title, width)
+    for place, frame in enumerate(frames):
+        _panel(axes, page, frame, MARGIN + place // rows * panel, float(tops[place % rows]), place + 1)
+    tints = [Patch(color=STACK, label="on the stack"), Patch(color=BUFFER, label="in the buffer")]
+    handles = [*tints, Patch(facecolor="white", edgecolor=FAINT, label="done")]
+    figure.legend(handles=handles, loc="lower center", ncols=3, frameon=False, fontsize=9)
+    save(figure, path)
+
+
+def _check(page: Page, heads: Array) -> None:
+    if heads.shape != (len(page),) or (len(page) and not -1 <= heads.min() <= heads.max() <= len(page)):
+        raise UsageError(
+            f"{page.name} has {len(page)} symbols, so its tree has as many heads, each 0 … {len(page)}; give these"
+        )
+
+
+def _canvas(width: float, height: float) -> tuple[Figure, Axes]:
+    """A figure of that size in inches, and its coordinates."""
+    figure = Figure(figsize=(width, height))
+    axes = figure.add_axes((0.0, 0.0, 1.0, 1.0))
+    axes.set(xlim=(0.0, width), ylim=(height, 0.0))
+    axes.set_axis_off()
+    return figure, axes
+
+
+def _title(axes: Axes, title: str, width: float) -> None:
+    """The title in the middle, as large as fits: a letter is about 0.6 of its size wide."""
+    size = min(11.0, 120.0 * (width - 2 * MARGIN) / max(len(title), 1))
+    axes.text(width / 2, MARGIN, title, ha="center", va="center", fontsize=size)
+
+
+def _fit(page: Page, width: float) -> tuple[Array, float, Array]:
+    """Where the page begins, inches of one of its units, and its size in inches: symbols as large as in the row."""
+    boxes = page.boxes if len(page) else np.zeros((1, 4))
+    low, high = boxes[:, :2].min(axis=0), boxes[:, 2:].max(axis=0)
+    unit = max(float(np.median((boxes[:, 2:] - boxes[:, :2]).max(axis=1))), 1e-9)
+    scale = min(0.34 / unit, width / max(float(high[0] - low[0]), 1e-9), 6.0 / max(float(high[1] - low[1]), 1e-9))
+    return low, scale, (high - low) * scale
+
+
+def _write(axes: Axes, strokes: Strokes, place: Callable[[Array], Array], colour: str) -> None:
+    """The ink of one symbol as one path; a dot is a line too short to be seen as one."""
+    points = [stroke if len(stroke) > 1 else np.repeat(stroke, 2, axis=0) for stroke in map(place, strokes)]
+    for stroke in points:
+        stroke[-1] += 1e-3 * (np.ptp(stroke, axis=0).max() == 0)
+    codes = [code for stroke in points for code in (Outline.MOVETO, *[Outline.LINETO] * (len(stroke) - 1))]
+    outline = Outline(np.concatenate(points), codes)
+    axes.add_patch(PathPatch(outline, fill=False, edgecolor=colour, linewidth=1.3, capstyle="round", joinstyle="round"))
+
+
+def _row(axes: Axes, page: Page, left: float, top: float, colours: Sequence[str]) -> None:
+    """The symbols side by side, numbered, all at one scale unless one is too large; a rule where a line begins."""
+    if not len(page):
+        return
+    boxes = page.boxes
+    size = (boxes[:, 2:] - boxes[:, :2]).max(axis=1)
+    usual = 0.7 * min(CELL, ROW) / max(float(np.median(size)), 1e-9)
+    for number, (strokes, colour) in enumerate(zip(page.ink, colours, strict=True), start=1):
+        x, box = left + CELL * (number - 0.5), boxes[number - 1]
+        width, height = np.maximum(box[2:] - box[:2], 1e-9)
+        scale = min(usual, 0.7 * CELL / width, 0.86 * ROW / height)
+        middle, here = (box[:2] + box[2:]) / 2, np.array([x, top + ROW / 2])
+        _write(axes, strokes, lambda p, m=middle, s=scale, h=here: (p - m) * s + h, colour)  # type: ignore[misc]
+        axes.text(x, top + ROW + 0.1, str(number), ha="center", va="center", fontsize=7, color=NUMBER)
+    for place in np.flatnonzero(line_starts(boxes))[1:]:
+        axes.plot([left + CELL * place] * 2, [top, top + ROW], color=RULE, linewidth=0.8)
+
+
+def _panel(axes: Axes, page: Page, frame: Frame, left: float, top: float, number: int) -> None:
+    """One configuration: its transition, the row with stack and buffer tinted, and the arcs so far."""
+    heads, stack, buffer, transition = frame
+    axes.text(left, top + 0.12, f"{number}   {transition}", ha="left", va="center", fontsize=9, color=INK)
+    on_stack = set(stack)
+    colours = []
+    for one in range(1, len(page) + 1):
+        tint = STACK if one in on_stack else BUFFER if one >= buffer else ""
+        colours.append(INK if tint else FAINT)
+        if tint:
+            corner = (left + CELL * (one - 1) + 0.035, top + 0.3 + 0.02)
+            size = (CELL - 0.07, ROW + NUMBERS - 0.04)
+            axes.add_patch(
+                FancyBboxPatch(corner, *size, boxstyle="round,pad=0,rounding_size=0.05", color=tint, zorder=0)
+            )
+    _row(axes, page, left, top + 0.3, colours)
+    draw_arcs(axes, heads, left, top + 0.3 + ROW + NUMBERS, [ARC] * len(page))

@@ -1,0 +1,73 @@
+"""What a parser of handwriting does with pages: how well, and with one page, what."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from aggrevated.arrays import Array
+from aggrevated.errors import UsageError
+from aggrevated.experiments import tasks
+from aggrevated.parsing.data import pages_of, to_evaluate
+from aggrevated.parsing.material import of_pages
+from aggrevated.parsing.oracle_check import SYSTEMS
+from aggrevated.parsing.page import Page
+from aggrevated.parsing.parser import Parser
+from aggrevated.parsing.scoring import arc_length, by_kind, parsed, scores, symbol
+from aggrevated.runs.run import Run
+from aggrevated.runs.storage import Facts
+from aggrevated.worlds.parsing import Reader
+
+
+def reader_in(run: Run) -> Reader:
+    """The policy of a run of the task algebra."""
+    if tasks()[run.config.task].world != "parsing":
+        raise UsageError(f"{run.folder} is a run of {run.config.task}; give one of 'aggrevated train algebra'")
+    policy = run.policy()
+    assert isinstance(policy, Reader)
+    return policy
+
+
+def heads_by(run: Run, policy: Reader, pages: Sequence[Page]) -> tuple[Array, Parser]:
+    """([P, N] the heads that the policy gives, NONE where it gives none; the parser of these pages)."""
+    corpus, features = of_pages(pages, policy.projection)
+    policy.with_pages(features, corpus.lengths)
+    parser = Parser(corpus, np.arange(len(pages)), in_order=True, system=SYSTEMS[run.config.system])
+    return parsed(policy, parser), parser
+
+
+def evaluate_parser(run: Run, crohme: Path | None) -> Facts:
+    """The run's result, or what is known so far, with UAS measured anew: on its test pages, or on real ink."""
+    policy, config = reader_in(run), run.config
+    if crohme is not None:
+        pages = to_evaluate(crohme)
+    else:
+        pages = pages_of(config.crohme, config.sets, config.data_seed, config.single_writer).test
+    heads, parser = heads_by(run, policy, pages)
+    return (
+        run.so_far()
+        | scores(heads, parser)
+        | {
+            "by_symbol": by_kind(pages, heads, symbol),
+            "by_arc_length": by_kind(pages, heads, arc_length),
+            "run": str(run.folder),
+        }
+    )
+
+
+def parse_page(run: Run, page: Page) -> list[int]:
+    """The head of each symbol; one that was left without is said to depend on ROOT."""
+    heads, _ = heads_by(run, reader_in(run), [page])
+    return [max(int(head), 0) for head in heads[0, : len(page)]]
+
+
+def arcs_of(page: Page, heads: Sequence[int]) -> list[str]:
+    """A line for each symbol, for people."""
+    names = ["ROOT", *page.symbols]
+    width = max(map(len, names))
+    return [
+        f"{number:3d} {names[number]:<{width}}  <- {head:3d} {names[head]}"
+        for number, head in enumerate(heads, start=1)
+    ]
