@@ -103,6 +103,19 @@ def print_regrets(study: "Study", facts: Facts, as_json: bool, closing: str) -> 
     print(closing)
 
 
+def print_scores(rows: Sequence[Facts], as_json: bool, closing: str) -> None:
+    """UAS of each row: as a JSON list, or as a table with a closing line."""
+    if as_json:
+        print(json.dumps(list(rows), ensure_ascii=False))
+        return
+    width = max(len(row["label"]) for row in rows)
+    for row in rows:
+        if "uas_micro" in row:
+            of_paper = "" if row["paper"] is None else f"  (paper, on other data: {row['paper']:.3f})"
+            print(f"{row['label']:<{width}}  {row['uas_micro']:.3f}{of_paper}")
+    print(closing)
+
+
 def print_kinds(name: str, kinds: dict[str, Facts] | None) -> None:
     """UAS by kind of symbol, in one line."""
     if kinds:

@@ -1,7 +1,7 @@
 """One file per figure of the paper: the task, its tuned settings, and the rows of the figure. Data only."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from aggrevated.simulators import Simulator
@@ -9,12 +9,14 @@ from aggrevated.simulators import Simulator
 
 @dataclass(frozen=True)
 class Row:
-    """One method in a figure; with another policy than the task's where one is named."""
+    """One method in a figure or table; with another policy than the task's where one is named."""
 
     method: str
     update: str
     policy: str | None = None
     start: str | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)  # further ones that are not the task's
+    paper: float | None = None  # what the paper reports
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,6 +2,35 @@
 
 from aggrevated.experiments import TO_THE_END, Row, Task
 
+CURVES = (Row("aggrevated", "regular", "lstm", paper=0.924), Row("aggrevated", "natural", "lstm", paper=0.915))
+BEYOND = (Row("aggrevated", "regular", "contextual"), Row("sl", "regular", "contextual"))
+ONE_WRITER = tuple(
+    Row("aggrevated", "regular", policy, settings={"single_writer": True}) for policy in ("lstm", "contextual")
+)
+TABLE1 = (
+    *CURVES,
+    Row("sl", "regular", "lstm", paper=0.813),
+    Row("dagger", "regular", "lstm"),
+    Row("dagger", "support-vectors", "kernel-svm", paper=0.832),
+    Row("sl-rl", "regular", "lstm", paper=0.826),
+    Row("sl-rl", "natural", "lstm", paper=0.824),
+    Row("reinforce", "regular", "lstm", paper=0.256),
+    Row("tnpg", "natural", "lstm", paper=0.237),
+    Row("aggrevated", "regular", "reactive", paper=0.851),
+    Row("aggrevated", "natural", "reactive", paper=0.800),
+    Row("sl", "regular", "reactive", paper=0.325),
+    Row("sl-rl", "regular", "reactive", paper=0.386),
+    Row("sl-rl", "natural", "reactive", paper=0.345),
+    Row("reinforce", "regular", "reactive", paper=0.227),
+    Row("tnpg", "natural", "reactive", paper=0.241),
+    *BEYOND,
+    *ONE_WRITER,
+)
+REAL_INK = (
+    Row("aggrevated", "regular", "contextual"),
+    Row("aggrevated", "regular", "lstm"),
+    Row("sl", "regular", "contextual"),
+)
 TASK = Task(
     name="algebra",
     title="Handwritten algebra",
@@ -12,12 +41,12 @@ TASK = Task(
     policies=("contextual", "lstm", "reactive", "kernel-svm"),
     hidden=(128,),
     trajectories=16,
-    iterations=1500,
+    iterations=1000,
     validation_episodes=1,  # not used: all validation pages, always
     settings={
         "always": {"annealed": TO_THE_END, "dropout": 0.3, "warps": 8, "validate_every": 25, "checkpoint_every": 100},
-        "reactive": {"hidden": (1000,)},
-        "contextual": {"geometry": True},
+        "reactive": {"hidden": (1000,), "iterations": 500},
+        "contextual": {"geometry": True, "iterations": 500},
         "kernel-svm": {  # one fit for each iteration: few, with more pages
             "update": "support-vectors",
             "iterations": 8,
@@ -26,15 +55,15 @@ TASK = Task(
             "validate_every": 1,
             "checkpoint_every": 1,
         },
-        "supervised": {"start_steps": 500, "demonstrations": 2000, "start_rate": 2e-3},
-        "aggrevated": {"start": "supervised", "update": "regular", "entropy": 0.2},
+        "supervised": {"start_steps": 300, "demonstrations": 2000, "start_rate": 2e-3},
+        "aggrevated": {"start": "supervised", "update": "regular", "entropy": 0.4},
         "regular": {"learning_rate": 2e-3},
-        "natural": {"delta_kl": 1e-3, "damping": 10.0},
+        "natural": {"delta_kl": 1e-2, "damping": 10.0},
         "dagger": {"update": "regular"},
         "sl": {"update": "regular"},
-        "sl-rl": {"update": "regular"},
+        "sl-rl": {"update": "regular", "start_steps": 1000},
     },
-    figure=(Row("aggrevated", "regular"),),
+    figure=CURVES,
     oracles=("gold", "monte-carlo"),
     trials=3,
     measured="UAS",

@@ -41,8 +41,7 @@ def real(folder: Path, seed: int) -> Split:
         rest, test = (crohme.load(part, core=True) for part in parts)
     else:
         rest, test = without_some_writers(crohme.load(folder, core=True), seed + 1)
-    train, validation = without_some_writers(rest, seed)
-    return Split(train, without_strings_of(validation, test), test)
+    return Split(*without_some_writers(without_strings_of(rest, test), seed), test)
 
 
 def pages_of(folder: str, sets: int, seed: int, single_writer: bool) -> Split:

@@ -79,9 +79,11 @@ class Parser:
 
     def initial(self, seeds: Array) -> Array:
         if self.in_order:
-            page = self.chosen[np.arange(len(seeds)) % len(self.chosen)]
-        else:
-            page = self.chosen[[int(generator(int(s), Stream.LUCK).integers(len(self.chosen))) for s in seeds]]
+            return self.start(self.chosen[np.arange(len(seeds)) % len(self.chosen)])
+        return self.start(self.chosen[[int(generator(int(s), Stream.LUCK).integers(len(self.chosen))) for s in seeds]])
+
+    def start(self, page: Array) -> Array:
+        """The states before the first transition of these pages [n]."""
         rows = begin(self.corpus.lengths[page], self.corpus.most)
         arcs = np.full((len(page), LATEST), NONE)
         return np.concatenate([page[:, None], arcs, rows], axis=1).astype(np.int32)

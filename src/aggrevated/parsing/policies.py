@@ -123,12 +123,13 @@ class ParsingPolicy(Policy):
         numbers = observations[:, :, 1:][:, :, self.kind.view].long() + 1  # [K, T, view]; −1, none, comes first
         lanes = torch.arange(len(items))[:, None, None]
         seen = items[lanes, numbers.clamp_(0, items.shape[1] - 1)].flatten(2)
-        if self.decoder is None:
-            hidden = self.between(seen)
+        if self.decoder is None:  # each step by itself: the padding is left out
+            logits = seen.new_zeros(*mask.shape, self.head.outputs)
+            logits[mask] = self.readout(self.between(seen[mask]))
         else:
             h, c = (part.contiguous() for part in start[None].chunk(2, dim=2))
-            hidden, _ = self.decoder(seen, (h, c))
-        return self.head.distribution(self.readout(hidden), legal)
+            logits = self.readout(self.decoder(seen, (h, c))[0])
+        return self.head.distribution(logits, legal)
 
     def scores(
         self, observations: Tensor, actions: Tensor, mask: Tensor, own: Tensor, legal: Tensor | None = None

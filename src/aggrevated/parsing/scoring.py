@@ -57,6 +57,19 @@ def next_head(parser: Parser) -> float:
     return uas(heads, parser.gold)[0]
 
 
+def at_random(parser: Parser, parses: int = 20) -> float:
+    """The micro UAS of legal transitions drawn at random: mean over so many parses of every page."""
+    pages = np.tile(parser.chosen, parses)
+    state, generator = parser.start(pages), np.random.default_rng(0)
+    wrong = 0.0
+    while len(state):
+        chance = np.where(parser.legal(state), generator.random((len(state), int(parser.action_space.n))), -1.0)
+        state, cost, done = parser.step(state, chance.argmax(axis=1))
+        wrong += cost.sum()
+        state = state[~done]
+    return float(1 - wrong / parser.corpus.lengths[pages].sum())
+
+
 def scores(heads: Array, parser: Parser) -> Facts:
     """UAS of these heads [P, N] in all its forms, beside the expert's and that of the simplest parser."""
     share, macro, exact = uas(heads, parser.gold)

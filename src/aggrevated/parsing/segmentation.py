@@ -88,13 +88,24 @@ def lines_of(ink: Sequence[Strokes]) -> list[list[int]]:
     middle = (boxes[:, :2] + boxes[:, 2:]) / 2
     lines: list[list[int]] = []
     for symbol in map(int, np.argsort(middle[:, 0], kind="stable")):
-        steps = [abs(float(middle[symbol, 1] - middle[line[-LOCAL:], 1].mean())) for line in lines]
+        steps = [_step(boxes[symbol], boxes[line[-LOCAL:]]) for line in lines]
         if steps and min(steps) < STEP:
             lines[int(np.argmin(steps))].append(symbol)
         else:
             lines.append([symbol])
     slope = _slope(middle, lines)
     return sorted(lines, key=lambda line: float((middle[line, 1] - slope * middle[line, 0]).mean()))
+
+
+def _step(box: Array, end: Array) -> float:
+    """How far up or down a symbol's middle lies from the middle of a line's `end`, [symbols, 4].
+
+    Half as far, if they overlap: a `y` after a `d` lies much lower, and is on the same line.
+    """
+    top, bottom = end[:, 1].mean(), end[:, 3].mean()
+    step = abs(float(box[1] + box[3] - top - bottom)) / 2
+    overlap = min(bottom, box[3]) - max(top, box[1])
+    return step / 2 if overlap > 0.5 * min(bottom - top, box[3] - box[1]) else step
 
 
 def _slope(middle: Array, lines: list[list[int]]) -> float:

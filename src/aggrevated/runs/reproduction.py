@@ -1,24 +1,34 @@
-"""The paper's protocol: every method of a figure, several trials each, as runs in folders."""
+"""The paper's protocol: every method of a figure or table, several trials each, as runs in folders."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from aggrevated.errors import UsageError
-from aggrevated.experiments import Task
+from aggrevated.experiments import Row, Task
 from aggrevated.runs.config import Config, resolve
 from aggrevated.runs.run import Run
 
 
-def runs_of(task: Task, folder: Path, trials: int, quick: bool) -> list[list[Run]]:
-    """The runs of the figure's rows; those that are in the folder already are taken up where they are."""
+def runs_of(task: Task, rows: Sequence[Row], folder: Path, trials: int, quick: bool) -> list[list[Run]]:
+    """The runs of the rows; those that are in the folder already are taken up where they are."""
     groups = []
-    for row in task.figure:
-        iterations = task.iterations // 5 if quick else task.iterations
-        config = resolve(task.name, row.method, row.update, policy=row.policy, start=row.start, iterations=iterations)
-        name = "-".join(filter(None, (row.method, row.update, row.policy, row.start)))
+    for row in rows:
+        config = config_of(task, row, quick)
+        varied = (name.replace("_", "-") for name in row.settings)
+        name = "-".join(filter(None, (row.method, row.update, row.policy, row.start, *varied)))
         paths = [folder / name / f"trial-{trial:02d}" for trial in range(trials)]
         groups.append([made_or_opened(path, replace(config, seed=trial)) for trial, path in enumerate(paths)])
     return groups
+
+
+def config_of(task: Task, row: Row, quick: bool) -> Config:
+    """The settings of a row; `quick`: with a fifth of the iterations."""
+    given = {"policy": row.policy, "start": row.start, **row.settings}
+    config = resolve(task.name, row.method, row.update, **given)
+    if not quick:
+        return config
+    return resolve(task.name, row.method, row.update, **given, iterations=max(1, config.iterations // 5))
 
 
 def made_or_opened(folder: Path, config: Config) -> Run:

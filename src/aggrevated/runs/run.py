@@ -65,7 +65,8 @@ class Run:
         policy = "" if config.policy == task.policy == "mlp" else f", {config.policy}"
         usual = task.settings.get(config.method, {}).get("start", method.start)
         start = "" if config.start == usual else f", {config.start} start"
-        return f"{method.title}, {config.update}{policy}{start}"
+        ink = ", real ink" if config.crohme else ", one writer" if config.single_writer else ""
+        return f"{method.title}, {config.update}{policy}{start}{ink}"
 
     def metrics(self) -> list[Facts]:
         """The lines of metrics.jsonl, up to the first that is not whole."""
@@ -147,6 +148,8 @@ def execute(run: Run, progress: Callable[[Facts], None], warn: Callable[[str], N
         with path.open("a", encoding="utf-8") as metrics:
             while learner.n < config.iterations:
                 line = metrics_of(next(learning), setup, seconds + time.perf_counter() - clock)
+                if learner.n % config.validate_every == 0:
+                    line |= setup.world.monitor(learner.policy)
                 with storage_errors(path):
                     metrics.write(json.dumps(line) + "\n")
                     metrics.flush()

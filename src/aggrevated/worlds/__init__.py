@@ -22,4 +22,5 @@ class World:
     policy: Policy  # π_θ₁, at random
     validate: Callable[[Policy], float]  # what the best policy is chosen by (line 9)
     test: Callable[[Policy], Facts]  # expert_return, test_return, ratio and more, on what no policy was chosen by
+    monitor: Callable[[Policy], Facts]  # what metrics are to hold besides, whenever a policy is validated
     fingerprint: dict[str, Tensor]  # of all that shapes the bits besides the config

@@ -29,6 +29,7 @@ def world(task: Task, config: Config) -> World:
         blank_policy(task, config),
         validate=OnEpisodes(simulator, seeds(config.seed, Purpose.VALIDATION, 0, config.validation_episodes)),
         test=lambda policy: on_fresh_episodes(task, simulator, expert, policy, config.test_episodes, config.seed),
+        monitor=lambda policy: {},
         fingerprint={str(i): torch.from_numpy(w) for i, w in enumerate(weights)},
     )
 

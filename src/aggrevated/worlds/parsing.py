@@ -35,6 +35,7 @@ def world(task: Task, config: Config) -> World:
         policy,
         validate=lambda policy: micro(policy, chosen_on),
         test=lambda policy: scores(parsed(policy, reported), reported),
+        monitor=lambda policy: {"test_uas": micro(policy, reported)},
         fingerprint={"pages": torch.tensor(list(bytes.fromhex(pages.key)), dtype=torch.uint8)},
     )
 

@@ -1,0 +1,48 @@
+"""Figures of parsers: UAS of many methods side by side, and over iterations."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from matplotlib.figure import Figure
+
+from aggrevated.plots.learning_curves import COLOURS, Curve, draw, save
+
+
+def dots(rows: Sequence[dict[str, Any]], each: Sequence[Sequence[float]], title: str, path: Path) -> None:
+    """A line for each row: its mean as a bar, every trial as a dot, and the paper's number as a hollow diamond."""
+    figure = Figure(figsize=(8.6, 1.1 + 0.3 * len(rows)), layout="constrained")
+    axes = figure.subplots()
+    places = range(len(rows))
+    axes.barh(places, [row["uas_micro"] for row in rows], color=COLOURS[5], height=0.62, alpha=0.55)
+    for place, scores in enumerate(each):
+        axes.plot(scores, [place] * len(scores), "o", color=COLOURS[0], markersize=4)
+    known = [(row["paper"], place) for place, row in enumerate(rows) if row["paper"] is not None]
+    if known:
+        label = "the paper, on other data"
+        axes.plot(*zip(*known, strict=True), "D", color=COLOURS[2], fillstyle="none", markersize=6, label=label)
+        figure.legend(frameon=False, loc="outside lower center")
+    for place, row in enumerate(rows):
+        axes.text(1.01, place, f"{row['uas_micro']:.3f}", va="center", fontsize=9)
+    axes.set(xlim=(0, 1), xlabel="UAS on the test pages (bars: mean; dots: trials)", title=title)
+    axes.set_yticks(places, [row["label"] for row in rows], fontsize=9)
+    axes.invert_yaxis()
+    axes.grid(axis="x", alpha=0.25)
+    axes.spines[["top", "right"]].set_visible(False)
+    save(figure, path)
+
+
+def curves_on_both(panels: Sequence[Sequence[Curve]], path: Path) -> None:
+    """Validation on the left, test on the right; the expert is the dashed line."""
+    figure = Figure(figsize=(9.6, 4.2), layout="constrained")
+    both = figure.subplots(1, 2, sharey=True)
+    for axes, curves, title in zip(both, panels, ("validation", "test"), strict=True):
+        for curve, colour in zip(curves, COLOURS, strict=False):
+            draw(axes, curve, curve.episodes, curve.returns, colour)
+        axes.axhline(1.0, color="#B00020", linestyle="--", linewidth=1.4, label="expert")
+        axes.set(title=f"{title} pages", xlabel="iterations")
+        axes.grid(alpha=0.25)
+        axes.spines[["top", "right"]].set_visible(False)
+    both[0].set_ylabel("UAS of the current policy")
+    figure.legend(handles=both[0].get_legend_handles_labels()[0], frameon=False, loc="outside lower center", ncols=3)
+    save(figure, path)
