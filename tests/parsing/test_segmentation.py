@@ -1,0 +1,201 @@
+"""Strokes become the right symbols in the right order: every rule on strokes made by hand, then whole pages."""
+
+import tarfile
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from aggrevated.arrays import Array
+from aggrevated.errors import DataError, StorageError
+from aggrevated.parsing import crohme
+from aggrevated.parsing.ink import generated, write_page
+from aggrevated.parsing.joining import groups
+from aggrevated.parsing.page import Page
+from aggrevated.parsing.segmentation import in_reading_order, lines_of, read_page, symbols_of, unparsed
+
+ARCHIVE = Path(__file__).parents[3] / "shared/data/crohme/crohme_algebra.tar.xz"
+
+# Strokes as points, 100 units a symbol, y downwards.
+DIGIT = "0,0 40,0 40,50 0,50 0,100 40,100"
+SYMBOLS = {
+    "+": "0,50 60,50 | 30,20 30,80",
+    "=": "0,40 60,40 | 2,65 58,66",
+    "= slanted": "0,40 60,30 | 25,70 85,60",
+    "x": "0,20 60,90 | 60,20 0,90",
+    "x back to back": "0,20 20,25 25,55 20,90 0,95 | 60,20 42,25 38,55 42,90 60,95",
+    "4": "10,0 0,50 50,50 | 60,25 58,105",
+    "5": "10,0 5,45 40,50 40,90 0,100 | 20,-12 60,-12",
+    "7": "0,0 50,0 20,100 | 10,50 45,50",
+    "t": "30,0 30,80 45,95 | 5,35 55,35",
+    "π": "0,20 60,20 | 15,22 12,90 | 45,22 48,90",
+    "i": "10,45 10,100 | 12,10",
+    "j": "20,40 20,120 0,130 | 30,5 31,7",
+    "÷": "0,50 60,50 | 30,20 | 30,80",
+    "±": "0,50 60,50 | 30,20 30,80 | 0,105 60,105",
+    "≤": "60,0 0,35 60,70 | 0,60 60,100",
+    "≠": "0,40 60,40 | 0,65 60,65 | 50,15 10,90",
+    "k": "0,-10 0,100 | 50,30 14,60 50,100",
+    "y": "0,0 20,40 | 50,0 30,55 0,130",
+}
+
+
+def strokes(text: str) -> list[Array]:
+    return [np.array([[float(v) for v in point.split(",")] for point in way.split()]) for way in text.split("|")]
+
+
+def boxes(ink: list[tuple[Array, ...]]) -> Array:
+    return unparsed("", ink).boxes
+
+
+@pytest.mark.parametrize("name", SYMBOLS)
+def test_the_strokes_of_one_symbol_are_joined_and_those_of_its_neighbours_are_not(name: str) -> None:
+    before, middle = strokes(DIGIT), [stroke + np.array([80, 0]) for stroke in strokes(SYMBOLS[name])]
+    after = [stroke + np.array([200, 0]) for stroke in strokes(DIGIT)]
+    found = symbols_of([*after, *reversed(middle), *before])
+    assert [len(symbol) for symbol in found] == [1, len(middle), 1]
+
+
+@pytest.mark.parametrize(
+    ("what", "parts"),
+    [
+        ("two digits", f"{DIGIT} | 55,0 55,100"),
+        ("a minus between digits", f"{DIGIT} | 55,50 90,50 | 105,0 105,100"),
+        ("two minuses side by side", "0,50 50,50 | 70,50 120,50 | 150,0 150,100"),
+        ("brackets back to back", "0,-20 20,50 0,120 | 60,-20 40,50 60,120 | 80,0 80,60"),
+        ("a fraction", "0,0 40,0 40,60 | -10,80 50,80 | 0,100 40,100 40,160"),
+        (
+            "a minus above another line",
+            f"0,50 60,50 | {' '.join(f'{x},{y + 160}' for x, y in [(0, 0), (40, 0), (9, 99)])}",
+        ),
+        ("a point after a digit", f"{DIGIT} | 55,98 56,99"),
+    ],
+)
+def test_what_stands_side_by_side_or_far_apart_is_not_joined(what: str, parts: str) -> None:
+    ink = strokes(parts)
+    assert len(groups([(stroke,) for stroke in ink])) == len(ink), what
+
+
+def test_lines_are_read_from_top_to_bottom_and_each_from_left_to_right() -> None:
+    page = write_page(["2x+1=7", "2x=6", "x=3"], writer=2, seed=0)
+    shuffled = np.random.default_rng(0).permutation(len(page))
+    order = in_reading_order([page.ink[place] for place in shuffled])
+    assert [int(shuffled[place]) for place in order] == list(range(len(page)))
+    assert [len(line) for line in lines_of(page.ink)] == [6, 4, 3]
+
+
+@pytest.mark.parametrize("slope", [-0.15, 0.15])
+def test_lines_may_slope_and_wander_and_begin_or_end_with_flat_symbols(slope: float) -> None:
+    def line(text: str, left: float, top: float) -> list[tuple[Array, ...]]:
+        ink = []
+        for place, symbol in enumerate(text):
+            x = left + 80 * place
+            shape = "0,50 50,50" if symbol == "-" else DIGIT
+            shift = (x, top + slope * x + 12 * np.sin(place))
+            ink.append(tuple(stroke + shift for stroke in strokes(shape)))
+        return ink
+
+    ink = [*line("-2-2222-2222-", 0, 0), *line("2-2", 500, 220), *line("--222-", -50, 440)]
+    shuffled = np.random.default_rng(1).permutation(len(ink))
+    order = in_reading_order([ink[place] for place in shuffled])
+    assert [int(shuffled[place]) for place in order] == list(range(len(ink)))
+    assert [len(found) for found in lines_of([ink[place] for place in shuffled])] == [13, 3, 6]
+
+
+def test_no_ink_is_no_symbols_and_one_dot_is_one() -> None:
+    assert symbols_of([]) == [] and in_reading_order([]) == [] and len(unparsed("empty", [])) == 0
+    assert len(symbols_of([np.array([[3.0, 4.0]])])) == 1
+    page = unparsed("one", [(np.array([[3.0, 4.0]]),)])
+    assert page.symbols == ("?",) and page.heads.tolist() == [0]
+
+
+def right(page: Page) -> bool:
+    """Whether the strokes alone, shuffled, give the same symbols in the same order."""
+    ink = [stroke for symbol in page.ink for stroke in symbol]
+    found = symbols_of([ink[place] for place in np.random.default_rng(0).permutation(len(ink))])
+    return len(found) == len(page) and bool(np.allclose(boxes(found), page.boxes))
+
+
+def test_most_generated_pages_come_back_from_their_strokes() -> None:
+    pages = [page for part in generated(150, 30, seed=5) for page in part]
+    assert np.mean([right(page) for page in pages]) >= 0.95
+
+
+@pytest.mark.skipif(not ARCHIVE.exists(), reason="the CROHME data are not there")
+def test_most_real_core_expressions_come_back_from_their_strokes(tmp_path: Path) -> None:
+    with tarfile.open(ARCHIVE) as archive:
+        archive.extractall(tmp_path, [m for m in archive if m.name.removeprefix("./").startswith("dev")], filter="data")
+    pages = crohme.load(tmp_path / "dev", core=True)
+    assert np.mean([right(page) for page in pages]) >= 0.8
+
+
+# Files.
+
+TRACES = (
+    '<trace id="a">0 0, 40 0, 0 100</trace><trace id="b">80 40, 140 40</trace><trace id="c">80 60, 140 60</trace>'
+    '<trace id="d">180 0, 180 100</trace>'
+)
+GROUPS = (
+    '<traceGroup><traceGroup><annotation type="truth">1</annotation><traceView traceDataRef="d"/></traceGroup>'
+    '<traceGroup><annotation type="truth">\\times</annotation><traceView traceDataRef="a"/></traceGroup>'
+    '<traceGroup><traceView traceDataRef="c"/><traceView traceDataRef="b"/></traceGroup></traceGroup>'
+)
+
+
+def written(tmp_path: Path, content: str, name: str = "one.inkml") -> Path:
+    (tmp_path / name).write_text(content)
+    return tmp_path / name
+
+
+def test_strokes_alone_are_grouped_and_ordered(tmp_path: Path) -> None:
+    page = read_page(written(tmp_path, f"<ink>{TRACES}</ink>"))
+    assert page.symbols == ("?", "?", "?") and page.heads.tolist() == [0, 0, 0] and page.name == "one"
+    assert [len(symbol) for symbol in page.ink] == [1, 2, 1] and page.boxes[:, 0].tolist() == [0, 80, 180]
+
+
+def test_groups_are_kept_with_their_labels_and_ordered(tmp_path: Path) -> None:
+    page = read_page(written(tmp_path, f"<ink>{TRACES}{GROUPS}</ink>"))
+    assert page.symbols == ("×", "?", "1") and page.heads.tolist() == [0, 0, 0]
+
+
+def test_mathml_gives_order_labels_and_heads(tmp_path: Path) -> None:
+    math = '<annotationXML><math><mn xml:id="m">1</mn><mo xml:id="n">=</mo><mi xml:id="o">a</mi></math></annotationXML>'
+    linked = GROUPS.replace("\\times", "a")
+    for stroke, href in (("d", "m"), ("a", "o"), ("b", "n")):
+        reference = f'traceDataRef="{stroke}"/>'
+        linked = linked.replace(reference, reference + f'<annotationXML href="{href}"/>')
+    page = read_page(written(tmp_path, f"<ink>{math}{TRACES}{linked}</ink>"))
+    assert page.symbols == ("1", "=", "a") and page.heads.tolist() == [2, 0, 2]
+
+
+def test_the_content_decides_where_the_name_says_nothing(tmp_path: Path) -> None:
+    assert len(read_page(written(tmp_path, f"<ink>{TRACES}</ink>", "page"))) == 3
+
+
+def test_every_other_file_has_its_sentence(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"notes\.txt is neither InkML nor a picture \(PNG, JPEG\); give one of these"):
+        read_page(written(tmp_path, "x = 3", "notes.txt"))
+    with pytest.raises(DataError, match=r"one\.inkml: it has no strokes \(<trace>\); give a file with ink"):
+        read_page(written(tmp_path, "<ink/>"))
+    with pytest.raises(DataError, match=r"page\.png: it is neither PNG nor JPEG; save the picture as one of these"):
+        read_page(written(tmp_path, "<ink/>", "page.png"))
+    with pytest.raises(DataError, match=r"is not a regular file; give the path of an InkML file or a picture"):
+        read_page(tmp_path)
+    with pytest.raises(StorageError, match=r"cannot use .*none\.png: .*; check the path"):
+        read_page(tmp_path / "none.png")
+    many = "".join(f"<trace>{9 * k} 0, {9 * k} 8</trace>" for k in range(501))
+    with pytest.raises(DataError, match=r"one\.inkml: 501 strokes are no page of algebra; give at most 500"):
+        read_page(written(tmp_path, f"<ink>{many}</ink>"))
+    heap = "".join(f"<trace>0 {k}, 90 {90 - k}</trace>" for k in range(99))
+    with pytest.raises(DataError, match=r"one\.inkml: its strokes lie all over each other: that is no page of algebra"):
+        read_page(written(tmp_path, f"<ink>{heap}</ink>"))
+
+
+def test_the_largest_page_that_is_read_takes_less_than_a_second() -> None:
+    generator = np.random.default_rng(0)
+    corners = np.stack(np.meshgrid(np.arange(25), np.arange(20)), axis=-1).reshape(-1, 1, 2) * 120.0
+    scribbles = list(corners + generator.uniform(0, 140, (500, 100, 2)))
+    began = time.process_time()
+    symbols_of(scribbles)
+    assert time.process_time() - began < 1
