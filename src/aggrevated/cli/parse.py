@@ -27,6 +27,8 @@ class Parse:
     """The folder of a run of 'aggrevated train algebra'."""
     out: Folder = None
     """The drawing is written here, with the endings .svg and .png; default: FILE's name with -tree, in this folder."""
+    growth: bool = False
+    """Draw also how the parse grew, in six steps: the same name with -growth."""
     json: bool = False
     """Print one JSON object, with the heads as a list."""
 
@@ -36,15 +38,19 @@ class Parse:
 
         from aggrevated.cli.output import print_facts
         from aggrevated.parsing.segmentation import read_page
-        from aggrevated.plots.parse_tree import draw_tree
-        from aggrevated.runs.parses import arcs_of, parse_page
+
+        page = read_page(self.file)  # before torch is there: a large picture takes memory
+
+        from aggrevated.plots.parse_tree import draw_growth, draw_tree
+        from aggrevated.runs.parses import arcs_of, parse_page, some
         from aggrevated.runs.run import runs_in
 
-        page = read_page(self.file)
-        heads = parse_page(runs_in(self.policy)[0], page)
+        heads, frames = parse_page(runs_in(self.policy)[0], page)
         out = self.out or Path(f"{self.file.stem}-tree")
         out = out.with_suffix("") if out.suffix in (".png", ".svg") else out
         draw_tree(page, np.array(heads), out, title=self.file.name)
+        if self.growth:
+            draw_growth(page, some(frames), out.with_name(f"{out.name}-growth"), title=self.file.name)
         drawings = {ending: str(out.with_name(f"{out.name}.{ending}")) for ending in ("svg", "png")}
         if self.json:
             print_facts({"heads": heads, "symbols": list(page.symbols), **drawings}, as_json=True)

@@ -10,12 +10,16 @@ import numpy as np
 from aggrevated.arrays import Array
 from aggrevated.errors import UsageError
 from aggrevated.experiments import tasks
+from aggrevated.parsing.configurations import View
 from aggrevated.parsing.data import pages_of, to_evaluate
 from aggrevated.parsing.material import of_pages
 from aggrevated.parsing.oracle_check import SYSTEMS
 from aggrevated.parsing.page import Page
-from aggrevated.parsing.parser import Parser
+from aggrevated.parsing.parser import CONFIGURATION, Parser
 from aggrevated.parsing.scoring import arc_length, by_kind, parsed, scores, symbol
+from aggrevated.plots.parse_tree import Frame
+from aggrevated.randomness import Purpose, seeds
+from aggrevated.roll_in import Mixture, roll_in
 from aggrevated.runs.run import Run
 from aggrevated.runs.storage import Facts
 from aggrevated.worlds.parsing import Reader
@@ -31,7 +35,7 @@ def reader_in(run: Run) -> Reader:
 
 
 def heads_by(run: Run, policy: Reader, pages: Sequence[Page]) -> tuple[Array, Parser]:
-    """([P, N] the heads that the policy gives, NONE where it gives none; the parser of these pages)."""
+    """([P, N] the heads that the policy gives, −1 where it gives none; the parser of these pages)."""
     corpus, features = of_pages(pages, policy.projection)
     policy.with_pages(features, corpus.lengths)
     parser = Parser(corpus, np.arange(len(pages)), in_order=True, system=SYSTEMS[run.config.system])
@@ -57,17 +61,37 @@ def evaluate_parser(run: Run, crohme: Path | None) -> Facts:
     )
 
 
-def parse_page(run: Run, page: Page) -> list[int]:
-    """The head of each symbol; one that was left without is said to depend on ROOT."""
-    heads, _ = heads_by(run, reader_in(run), [page])
-    return [max(int(head), 0) for head in heads[0, : len(page)]]
+def parse_page(run: Run, page: Page) -> tuple[list[int], list[Frame]]:
+    """(the head of each symbol, 0 for one that was left without; the configurations on the way, for a drawing)."""
+    policy = reader_in(run)
+    corpus, features = of_pages([page], policy.projection)
+    policy.with_pages(features, corpus.lengths)
+    parser = Parser(corpus, np.array([0]), in_order=True, system=SYSTEMS[run.config.system])
+    found = roll_in(parser, Mixture(None, policy.actor()), seeds(0, Purpose.TEST, 0, 1), deterministic=True)
+    last, _, _ = parser.step(found.states[:, -1], found.actions[:, -1])
+    names = ["start", *(parser.system.ACTIONS[action] for action in found.actions[0])]
+    rows = [*found.states[0], last[0]]
+    frames = [frame(parser, row[None], name) for row, name in zip(rows, names, strict=True)]
+    return [max(int(head), 0) for head in frames[-1][0]], frames
+
+
+def frame(parser: Parser, state: Array, transition: str) -> Frame:
+    """One state [1, ...] as a drawing needs it."""
+    view = View(state[:, CONFIGURATION])
+    return parser.heads(state)[0], np.flatnonzero(view.on_stack[0]).tolist(), int(view.b[0]), transition
+
+
+def some(frames: Sequence[Frame], count: int = 6) -> list[Frame]:
+    """So many of the frames, evenly spaced, the last among them."""
+    chosen = np.unique(np.linspace(0, len(frames) - 1, count + 1).round().astype(int)[1:])
+    return [frames[place] for place in chosen]
 
 
 def arcs_of(page: Page, heads: Sequence[int]) -> list[str]:
-    """A line for each symbol, for people."""
-    names = ["ROOT", *page.symbols]
+    """A line for each symbol, for people; with its label where that is known."""
+    names = ["ROOT", *("" if label == "?" else label for label in page.symbols)]
     width = max(map(len, names))
     return [
-        f"{number:3d} {names[number]:<{width}}  <- {head:3d} {names[head]}"
+        f"{number:3d} {names[number]:<{width}} <- {head:3d} {names[head]}".rstrip()
         for number, head in enumerate(heads, start=1)
     ]

@@ -1,16 +1,19 @@
 """Files that are whole or absent, and sealed files that know whether they are what was written. No pickle anywhere."""
 
+from __future__ import annotations
+
 import hashlib
 import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeAlias
-
-from torch import Tensor
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from aggrevated.errors import DataError, StorageError
+
+if TYPE_CHECKING:  # those who only read files have no need of torch
+    from torch import Tensor
 
 Facts: TypeAlias = dict[str, Any]  # whatever JSON can hold
 
