@@ -31,6 +31,9 @@ REAL_INK = (
     Row("aggrevated", "regular", "lstm"),
     Row("sl", "regular", "contextual"),
 )
+# Reinforcement learning hears of its costs at the end of a page only: more pages for each step.
+OF_THE_END = {"trajectories": 64, "iterations": 500}
+WIDE = {"trajectories": 32, "iterations": 200}  # a reactive network has 1.5 million weights, and steps are slow
 TASK = Task(
     name="algebra",
     title="Handwritten algebra",
@@ -61,9 +64,16 @@ TASK = Task(
         "sl": {"update": "regular"},
         "sl-rl": {"update": "regular", "start_steps": 1000},
         "regular": {"learning_rate": 2e-3},
-        "natural": {"delta_kl": 2e-3, "damping": 1.0, "trajectories": 64, "iterations": 400},
+        "natural": {"delta_kl": 1e-3, "damping": 1.0, "trajectories": 64, "iterations": 500},
+        "sl-rl/regular": OF_THE_END | {"learning_rate": 1e-3},
+        "reinforce/regular": OF_THE_END | {"learning_rate": 1e-3},
         "aggrevated/regular/reactive": {"learning_rate": 5e-4},
         "sl/regular/reactive": {"learning_rate": 5e-4},
+        "sl-rl/regular/reactive": WIDE | {"learning_rate": 3e-4},
+        "reinforce/regular/reactive": WIDE | {"learning_rate": 3e-4},
+        "aggrevated/natural/reactive": WIDE,
+        "sl-rl/natural/reactive": WIDE,
+        "tnpg/natural/reactive": WIDE,
     },
     figure=CURVES,
     oracles=("gold", "monte-carlo"),

@@ -13,7 +13,7 @@ from aggrevated.parsing import crohme, ink
 from aggrevated.parsing.crops import warped
 from aggrevated.parsing.page import Page
 
-_SPLIT, _WARP = 11, 12  # what a random number is for
+_SPLIT, _WARP, _COMPOSE = 11, 12, 13  # what a random number is for
 
 
 @dataclass(frozen=True)
@@ -23,6 +23,7 @@ class Split:
     train: list[Page]
     validation: list[Page]
     test: list[Page]
+    single_lines: bool = False  # whether the training pages are single lines, of which larger pages can be made
 
 
 def generated(sets: int, seed: int, single_writer: bool) -> Split:
@@ -41,7 +42,7 @@ def real(folder: Path, seed: int) -> Split:
         rest, test = (crohme.load(part, core=True) for part in parts)
     else:
         rest, test = without_some_writers(crohme.load(folder, core=True), seed + 1)
-    return Split(*without_some_writers(without_strings_of(rest, test), seed), test)
+    return Split(*without_some_writers(without_strings_of(rest, test), seed), test, single_lines=True)
 
 
 def pages_of(folder: str, sets: int, seed: int, single_writer: bool) -> Split:
@@ -71,8 +72,14 @@ def without_strings_of(pages: Sequence[Page], others: Sequence[Page]) -> list[Pa
     return [page for page in pages if page.symbols not in taken]
 
 
-def rewritten(pages: Sequence[Page], copy: int) -> list[Page]:
-    """The pages as the same hands might have written them another time; the same for the same copy."""
+def rewritten(split: Split, copy: int) -> list[Page]:
+    """The training pages as the same hands might have written them another time; the same for the same copy.
+
+    Single lines are, in every other copy, put together to pages of one to three lines of one writer.
+    """
+    pages = split.train
+    if split.single_lines and copy % 2:
+        pages = crohme.compose(pages, np.random.default_rng([_COMPOSE, copy]))
     return [rewrite(page, np.random.default_rng([_WARP, copy, i])) for i, page in enumerate(pages)]
 
 

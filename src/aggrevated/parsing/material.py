@@ -38,7 +38,7 @@ def material(crohme: str, sets: int, data_seed: int, single_writer: bool, warps:
     """Of CROHME's pages in that folder; where none is named, of generated ones."""
     split = pages_of(crohme, sets, data_seed, single_writer)
     every = [*split.train, *split.validation, *split.test]
-    key = key_of(every, len(split.train), len(split.validation), warps)
+    key = key_of(every, len(split.train), len(split.validation), warps, split.single_lines)
     kept = {name: tensor.numpy() for name, tensor in cached(key, lambda: computed(split, warps)).items()}
     lengths, most = kept["lengths"], int(kept["lengths"].max())
     trees = np.split(kept["heads"], np.cumsum(lengths)[:-1])
@@ -52,7 +52,7 @@ def material(crohme: str, sets: int, data_seed: int, single_writer: bool, warps:
 def computed(split: Split, warps: int) -> dict[str, Tensor]:
     """Features, heads and lengths of all pages, one after the other; the projection is fitted to the training pages."""
     projection = Projection.of(raw(split.train))
-    batches = [split.train, *(rewritten(split.train, copy) for copy in range(warps)), split.validation, split.test]
+    batches = [split.train, *(rewritten(split, copy) for copy in range(warps)), split.validation, split.test]
     arrays = {
         "features": np.concatenate([projection(raw(batch)) for batch in batches]),
         "heads": np.concatenate([page.heads for batch in batches for page in batch]),
