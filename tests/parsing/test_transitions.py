@@ -6,7 +6,8 @@ import pytest
 from aggrevated.parsing import arc_eager, arc_hybrid
 from aggrevated.parsing.configurations import NONE, View, begin, with_root, wrong
 from aggrevated.parsing.gold import advised, gold_sequence
-from aggrevated.parsing.oracle_check import SYSTEMS, check, mismatches, random_projective_tree
+from aggrevated.parsing.oracle_check import check, mismatches, random_projective_tree
+from aggrevated.parsing.systems import SYSTEMS
 
 APPENDIX = np.array([2, 7, 7, 5, 3, 5, 8, 0, 10, 8, 10, 13, 15, 13, 8, 15, 18, 8, 18])  # decoded from the string
 every_system = pytest.mark.parametrize("system", SYSTEMS.values(), ids=SYSTEMS)

@@ -7,10 +7,8 @@ from types import ModuleType
 import numpy as np
 
 from aggrevated.arrays import Array
-from aggrevated.parsing import arc_eager, arc_hybrid
 from aggrevated.parsing.configurations import begin, with_root, wrong
-
-SYSTEMS: dict[str, ModuleType] = {system.NAME: system for system in (arc_eager, arc_hybrid)}
+from aggrevated.parsing.systems import SYSTEMS
 
 
 def random_projective_tree(n: int, generator: np.random.Generator) -> Array:

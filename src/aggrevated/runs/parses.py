@@ -13,10 +13,10 @@ from aggrevated.experiments import tasks
 from aggrevated.parsing.configurations import View
 from aggrevated.parsing.data import pages_of, to_evaluate
 from aggrevated.parsing.material import of_pages
-from aggrevated.parsing.oracle_check import SYSTEMS
 from aggrevated.parsing.page import Page
 from aggrevated.parsing.parser import CONFIGURATION, Parser
 from aggrevated.parsing.scoring import arc_length, by_kind, parsed, scores, symbol
+from aggrevated.parsing.systems import SYSTEMS
 from aggrevated.plots.parse_tree import Frame
 from aggrevated.randomness import Purpose, seeds
 from aggrevated.roll_in import Mixture, roll_in

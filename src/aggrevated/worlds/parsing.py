@@ -9,11 +9,11 @@ import torch
 from aggrevated.experiments import Task
 from aggrevated.parsing.kernel import KernelPolicy
 from aggrevated.parsing.material import material
-from aggrevated.parsing.oracle_check import SYSTEMS
 from aggrevated.parsing.parser import Parser
 from aggrevated.parsing.policies import ParsingPolicy
 from aggrevated.parsing.projection import Projection
 from aggrevated.parsing.scoring import micro, parsed, scores
+from aggrevated.parsing.systems import SYSTEMS
 from aggrevated.randomness import Purpose, seeds
 from aggrevated.runs.config import Config
 from aggrevated.worlds import World
