@@ -32,7 +32,7 @@ class Evaluate:
 
     def run(self) -> None:
         """Evaluate, and print the result."""
-        from aggrevated.cli.output import print_kinds, print_result
+        from aggrevated.cli.output import print_result
         from aggrevated.errors import UsageError
         from aggrevated.experiments import tasks
         from aggrevated.runs.evaluation import evaluate
@@ -49,15 +49,7 @@ class Evaluate:
             results = [evaluate_parser(run, self.crohme) for run in runs]
         else:
             results = [evaluate(run, *self._episodes(), self.deterministic) for run in runs]
-        kinds = {name: [result.pop(name, None) for result in results] for name in ("by_symbol", "by_arc_length")}
-        if self.json or len(runs) > 1:
-            for name, each in kinds.items():
-                for result, own in zip(results, each, strict=True):
-                    result |= {name: own} if own else {}
         print_result(results, self.run_folder, self.json)
-        if not self.json and len(runs) == 1:
-            for name, each in kinds.items():
-                print_kinds(name, each[0])
 
     def _episodes(self) -> tuple[int, int]:
         """(how many, their seed)."""

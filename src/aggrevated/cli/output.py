@@ -24,7 +24,14 @@ def print_facts(facts: Facts, as_json: bool) -> None:
         return
     width = max(map(len, facts))
     for name, value in facts.items():
-        print(f"{name.replace('_', ' '):<{width}}  {f'{value:.4g}' if isinstance(value, float) else value}")
+        print(f"{name.replace('_', ' '):<{width}}  {shown(value)}")
+
+
+def shown(value: Any) -> str:
+    """A number in four digits; UAS by kind as a list of "kind UAS (symbols)"."""
+    if isinstance(value, dict):
+        return ", ".join(f"{kind} {one['uas']:.2f} ({one['symbols']})" for kind, one in value.items())
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def print_result(results: Sequence[Facts], folder: Path, as_json: bool) -> None:
@@ -39,12 +46,21 @@ def print_result(results: Sequence[Facts], folder: Path, as_json: bool) -> None:
         and not isinstance(value, bool)
         and name not in ("seed", "iterations", "episodes")
     }
-    facts = results[0] | means | {"run": str(folder)}
+    kinds = {name: over_trials([result[name] for result in results]) for name in KINDS if name in results[0]}
+    facts = results[0] | means | kinds | {"run": str(folder)}
     facts.pop("weights_sha256", None)
     if as_json:
         facts["weights_sha256"] = [result["weights_sha256"] for result in results]
         facts["trials"] = list(results)
     print_facts(facts, as_json)
+
+
+KINDS = ("by_symbol", "by_arc_length")
+
+
+def over_trials(trials: Sequence[dict[str, Facts]]) -> dict[str, Facts]:
+    """UAS by kind of symbol, mean over trials that parsed the same pages."""
+    return {kind: one | {"uas": mean([trial[kind]["uas"] for trial in trials])} for kind, one in trials[0].items()}
 
 
 def mean(numbers: Sequence[float | None]) -> float | None:
@@ -114,13 +130,6 @@ def print_scores(rows: Sequence[Facts], as_json: bool, closing: str) -> None:
             of_paper = "" if row["paper"] is None else f"  (paper, on other data: {row['paper']:.3f})"
             print(f"{row['label']:<{width}}  {row['uas_micro']:.3f}{of_paper}")
     print(closing)
-
-
-def print_kinds(name: str, kinds: dict[str, Facts] | None) -> None:
-    """UAS by kind of symbol, in one line."""
-    if kinds:
-        shown = (f"{kind} {facts['uas']:.2f} ({facts['symbols']})" for kind, facts in kinds.items())
-        print(f"{name.replace('_', ' ')}: {', '.join(shown)}")
 
 
 def print_cards(cards: dict[str, Facts], as_json: bool) -> None:

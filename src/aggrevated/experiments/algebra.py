@@ -79,5 +79,4 @@ TASK = Task(
     oracles=("gold", "monte-carlo"),
     trials=3,
     measured="UAS",
-    packages=("defusedxml",),
 )
