@@ -94,7 +94,10 @@ class Reproduce:
         rows = {"table1": TABLE1, "parsing-curves": CURVES, "real-ink": REAL_INK}[self.figure]
         if self.crohme is not None:
             real = {"crohme": str(self.crohme.resolve())}
-            rows = (*(replace(row, settings=real) for row in rows), rows[0])  # and the first from generated ink only
+            rows = (
+                *(replace(row, settings={**row.settings, **real}) for row in rows),
+                rows[0],
+            )  # and the first from generated ink only
         trials = self._trials(TASK.trials)
         folder = self._folder("table1" if self.figure == "parsing-curves" else self.figure)
         runs = runs_of(TASK, rows, folder, trials, self.quick)

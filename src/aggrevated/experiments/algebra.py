@@ -28,12 +28,11 @@ TABLE1 = (
 )
 REAL_INK = (
     Row("aggrevated", "regular", "contextual"),
-    Row("aggrevated", "regular", "lstm"),
-    Row("sl", "regular", "contextual"),
+    Row("aggrevated", "regular", "lstm", settings={"iterations": 1000}),
 )
 # Reinforcement learning hears of its costs at the end of a page only: more pages for each step.
-OF_THE_END = {"trajectories": 64, "iterations": 500}
-WIDE = {"trajectories": 32, "iterations": 200}  # a reactive network has 1.5 million weights, and steps are slow
+OF_THE_END = {"trajectories": 64, "iterations": 300}
+WIDE = {"trajectories": 32, "iterations": 100}  # a reactive network has 1.5 million weights, and steps are slow
 TASK = Task(
     name="algebra",
     title="Handwritten algebra",
@@ -62,9 +61,11 @@ TASK = Task(
         "aggrevated": {"start": "supervised", "update": "regular", "entropy": 0.4},
         "dagger": {"update": "regular"},
         "sl": {"update": "regular"},
-        "sl-rl": {"update": "regular", "start_steps": 1000},
+        "sl-rl": {"update": "regular", "start_steps": 600},
         "regular": {"learning_rate": 2e-3},
-        "natural": {"delta_kl": 1e-3, "damping": 1.0, "trajectories": 64, "iterations": 500},
+        "natural": {"delta_kl": 1e-3, "damping": 1.0, "trajectories": 64, "iterations": 400},
+        "sl-rl/natural": {"iterations": 200},
+        "tnpg/natural": {"iterations": 200},
         "sl-rl/regular": OF_THE_END | {"learning_rate": 1e-3},
         "reinforce/regular": OF_THE_END | {"learning_rate": 1e-3},
         "aggrevated/regular/reactive": {"learning_rate": 5e-4},
