@@ -49,11 +49,10 @@ def run_all(runs: Sequence[Run], workers: int | None = None) -> list[Facts]:
 def run_here(run: Run) -> Facts:
     """One run in this process, with a line or a bar for its iterations."""
     task = tasks()[run.config.task]
-    digits = 3 if task.measured == "UAS" else 1
     with Progress(f"{run.config.task}, {run.label}", run.config.iterations) as progress:
 
         def show(line: Facts) -> None:
-            current, best = (f"{line[name]:.{digits}f}" for name in ("current_return", "best_return"))
+            current, best = (f"{line[name]:.{task.digits}f}" for name in ("current_return", "best_return"))
             text = f"{task.measured} {current}, best {best}, {line['seconds']:.1f} s"
             progress.at(line["iteration"], text)
 

@@ -81,7 +81,7 @@ def print_table(rows: Sequence[Facts], as_json: bool, closing: str) -> None:
     for name in ("method", "trials", "best", "test", "expert", "ratio", "IQM", "95 %"):
         table.add_column(name, justify="left" if name == "method" else "right", no_wrap=name != "method")
     for row in rows:
-        returns = (f"{row[name]:.1f}" for name in ("best_return", "test_return", "expert_return"))
+        returns = (f"{row[name]:.{row['digits']}f}" for name in ("best_return", "test_return", "expert_return"))
         interval = f"{row['ratio_low']:.3f}-{row['ratio_high']:.3f}"
         ratios = (f"{row['ratio_mean']:.3f}", f"{row['ratio_iqm']:.3f}", interval)
         table.add_row(row["label"], str(row["trials"]), *returns, *ratios)

@@ -48,12 +48,13 @@ class Parse:
         heads, frames = parse_page(runs_in(self.policy)[0], page)
         out = self.out or Path(f"{self.file.stem}-tree")
         out = out.with_suffix("") if out.suffix in (".png", ".svg") else out
-        draw_tree(page, np.array(heads), out, title=self.file.name)
-        if self.growth:
-            draw_growth(page, some(frames), out.with_name(f"{out.name}-growth"), title=self.file.name)
         drawings = {ending: str(out.with_name(f"{out.name}.{ending}")) for ending in ("svg", "png")}
         if self.json:
             print_facts({"heads": heads, "symbols": list(page.symbols), **drawings}, as_json=True)
-            return
-        print("\n".join(arcs_of(page, heads)))
-        print(f"drawing: {drawings['svg']} and {drawings['png']}")
+        else:
+            print("\n".join(arcs_of(page, heads)))
+        draw_tree(page, np.array(heads), out, title=self.file.name)
+        if self.growth:
+            draw_growth(page, some(frames), out.with_name(f"{out.name}-growth"), title=self.file.name)
+        if not self.json:
+            print(f"drawing: {drawings['svg']} and {drawings['png']}")

@@ -85,6 +85,7 @@ class Reproduce:
     def _parsing(self) -> None:
         from aggrevated.cli.jobs import run_all
         from aggrevated.cli.output import print_scores
+        from aggrevated.errors import UsageError
         from aggrevated.experiments.algebra import CURVES, REAL_INK, TABLE1, TASK
         from aggrevated.runs.parses import evaluate_parser
         from aggrevated.runs.parsing_report import NOT_THE_SAME, ON_REAL_INK, write_curves, write_table
@@ -93,6 +94,8 @@ class Reproduce:
 
         rows = {"table1": TABLE1, "parsing-curves": CURVES, "real-ink": REAL_INK}[self.figure]
         if self.crohme is not None:
+            if not all((self.crohme / part).is_dir() for part in ("train", "dev")):
+                raise UsageError(f"{self.crohme} has no train/ and dev/; give the folder that has both")
             real = {"crohme": str(self.crohme.resolve())}
             rows = (
                 *(replace(row, settings={**row.settings, **real}) for row in rows),

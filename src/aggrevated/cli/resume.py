@@ -27,6 +27,7 @@ class Resume:
         """Resume, and print the result."""
         from aggrevated.cli.jobs import run_all
         from aggrevated.cli.output import print_result
+        from aggrevated.errors import UsageError
         from aggrevated.runs.config import require
         from aggrevated.runs.run import runs_in
 
@@ -34,5 +35,11 @@ class Resume:
         if self.iterations is not None:
             least = max(run.config.iterations for run in runs)
             require(self.iterations >= least, "iterations", self.iterations, f"at least the {least} of the run")
+            for run in runs:
+                if 0 < run.config.annealed < self.iterations:
+                    raise UsageError(
+                        f"the step size of {run.folder} has fallen to 0 after {run.config.annealed} iterations, and "
+                        f"more change nothing; start a new run with --iterations {self.iterations}"
+                    )
             runs = [replace(run, config=replace(run.config, iterations=self.iterations)) for run in runs]
         print_result(run_all(runs), self.run_folder, self.json)

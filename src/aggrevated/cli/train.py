@@ -24,7 +24,8 @@ class Train:
     method: str = "aggrevated"
     """aggrevated, aggrevate, dagger, sl, reinforce, tnpg or sl-rl."""
     update: Name = None
-    """natural or regular (follow-the-leader for aggrevate, dagger and sl); default: the method's usual one."""
+    """natural or regular (follow-the-leader for aggrevate, dagger and sl; support-vectors for kernel-svm); default: the
+    method's usual one."""
     seed: Whole = None
     """The seed that everything random comes from; trial i uses seed + i."""
     trials: int = 1
@@ -72,7 +73,7 @@ class Train:
     optimiser: Name = None
     """adam or sgd, for the regular update."""
     annealed: Whole = None
-    """Over how many iterations its learning rate falls to 0, and the entropy bonus to a tenth; 0: never."""
+    """Over how many iterations learning rate or delta_KL falls to 0, and the entropy bonus to a tenth; 0: never."""
     entropy: Number = None
     """What a nat of the policy's entropy saves at each step: above 0 it keeps a policy from being sure too soon."""
     delta_kl: Number = None

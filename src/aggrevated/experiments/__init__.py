@@ -40,6 +40,7 @@ class Task:
     oracles: tuple[str, ...] = ("q-network", "monte-carlo")  # how its experts can be asked for Q*, the usual way first
     trials: int = 10
     measured: str = "return"
+    digits: int = 1  # behind the point, when that is shown
     packages: tuple[str, ...] = ()  # that it needs besides the usual ones
 
     @property

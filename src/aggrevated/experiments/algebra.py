@@ -80,4 +80,5 @@ TASK = Task(
     oracles=("gold", "monte-carlo"),
     trials=3,
     measured="UAS",
+    digits=3,
 )

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from aggrevated import __version__
 from aggrevated.errors import DataError, StorageError
+from aggrevated.parsing import crohme, crops, data, features, projection
 from aggrevated.parsing.page import Page
 from aggrevated.runs.storage import seal, unseal
 
@@ -25,10 +26,14 @@ def folder() -> Path:
 
 
 def key_of(pages: Sequence[Page], *settings: object) -> str:
-    """A digest of the pages' ink and trees, and of what is to be done with them."""
+    """A digest of the pages, of what is to be done with them, and of the code that does it."""
     sha = sha256(repr((__version__, *settings)).encode())
+    for module in (crohme, crops, data, features, projection):
+        sha.update(Path(module.__file__ or "").read_bytes())
     for page in pages:
-        sha.update(repr((page.symbols, page.heads.tolist(), [len(strokes) for strokes in page.ink])).encode())
+        sha.update(
+            repr((page.writer, page.symbols, page.heads.tolist(), [len(strokes) for strokes in page.ink])).encode()
+        )
         for strokes in page.ink:
             for stroke in strokes:
                 sha.update(repr(stroke.shape).encode() + stroke.tobytes())

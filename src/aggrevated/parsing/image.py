@@ -72,6 +72,7 @@ def _decoded(data: bytes) -> tuple[Image.Image, float]:
     if data.startswith(PNG):
         data = _plain_png(data)
     elif data.startswith(JPEG):
+        data = _main_jpeg(data)
         _check_jpeg(data)
     else:
         raise DataError("it is neither PNG nor JPEG; save the picture as one of these")
@@ -119,6 +120,17 @@ def _plain_png(data: bytes) -> bytes:
     if plain[24:25] == b"\x10" and plain[25:26] != b"\x00":
         raise DataError("it has 16 bits for each colour; save it with 8")
     return plain
+
+
+def _main_jpeg(data: bytes) -> bytes:
+    """The JPEG without what a phone appends, such as a short film."""
+    at = 2
+    while at + 4 <= len(data) and data[at] == 0xFF:
+        if data[at + 1] == 0xDA:  # the scans begin; in them FF D9 can only be the end
+            end = data.find(b"\xff\xd9", at)
+            return data[: end + 2] if end >= 0 else data
+        at += 2 + struct.unpack_from(">H", data, at + 2)[0]
+    return data
 
 
 def _check_jpeg(data: bytes) -> None:

@@ -14,12 +14,12 @@ import numpy as np
 import torch
 from numpy.random import Generator
 from torch import Tensor
-from torch.distributions import Distribution
+from torch.distributions import Categorical, Distribution
 
 from aggrevated.arrays import Array
 from aggrevated.cost_to_go import CostToGo
 from aggrevated.errors import UsageError
-from aggrevated.gradients import Loss
+from aggrevated.gradients import Loss, distribution_at
 from aggrevated.gradients.likelihood import cheapest
 from aggrevated.parsing.parser import LATEST
 from aggrevated.parsing.projection import Projection
@@ -57,8 +57,11 @@ class Machine:
 
 def rbf(x: Array, y: Array, gamma: float) -> Array:
     """[n, m]: exp(−γ‖x_i − y_j‖²)."""
-    squared = (x**2).sum(axis=1)[:, None] + (y**2).sum(axis=1) - 2 * (x @ y.T)
-    kernel: Array = np.exp(-gamma * np.maximum(squared, 0.0))
+    kernel: Array = (x**2).sum(axis=1)[:, None] + (y**2).sum(axis=1)
+    kernel -= 2 * (x @ y.T)
+    np.maximum(kernel, 0.0, out=kernel)
+    kernel *= -gamma
+    np.exp(kernel, out=kernel)
     return kernel
 
 
@@ -137,7 +140,8 @@ class SupportVectors(FollowTheLeader):
         if not isinstance(policy, KernelPolicy):
             raise UsageError("the update support-vectors is for the policy kernel-svm; choose that --policy")
         generator = np.random.default_rng([self.seed, self.seen])
-        before = policy.distribution(torch.from_numpy(trajectories.observations), torch.from_numpy(trajectories.mask))
+        before = distribution_at(policy, trajectories)
+        assert isinstance(before, Categorical)
         advised = cheapest(cost_to_go, trajectories)
         mistakes = (before.mode != advised)[torch.from_numpy(trajectories.mask)].float().mean()
         self._aggregate(trajectories, cost_to_go, generator)
@@ -156,7 +160,7 @@ def fit(policy: KernelPolicy, x: Array, actions: Array, regularisation: float) -
     except ImportError as error:
         raise UsageError("the policy kernel-svm needs scikit-learn: pip install 'aggrevated[parsing]'") from error
     gamma = 1.0 / max(float(x.shape[1] * x.var()), 1e-9)  # scikit-learn's "scale"
-    kernel = rbf(x, x, gamma)
+    kernel = rbf(x, x, gamma).astype(np.float64)  # once, not for each machine
     coefficients, intercepts = np.zeros((len(x), policy.head.outputs)), np.full(policy.head.outputs, -1.0)
     for action in np.unique(actions):
         if (actions == action).all():

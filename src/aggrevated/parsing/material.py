@@ -18,6 +18,7 @@ from aggrevated.parsing.features import raw, table
 from aggrevated.parsing.page import Page
 from aggrevated.parsing.parser import Corpus
 from aggrevated.parsing.projection import Projection
+from aggrevated.runs.storage import digest
 
 
 @dataclass(frozen=True)
@@ -39,14 +40,15 @@ def material(crohme: str, sets: int, data_seed: int, single_writer: bool, warps:
     split = pages_of(crohme, sets, data_seed, single_writer)
     every = [*split.train, *split.validation, *split.test]
     key = key_of(every, len(split.train), len(split.validation), warps, split.single_lines)
-    kept = {name: tensor.numpy() for name, tensor in cached(key, lambda: computed(split, warps)).items()}
+    tensors = cached(key, lambda: computed(split, warps))
+    kept = {name: tensor.numpy() for name, tensor in tensors.items()}
     lengths, most = kept["lengths"], int(kept["lengths"].max())
     trees = np.split(kept["heads"], np.cumsum(lengths)[:-1])
     gold = np.stack([with_root(heads, most) for heads in trees])
     to_learn = len(lengths) - len(split.validation) - len(split.test)
     parts = np.split(np.arange(len(lengths)), np.cumsum([to_learn, len(split.validation)]))
     projection = Projection(kept["centre"], kept["matrix"])
-    return Material(key, Corpus(lengths, gold), table(lengths, kept["features"]), projection, *parts)
+    return Material(digest(tensors), Corpus(lengths, gold), table(lengths, kept["features"]), projection, *parts)
 
 
 def computed(split: Split, warps: int) -> dict[str, Tensor]:

@@ -61,7 +61,7 @@ class Parser:
 
     @property
     def horizon(self) -> int:
-        return int(self.system.longest(self.corpus.most))
+        return int(self.system.longest(int(self.corpus.lengths[self.chosen].max())))
 
     @property
     def gold(self) -> Array:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import stat
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -24,8 +25,9 @@ LOCAL = 3  # symbols at the end of a line whose middles say where it has got to
 def read_page(path: Path) -> Page:
     """The page in an InkML file or a picture (PNG, JPEG), its symbols in reading order.
 
-    Where the file has MathML, it gives order, labels and heads; where it has groups of strokes, these are the symbols.
-    All else comes from geometry: such symbols are `?`, if they have no label, and their heads are 0.
+    Where the file has MathML that there are rules for, it gives order, labels and heads; groups of strokes, where there
+    are some, are the symbols. All else comes from geometry: such symbols are `?`, if they have no label, and their
+    heads are 0.
     """
     with storage_errors(path):
         if not stat.S_ISREG(path.stat().st_mode):  # a pipe would never end
@@ -41,7 +43,8 @@ def read_page(path: Path) -> Page:
 
 def _page_of_ink(ink: Ink) -> Page:
     if ink.math is not None and ink.symbols:
-        return crohme.page(ink)
+        with suppress(DataError):  # MathML without rules for its heads: the ink is there all the same
+            return crohme.page(ink)
     if not ink.strokes:
         raise DataError(f"{ink.path}: it has no strokes (<trace>); give a file with ink")
     if not ink.symbols:

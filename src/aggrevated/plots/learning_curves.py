@@ -19,6 +19,8 @@ from aggrevated.statistics import bootstrap_interval, interquartile_mean
 # Okabe and Ito's colours, which colour-blind readers can tell apart.
 COLOURS = ("#0072B2", "#009E73", "#D55E00", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 
+MOST_PIXELS = 8000  # of a figure's longer side
+
 
 @dataclass(frozen=True)
 class Curve:
@@ -111,10 +113,11 @@ def finish(figure: Figure, axes: Sequence[Axes], expert: float | None, path: Pat
 def save(figure: Figure, path: Path) -> None:
     """Write the figure as PNG and SVG, each whole or not at all."""
     FigureCanvasAgg(figure)
+    dpi = min(120.0, MOST_PIXELS / max(figure.get_size_inches()))
     for ending in ("png", "svg"):
         buffer = io.BytesIO()
         with rc_context({"svg.hashsalt": "aggrevated"}):  # the same figure is the same file
-            figure.savefig(buffer, format=ending, dpi=120, metadata={"Date": None} if ending == "svg" else None)
+            figure.savefig(buffer, format=ending, dpi=dpi, metadata={"Date": None} if ending == "svg" else None)
         write_atomically(path.with_name(f"{path.name}.{ending}"), buffer.getvalue())
 
 

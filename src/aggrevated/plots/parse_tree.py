@@ -108,7 +108,7 @@ def _canvas(width: float, height: float) -> tuple[Figure, Axes]:
 def _title(axes: Axes, title: str, width: float) -> None:
     """The title in the middle, as large as fits: a letter is about 0.6 of its size wide."""
     size = min(11.0, 120.0 * (width - 2 * MARGIN) / max(len(title), 1))
-    axes.text(width / 2, MARGIN, title, ha="center", va="center", fontsize=size)
+    axes.text(width / 2, MARGIN, title, ha="center", va="center", fontsize=size, parse_math=False)
 
 
 def _fit(page: Page, width: float) -> tuple[Array, float, Array]:

@@ -44,7 +44,7 @@ def sheet(pages: Sequence[Page], path: Path, title: str, columns: int = 4) -> No
                 axes.plot(*stroke.T, color="#1F2937", linewidth=1.1, solid_capstyle="round", solid_joinstyle="round")
         axes.set_aspect("equal")
         axes.invert_yaxis()
-        axes.set_title(page.writer, fontsize=8, color="#6B7280")
+        axes.set_title(page.writer, fontsize=8, color="#6B7280", parse_math=False)
     for axes in figure.axes:
         axes.axis("off")
     save(figure, path)

@@ -50,7 +50,9 @@ def restore(folder: Path, learner: Learner, own: str, most: int, warn: Callable[
             warn(f"{error}; going on from an earlier point")
             continue
         if facts["config"] != own:
-            raise DataError(f"{folder.parent}/config.json or its expert changed after the run began; undo that")
+            raise DataError(
+                f"{folder.parent}/config.json, its expert or its pages changed after the run began; undo that"
+            )
         if facts["learner"]["n"] <= most:
             fill(learner, tensors, facts["learner"])
             return facts

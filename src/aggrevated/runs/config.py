@@ -45,7 +45,7 @@ class Config:
     rollouts: int  # per query, by the Monte-Carlo oracle
     learning_rate: float  # of the regular update, and inside follow the leader
     optimiser: str
-    annealed: int  # over how many iterations the learning rate falls to 0 and the entropy bonus to a tenth; 0: never
+    annealed: int  # over how many iterations learning rate and δ_KL fall to 0, the entropy bonus to a tenth; 0: never
     entropy: float  # β: what a nat of the policy's entropy saves
     delta_kl: float  # of the natural update, on the paper's scale
     damping: float
@@ -105,6 +105,10 @@ def resolve(task: str, method: str, update: str | None = None, **given: Any) -> 
     chosen = tasks()[known(task, "task", tasks())]
     row = METHODS[known(method, "method", METHODS)]
     policy = known(given.get("policy") or chosen.policy, "policy", chosen.policies)
+    if policy == "kernel-svm" and method not in ("dagger", "sl"):
+        raise UsageError(
+            f"the policy kernel-svm is for the methods dagger and sl, not for {method}; choose one of these"
+        )
     own = {**chosen.settings.get(method, {}), **chosen.settings.get(policy, {})}
     update = known(update or own.get("update") or row.updates[0], f"update for {method}", row.updates)
     start = given.get("start") or own.get("start") or row.start
@@ -114,9 +118,16 @@ def resolve(task: str, method: str, update: str | None = None, **given: Any) -> 
     settings = usual | {name: value for name, value in given.items() if value is not None}
     if settings["annealed"] == TO_THE_END:
         settings["annealed"] = settings["iterations"]
+    if given.get("validate_every") is None:
+        settings["validate_every"] = largest_divisor(settings["iterations"], settings["validate_every"])
     config = Config(task=task, method=method, update=update, **settings)
     check(config, row)
     return config
+
+
+def largest_divisor(number: int, most: int) -> int:
+    """The largest divisor of the number that is not above `most`: so that the last policy is validated, too."""
+    return next((divisor for divisor in range(most, 1, -1) if number % divisor == 0), 1)
 
 
 def of_the_method(row: Method) -> dict[str, Any]:
@@ -158,6 +169,8 @@ def check(config: Config, row: Method) -> None:
     known(config.solver, "solver", SOLVERS)
     for name in AT_LEAST_1:
         require(getattr(config, name) >= 1, name, getattr(config, name), "at least 1")
+    every = config.validate_every
+    require(config.iterations % every == 0, "validate_every", every, f"a divisor of the {config.iterations} iterations")
     for name in ("learning_rate", "start_rate", "delta_kl", "damping"):
         require(0 < getattr(config, name) < float("inf"), name, getattr(config, name), "a positive number")
     for name in ("mixing", "mixing_decay"):
@@ -170,9 +183,12 @@ def check(config: Config, row: Method) -> None:
     if config.policy in CELLS or task.world == "parsing":
         require(len(config.hidden) == 1, "hidden", config.hidden, f"one width for the policy {config.policy}")
     require(all(width >= 1 for width in config.hidden), "hidden", config.hidden, "widths of at least 1")
-    fits = "support-vectors"  # the only update for that policy, and for no other
-    if (config.policy == "kernel-svm") != (config.update == fits):
+    if config.policy == "contextual":
+        require(config.hidden[0] % 2 == 0, "hidden", config.hidden, "even: half of it reads forwards, half backwards")
+    if (config.policy == "kernel-svm") != (config.update == "support-vectors"):
         raise UsageError(f"the policy {config.policy} cannot be learned by the update {config.update}; choose others")
+    if config.policy == "kernel-svm":
+        require(config.start == "random", "start", config.start, "random for the policy kernel-svm")
     if config.gradient == "taken-action" or config.update == "natural":  # both need actions of the learner's own
         require(config.mixing < 1, "mixing", config.mixing, "below 1 for the taken-action gradient and natural update")
 
@@ -185,7 +201,10 @@ IDLE = {  # settings that an update does not look at
     "natural": ("learning_rate", "optimiser"),
     "regular": ("delta_kl", "damping", "solver"),
     "follow-the-leader": ("delta_kl", "damping", "solver", "optimiser", "annealed", "entropy"),
-    "support-vectors": ("delta_kl", "damping", "solver", "optimiser", "annealed", "entropy", "learning_rate"),
+    "support-vectors": (
+        *("delta_kl", "damping", "solver", "optimiser", "annealed", "entropy", "learning_rate"),
+        *("gradient", "hidden", "dropout"),
+    ),
 }
 IDLE_IN = {  # and a world
     "control": ("system", "dropout", "geometry", "warps", "crohme", "sets", "single_writer", "data_seed"),

@@ -34,22 +34,22 @@ def reader_in(run: Run) -> Reader:
     return policy
 
 
-def heads_by(run: Run, policy: Reader, pages: Sequence[Page]) -> tuple[Array, Parser]:
-    """([P, N] the heads that the policy gives, −1 where it gives none; the parser of these pages)."""
+def parser_of(run: Run, policy: Reader, pages: Sequence[Page]) -> Parser:
+    """The parser of these pages, which the policy now reads."""
     corpus, features = of_pages(pages, policy.projection)
     policy.with_pages(features, corpus.lengths)
-    parser = Parser(corpus, np.arange(len(pages)), in_order=True, system=SYSTEMS[run.config.system])
-    return parsed(policy, parser), parser
+    return Parser(corpus, np.arange(len(pages)), in_order=True, system=SYSTEMS[run.config.system])
 
 
 def evaluate_parser(run: Run, crohme: Path | None) -> Facts:
     """The run's result, or what is known so far, with UAS measured anew: on its test pages, or on real ink."""
     policy, config = reader_in(run), run.config
-    if crohme is not None:
-        pages = to_evaluate(crohme)
-    else:
+    if crohme is None or str(crohme.resolve()) == config.crohme:  # of what it learned from, only the test pages
         pages = pages_of(config.crohme, config.sets, config.data_seed, config.single_writer).test
-    heads, parser = heads_by(run, policy, pages)
+    else:
+        pages = to_evaluate(crohme)
+    parser = parser_of(run, policy, pages)
+    heads = parsed(policy, parser)
     return (
         run.so_far()
         | scores(heads, parser)
@@ -64,9 +64,7 @@ def evaluate_parser(run: Run, crohme: Path | None) -> Facts:
 def parse_page(run: Run, page: Page) -> tuple[list[int], list[Frame]]:
     """(the head of each symbol, 0 for one that was left without; the configurations on the way, for a drawing)."""
     policy = reader_in(run)
-    corpus, features = of_pages([page], policy.projection)
-    policy.with_pages(features, corpus.lengths)
-    parser = Parser(corpus, np.array([0]), in_order=True, system=SYSTEMS[run.config.system])
+    parser = parser_of(run, policy, [page])
     found = roll_in(parser, Mixture(None, policy.actor()), seeds(0, Purpose.TEST, 0, 1), deterministic=True)
     last, _, _ = parser.step(found.states[:, -1], found.actions[:, -1])
     names = ["start", *(parser.system.ACTIONS[action] for action in found.actions[0])]

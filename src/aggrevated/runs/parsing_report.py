@@ -52,6 +52,7 @@ def table(groups: Sequence[Group], rows: Sequence[Row], measured: Sequence[Seque
                 "exact_match": float(np.mean([result["exact_match"] for result in results])),
                 "paper": row.paper,
                 "iterations": config.iterations,
+                "pages": config.iterations * config.trajectories,
                 "seconds": float(group.column("seconds").mean()),
             }
         )
@@ -84,7 +85,11 @@ def write_table(
         "seeds": [run.config.seed for run in groups[0].runs],
         "table": [*table(groups, rows, measured), *baselines(groups[0].runs[0].config)],
         "settings": {group.label: public(group.runs[0].config) for group in groups},
-        "trials": [by_name(result) for group in groups for result in group.results],
+        "trials": [
+            {"label": group.label, **by_name(result)}
+            for group, results in zip(groups, measured, strict=True)
+            for result in results
+        ],
     }
     each = [[result["uas_micro"] for result in results] for results in measured]
     dots(facts["table"], each, title, path)
@@ -102,16 +107,16 @@ def page(facts: Facts, title: str, name: str, notes: Sequence[str]) -> str:
     """The results page, in Markdown."""
     lines = [f"# {title}", "", f"![UAS of each method]({name}.png)", ""]
     lines += [
-        "| method | UAS, micro | least to most | macro | whole pages right | iterations | seconds | paper |",
-        "|---|---|---|---|---|---|---|---|",
+        "| method | UAS, micro | least to most | macro | whole pages | iterations | pages seen | seconds | paper |",
+        "|---|---|---|---|---|---|---|---|---|",
     ]
     for row in facts["table"]:
         of_paper = "" if row["paper"] is None else f"{row['paper']:.3f}"
         if "trials" not in row:
-            lines.append(f"| {row['label']} | {row['uas_micro']:.3f} | | | | | | {of_paper} |")
+            lines.append(f"| {row['label']} | {row['uas_micro']:.3f} | | | | | | | {of_paper} |")
             continue
         spread = f"{row['uas_micro_least']:.3f} to {row['uas_micro_most']:.3f}"
-        cost = f"{row['iterations']} | {row['seconds']:.0f}"
+        cost = f"{row['iterations']} | {row['pages']:,} | {row['seconds']:.0f}"
         lines.append(
             f"| {row['label']} | **{row['uas_micro']:.3f}** | {spread} | {row['uas_macro']:.3f} "
             f"| {row['exact_match']:.2f} | {cost} | {of_paper} |"

@@ -61,6 +61,7 @@ def row(group: Group) -> Facts:
         "label": group.label,
         "run": str(group.runs[0].folder if len(group.runs) == 1 else group.runs[0].folder.parent),
         "trials": len(group.results),
+        "digits": tasks()[group.runs[0].config.task].digits,
         "best_return": float(group.column("best_return").mean()),
         "test_return": float(group.column("test_return").mean()),
         "expert_return": float(group.column("expert_return").mean()),

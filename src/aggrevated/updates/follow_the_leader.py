@@ -17,6 +17,8 @@ from aggrevated.trajectories import ARRAYS, Trajectories, pad_and_stack
 from aggrevated.updates import Step, dropout, loss_and_gradient, norm
 from aggrevated.updates.safe_step import safe_step
 
+MEASURED = 200  # trajectories of the newest at most, for what a step reports: thousands at once would take gigabytes
+
 
 @dataclass
 class FollowTheLeader:
@@ -42,14 +44,18 @@ class FollowTheLeader:
                 "follow the leader needs the cost-to-go of every action: data of the taken action only, from policies "
                 "of the past, is not fit for the present one"
             )
-        value, gradient = loss_and_gradient(policy, loss, trajectories, cost_to_go)
+        if cost_to_go.bonus:
+            raise UsageError("follow the leader knows no entropy bonus; use the oracle without it")
+        some = np.arange(min(trajectories.count, MEASURED))
+        measured, costs = _choose((trajectories, cost_to_go), some)
+        value, gradient = loss_and_gradient(policy, loss, measured, costs)
         generator = np.random.default_rng(int(seeds(self.seed, Purpose.UPDATE, self.seen, 1)[0]))
         self._aggregate(trajectories, cost_to_go, generator)
         before = parameters_to_vector(policy.parameters()).detach()
         self._descend(policy, loss, generator)
         displacement = parameters_to_vector(policy.parameters()).detach() - before
         vector_to_parameters(before, policy.parameters())
-        kl, halvings = safe_step(policy, trajectories, displacement, self.max_kl)
+        kl, halvings = safe_step(policy, measured, displacement, self.max_kl)
         return Step(value, norm(gradient), kl, halvings)
 
     def _descend(self, policy: Policy, loss: Loss, generator: np.random.Generator) -> None:
