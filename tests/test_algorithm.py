@@ -128,3 +128,60 @@ def test_every_iteration_has_its_own_seeds_and_validation_always_the_same():
     validation = seeds(7, Purpose.VALIDATION, 0, 9).tolist()
     roll_ins = [seeds(7, Purpose.ROLL_IN, n, 5).tolist() for n in (1, 2, 3)]
     assert asked == [validation, roll_ins[0], validation, roll_ins[1], validation, roll_ins[2], validation]
+
+
+def test_validation_is_what_the_caller_says_and_no_more_often():
+    """Of seven iterations the first policy, the third and the sixth are tried; the best of them is kept."""
+    seen, said = [], [1.0, 5.0, 2.0]
+
+    def validate(policy):
+        seen.append(flat(policy))
+        return said[len(seen) - 1]
+
+    learner, after = Learner(linear_policy(None).float(), Regular(0.1)), [flat(linear_policy(None).float())]
+    iterations = []
+    for iteration in islice(loop(learner, validate=validate, validate_every=3), 7):
+        iterations.append(iteration)
+        after.append(flat(learner.policy))
+    assert len(seen) == 3
+    for policy, n in zip(seen, (0, 3, 6), strict=True):
+        np.testing.assert_array_equal(policy, after[n])
+    assert [iteration.current_return for iteration in iterations] == [1.0, 1.0, 5.0, 5.0, 5.0, 2.0, 2.0]
+    assert [iteration.best_return for iteration in iterations] == [1.0, 1.0, 5.0, 5.0, 5.0, 5.0, 5.0]
+    assert (learner.best.n, learner.best.first, learner.best.latest) == (3, 1.0, 2.0)
+    learner.policy.load_state_dict(learner.best.weights)
+    np.testing.assert_array_equal(flat(learner.policy), after[3])
+
+
+def test_taken_up_again_it_does_not_validate_before_its_turn():
+    calls = []
+
+    def validate(policy):
+        calls.append(learner.n + 1)  # the iteration under way; 1 before the first
+        return 0.0
+
+    learner = Learner(linear_policy(None).float(), Regular(0.1))
+    for _ in range(5):  # a new generator each time, the same learner
+        list(islice(loop(learner, validate=validate, validate_every=2), 1))
+    assert calls == [1, 2, 4] and learner.n == 5
+
+
+def test_how_often_it_validates_changes_nothing_that_is_learned():
+    learners = [Learner(linear_policy(None).float(), Regular(0.1)) for _ in range(2)]
+    for learner, every in zip(learners, (1, 4), strict=True):
+        list(islice(loop(learner, validate_every=every), 6))
+    np.testing.assert_array_equal(flat(learners[0].policy), flat(learners[1].policy))
+    assert learners[1].best.n in (0, 4)
+
+
+def test_trajectories_know_their_iteration():
+    asked = []
+
+    def oracle(trajectories):
+        asked.append(trajectories.n)
+        return ADVANTAGE(trajectories)
+
+    learner = Learner(linear_policy(None).float(), Regular())
+    list(islice(loop(learner, oracle), 2))
+    list(islice(loop(learner, oracle), 2))
+    assert asked == [1, 2, 3, 4]

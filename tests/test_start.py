@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+from aggrevated import start
 from aggrevated.cost_to_go.disagreement import Advice
 from aggrevated.gradients.likelihood import likelihood
 from aggrevated.policies.feed_forward import FeedForwardPolicy
@@ -54,6 +55,23 @@ def test_more_steps_of_the_start_are_more_steps():
     assert (found[0] == flat(random_policy(Walk(), "mlp", (8,), seed=0))).all()
     assert (found[0] != found[1]).any() and (found[1] != found[2]).any()
     np.testing.assert_array_equal(found[2], found[3])
+
+
+def test_every_demonstration_is_learned_from_however_many_there_are(monkeypatch):
+    """More than follow the leader keeps by itself; 5,600 draws miss one of 1,400 with probability e⁻⁴."""
+    drawn = []
+
+    def watched(policy, trajectories, cost_to_go):
+        if trajectories.count == 16:  # a minibatch
+            drawn.append(trajectories.seeds)
+        return likelihood(policy, trajectories, cost_to_go)
+
+    monkeypatch.setattr(start, "likelihood", watched)
+    policy = random_policy(TinyMdp(), "mlp", (), seed=0)
+    assert supervised(policy, TinyMdp(), TinyExpert(), Supervision(1400, 350)) == (3 * 1400, 3 * 1400)
+    assert len(drawn) == 350
+    met = set(np.concatenate(drawn).tolist())
+    assert len(met) > 1350 and met <= set(seeds(0, Purpose.DEMONSTRATION, 0, 1400).tolist())
 
 
 def test_a_random_start_costs_nothing_and_changes_nothing():

@@ -160,9 +160,11 @@ def test_the_help_names_every_task_method_and_update() -> None:
 
     from aggrevated.cli.train import Train
     from aggrevated.experiments import tasks
-    from aggrevated.recipes import GRADIENTS, METHODS, OPTIMISERS, SOLVERS
+    from aggrevated.parsing.oracle_check import SYSTEMS
+    from aggrevated.recipes import GRADIENTS, METHODS, OPTIMISERS, ORACLES, SOLVERS
 
     text = inspect.getsource(Train)
     updates = {update for method in METHODS.values() for update in method.updates}
-    for name in [*tasks(), *METHODS, *updates, *GRADIENTS, *OPTIMISERS, *SOLVERS]:
+    policies = {policy for task in tasks().values() for policy in task.policies}
+    for name in [*tasks(), *METHODS, *updates, *policies, *GRADIENTS, *ORACLES, *OPTIMISERS, *SOLVERS, *SYSTEMS]:
         assert name in text, name

@@ -5,6 +5,8 @@ import pytest
 from gymnasium.spaces import Box, Discrete
 
 from aggrevated.experiments.acrobot_partial import partial_acrobot
+from aggrevated.parsing import arc_eager, arc_hybrid
+from aggrevated.parsing.parser import Parser
 from aggrevated.simulators import Simulator
 from aggrevated.simulators.acrobot import Acrobot
 from aggrevated.simulators.cartpole import CartPole
@@ -12,6 +14,7 @@ from aggrevated.simulators.mujoco import ROBOTS, MuJoCo
 from aggrevated.simulators.partial import Partial
 from aggrevated.simulators.tabular import Tabular, random_mdps
 from problems import TinyMdp, Walk
+from reading import corpus
 
 
 def only_the_time(state):
@@ -22,13 +25,17 @@ SIMULATORS = [CartPole(horizon=40), Acrobot(horizon=40), TinyMdp(), partial_acro
 SIMULATORS.append(Tabular(*(array[0] for array in random_mdps(1, 4, 3, 0)), horizon=9))
 SIMULATORS.append(Partial(TinyMdp(), only_the_time, Box(0.0, 1.0, (1,)), "tiny, only the time"))
 SIMULATORS += [MuJoCo(name, 40, threads=2) for name in ROBOTS]
+SIMULATORS += [Parser(corpus(most=12), np.arange(5, 30), system=s, name=s.NAME) for s in (arc_eager, arc_hybrid)]
 SEEDS = np.array([3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8, 2**63 + 9], dtype=np.uint64)
 
 pytestmark = pytest.mark.parametrize("simulator", SIMULATORS, ids=lambda simulator: simulator.name)
 
 
-def random_actions(simulator, n, seed=0):
-    generator, space = np.random.default_rng(seed), simulator.action_space
+def random_actions(simulator, state, seed=0):
+    """One for each state, among those that are legal there."""
+    generator, space, n = np.random.default_rng(seed), simulator.action_space, len(state)
+    if getattr(simulator, "legal", None):
+        return np.where(simulator.legal(state), generator.random((n, space.n)), -1.0).argmax(axis=1)
     if isinstance(space, Discrete):
         return generator.integers(space.n, size=n)
     return generator.uniform(space.low, space.high, (n, *space.shape)).astype(np.float32)
@@ -38,10 +45,10 @@ def visited(simulator, steps=2):
     """States after a few random steps, and the actions to take there."""
     state = simulator.initial(SEEDS)
     for t in range(steps):
-        state, _, done = simulator.step(state, random_actions(simulator, len(state), t))
+        state, _, done = simulator.step(state, random_actions(simulator, state, t))
         state = state[~done]
     assert len(state) > 3
-    return state, random_actions(simulator, len(state), 99)
+    return state, random_actions(simulator, state, 99)
 
 
 def test_fits_the_protocol(simulator):
@@ -109,7 +116,7 @@ def test_the_state_is_the_snapshot(simulator):
     state, action = visited(simulator)
     restored = np.frombuffer(state.tobytes(), state.dtype).reshape(state.shape)
     for t in range(5):
-        action = random_actions(simulator, len(state), t)
+        action = random_actions(simulator, state, t)
         going_on, restarted = simulator.step(state, action), simulator.step(restored, action)
         for first, second in zip(going_on, restarted, strict=True):
             np.testing.assert_array_equal(first, second)

@@ -1,5 +1,7 @@
 """Every loss against a second formula in NumPy, and its gradient against central finite differences of that formula."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -40,6 +42,12 @@ def log_loss(pi, pi_n, costs):
     return sum(-np.log(pi[i, t, costs[i, t].argmin()]) for i, t in live) / SCALE
 
 
+def entropy(pi):
+    """The mean of −Σ_a π(a|s_t) log π(a|s_t), as all sums are averaged."""
+    live = zip(*np.nonzero(TRAJECTORIES.mask), strict=True)
+    return sum(-pi[i, t] @ np.log(pi[i, t]) for i, t in live) / SCALE
+
+
 CASES = {
     "all actions, Q (Eq. 10)": (all_actions, q, expected_cost),
     "all actions, A (Eq. 12)": (all_actions, Advantage(q), expected_cost),
@@ -49,9 +57,10 @@ CASES = {
 }
 
 
+@pytest.mark.parametrize("bonus", [0.0, 0.7])
 @pytest.mark.parametrize(("loss", "oracle", "formula"), CASES.values(), ids=CASES)
-def test_loss_and_gradient(loss, oracle, formula):
-    policy, costs = deep_policy(), oracle(TRAJECTORIES)
+def test_loss_and_gradient(loss, oracle, formula, bonus):
+    policy, costs = deep_policy(), replace(oracle(TRAJECTORIES), bonus=bonus)
     theta = flat(policy)
 
     def pi_at(vector):
@@ -60,13 +69,14 @@ def test_loss_and_gradient(loss, oracle, formula):
             observations, mask = torch.from_numpy(TRAJECTORIES.observations), torch.from_numpy(TRAJECTORIES.mask)
             return policy.distribution(observations, mask).probs.numpy()
 
+    def whole(pi):
+        return formula(pi, pi_n, costs.values) - bonus * entropy(pi)
+
     pi_n, step = pi_at(theta), 1e-6
-    values = [
-        [formula(pi_at(theta + sign * e), pi_n, costs.values) for sign in (1, -1)] for e in step * np.eye(len(theta))
-    ]
+    values = [[whole(pi_at(theta + sign * e)) for sign in (1, -1)] for e in step * np.eye(len(theta))]
     differences = np.array([(up - down) / (2 * step) for up, down in values])
     pi_at(theta)
-    assert loss(policy, TRAJECTORIES, costs).item() == pytest.approx(formula(pi_n, pi_n, costs.values), rel=1e-6)
+    assert loss(policy, TRAJECTORIES, costs).item() == pytest.approx(whole(pi_n), rel=1e-6)
     exact = gradient(policy, loss, TRAJECTORIES, costs)
     assert np.abs(exact).max() > 1e-3  # there is something to compare
     # 1/(1 − α) is a float32 in taken_action: seven digits

@@ -210,12 +210,21 @@ SENTENCES = {
     "a ribbon": (png(1, 100_000), r"it has 1 × 100,000 pixels; shrink it"),
     "deep colours": (png(9, 9, 16, 2), r"it has 16 bits for each colour; save it with 8"),
     "crumbs": (encoded(PICTURE)[:33] + chunk(b"IDAT", b"") * 10_001, r"it has more than 10,000 chunks; save"),
-    "scans": (encoded(PICTURE, "JPEG") + b"\xff\xda" * 13, r"it has more scans or segments than any camera writes"),
+    "scans": (
+        encoded(PICTURE, "JPEG")[:-2] + b"\xff\xda" * 13,
+        r"it has more scans or segments than any camera writes",
+    ),
     "blank": (encoded(Image.new("L", (300, 200), 230)), r"no ink stands out from its paper; give a picture with more"),
     "one pixel": (encoded(Image.new("L", (1, 1), 0)), r"no ink stands out from its paper"),
     "a photograph": (encoded(grid(20, 12)), r"\d+% of it is ink: that is no page of algebra; cut away what is not"),
     "dust": (encoded(grid(60, 9)), r"it has 729 separate blots of ink: that is no page of algebra; give"),
 }
+
+
+def test_what_a_phone_appends_to_a_photograph_is_not_looked_at(tmp_path: Path) -> None:
+    data = encoded(PICTURE, "JPEG")
+    plain, longer = (read_image(written(tmp_path, more)) for more in (data, data + b"\xff\xda" * 1000))
+    assert len(plain) == len(longer) > 0
 
 
 @pytest.mark.parametrize("fault", SENTENCES)

@@ -6,7 +6,7 @@ import pytest
 
 from aggrevated.runs.config import Config, resolve
 from aggrevated.runs.run import Run, execute
-from aggrevated.runs.storage import Facts
+from aggrevated.runs.storage import Facts, digest, unseal
 
 SMALL = {
     "iterations": 6,
@@ -27,6 +27,38 @@ def finished(folder: Path, config: Config) -> tuple[Run, Facts]:
     """A run of that config, run to its end."""
     run = Run.create(folder, config)
     return run, execute(run, lambda line: None, lambda sentence: None)
+
+
+class StoppedError(Exception):
+    """Raised in the middle of a run, to stop it there."""
+
+
+def stop_after(run: Run, iterations: int) -> None:
+    """Start or resume the run, and break it off after so many iterations of this sitting."""
+    left = [iterations]
+
+    def count(_: object) -> None:
+        left[0] -= 1
+        if left[0] == 0:
+            raise StoppedError
+
+    with pytest.raises(StoppedError):
+        execute(run, count, lambda sentence: None)
+
+
+def assert_the_same_bits_after_stops(folder: Path, config: Config, *stops: int) -> None:
+    """A run that is broken off after so many iterations, again and again, ends as one that is not."""
+    whole, expected = finished(folder / "whole", config)
+    broken = Run.create(folder / "broken", config)
+    for iterations in stops:
+        stop_after(Run.open(broken.folder), iterations)
+    result = execute(Run.open(broken.folder), lambda line: None, lambda sentence: None)
+    assert result["weights_sha256"] == expected["weights_sha256"]
+    assert result["test_return"] == expected["test_return"]
+    assert without_time(broken.metrics()) == without_time(whole.metrics())
+    last = f"checkpoints/{config.iterations:06d}.safetensors"
+    tensors, other = unseal(whole.folder / last)[0], unseal(broken.folder / last)[0]
+    assert digest(tensors) == digest(other)
 
 
 def without_time(lines: list[Facts]) -> list[Facts]:

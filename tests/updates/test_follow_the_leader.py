@@ -1,5 +1,7 @@
 """Aggregation, the reservoir, and the argmin of the sum on problems where it is known."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -15,7 +17,7 @@ from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import CategoricalHead, GaussianHead
 from aggrevated.roll_in import Mixture, roll_in
 from aggrevated.trajectories import Trajectories
-from aggrevated.updates.follow_the_leader import FollowTheLeader
+from aggrevated.updates.follow_the_leader import MEASURED, FollowTheLeader
 from problems import (
     EXPERT,
     Home,
@@ -240,3 +242,22 @@ def test_taken_action_over_old_data_is_refused():
     taken = CostToGo(costs[trajectories.actions], np.ones((100, 1), "f4"))
     with pytest.raises(UsageError, match="needs the cost-to-go of every action"):
         update(policy, taken_action, trajectories, taken)
+
+
+def test_an_entropy_bonus_would_be_lost_and_is_refused():
+    trajectories = random_trajectories(dtype=np.float32)
+    costs = random_costs(trajectories)
+    with pytest.raises(UsageError, match="follow the leader knows no entropy bonus"):
+        FollowTheLeader()(small_policy(), all_actions, trajectories, replace(costs, bonus=0.1))
+    FollowTheLeader(steps=1)(small_policy(), all_actions, trajectories, costs)
+
+
+def test_of_many_trajectories_some_are_measured_and_all_are_kept():
+    trajectories = random_trajectories(k=MEASURED + 50, dtype=np.float32)
+    costs = random_costs(trajectories)
+    update, policy, first = FollowTheLeader(steps=1), small_policy(), np.arange(MEASURED)
+    some = CostToGo(costs.values[first], costs.weight[first])
+    expected = all_actions(policy, trajectories.take(first), some).item()
+    step = update(policy, all_actions, trajectories, costs)
+    assert step.loss == expected and step.kl > 0
+    assert len(update.state()["values"]) == update.seen == MEASURED + 50

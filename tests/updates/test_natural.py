@@ -43,6 +43,22 @@ def test_by_hand():
     torch.testing.assert_close(step, torch.tensor([-0.014, 0.008]))
 
 
+def test_with_a_schedule_delta_kl_is_that_of_n():
+    """A quarter of δ_KL is half the way, in the same direction; and θ moves by what the trajectories' n says."""
+    s, g = torch.tensor([[3.0], [4.0]]), torch.tensor([1.0, 0.0])
+    natural = Natural(delta_kl=lambda n: 0.0014 / n**2, damping=0.2)
+    torch.testing.assert_close(natural.displacement(s, g, 1), torch.tensor([-0.014, 0.008]))
+    torch.testing.assert_close(natural.displacement(s, g, 2), torch.tensor([-0.007, 0.004]))
+    trajectories = random_trajectories(k=20)
+    costs, moved = random_costs(trajectories), []
+    for update, n in ((natural, 5), (Natural(0.0014 / 25, damping=0.2), 1), (natural, 1)):
+        policy = deep_policy()
+        update(policy, all_actions, replace(trajectories, n=n), costs)
+        moved.append(flat(policy) - flat(deep_policy()))
+    np.testing.assert_array_equal(moved[0], moved[1])
+    np.testing.assert_allclose(moved[2], 5 * moved[0], rtol=1e-6)
+
+
 @pytest.mark.parametrize("solver", [closed_form, conjugate_gradient])
 def test_the_policy_moves_by_that_displacement(solver):
     """The whole update: θ moves by −η δ with δ from S_n and ∇ℓ_n, each computed on its own here."""

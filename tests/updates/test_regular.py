@@ -1,6 +1,7 @@
 """Online gradient descent, plain and with Adam."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ import torch
 from aggrevated.gradients.all_actions import all_actions
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import CategoricalHead
+from aggrevated.schedules import linear
 from aggrevated.updates.regular import Regular
 from problems import flat, gradient, random_costs, random_trajectories, randomise
 
@@ -47,6 +49,49 @@ def test_adam_is_torchs_own_over_many_steps():
         all_actions(reference, TRAJECTORIES, COSTS).backward()
         optimiser.step()
     np.testing.assert_allclose(flat(policy), flat(reference), atol=1e-6)
+
+
+RATES = (0.02, 0.005, 0.03, 0.0, 0.01, 0.02)  # for n = 1, 2, …
+
+
+def test_adam_with_a_schedule_is_torchs_own_with_these_rates():
+    policy, reference = small_policy(), small_policy()
+    update, optimiser = Regular(lambda n: RATES[n - 1]), torch.optim.Adam(reference.parameters(), lr=1.0)
+    for n, rate in enumerate(RATES, start=1):
+        update(policy, all_actions, replace(TRAJECTORIES, n=n), COSTS)
+        optimiser.param_groups[0]["lr"] = rate
+        optimiser.zero_grad()
+        all_actions(reference, TRAJECTORIES, COSTS).backward()
+        optimiser.step()
+        np.testing.assert_allclose(flat(policy), flat(reference), atol=1e-6)
+
+
+def test_a_schedule_that_stays_has_the_bits_of_its_number():
+    fixed, scheduled = small_policy(), small_policy()
+    one, other = Regular(0.02), Regular(lambda n: 0.02)
+    for n in range(1, 4):
+        for update, policy in ((one, fixed), (other, scheduled)):
+            update(policy, all_actions, replace(TRAJECTORIES, n=n), COSTS)
+    np.testing.assert_array_equal(flat(fixed), flat(scheduled))
+
+
+@pytest.mark.parametrize("optimiser", [torch.optim.Adam, torch.optim.SGD])
+def test_taken_up_in_the_middle_the_schedule_goes_on_with_the_same_bits(optimiser):
+    """Nothing of the schedule is in the state: n comes with the trajectories."""
+
+    def steps(update, policy, iterations):
+        return [update(policy, all_actions, replace(TRAJECTORIES, n=n), COSTS) for n in iterations]
+
+    straight, policy = Regular(linear(0.05, 0.0, 6), optimiser), small_policy()
+    steps(straight, policy, (1, 2, 3))
+    resumed, again = Regular(linear(0.05, 0.0, 6), optimiser), small_policy(9)
+    again.load_state_dict({name: w.clone() for name, w in policy.state_dict().items()})
+    resumed.restore({name: w.clone() for name, w in straight.state().items()})
+    assert steps(resumed, again, (4, 5, 6)) == steps(straight, policy, (4, 5, 6))
+    np.testing.assert_array_equal(flat(again), flat(policy))
+    resting = flat(policy)
+    steps(straight, policy, (7,))  # the rate has fallen to 0
+    np.testing.assert_array_equal(flat(policy), resting)
 
 
 def test_the_measured_kl_and_loss_are_those_of_the_step():

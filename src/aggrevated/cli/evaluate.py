@@ -39,6 +39,7 @@ class Evaluate:
         from aggrevated.runs.parses import evaluate_parser
         from aggrevated.runs.run import runs_in
 
+        episodes, seed = self._episodes()
         runs = runs_in(self.run_folder)
         task = tasks()[runs[0].config.task]
         idle = ("episodes", "seed") if task.world == "parsing" else ("crohme",)
@@ -48,7 +49,7 @@ class Evaluate:
         if task.world == "parsing":
             results = [evaluate_parser(run, self.crohme) for run in runs]
         else:
-            results = [evaluate(run, *self._episodes(), self.deterministic) for run in runs]
+            results = [evaluate(run, episodes, seed, self.deterministic) for run in runs]
         print_result(results, self.run_folder, self.json)
 
     def _episodes(self) -> tuple[int, int]:

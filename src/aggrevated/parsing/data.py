@@ -42,7 +42,10 @@ def real(folder: Path, seed: int) -> Split:
         rest, test = (crohme.load(part, core=True) for part in parts)
     else:
         rest, test = without_some_writers(crohme.load(folder, core=True), seed + 1)
-    return Split(*without_some_writers(without_strings_of(rest, test), seed), test, single_lines=True)
+    train, validation = without_some_writers(without_strings_of(rest, test), seed)
+    if not train:
+        raise DataError(f"{folder}: every string to learn from is one of validation or test; give more expressions")
+    return Split(train, validation, test, single_lines=True)
 
 
 def pages_of(folder: str, sets: int, seed: int, single_writer: bool) -> Split:

@@ -104,7 +104,7 @@ class KernelPolicy(Policy):
         return KernelActor(self.machine, CategoricalSampler(self.head.outputs))
 
     def _load_from_state_dict(self, state_dict: dict[str, Tensor], prefix: str, *rest: Any) -> None:
-        for name in ("support", "coefficients"):  # as many as were kept
+        for name in ("support", "coefficients", "intercepts"):  # as many as were kept, and new ones: actors share them
             setattr(self, name, torch.empty_like(state_dict[prefix + name]))
         super()._load_from_state_dict(state_dict, prefix, *rest)
 

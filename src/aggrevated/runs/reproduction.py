@@ -28,7 +28,8 @@ def config_of(task: Task, row: Row, quick: bool) -> Config:
     config = resolve(task.name, row.method, row.update, **given)
     if not quick:
         return config
-    return resolve(task.name, row.method, row.update, **given, iterations=max(1, config.iterations // 5))
+    given["iterations"] = max(1, config.iterations // 5)
+    return resolve(task.name, row.method, row.update, **given)
 
 
 def made_or_opened(folder: Path, config: Config) -> Run:

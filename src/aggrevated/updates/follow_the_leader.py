@@ -68,7 +68,7 @@ class FollowTheLeader:
                 optimiser.param_groups[0]["lr"] = self.learning_rate * (1 - step / self.steps)
             batch = generator.choice(trajectories.count, min(self.minibatch, trajectories.count), replace=False)
             optimiser.zero_grad()
-            with dropout(policy, self.seen * self.steps + step):
+            with dropout(policy, self.seen * self.steps + step):  # a mask serves two minibatches, and all trials
                 value = loss(policy, *_choose((trajectories, cost_to_go), batch))
             value.backward()  # type: ignore[no-untyped-call]
             optimiser.step()

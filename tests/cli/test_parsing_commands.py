@@ -1,0 +1,248 @@
+"""The commands on handwriting: train, evaluate, parse, compare and reproduce, as their users call them."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image, ImageDraw
+
+from aggrevated.cli import jobs, main
+from aggrevated.experiments import TO_THE_END, Row, algebra
+from aggrevated.parsing.ink import write_page
+from aggrevated.runs.config import resolve
+from aggrevated.runs.run import Run, execute
+from handwriting import crohme_like, inkml
+
+SCORES = {"uas_micro", "uas_macro", "exact_match", "sets", "symbols", "by_symbol", "by_arc_length"}
+TINY = ["--sets", "20", "--warps", "0", "--iterations", "2", "--trajectories", "2", "--validate-every", "1"]
+TINY += ["--hidden", "8", "--start-steps", "2", "--demonstrations", "3"]
+Said = Callable[..., str]
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of algebra that has ended."""
+    given = {"sets": 20, "warps": 0, "iterations": 2, "trajectories": 2, "hidden": (8,), "validate_every": 1}
+    config = resolve("algebra", "aggrevated", start_steps=20, demonstrations=50, **given)
+    made = Run.create(tmp_path_factory.mktemp("runs") / "algebra", config)
+    execute(made, lambda line: None, lambda sentence: None)
+    return made.folder
+
+
+@pytest.fixture
+def said(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Said:
+    """What a command prints on standard output, in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+
+    def of(*arguments: object) -> str:
+        capsys.readouterr()
+        main([str(argument) for argument in arguments])
+        return capsys.readouterr().out
+
+    return of
+
+
+@pytest.fixture
+def failure(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
+    """The one sentence of a command that must end with that exit code."""
+    monkeypatch.chdir(tmp_path)
+
+    def of(code: int, *arguments: object) -> str:
+        with pytest.raises(SystemExit) as caught:
+            main([str(argument) for argument in arguments])
+        captured = capsys.readouterr()
+        assert caught.value.code == code, captured.err
+        assert captured.out == "" and "Traceback" not in captured.err
+        assert captured.err.startswith("aggrevated: ") and captured.err.count("\n") == 1
+        return captured.err
+
+    return of
+
+
+def picture_of(lines: list[str], path: Path) -> Path:
+    """A page in a generated hand, as a scan."""
+    page = write_page(lines, writer=3, seed=1)
+    width, height = (2 * page.boxes[:, 2:].max(axis=0) + 150).astype(int).tolist()
+    picture = Image.new("L", (width, height), 255)
+    for stroke in (stroke for strokes in page.ink for stroke in strokes):
+        ImageDraw.Draw(picture).line([(2 * x + 50, 2 * y + 50) for x, y in stroke.tolist()], 20, 6, joint="curve")
+    picture.save(path)
+    return path
+
+
+def test_train_says_what_it_measured(said: Said, tmp_path: Path) -> None:
+    result = json.loads(said("train", "algebra", *TINY, "--policy", "lstm", "--json"))
+    assert result["run"] == "runs/algebra-aggrevated-regular" and 0 <= result["uas_micro"] <= 1
+    config = json.loads((tmp_path / result["run"] / "config.json").read_text())
+    assert (config["policy"], config["sets"], config["geometry"], config["annealed"]) == ("lstm", 20, False, 2)
+    again = json.loads(said("resume", result["run"], "--json"))
+    assert again["weights_sha256"] == result["weights_sha256"]
+
+
+def test_train_on_real_ink_needs_its_folder_wherever_it_is_called(said: Said, tmp_path: Path) -> None:
+    crohme_like(tmp_path / "ink")
+    real = TINY[2:]  # without --sets, which would have no effect
+    result = json.loads(said("train", "algebra", "--crohme", "ink", *real, "--out", "run", "--json"))
+    assert (result["sets"], result["symbols"]) == (3, 14)
+    assert json.loads((tmp_path / "run/config.json").read_text())["crohme"] == str(tmp_path / "ink")
+
+
+def test_evaluate_tells_uas_in_all_its_forms(run: Path, said: Said) -> None:
+    found, result = json.loads(said("evaluate", run, "--json")), json.loads((run / "result.json").read_text())
+    assert set(found) >= SCORES and found["uas_micro"] == result["uas_micro"]
+    assert all(set(kind) == {"uas", "symbols"} for kind in found["by_symbol"].values())
+    assert set(found["by_arc_length"]) <= {"ROOT", "1", "2", "3-4", "5-8", "9+"}
+    text = said("evaluate", run)
+    assert "uas micro" in text and "by symbol" in text and "by arc length" in text
+    equals = found["by_symbol"]["="]
+    assert f"= {equals['uas']:.2f} ({equals['symbols']})" in text
+
+
+def test_evaluate_on_real_ink(run: Path, said: Said, tmp_path: Path) -> None:
+    crohme_like(tmp_path / "ink")
+    found = json.loads(said("evaluate", run, "--crohme", "ink", "--json"))
+    assert (found["sets"], found["symbols"]) == (3, 14) and set(found) >= SCORES
+    alone = json.loads(said("evaluate", run, "--crohme", "ink/train", "--json"))
+    assert alone["sets"] == 12
+
+
+def test_parse_a_picture(run: Path, said: Said, tmp_path: Path) -> None:
+    picture_of(["x=3+a", "a=2"], tmp_path / "page.png")
+    found = json.loads(said("parse", "page.png", "--policy", run, "--json"))
+    assert len(found["heads"]) == len(found["symbols"]) == 8 and set(found["symbols"]) == {"?"}
+    assert all(isinstance(head, int) and 0 <= head <= 8 for head in found["heads"])
+    assert (found["svg"], found["png"]) == ("page-tree.svg", "page-tree.png")
+    assert b"<svg" in (tmp_path / "page-tree.svg").read_bytes()
+    assert np.asarray(Image.open(tmp_path / "page-tree.png").convert("L")).min() < 100  # there is ink
+    again = said("parse", "page.png", "--policy", run, "--out", "there.svg", "--growth")
+    assert (tmp_path / "there.svg").is_file() and (tmp_path / "there.png").is_file()
+    assert (tmp_path / "there-growth.png").is_file()
+    lines = again.splitlines()
+    assert [int(line.split("<-")[1].split()[0]) for line in lines[:8]] == found["heads"]
+    assert lines[-1] == "drawing: there.svg and there.png"
+
+
+def test_parse_ink(run: Path, said: Said, tmp_path: Path) -> None:
+    (tmp_path / "line.inkml").write_text(inkml("a(b+c)=d", 4))
+    found = json.loads(said("parse", "line.inkml", "--policy", run, "--json"))
+    assert found["symbols"] == list("a(b+c)=d") and len(found["heads"]) == 8
+    assert all(0 <= head <= 8 for head in found["heads"])
+    assert (tmp_path / "line-tree.svg").is_file() and (tmp_path / "line-tree.png").is_file()
+    lines = said("parse", "line.inkml", "--policy", run).splitlines()
+    assert lines[0].split()[:2] == ["1", "a"] and lines[7].split()[:2] == ["8", "d"]
+
+
+def test_compare_parsers(run: Path, said: Said, tmp_path: Path) -> None:
+    rows = json.loads(said("compare", run, "--out", "both", "--json"))
+    assert rows[0]["label"].endswith("AggreVaTeD, regular, contextual") and (tmp_path / "both.png").is_file()
+    assert rows[0]["test_return"] == json.loads((run / "result.json").read_text())["uas_micro"]
+
+
+@pytest.fixture(scope="module")
+def cartpole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of another world, not begun."""
+    return Run.create(tmp_path_factory.mktemp("runs") / "cartpole", resolve("cartpole", "aggrevated")).folder
+
+
+def test_what_a_parser_cannot_do_has_a_sentence(run: Path, failure: Callable[..., str], tmp_path: Path) -> None:
+    assert "which does not move; use 'aggrevated parse'" in failure(2, "watch", run)
+    assert "--episodes has no effect on a run of algebra; leave it out" in failure(2, "evaluate", run, "--episodes", 5)
+    assert "--seed has no effect on a run of algebra" in failure(2, "evaluate", run, "--seed", 5)
+    assert "cannot use absent.png" in failure(74, "parse", "absent.png", "--policy", run)
+    Image.new("L", (200, 100), 255).save(tmp_path / "blank.png")
+    assert "blank.png" in failure(65, "parse", "blank.png", "--policy", run)
+    assert "absent" in failure(74, "evaluate", run, "--crohme", "absent")
+    assert "has fallen to 0 after 2 iterations" in failure(2, "resume", run, "--iterations", 4)
+    assert {path.name for path in tmp_path.iterdir()} == {"blank.png"}
+
+
+def test_what_another_run_cannot_do_has_a_sentence(cartpole: Path, failure: Callable[..., str], tmp_path: Path) -> None:
+    assert "--crohme has no effect on a run of cartpole" in failure(2, "evaluate", cartpole, "--crohme", "ink")
+    (tmp_path / "line.inkml").write_text(inkml("a=b", 4))
+    sentence = failure(2, "parse", "line.inkml", "--policy", cartpole)
+    assert "is a run of cartpole; give one of 'aggrevated train algebra'" in sentence
+    assert not list(tmp_path.glob("*-tree.*"))
+
+
+def test_real_ink_is_reproduced_from_a_folder_only(failure: Callable[..., str]) -> None:
+    for command in (["real-ink"], ["table1", "--crohme", "ink"], ["cartpole", "--crohme", "ink"]):
+        assert "--crohme is for 'aggrevated reproduce real-ink', which needs it" in failure(2, "reproduce", *command)
+    assert "absent has no train/ and dev/" in failure(2, "reproduce", "real-ink", "--crohme", "absent")
+
+
+@pytest.fixture
+def small_tables(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tables of two rows, runs of two iterations, one after the other in this process."""
+    settings = {
+        "always": {"sets": 20, "validate_every": 1, "checkpoint_every": 2, "annealed": TO_THE_END, "dropout": 0.3},
+        "supervised": {"start_steps": 2, "demonstrations": 3},
+        "aggrevated": {"start": "supervised", "update": "regular", "entropy": 0.4},
+        "sl": {"update": "regular"},
+    }
+    tiny = replace(algebra.TASK, iterations=2, trajectories=2, hidden=(8,), trials=2, settings=settings)
+    rows = (Row("aggrevated", "regular", "lstm", paper=0.924), Row("sl", "regular", "contextual"))
+    monkeypatch.setattr(algebra, "TASK", tiny)
+    monkeypatch.setattr(algebra, "TABLE1", rows)
+    monkeypatch.setattr(algebra, "CURVES", rows[:1])
+    monkeypatch.setattr(algebra, "REAL_INK", rows[1:])
+    monkeypatch.setattr(jobs, "run_all", lambda runs, workers=None: [jobs.run_quietly(run) for run in runs])
+
+
+@pytest.mark.usefixtures("small_tables")
+def test_reproduce_table1_and_its_curves(said: Said, tmp_path: Path) -> None:
+    table = json.loads(said("reproduce", "table1", "--json"))
+    folder = tmp_path / "runs" / "reproduce-table1"
+    assert [row["label"] for row in table] == [
+        "AggreVaTeD, regular, lstm",
+        "SL, regular, contextual",
+        "always the next head",
+        "random transitions",
+    ]
+    first, *_, chance = table
+    assert (first["trials"], first["paper"], first["iterations"], chance["paper"]) == (2, 0.924, 2, 0.15)
+    results = [
+        json.loads((folder / f"aggrevated-regular-lstm/trial-0{trial}/result.json").read_text()) for trial in (0, 1)
+    ]
+    scores = [result["uas_micro"] for result in results]
+    assert first["uas_micro"] == pytest.approx(sum(scores) / 2)
+    assert (first["uas_micro_least"], first["uas_micro_most"]) == (min(scores), max(scores))
+    assert table[2]["uas_micro"] == results[0]["uas_next_head"]
+
+    page = (folder / "table1.md").read_text()
+    assert "are not public: its numbers are of other pages than ours, and the two columns are not comparable" in page
+    assert f"| AggreVaTeD, regular, lstm | **{first['uas_micro']:.3f}** |" in page and "| 0.924 |" in page
+    assert "aggrevated reproduce table1 --trials 2" in page
+    assert (folder / "table1.png").read_bytes().startswith(b"\x89PNG")
+    assert b"<svg" in (folder / "table1.svg").read_bytes()
+    facts = json.loads((folder / "table1.json").read_text())
+    assert facts["table"] == table and facts["seeds"] == [0, 1] and len(facts["trials"]) == 4
+    assert facts["settings"]["SL, regular, contextual"]["policy"] == "contextual"
+    assert str(tmp_path) not in (folder / "table1.json").read_text()  # it is for publishing
+
+    ended = {path: path.stat().st_mtime_ns for path in folder.glob("*/*/result.json")}
+    curves = json.loads(said("reproduce", "parsing-curves", "--json", "--report", "report"))
+    assert {path: path.stat().st_mtime_ns for path in folder.glob("*/*/result.json")} == ended  # none is run again
+    assert [path.name for path in (tmp_path / "runs").iterdir()] == ["reproduce-table1"]
+    assert [curve["label"] for curve in curves] == ["AggreVaTeD, regular, lstm"]
+    metrics = [Run.open(folder / f"aggrevated-regular-lstm/trial-0{trial}").metrics() for trial in (0, 1)]
+    assert curves[0]["iterations"] == [1, 2]
+    assert curves[0]["test_uas"] == [[line["test_uas"] for line in trial] for trial in metrics]
+    assert curves[0]["validation_uas"] == [[line["current_return"] for line in trial] for trial in metrics]
+    for ending in ("json", "png", "svg"):
+        assert (tmp_path / f"report/parsing-curves.{ending}").is_file()
+    assert "AggreVaTeD" in said("reproduce", "table1")  # for people
+
+
+@pytest.mark.usefixtures("small_tables")
+def test_reproduce_real_ink(said: Said, tmp_path: Path) -> None:
+    crohme_like(tmp_path / "crohme")
+    table = json.loads(said("reproduce", "real-ink", "--crohme", "crohme", "--trials", "1", "--json", "--out", "out"))
+    assert [row["label"] for row in table[:2]] == ["SL, regular, contextual, real ink", "SL, regular, contextual"]
+    text, page = (tmp_path / "out/real-ink.json").read_text(), (tmp_path / "out/real-ink.md").read_text()
+    assert str(tmp_path) not in text and "no part of this repository" in page
+    assert json.loads(text)["settings"]["SL, regular, contextual, real ink"]["crohme"] == "crohme"
+    never = json.loads(said("evaluate", "out/sl-regular-contextual/trial-00", "--crohme", "crohme", "--json"))
+    assert table[1]["uas_micro"] == never["uas_micro"] and never["sets"] == 3  # measured on the same real pages

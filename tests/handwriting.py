@@ -1,0 +1,45 @@
+"""Handwritten expressions as InkML files like CROHME's, in generated hands: ink, symbols, MathML and a writer."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from aggrevated.parsing.ink import write_page
+
+LINES = ("a+b=c", "x-3=y", "2x=10", "a(b+c)=d", "x=7-y", "4+5=9", "z=x+y", "m=n-p", "3k=s", "t=u+v+w", "6-e=1", "8=y+z")
+LATEX = {"×": "\\times"}  # what CROHME calls a symbol, where that is not the symbol
+
+
+def inkml(line: str, writer: int, seed: int = 0) -> str:
+    """One line of algebra in that writer's hand, with MathML that nests to the right as CROHME's does."""
+    page = write_page([line], writer, seed)
+    traces = groups = nested = ""
+    for k, (symbol, strokes) in enumerate(zip(page.symbols, page.ink, strict=True)):
+        label, views = LATEX.get(symbol, symbol), ""
+        for s, stroke in enumerate(strokes):
+            points = ", ".join(f"{x:.2f} {y:.2f}" for x, y in stroke)
+            traces += f'<trace id="{k}.{s}">{points}</trace>'
+            views += f'<traceView traceDataRef="{k}.{s}"/>'
+        groups += f'<traceGroup><annotation type="truth">{label}</annotation>{views}<annotationXML href="s{k}"/>'
+        groups += "</traceGroup>"
+    for k, symbol in reversed(list(enumerate(page.symbols))):
+        tag = "mn" if symbol.isdigit() else "mi" if symbol.isalpha() else "mo"
+        nested = f'<mrow><{tag} xml:id="s{k}">{LATEX.get(symbol, symbol)}</{tag}>{nested}</mrow>'
+    return (
+        f'<ink><annotation type="writer">w{writer}</annotation><annotationXML><math>{nested}</math></annotationXML>'
+        f"{traces}<traceGroup>{groups}</traceGroup></ink>"
+    )
+
+
+def write_folder(folder: Path, expressions: Iterable[tuple[str, int]]) -> Path:
+    """A folder with a file for each (line, writer)."""
+    folder.mkdir(parents=True)
+    for place, (line, writer) in enumerate(expressions):
+        (folder / f"{place:03}.inkml").write_text(inkml(line, writer, place))
+    return folder
+
+
+def crohme_like(folder: Path) -> Path:
+    """train/ with twelve lines, each by a writer of its own, and dev/ with three more by two others."""
+    write_folder(folder / "train", zip(LINES, range(12), strict=True))
+    write_folder(folder / "dev", [("b=a-c", 20), ("5x=y", 21), ("9-r=d", 20)])
+    return folder

@@ -1,0 +1,220 @@
+"""Pages for training, validation and test: nobody's hand and no string is in two of them."""
+
+import numpy as np
+import pytest
+
+from aggrevated.errors import AggrevatedError, DataError
+from aggrevated.parsing import arc_eager, arc_hybrid, ink
+from aggrevated.parsing.data import (
+    Split,
+    generated,
+    pages_of,
+    real,
+    rewritten,
+    to_evaluate,
+    without_some_writers,
+    without_strings_of,
+)
+from aggrevated.parsing.material import computed, material, of_pages
+from aggrevated.parsing.page import Page
+from aggrevated.parsing.parser import Corpus, Parser
+from aggrevated.parsing.projection import COMPONENTS
+from aggrevated.parsing.scoring import parsed, uas
+from handwriting import LINES, crohme_like, write_folder
+
+
+def writers(pages):
+    return {page.writer for page in pages}
+
+
+def strings(pages):
+    return {"".join(page.symbols) for page in pages}
+
+
+def bits(pages):
+    return [stroke.tobytes() for page in pages for strokes in page.ink for stroke in strokes]
+
+
+def parts(split):
+    return split.train, split.validation, split.test
+
+
+@pytest.fixture(scope="module")
+def all_generated():
+    """The 400 sets that the experiments use."""
+    return generated(400, 0, single_writer=False)
+
+
+def test_generated_parts_share_no_writer_and_no_long_line(all_generated):
+    hands = [writers(part) for part in parts(all_generated)]
+    assert [len(part) for part in parts(all_generated)] == [320, 40, 40]
+    assert [len(part) for part in hands] == [32, 4, 4] and len(set.union(*hands)) == 40
+    text = [strings(part) for part in parts(all_generated)]
+    assert not text[0] & text[1] and not text[0] & text[2] and not text[1] & text[2]
+
+
+def test_generated_pages_are_those_of_the_seed_and_of_one_hand_if_asked():
+    one = generated(20, 3, single_writer=True)
+    assert len({writer for part in parts(one) for writer in writers(part)}) == 1
+    assert bits(one.train) == bits(generated(20, 3, True).train) != bits(generated(20, 4, True).train)
+    assert bits(pages_of("", 20, 3, True).test) == bits(one.test)
+
+
+@pytest.mark.parametrize("system", [arc_eager, arc_hybrid])
+def test_the_expert_finds_every_generated_tree(all_generated, system):
+    """So that UAS 1 is within reach, of every page, for both transition systems."""
+    pages = [page for part in parts(all_generated) for page in part]
+    parser = Parser(Corpus.of(pages), np.arange(400), in_order=True, system=system)
+    heads = parsed(parser.expert, parser)
+    assert uas(heads, parser.gold) == (1.0, 1.0, 1.0)
+    for page, found in zip(pages, heads, strict=True):
+        assert found[: len(page)].tolist() == page.heads.tolist()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Twelve writers with a line each, and "x=y+1" by all of them; two more in dev/, one of whose lines is known."""
+    path = tmp_path_factory.mktemp("ink")
+    everyone = [("x=y+1", writer) for writer in range(12)]
+    write_folder(path / "train", [*zip(LINES, range(12), strict=True), *everyone])
+    write_folder(path / "dev", [("a-1=b", 20), (LINES[0], 21)])
+    return path
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_real_parts_share_no_writer_and_no_string(folder, seed):
+    split = real(folder, seed)
+    assert len(writers(split.validation)) == 1  # a tenth of twelve
+    assert not writers(split.train) & writers(split.validation)
+    assert not writers(split.test) & (writers(split.train) | writers(split.validation))
+    assert strings(split.test) == {"a-1=b", LINES[0]}
+    assert not strings(split.train) & (strings(split.validation) | strings(split.test))
+    (held,) = writers(split.validation)
+    own = LINES[int(held[1:])]
+    assert strings(split.train) == set(LINES) - {own, LINES[0]}  # and all the rest is there
+    assert "x=y+1" in strings(split.validation) and LINES[0] not in strings(split.validation)
+
+
+def test_the_seed_chooses_the_writers_and_the_same_seed_the_same(folder):
+    held = [tuple(writers(real(folder, seed).validation)) for seed in range(5)]
+    assert len(set(held)) > 1 and held[0] == tuple(writers(real(folder, 0).validation))
+
+
+def test_a_folder_without_parts_is_split_in_three(folder):
+    split = real(folder / "train", 0)
+    hands = [writers(part) for part in parts(split)]
+    assert [len(part) for part in hands[1:]] == [1, 1]
+    assert not hands[0] & hands[1] and not hands[0] & hands[2] and not hands[1] & hands[2]
+    text = [strings(part) for part in parts(split)]
+    assert not text[0] & (text[1] | text[2]) and not text[1] & text[2]
+    assert len(split.train) == 10  # of ten writers, without the line that all have
+
+
+def test_one_writer_cannot_be_held_out(tmp_path):
+    write_folder(tmp_path / "ink", [(line, 3) for line in LINES[:4]])
+    sentence = r"all 4 expressions are by one writer; give a folder with several, to hold some out"
+    with pytest.raises(DataError, match=sentence):
+        real(tmp_path / "ink", 0)
+    with pytest.raises(DataError, match=sentence):
+        without_some_writers([page_by("w", "a=b"), *[page_by("w", "c=d")] * 3], 0)
+
+
+def test_writers_who_all_wrote_the_same_leave_nothing_to_learn_from(tmp_path):
+    write_folder(tmp_path / "ink" / "train", [("a=b+c", writer) for writer in range(5)])
+    write_folder(tmp_path / "ink" / "dev", [("x=y", 9)])
+    with pytest.raises(AggrevatedError):
+        material(str(tmp_path / "ink"), 0, 0, False, 0)
+
+
+def page_by(writer, line):
+    dot = (np.zeros((1, 2)),)
+    return Page("page", writer, tuple(line), np.zeros(len(line), int), (dot,) * len(line))
+
+
+def test_a_tenth_of_the_writers_is_held_out_and_all_their_pages():
+    pages = [page_by(f"w{i % 30}", f"{i}=x") for i in range(90)]
+    rest, held = without_some_writers(pages, 0)
+    assert len(writers(held)) == 3 and len(held) == 9 and len(rest) == 81
+    assert rest == [page for page in pages if page.writer not in writers(held)]
+
+
+def test_strings_are_compared_symbol_by_symbol():
+    pages = [page_by("a", "1=x"), page_by("a", "x=1"), page_by("b", "1=x")]
+    assert without_strings_of(pages, [page_by("c", "1=x")]) == [pages[1]]
+    assert without_strings_of(pages, []) == pages
+
+
+def test_what_is_evaluated_is_dev_if_there_is_one(folder):
+    assert strings(to_evaluate(folder)) == {"a-1=b", LINES[0]}
+    assert len(to_evaluate(folder / "train")) == 24
+
+
+def test_a_page_is_rewritten_as_the_same_page_in_other_ink():
+    split = generated(20, 0, False)
+    pages, copies = split.train, [rewritten(split, copy) for copy in (0, 0, 1)]
+    assert bits(copies[0]) == bits(copies[1]) != bits(copies[2])
+    for page, copy in zip(pages, copies[2], strict=True):
+        assert (copy.name, copy.writer, copy.symbols) == (page.name, page.writer, page.symbols)
+        assert copy.heads.tolist() == page.heads.tolist()
+        assert [[stroke.shape for stroke in strokes] for strokes in copy.ink] == [
+            [stroke.shape for stroke in strokes] for strokes in page.ink
+        ]
+    assert not set(bits(copies[2])) & set(bits(pages))
+    height = np.median(np.ptp(pages[0].boxes[:, 1::2], axis=1))
+    assert np.abs(copies[2][0].boxes - pages[0].boxes).max() < height  # where they stand, and as large
+    twins = rewritten(Split([pages[0], pages[0]], [], []), 0)
+    assert not set(bits(twins[:1])) & set(bits(twins[1:]))  # each page has chance of its own
+
+
+def test_single_lines_are_put_together_in_every_other_copy():
+    """Of one writer's lines only, each of them once; the root of the first heads the others' roots."""
+    lines = [page_by(f"w{place % 3}", f"{place}=x+{place}") for place in range(10, 40)]
+    split = Split(lines, [], [], single_lines=True)
+    assert [page.symbols for page in rewritten(split, 0)] == [page.symbols for page in lines]
+    composed = rewritten(split, 1)
+    assert sorted(symbol for page in composed for symbol in page.symbols) == sorted(
+        symbol for page in lines for symbol in page.symbols
+    )
+    assert {len(page) // 7 for page in composed} == {1, 2, 3} and len(composed) < 30
+    for page in composed:
+        numbers = {int("".join(page.symbols[start : start + 2])) for start in range(0, len(page), 7)}
+        assert {f"w{number % 3}" for number in numbers} == {page.writer}
+    assert bits(rewritten(split, 1)) == bits(composed)
+    assert [page.symbols for page in rewritten(split, 3)] != [page.symbols for page in composed]
+
+
+def test_material_is_every_page_in_its_part_with_its_own_tree_and_features():
+    found, split = material("", 20, 5, False, 2), generated(20, 5, False)
+    assert [len(part) for part in (found.train, found.validation, found.test)] == [3 * 16, 2, 2]
+    assert np.concatenate([found.train, found.validation, found.test]).tolist() == list(range(52))
+    laid_out = [*split.train, *rewritten(split, 0), *rewritten(split, 1), *split.validation, *split.test]
+    corpus, features = of_pages(laid_out, found.projection)
+    np.testing.assert_array_equal(found.corpus.lengths, corpus.lengths)
+    np.testing.assert_array_equal(found.corpus.gold, corpus.gold)
+    assert found.features.shape == features.shape and found.features.dtype == np.float32
+    np.testing.assert_allclose(found.features, features, atol=1e-4)
+    assert np.abs(found.features[0] - found.features[16]).max() > 0.1  # a copy is not the page itself
+    other = material("", 20, 5, False, 1)
+    assert other.key != found.key and len(other.train) == 32
+
+
+def test_the_projection_knows_the_training_pages_only():
+    """As they were written; neither copies nor other parts have any influence."""
+    split = generated(20, 5, False)
+    alone = computed(Split(split.train, split.validation[:1], split.test[:1]), 0)
+    found = computed(split, 1)
+    for name in ("centre", "matrix"):
+        assert (found[name] == alone[name]).all()
+    own = found["features"][: sum(map(len, split.train))]
+    assert own.shape[1] == COMPONENTS + 8 and own.mean(dim=0).abs().max() < 1e-3
+
+
+def test_real_ink_is_material_too(tmp_path):
+    found = material(str(crohme_like(tmp_path / "crohme")), 400, 0, False, 1)
+    assert [len(part) for part in (found.train, found.validation, found.test)] == [22, 1, 3]  # a line each
+    parser = Parser(found.corpus, found.test, in_order=True)
+    assert uas(parsed(parser.expert, parser), parser.gold)[0] == 1.0
+
+
+def test_the_generator_of_pages_is_the_one_of_ink():
+    assert [bits(part) for part in parts(generated(20, 1, False))] == [bits(part) for part in ink.generated(20, seed=1)]

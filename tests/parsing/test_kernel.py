@@ -1,0 +1,220 @@
+"""The kernel machine against scikit-learn's own, its fit, and what is kept of it."""
+
+import numpy as np
+import pytest
+import torch
+
+from aggrevated.errors import UsageError
+from aggrevated.parsing.kernel import ITEMS, SHARP, KernelPolicy, SupportVectors, fit, rbf
+from aggrevated.parsing.parser import Corpus, Parser
+from aggrevated.parsing.projection import Projection
+from aggrevated.parsing.scoring import micro
+from aggrevated.policies.feed_forward import FeedForwardPolicy
+from aggrevated.policies.heads import CategoricalHead
+from aggrevated.runs.config import resolve
+from aggrevated.runs.storage import digest
+from reading import WIDTH, corpus, demonstrated, features_of, page, reader
+
+svm = pytest.importorskip("sklearn.svm", reason="scikit-learn is not installed: pip install scikit-learn")
+PAGES = corpus()
+
+
+def blank(seed=1):
+    policy = KernelPolicy(Projection(np.zeros(WIDTH), np.eye(WIDTH)), 4)
+    return policy.with_pages(features_of(PAGES, seed), PAGES.lengths)
+
+
+def some_observations(count, seed=0):
+    """A page and nine numbers from −1, none, to 3."""
+    generator = np.random.default_rng(seed)
+    return np.concatenate(
+        [generator.integers(len(PAGES.lengths), size=(count, 1)), generator.integers(-1, 4, (count, 9))], axis=1
+    ).astype(np.float32)
+
+
+def looked_up(observations):
+    """The features that they point at, one number after the other: zeros for none, ones for ROOT."""
+    features, rows = features_of(PAGES), []
+    for which, *numbers in observations.astype(int):
+        items = [np.zeros(WIDTH) if k == -1 else np.ones(WIDTH) if k == 0 else features[which, k - 1] for k in numbers]
+        rows.append(np.concatenate(items))
+    return np.array(rows, np.float32)
+
+
+def test_the_kernel_by_hand():
+    found = rbf(np.array([[0.0, 0.0], [1.0, 2.0]]), np.array([[0.0, 0.0], [3.0, 2.0], [0.0, 1.0]]), gamma=0.5)
+    np.testing.assert_allclose(found, np.exp(-0.5 * np.array([[0, 13, 1], [5, 4, 2]])), rtol=1e-12)
+
+
+def test_decision_values_are_those_of_scikit_learns_machines_one_against_the_rest():
+    """Its solver stops at 1e-3, so that two of them agree to that; C and γ ("scale") are the same."""
+    seen, fresh = some_observations(250), some_observations(100, seed=1)
+    x, z = looked_up(seen), looked_up(fresh)
+    actions = (x[:, :4] + 0.7 * x[:, 6:10]).argmax(axis=1)
+    assert set(actions) == {0, 1, 2, 3}
+    policy = blank()
+    fit(policy, policy.machine.seen(seen), actions, regularisation=3.0)
+    found = policy.machine.values(fresh)
+    for action in range(4):
+        machine = svm.SVC(C=3.0, kernel="rbf", gamma="scale").fit(x.astype(float), actions == action)
+        np.testing.assert_allclose(found[:, action], machine.decision_function(z.astype(float)), atol=5e-3)
+    assert 0 < len(policy.support) <= 250 and np.ptp(found) > 1
+    tighter = blank()
+    fit(tighter, x, actions, regularisation=0.1)
+    assert np.abs(tighter.machine.values(fresh) - found).max() > 0.1  # C matters
+
+
+def test_the_policy_is_the_softmax_of_these_values_in_both_its_faces():
+    policy, seen = reader("kernel-svm", PAGES), some_observations(20).reshape(4, 5, 10)
+    values = SHARP * policy.machine.values(seen.reshape(20, 10)).astype(float)
+    expected = np.exp(values - np.logaddexp.reduce(values, axis=1, keepdims=True)).reshape(4, 5, 4)
+    found = policy.distribution(torch.from_numpy(seen), torch.ones(4, 5, dtype=torch.bool)).probs
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+    parameters, memory = policy.actor().parameters(seen[:, 0], policy.actor().memory(4))
+    np.testing.assert_allclose(parameters, values.reshape(4, 5, 4)[:, 0], atol=1e-4)
+    assert memory.shape == (4, 0)
+
+
+def test_a_separable_problem_is_learned_without_a_mistake():
+    """Which action is right is the sign of one feature of the stack's top, and of the buffer's front."""
+    seen = some_observations(300)
+    x = looked_up(seen)
+    clear = (np.abs(x[:, 0]) > 0.3) & (np.abs(x[:, 3 * WIDTH]) > 0.3)
+    seen, x = seen[clear], x[clear]
+    actions = 2 * (x[:, 0] > 0) + (x[:, 3 * WIDTH] > 0)
+    assert np.bincount(actions, minlength=4).min() > 5
+    policy = blank()
+    fit(policy, x, actions, regularisation=100.0)
+    np.testing.assert_array_equal(policy.machine.values(seen).argmax(axis=1), actions)
+
+
+def test_where_one_action_was_always_right_it_is_taken_everywhere():
+    policy, seen = blank(), some_observations(10)
+    fit(policy, looked_up(seen), np.full(10, 2), regularisation=1.0)
+    assert len(policy.support) == 0
+    assert policy.machine.values(some_observations(5, 1)).tolist() == [[-1, -1, 1, -1]] * 5
+    fit(policy, looked_up(seen), np.array([0, 3] * 5), regularisation=1.0)
+    assert (policy.machine.values(seen)[:, 1:3] == -1).all()  # what was never advised
+
+
+def test_a_new_policy_prefers_nothing():
+    assert not blank().machine.values(some_observations(5)).any() and blank().support.shape == (0, ITEMS * WIDTH)
+
+
+def test_weights_go_into_a_policy_of_any_other_size():
+    small, large = blank(), blank()
+    SupportVectors()(small, None, *demonstrated(PAGES, count=2))
+    SupportVectors()(large, None, *demonstrated(PAGES, count=20))
+    assert 0 < len(small.support) < len(large.support)
+    observations = some_observations(30)
+    for source, target in ((large, small), (small, blank()), (blank(), large)):
+        expected = source.machine.values(observations)
+        target.load_state_dict({name: w.clone() for name, w in source.state_dict().items()})
+        np.testing.assert_array_equal(target.machine.values(observations), expected)
+        assert digest(target.state_dict()) == digest(source.state_dict())
+
+
+def test_an_actor_is_not_changed_by_another_fit():
+    policy, observations = blank(), some_observations(30)
+    update = SupportVectors()
+    update(policy, None, *demonstrated(PAGES, n=1, count=3))
+    actor = policy.actor()
+    before = actor.parameters(observations, actor.memory(30))[0].copy()
+    update(policy, None, *demonstrated(PAGES, n=2))
+    np.testing.assert_array_equal(actor.parameters(observations, actor.memory(30))[0], before)
+    assert (policy.actor().parameters(observations, actor.memory(30))[0] != before).any()
+
+
+def test_an_actor_is_not_changed_by_loading_weights():
+    policy, observations = reader("kernel-svm", PAGES), some_observations(30)
+    actor = policy.actor()
+    before = actor.parameters(observations, actor.memory(30))[0].copy()
+    policy.load_state_dict(blank().state_dict())
+    np.testing.assert_array_equal(actor.parameters(observations, actor.memory(30))[0], before)
+
+
+def test_fitted_to_the_expert_it_parses_these_pages():
+    """Random features tell pages apart: what was learned by heart is parsed nearly without a mistake."""
+    policy, parser = blank(), Parser(PAGES, np.arange(len(PAGES.lengths)), in_order=True)
+    before = micro(policy, parser)
+    step = SupportVectors()(policy, None, *demonstrated(PAGES, count=100))
+    assert step.loss > 0.2 and micro(policy, parser) > max(0.95, before)
+    again = SupportVectors()(policy, None, *demonstrated(PAGES, count=100))
+    assert again.loss < 0.05  # the share of mistakes before the fit
+
+
+def test_an_illegal_action_that_is_never_taken_is_no_mistake():
+    """Of a page of one symbol only Shift and Right may be taken, and Right is right."""
+    single = Corpus.of([page([0])])
+    policy = KernelPolicy(Projection(np.zeros(WIDTH), np.eye(WIDTH)), 4).with_pages(features_of(single), single.lengths)
+    policy.intercepts = torch.tensor([0.0, 0.0, 1.0, 2.0])  # Reduce is preferred, then Right
+    found, advised = demonstrated(single, count=3)
+    assert SupportVectors()(policy, None, found, advised).loss == 0.0
+
+
+def test_it_learns_from_all_data_so_far_and_from_no_more_states_than_it_may():
+    policies, updates = [blank(), blank(), blank()], [SupportVectors(), SupportVectors(), SupportVectors(most=20)]
+    first, second = demonstrated(PAGES, n=1, count=4), demonstrated(PAGES, n=2, count=4)
+    for policy, update, batches in zip(policies, updates, ((first, second), (second,), (first, second)), strict=True):
+        for batch in batches:
+            update(policy, None, *batch)
+    assert len(policies[0].support) > len(policies[1].support)
+    assert len(policies[2].support) <= 20
+    assert updates[0].seen == 8 and updates[1].seen == 4
+
+
+def test_state_and_restore_go_on_with_identical_bits():
+    straight, policy = SupportVectors(most=60, seed=3), blank()
+    straight(policy, None, *demonstrated(PAGES, n=1))
+    resumed, again = SupportVectors(most=60, seed=3), blank()
+    assert SupportVectors().state() == {}
+    resumed.restore({name: w.clone() for name, w in straight.state().items()})
+    again.load_state_dict({name: w.clone() for name, w in policy.state_dict().items()})
+    for n in (2, 3):
+        assert straight(policy, None, *demonstrated(PAGES, n)) == resumed(again, None, *demonstrated(PAGES, n))
+        assert digest(policy.state_dict()) == digest(again.state_dict())
+
+
+def test_it_is_for_kernel_machines_only():
+    policy = FeedForwardPolicy(10, CategoricalHead(4), hidden=())
+    with pytest.raises(UsageError, match=r"support-vectors is for the policy kernel-svm; choose that --policy"):
+        SupportVectors()(policy, None, *demonstrated(PAGES, count=2))
+
+
+def test_the_policy_brings_its_update_and_its_settings():
+    config = resolve("algebra", "dagger", policy="kernel-svm")
+    assert (config.update, config.iterations, config.trajectories, config.mixing) == ("support-vectors", 8, 64, 1.0)
+    assert resolve("algebra", "sl", policy="kernel-svm").update == "support-vectors"
+
+
+@pytest.mark.parametrize(
+    ("method", "update", "policy", "words"),
+    [
+        ("dagger", "regular", "kernel-svm", "the policy kernel-svm cannot be learned by the update regular"),
+        ("dagger", "follow-the-leader", "kernel-svm", "kernel-svm cannot be learned by the update follow-the-leader"),
+        ("dagger", "support-vectors", "lstm", "the policy lstm cannot be learned by the update support-vectors"),
+        (
+            "aggrevated",
+            None,
+            "kernel-svm",
+            "the policy kernel-svm is for the methods dagger and sl, not for aggrevated",
+        ),
+        ("aggrevated", "support-vectors", "contextual", "unknown update for aggrevated 'support-vectors'"),
+        ("dagger", None, "mlp", "unknown policy 'mlp': choose one of contextual, lstm, reactive, kernel-svm"),
+    ],
+)
+def test_policies_and_updates_that_do_not_fit_are_refused(method, update, policy, words):
+    with pytest.raises(UsageError, match=words):
+        resolve("algebra", method, update, policy=policy)
+
+
+def test_a_kernel_machine_begins_with_no_weights_to_be_taught():
+    with pytest.raises(UsageError, match="--start is supervised, but must be random for the policy kernel-svm"):
+        resolve("algebra", "dagger", policy="kernel-svm", start="supervised")
+
+
+def test_on_control_there_is_no_kernel_machine():
+    with pytest.raises(UsageError, match="unknown policy 'kernel-svm'"):
+        resolve("cartpole", "dagger", "support-vectors", policy="kernel-svm")
+    with pytest.raises(UsageError, match="the policy mlp cannot be learned by the update support-vectors"):
+        resolve("cartpole", "dagger", "support-vectors")

@@ -1,0 +1,96 @@
+"""Features as a policy reads them: principal components of pictures, standardised geometry."""
+
+import numpy as np
+import pytest
+
+from aggrevated.parsing.crops import crop
+from aggrevated.parsing.features import GEOMETRY, RAW, geometry, hog, raw, table
+from aggrevated.parsing.ink import write_page
+from aggrevated.parsing.policies import KINDS, ParsingPolicy
+from aggrevated.parsing.projection import COMPONENTS, Projection
+
+PIXELS = RAW - len(GEOMETRY)
+PAGES = [write_page(["x=3"], 1, 0), write_page(["10(x+2)=a+b", "c×d=e"], 2, 0)]
+
+
+@pytest.fixture(scope="module")
+def sample():
+    """700 symbols whose pictures have more directions than are kept, each of a variance of its own."""
+    generator = np.random.default_rng(0)
+    pixels = generator.normal(size=(700, PIXELS)) * np.linspace(3.0, 0.1, PIXELS) + 0.5
+    places = generator.normal(size=(700, len(GEOMETRY))) * np.arange(1, 9) - 2.0
+    return np.concatenate([pixels, places], axis=1).astype(np.float32)
+
+
+def test_raw_features_are_the_histograms_and_the_places_of_all_symbols_in_a_row():
+    found = raw(PAGES)
+    assert found.shape == (3 + 16, 584) and found.dtype == np.float32 and len(GEOMETRY) == 8
+    for place, strokes in [(0, PAGES[0].ink[0]), (3, PAGES[1].ink[0]), (18, PAGES[1].ink[15])]:
+        np.testing.assert_array_equal(found[place, :576], hog(crop(strokes)[None])[0])
+    np.testing.assert_array_equal(found[:3, 576:], geometry(PAGES[0].boxes))
+    np.testing.assert_array_equal(found[3:, 576:], geometry(PAGES[1].boxes))
+
+
+def test_a_table_by_hand():
+    found = table(np.array([2, 1, 3]), np.arange(12, dtype=float).reshape(6, 2))
+    assert found.dtype == np.float32
+    assert found.tolist() == [
+        [[0, 1], [2, 3], [0, 0]],
+        [[4, 5], [0, 0], [0, 0]],
+        [[6, 7], [8, 9], [10, 11]],
+    ]
+
+
+def test_pictures_are_principal_components_as_the_svd_finds_them(sample):
+    """Up to a sign each; one scale for all of them, so that their mean variance is 1."""
+    projection = Projection.of(sample)
+    found = projection(sample)
+    assert projection.width == found.shape[1] == COMPONENTS + 8
+    pixels = sample[:, :PIXELS].astype(float)
+    left, singular, _ = np.linalg.svd(pixels - pixels.mean(axis=0), full_matrices=False)
+    components = (left * singular)[:, :COMPONENTS]
+    components /= np.sqrt((components**2).sum() / (len(sample) - 1) / COMPONENTS)
+    np.testing.assert_allclose(np.abs(found[:, :COMPONENTS]), np.abs(components), atol=2e-3)
+    assert found[:, :COMPONENTS].var(axis=0, ddof=1).mean() == pytest.approx(1.0, abs=1e-3)
+
+
+def test_each_number_of_the_geometry_has_mean_0_and_deviation_1(sample):
+    found = Projection.of(sample)(sample)[:, COMPONENTS:]
+    np.testing.assert_allclose(found.mean(axis=0), 0.0, atol=1e-4)
+    np.testing.assert_allclose(found.std(axis=0), 1.0, atol=1e-4)
+    places = sample[:, PIXELS:]
+    for k in range(8):  # and is that number, and no other
+        assert np.corrcoef(found[:, k], places[:, k])[0, 1] == pytest.approx(1.0)
+
+
+def test_what_never_varies_is_no_nan(sample):
+    still = sample.copy()
+    still[:, PIXELS + 2] = 7.0
+    still[:, :50] = 0.0
+    found = Projection.of(still)(still)
+    assert np.isfinite(found).all() and np.abs(found[:, COMPONENTS + 2]).max() < 1e-3
+    few = Projection.of(sample[:3])(sample[:3])  # fewer symbols than components
+    assert np.isfinite(few).all()
+
+
+def test_without_geometry_the_first_columns_are_left(sample):
+    projection = Projection.of(sample)
+    pictures = projection.without_geometry()
+    assert pictures.width == COMPONENTS and projection.width == COMPONENTS + 8
+    np.testing.assert_allclose(pictures(sample[:9]), projection(sample[:9])[:, :COMPONENTS], rtol=1e-5, atol=1e-5)
+    moved = sample[:9].copy()
+    moved[:, PIXELS:] += 100.0
+    np.testing.assert_array_equal(pictures(moved), pictures(sample[:9]))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_policy_is_saved_with_its_projection_and_without_its_pages(sample, kind):
+    projection = Projection.of(sample)
+    policy = ParsingPolicy(projection, 4, kind, hidden=4, embedding=3)
+    policy.with_pages(np.ones((2, 5, projection.width), np.float32), np.array([5, 3]))
+    weights = policy.state_dict()
+    assert not {"features", "lengths"} & set(weights)
+    other = ParsingPolicy(Projection.blank(), 4, kind, hidden=4, embedding=3, seed=1)
+    other.load_state_dict(weights)
+    np.testing.assert_array_equal(other.projection(sample[:9]), projection(sample[:9]))
+    assert not any(name.startswith("projection") for name, _ in policy.named_parameters())  # it is not learned

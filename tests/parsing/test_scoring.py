@@ -1,0 +1,134 @@
+"""UAS in all its forms, by hand."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from aggrevated.parsing import arc_eager, arc_hybrid
+from aggrevated.parsing.configurations import NONE
+from aggrevated.parsing.parser import Corpus, Parser
+from aggrevated.parsing.scoring import arc_length, at_random, by_kind, ends, micro, next_head, parsed, scores, symbol
+from aggrevated.roll_in import Mixture
+from reading import READERS, corpus, page, reader
+
+SYSTEMS = {"arc-eager": arc_eager, "arc-hybrid": arc_hybrid}
+every_system = pytest.mark.parametrize("system", SYSTEMS.values(), ids=SYSTEMS)
+
+
+def parser_of(*trees, system=arc_eager):
+    return Parser(Corpus.of([page(tree) for tree in trees]), np.arange(len(trees)), in_order=True, system=system)
+
+
+@every_system
+def test_what_the_expert_parses_is_gold(system):
+    pages = corpus(40)
+    parser = Parser(pages, np.arange(10, 40), in_order=True, system=system)
+    heads = parsed(parser.expert, parser)
+    assert heads.shape == (30, pages.most)
+    np.testing.assert_array_equal(heads, pages.gold[10:, 1:])  # NONE beyond a page in both
+    assert micro(parser.expert, parser) == 1.0
+
+
+@pytest.mark.parametrize("kind", READERS)
+def test_a_policy_is_greedy_and_the_pages_are_those_that_were_chosen(kind):
+    """By hand, one legal transition of the highest logit after the other, page after page."""
+    pages = corpus(12)
+    policy, chosen = reader(kind, pages), np.array([7, 3, 11])
+    parser = Parser(pages, chosen, in_order=True)
+    heads = parsed(policy, parser)
+    np.testing.assert_array_equal(heads, parsed(policy, parser))
+    for place, number in enumerate(chosen):
+        actor, state = policy.actor(), parser.start(np.array([number]))
+        memory, done = actor.memory(1), False
+        while not done:
+            logits, memory = actor.parameters(parser.observe(state), memory)
+            action = np.where(parser.legal(state), logits, -np.inf).argmax(axis=1)
+            state, _, (done,) = parser.step(state, action)
+        assert heads[place].tolist() == parser.heads(state)[0].tolist()
+    assert micro(policy, parser) == pytest.approx((heads == parser.gold[:, 1:])[parser.gold[:, 1:] != NONE].mean())
+
+
+def test_only_pages_one_after_the_other_can_be_scored():
+    parser = Parser(corpus(3), np.arange(3))
+    with pytest.raises(AssertionError, match="each once"):
+        ends(parser, Mixture(parser.expert, None, 1.0), deterministic=True)
+
+
+def test_next_head_by_hand():
+    """1→2, 2→3, 3→ROOT is right for all of the first page, for 1 of 3 and 2 of 2 of the others: 6 of 8."""
+    assert next_head(parser_of([2, 3, 0])) == 1.0
+    assert next_head(parser_of([2, 3, 0], [2, 0, 2], [2, 0])) == 6 / 8
+    assert next_head(parser_of([0])) == 1.0
+    some = Parser(Corpus.of([page(tree) for tree in ([0, 1, 1], [2, 0])]), np.array([1]), in_order=True)
+    assert next_head(some) == 1.0
+
+
+def expected_at_random(parser, state):
+    """The mean number of wrong heads, over every way to the end, each legal transition as likely as the others."""
+    actions = np.flatnonzero(parser.legal(state)[0])
+    total = Fraction(0)
+    for action in actions:
+        following, cost, done = parser.step(state, np.array([action]))
+        total += Fraction(int(cost[0])) if done[0] else expected_at_random(parser, following)
+    return total / len(actions)
+
+
+@every_system
+@pytest.mark.parametrize("tree", [[2, 0], [0, 1], [2, 3, 0]])
+def test_random_transitions_against_every_way_there_is(system, tree):
+    parser = parser_of(tree, system=system)
+    exact = 1 - expected_at_random(parser, parser.start(np.array([0]))) / len(tree)
+    assert 0 < exact < 1
+    assert at_random(parser, parses=4000) == pytest.approx(float(exact), abs=0.03)
+    assert at_random(parser) == at_random(parser)  # the same numbers each time
+
+
+def test_random_transitions_are_scored_by_symbols_not_by_pages():
+    """One symbol is right by itself about as often as not; a page of nine has nine times its weight."""
+    long, short = [2, 3, 4, 5, 6, 7, 8, 9, 0], [0]
+    alone = [at_random(parser_of(tree), 2000) for tree in (long, short)]
+    both = at_random(parser_of(long, short), 2000)
+    assert both == pytest.approx((9 * alone[0] + alone[1]) / 10, abs=0.02)
+    assert abs(both - sum(alone) / 2) > 0.05
+
+
+def test_scores_by_hand():
+    parser = parser_of([2, 0], [0, 1, 2])
+    found = scores(np.array([[2, 0, NONE], [0, 1, 1]]), parser)
+    assert found == {
+        "expert_return": 1.0,
+        "test_return": 4 / 5,
+        "ratio": 4 / 5,
+        "uas_micro": 4 / 5,
+        "uas_macro": (1 + 2 / 3) / 2,
+        "exact_match": 0.5,
+        "sets": 2,
+        "symbols": 5,
+        "uas_next_head": 2 / 5,
+    }
+
+
+def test_by_kind_by_hand():
+    pages = [page([2, 0, 2], "x=3"), page([2, 0], "x=")]
+    heads = np.array([[3, 0, 1], [2, 0, NONE]])  # wrong: the first x, and the 3
+    assert by_kind(pages, heads, symbol) == {
+        "x": {"uas": 0.5, "symbols": 2},
+        "=": {"uas": 1.0, "symbols": 2},
+        "3": {"uas": 0.0, "symbols": 1},
+    }
+    assert by_kind(pages, heads, arc_length) == {"1": {"uas": 1 / 3, "symbols": 3}, "ROOT": {"uas": 1.0, "symbols": 2}}
+    often = by_kind([page([0, 1, 1], "abb")], np.array([[0, 1, 1]]), symbol)
+    assert list(often) == ["b", "a"]  # the most frequent first
+
+
+@pytest.mark.parametrize(
+    ("length", "name"),
+    [(1, "1"), (2, "2"), (3, "3-4"), (4, "3-4"), (5, "5-8"), (8, "5-8"), (9, "9+"), (30, "9+")],
+)
+def test_arcs_are_as_long_as_they_are_in_both_directions(length, name):
+    n = 31
+    forwards, backwards = np.zeros(n, int), np.zeros(n, int)
+    forwards[0], backwards[length] = length + 1, 1
+    assert arc_length(page(forwards), 0) == arc_length(page(backwards), length) == name
+    assert arc_length(page(forwards), 1) == "ROOT"

@@ -1,0 +1,64 @@
+"""Small corpora of random trees with random features, and the policies that read them."""
+
+import numpy as np
+
+from aggrevated.parsing.kernel import KernelPolicy, SupportVectors
+from aggrevated.parsing.oracle_check import random_projective_tree
+from aggrevated.parsing.page import Page
+from aggrevated.parsing.parser import Corpus, Parser
+from aggrevated.parsing.policies import KINDS, ParsingPolicy
+from aggrevated.parsing.projection import Projection
+from aggrevated.randomness import Purpose, seeds
+from aggrevated.roll_in import Mixture, roll_in
+from aggrevated.trajectories import Trajectories
+
+READERS = (*KINDS, "kernel-svm")
+WIDTH = 6  # of the features of a symbol
+
+
+def page(heads, symbols=None):
+    """A page with that tree; its ink is nothing but dots."""
+    dot = (np.zeros((1, 2)),)
+    return Page("page", "writer", tuple(symbols or "x" * len(heads)), np.array(heads), (dot,) * len(heads))
+
+
+def corpus(pages=30, most=9, seed=0) -> Corpus:
+    """Pages of random projective trees."""
+    generator = np.random.default_rng(seed)
+    lengths = generator.integers(1, most + 1, pages)
+    return Corpus.of([page(random_projective_tree(int(n), generator)) for n in lengths])
+
+
+def features_of(pages: Corpus, seed=1):
+    """Random ones [P, N, WIDTH], zeros beyond a page."""
+    drawn = np.random.default_rng(seed).normal(size=(len(pages.lengths), pages.most, WIDTH)).astype(np.float32)
+    drawn[np.arange(pages.most) >= pages.lengths[:, None]] = 0.0
+    return drawn
+
+
+def reader(kind: str, pages: Corpus, seed=0, dropout=0.0) -> ParsingPolicy | KernelPolicy:
+    """A small policy of that kind that reads these pages; a kernel machine was fitted to the expert."""
+    projection = Projection(np.zeros(WIDTH), np.eye(WIDTH))
+    if kind == "kernel-svm":
+        policy = KernelPolicy(projection, 4).with_pages(features_of(pages), pages.lengths)
+        SupportVectors()(policy, None, *demonstrated(pages, seed))
+        return policy
+    policy = ParsingPolicy(projection, 4, kind, hidden=8, embedding=10, dropout=dropout, seed=seed)
+    policy.readout.weight.data *= 30  # so that it prefers some actions
+    return policy.with_pages(features_of(pages), pages.lengths)
+
+
+def trajectories(pages: Corpus, policy=None, count=12, n=1) -> Trajectories:
+    """Parses by the policy, or by the expert."""
+    parser = Parser(pages, np.arange(len(pages.lengths)))
+    mixture = Mixture(parser.expert, None, 1.0) if policy is None else Mixture(None, policy.actor())
+    return roll_in(parser, mixture, seeds(0, Purpose.ROLL_IN, n, count))
+
+
+def demonstrated(pages: Corpus, n=1, count=8):
+    """(parses by the expert, what it advised)."""
+    from aggrevated.cost_to_go.disagreement import disagreement
+
+    parser = Parser(pages, np.arange(len(pages.lengths)))
+    found = trajectories(pages, count=count, n=n)
+    return found, disagreement(parser.expert, parser.action_space)(found)

@@ -1,0 +1,115 @@
+"""Dropout is the same for the same seed, and there is none where nobody learns."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from aggrevated.cost_to_go.q_star import QStar
+from aggrevated.gradients.all_actions import all_actions
+from aggrevated.parsing.parser import Parser
+from aggrevated.parsing.policies import KINDS
+from aggrevated.policies.feed_forward import FeedForwardPolicy
+from aggrevated.policies.heads import CategoricalHead
+from aggrevated.policies.recurrent import RecurrentPolicy
+from aggrevated.updates import dropout, loss_and_gradient
+from aggrevated.updates.regular import Regular
+from problems import gradient, random_costs, random_trajectories
+from reading import corpus, reader, trajectories
+
+PAGES = corpus()
+PARSES = trajectories(PAGES)
+COSTS = QStar(Parser(PAGES, np.arange(len(PAGES.lengths))).expert)(PARSES)
+every_kind = pytest.mark.parametrize("kind", KINDS)
+
+
+def loss_with(policy, seed):
+    with dropout(policy, seed):
+        return all_actions(policy, PARSES, COSTS).item()
+
+
+@every_kind
+def test_the_same_seed_drops_the_same_and_another_seed_something_else(kind):
+    policy = reader(kind, PAGES, dropout=0.5)
+    seeds = (0, 2, 8, 2**63 + 4, 2**64 - 1)
+    losses = [loss_with(policy, seed) for seed in seeds]
+    assert losses == [loss_with(policy, seed) for seed in seeds] and len(set(losses)) == len(seeds)
+    assert all_actions(policy, PARSES, COSTS).item() not in losses
+
+
+def test_a_mask_serves_two_minibatches():
+    """Follow the leader counts its minibatches, and torch's seeds are half of ours."""
+    policy = reader("lstm", PAGES, dropout=0.5)
+    assert len({loss_with(policy, seed) for seed in range(6)}) == 3
+
+
+def test_torchs_own_generator_is_left_alone():
+    policy = reader("reactive", PAGES, dropout=0.5)
+    torch.manual_seed(5)
+    expected = torch.rand(3)
+    torch.manual_seed(5)
+    loss_with(policy, 1)
+    assert torch.equal(torch.rand(3), expected)
+    torch.manual_seed(6)  # nor does what drops depend on it
+    loss = loss_with(policy, 1)
+    torch.manual_seed(7)
+    assert loss_with(policy, 1) == loss
+
+
+def test_there_is_none_outside_also_after_an_error():
+    policy = reader("reactive", PAGES, dropout=0.5)
+    before = all_actions(policy, PARSES, COSTS).item()
+    with pytest.raises(KeyError), dropout(policy, 1):
+        assert policy.training and policy.dropout.training
+        raise KeyError
+    assert not policy.training and not policy.dropout.training
+    assert all_actions(policy, PARSES, COSTS).item() == before
+
+
+@every_kind
+def test_an_actor_drops_nothing_even_if_made_while_learning(kind):
+    policy = reader(kind, PAGES, dropout=0.5)
+    calm = policy.actor()
+    with dropout(policy, 1):
+        actor = policy.actor()
+    observation = PARSES.observations[:, 0]
+    expected = calm.parameters(observation, calm.memory(len(observation)))[0]
+    np.testing.assert_array_equal(actor.parameters(observation, actor.memory(len(observation)))[0], expected)
+
+
+def test_an_update_draws_its_dropout_from_the_trajectories_own_seeds():
+    def after(seeds):
+        policy = reader("lstm", PAGES, dropout=0.5)
+        step = Regular(0.01)(policy, all_actions, replace(PARSES, seeds=seeds), COSTS)
+        return step.loss, torch.cat([w.flatten() for w in policy.parameters()])
+
+    one, again, other = (after(PARSES.seeds + np.uint64(shift)) for shift in (0, 0, 64))
+    assert one[0] == again[0] and torch.equal(one[1], again[1])
+    assert one[0] != other[0] and not torch.equal(one[1], other[1])
+
+
+POLICIES = {
+    "feed-forward": lambda: FeedForwardPolicy(3, CategoricalHead(3), hidden=(5,)),
+    "lstm": lambda: RecurrentPolicy(3, CategoricalHead(3), 4, "lstm"),
+    "gru": lambda: RecurrentPolicy(3, CategoricalHead(3), 4, "gru"),
+}
+
+
+@pytest.mark.parametrize("make", POLICIES.values(), ids=POLICIES)
+def test_a_policy_without_dropout_has_the_bits_that_it_had(make):
+    policy, data = make().eval(), random_trajectories(dtype=np.float32)
+    costs = random_costs(data)
+    assert_plain(policy, data, costs)
+
+
+@every_kind
+def test_a_parser_without_dropout_has_the_bits_that_it_had(kind):
+    assert_plain(reader(kind, PAGES), PARSES, COSTS)
+
+
+def assert_plain(policy, data, costs):
+    """What an update computes is the plain loss and its plain gradient."""
+    loss, found = loss_and_gradient(policy, all_actions, data, costs)
+    assert loss == all_actions(policy, data, costs).item()
+    np.testing.assert_array_equal(found.double().numpy(), gradient(policy, all_actions, data, costs))
