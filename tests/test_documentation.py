@@ -38,7 +38,7 @@ def test_every_name_of_the_paper_map_exists(name: str) -> None:
 
 
 def test_the_paper_map_has_names_and_commands_to_check() -> None:
-    commands = re.findall(r"`aggrevated (\w+)", MAP)
+    commands = re.findall(r"`aggrevated ([\w-]+)", MAP)
     assert commands and set(commands) <= set(COMMANDS)
     assert not exists("aggrevated.no_such_module") and not exists("aggrevated.algorithm.no_such_name")
 
@@ -70,3 +70,10 @@ def test_the_examples_of_the_guide_run() -> None:
     walk: dict[str, object] = {"simulator": Walk(), "expert": Home()}
     exec(continuous.replace("FeedForwardPolicy(3, GaussianHead(1,", "FeedForwardPolicy(1, GaussianHead(2,"), walk)
     assert next(walk["learning"]).n == 1  # type: ignore[call-overload]
+
+
+def test_the_example_of_parsing_runs() -> None:
+    (example,) = CODE.findall((ROOT / "docs/parsing.md").read_text())
+    scope: dict[str, object] = {}
+    exec(example.replace("sets=100", "sets=20").replace("islice(learning, 40)", "islice(learning, 2)"), scope)
+    assert 0 < scope["iteration"].best_return < 1  # type: ignore[attr-defined]
