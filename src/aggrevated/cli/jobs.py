@@ -48,7 +48,9 @@ def run_all(runs: Sequence[Run], workers: int | None = None) -> list[Facts]:
 
 def run_here(run: Run) -> Facts:
     """One run in this process, with a line or a bar for its iterations."""
-    task = tasks()[run.config.task]
+    task, config = tasks()[run.config.task], run.config
+    if config.start == "supervised" and not iterations_done(run.folder):
+        note(f"supervised start: {config.start_steps} minibatches of the expert's episodes, then the iterations")
     with Progress(f"{run.config.task}, {run.label}", run.config.iterations) as progress:
 
         def show(line: Facts) -> None:
