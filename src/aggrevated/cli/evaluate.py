@@ -27,6 +27,8 @@ class Evaluate:
     """Take the policy's most likely action instead of drawing one; parsers always do."""
     crohme: Folder = None
     """algebra: real ink, a folder of InkML files or with dev/ in it; only its core expressions are used."""
+    composed: bool = False
+    """algebra: put the expressions of each writer together to pages of one to three lines."""
     json: bool = False
     """Print the result as one JSON object."""
 
@@ -47,7 +49,11 @@ class Evaluate:
             if getattr(self, name) is not None:
                 raise UsageError(f"--{name} has no effect on a run of {task.name}; leave it out")
         if task.world == "parsing":
-            results = [evaluate_parser(run, self.crohme) for run in runs]
+            if self.composed and self.crohme is None and not runs[0].config.crohme:
+                raise UsageError(
+                    "--composed has no effect on generated pages, which are; give --crohme, or leave it out"
+                )
+            results = [evaluate_parser(run, self.crohme, self.composed) for run in runs]
         else:
             results = [evaluate(run, episodes, seed, self.deterministic) for run in runs]
         print_result(results, self.run_folder, self.json)

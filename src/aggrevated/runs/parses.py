@@ -11,6 +11,7 @@ from aggrevated.arrays import Array
 from aggrevated.errors import UsageError
 from aggrevated.experiments import tasks
 from aggrevated.parsing.configurations import View
+from aggrevated.parsing.crohme import compose
 from aggrevated.parsing.data import pages_of, to_evaluate
 from aggrevated.parsing.material import of_pages
 from aggrevated.parsing.page import Page
@@ -41,13 +42,18 @@ def parser_of(run: Run, policy: Reader, pages: Sequence[Page]) -> Parser:
     return Parser(corpus, np.arange(len(pages)), in_order=True, system=SYSTEMS[run.config.system])
 
 
-def evaluate_parser(run: Run, crohme: Path | None) -> Facts:
-    """The run's result, or what is known so far, with UAS measured anew: on its test pages, or on real ink."""
+def evaluate_parser(run: Run, crohme: Path | None, composed: bool = False) -> Facts:
+    """The run's result, or what is known so far, with UAS measured anew: on its test pages, or on real ink.
+
+    `composed`: the expressions of each writer put together to pages of one to three lines.
+    """
     policy, config = reader_in(run), run.config
     if crohme is None or str(crohme.resolve()) == config.crohme:  # of what it learned from, only the test pages
         pages = pages_of(config.crohme, config.sets, config.data_seed, config.single_writer).test
     else:
         pages = to_evaluate(crohme)
+    if composed:
+        pages = compose(pages, np.random.default_rng(0))
     parser = parser_of(run, policy, pages)
     heads = parsed(policy, parser)
     return (
