@@ -28,7 +28,8 @@ NOT_THE_SAME = (
 ON_REAL_INK = (
     "CROHME's core expressions: one line of 3 to 30 symbols with an operator. Learned from `train/` without a tenth of "
     "its writers, who are for validation; tested on `dev/`. No string of validation or test is learned from. The "
-    "row that does not say so never saw real ink. CROHME's files are under a licence of their own and are no part of this repository."
+    "row that does not say so never saw real ink. CROHME's files are under a licence of their own and are no part of "
+    "this repository."
 )
 
 
