@@ -112,7 +112,7 @@ def test_the_table_shows_every_number_whole_in_80_columns(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     numbers = {"best_return": -182.94, "test_return": -184.49, "expert_return": -191.76, "ratio_mean": 1.067}
-    numbers |= {"ratio_iqm": 1.066, "ratio_low": 1.057, "ratio_high": 1.077}
+    numbers |= {"ratio_iqm": 1.066, "ratio_low": 1.057, "ratio_high": 1.077, "digits": 1}
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     print_table([{"label": "AggreVaTeD, natural, lstm", "trials": 10, **numbers}], False, "")
