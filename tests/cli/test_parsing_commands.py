@@ -122,7 +122,7 @@ def test_parse_a_picture(run: Path, said: Said, tmp_path: Path) -> None:
     assert (tmp_path / "there-growth.png").is_file()
     lines = again.splitlines()
     assert [int(line.split("<-")[1].split()[0]) for line in lines[:8]] == found["heads"]
-    assert lines[-1] == "drawing: there.svg and there.png"
+    assert lines[-1] == "drawings: there.svg, there.png, there-growth.svg"
 
 
 def test_parse_ink(run: Path, said: Said, tmp_path: Path) -> None:

@@ -50,9 +50,7 @@ class Evaluate:
                 raise UsageError(f"--{name} has no effect on a run of {task.name}; leave it out")
         if task.world == "parsing":
             if self.composed and self.crohme is None and not runs[0].config.crohme:
-                raise UsageError(
-                    "--composed has no effect on generated pages, which are; give --crohme, or leave it out"
-                )
+                raise UsageError("generated pages have one to three lines already; --composed needs --crohme")
             results = [evaluate_parser(run, self.crohme, self.composed) for run in runs]
         else:
             results = [evaluate(run, episodes, seed, self.deterministic) for run in runs]

@@ -55,7 +55,8 @@ def run_here(run: Run) -> Facts:
 
         def show(line: Facts) -> None:
             current, best = (f"{line[name]:.{task.digits}f}" for name in ("current_return", "best_return"))
-            text = f"{task.measured} {current}, best {best}, {line['seconds']:.1f} s"
+            when = "" if config.validate_every == 1 else f" (measured every {config.validate_every})"
+            text = f"{task.measured} {current}, best {best}{when}, {line['seconds']:.1f} s"
             progress.at(line["iteration"], text)
 
         try:

@@ -49,6 +49,8 @@ class Parse:
         out = self.out or Path(f"{self.file.stem}-tree")
         out = out.with_suffix("") if out.suffix in (".png", ".svg") else out
         drawings = {ending: str(out.with_name(f"{out.name}.{ending}")) for ending in ("svg", "png")}
+        if self.growth:
+            drawings["growth"] = str(out.with_name(f"{out.name}-growth.svg"))
         if self.json:
             print_facts({"heads": heads, "symbols": list(page.symbols), **drawings}, as_json=True)
         else:
@@ -57,4 +59,4 @@ class Parse:
         if self.growth:
             draw_growth(page, some(frames), out.with_name(f"{out.name}-growth"), title=self.file.name)
         if not self.json:
-            print(f"drawing: {drawings['svg']} and {drawings['png']}")
+            print(f"drawings: {', '.join(drawings.values())}")

@@ -126,6 +126,8 @@ class Train:
         if settings["expert"] and Path(settings["expert"]).is_file():
             settings["expert"] = str(Path(settings["expert"]).resolve())
         if settings["crohme"]:
+            if not all((settings["crohme"] / part).is_dir() for part in ("train", "dev")):
+                note(f"{settings['crohme']} has no train/ and dev/: its own files are split by writers, 80/10/10")
             settings["crohme"] = str(settings["crohme"].resolve())
         config = resolve(self.task, self.method, self.update, advantage=not self.no_advantage, **settings)
         refuse_idle(config, settings)
