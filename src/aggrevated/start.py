@@ -45,6 +45,9 @@ def random_policy(
     return POLICIES[kind](size, head, hidden, torch.Generator().manual_seed(own))
 
 
+LARGEST_MINIBATCH = 16  # demonstrations
+
+
 @dataclass(frozen=True)
 class Supervision:
     """How a policy is taught before the first iteration."""
@@ -70,13 +73,12 @@ def supervised(policy: Policy, simulator: Simulator, expert: Expert, how: Superv
     demonstrations = roll_in(simulator, Mixture(expert, None, alpha=1.0), chosen)
     costs = disagreement(expert, simulator.action_space)(demonstrations)
     deviations = {name: w.clone() for name, w in policy.state_dict().items() if name.endswith("log_deviation")}
-    minibatch = min(MOST, max(1, how.demonstrations // 10))
+    minibatch = min(LARGEST_MINIBATCH, max(1, how.demonstrations // 10))
     fit = FollowTheLeader(how.learning_rate, how.steps, minibatch, how.demonstrations, anneal=True, seed=how.seed)
     fit(policy, likelihood, demonstrations, costs)
     policy.load_state_dict(deviations, strict=False)
     return demonstrations.steps, costs.queries
 
 
-MOST = 16  # demonstrations in a minibatch
 Start: TypeAlias = Callable[[Policy, Simulator, Expert, Supervision], tuple[int, int]]
 STARTS: dict[str, Start] = {"random": as_it_is, "supervised": supervised}

@@ -44,9 +44,9 @@ class Evaluate:
         episodes, seed = self._episodes()
         runs = runs_in(self.run_folder)
         task = tasks()[runs[0].config.task]
-        idle = ("episodes", "seed") if task.world == "parsing" else ("crohme",)
+        idle = ("episodes", "seed") if task.world == "parsing" else ("crohme", "composed")
         for name in idle:
-            if getattr(self, name) is not None:
+            if getattr(self, name) is not None and getattr(self, name) is not False:
                 raise UsageError(f"--{name} has no effect on a run of {task.name}; leave it out")
         if task.world == "parsing":
             if self.composed and self.crohme is None and not runs[0].config.crohme:

@@ -97,10 +97,8 @@ class Reproduce:
             if not all((self.crohme / part).is_dir() for part in ("train", "dev")):
                 raise UsageError(f"{self.crohme} has no train/ and dev/; give the folder that has both")
             real = {"crohme": str(self.crohme.resolve())}
-            rows = (
-                *(replace(row, settings={**row.settings, **real}) for row in rows),
-                rows[0],
-            )  # and the first from generated ink only
+            from_real = [replace(row, settings={**row.settings, **real}) for row in rows]
+            rows = (*from_real, rows[0])  # and the first from generated ink only
         trials = self._trials(TASK.trials)
         folder = self._folder("table1" if self.figure == "parsing-curves" else self.figure)
         runs = runs_of(TASK, rows, folder, trials, self.quick)
@@ -112,11 +110,8 @@ class Reproduce:
             print_scores(write_curves(groups, command, path), self.json, closing)
             return
         if self.crohme is None:
-            measured, title, notes = (
-                [group.results for group in groups],
-                "Table 1 of the paper, on generated pages",
-                NOT_THE_SAME,
-            )
+            measured = [group.results for group in groups]
+            title, notes = "Table 1 of the paper, on generated pages", NOT_THE_SAME
         else:
             measured = [[evaluate_parser(run, self.crohme) for run in group.runs] for group in groups]
             title, notes = "Real ink: CROHME's core expressions by other writers", ON_REAL_INK

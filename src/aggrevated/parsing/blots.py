@@ -7,10 +7,10 @@ from PIL import Image
 
 from aggrevated.arrays import Array
 from aggrevated.errors import DataError, UsageError
+from aggrevated.parsing.joining import MAX_PARTS
 from aggrevated.parsing.page import Strokes
 from aggrevated.parsing.thinning import pieces, skeleton
 
-MAX_PARTS = 500
 MAX_INK = 0.25  # share of the page
 MIN_CONTRAST = 32  # of 255, between ink and paper
 PEN = 6.0  # pixels that a line is wide at most: thicker ones are shrunk

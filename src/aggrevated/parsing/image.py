@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import io
 import re
-import stat
 import struct
 import warnings
 from pathlib import Path
@@ -19,7 +18,7 @@ from PIL import Image
 from aggrevated.errors import DataError
 from aggrevated.parsing.blots import parts_of
 from aggrevated.parsing.page import Strokes
-from aggrevated.runs.storage import storage_errors
+from aggrevated.runs.storage import read_bounded
 
 MAX_BYTES = 16 << 20
 MAX_PIXELS = 16_000_000  # 4,000 × 4,000; the camera of a phone makes 12 million
@@ -41,7 +40,7 @@ def read_image(path: Path) -> list[Strokes]:
 
     Light ink on dark paper will do as well; the ink is what covers less of the page.
     """
-    data = _bounded(path)
+    data = read_bounded(path, MAX_BYTES, "a picture", f"{MAX_BYTES >> 20} MB; save the picture smaller")
     try:
         return parts_of(*_decoded(data))
     except DataError as error:
@@ -51,17 +50,6 @@ def read_image(path: Path) -> list[Strokes]:
 def is_image(start: bytes) -> bool:
     """Whether a file that starts so is a PNG or a JPEG."""
     return start.startswith((PNG, JPEG))
-
-
-def _bounded(path: Path) -> bytes:
-    with storage_errors(path):
-        if not stat.S_ISREG(path.stat().st_mode):  # a pipe would never end
-            raise DataError(f"{path} is not a regular file; give the path of a picture")
-        with path.open("rb") as file:
-            data = file.read(MAX_BYTES + 1)
-    if len(data) > MAX_BYTES:
-        raise DataError(f"{path} is larger than {MAX_BYTES >> 20} MB; save the picture smaller")
-    return data
 
 
 # From bytes to grey pixels.

@@ -7,7 +7,6 @@ than a second and a few megabytes. Document types, entities and references to ot
 from __future__ import annotations
 
 import re
-import stat
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -19,7 +18,7 @@ import numpy as np
 
 from aggrevated.arrays import Array
 from aggrevated.errors import DataError, UsageError
-from aggrevated.runs.storage import storage_errors
+from aggrevated.runs.storage import read_bounded
 
 # The largest of 4,069 CROHME files has 52 kB, 386 elements 52 deep, 75 strokes, 2,735 points and 49 symbols.
 MAX_BYTES = 1 << 20
@@ -68,24 +67,14 @@ class Ink:
 
 def read_inkml(path: Path) -> Ink:
     """The ink of one file, whole and consistent, or a `DataError` (`StorageError` if it cannot be read at all)."""
-    data = _bounded(path)
+    too_large = f"{MAX_BYTES:,} bytes; one expression needs far less: split the file"
+    data = read_bounded(path, MAX_BYTES, "an InkML file", too_large)
     try:
         root = _parse(data)
         strokes = _strokes(root)
         return Ink(path, _writer(root), strokes, _groups(root, strokes), _math(root))
     except DataError as error:
         raise DataError(f"{path}: {error}") from error
-
-
-def _bounded(path: Path) -> bytes:
-    with storage_errors(path):
-        if not stat.S_ISREG(path.stat().st_mode):  # a pipe would never end
-            raise DataError(f"{path} is not a regular file; give the path of an InkML file")
-        with path.open("rb") as file:
-            data = file.read(MAX_BYTES + 1)
-    if len(data) > MAX_BYTES:
-        raise DataError(f"{path} is larger than {MAX_BYTES:,} bytes; one expression needs far less: split the file")
-    return data
 
 
 # From bytes to elements.

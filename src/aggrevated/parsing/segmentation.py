@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import stat
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -16,7 +15,7 @@ from aggrevated.parsing.image import is_image, read_image
 from aggrevated.parsing.inkml import Ink, read_inkml
 from aggrevated.parsing.joining import boxes_of, groups, unit_of
 from aggrevated.parsing.page import Page, Strokes
-from aggrevated.runs.storage import storage_errors
+from aggrevated.runs.storage import start_of
 
 STEP = 0.8  # symbols: how far the middle of a symbol may lie from that of its line, up or down
 LOCAL = 3  # symbols at the end of a line whose middles say where it has got to
@@ -29,11 +28,7 @@ def read_page(path: Path) -> Page:
     are some, are the symbols. All else comes from geometry: such symbols are `?`, if they have no label, and their
     heads are 0.
     """
-    with storage_errors(path):
-        if not stat.S_ISREG(path.stat().st_mode):  # a pipe would never end
-            raise DataError(f"{path} is not a regular file; give the path of an InkML file or a picture (PNG, JPEG)")
-        with path.open("rb") as file:
-            start = file.read(8)
+    start = start_of(path, 8, "an InkML file or a picture (PNG, JPEG)")
     if is_image(start) or path.suffix.lower() in (".png", ".jpg", ".jpeg"):
         return unparsed(path.stem, symbols_of_parts(read_image(path)))
     if path.suffix.lower() == ".inkml" or b"<" in start:

@@ -147,6 +147,15 @@ def of_the_task(task: Task, start: str, method: str, update: str, policy: str) -
 
 def check(config: Config, row: Method) -> None:
     """Raise a `UsageError` for the first setting that cannot be."""
+    check_oracle(config, row)
+    check_numbers(config)
+    check_policy(config)
+    if config.gradient == "taken-action" or config.update == "natural":  # both need actions of the learner's own
+        require(config.mixing < 1, "mixing", config.mixing, "below 1 for the taken-action gradient and natural update")
+
+
+def check_oracle(config: Config, row: Method) -> None:
+    """Names that exist, and a gradient that fits what the oracle knows."""
     known(config.oracle, "oracle", ORACLES)
     known(config.start, "start", STARTS)
     known(config.system, "system", SYSTEMS)
@@ -167,6 +176,10 @@ def check(config: Config, row: Method) -> None:
     known(config.gradient, f"gradient for {config.method}", row.gradients)
     known(config.optimiser, "optimiser", OPTIMISERS)
     known(config.solver, "solver", SOLVERS)
+
+
+def check_numbers(config: Config) -> None:
+    """Each number in its range."""
     for name in AT_LEAST_1:
         require(getattr(config, name) >= 1, name, getattr(config, name), "at least 1")
     every = config.validate_every
@@ -180,7 +193,11 @@ def check(config: Config, row: Method) -> None:
     for name in ("seed", "data_seed", "queried_steps", "demonstrations", "annealed", "warps"):
         require(getattr(config, name) >= 0, name, getattr(config, name), "0 or more")
     require(-20 <= config.log_deviation <= 2, "log_deviation", config.log_deviation, "between -20 and 2")
-    if config.policy in CELLS or task.world == "parsing":
+
+
+def check_policy(config: Config) -> None:
+    """Widths that the policy can have, an update that can learn it."""
+    if config.policy in CELLS or tasks()[config.task].world == "parsing":
         require(len(config.hidden) == 1, "hidden", config.hidden, f"one width for the policy {config.policy}")
     require(all(width >= 1 for width in config.hidden), "hidden", config.hidden, "widths of at least 1")
     if config.policy == "contextual":
@@ -189,8 +206,6 @@ def check(config: Config, row: Method) -> None:
         raise UsageError(f"the policy {config.policy} cannot be learned by the update {config.update}; choose others")
     if config.policy == "kernel-svm":
         require(config.start == "random", "start", config.start, "random for the policy kernel-svm")
-    if config.gradient == "taken-action" or config.update == "natural":  # both need actions of the learner's own
-        require(config.mixing < 1, "mixing", config.mixing, "below 1 for the taken-action gradient and natural update")
 
 
 AT_LEAST_1 = (

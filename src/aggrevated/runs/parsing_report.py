@@ -23,7 +23,7 @@ PACKAGES = ("aggrevated", "torch", "numpy", "scikit-learn", "scipy")
 NOT_THE_SAME = (
     "The paper's data (400 pages by one writer, Duyck & Gordon 2015) are not public: its numbers are of other pages "
     "than ours, and the two columns are not comparable. *Pages seen* and *seconds* are of the iterations, without a "
-    "supervised start; the seconds were taken with other runs on the machine."
+    "supervised start; runs stood side by side, one for each core."
 )
 
 ON_REAL_INK = (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -30,6 +31,23 @@ def storage_errors(path: Path) -> Iterator[None]:
             "free some space or choose another folder" if error.errno == 28 else "check the path and its permissions"
         )
         raise StorageError(f"cannot use {path}: {error.strerror or error}; {remedy}") from error
+
+
+def start_of(path: Path, most: int, what: str) -> bytes:
+    """At most so many bytes of a file that others made, or a `DataError` that says `what` it should be."""
+    with storage_errors(path):
+        if not stat.S_ISREG(path.stat().st_mode):  # a pipe would never end
+            raise DataError(f"{path} is not a regular file; give the path of {what}")
+        with path.open("rb") as file:
+            return file.read(most)
+
+
+def read_bounded(path: Path, most: int, what: str, too_large: str) -> bytes:
+    """All bytes of such a file; one of more than `most` is said to be larger than `too_large` tells."""
+    data = start_of(path, most + 1, what)
+    if len(data) > most:
+        raise DataError(f"{path} is larger than {too_large}")
+    return data
 
 
 def write_atomically(path: Path, data: bytes) -> None:
