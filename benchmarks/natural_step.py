@@ -16,9 +16,9 @@ from torch import Tensor
 from torch.distributions import kl_divergence
 
 from aggrevated.cost_to_go import CostToGo
-from aggrevated.gradients import distribution_at
-from aggrevated.gradients.all_actions import all_actions
-from aggrevated.gradients.scores import scores
+from aggrevated.losses import distribution_at
+from aggrevated.losses.all_actions import all_actions
+from aggrevated.losses.scores import scores
 from aggrevated.policies import Policy
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import CategoricalHead

@@ -19,9 +19,9 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from aggrevated.gradients import distribution_at
-from aggrevated.gradients.all_actions import all_actions
-from aggrevated.gradients.scores import scores
+from aggrevated.losses import distribution_at
+from aggrevated.losses.all_actions import all_actions
+from aggrevated.losses.scores import scores
 from aggrevated.policies import Policy
 from aggrevated.policies.heads import CategoricalHead
 from aggrevated.policies.recurrent import RecurrentPolicy

@@ -13,7 +13,7 @@ from gymnasium.spaces import Box, Discrete
 from numpy.typing import NDArray
 
 from aggrevated.cost_to_go import CostToGo
-from aggrevated.gradients import Loss
+from aggrevated.losses import Loss
 from aggrevated.policies import Policy
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import CategoricalHead

@@ -11,10 +11,10 @@ from aggrevated.algorithm import Learner, aggrevated
 from aggrevated.cost_to_go.advantage import Advantage, Taken
 from aggrevated.cost_to_go.disagreement import Disagreement
 from aggrevated.cost_to_go.q_star import QStar
-from aggrevated.gradients.all_actions import all_actions
-from aggrevated.gradients.likelihood import likelihood
-from aggrevated.gradients.scores import scores
-from aggrevated.gradients.taken_action import taken_action
+from aggrevated.losses.all_actions import all_actions
+from aggrevated.losses.likelihood import likelihood
+from aggrevated.losses.scores import scores
+from aggrevated.losses.taken_action import taken_action
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import CategoricalHead
 from aggrevated.policies.recurrent import RecurrentPolicy

@@ -11,8 +11,8 @@ from aggrevated.algorithm import Learner, aggrevated
 from aggrevated.cost_to_go.advantage import Advantage, Taken
 from aggrevated.cost_to_go.q_star import QStar
 from aggrevated.cost_to_go.realised import Realised
-from aggrevated.gradients.all_actions import all_actions
-from aggrevated.gradients.taken_action import taken_action
+from aggrevated.losses.all_actions import all_actions
+from aggrevated.losses.taken_action import taken_action
 from aggrevated.randomness import Purpose, seeds
 from aggrevated.schedules import geometric
 from aggrevated.updates import Step

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from aggrevated.errors import DataError
-from aggrevated.gradients.taken_action import taken_action
+from aggrevated.losses.taken_action import taken_action
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import CategoricalHead, GaussianHead
 from aggrevated.policies.recurrent import RecurrentPolicy

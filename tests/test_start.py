@@ -6,7 +6,7 @@ import torch
 
 from aggrevated import start
 from aggrevated.cost_to_go.disagreement import Advice
-from aggrevated.gradients.likelihood import likelihood
+from aggrevated.losses.likelihood import likelihood
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import GaussianHead
 from aggrevated.policies.window import WindowPolicy

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from aggrevated.cost_to_go import Oracle
 from aggrevated.experts import Expert
-from aggrevated.gradients import Loss
+from aggrevated.losses import Loss
 from aggrevated.policies import Policy
 from aggrevated.randomness import Purpose, seeds
 from aggrevated.roll_in import Mixture, roll_in

@@ -15,10 +15,10 @@ from aggrevated.cost_to_go.monte_carlo import MonteCarlo
 from aggrevated.cost_to_go.q_star import QStar
 from aggrevated.cost_to_go.realised import Realised
 from aggrevated.cost_to_go.value_function import ValueFunction
-from aggrevated.gradients import Loss
-from aggrevated.gradients.all_actions import all_actions
-from aggrevated.gradients.likelihood import likelihood
-from aggrevated.gradients.taken_action import taken_action
+from aggrevated.losses import Loss
+from aggrevated.losses.all_actions import all_actions
+from aggrevated.losses.likelihood import likelihood
+from aggrevated.losses.taken_action import taken_action
 from aggrevated.simulators import Simulator
 from aggrevated.updates.solvers import closed_form, conjugate_gradient
 

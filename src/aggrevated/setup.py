@@ -9,7 +9,7 @@ from aggrevated.algorithm import Learner
 from aggrevated.cost_to_go import Oracle
 from aggrevated.cost_to_go.softened import Softened
 from aggrevated.experiments import tasks
-from aggrevated.gradients import Loss
+from aggrevated.losses import Loss
 from aggrevated.parsing.kernel import SupportVectors
 from aggrevated.policies import Policy
 from aggrevated.recipes import GRADIENTS, METHODS, OPTIMISERS, SOLVERS

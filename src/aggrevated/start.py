@@ -9,7 +9,7 @@ from gymnasium.spaces import Discrete
 
 from aggrevated.cost_to_go.disagreement import disagreement
 from aggrevated.experts import Expert
-from aggrevated.gradients.likelihood import likelihood
+from aggrevated.losses.likelihood import likelihood
 from aggrevated.policies import Policy
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import CategoricalHead, GaussianHead, Head

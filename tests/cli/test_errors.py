@@ -8,7 +8,7 @@ import torch
 
 from aggrevated.cli import main
 from aggrevated.experts.loading import SHIPPED
-from aggrevated.runs.storage import seal, unseal
+from aggrevated.files import seal, unseal
 
 TINY = ["--iterations", "1", "--trajectories", "2", "--horizon", "20", "--validation-episodes", "2"]
 

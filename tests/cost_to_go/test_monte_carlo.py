@@ -7,7 +7,7 @@ import pytest
 
 from aggrevated.cost_to_go.monte_carlo import MonteCarlo, asked, cost_of_following, weights
 from aggrevated.errors import DataError, UsageError
-from aggrevated.gradients.taken_action import taken_action
+from aggrevated.losses.taken_action import taken_action
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import CategoricalHead, GaussianHead
 from aggrevated.randomness import Purpose, seeds

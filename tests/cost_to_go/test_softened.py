@@ -11,9 +11,9 @@ from aggrevated.cost_to_go import CostToGo
 from aggrevated.cost_to_go.advantage import Taken
 from aggrevated.cost_to_go.q_star import QStar
 from aggrevated.cost_to_go.softened import Softened
-from aggrevated.gradients.all_actions import all_actions
-from aggrevated.gradients.likelihood import likelihood
-from aggrevated.gradients.taken_action import taken_action
+from aggrevated.losses.all_actions import all_actions
+from aggrevated.losses.likelihood import likelihood
+from aggrevated.losses.taken_action import taken_action
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import GaussianHead
 from aggrevated.schedules import linear

@@ -12,7 +12,7 @@ from aggrevated.errors import DataError
 from aggrevated.experts.actor_critic import ActorCriticExpert
 from aggrevated.experts.loading import SHIPPED, load_expert
 from aggrevated.experts.training import RECIPES
-from aggrevated.runs.storage import seal, unseal
+from aggrevated.files import seal, unseal
 from aggrevated.simulators import Simulator
 from aggrevated.simulators.acrobot import Acrobot
 from aggrevated.simulators.cartpole import CartPole

@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from aggrevated.errors import UsageError
+from aggrevated.files import digest
 from aggrevated.parsing.kernel import ITEMS, SHARP, KernelPolicy, SupportVectors, fit, rbf
 from aggrevated.parsing.parser import Corpus, Parser
 from aggrevated.parsing.projection import Projection
@@ -12,7 +13,6 @@ from aggrevated.parsing.scoring import micro
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import CategoricalHead
 from aggrevated.runs.config import resolve
-from aggrevated.runs.storage import digest
 from reading import WIDTH, corpus, demonstrated, features_of, page, reader
 
 svm = pytest.importorskip("sklearn.svm", reason="scikit-learn is not installed: pip install scikit-learn")

@@ -10,10 +10,10 @@ import torch
 from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
 from aggrevated.cost_to_go.advantage import Advantage, Taken
-from aggrevated.gradients.all_actions import all_actions
-from aggrevated.gradients.likelihood import likelihood
-from aggrevated.gradients.scores import scores
-from aggrevated.gradients.taken_action import taken_action
+from aggrevated.losses.all_actions import all_actions
+from aggrevated.losses.likelihood import likelihood
+from aggrevated.losses.scores import scores
+from aggrevated.losses.taken_action import taken_action
 from aggrevated.policies.cells import CELLS
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import CategoricalHead, GaussianHead

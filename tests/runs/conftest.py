@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from aggrevated.files import Facts, digest, unseal
 from aggrevated.runs.config import Config, resolve
 from aggrevated.runs.run import Run, execute
-from aggrevated.runs.storage import Facts, digest, unseal
 
 SMALL = {
     "iterations": 6,

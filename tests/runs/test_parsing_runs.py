@@ -12,6 +12,7 @@ import torch
 from aggrevated.cost_to_go.softened import Softened
 from aggrevated.errors import DataError, UsageError
 from aggrevated.experiments import algebra, tasks
+from aggrevated.files import digest
 from aggrevated.parsing.ink import write_page
 from aggrevated.parsing.kernel import KernelPolicy
 from aggrevated.parsing.material import material
@@ -23,7 +24,6 @@ from aggrevated.runs.config import Config, refuse_idle, resolve
 from aggrevated.runs.parses import arcs_of, evaluate_parser, parse_page, reader_in, some
 from aggrevated.runs.reproduction import config_of
 from aggrevated.runs.run import Run, execute
-from aggrevated.runs.storage import digest
 from aggrevated.setup import set_up
 from conftest import assert_the_same_bits_after_stops, finished, small, stop_after
 from handwriting import crohme_like

@@ -58,7 +58,7 @@ def test_regret_is_h_times_the_regret_in_the_loss(pairs):
     assert regret.min() > 0.01
 
 
-# ---- the scale of the Fisher matrix (with the library's scores: tests/gradients/test_scores.py)
+# ---- the scale of the Fisher matrix (with the library's scores: tests/losses/test_scores.py)
 
 
 def test_eq_9_is_the_fisher_matrix_per_state_divided_by_h():

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from aggrevated.cost_to_go.q_star import QStar
-from aggrevated.gradients.all_actions import all_actions
+from aggrevated.losses.all_actions import all_actions
 from aggrevated.parsing.parser import Parser
 from aggrevated.parsing.policies import KINDS
 from aggrevated.policies.feed_forward import FeedForwardPolicy

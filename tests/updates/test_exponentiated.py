@@ -12,7 +12,7 @@ from aggrevated.cost_to_go import CostToGo
 from aggrevated.cost_to_go.advantage import Advantage
 from aggrevated.cost_to_go.q_star import QStar
 from aggrevated.errors import UsageError
-from aggrevated.gradients.all_actions import all_actions
+from aggrevated.losses.all_actions import all_actions
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import CategoricalHead
 from aggrevated.policies.window import WindowPolicy

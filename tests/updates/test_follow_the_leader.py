@@ -10,9 +10,9 @@ from aggrevated.cost_to_go import CostToGo
 from aggrevated.cost_to_go.disagreement import Advice, Disagreement
 from aggrevated.cost_to_go.q_star import QStar
 from aggrevated.errors import UsageError
-from aggrevated.gradients.all_actions import all_actions
-from aggrevated.gradients.likelihood import likelihood
-from aggrevated.gradients.taken_action import taken_action
+from aggrevated.losses.all_actions import all_actions
+from aggrevated.losses.likelihood import likelihood
+from aggrevated.losses.taken_action import taken_action
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import CategoricalHead, GaussianHead
 from aggrevated.roll_in import Mixture, roll_in

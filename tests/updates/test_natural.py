@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aggrevated.cost_to_go.q_star import QStar
-from aggrevated.gradients.all_actions import all_actions
-from aggrevated.gradients.scores import scores
+from aggrevated.losses.all_actions import all_actions
+from aggrevated.losses.scores import scores
 from aggrevated.roll_in import Mixture, roll_in
 from aggrevated.updates.natural import Natural
 from aggrevated.updates.solvers import closed_form, conjugate_gradient

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from aggrevated.gradients.all_actions import all_actions
+from aggrevated.losses.all_actions import all_actions
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import CategoricalHead
 from aggrevated.schedules import linear

@@ -53,8 +53,8 @@ class TrainExpert:
         from aggrevated.cli.output import note, print_cards
         from aggrevated.experiments import control_tasks
         from aggrevated.experts.training import RECIPES, train_expert
+        from aggrevated.files import seal
         from aggrevated.runs.config import known
-        from aggrevated.runs.storage import seal
 
         task = control_tasks()[known(self.task, "task", RECIPES)]
         path = self.out or Path(f"{task.name}-expert.safetensors")

@@ -14,8 +14,8 @@ from aggrevated.cli.output import note
 from aggrevated.cli.progress import Progress
 from aggrevated.errors import AggrevatedError
 from aggrevated.experiments import tasks
+from aggrevated.files import Facts
 from aggrevated.runs.run import Run, execute
-from aggrevated.runs.storage import Facts
 from aggrevated.simulators.mujoco import THREADS, cores, threads_to_use
 
 

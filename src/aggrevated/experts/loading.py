@@ -16,8 +16,8 @@ from torch import Tensor
 from aggrevated.errors import DataError, UsageError
 from aggrevated.experts.actor_critic import ActorCriticExpert
 from aggrevated.experts.q_network import QNetworkExpert
+from aggrevated.files import Facts, storage_errors, unseal
 from aggrevated.policies.networks import NumpyNetwork
-from aggrevated.runs.storage import Facts, storage_errors, unseal
 from aggrevated.simulators import Simulator
 
 SHIPPED = Path(__file__).parent / "weights"

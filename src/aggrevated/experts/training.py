@@ -10,8 +10,8 @@ from torch import Tensor
 
 from aggrevated.errors import AggrevatedError, UsageError
 from aggrevated.experts.loading import expert_from
+from aggrevated.files import Facts
 from aggrevated.randomness import Purpose, seeds
-from aggrevated.runs.storage import Facts
 from aggrevated.simulators import Simulator
 from aggrevated.validation import mean_return, returns_of
 

@@ -12,9 +12,9 @@ from torch import Tensor
 
 from aggrevated import __version__
 from aggrevated.errors import DataError, StorageError
+from aggrevated.files import seal, unseal
 from aggrevated.parsing import crohme, crops, data, features, projection
 from aggrevated.parsing.page import Page
-from aggrevated.runs.storage import seal, unseal
 
 KEPT = 8  # files, the newest
 

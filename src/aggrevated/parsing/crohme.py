@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from aggrevated.errors import DataError
+from aggrevated.files import storage_errors
 from aggrevated.parsing.algebra import (
     CLOSING,
     FACTORS,
@@ -26,7 +27,6 @@ from aggrevated.parsing.algebra import (
 )
 from aggrevated.parsing.inkml import Group, Ink, Node, read_inkml
 from aggrevated.parsing.page import Page, Strokes
-from aggrevated.runs.storage import storage_errors
 
 # What CROHME calls a symbol, and how a page shows it.
 NAMES = {

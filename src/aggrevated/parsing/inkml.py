@@ -18,7 +18,7 @@ import numpy as np
 
 from aggrevated.arrays import Array
 from aggrevated.errors import DataError, UsageError
-from aggrevated.runs.storage import read_bounded
+from aggrevated.files import read_bounded
 
 # The largest of 4,069 CROHME files has 52 kB, 386 elements 52 deep, 75 strokes, 2,735 points and 49 symbols.
 MAX_BYTES = 1 << 20

@@ -19,8 +19,8 @@ from torch.distributions import Categorical, Distribution
 from aggrevated.arrays import Array
 from aggrevated.cost_to_go import CostToGo
 from aggrevated.errors import UsageError
-from aggrevated.gradients import Loss, distribution_at
-from aggrevated.gradients.likelihood import cheapest
+from aggrevated.losses import Loss, distribution_at
+from aggrevated.losses.likelihood import cheapest
 from aggrevated.parsing.parser import LATEST
 from aggrevated.parsing.projection import Projection
 from aggrevated.policies import Policy

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from aggrevated.arrays import Array
+from aggrevated.files import digest
 from aggrevated.parsing.cache import cached, key_of
 from aggrevated.parsing.configurations import with_root
 from aggrevated.parsing.data import Split, pages_of, rewritten
@@ -18,7 +19,6 @@ from aggrevated.parsing.features import raw, table
 from aggrevated.parsing.page import Page
 from aggrevated.parsing.parser import Corpus
 from aggrevated.parsing.projection import Projection
-from aggrevated.runs.storage import digest
 
 
 @dataclass(frozen=True)

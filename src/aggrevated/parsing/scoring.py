@@ -9,13 +9,13 @@ import numpy as np
 
 from aggrevated.arrays import Array
 from aggrevated.experts import Expert
+from aggrevated.files import Facts
 from aggrevated.parsing.configurations import NONE
 from aggrevated.parsing.page import Page
 from aggrevated.parsing.parser import Parser
 from aggrevated.policies import Policy
 from aggrevated.randomness import Purpose, seeds
 from aggrevated.roll_in import Mixture, roll_in
-from aggrevated.runs.storage import Facts
 
 LENGTHS = ((1, 1), (2, 2), (3, 4), (5, 8), (9, 10**6))  # of arcs, in symbols
 

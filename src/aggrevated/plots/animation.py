@@ -12,8 +12,8 @@ from PIL import Image, ImageDraw, ImageFont
 
 from aggrevated.arrays import Array
 from aggrevated.errors import UsageError
+from aggrevated.files import write_atomically
 from aggrevated.plots.drawings import DRAWINGS, FAINT, INK, MUTED, PAPER, picture
-from aggrevated.runs.storage import write_atomically
 from aggrevated.simulators.mujoco import ROBOTS
 
 MARGIN, TITLE_HEIGHT, PARTS_HEIGHT, CAPTION_HEIGHT = 12, 30, 22, 28  # pixels

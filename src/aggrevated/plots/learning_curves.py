@@ -13,7 +13,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from aggrevated.arrays import Array
-from aggrevated.runs.storage import write_atomically
+from aggrevated.files import write_atomically
 from aggrevated.statistics import bootstrap_interval, interquartile_mean
 
 # Okabe and Ito's colours, which colour-blind readers can tell apart.

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from aggrevated.algorithm import Learner
 from aggrevated.errors import DataError
-from aggrevated.runs.storage import Facts, seal, storage_errors, unseal
+from aggrevated.files import Facts, seal, storage_errors, unseal
 from aggrevated.validation import Best
 
 COUNTS = ("simulator_steps", "oracle_steps", "oracle_queries", "diverged")

@@ -10,10 +10,10 @@ from typing import Any, get_origin, get_type_hints
 from aggrevated import __version__
 from aggrevated.errors import DataError, UsageError
 from aggrevated.experiments import KNOW_EVERY_ACTION, TO_THE_END, Task, tasks
+from aggrevated.files import Facts
 from aggrevated.parsing.systems import SYSTEMS
 from aggrevated.policies.cells import CELLS
 from aggrevated.recipes import METHODS, OPTIMISERS, ORACLES, SOLVERS, Method, cost_of_mistakes, mistakes
-from aggrevated.runs.storage import Facts
 from aggrevated.start import STARTS
 
 

@@ -1,8 +1,8 @@
 """Evaluating the policy that a run chose."""
 
 from aggrevated.experiments import ControlTask, tasks
+from aggrevated.files import Facts
 from aggrevated.runs.run import Run
-from aggrevated.runs.storage import Facts
 from aggrevated.setup import set_up
 from aggrevated.worlds.control import on_fresh_episodes
 

@@ -10,6 +10,7 @@ import numpy as np
 from aggrevated.arrays import Array
 from aggrevated.errors import UsageError
 from aggrevated.experiments import tasks
+from aggrevated.files import Facts
 from aggrevated.parsing.configurations import View
 from aggrevated.parsing.crohme import compose
 from aggrevated.parsing.data import pages_of, to_evaluate
@@ -22,7 +23,6 @@ from aggrevated.plots.parse_tree import Frame
 from aggrevated.randomness import Purpose, seeds
 from aggrevated.roll_in import Mixture, roll_in
 from aggrevated.runs.run import Run
-from aggrevated.runs.storage import Facts
 from aggrevated.worlds.parsing import Reader
 
 

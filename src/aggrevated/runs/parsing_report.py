@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from aggrevated.experiments import Row
+from aggrevated.files import Facts, write_atomically, write_json
 from aggrevated.parsing.data import pages_of
 from aggrevated.parsing.parser import Corpus, Parser
 from aggrevated.parsing.scoring import at_random, next_head
@@ -17,7 +18,6 @@ from aggrevated.plots.learning_curves import Curve
 from aggrevated.plots.parsing import curves_on_both, dots
 from aggrevated.runs.config import Config
 from aggrevated.runs.report import Group, by_name
-from aggrevated.runs.storage import Facts, write_atomically, write_json
 
 PACKAGES = ("aggrevated", "torch", "numpy", "scikit-learn", "scipy")
 NOT_THE_SAME = (

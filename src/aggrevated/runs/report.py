@@ -11,10 +11,10 @@ import numpy as np
 
 from aggrevated.errors import DataError, UsageError
 from aggrevated.experiments import ControlTask, tasks
+from aggrevated.files import Facts, write_atomically, write_json
 from aggrevated.plots.learning_curves import Curve, learning_curves, padded
 from aggrevated.recipes import METHODS
 from aggrevated.runs.run import Run
-from aggrevated.runs.storage import Facts, write_atomically, write_json
 from aggrevated.statistics import bootstrap_interval, interquartile_mean
 
 

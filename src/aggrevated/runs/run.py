@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import chain, count
 from pathlib import Path
@@ -16,14 +14,12 @@ from torch import Tensor
 from aggrevated.algorithm import Iteration, aggrevated
 from aggrevated.errors import DataError, UsageError
 from aggrevated.experiments import tasks
-from aggrevated.policies import Policy
-from aggrevated.recipes import METHODS
-from aggrevated.runs import checkpoint
-from aggrevated.runs.config import Config, from_facts
-from aggrevated.runs.storage import (
+from aggrevated.files import (
     Facts,
     digest,
+    only_one,
     read_json,
+    read_lines,
     seal,
     storage_errors,
     sweep,
@@ -31,6 +27,10 @@ from aggrevated.runs.storage import (
     write_atomically,
     write_json,
 )
+from aggrevated.policies import Policy
+from aggrevated.recipes import METHODS
+from aggrevated.runs import checkpoint
+from aggrevated.runs.config import Config, from_facts
 from aggrevated.setup import Setup, blank_policy, set_up
 from aggrevated.start import STARTS, Supervision
 
@@ -70,16 +70,7 @@ class Run:
 
     def metrics(self) -> list[Facts]:
         """The lines of metrics.jsonl, up to the first that is not whole."""
-        path, lines = self.folder / "metrics.jsonl", []
-        if path.is_file():
-            with storage_errors(path):
-                text = path.read_text(encoding="utf-8", errors="replace")
-            for line in text.splitlines():
-                try:
-                    lines.append(json.loads(line))
-                except ValueError:
-                    break
-        return lines
+        return read_lines(self.folder / "metrics.jsonl")
 
     def result(self) -> Facts | None:
         """result.json, if the run has ended: one of fewer iterations than are asked for now does not count."""
@@ -157,19 +148,6 @@ def execute(run: Run, progress: Callable[[Facts], None], warn: Callable[[str], N
                     keep(run, setup, line["seconds"])
                 progress(line)
         return finish(run, setup)
-
-
-@contextmanager
-def only_one(folder: Path) -> Iterator[None]:
-    """Hold the run's lock, so that no two processes write to one run."""
-    with storage_errors(folder):
-        file = (folder / ".lock").open("w")
-    with file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise UsageError(f"{folder} is in use by another process; wait for it or stop it first") from error
-        yield
 
 
 def begin(run: Run, warn: Callable[[str], None]) -> tuple[Setup, float]:

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from aggrevated.errors import UsageError
+from aggrevated.files import Facts, storage_errors, write_atomically, write_json
 from aggrevated.runs.config import known, require
-from aggrevated.runs.storage import Facts, storage_errors, write_atomically, write_json
 from aggrevated.theory.experiments import EXPERIMENTS, table
 from aggrevated.theory.study import Study
 

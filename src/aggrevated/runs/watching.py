@@ -7,11 +7,11 @@ import numpy as np
 
 from aggrevated.errors import UsageError
 from aggrevated.experiments import tasks
+from aggrevated.files import Facts
 from aggrevated.plots.animation import Panel, side_by_side
 from aggrevated.randomness import Purpose, seeds
 from aggrevated.roll_in import Mixture, roll_in
 from aggrevated.runs.run import Run
-from aggrevated.runs.storage import Facts
 from aggrevated.setup import set_up
 from aggrevated.simulators import Simulator
 from aggrevated.simulators.partial import Partial

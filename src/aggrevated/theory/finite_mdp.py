@@ -10,7 +10,7 @@ from aggrevated.algorithm import Learner, aggrevated
 from aggrevated.arrays import Array
 from aggrevated.cost_to_go.advantage import Advantage
 from aggrevated.cost_to_go.realised import Realised
-from aggrevated.gradients.taken_action import taken_action
+from aggrevated.losses.taken_action import taken_action
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import CategoricalHead
 from aggrevated.simulators.tabular import Tabular, draw, optimal_q, state_distributions, total_cost

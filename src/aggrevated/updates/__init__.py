@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from aggrevated.cost_to_go import CostToGo
-from aggrevated.gradients import Loss
+from aggrevated.losses import Loss
 from aggrevated.policies import Policy
 from aggrevated.trajectories import Trajectories
 

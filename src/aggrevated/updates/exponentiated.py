@@ -13,7 +13,7 @@ from torch import Tensor
 from aggrevated.arrays import Array
 from aggrevated.cost_to_go import CostToGo
 from aggrevated.errors import UsageError
-from aggrevated.gradients import Loss
+from aggrevated.losses import Loss
 from aggrevated.policies import Policy
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.trajectories import Trajectories

@@ -10,7 +10,7 @@ from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
 from aggrevated.cost_to_go import CostToGo
 from aggrevated.errors import UsageError
-from aggrevated.gradients import Loss
+from aggrevated.losses import Loss
 from aggrevated.policies import Policy
 from aggrevated.randomness import Purpose, seeds
 from aggrevated.trajectories import ARRAYS, Trajectories, pad_and_stack

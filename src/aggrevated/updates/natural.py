@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 
 from aggrevated.cost_to_go import CostToGo
-from aggrevated.gradients import Loss
-from aggrevated.gradients.scores import scores
+from aggrevated.losses import Loss
+from aggrevated.losses.scores import scores
 from aggrevated.policies import Policy
 from aggrevated.schedules import Schedule, at
 from aggrevated.trajectories import Trajectories

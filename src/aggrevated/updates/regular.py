@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.nn.utils import parameters_to_vector
 
 from aggrevated.cost_to_go import CostToGo
-from aggrevated.gradients import Loss
+from aggrevated.losses import Loss
 from aggrevated.policies import Policy
 from aggrevated.schedules import Schedule, at
 from aggrevated.trajectories import Trajectories

@@ -5,7 +5,7 @@ from torch import Tensor
 from torch.distributions import kl_divergence
 from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
-from aggrevated.gradients import distribution_at
+from aggrevated.losses import distribution_at
 from aggrevated.policies import Policy
 from aggrevated.trajectories import Trajectories
 

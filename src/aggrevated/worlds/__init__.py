@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from aggrevated.experts import Expert
+from aggrevated.files import Facts
 from aggrevated.policies import Policy
-from aggrevated.runs.storage import Facts
 from aggrevated.simulators import Simulator
 
 

@@ -7,10 +7,10 @@ import torch
 from aggrevated.experiments import ControlTask, Task
 from aggrevated.experts import Expert
 from aggrevated.experts.loading import load_expert
+from aggrevated.files import Facts
 from aggrevated.policies import Policy
 from aggrevated.randomness import Purpose, seeds
 from aggrevated.runs.config import Config
-from aggrevated.runs.storage import Facts
 from aggrevated.simulators import Simulator
 from aggrevated.start import random_policy
 from aggrevated.validation import OnEpisodes, mean_return

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from aggrevated.gradients import legal_in
+from aggrevated.losses import legal_in
 from aggrevated.policies import Policy
 from aggrevated.trajectories import Trajectories
 

@@ -5,7 +5,7 @@ from torch import Tensor
 
 from aggrevated.cost_to_go import CostToGo
 from aggrevated.errors import UsageError
-from aggrevated.gradients import average, distribution_at
+from aggrevated.losses import average, distribution_at
 from aggrevated.policies import Policy
 from aggrevated.trajectories import Trajectories
 

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from aggrevated.cost_to_go import CostToGo
-from aggrevated.gradients import average, distribution_at, legal_in
+from aggrevated.losses import average, distribution_at, legal_in
 from aggrevated.policies import Policy
 from aggrevated.trajectories import Trajectories
 

@@ -6,7 +6,7 @@ from torch.distributions import Categorical
 
 from aggrevated.cost_to_go import CostToGo
 from aggrevated.errors import DataError
-from aggrevated.gradients import average, distribution_at
+from aggrevated.losses import average, distribution_at
 from aggrevated.policies import Policy
 from aggrevated.trajectories import Trajectories
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch.distributions import Categorical
 
-from aggrevated.gradients.scores import scores
+from aggrevated.losses.scores import scores
 from aggrevated.policies import Policy
 from problems import (
     deep_policy,

@@ -7,7 +7,7 @@ import torch
 from aggrevated.cost_to_go import CostToGo
 from aggrevated.cost_to_go.advantage import Advantage
 from aggrevated.cost_to_go.q_star import QStar
-from aggrevated.gradients.all_actions import all_actions
+from aggrevated.losses.all_actions import all_actions
 from aggrevated.roll_in import Mixture, roll_in
 from aggrevated.trajectories import Trajectories
 from problems import (

@@ -8,8 +8,8 @@ from aggrevated.cost_to_go.advantage import Advantage, Taken
 from aggrevated.cost_to_go.q_star import QStar
 from aggrevated.cost_to_go.realised import Realised
 from aggrevated.errors import UsageError
-from aggrevated.gradients.all_actions import all_actions
-from aggrevated.gradients.taken_action import taken_action
+from aggrevated.losses.all_actions import all_actions
+from aggrevated.losses.taken_action import taken_action
 from aggrevated.trajectories import Trajectories
 from problems import (
     COST,

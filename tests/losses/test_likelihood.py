@@ -5,8 +5,8 @@ import pytest
 
 from aggrevated.cost_to_go import CostToGo
 from aggrevated.cost_to_go.disagreement import Disagreement
-from aggrevated.gradients.all_actions import all_actions
-from aggrevated.gradients.likelihood import likelihood
+from aggrevated.losses.all_actions import all_actions
+from aggrevated.losses.likelihood import likelihood
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import GaussianHead
 from aggrevated.roll_in import Mixture, roll_in
