@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-from aggrevated.parsing.ink import write_page
+from aggrevated.parsing.pages.handwriting import write_page
 
 LINES = ("a+b=c", "x-3=y", "2x=10", "a(b+c)=d", "x=7-y", "4+5=9", "z=x+y", "m=n-p", "3k=s", "t=u+v+w", "6-e=1", "8=y+z")
 LATEX = {"×": "\\times"}  # what CROHME calls a symbol, where that is not the symbol

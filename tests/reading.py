@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from aggrevated.parsing.kernel import KernelPolicy, SupportVectors
-from aggrevated.parsing.oracle_check import random_projective_tree
-from aggrevated.parsing.page import Page
+from aggrevated.parsing.features.projection import Projection
+from aggrevated.parsing.learners.kernel import KernelPolicy, SupportVectors
+from aggrevated.parsing.learners.readers import KINDS, ParsingPolicy
+from aggrevated.parsing.pages.page import Page
 from aggrevated.parsing.parser import Corpus, Parser
-from aggrevated.parsing.policies import KINDS, ParsingPolicy
-from aggrevated.parsing.projection import Projection
+from aggrevated.parsing.transitions.oracle_check import random_projective_tree
 from aggrevated.randomness import Purpose, seeds
 from aggrevated.roll_in import Mixture, roll_in
 from aggrevated.trajectories import Trajectories

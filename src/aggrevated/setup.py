@@ -10,7 +10,7 @@ from aggrevated.cost_to_go import Oracle
 from aggrevated.cost_to_go.softened import Softened
 from aggrevated.experiments import tasks
 from aggrevated.losses import Loss
-from aggrevated.parsing.kernel import SupportVectors
+from aggrevated.parsing.learners.kernel import SupportVectors
 from aggrevated.policies import Policy
 from aggrevated.recipes import GRADIENTS, METHODS, OPTIMISERS, SOLVERS
 from aggrevated.runs.config import Config

@@ -160,7 +160,7 @@ def test_the_help_names_every_task_method_and_update() -> None:
 
     from aggrevated.cli.train import Train
     from aggrevated.experiments import tasks
-    from aggrevated.parsing.oracle_check import SYSTEMS
+    from aggrevated.parsing.transitions.oracle_check import SYSTEMS
     from aggrevated.recipes import GRADIENTS, METHODS, OPTIMISERS, ORACLES, SOLVERS
 
     text = inspect.getsource(Train)

@@ -11,7 +11,7 @@ from PIL import Image, ImageDraw
 
 from aggrevated.cli import jobs, main
 from aggrevated.experiments import TO_THE_END, Row, algebra
-from aggrevated.parsing.ink import write_page
+from aggrevated.parsing.pages.handwriting import write_page
 from aggrevated.runs.config import resolve
 from aggrevated.runs.run import Run, execute
 from handwriting import crohme_like, inkml

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 import torch
 
+from aggrevated.parsing.learners.readers import ParsingPolicy
 from aggrevated.parsing.parser import Parser
-from aggrevated.parsing.policies import ParsingPolicy
 from reading import READERS, corpus, reader, trajectories
 
 PAGES = corpus(24)

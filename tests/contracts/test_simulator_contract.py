@@ -5,8 +5,8 @@ import pytest
 from gymnasium.spaces import Box, Discrete
 
 from aggrevated.experiments.acrobot_partial import partial_acrobot
-from aggrevated.parsing import arc_eager, arc_hybrid
 from aggrevated.parsing.parser import Parser
+from aggrevated.parsing.transitions import arc_eager, arc_hybrid
 from aggrevated.simulators import Simulator
 from aggrevated.simulators.acrobot import Acrobot
 from aggrevated.simulators.cartpole import CartPole

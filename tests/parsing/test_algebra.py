@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aggrevated.errors import DataError
-from aggrevated.parsing.algebra import (
+from aggrevated.parsing.pages.algebra import (
     EXERCISES,
     SYMBOLS,
     Fraction,

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from aggrevated.errors import DataError, StorageError
-from aggrevated.parsing import algebra
-from aggrevated.parsing.crohme import BAR, compose, is_core, load, page, stack
-from aggrevated.parsing.inkml import Ink, read_inkml
-from aggrevated.parsing.page import Page
+from aggrevated.parsing.pages import algebra
+from aggrevated.parsing.pages.crohme import BAR, compose, is_core, load, page, stack
+from aggrevated.parsing.pages.inkml import Ink, read_inkml
+from aggrevated.parsing.pages.page import Page
 
 ARCHIVE = Path(__file__).parents[3] / "shared/data/crohme/crohme_algebra.tar.xz"
 

@@ -4,8 +4,13 @@ import numpy as np
 import pytest
 
 from aggrevated.errors import AggrevatedError, DataError
-from aggrevated.parsing import arc_eager, arc_hybrid, ink
-from aggrevated.parsing.data import (
+from aggrevated.parsing.dataset import computed, dataset, of_pages
+from aggrevated.parsing.features.projection import COMPONENTS
+from aggrevated.parsing.pages import handwriting
+from aggrevated.parsing.pages.page import Page
+from aggrevated.parsing.parser import Corpus, Parser
+from aggrevated.parsing.scoring import parsed, uas
+from aggrevated.parsing.splits import (
     Split,
     generated,
     pages_of,
@@ -15,11 +20,7 @@ from aggrevated.parsing.data import (
     without_some_writers,
     without_strings_of,
 )
-from aggrevated.parsing.material import computed, material, of_pages
-from aggrevated.parsing.page import Page
-from aggrevated.parsing.parser import Corpus, Parser
-from aggrevated.parsing.projection import COMPONENTS
-from aggrevated.parsing.scoring import parsed, uas
+from aggrevated.parsing.transitions import arc_eager, arc_hybrid
 from handwriting import LINES, crohme_like, write_folder
 
 
@@ -123,7 +124,7 @@ def test_writers_who_all_wrote_the_same_leave_nothing_to_learn_from(tmp_path):
     write_folder(tmp_path / "ink" / "train", [("a=b+c", writer) for writer in range(5)])
     write_folder(tmp_path / "ink" / "dev", [("x=y", 9)])
     with pytest.raises(AggrevatedError):
-        material(str(tmp_path / "ink"), 0, 0, False, 0)
+        dataset(str(tmp_path / "ink"), 0, 0, False, 0)
 
 
 def page_by(writer, line):
@@ -183,8 +184,8 @@ def test_single_lines_are_put_together_in_every_other_copy():
     assert [page.symbols for page in rewritten(split, 3)] != [page.symbols for page in composed]
 
 
-def test_material_is_every_page_in_its_part_with_its_own_tree_and_features():
-    found, split = material("", 20, 5, False, 2), generated(20, 5, False)
+def test_a_dataset_is_every_page_in_its_part_with_its_own_tree_and_features():
+    found, split = dataset("", 20, 5, False, 2), generated(20, 5, False)
     assert [len(part) for part in (found.train, found.validation, found.test)] == [3 * 16, 2, 2]
     assert np.concatenate([found.train, found.validation, found.test]).tolist() == list(range(52))
     laid_out = [*split.train, *rewritten(split, 0), *rewritten(split, 1), *split.validation, *split.test]
@@ -194,7 +195,7 @@ def test_material_is_every_page_in_its_part_with_its_own_tree_and_features():
     assert found.features.shape == features.shape and found.features.dtype == np.float32
     np.testing.assert_allclose(found.features, features, atol=1e-4)
     assert np.abs(found.features[0] - found.features[16]).max() > 0.1  # a copy is not the page itself
-    other = material("", 20, 5, False, 1)
+    other = dataset("", 20, 5, False, 1)
     assert other.key != found.key and len(other.train) == 32
 
 
@@ -209,12 +210,14 @@ def test_the_projection_knows_the_training_pages_only():
     assert own.shape[1] == COMPONENTS + 8 and own.mean(dim=0).abs().max() < 1e-3
 
 
-def test_real_ink_is_material_too(tmp_path):
-    found = material(str(crohme_like(tmp_path / "crohme")), 400, 0, False, 1)
+def test_real_ink_makes_a_dataset_too(tmp_path):
+    found = dataset(str(crohme_like(tmp_path / "crohme")), 400, 0, False, 1)
     assert [len(part) for part in (found.train, found.validation, found.test)] == [22, 1, 3]  # a line each
     parser = Parser(found.corpus, found.test, in_order=True)
     assert uas(parsed(parser.expert, parser), parser.gold)[0] == 1.0
 
 
 def test_the_generator_of_pages_is_the_one_of_ink():
-    assert [bits(part) for part in parts(generated(20, 1, False))] == [bits(part) for part in ink.generated(20, seed=1)]
+    assert [bits(part) for part in parts(generated(20, 1, False))] == [
+        bits(part) for part in handwriting.generated(20, seed=1)
+    ]

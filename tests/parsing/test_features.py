@@ -4,9 +4,9 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from aggrevated.parsing.crops import PEN, SIDE, crop, crops, fitted, warped
-from aggrevated.parsing.features import GEOMETRY, geometry, hog, line_starts
-from aggrevated.parsing.ink import write_page
+from aggrevated.parsing.features.crops import PEN, SIDE, crop, crops, fitted, warped
+from aggrevated.parsing.features.symbols import GEOMETRY, geometry, hog, line_starts
+from aggrevated.parsing.pages.handwriting import write_page
 
 LINES = ["10(x+2)=a+b", "c×d=e/4", "x=3"]
 PAGE = write_page(LINES, 3, 5)

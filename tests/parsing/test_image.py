@@ -18,14 +18,14 @@ import pytest
 from PIL import Image, ImageDraw
 
 from aggrevated.errors import DataError, StorageError
-from aggrevated.parsing import image
-from aggrevated.parsing.blots import otsu, parts_of
-from aggrevated.parsing.crops import crops
-from aggrevated.parsing.image import read_image
-from aggrevated.parsing.ink import generated, write_page
-from aggrevated.parsing.page import Page
-from aggrevated.parsing.segmentation import read_page
-from aggrevated.parsing.thinning import skeleton
+from aggrevated.parsing.features.crops import crops
+from aggrevated.parsing.pages.handwriting import generated, write_page
+from aggrevated.parsing.pages.page import Page
+from aggrevated.parsing.pictures import image
+from aggrevated.parsing.pictures.image import read_image
+from aggrevated.parsing.pictures.ink_from_paper import otsu, parts_of
+from aggrevated.parsing.pictures.segmentation import read_page
+from aggrevated.parsing.pictures.thinning import skeleton
 
 IMAGES = int(os.environ.get("AGGREVATED_IMAGES", "100"))
 HEIGHT, PEN, MARGIN = 70, 5, 60  # pixels: of a symbol, of its lines, around the page
@@ -311,7 +311,7 @@ import re, sys, time
 from pathlib import Path
 import scipy.ndimage
 from aggrevated.errors import AggrevatedError
-from aggrevated.parsing.segmentation import read_page
+from aggrevated.parsing.pictures.segmentation import read_page
 def peak():  # in MB; ru_maxrss would count what the parent had before this process began
     return int(re.search(r"VmHWM:\s*(\d+)", Path("/proc/self/status").read_text())[1]) / 1024
 for line in sys.stdin:

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from aggrevated.errors import DataError, UsageError
-from aggrevated.parsing.algebra import SYMBOLS, heads, is_projective
-from aggrevated.parsing.ink import TEMPLATES, _different_sets, generated, write_page, write_symbol
+from aggrevated.parsing.pages.algebra import SYMBOLS, heads, is_projective
+from aggrevated.parsing.pages.handwriting import TEMPLATES, _different_sets, generated, write_page, write_symbol
 
 LINES = ["10(x+2)=a+b", "c×d=e/4", "x=3"]
 

@@ -18,8 +18,8 @@ import numpy as np
 import pytest
 
 from aggrevated.errors import AggrevatedError, DataError, StorageError, UsageError
-from aggrevated.parsing import crohme, inkml
-from aggrevated.parsing.inkml import Group, Node, read_inkml
+from aggrevated.parsing.pages import crohme, inkml
+from aggrevated.parsing.pages.inkml import Group, Node, read_inkml
 
 MUTATIONS = int(os.environ.get("AGGREVATED_MUTATIONS", "300"))
 ARCHIVE = Path(__file__).parents[3] / "shared/data/crohme/crohme_algebra.tar.xz"

@@ -6,9 +6,9 @@ import torch
 
 from aggrevated.errors import UsageError
 from aggrevated.files import digest
-from aggrevated.parsing.kernel import ITEMS, SHARP, KernelPolicy, SupportVectors, fit, rbf
+from aggrevated.parsing.features.projection import Projection
+from aggrevated.parsing.learners.kernel import ITEMS, SHARP, KernelPolicy, SupportVectors, fit, rbf
 from aggrevated.parsing.parser import Corpus, Parser
-from aggrevated.parsing.projection import Projection
 from aggrevated.parsing.scoring import micro
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import CategoricalHead

@@ -5,14 +5,14 @@ import pytest
 import torch
 
 from aggrevated.cost_to_go.monte_carlo import cost_of_following
-from aggrevated.parsing import arc_eager, arc_hybrid
-from aggrevated.parsing.configurations import NONE
-from aggrevated.parsing.oracle_check import random_projective_tree
-from aggrevated.parsing.page import Page
+from aggrevated.parsing.features.projection import Projection
+from aggrevated.parsing.learners.readers import KINDS, ParsingPolicy
+from aggrevated.parsing.pages.page import Page
 from aggrevated.parsing.parser import Corpus, Parser
-from aggrevated.parsing.policies import KINDS, ParsingPolicy
-from aggrevated.parsing.projection import Projection
 from aggrevated.parsing.scoring import uas
+from aggrevated.parsing.transitions import arc_eager, arc_hybrid
+from aggrevated.parsing.transitions.configurations import NONE
+from aggrevated.parsing.transitions.oracle_check import random_projective_tree
 from aggrevated.randomness import Purpose, seeds
 from aggrevated.roll_in import Mixture, roll_in
 

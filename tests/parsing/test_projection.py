@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from aggrevated.parsing.crops import crop
-from aggrevated.parsing.features import GEOMETRY, RAW, geometry, hog, raw, table
-from aggrevated.parsing.ink import write_page
-from aggrevated.parsing.policies import KINDS, ParsingPolicy
-from aggrevated.parsing.projection import COMPONENTS, Projection
+from aggrevated.parsing.features.crops import crop
+from aggrevated.parsing.features.projection import COMPONENTS, Projection
+from aggrevated.parsing.features.symbols import GEOMETRY, RAW, geometry, hog, raw, table
+from aggrevated.parsing.learners.readers import KINDS, ParsingPolicy
+from aggrevated.parsing.pages.handwriting import write_page
 
 PIXELS = RAW - len(GEOMETRY)
 PAGES = [write_page(["x=3"], 1, 0), write_page(["10(x+2)=a+b", "c×d=e"], 2, 0)]

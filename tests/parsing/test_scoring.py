@@ -5,10 +5,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from aggrevated.parsing import arc_eager, arc_hybrid
-from aggrevated.parsing.configurations import NONE
 from aggrevated.parsing.parser import Corpus, Parser
 from aggrevated.parsing.scoring import arc_length, at_random, by_kind, ends, micro, next_head, parsed, scores, symbol
+from aggrevated.parsing.transitions import arc_eager, arc_hybrid
+from aggrevated.parsing.transitions.configurations import NONE
 from aggrevated.roll_in import Mixture
 from reading import READERS, corpus, page, reader
 

@@ -9,11 +9,11 @@ import pytest
 
 from aggrevated.arrays import Array
 from aggrevated.errors import DataError, StorageError
-from aggrevated.parsing import crohme
-from aggrevated.parsing.ink import generated, write_page
-from aggrevated.parsing.joining import groups
-from aggrevated.parsing.page import Page
-from aggrevated.parsing.segmentation import in_reading_order, lines_of, read_page, symbols_of, unparsed
+from aggrevated.parsing.pages import crohme
+from aggrevated.parsing.pages.handwriting import generated, write_page
+from aggrevated.parsing.pages.page import Page
+from aggrevated.parsing.pictures.joining import groups
+from aggrevated.parsing.pictures.segmentation import in_reading_order, lines_of, read_page, symbols_of, unparsed
 
 ARCHIVE = Path(__file__).parents[3] / "shared/data/crohme/crohme_algebra.tar.xz"
 

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from aggrevated.parsing import arc_eager, arc_hybrid
-from aggrevated.parsing.configurations import NONE, View, begin, with_root, wrong
-from aggrevated.parsing.gold import advised, gold_sequence
-from aggrevated.parsing.oracle_check import check, mismatches, random_projective_tree
-from aggrevated.parsing.systems import SYSTEMS
+from aggrevated.parsing.transitions import arc_eager, arc_hybrid
+from aggrevated.parsing.transitions.configurations import NONE, View, begin, with_root, wrong
+from aggrevated.parsing.transitions.gold import advised, gold_sequence
+from aggrevated.parsing.transitions.oracle_check import check, mismatches, random_projective_tree
+from aggrevated.parsing.transitions.systems import SYSTEMS
 
 APPENDIX = np.array([2, 7, 7, 5, 3, 5, 8, 0, 10, 8, 10, 13, 15, 13, 8, 15, 18, 8, 18])  # decoded from the string
 every_system = pytest.mark.parametrize("system", SYSTEMS.values(), ids=SYSTEMS)

@@ -10,8 +10,8 @@ import pytest
 from PIL import Image, ImageColor
 
 from aggrevated.errors import UsageError
-from aggrevated.parsing.ink import write_page
-from aggrevated.parsing.segmentation import unparsed
+from aggrevated.parsing.pages.handwriting import write_page
+from aggrevated.parsing.pictures.segmentation import unparsed
 from aggrevated.plots.dependency_arcs import ARC, ROOT, WRONG, _levels, height
 from aggrevated.plots.parse_tree import BUFFER, STACK, Frame, draw_growth, draw_tree
 

@@ -13,11 +13,11 @@ from aggrevated.cost_to_go.softened import Softened
 from aggrevated.errors import DataError, UsageError
 from aggrevated.experiments import algebra, tasks
 from aggrevated.files import digest
-from aggrevated.parsing.ink import write_page
-from aggrevated.parsing.kernel import KernelPolicy
-from aggrevated.parsing.material import material
+from aggrevated.parsing.dataset import dataset
+from aggrevated.parsing.learners.kernel import KernelPolicy
+from aggrevated.parsing.learners.readers import ParsingPolicy
+from aggrevated.parsing.pages.handwriting import write_page
 from aggrevated.parsing.parser import Parser
-from aggrevated.parsing.policies import ParsingPolicy
 from aggrevated.parsing.scoring import micro
 from aggrevated.runs import parses
 from aggrevated.runs.config import Config, refuse_idle, resolve
@@ -68,7 +68,7 @@ def test_every_policy_runs_and_resumes_with_the_same_bits(
     assert result["uas_micro"] == result["test_return"] == result["ratio"]
     assert {"uas_macro", "exact_match", "uas_next_head"} <= set(result) and result["expert_return"] == 1.0
     assert (result["sets"], result["iterations"]) == (2, config.iterations) and 0 <= result["uas_micro"] <= 1
-    pages = material("", 20, 0, False, config.warps)
+    pages = dataset("", 20, 0, False, config.warps)
     assert result["symbols"] == pages.corpus.lengths[pages.test].sum()
     assert (run.folder / "curve.png").is_file()
 
@@ -159,7 +159,7 @@ def test_real_ink_that_changed_is_refused(tmp_path: Path) -> None:
     stop_after(run, 2)
     path = folder / "train" / "000.inkml"
     path.write_text(path.read_text().replace('<trace id="0.0">', '<trace id="0.0">60.5 60.5, ', 1))  # one point more
-    material.cache_clear()  # as in another process
+    dataset.cache_clear()  # as in another process
     with pytest.raises(DataError, match="changed after the run began"):
         execute(run, lambda line: None, lambda s: None)
 
@@ -198,7 +198,7 @@ def test_the_policy_is_told_the_geometry_or_is_not() -> None:
 
 def test_the_world_learns_chooses_and_reports_on_different_pages() -> None:
     world = set_up(tiny()).world
-    pages = material("", 20, 0, False, 1)
+    pages = dataset("", 20, 0, False, 1)
     met = {int(page) for page in world.simulator.initial(np.arange(500, dtype=np.uint64))[:, 0]}
     assert met == set(pages.train.tolist())
     chosen_on, reported = (Parser(pages.corpus, part, in_order=True) for part in (pages.validation, pages.test))

@@ -8,8 +8,8 @@ import torch
 
 from aggrevated.cost_to_go.q_star import QStar
 from aggrevated.losses.all_actions import all_actions
+from aggrevated.parsing.learners.readers import KINDS
 from aggrevated.parsing.parser import Parser
-from aggrevated.parsing.policies import KINDS
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import CategoricalHead
 from aggrevated.policies.recurrent import RecurrentPolicy

@@ -25,8 +25,8 @@ class OracleCheck:
         """Check both systems; a mismatch is a failure."""
         from aggrevated.cli.output import note, print_list
         from aggrevated.errors import AggrevatedError
-        from aggrevated.parsing.oracle_check import check
-        from aggrevated.parsing.systems import SYSTEMS
+        from aggrevated.parsing.transitions.oracle_check import check
+        from aggrevated.parsing.transitions.systems import SYSTEMS
         from aggrevated.runs.config import require
 
         require(self.trees >= 1, "trees", self.trees, "at least 1")

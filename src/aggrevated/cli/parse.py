@@ -37,7 +37,7 @@ class Parse:
         import numpy as np
 
         from aggrevated.cli.output import print_facts
-        from aggrevated.parsing.segmentation import read_page
+        from aggrevated.parsing.pictures.segmentation import read_page
 
         page = read_page(self.file)  # before torch is there: a large picture takes memory
 

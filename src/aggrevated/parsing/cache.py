@@ -13,8 +13,10 @@ from torch import Tensor
 from aggrevated import __version__
 from aggrevated.errors import DataError, StorageError
 from aggrevated.files import seal, unseal
-from aggrevated.parsing import crohme, crops, data, features, projection
-from aggrevated.parsing.page import Page
+from aggrevated.parsing import splits
+from aggrevated.parsing.features import crops, projection, symbols
+from aggrevated.parsing.pages import crohme
+from aggrevated.parsing.pages.page import Page
 
 KEPT = 8  # files, the newest
 
@@ -28,7 +30,7 @@ def folder() -> Path:
 def key_of(pages: Sequence[Page], *settings: object) -> str:
     """A digest of the pages, of what is to be done with them, and of the code that does it."""
     sha = sha256(repr((__version__, *settings)).encode())
-    for module in (crohme, crops, data, features, projection):
+    for module in (crohme, crops, splits, symbols, projection):
         sha.update(Path(module.__file__ or "").read_bytes())
     for page in pages:
         sha.update(

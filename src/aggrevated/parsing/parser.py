@@ -17,10 +17,10 @@ import numpy as np
 from gymnasium.spaces import Box, Discrete
 
 from aggrevated.arrays import Array
-from aggrevated.parsing import arc_eager
-from aggrevated.parsing.configurations import NONE, View, begin, with_root, wrong
-from aggrevated.parsing.gold import advised
-from aggrevated.parsing.page import Page
+from aggrevated.parsing.pages.page import Page
+from aggrevated.parsing.transitions import arc_eager
+from aggrevated.parsing.transitions.configurations import NONE, View, begin, with_root, wrong
+from aggrevated.parsing.transitions.gold import advised
 from aggrevated.randomness import Stream, generator
 
 LATEST = 3  # of the stack, the buffer and the arcs

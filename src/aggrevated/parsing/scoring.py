@@ -10,9 +10,9 @@ import numpy as np
 from aggrevated.arrays import Array
 from aggrevated.experts import Expert
 from aggrevated.files import Facts
-from aggrevated.parsing.configurations import NONE
-from aggrevated.parsing.page import Page
+from aggrevated.parsing.pages.page import Page
 from aggrevated.parsing.parser import Parser
+from aggrevated.parsing.transitions.configurations import NONE
 from aggrevated.policies import Policy
 from aggrevated.randomness import Purpose, seeds
 from aggrevated.roll_in import Mixture, roll_in

@@ -6,7 +6,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from aggrevated.parsing.page import Page
+from aggrevated.parsing.pages.page import Page
 from aggrevated.plots.learning_curves import COLOURS, Curve, draw, save
 
 

@@ -11,7 +11,7 @@ from aggrevated import __version__
 from aggrevated.errors import DataError, UsageError
 from aggrevated.experiments import KNOW_EVERY_ACTION, TO_THE_END, Task, tasks
 from aggrevated.files import Facts
-from aggrevated.parsing.systems import SYSTEMS
+from aggrevated.parsing.transitions.systems import SYSTEMS
 from aggrevated.policies.cells import CELLS
 from aggrevated.recipes import METHODS, OPTIMISERS, ORACLES, SOLVERS, Method, cost_of_mistakes, mistakes
 from aggrevated.start import STARTS

@@ -11,14 +11,14 @@ from aggrevated.arrays import Array
 from aggrevated.errors import UsageError
 from aggrevated.experiments import tasks
 from aggrevated.files import Facts
-from aggrevated.parsing.configurations import View
-from aggrevated.parsing.crohme import compose
-from aggrevated.parsing.data import pages_of, to_evaluate
-from aggrevated.parsing.material import of_pages
-from aggrevated.parsing.page import Page
+from aggrevated.parsing.dataset import of_pages
+from aggrevated.parsing.pages.crohme import compose
+from aggrevated.parsing.pages.page import Page
 from aggrevated.parsing.parser import CONFIGURATION, Parser
 from aggrevated.parsing.scoring import arc_length, by_kind, parsed, scores, symbol
-from aggrevated.parsing.systems import SYSTEMS
+from aggrevated.parsing.splits import pages_of, to_evaluate
+from aggrevated.parsing.transitions.configurations import View
+from aggrevated.parsing.transitions.systems import SYSTEMS
 from aggrevated.plots.parse_tree import Frame
 from aggrevated.randomness import Purpose, seeds
 from aggrevated.roll_in import Mixture, roll_in

@@ -10,10 +10,10 @@ import numpy as np
 
 from aggrevated.experiments import Row
 from aggrevated.files import Facts, write_atomically, write_json
-from aggrevated.parsing.data import pages_of
 from aggrevated.parsing.parser import Corpus, Parser
 from aggrevated.parsing.scoring import at_random, next_head
-from aggrevated.parsing.systems import SYSTEMS
+from aggrevated.parsing.splits import pages_of
+from aggrevated.parsing.transitions.systems import SYSTEMS
 from aggrevated.plots.learning_curves import Curve
 from aggrevated.plots.parsing import curves_on_both, dots
 from aggrevated.runs.config import Config

@@ -7,13 +7,13 @@ from typing import TypeAlias
 import torch
 
 from aggrevated.experiments import Task
-from aggrevated.parsing.kernel import KernelPolicy
-from aggrevated.parsing.material import material
+from aggrevated.parsing.dataset import dataset
+from aggrevated.parsing.features.projection import Projection
+from aggrevated.parsing.learners.kernel import KernelPolicy
+from aggrevated.parsing.learners.readers import ParsingPolicy
 from aggrevated.parsing.parser import Parser
-from aggrevated.parsing.policies import ParsingPolicy
-from aggrevated.parsing.projection import Projection
 from aggrevated.parsing.scoring import micro, parsed, scores
-from aggrevated.parsing.systems import SYSTEMS
+from aggrevated.parsing.transitions.systems import SYSTEMS
 from aggrevated.randomness import Purpose, seeds
 from aggrevated.runs.config import Config
 from aggrevated.worlds import World
@@ -23,7 +23,7 @@ Reader: TypeAlias = ParsingPolicy | KernelPolicy
 
 def world(task: Task, config: Config) -> World:
     """The world of a parsing task. What is measured is UAS, so the expert's is 1."""
-    pages = material(config.crohme, config.sets, config.data_seed, config.single_writer, config.warps)
+    pages = dataset(config.crohme, config.sets, config.data_seed, config.single_writer, config.warps)
     system = SYSTEMS[config.system]
     simulator = Parser(pages.corpus, pages.train, system=system)
     chosen_on, reported = (Parser(pages.corpus, part, True, system) for part in (pages.validation, pages.test))

@@ -7,7 +7,7 @@ the paper's appendix. A parse of n symbols always has 2n − 1 transitions.
 import numpy as np
 
 from aggrevated.arrays import Array
-from aggrevated.parsing.configurations import NONE, View, at, dependents, put
+from aggrevated.parsing.transitions.configurations import NONE, View, at, dependents, put
 
 NAME, ACTIONS = "arc-hybrid", ("shift", "left", "right")
 SHIFT, LEFT, RIGHT = range(3)

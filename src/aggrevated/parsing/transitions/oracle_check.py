@@ -7,8 +7,8 @@ from types import ModuleType
 import numpy as np
 
 from aggrevated.arrays import Array
-from aggrevated.parsing.configurations import begin, with_root, wrong
-from aggrevated.parsing.systems import SYSTEMS
+from aggrevated.parsing.transitions.configurations import begin, with_root, wrong
+from aggrevated.parsing.transitions.systems import SYSTEMS
 
 
 def random_projective_tree(n: int, generator: np.random.Generator) -> Array:

@@ -13,16 +13,16 @@ from torch import Tensor
 from aggrevated.arrays import Array
 from aggrevated.files import digest
 from aggrevated.parsing.cache import cached, key_of
-from aggrevated.parsing.configurations import with_root
-from aggrevated.parsing.data import Split, pages_of, rewritten
-from aggrevated.parsing.features import raw, table
-from aggrevated.parsing.page import Page
+from aggrevated.parsing.features.projection import Projection
+from aggrevated.parsing.features.symbols import raw, table
+from aggrevated.parsing.pages.page import Page
 from aggrevated.parsing.parser import Corpus
-from aggrevated.parsing.projection import Projection
+from aggrevated.parsing.splits import Split, pages_of, rewritten
+from aggrevated.parsing.transitions.configurations import with_root
 
 
 @dataclass(frozen=True)
-class Material:
+class Dataset:
     """The pages to learn from, with their rewritten copies, then those for validation, then those for the test."""
 
     key: str  # a digest of all this
@@ -35,7 +35,7 @@ class Material:
 
 
 @lru_cache(maxsize=2)
-def material(crohme: str, sets: int, data_seed: int, single_writer: bool, warps: int) -> Material:
+def dataset(crohme: str, sets: int, data_seed: int, single_writer: bool, warps: int) -> Dataset:
     """Of CROHME's pages in that folder; where none is named, of generated ones."""
     split = pages_of(crohme, sets, data_seed, single_writer)
     every = [*split.train, *split.validation, *split.test]
@@ -48,7 +48,7 @@ def material(crohme: str, sets: int, data_seed: int, single_writer: bool, warps:
     to_learn = len(lengths) - len(split.validation) - len(split.test)
     parts = np.split(np.arange(len(lengths)), np.cumsum([to_learn, len(split.validation)]))
     projection = Projection(kept["centre"], kept["matrix"])
-    return Material(digest(tensors), Corpus(lengths, gold), table(lengths, kept["features"]), projection, *parts)
+    return Dataset(digest(tensors), Corpus(lengths, gold), table(lengths, kept["features"]), projection, *parts)
 
 
 def computed(split: Split, warps: int) -> dict[str, Tensor]:

@@ -13,7 +13,7 @@ import numpy as np
 
 from aggrevated.arrays import Array
 from aggrevated.errors import DataError
-from aggrevated.parsing.page import Strokes
+from aggrevated.parsing.pages.page import Strokes
 
 MAX_PARTS = 500
 MAX_NEIGHBOURS = 25  # near pairs of parts, by part

@@ -21,8 +21,8 @@ from aggrevated.cost_to_go import CostToGo
 from aggrevated.errors import UsageError
 from aggrevated.losses import Loss, distribution_at
 from aggrevated.losses.likelihood import cheapest
+from aggrevated.parsing.features.projection import Projection
 from aggrevated.parsing.parser import LATEST
-from aggrevated.parsing.projection import Projection
 from aggrevated.policies import Policy
 from aggrevated.policies.heads import CategoricalHead, CategoricalSampler
 from aggrevated.trajectories import Trajectories

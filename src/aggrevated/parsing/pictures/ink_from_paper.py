@@ -7,9 +7,9 @@ from PIL import Image
 
 from aggrevated.arrays import Array
 from aggrevated.errors import DataError, UsageError
-from aggrevated.parsing.joining import MAX_PARTS
-from aggrevated.parsing.page import Strokes
-from aggrevated.parsing.thinning import pieces, skeleton
+from aggrevated.parsing.pages.page import Strokes
+from aggrevated.parsing.pictures.joining import MAX_PARTS
+from aggrevated.parsing.pictures.thinning import pieces, skeleton
 
 MAX_INK = 0.25  # share of the page
 MIN_CONTRAST = 32  # of 255, between ink and paper

@@ -17,8 +17,8 @@ from torch import Tensor, nn
 from torch.distributions import Distribution
 
 from aggrevated.arrays import Array
+from aggrevated.parsing.features.projection import Projection
 from aggrevated.parsing.parser import LATEST
-from aggrevated.parsing.projection import Projection
 from aggrevated.policies import Policy
 from aggrevated.policies.cells import CELLS, NumpyCell
 from aggrevated.policies.heads import CategoricalHead

@@ -11,11 +11,11 @@ import numpy as np
 from aggrevated.arrays import Array
 from aggrevated.errors import DataError
 from aggrevated.files import start_of
-from aggrevated.parsing import crohme
-from aggrevated.parsing.image import is_image, read_image
-from aggrevated.parsing.inkml import Ink, read_inkml
-from aggrevated.parsing.joining import boxes_of, groups, unit_of
-from aggrevated.parsing.page import Page, Strokes
+from aggrevated.parsing.pages import crohme
+from aggrevated.parsing.pages.inkml import Ink, read_inkml
+from aggrevated.parsing.pages.page import Page, Strokes
+from aggrevated.parsing.pictures.image import is_image, read_image
+from aggrevated.parsing.pictures.joining import boxes_of, groups, unit_of
 
 STEP = 0.8  # symbols: how far the middle of a symbol may lie from that of its line, up or down
 LOCAL = 3  # symbols at the end of a line whose middles say where it has got to

@@ -2,6 +2,6 @@
 
 from types import ModuleType
 
-from aggrevated.parsing import arc_eager, arc_hybrid
+from aggrevated.parsing.transitions import arc_eager, arc_hybrid
 
 SYSTEMS: dict[str, ModuleType] = {system.NAME: system for system in (arc_eager, arc_hybrid)}

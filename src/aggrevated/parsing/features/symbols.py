@@ -12,8 +12,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from aggrevated.arrays import Array
-from aggrevated.parsing.crops import crops
-from aggrevated.parsing.page import Page
+from aggrevated.parsing.features.crops import crops
+from aggrevated.parsing.pages.page import Page
 
 ORIENTATIONS = 9
 CELL = 8  # pixels

@@ -17,8 +17,8 @@ from PIL import Image
 
 from aggrevated.errors import DataError
 from aggrevated.files import read_bounded
-from aggrevated.parsing.blots import parts_of
-from aggrevated.parsing.page import Strokes
+from aggrevated.parsing.pages.page import Strokes
+from aggrevated.parsing.pictures.ink_from_paper import parts_of
 
 MAX_BYTES = 16 << 20
 MAX_PIXELS = 16_000_000  # 4,000 × 4,000; the camera of a phone makes 12 million

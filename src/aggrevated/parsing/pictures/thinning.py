@@ -6,7 +6,7 @@ import numpy as np
 
 from aggrevated.arrays import Array
 from aggrevated.errors import DataError
-from aggrevated.parsing.page import Strokes
+from aggrevated.parsing.pages.page import Strokes
 
 MAX_LINE = 100_000  # pixels of all lines together
 MAX_ROUNDS = 25  # each takes a pixel from both sides of a line

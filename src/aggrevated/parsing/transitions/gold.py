@@ -5,7 +5,7 @@ from types import ModuleType
 import numpy as np
 
 from aggrevated.arrays import Array
-from aggrevated.parsing.configurations import begin, with_root
+from aggrevated.parsing.transitions.configurations import begin, with_root
 
 NEVER = np.iinfo(np.int64).max
 

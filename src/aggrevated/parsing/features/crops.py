@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from aggrevated.arrays import Array
-from aggrevated.parsing.page import Strokes
+from aggrevated.parsing.pages.page import Strokes
 
 SIDE = 40  # pixels
 MARGIN = 4.0  # pixels that the pen's centre keeps from the border

@@ -14,8 +14,8 @@ import numpy as np
 
 from aggrevated.arrays import Array
 from aggrevated.errors import DataError, UsageError
-from aggrevated.parsing.algebra import SYMBOLS, heads, random_set
-from aggrevated.parsing.page import Page, Strokes
+from aggrevated.parsing.pages.algebra import SYMBOLS, heads, random_set
+from aggrevated.parsing.pages.page import Page, Strokes
 
 # Ways of writing. Points that the pen passes in hundredths of a digit's height: x to the right, y *upwards* from the
 # baseline, small letters about 60 high. `*` is a sharp corner, `|` lifts the pen.

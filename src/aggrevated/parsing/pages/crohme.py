@@ -14,7 +14,7 @@ import numpy as np
 
 from aggrevated.errors import DataError
 from aggrevated.files import storage_errors
-from aggrevated.parsing.algebra import (
+from aggrevated.parsing.pages.algebra import (
     CLOSING,
     FACTORS,
     OPENING,
@@ -25,8 +25,8 @@ from aggrevated.parsing.algebra import (
     Token,
     heads_of_expression,
 )
-from aggrevated.parsing.inkml import Group, Ink, Node, read_inkml
-from aggrevated.parsing.page import Page, Strokes
+from aggrevated.parsing.pages.inkml import Group, Ink, Node, read_inkml
+from aggrevated.parsing.pages.page import Page, Strokes
 
 # What CROHME calls a symbol, and how a page shows it.
 NAMES = {

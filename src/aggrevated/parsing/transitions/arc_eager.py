@@ -7,7 +7,7 @@ Gold heads are int [batch, N+1] with NONE for ROOT and beyond a sentence.
 import numpy as np
 
 from aggrevated.arrays import Array
-from aggrevated.parsing.configurations import View, at, dependents, put
+from aggrevated.parsing.transitions.configurations import View, at, dependents, put
 
 NAME, ACTIONS = "arc-eager", ("shift", "left", "right", "reduce")
 SHIFT, LEFT, RIGHT, REDUCE = range(4)

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 
 from aggrevated.errors import DataError
-from aggrevated.parsing import crohme, ink
-from aggrevated.parsing.crops import warped
-from aggrevated.parsing.page import Page
+from aggrevated.parsing.features.crops import warped
+from aggrevated.parsing.pages import crohme, handwriting
+from aggrevated.parsing.pages.page import Page
 
 _SPLIT, _WARP, _COMPOSE = 11, 12, 13  # what a random number is for
 
@@ -28,7 +28,7 @@ class Split:
 
 def generated(sets: int, seed: int, single_writer: bool) -> Split:
     """Generated sets of equations in generated hands."""
-    return Split(*ink.generated(sets, seed=seed, single_writer=single_writer))
+    return Split(*handwriting.generated(sets, seed=seed, single_writer=single_writer))
 
 
 def real(folder: Path, seed: int) -> Split:

@@ -1,0 +1,1 @@
+"""Policies that read pages: networks, and a kernel machine with its update."""
