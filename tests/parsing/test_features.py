@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 from aggrevated.parsing.features.crops import PEN, SIDE, crop, crops, fitted, warped
-from aggrevated.parsing.features.symbols import GEOMETRY, geometry, hog, line_starts
+from aggrevated.parsing.features.geometry import GEOMETRY, geometry, line_starts
+from aggrevated.parsing.features.hog import hog
 from aggrevated.parsing.pages.handwriting import write_page
 
 LINES = ["10(x+2)=a+b", "c×d=e/4", "x=3"]

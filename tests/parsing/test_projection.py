@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 
 from aggrevated.parsing.features.crops import crop
+from aggrevated.parsing.features.geometry import GEOMETRY, geometry
+from aggrevated.parsing.features.hog import hog
 from aggrevated.parsing.features.projection import COMPONENTS, Projection
-from aggrevated.parsing.features.symbols import GEOMETRY, RAW, geometry, hog, raw, table
+from aggrevated.parsing.features.symbols import RAW, raw, table
 from aggrevated.parsing.learners.readers import KINDS, ParsingPolicy
 from aggrevated.parsing.pages.handwriting import write_page
 

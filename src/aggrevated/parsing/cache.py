@@ -14,7 +14,7 @@ from aggrevated import __version__
 from aggrevated.errors import DataError, StorageError
 from aggrevated.files import seal, unseal
 from aggrevated.parsing import splits
-from aggrevated.parsing.features import crops, projection, symbols
+from aggrevated.parsing.features import crops, geometry, hog, projection, symbols
 from aggrevated.parsing.pages import crohme
 from aggrevated.parsing.pages.page import Page
 
@@ -30,7 +30,7 @@ def folder() -> Path:
 def key_of(pages: Sequence[Page], *settings: object) -> str:
     """A digest of the pages, of what is to be done with them, and of the code that does it."""
     sha = sha256(repr((__version__, *settings)).encode())
-    for module in (crohme, crops, splits, symbols, projection):
+    for module in (crohme, crops, splits, hog, geometry, symbols, projection):
         sha.update(Path(module.__file__ or "").read_bytes())
     for page in pages:
         sha.update(

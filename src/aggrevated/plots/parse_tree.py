@@ -18,7 +18,7 @@ from matplotlib.path import Path as Outline
 
 from aggrevated.arrays import Array
 from aggrevated.errors import UsageError
-from aggrevated.parsing.features.symbols import line_starts
+from aggrevated.parsing.features.geometry import line_starts
 from aggrevated.parsing.pages.page import Page, Strokes
 from aggrevated.plots.dependency_arcs import ARC, CELL, WRONG, draw_arcs
 from aggrevated.plots.dependency_arcs import height as height_of_arcs

@@ -7,7 +7,8 @@ import torch
 from torch import Tensor, nn
 
 from aggrevated.arrays import Array
-from aggrevated.parsing.features.symbols import GEOMETRY, RAW
+from aggrevated.parsing.features.geometry import GEOMETRY
+from aggrevated.parsing.features.symbols import RAW
 
 COMPONENTS = 160  # of HoG's 576 numbers: 95 to 97 % of the variance
 
