@@ -6,7 +6,7 @@ from gymnasium.spaces import Box, Discrete
 
 from aggrevated.experiments.acrobot_partial import partial_acrobot
 from aggrevated.parsing.parser import Parser
-from aggrevated.parsing.transitions import arc_eager, arc_hybrid
+from aggrevated.parsing.transitions.systems import SYSTEMS
 from aggrevated.simulators import Simulator
 from aggrevated.simulators.acrobot import Acrobot
 from aggrevated.simulators.cartpole import CartPole
@@ -25,7 +25,7 @@ SIMULATORS = [CartPole(horizon=40), Acrobot(horizon=40), TinyMdp(), partial_acro
 SIMULATORS.append(Tabular(*(array[0] for array in random_mdps(1, 4, 3, 0)), horizon=9))
 SIMULATORS.append(Partial(TinyMdp(), only_the_time, Box(0.0, 1.0, (1,)), "tiny, only the time"))
 SIMULATORS += [MuJoCo(name, 40, threads=2) for name in ROBOTS]
-SIMULATORS += [Parser(corpus(most=12), np.arange(5, 30), system=s, name=s.NAME) for s in (arc_eager, arc_hybrid)]
+SIMULATORS += [Parser(corpus(most=12), np.arange(5, 30), system=s, name=s.name) for s in SYSTEMS.values()]
 SEEDS = np.array([3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8, 2**63 + 9], dtype=np.uint64)
 
 pytestmark = pytest.mark.parametrize("simulator", SIMULATORS, ids=lambda simulator: simulator.name)

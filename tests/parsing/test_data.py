@@ -20,7 +20,7 @@ from aggrevated.parsing.splits import (
     without_some_writers,
     without_strings_of,
 )
-from aggrevated.parsing.transitions import arc_eager, arc_hybrid
+from aggrevated.parsing.transitions.systems import SYSTEMS
 from handwriting import LINES, crohme_like, write_folder
 
 
@@ -61,7 +61,7 @@ def test_generated_pages_are_those_of_the_seed_and_of_one_hand_if_asked():
     assert bits(pages_of("", 20, 3, True).test) == bits(one.test)
 
 
-@pytest.mark.parametrize("system", [arc_eager, arc_hybrid])
+@pytest.mark.parametrize("system", SYSTEMS.values(), ids=SYSTEMS)
 def test_the_expert_finds_every_generated_tree(all_generated, system):
     """So that UAS 1 is within reach, of every page, for both transition systems."""
     pages = [page for part in parts(all_generated) for page in part]

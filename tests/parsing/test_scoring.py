@@ -7,16 +7,15 @@ import pytest
 
 from aggrevated.parsing.parser import Corpus, Parser
 from aggrevated.parsing.scoring import arc_length, at_random, by_kind, ends, micro, next_head, parsed, scores, symbol
-from aggrevated.parsing.transitions import arc_eager, arc_hybrid
 from aggrevated.parsing.transitions.configurations import NONE
+from aggrevated.parsing.transitions.systems import SYSTEMS
 from aggrevated.roll_in import Mixture
 from reading import READERS, corpus, page, reader
 
-SYSTEMS = {"arc-eager": arc_eager, "arc-hybrid": arc_hybrid}
 every_system = pytest.mark.parametrize("system", SYSTEMS.values(), ids=SYSTEMS)
 
 
-def parser_of(*trees, system=arc_eager):
+def parser_of(*trees, system=SYSTEMS["arc-eager"]):
     return Parser(Corpus.of([page(tree) for tree in trees]), np.arange(len(trees)), in_order=True, system=system)
 
 
@@ -95,7 +94,7 @@ def test_random_transitions_are_scored_by_symbols_not_by_pages():
 
 def test_scores_by_hand():
     parser = parser_of([2, 0], [0, 1, 2])
-    found = scores(np.array([[2, 0, NONE], [0, 1, 1]]), parser)
+    found = scores(np.array([[2, 0, NONE], [0, 1, 1]]), parser).facts()
     assert found == {
         "expert_return": 1.0,
         "test_return": 4 / 5,

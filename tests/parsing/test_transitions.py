@@ -1,5 +1,7 @@
 """Both transition systems by hand, their oracles against brute force, and the string in the paper's appendix."""
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -10,6 +12,7 @@ from aggrevated.parsing.transitions.oracle_check import check, mismatches, rando
 from aggrevated.parsing.transitions.systems import SYSTEMS
 
 APPENDIX = np.array([2, 7, 7, 5, 3, 5, 8, 0, 10, 8, 10, 13, 15, 13, 8, 15, 18, 8, 18])  # decoded from the string
+EAGER, HYBRID = SYSTEMS["arc-eager"], SYSTEMS["arc-hybrid"]
 every_system = pytest.mark.parametrize("system", SYSTEMS.values(), ids=SYSTEMS)
 
 
@@ -23,53 +26,51 @@ def play(system, n, actions):
 
 
 def test_the_appendix_string_exactly():
-    assert "".join("slr"[action] for action in gold_sequence(arc_hybrid, APPENDIX)) == (
+    assert "".join("slr"[action] for action in gold_sequence(HYBRID, APPENDIX)) == (
         "slssslssrrllslsslssrrslssrlssrrslssrr"
     )
 
 
 def test_arc_eager_by_hand():
     """a ← b → c: shift a, left, right from ROOT, right; the end, since the buffer is empty."""
-    rows = play(arc_eager, 3, [arc_eager.SHIFT, arc_eager.LEFT, arc_eager.RIGHT, arc_eager.RIGHT])
+    rows = play(EAGER, 3, [arc_eager.SHIFT, arc_eager.LEFT, arc_eager.RIGHT, arc_eager.RIGHT])
     assert [View(r).on_stack[0].tolist() for r in rows[1:]] == [[1, 1, 0, 0], [1, 0, 0, 0], [1, 0, 1, 0], [1, 0, 1, 1]]
     assert View(rows[-1]).heads[0].tolist() == [NONE, 2, 0, 2]
-    assert [bool(arc_eager.done(r)[0]) for r in rows] == [False] * 4 + [True]
-    assert gold_sequence(arc_eager, np.array([2, 0, 2])) == [
+    assert [bool(EAGER.done(r)[0]) for r in rows] == [False] * 4 + [True]
+    assert gold_sequence(EAGER, np.array([2, 0, 2])) == [
         arc_eager.SHIFT, arc_eager.LEFT, arc_eager.RIGHT, arc_eager.RIGHT,
     ]  # fmt: skip
 
 
 def test_arc_hybrid_by_hand():
     """The same tree: what is left above ROOT becomes its dependent."""
-    rows = play(
-        arc_hybrid, 3, [arc_hybrid.SHIFT, arc_hybrid.LEFT, arc_hybrid.SHIFT, arc_hybrid.SHIFT, arc_hybrid.RIGHT]
-    )
+    rows = play(HYBRID, 3, [arc_hybrid.SHIFT, arc_hybrid.LEFT, arc_hybrid.SHIFT, arc_hybrid.SHIFT, arc_hybrid.RIGHT])
     assert View(rows[-1]).heads[0].tolist() == [NONE, 2, 0, 2]
-    assert arc_hybrid.done(rows[-1])[0] and not arc_hybrid.done(rows[-2])[0]
+    assert HYBRID.done(rows[-1])[0] and not HYBRID.done(rows[-2])[0]
 
 
 def test_what_is_legal_by_hand():
     start = begin(np.array([2]), 2)
-    assert arc_eager.legal(start).tolist() == [[True, False, True, False]]  # ROOT has no head and gets none
-    assert arc_hybrid.legal(start).tolist() == [[True, False, False]]
-    shifted, headed = play(arc_eager, 2, [arc_eager.SHIFT])[-1], play(arc_eager, 2, [arc_eager.RIGHT])[-1]
-    assert arc_eager.legal(shifted).tolist() == [[True, True, True, False]]
-    assert arc_eager.legal(headed).tolist() == [[True, False, True, True]]
-    assert not arc_eager.legal(play(arc_eager, 1, [arc_eager.SHIFT])[-1]).any()  # ended
-    two = play(arc_hybrid, 2, [arc_hybrid.SHIFT, arc_hybrid.SHIFT])[-1]
-    assert arc_hybrid.legal(two).tolist() == [[False, False, True]]
+    assert EAGER.legal(start).tolist() == [[True, False, True, False]]  # ROOT has no head and gets none
+    assert HYBRID.legal(start).tolist() == [[True, False, False]]
+    shifted, headed = play(EAGER, 2, [arc_eager.SHIFT])[-1], play(EAGER, 2, [arc_eager.RIGHT])[-1]
+    assert EAGER.legal(shifted).tolist() == [[True, True, True, False]]
+    assert EAGER.legal(headed).tolist() == [[True, False, True, True]]
+    assert not EAGER.legal(play(EAGER, 1, [arc_eager.SHIFT])[-1]).any()  # ended
+    two = play(HYBRID, 2, [arc_hybrid.SHIFT, arc_hybrid.SHIFT])[-1]
+    assert HYBRID.legal(two).tolist() == [[False, False, True]]
 
 
 @every_system
 @pytest.mark.parametrize("seed", range(4))
 def test_the_oracle_is_brute_force_on_every_configuration(system, seed):
-    result = check(system.NAME, trees=10, most=5, seed=seed)
+    result = check(system.name, trees=10, most=5, seed=seed)
     assert result["compared"] > 500 and result["mismatches"] == 0
 
 
 @every_system
 def test_the_check_notices_an_oracle_that_is_wrong(system, monkeypatch):
-    monkeypatch.setattr(system, "lost", lambda rows, gold: np.zeros((len(rows), len(system.ACTIONS)), int))
+    monkeypatch.setattr(type(system), "lost", lambda self, rows, gold: np.zeros((len(rows), len(self.actions)), int))
     assert mismatches(system, np.array([2, 0, 2, 3]))[1] > 0
 
 
@@ -113,10 +114,16 @@ def test_lanes_do_not_know_of_each_other(system):
 
 
 @every_system
+def test_a_system_can_be_sent_to_another_process(system):
+    assert pickle.loads(pickle.dumps(system)) == system and SYSTEMS[system.name] is system
+    assert sorted(system.order) == list(range(len(system.actions)))
+
+
+@every_system
 def test_a_step_leaves_its_input_alone(system):
     rows = begin(np.array([3]), 3)
     before = rows.copy()
-    system.step(rows, np.array([system.SHIFT]))
+    system.step(rows, np.array([system.actions.index("shift")]))
     np.testing.assert_array_equal(rows, before)
 
 

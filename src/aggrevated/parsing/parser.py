@@ -11,16 +11,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from types import ModuleType
 
 import numpy as np
 from gymnasium.spaces import Box, Discrete
 
 from aggrevated.arrays import Array
 from aggrevated.parsing.pages.page import Page
-from aggrevated.parsing.transitions import arc_eager
+from aggrevated.parsing.transitions import TransitionSystem
 from aggrevated.parsing.transitions.configurations import NONE, View, begin, with_root, wrong
-from aggrevated.parsing.transitions.gold import advised
+from aggrevated.parsing.transitions.gold import advised, already_lost
+from aggrevated.parsing.transitions.systems import SYSTEMS
 from aggrevated.randomness import Stream, generator
 
 LATEST = 3  # of the stack, the buffer and the arcs
@@ -56,12 +56,12 @@ class Parser:
     corpus: Corpus
     chosen: Array  # int [pages], which pages of the corpus
     in_order: bool = False  # episode i parses page i, whatever its seed
-    system: ModuleType = arc_eager
+    system: TransitionSystem = SYSTEMS["arc-eager"]
     name: str = "algebra"
 
     @property
     def horizon(self) -> int:
-        return int(self.system.longest(int(self.corpus.lengths[self.chosen].max())))
+        return self.system.longest(int(self.corpus.lengths[self.chosen].max()))
 
     @property
     def gold(self) -> Array:
@@ -71,7 +71,7 @@ class Parser:
 
     @property
     def action_space(self) -> Discrete:
-        return Discrete(len(self.system.ACTIONS))
+        return Discrete(len(self.system.actions))
 
     @property
     def observation_space(self) -> Box:
@@ -103,8 +103,7 @@ class Parser:
 
     def legal(self, state: Array) -> Array:
         """[n, A] which transitions may be taken."""
-        allowed: Array = self.system.legal(state[:, CONFIGURATION])
-        return allowed
+        return self.system.legal(state[:, CONFIGURATION])
 
     def step(self, state: Array, action: Array) -> tuple[Array, Array, Array]:
         rows = state[:, CONFIGURATION]
@@ -146,27 +145,3 @@ class GoldExpert:
     def act(self, states: Array, t: int) -> Array:
         rows, gold = states[:, CONFIGURATION], self.parser.corpus.gold[states[:, 0]]
         return advised(self.parser.system, rows, gold)
-
-
-def already_lost(system: ModuleType, rows: Array, gold: Array) -> Array:
-    """[n] how many gold arcs cannot be made any more: to heads that are wrong, and between symbols that have passed.
-
-    An arc can still be made while one of its ends is in the buffer and the other there or on the stack without a wrong
-    head; between two on the stack only if it is the next below (arc-hybrid's Right).
-    """
-    view = View(rows)
-    numbers = np.arange(view.width)
-    wanted = (gold != NONE) & (numbers >= 1)
-    given = view.heads >= 0
-    mistaken = wanted & given & (view.heads != gold)
-    buffer, on = view.in_buffer(), view.on_stack.astype(bool)
-    head = np.where(wanted, gold, 0)
-    lane = np.arange(len(rows))[:, None]
-    head_in_buffer, head_on = buffer[lane, head], on[lane, head]
-    reachable = (buffer & (head_in_buffer | head_on)) | (on & ~given & head_in_buffer)
-    if "reduce" not in system.ACTIONS:  # arc-hybrid: Right makes an arc from the symbol next below on the stack
-        highest = np.maximum.accumulate(np.where(on, numbers, NONE), axis=1)
-        next_below = np.concatenate([np.full((len(rows), 1), NONE), highest[:, :-1]], axis=1)
-        reachable |= on & ~given & (next_below == head)
-    lost: Array = (mistaken | (wanted & ~given & ~reachable)).sum(axis=1)
-    return lost

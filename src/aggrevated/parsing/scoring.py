@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import TypedDict
 
 import numpy as np
 
 from aggrevated.arrays import Array
 from aggrevated.experts import Expert
-from aggrevated.files import Facts
 from aggrevated.parsing.pages.page import Page
 from aggrevated.parsing.parser import Parser
 from aggrevated.parsing.transitions.configurations import NONE
@@ -70,23 +71,41 @@ def at_random(parser: Parser, parses: int = 20) -> float:
     return float(1 - wrong / parser.corpus.lengths[pages].sum())
 
 
-def scores(heads: Array, parser: Parser) -> Facts:
-    """UAS of these heads [P, N] in all its forms, beside the expert's and that of the simplest parser."""
+@dataclass(frozen=True)
+class Score:
+    """UAS in all its forms, beside the expert's and that of the simplest parser."""
+
+    expert_return: float
+    test_return: float  # what every world calls its result: here the micro UAS
+    ratio: float  # to the expert's, which is 1
+    uas_micro: float
+    uas_macro: float
+    exact_match: float
+    sets: int  # pages
+    symbols: int
+    uas_next_head: float
+
+    def facts(self) -> dict[str, float]:
+        """For JSON."""
+        return asdict(self)
+
+
+def scores(heads: Array, parser: Parser) -> Score:
+    """Of these heads [P, N]."""
     share, macro, exact = uas(heads, parser.gold)
-    return {
-        "expert_return": micro(parser.expert, parser),
-        "test_return": share,
-        "ratio": share,
-        "uas_micro": share,
-        "uas_macro": macro,
-        "exact_match": exact,
-        "sets": len(parser.chosen),
-        "symbols": int(parser.corpus.lengths[parser.chosen].sum()),
-        "uas_next_head": next_head(parser),
-    }
+    symbols = int(parser.corpus.lengths[parser.chosen].sum())
+    expert, simplest = micro(parser.expert, parser), next_head(parser)
+    return Score(expert, share, share, share, macro, exact, len(parser.chosen), symbols, simplest)
 
 
-def by_kind(pages: Sequence[Page], heads: Array, kind: Callable[[Page, int], str]) -> dict[str, Facts]:
+class KindScore(TypedDict):
+    """Of the symbols of one kind."""
+
+    uas: float
+    symbols: int
+
+
+def by_kind(pages: Sequence[Page], heads: Array, kind: Callable[[Page, int], str]) -> dict[str, KindScore]:
     """UAS and number of the symbols of each kind, the most frequent first; `kind` is of a page and a place in it."""
     right: Counter[str] = Counter()
     seen: Counter[str] = Counter()

@@ -58,7 +58,7 @@ def evaluate_parser(run: Run, crohme: Path | None, composed: bool = False) -> Fa
     heads = parsed(policy, parser)
     return (
         run.so_far()
-        | scores(heads, parser)
+        | scores(heads, parser).facts()
         | {
             "by_symbol": by_kind(pages, heads, symbol),
             "by_arc_length": by_kind(pages, heads, arc_length),
@@ -73,7 +73,7 @@ def parse_page(run: Run, page: Page) -> tuple[list[int], list[Frame]]:
     parser = parser_of(run, policy, [page])
     found = roll_in(parser, Mixture(None, policy.actor()), seeds(0, Purpose.TEST, 0, 1), deterministic=True)
     last, _, _ = parser.step(found.states[:, -1], found.actions[:, -1])
-    names = ["start", *(parser.system.ACTIONS[action] for action in found.actions[0])]
+    names = ["start", *(parser.system.actions[action] for action in found.actions[0])]
     rows = [*found.states[0], last[0]]
     frames = [frame(parser, row[None], name) for row, name in zip(rows, names, strict=True)]
     return [max(int(head), 0) for head in frames[-1][0]], frames

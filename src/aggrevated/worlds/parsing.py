@@ -34,7 +34,7 @@ def world(task: Task, config: Config) -> World:
         simulator.expert,
         policy,
         validate=lambda policy: micro(policy, chosen_on),
-        test=lambda policy: scores(parsed(policy, reported), reported),
+        test=lambda policy: scores(parsed(policy, reported), reported).facts(),
         monitor=lambda policy: {"test_uas": micro(policy, reported)},
         fingerprint={"pages": torch.tensor(list(bytes.fromhex(pages.key)), dtype=torch.uint8)},
     )
@@ -48,7 +48,7 @@ def blank_policy(task: Task, config: Config) -> Reader:
 def policy_for(config: Config, projection: Projection) -> Reader:
     """The random policy of a config, without pages."""
     projection = projection if config.geometry else projection.without_geometry()
-    actions = len(SYSTEMS[config.system].ACTIONS)
+    actions = len(SYSTEMS[config.system].actions)
     if config.policy == "kernel-svm":
         return KernelPolicy(projection, actions)
     return ParsingPolicy(

@@ -1,1 +1,53 @@
 """Transition systems over batches of configurations, their dynamic oracles, and the check of these by brute force."""
+
+from typing import Protocol
+
+from aggrevated.arrays import Array
+
+
+class TransitionSystem(Protocol):
+    """What a parser may do, and what it costs. Rows are configurations [batch, 2 + 2(N+1)], gold heads [batch, N+1].
+
+    It must be arc-decomposable: arcs that can each still be made can all be made. Then counting those that a transition
+    puts out of reach is its exact cost-to-go, without a roll-out.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def actions(self) -> tuple[str, ...]:
+        """The names of the A transitions."""
+        ...
+
+    @property
+    def order(self) -> tuple[int, ...]:
+        """The expert's preference among transitions that lose equally much."""
+        ...
+
+    def longest(self, n: int) -> int:
+        """The most transitions of a parse of n symbols."""
+        ...
+
+    def done(self, rows: Array) -> Array:
+        """[batch] whether the parse has ended."""
+        ...
+
+    def legal(self, rows: Array) -> Array:
+        """[batch, A] which transitions may be taken."""
+        ...
+
+    def step(self, rows: Array, action: Array) -> Array:
+        """The configurations after these transitions [batch]; `rows` are not changed."""
+        ...
+
+    def lost(self, rows: Array, gold: Array) -> Array:
+        """[batch, A]: how many gold arcs that can still be made each transition puts out of reach (the dynamic oracle).
+
+        What it means for an illegal one is not defined.
+        """
+        ...
+
+    def within_stack(self, rows: Array, head: Array) -> Array:
+        """[batch, N+1] whether a symbol of the stack can still get that `head` [batch, N+1] if it is there, too."""
+        ...

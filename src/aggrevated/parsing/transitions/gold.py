@@ -1,27 +1,26 @@
 """The expert of a parser: gold trees, known at training time only, and by them what every transition loses."""
 
-from types import ModuleType
-
 import numpy as np
 
 from aggrevated.arrays import Array
-from aggrevated.parsing.transitions.configurations import begin, with_root
+from aggrevated.parsing.transitions import TransitionSystem
+from aggrevated.parsing.transitions.configurations import NONE, View, begin, with_root
 
 NEVER = np.iinfo(np.int64).max
 
 
-def advised(system: ModuleType, rows: Array, gold: Array) -> Array:
-    """[batch] the legal transition that loses least; of several the one that comes first in the system's ORDER.
+def advised(system: TransitionSystem, rows: Array, gold: Array) -> Array:
+    """[batch] the legal transition that loses least; of several the one that comes first in the system's order.
 
     From a configuration in which nothing is lost it is the static oracle: the gold sequence, arcs as early as can be.
     """
     costs = np.where(system.legal(rows), system.lost(rows, gold), NEVER)
-    order = np.array(system.ORDER)
+    order = np.array(system.order)
     choice: Array = order[costs[:, order].argmin(axis=1)]
     return choice
 
 
-def gold_sequence(system: ModuleType, heads: Array) -> list[int]:
+def gold_sequence(system: TransitionSystem, heads: Array) -> list[int]:
     """The transitions that make this tree."""
     rows, gold, sequence = begin(np.array([len(heads)]), len(heads)), with_root(heads, len(heads))[None], []
     while not system.done(rows)[0]:
@@ -29,3 +28,23 @@ def gold_sequence(system: ModuleType, heads: Array) -> list[int]:
         sequence.append(int(action[0]))
         rows = system.step(rows, action)
     return sequence
+
+
+def already_lost(system: TransitionSystem, rows: Array, gold: Array) -> Array:
+    """[batch] how many gold arcs can no longer be made: to heads that are wrong, and between symbols that have passed.
+
+    An arc can still be made while one of its ends is in the buffer and the other there or on the stack without a wrong
+    head; which ones can be made between two on the stack, the system knows.
+    """
+    view = View(rows)
+    wanted = (gold != NONE) & (np.arange(view.width) >= 1)
+    given = view.heads >= 0
+    mistaken = wanted & given & (view.heads != gold)
+    buffer, on = view.in_buffer(), view.on_stack.astype(bool)
+    head = np.where(wanted, gold, 0)
+    lane = np.arange(len(rows))[:, None]
+    head_in_buffer, head_on = buffer[lane, head], on[lane, head]
+    reachable = buffer & (head_in_buffer | head_on)
+    reachable |= on & ~given & (head_in_buffer | system.within_stack(rows, head))
+    lost: Array = (mistaken | (wanted & ~given & ~reachable)).sum(axis=1)
+    return lost

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from types import ModuleType
-
 import numpy as np
 
 from aggrevated.arrays import Array
+from aggrevated.parsing.transitions import TransitionSystem
 from aggrevated.parsing.transitions.configurations import begin, with_root, wrong
 from aggrevated.parsing.transitions.systems import SYSTEMS
 
@@ -30,7 +29,7 @@ def random_projective_tree(n: int, generator: np.random.Generator) -> Array:
     return heads
 
 
-def every_configuration(system: ModuleType, n: int) -> list[Array]:
+def every_configuration(system: TransitionSystem, n: int) -> list[Array]:
     """All configurations that can be reached, [rows] for each number of transitions before them; each one once."""
     layers = [begin(np.array([n]), n)]
     while True:
@@ -41,7 +40,7 @@ def every_configuration(system: ModuleType, n: int) -> list[Array]:
         layers.append(np.unique(system.step(rows[lane], action), axis=0))
 
 
-def mismatches(system: ModuleType, heads: Array) -> tuple[int, int]:
+def mismatches(system: TransitionSystem, heads: Array) -> tuple[int, int]:
     """(legal transitions compared, those whose cost-to-go is not what the oracle says) for one gold tree.
 
     The cost-to-go is the number of wrong heads at the end, the least over all ways to go on; found from the last layer
@@ -56,7 +55,7 @@ def mismatches(system: ModuleType, heads: Array) -> tuple[int, int]:
         values = {row.tobytes(): int(count) for row, count in zip(rows[ended], wrong(rows[ended], gold), strict=True)}
         rows = rows[~ended]
         lane, action = np.nonzero(system.legal(rows))
-        costs = np.full((len(rows), len(system.ACTIONS)), np.iinfo(np.int64).max)
+        costs = np.full((len(rows), len(system.actions)), np.iinfo(np.int64).max)
         costs[lane, action] = [following[row.tobytes()] for row in system.step(rows[lane], action)]
         best = costs.min(axis=1) if len(rows) else np.zeros(0, int)
         extra = (costs - best[:, None])[lane, action]

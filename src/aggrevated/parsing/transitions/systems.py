@@ -1,7 +1,7 @@
 """The transition systems, by name."""
 
-from types import ModuleType
+from aggrevated.parsing.transitions import TransitionSystem
+from aggrevated.parsing.transitions.arc_eager import ArcEager
+from aggrevated.parsing.transitions.arc_hybrid import ArcHybrid
 
-from aggrevated.parsing.transitions import arc_eager, arc_hybrid
-
-SYSTEMS: dict[str, ModuleType] = {system.NAME: system for system in (arc_eager, arc_hybrid)}
+SYSTEMS: dict[str, TransitionSystem] = {system.name: system for system in (ArcEager(), ArcHybrid())}
