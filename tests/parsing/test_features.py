@@ -4,7 +4,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from aggrevated.parsing.features.crops import PEN, SIDE, crop, crops, fitted, warped
+from aggrevated.parsing.features.crops import PEN, SIDE, crops, fitted, warped
 from aggrevated.parsing.features.geometry import GEOMETRY, geometry, line_starts
 from aggrevated.parsing.features.hog import hog
 from aggrevated.parsing.pages.handwriting import write_page
@@ -14,7 +14,7 @@ PAGE = write_page(LINES, 3, 5)
 
 
 def test_a_level_stroke_is_a_bar_through_the_middle_with_soft_edges():
-    image = crop((np.array([[0.0, 7.0], [500.0, 7.0]]),))
+    image = crops([(np.array([[0.0, 7.0], [500.0, 7.0]]),)])[0]
     column = np.zeros(SIDE, int)
     column[18:22] = [64, 255, 255, 64]  # the middle is at 19.5; covered: 1.25 + 0.5 − 1.5 = a quarter, and all
     assert image.dtype == np.uint8 and (image[:, 6:34] == column[:, None]).all()
@@ -24,7 +24,7 @@ def test_a_level_stroke_is_a_bar_through_the_middle_with_soft_edges():
 def test_crops_do_not_depend_on_place_or_size_and_the_pen_stays_as_thick():
     strokes = PAGE.ink[3]
     moved = tuple(stroke * 64.0 + 1024.0 for stroke in strokes)
-    assert (np.abs(crop(moved).astype(int) - crop(strokes)) <= 1).all()
+    assert (np.abs(crops([moved])[0].astype(int) - crops([strokes])[0]) <= 1).all()
 
 
 def test_the_aspect_is_kept_and_the_box_centred():
@@ -46,19 +46,19 @@ def test_coverage_is_the_distance_from_the_path():
 
 
 def test_a_page_is_cropped_as_its_symbols_are():
-    assert (crops(PAGE.ink) == np.stack([crop(strokes) for strokes in PAGE.ink])).all()
+    assert (crops(PAGE.ink) == np.stack([crops([strokes])[0] for strokes in PAGE.ink])).all()
     assert crops([]).shape == (0, SIDE, SIDE) and hog(crops([])).shape == (0, 576)
 
 
 def test_a_dot_leaves_ink():
-    image = crop((np.array([[3.0, 3.0]]),))
+    image = crops([(np.array([[3.0, 3.0]]),)])[0]
     assert image.sum() > 0 and image[19:21, 19:21].min() == 255
 
 
 def test_very_long_strokes_take_little_memory():
     scribble = np.random.default_rng(0).uniform(size=(20_000, 2))
     tracemalloc.start()
-    crop((scribble,))
+    crops([(scribble,)])
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 50e6

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from aggrevated.parsing.features.crops import crop
+from aggrevated.parsing.features.crops import crops
 from aggrevated.parsing.features.geometry import GEOMETRY, geometry
 from aggrevated.parsing.features.hog import hog
 from aggrevated.parsing.features.projection import COMPONENTS, Projection
@@ -28,7 +28,7 @@ def test_raw_features_are_the_histograms_and_the_places_of_all_symbols_in_a_row(
     found = raw(PAGES)
     assert found.shape == (3 + 16, 584) and found.dtype == np.float32 and len(GEOMETRY) == 8
     for place, strokes in [(0, PAGES[0].ink[0]), (3, PAGES[1].ink[0]), (18, PAGES[1].ink[15])]:
-        np.testing.assert_array_equal(found[place, :576], hog(crop(strokes)[None])[0])
+        np.testing.assert_array_equal(found[place, :576], hog(crops([strokes]))[0])
     np.testing.assert_array_equal(found[:3, 576:], geometry(PAGES[0].boxes))
     np.testing.assert_array_equal(found[3:, 576:], geometry(PAGES[1].boxes))
 

@@ -1,7 +1,5 @@
 """Features that took long to compute are kept between runs; a cache that is lost costs time, nothing else."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -33,9 +31,8 @@ def key_of(pages: Sequence[Page], *settings: object) -> str:
     for module in (crohme, crops, splits, hog, geometry, symbols, projection):
         sha.update(Path(module.__file__ or "").read_bytes())
     for page in pages:
-        sha.update(
-            repr((page.writer, page.symbols, page.heads.tolist(), [len(strokes) for strokes in page.ink])).encode()
-        )
+        known = page.writer, page.symbols, page.heads.tolist(), [len(strokes) for strokes in page.ink]
+        sha.update(repr(known).encode())
         for strokes in page.ink:
             for stroke in strokes:
                 sha.update(repr(stroke.shape).encode() + stroke.tobytes())

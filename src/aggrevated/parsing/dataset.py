@@ -1,7 +1,5 @@
 """All pages of a run as arrays: features, lengths and gold trees, computed once and kept."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache

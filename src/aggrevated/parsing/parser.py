@@ -97,9 +97,8 @@ class Parser:
             stack.append(top)
         ahead = view.b[:, None] + np.arange(LATEST)
         buffer = np.where(ahead <= view.n[:, None], ahead, NONE)
-        return np.concatenate([state[:, :1], np.stack(stack, axis=1), buffer, state[:, ARCS]], axis=1).astype(
-            np.float32
-        )
+        seen = [state[:, :1], np.stack(stack, axis=1), buffer, state[:, ARCS]]
+        return np.concatenate(seen, axis=1).astype(np.float32)
 
     def legal(self, state: Array) -> Array:
         """[n, A] which transitions may be taken."""

@@ -1,7 +1,5 @@
 """How good a parse is: UAS, and where it fails."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
@@ -31,9 +29,8 @@ def uas(heads: Array, gold: Array) -> tuple[float, float, float]:
 
 def parsed(policy: Policy | Expert, parser: Parser) -> Array:
     """[P, N]: the heads that a greedy policy, or an expert, gives to each of the parser's pages."""
-    if isinstance(policy, Policy):
-        return ends(parser, Mixture(None, policy.actor()), deterministic=True)
-    return ends(parser, Mixture(policy, None, alpha=1.0), deterministic=True)
+    alone = Mixture(None, policy.actor()) if isinstance(policy, Policy) else Mixture(policy, None, alpha=1.0)
+    return ends(parser, alone, deterministic=True)
 
 
 def ends(parser: Parser, mixture: Mixture, deterministic: bool) -> Array:

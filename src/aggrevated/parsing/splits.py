@@ -1,9 +1,7 @@
 """Pages for training, validation and test: generated, or CROHME's, with different writers and strings in each."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -88,5 +86,4 @@ def rewritten(split: Split, copy: int) -> list[Page]:
 
 def rewrite(page: Page, generator: np.random.Generator) -> Page:
     """Every symbol warped a little, where it stands."""
-    ink = tuple(warped(strokes, generator) for strokes in page.ink)
-    return Page(page.name, page.writer, page.symbols, page.heads, ink)
+    return replace(page, ink=tuple(warped(strokes, generator) for strokes in page.ink))

@@ -1,7 +1,5 @@
 """Symbols as the parser sees them: 40 × 40 pixels, centred and scaled, the pen equally thick in all of them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
@@ -29,12 +27,6 @@ def crops(ink: Sequence[Strokes]) -> Array:
         _dab(nearest, starts[segment] + part * (ends - starts)[segment], owners[segment])
     covered = np.clip(PEN + 0.5 - np.sqrt(nearest), 0.0, 1.0)
     return np.rint(255 * covered).astype(np.uint8).reshape(-1, SIDE, SIDE)
-
-
-def crop(strokes: Strokes) -> Array:
-    """The crop of one symbol, uint8 [40, 40]."""
-    image: Array = crops([strokes])[0]
-    return image
 
 
 def fitted(strokes: Strokes) -> Strokes:

@@ -29,6 +29,7 @@ RELATIONS = frozenset(
 )
 SIGNS = frozenset({"+", "-", "−", "±", "\\pm", "\\mp"})  # binary after an operand, a prefix elsewhere
 FACTORS = frozenset({"×", "÷", "·", "/", "\\times", "\\div", "\\cdot"})
+OPERATORS = RELATIONS | SIGNS | FACTORS
 RANKS = (RELATIONS, SIGNS, FACTORS)  # from loose to tight; tighter still is standing side by side
 DEPTH = 50  # brackets, fractions and exponents within each other: more is not algebra but an attack on the stack
 
@@ -93,7 +94,7 @@ def is_projective(heads: Array) -> bool:
 
 def _symbols(line: str, row: int) -> list[str]:
     """The characters of a line but its spaces; a space keeps its column as an empty label, for the messages."""
-    known = OPENING | CLOSING | RELATIONS | SIGNS | FACTORS
+    known = OPENING | CLOSING | OPERATORS
     for column, symbol in enumerate(line, 1):
         if not (symbol in known or symbol.isspace() or (symbol.isascii() and symbol.isalnum())):
             raise DataError(f"line {row}, column {column}: {symbol!r} is not a symbol of algebra: remove it")
@@ -219,7 +220,7 @@ class _Reader:
         return DataError(f"{self.place}, column {self.at + 1}: {thing} {what}")
 
 
-_ENDS = CLOSING | RELATIONS | SIGNS | FACTORS  # symbols that begin no factor
+_ENDS = CLOSING | OPERATORS  # symbols that begin no factor
 
 
 # The generator: each kind of exercise is a function that returns all lines of its solution.
@@ -402,16 +403,6 @@ def factored(generator: np.random.Generator) -> list[str]:
 
 
 EXERCISES: tuple[Callable[[np.random.Generator], list[str]], ...] = (
-    linear,
-    two_sided,
-    collecting,
-    bracket,
-    quotient,
-    product,
-    arithmetic,
-    substitution,
-    two_unknowns,
-    given_value,
-    letters_only,
-    factored,
-)
+    linear, two_sided, collecting, bracket, quotient, product,
+    arithmetic, substitution, two_unknowns, given_value, letters_only, factored,
+)  # fmt: skip

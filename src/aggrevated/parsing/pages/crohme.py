@@ -5,8 +5,6 @@ knows the head rules and the precedence. What is not algebra (`,` `!` and the po
 with its neighbours.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -14,40 +12,17 @@ import numpy as np
 
 from aggrevated.errors import DataError
 from aggrevated.files import storage_errors
-from aggrevated.parsing.pages.algebra import (
-    CLOSING,
-    FACTORS,
-    OPENING,
-    RELATIONS,
-    SIGNS,
-    Fraction,
-    Raised,
-    Token,
-    heads_of_expression,
-)
+from aggrevated.parsing.pages.algebra import CLOSING, OPENING, OPERATORS, Fraction, Raised, Token, heads_of_expression
 from aggrevated.parsing.pages.inkml import Group, Ink, Node, read_inkml
 from aggrevated.parsing.pages.page import Page, Strokes
 
 # What CROHME calls a symbol, and how a page shows it.
 NAMES = {
-    "\\times": "×",
-    "times": "×",
-    "\\cdot": "·",
-    "\\div": "÷",
-    "\\pm": "±",
-    "\\lt": "<",
-    "\\gt": ">",
-    "\\leq": "≤",
-    "\\geq": "≥",
-    "\\neq": "≠",
-    "ne": "≠",
-    "\\{": "{",
-    "\\}": "}",
-    "−": "-",
-}
+    "\\times": "×", "times": "×", "\\cdot": "·", "\\div": "÷", "\\pm": "±", "−": "-", "\\{": "{", "\\}": "}",
+    "\\lt": "<", "\\gt": ">", "\\leq": "≤", "\\geq": "≥", "\\neq": "≠", "ne": "≠",
+}  # fmt: skip
 BAR = "―"  # of a fraction: CROHME calls it a minus
 
-OPERATORS = RELATIONS | SIGNS | FACTORS
 NOT_CORE = frozenset(".,!{}")
 FEWEST, MOST = 3, 30
 
@@ -106,8 +81,7 @@ def compose(pages: list[Page], generator: np.random.Generator) -> list[Page]:
     for one in pages:
         by_writer.setdefault(one.writer, []).append(one)
     composed = []
-    for writer in sorted(by_writer):
-        lines = by_writer[writer]
+    for _, lines in sorted(by_writer.items()):
         left = [lines[place] for place in generator.permutation(len(lines))]
         while left:
             count = int(generator.integers(1, 4))

@@ -140,6 +140,7 @@ class Hand:
     aligned: bool  # later lines put their = under the first one's
 
     @classmethod
+    @cache
     def of(cls, writer: int) -> Hand:
         """The hand of that writer: the same on every page, whatever its seed."""
         draw = np.random.default_rng([_HAND, writer])
@@ -178,11 +179,6 @@ def _shape(text: str) -> Shape:
     corners = [i for i, word in enumerate(words) if word.endswith("*")]
     points = np.array([[float(v) for v in word.rstrip("*").split(",")] for word in words]) / 100
     return Shape(points, (0, *corners, len(words) - 1))
-
-
-@cache
-def _hand(writer: int) -> Hand:
-    return Hand.of(writer)
 
 
 @cache
@@ -227,8 +223,7 @@ def write_symbol(symbol: str, writer: int, draw: np.random.Generator) -> Strokes
     """One instance of a symbol in pixels, y downwards, its baseline at y = 0."""
     if symbol not in TEMPLATES:
         raise DataError(f"there is no template for {symbol!r}: the pen knows {' '.join(SYMBOLS)}")
-    hand = _hand(writer)
-    ways = _ways(writer, symbol)
+    hand, ways = Hand.of(writer), _ways(writer, symbol)
     way = ways[0] if draw.random() < hand.faithful else ways[draw.integers(len(ways))]
     paths = [_path(_bent(shape, hand.wobble, draw), hand, draw) for shape in way]
     if len(paths) == 2 and symbol in RARE_JOINS and draw.random() < hand.joins:
@@ -250,7 +245,7 @@ def _moved(strokes: Strokes, by: Array) -> Strokes:
 
 def _write_line(line: str, writer: int, draw: np.random.Generator) -> list[Strokes]:
     """The symbols of a line from x = 0 to the right, with the gaps and the restless baseline of the hand."""
-    hand = _hand(writer)
+    hand = Hand.of(writer)
     written: list[Strokes] = []
     right, height = 0.0, 0.0
     for before, symbol in zip(("", *line), line, strict=False):
@@ -261,8 +256,7 @@ def _write_line(line: str, writer: int, draw: np.random.Generator) -> list[Strok
             gap *= 1.5
         left = right + (gap * hand.size if before else 0.0)
         height = 0.8 * height + hand.size * draw.normal(0.0, hand.drift)
-        shift = np.array([left - points[:, 0].min(), height + hand.slope * left])
-        written.append(_moved(strokes, shift))
+        written.append(_moved(strokes, np.array([left - points[:, 0].min(), height + hand.slope * left])))
         right = left + np.ptp(points[:, 0])
     return written
 
@@ -271,7 +265,7 @@ def write_page(lines: Sequence[str], writer: int, seed: int, name: str = "") -> 
     """The lines in that writer's hand. The same lines, writer and seed give the same bits."""
     tree = heads(lines)
     draw = np.random.default_rng([_PAGE, writer, seed])
-    hand = _hand(writer)
+    hand = Hand.of(writer)
     written = [_write_line(line, writer, draw) for line in lines]
     columns = _columns_of_equals(lines, written) if hand.aligned else np.zeros(len(lines))
     ink: list[Strokes] = []
@@ -280,15 +274,8 @@ def write_page(lines: Sequence[str], writer: int, seed: int, name: str = "") -> 
         top = hand.size * (1.5 + hand.leading * row * np.exp(draw.normal(0.0, 0.05)))
         ink += [_moved(strokes, np.array([indent, top])) for strokes in line]
     left = min(stroke[:, 0].min() for strokes in ink for stroke in strokes)
-    margin = np.array([hand.size - left, 0.0])
-    symbols = tuple("".join(lines))
-    return Page(
-        name or f"page-{writer}-{seed}",
-        f"hand-{writer}",
-        symbols,
-        tree,
-        tuple(_moved(strokes, margin) for strokes in ink),
-    )
+    placed = tuple(_moved(strokes, np.array([hand.size - left, 0.0])) for strokes in ink)
+    return Page(name or f"page-{writer}-{seed}", f"hand-{writer}", tuple("".join(lines)), tree, placed)
 
 
 def _columns_of_equals(lines: Sequence[str], ink: list[list[Strokes]]) -> Array:

@@ -1,7 +1,6 @@
 """A page of handwritten algebra: its symbols in reading order, their ink, and the tree that is to be found."""
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,5 +31,9 @@ class Page:
     @property
     def boxes(self) -> Array:
         """[n, 4]: left, top, right, bottom of each symbol."""
-        points = [np.concatenate(strokes) for strokes in self.ink]
-        return np.array([[*p.min(axis=0), *p.max(axis=0)] for p in points]).reshape(-1, 4)
+        return boxes_of([np.concatenate(strokes) for strokes in self.ink])
+
+
+def boxes_of(points: Sequence[Array]) -> Array:
+    """[n, 4]: left, top, right, bottom of each set of points."""
+    return np.array([[*p.min(axis=0), *p.max(axis=0)] for p in points]).reshape(-1, 4)

@@ -4,8 +4,6 @@ Whatever the bytes are, the answer is the ink or a `DataError` that names the fi
 and 300 MB: size and kind are checked in the header, before anything is decoded.
 """
 
-from __future__ import annotations
-
 import io
 import re
 import struct
@@ -73,7 +71,8 @@ def _decoded(data: bytes) -> tuple[Image.Image, float]:
             picture.load()
             grey = _grey(picture)
             shrunk = max(width, height) / max(grey.size)
-            return (grey.transpose(UPRIGHT[turn]) if (turn := _turn(picture)) in UPRIGHT else grey), shrunk
+            turn = int(picture.getexif().get(0x0112, 1))  # a phone held sideways writes 6 or 8
+            return (grey.transpose(UPRIGHT[turn]) if turn in UPRIGHT else grey), shrunk
     except DataError:
         raise
     except Image.DecompressionBombError as error:
@@ -83,11 +82,6 @@ def _decoded(data: bytes) -> tuple[Image.Image, float]:
         raise DataError(
             f"it is damaged or cut off ({type(error).__name__}: {reason}); save the picture again"
         ) from error
-
-
-def _turn(picture: Image.Image) -> int:
-    """The EXIF orientation, if it is readable; a phone held sideways writes 6 or 8."""
-    return int(picture.getexif().get(0x0112, 1))
 
 
 def _plain_png(data: bytes) -> bytes:

@@ -1,7 +1,5 @@
 """Ink told apart from its paper: a picture in shades of grey as the middle lines of its pen strokes."""
 
-from __future__ import annotations
-
 import numpy as np
 from PIL import Image
 
@@ -70,8 +68,7 @@ def _dark(grey: Image.Image) -> Array:
     if np.median(level) < 128:
         level = 255 - level
     depth = np.clip(_paper(level) - level, 0, 255)
-    histogram = np.bincount(depth.ravel(), minlength=256)
-    threshold, contrast = otsu(histogram)
+    threshold, contrast = otsu(np.bincount(depth.ravel(), minlength=256))
     ink: Array = depth > threshold
     if contrast < MIN_CONTRAST:
         raise DataError("no ink stands out from its paper; give a picture with more contrast")

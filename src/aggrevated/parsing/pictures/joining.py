@@ -13,7 +13,7 @@ import numpy as np
 
 from aggrevated.arrays import Array
 from aggrevated.errors import DataError
-from aggrevated.parsing.pages.page import Strokes
+from aggrevated.parsing.pages.page import Strokes, boxes_of
 
 MAX_PARTS = 500
 MAX_NEIGHBOURS = 25  # near pairs of parts, by part
@@ -45,11 +45,6 @@ def unit_of(ink: Sequence[Strokes]) -> float:
     """The size of a symbol: the median of the longer sides."""
     boxes = boxes_of([np.concatenate(strokes) for strokes in ink])
     return max(float(np.median((boxes[:, 2:] - boxes[:, :2]).max(axis=1))), 1e-9)
-
-
-def boxes_of(points: Sequence[Array]) -> Array:
-    """[n, 4]: left, top, right, bottom of each set of points."""
-    return np.array([[*p.min(axis=0), *p.max(axis=0)] for p in points]).reshape(-1, 4)
 
 
 def _outline(strokes: Strokes, unit: float) -> Array:

@@ -1,7 +1,5 @@
 """From ink to a page: which strokes are one symbol, and in which order people read the symbols."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -13,9 +11,9 @@ from aggrevated.errors import DataError
 from aggrevated.files import start_of
 from aggrevated.parsing.pages import crohme
 from aggrevated.parsing.pages.inkml import Ink, read_inkml
-from aggrevated.parsing.pages.page import Page, Strokes
+from aggrevated.parsing.pages.page import Page, Strokes, boxes_of
 from aggrevated.parsing.pictures.image import is_image, read_image
-from aggrevated.parsing.pictures.joining import boxes_of, groups, unit_of
+from aggrevated.parsing.pictures.joining import groups, unit_of
 
 STEP = 0.8  # symbols: how far the middle of a symbol may lie from that of its line, up or down
 LOCAL = 3  # symbols at the end of a line whose middles say where it has got to

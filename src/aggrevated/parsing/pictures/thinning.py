@@ -1,7 +1,5 @@
 """Blots of ink thinned to lines one pixel wide, and these as short strokes of a pen."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from aggrevated.arrays import Array

@@ -42,10 +42,7 @@ class TransitionSystem(Protocol):
         ...
 
     def lost(self, rows: Array, gold: Array) -> Array:
-        """[batch, A]: how many gold arcs that can still be made each transition puts out of reach (the dynamic oracle).
-
-        What it means for an illegal one is not defined.
-        """
+        """[batch, A] the dynamic oracle: how many gold arcs each legal transition takes out of reach that are in it."""
         ...
 
     def within_stack(self, rows: Array, head: Array) -> Array:

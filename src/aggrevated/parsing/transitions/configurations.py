@@ -8,8 +8,6 @@ is kept as flags; the buffer is all that has not entered yet. A row of a batch i
 where b is the first symbol of the buffer (n + 1 when it is empty) and N the most symbols of any sentence in the batch.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The dynamic oracles against brute force, on every configuration that can be reached at all."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from aggrevated.arrays import Array
