@@ -1,6 +1,6 @@
 """InkML is read exactly, or refused with one sentence, whatever the bytes are.
 
-`AGGREVATED_MUTATIONS=20000 python -m pytest -n 0 -s tests/parsing/test_inkml.py` is the long form.
+`AGGREVATED_MUTATIONS=20000 python -m pytest -n 0 -s tests/parsing/pages/test_inkml.py` is the long form.
 """
 
 import os
@@ -22,7 +22,7 @@ from aggrevated.parsing.pages import crohme, inkml
 from aggrevated.parsing.pages.inkml import Group, Node, read_inkml
 
 MUTATIONS = int(os.environ.get("AGGREVATED_MUTATIONS", "300"))
-ARCHIVE = Path(__file__).parents[3] / "shared/data/crohme/crohme_algebra.tar.xz"
+ARCHIVE = Path(__file__).parents[4] / "shared/data/crohme/crohme_algebra.tar.xz"
 
 EQUATION = """<?xml version="1.0" encoding="utf-8"?>
 <ink xmlns="http://www.w3.org/2003/InkML">

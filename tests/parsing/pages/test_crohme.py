@@ -14,7 +14,7 @@ from aggrevated.parsing.pages.crohme import BAR, compose, is_core, load, page, s
 from aggrevated.parsing.pages.inkml import Ink, read_inkml
 from aggrevated.parsing.pages.page import Page
 
-ARCHIVE = Path(__file__).parents[3] / "shared/data/crohme/crohme_algebra.tar.xz"
+ARCHIVE = Path(__file__).parents[4] / "shared/data/crohme/crohme_algebra.tar.xz"
 
 
 def row(symbols: str) -> str:

@@ -15,7 +15,7 @@ from aggrevated.parsing.pages.page import Page
 from aggrevated.parsing.pictures.joining import groups
 from aggrevated.parsing.pictures.segmentation import in_reading_order, lines_of, read_page, symbols_of, unparsed
 
-ARCHIVE = Path(__file__).parents[3] / "shared/data/crohme/crohme_algebra.tar.xz"
+ARCHIVE = Path(__file__).parents[4] / "shared/data/crohme/crohme_algebra.tar.xz"
 
 # Strokes as points, 100 units a symbol, y downwards.
 DIGIT = "0,0 40,0 40,50 0,50 0,100 40,100"

@@ -1,0 +1,29 @@
+"""The packages of parsing are layers: none imports, anywhere, what imports it."""
+
+import ast
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+import aggrevated.parsing
+
+ROOT = Path(aggrevated.parsing.__file__).parent
+NAME = aggrevated.parsing.__name__
+
+
+def imported(tree: ast.AST) -> set[str]:
+    """The packages and top modules of parsing that a file names, inside functions and for types only included."""
+    froms = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module]
+    names = [f"{node.module}.{alias.name}" for node in froms for alias in node.names]
+    names += [alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names]
+    return {name.removeprefix(f"{NAME}.").split(".")[0] for name in names if name.startswith(f"{NAME}.")}
+
+
+def test_no_package_of_parsing_is_in_a_cycle() -> None:
+    needs: dict[str, set[str]] = {}
+    for path in ROOT.rglob("*.py"):
+        own = path.relative_to(ROOT).parts[0].removesuffix(".py")
+        needs.setdefault(own, set()).update(imported(ast.parse(path.read_text())) - {own})
+    order = list(TopologicalSorter(needs).static_order())  # raises where there is a cycle
+    assert {"pages", "pictures", "features", "transitions", "learners"} <= set(order)
+    assert not needs["pages"] and not needs["transitions"] and not needs["__init__"]
+    assert needs["pictures"] == needs["features"] == {"pages"}
