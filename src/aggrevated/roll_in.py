@@ -10,7 +10,7 @@ from aggrevated.errors import DataError, UsageError
 from aggrevated.experts import Expert
 from aggrevated.policies import Actor
 from aggrevated.randomness import generator
-from aggrevated.simulators import Simulator
+from aggrevated.simulators import Simulator, restricted
 from aggrevated.trajectories import Trajectories
 
 
@@ -72,15 +72,15 @@ def roll_in(simulator: Simulator, mixture: Mixture, seeds: Array, deterministic:
         )
     lanes, state = np.arange(len(seeds)), simulator.initial(seeds)
     memory, noise, by_expert = mixture.start(seeds, simulator.horizon, deterministic)
-    legal_in = getattr(simulator, "legal", None)
+    rules = restricted(simulator)
     steps = []
     for t in range(simulator.horizon):
         observation = simulator.observe(state)
         chosen = by_expert[t].take(lanes)
-        legal = legal_in(state) if legal_in else None
+        legal = rules.legal(state) if rules else None
         action, memory = mixture.act(state, observation, legal, memory, noise[t].take(lanes, 0), chosen, t)
         following, cost, done = simulator.step(state, action)
-        steps.append((lanes, state, observation, action, cost, chosen, *([legal] if legal_in else [])))
+        steps.append((lanes, state, observation, action, cost, chosen, *([legal] if rules else [])))
         if done.any():
             live = ~done
             lanes, following, memory = (x.compress(live, axis=0) for x in (lanes, following, memory))

@@ -7,7 +7,7 @@ from gymnasium.spaces import Box, Discrete
 from aggrevated.experiments.acrobot_partial import partial_acrobot
 from aggrevated.parsing.parser import Parser
 from aggrevated.parsing.transitions.systems import SYSTEMS
-from aggrevated.simulators import Simulator
+from aggrevated.simulators import Simulator, restricted
 from aggrevated.simulators.acrobot import Acrobot
 from aggrevated.simulators.cartpole import CartPole
 from aggrevated.simulators.mujoco import ROBOTS, MuJoCo
@@ -34,8 +34,8 @@ pytestmark = pytest.mark.parametrize("simulator", SIMULATORS, ids=lambda simulat
 def random_actions(simulator, state, seed=0):
     """One for each state, among those that are legal there."""
     generator, space, n = np.random.default_rng(seed), simulator.action_space, len(state)
-    if getattr(simulator, "legal", None):
-        return np.where(simulator.legal(state), generator.random((n, space.n)), -1.0).argmax(axis=1)
+    if rules := restricted(simulator):
+        return np.where(rules.legal(state), generator.random((n, space.n)), -1.0).argmax(axis=1)
     if isinstance(space, Discrete):
         return generator.integers(space.n, size=n)
     return generator.uniform(space.low, space.high, (n, *space.shape)).astype(np.float32)

@@ -10,13 +10,13 @@ import torch
 from aggrevated.errors import DataError, UsageError
 from aggrevated.experts.loading import SHIPPED
 from aggrevated.files import digest, seal, unseal
+from aggrevated.machine import THREADS
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.recurrent import RecurrentPolicy
 from aggrevated.policies.window import WindowPolicy
 from aggrevated.recipes import METHODS
 from aggrevated.runs.config import resolve
 from aggrevated.runs.run import Run, execute, only_one, refuse_if_used
-from aggrevated.simulators.mujoco import THREADS
 from conftest import SMALL, assert_the_same_bits_after_stops, finished, small, stop_after, without_time
 
 ROWS = [(method, update) for method, row in METHODS.items() for update in row.updates if update != "support-vectors"]

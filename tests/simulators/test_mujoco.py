@@ -14,7 +14,8 @@ import pytest
 
 from aggrevated.cli import main
 from aggrevated.errors import UsageError
-from aggrevated.simulators.mujoco import ROBOTS, THREADS, MuJoCo, cores
+from aggrevated.machine import THREADS, cores
+from aggrevated.simulators.mujoco import ROBOTS, MuJoCo
 
 mujoco = pytest.importorskip("mujoco")
 

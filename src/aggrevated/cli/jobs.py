@@ -15,8 +15,8 @@ from aggrevated.cli.progress import Progress
 from aggrevated.errors import AggrevatedError
 from aggrevated.experiments import tasks
 from aggrevated.files import Facts
+from aggrevated.machine import THREADS, cores, threads_to_use
 from aggrevated.runs.run import Run, execute
-from aggrevated.simulators.mujoco import THREADS, cores, threads_to_use
 
 
 def run_all(runs: Sequence[Run], workers: int | None = None) -> list[Facts]:

@@ -1,6 +1,5 @@
 """Q* by rolling the expert out: restore s_t, take a_t, follow π* to the horizon. For experts that can only act."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +9,7 @@ from aggrevated.cost_to_go import CostToGo
 from aggrevated.errors import DataError, UsageError
 from aggrevated.experts import Expert
 from aggrevated.randomness import Stream, generator
-from aggrevated.simulators import Simulator
+from aggrevated.simulators import Simulator, stochastic
 from aggrevated.trajectories import Trajectories
 
 
@@ -35,7 +34,7 @@ class MonteCarlo:
                 f"{self.rollouts} roll-outs at {self.steps} steps of a trajectory tell nothing; give 1 or more, "
                 "or steps=None for all"
             )
-        if self.rollouts > 1 and not hasattr(self.simulator, "reseed"):
+        if self.rollouts > 1 and stochastic(self.simulator) is None:
             raise UsageError(
                 f"nothing in {self.simulator.name} is left to chance, so a second roll-out would repeat the first; "
                 "use one roll-out per query"
@@ -63,9 +62,10 @@ class MonteCarlo:
         return CostToGo(values, weights(trajectories, known), len(k), simulated, diverged)
 
     def _with_other_luck(self, states: Array, seeds: Array, t: Array, rollout: int) -> Array:
-        reseed: Callable[[Array, Array], Array] = self.simulator.reseed  # type: ignore[attr-defined]
+        chance = stochastic(self.simulator)
+        assert chance is not None, "checked when this oracle was made"
         drawn = [generator(int(seed), Stream.LUCK).integers(2**64, size=rollout + 1, dtype=np.uint64) for seed in seeds]
-        return reseed(states, np.stack(drawn)[:, rollout] + t.astype(np.uint64))
+        return chance.reseed(states, np.stack(drawn)[:, rollout] + t.astype(np.uint64))
 
 
 def asked(trajectories: Trajectories, steps: int | None) -> Array:

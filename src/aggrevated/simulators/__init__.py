@@ -1,6 +1,9 @@
-"""Simulators are functions of values: the state is a plain array, and that array *is* the snapshot."""
+"""Simulators are functions of values: the state is a plain array, and that array *is* the snapshot.
 
-from typing import Protocol, runtime_checkable
+What only some of them can do is a protocol of its own, which `restricted` and `stochastic` find through all wrappers.
+"""
+
+from typing import Any, Protocol, runtime_checkable
 
 from gymnasium.spaces import Box, Discrete
 
@@ -9,11 +12,7 @@ from aggrevated.arrays import Array
 
 @runtime_checkable
 class Simulator(Protocol):
-    """An MDP (S, A, P, C, ρ₀, H) over batches of n independent episodes. Costs, not rewards.
-
-    One in which not every action is legal everywhere has, besides, `legal(state) -> [n, A]` bool. One with chance in
-    it keeps the numbers to come in its states, and has `reseed(state, seeds)`: the same states with other luck ahead.
-    """
+    """An MDP (S, A, P, C, ρ₀, H) over batches of n independent episodes. Costs, not rewards."""
 
     @property
     def name(self) -> str: ...
@@ -40,3 +39,48 @@ class Simulator(Protocol):
     def step(self, state: Array, action: Array) -> tuple[Array, Array, Array]:
         """(next state [n, ...], cost [n], done [n]). `state` is not changed. Cost NaN: the simulation diverged."""
         ...
+
+
+@runtime_checkable
+class Restricted(Protocol):
+    """A simulator in which not every action is legal everywhere."""
+
+    def legal(self, state: Array) -> Array:
+        """[n, A] bool: which actions may be taken."""
+        ...
+
+
+@runtime_checkable
+class Stochastic(Protocol):
+    """A simulator with chance in it: the numbers to come are kept in its states."""
+
+    def reseed(self, state: Array, seeds: Array) -> Array:
+        """The same states [n, ...] with other luck ahead, one seed for each."""
+        ...
+
+
+@runtime_checkable
+class Wrapper(Protocol):
+    """A simulator around another, whose states it shares: it need not repeat what that one can do besides."""
+
+    @property
+    def simulator(self) -> Simulator: ...
+
+
+def restricted(simulator: Simulator) -> Restricted | None:
+    """The simulator, or the one inside of it, that knows which actions are legal; None where all are."""
+    found: Restricted | None = _that_can("legal", simulator)
+    return found
+
+
+def stochastic(simulator: Simulator) -> Stochastic | None:
+    """The simulator, or the one inside of it, that can change the luck ahead; None where nothing is left to chance."""
+    found: Stochastic | None = _that_can("reseed", simulator)
+    return found
+
+
+def _that_can(method: str, simulator: Any) -> Any:
+    # Not by `isinstance`: from Python 3.12 on it does not see what an object passes on by `__getattr__`.
+    while simulator is not None and not callable(getattr(simulator, method, None)):
+        simulator = getattr(simulator, "simulator", None)
+    return simulator

@@ -21,6 +21,7 @@ from gymnasium.spaces import Box
 
 from aggrevated.arrays import Array
 from aggrevated.errors import UsageError
+from aggrevated.machine import threads_to_use
 
 UNSTABLE = 1e10  # mjMAXVAL: what MuJoCo itself takes for the sign of a diverged simulation
 Healthy = Callable[[Array, Array], Array]  # from positions [n, nq] and velocities [n, nv] to bool [n]
@@ -65,24 +66,6 @@ ROBOTS = {
         "InvertedPendulum-v5", unseen=0, forward=0.0, effort=0.0, alive=1.0, healthy=pendulum_is_healthy
     ),
 }
-
-
-THREADS = "AGGREVATED_THREADS"  # an environment variable: at most so many threads step a simulator
-
-
-def cores() -> int:
-    """How many this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def threads_to_use() -> int:
-    """One for each core, unless the environment says otherwise."""
-    given = os.environ.get(THREADS, "")
-    if not given:
-        return cores()
-    if not given.isdecimal() or int(given) < 1:
-        raise UsageError(f"{THREADS} is {given!r}, but must be a whole number of at least 1")
-    return int(given)
 
 
 @dataclass(frozen=True)

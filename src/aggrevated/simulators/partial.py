@@ -27,11 +27,6 @@ class Partial:
     def action_space(self) -> Discrete | Box:
         return self.simulator.action_space
 
-    @property
-    def legal(self) -> Callable[[Array], Array] | None:
-        """Which actions are legal is part of the rules, whatever is seen; None where all are."""
-        return getattr(self.simulator, "legal", None)
-
     def initial(self, seeds: Array) -> Array:
         return self.simulator.initial(seeds)
 

@@ -1,0 +1,51 @@
+"""What this machine gives a run: cores, and threads."""
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from aggrevated.errors import UsageError
+
+THREADS = "AGGREVATED_THREADS"  # an environment variable: at most so many threads step a simulator
+POOLS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")  # what numerical libraries read when loaded
+
+
+def cores() -> int:
+    """How many this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def threads_to_use() -> int:
+    """One for each core, unless the environment says otherwise."""
+    given = os.environ.get(THREADS, "")
+    if not given:
+        return cores()
+    if not given.isdecimal() or int(given) < 1:
+        raise UsageError(f"{THREADS} is {given!r}, but must be a whole number of at least 1")
+    return int(given)
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Pin every numerical library to one thread, whatever the environment says: bits hang on the number of threads.
+
+    Those loaded already get their own number back afterwards; one that is loaded in here keeps to one thread.
+    """
+    from threadpoolctl import threadpool_limits
+
+    torch, environment = sys.modules.get("torch"), {name: os.environ.get(name) for name in POOLS}
+    threads = torch.get_num_threads() if torch else 0  # asked before the limits, which it would see
+    os.environ.update(dict.fromkeys(POOLS, "1"))
+    try:
+        with threadpool_limits(1):
+            if torch:
+                torch.set_num_threads(1)
+            yield
+    finally:
+        if torch:
+            torch.set_num_threads(threads)
+        for name, value in environment.items():
+            os.environ.pop(name, None)
+            if value is not None:
+                os.environ[name] = value

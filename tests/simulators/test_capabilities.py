@@ -1,0 +1,137 @@
+"""What only some simulators can do is found in them, and through every wrapper around them."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from aggrevated.cost_to_go.monte_carlo import MonteCarlo
+from aggrevated.errors import UsageError
+from aggrevated.policies.feed_forward import FeedForwardPolicy
+from aggrevated.policies.heads import CategoricalHead
+from aggrevated.roll_in import Mixture, roll_in
+from aggrevated.simulators import Restricted, Simulator, Stochastic, Wrapper, restricted, stochastic
+from aggrevated.simulators.partial import Partial
+from aggrevated.simulators.tabular import Tabular, TabularExpert, random_mdps
+from problems import Lucky, TinyExpert, TinyMdp, linear_policy, randomise
+
+SEEDS = np.arange(16, dtype=np.uint64)
+
+
+class Ruled(Lucky):
+    """The tiny MDP with chance in it, in which action 0 is illegal in state 0."""
+
+    def legal(self, state):
+        return np.column_stack([state[:, 0] != 0, np.ones((len(state), 2), bool)])
+
+
+def behind_a_view(simulator):
+    return Partial(simulator, simulator.observe, simulator.observation_space, "seen")
+
+
+@dataclass(frozen=True)
+class Plain:
+    """The protocol of a simulator around another, and no more."""
+
+    simulator: Simulator
+
+    @property
+    def name(self):
+        return self.simulator.name
+
+    @property
+    def horizon(self):
+        return self.simulator.horizon
+
+    @property
+    def observation_space(self):
+        return self.simulator.observation_space
+
+    @property
+    def action_space(self):
+        return self.simulator.action_space
+
+    def initial(self, seeds):
+        return self.simulator.initial(seeds)
+
+    def observe(self, state):
+        return self.simulator.observe(state)
+
+    def step(self, state, action):
+        return self.simulator.step(state, action)
+
+
+@dataclass(frozen=True)
+class Forwarding:
+    """A stand-in that passes on whatever it is asked for."""
+
+    inner: Simulator
+
+    def __getattr__(self, name):
+        return getattr(self.inner, name)
+
+
+WRAPPINGS = {
+    "Partial": behind_a_view,
+    "Partial of Partial": lambda simulator: behind_a_view(behind_a_view(simulator)),
+    "one of the user's own": Plain,
+    "one of the user's own around a Partial": lambda simulator: Plain(behind_a_view(simulator)),
+    "a Partial of the user's own": lambda simulator: behind_a_view(Plain(simulator)),
+    "by __getattr__": Forwarding,
+}
+wrapped = pytest.mark.parametrize("wrap", WRAPPINGS.values(), ids=WRAPPINGS)
+
+
+def test_a_simulator_that_has_a_capability_is_found_itself():
+    simulator = Ruled()
+    assert isinstance(simulator, Restricted) and isinstance(simulator, Stochastic)
+    assert restricted(simulator) is simulator and stochastic(simulator) is simulator
+    assert restricted(Lucky()) is None and stochastic(Lucky()) is not None
+
+
+@wrapped
+def test_one_that_has_none_has_none_in_any_wrapper(wrap):
+    simulator = wrap(TinyMdp())
+    assert restricted(simulator) is None and stochastic(simulator) is None
+    with pytest.raises(UsageError, match="is left to chance"):
+        MonteCarlo(simulator, TinyExpert(), rollouts=2)
+    assert roll_in(simulator, Mixture(None, linear_policy().float().actor()), SEEDS).legal.shape[2] == 0
+
+
+def test_wrappers_are_wrappers_and_need_no_capability():
+    for wrap in (behind_a_view, Plain):
+        simulator = wrap(Ruled())
+        assert isinstance(simulator, Wrapper) and isinstance(simulator, Simulator)
+        assert not isinstance(simulator, Restricted | Stochastic)
+    assert not isinstance(Ruled(), Wrapper)
+
+
+def test_a_wrapper_that_has_its_own_is_asked_first():
+    class Stricter(Plain):
+        def legal(self, state):
+            return np.tile([False, True, False], (len(state), 1))
+
+    found = roll_in(Stricter(Ruled()), Mixture(None, linear_policy().float().actor()), SEEDS)
+    assert (found.actions[found.mask] == 1).all()
+
+
+@wrapped
+def test_roll_ins_keep_to_the_same_rules(wrap):
+    mixture = Mixture(None, linear_policy().float().actor())
+    full, found = roll_in(Ruled(), mixture, SEEDS), roll_in(wrap(Ruled()), mixture, SEEDS)
+    assert not full.legal[full.mask].all() and full.legal.shape == (16, 3, 3)
+    np.testing.assert_array_equal(found.legal, full.legal)
+    np.testing.assert_array_equal(found.actions, full.actions)
+
+
+@wrapped
+def test_roll_outs_meet_the_same_luck(wrap):
+    """A second roll-out needs other luck: behind a wrapper it is that of the simulator itself, bit for bit."""
+    mdp = Tabular(*(array[0] for array in random_mdps(1, 4, 3, 0)), horizon=6)
+    policy = randomise(FeedForwardPolicy(24, CategoricalHead(3)), 1)
+    trajectories = roll_in(mdp, Mixture(None, policy.actor()), SEEDS)
+    expected = MonteCarlo(mdp, TabularExpert(mdp), rollouts=2)(trajectories)
+    found = MonteCarlo(wrap(mdp), TabularExpert(mdp), rollouts=2)(trajectories)
+    once = MonteCarlo(mdp, TabularExpert(mdp))(trajectories)
+    np.testing.assert_array_equal(found.values, expected.values)
+    assert found.simulator_steps == expected.simulator_steps and (once.values != expected.values).any()

@@ -1,0 +1,95 @@
+"""One thread, whatever the environment says, in processes that loaded NumPy and torch before it, within it, or not."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from aggrevated.machine import POOLS, one_thread
+
+LOOK = """
+import os, sys
+from threadpoolctl import threadpool_info
+from aggrevated.machine import POOLS, one_thread
+
+def threads():
+    pools = [pool["num_threads"] for pool in threadpool_info()]
+    return pools + ([sys.modules["torch"].get_num_threads()] if "torch" in sys.modules else [])
+
+def environment():
+    return [os.environ.get(name) for name in POOLS]
+
+def pinned():
+    return environment() == ["1"] * 3 and set(threads()) <= {1}
+
+assert not {"numpy", "torch"} & set(sys.modules)
+"""
+
+
+def run(lines: str, **environment: str) -> None:
+    """Run them after LOOK in a process whose environment asks for two threads, unless it is said otherwise."""
+    inherited = {name: value for name, value in os.environ.items() if name not in POOLS}
+    asked = inherited | {"OMP_NUM_THREADS": "2"} | environment
+    done = subprocess.run([sys.executable, "-c", LOOK + lines], env=asked, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("library", ["numpy", "torch", "numpy, torch"])
+def test_what_is_loaded_already_has_one_thread_for_the_time_and_then_its_own_again(library):
+    run(f"""
+import {library}
+assert set(threads()) == {{2}}, threads()
+with one_thread():
+    assert threads() and pinned(), threads()
+assert set(threads()) == {{2}} and environment() == ["2", None, None], threads()
+""")
+
+
+@pytest.mark.parametrize("library", ["numpy", "torch", "scipy.linalg", "numpy, torch"])
+def test_what_is_loaded_within_has_one_thread(library):
+    run(f"""
+with one_thread():
+    import {library}
+    assert threads() and pinned(), threads()
+assert environment() == ["2", None, None]
+""")
+
+
+def test_a_library_that_is_loaded_beside_another_has_one_thread_too():
+    run("""
+import numpy
+with one_thread():
+    import torch, scipy.linalg
+    torch.ones(300, 300) @ torch.ones(300, 300)
+    assert pinned(), threads()
+""")
+
+
+@pytest.mark.parametrize("pool", POOLS)
+def test_whatever_the_environment_says(pool):
+    run("with one_thread():\n    import torch\n    assert pinned(), threads()", **{pool: "2"})
+
+
+def test_nested_and_after_an_error():
+    run("""
+import torch
+try:
+    with one_thread():
+        with one_thread():
+            assert pinned()
+        assert pinned(), (threads(), environment())
+        raise KeyError
+except KeyError:
+    pass
+assert set(threads()) == {2} and environment() == ["2", None, None], threads()
+""")
+
+
+def test_it_is_usable_twice_and_leaves_the_environment_as_it_was(monkeypatch):
+    monkeypatch.setenv(POOLS[0], "7")
+    monkeypatch.delenv(POOLS[1], raising=False)
+    for _ in range(2):
+        with one_thread():
+            assert [os.environ[name] for name in POOLS] == ["1"] * 3
+        assert os.environ[POOLS[0]] == "7" and POOLS[1] not in os.environ
