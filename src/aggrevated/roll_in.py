@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -80,7 +81,7 @@ def roll_in(simulator: Simulator, mixture: Mixture, seeds: Array, deterministic:
         legal = rules.legal(state) if rules else None
         action, memory = mixture.act(state, observation, legal, memory, noise[t].take(lanes, 0), chosen, t)
         following, cost, done = simulator.step(state, action)
-        steps.append((lanes, state, observation, action, cost, chosen, *([legal] if rules else [])))
+        steps.append(Moment(lanes, state, observation, action, cost, chosen, legal))
         if done.any():
             live = ~done
             lanes, following, memory = (x.compress(live, axis=0) for x in (lanes, following, memory))
@@ -90,27 +91,48 @@ def roll_in(simulator: Simulator, mixture: Mixture, seeds: Array, deterministic:
     return replace(assemble(steps, seeds, simulator.horizon, mixture.alpha), n=mixture.n)
 
 
-def assemble(steps: Sequence[tuple[Array, ...]], seeds: Array, horizon: int, alpha: float) -> Trajectories:
+class Moment(NamedTuple):
+    """One time step of the n trajectories that are still running; but for `lanes`, named as in `Trajectories`."""
+
+    lanes: Array  # [n]: which of the K they are
+    states: Array  # [n, ...]
+    observations: Array  # [n, ...]
+    actions: Array  # [n] or [n, A]
+    costs: Array  # [n]
+    by_expert: Array  # [n]
+    legal: Array | None  # [n, A], or None where all actions are
+
+
+def assemble(steps: Sequence[Moment], seeds: Array, horizon: int, alpha: float) -> Trajectories:
     """The arrays of each time step, laid out as [K, T, ...]: every field is gathered in one go."""
-    lanes, length, count = np.concatenate([step[0] for step in steps]), len(steps), len(seeds)
-    times = np.repeat(np.arange(length), [len(step[0]) for step in steps])
+    parts = dict(zip(Moment._fields, zip(*steps, strict=True), strict=True))  # of each field, one array per time step
+    lanes, length, count = np.concatenate(parts["lanes"]), len(steps), len(seeds)
+    times = np.repeat(np.arange(length), list(map(len, parts["lanes"])))
     source = np.full(count * length, len(lanes))  # for each place in [K·T] the step it holds, or the row of zeros
     source[lanes * length + times] = np.arange(len(lanes))
 
-    def gather(field: int) -> Array:
-        blank = np.zeros_like(steps[0][field][:1])
-        values = np.concatenate([*(step[field] for step in steps), blank])
+    def gather(name: str) -> Array:
+        values = np.concatenate([*parts[name], np.zeros_like(parts[name][0][:1])])
         return values.take(source, axis=0).reshape(count, length, *values.shape[1:])
 
-    states, observations, actions, costs, by_expert, *restricted = map(gather, range(1, len(steps[0])))
-    mask = (source < len(lanes)).reshape(count, length)
-    legal = restricted[0] if restricted else np.zeros((*mask.shape, 0), bool)
-    if restricted and not np.take_along_axis(legal, actions[..., None], axis=2)[..., 0][mask].all():
+    mask, rules = (source < len(lanes)).reshape(count, length), steps[0].legal is not None
+    found = Trajectories(
+        states=gather("states"),
+        observations=gather("observations"),
+        actions=gather("actions"),
+        costs=gather("costs"),
+        mask=mask,
+        by_expert=gather("by_expert"),
+        horizon=horizon,
+        mixing=alpha,
+        legal=gather("legal") if rules else np.zeros((*mask.shape, 0), bool),
+        seeds=np.asarray(seeds, np.uint64),
+    )
+    if rules and not np.take_along_axis(found.legal, found.actions[..., None], axis=2)[..., 0][mask].all():
         raise DataError(
             "an illegal action was taken: a state has no legal one, or the expert does not keep to the rules"
         )
-    own = np.asarray(seeds, np.uint64)
-    return sound_ones(Trajectories(states, observations, actions, costs, mask, by_expert, horizon, alpha, legal, own))
+    return sound_ones(found)
 
 
 def sound_ones(trajectories: Trajectories) -> Trajectories:
