@@ -13,7 +13,7 @@ from aggrevated.policies.heads import CategoricalHead, GaussianHead
 from aggrevated.policies.recurrent import RecurrentPolicy
 from aggrevated.policies.window import WindowPolicy
 from aggrevated.randomness import Purpose, seeds
-from aggrevated.roll_in import Mixture, roll_in
+from aggrevated.roll_in import Mixture, memories, roll_in
 from aggrevated.simulators.acrobot import Acrobot
 from aggrevated.simulators.cartpole import CartPole
 from aggrevated.trajectories import Trajectories
@@ -311,3 +311,74 @@ def test_vectors_as_actions(kind, deterministic):
         steps = part.mask.shape[1]
         np.testing.assert_array_equal(part.mask, found.mask[subset, :steps])
         np.testing.assert_allclose(part.actions, found.actions[subset, :steps], atol=1e-5)
+
+
+# ---- what was remembered at each step
+
+KINDS = {
+    "feed-forward": lambda n, head: FeedForwardPolicy(n, head),
+    "window": lambda n, head: WindowPolicy(n, head, width=3),
+    "lstm": lambda n, head: RecurrentPolicy(n, head, 6, "lstm"),
+    "gru": lambda n, head: RecurrentPolicy(n, head, 6, "gru"),
+}
+every_kind = pytest.mark.parametrize("kind", KINDS)
+
+
+@dataclass
+class Remembering:
+    """An actor that writes down what it remembered when it was asked."""
+
+    inner: object
+    before: list
+
+    def __getattr__(self, name):
+        return getattr(self.inner, name)
+
+    def parameters(self, observation, memory):
+        self.before.append(memory.copy())
+        return self.inner.parameters(observation, memory)
+
+
+def continued(simulator, actor, state, memory):
+    """The actions of each time step when the modes are taken from there on, of the lanes still running."""
+    while len(state):
+        parameters, memory = actor.parameters(simulator.observe(state), memory)
+        action = actor.choose(parameters, 0.0)
+        yield action
+        state, _, done = simulator.step(state, action)
+        state, memory = state[~done], memory[~done]
+
+
+@every_kind
+@pytest.mark.parametrize("alpha", [0.0, 0.4])
+def test_memories_are_those_of_the_roll_in_bit_for_bit(kind, alpha):
+    policy = randomise(KINDS[kind](4, CategoricalHead(2)), 1, 0.6)
+    actor = Remembering(policy.actor(), [])
+    found = roll_in(CartPole(horizon=60), Mixture(Swinger(2), actor, alpha), seeds(0, Purpose.ROLL_IN, 1, 20))
+    before = memories(policy.actor(), found)
+    assert before.shape == (*found.mask.shape, actor.memory(1).shape[1]) and before.dtype == np.float32
+    assert not found.mask.all() and not before[~found.mask].any() and not before[:, 0].any()
+    assert before[found.mask].any() or kind == "feed-forward"
+    for t, remembered in enumerate(actor.before):
+        np.testing.assert_array_equal(before[found.mask[:, t], t], remembered)
+
+
+@every_kind
+@pytest.mark.parametrize("simulator", [CartPole(horizon=40), Walk()], ids=["finite", "continuous"])
+def test_a_roll_out_from_any_step_with_its_memory_goes_on_as_the_roll_in_did(kind, simulator):
+    finite = simulator.name == "cartpole"
+    inputs, head = simulator.observation_space.shape[0], CategoricalHead(2) if finite else GaussianHead(2)
+    actor = randomise(KINDS[kind](inputs, head), 1, 0.6).actor()
+    own = seeds(0, Purpose.ROLL_IN, 1, 20)
+    found = roll_in(simulator, Mixture(None, actor), own, deterministic=True)
+    before, needed = memories(actor, found), False
+    for start in range(found.mask.shape[1]):
+        live = found.mask[:, start]
+        rest = [found.actions[found.mask[:, t], t] for t in range(start, found.mask.shape[1])]
+        state = found.states[live, start]
+        again = [a for a, _ in zip(continued(simulator, actor, state, before[live, start]), rest, strict=False)]
+        for one, other in zip(again, rest, strict=True):
+            np.testing.assert_array_equal(one, other)
+        seen, forgotten = simulator.observe(state), actor.memory(len(state))
+        needed |= bool((actor.parameters(seen, before[live, start])[0] != actor.parameters(seen, forgotten)[0]).any())
+    assert needed == (kind != "feed-forward")

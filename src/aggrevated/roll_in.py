@@ -145,3 +145,18 @@ def sound_ones(trajectories: Trajectories) -> Trajectories:
             f"the simulator returned a cost that is not finite in all of {len(sound)} episodes; check its step function"
         )
     return replace(trajectories.take(np.flatnonzero(sound)), diverged=int((~sound).sum()))
+
+
+def memories(actor: Actor, trajectories: Trajectories) -> Array:
+    """[K, T, M]: what the actor remembered at each step *before* it saw the observation; zeros after an episode's end.
+
+    With it a roll-out can begin at any s_t. It is worked out again from the observations: roll-ins keep nothing.
+    """
+    lanes, memory = np.arange(trajectories.count), actor.memory(trajectories.count)
+    before = np.zeros((*trajectories.mask.shape, memory.shape[1]), memory.dtype)
+    for t in range(trajectories.mask.shape[1]):
+        live = trajectories.mask[lanes, t]
+        lanes, memory = lanes[live], memory[live]
+        before[lanes, t] = memory
+        _, memory = actor.parameters(trajectories.observations[lanes, t], memory)
+    return before
