@@ -55,9 +55,9 @@ def test_the_facts_by_hand():
 
 def test_a_table_has_a_row_for_each_algorithm():
     eg, ucb = experiments.table(small_study())
-    assert (eg["regret"], eg["least"], eg["most"]) == (4.0, 3.0, 5.0)
-    assert (eg["exponent_n"], eg["exponent_s"]) == pytest.approx((0.5, 0.0), abs=1e-12)
-    assert ucb["algorithm"] == "UCB1" and ucb["exponent_n"] is None and ucb["exponent_s"] is None
+    assert (eg.regret, eg.least, eg.most) == (4.0, 3.0, 5.0)
+    assert (eg.exponent_n, eg.exponent_s) == pytest.approx((0.5, 0.0), abs=1e-12)
+    assert ucb.algorithm == "UCB1" and ucb.exponent_n is None and ucb.exponent_s is None
 
 
 def test_growth_takes_the_mean_at_the_end_and_leaves_single_points_out():

@@ -108,9 +108,9 @@ def print_regrets(study: "Study", facts: Facts, as_json: bool, closing: str) -> 
     for name in ("algorithm", "regret at N", "least", "most", "exponent in N", "in S"):
         shown.add_column(name, justify="left" if name == "algorithm" else "right")
     for row in table(study):
-        numbers = (f"{row[name]:,.1f}" for name in ("regret", "least", "most"))
-        exponents = ("" if row[name] is None else f"{row[name]:.2f}" for name in ("exponent_n", "exponent_s"))
-        shown.add_row(row["algorithm"], *numbers, *exponents)
+        numbers = (f"{number:,.1f}" for number in (row.regret, row.least, row.most))
+        exponents = ("" if x is None else f"{x:.2f}" for x in (row.exponent_n, row.exponent_s))
+        shown.add_row(row.algorithm, *numbers, *exponents)
     Console(width=None if sys.stdout.isatty() else 120).print(shown)
     ratio = facts["largest_ratio_to_bound"]
     print(

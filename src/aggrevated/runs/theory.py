@@ -74,9 +74,9 @@ def page(results: Sequence[tuple[Study, Facts]]) -> str:
             "|---|---|---|---|---|",
         ]
         for row in table(study):
-            exponents = " | ".join("" if row[x] is None else f"{row[x]:.2f}" for x in ("exponent_n", "exponent_s"))
-            spread = f"{row['least']:,.1f} to {row['most']:,.1f}"
-            lines.append(f"| {row['algorithm']} | {row['regret']:,.1f} | {spread} | {exponents} |")
+            exponents = " | ".join("" if x is None else f"{x:.2f}" for x in (row.exponent_n, row.exponent_s))
+            spread = f"{row.least:,.1f} to {row.most:,.1f}"
+            lines.append(f"| {row.algorithm} | {row.regret:,.1f} | {spread} | {exponents} |")
         lines += [
             "",
             f"{study.bound_label}: {facts['bound']:,.1f} at N. The largest ratio of regret to it in any trial and",

@@ -25,23 +25,13 @@ REINFORCE_RATE, TNPG_DELTA = 0.3, 0.03  # the best of a few on such MDPs
 def tree_study(depth: int, episodes: int, trials: int, seed: int) -> Study:
     """Theorems special_upper and special_lower: instances with one good leaf, better by ½√(L/N)."""
     leaves, gap, points = 2 ** (depth - 1), hard_gap(depth, episodes), when(episodes)
-
-    def all_on(depth: int, episodes: int) -> list[Regret]:
-        trees = tree.one_good_leaf(trials, depth, hard_gap(depth, episodes), seed)
-        return [
-            index_policy(trees.means, episodes, ucb1, "UCB1 over leaves, ¼ bonus", seed, UCB1_BONUS),
-            index_policy(trees.means, episodes, moss, "MOSS over leaves, ½ bonus", seed, MOSS_BONUS),
-            tree.exponentiated_gradient(trees, episodes, seed),
-            tree.follow_the_leader(trees, episodes, seed)[0],
-        ]
-
-    regrets = all_on(depth, episodes)
+    regrets = on_hard_trees(depth, episodes, trials, seed)
     depths = [d for d in range(depth - 6, depth, 2) if d >= 4]
-    in_s = {2**d - 1: all_on(d, episodes) for d in depths} | {2**depth - 1: regrets}
-    in_n = {n: all_on(depth, n) for n in halvings(episodes, least=2 * leaves)} | {episodes: regrets}
+    in_s = {2**d - 1: on_hard_trees(d, episodes, trials, seed) for d in depths} | {2**depth - 1: regrets}
+    fewer = halvings(episodes, least=2 * leaves)
+    in_n = {n: on_hard_trees(depth, n, trials, seed) for n in fewer} | {episodes: regrets}
     last = {regret.label: float(regret.curve[:, -1].mean()) for regret in regrets}
     best_rl = min(last[r.label] for r in regrets if not r.learns_from_expert)
-    found = {d: slowest(d, seed) for d in range(2, max(depth, DEEPEST) + 1)}
     return Study(
         "tree",
         f"The tree, depth {depth} (S = {2**depth - 1:,}), one good leaf",
@@ -55,20 +45,36 @@ def tree_study(depth: int, episodes: int, trials: int, seed: int) -> Study:
         bounds.special_lower(leaves, gap, points),
         "Theorem special_lower: no RL below, in the mean",
         gap * points * (1 - 1 / leaves),
-        {
-            **ratio("ratio_of_best_rl_to_aggrevate", best_rl, last[regrets[3].label]),
-            "random_trees": RANDOM_TREES,
-            "most_episodes_to_the_best_leaf": {str(d): worst for d, (worst, _) in found.items()},
-            "random_trees_within_k_minus_1": all(worst <= d - 1 for d, (worst, _) in found.items()),
-            "regret_on_random_trees": {str(d): round(mean, 4) for d, (_, mean) in found.items()},
-            "regret_per_level": slope(np.array(list(found)), np.array([mean for _, mean in found.values()])),
-        },
+        ratio("ratio_of_best_rl_to_aggrevate", best_rl, last[regrets[3].label]) | on_random_trees(depth, seed),
     )
+
+
+def on_hard_trees(depth: int, episodes: int, trials: int, seed: int) -> list[Regret]:
+    """Two bandits over leaves, and AggreVaTeD and AggreVaTe, on the instances with one good leaf."""
+    trees = tree.one_good_leaf(trials, depth, hard_gap(depth, episodes), seed)
+    return [
+        index_policy(trees.means, episodes, ucb1, "UCB1 over leaves, ¼ bonus", seed, UCB1_BONUS),
+        index_policy(trees.means, episodes, moss, "MOSS over leaves, ½ bonus", seed, MOSS_BONUS),
+        tree.exponentiated_gradient(trees, episodes, seed),
+        tree.follow_the_leader(trees, episodes, seed)[0],
+    ]
 
 
 def hard_gap(depth: int, episodes: int) -> float:
     """½ √(L/N), and below 1/2: the order at which bandits are hardest."""
     return min(0.49, 0.5 * float(np.sqrt(2 ** (depth - 1) / episodes)))
+
+
+def on_random_trees(depth: int, seed: int) -> dict[str, Any]:
+    """Facts of Theorem special_upper on trees of all depths from 2 on: AggreVaTe needs at most K − 1 episodes."""
+    found = {d: slowest(d, seed) for d in range(2, max(depth, DEEPEST) + 1)}
+    return {
+        "random_trees": RANDOM_TREES,
+        "most_episodes_to_the_best_leaf": {str(d): worst for d, (worst, _) in found.items()},
+        "random_trees_within_k_minus_1": all(worst <= d - 1 for d, (worst, _) in found.items()),
+        "regret_on_random_trees": {str(d): round(mean, 4) for d, (_, mean) in found.items()},
+        "regret_per_level": slope(np.array(list(found)), np.array([mean for _, mean in found.values()])),
+    }
 
 
 def slowest(depth: int, seed: int, batch: int = 100) -> tuple[int, float]:
@@ -118,25 +124,13 @@ def tree_noisy_study(depth: int, episodes: int, trials: int, seed: int, rollouts
 
 def mdp_study(states: int, actions: int, horizon: int, episodes: int, trials: int, seed: int, rollouts: int) -> Study:
     """Theorem upper_bound on random MDPs, with UCBVI, REINFORCE and TNPG beside it."""
-    points = when(episodes)
 
     def imitation(states: int, episodes: int) -> list[Regret]:
-        mdps = random_mdps(trials, states, actions, seed)
-        label = "AggreVaTeD, EG, noisy Q*"
-        noise = finite_mdp.rolled_out(mdps, rollouts)
-        return [
-            finite_mdp.exact(mdps, horizon, episodes),
-            finite_mdp.sampled(mdps, horizon, episodes, seed, noise, label),
-        ]
+        return with_an_expert(random_mdps(trials, states, actions, seed), horizon, episodes, seed, rollouts)
 
-    mdps = random_mdps(trials, states, actions, seed)
+    mdps, points, regrets = random_mdps(trials, states, actions, seed), when(episodes), imitation(states, episodes)
     largest = float(optimal_q(*mdps[:2], horizon).max())
-    regrets = imitation(states, episodes)
-    rl = [
-        ucbvi(mdps, horizon, episodes, seed),
-        finite_mdp.policy_gradient(mdps, horizon, episodes, seed, lambda: Regular(REINFORCE_RATE), "REINFORCE", k=50),
-        finite_mdp.policy_gradient(mdps, horizon, episodes, seed, lambda: Natural(TNPG_DELTA, 1.0), "TNPG", k=50),
-    ]
+    exact_bound = bounds.upper_bound(horizon, largest, states, actions, points)
     in_n = {n: imitation(states, n) for n in halvings(episodes, least=500, times=3)} | {episodes: regrets}
     in_s = {s: imitation(s, episodes) for s in (states // 4, states // 2) if s >= 2} | {states: regrets}
     return Study(
@@ -152,17 +146,31 @@ def mdp_study(states: int, actions: int, horizon: int, episodes: int, trials: in
             "rollouts": rollouts,
         },
         points,
-        (*regrets, *rl),
+        (*regrets, *without_an_expert(mdps, horizon, episodes, seed)),
         bounds.noisy_upper_bound(horizon, largest, states, actions, points),
         "Theorem upper_bound with noisy Q*, δ = 0.05",
         tuple(regret.label for regret in regrets),
         (*growth("N", in_n), *growth("S", in_s)),
-        more={
-            "largest_ratio_of_exact_to_exact_bound": float(
-                (regrets[0].curve / bounds.upper_bound(horizon, largest, states, actions, points)).max()
-            )
-        },
+        more={"largest_ratio_of_exact_to_exact_bound": float((regrets[0].curve / exact_bound).max())},
     )
+
+
+def with_an_expert(mdps: finite_mdp.Mdps, horizon: int, episodes: int, seed: int, rollouts: int) -> list[Regret]:
+    """AggreVaTeD with exact and with noisy Q*."""
+    noise = finite_mdp.rolled_out(mdps, rollouts)
+    return [
+        finite_mdp.exact(mdps, horizon, episodes),
+        finite_mdp.sampled(mdps, horizon, episodes, seed, noise, "AggreVaTeD, EG, noisy Q*"),
+    ]
+
+
+def without_an_expert(mdps: finite_mdp.Mdps, horizon: int, episodes: int, seed: int) -> list[Regret]:
+    """Reinforcement learning on the same MDPs: UCBVI, REINFORCE and TNPG."""
+    return [
+        ucbvi(mdps, horizon, episodes, seed),
+        finite_mdp.policy_gradient(mdps, horizon, episodes, seed, lambda: Regular(REINFORCE_RATE), "REINFORCE", k=50),
+        finite_mdp.policy_gradient(mdps, horizon, episodes, seed, lambda: Natural(TNPG_DELTA, 1.0), "TNPG", k=50),
+    ]
 
 
 def lower_bound_study(states: int, actions: int, episodes: int, trials: int, seed: int) -> Study:
@@ -251,8 +259,20 @@ EXPERIMENTS = {
 }
 
 
-def table(study: Study) -> list[dict[str, Any]]:
-    """A row for each algorithm: regret at N with its spread over trials, exponents."""
+@dataclass(frozen=True)
+class RegretRow:
+    """One algorithm of a study: its regret at N, with the spread over trials, and how it grows."""
+
+    algorithm: str
+    regret: float
+    least: float
+    most: float
+    exponent_n: float | None  # None where it was not fitted
+    exponent_s: float | None
+
+
+def table(study: Study) -> list[RegretRow]:
+    """A row for each algorithm."""
 
     def exponent(of: str, label: str) -> float | None:
         fits = [g.exponent for g in study.growths if g.of == of and g.label == label]
@@ -261,14 +281,6 @@ def table(study: Study) -> list[dict[str, Any]]:
     rows = []
     for regret in study.regrets:
         last: Array = regret.curve[:, -1]
-        rows.append(
-            {
-                "algorithm": regret.label,
-                "regret": float(last.mean()),
-                "least": float(last.min()),
-                "most": float(last.max()),
-                "exponent_n": exponent("N", regret.label),
-                "exponent_s": exponent("S", regret.label),
-            }
-        )
+        exponents = exponent("N", regret.label), exponent("S", regret.label)
+        rows.append(RegretRow(regret.label, float(last.mean()), float(last.min()), float(last.max()), *exponents))
     return rows

@@ -99,7 +99,6 @@ def exponentiated_gradient(
     value = up_the_tree(trees.means, lambda left, right: (left + right) / 2)  # of π_n below each node
     eta = 2 * np.sqrt(np.log(2) / episodes)
     recorder = Recorder(trees.trials, episodes)
-
     luck = np.empty((trees.decisions, trees.trials))
 
     def go_right(level: int, node: Array) -> Array:
@@ -114,17 +113,21 @@ def exponentiated_gradient(
         q = v_star[lane[:, None], 2 * nodes + np.array([1, 2])[:, None, None]]  # [2, trials, D]
         if rollouts is not None:
             q = generator.binomial(rollouts, q) / rollouts
-        if per_node:
-            log_odds[lane[:, None], nodes] += eta * (q[0] - q[1])
-        else:
-            sign = 2 * actions - 1
-            taken, other = np.where(actions, q[1], q[0]), np.where(actions, q[0], q[1])
-            log_odds[lane[:, None], nodes] = sign * base_policies(
-                sign * log_odds[lane[:, None], nodes], taken, other, eta
-            )
+        here = lane[:, None], nodes
+        log_odds[here] = odds_after(log_odds[here], actions, q, eta, per_node)
         revalue(value, log_odds, nodes, actions)
     kind = "π^s" if per_node else "base policies"
     return recorder.regret(f"AggreVaTeD, EG over {kind}, {'exact' if rollouts is None else 'noisy'} Q*")
+
+
+def odds_after(log_odds: Array, actions: Array, q: Array, eta: float, per_node: bool) -> Array:
+    """The new log-odds [trials, D] of going right at the nodes of one path, from Q̃ [2, trials, D] of both actions."""
+    if per_node:
+        updated: Array = log_odds + eta * (q[0] - q[1])
+        return updated
+    sign = 2 * actions - 1
+    taken, other = np.where(actions, q[1], q[0]), np.where(actions, q[0], q[1])
+    return sign * base_policies(sign * log_odds, taken, other, eta)
 
 
 def revalue(value: Array, log_odds: Array, nodes: Array, actions: Array) -> None:
