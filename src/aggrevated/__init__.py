@@ -1,3 +1,5 @@
 """AggreVaTeD: differentiable imitation learning from an expert that knows what a mistake costs."""
 
-__version__ = "0.1.0"
+from aggrevated.version import __version__
+
+__all__ = ["__version__"]

@@ -60,7 +60,7 @@ def aggrevated(
         n = learner.n + 1
         mixture = Mixture(expert, policy.actor(), alpha(n), n)                          # line 4: α_n π* + (1−α_n) π_θ
         trajectories = roll_in(simulator, mixture, seeds(seed, Purpose.ROLL_IN, n, k))  # line 5: K trajectories
-        cost_to_go = oracle(trajectories)                                               # line 6: ask for Q*
+        cost_to_go = oracle(trajectories, policy)                                       # line 6: ask for Q*
         step = update(policy, loss, trajectories, cost_to_go)                           # line 7: θ_n − η_n δ_θ
         if n % validate_every == 0:
             best.challenge(policy, validate(policy), n)                                 # line 9: the best on validation

@@ -4,56 +4,45 @@ import inspect
 import os
 import signal
 import sys
+from importlib import import_module
 from types import FrameType
 from typing import Annotated, Any, NoReturn, Protocol, Union
 
 import tyro
 
-from aggrevated import __version__
-from aggrevated.cli.compare import Compare
-from aggrevated.cli.evaluate import Evaluate
-from aggrevated.cli.expert import Expert
-from aggrevated.cli.oracle_check import OracleCheck
-from aggrevated.cli.parse import Parse
-from aggrevated.cli.reproduce import Reproduce
-from aggrevated.cli.resume import Resume
-from aggrevated.cli.theory import Theory
-from aggrevated.cli.train import Train
-from aggrevated.cli.watch import Watch
 from aggrevated.errors import AggrevatedError
+from aggrevated.machine import one_thread
+from aggrevated.shelves import modules_in
+from aggrevated.version import __version__
 
 DESCRIPTION = """Train a small, fast policy from an expert that knows what a mistake costs.
 
 Exit codes: 0 done, 1 the run failed, 2 wrong usage, 65 bad data or checkpoint, 74 input/output, 130/143 stopped.
 """
 
-COMMANDS = {
-    "train": Train,
-    "resume": Resume,
-    "evaluate": Evaluate,
-    "compare": Compare,
-    "expert": Expert,
-    "reproduce": Reproduce,
-    "watch": Watch,
-    "theory": Theory,
-    "parse": Parse,
-    "oracle-check": OracleCheck,
-}
+FIRST = ("train", "resume", "evaluate", "compare")  # the others follow by name
 
 
 class Runnable(Protocol):
-    """What every command is."""
+    """What every command is; one whose options depend on its arguments has a class method `fitted` besides."""
 
     def run(self) -> None: ...
 
 
+def commands() -> dict[str, type[Runnable]]:
+    """By name: every class in the files of this folder that says which command it is."""
+    modules = [import_module(name) for name in modules_in(__name__)]
+    values = [value for module in modules for value in vars(module).values() if isinstance(value, type)]
+    found = {value.command: value for value in values if hasattr(value, "command")}
+    return {name: found[name] for name in dict.fromkeys([*FIRST, *sorted(found)])}
+
+
 def main(arguments: list[str] | None = None) -> None:
     """Run a command and leave with its exit code."""
-    # One thread: small networks are faster so, and trials run side by side. Set before NumPy is first imported.
-    os.environ.setdefault("OMP_NUM_THREADS", "1")
     signal.signal(signal.SIGTERM, terminate)
     try:
-        parse(sys.argv[1:] if arguments is None else arguments).run()
+        with one_thread():  # small networks are faster so, trials run side by side, and bits hang on it
+            parse(sys.argv[1:] if arguments is None else arguments).run()
     except AggrevatedError as error:
         leave(str(error), error.exit_code)
     except BrokenPipeError:
@@ -71,13 +60,17 @@ def parse(arguments: list[str]) -> Runnable:
     if arguments == ["--version"]:
         print(__version__)
         raise SystemExit(0)
-    overview = not set(arguments) & set(COMMANDS)  # there a line for each command, in its own help all of its text
+    known = commands()
+    overview = not set(arguments) & set(known)  # there a line for each command, in its own help all of its text
 
     def about(command: type) -> str:
         text = inspect.getdoc(command) or ""
         return text.splitlines()[0] if overview else text
 
-    named = [Annotated[cls, tyro.conf.subcommand(name, description=about(cls))] for name, cls in COMMANDS.items()]
+    chosen: Any = known.get(arguments[0]) if arguments else None
+    if hasattr(chosen, "fitted"):  # its options depend on the arguments
+        known[arguments[0]], arguments = chosen.fitted(arguments)
+    named = [Annotated[cls, tyro.conf.subcommand(name, description=about(cls))] for name, cls in known.items()]
     one_of_them: Any = Union[tuple(named)]  # noqa: UP007 - they are not known before the program runs
     command: Runnable = tyro.cli(
         one_of_them,

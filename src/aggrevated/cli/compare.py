@@ -15,6 +15,7 @@ class Compare:
       aggrevated compare runs/a runs/b runs/c --out comparison --json
     """
 
+    command = "compare"
     run_folders: Positional[tuple[Path, ...]]
     """Folders that 'aggrevated train' made, each of one run or of several trials, all of one task."""
     out: Path = Path("comparison")
@@ -26,7 +27,7 @@ class Compare:
         """Compare, and print the table."""
         from aggrevated.cli.output import print_table
         from aggrevated.errors import UsageError
-        from aggrevated.runs.report import Group, draw, rows
+        from aggrevated.reports.groups import Group, comparison, draw
         from aggrevated.runs.run import runs_in
 
         if not self.run_folders:
@@ -34,4 +35,4 @@ class Compare:
         groups = [Group.of(runs_in(folder), f"{folder.name}: ") for folder in self.run_folders]
         out = self.out.with_suffix("") if self.out.suffix in (".png", ".svg") else self.out
         draw(groups, out)
-        print_table(rows(groups), self.json, f"figure: {out}.png and .svg")
+        print_table(comparison(groups, f"figure: {out}.png and .svg"), self.json)

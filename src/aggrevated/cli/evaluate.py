@@ -1,15 +1,21 @@
-"""`aggrevated evaluate`: try the chosen policy on fresh episodes, or on pages that were held out."""
+"""`aggrevated evaluate`: try the chosen policy again, in the way of its world."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field, make_dataclass
+from inspect import getdoc
+from pathlib import Path
+from typing import Any, ClassVar, Self
 
 from tyro.conf import Positional
 
-from aggrevated.cli.options import Folder, RunFolder, Whole
+from aggrevated.cli.options import RunFolder
 
 
 @dataclass(frozen=True)
 class Evaluate:
     """Try the policy that a run chose on fresh episodes beside its expert, or on test pages.
+
+    What can be set depends on the run: 'aggrevated evaluate RUN --help' shows it.
 
     Try:
       aggrevated evaluate runs/cartpole-aggrevated-natural
@@ -17,51 +23,46 @@ class Evaluate:
       aggrevated evaluate runs/algebra-aggrevated-regular --crohme ink/dev --json
     """
 
+    command = "evaluate"
     run_folder: Positional[RunFolder]
     """The folder that 'aggrevated train' made, of one run or of several trials."""
-    episodes: Whole = None
-    """How many episodes; default: 1000."""
-    seed: Whole = None
-    """The seed of the episodes; the default, 1000000, is one that no training used."""
-    deterministic: bool = False
-    """Take the policy's most likely action instead of drawing one; parsers always do."""
-    crohme: Folder = None
-    """algebra: real ink, a folder of InkML files or with dev/ in it; only its core expressions are used."""
-    composed: bool = False
-    """algebra: put the expressions of each writer together to pages of one to three lines."""
     json: bool = False
     """Print the result as one JSON object."""
 
+    usual: ClassVar[Any] = None  # EvaluationSettings: how it is done unless the options say otherwise
+
+    @classmethod
+    def fitted(cls, arguments: Sequence[str]) -> tuple[type[Self], list[str]]:
+        """(the command with the options of the run that the arguments name, the arguments as it takes them)."""
+        folders = [word for word in arguments[1:] if not word.startswith("-")]
+        if not folders:
+            return cls, list(arguments)
+        from aggrevated.cli.pieces import group, named_in, switches
+        from aggrevated.errors import UsageError
+        from aggrevated.runs.run import runs_in
+        from aggrevated.settings import flag
+
+        config = runs_in(next((Path(word) for word in folders if Path(word).is_dir()), Path(folders[0])))[0].config
+        usual = config.world.evaluation()
+        options = group("evaluation", usual)
+        known = {*usual.values(), *cls.__dataclass_fields__, "help"}
+        for name in named_in(arguments):
+            if name not in known and name.removeprefix("no_") not in known:
+                raise UsageError(f"{flag(name)} has no effect on a run of {config.task.name}; leave it out")
+        fields = [("evaluation", options, field(default_factory=options))]
+        fitted = make_dataclass(cls.__name__, fields, bases=(cls,), frozen=True, namespace={"usual": usual})
+        fitted.__doc__ = getdoc(cls)
+        return fitted, switches(arguments, [usual])
+
     def run(self) -> None:
         """Evaluate, and print the result."""
+        from dataclasses import replace
+
         from aggrevated.cli.output import print_result
-        from aggrevated.errors import UsageError
-        from aggrevated.experiments import tasks
+        from aggrevated.cli.pieces import given
         from aggrevated.runs.evaluation import evaluate
-        from aggrevated.runs.parses import evaluate_parser
         from aggrevated.runs.run import runs_in
 
-        episodes, seed = self._episodes()
-        runs = runs_in(self.run_folder)
-        task = tasks()[runs[0].config.task]
-        idle = ("episodes", "seed") if task.world == "parsing" else ("crohme", "composed")
-        for name in idle:
-            if getattr(self, name) is not None and getattr(self, name) is not False:
-                raise UsageError(f"--{name} has no effect on a run of {task.name}; leave it out")
-        if task.world == "parsing":
-            if self.composed and self.crohme is None and not runs[0].config.crohme:
-                raise UsageError("generated pages have one to three lines already; --composed needs --crohme")
-            results = [evaluate_parser(run, self.crohme, self.composed) for run in runs]
-        else:
-            results = [evaluate(run, episodes, seed, self.deterministic) for run in runs]
-        print_result(results, self.run_folder, self.json)
-
-    def _episodes(self) -> tuple[int, int]:
-        """(how many, their seed)."""
-        from aggrevated.runs.config import require
-
-        episodes = 1000 if self.episodes is None else self.episodes
-        seed = 1_000_000 if self.seed is None else self.seed
-        require(episodes >= 1, "episodes", episodes, "at least 1")
-        require(seed >= 0, "seed", seed, "0 or more")
-        return episodes, seed
+        how = replace(self.usual, **given(self, {"evaluation": self.usual}))
+        how.check_values()
+        print_result([evaluate(run, how) for run in runs_in(self.run_folder)], self.run_folder, self.json)

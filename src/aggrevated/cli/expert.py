@@ -40,7 +40,7 @@ class TrainExpert:
     """
 
     task: Positional[TaskName]
-    """cartpole, acrobot, hopper or walker."""
+    """One that has an expert of its own, such as cartpole, acrobot, hopper or walker."""
     seed: int = 0
     """Of its training, and of the episodes that the checkpoint is chosen on."""
     out: Folder = None
@@ -51,16 +51,23 @@ class TrainExpert:
     def run(self) -> None:
         """Train, write the expert, and print its card."""
         from aggrevated.cli.output import note, print_cards
-        from aggrevated.experiments import control_tasks
-        from aggrevated.experts.training import RECIPES, train_expert
+        from aggrevated.errors import UsageError
+        from aggrevated.expert_training import train_expert
         from aggrevated.files import seal
-        from aggrevated.runs.config import known
+        from aggrevated.tasks import find_task
+        from aggrevated.worlds.control import control_of
 
-        task = control_tasks()[known(self.task, "task", RECIPES)]
+        task = find_task(self.task)
+        if task.recipe is None:
+            raise UsageError(
+                f"no expert of its own was made for {task.name}; its world's is {task.world.values().get('expert')}"
+            )
         path = self.out or Path(f"{task.name}-expert.safetensors")
+        simulator = control_of(task.world, "'expert train'").simulator
         weights, card = train_expert(
             task.name,
-            task.simulator(task.horizon),
+            task.recipe,
+            simulator,
             self.seed,
             lambda step, mean: note(f"step {step}: mean return {mean:.1f}"),
         )
@@ -78,7 +85,7 @@ class EvaluateExpert:
     """
 
     task: Positional[TaskName]
-    """cartpole, acrobot, acrobot-partial, hopper or walker."""
+    """One with a simulator, such as cartpole, acrobot, acrobot-partial, hopper or walker."""
     expert: Name = None
     """A shipped expert's name, a .safetensors file or a Stable-Baselines3 .zip; default: the task's own."""
     episodes: int = 1000
@@ -93,27 +100,27 @@ class EvaluateExpert:
     def run(self) -> None:
         """Evaluate, and print the result."""
         from aggrevated.cli.output import print_facts
-        from aggrevated.experiments import control_tasks
-        from aggrevated.experts.loading import load_expert
+        from aggrevated.config.resolving import with_settings
         from aggrevated.randomness import Purpose, seeds
-        from aggrevated.runs.config import known, require
+        from aggrevated.tasks import find_task
         from aggrevated.validation import returns_of
+        from aggrevated.worlds.control import FreshEpisodes, control_of
 
-        task = control_tasks()[known(self.task, "task", control_tasks())]
-        horizon = task.horizon if self.horizon is None else self.horizon
-        require(self.episodes >= 1, "episodes", self.episodes, "at least 1")
-        require(horizon >= 1, "horizon", horizon, "at least 1")
-        require(self.seed >= 0, "seed", self.seed, "0 or more")
-        simulator = task.simulator(horizon)
-        expert = load_expert(self.expert or task.expert, task.seen_by_expert(horizon))
-        returns, steps = returns_of(expert, simulator, seeds(self.seed, Purpose.TEST, 0, self.episodes))
+        task = find_task(self.task)
+        FreshEpisodes(self.episodes, self.seed).check_values()
+        given = {"expert": self.expert, "horizon": self.horizon}
+        world = control_of(task.world, "'expert evaluate'")
+        world = with_settings(world, {name: value for name, value in given.items() if value is not None})
+        world.check_values()
+        expert = world.loaded_expert
+        returns, steps = returns_of(expert, world.simulator, seeds(self.seed, Purpose.TEST, 0, self.episodes))
         error = returns.std(ddof=1) / len(returns) ** 0.5 if len(returns) > 1 else 0.0
         print_facts(
             {
                 "task": task.name,
                 "expert": expert.name,
                 "episodes": self.episodes,
-                "horizon": horizon,
+                "horizon": world.horizon,
                 "seed": self.seed,
                 "mean_return": float(returns.mean()),
                 "standard_error": float(error),
@@ -139,6 +146,7 @@ class Expert:
       aggrevated expert evaluate cartpole --json
     """
 
+    command = "expert"
     action: Action
 
     def run(self) -> None:

@@ -13,13 +13,12 @@ from pathlib import Path
 from aggrevated.cli.output import note
 from aggrevated.cli.progress import Progress
 from aggrevated.errors import AggrevatedError
-from aggrevated.experiments import tasks
-from aggrevated.files import Facts
 from aggrevated.machine import THREADS, cores, threads_to_use
-from aggrevated.runs.run import Run, execute
+from aggrevated.runs.records import Metrics, Result
+from aggrevated.runs.run import Run, execute, silent
 
 
-def run_all(runs: Sequence[Run], workers: int | None = None) -> list[Facts]:
+def run_all(runs: Sequence[Run], workers: int | None = None) -> list[Result]:
     """The results of all runs, in order; each run is its own folder, so the number of workers changes no bit."""
     if len(runs) == 1:
         return [run_here(runs[0])]
@@ -27,7 +26,7 @@ def run_all(runs: Sequence[Run], workers: int | None = None) -> list[Facts]:
     share = max(1, threads_to_use() // workers)
     pool = ProcessPoolExecutor(workers, get_context("spawn"), begin_worker, (os.getpid(), share))
     try:
-        with Progress("iterations", sum(run.config.iterations for run in runs)) as progress:
+        with Progress("iterations", sum(run.config.loop.iterations for run in runs)) as progress:
             futures = [pool.submit(run_quietly, run) for run in runs]
             pending = set(futures)
             while pending:
@@ -46,18 +45,17 @@ def run_all(runs: Sequence[Run], workers: int | None = None) -> list[Facts]:
         pool.shutdown(wait=False, cancel_futures=True)
 
 
-def run_here(run: Run) -> Facts:
+def run_here(run: Run) -> Result:
     """One run in this process, with a line or a bar for its iterations."""
-    task, config = tasks()[run.config.task], run.config
-    if config.start == "supervised" and not iterations_done(run.folder):
-        note(f"supervised start: {config.start_steps} minibatches of the expert's episodes, then the iterations")
-    with Progress(f"{run.config.task}, {run.label}", run.config.iterations) as progress:
+    loop, world = run.config.loop, run.config.world
+    if run.config.start.notice and not iterations_done(run.folder):
+        note(run.config.start.notice)
+    with Progress(f"{run.config.task.name}, {run.label}", loop.iterations) as progress:
 
-        def show(line: Facts) -> None:
-            current, best = (f"{line[name]:.{task.digits}f}" for name in ("current_return", "best_return"))
-            when = "" if config.validate_every == 1 else f" (measured every {config.validate_every})"
-            text = f"{task.measured} {current}, best {best}{when}, {line['seconds']:.1f} s"
-            progress.at(line["iteration"], text)
+        def show(line: Metrics) -> None:
+            current, best = (f"{value:.{world.digits}f}" for value in (line.current_return, line.best_return))
+            when = "" if loop.validate_every == 1 else f" (measured every {loop.validate_every})"
+            progress.at(line.iteration, f"{world.measured} {current}, best {best}{when}, {line.seconds:.1f} s")
 
         try:
             return execute(run, show, note)
@@ -66,9 +64,9 @@ def run_here(run: Run) -> Facts:
             raise
 
 
-def run_quietly(run: Run) -> Facts:
+def run_quietly(run: Run) -> Result:
     """One run in a worker process."""
-    return execute(run, lambda line: None, note)
+    return execute(run, silent, note)
 
 
 def iterations_done(folder: Path) -> int:

@@ -12,6 +12,7 @@ class OracleCheck:
       aggrevated oracle-check --trees 500 --symbols 7 --json
     """
 
+    command = "oracle-check"
     trees: int = 500
     """Random projective trees, for each transition system."""
     symbols: int = 7
@@ -23,11 +24,12 @@ class OracleCheck:
 
     def run(self) -> None:
         """Check both systems; a mismatch is a failure."""
-        from aggrevated.cli.output import note, print_list
+        from aggrevated.cli.output import note, print_table
         from aggrevated.errors import AggrevatedError
         from aggrevated.parsing.transitions.oracle_check import check
         from aggrevated.parsing.transitions.systems import SYSTEMS
-        from aggrevated.runs.config import require
+        from aggrevated.reports import Table
+        from aggrevated.settings import require
 
         require(self.trees >= 1, "trees", self.trees, "at least 1")
         require(1 <= self.symbols <= 9, "symbols", self.symbols, "from 1 to 9")
@@ -41,7 +43,7 @@ class OracleCheck:
                 )
             )
         wrong = sum(int(result["mismatches"]) for result in results)
-        print_list(results, self.json, f"{wrong} mismatches")
+        print_table(Table(results, closing=f"{wrong} mismatches"), self.json)
         if wrong:
             raise AggrevatedError(
                 f"the oracle and brute force differ in {wrong} places; this is a bug, please report it"

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from aggrevated.theory.study import Study
+    from aggrevated.reports import Table
+    from aggrevated.runs.records import Result
 
 Facts = dict[str, Any]
 
@@ -34,8 +35,9 @@ def shown(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-def print_result(results: Sequence[Facts], folder: Path, as_json: bool) -> None:
+def print_result(trials: Sequence["Result"], folder: Path, as_json: bool) -> None:
     """The result of one run; of several trials their means, with the trials under `trials` in JSON."""
+    results = [trial.facts() for trial in trials]
     if len(results) == 1:
         print_facts(results[0], as_json)
         return
@@ -51,7 +53,7 @@ def print_result(results: Sequence[Facts], folder: Path, as_json: bool) -> None:
     facts.pop("weights_sha256", None)
     if as_json:
         facts["weights_sha256"] = [result["weights_sha256"] for result in results]
-        facts["trials"] = list(results)
+        facts["trials"] = results
     print_facts(facts, as_json)
 
 
@@ -69,67 +71,22 @@ def mean(numbers: Sequence[float | None]) -> float | None:
     return sum(known) / len(known) if len(known) == len(numbers) else None
 
 
-def print_table(rows: Sequence[Facts], as_json: bool, closing: str) -> None:
-    """Rows as a JSON list, or as a table with a closing line."""
+def print_table(table: "Table", as_json: bool, facts: Facts | None = None) -> None:
+    """Its rows as a JSON list, or the facts where they are more than that; for people a table with a closing line."""
     if as_json:
-        print(json.dumps(list(rows), ensure_ascii=False))
+        print(json.dumps(facts or list(table.rows), ensure_ascii=False))
         return
-    from rich.console import Console
-    from rich.table import Table
+    if table.columns:
+        from rich.console import Console
+        from rich.table import Table as Shown
 
-    table = Table()
-    for name in ("method", "trials", "best", "test", "expert", "ratio", "IQM", "95 %"):
-        table.add_column(name, justify="left" if name == "method" else "right", no_wrap=name != "method")
-    for row in rows:
-        returns = (f"{row[name]:.{row['digits']}f}" for name in ("best_return", "test_return", "expert_return"))
-        interval = f"{row['ratio_low']:.3f}-{row['ratio_high']:.3f}"
-        ratios = (f"{row['ratio_mean']:.3f}", f"{row['ratio_iqm']:.3f}", interval)
-        table.add_row(row["label"], str(row["trials"]), *returns, *ratios)
-    Console(width=None if sys.stdout.isatty() else 120).print(table)
-    print(closing)
-
-
-def print_list(rows: Sequence[Facts], as_json: bool, closing: str) -> None:
-    """Objects as a JSON list, or a closing line that says where they are."""
-    print(json.dumps(list(rows), ensure_ascii=False) if as_json else closing)
-
-
-def print_regrets(study: "Study", facts: Facts, as_json: bool, closing: str) -> None:
-    """A study of the theory: as JSON, or a table with the bound and a closing line."""
-    if as_json:
-        print(json.dumps(facts, ensure_ascii=False))
-        return
-    from rich.console import Console
-    from rich.table import Table
-
-    from aggrevated.theory.experiments import table
-
-    shown = Table(title=study.title)
-    for name in ("algorithm", "regret at N", "least", "most", "exponent in N", "in S"):
-        shown.add_column(name, justify="left" if name == "algorithm" else "right")
-    for row in table(study):
-        numbers = (f"{number:,.1f}" for number in (row.regret, row.least, row.most))
-        exponents = ("" if x is None else f"{x:.2f}" for x in (row.exponent_n, row.exponent_s))
-        shown.add_row(row.algorithm, *numbers, *exponents)
-    Console(width=None if sys.stdout.isatty() else 120).print(shown)
-    ratio = facts["largest_ratio_to_bound"]
-    print(
-        f"{study.bound_label}: {facts['bound']:,.1f} at N; the largest ratio of regret to it, in any trial: {ratio:.3f}"
-    )
-    print(closing)
-
-
-def print_scores(rows: Sequence[Facts], as_json: bool, closing: str) -> None:
-    """UAS of each row: as a JSON list, or as a table with a closing line."""
-    if as_json:
-        print(json.dumps(list(rows), ensure_ascii=False))
-        return
-    width = max(len(row["label"]) for row in rows)
-    for row in rows:
-        if "uas_micro" in row:
-            of_paper = "" if row["paper"] is None else f"  (paper, on other data: {row['paper']:.3f})"
-            print(f"{row['label']:<{width}}  {row['uas_micro']:.3f}{of_paper}")
-    print(closing)
+        shown = Shown(title=table.title or None)
+        for place, name in enumerate(table.columns):
+            shown.add_column(name, justify="right" if place else "left", no_wrap=place > 0)
+        for row in table.rows:
+            shown.add_row(*(column(row) for column in table.columns.values()))
+        Console(width=None if sys.stdout.isatty() else 120).print(shown)
+    print(table.closing)
 
 
 def print_cards(cards: dict[str, Facts], as_json: bool) -> None:

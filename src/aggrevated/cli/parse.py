@@ -21,6 +21,7 @@ class Parse:
       aggrevated parse expression.inkml --policy runs/algebra-aggrevated-regular --json
     """
 
+    command = "parse"
     file: Positional[Annotated[Path, arg(metavar="FILE")]]
     """An InkML file, or a picture of a page."""
     policy: Annotated[Path, arg(metavar="RUN")]
@@ -42,7 +43,7 @@ class Parse:
         page = read_page(self.file)  # before torch is there: a large picture takes memory
 
         from aggrevated.plots.parse_tree import draw_growth, draw_tree
-        from aggrevated.runs.parses import arcs_of, parse_page, some
+        from aggrevated.reports.pages import arcs_of, parse_page, some
         from aggrevated.runs.run import runs_in
 
         heads, frames = parse_page(runs_in(self.policy)[0], page)

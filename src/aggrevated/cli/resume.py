@@ -16,6 +16,7 @@ class Resume:
       aggrevated resume runs/cartpole-aggrevated-natural --iterations 300 --json
     """
 
+    command = "resume"
     run_folder: Positional[RunFolder]
     """The folder that 'aggrevated train' made, of one run or of several trials."""
     iterations: Whole = None
@@ -28,18 +29,19 @@ class Resume:
         from aggrevated.cli.jobs import run_all
         from aggrevated.cli.output import print_result
         from aggrevated.errors import UsageError
-        from aggrevated.runs.config import require
         from aggrevated.runs.run import runs_in
+        from aggrevated.settings import require
 
         runs = runs_in(self.run_folder)
         if self.iterations is not None:
-            least = max(run.config.iterations for run in runs)
+            least = max(run.config.loop.iterations for run in runs)
             require(self.iterations >= least, "iterations", self.iterations, f"at least the {least} of the run")
             for run in runs:
-                if 0 < run.config.annealed < self.iterations:
+                annealed = run.config.update.values().get("annealed", 0)
+                if 0 < annealed < self.iterations:
                     raise UsageError(
-                        f"the step size of {run.folder} has fallen to 0 after {run.config.annealed} iterations, and "
+                        f"the step size of {run.folder} has fallen to 0 after {annealed} iterations, and "
                         f"more change nothing; start a new run with --iterations {self.iterations}"
                     )
-            runs = [replace(run, config=replace(run.config, iterations=self.iterations)) for run in runs]
+            runs = [replace(run, config=run.config.replaced(iterations=self.iterations)) for run in runs]
         print_result(run_all(runs), self.run_folder, self.json)

@@ -18,6 +18,7 @@ class Theory:
       aggrevated theory lower-bound --states 64 --episodes 16000 --json
     """
 
+    command = "theory"
     experiment: Positional[Annotated[str, arg(metavar="EXPERIMENT")]]
     """tree (exact Q*, and RL), tree-noisy, mdp (random MDPs, and UCBVI, REINFORCE, TNPG) or lower-bound (H = 1)."""
     depth: Whole = None
@@ -43,8 +44,8 @@ class Theory:
 
     def run(self) -> None:
         """Run it, draw it, print the table."""
-        from aggrevated.cli.output import note, print_regrets
-        from aggrevated.runs.theory import asked_for, run_experiment
+        from aggrevated.cli.output import note, print_table
+        from aggrevated.reports.theory import asked_for, regrets, run_experiment
 
         given = {
             name: getattr(self, name)
@@ -54,4 +55,5 @@ class Theory:
         note(f"theory {self.experiment}: " + ", ".join(f"{name} {value}" for name, value in settings.items()))
         folder = self.out or Path("runs") / "theory"
         study, facts = run_experiment(self.experiment, settings, folder)
-        print_regrets(study, facts, self.json, f"figure: {folder / self.experiment}.png")
+        shown = regrets(study, facts, f"figure: {folder / self.experiment}.png")
+        print_table(shown, self.json, facts)

@@ -16,6 +16,7 @@ class Watch:
       aggrevated watch runs/acrobot-aggrevated-natural --seed 7 --out swing-up.gif
     """
 
+    command = "watch"
     run_folder: Positional[RunFolder]
     """The folder that 'aggrevated train' made."""
     seed: int = 0
@@ -28,9 +29,9 @@ class Watch:
     def run(self) -> None:
         """Roll out both, and draw."""
         from aggrevated.cli.output import print_facts
-        from aggrevated.runs.config import require
+        from aggrevated.reports.watching import watch
         from aggrevated.runs.run import runs_in
-        from aggrevated.runs.watching import watch
+        from aggrevated.settings import require
 
         require(self.seed >= 0, "seed", self.seed, "0 or more")
         run = runs_in(self.run_folder)[0]

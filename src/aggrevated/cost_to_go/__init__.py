@@ -1,17 +1,23 @@
 """Line 6 of Algorithm 1, first half: what the actions at the visited states will cost.
 
-An oracle is a function from `Trajectories` to `CostToGo`. There are two shapes: [K, T, A] where it is known for every
-action, and [K, T] where it is known for the action taken; the gradients assert which of them they need.
+An oracle is a function from `Trajectories`, and the policy that is learning, to `CostToGo`. There are two shapes:
+[K, T, A] where it is known for every action, and [K, T] where it is known for the action taken; the losses assert which
+of them they need.
 """
 
-from collections.abc import Callable
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TypeAlias
+from enum import Enum
+from typing import Protocol
 
 import numpy as np
 
 from aggrevated.arrays import Array
-from aggrevated.errors import DataError
+from aggrevated.errors import DataError, UsageError
+from aggrevated.experts import Expert
+from aggrevated.policies import Policy
+from aggrevated.settings import Settings, setting
+from aggrevated.simulators import Simulator
 from aggrevated.trajectories import Trajectories
 
 
@@ -48,7 +54,47 @@ class CostToGo:
         return {name: array for name, array in named.items() if array is not None}
 
 
-Oracle: TypeAlias = Callable[[Trajectories], CostToGo]
+class Oracle(Protocol):
+    """What knows, or finds out, the cost-to-go."""
+
+    def __call__(self, trajectories: Trajectories, policy: Policy | None = None, /) -> CostToGo:
+        """At the visited states. `policy` is π_n, for oracles that roll the learner itself out or learn beside it."""
+        ...
+
+
+class Tells(Enum):
+    """What an oracle can tell."""
+
+    EVERY_ACTION = "what every action costs"
+    TAKEN_ACTION = "what the action taken costs"
+    BEST_ACTION = "which action is best"
+
+
+@dataclass(frozen=True)
+class OracleSettings(Settings, ABC):
+    """A way to ask what a mistake costs."""
+
+    @abstractmethod
+    def tells(self, finite: bool) -> Tells:
+        """What it can tell, of a finite set of actions or of vectors."""
+
+    @abstractmethod
+    def build(self, simulator: Simulator, expert: Expert) -> Oracle:
+        """The oracle; a `UsageError` if this expert cannot be asked so."""
+
+    def cannot_ask(self, expert: Expert, method: str) -> UsageError:
+        """What to say if an expert lacks the method that this oracle asks it by."""
+        return UsageError(
+            f"the oracle {self.name} asks an expert by its method {method}, which {expert.name} does not have; "
+            "choose another --oracle, or another expert"
+        )
+
+
+@dataclass(frozen=True)
+class CostSettings(OracleSettings):
+    """One that tells costs, as they are or less what the state costs whatever is done there."""
+
+    advantage: bool = setting(True, "The variance-reduced advantage (Eq. 12, 13), rather than Q itself (Eq. 10, 11).")
 
 
 def scatter(trajectories: Trajectories, live: Array) -> Array:

@@ -6,6 +6,7 @@ import numpy as np
 
 from aggrevated.arrays import Array
 from aggrevated.cost_to_go import CostToGo, Oracle
+from aggrevated.policies import Policy
 from aggrevated.trajectories import Trajectories
 
 
@@ -18,8 +19,8 @@ class Advantage:
 
     oracle: Oracle
 
-    def __call__(self, trajectories: Trajectories) -> CostToGo:
-        q = self.oracle(trajectories)
+    def __call__(self, trajectories: Trajectories, policy: Policy | None = None) -> CostToGo:
+        q = self.oracle(trajectories, policy)
         if q.every_action:
             return replace(q, values=q.values - cheapest(q.values, trajectories.legal))
         return replace(q, values=(q.values - mean_of_the_others(q.values, trajectories.mask)) * trajectories.mask)
@@ -31,8 +32,8 @@ class Taken:
 
     oracle: Oracle
 
-    def __call__(self, trajectories: Trajectories) -> CostToGo:
-        q = self.oracle(trajectories)
+    def __call__(self, trajectories: Trajectories, policy: Policy | None = None) -> CostToGo:
+        q = self.oracle(trajectories, policy)
         assert q.every_action, "the oracle knows the taken action only; it needs no Taken around it"
         return replace(q, values=np.take_along_axis(q.values, trajectories.actions[..., None], axis=2)[..., 0])
 

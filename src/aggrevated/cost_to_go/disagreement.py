@@ -6,8 +6,10 @@ import numpy as np
 from gymnasium.spaces import Box, Discrete
 
 from aggrevated.arrays import Array
-from aggrevated.cost_to_go import CostToGo, Oracle
+from aggrevated.cost_to_go import CostToGo, Oracle, OracleSettings, Tells
 from aggrevated.experts import Expert
+from aggrevated.policies import Policy
+from aggrevated.simulators import Simulator
 from aggrevated.trajectories import Trajectories
 
 
@@ -18,7 +20,7 @@ class Disagreement:
     expert: Expert
     actions: int  # A
 
-    def __call__(self, trajectories: Trajectories) -> CostToGo:
+    def __call__(self, trajectories: Trajectories, policy: Policy | None = None) -> CostToGo:
         chosen = advice(self.expert, trajectories, np.zeros((*trajectories.mask.shape, 1), np.int64))
         values = (np.arange(self.actions) != chosen) & trajectories.mask[..., None]
         return CostToGo(values.astype(np.float32), trajectories.mask.astype(np.float32), queries=trajectories.steps)
@@ -31,7 +33,7 @@ class Advice:
     expert: Expert
     size: int  # A
 
-    def __call__(self, trajectories: Trajectories) -> CostToGo:
+    def __call__(self, trajectories: Trajectories, policy: Policy | None = None) -> CostToGo:
         mask = trajectories.mask.astype(np.float32)
         chosen = advice(self.expert, trajectories, np.zeros((*mask.shape, self.size), np.float32))
         return CostToGo(np.zeros_like(mask), mask, queries=trajectories.steps, advice=chosen)
@@ -50,3 +52,16 @@ def advice(expert: Expert, trajectories: Trajectories, out: Array) -> Array:
         live = trajectories.mask[:, t]
         out[live, t] = expert.act(trajectories.states[live, t], t).reshape(-1, out.shape[2])
     return out
+
+
+@dataclass(frozen=True)
+class DisagreementSettings(OracleSettings):
+    """What the expert would have done."""
+
+    name = "disagreement"
+
+    def tells(self, finite: bool) -> Tells:
+        return Tells.EVERY_ACTION if finite else Tells.BEST_ACTION
+
+    def build(self, simulator: Simulator, expert: Expert) -> Oracle:
+        return disagreement(expert, simulator.action_space)

@@ -5,10 +5,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from aggrevated.arrays import Array
-from aggrevated.cost_to_go import CostToGo
+from aggrevated.cost_to_go import CostSettings, CostToGo, Oracle, Tells
 from aggrevated.errors import DataError, UsageError
 from aggrevated.experts import Expert
+from aggrevated.policies import Policy
 from aggrevated.randomness import Stream, generator
+from aggrevated.settings import NOT_NEGATIVE, at_least, setting
 from aggrevated.simulators import Simulator, stochastic
 from aggrevated.trajectories import Trajectories
 
@@ -40,7 +42,7 @@ class MonteCarlo:
                 "use one roll-out per query"
             )
 
-    def __call__(self, trajectories: Trajectories) -> CostToGo:
+    def __call__(self, trajectories: Trajectories, policy: Policy | None = None) -> CostToGo:
         k, t = np.nonzero(asked(trajectories, self.steps))
         states, actions = trajectories.states[k, t], trajectories.actions[k, t]
         total, sound, simulated = np.zeros(len(k)), np.zeros(len(k), int), 0
@@ -120,3 +122,20 @@ def cost_of_following(
         if done.any():
             lanes, state = lanes[~done], state[~done]
     return total, simulated
+
+
+@dataclass(frozen=True)
+class MonteCarloSettings(CostSettings):
+    """Q* of the action taken, by rolling the expert out."""
+
+    name = "monte-carlo"
+    queried_steps: int = setting(
+        0, "M: of each trajectory, how many steps the Monte-Carlo oracle is asked about; 0: all.", NOT_NEGATIVE
+    )
+    rollouts: int = setting(1, "Roll-outs per query, for simulators with chance in them.", at_least(1))
+
+    def tells(self, finite: bool) -> Tells:
+        return Tells.TAKEN_ACTION
+
+    def build(self, simulator: Simulator, expert: Expert) -> Oracle:
+        return MonteCarlo(simulator, expert, self.queried_steps or None, self.rollouts, self.advantage)

@@ -2,8 +2,13 @@
 
 from dataclasses import dataclass
 
-from aggrevated.cost_to_go import CostToGo, scatter
-from aggrevated.experts import ValueExpert
+from aggrevated.cost_to_go import CostSettings, CostToGo, Oracle, Tells, scatter
+from aggrevated.cost_to_go.advantage import Advantage
+from aggrevated.errors import UsageError
+from aggrevated.experts import Expert, ValueExpert
+from aggrevated.policies import Policy
+from aggrevated.settings import Chosen
+from aggrevated.simulators import Simulator
 from aggrevated.trajectories import Trajectories
 
 
@@ -13,6 +18,27 @@ class QStar:
 
     expert: ValueExpert
 
-    def __call__(self, trajectories: Trajectories) -> CostToGo:
+    def __call__(self, trajectories: Trajectories, policy: Policy | None = None) -> CostToGo:
         values = scatter(trajectories, self.expert.q(trajectories.states[trajectories.mask]))
         return CostToGo(values, trajectories.mask.astype("float32"), queries=trajectories.steps)
+
+
+@dataclass(frozen=True)
+class QStarSettings(CostSettings):
+    """Q* of every action, from an expert that knows it."""
+
+    name = "q-network"
+
+    def tells(self, finite: bool) -> Tells:
+        return Tells.EVERY_ACTION
+
+    def check(self, chosen: Chosen) -> None:
+        if not chosen.finite:
+            raise UsageError(
+                f"the oracle {self.name} tells Q* of every action, and there are infinitely many; choose another"
+            )
+
+    def build(self, simulator: Simulator, expert: Expert) -> Oracle:
+        if not isinstance(expert, ValueExpert):
+            raise self.cannot_ask(expert, "q")
+        return Advantage(QStar(expert)) if self.advantage else QStar(expert)

@@ -4,7 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from aggrevated.cost_to_go import CostToGo
+from aggrevated.cost_to_go import CostSettings, CostToGo, Oracle, Tells
+from aggrevated.cost_to_go.advantage import Advantage
+from aggrevated.experts import Expert
+from aggrevated.policies import Policy
+from aggrevated.simulators import Simulator
 from aggrevated.trajectories import Trajectories
 
 
@@ -12,7 +16,20 @@ from aggrevated.trajectories import Trajectories
 class Realised:
     """Σ_{i ≥ t} c_i, [K, T]: what happened after (s_t, a_t) in this very trajectory. No expert is asked."""
 
-    def __call__(self, trajectories: Trajectories) -> CostToGo:
+    def __call__(self, trajectories: Trajectories, policy: Policy | None = None) -> CostToGo:
         remaining = np.cumsum(trajectories.costs[:, ::-1], axis=1)[:, ::-1]
         values = (remaining * trajectories.mask).astype(np.float32)
         return CostToGo(values, trajectories.mask.astype(np.float32))
+
+
+@dataclass(frozen=True)
+class RealisedSettings(CostSettings):
+    """What the learner itself paid; the expert is not asked."""
+
+    name = "realised"
+
+    def tells(self, finite: bool) -> Tells:
+        return Tells.TAKEN_ACTION
+
+    def build(self, simulator: Simulator, expert: Expert) -> Oracle:
+        return Advantage(Realised()) if self.advantage else Realised()

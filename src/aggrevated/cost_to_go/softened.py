@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 
 from aggrevated.cost_to_go import CostToGo, Oracle
+from aggrevated.policies import Policy
 from aggrevated.schedules import Schedule, at
 from aggrevated.trajectories import Trajectories
 
@@ -17,5 +18,5 @@ class Softened:
     oracle: Oracle
     bonus: float | Schedule  # β_n, in units of cost
 
-    def __call__(self, trajectories: Trajectories) -> CostToGo:
-        return replace(self.oracle(trajectories), bonus=at(self.bonus, trajectories.n))
+    def __call__(self, trajectories: Trajectories, policy: Policy | None = None) -> CostToGo:
+        return replace(self.oracle(trajectories, policy), bonus=at(self.bonus, trajectories.n))

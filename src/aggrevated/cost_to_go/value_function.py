@@ -4,8 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from aggrevated.cost_to_go import CostToGo
-from aggrevated.experts import CriticExpert
+from aggrevated.cost_to_go import CostSettings, CostToGo, Oracle, Tells
+from aggrevated.experts import CriticExpert, Expert
+from aggrevated.policies import Policy
+from aggrevated.simulators import Simulator
 from aggrevated.trajectories import Trajectories
 
 
@@ -20,7 +22,7 @@ class ValueFunction:
     expert: CriticExpert
     advantage: bool = True
 
-    def __call__(self, trajectories: Trajectories) -> CostToGo:
+    def __call__(self, trajectories: Trajectories, policy: Policy | None = None) -> CostToGo:
         mask = trajectories.mask
         v = np.zeros((mask.shape[0], mask.shape[1] + 1))
         v[:, :-1][mask] = self.expert.v(trajectories.states[mask])
@@ -28,3 +30,18 @@ class ValueFunction:
         weight = trajectories.by_learner.astype(np.float32)
         weight[:, trajectories.horizon - 1 :] = 0.0
         return CostToGo((values * mask).astype(np.float32), weight, queries=trajectories.steps)
+
+
+@dataclass(frozen=True)
+class ValueFunctionSettings(CostSettings):
+    """Q* of the action taken, from the expert's critic."""
+
+    name = "value-function"
+
+    def tells(self, finite: bool) -> Tells:
+        return Tells.TAKEN_ACTION
+
+    def build(self, simulator: Simulator, expert: Expert) -> Oracle:
+        if not isinstance(expert, CriticExpert):
+            raise self.cannot_ask(expert, "v")
+        return ValueFunction(expert, self.advantage)

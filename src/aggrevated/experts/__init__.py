@@ -1,6 +1,6 @@
 """Experts π*: anything that can act, and, better, that can tell what each action would cost from here on."""
 
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from aggrevated.arrays import Array
 
@@ -16,6 +16,7 @@ class Expert(Protocol):
         ...
 
 
+@runtime_checkable
 class ValueExpert(Expert, Protocol):
     """An expert that also knows Q*(s, a)."""
 
@@ -24,6 +25,7 @@ class ValueExpert(Expert, Protocol):
         ...
 
 
+@runtime_checkable
 class CriticExpert(Expert, Protocol):
     """An expert that also has a critic, V*(s)."""
 

@@ -34,13 +34,18 @@ def shipped() -> dict[str, Facts]:
     return {path.stem: unseal(path)[1] for path in sorted(SHIPPED.glob("*.safetensors"))}
 
 
+def shipped_names() -> list[str]:
+    """Of the experts in the package."""
+    return sorted(path.stem for path in SHIPPED.glob("*.safetensors"))
+
+
 def load_expert(name_or_path: str, simulator: Simulator) -> NetworkExpert:
     """The expert of that name, or in that file."""
     path = SHIPPED / f"{name_or_path}.safetensors"
     if not path.is_file():
         path = Path(name_or_path)
     if not path.is_file():
-        names = ", ".join(shipped())
+        names = ", ".join(shipped_names())
         raise UsageError(f"no expert {name_or_path!r}: give a file, or the name of a shipped expert ({names})")
     weights, settings = stable_baselines(path) if path.suffix == ".zip" else of_a_card(*unseal(path))
     return expert_from(weights, settings, name_or_path, simulator)

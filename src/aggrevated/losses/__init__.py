@@ -4,14 +4,17 @@ Each is a function of a policy, its trajectories and their cost-to-go, and divid
 episode that ended early has no cost-to-go after its end.
 """
 
-from collections.abc import Callable
-from typing import TypeAlias
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import ClassVar, TypeAlias
 
 import torch
 from torch import Tensor
 
-from aggrevated.cost_to_go import CostToGo
+from aggrevated.cost_to_go import CostToGo, Tells
 from aggrevated.policies import Policy
+from aggrevated.settings import NOT_NEGATIVE, Settings, setting
 from aggrevated.trajectories import Trajectories
 
 Loss: TypeAlias = Callable[[Policy, Trajectories, CostToGo], Tensor]
@@ -36,3 +39,20 @@ def average(
         per_step = per_step - cost_to_go.bonus * distribution.entropy()
     total = (per_step * torch.from_numpy(cost_to_go.weight)).sum()
     return total / (trajectories.horizon * trajectories.count)
+
+
+@dataclass(frozen=True)
+class LossSettings(Settings, ABC):
+    """One of the losses."""
+
+    sees: ClassVar[Mapping[Tells, Tells]]  # from what the oracle tells to what the loss, and so the update, looks at
+    own_actions: ClassVar[bool] = False  # whether it learns from actions of the learner's own, and needs some
+    entropy: float = setting(
+        0.0,
+        "What a nat of the policy's entropy saves at each step: above 0 it keeps a policy from being sure too soon.",
+        NOT_NEGATIVE,
+    )
+
+    @abstractmethod
+    def build(self) -> Loss:
+        """The loss."""

@@ -1,12 +1,15 @@
 """The gradient over all actions: Eq. 10 with Q*, Eq. 12 with the advantage A*."""
 
+from dataclasses import dataclass
+from types import MappingProxyType
+
 import torch
 from torch import Tensor
 from torch.distributions import Categorical
 
-from aggrevated.cost_to_go import CostToGo
+from aggrevated.cost_to_go import CostToGo, Tells
 from aggrevated.errors import DataError
-from aggrevated.losses import average, distribution_at
+from aggrevated.losses import Loss, LossSettings, average, distribution_at
 from aggrevated.policies import Policy
 from aggrevated.trajectories import Trajectories
 
@@ -26,3 +29,14 @@ def all_actions(policy: Policy, trajectories: Trajectories, cost_to_go: CostToGo
         )
     expected = (distribution.probs * torch.from_numpy(cost_to_go.values)).sum(-1)  # [K, T]
     return average(expected, distribution, cost_to_go, trajectories)
+
+
+@dataclass(frozen=True)
+class AllActionsSettings(LossSettings):
+    """The expected cost-to-go over all actions (Eq. 10, 12)."""
+
+    name = "all-actions"
+    sees = MappingProxyType({Tells.EVERY_ACTION: Tells.EVERY_ACTION})
+
+    def build(self) -> Loss:
+        return all_actions

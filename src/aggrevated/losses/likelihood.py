@@ -1,10 +1,13 @@
 """The negative log-likelihood of what π* would do: supervised learning, and DAgger's surrogate of the 0/1 loss."""
 
+from dataclasses import dataclass
+from types import MappingProxyType
+
 import torch
 from torch import Tensor
 
-from aggrevated.cost_to_go import CostToGo
-from aggrevated.losses import average, distribution_at, legal_in
+from aggrevated.cost_to_go import CostToGo, Tells
+from aggrevated.losses import Loss, LossSettings, average, distribution_at, legal_in
 from aggrevated.policies import Policy
 from aggrevated.trajectories import Trajectories
 
@@ -26,3 +29,14 @@ def cheapest(cost_to_go: CostToGo, trajectories: Trajectories) -> Tensor:
     assert cost_to_go.every_action, "likelihood needs the cost-to-go of every action, to know the cheapest"
     values, legal = torch.from_numpy(cost_to_go.values), legal_in(trajectories)
     return (values if legal is None else values.masked_fill(~legal, torch.inf)).argmin(-1)
+
+
+@dataclass(frozen=True)
+class LikelihoodSettings(LossSettings):
+    """The likelihood of the best action."""
+
+    name = "likelihood"
+    sees = MappingProxyType({what: what for what in (Tells.EVERY_ACTION, Tells.BEST_ACTION)})
+
+    def build(self) -> Loss:
+        return likelihood

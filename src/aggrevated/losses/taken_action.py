@@ -1,11 +1,14 @@
 """The gradient from the action taken, by importance weighting: Eq. 11 with Q*, Eq. 13 with the advantage A*."""
 
+from dataclasses import dataclass
+from types import MappingProxyType
+
 import torch
 from torch import Tensor
 
-from aggrevated.cost_to_go import CostToGo
+from aggrevated.cost_to_go import CostToGo, Tells
 from aggrevated.errors import UsageError
-from aggrevated.losses import average, distribution_at
+from aggrevated.losses import Loss, LossSettings, average, distribution_at
 from aggrevated.policies import Policy
 from aggrevated.trajectories import Trajectories
 
@@ -24,3 +27,15 @@ def taken_action(policy: Policy, trajectories: Trajectories, cost_to_go: CostToG
     ratio = torch.exp(log_probability - log_probability.detach())  # 1, with gradient ∇π/π
     own = torch.from_numpy(trajectories.by_learner) / (1.0 - trajectories.mixing)
     return average(ratio * own * torch.from_numpy(cost_to_go.values), distribution, cost_to_go, trajectories)
+
+
+@dataclass(frozen=True)
+class TakenActionSettings(LossSettings):
+    """The cost-to-go of the action taken, importance weighted (Eq. 11, 13)."""
+
+    name = "taken-action"
+    sees = MappingProxyType(dict.fromkeys((Tells.EVERY_ACTION, Tells.TAKEN_ACTION), Tells.TAKEN_ACTION))
+    own_actions = True
+
+    def build(self) -> Loss:
+        return taken_action

@@ -16,6 +16,7 @@ import numpy as np
 from gymnasium.spaces import Box, Discrete
 
 from aggrevated.arrays import Array
+from aggrevated.cost_to_go.q_star import QStarSettings
 from aggrevated.parsing.pages.page import Page
 from aggrevated.parsing.transitions import TransitionSystem
 from aggrevated.parsing.transitions.configurations import NONE, View, begin, with_root, wrong
@@ -26,6 +27,7 @@ from aggrevated.randomness import Stream, generator
 LATEST = 3  # of the stack, the buffer and the arcs
 ARCS = slice(1, 1 + LATEST)
 CONFIGURATION = slice(1 + LATEST, None)
+OBSERVATIONS = Box(-1.0, np.inf, (1 + 3 * LATEST,), np.float32)  # a page, and numbers of symbols
 
 
 @dataclass(frozen=True)
@@ -144,3 +146,10 @@ class GoldExpert:
     def act(self, states: Array, t: int) -> Array:
         rows, gold = states[:, CONFIGURATION], self.parser.corpus.gold[states[:, 0]]
         return advised(self.parser.system, rows, gold)
+
+
+@dataclass(frozen=True)
+class GoldSettings(QStarSettings):
+    """Q* of every transition, from the gold tree."""
+
+    name = "gold"

@@ -6,17 +6,22 @@ than through torch, and a copy cannot change behind the back of whoever holds it
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Protocol
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 import torch
+from gymnasium.spaces import Box, Space
 from numpy.random import Generator
 from torch import Tensor, nn
 from torch.distributions import Distribution
 from torch.func import functional_call, grad, vmap
 
 from aggrevated.arrays import Array
-from aggrevated.policies.heads import Head
+from aggrevated.errors import UsageError
+from aggrevated.policies.heads.base import Head
+from aggrevated.randomness import Purpose, seeds
+from aggrevated.settings import WIDTHS, Settings, setting
 
 
 class Actor(Protocol):
@@ -105,3 +110,39 @@ class Policy(nn.Module, ABC):
         legal = None if action_masks is None else np.atleast_2d(action_masks).astype(bool)
         action = self.within(actor.choose(parameters, noise, legal))
         return (action[0] if single else action), memory
+
+
+@dataclass(frozen=True)
+class PolicySettings(Settings, ABC):
+    """A kind of policy."""
+
+    @abstractmethod
+    def build(self, observations: Space[Any], head: Head, seed: int) -> Policy:
+        """A random policy for such observations; the same for the same seed."""
+
+
+@dataclass(frozen=True)
+class HiddenSettings(PolicySettings):
+    """One with hidden layers."""
+
+    hidden: tuple[int, ...] = setting((16,), "Widths of the policy's hidden layers.", WIDTHS)
+
+
+def size_of(observations: Space[Any]) -> int:
+    """O, of observations that are vectors; others are refused in a sentence."""
+    if isinstance(observations, Box) and len(observations.shape) == 1:
+        return int(observations.shape[0])
+    raise UsageError(
+        f"no policy here reads observations of type {type(observations).__name__}{observations.shape or ''}: flatten "
+        "them to one vector (gymnasium.wrappers.FlattenObservation), or add a policy that reads them"
+    )
+
+
+def initial_seed(run: int) -> int:
+    """Where the random weights of a run's first policy come from."""
+    return int(seeds(run, Purpose.INITIAL_POLICY, 0, 1)[0] >> 1)  # torch takes signed seeds
+
+
+def initial_generator(run: int) -> torch.Generator:
+    """The same, as torch's generator."""
+    return torch.Generator().manual_seed(initial_seed(run))

@@ -2,15 +2,17 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
+from gymnasium.spaces import Space
 from numpy.random import Generator
 from torch import Tensor
 from torch.distributions import Distribution
 
 from aggrevated.arrays import Array
-from aggrevated.policies import Policy
+from aggrevated.policies import HiddenSettings, Policy, initial_generator, size_of
 from aggrevated.policies.heads import Head, Sampler
 from aggrevated.policies.networks import NumpyNetwork, relu_network
 
@@ -55,3 +57,13 @@ class FeedForwardActor:
 
     def choose(self, parameters: Array, noise: Array | float, legal: Array | None = None) -> Array:
         return self.sampler.choose(parameters, noise, legal)
+
+
+@dataclass(frozen=True)
+class MlpSettings(HiddenSettings):
+    """It remembers nothing."""
+
+    name = "mlp"
+
+    def build(self, observations: Space[Any], head: Head, seed: int) -> FeedForwardPolicy:
+        return FeedForwardPolicy(size_of(observations), head, self.hidden, initial_generator(seed))

@@ -2,17 +2,20 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
+from gymnasium.spaces import Space
 from numpy.random import Generator
 from torch import Tensor, nn
 from torch.distributions import Distribution
 
 from aggrevated.arrays import Array
-from aggrevated.policies import Policy
+from aggrevated.policies import HiddenSettings, Policy, initial_generator, size_of
 from aggrevated.policies.cells import CELLS, NumpyCell
 from aggrevated.policies.heads import Head, Sampler
+from aggrevated.settings import Chosen, require
 
 
 class RecurrentPolicy(Policy):
@@ -94,3 +97,23 @@ class RecurrentActor:
 
     def choose(self, parameters: Array, noise: Array | float, legal: Array | None = None) -> Array:
         return self.sampler.choose(parameters, noise, legal)
+
+
+@dataclass(frozen=True)
+class LstmSettings(HiddenSettings):
+    """It remembers what it learned to."""
+
+    name = "lstm"
+
+    def check(self, chosen: Chosen) -> None:
+        require(len(self.hidden) == 1, "hidden", self.hidden, f"one width for the policy {self.name}")
+
+    def build(self, observations: Space[Any], head: Head, seed: int) -> RecurrentPolicy:
+        return RecurrentPolicy(size_of(observations), head, self.hidden[0], self.name, initial_generator(seed))
+
+
+@dataclass(frozen=True)
+class GruSettings(LstmSettings):
+    """The same with a simpler cell."""
+
+    name = "gru"

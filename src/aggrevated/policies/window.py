@@ -2,15 +2,17 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
+from gymnasium.spaces import Space
 from numpy.random import Generator
 from torch import Tensor
 from torch.distributions import Distribution
 
 from aggrevated.arrays import Array
-from aggrevated.policies import Policy
+from aggrevated.policies import HiddenSettings, Policy, initial_generator, size_of
 from aggrevated.policies.feed_forward import FeedForwardActor, FeedForwardPolicy
 from aggrevated.policies.heads import Head
 
@@ -62,3 +64,13 @@ class WindowActor:
 
     def choose(self, parameters: Array, noise: Array | float, legal: Array | None = None) -> Array:
         return self.inner.choose(parameters, noise, legal)
+
+
+@dataclass(frozen=True)
+class WindowSettings(HiddenSettings):
+    """It sees the last four observations."""
+
+    name = "window"
+
+    def build(self, observations: Space[Any], head: Head, seed: int) -> WindowPolicy:
+        return WindowPolicy(size_of(observations), head, self.hidden, initial_generator(seed))

@@ -1,15 +1,14 @@
-"""Evaluating the policy that a run chose."""
+"""Trying the policy that a run chose again."""
 
-from aggrevated.experiments import ControlTask, tasks
-from aggrevated.files import Facts
+from dataclasses import replace
+
+from aggrevated.machine import one_thread
+from aggrevated.runs.records import Result
 from aggrevated.runs.run import Run
-from aggrevated.setup import set_up
-from aggrevated.worlds.control import on_fresh_episodes
+from aggrevated.worlds import EvaluationSettings
 
 
-def evaluate(run: Run, episodes: int, seed: int, deterministic: bool) -> Facts:
-    """The run's result, or what is known so far, with `test_return`, `expert_return` and `ratio` measured anew."""
-    task, world = tasks()[run.config.task], set_up(run.config).world
-    assert isinstance(task, ControlTask)
-    measured = on_fresh_episodes(task, world.simulator, world.expert, run.policy(), episodes, seed, deterministic)
-    return run.so_far() | measured | {"episodes": episodes, "deterministic": deterministic, "run": str(run.folder)}
+def evaluate(run: Run, how: EvaluationSettings) -> Result:
+    """The run's result, or what is known so far, with its score measured anew."""
+    with one_thread():
+        return replace(run.so_far(), more=how.measure(run.config.world, run.policy), run=str(run.folder))

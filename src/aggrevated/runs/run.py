@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import chain, count
 from pathlib import Path
+from typing import Any
 
 from torch import Tensor
 
-from aggrevated.algorithm import Iteration, aggrevated
+from aggrevated.algorithm import Iteration, Learner, aggrevated
+from aggrevated.config import Config
+from aggrevated.config.building import Setup, blank_policy, set_up
+from aggrevated.config.resolving import from_facts, resolve
 from aggrevated.errors import DataError, UsageError
-from aggrevated.experiments import tasks
 from aggrevated.files import (
     Facts,
     digest,
@@ -27,12 +30,11 @@ from aggrevated.files import (
     write_atomically,
     write_json,
 )
+from aggrevated.machine import one_thread
 from aggrevated.policies import Policy
-from aggrevated.recipes import METHODS
 from aggrevated.runs import checkpoint
-from aggrevated.runs.config import Config, from_facts
-from aggrevated.setup import Setup, blank_policy, set_up
-from aggrevated.start import STARTS, Supervision
+from aggrevated.runs.records import Metrics, Result
+from aggrevated.tasks import Task
 
 
 @dataclass(frozen=True)
@@ -45,43 +47,45 @@ class Run:
     @classmethod
     def create(cls, folder: Path, config: Config) -> Run:
         """A new run. A folder that already holds something is refused, so that no run is overwritten."""
-        set_up(config)  # what cannot be set up, for example for lack of its expert, leaves no folder behind
+        with one_thread():
+            set_up(config)  # what cannot be set up, for example for lack of its expert, leaves no folder behind
         refuse_if_used(folder)
         write_json(folder / "config.json", config.facts())
         return cls(folder, config)
 
     @classmethod
-    def open(cls, folder: Path) -> Run:
-        """A run that exists."""
+    def open(cls, folder: Path, task: Task | None = None) -> Run:
+        """A run that exists; one of a task that has no name to be found by needs the task itself."""
         if not (folder / "config.json").is_file():
             raise DataError(f"{folder} is not a run: it has no config.json; give a folder that 'aggrevated train' made")
-        return cls(folder, from_facts(read_json(folder / "config.json"), folder / "config.json"))
+        return cls(folder, from_facts(read_json(folder / "config.json"), folder / "config.json", task))
 
     @property
     def label(self) -> str:
         """What a legend calls it; the policy is named wherever there could be another one in the figure."""
-        config = self.config
-        task, method = tasks()[config.task], METHODS[config.method]
-        policy = "" if config.policy == task.policy == "mlp" else f", {config.policy}"
-        usual = task.settings.get(config.method, {}).get("start", method.start)
-        start = "" if config.start == usual else f", {config.start} start"
-        ink = ", real ink" if config.crohme else ", one writer" if config.single_writer else ""
-        return f"{method.title}, {config.update}{policy}{start}{ink}"
+        config, task = self.config, self.config.task
+        policy = "" if config.policy.name == task.policy == "mlp" else f", {config.policy.name}"
+        picked = {"method": config.method, "policy": config.policy.name, "update": config.update.name}
+        usual = task.tuned_for(picked).get("start", config.row.start)
+        start = "" if config.start.name == usual else f", {config.start.name} start"
+        return f"{config.row.title}, {config.update.name}{policy}{start}{config.world.label}"
 
-    def metrics(self) -> list[Facts]:
+    def metrics(self) -> list[Metrics]:
         """The lines of metrics.jsonl, up to the first that is not whole."""
-        return read_lines(self.folder / "metrics.jsonl")
+        path = self.folder / "metrics.jsonl"
+        return [Metrics.read(line, path) for line in read_lines(path)]
 
-    def result(self) -> Facts | None:
+    def result(self) -> Result | None:
         """result.json, if the run has ended: one of fewer iterations than are asked for now does not count."""
         path = self.folder / "result.json"
-        facts = read_json(path) if path.is_file() else {}
-        return facts if facts.get("iterations") == self.config.iterations else None
+        result = Result.read(read_json(path), path) if path.is_file() else None
+        return result if result is not None and result.iterations == self.config.loop.iterations else None
 
-    def so_far(self) -> Facts:
+    def so_far(self) -> Result:
         """What was known when policy.safetensors was written."""
-        return self._chosen()[1]["so_far"]  # type: ignore[no-any-return]
+        return Result.read(self._chosen()[1]["so_far"], self.folder / "policy.safetensors")
 
+    @property
     def policy(self) -> Policy:
         """The chosen policy: the best on validation so far."""
         weights, _ = self._chosen()
@@ -115,134 +119,159 @@ def refuse_if_used(folder: Path) -> None:
         raise UsageError(f"{folder} exists already: {resume}choose another --out")
 
 
-def unused_folder(folder: Path) -> Path:
-    """The folder itself or, where it exists, the first of folder-2, folder-3, … that does not."""
+def unused_folder(config: Config) -> Path:
+    """runs/TASK-METHOD-UPDATE or, where it exists, the first of those with -2, -3, … behind it that does not."""
+    folder = Path("runs") / f"{config.task.name}-{config.method}-{config.update.name}"
     numbered = (folder.with_name(f"{folder.name}-{number}") for number in count(2))
     return next(path for path in chain([folder], numbered) if not path.exists())
 
 
-def execute(run: Run, progress: Callable[[Facts], None], warn: Callable[[str], None]) -> Facts:
+def silent(_: object) -> None:
+    """Say nothing."""
+
+
+def train(
+    task: Task | str,
+    method: str = "aggrevated",
+    *,
+    out: Path | str | None = None,
+    progress: Callable[[Metrics], None] = silent,
+    warn: Callable[[str], None] = silent,
+    **settings: Any,
+) -> Run:
+    """Learn a policy for a task, given by name or as the object that it is, in a new run folder; `run.policy` is it.
+
+    Settings have the names of the command line's options: `train("cartpole", update="regular", learning_rate=0.01)`.
+    """
+    config = resolve(task, method, **settings)
+    run = Run.create(Path(out) if out is not None else unused_folder(config), config)
+    execute(run, progress, warn)
+    return run
+
+
+def execute(run: Run, progress: Callable[[Metrics], None] = silent, warn: Callable[[str], None] = silent) -> Result:
     """Run it, or the rest of it, to its last iteration, and give its result; `progress` is told of each iteration."""
-    config, path = run.config, run.folder / "metrics.jsonl"
-    with only_one(run.folder):
+    with only_one(run.folder), one_thread():
         if (ended := run.result()) is not None:
-            return ended | {"run": str(run.folder)}  # it may have been moved
+            return replace(ended, run=str(run.folder))  # it may have been moved
         setup, seconds = begin(run, warn)
-        if Run.open(run.folder).config != config:  # more iterations were asked for
-            write_json(run.folder / "config.json", config.facts())
-        learner, clock = setup.learner, time.perf_counter()
-        learning = aggrevated(
-            learner, setup.world.simulator, setup.world.expert, setup.oracle, setup.loss,
-            seed=config.seed, k=config.trajectories, alpha=setup.alpha,
-            validate=setup.world.validate, validate_every=config.validate_every,
-        )  # fmt: skip
-        with path.open("a", encoding="utf-8") as metrics:
-            while learner.n < config.iterations:
-                line = metrics_of(next(learning), setup, seconds + time.perf_counter() - clock)
-                if learner.n % config.validate_every == 0:
-                    line |= setup.world.monitor(learner.policy)
-                with storage_errors(path):
-                    metrics.write(json.dumps(line) + "\n")
-                    metrics.flush()
-                if learner.n % config.checkpoint_every == 0 or learner.n == config.iterations:
-                    keep(run, setup, line["seconds"])
-                progress(line)
+        if Run.open(run.folder, run.config.task).config != run.config:  # more iterations were asked for
+            write_json(run.folder / "config.json", run.config.facts())
+        for metrics in learning(run, setup, seconds):
+            progress(metrics)
         return finish(run, setup)
 
 
+def learning(run: Run, setup: Setup, seconds: float) -> Iterator[Metrics]:
+    """The iterations that are missing, each written down, and a checkpoint every few of them."""
+    learner, loop, path, clock = setup.learner, run.config.loop, run.folder / "metrics.jsonl", time.perf_counter()
+    iterations = aggrevated(
+        learner, setup.world.simulator, setup.world.expert, setup.oracle, setup.loss,
+        seed=loop.seed, k=loop.trajectories, alpha=setup.alpha,
+        validate=setup.world.validate, validate_every=loop.validate_every,
+    )  # fmt: skip
+    with path.open("a", encoding="utf-8") as file:
+        while learner.n < loop.iterations:
+            metrics = metrics_of(next(iterations), learner, seconds + time.perf_counter() - clock)
+            if learner.n % loop.validate_every == 0:
+                metrics = replace(metrics, more=setup.world.monitor(learner.policy))
+            with storage_errors(path):
+                file.write(json.dumps(metrics.facts()) + "\n")
+                file.flush()
+            if learner.n % loop.checkpoint_every == 0 or learner.n == loop.iterations:
+                keep(run, setup, metrics.seconds)
+            yield metrics
+
+
 def begin(run: Run, warn: Callable[[str], None]) -> tuple[Setup, float]:
-    """(the pieces, with the learner where its newest intact checkpoint left it; the seconds it had used)."""
+    """(the parts, with the learner where its newest intact checkpoint left it; the seconds it had used)."""
     sweep(run.folder)
     setup, lines = set_up(run.config), run.metrics()
-    checkpoints, own = run.folder / "checkpoints", identity(run.config, setup)
-    facts = checkpoint.restore(checkpoints, setup.learner, own, len(lines), warn)
+    learner, loop, checkpoints = setup.learner, run.config.loop, run.folder / "checkpoints"
+    facts = checkpoint.restore(checkpoints, learner, identity(run.config, setup), len(lines), warn)
     if facts is None:
         if lines or any(checkpoints.glob("*")):
             warn(f"{run.folder} has no checkpoint that can be used; starting it over, to the same end")
-        config, learner = run.config, setup.learner
-        demonstrations = config.demonstrations or config.trajectories
-        how = Supervision(demonstrations, config.start_steps, config.start_rate, config.seed)
-        learner.simulator_steps, learner.oracle_queries = STARTS[config.start](
-            learner.policy, setup.world.simulator, setup.world.expert, how
+        learner.simulator_steps, learner.oracle_queries = run.config.start.begin(
+            learner.policy, setup.world.simulator, setup.world.expert, loop.seed, loop.trajectories
         )
-    intact = "".join(json.dumps(line) + "\n" for line in lines[: setup.learner.n])
+    intact = "".join(json.dumps(line.facts()) + "\n" for line in lines[: learner.n])
     write_atomically(run.folder / "metrics.jsonl", intact.encode())
     return setup, facts["seconds"] if facts else 0.0
 
 
 def identity(config: Config, setup: Setup) -> str:
     """A digest of all that shapes the bits, the expert's weights too; with more iterations it is still the same run."""
-    return digest(setup.world.fingerprint, replace(config, iterations=1, checkpoint_every=1).facts())
+    return digest(dict(setup.world.fingerprint), config.replaced(iterations=1, checkpoint_every=1).facts())
 
 
-def metrics_of(iteration: Iteration, setup: Setup, seconds: float) -> Facts:
+def metrics_of(iteration: Iteration, learner: Learner, seconds: float) -> Metrics:
     """One line of metrics.jsonl."""
-    return {
-        "iteration": iteration.n,
-        "roll_in_return": iteration.roll_in_return,
-        "current_return": iteration.current_return,
-        "best_return": iteration.best_return,
-        "loss": iteration.step.loss,
-        "gradient_norm": iteration.step.gradient_norm,
-        "kl": iteration.step.kl,
-        "halvings": iteration.step.halvings,
-        "simulator_steps": setup.learner.simulator_steps,
-        "oracle_steps": setup.learner.oracle_steps,
-        "oracle_queries": setup.learner.oracle_queries,
-        "diverged": setup.learner.diverged,
-        "seconds": round(seconds, 3),
-    }
+    return Metrics(
+        iteration=iteration.n,
+        roll_in_return=iteration.roll_in_return,
+        current_return=iteration.current_return,
+        best_return=iteration.best_return,
+        loss=iteration.step.loss,
+        gradient_norm=iteration.step.gradient_norm,
+        kl=iteration.step.kl,
+        halvings=iteration.step.halvings,
+        simulator_steps=learner.simulator_steps,
+        oracle_steps=learner.oracle_steps,
+        oracle_queries=learner.oracle_queries,
+        diverged=learner.diverged,
+        seconds=round(seconds, 3),
+    )
 
 
 def keep(run: Run, setup: Setup, seconds: float) -> None:
     """Write a checkpoint, and the best policy so far as a file of its own."""
     facts = {"seconds": seconds, "config": identity(run.config, setup)}
     checkpoint.save(run.folder / "checkpoints", setup.learner, facts)
-    weights = setup.learner.best.weights or {}
-    seal(run.folder / "policy.safetensors", weights, {"so_far": so_far(run, setup, seconds), **run.config.facts()})
+    known = so_far(run, setup.learner, seconds).facts()
+    seal(run.folder / "policy.safetensors", setup.learner.best.weights or {}, {"so_far": known, **run.config.facts()})
 
 
-def so_far(run: Run, setup: Setup, seconds: float) -> Facts:
+def so_far(run: Run, learner: Learner, seconds: float) -> Result:
     """What is known of a run before its policy is tested."""
-    learner, config = setup.learner, run.config
-    return {
-        "task": config.task,
-        "method": config.method,
-        "update": config.update,
-        "seed": config.seed,
-        "iterations": learner.n,
-        "initial_return": learner.best.first,
-        "best_return": learner.best.returned,
-        "simulator_steps": learner.simulator_steps,
-        "oracle_steps": learner.oracle_steps,
-        "oracle_queries": learner.oracle_queries,
-        "diverged": learner.diverged,
-        "seconds": seconds,
-        "shortened_steps": sum(line["halvings"] > 0 for line in run.metrics()),
-        "run": str(run.folder),
-        "weights_sha256": digest(learner.best.weights or {}),
-    }
+    config = run.config
+    return Result(
+        task=config.task.name,
+        method=config.method,
+        update=config.update.name,
+        seed=config.loop.seed,
+        iterations=learner.n,
+        initial_return=learner.best.first,
+        best_return=learner.best.returned,
+        simulator_steps=learner.simulator_steps,
+        oracle_steps=learner.oracle_steps,
+        oracle_queries=learner.oracle_queries,
+        diverged=learner.diverged,
+        seconds=seconds,
+        shortened_steps=sum(line.halvings > 0 for line in run.metrics()),
+        run=str(run.folder),
+        weights_sha256=digest(learner.best.weights or {}),
+    )
 
 
-def finish(run: Run, setup: Setup) -> Facts:
+def finish(run: Run, setup: Setup) -> Result:
     """Test the chosen policy on what it was not chosen by, and write result.json."""
     learner = setup.learner
     learner.policy.load_state_dict(learner.best.weights or {})
-    facts = so_far(run, setup, run.metrics()[-1]["seconds"]) | setup.world.test(learner.policy)
-    draw_curve(run, facts)
-    write_json(run.folder / "result.json", facts)
-    return facts
+    score = setup.world.test(learner.policy)
+    result = replace(so_far(run, learner, run.metrics()[-1].seconds), more=score.facts())
+    draw_curve(run, result, score.expert_return)
+    write_json(run.folder / "result.json", result.facts())
+    return result
 
 
-def draw_curve(run: Run, facts: Facts) -> None:
+def draw_curve(run: Run, result: Result, expert: float) -> None:
     """curve.png and curve.svg: what every run leaves to look at."""
     from aggrevated.plots.learning_curves import run_curve
 
-    lines = run.metrics()
-    current, best = (
-        [facts["initial_return"], *(line[name] for line in lines)] for name in ("current_return", "best_return")
-    )
-    title = f"{tasks()[run.config.task].title}: {run.label}, seed {run.config.seed}"
-    episodes = [n * run.config.trajectories for n in range(len(current))]
-    measured = tasks()[run.config.task].measured
-    run_curve(episodes, current, best, facts["expert_return"], title, run.folder / "curve", measured)
+    config, lines = run.config, run.metrics()
+    current = [result.initial_return, *(line.current_return for line in lines)]
+    best = [result.initial_return, *(line.best_return for line in lines)]
+    title = f"{config.task.title}: {run.label}, seed {config.loop.seed}"
+    episodes = [n * config.loop.trajectories for n in range(len(current))]
+    run_curve(episodes, current, best, expert, title, run.folder / "curve", config.world.measured)

@@ -1,16 +1,19 @@
 """Line 7 of Algorithm 1: θ_{n+1} = θ_n − η_n δ_θ. What an update remembers between iterations is in its `state`."""
 
-from collections.abc import Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Container, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, replace
+from typing import ClassVar, Protocol, Self
 
 import torch
 from torch import Tensor
 
-from aggrevated.cost_to_go import CostToGo
+from aggrevated.cost_to_go import CostToGo, Tells
 from aggrevated.losses import Loss
 from aggrevated.policies import Policy
+from aggrevated.schedules import Schedule, linear
+from aggrevated.settings import Rule, Settings, setting
 from aggrevated.trajectories import Trajectories
 
 
@@ -65,3 +68,40 @@ def loss_and_gradient(
         value = loss(policy, trajectories, cost_to_go)
     gradients = torch.autograd.grad(value, list(policy.parameters()))
     return value.item(), torch.cat([g.reshape(-1) for g in gradients])
+
+
+@dataclass(frozen=True)
+class UpdateSettings(Settings, ABC):
+    """A rule for line 7, by name."""
+
+    fits: ClassVar[frozenset[Tells]] = frozenset(Tells)  # what it can learn from
+    own_actions: ClassVar[bool] = False  # whether it needs actions of the learner's own
+    uses_loss: ClassVar[bool] = True  # whether it looks at the loss at all
+
+    @abstractmethod
+    def build(self, seed: int) -> Update:
+        """The rule; what is random in it comes from the seed."""
+
+    def schedule(self, value: float, last: float = 0.0) -> float | Schedule:
+        """The value for every iteration; some rules let it fall to `last`."""
+        return value
+
+
+TO_THE_END = -1  # annealed over all iterations, however many they are
+
+
+@dataclass(frozen=True)
+class AnnealedSettings(UpdateSettings):
+    """Rules whose step size can fall."""
+
+    annealed: int = setting(
+        0,
+        "Over how many iterations learning rate or delta_KL falls to 0, and the entropy bonus to a tenth; 0: never.",
+        Rule(lambda value: value >= 0, "0 or more"),
+    )
+
+    def completed(self, iterations: int, given: Container[str]) -> Self:
+        return replace(self, annealed=iterations) if self.annealed == TO_THE_END else self
+
+    def schedule(self, value: float, last: float = 0.0) -> float | Schedule:
+        return linear(value, last, self.annealed) if self.annealed else value

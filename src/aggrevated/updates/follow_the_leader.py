@@ -8,13 +8,14 @@ import torch
 from torch import Tensor
 from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
-from aggrevated.cost_to_go import CostToGo
+from aggrevated.cost_to_go import CostToGo, Tells
 from aggrevated.errors import UsageError
-from aggrevated.losses import Loss
+from aggrevated.losses import Loss, LossSettings
 from aggrevated.policies import Policy
 from aggrevated.randomness import Purpose, seeds
+from aggrevated.settings import POSITIVE, Chosen, require, setting
 from aggrevated.trajectories import ARRAYS, Trajectories, pad_and_stack
-from aggrevated.updates import Step, dropout, loss_and_gradient, norm
+from aggrevated.updates import Step, UpdateSettings, dropout, loss_and_gradient, norm
 from aggrevated.updates.safe_step import safe_step
 
 MEASURED = 200  # trajectories of the newest at most, for what a step reports: thousands at once would take gigabytes
@@ -127,3 +128,19 @@ def _choose(data: tuple[Trajectories, CostToGo], indices: np.ndarray) -> tuple[T
     trajectories, cost_to_go = data
     chosen: dict[str, Any] = {name: array[indices] for name, array in cost_to_go.arrays.items()}
     return trajectories.take(indices), CostToGo(**chosen)
+
+
+@dataclass(frozen=True)
+class LeaderSettings(UpdateSettings):
+    """Follow the leader, over all data so far."""
+
+    name = "follow-the-leader"
+    fits = frozenset({Tells.EVERY_ACTION, Tells.BEST_ACTION})
+    learning_rate: float = setting(0.01, "Of Adam, inside follow the leader.", POSITIVE)
+
+    def check(self, chosen: Chosen) -> None:
+        assert isinstance(chosen.loss, LossSettings)
+        require(not chosen.loss.entropy, "entropy", chosen.loss.entropy, f"0 for the update {self.name}")
+
+    def build(self, seed: int) -> FollowTheLeader:
+        return FollowTheLeader(self.learning_rate, seed=seed)

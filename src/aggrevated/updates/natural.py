@@ -11,10 +11,11 @@ from aggrevated.losses import Loss
 from aggrevated.losses.scores import scores
 from aggrevated.policies import Policy
 from aggrevated.schedules import Schedule, at
+from aggrevated.settings import POSITIVE, one_of, setting
 from aggrevated.trajectories import Trajectories
-from aggrevated.updates import Step, loss_and_gradient, norm
+from aggrevated.updates import AnnealedSettings, Step, loss_and_gradient, norm
 from aggrevated.updates.safe_step import MOST_HALVINGS, safe_step
-from aggrevated.updates.solvers import closed_form
+from aggrevated.updates.solvers import SOLVERS, closed_form
 
 
 @dataclass
@@ -58,3 +59,21 @@ class Natural:
 
     def restore(self, state: dict[str, Tensor]) -> None:
         assert not state, "the natural update remembers nothing"
+
+
+@dataclass(frozen=True)
+class NaturalSettings(AnnealedSettings):
+    """Natural gradient descent."""
+
+    name = "natural"
+    own_actions = True  # scores are of the learner's own actions
+    delta_kl: float = setting(
+        1e-4, "delta_KL of the natural update, on the paper's trajectory scale (see docs/guide.md).", POSITIVE
+    )
+    damping: float = setting(
+        10.0, "Of the natural update, relative to the mean squared length of the scores.", POSITIVE
+    )
+    solver: str = setting("closed-form", f"For the natural update: {' or '.join(SOLVERS)}.", one_of(SOLVERS))
+
+    def build(self, seed: int) -> Natural:
+        return Natural(self.schedule(self.delta_kl), self.damping, solver=SOLVERS[self.solver])

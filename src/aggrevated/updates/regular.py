@@ -11,8 +11,9 @@ from aggrevated.cost_to_go import CostToGo
 from aggrevated.losses import Loss
 from aggrevated.policies import Policy
 from aggrevated.schedules import Schedule, at
+from aggrevated.settings import POSITIVE, one_of, setting
 from aggrevated.trajectories import Trajectories
-from aggrevated.updates import Step, loss_and_gradient, norm
+from aggrevated.updates import AnnealedSettings, Step, loss_and_gradient, norm
 from aggrevated.updates.safe_step import MOST_HALVINGS, safe_step
 
 
@@ -64,3 +65,18 @@ class Regular:
         _, optimiser = self._flat(max(state.values(), key=Tensor.numel))
         groups = optimiser.state_dict()["param_groups"]
         optimiser.load_state_dict({"state": {0: state}, "param_groups": groups})
+
+
+OPTIMISERS = {"adam": torch.optim.Adam, "sgd": torch.optim.SGD}
+
+
+@dataclass(frozen=True)
+class RegularSettings(AnnealedSettings):
+    """Regular gradient descent."""
+
+    name = "regular"
+    learning_rate: float = setting(0.01, "Of the regular update.", POSITIVE)
+    optimiser: str = setting("adam", f"For the regular update: {' or '.join(OPTIMISERS)}.", one_of(OPTIMISERS))
+
+    def build(self, seed: int) -> Regular:
+        return Regular(self.schedule(self.learning_rate), OPTIMISERS[self.optimiser])

@@ -29,3 +29,6 @@ def conjugate_gradient(s: Tensor, g: Tensor, damping: float, iterations: int = 1
         previous, squared = squared, residual @ residual
         direction = residual + (squared / previous) * direction
     return delta
+
+
+SOLVERS = {"closed-form": closed_form, "conjugate-gradient": conjugate_gradient}

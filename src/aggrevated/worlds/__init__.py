@@ -1,26 +1,87 @@
-"""What a task is made of: where it is acted in, who knows better, who learns, and how good that is."""
+"""What a task is made of: where it is acted in, who knows better, how good a policy is there."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
 
+from gymnasium.spaces import Space
 from torch import Tensor
 
 from aggrevated.experts import Expert
 from aggrevated.files import Facts
 from aggrevated.policies import Policy
+from aggrevated.settings import Settings
 from aggrevated.simulators import Simulator
+
+
+class Score(Protocol):
+    """How good a policy is on what it was not chosen by, beside its expert."""
+
+    @property
+    def expert_return(self) -> float: ...
+    @property
+    def test_return(self) -> float: ...
+    @property
+    def ratio(self) -> float | None:
+        """1 is as good as the expert; None where the expert earns nothing."""
+        ...
+
+    def facts(self) -> Facts:
+        """All of it, for JSON."""
+        ...
 
 
 @dataclass(frozen=True)
 class World:
-    """The pieces of Algorithm 1 that a task brings with it."""
+    """The parts of Algorithm 1 that a task brings with it."""
 
     simulator: Simulator
     expert: Expert
-    policy: Policy  # π_θ₁, at random
     validate: Callable[[Policy], float]  # what the best policy is chosen by (line 9)
-    test: Callable[[Policy], Facts]  # expert_return, test_return, ratio and more, on what no policy was chosen by
-    monitor: Callable[[Policy], Facts]  # what metrics are to hold besides, whenever a policy is validated
-    fingerprint: dict[str, Tensor]  # of all that shapes the bits besides the config
+    test: Callable[[Policy], Score]  # on what no policy was chosen by
+    fingerprint: Mapping[str, Tensor]  # of all that shapes the bits besides the settings
+    monitor: Callable[[Policy], Mapping[str, float]] = lambda policy: {}  # for the metrics, when a policy is validated
+    prepare: Callable[[Policy], None] = lambda policy: None  # give a policy what it reads besides observations
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorldSettings(Settings, ABC):
+    """A kind of world, with the parts that make it that of one task."""
+
+    measured: ClassVar[str] = "return"  # what `validate` gives, in a word
+    digits: ClassVar[int] = 1  # behind the point, when that is shown
+    evaluation: ClassVar[type[EvaluationSettings]]  # how a policy can be tried again
+
+    @abstractmethod
+    def spaces(self) -> tuple[Space[Any], Space[Any]]:
+        """(observations, actions): what a policy is made for."""
+
+    @abstractmethod
+    def build(self, seed: int) -> World:
+        """The world; validation and test episodes come from the seed."""
+
+    @property
+    def label(self) -> str:
+        """What a legend adds for these settings."""
+        return ""
+
+    @property
+    def notice(self) -> str:
+        """What people are told of these settings before a run."""
+        return ""
+
+    def yardstick(self) -> object:
+        """Two runs in which this is equal are measured against the same expert."""
+        return self.name
+
+
+@dataclass(frozen=True)
+class EvaluationSettings(Settings, ABC):
+    """A way to try a policy again."""
+
+    @abstractmethod
+    def measure(self, world: WorldSettings, policy: Policy) -> Facts:
+        """How good it is, for JSON."""

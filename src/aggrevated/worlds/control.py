@@ -2,57 +2,132 @@
 
 from __future__ import annotations
 
-import torch
+from collections.abc import Callable, Container
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Self
 
-from aggrevated.experiments import ControlTask, Task
-from aggrevated.experts import Expert
-from aggrevated.experts.loading import load_expert
+import torch
+from gymnasium.spaces import Space
+
+from aggrevated.errors import UsageError
+from aggrevated.experts.loading import NetworkExpert, load_expert, shipped_names
 from aggrevated.files import Facts
 from aggrevated.policies import Policy
 from aggrevated.randomness import Purpose, seeds
-from aggrevated.runs.config import Config
+from aggrevated.settings import NOT_NEGATIVE, at_least, setting
 from aggrevated.simulators import Simulator
-from aggrevated.start import random_policy
 from aggrevated.validation import OnEpisodes, mean_return
-from aggrevated.worlds import World
+from aggrevated.worlds import EvaluationSettings, World, WorldSettings
+
+Maker = Callable[[int], Simulator]  # from the horizon H
 
 
-def world(task: Task, config: Config) -> World:
-    """The world of a control task."""
-    assert isinstance(task, ControlTask)
-    simulator = task.simulator(config.horizon)
-    expert = load_expert(config.expert, task.seen_by_expert(config.horizon))
-    weights = [w for network in expert.networks for w in (*network.weights, *network.biases)]
-    return World(
-        simulator,
-        expert,
-        blank_policy(task, config),
-        validate=OnEpisodes(simulator, seeds(config.seed, Purpose.VALIDATION, 0, config.validation_episodes)),
-        test=lambda policy: on_fresh_episodes(task, simulator, expert, policy, config.test_episodes, config.seed),
-        monitor=lambda policy: {},
-        fingerprint={str(i): torch.from_numpy(w) for i, w in enumerate(weights)},
+def nothing(horizon: int) -> float:
+    """The lowest return, where every step earns something."""
+    return 0.0
+
+
+def no_step_saved(horizon: int) -> float:
+    """The lowest return, where every step costs 1 until the goal."""
+    return -float(horizon)
+
+
+@dataclass(frozen=True)
+class Returns:
+    """Of policy and expert on the same episodes; `ratio` 1 is as good as the expert."""
+
+    expert_return: float
+    test_return: float
+    ratio: float | None
+
+    def facts(self) -> Facts:
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class FreshEpisodes(EvaluationSettings):
+    """Episodes that were used for nothing else."""
+
+    episodes: int = setting(1000, "How many episodes.", at_least(1))
+    seed: int = setting(1_000_000, "The seed of the episodes; the default is one that no training used.", NOT_NEGATIVE)
+    deterministic: bool = setting(False, "Take the policy's most likely action instead of drawing one.")
+
+    def measure(self, world: WorldSettings, policy: Policy) -> Facts:
+        assert isinstance(world, Control)
+        score = world.returns(policy, self.episodes, self.seed, self.deterministic)
+        return score.facts() | {"episodes": self.episodes, "deterministic": self.deterministic}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Control(WorldSettings):
+    """A simulator with an expert that was trained in it."""
+
+    name = "control"
+    evaluation = FreshEpisodes
+    make: Maker = field(compare=False)
+    seen_by_expert: Maker | None = field(default=None, compare=False)  # the simulator as the expert sees it
+    lowest: Callable[[int], float] = field(default=nothing, compare=False)  # return within H; ratios are from there
+    horizon: int = setting(100, "H, after how many steps an episode is cut.", at_least(1))
+    expert: str = setting(
+        "", "A shipped expert's name, a .safetensors file of 'expert train', or a Stable-Baselines3 .zip."
+    )
+    validation_episodes: int = setting(200, "How many episodes the best policy is chosen on.", at_least(1))
+    test_episodes: int = setting(
+        1000, "How many fresh episodes the chosen policy is tested on, at the end.", at_least(1)
     )
 
+    def completed(self, iterations: int, given: Container[str]) -> Self:
+        """An expert's file is found again from everywhere."""
+        if self.expert in shipped_names() or not Path(self.expert).is_file():
+            return self
+        return replace(self, expert=str(Path(self.expert).resolve()))
 
-def blank_policy(task: Task, config: Config) -> Policy:
-    """The random policy of that config."""
-    assert isinstance(task, ControlTask)
-    simulator = task.simulator(config.horizon)
-    return random_policy(simulator, config.policy, config.hidden, config.seed, config.log_deviation)
+    @cached_property
+    def simulator(self) -> Simulator:
+        return self.make(self.horizon)
+
+    @cached_property
+    def loaded_expert(self) -> NetworkExpert:
+        """π*."""
+        return load_expert(self.expert, (self.seen_by_expert or self.make)(self.horizon))
+
+    def spaces(self) -> tuple[Space[Any], Space[Any]]:
+        return self.simulator.observation_space, self.simulator.action_space
+
+    def build(self, seed: int) -> World:
+        expert = self.loaded_expert
+        weights = [w for network in expert.networks for w in (*network.weights, *network.biases)]
+        return World(
+            self.simulator,
+            expert,
+            validate=OnEpisodes(self.simulator, seeds(seed, Purpose.VALIDATION, 0, self.validation_episodes)),
+            test=lambda policy: self.returns(policy, self.test_episodes, seed),
+            fingerprint={str(i): torch.from_numpy(w) for i, w in enumerate(weights)},
+        )
+
+    def returns(self, policy: Policy, episodes: int, seed: int, deterministic: bool = False) -> Returns:
+        """The returns of policy and expert on episodes that were used for nothing else."""
+        fresh = seeds(seed, Purpose.TEST, 0, episodes)
+        test = mean_return(policy, self.simulator, fresh, deterministic)
+        of_expert = mean_return(self.loaded_expert, self.simulator, fresh)
+        return Returns(of_expert, test, self.ratio(test, of_expert))
+
+    def ratio(self, returned: float, expert: float) -> float | None:
+        """(R − lowest) / (R* − lowest): for Acrobot that is the share of steps saved.
+
+        None where the expert itself is at the lowest, as it is when H is too short for it.
+        """
+        lowest = self.lowest(self.horizon)
+        return (returned - lowest) / (expert - lowest) if expert > lowest else None
+
+    def yardstick(self) -> object:
+        return self.expert, self.horizon
 
 
-def on_fresh_episodes(
-    task: ControlTask,
-    simulator: Simulator,
-    expert: Expert,
-    policy: Policy,
-    episodes: int,
-    seed: int,
-    deterministic: bool = False,
-) -> Facts:
-    """The returns of policy and expert, and their ratio, on episodes that were used for nothing else."""
-    fresh = seeds(seed, Purpose.TEST, 0, episodes)
-    test = mean_return(policy, simulator, fresh, deterministic)
-    of_expert = mean_return(expert, simulator, fresh)
-    ratio = task.ratio(test, of_expert, simulator.horizon)
-    return {"expert_return": of_expert, "test_return": test, "ratio": ratio}
+def control_of(world: WorldSettings, what: str) -> Control:
+    """The world, if it is one of control; else a `UsageError` that says `what` is not for it."""
+    if isinstance(world, Control):
+        return world
+    raise UsageError(f"{what} is for tasks with a simulator that moves and a trained expert, not for {world.name}")

@@ -25,9 +25,9 @@ class Projection(nn.Module):
         self.register_buffer("matrix", torch.from_numpy(matrix.astype(np.float32)))
 
     @classmethod
-    def blank(cls) -> Projection:
+    def blank(cls, geometry: bool = True) -> Projection:
         """One to load fitted numbers into."""
-        return cls(np.zeros(RAW), np.zeros((RAW, COMPONENTS + len(GEOMETRY))))
+        return cls(np.zeros(RAW), np.zeros((RAW, COMPONENTS + geometry * len(GEOMETRY))))
 
     @classmethod
     def of(cls, raw: Array) -> Projection:

@@ -12,21 +12,25 @@ from typing import Any
 
 import numpy as np
 import torch
+from gymnasium.spaces import Space
 from numpy.random import Generator
 from torch import Tensor
 from torch.distributions import Categorical, Distribution
 
 from aggrevated.arrays import Array
-from aggrevated.cost_to_go import CostToGo
+from aggrevated.cost_to_go import CostToGo, Tells
+from aggrevated.cost_to_go.disagreement import DisagreementSettings
 from aggrevated.errors import UsageError
 from aggrevated.losses import Loss, distribution_at
 from aggrevated.losses.likelihood import cheapest
 from aggrevated.parsing.features.projection import Projection
 from aggrevated.parsing.parser import LATEST
-from aggrevated.policies import Policy
-from aggrevated.policies.heads import CategoricalHead, CategoricalSampler
+from aggrevated.policies import Policy, PolicySettings
+from aggrevated.policies.heads import CategoricalHead, CategoricalSampler, Head
+from aggrevated.settings import Chosen, require, setting
+from aggrevated.starts.random import RandomStart
 from aggrevated.trajectories import Trajectories
-from aggrevated.updates import Step
+from aggrevated.updates import Step, UpdateSettings
 from aggrevated.updates.follow_the_leader import FollowTheLeader
 
 SHARP = 20.0  # a decision value of 1 is so many nats: the machine itself knows no chance
@@ -174,3 +178,41 @@ def fit(policy: KernelPolicy, x: Array, actions: Array, regularisation: float) -
     policy.coefficients = torch.from_numpy(coefficients[kept].astype(np.float32))
     policy.intercepts = torch.from_numpy(intercepts.astype(np.float32))
     policy.gamma = torch.tensor([gamma], dtype=torch.float32)
+
+
+@dataclass(frozen=True)
+class KernelSettings(PolicySettings):
+    """A kernel machine, fitted to what the expert advises."""
+
+    name = "kernel-svm"
+    geometry: bool = setting(False, "Tell the policy where a symbol stands.")
+
+    def check(self, chosen: Chosen) -> None:
+        if not isinstance(chosen.oracle, DisagreementSettings):
+            raise UsageError("the policy kernel-svm is for the methods dagger and sl; choose one of these")
+        if not isinstance(chosen.update, SupportVectorSettings):
+            raise UsageError(
+                f"the policy {self.name} cannot be learned by the update {chosen.update.name}; choose others"
+            )
+        require(isinstance(chosen.start, RandomStart), "start", chosen.start.name, f"random for the policy {self.name}")
+
+    def build(self, observations: Space[Any], head: Head, seed: int) -> KernelPolicy:
+        return KernelPolicy(Projection.blank(self.geometry), head.outputs)
+
+
+@dataclass(frozen=True)
+class SupportVectorSettings(UpdateSettings):
+    """Support vectors of all data so far."""
+
+    name = "support-vectors"
+    fits = frozenset({Tells.EVERY_ACTION, Tells.BEST_ACTION})
+    uses_loss = False
+
+    def check(self, chosen: Chosen) -> None:
+        if not isinstance(chosen.policy, KernelSettings):
+            raise UsageError(
+                f"the policy {chosen.policy.name} cannot be learned by the update {self.name}; choose others"
+            )
+
+    def build(self, seed: int) -> SupportVectors:
+        return SupportVectors(seed=seed)

@@ -9,9 +9,11 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import torch
+from gymnasium.spaces import Space
 from numpy.random import Generator
 from torch import Tensor, nn
 from torch.distributions import Distribution
@@ -19,10 +21,11 @@ from torch.distributions import Distribution
 from aggrevated.arrays import Array
 from aggrevated.parsing.features.projection import Projection
 from aggrevated.parsing.parser import LATEST
-from aggrevated.policies import Policy
+from aggrevated.policies import HiddenSettings, Policy, initial_seed
 from aggrevated.policies.cells import CELLS, NumpyCell
-from aggrevated.policies.heads import CategoricalHead
+from aggrevated.policies.heads import CategoricalHead, Head
 from aggrevated.policies.networks import NumpyNetwork
+from aggrevated.settings import BELOW_1, Chosen, require, setting
 
 EVERY = tuple(range(3 * LATEST))  # of the numbers in an observation: three each of stack, buffer and arcs
 FIRST = tuple(range(0, 3 * LATEST, LATEST))  # the latest of each
@@ -195,3 +198,44 @@ class ParsingActor:
         room[:, : items.shape[1]] = items
         self.place[pages] = len(self.items) + np.arange(len(pages))
         self.items, self.starts = np.concatenate([self.items, room]), np.concatenate([self.starts, starts])
+
+
+@dataclass(frozen=True)
+class ReaderSettings(HiddenSettings):
+    """A kind of reader, by the name of its row."""
+
+    dropout: float = setting(0.0, "Of what the policy reads of a symbol, while it learns.", BELOW_1)
+    geometry: bool = setting(False, "Tell the policy where a symbol stands.")
+
+    def check(self, chosen: Chosen) -> None:
+        require(len(self.hidden) == 1, "hidden", self.hidden, f"one width for the policy {self.name}")
+
+    def build(self, observations: Space[Any], head: Head, seed: int) -> ParsingPolicy:
+        """Without pages, and with a projection to be fitted."""
+        projection, own = Projection.blank(self.geometry), initial_seed(seed)
+        return ParsingPolicy(projection, head.outputs, self.name, hidden=self.hidden[0], dropout=self.dropout, seed=own)
+
+
+@dataclass(frozen=True)
+class ContextualSettings(ReaderSettings):
+    """A symbol is what a bidirectional encoder makes of it."""
+
+    name = "contextual"
+
+    def check(self, chosen: Chosen) -> None:
+        super().check(chosen)
+        require(self.hidden[0] % 2 == 0, "hidden", self.hidden, "even: half of it reads forwards, half backwards")
+
+
+@dataclass(frozen=True)
+class PaperLstmSettings(ReaderSettings):
+    """The paper's LSTMs: an encoder of the page, and a decoder."""
+
+    name = "lstm"
+
+
+@dataclass(frozen=True)
+class ReactiveSettings(ReaderSettings):
+    """The paper's NN, which remembers nothing."""
+
+    name = "reactive"

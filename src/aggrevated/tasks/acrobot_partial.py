@@ -5,9 +5,9 @@ from dataclasses import replace
 from gymnasium.spaces import Box
 
 from aggrevated.arrays import Array
-from aggrevated.experiments import PAPER, Row, acrobot
 from aggrevated.simulators.acrobot import BOUNDS, Acrobot
 from aggrevated.simulators.partial import Partial
+from aggrevated.tasks import PAPER, Row, Tuned, acrobot
 
 
 def link_positions(state: Array) -> Array:
@@ -25,21 +25,16 @@ TASK = replace(
     acrobot.TASK,
     name="acrobot-partial",
     title="Acrobot from link positions",
-    simulator=partial_acrobot,
+    world=replace(acrobot.WORLD, make=partial_acrobot, seen_by_expert=Acrobot),
     policy="lstm",
-    hidden=(32,),
-    iterations=150,
-    settings={
-        "natural": {"delta_kl": 1e-3, "damping": 1.0},
-        "regular": {"learning_rate": 0.01},
-        "aggrevated/regular/window": {"learning_rate": 0.03},
-        "aggrevated/regular/mlp": {"learning_rate": 0.03},
-        "follow-the-leader": {"learning_rate": 0.005},
-    },
-    figure=(
-        *PAPER,
-        Row("aggrevated", "regular", "gru"),
-        Row("aggrevated", "regular", "window"),
-        Row("aggrevated", "regular", "mlp"),
+    tuned=(
+        Tuned({"hidden": (32,), "trajectories": 50, "iterations": 150}),
+        Tuned({"delta_kl": 1e-3, "damping": 1.0}, update="natural"),
+        Tuned({"learning_rate": 0.01}, update="regular"),
+        Tuned({"learning_rate": 0.005}, update="follow-the-leader"),
+        Tuned({"learning_rate": 0.03}, method="aggrevated", update="regular", policy="window"),
+        Tuned({"learning_rate": 0.03}, method="aggrevated", update="regular", policy="mlp"),
     ),
+    figure=(*PAPER, *(Row("aggrevated", "regular", policy) for policy in ("gru", "window", "mlp"))),
+    recipe=None,  # its expert is Acrobot's
 )

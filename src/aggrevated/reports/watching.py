@@ -6,35 +6,40 @@ from pathlib import Path
 import numpy as np
 
 from aggrevated.errors import UsageError
-from aggrevated.experiments import tasks
 from aggrevated.files import Facts
+from aggrevated.machine import one_thread
 from aggrevated.plots.animation import Panel, side_by_side
 from aggrevated.randomness import Purpose, seeds
 from aggrevated.roll_in import Mixture, roll_in
 from aggrevated.runs.run import Run
-from aggrevated.setup import set_up
 from aggrevated.simulators import Simulator
 from aggrevated.simulators.partial import Partial
+from aggrevated.worlds.control import Control
 
 
 def watch(run: Run, seed: int, path: Path) -> Facts:
     """Write the GIF; where it is, and the two returns."""
-    if tasks()[run.config.task].world != "control":
-        raise UsageError(f"{run.folder} is a run of {run.config.task}, which does not move; use 'aggrevated parse'")
-    world = set_up(run.config).world
-    start = seeds(seed, Purpose.TEST, 0, 1)
+    world = run.config.world
+    if not isinstance(world, Control):
+        raise UsageError(
+            f"{run.folder} is a run of {run.config.task.name}, which does not move; use 'aggrevated parse'"
+        )
     name, parts = drawn(world.simulator)
-    panels = []
-    for title, mixture, seen in (
-        (f"learned ({run.label})", Mixture(None, run.policy().actor(), alpha=0.0), parts),
-        ("expert", Mixture(world.expert, None, alpha=1.0), dict.fromkeys(parts, True)),
-    ):
-        rolled = roll_in(world.simulator, mixture, start)
-        last, _, _ = world.simulator.step(rolled.states[:, -1], rolled.actions[:, -1])
-        panels.append(Panel(title, np.concatenate([rolled.states[0, 1:], last]), rolled.costs[0], seen))
+    with one_thread():
+        panels = [
+            panel(f"learned ({run.label})", world.simulator, Mixture(None, run.policy.actor(), alpha=0.0), seed, parts),
+            panel("expert", world.simulator, Mixture(world.loaded_expert, None, 1.0), seed, dict.fromkeys(parts, True)),
+        ]
     side_by_side(name, panels, path)
     learned, expert = (float(-panel.costs.sum()) for panel in panels)
     return {"gif": str(path), "learned_return": learned, "expert_return": expert}
+
+
+def panel(title: str, simulator: Simulator, mixture: Mixture, seed: int, seen: Mapping[str, bool]) -> Panel:
+    """One episode."""
+    rolled = roll_in(simulator, mixture, seeds(seed, Purpose.TEST, 0, 1))
+    last, _, _ = simulator.step(rolled.states[:, -1], rolled.actions[:, -1])
+    return Panel(title, np.concatenate([rolled.states[0, 1:], last]), rolled.costs[0], seen)
 
 
 def drawn(simulator: Simulator) -> tuple[str, Mapping[str, bool]]:

@@ -1,0 +1,99 @@
+"""Options that are derived from pieces: a flag for each setting of the pieces that a command uses, with its default."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import field, make_dataclass
+from inspect import getdoc
+from typing import Annotated, Any, get_origin
+
+from tyro.conf import arg
+
+from aggrevated.settings import Settings, flag, settings_of, types_of
+
+METAVARS = {int: "INT", float: "FLOAT", str: "TEXT", bool: "", tuple: "INT [INT ...]"}
+
+
+def group(place: str, piece: Settings) -> type:
+    """The options of a piece as one group of the help: None by default, but for switches."""
+    made = make_dataclass(f"{place.capitalize()}Options", [option(piece, name) for name in piece.values()], frozen=True)
+    made.__doc__ = f"{piece.name}: {first_line(piece)}" if piece.name not in ("", place) else first_line(piece)
+    return made
+
+
+def option(piece: Settings, name: str) -> tuple[str, Any, Any]:
+    """The field of one setting, as `make_dataclass` takes it."""
+    kind, default = types_of(type(piece))[name], getattr(piece, name)
+    words = settings_of(type(piece))[name].metadata["words"]
+    described = arg(
+        help=words, metavar=METAVARS[get_origin(kind) or kind], help_behavior_hint=f"(default: {shown(default)})"
+    )
+    if kind is bool:
+        said = f"Switch off: {words[0].lower()}{words[1:]}" if default else words
+        return name, Annotated[bool, arg(help=said, help_behavior_hint="")], field(default=default)
+    return name, Annotated[kind | None, described], field(default=None)
+
+
+def choice(name: str, words: str, default: str) -> tuple[str, Any, Any]:
+    """The field of an option that chooses a piece."""
+    described = arg(help=words, metavar="NAME", help_behavior_hint=f"(default: {default})")
+    return name, Annotated[str | None, described], field(default=None)
+
+
+def shown(value: Any) -> str:
+    """A default, for people."""
+    return " ".join(map(str, value)) if isinstance(value, tuple) else str(value) if value != "" else "none"
+
+
+def first_line(piece: object) -> str:
+    return (getdoc(type(piece)) or "").splitlines()[0]
+
+
+def given(command: object, pieces: Mapping[str, Settings]) -> dict[str, Any]:
+    """The settings that somebody chose on purpose, by name, from the groups of a command."""
+    found = {}
+    for place, piece in pieces.items():
+        for name, usual in piece.values().items():
+            value = getattr(getattr(command, place, None), name, None)
+            if value is not None and not (isinstance(value, bool) and value == usual):
+                found[name] = value
+    return found
+
+
+def named_in(arguments: Sequence[str]) -> Iterator[str]:
+    """The options among the arguments, with underscores and without what is assigned to them."""
+    return (
+        word[2:].partition("=")[0].replace("-", "_") for word in arguments if word.startswith("--") and len(word) > 2
+    )
+
+
+def value_of(name: str, arguments: Sequence[str]) -> str | None:
+    """What an option is set to among the arguments, the last time."""
+    found = None
+    for place, word in enumerate(arguments):
+        if word == flag(name) and place + 1 < len(arguments):
+            found = arguments[place + 1]
+        elif word.startswith(f"{flag(name)}="):
+            found = word.partition("=")[2]
+    return found
+
+
+def switches(arguments: Sequence[str], pieces: Iterable[Settings]) -> list[str]:
+    """The arguments with every switch written in the one way that changes its default, or left out if it does not.
+
+    `--geometry`, `--geometry True`, `--no-geometry` and `--geometry False` can then be said whatever the default is.
+    """
+    values = [value for piece in pieces for value in piece.values().items()]
+    defaults = {flag(name): value for name, value in values if isinstance(value, bool)}
+    words, out = [*arguments], []
+    while words:
+        word = words.pop(0)
+        bare = word.replace("--no-", "--", 1)
+        if bare not in defaults:
+            out.append(word)
+            continue
+        said = words.pop(0) == "True" if words and words[0] in ("True", "False") else True
+        default = defaults[bare]
+        if (said if word == bare else not said) != default:
+            out.append(f"--no-{bare[2:]}" if default else bare)
+    return out

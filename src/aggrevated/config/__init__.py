@@ -1,0 +1,113 @@
+"""What a run is asked to do: a task, a method, and the pieces with all their settings, as they stand in config.json."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
+from typing import Any
+
+from aggrevated.cost_to_go import OracleSettings, Tells
+from aggrevated.errors import DataError, UsageError
+from aggrevated.files import Facts
+from aggrevated.loop import LoopSettings
+from aggrevated.losses import LossSettings
+from aggrevated.methods import Method, find_method
+from aggrevated.policies import PolicySettings
+from aggrevated.policies.heads import HeadSettings
+from aggrevated.settings import Settings, require, settings_of
+from aggrevated.starts import StartSettings
+from aggrevated.tasks import Task
+from aggrevated.updates import UpdateSettings
+from aggrevated.version import __version__
+from aggrevated.worlds import World, WorldSettings
+
+
+@dataclass(frozen=True)
+class Config:
+    """The settings of one run. Together with the package's version they determine every bit of its result."""
+
+    task: Task = field(compare=False)
+    method: str
+    loop: LoopSettings
+    world: WorldSettings
+    policy: PolicySettings
+    head: HeadSettings
+    oracle: OracleSettings
+    loss: LossSettings
+    update: UpdateSettings
+    start: StartSettings
+
+    @property
+    def row(self) -> Method:
+        """Of the table of methods."""
+        return find_method(self.method)
+
+    @property
+    def pieces(self) -> dict[str, Settings]:
+        """By the names of their places."""
+        return {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("task", "method")}
+
+    @property
+    def finite(self) -> bool:
+        return self.head.finite
+
+    @property
+    def learned_from(self) -> Tells | None:
+        """What loss and update look at, of all that the oracle tells; None where that is not what the loss needs."""
+        return self.loss.sees.get(self.oracle.tells(self.finite))
+
+    @cached_property
+    def built_world(self) -> World:
+        """The world, built when it is first needed."""
+        return self.world.build(self.loop.seed)
+
+    def facts(self) -> Facts:
+        """For config.json."""
+        pieces = {place: piece.facts() for place, piece in self.pieces.items()}
+        return {"version": __version__, "task": self.task.name, "method": self.method, **pieces}
+
+    def replaced(self, **settings: Any) -> Config:
+        """The same with other settings, by name, whichever piece has them."""
+        changed: dict[str, Any] = {}
+        for place, piece in self.pieces.items():
+            own = {name: value for name, value in settings.items() if name in settings_of(type(piece))}
+            if own:
+                changed[place] = replace(piece, **own)
+        return replace(self, **changed)
+
+    def settings(self) -> Iterator[tuple[str, str, Any]]:
+        """(place, name, value) of each."""
+        return ((place, name, value) for place, piece in self.pieces.items() for name, value in piece.values().items())
+
+    def check(self) -> None:
+        """Raise a `UsageError` for the first thing that cannot be."""
+        for piece in self.pieces.values():
+            piece.check_values()
+        self._check_what_is_learned_from()
+        for piece in self.pieces.values():
+            piece.check(self)
+        if self.loss.own_actions or self.update.own_actions:
+            rule = "below 1 for the taken-action gradient and natural update, which learn from own actions"
+            require(self.loop.mixing < 1, "mixing", self.loop.mixing, rule)
+
+    def _check_what_is_learned_from(self) -> None:
+        """The oracle must tell what the loss needs, and the loss what the update does."""
+        tells = self.oracle.tells(self.finite)
+        knows = f"the oracle {self.oracle.name} tells only {tells.value}"
+        if self.learned_from is None:
+            needed = " or ".join(what.value for what in self.loss.sees)
+            raise UsageError(f"the gradient {self.loss.name} needs {needed}, but {knows}; choose another --gradient")
+        if self.learned_from not in self.update.fits:
+            needed = " or ".join(what.value for what in Tells if what in self.update.fits)
+            has = f"has only {self.learned_from.value}"
+            raise UsageError(f"the update {self.update.name} needs {needed}, but {has}; choose another --update")
+
+    def __getstate__(self) -> Facts:
+        """A world that was built stays in its process."""
+        return {f.name: getattr(self, f.name) for f in fields(self)}
+
+
+def not_a_config(source: object) -> DataError:
+    """What to say of a file that some other version, or nobody, wrote."""
+    return DataError(f"{source} is not a config of version {__version__}; start a new run with 'aggrevated train'")

@@ -1,0 +1,48 @@
+"""From a config to the parts of Algorithm 1."""
+
+from dataclasses import dataclass
+
+from aggrevated.algorithm import Learner
+from aggrevated.config import Config
+from aggrevated.cost_to_go import Oracle, Tells
+from aggrevated.cost_to_go.advantage import Taken
+from aggrevated.cost_to_go.softened import Softened
+from aggrevated.losses import Loss
+from aggrevated.policies import Policy
+from aggrevated.schedules import Schedule
+from aggrevated.worlds import World
+
+
+@dataclass(frozen=True)
+class Setup:
+    """All that `aggrevated.algorithm.aggrevated` takes."""
+
+    world: World
+    learner: Learner
+    oracle: Oracle
+    loss: Loss
+    alpha: Schedule
+
+
+def set_up(config: Config) -> Setup:
+    """The parts, with a random policy; `config.start` says what comes before iteration 1."""
+    world, policy = config.built_world, blank_policy(config)
+    world.prepare(policy)
+    learner = Learner(policy, config.update.build(config.loop.seed))
+    return Setup(world, learner, oracle_of(config), config.loss.build(), config.loop.alpha)
+
+
+def oracle_of(config: Config) -> Oracle:
+    """The oracle, telling just what the loss looks at, and with the entropy bonus if there is one."""
+    oracle = config.oracle.build(config.built_world.simulator, config.built_world.expert)
+    if config.oracle.tells(config.finite) is Tells.EVERY_ACTION and config.learned_from is Tells.TAKEN_ACTION:
+        oracle = Taken(oracle)
+    if config.loss.entropy:
+        oracle = Softened(oracle, config.update.schedule(config.loss.entropy, config.loss.entropy / 10))
+    return oracle
+
+
+def blank_policy(config: Config) -> Policy:
+    """A random policy as the config asks for it, also to load weights into."""
+    observations, actions = config.world.spaces()
+    return config.policy.build(observations, config.head.build(actions), config.loop.seed)

@@ -1,0 +1,156 @@
+"""From what was asked for to a config: whatever was left open comes from the task, the method and the pieces."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Mapping
+from dataclasses import replace
+from typing import Any, NoReturn
+
+from aggrevated.config import Config, not_a_config
+from aggrevated.config.pieces import HEADS, OPTIONS, SHELVES, all_of, head_for, piece
+from aggrevated.errors import DataError, UsageError
+from aggrevated.files import Facts
+from aggrevated.loop import LoopSettings
+from aggrevated.methods import ASKED, OTHERS, Method, find_method
+from aggrevated.settings import Settings, flag, known, settings_of
+from aggrevated.shelves import task_names
+from aggrevated.tasks import Task, find_task
+from aggrevated.version import __version__
+
+
+def resolve(task: Task | str, method: str = "aggrevated", **given: Any) -> Config:
+    """The config of a run; a `UsageError` for the first thing in it that cannot be, or has no effect."""
+    task = find_task(task) if isinstance(task, str) else task
+    given = {name: value for name, value in given.items() if value is not None}
+    config = usual(task, method, given)
+    refuse_idle(config, given)
+    pieces: dict[str, Any] = {place: with_settings(own, given) for place, own in config.pieces.items()}
+    config = completed(replace(config, **pieces), given)
+    config.check()
+    return config
+
+
+def completed(config: Config, given: Container[str]) -> Config:
+    """The config with everything filled in that was left open."""
+    iterations = config.loop.iterations
+    pieces: dict[str, Any] = {place: own.completed(iterations, given) for place, own in config.pieces.items()}
+    return replace(config, **pieces)
+
+
+def usual(task: Task, method: str, given: Mapping[str, Any]) -> Config:
+    """The pieces that were chosen, with the settings that they have for the task and the method."""
+    row = find_method(method)
+    picked, kinds = choose(task, method, row, given)
+    settings = dict(row.settings) | task.tuned_for(picked)
+    pieces: dict[str, Any] = {place: with_settings(kind(), settings) for place, kind in kinds.items()}
+    return Config(task, method, world=with_settings(task.world, settings), **pieces)
+
+
+def choose(
+    task: Task, method: str, row: Method, given: Mapping[str, Any]
+) -> tuple[dict[str, str], dict[str, type[Settings]]]:
+    """(what was picked, by name; the pieces, by place): as given, else as tuned for what is picked, or usual."""
+    picked, kinds = {"method": method}, dict[str, type[Settings]](loop=LoopSettings)
+    oracle = task.oracle if row.cost_to_go == ASKED else row.cost_to_go
+    for place, name in {"policy": task.policy, "update": row.updates[0], "start": row.start, "oracle": oracle}.items():
+        picked[place] = given.get(place) or task.tuned_for(picked).get(place) or name
+        if place == "update" and OTHERS not in row.updates:
+            known(picked[place], f"update for {method}", row.updates)
+        kinds[place] = piece(task, place, picked[place])
+    kinds["head"] = head_for(task.world.spaces()[1])
+    picked["loss"] = given.get("gradient") or fitting_loss(task, method, row, kinds)
+    kinds["loss"] = piece(task, "loss", picked["loss"])
+    return picked, kinds
+
+
+def fitting_loss(task: Task, method: str, row: Method, kinds: Mapping[str, Any]) -> str:
+    """The first of the method's losses that can be computed from what the oracle tells."""
+    tells = kinds["oracle"]().tells(kinds["head"].finite)
+    for name in row.losses:
+        if tells in SHELVES["loss"].get(name, task.brings).sees:
+            return name
+    raise UsageError(
+        f"the oracle {kinds['oracle'].name} does not know what the other actions cost, which the method {method} "
+        "needs; use --method aggrevated"
+    )
+
+
+def with_settings(own: Settings, settings: Mapping[str, Any]) -> Any:
+    """The piece with those of the settings that it has."""
+    mine = {name: settings[name] for name in settings_of(type(own)) if name in settings}
+    return replace(own, **{name: tuple(value) if isinstance(value, list) else value for name, value in mine.items()})
+
+
+def refuse_idle(config: Config, given: Iterable[str]) -> None:
+    """A `UsageError` for the first setting that was given and would have no effect."""
+    effective = {name for _, name, _ in config.settings()} | set(OPTIONS.values())
+    if config.row.cost_to_go != ASKED:
+        effective.discard("oracle")
+    if not config.update.uses_loss:
+        effective -= {"gradient", *settings_of(type(config.loss))}
+    for name in given:
+        if name not in effective:
+            refuse(config, name)
+
+
+def refuse(config: Config, name: str) -> NoReturn:
+    """Say why a setting has no effect on the run, and what it is a setting of."""
+    idle = f"{flag(name)} has no effect on"
+    if not config.update.uses_loss and name in ("gradient", *settings_of(type(config.loss))):
+        raise UsageError(f"{idle} the update {config.update.name}; choose another --update, or leave it out")
+    if config.row.cost_to_go != ASKED and (
+        name == "oracle" or any(name in settings_of(p) for p in all_of(config.task, "oracle"))
+    ):
+        raise UsageError(f"{idle} the method {config.method}; choose another --method, or leave it out")
+    for place, option in OPTIONS.items():
+        owners = [one.name for one in all_of(config.task, place) if name in settings_of(one)]
+        if owners:
+            now = f"the {option} {getattr(config, place).name}"
+            raise UsageError(f"{idle} {now}: it is of --{option} {' or '.join(owners)}; choose that, or leave it out")
+    if any(name in settings_of(HEADS.get(head)) for head in HEADS.names()):
+        raise UsageError(
+            f"{idle} {config.task.name}, whose actions are a finite set; choose another task, or leave it out"
+        )
+    others = {other: set(all_settings(find_task(other))) for other in task_names()}
+    known(name, "setting", {setting: None for names in others.values() for setting in sorted(names)})
+    raise UsageError(f"{idle} {config.task.name}; choose another task, or leave it out")
+
+
+def all_settings(task: Task) -> set[str]:
+    """The names of all settings that a run of the task can have."""
+    pieces: list[type[Settings]] = [
+        LoopSettings,
+        type(task.world),
+        *(one for place in SHELVES for one in all_of(task, place)),
+    ]
+    return {name for one in pieces for name in settings_of(one)} | set(OPTIONS.values())
+
+
+def from_facts(facts: Facts, source: object, task: Task | None = None) -> Config:
+    """The config that `Config.facts` wrote, checked again; a `DataError` names the file where it does not fit."""
+    if facts.get("version") != __version__ or not isinstance(facts.get("task"), str):
+        raise not_a_config(source)
+    try:
+        task = task or find_task(facts["task"])
+        places = {"loop": LoopSettings(), "world": task.world} | dict.fromkeys(("head", *SHELVES))
+        if set(facts) != {"version", "task", "method", *places}:
+            raise not_a_config(source)
+        pieces: dict[str, Any] = {place: as_written(task, place, own, facts[place]) for place, own in places.items()}
+        config = Config(task, facts["method"], **pieces)
+        find_method(config.method)
+        config.check()
+    except (UsageError, TypeError, KeyError) as error:
+        raise DataError(f"{source} holds settings that cannot be ({error}); restore it or start a new run") from error
+    return config
+
+
+def as_written(task: Task, place: str, own: Settings | None, facts: Facts) -> Settings:
+    """One piece, from its name and settings."""
+    name = facts["name"]
+    if own is None:
+        own = (HEADS.get(name) if place == "head" else piece(task, place, name))()
+    settings = {key: value for key, value in facts.items() if key != "name"}
+    if name != own.name or set(settings) != set(settings_of(type(own))):
+        raise UsageError(f"{name} has other settings")
+    written: Settings = with_settings(own, settings)
+    return written

@@ -1,0 +1,134 @@
+"""Parsing: pages of handwriting, an expert that knows their gold trees, other pages to choose on and to report."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Self, TypeAlias
+
+import numpy as np
+import torch
+from gymnasium.spaces import Discrete, Space
+
+from aggrevated.errors import UsageError
+from aggrevated.files import Facts
+from aggrevated.parsing.dataset import Dataset, dataset, of_pages
+from aggrevated.parsing.learners.kernel import KernelPolicy
+from aggrevated.parsing.learners.readers import ParsingPolicy
+from aggrevated.parsing.pages.crohme import compose
+from aggrevated.parsing.pages.page import Page
+from aggrevated.parsing.parser import OBSERVATIONS, Parser
+from aggrevated.parsing.scoring import arc_length, by_kind, micro, parsed, scores, symbol
+from aggrevated.parsing.splits import Split, pages_of, to_evaluate
+from aggrevated.parsing.transitions.systems import SYSTEMS
+from aggrevated.policies import Policy
+from aggrevated.settings import NOT_NEGATIVE, at_least, flag, one_of, setting
+from aggrevated.worlds import EvaluationSettings, World, WorldSettings
+
+Reader: TypeAlias = ParsingPolicy | KernelPolicy
+
+
+@dataclass(frozen=True)
+class OnPages(EvaluationSettings):
+    """Test pages, or real ink."""
+
+    crohme: str = setting(
+        "", "Real ink: a folder of InkML files or with dev/ in it; only its core expressions are used."
+    )
+    composed: bool = setting(False, "Put the expressions of each writer together to pages of one to three lines.")
+
+    def measure(self, world: WorldSettings, policy: Policy) -> Facts:
+        """UAS in all its forms, and by kind of symbol."""
+        assert isinstance(world, Algebra)
+        pages = self.pages(world)
+        parser = world.parser_of(policy, pages)
+        heads = parsed(policy, parser)
+        kinds = {"by_symbol": by_kind(pages, heads, symbol), "by_arc_length": by_kind(pages, heads, arc_length)}
+        return scores(heads, parser).facts() | kinds
+
+    def pages(self, world: Algebra) -> list[Page]:
+        """Of what the policy learned from, only the test pages."""
+        if self.composed and not self.crohme and not world.crohme:
+            raise UsageError("generated pages have one to three lines already; --composed needs --crohme")
+        seen = not self.crohme or str(Path(self.crohme).resolve()) == world.crohme
+        pages = world.split().test if seen else to_evaluate(Path(self.crohme))
+        return compose(pages, np.random.default_rng(0)) if self.composed else pages
+
+
+@dataclass(frozen=True, kw_only=True)
+class Algebra(WorldSettings):
+    """Handwritten algebra, generated or real. What is measured is UAS, so the expert's is 1."""
+
+    name = "algebra"
+    measured = "UAS"
+    digits = 3
+    evaluation = OnPages
+    system: str = setting("arc-eager", f"Of transitions: {' or '.join(SYSTEMS)}.", one_of(SYSTEMS))
+    warps: int = setting(0, "Rewritten copies of each training page.", NOT_NEGATIVE)
+    crohme: str = setting(
+        "", "Learn from CROHME's InkML files in this folder (train/ and dev/), not from generated ink."
+    )
+    sets: int = setting(400, "How many sets of equations are generated.", at_least(1))
+    single_writer: bool = setting(False, "One hand writes all generated sets, as in the paper's data.")
+    data_seed: int = setting(
+        0, "The seed of the generated pages, and of the choice of writers for validation.", NOT_NEGATIVE
+    )
+
+    def completed(self, iterations: int, given: Container[str]) -> Self:
+        """A folder of real ink is found again from everywhere."""
+        if not self.crohme:
+            return self
+        for name in ("sets", "single_writer"):
+            if name in given:
+                raise UsageError(f"{flag(name)} has no effect on real ink; leave --crohme out, or leave it out")
+        return replace(self, crohme=str(Path(self.crohme).resolve()))
+
+    @property
+    def label(self) -> str:
+        return ", real ink" if self.crohme else ", one writer" if self.single_writer else ""
+
+    @property
+    def notice(self) -> str:
+        if not self.crohme or all((Path(self.crohme) / part).is_dir() for part in ("train", "dev")):
+            return ""
+        return f"{self.crohme} has no train/ and dev/: its own files are split by writers, 80/10/10"
+
+    def spaces(self) -> tuple[Space[Any], Space[Any]]:
+        return OBSERVATIONS, Discrete(len(SYSTEMS[self.system].actions))
+
+    def split(self) -> Split:
+        """The pages."""
+        return pages_of(self.crohme, self.sets, self.data_seed, self.single_writer)
+
+    def parser_of(self, policy: Policy, pages: Sequence[Page]) -> Parser:
+        """The parser of these pages, which the policy now reads."""
+        assert isinstance(policy, Reader)
+        corpus, features = of_pages(pages, policy.projection)
+        policy.with_pages(features, corpus.lengths)
+        return Parser(corpus, np.arange(len(pages)), in_order=True, system=SYSTEMS[self.system])
+
+    def build(self, seed: int) -> World:
+        pages, system = (
+            dataset(self.crohme, self.sets, self.data_seed, self.single_writer, self.warps),
+            SYSTEMS[self.system],
+        )
+        simulator = Parser(pages.corpus, pages.train, system=system)
+        chosen_on, reported = (Parser(pages.corpus, part, True, system) for part in (pages.validation, pages.test))
+        return World(
+            simulator,
+            simulator.expert,
+            validate=lambda policy: micro(policy, chosen_on),
+            test=lambda policy: scores(parsed(policy, reported), reported),
+            fingerprint={"pages": torch.tensor(list(bytes.fromhex(pages.key)), dtype=torch.uint8)},
+            monitor=lambda policy: {"test_uas": micro(policy, reported)},
+            prepare=lambda policy: show(policy, pages),
+        )
+
+
+def show(policy: Policy, pages: Dataset) -> None:
+    """Give a policy the pages, and the projection that made their features, with geometry if it is to see that."""
+    assert isinstance(policy, Reader)
+    whole, width = pages.projection, policy.projection.width
+    policy.projection = whole if width == whole.width else whole.without_geometry()
+    policy.with_pages(pages.features[:, :, :width], pages.corpus.lengths)

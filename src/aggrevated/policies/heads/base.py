@@ -1,0 +1,69 @@
+"""What follows a network: a head turns its outputs into action distributions, and is chosen by the action space.
+
+Each has a NumPy twin, its `sampler`, that chooses actions from the same outputs with noise drawn beforehand.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
+
+from gymnasium.spaces import Space
+from numpy.random import Generator
+from torch import Tensor
+from torch.distributions import Distribution
+
+from aggrevated.arrays import Array
+from aggrevated.settings import Settings
+
+
+class Sampler(Protocol):
+    """The NumPy twin of a head."""
+
+    def noise(self, generators: Sequence[Generator], horizon: int) -> Array:
+        """[K, H, A]: all that is random in the actions of K trajectories, each drawn from its own generator."""
+        ...
+
+    def choose(self, parameters: Array, noise: Array | float, legal: Array | None) -> Array:
+        """[n] or [n, A] actions: drawn from the distribution with `noise` [n, A], its mode with noise 0."""
+        ...
+
+
+class Head(Protocol):
+    """What follows a network."""
+
+    outputs: int  # how many numbers the network must give
+
+    def complete(self, outputs: Tensor) -> Tensor:
+        """The outputs [..., A] with the head's own parameters appended: all that the distribution depends on."""
+        ...
+
+    def distribution(self, completed: Tensor, legal: Tensor | None = None) -> Distribution:
+        """The action distributions, from what `complete` gave; actions that are not `legal` have probability 0."""
+        ...
+
+    def within(self, actions: Array) -> Array:
+        """The actions as an environment may be given them."""
+        ...
+
+    def sampler(self) -> Sampler:
+        """A NumPy copy of the head as it is now."""
+        ...
+
+
+@dataclass(frozen=True)
+class HeadSettings(Settings, ABC):
+    """A kind of head."""
+
+    finite: ClassVar[bool]  # whether its actions are a finite set
+
+    @classmethod
+    @abstractmethod
+    def fits(cls, actions: Space[Any]) -> bool:
+        """Whether it is for such actions."""
+
+    @abstractmethod
+    def build(self, actions: Space[Any]) -> Head:
+        """The head for these actions."""

@@ -1,0 +1,51 @@
+"""What is made of runs: tables, figures and pages, to print and to publish."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+
+from aggrevated.files import Facts
+
+Column = Callable[[Facts], str]
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows for machines, and for people those of their numbers that a column shows."""
+
+    rows: Sequence[Facts]
+    columns: Mapping[str, Column] = field(default_factory=dict)
+    closing: str = ""  # a line below
+    title: str = ""
+
+
+def number(name: str, digits: int = 3) -> Column:
+    """A column of numbers; nothing where there is none."""
+    return lambda row: "" if row.get(name) is None else f"{row[name]:,.{digits}f}"
+
+
+def text(name: str) -> Column:
+    """A column of words."""
+    return lambda row: str(row.get(name, ""))
+
+
+def versions(packages: Sequence[str]) -> dict[str, str]:
+    """Of the packages that a result depends on."""
+    return {name: version(name) for name in packages}
+
+
+def in_words(numbers: Mapping[str, str]) -> str:
+    """Versions as one line."""
+    return ", ".join(f"{name} {number}" for name, number in numbers.items())
+
+
+def markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """The lines of a table."""
+    lines = [f"| {' | '.join(header)} |", f"|{'---|' * len(header)}"]
+    return lines + [f"| {' | '.join(cells)} |".replace("|  |", "| |").replace("|  |", "| |") for cells in rows]
+
+
+def by_name(facts: Facts) -> Facts:
+    """The same, with the name of the run's folder instead of its place on this machine."""
+    return facts | {"run": Path(facts["run"]).name}

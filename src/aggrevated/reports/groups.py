@@ -1,0 +1,122 @@
+"""Several runs side by side: one row and one curve for each method, over its trials."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from aggrevated.arrays import Array
+from aggrevated.errors import DataError, UsageError
+from aggrevated.files import Facts
+from aggrevated.plots.learning_curves import Curve, learning_curves, padded
+from aggrevated.reports import Table, number, text
+from aggrevated.runs.records import Result
+from aggrevated.runs.run import Run
+from aggrevated.statistics import bootstrap_interval, interquartile_mean
+
+
+@dataclass(frozen=True)
+class Group:
+    """The trials of one method, all ended."""
+
+    label: str
+    runs: list[Run]
+    results: list[Result]
+
+    @classmethod
+    def of(cls, runs: list[Run], prefix: str = "") -> Group:
+        """The group of these runs; a run that has not ended is refused, never left out."""
+        results = []
+        for run in runs:
+            result = run.result()
+            if result is None:
+                raise DataError(f"{run.folder} has not ended; finish it with 'aggrevated resume {run.folder}'")
+            results.append(result)
+        return cls(prefix + runs[0].label, runs, results)
+
+    def column(self, name: str) -> Array:
+        """One number of every trial, [trials]."""
+        return np.array([result.facts()[name] for result in self.results], float)
+
+    def mean(self, name: str) -> float:
+        return float(self.column(name).mean())
+
+
+def rows(groups: Sequence[Group]) -> list[Facts]:
+    """One row per method, over its trials."""
+    return [row(group) for group in groups]
+
+
+MEANS = ("best_return", "test_return", "expert_return", "simulator_steps", "oracle_steps", "seconds")
+
+
+def row(group: Group) -> Facts:
+    """Means over the trials of the paper's metric, the test return and the ratio, with the ratio's 95 % interval."""
+    ratio = group.column("ratio")
+    if np.isnan(ratio).any():
+        raise DataError(f"{group.label}: the expert earns nothing within this horizon; compare runs with a longer one")
+    (low, high), run = bootstrap_interval(ratio), group.runs[0]
+    return {
+        "method": run.config.method,
+        "update": run.config.update.name,
+        "policy": run.config.policy.name,
+        "label": group.label,
+        "run": str(run.folder if len(group.runs) == 1 else run.folder.parent),
+        "trials": len(group.results),
+        **{name: group.mean(name) for name in MEANS},
+        "ratio_mean": float(ratio.mean()),
+        "ratio_iqm": float(interquartile_mean(ratio)),
+        "ratio_low": float(low),
+        "ratio_high": float(high),
+    }
+
+
+def comparison(groups: Sequence[Group], closing: str) -> Table:
+    """The table of all groups, best so far, fresh and beside the expert."""
+    digits = groups[0].runs[0].config.world.digits
+    columns = {
+        "method": text("label"),
+        "trials": text("trials"),
+        "best": number("best_return", digits),
+        "test": number("test_return", digits),
+        "expert": number("expert_return", digits),
+        "ratio": number("ratio_mean"),
+        "IQM": number("ratio_iqm"),
+        "95 %": lambda row: f"{row['ratio_low']:.3f}-{row['ratio_high']:.3f}",
+    }
+    return Table(rows(groups), columns, closing)
+
+
+def draw(groups: Sequence[Group], path: Path) -> None:
+    """The learning curves of all groups in one figure."""
+    configs = [run.config for group in groups for run in group.runs]
+    names = {config.task.name for config in configs}
+    if len(names) > 1:
+        raise UsageError(f"the runs are of different tasks ({', '.join(sorted(names))}); compare runs of one task")
+    experts = {config.world.yardstick() for config in configs}
+    returned = float(np.mean([group.mean("expert_return") for group in groups]))
+    expert = returned if len(experts) == 1 else None  # different experts have no line in common
+    costly = any(group.column("oracle_steps").any() for group in groups)  # the oracle's roll-outs are part of the bill
+    curves = [curve(group, costly) for group in groups]
+    learning_curves(curves, expert, configs[0].task.title, path, configs[0].world.measured)
+
+
+def curve(group: Group, costly: bool) -> Curve:
+    """Best so far over episodes, from the first policy on; `costly`: over simulator steps, too."""
+    returns = [
+        [result.initial_return, *(line.best_return for line in run.metrics())]
+        for run, result in zip(group.runs, group.results, strict=True)
+    ]
+    array, config = padded(returns), group.runs[0].config
+    dotted = not config.row.imitates  # RL, as in the paper's figures
+    steps = steps_of(group) if costly else None
+    return Curve(group.label, np.arange(array.shape[1]) * config.loop.trajectories, array, dotted, steps)
+
+
+def steps_of(group: Group) -> Array:
+    """[iterations]: the simulator steps after each, on average over the trials."""
+    steps: Array = padded([[line.simulator_steps for line in run.metrics()] for run in group.runs]).mean(axis=0)
+    return steps

@@ -1,0 +1,124 @@
+"""The experiments of the theory as files: a figure, and the numbers behind it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from aggrevated.errors import UsageError
+from aggrevated.files import Facts, storage_errors, write_atomically, write_json
+from aggrevated.machine import one_thread
+from aggrevated.reports import Table, in_words, markdown, number, text, versions
+from aggrevated.reports.figures import Figure, Request
+from aggrevated.reports.groups import Group
+from aggrevated.settings import flag, known, require
+from aggrevated.theory.experiments import EXPERIMENTS, RegretRow, table
+from aggrevated.theory.study import Study
+
+LEAST = {"depth": 4, "states": 4, "actions": 2, "horizon": 1, "episodes": 64, "trials": 1, "seed": 0, "rollouts": 1}
+MOST = {"depth": 16}
+HEADER = ("algorithm", "regret at N", "least and most of the trials", "exponent in N", "in S")
+
+
+def asked_for(name: str, given: Mapping[str, int]) -> dict[str, int]:
+    """The experiment's settings: its defaults, and what was given; a `UsageError` for what it does not have."""
+    defaults = EXPERIMENTS[known(name, "experiment", EXPERIMENTS)].defaults
+    for setting, value in given.items():
+        if setting not in defaults:
+            raise UsageError(f"{flag(setting)} has no effect on the experiment {name}; leave it out")
+        require(value >= LEAST[setting], setting, value, f"at least {LEAST[setting]}")
+        require(value <= MOST.get(setting, value), setting, value, f"at most {MOST.get(setting)}")
+    settings = {**defaults, **given}
+    if name == "tree":
+        leaves = 2 ** (settings["depth"] - 1)
+        if "episodes" not in given:
+            settings["episodes"] = max(16 * leaves, 64)
+        require(settings["episodes"] >= leaves, "episodes", settings["episodes"], f"at least {leaves}, one per leaf")
+    return settings
+
+
+def run_experiment(name: str, settings: Mapping[str, Any], folder: Path) -> tuple[Study, Facts]:
+    """Run it, and leave NAME.png, .svg and .json in the folder."""
+    from aggrevated.plots.regret_curves import regret_curves
+
+    with storage_errors(folder):
+        folder.mkdir(parents=True, exist_ok=True)  # what cannot be written is known before the work
+    with one_thread():
+        study = EXPERIMENTS[name].run(**settings)
+    regret_curves(study, folder / name)
+    options = " ".join(f"{flag(option)} {value}" for option, value in settings.items())
+    command = {"command": f"aggrevated theory {name} {options}", "versions": versions(("aggrevated", "numpy", "torch"))}
+    facts = study.facts() | command
+    write_json(folder / f"{name}.json", facts)
+    return study, facts
+
+
+@dataclass(frozen=True)
+class TheoryPage(Figure):
+    """All four experiments with the settings of the docs, or quickly with the small ones, and a page of them all."""
+
+    name: str = "theory"
+
+    def folder(self, request: Request) -> Path:
+        if request.out and request.report:
+            raise UsageError("theory has no runs, only its report; give --report or --out, not both")
+        return super().folder(request)
+
+    def write(self, groups: Sequence[Group], request: Request, folder: Path) -> Table:
+        results = []
+        for name, experiment in EXPERIMENTS.items():
+            settings = dict(experiment.defaults) | ({} if request.quick else dict(experiment.docs))
+            request.note(f"theory {name}: " + ", ".join(f"{option} {value}" for option, value in settings.items()))
+            results.append(run_experiment(name, settings, folder))
+        write_atomically(folder / "theory.md", page(results).encode())
+        return Table([facts for _, facts in results], closing=f"figures and page: {folder}/theory.md")
+
+
+FIGURES = (TheoryPage(),)
+
+
+def regrets(study: Study, facts: Facts, closing: str) -> Table:
+    """A study, to print."""
+    numbers = {"regret at N": ("regret", 1), "least": ("least", 1), "most": ("most", 1)}
+    exponents = {"exponent in N": ("exponent_n", 2), "in S": ("exponent_s", 2)}
+    columns = {name: number(*column) for name, column in (numbers | exponents).items()}
+    largest = f"the largest ratio of regret to it, in any trial: {facts['largest_ratio_to_bound']:.3f}"
+    bound = f"{study.bound_label}: {facts['bound']:,.1f} at N; {largest}\n{closing}"
+    return Table(list(map(asdict, table(study))), {"algorithm": text("algorithm"), **columns}, bound, study.title)
+
+
+def page(results: Sequence[tuple[Study, Facts]]) -> str:
+    """The results page, in Markdown: a figure, a table and the command of each experiment."""
+    parts = ["# The theory, measured", "What it means: [docs/theory.md](../theory.md)."]
+    for study, facts in results:
+        parts += [
+            f"## {study.title}",
+            f"![{study.title}]({study.name}.png)",
+            "\n".join(markdown(HEADER, list(map(cells, table(study))))),
+            beside_the_bound(study, facts),
+            f"Command: `{facts['command']}`; {in_words(facts['versions'])}. "
+            f"All numbers: [{study.name}.json]({study.name}.json).",
+        ]
+    return "\n\n".join(parts) + "\n"
+
+
+def cells(row: RegretRow) -> list[str]:
+    """One line of its table."""
+    exponents = ("" if x is None else f"{x:.2f}" for x in (row.exponent_n, row.exponent_s))
+    return [row.algorithm, f"{row.regret:,.1f}", f"{row.least:,.1f} to {row.most:,.1f}", *exponents]
+
+
+def beside_the_bound(study: Study, facts: Facts) -> str:
+    """The words below the table."""
+    more = "; ".join(f"{name.replace('_', ' ')}: {shown(value)}" for name, value in study.more.items())
+    return (
+        f"{study.bound_label}: {facts['bound']:,.1f} at N. The largest ratio of regret to it in any trial and"
+        f" episode is {facts['largest_ratio_to_bound']:.3f}. {more}."
+    )
+
+
+def shown(value: object) -> str:
+    """A number, or several by name, with as many digits as one reads."""
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name}: {shown(number)}" for name, number in value.items())
+    return f"{value:,.4g}" if isinstance(value, float) else str(value)

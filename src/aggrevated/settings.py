@@ -1,0 +1,154 @@
+"""A piece of a run declares itself: what can be set about it, in the file of what it builds.
+
+A piece is a frozen dataclass whose fields are its settings, each with type, default, help and rule in that one place.
+The command line's options, `config.json`, "has no effect" and the tables of the docs are derived from them.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Container, Iterable, Mapping
+from dataclasses import Field, dataclass, field, fields
+from typing import Any, ClassVar, Protocol, Self, TypeVar, get_args, get_origin, get_type_hints
+
+from aggrevated.errors import UsageError
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What a value must be: a test, and the words for it."""
+
+    holds: Callable[[Any], bool]
+    words: str
+
+
+def at_least(least: int) -> Rule:
+    return Rule(lambda value: value >= least, f"at least {least}")
+
+
+def between(least: float, most: float) -> Rule:
+    return Rule(lambda value: least <= value <= most, f"between {least} and {most}")
+
+
+def one_of(names: Iterable[str]) -> Rule:
+    among = list(names)
+    return Rule(lambda value: value in among, f"one of {', '.join(among)}")
+
+
+ANYTHING = Rule(lambda value: True, "anything")
+NOT_NEGATIVE = Rule(lambda value: 0 <= value < float("inf"), "0 or more")
+POSITIVE = Rule(lambda value: 0 < value < float("inf"), "a positive number")
+SHARE = between(0, 1)
+BELOW_1 = Rule(lambda value: 0 <= value < 1, "0 or more, and below 1")
+WIDTHS = Rule(lambda value: all(width >= 1 for width in value), "widths of at least 1")
+
+
+def setting(default: T, words: str, rule: Rule = ANYTHING) -> T:
+    """A field of a piece: its default, what it is in words, and what it must be."""
+    return field(default=default, metadata={"words": words, "rule": rule})
+
+
+class Chosen(Protocol):
+    """The pieces of one run, as they see each other."""
+
+    @property
+    def finite(self) -> bool:
+        """Whether the actions are a finite set, and no vectors."""
+        ...
+
+    @property
+    def world(self) -> Settings: ...
+    @property
+    def policy(self) -> Settings: ...
+    @property
+    def oracle(self) -> Settings: ...
+    @property
+    def loss(self) -> Settings: ...
+    @property
+    def update(self) -> Settings: ...
+    @property
+    def start(self) -> Settings: ...
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The base of all pieces: each has a name, by which it is chosen, and a method that builds what it is for."""
+
+    name: ClassVar[str] = ""
+
+    def completed(self, iterations: int, given: Container[str]) -> Self:
+        """What was left open, filled in; `given` are the settings that somebody chose on purpose."""
+        return self
+
+    def check(self, chosen: Chosen) -> None:
+        """Raise a `UsageError` for what does not fit the other pieces."""
+
+    def values(self) -> dict[str, Any]:
+        """Its settings, by name."""
+        return {name: getattr(self, name) for name in settings_of(type(self))}
+
+    def facts(self) -> dict[str, Any]:
+        """For config.json: its name and its settings."""
+        listed = {name: list(value) if isinstance(value, tuple) else value for name, value in self.values().items()}
+        return {"name": self.name, **listed}
+
+    def check_values(self) -> None:
+        """Raise a `UsageError` for the first value that is of another type, or not what it must be."""
+        kinds = types_of(type(self))
+        for name, declared in settings_of(type(self)).items():
+            value, rule = getattr(self, name), declared.metadata["rule"]
+            require(is_a(value, kinds[name]), name, repr(value), WORDS_OF_TYPES[get_origin(kinds[name]) or kinds[name]])
+            require(rule.holds(value), name, value, rule.words)
+
+    def __getstate__(self) -> Mapping[str, Any]:
+        """What was computed and kept beside the fields is not copied or sent to other processes."""
+        return {f.name: getattr(self, f.name) for f in fields(self)}
+
+
+def settings_of(piece: type[Settings]) -> dict[str, Field[Any]]:
+    """The declared settings of a piece, by name; fields without words are no settings but parts."""
+    return {f.name: f for f in fields(piece) if "words" in f.metadata}
+
+
+def types_of(piece: type[Settings]) -> dict[str, Any]:
+    """The type of each field."""
+    return get_type_hints(piece)
+
+
+WORDS_OF_TYPES = {
+    int: "a whole number",
+    float: "a number",
+    bool: "True or False",
+    str: "a text",
+    tuple: "whole numbers",
+}
+
+
+def is_a(value: object, kind: Any) -> bool:
+    """Whether the value is of that type, to the letter: True is no number, and every whole number is a number."""
+    if get_origin(kind) is tuple:
+        return type(value) is tuple and all(is_a(one, get_args(kind)[0]) for one in value)
+    return type(value) in ((int, float) if kind is float else (kind,))
+
+
+def require(holds: bool, name: str, value: object, rule: str) -> None:
+    """A `UsageError` that names the setting, its value and the rule, unless it holds."""
+    if not holds:
+        raise UsageError(f"{flag(name)} is {value}, but must be {rule}")
+
+
+def flag(name: str) -> str:
+    """What the command line calls a setting."""
+    return f"--{name.replace('_', '-')}"
+
+
+def known(name: str, kind: str, among: Iterable[str]) -> str:
+    """`name`, if it is one of those that exist; else a `UsageError` that lists them and guesses what was meant."""
+    names = list(among)
+    if name in names:
+        return name
+    near = difflib.get_close_matches(str(name), names, 1)
+    guess = f" (did you mean {near[0]}?)" if near else ""
+    raise UsageError(f"unknown {kind} {name!r}{guess}: choose one of {', '.join(names)}")

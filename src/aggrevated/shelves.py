@@ -1,0 +1,108 @@
+"""Pieces found by name: those in a folder of this package, and those that installed packages offer.
+
+A file in the folder announces its pieces by defining them; nothing else lists them. Another package offers its own by
+an entry point of the shelf's group, for example in its pyproject.toml:
+
+    [project.entry-points."aggrevated.updates"]
+    signed = "my_package.updates:SignedSettings"
+"""
+
+from __future__ import annotations
+
+import pkgutil
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
+from importlib.util import find_spec
+from typing import Any, Generic, TypeVar
+
+from aggrevated.errors import UsageError
+from aggrevated.settings import Settings, known
+
+Kind = TypeVar("Kind", bound=Settings)
+
+
+@dataclass(frozen=True)
+class Shelf(Generic[Kind]):
+    """All pieces of one kind."""
+
+    kind: str  # what it is called: "update"
+    folder: str  # the package whose modules define the shipped ones
+    base: type[Kind]
+
+    @property
+    def group(self) -> str:
+        """Of the entry points."""
+        return f"aggrevated.{self.kind}s"
+
+    @cached_property
+    def shipped(self) -> dict[str, type[Kind]]:
+        """Those of the folder, in the order of its files."""
+        modules = [import_module(name) for name in modules_in(self.folder)]
+        found = [piece for module in modules for piece in pieces_of(vars(module).values(), self.base, module.__name__)]
+        return {piece.name: piece for piece in found}
+
+    def names(self, brought: Iterable[type[Settings]] = ()) -> list[str]:
+        """Of all there are, with those that a task brings."""
+        own = [piece.name for piece in brought if issubclass(piece, self.base)]
+        return [*dict.fromkeys([*own, *self.shipped, *offered(self.group)])]
+
+    def get(self, name: str, brought: Iterable[type[Settings]] = (), of: str = "") -> type[Kind]:
+        """The piece of that name, or a `UsageError` that lists them all."""
+        for piece in brought:
+            if issubclass(piece, self.base) and piece.name == name:
+                return piece
+        if name in self.shipped:
+            return self.shipped[name]
+        known(name, self.kind + of, self.names(brought))
+        piece = load(offered(self.group)[name])
+        if not (isinstance(piece, type) and issubclass(piece, self.base)):
+            raise UsageError(
+                f"the {self.kind} {name} of an installed package is no {self.base.__name__}; mend or remove it"
+            )
+        return piece
+
+
+def modules_in(folder: str) -> list[str]:
+    """The names of the modules of a package; neither they nor it are imported."""
+    spec = find_spec(folder)
+    places = spec.submodule_search_locations if spec else None
+    return [f"{folder}.{module.name}" for module in pkgutil.iter_modules(places or [])]
+
+
+TASKS = "aggrevated.tasks"  # the folder of the shipped tasks, and the group of those that other packages offer
+
+
+def shipped_tasks() -> dict[str, str]:
+    """The modules of the shipped tasks, by the tasks' names; none of them is imported."""
+    return {module.rpartition(".")[2].replace("_", "-"): module for module in modules_in(TASKS)}
+
+
+def task_names() -> list[str]:
+    """Of all tasks there are."""
+    return [*shipped_tasks(), *offered(TASKS)]
+
+
+def pieces_of(values: Iterable[Any], base: type[Kind], module: str) -> Iterator[type[Kind]]:
+    """Those of the values that are pieces of that kind with a name of their own, defined in that module."""
+    for value in values:
+        if isinstance(value, type) and issubclass(value, base) and value.name and value.__module__ == module:
+            yield value
+
+
+def offered(group: str) -> dict[str, EntryPoint]:
+    """What installed packages offer, by name; nothing of it is imported."""
+    return {point.name: point for point in entry_points(group=group)}
+
+
+def load(point: EntryPoint) -> Any:
+    """What an entry point is, or a `UsageError` that names the package to mend."""
+    try:
+        return point.load()
+    except Exception as error:  # it is anybody's code
+        package = point.dist.name if point.dist else "unknown"
+        raise UsageError(
+            f"{point.value} of the package {package} cannot be imported ({error}); mend or remove it"
+        ) from error

@@ -1,0 +1,59 @@
+"""Supervised learning from the expert's own episodes, as the paper starts on Hopper and Walker."""
+
+from dataclasses import dataclass
+
+from aggrevated.cost_to_go.disagreement import disagreement
+from aggrevated.experts import Expert
+from aggrevated.losses.likelihood import likelihood
+from aggrevated.policies import Policy
+from aggrevated.randomness import Purpose, seeds
+from aggrevated.roll_in import Mixture, roll_in
+from aggrevated.settings import NOT_NEGATIVE, POSITIVE, at_least, setting
+from aggrevated.simulators import Simulator
+from aggrevated.starts import StartSettings
+from aggrevated.updates.follow_the_leader import FollowTheLeader
+
+LARGEST_MINIBATCH = 16  # demonstrations
+
+
+def supervised(
+    policy: Policy,
+    simulator: Simulator,
+    expert: Expert,
+    demonstrations: int,
+    steps: int,
+    learning_rate: float = 0.01,
+    seed: int = 0,
+) -> tuple[int, int]:
+    """Maximise the likelihood of the expert's actions in its own episodes; (simulator steps, queries) it took.
+
+    `steps` are minibatches, and the learning rate falls to 0. A Gaussian's deviation stays what it was: the likelihood
+    of an expert without chance would make it vanish, and with it all exploration.
+    """
+    chosen = seeds(seed, Purpose.DEMONSTRATION, 0, demonstrations)
+    episodes = roll_in(simulator, Mixture(expert, None, alpha=1.0), chosen)
+    costs = disagreement(expert, simulator.action_space)(episodes)
+    deviations = {name: w.clone() for name, w in policy.state_dict().items() if name.endswith("log_deviation")}
+    minibatch = min(LARGEST_MINIBATCH, max(1, demonstrations // 10))
+    fit = FollowTheLeader(learning_rate, steps, minibatch, demonstrations, anneal=True, seed=seed)
+    fit(policy, likelihood, episodes, costs)
+    policy.load_state_dict(deviations, strict=False)
+    return episodes.steps, costs.queries
+
+
+@dataclass(frozen=True)
+class SupervisedStart(StartSettings):
+    """Demonstrations of the expert first."""
+
+    name = "supervised"
+    start_steps: int = setting(500, "Minibatches of the supervised start.", at_least(1))
+    start_rate: float = setting(0.01, "Its learning rate at first; it falls to 0.", POSITIVE)
+    demonstrations: int = setting(0, "How many episodes of the expert it learns from; 0: K.", NOT_NEGATIVE)
+
+    def begin(self, policy: Policy, simulator: Simulator, expert: Expert, seed: int, k: int) -> tuple[int, int]:
+        episodes = self.demonstrations or k
+        return supervised(policy, simulator, expert, episodes, self.start_steps, self.start_rate, seed)
+
+    @property
+    def notice(self) -> str:
+        return f"supervised start: {self.start_steps} minibatches of the expert's episodes, then the iterations"
