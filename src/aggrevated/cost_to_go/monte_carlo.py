@@ -66,8 +66,9 @@ class MonteCarlo:
     def _with_other_luck(self, states: Array, seeds: Array, t: Array, rollout: int) -> Array:
         chance = stochastic(self.simulator)
         assert chance is not None, "checked when this oracle was made"
-        drawn = [generator(int(seed), Stream.LUCK).integers(2**64, size=rollout + 1, dtype=np.uint64) for seed in seeds]
-        return chance.reseed(states, np.stack(drawn)[:, rollout] + t.astype(np.uint64))
+        own = [generator(int(seed), Stream.LUCK).integers(2**64, size=rollout + 1, dtype=np.uint64) for seed in seeds]
+        drawn = np.array([luck[rollout] for luck in own], np.uint64)  # none where the expert took every step
+        return chance.reseed(states, drawn + t.astype(np.uint64))
 
 
 def asked(trajectories: Trajectories, steps: int | None) -> Array:

@@ -1,0 +1,201 @@
+"""What every oracle must keep: a function of the trajectories that says what it asked, and 0 where no step was taken."""
+
+from collections.abc import Callable
+from copy import deepcopy
+from dataclasses import dataclass, fields
+from importlib import import_module
+from inspect import isclass
+from pkgutil import iter_modules
+
+import numpy as np
+import pytest
+
+import aggrevated.cost_to_go
+from aggrevated.cost_to_go import CostToGo, Oracle
+from aggrevated.cost_to_go.advantage import Advantage, Taken
+from aggrevated.cost_to_go.disagreement import Advice, Disagreement
+from aggrevated.cost_to_go.monte_carlo import MonteCarlo
+from aggrevated.cost_to_go.q_star import QStar
+from aggrevated.cost_to_go.realised import Realised
+from aggrevated.cost_to_go.softened import Softened
+from aggrevated.cost_to_go.value_function import ValueFunction
+from aggrevated.policies.feed_forward import FeedForwardPolicy
+from aggrevated.policies.heads import GaussianHead
+from aggrevated.roll_in import Mixture, roll_in
+from aggrevated.trajectories import Trajectories
+from problems import Home, Lucky, TinyExpert, Walk, linear_policy, randomise, with_legal
+
+K = 24
+SEEDS = np.arange(K, dtype=np.uint64)
+
+
+class Critic(TinyExpert):
+    """π* of the tiny MDP, and V* of all its states."""
+
+    discount = 0.9
+
+    def v(self, states):
+        return self.q(states).min(axis=1)
+
+
+def every_step(trajectories):
+    return trajectories.mask
+
+
+def learners_steps(trajectories):
+    return trajectories.by_learner
+
+
+def steps_with_a_successor(trajectories):
+    """The learner's, but for the one that the horizon cut."""
+    return trajectories.by_learner & (np.arange(trajectories.mask.shape[1]) < trajectories.horizon - 1)
+
+
+@dataclass(frozen=True)
+class Case:
+    """An oracle, and what is peculiar to it."""
+
+    oracle: Oracle
+    asked: Callable[[Trajectories], np.ndarray] = every_step  # [K, T] bool: which steps have a weight
+    actions: int | None = 3  # how many are known of each state; None: the one taken
+    at_most: int | None = None  # how many of a trajectory's steps in `asked` have a weight
+    needs_an_expert: bool = True
+    simulates: bool = False
+    alone: bool = True  # whether a trajectory's values do not depend on those beside it
+    vectors: bool = False  # whether it is for actions that are vectors
+
+
+def rolled_out(**settings):
+    oracle = MonteCarlo(Lucky(), TinyExpert(), **settings)
+    return Case(oracle, learners_steps, None, at_most=settings.get("steps"), simulates=True)
+
+
+Q = QStar(TinyExpert())
+CASES = {
+    "Q*": Case(Q),
+    "A*": Case(Advantage(Q)),
+    "Q* of the action taken": Case(Taken(Q), actions=None),
+    "A* of the action taken": Case(Taken(Advantage(Q)), actions=None),
+    "softened": Case(Softened(Advantage(Q), 0.5)),
+    "disagreement": Case(Disagreement(TinyExpert(), 3)),
+    "advice": Case(Advice(Home(), 2), actions=None, vectors=True),
+    "realised": Case(Realised(), actions=None, needs_an_expert=False),
+    "realised, less the others' mean": Case(Advantage(Realised()), actions=None, needs_an_expert=False, alone=False),
+    "roll-outs": rolled_out(),
+    "roll-outs, Q* itself": rolled_out(advantage=False),
+    "roll-outs at two steps": rolled_out(steps=2),
+    "roll-outs at one step, Q* itself": rolled_out(steps=1, advantage=False),
+    "three roll-outs": rolled_out(rollouts=3),
+    "a critic": Case(ValueFunction(Critic()), steps_with_a_successor, None),
+    "a critic, Q* itself": Case(ValueFunction(Critic(), advantage=False), steps_with_a_successor, None),
+}
+
+
+def batch(vectors: bool, alpha: float) -> Trajectories:
+    """Episodes of different lengths, a share of their steps taken by the expert."""
+    if vectors:
+        policy = randomise(FeedForwardPolicy(1, GaussianHead(2)), 1, 0.3)
+        return roll_in(Walk(horizon=12), Mixture(Home(), policy.actor(), alpha), SEEDS)
+    return roll_in(Lucky(), Mixture(TinyExpert(), linear_policy().float().actor(), alpha), SEEDS)
+
+
+BATCHES = {
+    "the learner's": lambda vectors: batch(vectors, 0.0),
+    "mixed": lambda vectors: batch(vectors, 0.4),
+    "the expert's": lambda vectors: batch(vectors, 1.0),
+    "with illegal actions": lambda vectors: batch(vectors, 0.4) if vectors else with_legal(batch(vectors, 0.4)),
+}
+
+
+@pytest.fixture(params=CASES.values(), ids=CASES)
+def case(request) -> Case:
+    return request.param
+
+
+@pytest.fixture(params=BATCHES.values(), ids=BATCHES)
+def trajectories(request, case) -> Trajectories:
+    return request.param(case.vectors)
+
+
+def assert_same(one: CostToGo, other: CostToGo, rows=slice(None)):
+    """The same bits, in `rows` of the other."""
+    assert one.arrays.keys() == other.arrays.keys()
+    for name, array in one.arrays.items():
+        np.testing.assert_array_equal(array, other.arrays[name][rows], err_msg=name)
+
+
+def test_every_oracle_in_the_folder_is_here():
+    """A new one must be added to the cases: whatever class can be called is an oracle."""
+    folder = aggrevated.cost_to_go
+    modules = [import_module(f"{folder.__name__}.{one.name}") for one in iter_modules(folder.__path__)]
+    classes = {kind for module in modules for kind in vars(module).values() if isclass(kind)}
+    found = {kind for kind in classes if kind.__module__.startswith(folder.__name__) and "__call__" in vars(kind)}
+    assert found == {type(case.oracle) for case in CASES.values()}
+
+
+def test_the_batches_are_of_different_lengths():
+    for vectors in (False, True):
+        lengths = batch(vectors, 0.0).mask.sum(axis=1)
+        assert lengths.min() < lengths.max()
+
+
+def test_shapes_and_types(case, trajectories):
+    found, shape = case.oracle(trajectories), trajectories.mask.shape
+    assert found.values.shape == (shape if case.actions is None else (*shape, case.actions))
+    assert found.every_action == (case.actions is not None) and found.weight.shape == shape
+    assert all(array.dtype == np.float32 and np.isfinite(array).all() for array in found.arrays.values())
+    assert (found.advice is not None) == case.vectors
+    assert found.bonus == (0.5 if isinstance(case.oracle, Softened) else 0.0)
+
+
+def test_where_no_step_was_taken_there_is_nothing(case, trajectories):
+    found = case.oracle(trajectories)
+    for name, array in found.arrays.items():
+        assert not array[~trajectories.mask].any(), name
+
+
+def test_weights_are_where_it_was_asked_and_nowhere_negative(case, trajectories):
+    found, asked = case.oracle(trajectories), case.asked(trajectories)
+    assert (found.weight >= 0).all() and not found.weight[~asked].any()
+    known = found.weight > 0
+    expected = asked.sum(axis=1) if case.at_most is None else np.minimum(asked.sum(axis=1), case.at_most)
+    np.testing.assert_array_equal(known.sum(axis=1), expected)
+    if isinstance(case.oracle, MonteCarlo):
+        assert not found.values[~known].any()
+    # Asking about some of the steps must not make a trajectory count for less.
+    np.testing.assert_allclose(found.weight.sum(axis=1), asked.sum(axis=1), rtol=1e-6)
+
+
+def test_queries_are_counted(case, trajectories):
+    found, known = case.oracle(trajectories), trajectories.steps
+    if not case.needs_an_expert:
+        known = 0
+    elif case.simulates:  # what is not asked costs nothing
+        known = int((found.weight > 0).sum())
+    assert found.queries == known and found.diverged == 0
+    assert (found.simulator_steps > 0) == (case.simulates and known > 0)
+
+
+def test_the_trajectories_are_not_changed_and_not_shared(case, trajectories):
+    before = deepcopy(trajectories)
+    found = case.oracle(trajectories)
+    for array in found.arrays.values():
+        array += 1  # what becomes of the cost-to-go does not concern them
+    for field in fields(Trajectories):
+        then, now = getattr(before, field.name), getattr(trajectories, field.name)
+        np.testing.assert_array_equal(now, then, err_msg=field.name)
+
+
+def test_asked_twice_it_gives_the_same_bits(case, trajectories):
+    first, second = case.oracle(trajectories), case.oracle(trajectories)
+    assert_same(first, second)
+    assert (first.queries, first.simulator_steps) == (second.queries, second.simulator_steps)
+
+
+@pytest.mark.parametrize("rows", [[5], [7, 3], list(range(K))[::-1], list(range(0, K, 3))], ids=len)
+def test_a_trajectory_does_not_depend_on_those_beside_it(case, trajectories, rows):
+    whole, part = case.oracle(trajectories), case.oracle(trajectories.take(np.array(rows)))
+    if case.alone:
+        assert_same(part, whole, rows)
+    elif len(rows) == 1:
+        assert not np.array_equal(part.values, whole.values[rows])
