@@ -66,6 +66,30 @@ with one_thread():
 """)
 
 
+@pytest.mark.parametrize("loaded", ["before", "within"])
+def test_threads_of_python_that_begin_within_compute_on_one_thread_each(loaded):
+    """OpenMP's number is that of a thread; torch hands its own on to those that begin later."""
+    run(f"""
+from threading import Thread
+
+def elsewhere():
+    found = []
+    thread = Thread(target=lambda: found.append(sys.modules["torch"].get_num_threads()))
+    thread.start()
+    thread.join()
+    return found[0]
+
+if {loaded == "before"}:
+    import torch
+    assert elsewhere() == 2
+with one_thread():
+    import torch
+    assert elsewhere() == 1
+if {loaded == "before"}:
+    assert elsewhere() == 2
+""")
+
+
 @pytest.mark.parametrize("pool", POOLS)
 def test_whatever_the_environment_says(pool):
     run("with one_thread():\n    import torch\n    assert pinned(), threads()", **{pool: "2"})

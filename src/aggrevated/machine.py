@@ -40,7 +40,7 @@ def one_thread() -> Iterator[None]:
     try:
         with threadpool_limits(1):
             if torch:
-                torch.set_num_threads(1)
+                torch.set_num_threads(1)  # which it hands on to threads that begin later
             yield
     finally:
         if torch:

@@ -1,4 +1,4 @@
-"""What every oracle must keep: a function of the trajectories that says what it asked, and 0 where no step was taken."""
+"""What every oracle must keep: a function of the trajectories that says what it asked, and 0 where no step was."""
 
 from collections.abc import Callable
 from copy import deepcopy
