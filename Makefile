@@ -3,18 +3,16 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: train test check format clean
+.PHONY: train test format clean
 
 train: $(VENV)/installed
 	$(BIN)/aggrevated train cartpole
 
 test: $(VENV)/installed
-	$(BIN)/python -m pytest
-
-check: $(VENV)/installed
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports
 	$(BIN)/python -m pytest
 
 format: $(VENV)/installed

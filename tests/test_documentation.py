@@ -1,6 +1,7 @@
 """What the documentation says exists, and its examples run."""
 
 import importlib
+import importlib.util
 import re
 from pathlib import Path
 
@@ -77,3 +78,13 @@ def test_the_example_of_parsing_runs() -> None:
     scope: dict[str, object] = {}
     exec(example.replace("sets=100", "sets=20").replace("islice(learning, 40)", "islice(learning, 2)"), scope)
     assert 0 < scope["iteration"].best_return < 1  # type: ignore[attr-defined]
+
+
+def test_the_page_of_settings_is_what_the_pieces_declare() -> None:
+    spec = importlib.util.spec_from_file_location("make_settings", ROOT / "docs/make_settings.py")
+    assert spec is not None and spec.loader is not None
+    made = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(made)
+    written = (ROOT / "docs/settings.md").read_text()
+    assert written == made.page(), "run 'python docs/make_settings.py'"
+    assert "| `--delta-kl` |" in written and "| `--warps` |" in written

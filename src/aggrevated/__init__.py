@@ -1,5 +1,81 @@
-"""AggreVaTeD: differentiable imitation learning from an expert that knows what a mistake costs."""
+"""AggreVaTeD: differentiable imitation learning from an expert that knows what a mistake costs.
+
+This page is the public face: what is not on it is not public. A name is imported from its module when it is first
+used, so that `import aggrevated` costs next to nothing.
+"""
+
+from importlib import import_module
+from typing import Any
 
 from aggrevated.version import __version__
 
-__all__ = ["__version__"]
+PUBLIC = {
+    # the loop, and runs of it in folders
+    "aggrevated.algorithm": ("Iteration", "Learner", "aggrevated"),
+    "aggrevated.runs.run": ("Run", "execute", "train"),
+    "aggrevated.runs.records": ("Metrics", "Result"),
+    "aggrevated.config": ("Config",),
+    "aggrevated.config.resolving": ("resolve",),
+    # tasks and worlds of one's own
+    "aggrevated.tasks": ("Row", "Task", "Tuned", "find_task"),
+    "aggrevated.worlds": ("EvaluationSettings", "Score", "World", "WorldSettings"),
+    "aggrevated.worlds.control": ("Control",),
+    "aggrevated.methods": ("METHODS", "Method"),
+    "aggrevated.settings": ("Settings", "setting"),
+    # what it acts in, and who knows better
+    "aggrevated.simulators": ("Restricted", "Simulator", "Stochastic"),
+    "aggrevated.simulators.acrobot": ("Acrobot",),
+    "aggrevated.simulators.cartpole": ("CartPole",),
+    "aggrevated.simulators.gymnasium": ("GymnasiumSimulator",),
+    "aggrevated.simulators.mujoco": ("MuJoCo",),
+    "aggrevated.simulators.partial": ("Partial",),
+    "aggrevated.simulators.tabular": ("Tabular", "TabularExpert"),
+    "aggrevated.experts": ("CriticExpert", "Expert", "ValueExpert"),
+    "aggrevated.experts.loading": ("load_expert",),
+    # line 2: the policy, and its start
+    "aggrevated.policies": ("Actor", "Policy", "PolicySettings"),
+    "aggrevated.policies.feed_forward": ("FeedForwardPolicy",),
+    "aggrevated.policies.recurrent": ("RecurrentPolicy",),
+    "aggrevated.policies.window": ("WindowPolicy",),
+    "aggrevated.policies.heads": ("CategoricalHead", "GaussianHead", "Head", "HeadSettings"),
+    "aggrevated.starts": ("StartSettings",),
+    "aggrevated.starts.supervised": ("supervised",),
+    # lines 4 and 5: roll-ins
+    "aggrevated.roll_in": ("Mixture",),
+    "aggrevated.trajectories": ("Trajectories",),
+    # line 6: what a mistake costs, and the loss
+    "aggrevated.cost_to_go": ("CostToGo", "Oracle", "OracleSettings", "Tells"),
+    "aggrevated.cost_to_go.advantage": ("Advantage", "Taken"),
+    "aggrevated.cost_to_go.disagreement": ("disagreement",),
+    "aggrevated.cost_to_go.monte_carlo": ("MonteCarlo",),
+    "aggrevated.cost_to_go.q_star": ("QStar",),
+    "aggrevated.cost_to_go.realised": ("Realised",),
+    "aggrevated.cost_to_go.softened": ("Softened",),
+    "aggrevated.cost_to_go.value_function": ("ValueFunction",),
+    "aggrevated.losses": ("Loss", "LossSettings"),
+    "aggrevated.losses.all_actions": ("all_actions",),
+    "aggrevated.losses.likelihood": ("likelihood",),
+    "aggrevated.losses.taken_action": ("taken_action",),
+    # line 7: the step
+    "aggrevated.updates": ("Step", "Update", "UpdateSettings"),
+    "aggrevated.updates.exponentiated": ("Exponentiated",),
+    "aggrevated.updates.follow_the_leader": ("FollowTheLeader",),
+    "aggrevated.updates.natural": ("Natural",),
+    "aggrevated.updates.regular": ("Regular",),
+    "aggrevated.schedules": ("geometric", "linear"),
+    # what can go wrong
+    "aggrevated.errors": ("AggrevatedError", "DataError", "StorageError", "UsageError"),
+}
+HOMES = {name: module for module, names in PUBLIC.items() for name in names}
+__all__ = ["__version__", *HOMES]
+
+
+def __getattr__(name: str) -> Any:
+    """The public object of that name."""
+    if name not in HOMES:
+        raise AttributeError(f"module 'aggrevated' has no attribute {name!r}")
+    return getattr(import_module(HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *HOMES})

@@ -4,7 +4,7 @@ A file in the folder announces its pieces by defining them; nothing else lists t
 an entry point of the shelf's group, for example in its pyproject.toml:
 
     [project.entry-points."aggrevated.updates"]
-    signed = "my_package.updates:SignedSettings"
+    mine = "my_package.updates:MySettings"
 """
 
 from __future__ import annotations

@@ -9,10 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from aggrevated.experiments import acrobot
 
 from aggrevated.cli import COMMANDS, main
 from aggrevated.cli.output import print_table
-from aggrevated.experiments import acrobot
 
 TINY = ["--iterations", "4", "--trajectories", "4", "--horizon", "60", "--validation-episodes", "4"]
 TINY += ["--test-episodes", "20"]
@@ -160,8 +160,9 @@ def test_the_help_names_every_task_method_and_update() -> None:
 
     from aggrevated.cli.train import Train
     from aggrevated.experiments import tasks
-    from aggrevated.parsing.transitions.oracle_check import SYSTEMS
     from aggrevated.recipes import GRADIENTS, METHODS, OPTIMISERS, ORACLES, SOLVERS
+
+    from aggrevated.parsing.transitions.oracle_check import SYSTEMS
 
     text = inspect.getsource(Train)
     updates = {update for method in METHODS.values() for update in method.updates}

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from aggrevated.experiments import TO_THE_END, Row, algebra
+from aggrevated.runs.config import resolve
 from PIL import Image, ImageDraw
 
 from aggrevated.cli import jobs, main
-from aggrevated.experiments import TO_THE_END, Row, algebra
 from aggrevated.parsing.pages.handwriting import write_page
-from aggrevated.runs.config import resolve
 from aggrevated.runs.run import Run, execute
 from handwriting import crohme_like, inkml
 

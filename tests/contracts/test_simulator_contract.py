@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from aggrevated.experiments.acrobot_partial import partial_acrobot
 from gymnasium.spaces import Box, Discrete
 
-from aggrevated.experiments.acrobot_partial import partial_acrobot
 from aggrevated.parsing.parser import Parser
 from aggrevated.parsing.transitions.systems import SYSTEMS
 from aggrevated.simulators import Simulator, restricted

@@ -10,14 +10,14 @@ from pkgutil import iter_modules
 import numpy as np
 import pytest
 import torch
+from aggrevated.parsing.kernel import KernelPolicy, SupportVectors
+from aggrevated.parsing.projection import Projection
 
 import aggrevated.updates
 from aggrevated.cost_to_go import CostToGo
 from aggrevated.losses.all_actions import all_actions
 from aggrevated.losses.likelihood import likelihood
 from aggrevated.losses.taken_action import taken_action
-from aggrevated.parsing.kernel import KernelPolicy, SupportVectors
-from aggrevated.parsing.projection import Projection
 from aggrevated.policies import Policy
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import CategoricalHead, GaussianHead

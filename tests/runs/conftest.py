@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import pytest
+from aggrevated.runs.config import Config, resolve
 
 from aggrevated.files import Facts, digest, unseal
-from aggrevated.runs.config import Config, resolve
 from aggrevated.runs.run import Run, execute
 
 SMALL = {

@@ -8,10 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from aggrevated.experiments import algebra, tasks
+from aggrevated.runs.config import Config, refuse_idle, resolve
+from aggrevated.runs.parses import arcs_of, evaluate_parser, parse_page, reader_in, some
+from aggrevated.runs.reproduction import config_of
+from aggrevated.setup import set_up
 
 from aggrevated.cost_to_go.softened import Softened
 from aggrevated.errors import DataError, UsageError
-from aggrevated.experiments import algebra, tasks
 from aggrevated.files import digest
 from aggrevated.parsing.dataset import dataset
 from aggrevated.parsing.learners.kernel import KernelPolicy
@@ -20,11 +24,7 @@ from aggrevated.parsing.pages.handwriting import write_page
 from aggrevated.parsing.parser import Parser
 from aggrevated.parsing.scoring import micro
 from aggrevated.runs import parses
-from aggrevated.runs.config import Config, refuse_idle, resolve
-from aggrevated.runs.parses import arcs_of, evaluate_parser, parse_page, reader_in, some
-from aggrevated.runs.reproduction import config_of
 from aggrevated.runs.run import Run, execute
-from aggrevated.setup import set_up
 from conftest import assert_the_same_bits_after_stops, finished, small, stop_after
 from handwriting import crohme_like
 

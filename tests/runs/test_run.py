@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 import torch
+from aggrevated.recipes import METHODS
+from aggrevated.runs.config import resolve
 
 from aggrevated.errors import DataError, UsageError
 from aggrevated.experts.loading import SHIPPED
@@ -14,8 +16,6 @@ from aggrevated.machine import THREADS
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.recurrent import RecurrentPolicy
 from aggrevated.policies.window import WindowPolicy
-from aggrevated.recipes import METHODS
-from aggrevated.runs.config import resolve
 from aggrevated.runs.run import Run, execute, only_one, refuse_if_used
 from conftest import SMALL, assert_the_same_bits_after_stops, finished, small, stop_after, without_time
 

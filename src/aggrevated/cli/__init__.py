@@ -1,4 +1,4 @@
-"""The command line: one file per command, made from dataclasses. Nothing heavy is imported before it is needed."""
+"""The command line: one file per command in commands/. Nothing heavy is imported before it is needed."""
 
 import inspect
 import os
@@ -29,9 +29,9 @@ class Runnable(Protocol):
     def run(self) -> None: ...
 
 
-def commands() -> dict[str, type[Runnable]]:
-    """By name: every class in the files of this folder that says which command it is."""
-    modules = [import_module(name) for name in modules_in(__name__)]
+def every_command() -> dict[str, type[Runnable]]:
+    """By name: every class in the files of commands/ that says which command it is."""
+    modules = [import_module(name) for name in modules_in("aggrevated.cli.commands")]
     values = [value for module in modules for value in vars(module).values() if isinstance(value, type)]
     found = {value.command: value for value in values if hasattr(value, "command")}
     return {name: found[name] for name in dict.fromkeys([*FIRST, *sorted(found)])}
@@ -60,7 +60,7 @@ def parse(arguments: list[str]) -> Runnable:
     if arguments == ["--version"]:
         print(__version__)
         raise SystemExit(0)
-    known = commands()
+    known = every_command()
     overview = not set(arguments) & set(known)  # there a line for each command, in its own help all of its text
 
     def about(command: type) -> str:

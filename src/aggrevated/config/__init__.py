@@ -84,9 +84,9 @@ class Config:
         """Raise a `UsageError` for the first thing that cannot be."""
         for piece in self.pieces.values():
             piece.check_values()
-        self._check_what_is_learned_from()
         for piece in self.pieces.values():
             piece.check(self)
+        self._check_what_is_learned_from()
         if self.loss.own_actions or self.update.own_actions:
             rule = "below 1 for the taken-action gradient and natural update, which learn from own actions"
             require(self.loop.mixing < 1, "mixing", self.loop.mixing, rule)

@@ -53,8 +53,10 @@ def choose(
     picked, kinds = {"method": method}, dict[str, type[Settings]](loop=LoopSettings)
     oracle = task.oracle if row.cost_to_go == ASKED else row.cost_to_go
     for place, name in {"policy": task.policy, "update": row.updates[0], "start": row.start, "oracle": oracle}.items():
-        picked[place] = given.get(place) or task.tuned_for(picked).get(place) or name
-        if place == "update" and OTHERS not in row.updates:
+        tuned = task.tuned_for(picked).get(place)
+        closed = place == "update" and OTHERS not in row.updates  # a method that is defined by its update
+        picked[place] = given.get(place) or (tuned if not closed or tuned in row.updates else None) or name
+        if closed:
             known(picked[place], f"update for {method}", row.updates)
         kinds[place] = piece(task, place, picked[place])
     kinds["head"] = head_for(task.world.spaces()[1])

@@ -8,13 +8,13 @@ from pathlib import Path
 
 from torch import Tensor
 
-from aggrevated import __version__
 from aggrevated.errors import DataError, StorageError
 from aggrevated.files import seal, unseal
 from aggrevated.parsing import splits
 from aggrevated.parsing.features import crops, geometry, hog, projection, symbols
 from aggrevated.parsing.pages import crohme
 from aggrevated.parsing.pages.page import Page
+from aggrevated.version import __version__
 
 KEPT = 8  # files, the newest
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from aggrevated.runs.config import resolve
 
 from aggrevated.errors import UsageError
 from aggrevated.files import digest
@@ -12,7 +13,6 @@ from aggrevated.parsing.parser import Corpus, Parser
 from aggrevated.parsing.scoring import micro
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import CategoricalHead
-from aggrevated.runs.config import resolve
 from reading import WIDTH, corpus, demonstrated, features_of, page, reader
 
 svm = pytest.importorskip("sklearn.svm", reason="scikit-learn is not installed: pip install scikit-learn")

@@ -1,0 +1,70 @@
+"""Writes docs/settings.md from what the pieces declare: `python docs/make_settings.py`. A test keeps the two equal."""
+
+from collections.abc import Iterable, Iterator
+from inspect import getdoc
+from pathlib import Path
+from typing import get_args, get_origin
+
+from aggrevated.config.pieces import HEADS, OPTIONS, SHELVES
+from aggrevated.loop import LoopSettings
+from aggrevated.settings import ANYTHING, WORDS_OF_TYPES, Settings, flag, settings_of, types_of
+from aggrevated.shelves import task_names
+from aggrevated.tasks import Task, find_task
+
+HEAD = """# Settings
+
+Every setting of every piece, with the default that the piece declares; a task tunes some of them, and
+`aggrevated train TASK --help` shows what a run of it would use. Made by `python docs/make_settings.py` from the code.
+"""
+TABLE = "| option | what it is | type | default | must be |\n|---|---|---|---|---|"
+
+
+def page() -> str:
+    """The whole page."""
+    tasks = [find_task(name) for name in task_names() if not name.startswith("_")]
+    parts = [HEAD, "## The loop\n", table(LoopSettings), "\n## Worlds\n"]
+    worlds = {type(task.world): [] for task in tasks}
+    for task in tasks:
+        worlds[type(task.world)].append(task.name)
+    for world, names in worlds.items():
+        parts.append(section(f"{world.name} ({', '.join(names)})", world))
+        parts.append(section(f"`aggrevated evaluate` of {world.name}", world.evaluation))
+    for place, option in OPTIONS.items():
+        parts.append(f"## {place.capitalize()}: `{flag(option)}`\n")
+        parts += [section(name, piece) for name, piece in found(place, tasks)]
+    parts.append("## Head: by the action space\n")
+    parts += [section(name, HEADS.get(name)) for name in HEADS.names()]
+    return "\n".join(parts).rstrip() + "\n"
+
+
+def found(place: str, tasks: Iterable[Task]) -> Iterator[tuple[str, type[Settings]]]:
+    """The pieces of a place, with those that tasks bring."""
+    yield from SHELVES[place].shipped.items()
+    for task in tasks:
+        own = [piece for piece in task.brings if issubclass(piece, SHELVES[place].base)]
+        yield from ((f"{piece.name} (of {task.name})", piece) for piece in own)
+
+
+def section(title: str, piece: type[Settings]) -> str:
+    """One piece."""
+    return f"**{title}.** {(getdoc(piece) or '').splitlines()[0]}\n\n{table(piece)}".rstrip() + "\n"
+
+
+def table(piece: type[Settings]) -> str:
+    """Its settings."""
+    rows = []
+    for name, declared in settings_of(piece).items():
+        kind, rule = types_of(piece)[name], declared.metadata["rule"]
+        words = WORDS_OF_TYPES[get_origin(kind) or kind] if get_args(kind) else kind.__name__
+        must = "" if rule is ANYTHING else rule.words
+        rows.append(f"| `{flag(name)}` | {declared.metadata['words']} | {words} | {shown(declared.default)} | {must} |")
+    return "\n".join([TABLE, *rows, ""]) if rows else ""
+
+
+def shown(default: object) -> str:
+    """A default, for people."""
+    return " ".join(map(str, default)) if isinstance(default, tuple) else "" if default == "" else str(default)
+
+
+if __name__ == "__main__":
+    Path(__file__).with_name("settings.md").write_text(page())

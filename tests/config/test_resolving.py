@@ -1,0 +1,174 @@
+"""From what was asked for to a config: one precedence, every value checked, and what has no effect refused."""
+
+import pickle
+from dataclasses import replace
+
+import pytest
+from gymnasium.spaces import Box, Dict, Discrete, MultiDiscrete
+
+from aggrevated.config import Config
+from aggrevated.config.pieces import OPTIONS, SHELVES, head_for, names_of
+from aggrevated.config.resolving import all_settings, from_facts, resolve
+from aggrevated.cost_to_go import Tells
+from aggrevated.errors import DataError, UsageError
+from aggrevated.methods import METHODS
+from aggrevated.policies import size_of
+from aggrevated.settings import settings_of
+from aggrevated.shelves import task_names
+from aggrevated.tasks import Tuned, find_task
+from aggrevated.version import __version__
+
+CARTPOLE = find_task("cartpole")
+
+
+def tuned(*rows: Tuned):
+    return replace(CARTPOLE, tuned=rows)
+
+
+def test_what_is_given_comes_before_what_is_tuned_before_the_method_before_what_is_declared() -> None:
+    plain = tuned()
+    assert resolve(plain).loop.mixing == 0.0  # as the loop declares it
+    assert resolve(plain, "sl").loop.mixing == 1.0  # as the method brings it
+    task = tuned(Tuned({"mixing": 0.25}))
+    assert resolve(task, "sl").loop.mixing == 0.25  # as it is tuned for the task
+    assert resolve(task, "sl", mixing=0.75).loop.mixing == 0.75  # as it is given
+
+
+def test_of_tuned_rows_that_fit_the_later_wins_whatever_they_name() -> None:
+    rows = (
+        Tuned({"iterations": 1}),
+        Tuned({"iterations": 2}, method="aggrevated", update="regular", policy="gru", start="supervised"),
+        Tuned({"iterations": 3}, update="regular"),
+        Tuned({"iterations": 4}, policy="lstm"),
+    )
+    assert resolve(tuned(*rows)).loop.iterations == 1
+    assert resolve(tuned(*rows), update="regular").loop.iterations == 3
+    assert resolve(tuned(*rows), update="regular", policy="gru", start="supervised").loop.iterations == 3
+    assert resolve(tuned(*rows[:2]), update="regular", policy="gru", start="supervised").loop.iterations == 2
+    assert resolve(tuned(*rows), update="regular", policy="lstm").loop.iterations == 4
+
+
+def test_a_tuned_row_can_choose_a_piece_and_a_later_one_another() -> None:
+    rows = Tuned({"update": "regular"}, method="aggrevated"), Tuned({"update": "natural"}, policy="lstm")
+    assert resolve(tuned(*rows)).update.name == "regular"
+    assert resolve(tuned(*rows), policy="lstm").update.name == "natural"
+    assert resolve(tuned(*rows), policy="lstm", update="regular").update.name == "regular"
+
+
+@pytest.mark.parametrize("name", task_names())
+def test_every_tuned_setting_is_a_setting_that_some_run_of_the_task_can_have(name: str) -> None:
+    task = find_task(name)
+    known = all_settings(task) | {name for head in ("log_deviation",) for name in (head,)}
+    assert {setting for row in task.tuned for setting in row.settings} <= known
+
+
+def all_configs() -> list[Config]:
+    found = []
+    for name in task_names():
+        task = find_task(name)
+        for method in METHODS:
+            for policy in names_of(task, "policy"):
+                try:
+                    found.append(resolve(task, method, policy=policy))
+                except UsageError as error:
+                    assert "kernel-svm" in str(error) or "does not know what the other actions cost" in str(error)
+    return found
+
+
+def test_every_config_survives_being_written_and_pickled() -> None:
+    configs = all_configs()
+    assert len(configs) > 100
+    for config in configs:
+        assert from_facts(config.facts(), "here") == config
+        assert pickle.loads(pickle.dumps(config)) == config
+
+
+def test_names_of_settings_are_unique_among_the_pieces_of_a_run() -> None:
+    for config in all_configs():
+        names = [name for _, name, _ in config.settings()]
+        assert len(names) == len(set(names)), config.facts()
+
+
+@pytest.mark.parametrize("place", SHELVES)
+def test_every_shipped_piece_is_declared_in_the_file_of_what_it_builds_with_words_for_each_setting(place: str) -> None:
+    shelf = SHELVES[place]
+    assert len(shelf.shipped) >= 2
+    for name, piece in shelf.shipped.items():
+        assert piece.name == name and piece.__doc__ and piece.__module__.startswith(shelf.folder)
+        for setting in settings_of(piece).values():
+            assert setting.metadata["words"].endswith("."), (piece, setting.name)
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"learning_rate": 0.1}, "--learning-rate has no effect on the update natural: it is of --update follow"),
+        ({"update": "regular", "delta_kl": 0.1}, "on the update regular: it is of --update natural; choose that"),
+        ({"start_steps": 3}, "--start-steps has no effect on the start random: it is of --start supervised"),
+        ({"queried_steps": 3}, "--queried-steps has no effect on the oracle q-network: it is of --oracle monte-carlo"),
+        ({"method": "dagger", "queried_steps": 3}, "--queried-steps has no effect on the method dagger"),
+        ({"method": "reinforce", "oracle": "monte-carlo"}, "--oracle has no effect on the method reinforce"),
+        ({"log_deviation": 1.0}, "--log-deviation has no effect on cartpole, whose actions are a finite set"),
+        ({"warps": 3}, "--warps has no effect on cartpole; choose another task"),
+        ({"iteration": 3}, "unknown setting 'iteration' .did you mean iterations"),
+        ({"iterations": "many"}, "--iterations is 'many', but must be a whole number"),
+        ({"iterations": True}, "--iterations is True, but must be a whole number"),
+        ({"damping": float("nan")}, "--damping is nan, but must be a positive number"),
+        ({"hidden": (8, "x")}, "--hidden is .8, 'x'., but must be whole numbers"),
+        ({"solver": "magic"}, "--solver is magic, but must be one of closed-form, conjugate-gradient"),
+        ({"iterations": 10, "validate_every": 3}, "--validate-every is 3, but must be a divisor of the 10 iterations"),
+        ({"update": "follow-the-leader", "entropy": 0.1}, "--entropy is 0.1, but must be 0 for the update follow"),
+        ({"gradient": "taken-action", "update": "follow-the-leader"}, "the update follow-the-leader needs what every"),
+        ({"method": "reinforce", "gradient": "all-actions"}, "the gradient all-actions needs what every action costs"),
+        ({"method": "tnpg", "update": "regular"}, "unknown update for tnpg 'regular': choose one of natural"),
+    ],
+)
+def test_what_cannot_be_is_refused_in_a_sentence_in_python_too(settings, words) -> None:
+    with pytest.raises(UsageError, match=words):
+        resolve("cartpole", **settings)
+
+
+def test_lists_are_taken_for_widths_and_whole_numbers_for_numbers() -> None:
+    config = resolve("cartpole", hidden=[8, 8], damping=3)
+    assert config.policy.hidden == (8, 8) and config.update.damping == 3
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"version": "0.1.0"},
+        {"task": "nowhere"},
+        {"method": "magic"},
+        {"update": {"name": "natural"}},
+        {"update": {"name": "magic"}},
+        {"loop": None},
+        {"more": 1},
+        {"world": {"name": "algebra"}},
+    ],
+)
+def test_a_config_that_was_changed_is_refused(change) -> None:
+    with pytest.raises(DataError, match="here"):
+        from_facts(resolve("cartpole").facts() | change, "here")
+
+
+def test_a_config_of_the_first_version_is_refused_in_one_sentence() -> None:
+    old = {"task": "cartpole", "method": "aggrevated", "update": "natural", "seed": 0, "version": "0.1.0"}
+    with pytest.raises(DataError, match=f"here is not a config of version {__version__}; start a new run"):
+        from_facts(old, "here")
+
+
+def test_other_spaces_are_refused_in_a_sentence() -> None:
+    with pytest.raises(UsageError, match=r"no policy here takes actions of type MultiDiscrete.*add a head for them"):
+        head_for(MultiDiscrete([3, 2]))
+    with pytest.raises(UsageError, match=r"no policy here takes actions of type Box\(2, 2\)"):
+        head_for(Box(0, 1, (2, 2)))
+    with pytest.raises(UsageError, match=r"no policy here reads observations of type Dict.*flatten them"):
+        size_of(Dict({"a": Box(0, 1, (2,))}))
+    assert head_for(Discrete(3)).finite and not head_for(Box(0, 1, (2,))).finite
+
+
+def test_what_an_oracle_tells_is_what_loss_and_update_see() -> None:
+    assert resolve("cartpole").learned_from is Tells.EVERY_ACTION
+    assert resolve("cartpole", gradient="taken-action").learned_from is Tells.TAKEN_ACTION
+    assert resolve("cartpole", oracle="monte-carlo").loss.name == "taken-action"
+    assert set(OPTIONS.values()) == {"policy", "update", "start", "oracle", "gradient"}

@@ -1,0 +1,118 @@
+"""The contract that every world keeps: what a task brings fits together, repeats itself, and can be written down."""
+
+import pickle
+import sys
+from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from aggrevated.config import Config
+from aggrevated.config.building import blank_policy, set_up
+from aggrevated.config.resolving import from_facts, resolve
+from aggrevated.files import digest
+from aggrevated.policies import Policy
+from aggrevated.roll_in import Mixture, roll_in
+from aggrevated.settings import settings_of
+from aggrevated.shelves import task_names
+from aggrevated.simulators import Simulator
+from aggrevated.tasks import Task, find_task
+
+SMALL = {"horizon": 20, "validation_episodes": 3, "test_episodes": 4, "sets": 20, "warps": 1, "hidden": (8,)}
+sys.path.insert(0, str(Path(__file__).parents[1] / "doubles"))
+DOUBLE: Task = import_module("corridor_package").TASK
+sys.path.pop(0)
+
+
+@pytest.fixture(params=[*task_names(), "corridor"])
+def task(request: pytest.FixtureRequest) -> Task:
+    """Every shipped task, and one of somebody else."""
+    return DOUBLE if request.param == "corridor" else find_task(request.param)
+
+
+def small(task: Task, **settings) -> Config:
+    """A small run of the task."""
+    plain = resolve(task)
+    names = {name for _, name, _ in plain.settings()}
+    return resolve(task, **{name: value for name, value in SMALL.items() if name in names}, **settings)
+
+
+def learned(config: Config) -> Policy:
+    """A policy that the world has prepared."""
+    return set_up(config).learner.policy
+
+
+def test_spaces_are_those_of_the_simulator(task: Task) -> None:
+    config = small(task)
+    observations, actions = config.world.spaces()
+    simulator = config.built_world.simulator
+    assert isinstance(simulator, Simulator) and simulator.horizon >= 1
+    assert observations.shape == simulator.observation_space.shape and actions == simulator.action_space
+    shown = simulator.observe(simulator.initial(np.arange(3, dtype=np.uint64)))
+    assert shown.shape == (3, *observations.shape) and shown.dtype == np.float32
+
+
+def test_policy_and_expert_act_in_it(task: Task) -> None:
+    config = small(task)
+    world, policy = config.built_world, learned(config)
+    seeds = np.arange(3, dtype=np.uint64)
+    for mixture in (Mixture(None, policy.actor()), Mixture(world.expert, None, 1.0)):
+        assert roll_in(world.simulator, mixture, seeds).steps > 0
+
+
+def test_validation_and_test_repeat_themselves_and_change_nothing(task: Task) -> None:
+    config = small(task)
+    world, policy = config.built_world, learned(config)
+    before = digest(policy.state_dict())
+    assert world.validate(policy) == world.validate(policy)
+    first, second = world.test(policy), world.test(policy)
+    assert first == second and first.facts() == second.facts()
+    assert digest(policy.state_dict()) == before
+    assert {"expert_return", "test_return", "ratio"} <= set(first.facts())
+    assert first.facts()["test_return"] == first.test_return
+    assert all(np.isfinite(value) for value in world.monitor(policy).values())
+
+
+def test_it_is_the_same_when_built_again_and_in_another_process(task: Task) -> None:
+    config = small(task)
+    again, sent = small(task), pickle.loads(pickle.dumps(config))
+    worlds = [one.built_world for one in (config, again, sent)]
+    assert len({digest(dict(world.fingerprint)) for world in worlds}) == 1
+    assert len({world.validate(learned(one)) for world, one in zip(worlds, (config, again, sent), strict=True)}) == 1
+
+
+def test_a_blank_policy_takes_the_weights_of_a_learned_one(task: Task) -> None:
+    config = small(task)
+    policy, blank = learned(config), blank_policy(config)
+    blank.load_state_dict(policy.state_dict())
+    config.built_world.prepare(blank)
+    assert config.built_world.validate(blank) == config.built_world.validate(policy)
+    assert torch.equal(*(torch.cat([p.detach().flatten() for p in one.parameters()]) for one in (blank, policy)))
+
+
+def test_settings_survive_being_written_and_tell_runs_apart(task: Task) -> None:
+    config = small(task)
+    assert from_facts(config.facts(), "here", task) == config
+    assert settings_of(type(config.world)), "a world without settings is a world that nobody can vary"
+    name, value = next((name, value) for name, value in config.world.values().items() if type(value) is int)
+    assert replace(config.world, **{name: value + 1}) != config.world
+
+
+def test_it_can_be_evaluated_again(task: Task) -> None:
+    config = small(task)
+    how = config.world.evaluation()
+    few = {name: 4 for name, value in how.values().items() if type(value) is int}
+    how = replace(how, **few)
+    how.check_values()
+    policy = learned(config)
+    assert how.measure(config.world, policy) == how.measure(config.world, policy)
+    assert {"expert_return", "test_return", "ratio"} <= set(how.measure(config.world, policy))
+
+
+def test_it_says_what_is_measured_and_what_a_legend_adds(task: Task) -> None:
+    world = small(task).world
+    assert world.measured and world.digits >= 0 and isinstance(world.label + world.notice, str)
+    assert world.yardstick() == small(task).world.yardstick()

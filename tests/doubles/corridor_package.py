@@ -1,0 +1,227 @@
+"""A package that somebody else wrote: a task with a world of its own, an update, an oracle, a policy, a start, a row.
+
+Nothing in src/ knows of it. The tests install it by its entry points, and train with it by name.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from gymnasium.spaces import Box, Discrete, Space
+from torch.nn.utils import parameters_to_vector
+
+from aggrevated import (
+    CostToGo,
+    EvaluationSettings,
+    Expert,
+    FeedForwardPolicy,
+    Head,
+    Method,
+    OracleSettings,
+    Policy,
+    PolicySettings,
+    Simulator,
+    StartSettings,
+    Step,
+    Task,
+    Tells,
+    Trajectories,
+    Tuned,
+    UpdateSettings,
+    World,
+    WorldSettings,
+    setting,
+)  # fmt: skip
+from aggrevated.randomness import Purpose, seeds
+from aggrevated.updates import loss_and_gradient, norm
+from aggrevated.updates.safe_step import safe_step
+from aggrevated.validation import OnEpisodes, mean_return
+
+
+@dataclass(frozen=True)
+class Corridor:
+    """Walk from 0 to the end; every step costs 1."""
+
+    length: int = 5
+    horizon: int = 20
+    name: str = "corridor"
+    observation_space = Box(0.0, 100.0, (1,), np.float32)
+    action_space = Discrete(2)
+
+    def initial(self, seeds):
+        return np.zeros((len(seeds), 1))
+
+    def observe(self, state):
+        return state.astype(np.float32)
+
+    def step(self, state, action):
+        following = np.maximum(state + 2.0 * action[:, None] - 1.0, 0.0)
+        return following, np.ones(len(state)), following[:, 0] >= self.length
+
+
+@dataclass(frozen=True)
+class KnowsTheWay:
+    """What each action costs from here on."""
+
+    length: int
+    name: str = "knows the way"
+
+    def q(self, states):
+        left = self.length - states[:, 0]
+        return np.stack([left + 2, left], axis=1)
+
+    def act(self, states, t):
+        return self.q(states).argmin(axis=1)
+
+
+@dataclass(frozen=True)
+class Walked:
+    """How far it got, beside the expert."""
+
+    expert_return: float
+    test_return: float
+    ratio: float
+    episodes: int
+
+    def facts(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class MoreWalks(EvaluationSettings):
+    """Some more episodes."""
+
+    walks: int = setting(10, "How many walks.")
+
+    def measure(self, world: WorldSettings, policy: Policy) -> dict[str, Any]:
+        assert isinstance(world, CorridorWorld)
+        return world.walked(policy, self.walks, seed=77).facts()
+
+
+@dataclass(frozen=True, kw_only=True)
+class CorridorWorld(WorldSettings):
+    """A corridor and somebody who knows the way."""
+
+    name = "corridor"
+    measured = "steps saved"
+    evaluation = MoreWalks
+    length: int = setting(5, "Of the corridor.")
+
+    def spaces(self) -> tuple[Space[Any], Space[Any]]:
+        return Corridor.observation_space, Corridor.action_space
+
+    def build(self, seed: int) -> World:
+        simulator = Corridor(self.length)
+        return World(
+            simulator,
+            KnowsTheWay(self.length),
+            validate=OnEpisodes(simulator, seeds(seed, Purpose.VALIDATION, 0, 10)),
+            test=lambda policy: self.walked(policy, 20, seed),
+            fingerprint={"length": torch.tensor(self.length)},
+        )
+
+    def walked(self, policy: Policy, episodes: int, seed: int) -> Walked:
+        fresh = seeds(seed, Purpose.TEST, 0, episodes)
+        walked = mean_return(policy, Corridor(self.length), fresh)
+        return Walked(-float(self.length), walked, -self.length / walked, episodes)
+
+
+@dataclass
+class Signed:
+    """A step of the same length for every weight."""
+
+    size: float
+
+    def __call__(self, policy, loss, trajectories, cost_to_go) -> Step:
+        value, gradient = loss_and_gradient(policy, loss, trajectories, cost_to_go)
+        kl, halvings = safe_step(policy, trajectories, -self.size * gradient.sign(), 1.0)
+        return Step(value, norm(gradient), kl, halvings)
+
+    def state(self) -> Mapping[str, torch.Tensor]:
+        return {}
+
+    def restore(self, state) -> None:
+        assert not state
+
+
+@dataclass(frozen=True)
+class SignedSettings(UpdateSettings):
+    """By the sign of the gradient."""
+
+    name = "signed"
+    step_size: float = setting(0.05, "Of every weight's step.")
+
+    def build(self, seed: int) -> Signed:
+        return Signed(self.step_size)
+
+
+@dataclass(frozen=True)
+class SteppedOracle:
+    """Q* of the expert, which also asks the policy that is learning how sure it is: an oracle may see it."""
+
+    expert: Any
+    weight: float
+
+    def __call__(self, trajectories: Trajectories, policy: Policy | None = None) -> CostToGo:
+        assert policy is not None and torch.isfinite(parameters_to_vector(policy.parameters())).all()
+        mask = trajectories.mask
+        values = np.zeros((*mask.shape, 2), np.float32)
+        values[mask] = self.weight * self.expert.q(trajectories.states[mask])
+        return CostToGo(values - values.min(axis=2, keepdims=True), mask.astype(np.float32), trajectories.steps)
+
+
+@dataclass(frozen=True)
+class SteppedSettings(OracleSettings):
+    """Q*, weighted."""
+
+    name = "stepped"
+    weight: float = setting(1.0, "Of every cost.")
+
+    def tells(self, finite: bool) -> Tells:
+        return Tells.EVERY_ACTION
+
+    def build(self, simulator: Simulator, expert: Expert) -> SteppedOracle:
+        return SteppedOracle(expert, self.weight)
+
+
+@dataclass(frozen=True)
+class TinySettings(PolicySettings):
+    """A linear policy."""
+
+    name = "tiny"
+
+    def build(self, observations: Space[Any], head: Head, seed: int) -> Policy:
+        return FeedForwardPolicy(1, head, (), torch.Generator().manual_seed(seed))
+
+
+@dataclass(frozen=True)
+class EagerStart(StartSettings):
+    """To the right, at first."""
+
+    name = "eager"
+    push: float = setting(1.0, "How eagerly.")
+
+    def begin(self, policy: Policy, simulator: Simulator, expert: Expert, seed: int, k: int) -> tuple[int, int]:
+        with torch.no_grad():
+            list(policy.parameters())[-1][1] += self.push
+        return 0, 0
+
+
+STROLL = Method("Stroll", "random", "asked", ("all-actions",), ("signed", "others"))
+TASK = Task(
+    name="corridor",
+    title="A corridor",
+    world=CorridorWorld(),
+    policy="tiny",
+    brings=(TinySettings,),
+    tuned=(Tuned({"iterations": 12, "trajectories": 5}), Tuned({"learning_rate": 0.2}, update="regular")),
+)
+POINTS = {
+    "aggrevated.tasks": "corridor = corridor_package:TASK",
+    "aggrevated.updates": "signed = corridor_package:SignedSettings",
+    "aggrevated.oracles": "stepped = corridor_package:SteppedSettings",
+    "aggrevated.starts": "eager = corridor_package:EagerStart",
+    "aggrevated.methods": "stroll = corridor_package:STROLL",
+}

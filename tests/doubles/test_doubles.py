@@ -1,0 +1,114 @@
+"""What others add is used like what is shipped, by name and through the command line; no file in src/ knows of it."""
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import aggrevated
+from aggrevated.cli import main
+from aggrevated.config.resolving import resolve
+from aggrevated.errors import UsageError
+from aggrevated.runs.run import Run
+
+SRC = Path(aggrevated.__file__).parent
+
+
+def said(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    capsys.readouterr()
+    main(list(arguments))
+    return capsys.readouterr().out
+
+
+def test_nothing_in_src_knows_of_the_doubles() -> None:
+    names = ("corridor", "SignedSettings", "SteppedSettings", "stroll", "EagerStart")
+    for path in SRC.rglob("*.py"):
+        assert not any(name in path.read_text() for name in names), path
+
+
+def test_a_task_with_its_own_world_policy_update_and_oracle_by_name(
+    installed: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = ["--update", "signed", "--step-size", "0.2", "--oracle", "stepped", "--weight", "2", "--length", "4"]
+    result = json.loads(said(capsys, "train", "corridor", *options, "--json"))
+    assert result["task"] == "corridor" and result["update"] == "signed"
+    assert result["initial_return"] < -8 and -5 < result["test_return"] <= -4 and result["episodes"] == 20
+    config = json.loads((Path(result["run"]) / "config.json").read_text())
+    assert config["update"] == {"name": "signed", "step_size": 0.2}
+    assert config["oracle"] == {"name": "stepped", "weight": 2.0}
+    assert config["world"] == {"name": "corridor", "length": 4} and config["policy"] == {"name": "tiny"}
+
+    evaluated = json.loads(said(capsys, "evaluate", result["run"], "--walks", "3", "--json"))
+    assert evaluated["episodes"] == 3 and -6 < evaluated["test_return"] <= -4
+    longer = json.loads(said(capsys, "resume", result["run"], "--iterations", "14", "--json"))
+    assert longer["iterations"] == 14
+    assert (Path(result["run"]) / "curve.png").is_file()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["cartpole", "--update", "signed", "--step-size", "0.01"],
+        ["cartpole", "--oracle", "stepped"],
+        ["corridor", "--method", "stroll"],
+        ["corridor", "--start", "eager", "--push", "0.5"],
+        ["corridor", "--method", "dagger", "--update", "regular"],
+    ],
+)
+def test_each_alone_with_what_is_shipped(
+    installed: Path, capsys: pytest.CaptureFixture[str], options: list[str]
+) -> None:
+    few = ["--iterations", "2", "--trajectories", "3"]
+    few += ["--horizon", "30", "--validation-episodes", "3", "--test-episodes", "5"] if "cartpole" in options else []
+    result = json.loads(said(capsys, "train", *options, *few, "--json"))
+    assert result["iterations"] == 2 and result["task"] == options[0]
+
+
+def test_trials_of_it_run_in_processes(installed: Path) -> None:
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(installed), *filter(None, sys.path)])}
+    command = [sys.executable, "-m", "aggrevated", "train", "corridor", "--trials", "2", "--seed", "3", "--json"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert [trial["seed"] for trial in json.loads(done.stdout)["trials"]] == [3, 4]
+
+
+def test_help_and_errors_know_of_it(installed: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["train", "corridor", "--update", "signed", "--help"])
+    text = capsys.readouterr().out
+    assert "--step-size" in text and "--length" in text and "--delta-kl" not in text and "eager" in text
+    with pytest.raises(SystemExit) as caught:
+        main(["train", "corridor", "--step-size", "0.1"])
+    assert caught.value.code == 2
+    assert "--step-size has no effect on the update natural: it is of --update signed" in capsys.readouterr().err
+    with pytest.raises(UsageError, match=r"unknown task 'corridoor' .did you mean corridor"):
+        resolve("corridoor")
+
+
+def test_a_task_that_nobody_installed_is_passed_as_the_object_it_is(tmp_path: Path) -> None:
+    sys.path.insert(0, str(Path(__file__).parent))
+    try:
+        package = import_module("corridor_package")
+        task = replace(package.TASK, name="mine", brings=(*package.TASK.brings, package.SignedSettings))
+        run = aggrevated.train(task, update="signed", out=tmp_path / "run", iterations=3)
+        assert run.policy.predict([0.0], deterministic=True)[0] in (0, 1)
+        with pytest.raises(aggrevated.DataError, match="unknown task 'mine'"):
+            Run.open(run.folder)
+        assert Run.open(run.folder, task).config == run.config
+    finally:
+        sys.path.pop(0)
+        sys.modules.pop("corridor_package", None)
+
+
+def test_an_entry_point_that_cannot_be_imported_names_its_package(installed: Path) -> None:
+    points = installed / "corridor_package-1.0.dist-info/entry_points.txt"
+    points.write_text("[aggrevated.updates]\nbroken = corridor_package:nothing\nmixed = corridor_package:TASK\n")
+    with pytest.raises(UsageError, match="corridor_package:nothing of the package corridor-package cannot be imported"):
+        resolve("cartpole", update="broken")
+    with pytest.raises(UsageError, match="the update mixed of an installed package is no UpdateSettings"):
+        resolve("cartpole", update="mixed")
+    assert resolve("cartpole").update.name == "natural"  # a broken one disturbs nobody who does not ask for it
