@@ -7,8 +7,6 @@ an entry point of the shelf's group, for example in its pyproject.toml:
     mine = "my_package.updates:MySettings"
 """
 
-from __future__ import annotations
-
 import pkgutil
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Line 9 of Algorithm 1: the best hypothesis on validation, the first policy included."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Options that are derived from pieces: a flag for each setting of the pieces that a command uses, with its default."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, make_dataclass
 from inspect import getdoc

@@ -1,7 +1,5 @@
 """From what was asked for to a config: whatever was left open comes from the task, the method and the pieces."""
 
-from __future__ import annotations
-
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, NoReturn

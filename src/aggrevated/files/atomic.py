@@ -1,7 +1,5 @@
 """Files that are whole or absent, whatever happens while they are written."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Arcs from heads to dependents below a row of symbols, nested so that none runs into another. Lengths are inches."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

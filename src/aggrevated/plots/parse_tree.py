@@ -3,8 +3,6 @@
 All lengths are inches, y downwards from the top of the figure, so that nothing can run into anything else.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeAlias

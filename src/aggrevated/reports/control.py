@@ -1,7 +1,5 @@
 """A figure of the paper, reproduced: learning curves of all its methods, a table, and the page for docs/results."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

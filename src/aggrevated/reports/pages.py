@@ -1,7 +1,5 @@
 """What a parser of handwriting does with one page."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The parsers of the paper's Table 1 side by side, on generated pages and on real ink, and their curves."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What a run writes down, with types: a line of metrics.jsonl, and result.json. Both are flat in JSON."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Self

@@ -4,8 +4,6 @@ A task is found by the name of its file here, by an entry point of the group `ag
 passed as the object that it is.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import import_module

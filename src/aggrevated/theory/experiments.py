@@ -1,7 +1,5 @@
 """The four experiments of `aggrevated theory`: which algorithms on which instances, beside which bound."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """What an experiment of the theory gives: regret curves, a bound, and how regret grows."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any

@@ -3,8 +3,6 @@
 A tree of depth K has S = 2^K − 1 states, 2^(K−1) leaves, D = K − 1 decisions, and a cost of 0 or 1 at the leaf.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property

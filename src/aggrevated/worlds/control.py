@@ -1,7 +1,5 @@
 """Control: a simulator, a trained expert, fresh episodes for every purpose."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Container
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property

@@ -3,8 +3,6 @@
 Each has a NumPy twin, its `sampler`, that chooses actions from the same outputs with noise drawn beforehand.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
