@@ -11,10 +11,10 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-
-from aggrevated.algorithm import aggrevated
 from aggrevated.runs.config import resolve
 from aggrevated.setup import set_up
+
+from aggrevated.algorithm import aggrevated
 
 KINDS = ("contextual", "lstm", "reactive")
 PARTS = ("policy", "simulator", "oracle", "update")

@@ -12,11 +12,13 @@ import torch
 from gymnasium.spaces import Box, Discrete
 from numpy.typing import NDArray
 
+from aggrevated.config.pieces import SHELVES, head_for
 from aggrevated.cost_to_go import CostToGo
 from aggrevated.losses import Loss
 from aggrevated.policies import Policy
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import CategoricalHead
+from aggrevated.simulators import Simulator
 from aggrevated.trajectories import Trajectories
 
 Array = NDArray[np.generic]
@@ -276,10 +278,27 @@ def with_vectors(trajectories: Trajectories, size: int = 3, seed: int = 0) -> Tr
     return replace(trajectories, actions=drawn.astype(trajectories.observations.dtype))
 
 
-def random_costs(trajectories: Trajectories, actions: int | None = 3, seed: int = 1, scale: float = 1.0) -> CostToGo:
-    """A cost-to-go of every action, or of the taken one where `actions` is None; every step asked."""
+def random_costs(
+    trajectories: Trajectories,
+    policy: Policy | None = None,
+    *,
+    actions: int | None = 3,
+    seed: int = 1,
+    scale: float = 1.0,
+) -> CostToGo:
+    """A cost-to-go of every action, or of the taken one where `actions` is None; every step asked. An oracle itself."""
     shape = trajectories.mask.shape if actions is None else (*trajectories.mask.shape, actions)
     values = scale * np.random.default_rng(seed).normal(size=shape)
     values[~trajectories.mask] = 0.0
     dtype = trajectories.observations.dtype
     return CostToGo(values.astype(dtype), trajectories.mask.astype(dtype))
+
+
+POLICIES = SHELVES["policy"].names()  # the kinds that fit any simulator
+
+
+def random_policy(simulator: Simulator, kind: str, hidden: tuple[int, ...], seed: int, **of_the_head: float) -> Policy:
+    """A random policy of that kind, as a run would begin with."""
+    head = head_for(simulator.action_space)(**of_the_head).build(simulator.action_space)
+    policy: Policy = SHELVES["policy"].get(kind)(hidden).build(simulator.observation_space, head, seed)
+    return policy

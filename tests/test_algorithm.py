@@ -177,7 +177,8 @@ def test_how_often_it_validates_changes_nothing_that_is_learned():
 def test_trajectories_know_their_iteration():
     asked = []
 
-    def oracle(trajectories):
+    def oracle(trajectories, policy):
+        assert policy is learner.policy
         asked.append(trajectories.n)
         return ADVANTAGE(trajectories)
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from aggrevated.runs.config import resolve
+from aggrevated.config.resolving import resolve
 from aggrevated.runs.run import Run, execute
 
 
@@ -19,14 +19,14 @@ from aggrevated.runs.run import Run, execute
     ],
 )
 def test_the_learner_reaches_its_expert(tmp_path: Path, task: str, update: str, iterations: int, ratio: float) -> None:
-    config = resolve(task, "aggrevated", update, iterations=iterations, seed=17)
-    result = execute(Run.create(tmp_path / "run", config), lambda line: None, lambda sentence: None)
-    assert result["ratio"] > ratio
-    assert result["initial_return"] < result["best_return"]
+    config = resolve(task, "aggrevated", update=update, iterations=iterations, seed=17)
+    result = execute(Run.create(tmp_path / "run", config))
+    assert result.more["ratio"] > ratio
+    assert result.initial_return < result.best_return
 
 
 def test_reinforcement_learning_does_not_find_acrobots_goal(tmp_path: Path) -> None:
     """As in the paper: a random policy never sees a reward within 200 steps, so there is nothing to follow."""
     config = resolve("acrobot", "reinforce", iterations=5, seed=17)
-    result = execute(Run.create(tmp_path / "run", config), lambda line: None, lambda sentence: None)
-    assert result["test_return"] == -200
+    result = execute(Run.create(tmp_path / "run", config))
+    assert result.more["test_return"] == -200

@@ -255,7 +255,7 @@ def test_episodes_that_diverge_are_counted_and_left_out():
     np.testing.assert_array_equal(found.returns, whole.returns[~lost])
     np.testing.assert_array_equal(found.actions, whole.actions[~lost])
     sound = whole.take(np.flatnonzero(~lost))
-    costs = random_costs(sound, None)  # the average is over those that are left
+    costs = random_costs(sound, actions=None)  # the average is over those that are left
     np.testing.assert_array_equal(
         gradient(policy, taken_action, found, costs), gradient(policy, taken_action, sound, costs)
     )

@@ -158,10 +158,10 @@ def test_progress_is_plain_lines_on_standard_error_and_json_alone_on_standard_ou
 def test_the_help_names_every_task_method_and_update() -> None:
     import inspect
 
-    from aggrevated.cli.train import Train
     from aggrevated.experiments import tasks
     from aggrevated.recipes import GRADIENTS, METHODS, OPTIMISERS, ORACLES, SOLVERS
 
+    from aggrevated.cli.train import Train
     from aggrevated.parsing.transitions.oracle_check import SYSTEMS
 
     text = inspect.getsource(Train)

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from aggrevated.runs.theory import asked_for, in_words
 from matplotlib.figure import Figure
 
 from aggrevated.cli import main
 from aggrevated.plots.regret_curves import draw_curves, draw_growth, is_just_above, regret_curves, short
-from aggrevated.runs.theory import asked_for, in_words
 from aggrevated.theory.experiments import EXPERIMENTS
 from aggrevated.theory.study import Growth, Regret, Study
 

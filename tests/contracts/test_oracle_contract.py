@@ -125,12 +125,12 @@ def assert_same(one: CostToGo, other: CostToGo, rows=slice(None)):
 
 
 def test_every_oracle_in_the_folder_is_here():
-    """A new one must be added to the cases: whatever class can be called is an oracle."""
+    """A new one must be added to the cases: whatever class can be called is an oracle, but for the protocol itself."""
     folder = aggrevated.cost_to_go
     modules = [import_module(f"{folder.__name__}.{one.name}") for one in iter_modules(folder.__path__)]
     classes = {kind for module in modules for kind in vars(module).values() if isclass(kind)}
     found = {kind for kind in classes if kind.__module__.startswith(folder.__name__) and "__call__" in vars(kind)}
-    assert found == {type(case.oracle) for case in CASES.values()}
+    assert found - {Oracle} == {type(case.oracle) for case in CASES.values()}
 
 
 def test_the_batches_are_of_different_lengths():

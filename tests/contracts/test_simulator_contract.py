@@ -13,6 +13,7 @@ from aggrevated.simulators.cartpole import CartPole
 from aggrevated.simulators.mujoco import ROBOTS, MuJoCo
 from aggrevated.simulators.partial import Partial
 from aggrevated.simulators.tabular import Tabular, random_mdps
+from aggrevated.tasks.acrobot_partial import partial_acrobot
 from problems import TinyMdp, Walk
 from reading import corpus
 

@@ -18,6 +18,8 @@ from aggrevated.cost_to_go import CostToGo
 from aggrevated.losses.all_actions import all_actions
 from aggrevated.losses.likelihood import likelihood
 from aggrevated.losses.taken_action import taken_action
+from aggrevated.parsing.features.projection import Projection
+from aggrevated.parsing.learners.kernel import KernelPolicy, SupportVectors
 from aggrevated.policies import Policy
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import CategoricalHead, GaussianHead
@@ -267,7 +269,7 @@ def test_continuous_actions_with_a_memory(cell, name):
     """As in REINFORCE: a step makes the vectors taken more likely where they were cheap, less where they were dear."""
     policy, update = randomise(RecurrentPolicy(3, GaussianHead(2), 4, cell), 0), UPDATES[name]()
     trajectories = with_vectors(random_trajectories(dtype=np.float32), size=2)
-    costs = random_costs(trajectories, None)
+    costs = random_costs(trajectories, actions=None)
     observations, mask, actions = map(
         torch.from_numpy, (trajectories.observations, trajectories.mask, trajectories.actions)
     )
@@ -287,7 +289,7 @@ def test_continuous_actions_with_a_memory(cell, name):
 def vectors(n, scale=1.0):
     """Gaussian trajectories with the cost-to-go of what was done, and with what an expert advised."""
     trajectories = with_vectors(random_trajectories(seed=n, dtype=np.float32), size=2, seed=n)
-    costs = random_costs(trajectories, None, seed=n, scale=scale)
+    costs = random_costs(trajectories, actions=None, seed=n, scale=scale)
     advice = with_vectors(trajectories, size=2, seed=n + 100).actions
     return trajectories, CostToGo(costs.values, costs.weight, advice=advice)
 

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -73,7 +74,7 @@ def test_a_step_has_its_weight_in_the_bonus_too():
     found = random_trajectories(k=2, t=3)
     weight = np.array([[0.0, 3.0, 0.0], [0.5, 0.0, 0.0]])
 
-    def oracle(trajectories):
+    def oracle(trajectories, policy=None):
         return CostToGo(np.zeros((2, 3, 3)), weight)
 
     expected = math.log(3) * weight.sum() / (found.horizon * 2)
@@ -85,7 +86,7 @@ def test_a_gaussian_has_the_entropy_of_its_deviation():
     policy = FeedForwardPolicy(3, GaussianHead(2, log_deviation=-1.5), hidden=()).double()
     found = with_vectors(random_trajectories(), size=2)
     expected = (2 * -1.5 + math.log(2 * math.pi * math.e)) * found.mask.sum() / (found.horizon * found.count)
-    taken = difference(policy, taken_action, lambda t: random_costs(t, None), 1.0, found)
+    taken = difference(policy, taken_action, partial(random_costs, actions=None), 1.0, found)
     assert taken == pytest.approx(expected, rel=1e-6)
 
 
@@ -115,5 +116,5 @@ def test_no_bonus_changes_no_bit(loss, oracle, bonus):
 def test_all_else_that_the_oracle_said_is_kept():
     found = random_trajectories()
     said = replace(random_costs(found), queries=5, simulator_steps=7, diverged=2)
-    softened = Softened(lambda trajectories: said, 0.3)(found)
+    softened = Softened(lambda trajectories, policy: said, 0.3)(found)
     assert softened.bonus == 0.3 and replace(softened, bonus=0.0) == said

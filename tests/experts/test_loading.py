@@ -11,19 +11,20 @@ from aggrevated.arrays import Array
 from aggrevated.errors import DataError
 from aggrevated.experts.actor_critic import ActorCriticExpert
 from aggrevated.experts.loading import SHIPPED, load_expert
-from aggrevated.experts.training import RECIPES
 from aggrevated.files import seal, unseal
 from aggrevated.simulators import Simulator
 from aggrevated.simulators.acrobot import Acrobot
 from aggrevated.simulators.cartpole import CartPole
 from aggrevated.simulators.mujoco import MuJoCo
+from aggrevated.tasks import find_task
 
 
-@pytest.mark.parametrize("task", RECIPES)
+@pytest.mark.parametrize("task", ["cartpole", "acrobot", "hopper", "walker"])
 def test_a_shipped_expert_is_in_the_band_of_its_recipe(task: str) -> None:
-    card, recipe = unseal(SHIPPED / f"{task}.safetensors")[1], RECIPES[task]
+    card, recipe = unseal(SHIPPED / f"{task}.safetensors")[1], find_task(task).recipe
+    assert recipe is not None
     assert recipe.band[0] <= card["mean_return"] <= recipe.band[1]
-    assert card["why"] == recipe.why and card["settings"] == recipe.settings and card["seed"] == 0
+    assert card["why"] == recipe.why and card["settings"] == dict(recipe.settings) and card["seed"] == 0
 
 
 def test_a_stable_baselines_zip_gives_the_actions_it_gave_there(tmp_path: Path) -> None:

@@ -9,7 +9,6 @@ from PIL import Image, ImageColor, ImageFont
 
 from aggrevated.arrays import Array
 from aggrevated.errors import UsageError
-from aggrevated.experiments.acrobot_partial import partial_acrobot
 from aggrevated.plots.animation import (
     CAPTION_HEIGHT,
     FRAMES,
@@ -29,10 +28,11 @@ from aggrevated.plots.animation import (
     side_by_side,
 )
 from aggrevated.plots.drawings import BLUE, DRAWINGS, GREEN, GREY, ORANGE, PURPLE, WIDTH, Canvas, picture
-from aggrevated.runs.watching import drawn
+from aggrevated.reports.watching import drawn
 from aggrevated.simulators import Simulator
 from aggrevated.simulators.acrobot import Acrobot
 from aggrevated.simulators.cartpole import CartPole
+from aggrevated.tasks.acrobot_partial import partial_acrobot
 
 
 def cartpole(state: Array) -> Image.Image:

@@ -374,7 +374,7 @@ def test_gradients_are_the_sum_over_single_steps(cell, head, loss):
     """Each step's own term by autograd, its trajectory cut off right after it; summed, that is the batch's gradient."""
     policy = recurrent(cell, HEADS[head]()).double()
     trajectories = with_vectors(TRAJECTORIES) if head == "Gaussian" else TRAJECTORIES
-    costs = random_costs(trajectories, ACTIONS if loss is all_actions else None)
+    costs = random_costs(trajectories, actions=ACTIONS if loss is all_actions else None)
     total = np.zeros(len(flat(policy)))
     for i, t in zip(*np.nonzero(trajectories.mask), strict=True):
         observations = torch.from_numpy(trajectories.observations[i : i + 1, : t + 1])

@@ -6,11 +6,11 @@ import pytest
 import torch
 from gymnasium.spaces import Box
 
-from aggrevated.experiments.acrobot_partial import partial_acrobot
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import CategoricalHead, GaussianHead
 from aggrevated.policies.recurrent import RecurrentPolicy
 from aggrevated.simulators.acrobot import Acrobot
+from aggrevated.tasks.acrobot_partial import partial_acrobot
 from aggrevated.validation import returns_of
 
 evaluation = pytest.importorskip("stable_baselines3.common.evaluation")

@@ -7,8 +7,9 @@ import pytest
 import torch
 from gymnasium.spaces import Box
 
+from aggrevated.config.building import set_up
+from aggrevated.config.resolving import resolve
 from aggrevated.cost_to_go.q_star import QStar
-from aggrevated.experiments.acrobot_partial import link_positions, partial_acrobot
 from aggrevated.experts.loading import load_expert
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import CategoricalHead
@@ -16,12 +17,10 @@ from aggrevated.policies.recurrent import RecurrentPolicy
 from aggrevated.policies.window import WindowPolicy
 from aggrevated.randomness import Purpose, seeds
 from aggrevated.roll_in import Mixture, roll_in
-from aggrevated.runs.config import resolve
-from aggrevated.setup import set_up
 from aggrevated.simulators.acrobot import Acrobot
 from aggrevated.simulators.partial import Partial
-from aggrevated.start import POLICIES, random_policy
-from problems import TinyMdp, linear_policy, randomise
+from aggrevated.tasks.acrobot_partial import link_positions, partial_acrobot
+from problems import POLICIES, TinyMdp, linear_policy, random_policy, randomise
 
 SEEDS = seeds(0, Purpose.ROLL_IN, 1, 20)
 H = 150

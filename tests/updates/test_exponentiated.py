@@ -164,7 +164,7 @@ def test_algorithm_1_with_it_is_the_closed_form():
     expert, policy = TabularExpert(mdp), table(mdp)
     advantage = Advantage(QStar(expert))
 
-    def noted(trajectories):
+    def noted(trajectories, policy):
         seen.append(trajectories.observations.any(axis=(0, 1)).reshape(3, 4))
         return advantage(trajectories)
 

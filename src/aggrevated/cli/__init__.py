@@ -42,7 +42,7 @@ def main(arguments: list[str] | None = None) -> None:
     signal.signal(signal.SIGTERM, terminate)
     try:
         with one_thread():  # small networks are faster so, trials run side by side, and bits hang on it
-            parse(sys.argv[1:] if arguments is None else arguments).run()
+            asked_for(sys.argv[1:] if arguments is None else arguments).run()
     except AggrevatedError as error:
         leave(str(error), error.exit_code)
     except BrokenPipeError:
@@ -55,7 +55,7 @@ def main(arguments: list[str] | None = None) -> None:
         leave("stopped; what was done up to the last checkpoint is kept", 130)
 
 
-def parse(arguments: list[str]) -> Runnable:
+def asked_for(arguments: list[str]) -> Runnable:
     """The command that was asked for; wrong usage ends here, with exit code 2."""
     if arguments == ["--version"]:
         print(__version__)
