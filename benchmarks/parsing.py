@@ -11,10 +11,10 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from aggrevated.runs.config import resolve
-from aggrevated.setup import set_up
 
 from aggrevated.algorithm import aggrevated
+from aggrevated.config.building import set_up
+from aggrevated.config.resolving import resolve
 
 KINDS = ("contextual", "lstm", "reactive")
 PARTS = ("policy", "simulator", "oracle", "update")
