@@ -1,11 +1,14 @@
 """Small runs that take a fraction of a second."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from aggrevated.runs.config import Config, resolve
 
-from aggrevated.files import Facts, digest, unseal
+from aggrevated.config import Config
+from aggrevated.config.resolving import resolve
+from aggrevated.files import digest, unseal
+from aggrevated.runs.records import Metrics, Result
 from aggrevated.runs.run import Run, execute
 
 SMALL = {
@@ -20,13 +23,13 @@ SMALL = {
 
 def small(method: str = "aggrevated", update: str | None = None, **given: object) -> Config:
     """The config of a small run."""
-    return resolve("cartpole", method, update, **{**SMALL, **given})
+    return resolve("cartpole", method, update=update, **{**SMALL, **given})
 
 
-def finished(folder: Path, config: Config) -> tuple[Run, Facts]:
+def finished(folder: Path, config: Config) -> tuple[Run, Result]:
     """A run of that config, run to its end."""
     run = Run.create(folder, config)
-    return run, execute(run, lambda line: None, lambda sentence: None)
+    return run, execute(run)
 
 
 class StoppedError(Exception):
@@ -43,7 +46,7 @@ def stop_after(run: Run, iterations: int) -> None:
             raise StoppedError
 
     with pytest.raises(StoppedError):
-        execute(run, count, lambda sentence: None)
+        execute(run, count)
 
 
 def assert_the_same_bits_after_stops(folder: Path, config: Config, *stops: int) -> None:
@@ -52,18 +55,18 @@ def assert_the_same_bits_after_stops(folder: Path, config: Config, *stops: int) 
     broken = Run.create(folder / "broken", config)
     for iterations in stops:
         stop_after(Run.open(broken.folder), iterations)
-    result = execute(Run.open(broken.folder), lambda line: None, lambda sentence: None)
-    assert result["weights_sha256"] == expected["weights_sha256"]
-    assert result["test_return"] == expected["test_return"]
+    result = execute(Run.open(broken.folder))
+    assert result.weights_sha256 == expected.weights_sha256
+    assert result.more["test_return"] == expected.more["test_return"]
     assert without_time(broken.metrics()) == without_time(whole.metrics())
-    last = f"checkpoints/{config.iterations:06d}.safetensors"
+    last = f"checkpoints/{config.loop.iterations:06d}.safetensors"
     tensors, other = unseal(whole.folder / last)[0], unseal(broken.folder / last)[0]
     assert digest(tensors) == digest(other)
 
 
-def without_time(lines: list[Facts]) -> list[Facts]:
+def without_time(lines: list[Metrics]) -> list[Metrics]:
     """Metrics without what the clock said."""
-    return [{name: value for name, value in line.items() if name != "seconds"} for line in lines]
+    return [replace(line, seconds=0.0) for line in lines]
 
 
 @pytest.fixture

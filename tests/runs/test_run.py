@@ -6,20 +6,28 @@ from typing import Any
 
 import pytest
 import torch
-from aggrevated.recipes import METHODS
-from aggrevated.runs.config import resolve
 
+from aggrevated.config import Config
+from aggrevated.config.pieces import SHELVES
+from aggrevated.config.resolving import resolve
 from aggrevated.errors import DataError, UsageError
 from aggrevated.experts.loading import SHIPPED
 from aggrevated.files import digest, seal, unseal
 from aggrevated.machine import THREADS
+from aggrevated.methods import METHODS, OTHERS
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.recurrent import RecurrentPolicy
 from aggrevated.policies.window import WindowPolicy
 from aggrevated.runs.run import Run, execute, only_one, refuse_if_used
 from conftest import SMALL, assert_the_same_bits_after_stops, finished, small, stop_after, without_time
 
-ROWS = [(method, update) for method, row in METHODS.items() for update in row.updates if update != "support-vectors"]
+UPDATES = SHELVES["update"].names()
+ROWS = [
+    (method, update)
+    for method, row in METHODS.items()
+    for update in (UPDATES if OTHERS in row.updates else row.updates)
+    if (method, update) not in (("sl", "natural"), ("sl-rl", "follow-the-leader"))  # these do not fit
+]
 
 
 @pytest.mark.parametrize(("method", "update"), ROWS)
@@ -38,11 +46,11 @@ def test_policies_with_a_memory_resume_with_the_same_bits(
     """With an expert that often acts, so that episodes end at different times and the memory has lanes to drop."""
     few = SMALL | {"iterations": 3, "trajectories": 4, "horizon": horizon, "test_episodes": 10, "checkpoint_every": 1}
     often = {"mixing": 0.9, "mixing_decay": 0.9}
-    config = resolve("acrobot-partial", method, update, policy=policy, hidden=(8,), **few, **often)
+    config = resolve("acrobot-partial", method, update=update, policy=policy, hidden=(8,), **few, **often)
     assert_the_same_bits_after_stops(tmp_path, config, 1, 1)
     lines = Run.open(tmp_path / "whole").metrics()
-    assert len({line["kl"] for line in lines}) == 3 and all(line["kl"] > 0 for line in lines)  # it did learn
-    assert horizon == 20 or any(line["roll_in_return"] > -horizon for line in lines)  # and episodes did end
+    assert len({line.kl for line in lines}) == 3 and all(line.kl > 0 for line in lines)  # it did learn
+    assert horizon == 20 or any(line.roll_in_return > -horizon for line in lines)  # and episodes did end
 
 
 @pytest.mark.parametrize(("method", "update"), [("reinforce", "regular"), ("tnpg", "natural")])
@@ -50,10 +58,16 @@ def test_reinforcement_learning_with_an_lstm_resumes_with_the_same_bits(
     tmp_path: Path, method: str, update: str
 ) -> None:
     few = SMALL | {"iterations": 3, "trajectories": 4, "test_episodes": 10}
-    assert_the_same_bits_after_stops(tmp_path, resolve("cartpole", method, update, policy="lstm", **few), 1, 1)
+    assert_the_same_bits_after_stops(tmp_path, resolve("cartpole", method, update=update, policy="lstm", **few), 1, 1)
 
 
-FEW = {"trajectories": 4, "horizon": 10, "validation_episodes": 5, "test_episodes": 5, "start_steps": 20}
+FEW = {"trajectories": 4, "horizon": 10, "validation_episodes": 5, "test_episodes": 5}
+
+
+def on_hopper(method: str = "aggrevated", **given: Any) -> Config:
+    """The config of a short run of Hopper, and of its supervised start where it has one."""
+    supervised = resolve("hopper", method, **given).start.name == "supervised"
+    return resolve("hopper", method, **FEW, **given, **({"start_steps": 20} if supervised else {}))
 
 
 @pytest.mark.parametrize(
@@ -69,33 +83,33 @@ FEW = {"trajectories": 4, "horizon": 10, "validation_episodes": 5, "test_episode
     ],
 )
 def test_hopper_resumes_with_the_same_bits(tmp_path: Path, method: str, update: str, given: dict[str, Any]) -> None:
-    config = resolve("hopper", method, update, iterations=4, checkpoint_every=1, **FEW, **given)
+    config = on_hopper(method, update=update, iterations=4, checkpoint_every=1, **given)
     assert_the_same_bits_after_stops(tmp_path, config, 2)
     lines = Run.open(tmp_path / "whole").metrics()
-    assert len({line["kl"] for line in lines}) == 4 and all(line["kl"] > 0 for line in lines)  # it did learn
-    asked = [line["oracle_steps"] for line in lines]
-    rolled_out = config.oracle == "monte-carlo" and method == "aggrevated"
+    assert len({line.kl for line in lines}) == 4 and all(line.kl > 0 for line in lines)  # it did learn
+    asked = [line.oracle_steps for line in lines]
+    rolled_out = config.oracle.name == "monte-carlo" and method == "aggrevated"
     assert (0 < asked[0] < asked[1] < asked[2] < asked[3]) == rolled_out and (asked[3] > 0) == rolled_out
-    assert lines[-1]["diverged"] == 0
+    assert lines[-1].diverged == 0
 
 
 def test_the_bits_of_hopper_do_not_depend_on_the_threads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = set()
     for threads in ("1", "3"):
         monkeypatch.setenv(THREADS, threads)
-        config = resolve("hopper", "aggrevated", iterations=2, queried_steps=3, **FEW)
-        found.add(finished(tmp_path / threads, config)[1]["weights_sha256"])
+        config = on_hopper(iterations=2, queried_steps=3)
+        found.add(finished(tmp_path / threads, config)[1].weights_sha256)
     assert len(found) == 1
 
 
 def test_the_whole_bill_of_a_hopper_run(tmp_path: Path) -> None:
     """K = 4 of H = 10 steps, which no one fails in: demonstrations, 2 roll-ins, and 2 · 4 · 3 queries in pairs."""
-    config = resolve("hopper", "aggrevated", iterations=2, queried_steps=3, **FEW)
+    config = on_hopper(iterations=2, queried_steps=3)
     run, result = finished(tmp_path / "run", config)
-    assert result["oracle_queries"] == 40 + 2 * 4 * 3
-    assert result["simulator_steps"] - result["oracle_steps"] == 40 + 2 * 40
-    assert 2 * 2 * 4 * (1 + 2 + 3) <= result["oracle_steps"] <= 2 * 2 * 4 * (8 + 9 + 10)
-    assert result["oracle_steps"] == run.metrics()[-1]["oracle_steps"]
+    assert result.oracle_queries == 40 + 2 * 4 * 3
+    assert result.simulator_steps - result.oracle_steps == 40 + 2 * 40
+    assert 2 * 2 * 4 * (1 + 2 + 3) <= result.oracle_steps <= 2 * 2 * 4 * (8 + 9 + 10)
+    assert result.oracle_steps == run.metrics()[-1].oracle_steps
 
 
 @pytest.mark.parametrize("policy", ["lstm", "gru", "window", "mlp"])
@@ -103,12 +117,12 @@ def test_the_policy_of_a_run_is_of_its_kind(tmp_path: Path, policy: str) -> None
     """What `Run.policy` gives plays as the learner did: its weights are not those of another kind of the same shape."""
     few = SMALL | {"iterations": 1, "trajectories": 2, "test_episodes": 4, "validation_episodes": 4}
     run, result = finished(tmp_path / "run", resolve("acrobot-partial", "aggrevated", policy=policy, **few))
-    chosen = Run.open(run.folder).policy()
+    chosen = Run.open(run.folder).policy
     assert isinstance(chosen, {"mlp": FeedForwardPolicy, "window": WindowPolicy}.get(policy, RecurrentPolicy))
     if isinstance(chosen, RecurrentPolicy):
         assert isinstance(chosen.recurrent, {"lstm": torch.nn.LSTM, "gru": torch.nn.GRU}[policy])
         assert chosen.recurrent.hidden_size == 32
-    assert digest(chosen.state_dict()) == result["weights_sha256"]
+    assert digest(chosen.state_dict()) == result.weights_sha256
 
 
 @pytest.mark.parametrize("policy", ["lstm", "gru"])
@@ -120,8 +134,8 @@ def test_a_recurrent_policy_has_one_width(policy: str) -> None:
 def test_more_iterations_continue_the_same_run(tmp_path: Path) -> None:
     _, expected = finished(tmp_path / "long", small(iterations=8))
     run, _ = finished(tmp_path / "short", small(iterations=4))
-    longer = replace(run, config=replace(run.config, iterations=8))
-    assert execute(longer, lambda line: None, lambda s: None)["weights_sha256"] == expected["weights_sha256"]
+    longer = replace(run, config=run.config.replaced(iterations=8))
+    assert execute(longer).weights_sha256 == expected.weights_sha256
 
 
 def test_a_run_leaves_what_it_promises(tmp_path: Path) -> None:
@@ -130,17 +144,19 @@ def test_a_run_leaves_what_it_promises(tmp_path: Path) -> None:
     assert {"config.json", "metrics.jsonl", "checkpoints", "policy.safetensors", "result.json"} <= names
     assert (run.folder / "curve.png").read_bytes().startswith(b"\x89PNG")
     assert b"<svg" in (run.folder / "curve.svg").read_bytes()
-    assert [line["iteration"] for line in run.metrics()] == [1, 2, 3, 4, 5, 6]
+    assert [line.iteration for line in run.metrics()] == [1, 2, 3, 4, 5, 6]
     wanted = "task method update seed iterations expert_return initial_return best_return test_return ratio "
     wanted += "simulator_steps oracle_queries seconds run weights_sha256"
-    assert set(wanted.split()) <= set(result)
-    assert result["weights_sha256"] == digest(run.policy().state_dict())
+    assert set(wanted.split()) <= set(result.facts())
+    assert result.weights_sha256 == digest(run.policy.state_dict())
     line = run.metrics()[0]
-    assert {"current_return", "best_return", "loss", "gradient_norm", "kl", "simulator_steps", "seconds"} <= set(line)
+    assert {"current_return", "best_return", "loss", "gradient_norm", "kl", "simulator_steps", "seconds"} <= set(
+        line.facts()
+    )
 
 
 def test_another_seed_gives_other_bits(tmp_path: Path) -> None:
-    hashes = {finished(tmp_path / str(seed), small(seed=seed))[1]["weights_sha256"] for seed in range(3)}
+    hashes = {finished(tmp_path / str(seed), small(seed=seed))[1].weights_sha256 for seed in range(3)}
     assert len(hashes) == 3
 
 
@@ -154,8 +170,8 @@ def test_damaged_checkpoints_are_passed_over(tmp_path: Path, damage: str, count:
         data[-3] ^= 4
         path.write_bytes({"flip": bytes(data), "truncate": bytes(data[:-40]), "empty": b""}[damage])
     (run.folder / "result.json").unlink()
-    again = execute(run, lambda line: None, warnings_of.append)
-    assert again["weights_sha256"] == expected["weights_sha256"]
+    again = execute(run, warn=warnings_of.append)
+    assert again.weights_sha256 == expected.weights_sha256
     assert sum(" is damaged" in sentence for sentence in warnings_of) == count
     assert any("starting it over" in sentence for sentence in warnings_of) == (count == 3)
 
@@ -166,7 +182,7 @@ def test_a_torn_metrics_file_is_mended(tmp_path: Path) -> None:
     path = run.folder / "metrics.jsonl"
     path.write_bytes(path.read_bytes()[:-150])
     (run.folder / "result.json").unlink()
-    assert execute(run, lambda line: None, lambda s: None)["weights_sha256"] == expected["weights_sha256"]
+    assert execute(run).weights_sha256 == expected.weights_sha256
     assert without_time(run.metrics()) == lines
 
 
@@ -174,18 +190,18 @@ def test_a_changed_config_is_refused(tmp_path: Path) -> None:
     run, _ = finished(tmp_path / "run", small())
     (run.folder / "result.json").unlink()
     for settings in ({"damping": 3.0}, {"hidden": (32,)}):
-        changed = replace(run, config=replace(run.config, **settings))
+        changed = replace(run, config=run.config.replaced(**settings))
         with pytest.raises(DataError, match=r"its expert or its pages changed"):
-            execute(changed, lambda line: None, lambda s: None)
+            execute(changed)
         assert Run.open(run.folder).config == run.config  # nothing is written before it is checked
     with pytest.raises(DataError, match="does not fit the policy beside it"):
-        replace(run, config=replace(run.config, hidden=(32,))).policy()
+        _ = replace(run, config=run.config.replaced(hidden=(32,))).policy
 
 
 def test_a_run_that_was_moved_says_where_it_is(tmp_path: Path) -> None:
     run, _ = finished(tmp_path / "run", small())
     moved = Run.open(run.folder.rename(tmp_path / "elsewhere"))
-    assert execute(moved, lambda line: None, lambda s: None)["run"] == str(tmp_path / "elsewhere")
+    assert execute(moved).run == str(tmp_path / "elsewhere")
 
 
 def test_what_fails_outside_the_run_is_not_blamed_on_its_folder(tmp_path: Path) -> None:
@@ -193,7 +209,7 @@ def test_what_fails_outside_the_run_is_not_blamed_on_its_folder(tmp_path: Path) 
         raise BrokenPipeError(32, "Broken pipe")
 
     with pytest.raises(BrokenPipeError):
-        execute(Run.create(tmp_path / "run", small()), closed, lambda s: None)
+        execute(Run.create(tmp_path / "run", small()), closed)
 
 
 def test_another_expert_under_the_same_name_is_refused(tmp_path: Path) -> None:
@@ -203,19 +219,19 @@ def test_another_expert_under_the_same_name_is_refused(tmp_path: Path) -> None:
     stop_after(run, 3)
     seal(tmp_path / "mine.safetensors", {name: -w for name, w in weights.items()}, card)
     with pytest.raises(DataError, match="its expert or its pages changed"):
-        execute(run, lambda line: None, lambda s: None)
+        execute(Run.open(run.folder))  # a config keeps the expert that it has loaded
 
 
 def test_a_run_that_is_made_longer_has_not_ended(tmp_path: Path) -> None:
     run, result = finished(tmp_path / "run", small(iterations=4))
-    longer = replace(run, config=replace(run.config, iterations=40))
+    longer = replace(run, config=run.config.replaced(iterations=40))
     stop_after(longer, 3)
     again = Run.open(run.folder)
-    assert again.config.iterations == 40 and again.result() is None
-    assert again.so_far()["iterations"] == 6 and again.so_far()["initial_return"] == result["initial_return"]
+    assert again.config.loop.iterations == 40 and again.result() is None
+    assert again.so_far().iterations == 6 and again.so_far().initial_return == result.initial_return
     with only_one(run.folder), pytest.raises(UsageError, match="in use"):
-        execute(replace(run, config=replace(run.config, iterations=80)), lambda line: None, lambda s: None)
-    assert Run.open(run.folder).config.iterations == 40
+        execute(replace(run, config=run.config.replaced(iterations=80)))
+    assert Run.open(run.folder).config.loop.iterations == 40
 
 
 def test_no_run_is_overwritten_and_no_two_write_at_once(tmp_path: Path) -> None:
@@ -223,7 +239,7 @@ def test_no_run_is_overwritten_and_no_two_write_at_once(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="exists already"):
         Run.create(run.folder, run.config)
     with only_one(run.folder), pytest.raises(UsageError, match="in use by another process"):
-        execute(run, lambda line: None, lambda s: None)
+        execute(run)
     with pytest.raises(UsageError, match=r"exists already: choose another"):
         refuse_if_used(tmp_path)
 
