@@ -7,10 +7,16 @@ import pytest
 import torch
 
 from aggrevated.cli import main
+from aggrevated.config.resolving import resolve
 from aggrevated.experts.loading import SHIPPED
 from aggrevated.files import seal, unseal
+from aggrevated.runs.run import Run
 
 TINY = ["--iterations", "1", "--trajectories", "2", "--horizon", "20", "--validation-episodes", "2"]
+CHOOSE = "choose that, or leave it out"
+ROLLED_OUT = f"it is of --oracle monte-carlo; {CHOOSE}"
+TOO_MUCH = "the gradient all-actions needs what every action costs, but the oracle"
+TOO_LITTLE = "tells only what the action taken costs; choose another --gradient"
 
 
 def failure(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
@@ -25,10 +31,14 @@ def failure(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[i
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
-        ("train cartpoll", 2, "unknown task 'cartpoll' (did you mean cartpole?): choose one of cartpole, acrobot"),
+        (
+            "train cartpoll",
+            2,
+            "unknown task 'cartpoll' (did you mean cartpole?): choose one of acrobot, acrobot-partial",
+        ),
         ("train cartpole --method daggr", 2, "unknown method 'daggr' (did you mean dagger?)"),
         ("train cartpole --method tnpg --update regular", 2, "unknown update for tnpg 'regular'"),
-        ("train cartpole --method reinforce --gradient all-actions", 2, "choose one of taken-action"),
+        ("train cartpole --method reinforce --gradient all-actions", 2, f"{TOO_MUCH} realised {TOO_LITTLE}"),
         ("train cartpole --trajectories 0", 2, "--trajectories is 0, but must be at least 1"),
         ("train cartpole --horizon -5", 2, "--horizon is -5, but must be at least 1"),
         ("train cartpole --damping 0", 2, "--damping is 0.0, but must be a positive number"),
@@ -39,13 +49,25 @@ def failure(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[i
         ),
         ("train cartpole --mixing 1.5", 2, "--mixing is 1.5, but must be between 0 and 1"),
         ("train cartpole --mixing 1 --gradient taken-action", 2, "below 1 for the taken-action gradient"),
-        ("train cartpole --learning-rate 0.1", 2, "--learning-rate has no effect on the update natural"),
-        ("train cartpole --update regular --delta-kl 0.1", 2, "--delta-kl has no effect on the update regular"),
+        (
+            "train cartpole --learning-rate 0.1",
+            2,
+            "--learning-rate has no effect on the update natural: it is of --update follow-the-leader or regular",
+        ),
+        (
+            "train cartpole --update regular --delta-kl 0.1",
+            2,
+            f"--delta-kl has no effect on the update regular: it is of --update natural; {CHOOSE}",
+        ),
         ("reproduce cartpole --workers 0", 2, "--workers is 0, but must be at least 1"),
         ("train cartpole --mixing 1", 2, "below 1 for the taken-action gradient and natural update"),
         ("train cartpole --seed -1", 2, "--seed is -1, but must be 0 or more"),
         ("train cartpole --hidden 0", 2, "--hidden is (0,), but must be widths of at least 1"),
-        ("train hopper --oracle bogus", 2, "unknown oracle 'bogus': choose one of q-network, monte-carlo"),
+        (
+            "train hopper --oracle bogus",
+            2,
+            "unknown oracle 'bogus': choose one of disagreement, monte-carlo, q-network",
+        ),
         ("train hopper --start warm", 2, "unknown start 'warm': choose one of random, supervised"),
         ("train hopper --queried-steps -1", 2, "--queried-steps is -1, but must be 0 or more"),
         ("train hopper --rollouts 2", 2, "nothing in hopper is left to chance, so a second roll-out would repeat"),
@@ -53,24 +75,36 @@ def failure(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[i
         ("train hopper --start-steps 0", 2, "--start-steps is 0, but must be at least 1"),
         ("train hopper --log-deviation 3", 2, "--log-deviation is 3.0, but must be between -20 and 2"),
         ("train hopper --log-deviation nan", 2, "--log-deviation is nan, but must be between -20 and 2"),
-        ("train hopper --gradient all-actions", 2, "--gradient is all-actions, but must be taken-action"),
+        ("train hopper --gradient all-actions", 2, f"{TOO_MUCH} monte-carlo {TOO_LITTLE}"),
         ("train hopper --method aggrevate", 2, "which the method aggrevate needs; use --method aggrevated"),
         (
             "train cartpole --oracle monte-carlo --method aggrevate",
             2,
             "the oracle monte-carlo does not know what the other actions cost, which the method aggrevate needs",
         ),
-        ("train cartpole --oracle monte-carlo --gradient all-actions", 2, "but must be taken-action: the oracle"),
+        ("train cartpole --oracle monte-carlo --gradient all-actions", 2, f"{TOO_MUCH} monte-carlo {TOO_LITTLE}"),
         ("train cartpole --method reinforce --oracle monte-carlo", 2, "--oracle has no effect on the method reinforce"),
         (
             "train cartpole --log-deviation -1",
             2,
             "--log-deviation has no effect on cartpole, whose actions are a finite",
         ),
-        ("train cartpole --start-steps 10", 2, "--start-steps has no effect on a random start; choose --start"),
-        ("train cartpole --queried-steps 5", 2, "--queried-steps has no effect without the oracle monte-carlo"),
-        ("train hopper --oracle value-function --rollouts 1", 2, "--rollouts has no effect without the oracle"),
-        ("train hopper --method dagger --queried-steps 5", 2, "--queried-steps has no effect"),
+        (
+            "train cartpole --start-steps 10",
+            2,
+            f"--start-steps has no effect on the start random: it is of --start supervised; {CHOOSE}",
+        ),
+        ("train cartpole --queried-steps 5", 2, f"--queried-steps has no effect on the oracle q-network: {ROLLED_OUT}"),
+        (
+            "train hopper --oracle value-function --rollouts 1",
+            2,
+            f"--rollouts has no effect on the oracle value-function: {ROLLED_OUT}",
+        ),
+        (
+            "train hopper --method dagger --queried-steps 5",
+            2,
+            "--queried-steps has no effect on the method dagger; choose another --method",
+        ),
         ("train hopper --expert walker", 65, "maps 17 observations to 6 actions, but hopper has 11 and 3"),
         ("train hopper --expert cartpole", 65, "give a TRPO, PPO or A2C with an MlpPolicy"),
         ("train hopper --oracle q-network", 2, "q-network"),
@@ -82,7 +116,6 @@ def failure(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[i
         ("train cartpole --out /proc/nowhere", 74, "check the path and its permissions"),
         ("resume nowhere", 65, "nowhere is not a run: it has no config.json"),
         ("evaluate nowhere", 65, "give a folder that 'aggrevated train' made"),
-        ("evaluate nowhere --episodes 0", 2, "--episodes is 0, but must be at least 1"),
         ("watch nowhere", 65, "nowhere is not a run"),
         ("compare", 2, "compare needs at least one run folder"),
         ("reproduce hoper", 2, "unknown figure 'hoper' (did you mean hopper?)"),
@@ -91,7 +124,7 @@ def failure(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[i
         ("train algebra --policy mlp", 2, "unknown policy 'mlp': choose one of contextual, lstm, reactive, kernel-svm"),
         ("train algebra --sets 5", 2, "ask for at least 10 sets"),
         ("train algebra --horizon 5", 2, "--horizon has no effect on algebra; choose another task, or leave it out"),
-        ("train algebra --system arc", 2, "unknown system 'arc'"),
+        ("train algebra --system arc", 2, "--system is arc, but must be one of arc-eager, arc-hybrid"),
         ("train algebra --crohme absent", 74, "absent"),
         ("train algebra --crohme ink --sets 20", 2, "--sets has no effect on real ink; leave --crohme out"),
         ("train algebra --method dagger --policy kernel-svm --update regular", 2, "cannot be learned by the update"),
@@ -117,6 +150,22 @@ def test_one_sentence_and_the_exit_code(
     assert words in said
     assert "Traceback" not in said
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("option", "words"),
+    [
+        ("--episodes 0", "--episodes is 0, but must be at least 1"),
+        ("--seed -1", "--seed is -1, but must be 0 or more"),
+        ("--horizon 5", "--horizon has no effect on a run of cartpole; leave it out"),
+    ],
+)
+def test_an_evaluation_that_cannot_be(
+    option: str, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = Run.create(tmp_path / "run", resolve("cartpole"))
+    code, said = failure(["evaluate", str(run.folder), *option.split()], capsys)
+    assert code == 2 and words in said and "Traceback" not in said
 
 
 def test_an_oracle_that_returns_nan(

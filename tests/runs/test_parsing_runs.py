@@ -112,12 +112,8 @@ def test_on_the_folder_that_it_learned_from_only_the_test_pages_are_evaluated(tm
     folder = crohme_like(tmp_path / "crohme") / "train"
     config = tiny(crohme=str(folder), iterations=1, validate_every=1, warps=0)
     run, result = finished(tmp_path / "run", config)
-    found = evaluate(run, OnPages(str(folder))).more
-    assert (found["sets"], found["symbols"], found["uas_micro"]) == (
-        1,
-        result.more["symbols"],
-        result.more["uas_micro"],
-    )
+    found, score = evaluate(run, OnPages(str(folder))).more, result.more
+    assert (found["sets"], found["symbols"], found["uas_micro"]) == (1, score["symbols"], score["uas_micro"])
     assert evaluate(run, OnPages(str(folder.parent))).more["sets"] == 3  # dev/, which it never saw
 
 
@@ -173,7 +169,7 @@ def test_real_ink_that_changed_is_refused(tmp_path: Path) -> None:
     path.write_text(path.read_text().replace('<trace id="0.0">', '<trace id="0.0">60.5 60.5, ', 1))  # one point more
     dataset.cache_clear()  # as in another process
     with pytest.raises(DataError, match="changed after the run began"):
-        execute(run)
+        execute(Run.open(run.folder))
 
 
 def test_more_iterations_do_not_change_how_the_rates_fall(tmp_path: Path) -> None:
@@ -272,9 +268,7 @@ def test_settings_that_cannot_be_are_refused(given: dict[str, Any], words: str) 
 
 
 def test_an_expert_without_a_critic_cannot_be_asked_for_its_values(tmp_path: Path) -> None:
-    words = (
-        "the oracle value-function asks an expert by its method v, which gold does not have; choose another --oracle"
-    )
+    words = "value-function asks an expert by its method v, which gold does not have; choose another --oracle"
     with pytest.raises(UsageError, match=words):
         Run.create(tmp_path / "run", tiny(oracle="value-function"))
     assert not (tmp_path / "run").exists()

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 import torch
-from aggrevated.runs.config import resolve
 
+from aggrevated.config.resolving import resolve
 from aggrevated.errors import UsageError
 from aggrevated.files import digest
 from aggrevated.parsing.features.projection import Projection
@@ -183,8 +183,9 @@ def test_it_is_for_kernel_machines_only():
 
 def test_the_policy_brings_its_update_and_its_settings():
     config = resolve("algebra", "dagger", policy="kernel-svm")
-    assert (config.update, config.iterations, config.trajectories, config.mixing) == ("support-vectors", 8, 64, 1.0)
-    assert resolve("algebra", "sl", policy="kernel-svm").update == "support-vectors"
+    assert config.update.name == "support-vectors"
+    assert (config.loop.iterations, config.loop.trajectories, config.loop.mixing) == (8, 64, 1.0)
+    assert resolve("algebra", "sl", policy="kernel-svm").update.name == "support-vectors"
 
 
 @pytest.mark.parametrize(
@@ -205,7 +206,7 @@ def test_the_policy_brings_its_update_and_its_settings():
 )
 def test_policies_and_updates_that_do_not_fit_are_refused(method, update, policy, words):
     with pytest.raises(UsageError, match=words):
-        resolve("algebra", method, update, policy=policy)
+        resolve("algebra", method, update=update, policy=policy)
 
 
 def test_a_kernel_machine_begins_with_no_weights_to_be_taught():
@@ -215,6 +216,6 @@ def test_a_kernel_machine_begins_with_no_weights_to_be_taught():
 
 def test_on_control_there_is_no_kernel_machine():
     with pytest.raises(UsageError, match="unknown policy 'kernel-svm'"):
-        resolve("cartpole", "dagger", "support-vectors", policy="kernel-svm")
+        resolve("cartpole", "dagger", policy="kernel-svm")
     with pytest.raises(UsageError, match="the policy mlp cannot be learned by the update support-vectors"):
-        resolve("cartpole", "dagger", "support-vectors")
+        resolve("cartpole", "dagger", update="support-vectors")
