@@ -9,11 +9,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from aggrevated.runs.theory import asked_for, in_words
 from matplotlib.figure import Figure
 
 from aggrevated.cli import main
 from aggrevated.plots.regret_curves import draw_curves, draw_growth, is_just_above, regret_curves, short
+from aggrevated.reports.theory import asked_for, shown
 from aggrevated.theory.experiments import EXPERIMENTS
 from aggrevated.theory.study import Growth, Regret, Study
 
@@ -95,13 +95,13 @@ def test_the_same_seed_gives_the_same_numbers_and_files(
 def test_for_people_it_is_a_table_and_where_the_figure_is(
     done: tuple[Path, dict[str, dict]], here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    shown = said(["theory", "lower-bound", *options("lower-bound"), "--out", "figures"], capsys)
+    printed = said(["theory", "lower-bound", *options("lower-bound"), "--out", "figures"], capsys)
     facts = done[1]["lower-bound"]
     (label, regret), *_ = facts["regret"].items()
-    row = next(line for line in shown.splitlines() if label in line)
+    row = next(line for line in printed.splitlines() if label in line)
     assert f" {regret:,.1f} " in row and f" {facts['exponents']['N'][label]:.2f} " in row
-    assert f"in any trial: {facts['largest_ratio_to_bound']:.3f}" in shown
-    assert shown.endswith("figure: figures/lower-bound.png\n")
+    assert f"in any trial: {facts['largest_ratio_to_bound']:.3f}" in printed
+    assert printed.endswith("figure: figures/lower-bound.png\n")
 
 
 def test_a_first_policy_that_is_already_right_is_no_error(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -140,8 +140,8 @@ def test_what_is_not_said_is_the_default(here: Path) -> None:
         ("theory tree --depth 9 --episodes 255", "--episodes is 255, but must be at least 256, one per leaf"),
         ("theory tree --depth deep", "--depth"),
         ("theory", "EXPERIMENT"),
-        ("reproduce theory --trials 3", "--trials has no effect on theory; use 'aggrevated theory'"),
-        ("reproduce theory --workers 2", "--workers has no effect on theory"),
+        ("reproduce theory --trials 3", "--trials has no effect on theory, which has no runs; leave it out"),
+        ("reproduce theory --workers 2", "--workers has no effect on theory, which has no runs; leave it out"),
         ("reproduce thery", "unknown figure 'thery' (did you mean theory?)"),
     ],
 )
@@ -182,15 +182,15 @@ def test_reproduce_quick_leaves_the_settings_of_the_docs_out(
         monkeypatch.delitem(EXPERIMENTS, name)
     lower = replace(EXPERIMENTS["lower-bound"], defaults=TINY["lower-bound"], docs={"trials": 4})
     monkeypatch.setitem(EXPERIMENTS, "lower-bound", lower)
-    shown = said(["reproduce", "theory", "--quick"], capsys)
-    assert shown == "figures and page: runs/reproduce-theory-quick/theory.md\n"
+    printed = said(["reproduce", "theory", "--quick"], capsys)
+    assert printed == "figures and page: runs/reproduce-theory-quick/theory.md\n"
     facts = json.loads((here / "runs/reproduce-theory-quick/lower-bound.json").read_text())
     assert facts["trials"] == TINY["lower-bound"]["trials"]
 
 
-def test_numbers_in_words() -> None:
-    assert in_words(1234.5678) == "1,235" and in_words(3) == "3" and in_words(True) == "True"
-    assert in_words({"4": 3, "5": 0.25}) == "4: 3, 5: 0.25"
+def test_numbers_shown() -> None:
+    assert shown(1234.5678) == "1,235" and shown(3) == "3" and shown(True) == "True"
+    assert shown({"4": 3, "5": 0.25}) == "4: 3, 5: 0.25"
 
 
 # ---- the figure
