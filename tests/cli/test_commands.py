@@ -1,6 +1,7 @@
 """The commands, as their users call them."""
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -9,10 +10,17 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from aggrevated.experiments import acrobot
 
-from aggrevated.cli import COMMANDS, main
+from aggrevated.cli import commands, main
 from aggrevated.cli.output import print_table
+from aggrevated.config.pieces import OPTIONS, names_of
+from aggrevated.config.resolving import resolve
+from aggrevated.methods import METHODS
+from aggrevated.reports import groups
+from aggrevated.runs.run import Run
+from aggrevated.settings import flag, settings_of
+from aggrevated.shelves import task_names
+from aggrevated.tasks import Tuned, acrobot, find_task
 
 TINY = ["--iterations", "4", "--trajectories", "4", "--horizon", "60", "--validation-episodes", "4"]
 TINY += ["--test-episodes", "20"]
@@ -72,7 +80,8 @@ def test_trials_in_processes_give_the_bits_of_single_runs(here: Path, capsys: py
 def test_reproduce_quick_writes_the_report_and_goes_on_where_it_was(
     here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tiny = replace(acrobot.TASK, iterations=5, trajectories=3, validation_episodes=5)
+    small = Tuned({"iterations": 5, "trajectories": 3, "validation_episodes": 5})
+    tiny = replace(acrobot.TASK, tuned=(*acrobot.TASK.tuned, small))
     monkeypatch.setattr(acrobot, "TASK", tiny)
     command = ["reproduce", "acrobot", "--quick", "--json", "--out", str(here / "runs/reproduce-acrobot-quick")]
     table = json.loads(said(command, capsys))
@@ -112,10 +121,13 @@ def test_the_table_shows_every_number_whole_in_80_columns(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     numbers = {"best_return": -182.94, "test_return": -184.49, "expert_return": -191.76, "ratio_mean": 1.067}
-    numbers |= {"ratio_iqm": 1.066, "ratio_low": 1.057, "ratio_high": 1.077, "digits": 1}
+    numbers |= {"ratio_iqm": 1.066, "ratio_low": 1.057, "ratio_high": 1.077}
+    row = {"label": "AggreVaTeD, natural, lstm", "trials": 10, **numbers}
+    monkeypatch.setattr(groups, "rows", lambda of: [row])
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    print_table([{"label": "AggreVaTeD, natural, lstm", "trials": 10, **numbers}], False, "")
+    group = groups.Group(row["label"], [Run(Path("nowhere"), resolve("acrobot-partial"))], [])
+    print_table(groups.comparison([group], ""), as_json=False)
     text = capsys.readouterr().out
     for number in ("-182.9", "-184.5", "-191.8", "1.067", "1.066", "1.057-1.077"):
         assert number in text
@@ -138,7 +150,7 @@ def test_expert_list_and_evaluate(here: Path, capsys: pytest.CaptureFixture[str]
 
 
 @pytest.mark.parametrize(
-    "command", [[], *([name] for name in COMMANDS), *(["expert", x] for x in ("list", "train", "evaluate"))]
+    "command", [[], *([name] for name in commands()), *(["expert", x] for x in ("list", "train", "evaluate"))]
 )
 def test_every_help_has_two_examples(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:
@@ -155,17 +167,60 @@ def test_progress_is_plain_lines_on_standard_error_and_json_alone_on_standard_ou
     assert "4/4, return" in done.stderr and "\x1b" not in done.stderr
 
 
-def test_the_help_names_every_task_method_and_update() -> None:
-    import inspect
+def help_of(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    """What --help says, as one line without the frames around it."""
+    with pytest.raises(SystemExit) as caught:
+        main([*arguments, "--help"])
+    assert caught.value.code == 0
+    return " ".join(capsys.readouterr().out.replace("│", " ").split())
 
-    from aggrevated.experiments import tasks
-    from aggrevated.recipes import GRADIENTS, METHODS, OPTIMISERS, ORACLES, SOLVERS
 
-    from aggrevated.cli.train import Train
-    from aggrevated.parsing.transitions.oracle_check import SYSTEMS
+OPTION = re.compile(r"(--[a-z][a-z-]*)(?= INT| FLOAT| TEXT| NAME| STR| PATH| [A-Z][a-z])")  # explained, not mentioned
 
-    text = inspect.getsource(Train)
-    updates = {update for method in METHODS.values() for update in method.updates}
-    policies = {policy for task in tasks().values() for policy in task.policies}
-    for name in [*tasks(), *METHODS, *updates, *policies, *GRADIENTS, *ORACLES, *OPTIMISERS, *SOLVERS, *SYSTEMS]:
+
+def explained(text: str) -> dict[str, str]:
+    """The options of a help, each with its words."""
+    _, *parts = OPTION.split(text)
+    return dict(zip(parts[::2], parts[1::2], strict=True))
+
+
+ALWAYS = {"--method", "--trials", "--out", "--json", *map(flag, OPTIONS.values())}
+
+
+@pytest.mark.parametrize("task", task_names())
+def test_the_help_of_a_task_shows_what_can_be_set_and_its_own_defaults(
+    task: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The settings of the pieces that are chosen, and of no others; every piece that can be chosen, by name."""
+    options, config = explained(help_of(capsys, "train", task)), resolve(task)
+    settings = {(f"--no-{name}" if value is True else flag(name)): value for _, name, value in config.settings()}
+    assert set(options) == set(settings) | ALWAYS
+    for option, value in settings.items():
+        shown = " ".join(map(str, value)) if isinstance(value, tuple) else str(value) or "none"
+        assert isinstance(value, bool) or f"(default: {shown})" in options[option], option
+    for place, option in OPTIONS.items():
+        names = ", ".join(names_of(find_task(task), place))
+        assert f": {names}. (default: {getattr(config, place).name})" in options[flag(option)], option
+
+
+def test_the_help_of_a_task_follows_the_choices(capsys: pytest.CaptureFixture[str]) -> None:
+    algebra, cartpole = (set(explained(help_of(capsys, "train", task))) for task in ("algebra", "cartpole"))
+    assert "--warps" in algebra and "--horizon" not in algebra
+    assert {"--horizon", "--delta-kl"} <= cartpole and not {"--warps", "--learning-rate", "--start-steps"} & cartpole
+    regular = set(explained(help_of(capsys, "train", "cartpole", "--update", "regular", "--start=supervised")))
+    assert {"--learning-rate", "--start-steps"} <= regular and "--delta-kl" not in regular
+    assert "(default: 4000)" in explained(help_of(capsys, "train", "hopper"))["--start-steps"]
+    assert "--queried-steps" not in explained(help_of(capsys, "train", "hopper", "--method", "tnpg"))
+
+
+def test_the_help_names_every_task_and_method(capsys: pytest.CaptureFixture[str]) -> None:
+    text = help_of(capsys, "train")
+    assert f"Tasks: {', '.join(task_names())}." in text
+    for name in (*METHODS, *task_names()):
         assert name in text, name
+
+
+def test_the_help_of_an_evaluation_is_that_of_the_run(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = Run.create(here / "run", resolve("cartpole"))
+    shown = set(explained(help_of(capsys, "evaluate", str(run.folder))))
+    assert {flag(name) for name in settings_of(run.config.world.evaluation)} == shown - {"--json"}
