@@ -7,13 +7,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from aggrevated.experiments import TO_THE_END, Row, algebra
-from aggrevated.runs.config import resolve
 from PIL import Image, ImageDraw
 
 from aggrevated.cli import jobs, main
+from aggrevated.config.resolving import resolve
 from aggrevated.parsing.pages.handwriting import write_page
+from aggrevated.reports import parsing
 from aggrevated.runs.run import Run, execute
+from aggrevated.tasks import Row, Tuned, algebra
+from aggrevated.updates import TO_THE_END
 from handwriting import crohme_like, inkml
 
 SCORES = {"uas_micro", "uas_macro", "exact_match", "sets", "symbols", "by_symbol", "by_arc_length"}
@@ -28,7 +30,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     given = {"sets": 20, "warps": 0, "iterations": 2, "trajectories": 2, "hidden": (8,), "validate_every": 1}
     config = resolve("algebra", "aggrevated", start_steps=20, demonstrations=50, **given)
     made = Run.create(tmp_path_factory.mktemp("runs") / "algebra", config)
-    execute(made, lambda line: None, lambda sentence: None)
+    execute(made)
     return made.folder
 
 
@@ -77,7 +79,8 @@ def test_train_says_what_it_measured(said: Said, tmp_path: Path) -> None:
     result = json.loads(said("train", "algebra", *TINY, "--policy", "lstm", "--json"))
     assert result["run"] == "runs/algebra-aggrevated-regular" and 0 <= result["uas_micro"] <= 1
     config = json.loads((tmp_path / result["run"] / "config.json").read_text())
-    assert (config["policy"], config["sets"], config["geometry"], config["annealed"]) == ("lstm", 20, False, 2)
+    assert (config["policy"]["name"], config["policy"]["geometry"]) == ("lstm", False)
+    assert (config["world"]["sets"], config["update"]["annealed"]) == (20, 2)
     again = json.loads(said("resume", result["run"], "--json"))
     assert again["weights_sha256"] == result["weights_sha256"]
 
@@ -87,7 +90,7 @@ def test_train_on_real_ink_needs_its_folder_wherever_it_is_called(said: Said, tm
     real = TINY[2:]  # without --sets, which would have no effect
     result = json.loads(said("train", "algebra", "--crohme", "ink", *real, "--out", "run", "--json"))
     assert (result["sets"], result["symbols"]) == (3, 14)
-    assert json.loads((tmp_path / "run/config.json").read_text())["crohme"] == str(tmp_path / "ink")
+    assert json.loads((tmp_path / "run/config.json").read_text())["world"]["crohme"] == str(tmp_path / "ink")
 
 
 def test_evaluate_tells_uas_in_all_its_forms(run: Path, said: Said) -> None:
@@ -176,18 +179,21 @@ def test_real_ink_is_reproduced_from_a_folder_only(failure: Callable[..., str]) 
 @pytest.fixture
 def small_tables(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tables of two rows, runs of two iterations, one after the other in this process."""
-    settings = {
-        "always": {"sets": 20, "validate_every": 1, "checkpoint_every": 2, "annealed": TO_THE_END, "dropout": 0.3},
-        "supervised": {"start_steps": 2, "demonstrations": 3},
-        "aggrevated": {"start": "supervised", "update": "regular", "entropy": 0.4},
-        "sl": {"update": "regular"},
-    }
-    tiny = replace(algebra.TASK, iterations=2, trajectories=2, hidden=(8,), trials=2, settings=settings)
+    usual = {"sets": 20, "validate_every": 1, "checkpoint_every": 2, "annealed": TO_THE_END, "dropout": 0.3}
+    tuned = (
+        Tuned(usual | {"iterations": 2, "trajectories": 2, "hidden": (8,)}),
+        Tuned({"start_steps": 2, "demonstrations": 3}, start="supervised"),
+        Tuned({"start": "supervised", "update": "regular", "entropy": 0.4}, method="aggrevated"),
+        Tuned({"update": "regular"}, method="sl"),
+    )
+    tiny = replace(algebra.TASK, tuned=tuned)
     rows = (Row("aggrevated", "regular", "lstm", paper=0.924), Row("sl", "regular", "contextual"))
     monkeypatch.setattr(algebra, "TASK", tiny)
-    monkeypatch.setattr(algebra, "TABLE1", rows)
-    monkeypatch.setattr(algebra, "CURVES", rows[:1])
-    monkeypatch.setattr(algebra, "REAL_INK", rows[1:])
+    monkeypatch.setattr(parsing, "TASK", tiny)
+    monkeypatch.setattr(parsing, "TABLE1", rows)
+    monkeypatch.setattr(parsing, "CURVES", rows[:1])
+    monkeypatch.setattr(parsing, "REAL_INK", rows[1:])
+    monkeypatch.setattr(parsing, "FIGURES", tuple(replace(figure, trials=2) for figure in parsing.FIGURES))
     monkeypatch.setattr(jobs, "run_all", lambda runs, workers=None: [jobs.run_quietly(run) for run in runs])
 
 
@@ -219,7 +225,7 @@ def test_reproduce_table1_and_its_curves(said: Said, tmp_path: Path) -> None:
     assert b"<svg" in (folder / "table1.svg").read_bytes()
     facts = json.loads((folder / "table1.json").read_text())
     assert facts["table"] == table and facts["seeds"] == [0, 1] and len(facts["trials"]) == 4
-    assert facts["settings"]["SL, regular, contextual"]["policy"] == "contextual"
+    assert facts["settings"]["SL, regular, contextual"]["policy"]["name"] == "contextual"
     assert str(tmp_path) not in (folder / "table1.json").read_text()  # it is for publishing
 
     ended = {path: path.stat().st_mtime_ns for path in folder.glob("*/*/result.json")}
@@ -229,8 +235,8 @@ def test_reproduce_table1_and_its_curves(said: Said, tmp_path: Path) -> None:
     assert [curve["label"] for curve in curves] == ["AggreVaTeD, regular, lstm"]
     metrics = [Run.open(folder / f"aggrevated-regular-lstm/trial-0{trial}").metrics() for trial in (0, 1)]
     assert curves[0]["iterations"] == [1, 2]
-    assert curves[0]["test_uas"] == [[line["test_uas"] for line in trial] for trial in metrics]
-    assert curves[0]["validation_uas"] == [[line["current_return"] for line in trial] for trial in metrics]
+    assert curves[0]["test_uas"] == [[line.more["test_uas"] for line in trial] for trial in metrics]
+    assert curves[0]["validation_uas"] == [[line.current_return for line in trial] for trial in metrics]
     for ending in ("json", "png", "svg"):
         assert (tmp_path / f"report/parsing-curves.{ending}").is_file()
     assert "AggreVaTeD" in said("reproduce", "table1")  # for people
@@ -243,6 +249,6 @@ def test_reproduce_real_ink(said: Said, tmp_path: Path) -> None:
     assert [row["label"] for row in table[:2]] == ["SL, regular, contextual, real ink", "SL, regular, contextual"]
     text, page = (tmp_path / "out/real-ink.json").read_text(), (tmp_path / "out/real-ink.md").read_text()
     assert str(tmp_path) not in text and "no part of this repository" in page
-    assert json.loads(text)["settings"]["SL, regular, contextual, real ink"]["crohme"] == "crohme"
+    assert json.loads(text)["settings"]["SL, regular, contextual, real ink"]["world"]["crohme"] == "crohme"
     never = json.loads(said("evaluate", "out/sl-regular-contextual/trial-00", "--crohme", "crohme", "--json"))
     assert table[1]["uas_micro"] == never["uas_micro"] and never["sets"] == 3  # measured on the same real pages
