@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from aggrevated.cli import commands
+from aggrevated.cli import every_command
 from problems import Home, Walk
 
 ROOT = Path(__file__).parent.parent
@@ -40,7 +40,7 @@ def test_every_name_of_the_paper_map_exists(name: str) -> None:
 
 def test_the_paper_map_has_names_and_commands_to_check() -> None:
     named = re.findall(r"`aggrevated ([\w-]+)", MAP)
-    assert named and set(named) <= set(commands())
+    assert named and set(named) <= set(every_command())
     assert not exists("aggrevated.no_such_module") and not exists("aggrevated.algorithm.no_such_name")
 
 

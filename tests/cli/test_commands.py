@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from aggrevated.cli import commands, main
+from aggrevated.cli import every_command, main
 from aggrevated.cli.output import print_table
 from aggrevated.config.pieces import OPTIONS, names_of
 from aggrevated.config.resolving import resolve
@@ -150,7 +150,7 @@ def test_expert_list_and_evaluate(here: Path, capsys: pytest.CaptureFixture[str]
 
 
 @pytest.mark.parametrize(
-    "command", [[], *([name] for name in commands()), *(["expert", x] for x in ("list", "train", "evaluate"))]
+    "command", [[], *([name] for name in every_command()), *(["expert", x] for x in ("list", "train", "evaluate"))]
 )
 def test_every_help_has_two_examples(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from aggrevated.experiments.acrobot_partial import partial_acrobot
 from gymnasium.spaces import Box, Discrete
 
 from aggrevated.parsing.parser import Parser

@@ -10,8 +10,6 @@ from pkgutil import iter_modules
 import numpy as np
 import pytest
 import torch
-from aggrevated.parsing.kernel import KernelPolicy, SupportVectors
-from aggrevated.parsing.projection import Projection
 
 import aggrevated.updates
 from aggrevated.cost_to_go import CostToGo

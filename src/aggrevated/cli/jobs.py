@@ -9,19 +9,16 @@ from concurrent.futures import ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import active_children, get_context
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from aggrevated.cli.output import note
 from aggrevated.cli.progress import Progress
 from aggrevated.errors import AggrevatedError
 from aggrevated.machine import THREADS, cores, threads_to_use
-
-if TYPE_CHECKING:
-    from aggrevated.runs.records import Metrics, Result
-    from aggrevated.runs.run import Run
+from aggrevated.runs.records import Metrics, Result
+from aggrevated.runs.run import Run, execute, silent
 
 
-def run_all(runs: "Sequence[Run]", workers: int | None = None) -> "list[Result]":
+def run_all(runs: Sequence[Run], workers: int | None = None) -> list[Result]:
     """The results of all runs, in order; each run is its own folder, so the number of workers changes no bit."""
     if len(runs) == 1:
         return [run_here(runs[0])]
@@ -48,16 +45,14 @@ def run_all(runs: "Sequence[Run]", workers: int | None = None) -> "list[Result]"
         pool.shutdown(wait=False, cancel_futures=True)
 
 
-def run_here(run: "Run") -> "Result":
+def run_here(run: Run) -> Result:
     """One run in this process, with a line or a bar for its iterations."""
-    from aggrevated.runs.run import execute
-
     loop, world = run.config.loop, run.config.world
     if run.config.start.notice and not iterations_done(run.folder):
         note(run.config.start.notice)
     with Progress(f"{run.config.task.name}, {run.label}", loop.iterations) as progress:
 
-        def show(line: "Metrics") -> None:
+        def show(line: Metrics) -> None:
             current, best = (f"{value:.{world.digits}f}" for value in (line.current_return, line.best_return))
             when = "" if loop.validate_every == 1 else f" (measured every {loop.validate_every})"
             progress.at(line.iteration, f"{world.measured} {current}, best {best}{when}, {line.seconds:.1f} s")
@@ -69,10 +64,8 @@ def run_here(run: "Run") -> "Result":
             raise
 
 
-def run_quietly(run: "Run") -> "Result":
+def run_quietly(run: Run) -> Result:
     """One run in a worker process."""
-    from aggrevated.runs.run import execute, silent
-
     return execute(run, silent, note)
 
 
