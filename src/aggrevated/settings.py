@@ -94,12 +94,17 @@ class Settings:
         listed = {name: list(value) if isinstance(value, tuple) else value for name, value in self.values().items()}
         return {"name": self.name, **listed}
 
+    def check_types(self) -> None:
+        """Raise a `UsageError` for the first value that is of another type."""
+        kinds = types_of(type(self))
+        for name, value in self.values().items():
+            require(is_a(value, kinds[name]), name, repr(value), WORDS_OF_TYPES[get_origin(kinds[name]) or kinds[name]])
+
     def check_values(self) -> None:
         """Raise a `UsageError` for the first value that is of another type, or not what it must be."""
-        kinds = types_of(type(self))
+        self.check_types()
         for name, declared in settings_of(type(self)).items():
             value, rule = getattr(self, name), declared.metadata["rule"]
-            require(is_a(value, kinds[name]), name, repr(value), WORDS_OF_TYPES[get_origin(kinds[name]) or kinds[name]])
             require(rule.holds(value), name, value, rule.words)
 
     def __getstate__(self) -> Mapping[str, Any]:

@@ -110,6 +110,23 @@ def test_a_signal_ends_all_trials_at_once_and_resume_goes_on(here: Path, number:
     assert "Traceback" not in said and not list(here.glob("run/*/result.json"))
 
 
+def test_a_run_is_not_resumed_to_where_its_last_policy_would_not_be_validated(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said(["train", "cartpole", "--out", "run", "--validate-every", "2", *TINY], capsys)
+    with pytest.raises(SystemExit) as caught:
+        main(["resume", "run", "--iterations", "5"])
+    assert caught.value.code == 2
+    assert "--validate-every is 2, but must be a divisor of the 5 iterations" in capsys.readouterr().err
+    assert json.loads(said(["resume", "run", "--iterations", "6", "--json"], capsys))["iterations"] == 6
+    assert json.loads(said(["evaluate", "--json", "run", "--episodes", "3"], capsys))["episodes"] == 3
+
+
+def test_options_may_stand_before_the_task(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    result = json.loads(said(["train", "--json", "--out", "run", "--update", "regular", "cartpole", *TINY], capsys))
+    assert (result["task"], result["update"], result["run"]) == ("cartpole", "regular", "run")
+
+
 def test_trials_are_not_put_into_a_folder_that_is_used(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     said(["train", "cartpole", "--out", "run", *TINY], capsys)
     with pytest.raises(SystemExit) as caught:

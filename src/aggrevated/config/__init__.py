@@ -15,7 +15,7 @@ from aggrevated.losses import LossSettings
 from aggrevated.methods import Method, find_method
 from aggrevated.policies import PolicySettings
 from aggrevated.policies.heads import HeadSettings
-from aggrevated.settings import Settings, require, settings_of
+from aggrevated.settings import Settings, known, require, settings_of
 from aggrevated.starts import StartSettings
 from aggrevated.tasks import Task
 from aggrevated.updates import UpdateSettings
@@ -69,7 +69,9 @@ class Config:
 
     def replaced(self, **settings: Any) -> Config:
         """The same with other settings, by name, whichever piece has them."""
-        changed: dict[str, Any] = {}
+        names, changed = [name for _, name, _ in self.settings()], dict[str, Any]()
+        for name in settings:
+            known(name, "setting", names)
         for place, piece in self.pieces.items():
             own = {name: value for name, value in settings.items() if name in settings_of(type(piece))}
             if own:

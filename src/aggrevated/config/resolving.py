@@ -23,6 +23,8 @@ def resolve(task: Task | str, method: str = "aggrevated", **given: Any) -> Confi
     config = usual(task, method, given)
     refuse_idle(config, given)
     pieces: dict[str, Any] = {place: with_settings(own, given) for place, own in config.pieces.items()}
+    for own in pieces.values():
+        own.check_types()
     config = completed(replace(config, **pieces), given)
     config.check()
     return config

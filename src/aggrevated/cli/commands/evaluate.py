@@ -34,7 +34,7 @@ class Evaluate:
     @classmethod
     def fitted(cls, arguments: Sequence[str]) -> tuple[type[Self], list[str]]:
         """(the command with the options of the run that the arguments name, the arguments as it takes them)."""
-        folders = [word for word in arguments[1:] if not word.startswith("-")]
+        folders = [Path(word) for word in arguments[1:] if not word.startswith("-")]
         if not folders:
             return cls, list(arguments)
         from aggrevated.cli.pieces import group, named_in, switches
@@ -42,7 +42,7 @@ class Evaluate:
         from aggrevated.runs.run import runs_in
         from aggrevated.settings import flag
 
-        config = runs_in(next((Path(word) for word in folders if Path(word).is_dir()), Path(folders[0])))[0].config
+        config = runs_in(folder_among(folders))[0].config
         usual = config.world.evaluation()
         options = group("evaluation", usual)
         known = {*usual.values(), *cls.__dataclass_fields__, "help"}
@@ -66,3 +66,8 @@ class Evaluate:
         how = replace(self.usual, **given(self, {"evaluation": self.usual}))
         how.check_values()
         print_result([evaluate(run, how) for run in runs_in(self.run_folder)], self.run_folder, self.json)
+
+
+def folder_among(words: Sequence[Path]) -> Path:
+    """The folder of a run, or of trials, among the words; if none is one, the first of them."""
+    return next((path for path in words if [*path.glob("config.json"), *path.glob("trial-*/config.json")]), words[0])

@@ -44,4 +44,6 @@ class Resume:
                         f"more change nothing; start a new run with --iterations {self.iterations}"
                     )
             runs = [replace(run, config=run.config.replaced(iterations=self.iterations)) for run in runs]
+            for run in runs:
+                run.config.check()
         print_result(run_all(runs), self.run_folder, self.json)

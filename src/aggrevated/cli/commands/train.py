@@ -55,10 +55,10 @@ class Train:
         from aggrevated.shelves import task_names
 
         names = task_names()
-        candidates = [word for word in arguments[1:] if not word.startswith("-")]
-        name = next((word for word in candidates if word in names), candidates[0] if candidates else None)
-        if name is not None:
-            return with_options(cls, name, arguments)
+        first = [word for word in arguments[1:2] if not word.startswith("-")]  # there it is meant to be a task
+        named = first or [word for word in arguments[1:] if word in names]
+        if named:
+            return with_options(cls, named[0], arguments)
         listed = make_dataclass(cls.__name__, [], bases=(cls,), frozen=True)
         listed.__doc__ = f"{getdoc(cls)}\n\nTasks: {', '.join(names)}."
         return listed, list(arguments)
@@ -69,9 +69,13 @@ class Train:
         from aggrevated.cli.output import note, print_result
         from aggrevated.cli.pieces import given
         from aggrevated.config.resolving import resolve
+        from aggrevated.errors import UsageError
         from aggrevated.runs.run import Run, refuse_if_used, unused_folder
         from aggrevated.settings import require
+        from aggrevated.tasks import find_task
 
+        if find_task(self.task).name != self.usual.task.name:  # a task's name is also the value of an option before it
+            raise UsageError(f"give the task before its options: aggrevated train {self.task} ...")
         require(self.trials >= 1, "trials", self.trials, "at least 1")
         chosen = {name: getattr(self.choice, name) for name in CHOICES}  # type: ignore[attr-defined]
         config = resolve(self.usual.task, self.method, **chosen, **given(self, self.usual.pieces))

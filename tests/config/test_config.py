@@ -1,0 +1,49 @@
+"""A config: what cannot be is one sentence in Python, too, and a misspelled setting is never passed over."""
+
+from typing import Any
+
+import pytest
+
+from aggrevated.config.resolving import from_facts, resolve
+from aggrevated.errors import DataError, UsageError
+from aggrevated.methods import METHODS
+from aggrevated.shelves import task_names
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"iterations": "5"}, "--iterations is '5', but must be a whole number"),
+        ({"horizon": True}, "--horizon is True, but must be a whole number"),
+        ({"expert": 3}, "--expert is 3, but must be a text"),
+        ({"hidden": 8}, "--hidden is 8, but must be whole numbers"),
+        ({"iteratons": 5}, r"unknown setting 'iteratons' \(did you mean iterations\?\)"),
+        ({"policy": 3}, "unknown policy 3: choose one of mlp, lstm, gru, window"),
+    ],
+)
+def test_what_cannot_be_is_one_sentence(given: dict[str, Any], words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        resolve("cartpole", **given)
+
+
+def test_a_setting_is_replaced_in_the_piece_that_has_it() -> None:
+    config = resolve("cartpole")
+    other = config.replaced(iterations=8, horizon=30, delta_kl=0.5)
+    assert (other.loop.iterations, other.world.values()["horizon"], other.update.values()["delta_kl"]) == (8, 30, 0.5)
+    assert config == resolve("cartpole")
+    with pytest.raises(UsageError, match=r"unknown setting 'iteratons' \(did you mean iterations\?\)"):
+        config.replaced(iteratons=8)
+
+
+@pytest.mark.parametrize("task", task_names())
+@pytest.mark.parametrize("method", METHODS)
+def test_what_is_written_is_read_again(task: str, method: str) -> None:
+    if method == "aggrevate" and task in ("hopper", "walker"):
+        with pytest.raises(UsageError, match="use --method aggrevated"):
+            resolve(task, method)
+        return
+    config = resolve(task, method)
+    assert from_facts(config.facts(), "here") == config
+    for place in config.pieces:
+        with pytest.raises(DataError, match="here holds settings that cannot be"):
+            from_facts(config.facts() | {place: {"name": "nothing"}}, "here")
