@@ -1,5 +1,6 @@
 """A config: what cannot be is one sentence in Python, too, and a misspelled setting is never passed over."""
 
+import pickle
 from typing import Any
 
 import pytest
@@ -47,3 +48,12 @@ def test_what_is_written_is_read_again(task: str, method: str) -> None:
     for place in config.pieces:
         with pytest.raises(DataError, match="here holds settings that cannot be"):
             from_facts(config.facts() | {place: {"name": "nothing"}}, "here")
+
+
+@pytest.mark.parametrize("task", task_names())
+def test_a_config_goes_to_another_process_without_the_world_that_was_built(task: str) -> None:
+    config = resolve(task, **({"sets": 20, "warps": 0} if task == "algebra" else {}))
+    assert config.built_world is config.built_world
+    sent = pickle.loads(pickle.dumps(config))
+    assert sent == config and "built_world" not in vars(sent)
+    assert not {"simulator", "loaded_expert"} & set(vars(sent.world))
