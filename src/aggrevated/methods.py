@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from aggrevated.errors import UsageError
 from aggrevated.settings import known
 from aggrevated.shelves import load, offered
 
@@ -53,5 +54,6 @@ def find_method(name: str) -> Method:
     if name in METHODS:
         return METHODS[name]
     row = load(offered(GROUP)[known(name, "method", method_names())])
-    assert isinstance(row, Method), f"the method {name} of an installed package is no row"
+    if not isinstance(row, Method):
+        raise UsageError(f"the method {name} of an installed package is no Method; mend or remove it")
     return row

@@ -40,7 +40,7 @@ def failure(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[i
         ("train --json cartpoll", 2, "unknown task 'cartpoll' (did you mean cartpole?)"),
         ("train --out cartpole acrobot", 2, "give the task before its options: aggrevated train acrobot"),
         ("train --method dagger", 2, "TASK"),
-        ("train cartpole --horizn 3", 2, "unknown setting 'horizn' (did you mean horizon?)"),
+        ("train cartpole --horizn 3", 2, "unknown setting --horizn (did you mean --horizon?)"),
         ("train cartpole --method daggr", 2, "unknown method 'daggr' (did you mean dagger?)"),
         ("train cartpole --method tnpg --update regular", 2, "unknown update for tnpg 'regular'"),
         ("train cartpole --method reinforce --gradient all-actions", 2, f"{TOO_MUCH} realised {TOO_LITTLE}"),

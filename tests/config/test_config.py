@@ -18,7 +18,7 @@ from aggrevated.shelves import task_names
         ({"horizon": True}, "--horizon is True, but must be a whole number"),
         ({"expert": 3}, "--expert is 3, but must be a text"),
         ({"hidden": 8}, "--hidden is 8, but must be whole numbers"),
-        ({"iteratons": 5}, r"unknown setting 'iteratons' \(did you mean iterations\?\)"),
+        ({"iteratons": 5}, r"unknown setting --iteratons \(did you mean --iterations"),
         ({"policy": 3}, "unknown policy 3: choose one of mlp, lstm, gru, window"),
     ],
 )

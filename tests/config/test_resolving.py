@@ -110,7 +110,7 @@ def test_every_shipped_piece_is_declared_in_the_file_of_what_it_builds_with_word
         ({"method": "reinforce", "oracle": "monte-carlo"}, "--oracle has no effect on the method reinforce"),
         ({"log_deviation": 1.0}, "--log-deviation has no effect on cartpole, whose actions are a finite set"),
         ({"warps": 3}, "--warps has no effect on cartpole; choose another task"),
-        ({"iteration": 3}, "unknown setting 'iteration' .did you mean iterations"),
+        ({"iteration": 3}, "unknown setting --iteration .did you mean --iterations"),
         ({"iterations": "many"}, "--iterations is 'many', but must be a whole number"),
         ({"iterations": True}, "--iterations is True, but must be a whole number"),
         ({"damping": float("nan")}, "--damping is nan, but must be a positive number"),

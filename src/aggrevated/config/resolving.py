@@ -1,5 +1,6 @@
 """From what was asked for to a config: whatever was left open comes from the task, the method and the pieces."""
 
+import difflib
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, NoReturn
@@ -113,9 +114,14 @@ def refuse(config: Config, name: str) -> NoReturn:
         raise UsageError(
             f"{idle} {config.task.name}, whose actions are a finite set; choose another task, or leave it out"
         )
-    others = {other: set(all_settings(find_task(other))) for other in task_names()}
-    known(name, "setting", {setting: None for names in others.values() for setting in sorted(names)})
-    raise UsageError(f"{idle} {config.task.name}; choose another task, or leave it out")
+    names = {one for other in task_names() for one in all_settings(find_task(other))}
+    if name in names:
+        raise UsageError(f"{idle} {config.task.name}; choose another task, or leave it out")
+    near = difflib.get_close_matches(name, sorted(names), 1)
+    guess = f" (did you mean {flag(near[0])}?)" if near else ""
+    raise UsageError(
+        f"unknown setting {flag(name)}{guess}; 'aggrevated train {config.task.name} --help' shows them all"
+    )
 
 
 def all_settings(task: Task) -> set[str]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
 
+from aggrevated.errors import UsageError
 from aggrevated.expert_training import Recipe
 from aggrevated.settings import Settings, known
 from aggrevated.shelves import TASKS, load, offered, shipped_tasks, task_names
@@ -80,5 +81,6 @@ def find_task(name: str) -> Task:
         task = import_module(shipped_tasks()[name]).TASK
     else:
         task = load(offered(TASKS)[known(name, "task", task_names())])
-    assert isinstance(task, Task) and task.name == name, f"the task {name} is none, or has another name"
+    if not isinstance(task, Task) or task.name != name:
+        raise UsageError(f"the task {name} of an installed package is none, or has another name; mend or remove it")
     return task
