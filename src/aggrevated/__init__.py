@@ -50,7 +50,7 @@ PUBLIC = {
     "aggrevated.cost_to_go.monte_carlo": ("MonteCarlo",),
     "aggrevated.cost_to_go.q_star": ("QStar",),
     "aggrevated.cost_to_go.realised": ("Realised",),
-    "aggrevated.cost_to_go.softened": ("Softened",),
+    "aggrevated.cost_to_go.entropy_bonus": ("EntropyBonus",),
     "aggrevated.cost_to_go.value_function": ("ValueFunction",),
     "aggrevated.losses": ("Loss", "LossSettings"),
     "aggrevated.losses.all_actions": ("all_actions",),

@@ -20,10 +20,10 @@ from aggrevated.cost_to_go import (
 from aggrevated.cost_to_go.advantage import Advantage as Advantage
 from aggrevated.cost_to_go.advantage import Taken as Taken
 from aggrevated.cost_to_go.disagreement import disagreement as disagreement
+from aggrevated.cost_to_go.entropy_bonus import EntropyBonus as EntropyBonus
 from aggrevated.cost_to_go.monte_carlo import MonteCarlo as MonteCarlo
 from aggrevated.cost_to_go.q_star import QStar as QStar
 from aggrevated.cost_to_go.realised import Realised as Realised
-from aggrevated.cost_to_go.softened import Softened as Softened
 from aggrevated.cost_to_go.value_function import ValueFunction as ValueFunction
 from aggrevated.errors import (
     AggrevatedError as AggrevatedError,

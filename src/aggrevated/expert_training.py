@@ -9,6 +9,7 @@ import numpy as np
 from torch import Tensor
 
 from aggrevated.errors import AggrevatedError, UsageError
+from aggrevated.experts.card import Card
 from aggrevated.experts.loading import expert_from
 from aggrevated.files import Facts
 from aggrevated.machine import one_thread
@@ -32,14 +33,14 @@ class Recipe:
     settings: Mapping[str, Any]
 
     @property
-    def card(self) -> Facts:
+    def network(self) -> Facts:
         """What `expert_from` needs to know besides the weights."""
         return {"activation": "relu", "gamma": self.settings["gamma"]}
 
 
 def train_expert(
     task: str, recipe: Recipe, simulator: Simulator, seed: int, report: Callable[[int, float], None]
-) -> tuple[dict[str, Tensor], Facts]:
+) -> tuple[dict[str, Tensor], Card]:
     """(weights, card) of the first checkpoint with a mean return in the recipe's band; `report(step, return)` each."""
     model = model_for(recipe, simulator, seed)
     first = recipe.settings.get("learning_starts", recipe.checkpoint_every)
@@ -55,7 +56,7 @@ def train_expert(
             for name, w in model.policy.state_dict().items()
             if needed(name)
         }
-        mean = mean_return(expert_from(weights, recipe.card, task, simulator), simulator, episodes)
+        mean = mean_return(expert_from(weights, recipe.network, task, simulator), simulator, episodes)
         report(model.num_timesteps, mean)
         if recipe.band[0] <= mean <= recipe.band[1]:
             found.update(weights)
@@ -88,26 +89,26 @@ def needed(name: str) -> bool:
     return not name.startswith(("q_net_target.", "log_std"))
 
 
-def card(task: str, recipe: Recipe, simulator: Simulator, seed: int, step: int, weights: dict[str, Tensor]) -> Facts:
+def card(task: str, recipe: Recipe, simulator: Simulator, seed: int, step: int, weights: dict[str, Tensor]) -> Card:
     """What a reader should know of an expert, its return on fresh episodes among it."""
-    expert = expert_from(weights, recipe.card, task, simulator)
+    expert = expert_from(weights, recipe.network, task, simulator)
     fresh, _ = returns_of(expert, simulator, seeds(seed, Purpose.TEST, 0, EPISODES))
     packages = ["aggrevated", "stable-baselines3", "gymnasium", "torch", "numpy"]
     packages += ["sb3-contrib", "mujoco"] if recipe.algorithm == "TRPO" else []
-    return {
-        "task": task,
-        "algorithm": f"{recipe.algorithm} ({'sb3-contrib' if recipe.algorithm == 'TRPO' else 'Stable-Baselines3'})",
-        "activation": "relu",
-        "command": f"aggrevated expert train {task} --seed {seed}",
-        "environment": recipe.environment,
-        "horizon": simulator.horizon,
-        "seed": seed,
-        "step": step,
-        "chosen": f"the first of those every {recipe.checkpoint_every} steps with a mean return in {recipe.band}",
-        "why": recipe.why,
-        "mean_return": round(float(fresh.mean()), 3),
-        "standard_error": round(float(fresh.std(ddof=1) / np.sqrt(len(fresh))), 3),
-        "episodes": EPISODES,
-        "settings": dict(recipe.settings),
-        "versions": {name: version(name) for name in packages},
-    }
+    return Card(
+        task=task,
+        algorithm=f"{recipe.algorithm} ({'sb3-contrib' if recipe.algorithm == 'TRPO' else 'Stable-Baselines3'})",
+        activation="relu",
+        command=f"aggrevated expert train {task} --seed {seed}",
+        environment=recipe.environment,
+        horizon=simulator.horizon,
+        seed=seed,
+        step=step,
+        chosen=f"the first of those every {recipe.checkpoint_every} steps with a mean return in {recipe.band}",
+        why=recipe.why,
+        mean_return=round(float(fresh.mean()), 3),
+        standard_error=round(float(fresh.std(ddof=1) / np.sqrt(len(fresh))), 3),
+        episodes=EPISODES,
+        settings=dict(recipe.settings),
+        versions={name: version(name) for name in packages},
+    )

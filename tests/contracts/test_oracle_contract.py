@@ -14,10 +14,10 @@ import aggrevated.cost_to_go
 from aggrevated.cost_to_go import CostToGo, Oracle
 from aggrevated.cost_to_go.advantage import Advantage, Taken
 from aggrevated.cost_to_go.disagreement import Advice, Disagreement
+from aggrevated.cost_to_go.entropy_bonus import EntropyBonus
 from aggrevated.cost_to_go.monte_carlo import MonteCarlo
 from aggrevated.cost_to_go.q_star import QStar
 from aggrevated.cost_to_go.realised import Realised
-from aggrevated.cost_to_go.softened import Softened
 from aggrevated.cost_to_go.value_function import ValueFunction
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import GaussianHead
@@ -76,7 +76,7 @@ CASES = {
     "A*": Case(Advantage(Q)),
     "Q* of the action taken": Case(Taken(Q), actions=None),
     "A* of the action taken": Case(Taken(Advantage(Q)), actions=None),
-    "softened": Case(Softened(Advantage(Q), 0.5)),
+    "softened": Case(EntropyBonus(Advantage(Q), 0.5)),
     "disagreement": Case(Disagreement(TinyExpert(), 3)),
     "advice": Case(Advice(Home(), 2), actions=None, vectors=True),
     "realised": Case(Realised(), actions=None, needs_an_expert=False),
@@ -145,7 +145,7 @@ def test_shapes_and_types(case, trajectories):
     assert found.every_action == (case.actions is not None) and found.weight.shape == shape
     assert all(array.dtype == np.float32 and np.isfinite(array).all() for array in found.arrays.values())
     assert (found.advice is not None) == case.vectors
-    assert found.bonus == (0.5 if isinstance(case.oracle, Softened) else 0.0)
+    assert found.bonus == (0.5 if isinstance(case.oracle, EntropyBonus) else 0.0)
 
 
 def test_where_no_step_was_taken_there_is_nothing(case, trajectories):

@@ -12,7 +12,7 @@ import torch
 from aggrevated.config import Config
 from aggrevated.config.building import set_up
 from aggrevated.config.resolving import resolve
-from aggrevated.cost_to_go.softened import Softened
+from aggrevated.cost_to_go.entropy_bonus import EntropyBonus
 from aggrevated.errors import DataError, UsageError
 from aggrevated.files import digest
 from aggrevated.parsing.dataset import dataset
@@ -183,7 +183,7 @@ def test_more_iterations_do_not_change_how_the_rates_fall(tmp_path: Path) -> Non
 
 def test_rates_and_bonus_fall_as_the_config_says() -> None:
     setup = set_up(tiny(annealed=10, entropy=0.5, learning_rate=0.1))
-    assert isinstance(setup.oracle, Softened)
+    assert isinstance(setup.oracle, EntropyBonus)
     bonus, rate = setup.oracle.bonus, setup.learner.update.learning_rate
     assert [bonus(n) for n in (1, 6, 11, 99)] == pytest.approx([0.5, 0.275, 0.05, 0.05])
     assert [rate(n) for n in (1, 6, 11, 99)] == pytest.approx([0.1, 0.05, 0.0, 0.0])
@@ -191,8 +191,8 @@ def test_rates_and_bonus_fall_as_the_config_says() -> None:
     assert [natural(n) for n in (1, 6, 11)] == pytest.approx([0.2, 0.1, 0.0])
     fixed = set_up(tiny(annealed=0, entropy=0.5, learning_rate=0.1))
     assert fixed.oracle.bonus == 0.5 and fixed.learner.update.learning_rate == 0.1
-    assert not isinstance(set_up(tiny(entropy=0.0)).oracle, Softened)
-    assert not isinstance(set_up(small()).oracle, Softened)  # nor has control any of this, unless it is asked for
+    assert not isinstance(set_up(tiny(entropy=0.0)).oracle, EntropyBonus)
+    assert not isinstance(set_up(small()).oracle, EntropyBonus)  # nor has control any of this, unless it is asked for
     assert set_up(small("reinforce", learning_rate=0.02)).learner.update.learning_rate == 0.02
 
 

@@ -5,11 +5,8 @@ from typing import Annotated, TypeAlias
 
 from tyro.conf import arg
 
-Whole: TypeAlias = Annotated[int | None, arg(metavar="INT", help_behavior_hint="")]
-Number: TypeAlias = Annotated[float | None, arg(metavar="FLOAT", help_behavior_hint="")]
+Integer: TypeAlias = Annotated[int | None, arg(metavar="INT", help_behavior_hint="")]
 Name: TypeAlias = Annotated[str | None, arg(metavar="NAME", help_behavior_hint="")]
 Folder: TypeAlias = Annotated[Path | None, arg(metavar="PATH", help_behavior_hint="")]
 TaskName: TypeAlias = Annotated[str, arg(metavar="TASK")]
 RunFolder: TypeAlias = Annotated[Path, arg(metavar="RUN")]
-Widths: TypeAlias = Annotated[tuple[int, ...] | None, arg(metavar="INT [INT ...]", help_behavior_hint="")]
-Switch: TypeAlias = Annotated[bool | None, arg(metavar="True|False", help_behavior_hint="")]

@@ -2,11 +2,12 @@
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from aggrevated.experts.card import Card
     from aggrevated.reports import Table
     from aggrevated.runs.records import Result
 
@@ -89,16 +90,14 @@ def print_table(table: "Table", as_json: bool, facts: Facts | None = None) -> No
     print(table.closing)
 
 
-def print_cards(cards: dict[str, Facts], as_json: bool) -> None:
+def print_cards(cards: Mapping[str, "Card"], as_json: bool) -> None:
     """Experts' cards, by name."""
     if as_json:
-        print(json.dumps(cards, ensure_ascii=False))
+        print(json.dumps({name: card.facts() for name, card in cards.items()}, ensure_ascii=False))
         return
     for name, card in cards.items():
         print(
-            f"{name}: {card['algorithm']}, mean return {card['mean_return']:.1f} ± {card['standard_error']:.1f}",
-            end=" ",
+            f"{name}: {card.algorithm}, mean return {card.mean_return:.1f} ± {card.standard_error:.1f} "
+            f"over {card.episodes} episodes at H = {card.horizon}; seed {card.seed}, step {card.step}"
         )
-        print(f"over {card['episodes']} episodes at H = {card['horizon']}; seed {card['seed']}, step {card['step']}")
-        print(f"  {card['why']}")
-        print(f"  made by: {card['command']}")
+        print(f"  {card.why}\n  made by: {card.command}")

@@ -6,7 +6,7 @@ from aggrevated.algorithm import Learner
 from aggrevated.config import Config
 from aggrevated.cost_to_go import Oracle, Tells
 from aggrevated.cost_to_go.advantage import Taken
-from aggrevated.cost_to_go.softened import Softened
+from aggrevated.cost_to_go.entropy_bonus import EntropyBonus
 from aggrevated.losses import Loss
 from aggrevated.policies import Policy
 from aggrevated.schedules import Schedule
@@ -38,7 +38,7 @@ def oracle_of(config: Config) -> Oracle:
     if config.oracle.tells(config.finite) is Tells.EVERY_ACTION and config.learned_from is Tells.TAKEN_ACTION:
         oracle = Taken(oracle)
     if config.loss.entropy:
-        oracle = Softened(oracle, config.update.schedule(config.loss.entropy, config.loss.entropy / 10))
+        oracle = EntropyBonus(oracle, config.update.schedule(config.loss.entropy, config.loss.entropy / 10))
     return oracle
 
 

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from aggrevated.errors import DataError, UsageError
 from aggrevated.experts.actor_critic import ActorCriticExpert
+from aggrevated.experts.card import Card
 from aggrevated.experts.q_network import QNetworkExpert
 from aggrevated.files import Facts, storage_errors, unseal
 from aggrevated.policies.networks import NumpyNetwork
@@ -29,9 +30,9 @@ Q_NETWORK, ACTOR, CRITIC = (  # the layers of each network, in order, by Stable-
 )
 
 
-def shipped() -> dict[str, Facts]:
+def shipped() -> dict[str, Card]:
     """The cards of the experts in the package, by name."""
-    return {path.stem: unseal(path)[1] for path in sorted(SHIPPED.glob("*.safetensors"))}
+    return {path.stem: Card.read(unseal(path)[1], path) for path in sorted(SHIPPED.glob("*.safetensors"))}
 
 
 def shipped_names() -> list[str]:

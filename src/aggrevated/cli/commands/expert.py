@@ -7,7 +7,7 @@ from typing import Annotated
 import tyro
 from tyro.conf import Positional
 
-from aggrevated.cli.options import Folder, Name, TaskName, Whole
+from aggrevated.cli.options import Folder, Integer, Name, TaskName
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class TrainExpert:
             self.seed,
             lambda step, mean: note(f"step {step}: mean return {mean:.1f}"),
         )
-        seal(path, weights, card)
+        seal(path, weights, card.facts())
         print_cards({str(path): card}, self.json)
 
 
@@ -90,7 +90,7 @@ class EvaluateExpert:
     """A shipped expert's name, a .safetensors file or a Stable-Baselines3 .zip; default: the task's own."""
     episodes: int = 1000
     """How many episodes."""
-    horizon: Whole = None
+    horizon: Integer = None
     """H, after how many steps an episode is cut; default: the task's."""
     seed: int = 1_000_000
     """The seed of the episodes."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from tyro.conf import Positional
 
-from aggrevated.cli.options import Folder, TaskName, Whole
+from aggrevated.cli.options import Folder, Integer, TaskName
 
 
 @dataclass(frozen=True)
@@ -26,9 +26,9 @@ class Reproduce:
     (all experiments of it), table1, parsing-curves (from the runs of table1), or real-ink (with --crohme)."""
     quick: bool = False
     """A fifth of the iterations (theory: its small settings): to see that everything works, not for numbers."""
-    trials: Whole = None
+    trials: Integer = None
     """Trials per method; trial i has seed i. Default: 10 (hopper and walker: 5, parsing: 3), or 2 with --quick."""
-    workers: Whole = None
+    workers: Integer = None
     """How many runs side by side; default: one per core. It changes nothing in the result."""
     crohme: Folder = None
     """real-ink: CROHME's InkML files, in train/ and dev/."""

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 from tyro.conf import Positional
 
-from aggrevated.cli.options import RunFolder, Whole
+from aggrevated.cli.options import Integer, RunFolder
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class Resume:
     command = "resume"
     run_folder: Positional[RunFolder]
     """The folder that 'aggrevated train' made, of one run or of several trials."""
-    iterations: Whole = None
+    iterations: Integer = None
     """Go on to this many iterations, more than were asked for at first."""
     json: bool = False
     """Print the result as one JSON object."""

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from tyro.conf import Positional, arg
 
-from aggrevated.cli.options import Folder, Whole
+from aggrevated.cli.options import Folder, Integer
 
 
 @dataclass(frozen=True)
@@ -21,21 +21,21 @@ class Theory:
     command = "theory"
     experiment: Positional[Annotated[str, arg(metavar="EXPERIMENT")]]
     """tree (exact Q*, and RL), tree-noisy, mdp (random MDPs, and UCBVI, REINFORCE, TNPG) or lower-bound (H = 1)."""
-    depth: Whole = None
+    depth: Integer = None
     """K, the levels of the tree: S = 2^K - 1; 4 to 16, default 10."""
-    states: Whole = None
+    states: Integer = None
     """S, for mdp and lower-bound."""
-    actions: Whole = None
+    actions: Integer = None
     """A, for mdp and lower-bound."""
-    horizon: Whole = None
+    horizon: Integer = None
     """H, for mdp."""
-    episodes: Whole = None
+    episodes: Integer = None
     """N; default: 16 per leaf (tree), 4000 (tree-noisy, mdp) or 16000 (lower-bound)."""
-    rollouts: Whole = None
+    rollouts: Integer = None
     """Of the expert, for each noisy Q* of tree-noisy and mdp: the more, the less noise."""
-    trials: Whole = None
+    trials: Integer = None
     """Independent trials, all run at once."""
-    seed: Whole = None
+    seed: Integer = None
     """Of instances and algorithms."""
     out: Folder = None
     """Where EXPERIMENT.png, .svg and .json go; default: runs/theory."""

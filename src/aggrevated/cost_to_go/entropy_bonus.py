@@ -9,7 +9,7 @@ from aggrevated.trajectories import Trajectories
 
 
 @dataclass(frozen=True)
-class Softened:
+class EntropyBonus:
     """The oracle's cost-to-go, less β_n for every nat of the policy's entropy.
 
     Σ_a π(a) A*(a) goes flat where π is confident and wrong; the bonus keeps it from getting there too soon.

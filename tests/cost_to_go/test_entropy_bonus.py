@@ -10,8 +10,8 @@ import torch
 
 from aggrevated.cost_to_go import CostToGo
 from aggrevated.cost_to_go.advantage import Taken
+from aggrevated.cost_to_go.entropy_bonus import EntropyBonus
 from aggrevated.cost_to_go.q_star import QStar
-from aggrevated.cost_to_go.softened import Softened
 from aggrevated.losses.all_actions import all_actions
 from aggrevated.losses.likelihood import likelihood
 from aggrevated.losses.taken_action import taken_action
@@ -37,7 +37,7 @@ every_loss = pytest.mark.parametrize(("loss", "oracle"), LOSSES.values(), ids=LO
 
 def difference(policy, loss, oracle, bonus, trajectories):
     """How much a bonus takes from the loss."""
-    costs = Softened(oracle, bonus)(trajectories)
+    costs = EntropyBonus(oracle, bonus)(trajectories)
     return (loss(policy, trajectories, oracle(trajectories)) - loss(policy, trajectories, costs)).item()
 
 
@@ -108,7 +108,7 @@ def test_the_bonus_is_that_of_the_trajectories_own_iteration(loss, oracle):
 def test_no_bonus_changes_no_bit(loss, oracle, bonus):
     policy = linear_policy(3)
     found = replace(every_trajectory(policy).trajectories, n=3)
-    plain, softened = oracle(found), Softened(oracle, bonus)(found)
+    plain, softened = oracle(found), EntropyBonus(oracle, bonus)(found)
     assert torch.equal(loss(policy, found, plain), loss(policy, found, softened))
     np.testing.assert_array_equal(gradient(policy, loss, found, plain), gradient(policy, loss, found, softened))
 
@@ -116,5 +116,5 @@ def test_no_bonus_changes_no_bit(loss, oracle, bonus):
 def test_all_else_that_the_oracle_said_is_kept():
     found = random_trajectories()
     said = replace(random_costs(found), queries=5, simulator_steps=7, diverged=2)
-    softened = Softened(lambda trajectories, policy: said, 0.3)(found)
+    softened = EntropyBonus(lambda trajectories, policy: said, 0.3)(found)
     assert softened.bonus == 0.3 and replace(softened, bonus=0.0) == said
