@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -99,13 +100,19 @@ def test_reproduce_quick_writes_the_report_and_goes_on_where_it_was(
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_ends_all_trials_at_once_and_resume_goes_on(here: Path, number: int, code: int) -> None:
     train = [sys.executable, "-m", "aggrevated", "train", "cartpole", "--trials", "6", "--out", "run"]
-    process = subprocess.Popen([*train, "--iterations", "500"], stderr=subprocess.PIPE, text=True)
-    while not list(here.glob("run/*/checkpoints/*.safetensors")):
-        assert process.poll() is None
-        time.sleep(0.1)
-    process.send_signal(number)
-    began = time.monotonic()
-    _, said = process.communicate(timeout=60)
+    train += ["--iterations", "5000"]
+    # Where the tests themselves run in the background, Ctrl-C is ignored, and a child would inherit that.
+    listening = partial(signal.signal, signal.SIGINT, signal.default_int_handler)
+    with subprocess.Popen(train, stderr=subprocess.PIPE, text=True, preexec_fn=listening) as process:
+        try:
+            while not list(here.glob("run/*/checkpoints/*.safetensors")):
+                assert process.poll() is None
+                time.sleep(0.1)
+            process.send_signal(number)
+            began = time.monotonic()
+            _, said = process.communicate(timeout=60)
+        finally:
+            process.kill()
     assert process.returncode == code and time.monotonic() - began < 15
     assert "Traceback" not in said and not list(here.glob("run/*/result.json"))
 
