@@ -289,7 +289,7 @@ def test_mutated_files_give_pages_or_typed_errors_fast(tmp_path: Path) -> None:
         for mutate in (MUTATORS[number % len(MUTATORS)], *chance.choices(MUTATORS, k=chance.choice([0, 0, 1, 3]))):
             data = mutate(data or b"<ink>", chance)[: 2 * inkml.MAX_BYTES]
         path = written(tmp_path, data)
-        before, began = peak_memory(), time.perf_counter()
+        before, began = peak_memory(), time.process_time()
         try:
             page = crohme.page(read_inkml(path))
             pages += 1
@@ -299,7 +299,7 @@ def test_mutated_files_give_pages_or_typed_errors_fast(tmp_path: Path) -> None:
             assert isinstance(error, DataError) and message.startswith(str(path)), message
             assert "\n" not in message and len(message) < len(str(path)) + 400, message
             sentences.add(re.sub(r"[\d'(<].*", "", message.removeprefix(str(path))))
-        took = time.perf_counter() - began
+        took = time.process_time() - began
         slowest = max(slowest, (took, data))
         grown += peak_memory() - before  # by reading, and not by mutating
         assert took < 1, (number, took)
@@ -339,12 +339,12 @@ WORST = {
 @pytest.mark.parametrize("name", WORST)
 def test_the_worst_that_fits_into_the_limits_is_fast_and_small(tmp_path: Path, name: str) -> None:
     path = written(tmp_path, WORST[name])
-    began = time.perf_counter()
+    began = time.process_time()
     try:
         crohme.page(read_inkml(path))
     except DataError as error:
         assert len(str(error)) < len(str(path)) + 400
-    assert time.perf_counter() - began < 1
+    assert time.process_time() - began < 1
     tracemalloc.start()
     try:
         crohme.page(read_inkml(path))
