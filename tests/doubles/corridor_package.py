@@ -4,7 +4,7 @@ Nothing in src/ knows of it. The tests install it by its entry points, and train
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from aggrevated import (
     OracleSettings,
     Policy,
     PolicySettings,
+    Score,
     Simulator,
     StartSettings,
     Step,
@@ -77,16 +78,10 @@ class KnowsTheWay:
 
 
 @dataclass(frozen=True)
-class Walked:
+class Walked(Score):
     """How far it got, beside the expert."""
 
-    expert_return: float
-    test_return: float
-    ratio: float
     episodes: int
-
-    def facts(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 @dataclass(frozen=True)

@@ -24,8 +24,7 @@ from aggrevated.parsing.scoring import micro
 from aggrevated.parsing.world import OnPages
 from aggrevated.reports.figures import config_of
 from aggrevated.reports.pages import arcs_of, parse_page, some
-from aggrevated.runs.evaluation import evaluate
-from aggrevated.runs.run import Run, execute
+from aggrevated.runs.run import Run, evaluate, execute
 from aggrevated.tasks import algebra
 from conftest import assert_the_same_bits_after_stops, finished, small, stop_after
 from handwriting import crohme_like

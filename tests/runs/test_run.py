@@ -12,13 +12,13 @@ from aggrevated.config.pieces import SHELVES
 from aggrevated.config.resolving import resolve
 from aggrevated.errors import DataError, UsageError
 from aggrevated.experts.loading import SHIPPED
-from aggrevated.files import digest, seal, unseal
+from aggrevated.files import digest, only_one, seal, unseal
 from aggrevated.machine import THREADS
 from aggrevated.methods import METHODS, OTHERS
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.recurrent import RecurrentPolicy
 from aggrevated.policies.window import WindowPolicy
-from aggrevated.runs.run import Run, execute, only_one, refuse_if_used
+from aggrevated.runs.run import Run, execute, refuse_if_used
 from conftest import SMALL, assert_the_same_bits_after_stops, finished, small, stop_after, without_time
 
 UPDATES = SHELVES["update"].names()

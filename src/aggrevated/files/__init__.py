@@ -1,23 +1,15 @@
 """Files: whole or absent, sealed against damage, locked while in use; those of others are read with suspicion."""
 
-from aggrevated.files.atomic import storage_errors, sweep, write_atomically
-from aggrevated.files.foreign import read_bounded, start_of
-from aggrevated.files.json_files import Facts, read_json, read_lines, write_json
-from aggrevated.files.locks import only_one
-from aggrevated.files.sealed import digest, seal, unseal
-
-__all__ = [
-    "Facts",
-    "digest",
-    "only_one",
-    "read_bounded",
-    "read_json",
-    "read_lines",
-    "seal",
-    "start_of",
-    "storage_errors",
-    "sweep",
-    "unseal",
-    "write_atomically",
-    "write_json",
-]
+from aggrevated.files.atomic import storage_errors as storage_errors
+from aggrevated.files.atomic import sweep as sweep
+from aggrevated.files.atomic import write_atomically as write_atomically
+from aggrevated.files.foreign import read_bounded as read_bounded
+from aggrevated.files.foreign import start_of as start_of
+from aggrevated.files.json_files import Facts as Facts
+from aggrevated.files.json_files import read_json as read_json
+from aggrevated.files.json_files import read_lines as read_lines
+from aggrevated.files.json_files import write_json as write_json
+from aggrevated.files.locks import only_one as only_one
+from aggrevated.files.sealed import digest as digest
+from aggrevated.files.sealed import seal as seal
+from aggrevated.files.sealed import unseal as unseal

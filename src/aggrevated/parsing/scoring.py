@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TypedDict
 
 import numpy as np
@@ -15,6 +15,7 @@ from aggrevated.parsing.transitions.configurations import NONE
 from aggrevated.policies import Policy
 from aggrevated.randomness import Purpose, seeds
 from aggrevated.roll_in import Mixture, roll_in
+from aggrevated.worlds import Score
 
 LENGTHS = ((1, 1), (2, 2), (3, 4), (5, 8), (9, 10**6))  # of arcs, in symbols
 
@@ -69,12 +70,9 @@ def at_random(parser: Parser, parses: int = 20) -> float:
 
 
 @dataclass(frozen=True)
-class Score:
-    """UAS in all its forms, beside the expert's and that of the simplest parser."""
+class UasScore(Score):
+    """UAS in all its forms, beside the expert's and that of the simplest parser; `test_return` is the micro UAS."""
 
-    expert_return: float
-    test_return: float  # what every world calls its result: here the micro UAS
-    ratio: float  # to the expert's, which is 1
     uas_micro: float
     uas_macro: float
     exact_match: float
@@ -82,17 +80,13 @@ class Score:
     symbols: int
     uas_next_head: float
 
-    def facts(self) -> dict[str, float]:
-        """For JSON."""
-        return asdict(self)
 
-
-def scores(heads: Array, parser: Parser) -> Score:
+def scores(heads: Array, parser: Parser) -> UasScore:
     """Of these heads [P, N]."""
     share, macro, exact = uas(heads, parser.gold)
     symbols = int(parser.corpus.lengths[parser.chosen].sum())
     expert, simplest = micro(parser.expert, parser), next_head(parser)
-    return Score(expert, share, share, share, macro, exact, len(parser.chosen), symbols, simplest)
+    return UasScore(expert, share, share, share, macro, exact, len(parser.chosen), symbols, simplest)
 
 
 class KindScore(TypedDict):

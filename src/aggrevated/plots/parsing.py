@@ -6,7 +6,6 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from aggrevated.parsing.pages.page import Page
 from aggrevated.plots.learning_curves import COLOURS, Curve, draw, save
 
 
@@ -30,23 +29,6 @@ def dots(rows: Sequence[dict[str, Any]], each: Sequence[Sequence[float]], title:
     axes.invert_yaxis()
     axes.grid(axis="x", alpha=0.25)
     axes.spines[["top", "right"]].set_visible(False)
-    save(figure, path)
-
-
-def sheet(pages: Sequence[Page], path: Path, title: str, columns: int = 4) -> None:
-    """Pages side by side as they were written, each with its writer's name."""
-    rows = -(-len(pages) // columns)
-    figure = Figure(figsize=(2.9 * columns, 1.9 * rows + 0.4), layout="constrained")
-    figure.suptitle(title)
-    for axes, page in zip(figure.subplots(rows, columns, squeeze=False).flat, pages, strict=False):
-        for strokes in page.ink:
-            for stroke in strokes:
-                axes.plot(*stroke.T, color="#1F2937", linewidth=1.1, solid_capstyle="round", solid_joinstyle="round")
-        axes.set_aspect("equal")
-        axes.invert_yaxis()
-        axes.set_title(page.writer, fontsize=8, color="#6B7280", parse_math=False)
-    for axes in figure.axes:
-        axes.axis("off")
     save(figure, path)
 
 

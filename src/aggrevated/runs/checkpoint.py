@@ -22,15 +22,16 @@ def save(folder: Path, learner: Learner, facts: Facts) -> None:
     tensors = {f"policy.{name}": w for name, w in learner.policy.state_dict().items()}
     tensors |= {f"best.{name}": w for name, w in (best.weights or {}).items()}
     tensors |= {f"update.{name}": w for name, w in learner.update.state().items()}
-    numbers = {
-        "n": learner.n,
-        **{name: getattr(learner, name) for name in COUNTS},
-        "best": [best.returned, best.n, best.first, best.latest],
-    }
+    numbers = {"n": learner.n, **counts(learner), "best": [best.returned, best.n, best.first, best.latest]}
     seal(folder / f"{learner.n:06d}.safetensors", tensors, {"learner": numbers, **facts})
     with storage_errors(folder):
         for old in newest_first(folder)[KEPT:]:
             old.unlink(missing_ok=True)
+
+
+def counts(learner: Learner) -> Facts:
+    """What it has cost so far."""
+    return {name: getattr(learner, name) for name in COUNTS}
 
 
 def newest_first(folder: Path) -> list[Path]:

@@ -5,36 +5,25 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
 from torch import Tensor
 
+from aggrevated import files
 from aggrevated.algorithm import Iteration, Learner, aggrevated
 from aggrevated.config import Config
 from aggrevated.config.building import Setup, blank_policy, set_up
 from aggrevated.config.resolving import from_facts, resolve
 from aggrevated.errors import DataError, UsageError
-from aggrevated.files import (
-    Facts,
-    digest,
-    only_one,
-    read_json,
-    read_lines,
-    seal,
-    storage_errors,
-    sweep,
-    unseal,
-    write_atomically,
-    write_json,
-)
 from aggrevated.machine import one_thread
 from aggrevated.policies import Policy
 from aggrevated.runs import checkpoint
 from aggrevated.runs.records import Metrics, Result
 from aggrevated.tasks import Task
+from aggrevated.worlds import EvaluationSettings
 
 
 @dataclass(frozen=True)
@@ -50,7 +39,7 @@ class Run:
         with one_thread():
             set_up(config)  # what cannot be set up, for example for lack of its expert, leaves no folder behind
         refuse_if_used(folder)
-        write_json(folder / "config.json", config.facts())
+        files.write_json(folder / "config.json", config.facts())
         return cls(folder, config)
 
     @classmethod
@@ -58,7 +47,7 @@ class Run:
         """A run that exists; one of a task that has no name to be found by needs the task itself."""
         if not (folder / "config.json").is_file():
             raise DataError(f"{folder} is not a run: it has no config.json; give a folder that 'aggrevated train' made")
-        return cls(folder, from_facts(read_json(folder / "config.json"), folder / "config.json", task))
+        return cls(folder, from_facts(files.read_json(folder / "config.json"), folder / "config.json", task))
 
     @property
     def label(self) -> str:
@@ -73,12 +62,12 @@ class Run:
     def metrics(self) -> list[Metrics]:
         """The lines of metrics.jsonl, up to the first that is not whole."""
         path = self.folder / "metrics.jsonl"
-        return [Metrics.read(line, path) for line in read_lines(path)]
+        return [Metrics.read(line, path) for line in files.read_lines(path)]
 
     def result(self) -> Result | None:
         """result.json, if the run has ended: one of fewer iterations than are asked for now does not count."""
         path = self.folder / "result.json"
-        result = Result.read(read_json(path), path) if path.is_file() else None
+        result = Result.read(files.read_json(path), path) if path.is_file() else None
         return result if result is not None and result.iterations == self.config.loop.iterations else None
 
     def so_far(self) -> Result:
@@ -96,11 +85,11 @@ class Run:
             raise DataError(f"{self.folder}/config.json does not fit the policy beside it; restore it") from error
         return policy
 
-    def _chosen(self) -> tuple[dict[str, Tensor], Facts]:
+    def _chosen(self) -> tuple[dict[str, Tensor], files.Facts]:
         path = self.folder / "policy.safetensors"
         if not path.is_file():
             raise DataError(f"{self.folder} has no policy yet; finish it with 'aggrevated resume {self.folder}'")
-        return unseal(path)
+        return files.unseal(path)
 
 
 def runs_in(folder: Path) -> list[Run]:
@@ -111,7 +100,7 @@ def runs_in(folder: Path) -> list[Run]:
 
 def refuse_if_used(folder: Path) -> None:
     """A `UsageError` if there is something at that place already."""
-    with storage_errors(folder):
+    with files.storage_errors(folder):
         used = folder.exists() and (not folder.is_dir() or any(folder.iterdir()))
     if used:
         a_run = (folder / "config.json").exists() or any(folder.glob("trial-*/config.json"))
@@ -151,12 +140,12 @@ def train(
 
 def execute(run: Run, progress: Callable[[Metrics], None] = silent, warn: Callable[[str], None] = silent) -> Result:
     """Run it, or the rest of it, to its last iteration, and give its result; `progress` is told of each iteration."""
-    with only_one(run.folder), one_thread():
+    with files.only_one(run.folder), one_thread():
         if (ended := run.result()) is not None:
             return replace(ended, run=str(run.folder))  # it may have been moved
         setup, seconds = begin(run, warn)
         if Run.open(run.folder, run.config.task).config != run.config:  # more iterations were asked for
-            write_json(run.folder / "config.json", run.config.facts())
+            files.write_json(run.folder / "config.json", run.config.facts())
         for metrics in learning(run, setup, seconds):
             progress(metrics)
         return finish(run, setup)
@@ -175,7 +164,7 @@ def learning(run: Run, setup: Setup, seconds: float) -> Iterator[Metrics]:
             metrics = metrics_of(next(iterations), learner, seconds + time.perf_counter() - clock)
             if learner.n % loop.validate_every == 0:
                 metrics = replace(metrics, more=setup.world.monitor(learner.policy))
-            with storage_errors(path):
+            with files.storage_errors(path):
                 file.write(json.dumps(metrics.facts()) + "\n")
                 file.flush()
             if learner.n % loop.checkpoint_every == 0 or learner.n == loop.iterations:
@@ -185,7 +174,7 @@ def learning(run: Run, setup: Setup, seconds: float) -> Iterator[Metrics]:
 
 def begin(run: Run, warn: Callable[[str], None]) -> tuple[Setup, float]:
     """(the parts, with the learner where its newest intact checkpoint left it; the seconds it had used)."""
-    sweep(run.folder)
+    files.sweep(run.folder)
     setup, lines = set_up(run.config), run.metrics()
     learner, loop, checkpoints = setup.learner, run.config.loop, run.folder / "checkpoints"
     facts = checkpoint.restore(checkpoints, learner, identity(run.config, setup), len(lines), warn)
@@ -196,32 +185,20 @@ def begin(run: Run, warn: Callable[[str], None]) -> tuple[Setup, float]:
             learner.policy, setup.world.simulator, setup.world.expert, loop.seed, loop.trajectories
         )
     intact = "".join(json.dumps(line.facts()) + "\n" for line in lines[: learner.n])
-    write_atomically(run.folder / "metrics.jsonl", intact.encode())
+    files.write_atomically(run.folder / "metrics.jsonl", intact.encode())
     return setup, facts["seconds"] if facts else 0.0
 
 
 def identity(config: Config, setup: Setup) -> str:
     """A digest of all that shapes the bits, the expert's weights too; with more iterations it is still the same run."""
-    return digest(dict(setup.world.fingerprint), config.replaced(iterations=1, checkpoint_every=1).facts())
+    return files.digest(dict(setup.world.fingerprint), config.replaced(iterations=1, checkpoint_every=1).facts())
 
 
 def metrics_of(iteration: Iteration, learner: Learner, seconds: float) -> Metrics:
     """One line of metrics.jsonl."""
-    return Metrics(
-        iteration=iteration.n,
-        roll_in_return=iteration.roll_in_return,
-        current_return=iteration.current_return,
-        best_return=iteration.best_return,
-        loss=iteration.step.loss,
-        gradient_norm=iteration.step.gradient_norm,
-        kl=iteration.step.kl,
-        halvings=iteration.step.halvings,
-        simulator_steps=learner.simulator_steps,
-        oracle_steps=learner.oracle_steps,
-        oracle_queries=learner.oracle_queries,
-        diverged=learner.diverged,
-        seconds=round(seconds, 3),
-    )
+    returns = asdict(iteration)
+    n, step = returns.pop("n"), returns.pop("step")
+    return Metrics(iteration=n, **returns, **step, **checkpoint.counts(learner), seconds=round(seconds, 3))
 
 
 def keep(run: Run, setup: Setup, seconds: float) -> None:
@@ -229,7 +206,9 @@ def keep(run: Run, setup: Setup, seconds: float) -> None:
     facts = {"seconds": seconds, "config": identity(run.config, setup)}
     checkpoint.save(run.folder / "checkpoints", setup.learner, facts)
     known = so_far(run, setup.learner, seconds).facts()
-    seal(run.folder / "policy.safetensors", setup.learner.best.weights or {}, {"so_far": known, **run.config.facts()})
+    files.seal(
+        run.folder / "policy.safetensors", setup.learner.best.weights or {}, {"so_far": known, **run.config.facts()}
+    )
 
 
 def so_far(run: Run, learner: Learner, seconds: float) -> Result:
@@ -243,14 +222,11 @@ def so_far(run: Run, learner: Learner, seconds: float) -> Result:
         iterations=learner.n,
         initial_return=learner.best.first,
         best_return=learner.best.returned,
-        simulator_steps=learner.simulator_steps,
-        oracle_steps=learner.oracle_steps,
-        oracle_queries=learner.oracle_queries,
-        diverged=learner.diverged,
+        **checkpoint.counts(learner),
         seconds=seconds,
         shortened_steps=sum(line.halvings > 0 for line in run.metrics()),
         run=str(run.folder),
-        weights_sha256=digest(learner.best.weights or {}),
+        weights_sha256=files.digest(learner.best.weights or {}),
     )
 
 
@@ -261,8 +237,14 @@ def finish(run: Run, setup: Setup) -> Result:
     score = setup.world.test(learner.policy)
     result = replace(so_far(run, learner, run.metrics()[-1].seconds), more=score.facts())
     draw_curve(run, result, score.expert_return)
-    write_json(run.folder / "result.json", result.facts())
+    files.write_json(run.folder / "result.json", result.facts())
     return result
+
+
+def evaluate(run: Run, how: EvaluationSettings) -> Result:
+    """The run's result, or what is known so far, with the score of its chosen policy measured anew."""
+    with one_thread():
+        return replace(run.so_far(), more=how.measure(run.config.world, run.policy), run=str(run.folder))
 
 
 def draw_curve(run: Run, result: Result, expert: float) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar
 
 from gymnasium.spaces import Space
 from torch import Tensor
@@ -17,21 +17,17 @@ from aggrevated.settings import Settings
 from aggrevated.simulators import Simulator
 
 
-class Score(Protocol):
-    """How good a policy is on what it was not chosen by, beside its expert."""
+@dataclass(frozen=True)
+class Score:
+    """How good a policy is on what it was not chosen by, beside its expert; a world may know more."""
 
-    @property
-    def expert_return(self) -> float: ...
-    @property
-    def test_return(self) -> float: ...
-    @property
-    def ratio(self) -> float | None:
-        """1 is as good as the expert; None where the expert earns nothing."""
-        ...
+    expert_return: float
+    test_return: float
+    ratio: float | None  # 1 is as good as the expert; None where the expert earns nothing
 
     def facts(self) -> Facts:
         """All of it, for JSON."""
-        ...
+        return asdict(self)
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Control: a simulator, a trained expert, fresh episodes for every purpose."""
 
 from collections.abc import Callable, Container
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
@@ -17,7 +17,7 @@ from aggrevated.randomness import Purpose, seeds
 from aggrevated.settings import NOT_NEGATIVE, at_least, setting
 from aggrevated.simulators import Simulator
 from aggrevated.validation import OnEpisodes, mean_return
-from aggrevated.worlds import EvaluationSettings, World, WorldSettings
+from aggrevated.worlds import EvaluationSettings, Score, World, WorldSettings
 
 Maker = Callable[[int], Simulator]  # from the horizon H
 
@@ -30,18 +30,6 @@ def nothing(horizon: int) -> float:
 def no_step_saved(horizon: int) -> float:
     """The lowest return, where every step costs 1 until the goal."""
     return -float(horizon)
-
-
-@dataclass(frozen=True)
-class Returns:
-    """Of policy and expert on the same episodes; `ratio` 1 is as good as the expert."""
-
-    expert_return: float
-    test_return: float
-    ratio: float | None
-
-    def facts(self) -> Facts:
-        return asdict(self)
 
 
 @dataclass(frozen=True)
@@ -105,12 +93,12 @@ class Control(WorldSettings):
             fingerprint={str(i): torch.from_numpy(w) for i, w in enumerate(weights)},
         )
 
-    def returns(self, policy: Policy, episodes: int, seed: int, deterministic: bool = False) -> Returns:
+    def returns(self, policy: Policy, episodes: int, seed: int, deterministic: bool = False) -> Score:
         """The returns of policy and expert on episodes that were used for nothing else."""
         fresh = seeds(seed, Purpose.TEST, 0, episodes)
         test = mean_return(policy, self.simulator, fresh, deterministic)
         of_expert = mean_return(self.loaded_expert, self.simulator, fresh)
-        return Returns(of_expert, test, self.ratio(test, of_expert))
+        return Score(of_expert, test, self.ratio(test, of_expert))
 
     def ratio(self, returned: float, expert: float) -> float | None:
         """(R − lowest) / (R* − lowest): for Acrobot that is the share of steps saved.

@@ -60,8 +60,7 @@ class Evaluate:
 
         from aggrevated.cli.output import print_result
         from aggrevated.cli.pieces import given
-        from aggrevated.runs.evaluation import evaluate
-        from aggrevated.runs.run import runs_in
+        from aggrevated.runs.run import evaluate, runs_in
 
         how = replace(self.usual, **given(self, {"evaluation": self.usual}))
         how.check_values()
