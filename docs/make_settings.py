@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Iterator
 from inspect import getdoc
 from pathlib import Path
-from typing import get_args, get_origin
+from typing import get_args, get_origin, get_type_hints
 
 from aggrevated.config.pieces import HEADS, OPTIONS, SHELVES
 from aggrevated.loop import LoopSettings
-from aggrevated.settings import ANYTHING, WORDS_OF_TYPES, Settings, flag, settings_of, types_of
+from aggrevated.settings import ANYTHING, WORDS_OF_TYPES, Settings, flag, settings_of
 from aggrevated.shelves import task_names
 from aggrevated.tasks import Task, find_task
 
@@ -54,7 +54,7 @@ def table(piece: type[Settings]) -> str:
     """Its settings."""
     rows = []
     for name, declared in settings_of(piece).items():
-        kind, rule = types_of(piece)[name], declared.metadata["rule"]
+        kind, rule = get_type_hints(piece)[name], declared.metadata["rule"]
         words = WORDS_OF_TYPES[get_origin(kind) or kind] if get_args(kind) else kind.__name__
         must = "" if rule is ANYTHING else rule.words
         rows.append(f"| `{flag(name)}` | {declared.metadata['words']} | {words} | {shown(declared.default)} | {must} |")

@@ -3,10 +3,24 @@
 from collections.abc import Iterable
 from pathlib import Path
 
+import numpy as np
+
+from aggrevated.arrays import Array
 from aggrevated.parsing.pages.handwriting import write_page
 
 LINES = ("a+b=c", "x-3=y", "2x=10", "a(b+c)=d", "x=7-y", "4+5=9", "z=x+y", "m=n-p", "3k=s", "t=u+v+w", "6-e=1", "8=y+z")
 LATEX = {"×": "\\times"}  # what CROHME calls a symbol, where that is not the symbol
+
+
+def is_projective(heads: Array) -> bool:
+    """Whether no two arcs cross, with one root and no cycle: what a transition system can build."""
+    n = len(heads)
+    arcs = [(min(h, d), max(h, d)) for d, h in enumerate(heads.tolist(), 1)]
+    crossing = any(a < c < b < d for a, b in arcs for c, d in arcs)
+    ancestors = np.concatenate([[0], heads])  # of symbols 0 … n, one step up; doubled until it is more than n steps
+    for _ in range(n.bit_length()):
+        ancestors = ancestors[ancestors]
+    return not crossing and not ancestors.any() and int((heads == 0).sum()) == 1
 
 
 def inkml(line: str, writer: int, seed: int = 0) -> str:

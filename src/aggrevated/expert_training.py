@@ -51,11 +51,7 @@ def train_expert(
         """Called by Stable-Baselines3 after every step; false ends the training."""
         if model.num_timesteps % recipe.checkpoint_every or model.num_timesteps < first:
             return True
-        weights = {
-            name.removeprefix("q_net."): w.detach().clone()
-            for name, w in model.policy.state_dict().items()
-            if needed(name)
-        }
+        weights = kept(model.policy.state_dict())
         mean = mean_return(expert_from(weights, recipe.network, task, simulator), simulator, episodes)
         report(model.num_timesteps, mean)
         if recipe.band[0] <= mean <= recipe.band[1]:
@@ -84,9 +80,10 @@ def model_for(recipe: Recipe, simulator: Simulator, seed: int) -> Any:
     return {"DQN": DQN, "TRPO": TRPO}[recipe.algorithm]("MlpPolicy", environment, seed=seed, device="cpu", **settings)
 
 
-def needed(name: str) -> bool:
-    """Whether a weight of Stable-Baselines3's policy is of use to an expert that acts without chance."""
-    return not name.startswith(("q_net_target.", "log_std"))
+def kept(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Copies of those weights of Stable-Baselines3's policy that an expert needs, who acts without chance."""
+    needed = {name: w for name, w in weights.items() if not name.startswith(("q_net_target.", "log_std"))}
+    return {name.removeprefix("q_net."): w.detach().clone() for name, w in needed.items()}
 
 
 def card(task: str, recipe: Recipe, simulator: Simulator, seed: int, step: int, weights: dict[str, Tensor]) -> Card:

@@ -96,7 +96,7 @@ class Settings:
 
     def check_types(self) -> None:
         """Raise a `UsageError` for the first value that is of another type."""
-        kinds = types_of(type(self))
+        kinds = get_type_hints(type(self))
         for name, value in self.values().items():
             require(is_a(value, kinds[name]), name, repr(value), WORDS_OF_TYPES[get_origin(kinds[name]) or kinds[name]])
 
@@ -115,11 +115,6 @@ class Settings:
 def settings_of(piece: type[Settings]) -> dict[str, Field[Any]]:
     """The declared settings of a piece, by name; fields without words are no settings but parts."""
     return {f.name: f for f in fields(piece) if "words" in f.metadata}
-
-
-def types_of(piece: type[Settings]) -> dict[str, Any]:
-    """The type of each field."""
-    return get_type_hints(piece)
 
 
 WORDS_OF_TYPES = {

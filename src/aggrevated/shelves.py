@@ -47,14 +47,14 @@ class Shelf(Generic[Kind]):
         own = [piece.name for piece in brought if issubclass(piece, self.base)]
         return [*dict.fromkeys([*own, *self.shipped, *offered(self.group)])]
 
-    def get(self, name: str, brought: Iterable[type[Settings]] = (), of: str = "") -> type[Kind]:
+    def get(self, name: str, brought: Iterable[type[Settings]] = ()) -> type[Kind]:
         """The piece of that name, or a `UsageError` that lists them all."""
         for piece in brought:
             if issubclass(piece, self.base) and piece.name == name:
                 return piece
         if name in self.shipped:
             return self.shipped[name]
-        known(name, self.kind + of, self.names(brought))
+        known(name, self.kind, self.names(brought))
         piece = load(offered(self.group)[name])
         if not (isinstance(piece, type) and issubclass(piece, self.base)):
             raise UsageError(

@@ -147,7 +147,7 @@ def test_the_table_shows_every_number_whole_in_80_columns(
     numbers = {"best_return": -182.94, "test_return": -184.49, "expert_return": -191.76, "ratio_mean": 1.067}
     numbers |= {"ratio_iqm": 1.066, "ratio_low": 1.057, "ratio_high": 1.077}
     row = {"label": "AggreVaTeD, natural, lstm", "trials": 10, **numbers}
-    monkeypatch.setattr(groups, "rows", lambda of: [row])
+    monkeypatch.setattr(groups, "row", lambda of: row)
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     group = groups.Group(row["label"], [Run(Path("nowhere"), resolve("acrobot-partial"))], [])
@@ -217,7 +217,7 @@ def test_the_help_of_a_task_shows_what_can_be_set_and_its_own_defaults(
 ) -> None:
     """The settings of the pieces that are chosen, and of no others; every piece that can be chosen, by name."""
     options, config = explained(help_of(capsys, "train", task)), resolve(task)
-    settings = {(f"--no-{name}" if value is True else flag(name)): value for _, name, value in config.settings()}
+    settings = {(f"--no-{name}" if value is True else flag(name)): value for name, value in config.settings.items()}
     assert set(options) == set(settings) | ALWAYS
     for option, value in settings.items():
         shown = " ".join(map(str, value)) if isinstance(value, tuple) else str(value) or "none"

@@ -85,7 +85,7 @@ def test_every_config_survives_being_written_and_pickled() -> None:
 
 def test_names_of_settings_are_unique_among_the_pieces_of_a_run() -> None:
     for config in all_configs():
-        names = [name for _, name, _ in config.settings()]
+        names = [name for piece in config.pieces.values() for name in piece.values()]
         assert len(names) == len(set(names)), config.facts()
 
 

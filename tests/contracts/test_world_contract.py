@@ -36,7 +36,7 @@ def task(request: pytest.FixtureRequest) -> Task:
 def small(task: Task, **settings) -> Config:
     """A small run of the task."""
     plain = resolve(task)
-    names = {name for _, name, _ in plain.settings()}
+    names = set(plain.settings)
     return resolve(task, **{name: value for name, value in SMALL.items() if name in names}, **settings)
 
 

@@ -12,7 +12,6 @@ from aggrevated.parsing.parser import Corpus, Parser
 from aggrevated.parsing.scoring import parsed, uas
 from aggrevated.parsing.splits import (
     Split,
-    generated,
     pages_of,
     real,
     rewritten,
@@ -22,6 +21,10 @@ from aggrevated.parsing.splits import (
 )
 from aggrevated.parsing.transitions.systems import SYSTEMS
 from handwriting import LINES, crohme_like, write_folder
+
+
+def generated(sets, seed, single_writer):
+    return pages_of("", sets, seed, single_writer)
 
 
 def writers(pages):

@@ -15,6 +15,7 @@ from aggrevated.machine import one_thread
 from aggrevated.shelves import modules_in
 from aggrevated.version import __version__
 
+PROGRAM = "aggrevated"
 DESCRIPTION = """Train a small, fast policy from an expert that knows what a mistake costs.
 
 Exit codes: 0 done, 1 the run failed, 2 wrong usage, 65 bad data or checkpoint, 74 input/output, 130/143 stopped.
@@ -72,13 +73,8 @@ def asked_for(arguments: list[str]) -> Runnable:
         known[arguments[0]], arguments = chosen.fitted(arguments)
     named = [Annotated[cls, tyro.conf.subcommand(name, description=about(cls))] for name, cls in known.items()]
     one_of_them: Any = Union[tuple(named)]  # noqa: UP007 - they are not known before the program runs
-    command: Runnable = tyro.cli(
-        one_of_them,
-        prog="aggrevated",
-        description=DESCRIPTION,
-        args=arguments,
-        config=(tyro.conf.FlagCreatePairsOff, tyro.conf.OmitArgPrefixes),
-    )
+    config = (tyro.conf.FlagCreatePairsOff, tyro.conf.OmitArgPrefixes)
+    command: Runnable = tyro.cli(one_of_them, prog=PROGRAM, description=DESCRIPTION, args=arguments, config=config)
     return command
 
 
@@ -93,5 +89,5 @@ def terminate(number: int, frame: FrameType | None) -> NoReturn:
 
 def leave(sentence: str, code: int) -> NoReturn:
     """One sentence on standard error, and the exit code."""
-    print(f"aggrevated: {sentence}", file=sys.stderr)
+    print(f"{PROGRAM}: {sentence}", file=sys.stderr)
     raise SystemExit(code)

@@ -1,14 +1,15 @@
 """Options that are derived from pieces: a flag for each setting of the pieces that a command uses, with its default."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, make_dataclass
 from inspect import getdoc
-from typing import Annotated, Any, get_origin
+from typing import Annotated, Any, TypeVar, get_origin, get_type_hints
 
 from tyro.conf import arg
 
-from aggrevated.settings import Settings, flag, settings_of, types_of
+from aggrevated.settings import Settings, flag, settings_of
 
+T = TypeVar("T")
 METAVARS = {int: "INT", float: "FLOAT", str: "TEXT", bool: "", tuple: "INT [INT ...]"}
 
 
@@ -21,7 +22,7 @@ def group(place: str, piece: Settings) -> type:
 
 def option(piece: Settings, name: str) -> tuple[str, Any, Any]:
     """The field of one setting, as `make_dataclass` takes it."""
-    kind, default = types_of(type(piece))[name], getattr(piece, name)
+    kind, default = get_type_hints(type(piece))[name], getattr(piece, name)
     words = settings_of(type(piece))[name].metadata["words"]
     described = arg(
         help=words, metavar=METAVARS[get_origin(kind) or kind], help_behavior_hint=f"(default: {shown(default)})"
@@ -30,12 +31,6 @@ def option(piece: Settings, name: str) -> tuple[str, Any, Any]:
         said = f"Switch off: {words[0].lower()}{words[1:]}" if default else words
         return name, Annotated[bool, arg(help=said, help_behavior_hint="")], field(default=default)
     return name, Annotated[kind | None, described], field(default=None)
-
-
-def choice(name: str, words: str, default: str) -> tuple[str, Any, Any]:
-    """The field of an option that chooses a piece."""
-    described = arg(help=words, metavar="NAME", help_behavior_hint=f"(default: {default})")
-    return name, Annotated[str | None, described], field(default=None)
 
 
 def shown(value: Any) -> str:
@@ -58,11 +53,19 @@ def given(command: object, pieces: Mapping[str, Settings]) -> dict[str, Any]:
     return found
 
 
-def named_in(arguments: Sequence[str]) -> Iterator[str]:
-    """The options among the arguments, with underscores and without what is assigned to them."""
-    return (
-        word[2:].partition("=")[0].replace("-", "_") for word in arguments if word.startswith("--") and len(word) > 2
-    )
+def fitted(command: type[T], groups: Mapping[str, type], usual: object) -> type[T]:
+    """The command with these groups of options besides its own; `usual` is what they are without being set."""
+    fields = [(place, options, field(default_factory=options)) for place, options in groups.items()]
+    made = make_dataclass(command.__name__, fields, bases=(command,), frozen=True, namespace={"usual": usual})
+    made.__doc__ = getdoc(command)
+    return made
+
+
+def unknown(arguments: Sequence[str], known: Container[str]) -> Iterator[str]:
+    """The options among the arguments that are not known, with underscores and without what is assigned to them."""
+    options = (word[2:] for word in arguments if word.startswith("--") and word != "--")
+    names = (option.partition("=")[0].replace("-", "_") for option in options)
+    return (name for name in names if name not in known and name.removeprefix("no_") not in known)
 
 
 def value_of(name: str, arguments: Sequence[str]) -> str | None:

@@ -1,7 +1,6 @@
 """Progress on standard error: a bar on a terminal, a plain line for every tenth elsewhere."""
 
 import sys
-from types import TracebackType
 from typing import Self
 
 from aggrevated.cli.output import note
@@ -35,8 +34,6 @@ class Progress:
             self.tenth = tenth
             note(f"{self.title}: {done}/{self.total}, {text}")
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         if self.bar:
             self.bar.stop()

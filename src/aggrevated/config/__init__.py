@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any
 
 from aggrevated.cost_to_go import OracleSettings, Tells
-from aggrevated.errors import DataError, UsageError
+from aggrevated.errors import UsageError
 from aggrevated.files import Facts
 from aggrevated.loop import LoopSettings
 from aggrevated.losses import LossSettings
@@ -69,18 +68,19 @@ class Config:
 
     def replaced(self, **settings: Any) -> Config:
         """The same with other settings, by name, whichever piece has them."""
-        names, changed = [name for _, name, _ in self.settings()], dict[str, Any]()
+        changed: dict[str, Any] = {}
         for name in settings:
-            known(name, "setting", names)
+            known(name, "setting", self.settings)
         for place, piece in self.pieces.items():
             own = {name: value for name, value in settings.items() if name in settings_of(type(piece))}
             if own:
                 changed[place] = replace(piece, **own)
         return replace(self, **changed)
 
-    def settings(self) -> Iterator[tuple[str, str, Any]]:
-        """(place, name, value) of each."""
-        return ((place, name, value) for place, piece in self.pieces.items() for name, value in piece.values().items())
+    @property
+    def settings(self) -> dict[str, Any]:
+        """By name, whichever piece has it."""
+        return {name: value for piece in self.pieces.values() for name, value in piece.values().items()}
 
     def check(self) -> None:
         """Raise a `UsageError` for the first thing that cannot be."""
@@ -108,8 +108,3 @@ class Config:
     def __getstate__(self) -> Facts:
         """A world that was built stays in its process."""
         return {f.name: getattr(self, f.name) for f in fields(self)}
-
-
-def not_a_config(source: object) -> DataError:
-    """What to say of a file that some other version, or nobody, wrote."""
-    return DataError(f"{source} is not a config of version {__version__}; start a new run with 'aggrevated train'")

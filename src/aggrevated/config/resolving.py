@@ -3,9 +3,9 @@
 import difflib
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import replace
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
-from aggrevated.config import Config, not_a_config
+from aggrevated.config import Config
 from aggrevated.config.pieces import HEADS, OPTIONS, SHELVES, all_of, head_for, piece
 from aggrevated.errors import DataError, UsageError
 from aggrevated.files import Facts
@@ -15,6 +15,8 @@ from aggrevated.settings import Settings, flag, known, settings_of
 from aggrevated.shelves import task_names
 from aggrevated.tasks import Task, find_task
 from aggrevated.version import __version__
+
+Piece = TypeVar("Piece", bound=Settings)
 
 
 def resolve(task: Task | str, method: str = "aggrevated", **given: Any) -> Config:
@@ -78,7 +80,7 @@ def fitting_loss(task: Task, method: str, row: Method, kinds: Mapping[str, Any])
     )
 
 
-def with_settings(own: Settings, settings: Mapping[str, Any]) -> Any:
+def with_settings(own: Piece, settings: Mapping[str, Any]) -> Piece:
     """The piece with those of the settings that it has."""
     mine = {name: settings[name] for name in settings_of(type(own)) if name in settings}
     return replace(own, **{name: tuple(value) if isinstance(value, list) else value for name, value in mine.items()})
@@ -86,7 +88,7 @@ def with_settings(own: Settings, settings: Mapping[str, Any]) -> Any:
 
 def refuse_idle(config: Config, given: Iterable[str]) -> None:
     """A `UsageError` for the first setting that was given and would have no effect."""
-    effective = {name for _, name, _ in config.settings()} | set(OPTIONS.values())
+    effective = {*config.settings, *OPTIONS.values()}
     if config.row.cost_to_go != ASKED:
         effective.discard("oracle")
     if not config.update.uses_loss:
@@ -126,23 +128,20 @@ def refuse(config: Config, name: str) -> NoReturn:
 
 def all_settings(task: Task) -> set[str]:
     """The names of all settings that a run of the task can have."""
-    pieces: list[type[Settings]] = [
-        LoopSettings,
-        type(task.world),
-        *(one for place in SHELVES for one in all_of(task, place)),
-    ]
+    on_shelves = [one for place in SHELVES for one in all_of(task, place)]
+    pieces: list[type[Settings]] = [LoopSettings, type(task.world), *on_shelves]
     return {name for one in pieces for name in settings_of(one)} | set(OPTIONS.values())
 
 
 def from_facts(facts: Facts, source: object, task: Task | None = None) -> Config:
     """The config that `Config.facts` wrote, checked again; a `DataError` names the file where it does not fit."""
-    if facts.get("version") != __version__ or not isinstance(facts.get("task"), str):
-        raise not_a_config(source)
+    written = {"version", "task", "method", "loop", "world", "head", *SHELVES}
+    if facts.get("version") != __version__ or not isinstance(facts.get("task"), str) or set(facts) != written:
+        remedy = "start a new run with 'aggrevated train'"
+        raise DataError(f"{source} is not a config of version {__version__}; {remedy}")
     try:
         task = task or find_task(facts["task"])
         places = {"loop": LoopSettings(), "world": task.world} | dict.fromkeys(("head", *SHELVES))
-        if set(facts) != {"version", "task", "method", *places}:
-            raise not_a_config(source)
         pieces: dict[str, Any] = {place: as_written(task, place, own, facts[place]) for place, own in places.items()}
         config = Config(task, facts["method"], **pieces)
         find_method(config.method)
@@ -160,5 +159,4 @@ def as_written(task: Task, place: str, own: Settings | None, facts: Facts) -> Se
     settings = {key: value for key, value in facts.items() if key != "name"}
     if name != own.name or set(settings) != set(settings_of(type(own))):
         raise UsageError(f"{name} has other settings")
-    written: Settings = with_settings(own, settings)
-    return written
+    return with_settings(own, settings)

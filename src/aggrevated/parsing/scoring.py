@@ -30,14 +30,9 @@ def uas(heads: Array, gold: Array) -> tuple[float, float, float]:
 
 def parsed(policy: Policy | Expert, parser: Parser) -> Array:
     """[P, N]: the heads that a greedy policy, or an expert, gives to each of the parser's pages."""
-    alone = Mixture(None, policy.actor()) if isinstance(policy, Policy) else Mixture(policy, None, alpha=1.0)
-    return ends(parser, alone, deterministic=True)
-
-
-def ends(parser: Parser, mixture: Mixture, deterministic: bool) -> Array:
-    """[P, N]: the heads at the end of a parse of each page."""
     assert parser.in_order, "the pages are scored one after the other, each once"
-    found = roll_in(parser, mixture, seeds(0, Purpose.TEST, 0, len(parser.chosen)), deterministic)
+    alone = Mixture(None, policy.actor()) if isinstance(policy, Policy) else Mixture(policy, None, alpha=1.0)
+    found = roll_in(parser, alone, seeds(0, Purpose.TEST, 0, len(parser.chosen)), deterministic=True)
     lane, last = np.arange(found.count), found.mask.sum(axis=1) - 1
     final, _, _ = parser.step(found.states[lane, last], found.actions[lane, last])
     return parser.heads(final)

@@ -24,11 +24,6 @@ class Split:
     single_lines: bool = False  # whether the training pages are single lines, of which larger pages can be made
 
 
-def generated(sets: int, seed: int, single_writer: bool) -> Split:
-    """Generated sets of equations in generated hands."""
-    return Split(*handwriting.generated(sets, seed=seed, single_writer=single_writer))
-
-
 def real(folder: Path, seed: int) -> Split:
     """CROHME's core expressions: train/ without a tenth of its writers, these writers, and dev/.
 
@@ -47,8 +42,10 @@ def real(folder: Path, seed: int) -> Split:
 
 
 def pages_of(folder: str, sets: int, seed: int, single_writer: bool) -> Split:
-    """CROHME's pages in that folder; where none is named, generated ones."""
-    return real(Path(folder), seed) if folder else generated(sets, seed, single_writer)
+    """CROHME's pages in that folder; where none is named, generated sets of equations in generated hands."""
+    if folder:
+        return real(Path(folder), seed)
+    return Split(*handwriting.generated(sets, seed=seed, single_writer=single_writer))
 
 
 def to_evaluate(folder: Path) -> list[Page]:

@@ -109,10 +109,8 @@ class Algebra(WorldSettings):
         return Parser(corpus, np.arange(len(pages)), in_order=True, system=SYSTEMS[self.system])
 
     def build(self, seed: int) -> World:
-        pages, system = (
-            dataset(self.crohme, self.sets, self.data_seed, self.single_writer, self.warps),
-            SYSTEMS[self.system],
-        )
+        pages = dataset(self.crohme, self.sets, self.data_seed, self.single_writer, self.warps)
+        system = SYSTEMS[self.system]
         simulator = Parser(pages.corpus, pages.train, system=system)
         chosen_on, reported = (Parser(pages.corpus, part, True, system) for part in (pages.validation, pages.test))
         return World(

@@ -92,18 +92,14 @@ def cartpole(state: Array) -> Canvas:
     x, angle = float(state[0]), float(state[2])
     canvas = Canvas(height=180, origin=(WIDTH / 2, 132), unit=57)
     axle, length = (x, CART_HEIGHT), 2 * HALF_LENGTH
-    edges = [(x + 1.25 * length * sin(a), CART_HEIGHT + 1.25 * length * cos(a)) for a in limits(ANGLE_LIMIT)]
+    wedge = np.linspace(-ANGLE_LIMIT, ANGLE_LIMIT, 5)  # enough to draw a short arc
+    edges = [(x + 1.25 * length * sin(a), CART_HEIGHT + 1.25 * length * cos(a)) for a in wedge]
     canvas.draw.polygon([canvas.at(point) for point in (axle, *edges)], fill=WEDGE)
     draw_track(canvas)
     canvas.box((x - CART_HALF_WIDTH, CART_HEIGHT), (x + CART_HALF_WIDTH, 0), 0.06, INK)
     canvas.rod(axle, (x + length * sin(angle), CART_HEIGHT + length * cos(angle)), 0.11, ORANGE)
     canvas.disc(axle, 0.085, BLUE)
     return canvas
-
-
-def limits(limit: float) -> list[float]:
-    """Five angles from −limit to limit: enough to draw a short arc."""
-    return [float(angle) for angle in np.linspace(-limit, limit, 5)]
 
 
 def draw_track(canvas: Canvas) -> None:

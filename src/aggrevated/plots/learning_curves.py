@@ -18,6 +18,7 @@ from aggrevated.statistics import bootstrap_interval, interquartile_mean
 
 # Okabe and Ito's colours, which colour-blind readers can tell apart.
 COLOURS = ("#0072B2", "#009E73", "#D55E00", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+BOUND = "#B00020"  # of the expert, and of what theory says
 
 MOST_PIXELS = 8000  # of a figure's longer side
 
@@ -82,32 +83,34 @@ def frame(title: str, measured: str, panels: int = 1) -> tuple[Figure, list[Axes
     figure = Figure(figsize=(7.2 if panels == 1 else 10.8, 4.8), layout="constrained")
     axes = list(figure.subplots(1, panels, sharey=True, squeeze=False)[0])
     figure.suptitle(title)
-    axes[0].set(xlabel="episodes", ylabel=measured)
     for panel in axes:
-        panel.grid(alpha=0.25)
-        panel.spines[["top", "right"]].set_visible(False)
+        tidy(panel)
+    axes[0].set(xlabel="episodes", ylabel=measured)
     return figure, axes
 
 
 def finish(figure: Figure, axes: Sequence[Axes], expert: float | None, path: Path) -> None:
     """Add the expert's line and the legend, and write it."""
     if expert is not None:
+        label = f"expert ({expert:.3g})" if expert < 100 else f"expert ({expert:.0f})"
         for panel in axes:
-            panel.axhline(
-                expert,
-                color="#B00020",
-                linestyle="--",
-                linewidth=1.4,
-                label=f"expert ({expert:.3g})" if expert < 100 else f"expert ({expert:.0f})",
-            )
+            panel.axhline(expert, color=BOUND, linestyle="--", linewidth=1.4, label=label)
     longest = max(len(str(line.get_label())) for line in axes[0].get_lines())
-    figure.legend(
-        handles=axes[0].get_legend_handles_labels()[0],
-        frameon=False,
-        loc="outside lower center",
-        ncols=3 if longest < 22 else 2,
-    )  # where it hides no curve
+    legend_below(figure, axes[0], columns=3 if longest < 22 else 2)
     save(figure, path)
+
+
+def legend_below(figure: Figure, axes: Axes, columns: int) -> None:
+    """The legend of these axes, where it hides no curve."""
+    handles, _ = axes.get_legend_handles_labels()
+    figure.legend(handles=handles, frameon=False, loc="outside lower center", ncols=columns)
+
+
+def tidy(axes: Axes, **labels: str) -> None:
+    """Labels and grid, and no frame."""
+    axes.set(**labels)
+    axes.grid(alpha=0.25)
+    axes.spines[["top", "right"]].set_visible(False)
 
 
 def save(figure: Figure, path: Path) -> None:

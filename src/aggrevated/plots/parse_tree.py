@@ -22,9 +22,8 @@ from aggrevated.plots.dependency_arcs import ARC, CELL, WRONG, draw_arcs
 from aggrevated.plots.dependency_arcs import height as height_of_arcs
 from aggrevated.plots.learning_curves import save
 
-Frame: TypeAlias = tuple[
-    Array, Sequence[int], int, str
-]  # heads [n], −1 for none yet; stack; buffer's first; transition
+# heads [n], −1 for none yet; stack; buffer's first; transition
+Frame: TypeAlias = tuple[Array, Sequence[int], int, str]
 
 INK, FAINT, NUMBER, RULE = "#1F2937", "#C3C8D0", "#6B7280", "#D1D5DB"
 STACK, BUFFER = "#CFE6F5", "#FBEBC8"  # light tints of blue and orange

@@ -6,7 +6,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from aggrevated.plots.learning_curves import COLOURS, Curve, draw, save
+from aggrevated.plots.learning_curves import BOUND, COLOURS, Curve, draw, legend_below, save, tidy
 
 
 def dots(rows: Sequence[dict[str, Any]], each: Sequence[Sequence[float]], title: str, path: Path) -> None:
@@ -39,10 +39,8 @@ def curves_on_both(panels: Sequence[Sequence[Curve]], path: Path) -> None:
     for axes, curves, title in zip(both, panels, ("validation", "test"), strict=True):
         for curve, colour in zip(curves, COLOURS, strict=False):
             draw(axes, curve, curve.episodes, curve.returns, colour)
-        axes.axhline(1.0, color="#B00020", linestyle="--", linewidth=1.4, label="expert")
-        axes.set(title=f"{title} pages", xlabel="iterations")
-        axes.grid(alpha=0.25)
-        axes.spines[["top", "right"]].set_visible(False)
+        axes.axhline(1.0, color=BOUND, linestyle="--", linewidth=1.4, label="expert")
+        tidy(axes, title=f"{title} pages", xlabel="iterations")
     both[0].set_ylabel("UAS of the current policy")
-    figure.legend(handles=both[0].get_legend_handles_labels()[0], frameon=False, loc="outside lower center", ncols=3)
+    legend_below(figure, both[0], columns=3)
     save(figure, path)

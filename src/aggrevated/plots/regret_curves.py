@@ -8,10 +8,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
-from aggrevated.plots.learning_curves import COLOURS, save
+from aggrevated.plots.learning_curves import BOUND, COLOURS, legend_below, save, tidy
 from aggrevated.theory.study import Growth, Study
-
-BOUND = "#B00020"
 
 
 def regret_curves(study: Study, path: Path) -> None:
@@ -24,7 +22,7 @@ def regret_curves(study: Study, path: Path) -> None:
     draw_curves(axes[0], study, colours)
     for panel, of in zip(axes[1:], quantities, strict=True):
         draw_growth(panel, study, of, colours)
-    figure.legend(handles=axes[0].get_legend_handles_labels()[0], frameon=False, loc="outside lower center", ncols=2)
+    legend_below(figure, axes[0], columns=2)
     save(figure, path)
 
 
@@ -43,7 +41,7 @@ def draw_curves(axes: Axes, study: Study, colours: dict[str, str]) -> None:
     least = min(float(regret.curve[:, -1].mean()) for regret in study.regrets)
     if float(study.bound[-1]) > 20 * max(least, 1e-9) or least * 20 < max(r.curve[:, -1].mean() for r in study.regrets):
         axes.set_yscale("log")
-    tidy(axes, "episodes", "cumulative regret $R_n$")
+    tidy(axes, xlabel="episodes", ylabel="cumulative regret $R_n$")
 
 
 def draw_growth(axes: Axes, study: Study, of: str, colours: dict[str, str]) -> None:
@@ -59,7 +57,7 @@ def draw_growth(axes: Axes, study: Study, of: str, colours: dict[str, str]) -> N
     axes.xaxis.set_minor_locator(NullLocator())
     axes.margins(x=0.16)
     axes.set_title("numbers: fitted exponents", fontsize=9)
-    tidy(axes, "episodes $N$" if of == "N" else "states $S$", "$R_N$")
+    tidy(axes, xlabel="episodes $N$" if of == "N" else "states $S$", ylabel="$R_N$")
 
 
 def is_just_above(other: Growth, growth: Growth) -> bool:
@@ -70,10 +68,3 @@ def is_just_above(other: Growth, growth: Growth) -> bool:
 def short(number: float) -> str:
     """8192 as 8.19k, for an axis."""
     return f"{number:.0f}" if number < 1000 else f"{number / 1000:.3g}k"
-
-
-def tidy(axes: Axes, x: str, y: str) -> None:
-    """Labels and grid."""
-    axes.set(xlabel=x, ylabel=y)
-    axes.grid(alpha=0.25)
-    axes.spines[["top", "right"]].set_visible(False)

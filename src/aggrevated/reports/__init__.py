@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 
-from aggrevated.files import Facts
+from aggrevated.files import Facts, write_atomically, write_json
 
 Column = Callable[[Facts], str]
 
@@ -35,15 +35,27 @@ def versions(packages: Sequence[str]) -> dict[str, str]:
     return {name: version(name) for name in packages}
 
 
+def publish(folder: Path, name: str, facts: Facts, parts: Sequence[str]) -> None:
+    """Write NAME.json and, of these paragraphs and one on where they come from, NAME.md."""
+    seeds = facts["seeds"]
+    source = (
+        f"Command: `{facts['command']}`; seeds {seeds[0]} to {seeds[-1]}; {in_words(facts['versions'])}. "
+        f"All numbers, and every setting of every method: [{name}.json]({name}.json)."
+    )
+    write_json(folder / f"{name}.json", facts)
+    write_atomically(folder / f"{name}.md", ("\n\n".join([*parts, source]) + "\n").encode())
+
+
 def in_words(numbers: Mapping[str, str]) -> str:
     """Versions as one line."""
     return ", ".join(f"{name} {number}" for name, number in numbers.items())
 
 
-def markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """The lines of a table."""
-    lines = [f"| {' | '.join(header)} |", f"|{'---|' * len(header)}"]
-    return lines + [f"| {' | '.join(cells)} |".replace("|  |", "| |").replace("|  |", "| |") for cells in rows]
+def markdown(header: str, rows: Sequence[Sequence[str]]) -> str:
+    """A table; its header has a bar between any two columns."""
+    lines = [f"| {header} |", f"|{'---|' * (header.count('|') + 1)}"]
+    lines += [f"| {' | '.join(cells)} |".replace("|  |", "| |").replace("|  |", "| |") for cells in rows]
+    return "\n".join(lines)
 
 
 def by_name(facts: Facts) -> Facts:

@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from aggrevated.config import Config
-from aggrevated.files import Facts, write_atomically, write_json
-from aggrevated.reports import Table, by_name, in_words, markdown, versions
+from aggrevated.files import Facts
+from aggrevated.reports import Table, by_name, markdown, publish, versions
 from aggrevated.reports.groups import Group, comparison, draw
 from aggrevated.tasks import Task
 from aggrevated.worlds.control import control_of
 
-HEADER = ("method", "best so far", "chosen policy, fresh", "expert", "ratio", "IQM", "95 % interval", "simulator steps")
+HEADER = "method | best so far | chosen policy, fresh | expert | ratio | IQM | 95 % interval | simulator steps"
 
 
 def write_report(groups: Sequence[Group], task: Task, command: str, folder: Path) -> Table:
@@ -25,26 +25,22 @@ def write_report(groups: Sequence[Group], task: Task, command: str, folder: Path
         "table": [by_name(row) for row in table.rows],
         "trials": [by_name(result.facts()) for group in groups for result in group.results],
     }
-    write_json(folder / f"{task.name}.json", facts)
-    write_atomically(folder / f"{task.name}.md", page(groups, task, facts).encode())
+    publish(folder, task.name, facts, page(groups, task, facts))
     return table
 
 
-def page(groups: Sequence[Group], task: Task, facts: Facts) -> str:
+def page(groups: Sequence[Group], task: Task, facts: Facts) -> list[str]:
     """The results page, in Markdown."""
-    config, seeds = groups[0].runs[0].config, facts["seeds"]
+    config = groups[0].runs[0].config
     trials = "; ".join(f"{g.label}: {', '.join(f'{x:.3f}' for x in sorted(g.column('ratio')))}" for g in groups)
-    lines = [
+    return [
         f"# {task.title}: the paper's figure, reproduced{' in short' if '--quick' in facts['command'] else ''}",
         f"![Learning curves]({task.name}.png)",
-        what_is_drawn(config, len(seeds)),
-        "\n".join(markdown(HEADER, [cells(row) for row in facts["table"]])),
+        what_is_drawn(config, len(groups[0].runs)),
+        markdown(HEADER, [cells(row) for row in facts["table"]]),
         what_is_compared(config),
         f"Each trial: {trials}.",
-        f"Command: `{facts['command']}`; seeds {seeds[0]} to {seeds[-1]}; {in_words(facts['versions'])}. "
-        f"All numbers, and every setting of every method: [{task.name}.json]({task.name}.json).",
     ]
-    return "\n\n".join(lines) + "\n"
 
 
 def cells(row: Facts) -> list[str]:

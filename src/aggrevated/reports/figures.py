@@ -46,13 +46,14 @@ class Figure(ABC):
     """One of them."""
 
     name: str
+    task: Task  # of its rows
     trials: int = 0  # of each row, as usual; 0 where there are no runs
     runs_of: str = ""  # whose runs it uses, where they are not its own
     needs: ClassVar[tuple[str, ...]] = ()  # those options of a request that only some figures know, and it needs
 
-    def rows(self, request: Request) -> tuple[Task, Sequence[Row]] | None:
-        """The task and the rows to be run; none by default."""
-        return None
+    def rows(self, request: Request) -> Sequence[Row]:
+        """What is to be run; nothing by default."""
+        return ()
 
     @abstractmethod
     def write(self, groups: Sequence[Group], request: Request, folder: Path) -> Table:
@@ -67,35 +68,23 @@ class Figure(ABC):
 
     def runs(self, request: Request) -> list[list[Run]]:
         """The runs of its rows; those that are in the folder already are taken up where they are."""
-        task, rows = self.rows(request) or (None, ())
-        return [
-            [
-                made_or_opened(
-                    self.folder(request) / folder_of(row) / f"trial-{trial:02d}", config.replaced(seed=trial)
-                )
-                for trial in range(self.trials_of(request))
-            ]
-            for row in rows
-            for config in ([config_of(task, row, request.quick)] if task else [])
-        ]
+        groups, trials = [], range(self.trials_of(request))
+        for row in self.rows(request):
+            config, folder = config_of(self.task, row, request.quick), self.folder(request) / folder_of(row)
+            groups.append([made_or_opened(folder / f"trial-{i:02d}", config.replaced(seed=i)) for i in trials])
+        return groups
 
 
 @dataclass(frozen=True)
 class LearningCurves(Figure):
     """The paper's figure of a task of control."""
 
+    name: str
     task: Task
+    trials: int
 
-    @property
-    def name(self) -> str:  # type: ignore[override]
-        return self.task.name
-
-    @property
-    def trials(self) -> int:  # type: ignore[override]
-        return self.task.trials
-
-    def rows(self, request: Request) -> tuple[Task, Sequence[Row]]:
-        return self.task, self.task.figure
+    def rows(self, request: Request) -> Sequence[Row]:
+        return self.task.figure
 
     def write(self, groups: Sequence[Group], request: Request, folder: Path) -> Table:
         return write_report(groups, self.task, request.command(self), folder)
@@ -110,7 +99,7 @@ def figures() -> dict[str, Figure]:
 def find_figure(name: str) -> Figure:
     """The figure of that name, or a `UsageError` that lists them all."""
     if name in task_names() and (task := find_task(name)).figure:
-        return LearningCurves(task)
+        return LearningCurves(name, task, task.trials)
     drawn = [name for name in task_names() if find_task(name).figure]
     return figures()[known(name, "figure", [*drawn, *figures()])]
 

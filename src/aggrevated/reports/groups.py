@@ -45,11 +45,6 @@ class Group:
         return float(self.column(name).mean())
 
 
-def rows(groups: Sequence[Group]) -> list[Facts]:
-    """One row per method, over its trials."""
-    return [row(group) for group in groups]
-
-
 MEANS = ("best_return", "test_return", "expert_return", "simulator_steps", "oracle_steps", "seconds")
 
 
@@ -87,7 +82,7 @@ def comparison(groups: Sequence[Group], closing: str) -> Table:
         "IQM": number("ratio_iqm"),
         "95 %": lambda row: f"{row['ratio_low']:.3f}-{row['ratio_high']:.3f}",
     }
-    return Table(rows(groups), columns, closing)
+    return Table([row(group) for group in groups], columns, closing)
 
 
 def draw(groups: Sequence[Group], path: Path) -> None:

@@ -9,14 +9,14 @@ import numpy as np
 
 from aggrevated.config import Config
 from aggrevated.errors import UsageError
-from aggrevated.files import Facts, write_atomically, write_json
+from aggrevated.files import Facts, write_json
 from aggrevated.parsing.parser import Corpus, Parser
 from aggrevated.parsing.scoring import at_random, next_head
 from aggrevated.parsing.transitions.systems import SYSTEMS
 from aggrevated.parsing.world import Algebra, OnPages
 from aggrevated.plots.learning_curves import Curve
 from aggrevated.plots.parsing import curves_on_both, dots
-from aggrevated.reports import Table, by_name, in_words, markdown, number, text, versions
+from aggrevated.reports import Table, by_name, markdown, number, publish, text, versions
 from aggrevated.reports.figures import Figure, Request
 from aggrevated.reports.groups import Group
 from aggrevated.runs.records import Metrics, Result
@@ -35,17 +35,7 @@ ON_REAL_INK = (
     "row that does not say so never saw real ink. CROHME's files are under a licence of their own and are no part of "
     "this repository."
 )
-HEADER = (
-    "method",
-    "UAS, micro",
-    "least to most",
-    "macro",
-    "whole pages",
-    "iterations",
-    "pages seen",
-    "seconds",
-    "paper",
-)
+HEADER = "method | UAS, micro | least to most | macro | whole pages | iterations | pages seen | seconds | paper"
 COLUMNS = {"method": text("label"), "UAS": number("uas_micro"), "paper, on other data": number("paper")}
 
 
@@ -54,12 +44,13 @@ class Table1(Figure):
     """UAS of every row, mean over the trials."""
 
     name: str = "table1"
+    task: Task = TASK
     trials: int = TASK.trials
     title: str = "Table 1 of the paper, on generated pages"
     notes: str = NOT_THE_SAME
 
-    def rows(self, request: Request) -> tuple[Task, Sequence[Row]]:
-        return TASK, TABLE1
+    def rows(self, request: Request) -> Sequence[Row]:
+        return TABLE1
 
     def measured(self, group: Group, request: Request) -> list[Result]:
         """The results of its trials."""
@@ -68,33 +59,22 @@ class Table1(Figure):
     def write(self, groups: Sequence[Group], request: Request, folder: Path) -> Table:
         """Write NAME.json, .png, .svg and .md, and give the table."""
         measured = [self.measured(group, request) for group in groups]
+        rows = zip(groups, self.rows(request), measured, strict=True)
         trials = zip(groups, measured, strict=True)
         facts: Facts = {
             "command": request.command(self),
             "versions": versions(("aggrevated", "torch", "numpy", *TASK.packages)),
             "seeds": [run.config.loop.seed for run in groups[0].runs],
-            "table": [*table(groups, self.rows(request)[1], measured), *baselines(groups[0].runs[0].config)],
+            "table": [*(line(*row) for row in rows), *baselines(groups[0].runs[0].config)],
             "settings": {group.label: public(group.runs[0].config) for group in groups},
             "trials": [{"label": group.label, **by_name(one.facts())} for group, results in trials for one in results],
         }
         path = folder / self.name
         dots(facts["table"], [[one.more["uas_micro"] for one in results] for results in measured], self.title, path)
-        write_json(folder / f"{self.name}.json", facts)
-        write_atomically(folder / f"{self.name}.md", self.page(facts).encode())
+        numbers = markdown(HEADER, [cells(row) for row in facts["table"]])
+        parts = [f"# {self.title}", f"![UAS of each method]({self.name}.png)", numbers, self.notes]
+        publish(folder, self.name, facts, parts)
         return Table(facts["table"], COLUMNS, f"figure: {path}.png and .svg")
-
-    def page(self, facts: Facts) -> str:
-        """The results page, in Markdown."""
-        seeds = facts["seeds"]
-        parts = [
-            f"# {self.title}",
-            f"![UAS of each method]({self.name}.png)",
-            "\n".join(markdown(HEADER, [cells(row) for row in facts["table"]])),
-            self.notes,
-            f"Command: `{facts['command']}`; seeds {seeds[0]} to {seeds[-1]}; {in_words(facts['versions'])}. "
-            f"All numbers, and every setting of every method: [{self.name}.json]({self.name}.json).",
-        ]
-        return "\n\n".join(parts) + "\n"
 
 
 @dataclass(frozen=True)
@@ -106,13 +86,13 @@ class RealInk(Table1):
     notes: str = ON_REAL_INK
     needs: ClassVar[tuple[str, ...]] = ("crohme",)
 
-    def rows(self, request: Request) -> tuple[Task, Sequence[Row]]:
+    def rows(self, request: Request) -> Sequence[Row]:
         """The rows from real ink, and the first from generated ink only."""
         folder = request.crohme
         if folder is None or not all((folder / part).is_dir() for part in ("train", "dev")):
             raise UsageError(f"{folder} has no train/ and dev/; give the folder that has both")
         real = {"crohme": str(folder.resolve())}
-        return TASK, [*(replace(row, settings={**row.settings, **real}) for row in REAL_INK), REAL_INK[0]]
+        return [*(replace(row, settings={**row.settings, **real}) for row in REAL_INK), REAL_INK[0]]
 
     def measured(self, group: Group, request: Request) -> list[Result]:
         return [evaluate(run, OnPages(str(request.crohme))) for run in group.runs]
@@ -123,17 +103,16 @@ class ParsingCurves(Figure):
     """UAS of the current policy over iterations, on validation and on test pages."""
 
     name: str = "parsing-curves"
+    task: Task = TASK
     trials: int = TASK.trials
     runs_of: str = "table1"
 
-    def rows(self, request: Request) -> tuple[Task, Sequence[Row]]:
-        return TASK, CURVES
+    def rows(self, request: Request) -> Sequence[Row]:
+        return CURVES
 
     def write(self, groups: Sequence[Group], request: Request, folder: Path) -> Table:
-        validation, test = (
-            [curve(group, lambda line: line.current_return) for group in groups],
-            [curve(group, lambda line: line.more["test_uas"]) for group in groups],
-        )
+        validation = [curve(group, lambda line: line.current_return) for group in groups]
+        test = [curve(group, lambda line: line.more["test_uas"]) for group in groups]
         path = folder / self.name
         curves_on_both([validation, test], path)
         facts = [
@@ -152,13 +131,8 @@ class ParsingCurves(Figure):
 FIGURES = (Table1(), ParsingCurves(), RealInk())
 
 
-def table(groups: Sequence[Group], rows: Sequence[Row], measured: Sequence[Sequence[Result]]) -> list[Facts]:
-    """One row per method: test UAS, mean over the trials with its spread, and what the paper reports."""
-    return [line(*one) for one in zip(groups, rows, measured, strict=True)]
-
-
 def line(group: Group, row: Row, results: Sequence[Result]) -> Facts:
-    """That row."""
+    """Of a method: test UAS, mean over the trials with its spread, and what the paper reports."""
     config, scores = group.runs[0].config, [result.more for result in results]
     micro = [score["uas_micro"] for score in scores]
     return {

@@ -17,7 +17,7 @@ from aggrevated.theory.study import Study
 
 LEAST = {"depth": 4, "states": 4, "actions": 2, "horizon": 1, "episodes": 64, "trials": 1, "seed": 0, "rollouts": 1}
 MOST = {"depth": 16}
-HEADER = ("algorithm", "regret at N", "least and most of the trials", "exponent in N", "in S")
+HEADER = "algorithm | regret at N | least and most of the trials | exponent in N | in S"
 
 
 def asked_for(name: str, given: Mapping[str, int]) -> dict[str, int]:
@@ -94,7 +94,7 @@ def page(results: Sequence[tuple[Study, Facts]]) -> str:
         parts += [
             f"## {study.title}",
             f"![{study.title}]({study.name}.png)",
-            "\n".join(markdown(HEADER, list(map(cells, table(study))))),
+            markdown(HEADER, list(map(cells, table(study)))),
             beside_the_bound(study, facts),
             f"Command: `{facts['command']}`; {in_words(facts['versions'])}. "
             f"All numbers: [{study.name}.json]({study.name}.json).",

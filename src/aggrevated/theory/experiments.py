@@ -102,6 +102,7 @@ def tree_noisy_study(depth: int, episodes: int, trials: int, seed: int, rollouts
     in_s = {2**d - 1: all_on(d, episodes) for d in depths} | {2**depth - 1: regrets}
     in_n = {n: all_on(depth, n) for n in halvings(episodes, least=100)} | {episodes: regrets}
     growths = (*growth("N", in_n), *growth("S", in_s))
+    of_ln_s = {g.label: round(slope(np.log(np.log(g.x)), np.log(g.regret)), 4) for g in growths if g.of == "S"}
     return Study(
         "tree-noisy",
         f"The tree with noisy Q*, depth {depth} (S = {2**depth - 1:,})",
@@ -112,11 +113,7 @@ def tree_noisy_study(depth: int, episodes: int, trials: int, seed: int, rollouts
         "Theorem special_lower_noisy, δ = 0.05",
         tuple(regret.label for regret in regrets),
         growths,
-        more={
-            "exponents_of_ln_s": {
-                g.label: round(slope(np.log(np.log(g.x)), np.log(g.regret)), 4) for g in growths if g.of == "S"
-            }
-        },
+        more={"exponents_of_ln_s": of_ln_s},
     )
 
 
@@ -127,6 +124,7 @@ def mdp_study(states: int, actions: int, horizon: int, episodes: int, trials: in
         return with_an_expert(random_mdps(trials, states, actions, seed), horizon, episodes, seed, rollouts)
 
     mdps, points, regrets = random_mdps(trials, states, actions, seed), when(episodes), imitation(states, episodes)
+    sizes = {"states": states, "actions": actions, "horizon": horizon}
     largest = float(optimal_q(*mdps[:2], horizon).max())
     exact_bound = bounds.upper_bound(horizon, largest, states, actions, points)
     in_n = {n: imitation(states, n) for n in halvings(episodes, least=500, times=3)} | {episodes: regrets}
@@ -134,15 +132,7 @@ def mdp_study(states: int, actions: int, horizon: int, episodes: int, trials: in
     return Study(
         "mdp",
         f"Random MDPs, S = {states}, A = {actions}, H = {horizon}",
-        {
-            "states": states,
-            "actions": actions,
-            "horizon": horizon,
-            "episodes": episodes,
-            "trials": trials,
-            "seed": seed,
-            "rollouts": rollouts,
-        },
+        {**sizes, "episodes": episodes, "trials": trials, "seed": seed, "rollouts": rollouts},
         points,
         (*regrets, *without_an_expert(mdps, horizon, episodes, seed)),
         bounds.noisy_upper_bound(horizon, largest, states, actions, points),
@@ -182,6 +172,7 @@ def lower_bound_study(states: int, actions: int, episodes: int, trials: int, see
     regrets, gap = regret(states, episodes), one_step.hard_gap(states, actions, episodes)
     in_n = {n: regret(states, n) for n in halvings(episodes, least=100)} | {episodes: regrets}
     in_s = {s: regret(s, episodes) for s in (states // 8, states // 4, states // 2) if s >= 2} | {states: regrets}
+    at_the_end = float(regrets[0].curve[:, -1].mean())
     lower = one_step.no_algorithm_below(states, actions, episodes, gap)[points - 1]
     return Study(
         "lower-bound",
@@ -196,10 +187,7 @@ def lower_bound_study(states: int, actions: int, episodes: int, trials: int, see
         lower,
         "Theorem lower_bound: no algorithm below, by Fano",
         gap * points * (1 - 1 / actions),
-        {
-            "lower_bound": float(lower[-1]),
-            **ratio("regret_over_lower_bound", float(regrets[0].curve[:, -1].mean()), float(lower[-1])),
-        },
+        {"lower_bound": float(lower[-1])} | ratio("regret_over_lower_bound", at_the_end, float(lower[-1])),
     )
 
 
@@ -234,15 +222,9 @@ class Experiment:
 
 COMMON = {"trials": 20, "seed": 0}
 EXPERIMENTS = {
-    "tree": Experiment(
-        tree_study,
-        {"depth": 10, "episodes": 8192, **COMMON},
-        {"depth": 14, "episodes": 65536},
-    ),
+    "tree": Experiment(tree_study, {"depth": 10, "episodes": 8192, **COMMON}, {"depth": 14, "episodes": 65536}),
     "tree-noisy": Experiment(
-        tree_noisy_study,
-        {"depth": 10, "episodes": 4000, **COMMON, "rollouts": 1},
-        {"depth": 16, "episodes": 10000},
+        tree_noisy_study, {"depth": 10, "episodes": 4000, **COMMON, "rollouts": 1}, {"depth": 16, "episodes": 10000}
     ),
     "mdp": Experiment(
         mdp_study,
@@ -250,9 +232,7 @@ EXPERIMENTS = {
         {"episodes": 64000},
     ),
     "lower-bound": Experiment(
-        lower_bound_study,
-        {"states": 32, "actions": 16, "episodes": 16000, **COMMON},
-        {"states": 64, "episodes": 32000},
+        lower_bound_study, {"states": 32, "actions": 16, "episodes": 16000, **COMMON}, {"states": 64, "episodes": 32000}
     ),
 }
 

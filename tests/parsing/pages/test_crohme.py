@@ -13,6 +13,7 @@ from aggrevated.parsing.pages import algebra
 from aggrevated.parsing.pages.crohme import BAR, compose, is_core, load, page, stack
 from aggrevated.parsing.pages.inkml import Ink, read_inkml
 from aggrevated.parsing.pages.page import Page
+from handwriting import is_projective
 
 ARCHIVE = Path(__file__).parents[4] / "shared/data/crohme/crohme_algebra.tar.xz"
 
@@ -241,7 +242,7 @@ def test_every_real_expression_is_a_projective_tree(data: Path, part: str, files
     inks = [read_inkml(path) for path in sorted((data / part).glob("*.inkml"))]
     assert len(inks) == files and sum(map(is_core, inks)) == core
     pages = [page(ink) for ink in inks]
-    assert all(algebra.is_projective(one.heads) for one in pages)
+    assert all(is_projective(one.heads) for one in pages)
     for one, ink in zip(pages, inks, strict=True):
         assert len(one) == len(ink.symbols)
         if is_core(ink):  # the labels in one line say the same as the MathML
@@ -252,5 +253,5 @@ def test_real_expressions_are_composed_into_projective_pages(data: Path) -> None
     pages = load(data / "dev", core=True)
     composed = compose(pages, np.random.default_rng(0))
     assert len(pages) == 61 and sum(map(len, composed)) == sum(map(len, pages))
-    assert all(algebra.is_projective(one.heads) for one in composed)
+    assert all(is_projective(one.heads) for one in composed)
     assert max(one.name.count("+") for one in composed) == 2

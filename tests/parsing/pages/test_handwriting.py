@@ -2,8 +2,9 @@ import numpy as np
 import pytest
 
 from aggrevated.errors import DataError, UsageError
-from aggrevated.parsing.pages.algebra import SYMBOLS, heads, is_projective
+from aggrevated.parsing.pages.algebra import SYMBOLS, heads
 from aggrevated.parsing.pages.handwriting import TEMPLATES, _different_sets, generated, write_page, write_symbol
+from handwriting import is_projective
 
 LINES = ["10(x+2)=a+b", "c×d=e/4", "x=3"]
 

@@ -1,8 +1,7 @@
 """`aggrevated evaluate`: try the chosen policy again, in the way of its world."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, make_dataclass
-from inspect import getdoc
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -37,27 +36,19 @@ class Evaluate:
         folders = [Path(word) for word in arguments[1:] if not word.startswith("-")]
         if not folders:
             return cls, list(arguments)
-        from aggrevated.cli.pieces import group, named_in, switches
+        from aggrevated.cli.pieces import fitted, group, switches, unknown
         from aggrevated.errors import UsageError
         from aggrevated.runs.run import runs_in
         from aggrevated.settings import flag
 
         config = runs_in(folder_among(folders))[0].config
         usual = config.world.evaluation()
-        options = group("evaluation", usual)
-        known = {*usual.values(), *cls.__dataclass_fields__, "help"}
-        for name in named_in(arguments):
-            if name not in known and name.removeprefix("no_") not in known:
-                raise UsageError(f"{flag(name)} has no effect on a run of {config.task.name}; leave it out")
-        fields = [("evaluation", options, field(default_factory=options))]
-        fitted = make_dataclass(cls.__name__, fields, bases=(cls,), frozen=True, namespace={"usual": usual})
-        fitted.__doc__ = getdoc(cls)
-        return fitted, switches(arguments, [usual])
+        for name in unknown(arguments, {*usual.values(), *cls.__dataclass_fields__, "help"}):
+            raise UsageError(f"{flag(name)} has no effect on a run of {config.task.name}; leave it out")
+        return fitted(cls, {"evaluation": group("evaluation", usual)}, usual), switches(arguments, [usual])
 
     def run(self) -> None:
         """Evaluate, and print the result."""
-        from dataclasses import replace
-
         from aggrevated.cli.output import print_result
         from aggrevated.cli.pieces import given
         from aggrevated.runs.run import evaluate, runs_in

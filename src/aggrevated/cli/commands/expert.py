@@ -64,13 +64,11 @@ class TrainExpert:
             )
         path = self.out or Path(f"{task.name}-expert.safetensors")
         simulator = control_of(task.world, "'expert train'").simulator
-        weights, card = train_expert(
-            task.name,
-            task.recipe,
-            simulator,
-            self.seed,
-            lambda step, mean: note(f"step {step}: mean return {mean:.1f}"),
-        )
+
+        def report(step: int, mean: float) -> None:
+            note(f"step {step}: mean return {mean:.1f}")
+
+        weights, card = train_expert(task.name, task.recipe, simulator, self.seed, report)
         seal(path, weights, card.facts())
         print_cards({str(path): card}, self.json)
 
@@ -115,19 +113,9 @@ class EvaluateExpert:
         expert = world.loaded_expert
         returns, steps = returns_of(expert, world.simulator, seeds(self.seed, Purpose.TEST, 0, self.episodes))
         error = returns.std(ddof=1) / len(returns) ** 0.5 if len(returns) > 1 else 0.0
-        print_facts(
-            {
-                "task": task.name,
-                "expert": expert.name,
-                "episodes": self.episodes,
-                "horizon": world.horizon,
-                "seed": self.seed,
-                "mean_return": float(returns.mean()),
-                "standard_error": float(error),
-                "simulator_steps": steps,
-            },
-            self.json,
-        )
+        asked = {"task": task.name, "expert": expert.name, "episodes": self.episodes, "horizon": world.horizon}
+        found = {"mean_return": float(returns.mean()), "standard_error": float(error), "simulator_steps": steps}
+        print_facts({**asked, "seed": self.seed, **found}, self.json)
 
 
 Action = (

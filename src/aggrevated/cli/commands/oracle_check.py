@@ -36,12 +36,9 @@ class OracleCheck:
         require(self.seed >= 0, "seed", self.seed, "0 or more")
         results = []
         for name in SYSTEMS:
-            results.append(check(name, self.trees, self.symbols, self.seed))
-            note(
-                "{system}: {trees} trees, {compared} transitions compared, {mismatches} mismatches".format(
-                    **results[-1]
-                )
-            )
+            found = check(name, self.trees, self.symbols, self.seed)
+            note("{system}: {trees} trees, {compared} transitions compared, {mismatches} mismatches".format(**found))
+            results.append(found)
         wrong = sum(int(result["mismatches"]) for result in results)
         print_table(Table(results, closing=f"{wrong} mismatches"), self.json)
         if wrong:

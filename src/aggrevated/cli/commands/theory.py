@@ -45,13 +45,10 @@ class Theory:
     def run(self) -> None:
         """Run it, draw it, print the table."""
         from aggrevated.cli.output import note, print_table
-        from aggrevated.reports.theory import asked_for, regrets, run_experiment
+        from aggrevated.reports.theory import LEAST, asked_for, regrets, run_experiment
 
-        given = {
-            name: getattr(self, name)
-            for name in ("depth", "states", "actions", "horizon", "episodes", "trials", "seed", "rollouts")
-        }
-        settings = asked_for(self.experiment, {name: value for name, value in given.items() if value is not None})
+        given = {name: value for name in LEAST if (value := getattr(self, name)) is not None}
+        settings = asked_for(self.experiment, given)
         note(f"theory {self.experiment}: " + ", ".join(f"{name} {value}" for name, value in settings.items()))
         folder = self.out or Path("runs") / "theory"
         study, facts = run_experiment(self.experiment, settings, folder)

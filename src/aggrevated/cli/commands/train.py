@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field, make_dataclass
 from inspect import getdoc
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self, TypeVar
 
-from tyro.conf import Positional
+from tyro.conf import Positional, arg
 
 from aggrevated.cli.options import Folder, TaskName
 
@@ -94,7 +94,7 @@ class Train:
 
 def with_options(command: type[T], task: str, arguments: Sequence[str]) -> tuple[type[T], list[str]]:
     """The command for one task: a group of options for each piece, after one for the choices."""
-    from aggrevated.cli.pieces import group, named_in, switches, value_of
+    from aggrevated.cli.pieces import fitted, group, switches, unknown, value_of
     from aggrevated.config.resolving import completed, refuse, usual
     from aggrevated.tasks import find_task
 
@@ -102,30 +102,20 @@ def with_options(command: type[T], task: str, arguments: Sequence[str]) -> tuple
     config = completed(usual(find_task(task), value_of("method", arguments) or "aggrevated", choices), ())
     groups = {"choice": choices_of(config)}
     groups |= {place: group(place, piece) for place, piece in config.pieces.items() if piece.values()}
-    fitted = make_dataclass(
-        command.__name__,
-        [(place, made, field(default_factory=made)) for place, made in groups.items()],
-        bases=(command,),
-        frozen=True,
-        namespace={"usual": config},
-    )
-    fitted.__doc__ = getdoc(command)
-    known = {name for _, name, _ in config.settings()} | set(CHOICES) | set(command.__dataclass_fields__)
-    for name in named_in(arguments):
-        if name not in known and name.removeprefix("no_") not in known and name not in ("help", "version"):
-            refuse(config, name)
-    return fitted, switches(arguments, config.pieces.values())
+    for name in unknown(arguments, {*config.settings, *CHOICES, *command.__dataclass_fields__, "help", "version"}):
+        refuse(config, name)
+    return fitted(command, groups, config), switches(arguments, config.pieces.values())
 
 
 def choices_of(config: "Config") -> type:
     """The options that choose the pieces, each with the names that there are."""
-    from aggrevated.cli.pieces import choice
     from aggrevated.config.pieces import OPTIONS, names_of
 
     fields: list[Any] = []
     for place, name in OPTIONS.items():
-        names = ", ".join(names_of(config.task, place))
-        fields.append(choice(name, f"{CHOICES[name]}: {names}.", getattr(config, place).name))
+        words = f"{CHOICES[name]}: {', '.join(names_of(config.task, place))}."
+        described = arg(help=words, metavar="NAME", help_behavior_hint=f"(default: {getattr(config, place).name})")
+        fields.append((name, Annotated[str | None, described], field(default=None)))
     made = make_dataclass("ChoiceOptions", fields, frozen=True)
     made.__doc__ = "The pieces of the run; the groups below have the settings of those that are chosen."
     return made

@@ -14,7 +14,7 @@ left like other operators, and a line without a relation is headed by the head o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -59,7 +59,10 @@ def heads(lines: Sequence[str]) -> Array:
 
 
 def heads_of_expression(lines: Sequence[Sequence[Token]]) -> Array:
-    """The same for lines of labels, in the order of `flat`: a symbol is a character, or a LaTeX name like `\\times`."""
+    """The same for lines of labels: a symbol is a character, or a LaTeX name like `\\times`.
+
+    They are numbered in reading order: a base before its exponent, a numerator before its bar.
+    """
     found = _Heads()
     tops = [_Reader(line, found, f"line {row}").line() for row, line in enumerate(lines, 1)]
     if not tops:
@@ -67,29 +70,6 @@ def heads_of_expression(lines: Sequence[Sequence[Token]]) -> Array:
     for later in tops[1:]:
         found[later] = tops[0]
     return np.array(found[1:], np.int64)
-
-
-def flat(line: Sequence[Token]) -> Iterator[str]:
-    """The symbols of a line in reading order: a base before its exponent, a numerator before its bar."""
-    for token in line:
-        match token:
-            case Raised(symbols):
-                yield from flat(symbols)
-            case Fraction(above, below, bar):
-                yield from (*flat(above), bar, *flat(below))
-            case _:
-                yield token
-
-
-def is_projective(heads: Array) -> bool:
-    """Whether no two arcs cross, with one root and no cycle: what a transition system can build."""
-    n = len(heads)
-    arcs = [(min(h, d), max(h, d)) for d, h in enumerate(heads.tolist(), 1)]
-    crossing = any(a < c < b < d for a, b in arcs for c, d in arcs)
-    ancestors = np.concatenate([[0], heads])  # of symbols 0 … n, one step up; doubled until it is more than n steps
-    for _ in range(n.bit_length()):
-        ancestors = ancestors[ancestors]
-    return not crossing and not ancestors.any() and int((heads == 0).sum()) == 1
 
 
 def _symbols(line: str, row: int) -> list[str]:
