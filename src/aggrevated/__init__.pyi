@@ -5,18 +5,10 @@ from aggrevated.algorithm import Learner as Learner
 from aggrevated.algorithm import aggrevated as aggrevated
 from aggrevated.config import Config as Config
 from aggrevated.config.resolving import resolve as resolve
-from aggrevated.cost_to_go import (
-    CostToGo as CostToGo,
-)
-from aggrevated.cost_to_go import (
-    Oracle as Oracle,
-)
-from aggrevated.cost_to_go import (
-    OracleSettings as OracleSettings,
-)
-from aggrevated.cost_to_go import (
-    Tells as Tells,
-)
+from aggrevated.cost_to_go import CostToGo as CostToGo
+from aggrevated.cost_to_go import Oracle as Oracle
+from aggrevated.cost_to_go import OracleSettings as OracleSettings
+from aggrevated.cost_to_go import Tells as Tells
 from aggrevated.cost_to_go.advantage import Advantage as Advantage
 from aggrevated.cost_to_go.advantage import Taken as Taken
 from aggrevated.cost_to_go.disagreement import disagreement as disagreement
@@ -25,18 +17,10 @@ from aggrevated.cost_to_go.monte_carlo import MonteCarlo as MonteCarlo
 from aggrevated.cost_to_go.q_star import QStar as QStar
 from aggrevated.cost_to_go.realised import Realised as Realised
 from aggrevated.cost_to_go.value_function import ValueFunction as ValueFunction
-from aggrevated.errors import (
-    AggrevatedError as AggrevatedError,
-)
-from aggrevated.errors import (
-    DataError as DataError,
-)
-from aggrevated.errors import (
-    StorageError as StorageError,
-)
-from aggrevated.errors import (
-    UsageError as UsageError,
-)
+from aggrevated.errors import AggrevatedError as AggrevatedError
+from aggrevated.errors import DataError as DataError
+from aggrevated.errors import StorageError as StorageError
+from aggrevated.errors import UsageError as UsageError
 from aggrevated.experts import CriticExpert as CriticExpert
 from aggrevated.experts import Expert as Expert
 from aggrevated.experts import ValueExpert as ValueExpert
@@ -52,18 +36,10 @@ from aggrevated.policies import Actor as Actor
 from aggrevated.policies import Policy as Policy
 from aggrevated.policies import PolicySettings as PolicySettings
 from aggrevated.policies.feed_forward import FeedForwardPolicy as FeedForwardPolicy
-from aggrevated.policies.heads import (
-    CategoricalHead as CategoricalHead,
-)
-from aggrevated.policies.heads import (
-    GaussianHead as GaussianHead,
-)
-from aggrevated.policies.heads import (
-    Head as Head,
-)
-from aggrevated.policies.heads import (
-    HeadSettings as HeadSettings,
-)
+from aggrevated.policies.heads import CategoricalHead as CategoricalHead
+from aggrevated.policies.heads import GaussianHead as GaussianHead
+from aggrevated.policies.heads import Head as Head
+from aggrevated.policies.heads import HeadSettings as HeadSettings
 from aggrevated.policies.recurrent import RecurrentPolicy as RecurrentPolicy
 from aggrevated.policies.window import WindowPolicy as WindowPolicy
 from aggrevated.roll_in import Mixture as Mixture
@@ -101,16 +77,8 @@ from aggrevated.updates.follow_the_leader import FollowTheLeader as FollowTheLea
 from aggrevated.updates.natural import Natural as Natural
 from aggrevated.updates.regular import Regular as Regular
 from aggrevated.version import __version__ as __version__
-from aggrevated.worlds import (
-    EvaluationSettings as EvaluationSettings,
-)
-from aggrevated.worlds import (
-    Score as Score,
-)
-from aggrevated.worlds import (
-    World as World,
-)
-from aggrevated.worlds import (
-    WorldSettings as WorldSettings,
-)
+from aggrevated.worlds import EvaluationSettings as EvaluationSettings
+from aggrevated.worlds import Score as Score
+from aggrevated.worlds import World as World
+from aggrevated.worlds import WorldSettings as WorldSettings
 from aggrevated.worlds.control import Control as Control

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from aggrevated.files import Facts
+
 if TYPE_CHECKING:
     from aggrevated.experts.card import Card
     from aggrevated.reports import Table
     from aggrevated.runs.records import Result
-
-Facts = dict[str, Any]
 
 
 def note(sentence: str) -> None:

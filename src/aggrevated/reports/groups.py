@@ -101,17 +101,10 @@ def draw(groups: Sequence[Group], path: Path) -> None:
 
 def curve(group: Group, costly: bool) -> Curve:
     """Best so far over episodes, from the first policy on; `costly`: over simulator steps, too."""
-    returns = [
-        [result.initial_return, *(line.best_return for line in run.metrics())]
-        for run, result in zip(group.runs, group.results, strict=True)
-    ]
-    array, config = padded(returns), group.runs[0].config
+    config, trials = group.runs[0].config, [run.metrics() for run in group.runs]
+    first = [result.initial_return for result in group.results]
+    best = padded([[one, *(line.best_return for line in lines)] for one, lines in zip(first, trials, strict=True)])
+    steps = padded([[line.simulator_steps for line in lines] for lines in trials]).mean(axis=0) if costly else None
     dotted = not config.row.imitates  # RL, as in the paper's figures
-    steps = steps_of(group) if costly else None
-    return Curve(group.label, np.arange(array.shape[1]) * config.loop.trajectories, array, dotted, steps)
-
-
-def steps_of(group: Group) -> Array:
-    """[iterations]: the simulator steps after each, on average over the trials."""
-    steps: Array = padded([[line.simulator_steps for line in run.metrics()] for run in group.runs]).mean(axis=0)
-    return steps
+    episodes = np.arange(best.shape[1]) * config.loop.trajectories
+    return Curve(group.label, episodes, best, dotted, steps)
