@@ -63,7 +63,7 @@ class Table1(Figure):
         trials = zip(groups, measured, strict=True)
         facts: Facts = {
             "command": request.command(self),
-            "versions": versions(("aggrevated", "torch", "numpy", *TASK.packages)),
+            "versions": versions(("aggrevated", "torch", "numpy", *self.task.packages)),
             "seeds": [run.config.loop.seed for run in groups[0].runs],
             "table": [*(line(*row) for row in rows), *baselines(groups[0].runs[0].config)],
             "settings": {group.label: public(group.runs[0].config) for group in groups},
