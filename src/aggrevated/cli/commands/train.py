@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self, TypeVar
 from tyro.conf import Positional, arg
 
 from aggrevated.cli.options import Folder, TaskName
+from aggrevated.methods import METHODS
 
 if TYPE_CHECKING:
     from aggrevated.config import Config
@@ -38,8 +39,7 @@ class Train:
     command = "train"
     task: Positional[TaskName]
     """What to learn."""
-    method: str = "aggrevated"
-    """aggrevated, aggrevate, dagger, sl, reinforce, tnpg or sl-rl, or one that an installed package offers."""
+    method: Annotated[str, arg(help=f"{', '.join(METHODS)}, or one that an installed package offers.")] = "aggrevated"
     trials: int = 1
     """How many independent runs, in subfolders of the run folder."""
     out: Folder = None
