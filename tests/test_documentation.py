@@ -3,10 +3,12 @@
 import importlib
 import importlib.util
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from aggrevated import train
 from aggrevated.cli import every_command
 from problems import Home, Walk
 
@@ -88,3 +90,14 @@ def test_the_page_of_settings_is_what_the_pieces_declare() -> None:
     written = (ROOT / "docs/settings.md").read_text()
     assert written == made.page(), "run 'python docs/make_settings.py'"
     assert "| `--delta-kl` |" in written and "| `--warps` |" in written
+
+
+def test_the_task_and_the_update_of_the_architecture_page_train(tmp_path: Path) -> None:
+    task, update = CODE.findall((ROOT / "docs/architecture.md").read_text())
+    scope: dict[str, object] = {"__name__": "page"}
+    exec(task, scope)
+    exec(update, scope)
+    whole = replace(scope["TASK"], brings=(scope["SignedSettings"],))  # type: ignore[type-var]
+    few = {"iterations": 1, "trajectories": 2, "horizon": 30, "validation_episodes": 2, "test_episodes": 2}
+    run = train(whole, update="signed", start_steps=2, out=tmp_path / "run", **few)
+    assert run.config.update.step_size == 0.01 and run.policy.predict([-0.5, 0.0])[0] in (0, 1, 2)

@@ -19,9 +19,17 @@ PUBLIC = {
     # tasks and worlds of one's own
     "aggrevated.tasks": ("Row", "Task", "Tuned", "find_task"),
     "aggrevated.worlds": ("EvaluationSettings", "Score", "World", "WorldSettings"),
-    "aggrevated.worlds.control": ("Control",),
-    "aggrevated.methods": ("METHODS", "Method"),
-    "aggrevated.settings": ("Settings", "setting"),
+    "aggrevated.worlds.control": ("Control", "no_step_saved"),
+    "aggrevated.methods": ("ASKED", "METHODS", "OTHERS", "Method"),
+    "aggrevated.settings": (
+        "NOT_NEGATIVE",
+        "POSITIVE",
+        "Settings",
+        "at_least",
+        "between",
+        "one_of",
+        "setting",
+    ),
     # what it acts in, and who knows better
     "aggrevated.simulators": ("Restricted", "Simulator", "Stochastic"),
     "aggrevated.simulators.acrobot": ("Acrobot",),
@@ -41,7 +49,8 @@ PUBLIC = {
     "aggrevated.starts": ("StartSettings",),
     "aggrevated.starts.supervised": ("supervised",),
     # lines 4 and 5: roll-ins
-    "aggrevated.roll_in": ("Mixture",),
+    "aggrevated.roll_in": ("Mixture", "memories"),
+    "aggrevated.randomness": ("Purpose", "seeds"),
     "aggrevated.trajectories": ("Trajectories",),
     # line 6: what a mistake costs, and the loss
     "aggrevated.cost_to_go": ("CostToGo", "Oracle", "OracleSettings", "Tells"),
@@ -57,12 +66,15 @@ PUBLIC = {
     "aggrevated.losses.likelihood": ("likelihood",),
     "aggrevated.losses.taken_action": ("taken_action",),
     # line 7: the step
-    "aggrevated.updates": ("Step", "Update", "UpdateSettings"),
+    "aggrevated.updates": ("Step", "Update", "UpdateSettings", "loss_and_gradient"),
+    "aggrevated.updates.safe_step": ("safe_step",),
     "aggrevated.updates.exponentiated": ("Exponentiated",),
     "aggrevated.updates.follow_the_leader": ("FollowTheLeader",),
     "aggrevated.updates.natural": ("Natural",),
     "aggrevated.updates.regular": ("Regular",),
     "aggrevated.schedules": ("geometric", "linear"),
+    # line 9: validation
+    "aggrevated.validation": ("OnEpisodes", "mean_return"),
     # what can go wrong
     "aggrevated.errors": ("AggrevatedError", "DataError", "StorageError", "UsageError"),
 }

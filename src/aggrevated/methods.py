@@ -45,7 +45,7 @@ GROUP = "aggrevated.methods"  # of entry points, by which other packages offer r
 
 
 def method_names() -> list[str]:
-    """Of all there are."""
+    """The names of all methods there are."""
     return [*METHODS, *offered(GROUP)]
 
 

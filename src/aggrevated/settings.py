@@ -25,14 +25,17 @@ class Rule:
 
 
 def at_least(least: int) -> Rule:
+    """That number, or more."""
     return Rule(lambda value: value >= least, f"at least {least}")
 
 
 def between(least: float, most: float) -> Rule:
+    """One of these two, or a number between them."""
     return Rule(lambda value: least <= value <= most, f"between {least} and {most}")
 
 
 def one_of(names: Iterable[str]) -> Rule:
+    """One of these names."""
     among = list(names)
     return Rule(lambda value: value in among, f"one of {', '.join(among)}")
 
@@ -126,6 +129,11 @@ WORDS_OF_TYPES = {
 }
 
 
+def has_words(kind: Any) -> bool:
+    """Whether a setting can be of that type."""
+    return (get_origin(kind) or kind) in WORDS_OF_TYPES
+
+
 def is_a(value: object, kind: Any) -> bool:
     """Whether the value is of that type, to the letter: True is no number, and every whole number is a number."""
     if get_origin(kind) is tuple:
@@ -149,6 +157,10 @@ def known(name: str, kind: str, among: Iterable[str]) -> str:
     names = list(among)
     if name in names:
         return name
-    near = difflib.get_close_matches(str(name), names, 1)
-    guess = f" (did you mean {near[0]}?)" if near else ""
-    raise UsageError(f"unknown {kind} {name!r}{guess}: choose one of {', '.join(names)}")
+    raise UsageError(f"unknown {kind} {name!r}{guess(name, names)}: choose one of {', '.join(names)}")
+
+
+def guess(name: str, among: Iterable[str], spelled: Callable[[str], str] = str) -> str:
+    """Which of them was meant, as words behind what was said; nothing where none is like it."""
+    near = difflib.get_close_matches(str(name), sorted(among), 1)
+    return f" (did you mean {spelled(near[0])}?)" if near else ""

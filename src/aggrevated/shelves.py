@@ -14,10 +14,11 @@ from functools import cached_property
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec
-from typing import Any, Generic, TypeVar
+from inspect import isabstract
+from typing import Any, Generic, TypeVar, get_type_hints
 
 from aggrevated.errors import UsageError
-from aggrevated.settings import Settings, known
+from aggrevated.settings import Settings, has_words, known, settings_of
 
 Kind = TypeVar("Kind", bound=Settings)
 
@@ -29,11 +30,7 @@ class Shelf(Generic[Kind]):
     kind: str  # what it is called: "update"
     folder: str  # the package whose modules define the shipped ones
     base: type[Kind]
-
-    @property
-    def group(self) -> str:
-        """Of the entry points."""
-        return f"aggrevated.{self.kind}s"
+    group: str  # of the entry points by which other packages offer theirs
 
     @cached_property
     def shipped(self) -> dict[str, type[Kind]]:
@@ -43,7 +40,7 @@ class Shelf(Generic[Kind]):
         return {piece.name: piece for piece in found}
 
     def names(self, brought: Iterable[type[Settings]] = ()) -> list[str]:
-        """Of all there are, with those that a task brings."""
+        """The names of all there are, with those that a task brings."""
         own = [piece.name for piece in brought if issubclass(piece, self.base)]
         return [*dict.fromkeys([*own, *self.shipped, *offered(self.group)])]
 
@@ -56,11 +53,21 @@ class Shelf(Generic[Kind]):
             return self.shipped[name]
         known(name, self.kind, self.names(brought))
         piece = load(offered(self.group)[name])
+        if fault := self.fault(piece, name):
+            raise UsageError(f"the {self.kind} {name} of an installed package {fault}; mend or remove it")
+        found: type[Kind] = piece
+        return found
+
+    def fault(self, piece: Any, name: str) -> str:
+        """What is wrong with a piece that another package offers by that name; nothing if it is sound."""
         if not (isinstance(piece, type) and issubclass(piece, self.base)):
-            raise UsageError(
-                f"the {self.kind} {name} of an installed package is no {self.base.__name__}; mend or remove it"
-            )
-        return piece
+            return f"is no {self.base.__name__}"
+        if piece.name != name:
+            return f"calls itself {piece.name!r}"
+        if "__dataclass_fields__" not in vars(piece) or isabstract(piece):
+            return "is no frozen dataclass with all the methods of its kind"
+        wrong = [field for field in settings_of(piece) if not has_words(get_type_hints(piece)[field])]
+        return f"has a setting {wrong[0]!r} of a type that has no option" if wrong else ""
 
 
 def modules_in(folder: str) -> list[str]:
@@ -79,7 +86,7 @@ def shipped_tasks() -> dict[str, str]:
 
 
 def task_names() -> list[str]:
-    """Of all tasks there are."""
+    """The names of all tasks there are."""
     return [*shipped_tasks(), *offered(TASKS)]
 
 

@@ -151,7 +151,7 @@ def cartpole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_what_a_parser_cannot_do_has_a_sentence(run: Path, failure: Callable[..., str], tmp_path: Path) -> None:
-    assert "which does not move; use 'aggrevated parse'" in failure(2, "watch", run)
+    assert "which is not of control and does not move" in failure(2, "watch", run)
     assert "--episodes has no effect on a run of algebra; leave it out" in failure(2, "evaluate", run, "--episodes", 5)
     assert "--seed has no effect on a run of algebra" in failure(2, "evaluate", run, "--seed", 5)
     assert "cannot use absent.png" in failure(74, "parse", "absent.png", "--policy", run)

@@ -3,6 +3,7 @@
 import pickle
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from gymnasium.spaces import Box, Dict, Discrete, MultiDiscrete
 
@@ -172,3 +173,19 @@ def test_what_an_oracle_tells_is_what_loss_and_update_see() -> None:
     assert resolve("cartpole", gradient="taken-action").learned_from is Tells.TAKEN_ACTION
     assert resolve("cartpole", oracle="monte-carlo").loss.name == "taken-action"
     assert set(OPTIONS.values()) == {"policy", "update", "start", "oracle", "gradient"}
+
+
+def test_what_is_tuned_must_be_a_setting() -> None:
+    with pytest.raises(UsageError, match=r"cartpole or the method aggrevated sets 'horizn' .did you mean horizon"):
+        resolve(tuned(Tuned({"horizn": 3})))
+
+
+@pytest.mark.parametrize("task", [None, 3, object(), replace(CARTPOLE, world=3)])
+def test_what_is_no_task_is_refused_in_a_sentence(task) -> None:
+    with pytest.raises(UsageError, match="is no task: give a name, or a Task"):
+        resolve(task)
+
+
+def test_numbers_of_numpy_are_numbers() -> None:
+    config = resolve("cartpole", delta_kl=np.float64(1e-3), iterations=np.int64(3), hidden=[np.int32(4)])
+    assert config.facts() == resolve("cartpole", delta_kl=1e-3, iterations=3, hidden=(4,)).facts()

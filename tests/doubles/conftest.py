@@ -17,6 +17,7 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]
     about.mkdir(parents=True)
     here.mkdir()
     shutil.copy(Path(__file__).parent / "corridor_package.py", folder)
+    monkeypatch.delitem(sys.modules, "corridor_package", raising=False)  # it is there again after the test
     monkeypatch.syspath_prepend(folder)
     importlib.invalidate_caches()
     points = importlib.import_module("corridor_package").POINTS

@@ -4,24 +4,30 @@ Nothing in src/ knows of it. The tests install it by its entry points, and train
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import torch
-from gymnasium.spaces import Box, Discrete, Space
+from gymnasium.spaces import Box, Discrete, MultiDiscrete, Space
 from torch.nn.utils import parameters_to_vector
 
 from aggrevated import (
+    ASKED,
+    OTHERS,
+    CategoricalHead,
     CostToGo,
     EvaluationSettings,
     Expert,
     FeedForwardPolicy,
     Head,
+    HeadSettings,
     Method,
+    OnEpisodes,
     OracleSettings,
     Policy,
     PolicySettings,
+    Purpose,
     Score,
     Simulator,
     StartSettings,
@@ -33,12 +39,13 @@ from aggrevated import (
     UpdateSettings,
     World,
     WorldSettings,
+    loss_and_gradient,
+    mean_return,
+    safe_step,
+    seeds,
     setting,
 )  # fmt: skip
-from aggrevated.randomness import Purpose, seeds
-from aggrevated.updates import loss_and_gradient, norm
-from aggrevated.updates.safe_step import safe_step
-from aggrevated.validation import OnEpisodes, mean_return
+from aggrevated.losses.all_actions import AllActionsSettings
 
 
 @dataclass(frozen=True)
@@ -102,7 +109,8 @@ class CorridorWorld(WorldSettings):
     name = "corridor"
     measured = "steps saved"
     evaluation = MoreWalks
-    length: int = setting(5, "Of the corridor.")
+    turn: Any = field(default=None, compare=False)  # a part, which need not be a value that can be sent
+    length: int = setting(5, "How long the corridor is.")
 
     def spaces(self) -> tuple[Space[Any], Space[Any]]:
         return Corridor.observation_space, Corridor.action_space
@@ -132,7 +140,7 @@ class Signed:
     def __call__(self, policy, loss, trajectories, cost_to_go) -> Step:
         value, gradient = loss_and_gradient(policy, loss, trajectories, cost_to_go)
         kl, halvings = safe_step(policy, trajectories, -self.size * gradient.sign(), 1.0)
-        return Step(value, norm(gradient), kl, halvings)
+        return Step(value, float(gradient.norm()), kl, halvings)
 
     def state(self) -> Mapping[str, torch.Tensor]:
         return {}
@@ -188,7 +196,29 @@ class TinySettings(PolicySettings):
     name = "tiny"
 
     def build(self, observations: Space[Any], head: Head, seed: int) -> Policy:
-        return FeedForwardPolicy(1, head, (), torch.Generator().manual_seed(seed))
+        return FeedForwardPolicy(observations.shape[0], head, (), torch.Generator().manual_seed(seed))
+
+
+@dataclass(frozen=True)
+class BoldSettings(AllActionsSettings):
+    """All actions, by another name."""
+
+    name = "bold"
+
+
+@dataclass(frozen=True)
+class PairSettings(HeadSettings):
+    """Two choices at once, as one."""
+
+    name = "pair"
+    finite = True
+
+    @classmethod
+    def fits(cls, actions: Space[Any]) -> bool:
+        return isinstance(actions, MultiDiscrete)
+
+    def build(self, actions: Space[Any]) -> CategoricalHead:
+        return CategoricalHead(int(np.prod(actions.nvec)))
 
 
 @dataclass(frozen=True)
@@ -204,7 +234,7 @@ class EagerStart(StartSettings):
         return 0, 0
 
 
-STROLL = Method("Stroll", "random", "asked", ("all-actions",), ("signed", "others"))
+STROLL = Method("Stroll", "random", ASKED, ("all-actions",), ("signed", OTHERS))
 TASK = Task(
     name="corridor",
     title="A corridor",
@@ -213,8 +243,12 @@ TASK = Task(
     brings=(TinySettings,),
     tuned=(Tuned({"iterations": 12, "trajectories": 5}), Tuned({"learning_rate": 0.2}, update="regular")),
 )
+WINDING = replace(TASK, name="winding", world=CorridorWorld(turn=lambda: "left"))
 POINTS = {
-    "aggrevated.tasks": "corridor = corridor_package:TASK",
+    "aggrevated.tasks": "corridor = corridor_package:TASK\nwinding = corridor_package:WINDING",
+    "aggrevated.policies": "tiny = corridor_package:TinySettings",
+    "aggrevated.losses": "bold = corridor_package:BoldSettings",
+    "aggrevated.heads": "pair = corridor_package:PairSettings",
     "aggrevated.updates": "signed = corridor_package:SignedSettings",
     "aggrevated.oracles": "stepped = corridor_package:SteppedSettings",
     "aggrevated.starts": "eager = corridor_package:EagerStart",

@@ -4,14 +4,16 @@ import json
 import os
 import subprocess
 import sys
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
 
 import pytest
+from gymnasium.spaces import MultiDiscrete
 
 import aggrevated
 from aggrevated.cli import main
+from aggrevated.config.pieces import HEADS, SHELVES, head_for
 from aggrevated.config.resolving import resolve
 from aggrevated.errors import UsageError
 from aggrevated.runs.run import Run
@@ -58,6 +60,8 @@ def test_a_task_with_its_own_world_policy_update_and_oracle_by_name(
         ["corridor", "--method", "stroll"],
         ["corridor", "--start", "eager", "--push", "0.5"],
         ["corridor", "--method", "dagger", "--update", "regular"],
+        ["cartpole", "--policy", "tiny"],
+        ["cartpole", "--gradient", "bold"],
     ],
 )
 def test_each_alone_with_what_is_shipped(
@@ -69,9 +73,43 @@ def test_each_alone_with_what_is_shipped(
     assert result["iterations"] == 2 and result["task"] == options[0]
 
 
-def test_trials_of_it_run_in_processes(installed: Path) -> None:
+def test_a_head_for_other_actions_is_found_by_them(installed: Path) -> None:
+    assert head_for(MultiDiscrete([3, 2])).name == "pair"
+    assert head_for(MultiDiscrete([3, 2]))().build(MultiDiscrete([3, 2])).outputs == 6
+
+
+def test_the_docs_name_every_group_of_entry_points() -> None:
+    text = (Path(__file__).parents[2] / "docs/architecture.md").read_text()
+    for shelf in (*SHELVES.values(), HEADS):
+        assert f"`{shelf.group}`" in text or f"`.{shelf.group.removeprefix('aggrevated.')}`" in text
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [
+        ({"name": "other"}, "calls itself 'other'"),
+        ({"build": None}, "is no frozen dataclass with all the methods of its kind"),
+        ({"wide": field(default=None, metadata={"words": "", "rule": None})}, "has a setting 'wide' of a type"),
+    ],
+)
+def test_a_piece_that_is_not_sound_is_refused_before_there_is_a_folder(
+    installed: Path, fault: dict[str, object], words: str
+) -> None:
+    package = import_module("corridor_package")
+    kinds = {"__annotations__": {"wide": float | None}} if "wide" in fault else {}
+    changed = type("Changed", (package.SignedSettings,), {**fault, **kinds, "__module__": "corridor_package"})
+    package.Changed = changed if "build" in fault else dataclass(frozen=True)(changed)
+    points = installed / "corridor_package-1.0.dist-info/entry_points.txt"
+    points.write_text("[aggrevated.updates]\nsigned = corridor_package:Changed\n")
+    with pytest.raises(UsageError, match=words):
+        resolve("cartpole", update="signed")
+
+
+@pytest.mark.parametrize("task", ["corridor", "winding"])
+def test_trials_of_it_run_in_processes(installed: Path, task: str) -> None:
+    """Also of a task with parts that cannot be sent to another process: workers find it by its name."""
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(installed), *filter(None, sys.path)])}
-    command = [sys.executable, "-m", "aggrevated", "train", "corridor", "--trials", "2", "--seed", "3", "--json"]
+    command = [sys.executable, "-m", "aggrevated", "train", task, "--trials", "2", "--seed", "3", "--json"]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     assert [trial["seed"] for trial in json.loads(done.stdout)["trials"]] == [3, 4]
 
@@ -89,7 +127,10 @@ def test_help_and_errors_know_of_it(installed: Path, capsys: pytest.CaptureFixtu
         resolve("corridoor")
 
 
-def test_a_task_that_nobody_installed_is_passed_as_the_object_it_is(tmp_path: Path) -> None:
+def test_a_task_that_nobody_installed_is_passed_as_the_object_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delitem(sys.modules, "corridor_package", raising=False)
     sys.path.insert(0, str(Path(__file__).parent))
     try:
         package = import_module("corridor_package")
@@ -112,3 +153,5 @@ def test_an_entry_point_that_cannot_be_imported_names_its_package(installed: Pat
     with pytest.raises(UsageError, match="the update mixed of an installed package is no UpdateSettings"):
         resolve("cartpole", update="mixed")
     assert resolve("cartpole").update.name == "natural"  # a broken one disturbs nobody who does not ask for it
+    with pytest.raises(UsageError, match=r"unknown setting --horizn .did you mean --horizon"):
+        resolve("cartpole", horizn=3)

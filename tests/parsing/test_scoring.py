@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from aggrevated.parsing.parser import Corpus, Parser
-from aggrevated.parsing.scoring import arc_length, at_random, by_kind, ends, micro, next_head, parsed, scores, symbol
+from aggrevated.parsing.scoring import arc_length, at_random, by_kind, micro, next_head, parsed, scores, symbol
 from aggrevated.parsing.transitions.configurations import NONE
 from aggrevated.parsing.transitions.systems import SYSTEMS
-from aggrevated.roll_in import Mixture
 from reading import READERS, corpus, page, reader
 
 every_system = pytest.mark.parametrize("system", SYSTEMS.values(), ids=SYSTEMS)
@@ -51,7 +50,7 @@ def test_a_policy_is_greedy_and_the_pages_are_those_that_were_chosen(kind):
 def test_only_pages_one_after_the_other_can_be_scored():
     parser = Parser(corpus(3), np.arange(3))
     with pytest.raises(AssertionError, match="each once"):
-        ends(parser, Mixture(parser.expert, None, 1.0), deterministic=True)
+        parsed(parser.expert, parser)
 
 
 def test_next_head_by_hand():

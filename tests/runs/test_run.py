@@ -248,3 +248,10 @@ def test_nothing_is_left_by_a_run_that_cannot_begin(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="maps 6 observations to 3 actions, but cartpole has 4 and 2"):
         Run.create(tmp_path / "run", small(expert="acrobot"))
     assert not (tmp_path / "run").exists()
+
+
+def test_a_chosen_policy_that_was_removed_is_written_again(tmp_path: Path) -> None:
+    run, expected = finished(tmp_path / "run", small())
+    (run.folder / "policy.safetensors").unlink()
+    again = execute(Run.open(str(run.folder)))
+    assert again.weights_sha256 == expected.weights_sha256 == digest(run.policy.state_dict())

@@ -7,6 +7,7 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from dataclasses import replace
 from multiprocessing import active_children, get_context
 from pathlib import Path
 
@@ -27,7 +28,7 @@ def run_all(runs: Sequence[Run], workers: int | None = None) -> list[Result]:
     pool = ProcessPoolExecutor(workers, get_context("spawn"), begin_worker, (os.getpid(), share))
     try:
         with Progress("iterations", sum(run.config.loop.iterations for run in runs)) as progress:
-            futures = [pool.submit(run_quietly, run) for run in runs]
+            futures = [pool.submit(run_quietly, run.folder, run.config.loop.iterations) for run in runs]
             pending = set(futures)
             while pending:
                 done, pending = wait(pending, timeout=0.5)
@@ -64,9 +65,10 @@ def run_here(run: Run) -> Result:
             raise
 
 
-def run_quietly(run: Run) -> Result:
-    """One run in a worker process."""
-    return execute(run, silent, note)
+def run_quietly(folder: Path, iterations: int) -> Result:
+    """One run in a worker process, which finds the task by its name: not every task can be sent."""
+    run = Run.open(folder)
+    return execute(replace(run, config=run.config.replaced(iterations=iterations)), silent, note)
 
 
 def iterations_done(folder: Path) -> int:

@@ -39,12 +39,12 @@ class Config:
 
     @property
     def row(self) -> Method:
-        """Of the table of methods."""
+        """The row of the table of methods."""
         return find_method(self.method)
 
     @property
     def pieces(self) -> dict[str, Settings]:
-        """By the names of their places."""
+        """The pieces, by the names of their places."""
         return {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("task", "method")}
 
     @property
@@ -89,8 +89,9 @@ class Config:
         for piece in self.pieces.values():
             piece.check(self)
         self._check_what_is_learned_from()
-        if self.loss.own_actions or self.update.own_actions:
-            rule = "below 1 for the taken-action gradient and natural update, which learn from own actions"
+        needing = [piece for piece in (self.loss, self.update) if piece.own_actions]
+        if needing:
+            rule = f"below 1 for {needing[0].name}, which learns from actions of the learner's own; or choose another"
             require(self.loop.mixing < 1, "mixing", self.loop.mixing, rule)
 
     def _check_what_is_learned_from(self) -> None:

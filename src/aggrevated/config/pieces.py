@@ -1,6 +1,7 @@
 """Where pieces are found by name, and which option chooses among them."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 from gymnasium.spaces import Space
@@ -16,13 +17,13 @@ from aggrevated.starts import StartSettings
 from aggrevated.tasks import Task
 from aggrevated.updates import UpdateSettings
 
-HEADS: Shelf[Any] = Shelf("head", "aggrevated.policies.heads", HeadSettings)
+HEADS: Shelf[Any] = Shelf("head", "aggrevated.policies.heads", HeadSettings, "aggrevated.heads")
 SHELVES: dict[str, Shelf[Any]] = {  # by the place in a config
-    "policy": Shelf("policy", "aggrevated.policies", PolicySettings),
-    "update": Shelf("update", "aggrevated.updates", UpdateSettings),
-    "start": Shelf("start", "aggrevated.starts", StartSettings),
-    "oracle": Shelf("oracle", "aggrevated.cost_to_go", OracleSettings),
-    "loss": Shelf("loss", "aggrevated.losses", LossSettings),
+    "policy": Shelf("policy", "aggrevated.policies", PolicySettings, "aggrevated.policies"),
+    "update": Shelf("update", "aggrevated.updates", UpdateSettings, "aggrevated.updates"),
+    "start": Shelf("start", "aggrevated.starts", StartSettings, "aggrevated.starts"),
+    "oracle": Shelf("oracle", "aggrevated.cost_to_go", OracleSettings, "aggrevated.oracles"),
+    "loss": Shelf("loss", "aggrevated.losses", LossSettings, "aggrevated.losses"),
 }
 OPTIONS = {place: "gradient" if place == "loss" else place for place in SHELVES}  # what chooses it
 
@@ -41,14 +42,22 @@ def piece(task: Task, place: str, name: str) -> type[Settings]:
 
 
 def all_of(task: Task, place: str) -> Iterator[type[Settings]]:
-    """Every one of them."""
-    return (piece(task, place, name) for name in names_of(task, place))
+    """Every one of them that can be imported: a broken one disturbs nobody who does not ask for it."""
+    for name in names_of(task, place):
+        with suppress(UsageError):
+            yield piece(task, place, name)
+
+
+def all_heads() -> Iterator[type[HeadSettings]]:
+    """Every head that can be imported."""
+    for name in HEADS.names():
+        with suppress(UsageError):
+            yield HEADS.get(name)
 
 
 def head_for(actions: Space[Any]) -> type[HeadSettings]:
     """The head for such actions, or a `UsageError` where there is none."""
-    found: type[HeadSettings]
-    for found in map(HEADS.get, HEADS.names()):
+    for found in all_heads():
         if found.fits(actions):
             return found
     raise UsageError(

@@ -1,20 +1,19 @@
 """From what was asked for to a config: whatever was left open comes from the task, the method and the pieces."""
 
-import difflib
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, NoReturn, TypeVar
 
 from aggrevated.config import Config
-from aggrevated.config.pieces import HEADS, OPTIONS, SHELVES, all_of, head_for, piece
+from aggrevated.config.pieces import HEADS, OPTIONS, SHELVES, all_heads, all_of, head_for, piece
 from aggrevated.errors import DataError, UsageError
 from aggrevated.files import Facts
 from aggrevated.loop import LoopSettings
 from aggrevated.methods import ASKED, OTHERS, Method, find_method
-from aggrevated.settings import Settings, flag, known, settings_of
-from aggrevated.shelves import task_names
-from aggrevated.tasks import Task, find_task
+from aggrevated.settings import Settings, flag, guess, known, settings_of
+from aggrevated.tasks import Task, all_tasks, find_task
 from aggrevated.version import __version__
+from aggrevated.worlds import WorldSettings
 
 Piece = TypeVar("Piece", bound=Settings)
 
@@ -22,6 +21,8 @@ Piece = TypeVar("Piece", bound=Settings)
 def resolve(task: Task | str, method: str = "aggrevated", **given: Any) -> Config:
     """The config of a run; a `UsageError` for the first thing in it that cannot be, or has no effect."""
     task = find_task(task) if isinstance(task, str) else task
+    if not isinstance(task, Task) or not isinstance(task.world, WorldSettings):
+        raise UsageError(f"{task!r} is no task: give a name, or a Task whose world is of a kind of WorldSettings")
     given = {name: value for name, value in given.items() if value is not None}
     config = usual(task, method, given)
     refuse_idle(config, given)
@@ -45,6 +46,10 @@ def usual(task: Task, method: str, given: Mapping[str, Any]) -> Config:
     row = find_method(method)
     picked, kinds = choose(task, method, row, given)
     settings = dict(row.settings) | task.tuned_for(picked)
+    for name in settings:
+        if name not in all_settings(task):
+            near = guess(name, all_settings(task))
+            raise UsageError(f"the task {task.name} or the method {method} sets {name!r}{near}, which is no setting")
     pieces: dict[str, Any] = {place: with_settings(kind(), settings) for place, kind in kinds.items()}
     return Config(task, method, world=with_settings(task.world, settings), **pieces)
 
@@ -83,7 +88,12 @@ def fitting_loss(task: Task, method: str, row: Method, kinds: Mapping[str, Any])
 def with_settings(own: Piece, settings: Mapping[str, Any]) -> Piece:
     """The piece with those of the settings that it has."""
     mine = {name: settings[name] for name in settings_of(type(own)) if name in settings}
-    return replace(own, **{name: tuple(value) if isinstance(value, list) else value for name, value in mine.items()})
+    return replace(own, **{name: plain(value) for name, value in mine.items()})
+
+
+def plain(value: Any) -> Any:
+    """A list as a tuple, and NumPy's numbers as Python's."""
+    return tuple(map(plain, value)) if isinstance(value, list | tuple) else getattr(value, "item", lambda: value)()
 
 
 def refuse_idle(config: Config, given: Iterable[str]) -> None:
@@ -112,23 +122,19 @@ def refuse(config: Config, name: str) -> NoReturn:
         if owners:
             now = f"the {option} {getattr(config, place).name}"
             raise UsageError(f"{idle} {now}: it is of --{option} {' or '.join(owners)}; choose that, or leave it out")
-    if any(name in settings_of(HEADS.get(head)) for head in HEADS.names()):
-        raise UsageError(
-            f"{idle} {config.task.name}, whose actions are a finite set; choose another task, or leave it out"
-        )
-    names = {one for other in task_names() for one in all_settings(find_task(other))}
+    if any(name in settings_of(head) for head in all_heads()):
+        kind = "a finite set" if config.finite else "vectors"
+        raise UsageError(f"{idle} {config.task.name}, whose actions are {kind}; choose another task, or leave it out")
+    names = {one for task in all_tasks() for one in all_settings(task)}
     if name in names:
         raise UsageError(f"{idle} {config.task.name}; choose another task, or leave it out")
-    near = difflib.get_close_matches(name, sorted(names), 1)
-    guess = f" (did you mean {flag(near[0])}?)" if near else ""
-    raise UsageError(
-        f"unknown setting {flag(name)}{guess}; 'aggrevated train {config.task.name} --help' shows them all"
-    )
+    where = f"'aggrevated train {config.task.name} --help' shows those that there are"
+    raise UsageError(f"unknown setting {flag(name)}{guess(name.replace('-', '_'), names, flag)}; {where}")
 
 
 def all_settings(task: Task) -> set[str]:
     """The names of all settings that a run of the task can have."""
-    on_shelves = [one for place in SHELVES for one in all_of(task, place)]
+    on_shelves = [*all_heads(), *(one for place in SHELVES for one in all_of(task, place))]
     pieces: list[type[Settings]] = [LoopSettings, type(task.world), *on_shelves]
     return {name for one in pieces for name in settings_of(one)} | set(OPTIONS.values())
 
@@ -153,6 +159,8 @@ def from_facts(facts: Facts, source: object, task: Task | None = None) -> Config
 
 def as_written(task: Task, place: str, own: Settings | None, facts: Facts) -> Settings:
     """One piece, from its name and settings."""
+    if not isinstance(facts, dict) or "name" not in facts:
+        raise UsageError(f"{place} is {facts!r}, and no piece")
     name = facts["name"]
     if own is None:
         own = (HEADS.get(name) if place == "head" else piece(task, place, name))()

@@ -64,7 +64,7 @@ class Algebra(WorldSettings):
     measured = "UAS"
     digits = 3
     evaluation = OnPages
-    system: str = setting("arc-eager", f"Of transitions: {' or '.join(SYSTEMS)}.", one_of(SYSTEMS))
+    system: str = setting("arc-eager", f"The transition system: {' or '.join(SYSTEMS)}.", one_of(SYSTEMS))
     warps: int = setting(0, "Rewritten copies of each training page.", NOT_NEGATIVE)
     crohme: str = setting(
         "", "Learn from CROHME's InkML files in this folder (train/ and dev/), not from generated ink."

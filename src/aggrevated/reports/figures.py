@@ -21,7 +21,7 @@ from aggrevated.reports.groups import Group
 from aggrevated.runs.run import Run
 from aggrevated.settings import known
 from aggrevated.shelves import modules_in, task_names
-from aggrevated.tasks import Row, Task, find_task
+from aggrevated.tasks import Row, Task, all_tasks, find_task
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ def find_figure(name: str) -> Figure:
     """The figure of that name, or a `UsageError` that lists them all."""
     if name in task_names() and (task := find_task(name)).figure:
         return LearningCurves(name, task, task.trials)
-    drawn = [name for name in task_names() if find_task(name).figure]
+    drawn = [task.name for task in all_tasks() if task.figure]
     return figures()[known(name, "figure", [*drawn, *figures()])]
 
 

@@ -21,9 +21,7 @@ def watch(run: Run, seed: int, path: Path) -> Facts:
     """Write the GIF; where it is, and the two returns."""
     world = run.config.world
     if not isinstance(world, Control):
-        raise UsageError(
-            f"{run.folder} is a run of {run.config.task.name}, which does not move; use 'aggrevated parse'"
-        )
+        raise UsageError(f"{run.folder} is a run of {run.config.task.name}, which is not of control and does not move")
     name, parts = drawn(world.simulator)
     with one_thread():
         panels = [

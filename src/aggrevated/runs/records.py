@@ -31,7 +31,7 @@ class Record:
 
 @dataclass(frozen=True, kw_only=True)
 class Metrics(Record):
-    """Of one iteration."""
+    """What one iteration did."""
 
     iteration: int
     roll_in_return: float

@@ -25,6 +25,8 @@ from aggrevated.runs.records import Metrics, Result
 from aggrevated.tasks import Task
 from aggrevated.worlds import EvaluationSettings
 
+CHOSEN = "policy.safetensors"  # the best policy so far
+
 
 @dataclass(frozen=True)
 class Run:
@@ -43,8 +45,9 @@ class Run:
         return cls(folder, config)
 
     @classmethod
-    def open(cls, folder: Path, task: Task | None = None) -> Run:
+    def open(cls, folder: Path | str, task: Task | None = None) -> Run:
         """A run that exists; one of a task that has no name to be found by needs the task itself."""
+        folder = Path(folder)
         if not (folder / "config.json").is_file():
             raise DataError(f"{folder} is not a run: it has no config.json; give a folder that 'aggrevated train' made")
         return cls(folder, from_facts(files.read_json(folder / "config.json"), folder / "config.json", task))
@@ -72,7 +75,7 @@ class Run:
 
     def so_far(self) -> Result:
         """What was known when policy.safetensors was written."""
-        return Result.read(self._chosen()[1]["so_far"], self.folder / "policy.safetensors")
+        return Result.read(self._chosen()[1]["so_far"], self.folder / CHOSEN)
 
     @property
     def policy(self) -> Policy:
@@ -86,7 +89,7 @@ class Run:
         return policy
 
     def _chosen(self) -> tuple[dict[str, Tensor], files.Facts]:
-        path = self.folder / "policy.safetensors"
+        path = self.folder / CHOSEN
         if not path.is_file():
             raise DataError(f"{self.folder} has no policy yet; finish it with 'aggrevated resume {self.folder}'")
         return files.unseal(path)
@@ -141,13 +144,15 @@ def train(
 def execute(run: Run, progress: Callable[[Metrics], None] = silent, warn: Callable[[str], None] = silent) -> Result:
     """Run it, or the rest of it, to its last iteration, and give its result; `progress` is told of each iteration."""
     with files.only_one(run.folder), one_thread():
-        if (ended := run.result()) is not None:
+        if (ended := run.result()) is not None and (run.folder / CHOSEN).is_file():
             return replace(ended, run=str(run.folder))  # it may have been moved
         setup, seconds = begin(run, warn)
         if Run.open(run.folder, run.config.task).config != run.config:  # more iterations were asked for
             files.write_json(run.folder / "config.json", run.config.facts())
         for metrics in learning(run, setup, seconds):
             progress(metrics)
+        if not (run.folder / CHOSEN).is_file():  # somebody removed it
+            keep(run, setup, seconds)
         return finish(run, setup)
 
 
@@ -206,9 +211,7 @@ def keep(run: Run, setup: Setup, seconds: float) -> None:
     facts = {"seconds": seconds, "config": identity(run.config, setup)}
     checkpoint.save(run.folder / "checkpoints", setup.learner, facts)
     known = so_far(run, setup.learner, seconds).facts()
-    files.seal(
-        run.folder / "policy.safetensors", setup.learner.best.weights or {}, {"so_far": known, **run.config.facts()}
-    )
+    files.seal(run.folder / CHOSEN, setup.learner.best.weights or {}, {"so_far": known, **run.config.facts()})
 
 
 def so_far(run: Run, learner: Learner, seconds: float) -> Result:

@@ -10,7 +10,7 @@ from aggrevated.starts import StartSettings
 
 @dataclass(frozen=True)
 class RandomStart(StartSettings):
-    """As it is, for no simulator step and no query."""
+    """The random policy, for no simulator step and no query."""
 
     name = "random"
 

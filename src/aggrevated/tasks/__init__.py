@@ -4,7 +4,8 @@ A task is found by the name of its file here, by an entry point of the group `ag
 passed as the object that it is.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
@@ -84,3 +85,10 @@ def find_task(name: str) -> Task:
     if not isinstance(task, Task) or task.name != name:
         raise UsageError(f"the task {name} of an installed package is none, or has another name; mend or remove it")
     return task
+
+
+def all_tasks() -> Iterator[Task]:
+    """Every task that can be imported."""
+    for name in task_names():
+        with suppress(UsageError):
+            yield find_task(name)

@@ -13,7 +13,7 @@ from aggrevated.cost_to_go import CostToGo, Tells
 from aggrevated.losses import Loss
 from aggrevated.policies import Policy
 from aggrevated.schedules import Schedule, linear
-from aggrevated.settings import Rule, Settings, setting
+from aggrevated.settings import NOT_NEGATIVE, Settings, setting
 from aggrevated.trajectories import Trajectories
 
 
@@ -97,7 +97,7 @@ class AnnealedSettings(UpdateSettings):
     annealed: int = setting(
         0,
         "Over how many iterations learning rate or delta_KL falls to 0, and the entropy bonus to a tenth; 0: never.",
-        Rule(lambda value: value >= 0, "0 or more"),
+        NOT_NEGATIVE,
     )
 
     def completed(self, iterations: int, given: Container[str]) -> Self:

@@ -136,7 +136,7 @@ class LeaderSettings(UpdateSettings):
 
     name = "follow-the-leader"
     fits = frozenset({Tells.EVERY_ACTION, Tells.BEST_ACTION})
-    learning_rate: float = setting(0.01, "Of Adam, inside follow the leader.", POSITIVE)
+    learning_rate: float = setting(0.01, "The step size of Adam, inside follow the leader.", POSITIVE)
 
     def check(self, chosen: Chosen) -> None:
         assert isinstance(chosen.loss, LossSettings)

@@ -71,7 +71,7 @@ class NaturalSettings(AnnealedSettings):
         1e-4, "delta_KL of the natural update, on the paper's trajectory scale (see docs/guide.md).", POSITIVE
     )
     damping: float = setting(
-        10.0, "Of the natural update, relative to the mean squared length of the scores.", POSITIVE
+        10.0, "What is added to the Fisher matrix, relative to the mean squared length of the scores.", POSITIVE
     )
     solver: str = setting("closed-form", f"For the natural update: {' or '.join(SOLVERS)}.", one_of(SOLVERS))
 

@@ -75,7 +75,7 @@ class RegularSettings(AnnealedSettings):
     """Regular gradient descent."""
 
     name = "regular"
-    learning_rate: float = setting(0.01, "Of the regular update.", POSITIVE)
+    learning_rate: float = setting(0.01, "The step size of the regular update.", POSITIVE)
     optimiser: str = setting("adam", f"For the regular update: {' or '.join(OPTIMISERS)}.", one_of(OPTIMISERS))
 
     def build(self, seed: int) -> Regular:

@@ -10,6 +10,7 @@ import torch
 from gymnasium.spaces import Space
 
 from aggrevated.errors import UsageError
+from aggrevated.experts import Expert
 from aggrevated.experts.loading import NetworkExpert, load_expert, shipped_names
 from aggrevated.files import Facts
 from aggrevated.policies import Policy
@@ -54,6 +55,7 @@ class Control(WorldSettings):
     evaluation = FreshEpisodes
     make: Maker = field(compare=False)
     seen_by_expert: Maker | None = field(default=None, compare=False)  # the simulator as the expert sees it
+    make_expert: Callable[[Simulator], Expert] | None = field(default=None, compare=False)  # unless one is named
     lowest: Callable[[int], float] = field(default=nothing, compare=False)  # return within H; ratios are from there
     horizon: int = setting(100, "H, after how many steps an episode is cut.", at_least(1))
     expert: str = setting(
@@ -66,7 +68,7 @@ class Control(WorldSettings):
 
     def completed(self, iterations: int, given: Container[str]) -> Self:
         """An expert's file is found again from everywhere."""
-        if self.expert in shipped_names() or not Path(self.expert).is_file():
+        if not self.expert or self.expert in shipped_names() or not Path(self.expert).is_file():
             return self
         return replace(self, expert=str(Path(self.expert).resolve()))
 
@@ -75,16 +77,18 @@ class Control(WorldSettings):
         return self.make(self.horizon)
 
     @cached_property
-    def loaded_expert(self) -> NetworkExpert:
+    def loaded_expert(self) -> Expert:
         """π*."""
-        return load_expert(self.expert, (self.seen_by_expert or self.make)(self.horizon))
+        seen = (self.seen_by_expert or self.make)(self.horizon)
+        return self.make_expert(seen) if self.make_expert and not self.expert else load_expert(self.expert, seen)
 
     def spaces(self) -> tuple[Space[Any], Space[Any]]:
         return self.simulator.observation_space, self.simulator.action_space
 
     def build(self, seed: int) -> World:
         expert = self.loaded_expert
-        weights = [w for network in expert.networks for w in (*network.weights, *network.biases)]
+        networks = expert.networks if isinstance(expert, NetworkExpert) else ()
+        weights = [w for network in networks for w in (*network.weights, *network.biases)]
         return World(
             self.simulator,
             expert,

@@ -204,7 +204,7 @@ class ParsingActor:
 class ReaderSettings(HiddenSettings):
     """A kind of reader, by the name of its row."""
 
-    dropout: float = setting(0.0, "Of what the policy reads of a symbol, while it learns.", BELOW_1)
+    dropout: float = setting(0.0, "The share of what it reads of a symbol that is left out while it learns.", BELOW_1)
     geometry: bool = setting(False, "Tell the policy where a symbol stands.")
 
     def check(self, chosen: Chosen) -> None:
