@@ -53,7 +53,7 @@ def failure(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[i
             "--learning-rate is nan, but must be a positive number",
         ),
         ("train cartpole --mixing 1.5", 2, "--mixing is 1.5, but must be between 0 and 1"),
-        ("train cartpole --mixing 1 --gradient taken-action", 2, "below 1 for the taken-action gradient"),
+        ("train cartpole --mixing 1 --gradient taken-action", 2, "below 1 for taken-action, which learns from actions"),
         (
             "train cartpole --learning-rate 0.1",
             2,
@@ -65,7 +65,7 @@ def failure(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[i
             f"--delta-kl has no effect on the update regular: it is of --update natural; {CHOOSE}",
         ),
         ("reproduce cartpole --workers 0", 2, "--workers is 0, but must be at least 1"),
-        ("train cartpole --mixing 1", 2, "below 1 for the taken-action gradient and natural update"),
+        ("train cartpole --mixing 1", 2, "below 1 for natural, which learns from actions"),
         ("train cartpole --seed -1", 2, "--seed is -1, but must be 0 or more"),
         ("train cartpole --hidden 0", 2, "--hidden is (0,), but must be widths of at least 1"),
         (
