@@ -194,7 +194,7 @@ def small_tables(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parsing, "CURVES", rows[:1])
     monkeypatch.setattr(parsing, "REAL_INK", rows[1:])
     monkeypatch.setattr(parsing, "FIGURES", tuple(replace(figure, task=tiny, trials=2) for figure in parsing.FIGURES))
-    monkeypatch.setattr(jobs, "run_all", lambda runs, workers=None: [jobs.run_quietly(run) for run in runs])
+    monkeypatch.setattr(jobs, "run_all", lambda runs, workers=None: [jobs.run_here(run) for run in runs])
 
 
 @pytest.mark.usefixtures("small_tables")
