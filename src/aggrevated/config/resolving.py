@@ -46,9 +46,10 @@ def usual(task: Task, method: str, given: Mapping[str, Any]) -> Config:
     row = find_method(method)
     picked, kinds = choose(task, method, row, given)
     settings = dict(row.settings) | task.tuned_for(picked)
+    names = all_settings(task)
     for name in settings:
-        if name not in all_settings(task):
-            near = guess(name, all_settings(task))
+        if name not in names:
+            near = guess(name, names)
             raise UsageError(f"the task {task.name} or the method {method} sets {name!r}{near}, which is no setting")
     pieces: dict[str, Any] = {place: with_settings(kind(), settings) for place, kind in kinds.items()}
     return Config(task, method, world=with_settings(task.world, settings), **pieces)
