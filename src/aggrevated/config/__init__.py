@@ -49,6 +49,7 @@ class Config:
 
     @property
     def finite(self) -> bool:
+        """Whether the actions are a finite set."""
         return self.head.finite
 
     @property
@@ -79,7 +80,7 @@ class Config:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """By name, whichever piece has it."""
+        """All settings of all pieces, by name."""
         return {name: value for piece in self.pieces.values() for name, value in piece.values().items()}
 
     def check(self) -> None:
@@ -89,10 +90,9 @@ class Config:
         for piece in self.pieces.values():
             piece.check(self)
         self._check_what_is_learned_from()
-        needing = [piece for piece in (self.loss, self.update) if piece.own_actions]
-        if needing:
-            rule = f"below 1 for {needing[0].name}, which learns from actions of the learner's own; or choose another"
-            require(self.loop.mixing < 1, "mixing", self.loop.mixing, rule)
+        for option, piece in (("gradient", self.loss), ("update", self.update)):
+            own = f"below 1 for {piece.name}, which learns from actions of its own; or choose another --{option}"
+            require(self.loop.mixing < 1 or not piece.own_actions, "mixing", self.loop.mixing, own)
 
     def _check_what_is_learned_from(self) -> None:
         """The oracle must tell what the loss needs, and the loss what the update does."""

@@ -43,7 +43,7 @@ class Request:
 
 
 class Figure(ABC):
-    """One of them."""
+    """What has a name and can be made again."""
 
     name: str
     task: Task  # of its rows

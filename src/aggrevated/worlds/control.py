@@ -55,7 +55,8 @@ class Control(WorldSettings):
     evaluation = FreshEpisodes
     make: Maker = field(compare=False)
     seen_by_expert: Maker | None = field(default=None, compare=False)  # the simulator as the expert sees it
-    make_expert: Callable[[Simulator], Expert] | None = field(default=None, compare=False)  # unless one is named
+    # unless one is named; what such an expert knows is not in the fingerprint, so that a change of it goes unnoticed
+    make_expert: Callable[[Simulator], Expert] | None = field(default=None, compare=False)
     lowest: Callable[[int], float] = field(default=nothing, compare=False)  # return within H; ratios are from there
     horizon: int = setting(100, "H, after how many steps an episode is cut.", at_least(1))
     expert: str = setting(
