@@ -2,9 +2,8 @@
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from aggrevated.cost_to_go import CostSettings, CostToGo, Oracle, Tells
+from aggrevated.cost_to_go.truncated import Truncated
 from aggrevated.experts import CriticExpert, Expert
 from aggrevated.policies import Policy
 from aggrevated.simulators import Simulator
@@ -23,13 +22,7 @@ class ValueFunction:
     advantage: bool = True
 
     def __call__(self, trajectories: Trajectories, policy: Policy | None = None) -> CostToGo:
-        mask = trajectories.mask
-        v = np.zeros((mask.shape[0], mask.shape[1] + 1))
-        v[:, :-1][mask] = self.expert.v(trajectories.states[mask])
-        values = trajectories.costs + self.expert.discount * v[:, 1:] - (v[:, :-1] if self.advantage else 0.0)
-        weight = trajectories.by_learner.astype(np.float32)
-        weight[:, trajectories.horizon - 1 :] = 0.0
-        return CostToGo((values * mask).astype(np.float32), weight, queries=trajectories.steps)
+        return Truncated(self.expert, 1, self.advantage)(trajectories)
 
 
 @dataclass(frozen=True)

@@ -37,3 +37,8 @@ class CriticExpert(Expert, Protocol):
     def v(self, states: Array) -> Array:
         """[n]: the discounted cost-to-go of the states [n, ...] under π*."""
         ...
+
+
+def discount_of(expert: Expert) -> float:
+    """γ of what the expert knows; 1 where it does not say."""
+    return float(getattr(expert, "discount", 1.0))

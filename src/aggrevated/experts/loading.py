@@ -77,7 +77,7 @@ def expert_from(weights: dict[str, Tensor], settings: Facts, name: str, simulato
             f"{needs[0]} and {needs[1]}; train one with 'aggrevated expert train {simulator.name}'"
         )
     if isinstance(simulator.action_space, Discrete):
-        return QNetworkExpert(name, actor, simulator.observe)
+        return QNetworkExpert(name, actor, simulator.observe, settings["gamma"])
     low, high = simulator.action_space.low, simulator.action_space.high
     return ActorCriticExpert(name, actor, critic, settings["gamma"], low, high, simulator.observe)
 

@@ -16,6 +16,7 @@ class QNetworkExpert:
     name: str
     network: NumpyNetwork  # from the expert's observation to the expected rewards of each action
     observe: Callable[[Array], Array]  # what the expert sees of a state
+    discount: float = 1.0  # of Q*
 
     def q(self, states: Array) -> Array:
         """Q*(s, a) for every action, [n, A]."""
