@@ -6,11 +6,13 @@ of them they need.
 """
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
+from torch import Tensor
 
 from aggrevated.arrays import Array
 from aggrevated.errors import DataError, UsageError
@@ -60,6 +62,28 @@ class Oracle(Protocol):
     def __call__(self, trajectories: Trajectories, policy: Policy | None = None, /) -> CostToGo:
         """At the visited states. `policy` is π_n, for oracles that roll the learner itself out or learn beside it."""
         ...
+
+
+@runtime_checkable
+class Remembering(Protocol):
+    """An oracle that learns, and so changes from iteration to iteration."""
+
+    def state(self) -> dict[str, Tensor]:
+        """All that it remembers, for a checkpoint."""
+        ...
+
+    def restore(self, state: dict[str, Tensor]) -> None:
+        """Go on from what `state` gave."""
+        ...
+
+
+def remembering(oracle: object, path: str = "oracle") -> Iterator[tuple[str, Remembering]]:
+    """Those that remember something, among an oracle and the oracles that it is made of, each with where it is."""
+    if isinstance(oracle, Remembering):
+        yield path, oracle
+    elif is_dataclass(oracle) and callable(oracle):
+        for part in fields(oracle):
+            yield from remembering(getattr(oracle, part.name), f"{path}.{part.name}")
 
 
 class Tells(Enum):

@@ -1,4 +1,4 @@
-"""Checkpoints: a learner as one sealed file. A damaged one is noticed, and the one before it is used."""
+"""Checkpoints: learner and oracle as one sealed file. A damaged one is noticed, and the one before it is used."""
 
 import re
 from collections.abc import Callable
@@ -7,6 +7,7 @@ from pathlib import Path
 from torch import Tensor
 
 from aggrevated.algorithm import Learner
+from aggrevated.cost_to_go import Oracle, remembering
 from aggrevated.errors import DataError
 from aggrevated.files import Facts, seal, storage_errors, unseal
 from aggrevated.validation import Best
@@ -16,12 +17,14 @@ KEPT = 3  # so that a damaged newest one costs little
 NAME = re.compile(r"(\d{6,})\.safetensors")
 
 
-def save(folder: Path, learner: Learner, facts: Facts) -> None:
-    """Write the learner and some facts beside it, and remove all but the newest few checkpoints."""
+def save(folder: Path, learner: Learner, oracle: Oracle, facts: Facts) -> None:
+    """Write learner and oracle and some facts beside them, and remove all but the newest few checkpoints."""
     best = learner.best
     tensors = {f"policy.{name}": w for name, w in learner.policy.state_dict().items()}
     tensors |= {f"best.{name}": w for name, w in (best.weights or {}).items()}
     tensors |= {f"update.{name}": w for name, w in learner.update.state().items()}
+    for path, one in remembering(oracle):
+        tensors |= {f"{path}.{name}": w for name, w in one.state().items()}
     numbers = {"n": learner.n, **counts(learner), "best": [best.returned, best.n, best.first, best.latest]}
     seal(folder / f"{learner.n:06d}.safetensors", tensors, {"learner": numbers, **facts})
     with storage_errors(folder):
@@ -39,8 +42,10 @@ def newest_first(folder: Path) -> list[Path]:
     return sorted((path for path in folder.glob("*") if NAME.fullmatch(path.name)), reverse=True)
 
 
-def restore(folder: Path, learner: Learner, own: str, most: int, warn: Callable[[str], None]) -> Facts | None:
-    """Bring the learner to its newest intact checkpoint of at most `most` iterations, and give the facts beside it.
+def restore(
+    folder: Path, learner: Learner, oracle: Oracle, own: str, most: int, warn: Callable[[str], None]
+) -> Facts | None:
+    """Bring both to their newest intact checkpoint of at most `most` iterations, and give the facts beside it.
 
     None, and no change, if there is none. One of another config than `own` is refused.
     """
@@ -55,19 +60,21 @@ def restore(folder: Path, learner: Learner, own: str, most: int, warn: Callable[
                 f"{folder.parent}/config.json, its expert or its pages changed after the run began; undo that"
             )
         if facts["learner"]["n"] <= most:
-            fill(learner, tensors, facts["learner"])
+            fill(learner, oracle, tensors, facts["learner"])
             return facts
     return None
 
 
-def fill(learner: Learner, tensors: dict[str, Tensor], numbers: Facts) -> None:
-    """Make the learner what it was."""
+def fill(learner: Learner, oracle: Oracle, tensors: dict[str, Tensor], numbers: Facts) -> None:
+    """Make learner and oracle what they were."""
 
     def part(prefix: str) -> dict[str, Tensor]:
         return {name.removeprefix(prefix): w for name, w in tensors.items() if name.startswith(prefix)}
 
     learner.policy.load_state_dict(part("policy."))
     learner.update.restore(part("update."))
+    for path, one in remembering(oracle):
+        one.restore(part(f"{path}."))
     returned, n, first, latest = numbers["best"]
     learner.best = Best(returned, n, first, latest, part("best."))
     learner.n = numbers["n"]

@@ -60,7 +60,10 @@ class Run:
         picked = {"method": config.method, "policy": config.policy.name, "update": config.update.name}
         usual = task.tuned_for(picked).get("start", config.row.start)
         start = "" if config.start.name == usual else f", {config.start.name} start"
-        return f"{config.row.title}, {config.update.name}{policy}{start}{config.world.label}"
+        usual_oracles = (task.oracle, *config.row.cost_to_go[:1])
+        oracle = "" if config.oracle.name in usual_oracles else f", {config.oracle.name}"
+        then = "" if config.reinforcement.name == config.row.reinforcement else f", then {config.reinforcement.name}"
+        return f"{config.row.title}, {config.update.name}{policy}{start}{oracle}{then}{config.world.label}"
 
     def metrics(self) -> list[Metrics]:
         """The lines of metrics.jsonl, up to the first that is not whole."""
@@ -178,11 +181,11 @@ def learning(run: Run, setup: Setup, seconds: float) -> Iterator[Metrics]:
 
 
 def begin(run: Run, warn: Callable[[str], None]) -> tuple[Setup, float]:
-    """(the parts, with the learner where its newest intact checkpoint left it; the seconds it had used)."""
+    """(the parts, with learner and oracle where the newest intact checkpoint left them; the seconds it had used)."""
     files.sweep(run.folder)
     setup, lines = set_up(run.config), run.metrics()
     learner, loop, checkpoints = setup.learner, run.config.loop, run.folder / "checkpoints"
-    facts = checkpoint.restore(checkpoints, learner, identity(run.config, setup), len(lines), warn)
+    facts = checkpoint.restore(checkpoints, learner, setup.oracle, identity(run.config, setup), len(lines), warn)
     if facts is None:
         if lines or any(checkpoints.glob("*")):
             warn(f"{run.folder} has no checkpoint that can be used; starting it over, to the same end")
@@ -209,7 +212,7 @@ def metrics_of(iteration: Iteration, learner: Learner, seconds: float) -> Metric
 def keep(run: Run, setup: Setup, seconds: float) -> None:
     """Write a checkpoint, and the best policy so far as a file of its own."""
     facts = {"seconds": seconds, "config": identity(run.config, setup)}
-    checkpoint.save(run.folder / "checkpoints", setup.learner, facts)
+    checkpoint.save(run.folder / "checkpoints", setup.learner, setup.oracle, facts)
     known = so_far(run, setup.learner, seconds).facts()
     files.seal(run.folder / CHOSEN, setup.learner.best.weights or {}, {"so_far": known, **run.config.facts()})
 
