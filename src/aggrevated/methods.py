@@ -1,4 +1,4 @@
-"""The methods of the paper as rows: the start, what a mistake costs, the gradient, the update. One loop for all."""
+"""Methods, the paper's and later ones, as rows: start, what a mistake costs, gradient, update. One loop for all."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -8,7 +8,7 @@ from aggrevated.errors import UsageError
 from aggrevated.settings import known
 from aggrevated.shelves import load, offered
 
-ASKED = "asked"  # the cost-to-go: Q*, in whichever way the task's expert can be asked for it
+ASKED = ("asked",)  # the cost-to-go: Q*, in whichever way the task's expert can be asked for it
 OTHERS = "others"  # among updates: and whatever else fits
 
 
@@ -18,27 +18,38 @@ class Method:
 
     title: str
     start: str  # (line 2)
-    cost_to_go: str  # an oracle, or ASKED (line 6)
+    cost_to_go: tuple[str, ...]  # oracles, the usual one first; or ASKED (line 6)
     losses: tuple[str, ...]  # by preference: the first that fits the oracle is the usual one (line 6)
     updates: tuple[str, ...]  # the usual one first (line 7)
     settings: Mapping[str, Any] = field(default_factory=dict)  # others than the usual ones
     imitates: bool = True  # whether the expert is asked what a mistake costs
+    reinforcement: str = "none"  # what follows the imitation, where the expert is ASKED (line 6)
+
+    def only(self, place: str) -> tuple[str, ...]:
+        """The pieces that it is defined by, where no others can be chosen; nothing where they can."""
+        asked = self.cost_to_go == ASKED
+        closed = {"update": OTHERS not in self.updates, "oracle": not asked, "reinforcement": not asked}
+        names = {"update": self.updates, "oracle": self.cost_to_go, "reinforcement": (self.reinforcement,)}
+        return names[place] if closed.get(place) else ()
 
 
 # fmt: off
 ALL, TAKEN, ANY = ("all-actions",), ("taken-action",), ("all-actions", "taken-action")
 LIKELIHOOD = ("likelihood", "all-actions")
+ADVISED, OWN, TRUNCATED = ("disagreement",), ("realised", "critic"), ("truncated",)
 GRADIENT, LEADER = ("natural", "regular", OTHERS), ("follow-the-leader",)
 FIT = (*LEADER, "regular", OTHERS)
 EXPERT_ACTS = {"mixing": 1.0, "mixing_decay": 1.0}
-METHODS = {  #           title         start         cost-to-go      gradient    updates
-    "aggrevated": Method("AggreVaTeD", "random",     ASKED,          ANY,        GRADIENT),
-    "aggrevate":  Method("AggreVaTe",  "random",     ASKED,          ALL,        LEADER),
-    "dagger":     Method("DAgger",     "random",     "disagreement", LIKELIHOOD, FIT),
-    "sl":         Method("SL",         "random",     "disagreement", LIKELIHOOD, FIT, EXPERT_ACTS),
-    "reinforce":  Method("REINFORCE",  "random",     "realised",     TAKEN,      ("regular",), imitates=False),
-    "tnpg":       Method("TNPG",       "random",     "realised",     TAKEN,      ("natural",), imitates=False),
-    "sl-rl":      Method("SL-RL",      "supervised", "realised",     TAKEN,      GRADIENT, imitates=False),
+METHODS = {  #           title         start         cost-to-go   gradient    updates
+    "aggrevated": Method("AggreVaTeD", "random",     ASKED,       ANY,        GRADIENT),
+    "aggrevate":  Method("AggreVaTe",  "random",     ASKED,       ALL,        LEADER),
+    "dagger":     Method("DAgger",     "random",     ADVISED,     LIKELIHOOD, FIT),
+    "sl":         Method("SL",         "random",     ADVISED,     LIKELIHOOD, FIT, EXPERT_ACTS),
+    "reinforce":  Method("REINFORCE",  "random",     OWN,         TAKEN,      ("regular",), imitates=False),
+    "tnpg":       Method("TNPG",       "random",     OWN,         TAKEN,      ("natural",), imitates=False),
+    "sl-rl":      Method("SL-RL",      "supervised", OWN,         TAKEN,      GRADIENT, imitates=False),
+    "thor":       Method("THOR",       "random",     TRUNCATED,   TAKEN,      GRADIENT),
+    "loki":       Method("LOKI",       "random",     ASKED,       TAKEN,      GRADIENT, reinforcement="realised"),
 }
 # fmt: on
 GROUP = "aggrevated.methods"  # of entry points, by which other packages offer rows

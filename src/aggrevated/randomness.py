@@ -21,6 +21,7 @@ class Purpose(IntEnum):
     DEMONSTRATION = 3
     INITIAL_POLICY = 4
     UPDATE = 5
+    SWITCH = 6
 
 
 def seeds(run: int, purpose: Purpose, n: int, count: int) -> Array:

@@ -13,11 +13,14 @@ import pytest
 import aggrevated.cost_to_go
 from aggrevated.cost_to_go import CostToGo, Oracle
 from aggrevated.cost_to_go.advantage import Advantage, Taken
+from aggrevated.cost_to_go.critic import Critic as LearnedCritic
 from aggrevated.cost_to_go.disagreement import Advice, Disagreement
 from aggrevated.cost_to_go.entropy_bonus import EntropyBonus
+from aggrevated.cost_to_go.loki import Loki
 from aggrevated.cost_to_go.monte_carlo import MonteCarlo
 from aggrevated.cost_to_go.q_star import QStar
 from aggrevated.cost_to_go.realised import Realised
+from aggrevated.cost_to_go.truncated import Truncated
 from aggrevated.cost_to_go.value_function import ValueFunction
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import GaussianHead
@@ -64,6 +67,10 @@ class Case:
     alone: bool = True  # whether a trajectory's values do not depend on those beside it
     vectors: bool = False  # whether it is for actions that are vectors
 
+    def ask(self, trajectories: Trajectories) -> CostToGo:
+        """What it tells as it is: one that learns does so in a copy."""
+        return deepcopy(self.oracle)(trajectories)
+
 
 def rolled_out(**settings):
     oracle = MonteCarlo(Lucky(), TinyExpert(), **settings)
@@ -88,6 +95,12 @@ CASES = {
     "three roll-outs": rolled_out(rollouts=3),
     "a critic": Case(ValueFunction(Critic()), steps_with_a_successor, None),
     "a critic, Q* itself": Case(ValueFunction(Critic(), advantage=False), steps_with_a_successor, None),
+    "truncated after two steps": Case(Truncated(Critic(), 2), steps_with_a_successor, None),
+    "truncated, without a critic": Case(Truncated(TinyExpert(), 2), steps_with_a_successor, None),
+    "truncated after the horizon": Case(Truncated(Critic(), 9, advantage=False), steps_with_a_successor, None),
+    "a learned critic": Case(LearnedCritic(), actions=None, needs_an_expert=False),
+    "imitation, before reinforcement": Case(Loki(Taken(Q), Realised(), switch=1), actions=None),
+    "reinforcement, after imitation": Case(Loki(Taken(Q), Realised(), 0), actions=None, needs_an_expert=False),
 }
 
 
@@ -140,7 +153,7 @@ def test_the_batches_are_of_different_lengths():
 
 
 def test_shapes_and_types(case, trajectories):
-    found, shape = case.oracle(trajectories), trajectories.mask.shape
+    found, shape = case.ask(trajectories), trajectories.mask.shape
     assert found.values.shape == (shape if case.actions is None else (*shape, case.actions))
     assert found.every_action == (case.actions is not None) and found.weight.shape == shape
     assert all(array.dtype == np.float32 and np.isfinite(array).all() for array in found.arrays.values())
@@ -149,13 +162,13 @@ def test_shapes_and_types(case, trajectories):
 
 
 def test_where_no_step_was_taken_there_is_nothing(case, trajectories):
-    found = case.oracle(trajectories)
+    found = case.ask(trajectories)
     for name, array in found.arrays.items():
         assert not array[~trajectories.mask].any(), name
 
 
 def test_weights_are_where_it_was_asked_and_nowhere_negative(case, trajectories):
-    found, asked = case.oracle(trajectories), case.asked(trajectories)
+    found, asked = case.ask(trajectories), case.asked(trajectories)
     assert (found.weight >= 0).all() and not found.weight[~asked].any()
     known = found.weight > 0
     expected = asked.sum(axis=1) if case.at_most is None else np.minimum(asked.sum(axis=1), case.at_most)
@@ -167,7 +180,7 @@ def test_weights_are_where_it_was_asked_and_nowhere_negative(case, trajectories)
 
 
 def test_queries_are_counted(case, trajectories):
-    found, known = case.oracle(trajectories), trajectories.steps
+    found, known = case.ask(trajectories), trajectories.steps
     if not case.needs_an_expert:
         known = 0
     elif case.simulates:  # what is not asked costs nothing
@@ -178,7 +191,7 @@ def test_queries_are_counted(case, trajectories):
 
 def test_the_trajectories_are_not_changed_and_not_shared(case, trajectories):
     before = deepcopy(trajectories)
-    found = case.oracle(trajectories)
+    found = case.ask(trajectories)
     for array in found.arrays.values():
         array += 1  # what becomes of the cost-to-go does not concern them
     for field in fields(Trajectories):
@@ -187,14 +200,14 @@ def test_the_trajectories_are_not_changed_and_not_shared(case, trajectories):
 
 
 def test_asked_twice_it_gives_the_same_bits(case, trajectories):
-    first, second = case.oracle(trajectories), case.oracle(trajectories)
+    first, second = case.ask(trajectories), case.ask(trajectories)
     assert_same(first, second)
     assert (first.queries, first.simulator_steps) == (second.queries, second.simulator_steps)
 
 
 @pytest.mark.parametrize("rows", [[5], [7, 3], list(range(K))[::-1], list(range(0, K, 3))], ids=len)
 def test_a_trajectory_does_not_depend_on_those_beside_it(case, trajectories, rows):
-    whole, part = case.oracle(trajectories), case.oracle(trajectories.take(np.array(rows)))
+    whole, part = case.ask(trajectories), case.ask(trajectories.take(np.array(rows)))
     if case.alone:
         assert_same(part, whole, rows)
     elif len(rows) == 1:

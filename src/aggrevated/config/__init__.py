@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from aggrevated.cost_to_go import OracleSettings, Tells
+from aggrevated.cost_to_go.loki import ReinforcementSettings
 from aggrevated.errors import UsageError
 from aggrevated.files import Facts
 from aggrevated.loop import LoopSettings
@@ -33,6 +34,7 @@ class Config:
     policy: PolicySettings
     head: HeadSettings
     oracle: OracleSettings
+    reinforcement: ReinforcementSettings
     loss: LossSettings
     update: UpdateSettings
     start: StartSettings
@@ -53,9 +55,14 @@ class Config:
         return self.head.finite
 
     @property
+    def told(self) -> Tells:
+        """What is told in every iteration, by the oracle and by what follows it."""
+        return self.reinforcement.tells(self.oracle.tells(self.finite))
+
+    @property
     def learned_from(self) -> Tells | None:
-        """What loss and update look at, of all that the oracle tells; None where that is not what the loss needs."""
-        return self.loss.sees.get(self.oracle.tells(self.finite))
+        """What loss and update look at, of all that is told; None where that is not what the loss needs."""
+        return self.loss.sees.get(self.told)
 
     @cached_property
     def built_world(self) -> World:
@@ -96,8 +103,8 @@ class Config:
 
     def _check_what_is_learned_from(self) -> None:
         """The oracle must tell what the loss needs, and the loss what the update does."""
-        tells = self.oracle.tells(self.finite)
-        knows = f"the oracle {self.oracle.name} tells only {tells.value}"
+        then = "" if self.reinforcement.name == "none" else f", then {self.reinforcement.name},"
+        knows = f"the oracle {self.oracle.name}{then} tells only {self.told.value}"
         if self.learned_from is None:
             needed = " or ".join(what.value for what in self.loss.sees)
             raise UsageError(f"the gradient {self.loss.name} needs {needed}, but {knows}; choose another --gradient")

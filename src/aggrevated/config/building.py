@@ -33,10 +33,11 @@ def set_up(config: Config) -> Setup:
 
 
 def oracle_of(config: Config) -> Oracle:
-    """The oracle, telling just what the loss looks at, and with the entropy bonus if there is one."""
+    """The oracle, telling just what the loss looks at, with what follows it and the entropy bonus if there are any."""
     oracle = config.oracle.build(config.built_world.simulator, config.built_world.expert)
     if config.oracle.tells(config.finite) is Tells.EVERY_ACTION and config.learned_from is Tells.TAKEN_ACTION:
         oracle = Taken(oracle)
+    oracle = config.reinforcement.build(oracle, config.loop.seed)
     if config.loss.entropy:
         oracle = EntropyBonus(oracle, config.update.schedule(config.loss.entropy, config.loss.entropy / 10))
     return oracle

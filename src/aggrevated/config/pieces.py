@@ -7,6 +7,7 @@ from typing import Any
 from gymnasium.spaces import Space
 
 from aggrevated.cost_to_go import OracleSettings
+from aggrevated.cost_to_go.loki import ReinforcementSettings
 from aggrevated.errors import UsageError
 from aggrevated.losses import LossSettings
 from aggrevated.policies import PolicySettings
@@ -22,6 +23,9 @@ SHELVES: dict[str, Shelf[Any]] = {  # by the place in a config
     "policy": Shelf("policy", "aggrevated.policies", PolicySettings, "aggrevated.policies"),
     "update": Shelf("update", "aggrevated.updates", UpdateSettings, "aggrevated.updates"),
     "start": Shelf("start", "aggrevated.starts", StartSettings, "aggrevated.starts"),
+    "reinforcement": Shelf(
+        "reinforcement", "aggrevated.cost_to_go", ReinforcementSettings, "aggrevated.reinforcements"
+    ),
     "oracle": Shelf("oracle", "aggrevated.cost_to_go", OracleSettings, "aggrevated.oracles"),
     "loss": Shelf("loss", "aggrevated.losses", LossSettings, "aggrevated.losses"),
 }

@@ -9,7 +9,7 @@ from aggrevated.config.pieces import HEADS, OPTIONS, SHELVES, all_heads, all_of,
 from aggrevated.errors import DataError, UsageError
 from aggrevated.files import Facts
 from aggrevated.loop import LoopSettings
-from aggrevated.methods import ASKED, OTHERS, Method, find_method
+from aggrevated.methods import ASKED, Method, find_method
 from aggrevated.settings import Settings, flag, guess, known, settings_of
 from aggrevated.tasks import Task, all_tasks, find_task
 from aggrevated.version import __version__
@@ -60,13 +60,13 @@ def choose(
 ) -> tuple[dict[str, str], dict[str, type[Settings]]]:
     """(what was picked, by name; the pieces, by place): as given, else as tuned for what is picked, or usual."""
     picked, kinds = {"method": method}, dict[str, type[Settings]](loop=LoopSettings)
-    oracle = task.oracle if row.cost_to_go == ASKED else row.cost_to_go
-    for place, name in {"policy": task.policy, "update": row.updates[0], "start": row.start, "oracle": oracle}.items():
-        tuned = task.tuned_for(picked).get(place)
-        closed = place == "update" and OTHERS not in row.updates  # a method that is defined by its update
-        picked[place] = given.get(place) or (tuned if not closed or tuned in row.updates else None) or name
-        if closed:
-            known(picked[place], f"update for {method}", row.updates)
+    usual = {"policy": task.policy, "update": row.updates[0], "start": row.start, "reinforcement": row.reinforcement}
+    usual["oracle"] = task.oracle if row.cost_to_go == ASKED else row.cost_to_go[0]
+    for place, name in usual.items():
+        tuned, only = task.tuned_for(picked).get(place), row.only(place)
+        picked[place] = given.get(place) or (tuned if not only or tuned in only else None) or name
+        if only:
+            known(picked[place], f"{place} for {method}", only)
         kinds[place] = piece(task, place, picked[place])
     kinds["head"] = head_for(task.world.spaces()[1])
     picked["loss"] = given.get("gradient") or fitting_loss(task, method, row, kinds)
@@ -76,12 +76,13 @@ def choose(
 
 def fitting_loss(task: Task, method: str, row: Method, kinds: Mapping[str, Any]) -> str:
     """The first of the method's losses that can be computed from what the oracle tells."""
-    tells = kinds["oracle"]().tells(kinds["head"].finite)
+    tells = kinds["reinforcement"]().tells(kinds["oracle"]().tells(kinds["head"].finite))
     for name in row.losses:
         if tells in SHELVES["loss"].get(name, task.brings).sees:
             return name
+    teller = "oracle" if kinds["reinforcement"].name == "none" else "reinforcement"
     raise UsageError(
-        f"the oracle {kinds['oracle'].name} does not know what the other actions cost, which the method {method} "
+        f"the {teller} {kinds[teller].name} does not know what the other actions cost, which the method {method} "
         "needs; use --method aggrevated"
     )
 
@@ -100,8 +101,6 @@ def plain(value: Any) -> Any:
 def refuse_idle(config: Config, given: Iterable[str]) -> None:
     """A `UsageError` for the first setting that was given and would have no effect."""
     effective = {*config.settings, *OPTIONS.values()}
-    if config.row.cost_to_go != ASKED:
-        effective.discard("oracle")
     if not config.update.uses_loss:
         effective -= {"gradient", *settings_of(type(config.loss))}
     for name in given:
@@ -114,15 +113,15 @@ def refuse(config: Config, name: str) -> NoReturn:
     idle = f"{flag(name)} has no effect on"
     if not config.update.uses_loss and name in ("gradient", *settings_of(type(config.loss))):
         raise UsageError(f"{idle} the update {config.update.name}; choose another --update, or leave it out")
-    if config.row.cost_to_go != ASKED and (
-        name == "oracle" or any(name in settings_of(p) for p in all_of(config.task, "oracle"))
-    ):
-        raise UsageError(f"{idle} the method {config.method}; choose another --method, or leave it out")
+    found = [(place, one.name) for place in SHELVES for one in all_of(config.task, place) if name in settings_of(one)]
     for place, option in OPTIONS.items():
-        owners = [one.name for one in all_of(config.task, place) if name in settings_of(one)]
+        only = config.row.only(place)
+        owners = [owner for where, owner in found if where == place and (not only or owner in only)]
         if owners:
             now = f"the {option} {getattr(config, place).name}"
             raise UsageError(f"{idle} {now}: it is of --{option} {' or '.join(owners)}; choose that, or leave it out")
+    if found:
+        raise UsageError(f"{idle} the method {config.method}; choose another --method, or leave it out")
     if any(name in settings_of(head) for head in all_heads()):
         kind = "a finite set" if config.finite else "vectors"
         raise UsageError(f"{idle} {config.task.name}, whose actions are {kind}; choose another task, or leave it out")

@@ -25,6 +25,8 @@ TASK = Task(
     tuned=(
         Tuned({"hidden": (64,), "trajectories": 50, "iterations": 40}),
         Tuned({"start": "supervised", "queried_steps": 10}, method="aggrevated"),
+        Tuned({"start": "supervised", "queried_steps": 10}, method="loki"),
+        Tuned({"start": "supervised"}, method="thor"),
         Tuned({"start_steps": 4000, "log_deviation": -2.0}, start="supervised"),
         Tuned({"delta_kl": 1e-2, "damping": 10.0}, update="natural"),
         Tuned({"learning_rate": 3e-3}, update="regular"),

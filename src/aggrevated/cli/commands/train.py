@@ -18,6 +18,7 @@ CHOICES = {
     "policy": "The kind of policy",
     "update": "How it is stepped (line 7)",
     "oracle": "How the expert is asked for Q* (line 6)",
+    "reinforcement": "What follows the imitation (line 6)",
     "gradient": "Of which loss (line 6)",
     "start": "What comes before iteration 1 (line 2)",
 }
@@ -33,6 +34,7 @@ class Train:
       aggrevated train cartpole
       aggrevated train acrobot --method dagger --seed 3 --trials 5 --json
       aggrevated train hopper --update regular --queried-steps 20
+      aggrevated train hopper --method loki --reinforcement critic
       aggrevated train algebra --policy lstm --seed 1
     """
 

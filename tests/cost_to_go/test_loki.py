@@ -1,0 +1,88 @@
+"""LOKI: AggreVaTeD to the bit before the switch, reinforcement learning to the bit after it, and when that is."""
+
+from itertools import islice
+
+import numpy as np
+import pytest
+
+from aggrevated.algorithm import Learner, aggrevated
+from aggrevated.config.building import oracle_of
+from aggrevated.config.resolving import resolve
+from aggrevated.cost_to_go import remembering
+from aggrevated.cost_to_go.advantage import Advantage, Taken
+from aggrevated.cost_to_go.critic import Critic
+from aggrevated.cost_to_go.loki import Loki, imitation_iterations
+from aggrevated.cost_to_go.q_star import QStar
+from aggrevated.cost_to_go.realised import Realised
+from aggrevated.errors import UsageError
+from aggrevated.losses.taken_action import taken_action
+from aggrevated.updates.natural import Natural
+from aggrevated.updates.regular import Regular
+from problems import TinyExpert, TinyMdp, flat, linear_policy
+
+ASKED, OWN = Taken(Advantage(QStar(TinyExpert()))), Advantage(Realised())
+
+
+def weights(learner: Learner, oracle, iterations: int) -> list[np.ndarray]:
+    """θ after each of so many iterations more."""
+    loop = aggrevated(learner, TinyMdp(), TinyExpert(), oracle, taken_action, k=20, validation_episodes=16)
+    return [flat(learner.policy) for _ in islice(loop, iterations)]
+
+
+@pytest.mark.parametrize("update", [lambda: Regular(0.05), lambda: Natural(1e-2, 0.1)], ids=["regular", "natural"])
+@pytest.mark.parametrize("own", [lambda: OWN, Critic], ids=["realised", "critic"])
+def test_before_the_switch_it_is_aggrevated_and_after_it_reinforcement_learning(update, own):
+    """A critic has seen all trajectories before, and goes on as it is."""
+    loki, other = (Learner(linear_policy(None).float(), update()) for _ in range(2))
+    found = weights(loki, Loki(ASKED, own(), switch=3), 6)
+    beside = own()
+    np.testing.assert_array_equal(found[:3], weights(other, Loki(ASKED, beside, switch=99), 3))
+    np.testing.assert_array_equal(found[:3], weights(Learner(linear_policy(None).float(), update()), ASKED, 3))
+    assert loki.oracle_queries == other.oracle_queries > 0  # from then on nobody is asked
+    np.testing.assert_array_equal(found[3:], weights(other, beside, 3))
+    assert not np.array_equal(found[2], found[3])
+
+
+def test_a_critic_learns_while_the_expert_is_asked():
+    critic, learner = Critic(), Learner(linear_policy(None).float(), Regular(0.05))
+    loki = Loki(ASKED, critic, switch=3)
+    assert dict(remembering(loki)) == {"oracle.reinforcement": critic} and not critic.state()
+    weights(learner, loki, 1)
+    assert critic.state()
+
+
+@pytest.mark.parametrize(("least", "most", "power"), [(3, 6, 3.0), (2, 4, 0.0), (1, 5, 1.0)])
+def test_the_switch_is_drawn_with_a_probability_like_n_to_the_d(least, most, power):
+    drawn = np.array([imitation_iterations(least, most, power, seed) for seed in range(3000)])
+    n = np.arange(least, most + 1)
+    chance = n**power / (n**power).sum()
+    share = np.array([(drawn == one).mean() for one in n])
+    assert share.sum() == 1
+    assert (np.abs(share - chance) < 4 * np.sqrt(chance * (1 - chance) / 3000)).all(), (share, chance)
+
+
+def test_the_switch_can_be_fixed_and_belongs_to_the_seed():
+    assert {imitation_iterations(7, 7, 3.0, seed) for seed in range(20)} == {7}
+    assert len({imitation_iterations(10, 20, 3.0, 5) for _ in range(5)}) == 1
+    assert 1 <= imitation_iterations(1, 10**6, 60.0, 0) <= 10**6  # no overflow
+
+
+def test_what_is_left_open_is_filled_in():
+    def bounds(**given):
+        found = resolve("cartpole", "loki", **given).reinforcement
+        return found.imitation_least, found.imitation_most
+
+    assert bounds(iterations=40) == (10, 20) and bounds(iterations=1) == (1, 1)
+    assert bounds(imitation_least=8) == (8, 16) and bounds(imitation_most=9) == (5, 9)
+    assert bounds(imitation_least=9, imitation_most=9) == (9, 9)
+    with pytest.raises(UsageError, match="--imitation-least is 3, but must be between 1 and --imitation-most, which"):
+        bounds(imitation_least=3, imitation_most=2)
+
+
+def test_of_a_config_every_way_to_ask_can_come_first_and_a_critic_after_it():
+    config = resolve("cartpole", "loki", reinforcement="critic", imitation_least=4, imitation_most=4)
+    oracle = oracle_of(config)
+    assert isinstance(oracle, Loki) and oracle.switch == 4
+    assert isinstance(oracle.imitation, Taken) and oracle.reinforcement == Critic()
+    assert isinstance(oracle_of(resolve("cartpole", reinforcement="realised")), Loki)  # AggreVaTeD, then, is LOKI
+    assert oracle_of(resolve("cartpole", oracle="monte-carlo", method="loki")).imitation.expert
