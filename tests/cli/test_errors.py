@@ -88,7 +88,7 @@ def failure(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[i
             "the oracle monte-carlo does not know what the other actions cost, which the method aggrevate needs",
         ),
         ("train cartpole --oracle monte-carlo --gradient all-actions", 2, f"{TOO_MUCH} monte-carlo {TOO_LITTLE}"),
-        ("train cartpole --method reinforce --oracle monte-carlo", 2, "--oracle has no effect on the method reinforce"),
+        ("train cartpole --method reinforce --oracle monte-carlo", 2, "unknown oracle for reinforce 'monte-carlo'"),
         (
             "train cartpole --log-deviation -1",
             2,

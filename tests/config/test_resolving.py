@@ -108,7 +108,19 @@ def test_every_shipped_piece_is_declared_in_the_file_of_what_it_builds_with_word
         ({"start_steps": 3}, "--start-steps has no effect on the start random: it is of --start supervised"),
         ({"queried_steps": 3}, "--queried-steps has no effect on the oracle q-network: it is of --oracle monte-carlo"),
         ({"method": "dagger", "queried_steps": 3}, "--queried-steps has no effect on the method dagger"),
-        ({"method": "reinforce", "oracle": "monte-carlo"}, "--oracle has no effect on the method reinforce"),
+        (
+            {"method": "reinforce", "oracle": "monte-carlo"},
+            "unknown oracle for reinforce .*: choose one of realised, c",
+        ),
+        ({"method": "thor", "oracle": "q-network"}, "unknown oracle for thor 'q-network': choose one of truncated"),
+        ({"method": "tnpg", "reinforcement": "critic"}, "unknown reinforcement for tnpg 'critic': choose one of none"),
+        ({"method": "tnpg", "gae_lambda": 0.9}, "on the oracle realised: it is of --oracle critic; choose that"),
+        ({"method": "loki", "gae_lambda": 0.9}, "on the reinforcement realised: it is of --reinforcement critic"),
+        ({"method": "tnpg", "imitation_most": 9}, "--imitation-most has no effect on the method tnpg"),
+        ({"method": "aggrevate", "reinforcement": "critic"}, "the reinforcement critic does not know what the other"),
+        ({"method": "loki", "gradient": "all-actions"}, "but the oracle q-network, then realised, tells only what the"),
+        ({"method": "loki", "update": "follow-the-leader"}, "the update follow-the-leader needs what every action cos"),
+        ({"method": "thor", "planning_horizon": 0}, "--planning-horizon is 0, but must be at least 1"),
         ({"log_deviation": 1.0}, "--log-deviation has no effect on cartpole, whose actions are a finite set"),
         ({"warps": 3}, "--warps has no effect on cartpole; choose another task"),
         ({"iteration": 3}, "unknown setting --iteration .did you mean --iterations"),
@@ -172,7 +184,7 @@ def test_what_an_oracle_tells_is_what_loss_and_update_see() -> None:
     assert resolve("cartpole").learned_from is Tells.EVERY_ACTION
     assert resolve("cartpole", gradient="taken-action").learned_from is Tells.TAKEN_ACTION
     assert resolve("cartpole", oracle="monte-carlo").loss.name == "taken-action"
-    assert set(OPTIONS.values()) == {"policy", "update", "start", "oracle", "gradient"}
+    assert set(OPTIONS.values()) == {"policy", "update", "start", "oracle", "reinforcement", "gradient"}
 
 
 def test_what_is_tuned_must_be_a_setting() -> None:
