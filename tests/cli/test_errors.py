@@ -71,7 +71,7 @@ def failure(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[i
         (
             "train hopper --oracle bogus",
             2,
-            "unknown oracle 'bogus': choose one of disagreement, monte-carlo, q-network",
+            "unknown oracle 'bogus': choose one of critic, disagreement, monte-carlo",
         ),
         ("train hopper --start warm", 2, "unknown start 'warm': choose one of random, supervised"),
         ("train hopper --queried-steps -1", 2, "--queried-steps is -1, but must be 0 or more"),

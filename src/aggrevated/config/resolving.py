@@ -60,9 +60,9 @@ def choose(
 ) -> tuple[dict[str, str], dict[str, type[Settings]]]:
     """(what was picked, by name; the pieces, by place): as given, else as tuned for what is picked, or usual."""
     picked, kinds = {"method": method}, dict[str, type[Settings]](loop=LoopSettings)
-    usual = {"policy": task.policy, "update": row.updates[0], "start": row.start, "reinforcement": row.reinforcement}
-    usual["oracle"] = task.oracle if row.cost_to_go == ASKED else row.cost_to_go[0]
-    for place, name in usual.items():
+    names = {"policy": task.policy, "update": row.updates[0], "start": row.start, "reinforcement": row.reinforcement}
+    names["oracle"] = task.oracle if row.cost_to_go == ASKED else row.cost_to_go[0]
+    for place, name in names.items():
         tuned, only = task.tuned_for(picked).get(place), row.only(place)
         picked[place] = given.get(place) or (tuned if not only or tuned in only else None) or name
         if only:
