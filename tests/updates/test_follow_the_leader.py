@@ -74,7 +74,7 @@ def test_it_keeps_all_data_below_its_capacity_and_pads_the_shorter():
     update(policy, all_actions, *tagged([1, 2], t=1))
     update(policy, all_actions, *tagged([3, 4, 5], t=3))
     update(policy, all_actions, *tagged([6], t=2))
-    assert update.seen == 6
+    assert update.aggregation.seen == 6
     assert kept(update).tolist() == [1, 2, 3, 4, 5, 6]
     expected = np.array([[1, 0, 0], [1, 0, 0], [1, 1, 1], [1, 1, 1], [1, 1, 1], [1, 1, 0]])
     state = update.state()
@@ -165,7 +165,7 @@ def test_it_finds_the_expert_of_vectors():
     before = policy.head.log_deviation.detach().clone()
     for n in range(2):
         step = update(policy, likelihood, *walked(policy, n))
-    assert step.halvings == 0 and update.seen == 32
+    assert step.halvings == 0 and update.aggregation.seen == 32
     weight, bias = (p.detach().numpy() for p in policy.network[0].parameters())
     np.testing.assert_allclose(weight, [[0.0], [-0.5]], atol=0.02)
     np.testing.assert_allclose(bias, [0.0, 0.0], atol=0.02)
@@ -260,4 +260,4 @@ def test_of_many_trajectories_some_are_measured_and_all_are_kept():
     expected = all_actions(policy, trajectories.take(first), some).item()
     step = update(policy, all_actions, trajectories, costs)
     assert step.loss == expected and step.kl > 0
-    assert len(update.state()["values"]) == update.seen == MEASURED + 50
+    assert len(update.state()["values"]) == update.aggregation.seen == MEASURED + 50

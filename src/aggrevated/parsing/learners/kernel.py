@@ -143,14 +143,13 @@ class SupportVectors(FollowTheLeader):
     def __call__(self, policy: Policy, loss: Loss, trajectories: Trajectories, cost_to_go: CostToGo) -> Step:
         if not isinstance(policy, KernelPolicy):
             raise UsageError("the update support-vectors is for the policy kernel-svm; choose that --policy")
-        generator = np.random.default_rng([self.seed, self.seen])
+        generator = np.random.default_rng([self.seed, self.aggregation.seen])
         before = distribution_at(policy, trajectories)
         assert isinstance(before, Categorical)
         advised = cheapest(cost_to_go, trajectories)
         mistakes = (before.mode != advised)[torch.from_numpy(trajectories.mask)].float().mean()
-        self._aggregate(trajectories, cost_to_go, generator)
-        assert self._data is not None
-        data, costs = self._data
+        self.aggregation.add(trajectories, cost_to_go, generator)
+        data, costs = self.aggregation.data
         observations, best = data.observations[data.mask], cheapest(costs, data).numpy()[data.mask]
         chosen = generator.permutation(len(best))[: self.most]
         fit(policy, policy.machine.seen(observations[chosen]), best[chosen], self.regularisation)
