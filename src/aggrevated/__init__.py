@@ -71,7 +71,7 @@ PUBLIC = {
     # line 7: the step
     "aggrevated.updates": ("Step", "Update", "UpdateSettings", "loss_and_gradient"),
     "aggrevated.updates.safe_step": ("safe_step",),
-    "aggrevated.updates.exponentiated": ("Exponentiated",),
+    "aggrevated.updates.projected": ("Exponentiated",),
     "aggrevated.updates.follow_the_leader": ("FollowTheLeader",),
     "aggrevated.updates.natural": ("Natural",),
     "aggrevated.updates.regular": ("Regular",),

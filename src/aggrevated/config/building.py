@@ -6,6 +6,7 @@ from aggrevated.algorithm import Learner
 from aggrevated.config import Config
 from aggrevated.cost_to_go import Oracle, Tells
 from aggrevated.cost_to_go.advantage import Taken
+from aggrevated.cost_to_go.advised import Advised
 from aggrevated.cost_to_go.entropy_bonus import EntropyBonus
 from aggrevated.losses import Loss
 from aggrevated.policies import Policy
@@ -37,6 +38,8 @@ def oracle_of(config: Config) -> Oracle:
     oracle = config.oracle.build(config.built_world.simulator, config.built_world.expert)
     if config.oracle.tells(config.finite) is Tells.EVERY_ACTION and config.learned_from is Tells.TAKEN_ACTION:
         oracle = Taken(oracle)
+    if config.update.advised and config.oracle.leaves_open(config.finite):
+        oracle = Advised(oracle, config.built_world.expert, config.built_world.simulator.action_space)
     oracle = config.reinforcement.build(oracle, config.loop.seed)
     if config.loss.entropy:
         oracle = EntropyBonus(oracle, config.update.schedule(config.loss.entropy, config.loss.entropy / 10))

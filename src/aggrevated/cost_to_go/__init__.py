@@ -32,7 +32,7 @@ class CostToGo:
     queries: int = 0  # how many states the expert was asked about
     simulator_steps: int = 0  # how many steps the oracle itself simulated
     diverged: int = 0  # how many of its roll-outs diverged, and were left out
-    advice: Array | None = None  # float32 [K, T, A]: π*(s_t), where actions are vectors and there is no Q of each
+    advice: Array | None = None  # π*(s_t): float32 [K, T, A] where actions are vectors, [K, T] where they are finite
     bonus: float = 0.0  # β_n: what a nat of the policy's entropy saves at each step
 
     def __post_init__(self) -> None:
@@ -101,6 +101,10 @@ class OracleSettings(Settings, ABC):
     @abstractmethod
     def tells(self, finite: bool) -> Tells:
         """What it can tell, of a finite set of actions or of vectors."""
+
+    def leaves_open(self, finite: bool) -> bool:
+        """Whether there are actions or steps of which it tells nothing."""
+        return self.tells(finite) is not Tells.EVERY_ACTION
 
     @abstractmethod
     def build(self, simulator: Simulator, expert: Expert) -> Oracle:

@@ -7,7 +7,7 @@ than through torch, and a copy cannot change behind the back of whoever holds it
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import torch
@@ -51,6 +51,7 @@ class Policy(nn.Module, ABC):
     """π_θ. Parameters, state_dict and the rest are torch's own."""
 
     head: Head
+    memoryless: ClassVar[bool] = False  # whether each step of a trajectory may stand for itself
 
     @abstractmethod
     def distribution(self, observations: Tensor, mask: Tensor, legal: Tensor | None = None) -> Distribution:

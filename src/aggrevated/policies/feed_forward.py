@@ -20,6 +20,8 @@ from aggrevated.policies.networks import NumpyNetwork, relu_network
 class FeedForwardPolicy(Policy):
     """π_θ(a|o): it sees the present observation only."""
 
+    memoryless = True
+
     def __init__(
         self,
         observation_size: int,

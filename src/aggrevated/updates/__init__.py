@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Protocol, Self
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from aggrevated.cost_to_go import CostToGo, Tells
 from aggrevated.losses import Loss
@@ -51,6 +51,9 @@ def norm(gradient: Tensor) -> float:
 @contextmanager
 def dropout(policy: Policy, seed: int) -> Iterator[None]:
     """Let a policy that has dropout use it, the same for the same seed; outside of this no policy does."""
+    if not any(isinstance(module, nn.Dropout) and module.p for module in policy.modules()):
+        yield  # forking the generator takes as long as a step of a small network
+        return
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed >> 1)  # torch takes signed seeds
         policy.train()
@@ -77,6 +80,7 @@ class UpdateSettings(Settings, ABC):
     fits: ClassVar[frozenset[Tells]] = frozenset(Tells)  # what it can learn from
     own_actions: ClassVar[bool] = False  # whether it needs actions of the learner's own
     uses_loss: ClassVar[bool] = True  # whether it looks at the loss at all
+    advised: ClassVar[bool] = False  # whether it also wants to know what π* would do
 
     @abstractmethod
     def build(self, seed: int) -> Update:

@@ -1,24 +1,12 @@
 """Exponentiated gradient, Eq. 7 (`eg_closed_form`): π_{n+1}[i] ∝ π_n[i] exp(−η Q̃[i]), in log space.
 
 One function serves every policy that is a table of distributions: π^s [S, A], π^{s,t} [H, S, A], or the weights w of
-base policies. `Exponentiated` is the same as an update of Algorithm 1; `base_policies` is its form on the tree.
+base policies; `base_policies` is its form on the tree. For networks see `projected.py`.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
-import torch
-from torch import Tensor
 
 from aggrevated.arrays import Array
-from aggrevated.cost_to_go import CostToGo
-from aggrevated.errors import UsageError
-from aggrevated.losses import Loss
-from aggrevated.policies import Policy
-from aggrevated.policies.feed_forward import FeedForwardPolicy
-from aggrevated.trajectories import Trajectories
-from aggrevated.updates import Step, loss_and_gradient, norm
-from aggrevated.updates.safe_step import safe_step
 
 
 def exponentiated(log_policy: Array, q: Array, eta: float | Array) -> Array:
@@ -50,33 +38,3 @@ def base_policies(log_odds: Array, q_taken: Array, q_other: Array, eta: float) -
         log_odds[..., level] = here - beside
         inside, below = np.logaddexp(here, beside), below + mean[..., level]
     return log_odds
-
-
-@dataclass
-class Exponentiated:
-    """Eq. 7 as an update of Algorithm 1, for a policy without hidden layers on one-hot observations: a table."""
-
-    eta: float
-    max_kl: float = 1e6  # any finite step
-
-    def __call__(self, policy: Policy, loss: Loss, trajectories: Trajectories, cost_to_go: CostToGo) -> Step:
-        if not isinstance(policy, FeedForwardPolicy) or len(policy.network) != 1 or not cost_to_go.every_action:
-            raise UsageError(
-                "the exponentiated update needs a table, a FeedForwardPolicy with hidden=() on one-hot observations, "
-                "and the cost-to-go of every action"
-            )
-        value, gradient = loss_and_gradient(policy, loss, trajectories, cost_to_go)
-        mask = trajectories.mask
-        seen, weight = trajectories.observations[mask], cost_to_go.weight[mask][:, None]
-        visits = (seen * weight).sum(axis=0)  # H d̄(s), up to a factor
-        q = (seen * weight).T @ cost_to_go.values[mask] / np.maximum(visits, 1e-12)[:, None]  # Q̃_s [S, A]
-        step = torch.from_numpy(-self.eta * q.T).to(gradient.dtype)  # of the weights [A, S]; the bias stays
-        displacement = torch.cat([step.reshape(-1), torch.zeros(len(step), dtype=step.dtype)])
-        kl, halvings = safe_step(policy, trajectories, displacement, self.max_kl)
-        return Step(value, norm(gradient), kl, halvings)
-
-    def state(self) -> dict[str, Tensor]:
-        return {}
-
-    def restore(self, state: dict[str, Tensor]) -> None:
-        assert not state, "the exponentiated update remembers nothing"

@@ -1,0 +1,31 @@
+"""What π* would do, beside what an oracle knows of the action taken: one question more at each step, no simulation."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from gymnasium.spaces import Box, Discrete
+
+from aggrevated.cost_to_go import CostToGo, Oracle
+from aggrevated.cost_to_go.disagreement import advice
+from aggrevated.experts import Expert
+from aggrevated.policies import Policy
+from aggrevated.trajectories import Trajectories
+
+
+@dataclass(frozen=True)
+class Advised:
+    """The oracle's cost-to-go, with π*(s_t) as `advice` at every step: [K, T], or [K, T, A] where actions are vectors."""
+
+    oracle: Oracle
+    expert: Expert
+    action_space: Discrete | Box
+
+    def __call__(self, trajectories: Trajectories, policy: Policy | None = None) -> CostToGo:
+        told = self.oracle(trajectories, policy)
+        if told.advice is not None:
+            return told
+        finite = isinstance(self.action_space, Discrete)
+        size, kind = (1, np.int64) if finite else (int(self.action_space.shape[0]), np.float32)
+        advised = advice(self.expert, trajectories, np.zeros((*trajectories.mask.shape, size), kind))
+        only_advised = int((trajectories.mask & (told.weight == 0)).sum())
+        return replace(told, advice=advised[..., 0] if finite else advised, queries=told.queries + only_advised)

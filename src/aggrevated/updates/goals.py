@@ -1,0 +1,153 @@
+"""What exponentiated gradient asks of a policy at every step, for finite sets of actions and for vectors.
+
+A goal is an array over steps [n, T, ...]; its `distance` from a policy's distributions is what a fit makes small.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.distributions import Categorical, Distribution, Independent, Normal
+
+from aggrevated.arrays import Array
+from aggrevated.cost_to_go import CostToGo
+from aggrevated.errors import UsageError
+from aggrevated.trajectories import Trajectories
+from aggrevated.updates.aggregation import Data
+
+DEAREST = 5.0  # what a mistake counts at most, in mean costs: CartPole's doomed states cost a hundred times the usual
+HALFWAY = 0.5  # how much better than the advised an action must be, in mean costs, to be worth going 73 % of the way to
+
+
+class Goal(Protocol):
+    """What is asked of the policy at each step."""
+
+    weight: Tensor  # [n, T]: how much a step counts
+
+    def take(self, rows: Tensor, length: int) -> Goal:
+        """Of these trajectories, the first `length` steps."""
+        ...
+
+    def at(self, mask: Tensor) -> Goal:
+        """Of the steps in the mask, each as a trajectory of its own."""
+        ...
+
+    def distance(self, distribution: Distribution) -> Tensor:
+        """[n, T]: how far the policy is from it."""
+        ...
+
+
+@dataclass(frozen=True)
+class Logits:
+    """log-probabilities to have, but for a constant per step: least squares over the actions that are known.
+
+    An action a counts by (1 − λ) π(a) + λ/A. With λ = 0 that is the Fisher metric: the fit averages A* over the states
+    that the policy cannot tell apart, weighted as Σ_a π(a) A*(a) weighs it, and a mistake that is hardly ever made does
+    not disturb it; but a policy that is sure and wrong would stay so. With λ > 0 it does not.
+    """
+
+    logits: Tensor  # [n, T, A]
+    known: Tensor  # bool [n, T, A]
+    weight: Tensor
+    exploring: float  # λ
+    scale: float  # of the distance: τ, so that it is in units of cost
+
+    def take(self, rows: Tensor, length: int) -> Logits:
+        logits, known, weight = (x[rows, :length] for x in (self.logits, self.known, self.weight))
+        return Logits(logits, known, weight, self.exploring, self.scale)
+
+    def at(self, mask: Tensor) -> Logits:
+        logits, known, weight = (x[mask][:, None] for x in (self.logits, self.known, self.weight))
+        return Logits(logits, known, weight, self.exploring, self.scale)
+
+    def complete(self, mask: Tensor) -> bool:
+        """Whether all actions are known at all these steps."""
+        return bool(self.known[mask].all())
+
+    def distance(self, distribution: Distribution) -> Tensor:
+        assert isinstance(distribution, Categorical)
+        now = distribution.logits
+        share = self.known / self.known.sum(-1, keepdim=True).clamp(min=1)
+        measure = ((1 - self.exploring) * distribution.probs.detach() + self.exploring * share) * self.known
+        measure = measure / measure.sum(-1, keepdim=True).clamp(min=1e-12)
+        apart = torch.where(self.known, now - self.logits, 0.0)
+        apart = apart - (measure * apart).sum(-1, keepdim=True)
+        squared: Tensor = (measure * apart.square()).sum(-1)
+        return self.scale * squared
+
+
+@dataclass(frozen=True)
+class Means:
+    """Where a Gaussian is to be."""
+
+    means: Tensor  # [n, T, A]
+    weight: Tensor
+    deviation: Tensor  # [A]: how much the goals vary, their unit
+
+    def take(self, rows: Tensor, length: int) -> Means:
+        return Means(self.means[rows, :length], self.weight[rows, :length], self.deviation)
+
+    def at(self, mask: Tensor) -> Means:
+        return Means(self.means[mask][:, None], self.weight[mask][:, None], self.deviation)
+
+    def distance(self, distribution: Distribution) -> Tensor:
+        assert isinstance(distribution, Independent) and isinstance(distribution.base_dist, Normal)
+        squared: Tensor = ((distribution.base_dist.loc - self.means) / self.deviation).square().mean(-1)
+        return squared
+
+
+def costs_of(data: Data, actions: int, in_units: bool = True) -> tuple[Array, Array, Array]:
+    """(cost [K, T, A], known [K, T, A], weight [K, T]): what is known of the actions at each step.
+
+    Where only what π* advises is known of a step, any other action is taken to cost what mistakes cost on average: that
+    is what DAgger makes of all steps.
+    """
+    trajectories, cost_to_go = data
+    asked = (cost_to_go.weight > 0)[..., None]
+    legal = trajectories.legal if trajectories.legal.shape[2] else np.ones((*trajectories.mask.shape, actions), bool)
+    advised = None if cost_to_go.advice is None else np.arange(actions) == cost_to_go.advice[..., None]
+    if cost_to_go.every_action:
+        cost, known = cost_to_go.values, legal & asked
+    else:
+        if advised is None:
+            raise UsageError(
+                "the exponentiated update needs the cost-to-go of every action, or beside that of the action taken what "
+                "the expert advises: wrap the oracle in Advised, or choose another update"
+            )
+        taken = np.arange(actions) == trajectories.actions[..., None]
+        cost, known = taken * cost_to_go.values[..., None], (taken | advised) & asked
+    if in_units:
+        cost = np.clip(cost / np.float32(mean_cost(cost, known)), -DEAREST, DEAREST)
+    if advised is None:
+        return cost, known, cost_to_go.weight
+    only_advised = trajectories.mask[..., None] & ~asked
+    cost = np.where(only_advised, ~advised * (actions / max(actions - 1, 1)), cost)
+    return cost, known | (only_advised & legal), trajectories.mask.astype(np.float32)
+
+
+def mean_cost(cost: Array, known: Array) -> float:
+    """The unit of A*: its mean size over what is known; 1 where nothing costs anything."""
+    return float(np.abs(cost[known], dtype=np.float64).mean()) if np.any(cost[known]) else 1.0
+
+
+def means_of(trajectories: Trajectories, cost_to_go: CostToGo) -> Means:
+    """Towards what π* advises; where the action taken was better, the more so towards that the better it was.
+
+    EG over the two actions that are known gives a_t the odds exp(−A*/τ).
+    """
+    if cost_to_go.advice is None:
+        raise UsageError(
+            "the exponentiated update needs to know what the expert advises, where actions are vectors: wrap the oracle "
+            "in Advised, or choose another update"
+        )
+    better = (cost_to_go.weight > 0) & (cost_to_go.values < 0)
+    unit = mean_cost(cost_to_go.values, cost_to_go.weight > 0)
+    share = np.where(better, 1 / (1 + np.exp(np.minimum(cost_to_go.values, 0) / (HALFWAY * unit))), 0.0)[..., None]
+    means = (share * trajectories.actions + (1 - share) * cost_to_go.advice).astype(np.float32)
+    deviation = np.maximum(means[trajectories.mask].std(axis=0), 1e-3)
+    mask = torch.from_numpy(trajectories.mask.astype(np.float32))
+    return Means(torch.from_numpy(means), mask, torch.from_numpy(deviation))

@@ -1,0 +1,206 @@
+"""Exponentiated gradient for every policy: Eq. 7 (`eg_closed_form`), projected onto the policies that there are.
+
+In log-probabilities a step of Eq. 7 adds −η A*, however sure π_n is, so nothing saturates. And since Q* of a state does
+not change, n rounds of it are one step n times as long: all states seen so far can be learned from together, towards
+π(a|s) ∝ exp(−A*(s, a)/τ), which is to follow the leader with entropy as its regulariser. See docs/theory.md.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.distributions import Categorical
+from torch.nn.utils import clip_grad_norm_, parameters_to_vector, vector_to_parameters
+
+from aggrevated.cost_to_go import CostToGo
+from aggrevated.errors import UsageError
+from aggrevated.losses import Loss, LossSettings, distribution_at
+from aggrevated.policies import Policy
+from aggrevated.policies.feed_forward import FeedForwardPolicy
+from aggrevated.policies.heads import GaussianHead
+from aggrevated.randomness import Purpose, seeds
+from aggrevated.settings import NOT_NEGATIVE, POSITIVE, SHARE, Chosen, at_least, require, setting
+from aggrevated.trajectories import Trajectories
+from aggrevated.updates import Step, UpdateSettings, dropout, loss_and_gradient, norm
+from aggrevated.updates.aggregation import Aggregation, Data
+from aggrevated.updates.goals import Goal, Logits, costs_of, means_of
+from aggrevated.updates.safe_step import safe_step
+
+MEASURED = 200  # trajectories of the newest at most, for what a step reports
+FEWEST = 4  # trajectories in a minibatch of a policy with memory
+LONGEST_GRADIENT = 1.0
+
+
+@dataclass
+class Exponentiated:
+    """π_{n+1}: the projection of exp(−A*/τ), on all data; with `eta`, of π_n^(1−ρ) exp(−η A*), on the newest data.
+
+    A* is in units of its mean size, so that no setting has any. The projection is made by `steps` of Adam; for a table,
+    a policy without hidden layers on one-hot observations, it is known in closed form, and is Eq. 7 itself.
+    """
+
+    eta: float = 0.0  # 0: all data
+    temperature: float = 0.07  # τ
+    decay: float = 0.0  # ρ
+    exploring: float = 0.2  # λ
+    in_units: bool = True  # whether A* is divided by its mean size
+    learning_rate: float = 0.01
+    steps: int = 100
+    minibatch: int = 512  # steps of trajectories
+    capacity: int = 1000  # trajectories
+    seed: int = 0
+    max_kl: float = 1e6  # any finite step
+    aggregation: Aggregation = field(init=False, repr=False)
+    _adam: torch.optim.Adam | None = field(default=None, init=False, repr=False)
+    _moments: dict[str, Tensor] = field(default_factory=dict, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self.aggregation = Aggregation(self.capacity)
+
+    def __call__(self, policy: Policy, loss: Loss, trajectories: Trajectories, cost_to_go: CostToGo) -> Step:
+        if cost_to_go.bonus:
+            raise UsageError("the exponentiated update knows no entropy bonus; use the oracle without it")
+        newest = Data(trajectories, cost_to_go)
+        measured = newest.take(np.arange(min(trajectories.count, MEASURED)))
+        value, gradient = loss_and_gradient(policy, loss, *measured)
+        generator = np.random.default_rng(int(seeds(self.seed, Purpose.UPDATE, self.aggregation.seen, 1)[0]))
+        self.aggregation.add(trajectories, cost_to_go, generator)
+        data = newest if self.eta else self.aggregation.data
+        before = parameters_to_vector(policy.parameters()).detach()
+        self._project(policy, data, generator)
+        displacement = parameters_to_vector(policy.parameters()).detach() - before
+        vector_to_parameters(before, policy.parameters())
+        kl, halvings = safe_step(policy, measured.trajectories, displacement, self.max_kl)
+        return Step(value, norm(gradient), kl, halvings)
+
+    def _project(self, policy: Policy, data: Data, generator: np.random.Generator) -> None:
+        goal = self._goal(policy, data)
+        if isinstance(goal, Logits) and is_table(policy, data.trajectories) and goal.complete(data.trajectories.mask):
+            fill(policy, data.trajectories, goal)
+        else:
+            self._fit(policy, data.trajectories, goal, generator)
+
+    def _goal(self, policy: Policy, data: Data) -> Goal:
+        """Where Eq. 7 leads from the policy as it is."""
+        if isinstance(policy.head, GaussianHead):
+            return means_of(*data)
+        cost, known, weight = map(torch.from_numpy, costs_of(data, policy.head.outputs, self.in_units))
+        if not self.eta:
+            return Logits(-cost / self.temperature, known, weight, self.exploring, self.temperature)
+        with torch.no_grad():
+            now = distribution_at(policy, data.trajectories)
+        assert isinstance(now, Categorical)
+        return Logits((1 - self.decay) * now.logits - self.eta * cost, known, weight, self.exploring, 1.0)
+
+    def _fit(self, policy: Policy, trajectories: Trajectories, goal: Goal, generator: np.random.Generator) -> None:
+        """Adam on the mean distance from the goal; single steps in a minibatch, or whole trajectories."""
+        seen, mask, legal = (
+            torch.from_numpy(x) for x in (trajectories.observations, trajectories.mask, trajectories.legal)
+        )
+        if policy.memoryless:
+            seen, legal, goal, mask = seen[mask][:, None], legal[mask][:, None], goal.at(mask), mask[mask][:, None]
+        lengths = mask.sum(dim=1)
+        size = min(max(FEWEST, round(self.minibatch / float(lengths.float().mean()))), len(mask))
+        adam = self._optimiser(policy)
+        for step in range(self.steps):
+            rows = torch.from_numpy(generator.integers(len(mask), size=size))
+            length = int(lengths[rows].max())
+            wanted, allowed = goal.take(rows, length), legal[rows, :length] if legal.shape[2] else None
+            with dropout(policy, self.aggregation.seen * self.steps + step):
+                distance = wanted.distance(policy.distribution(seen[rows, :length], mask[rows, :length], allowed))
+            adam.zero_grad()
+            value = (distance * wanted.weight).sum() / wanted.weight.sum().clamp(min=1e-9)
+            value.backward()
+            clip_grad_norm_(adam.param_groups[0]["params"], LONGEST_GRADIENT)
+            adam.step()
+
+    def _optimiser(self, policy: Policy) -> torch.optim.Adam:
+        """Adam over the policy's weights, with what it remembers; a Gaussian's deviation is not learned by fitting."""
+        if self._adam is None:
+            weights = [w for name, w in policy.named_parameters() if not name.endswith("log_deviation")]
+            self._adam = torch.optim.Adam(weights, lr=self.learning_rate)
+            if self._moments:
+                loaded = self._adam.state_dict() | {"state": unflatten(self._moments)}
+                self._adam.load_state_dict(loaded)
+        return self._adam
+
+    def state(self) -> dict[str, Tensor]:
+        """The data, and what Adam remembers."""
+        moments = self._moments if self._adam is None else flatten(self._adam.state_dict()["state"])
+        return self.aggregation.state() | moments
+
+    def restore(self, state: dict[str, Tensor]) -> None:
+        self._adam = None
+        self._moments = {name: w.clone() for name, w in state.items() if name.startswith(MOMENT)}
+        self.aggregation.restore({name: w for name, w in state.items() if name not in self._moments})
+
+
+MOMENT = "adam."  # what the names of Adam's moments begin with, in a state
+
+
+def flatten(moments: dict[int, dict[str, Tensor]]) -> dict[str, Tensor]:
+    """Adam's moments of each weight, by names as a checkpoint has them."""
+    return {f"{MOMENT}{i}.{name}": w.clone() for i, own in moments.items() for name, w in own.items()}
+
+
+def unflatten(named: dict[str, Tensor]) -> dict[int, dict[str, Tensor]]:
+    """What `flatten` was given."""
+    moments: dict[int, dict[str, Tensor]] = {}
+    for key, w in named.items():
+        i, name = key.removeprefix(MOMENT).split(".")
+        moments.setdefault(int(i), {})[name] = w.clone()
+    return moments
+
+
+def is_table(policy: Policy, trajectories: Trajectories) -> bool:
+    """Whether the policy has logits of its own for each observation that there is."""
+    if not isinstance(policy, FeedForwardPolicy) or len(policy.network) != 1:
+        return False
+    seen = trajectories.observations[trajectories.mask]
+    return bool((seen.max(axis=1) == 1.0).all() and (np.abs(seen).sum(axis=1) == 1.0).all())
+
+
+@torch.no_grad()
+def fill(policy: Policy, trajectories: Trajectories, goal: Logits) -> None:
+    """The projection onto a table: the mean of the goals at each observation. Those that were not seen stay."""
+    assert isinstance(policy, FeedForwardPolicy)
+    mask, now = torch.from_numpy(trajectories.mask), distribution_at(policy, trajectories)
+    assert isinstance(now, Categorical)
+    weight = policy.network[0].weight  # [A, S]
+    counted = torch.from_numpy(trajectories.observations)[mask].to(weight.dtype) * goal.weight[mask][:, None]  # [n, S]
+    moved = counted.T @ (goal.logits - now.logits)[mask].to(weight.dtype)
+    weight += (moved / counted.sum(dim=0).clamp(min=1e-12)[:, None]).T
+
+
+@dataclass(frozen=True)
+class ExponentiatedSettings(UpdateSettings):
+    """Exponentiated gradient, projected onto the policies."""
+
+    name = "exponentiated"
+    uses_loss = False
+    advised = True
+    temperature: float = setting(
+        0.07, "tau: the policy is fitted to exp(-A*/tau), A* in units of its mean size.", POSITIVE
+    )
+    eta: float = setting(
+        0.0, "The step of Eq. 7 in such units, learning from the newest data only; 0: from all data.", NOT_NEGATIVE
+    )
+    decay: float = setting(0.0, "rho: with --eta, how much of the old log-probabilities each step forgets.", SHARE)
+    exploring: float = setting(
+        0.2, "lambda: how much of the fit is over all actions alike, not weighted by the policy.", SHARE
+    )
+    fit_rate: float = setting(0.01, "The step size of Adam, inside the exponentiated update.", POSITIVE)
+    fit_steps: int = setting(100, "Its minibatches in each iteration.", at_least(1))
+    minibatch: int = setting(512, "How many steps of trajectories a minibatch has, about.", at_least(1))
+    capacity: int = setting(1000, "Of how many trajectories are kept, at random, to learn from again.", at_least(1))
+
+    def check(self, chosen: Chosen) -> None:
+        assert isinstance(chosen.loss, LossSettings)
+        require(not chosen.loss.entropy, "entropy", chosen.loss.entropy, f"0 for the update {self.name}")
+
+    def build(self, seed: int) -> Exponentiated:
+        return Exponentiated(
+            self.eta, self.temperature, self.decay, self.exploring,
+            learning_rate=self.fit_rate, steps=self.fit_steps, minibatch=self.minibatch, capacity=self.capacity, seed=seed,
+        )  # fmt: skip
