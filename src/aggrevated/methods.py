@@ -1,4 +1,4 @@
-"""The methods of the paper as rows: the start, what a mistake costs, the gradient, the update. One loop for all."""
+"""Methods, the paper's and others, as rows: the start, what a mistake costs, the gradient, the update. One loop."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -30,7 +30,9 @@ ALL, TAKEN, ANY = ("all-actions",), ("taken-action",), ("all-actions", "taken-ac
 LIKELIHOOD = ("likelihood", "all-actions")
 GRADIENT, LEADER = ("natural", "regular", OTHERS), ("follow-the-leader",)
 FIT = (*LEADER, "regular", OTHERS)
+NEWEST = ("regular", *LEADER, OTHERS)
 EXPERT_ACTS = {"mixing": 1.0, "mixing_decay": 1.0}
+LESS_AND_LESS = {"mixing": 1.0, "mixing_schedule": "inverse-sigmoid"}
 METHODS = {  #           title         start         cost-to-go      gradient    updates
     "aggrevated": Method("AggreVaTeD", "random",     ASKED,          ANY,        GRADIENT),
     "aggrevate":  Method("AggreVaTe",  "random",     ASKED,          ALL,        LEADER),
@@ -39,6 +41,8 @@ METHODS = {  #           title         start         cost-to-go      gradient   
     "reinforce":  Method("REINFORCE",  "random",     "realised",     TAKEN,      ("regular",), imitates=False),
     "tnpg":       Method("TNPG",       "random",     "realised",     TAKEN,      ("natural",), imitates=False),
     "sl-rl":      Method("SL-RL",      "supervised", "realised",     TAKEN,      GRADIENT, imitates=False),
+} | {  # of others             title                 start     cost-to-go      gradient    updates
+    "scheduled-sampling": Method("Scheduled sampling", "random", "disagreement", LIKELIHOOD, NEWEST, LESS_AND_LESS),
 }
 # fmt: on
 GROUP = "aggrevated.methods"  # of entry points, by which other packages offer rows

@@ -92,7 +92,7 @@ class Config:
         self._check_what_is_learned_from()
         for option, piece in (("gradient", self.loss), ("update", self.update)):
             own = f"below 1 for {piece.name}, which learns from actions of its own; or choose another --{option}"
-            require(self.loop.mixing < 1 or not piece.own_actions, "mixing", self.loop.mixing, own)
+            require(self.loop.alpha(1) < 1 or not piece.own_actions, "mixing", self.loop.mixing, own)
 
     def _check_what_is_learned_from(self) -> None:
         """The oracle must tell what the loss needs, and the loss what the update does."""
