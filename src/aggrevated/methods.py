@@ -42,6 +42,7 @@ METHODS = {  #           title         start         cost-to-go      gradient   
     "tnpg":       Method("TNPG",       "random",     "realised",     TAKEN,      ("natural",), imitates=False),
     "sl-rl":      Method("SL-RL",      "supervised", "realised",     TAKEN,      GRADIENT, imitates=False),
 } | {  # of others             title                 start     cost-to-go      gradient    updates
+    "lols":               Method("LOLS",               "random", "lols",         ANY,        GRADIENT),
     "scheduled-sampling": Method("Scheduled sampling", "random", "disagreement", LIKELIHOOD, NEWEST, LESS_AND_LESS),
 }
 # fmt: on

@@ -106,7 +106,7 @@ def test_every_shipped_piece_is_declared_in_the_file_of_what_it_builds_with_word
         ({"learning_rate": 0.1}, "--learning-rate has no effect on the update natural: it is of --update follow"),
         ({"update": "regular", "delta_kl": 0.1}, "on the update regular: it is of --update natural; choose that"),
         ({"start_steps": 3}, "--start-steps has no effect on the start random: it is of --start supervised"),
-        ({"queried_steps": 3}, "--queried-steps has no effect on the oracle q-network: it is of --oracle monte-carlo"),
+        ({"queried_steps": 3}, "--queried-steps has no effect on the oracle q-network: it is of --oracle lols or"),
         ({"method": "dagger", "queried_steps": 3}, "--queried-steps has no effect on the method dagger"),
         ({"method": "reinforce", "oracle": "monte-carlo"}, "--oracle has no effect on the method reinforce"),
         ({"log_deviation": 1.0}, "--log-deviation has no effect on cartpole, whose actions are a finite set"),

@@ -15,6 +15,7 @@ from aggrevated.cost_to_go import CostToGo, Oracle
 from aggrevated.cost_to_go.advantage import Advantage, Taken
 from aggrevated.cost_to_go.disagreement import Advice, Disagreement
 from aggrevated.cost_to_go.entropy_bonus import EntropyBonus
+from aggrevated.cost_to_go.lols import Lols
 from aggrevated.cost_to_go.monte_carlo import MonteCarlo
 from aggrevated.cost_to_go.q_star import QStar
 from aggrevated.cost_to_go.realised import Realised
@@ -26,6 +27,7 @@ from aggrevated.trajectories import Trajectories
 from problems import Home, Lucky, TinyExpert, Walk, linear_policy, randomise, with_legal
 
 K = 24
+LEARNER = linear_policy().float()
 SEEDS = np.arange(K, dtype=np.uint64)
 
 
@@ -70,6 +72,12 @@ def rolled_out(**settings):
     return Case(oracle, learners_steps, None, at_most=settings.get("steps"), simulates=True)
 
 
+def mixed(beta, actions=3, **settings):
+    oracle = Lols(Lucky(), TinyExpert(), beta, every_action=actions is not None, **settings)
+    asked = learners_steps if actions is None else every_step
+    return Case(oracle, asked, actions, at_most=settings.get("steps"), simulates=True)
+
+
 Q = QStar(TinyExpert())
 CASES = {
     "Q*": Case(Q),
@@ -86,6 +94,13 @@ CASES = {
     "roll-outs at two steps": rolled_out(steps=2),
     "roll-outs at one step, Q* itself": rolled_out(steps=1, advantage=False),
     "three roll-outs": rolled_out(rollouts=3),
+    "LOLS": mixed(0.5),
+    "LOLS, Q itself": mixed(0.5, advantage=False),
+    "LOLS at two steps": mixed(0.3, steps=2),
+    "LOLS of the action taken": mixed(0.5, None),
+    "LOLS of the action taken at one step, Q itself": mixed(0.5, None, steps=1, advantage=False),
+    "SEARN": mixed(None),
+    "SEARN at one step": mixed(None, steps=1),
     "a critic": Case(ValueFunction(Critic()), steps_with_a_successor, None),
     "a critic, Q* itself": Case(ValueFunction(Critic(), advantage=False), steps_with_a_successor, None),
 }
@@ -96,7 +111,7 @@ def batch(vectors: bool, alpha: float) -> Trajectories:
     if vectors:
         policy = randomise(FeedForwardPolicy(1, GaussianHead(2)), 1, 0.3)
         return roll_in(Walk(horizon=12), Mixture(Home(), policy.actor(), alpha), SEEDS)
-    return roll_in(Lucky(), Mixture(TinyExpert(), linear_policy().float().actor(), alpha), SEEDS)
+    return roll_in(Lucky(), Mixture(TinyExpert(), LEARNER.actor(), alpha), SEEDS)
 
 
 BATCHES = {
@@ -140,7 +155,7 @@ def test_the_batches_are_of_different_lengths():
 
 
 def test_shapes_and_types(case, trajectories):
-    found, shape = case.oracle(trajectories), trajectories.mask.shape
+    found, shape = case.oracle(trajectories, LEARNER), trajectories.mask.shape
     assert found.values.shape == (shape if case.actions is None else (*shape, case.actions))
     assert found.every_action == (case.actions is not None) and found.weight.shape == shape
     assert all(array.dtype == np.float32 and np.isfinite(array).all() for array in found.arrays.values())
@@ -149,25 +164,25 @@ def test_shapes_and_types(case, trajectories):
 
 
 def test_where_no_step_was_taken_there_is_nothing(case, trajectories):
-    found = case.oracle(trajectories)
+    found = case.oracle(trajectories, LEARNER)
     for name, array in found.arrays.items():
         assert not array[~trajectories.mask].any(), name
 
 
 def test_weights_are_where_it_was_asked_and_nowhere_negative(case, trajectories):
-    found, asked = case.oracle(trajectories), case.asked(trajectories)
+    found, asked = case.oracle(trajectories, LEARNER), case.asked(trajectories)
     assert (found.weight >= 0).all() and not found.weight[~asked].any()
     known = found.weight > 0
     expected = asked.sum(axis=1) if case.at_most is None else np.minimum(asked.sum(axis=1), case.at_most)
     np.testing.assert_array_equal(known.sum(axis=1), expected)
-    if isinstance(case.oracle, MonteCarlo):
+    if isinstance(case.oracle, MonteCarlo | Lols):
         assert not found.values[~known].any()
     # Asking about some of the steps must not make a trajectory count for less.
     np.testing.assert_allclose(found.weight.sum(axis=1), asked.sum(axis=1), rtol=1e-6)
 
 
 def test_queries_are_counted(case, trajectories):
-    found, known = case.oracle(trajectories), trajectories.steps
+    found, known = case.oracle(trajectories, LEARNER), trajectories.steps
     if not case.needs_an_expert:
         known = 0
     elif case.simulates:  # what is not asked costs nothing
@@ -178,7 +193,7 @@ def test_queries_are_counted(case, trajectories):
 
 def test_the_trajectories_are_not_changed_and_not_shared(case, trajectories):
     before = deepcopy(trajectories)
-    found = case.oracle(trajectories)
+    found = case.oracle(trajectories, LEARNER)
     for array in found.arrays.values():
         array += 1  # what becomes of the cost-to-go does not concern them
     for field in fields(Trajectories):
@@ -187,14 +202,14 @@ def test_the_trajectories_are_not_changed_and_not_shared(case, trajectories):
 
 
 def test_asked_twice_it_gives_the_same_bits(case, trajectories):
-    first, second = case.oracle(trajectories), case.oracle(trajectories)
+    first, second = case.oracle(trajectories, LEARNER), case.oracle(trajectories, LEARNER)
     assert_same(first, second)
     assert (first.queries, first.simulator_steps) == (second.queries, second.simulator_steps)
 
 
 @pytest.mark.parametrize("rows", [[5], [7, 3], list(range(K))[::-1], list(range(0, K, 3))], ids=len)
 def test_a_trajectory_does_not_depend_on_those_beside_it(case, trajectories, rows):
-    whole, part = case.oracle(trajectories), case.oracle(trajectories.take(np.array(rows)))
+    whole, part = case.oracle(trajectories, LEARNER), case.oracle(trajectories.take(np.array(rows)), LEARNER)
     if case.alone:
         assert_same(part, whole, rows)
     elif len(rows) == 1:
