@@ -43,6 +43,8 @@ METHODS = {  #           title         start         cost-to-go      gradient   
     "sl-rl":      Method("SL-RL",      "supervised", "realised",     TAKEN,      GRADIENT, imitates=False),
 } | {  # of others             title                 start     cost-to-go      gradient    updates
     "lols":               Method("LOLS",               "random", "lols",         ANY,        GRADIENT),
+    "searn":              Method("SEARN",              "random", "searn",        ALL,        ("searn",)),
+    "smile":              Method("SMILe",              "random", "disagreement", LIKELIHOOD, ("smile",)),
     "scheduled-sampling": Method("Scheduled sampling", "random", "disagreement", LIKELIHOOD, NEWEST, LESS_AND_LESS),
 }
 # fmt: on

@@ -26,7 +26,8 @@ ROWS = [
     (method, update)
     for method, row in METHODS.items()
     for update in (UPDATES if OTHERS in row.updates else row.updates)
-    if (method, update) not in (("sl", "natural"), ("sl-rl", "follow-the-leader"))  # these do not fit
+    if (method, update) != ("sl", "natural")  # these do not fit
+    and (method != "sl-rl" or update in ("natural", "regular"))
 ]
 
 

@@ -7,7 +7,7 @@ than through torch, and a copy cannot change behind the back of whoever holds it
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import torch
@@ -115,6 +115,8 @@ class Policy(nn.Module, ABC):
 @dataclass(frozen=True)
 class PolicySettings(Settings, ABC):
     """A kind of policy."""
+
+    mixes: ClassVar[bool] = True  # whether several of them can be one policy
 
     @abstractmethod
     def build(self, observations: Space[Any], head: Head, seed: int) -> Policy:

@@ -12,6 +12,7 @@ from torch import Tensor
 from aggrevated.cost_to_go import CostToGo, Tells
 from aggrevated.losses import Loss
 from aggrevated.policies import Policy
+from aggrevated.policies.heads import Head
 from aggrevated.schedules import Schedule, linear
 from aggrevated.settings import NOT_NEGATIVE, Settings, setting
 from aggrevated.trajectories import Trajectories
@@ -77,6 +78,10 @@ class UpdateSettings(Settings, ABC):
     fits: ClassVar[frozenset[Tells]] = frozenset(Tells)  # what it can learn from
     own_actions: ClassVar[bool] = False  # whether it needs actions of the learner's own
     uses_loss: ClassVar[bool] = True  # whether it looks at the loss at all
+
+    def around(self, policy: Policy, head: Head) -> Policy:
+        """What it learns: the policy of the chosen kind, or one that is made of such; `head` is one for it."""
+        return policy
 
     @abstractmethod
     def build(self, seed: int) -> Update:
