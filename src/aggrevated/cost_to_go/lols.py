@@ -122,19 +122,13 @@ def anybody(trajectories: Trajectories) -> Trajectories:
 
 
 @dataclass(frozen=True)
-class RollOutSettings(CostSettings):
-    """One that rolls the learner itself out, too."""
-
-    queried_steps: int = setting(
-        10, "M: of each trajectory, how many steps the roll-outs begin at; 0: all.", NOT_NEGATIVE
-    )
-
-
-@dataclass(frozen=True)
-class LolsSettings(RollOutSettings):
+class LolsSettings(CostSettings):
     """Q by rolling out the expert in some roll-outs, and the learner itself in the others."""
 
     name = "lols"
+    queried_steps: int = setting(
+        10, "M: of each trajectory, how many steps the roll-outs begin at; 0: all.", NOT_NEGATIVE
+    )
     rollout_mixing: float = setting(0.5, "beta of LOLS: the share of roll-outs that the expert makes.", SHARE)
     every_action: bool = setting(True, "Roll out every action of a finite set, not only the one taken.")
 
@@ -147,10 +141,13 @@ class LolsSettings(RollOutSettings):
 
 
 @dataclass(frozen=True)
-class SearnCostSettings(RollOutSettings):
+class SearnCostSettings(CostSettings):
     """Q of every action by rolling out the very mixture of expert and learner that rolled in."""
 
     name = "searn"
+    queried_steps: int = setting(
+        50, "M: of each trajectory, how many steps the roll-outs begin at; 0: all.", NOT_NEGATIVE
+    )
 
     def tells(self, finite: bool) -> Tells:
         return Tells.EVERY_ACTION if finite else Tells.TAKEN_ACTION
