@@ -88,9 +88,9 @@ from aggrevated.updates import Step as Step
 from aggrevated.updates import Update as Update
 from aggrevated.updates import UpdateSettings as UpdateSettings
 from aggrevated.updates import loss_and_gradient as loss_and_gradient
-from aggrevated.updates.projected import Exponentiated as Exponentiated
 from aggrevated.updates.follow_the_leader import FollowTheLeader as FollowTheLeader
 from aggrevated.updates.natural import Natural as Natural
+from aggrevated.updates.projected import Exponentiated as Exponentiated
 from aggrevated.updates.regular import Regular as Regular
 from aggrevated.updates.safe_step import safe_step as safe_step
 from aggrevated.validation import OnEpisodes as OnEpisodes

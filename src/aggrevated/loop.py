@@ -1,11 +1,33 @@
 """The settings of Algorithm 1 itself: how often, how much, how much of it by the expert."""
 
-from collections.abc import Container
+from collections.abc import Callable, Container
 from dataclasses import dataclass, replace
 from typing import Self
 
-from aggrevated.schedules import Schedule, geometric
-from aggrevated.settings import NOT_NEGATIVE, SHARE, Chosen, Settings, at_least, require, setting
+from aggrevated.errors import UsageError
+from aggrevated.schedules import Schedule, constant, exponential, geometric, inverse_sigmoid, linear, never_below
+from aggrevated.settings import (
+    NOT_NEGATIVE,
+    POSITIVE,
+    SHARE,
+    Chosen,
+    Settings,
+    at_least,
+    flag,
+    one_of,
+    require,
+    setting,
+)
+
+# by name: the schedule from α_1 and a shape, and which setting that shape is
+MIXING: dict[str, tuple[Callable[[float, float], Schedule], str]] = {
+    "geometric": (geometric, "mixing_decay"),
+    "linear": (lambda first, scale: linear(first, 0.0, scale), "mixing_scale"),
+    "exponential": (exponential, "mixing_scale"),
+    "inverse-sigmoid": (inverse_sigmoid, "mixing_scale"),
+    "constant": (lambda first, _: constant(first), "mixing"),
+}
+SHAPES = ("mixing_decay", "mixing_scale")
 
 
 @dataclass(frozen=True)
@@ -17,19 +39,37 @@ class LoopSettings(Settings):
     iterations: int = setting(100, "N, the iterations of Algorithm 1.", at_least(1))
     trajectories: int = setting(50, "K, the roll-ins per iteration.", at_least(1))
     mixing: float = setting(0.0, "alpha_1, the share of roll-in steps that the expert takes in iteration 1.", SHARE)
-    mixing_decay: float = setting(0.5, "alpha_n = mixing * decay^(n-1).", SHARE)
+    mixing_schedule: str = setting("geometric", f"How alpha_n falls: {', '.join(MIXING)}.", one_of(MIXING))
+    mixing_decay: float = setting(0.5, "geometric: alpha_n = mixing * decay^(n-1).", SHARE)
+    mixing_scale: float = setting(
+        10.0,
+        "How slowly, k: linear, mixing * (1 - (n-1)/k); exponential, mixing * e^(-(n-1)/k); inverse-sigmoid, "
+        "mixing * k / (k + e^((n-1)/k)).",
+        POSITIVE,
+    )
+    mixing_least: float = setting(0.0, "alpha_n never falls below it.", SHARE)
     validate_every: int = setting(1, "Iterations between choices of the best policy.", at_least(1))
     checkpoint_every: int = setting(10, "Iterations between checkpoints.", at_least(1))
 
     @property
     def alpha(self) -> Schedule:
-        return geometric(self.mixing, self.mixing_decay)
+        make, shape = MIXING[self.mixing_schedule]
+        return never_below(self.mixing_least, make(self.mixing, getattr(self, shape)))
 
     def completed(self, iterations: int, given: Container[str]) -> Self:
         """The last policy is validated, too: so often at most that it divides the iterations."""
+        self._refuse_idle(given)
         if "validate_every" in given:
             return self
         return replace(self, validate_every=largest_divisor(iterations, self.validate_every))
+
+    def _refuse_idle(self, given: Container[str]) -> None:
+        """A `UsageError` for a shape of the mixing that another schedule has."""
+        for name in SHAPES:
+            if name in given and self.mixing_schedule in MIXING and name != MIXING[self.mixing_schedule][1]:
+                owners = " or ".join(schedule for schedule, (_, shape) in MIXING.items() if shape == name)
+                idle = f"{flag(name)} has no effect on --mixing-schedule {self.mixing_schedule}"
+                raise UsageError(f"{idle}: it is of {owners}; choose that, or leave it out")
 
     def check(self, chosen: Chosen) -> None:
         rule = f"a divisor of the {self.iterations} iterations"

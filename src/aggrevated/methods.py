@@ -39,7 +39,9 @@ LIKELIHOOD = ("likelihood", "all-actions")
 ADVISED, OWN, TRUNCATED = ("disagreement",), ("realised", "critic"), ("truncated",)
 GRADIENT, LEADER = ("natural", "regular", OTHERS), ("follow-the-leader",)
 FIT = (*LEADER, "regular", OTHERS)
+NEWEST = ("regular", *LEADER, OTHERS)
 EXPERT_ACTS = {"mixing": 1.0, "mixing_decay": 1.0}
+LESS_AND_LESS = {"mixing": 1.0, "mixing_schedule": "inverse-sigmoid"}
 METHODS = {  #           title         start         cost-to-go   gradient    updates
     "aggrevated": Method("AggreVaTeD", "random",     ASKED,       ANY,        GRADIENT),
     "aggrevate":  Method("AggreVaTe",  "random",     ASKED,       ALL,        LEADER),
@@ -50,6 +52,11 @@ METHODS = {  #           title         start         cost-to-go   gradient    up
     "sl-rl":      Method("SL-RL",      "supervised", OWN,         TAKEN,      GRADIENT, imitates=False),
     "thor":       Method("THOR",       "random",     TRUNCATED,   TAKEN,      GRADIENT),
     "loki":       Method("LOKI",       "random",     ASKED,       TAKEN,      GRADIENT, reinforcement="realised"),
+} | {  # of others             title                 start     cost-to-go  gradient    updates
+    "lols":               Method("LOLS",               "random", ("lols",),  ANY,        GRADIENT),
+    "searn":              Method("SEARN",              "random", ("searn",), ALL,        ("searn",)),
+    "smile":              Method("SMILe",              "random", ADVISED,    LIKELIHOOD, ("smile",)),
+    "scheduled-sampling": Method("Scheduled sampling", "random", ADVISED,    LIKELIHOOD, NEWEST, LESS_AND_LESS),
 }
 # fmt: on
 GROUP = "aggrevated.methods"  # of entry points, by which other packages offer rows

@@ -35,6 +35,7 @@ class Stream(IntEnum):
     ACTIONS = 0
     QUERIES = 1
     LUCK = 2
+    ROLL_OUTS = 3
 
 
 def generator(seed: int, stream: Stream = Stream.ACTIONS) -> np.random.Generator:

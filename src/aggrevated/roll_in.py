@@ -10,7 +10,7 @@ from aggrevated.arrays import Array
 from aggrevated.errors import DataError, UsageError
 from aggrevated.experts import Expert
 from aggrevated.policies import Actor
-from aggrevated.randomness import generator
+from aggrevated.randomness import Stream, generator
 from aggrevated.simulators import Simulator, restricted
 from aggrevated.trajectories import Trajectories
 
@@ -29,9 +29,11 @@ class Mixture:
         assert self.alpha == 0.0 or self.expert is not None, "a mixture with alpha > 0 needs an expert"
         assert self.alpha == 1.0 or self.learner is not None, "a mixture with alpha < 1 needs a learner"
 
-    def start(self, seeds: Array, horizon: int, deterministic: bool) -> tuple[Array, Array, Array]:
+    def start(
+        self, seeds: Array, horizon: int, deterministic: bool, stream: Stream = Stream.ACTIONS
+    ) -> tuple[Array, Array, Array]:
         """(memory [K, M], noise [H, K, A], by_expert [H, K]): what K trajectories need besides their states."""
-        generators = [generator(seed) for seed in seeds]
+        generators = [generator(seed, stream) for seed in seeds]
         coins = np.stack([own.random(horizon, np.float32) for own in generators], axis=1)
         if self.learner is None:
             return np.zeros((len(seeds), 0)), np.zeros((horizon, len(seeds), 0)), coins < self.alpha

@@ -1,6 +1,7 @@
 """Schedules are functions of the iteration: n = 1, 2, … ↦ α_n."""
 
 from collections.abc import Callable
+from math import exp
 from typing import TypeAlias
 
 Schedule: TypeAlias = Callable[[int], float]
@@ -11,9 +12,29 @@ def geometric(first: float, decay: float) -> Schedule:
     return lambda n: first * decay ** (n - 1)
 
 
-def linear(first: float, last: float, over: int) -> Schedule:
+def constant(value: float) -> Schedule:
+    """The same for every n."""
+    return lambda n: value
+
+
+def linear(first: float, last: float, over: float) -> Schedule:
     """From `first` at n = 1 in a line to `last` after `over` iterations, and `last` from there on."""
     return lambda n: last + (first - last) * max(0.0, 1 - (n - 1) / over)
+
+
+def exponential(first: float, scale: float) -> Schedule:
+    """first · k^(n−1) with k = e^(−1/scale): "exponential decay" of scheduled sampling (Bengio et al. 2015)."""
+    return lambda n: first * exp(-(n - 1) / scale)
+
+
+def inverse_sigmoid(first: float, k: float) -> Schedule:
+    """first · k / (k + e^((n−1)/k)): high at first, half of it after k ln k iterations (Bengio et al. 2015)."""
+    return lambda n: first * k / (k + exp(min((n - 1) / k, 700.0)))  # e^710 is no number any more
+
+
+def never_below(least: float, schedule: Schedule) -> Schedule:
+    """The schedule, as long as it is above `least`."""
+    return lambda n: max(least, schedule(n))
 
 
 def at(value: float | Schedule, n: int) -> float:
@@ -21,4 +42,4 @@ def at(value: float | Schedule, n: int) -> float:
     return value(n) if callable(value) else value
 
 
-NEVER = geometric(0.0, 1.0)  # α_n = 0, as in the paper's experiments
+NEVER = constant(0.0)  # α_n = 0, as in the paper's experiments

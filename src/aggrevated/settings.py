@@ -87,6 +87,10 @@ class Settings:
         """What was left open, filled in; `given` are the settings that somebody chose on purpose."""
         return self
 
+    def implied(self) -> Mapping[str, Any]:
+        """Settings of other pieces that follow from these, by name."""
+        return {}
+
     def check(self, chosen: Chosen) -> None:
         """Raise a `UsageError` for what does not fit the other pieces."""
 

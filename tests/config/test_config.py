@@ -43,6 +43,10 @@ def test_what_is_written_is_read_again(task: str, method: str) -> None:
         with pytest.raises(UsageError, match="use --method aggrevated"):
             resolve(task, method)
         return
+    if method in ("searn", "smile") and task in ("hopper", "walker", "algebra"):
+        with pytest.raises(UsageError, match=r"use --method aggrevated|finite set of actions|cannot be mixed"):
+            resolve(task, method)
+        return
     config = resolve(task, method)
     assert from_facts(config.facts(), "here") == config
     for place in config.pieces:

@@ -17,6 +17,7 @@ from aggrevated.cost_to_go.critic import Critic as LearnedCritic
 from aggrevated.cost_to_go.disagreement import Advice, Disagreement
 from aggrevated.cost_to_go.entropy_bonus import EntropyBonus
 from aggrevated.cost_to_go.loki import Loki
+from aggrevated.cost_to_go.lols import Lols
 from aggrevated.cost_to_go.monte_carlo import MonteCarlo
 from aggrevated.cost_to_go.q_star import QStar
 from aggrevated.cost_to_go.realised import Realised
@@ -29,6 +30,7 @@ from aggrevated.trajectories import Trajectories
 from problems import Home, Lucky, TinyExpert, Walk, linear_policy, randomise, with_legal
 
 K = 24
+LEARNER = linear_policy().float()
 SEEDS = np.arange(K, dtype=np.uint64)
 
 
@@ -69,12 +71,18 @@ class Case:
 
     def ask(self, trajectories: Trajectories) -> CostToGo:
         """What it tells as it is: one that learns does so in a copy."""
-        return deepcopy(self.oracle)(trajectories)
+        return deepcopy(self.oracle)(trajectories, LEARNER)
 
 
 def rolled_out(**settings):
     oracle = MonteCarlo(Lucky(), TinyExpert(), **settings)
     return Case(oracle, learners_steps, None, at_most=settings.get("steps"), simulates=True)
+
+
+def mixed(beta, actions=3, **settings):
+    oracle = Lols(Lucky(), TinyExpert(), beta, every_action=actions is not None, **settings)
+    asked = learners_steps if actions is None else every_step
+    return Case(oracle, asked, actions, at_most=settings.get("steps"), simulates=True)
 
 
 Q = QStar(TinyExpert())
@@ -93,6 +101,13 @@ CASES = {
     "roll-outs at two steps": rolled_out(steps=2),
     "roll-outs at one step, Q* itself": rolled_out(steps=1, advantage=False),
     "three roll-outs": rolled_out(rollouts=3),
+    "LOLS": mixed(0.5),
+    "LOLS, Q itself": mixed(0.5, advantage=False),
+    "LOLS at two steps": mixed(0.3, steps=2),
+    "LOLS of the action taken": mixed(0.5, None),
+    "LOLS of the action taken at one step, Q itself": mixed(0.5, None, steps=1, advantage=False),
+    "SEARN": mixed(None),
+    "SEARN at one step": mixed(None, steps=1),
     "a critic": Case(ValueFunction(Critic()), steps_with_a_successor, None),
     "a critic, Q* itself": Case(ValueFunction(Critic(), advantage=False), steps_with_a_successor, None),
     "truncated after two steps": Case(Truncated(Critic(), 2), steps_with_a_successor, None),
@@ -109,7 +124,7 @@ def batch(vectors: bool, alpha: float) -> Trajectories:
     if vectors:
         policy = randomise(FeedForwardPolicy(1, GaussianHead(2)), 1, 0.3)
         return roll_in(Walk(horizon=12), Mixture(Home(), policy.actor(), alpha), SEEDS)
-    return roll_in(Lucky(), Mixture(TinyExpert(), linear_policy().float().actor(), alpha), SEEDS)
+    return roll_in(Lucky(), Mixture(TinyExpert(), LEARNER.actor(), alpha), SEEDS)
 
 
 BATCHES = {
@@ -173,7 +188,7 @@ def test_weights_are_where_it_was_asked_and_nowhere_negative(case, trajectories)
     known = found.weight > 0
     expected = asked.sum(axis=1) if case.at_most is None else np.minimum(asked.sum(axis=1), case.at_most)
     np.testing.assert_array_equal(known.sum(axis=1), expected)
-    if isinstance(case.oracle, MonteCarlo):
+    if isinstance(case.oracle, MonteCarlo | Lols):
         assert not found.values[~known].any()
     # Asking about some of the steps must not make a trajectory count for less.
     np.testing.assert_allclose(found.weight.sum(axis=1), asked.sum(axis=1), rtol=1e-6)

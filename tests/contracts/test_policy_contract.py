@@ -9,6 +9,7 @@ from torch.distributions import Categorical
 
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import CategoricalHead, GaussianHead
+from aggrevated.policies.mixture import MixturePolicy
 from aggrevated.policies.recurrent import RecurrentPolicy
 from aggrevated.policies.window import WindowPolicy
 from problems import flat, randomise
@@ -23,6 +24,15 @@ def finite():
 
 def continuous():
     return GaussianHead(ACTIONS)
+
+
+def mixture(newest):
+    """Of the policy and two others of its kind, unlike it."""
+    policy = MixturePolicy(newest, finite())
+    for shares in ([1.0], [0.7, 0.3], [0.5, 0.2, 0.3]):
+        randomise(policy, len(shares), 0.3)
+        policy.renew(np.array(shares))
+    return policy
 
 
 POLICIES = {  # each from a torch.Generator, or from None
@@ -40,6 +50,10 @@ POLICIES = {  # each from a torch.Generator, or from None
     "LSTM, Gaussian": lambda g: RecurrentPolicy(INPUTS, continuous(), 8, generator=g),
     "GRU": lambda g: RecurrentPolicy(INPUTS, finite(), cell="gru", generator=g),
     "GRU of 1": lambda g: RecurrentPolicy(INPUTS, finite(), 1, "gru", g),
+    "mixture": lambda g: mixture(FeedForwardPolicy(INPUTS, finite(), generator=g)),
+    "mixture of one": lambda g: MixturePolicy(FeedForwardPolicy(INPUTS, finite(), generator=g), finite()),
+    "mixture of windows": lambda g: mixture(WindowPolicy(INPUTS, finite(), generator=g, width=3)),
+    "LSTMs, a mixture": lambda g: mixture(RecurrentPolicy(INPUTS, finite(), 8, generator=g)),
     "GRU, Gaussian": lambda g: RecurrentPolicy(INPUTS, continuous(), 8, "gru", g),
 }
 every_kind = pytest.mark.parametrize("make", POLICIES.values(), ids=POLICIES)

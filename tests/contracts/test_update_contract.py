@@ -21,12 +21,14 @@ from aggrevated.parsing.learners.kernel import KernelPolicy, SupportVectors
 from aggrevated.policies import Policy
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import CategoricalHead, GaussianHead
+from aggrevated.policies.mixture import MixturePolicy
 from aggrevated.policies.recurrent import RecurrentPolicy
 from aggrevated.policies.window import WindowPolicy
 from aggrevated.trajectories import Trajectories
 from aggrevated.updates import Update
 from aggrevated.updates.exponentiated import Exponentiated
 from aggrevated.updates.follow_the_leader import FollowTheLeader
+from aggrevated.updates.mixture import PolicyMixture, searn, smile
 from aggrevated.updates.natural import Natural
 from aggrevated.updates.regular import Regular
 from aggrevated.updates.safe_step import MOST_HALVINGS
@@ -98,6 +100,16 @@ CASES["exponentiated, table"] = Case(
 CASES["support vectors, kernel machine"] = Case(
     lambda rate=10.0: SupportVectors(regularisation=rate, capacity=10), kernel_machine, parses, by_gradient=False
 )
+CASES |= {
+    f"{shares.__name__}, mixture of {kind}": Case(
+        lambda rate=0.05, shares=shares: PolicyMixture(shares, 0.3, rate, steps=20),
+        lambda seed, kind=kind: MixturePolicy(
+            randomise(KINDS[kind](CategoricalHead(3)), seed, 0.3), CategoricalHead(3)
+        ),
+        by_gradient=False,
+    )
+    for shares, kind in ((searn, "feed-forward"), (smile, "feed-forward"), (searn, "lstm"), (smile, "window"))
+}
 every_case = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 every_gradient = pytest.mark.parametrize(
     "case", [case for case in CASES.values() if case.by_gradient], ids=[n for n, c in CASES.items() if c.by_gradient]

@@ -97,9 +97,10 @@ class Config:
         for piece in self.pieces.values():
             piece.check(self)
         self._check_what_is_learned_from()
+        self._check_what_follows()
         for option, piece in (("gradient", self.loss), ("update", self.update)):
             own = f"below 1 for {piece.name}, which learns from actions of its own; or choose another --{option}"
-            require(self.loop.mixing < 1 or not piece.own_actions, "mixing", self.loop.mixing, own)
+            require(self.loop.alpha(1) < 1 or not piece.own_actions, "mixing", self.loop.mixing, own)
 
     def _check_what_is_learned_from(self) -> None:
         """The oracle must tell what the loss needs, and the loss what the update does."""
@@ -112,6 +113,13 @@ class Config:
             needed = " or ".join(what.value for what in Tells if what in self.update.fits)
             has = f"has only {self.learned_from.value}"
             raise UsageError(f"the update {self.update.name} needs {needed}, but {has}; choose another --update")
+
+    def _check_what_follows(self) -> None:
+        """What is implied by one piece must be so in the others."""
+        for place, piece in self.pieces.items():
+            for name, value in piece.implied().items():
+                rule = f"{value} with the {place} {piece.name}"
+                require(self.settings[name] == value, name, self.settings[name], rule)
 
     def __getstate__(self) -> Facts:
         """A world that was built stays in its process."""

@@ -49,4 +49,5 @@ def oracle_of(config: Config) -> Oracle:
 def blank_policy(config: Config) -> Policy:
     """A random policy as the config asks for it, also to load weights into."""
     observations, actions = config.world.spaces()
-    return config.policy.build(observations, config.head.build(actions), config.loop.seed)
+    policy = config.policy.build(observations, config.head.build(actions), config.loop.seed)
+    return config.update.around(policy, config.head.build(actions))

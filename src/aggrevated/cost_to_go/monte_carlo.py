@@ -1,6 +1,8 @@
 """Q* by rolling the expert out: restore s_t, take a_t, follow π* to the horizon. For experts that can only act."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
@@ -13,6 +15,8 @@ from aggrevated.randomness import Stream, generator
 from aggrevated.settings import NOT_NEGATIVE, at_least, setting
 from aggrevated.simulators import Simulator, stochastic
 from aggrevated.trajectories import Trajectories
+
+Act: TypeAlias = Callable[[Array, Array, int], Array]  # from lanes [n], their states [n, ...] and t to actions
 
 
 @dataclass(frozen=True)
@@ -102,10 +106,17 @@ def weights(trajectories: Trajectories, known: Array) -> Array:
 def cost_of_following(
     simulator: Simulator, expert: Expert, states: Array, times: Array, first: Array | None = None
 ) -> tuple[Array, int]:
-    """([n] what it costs to take `first` and then follow π* from `states` at `times` to the horizon, all the steps).
+    """([n] what it costs to take `first` and then follow π* from `states` at `times` to the horizon, all the steps)."""
+    return cost_of_acting(simulator, lambda lanes, state, t: expert.act(state, t), states, times, first)
 
-    Without `first` it is π* from the beginning. One batch for all: lanes join at their own time, so that an expert
-    that depends on t is asked rightly, and leave when they have ended. A diverged one costs NaN.
+
+def cost_of_acting(
+    simulator: Simulator, act: Act, states: Array, times: Array, first: Array | None = None
+) -> tuple[Array, int]:
+    """The same with whoever acts. Without `first` it is they from the beginning.
+
+    One batch for all: lanes join at their own time, so that whoever depends on t is asked rightly, and leave when they
+    have ended. A diverged one costs NaN.
     """
     total, simulated = np.zeros(len(states)), 0
     lanes, state = np.zeros(0, int), states[:0]
@@ -114,7 +125,7 @@ def cost_of_following(
         lanes, state = np.concatenate([lanes, joining]), np.concatenate([state, states[joining]])
         if not len(lanes):
             continue
-        action = expert.act(state, t)
+        action = act(lanes, state, t)
         if first is not None and len(joining):
             action = np.concatenate([action[: -len(joining)], first[joining]])
         state, cost, done = simulator.step(state, action)

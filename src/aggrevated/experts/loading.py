@@ -17,12 +17,13 @@ from aggrevated.errors import DataError, UsageError
 from aggrevated.experts.actor_critic import ActorCriticExpert
 from aggrevated.experts.card import Card
 from aggrevated.experts.q_network import QNetworkExpert
+from aggrevated.experts.several import SeveralWithQ, SeveralWithV, several
 from aggrevated.files import Facts, storage_errors, unseal
 from aggrevated.policies.networks import NumpyNetwork
 from aggrevated.simulators import Simulator
 
 SHIPPED = Path(__file__).parent / "weights"
-NetworkExpert: TypeAlias = QNetworkExpert | ActorCriticExpert
+NetworkExpert: TypeAlias = QNetworkExpert | ActorCriticExpert | SeveralWithQ | SeveralWithV
 Q_NETWORK, ACTOR, CRITIC = (  # the layers of each network, in order, by Stable-Baselines3's names
     r"(?:q_net\.)?q_net\.(\d+)",
     r"mlp_extractor\.policy_net\.(\d+)|action_net",
@@ -40,8 +41,18 @@ def shipped_names() -> list[str]:
     return sorted(path.stem for path in SHIPPED.glob("*.safetensors"))
 
 
+def named_in(names_or_paths: str) -> list[str]:
+    """The names and files between commas; what is a file is one, whatever is in its name."""
+    if Path(names_or_paths).is_file():
+        return [names_or_paths]
+    return [name.strip() for name in names_or_paths.split(",")]
+
+
 def load_expert(name_or_path: str, simulator: Simulator) -> NetworkExpert:
-    """The expert of that name, or in that file."""
+    """The expert of that name, or in that file; several of them as one, where there are commas between."""
+    named = named_in(name_or_path)
+    if len(named) > 1:
+        return several([load_expert(name, simulator) for name in named])
     path = SHIPPED / f"{name_or_path}.safetensors"
     if not path.is_file():
         path = Path(name_or_path)

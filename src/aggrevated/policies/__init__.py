@@ -117,6 +117,8 @@ class Policy(nn.Module, ABC):
 class PolicySettings(Settings, ABC):
     """A kind of policy."""
 
+    mixes: ClassVar[bool] = True  # whether several of them can be one policy
+
     @abstractmethod
     def build(self, observations: Space[Any], head: Head, seed: int) -> Policy:
         """A random policy for such observations; the same for the same seed."""

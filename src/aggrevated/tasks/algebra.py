@@ -57,6 +57,7 @@ TASK = Task(
         Tuned({"start": "supervised", "update": "regular", "entropy": 0.4}, method="aggrevated"),
         Tuned({"update": "regular"}, method="dagger"),
         Tuned({"update": "regular"}, method="sl"),
+        Tuned({"mixing_scale": 60.0}, method="scheduled-sampling"),  # half by the expert at iteration 246
         Tuned({"update": "regular", "start_steps": 2000}, method="sl-rl"),  # as long as SL itself
         Tuned({"learning_rate": 2e-3}, update="regular"),
         Tuned({"delta_kl": 1e-3, "damping": 1.0, "trajectories": 64, "iterations": 400}, update="natural"),

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from aggrevated.cost_to_go import CostToGo, Tells
 from aggrevated.losses import Loss
 from aggrevated.policies import Policy
+from aggrevated.policies.heads import Head
 from aggrevated.schedules import Schedule, linear
 from aggrevated.settings import NOT_NEGATIVE, Settings, setting
 from aggrevated.trajectories import Trajectories
@@ -81,6 +82,10 @@ class UpdateSettings(Settings, ABC):
     own_actions: ClassVar[bool] = False  # whether it needs actions of the learner's own
     uses_loss: ClassVar[bool] = True  # whether it looks at the loss at all
     advised: ClassVar[bool] = False  # whether it also wants to know what π* would do
+
+    def around(self, policy: Policy, head: Head) -> Policy:
+        """What it learns: the policy of the chosen kind, or one that is made of such; `head` is one for it."""
+        return policy
 
     @abstractmethod
     def build(self, seed: int) -> Update:

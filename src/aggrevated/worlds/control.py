@@ -11,7 +11,7 @@ from gymnasium.spaces import Space
 
 from aggrevated.errors import UsageError
 from aggrevated.experts import Expert
-from aggrevated.experts.loading import NetworkExpert, load_expert, shipped_names
+from aggrevated.experts.loading import NetworkExpert, load_expert, named_in, shipped_names
 from aggrevated.files import Facts
 from aggrevated.policies import Policy
 from aggrevated.randomness import Purpose, seeds
@@ -31,6 +31,12 @@ def nothing(horizon: int) -> float:
 def no_step_saved(horizon: int) -> float:
     """The lowest return, where every step costs 1 until the goal."""
     return -float(horizon)
+
+
+def found_from_everywhere(expert: str) -> str:
+    """The whole path of a file, or the name as it is."""
+    is_name = not expert or expert in shipped_names() or not Path(expert).is_file()
+    return expert if is_name else str(Path(expert).resolve())
 
 
 @dataclass(frozen=True)
@@ -60,7 +66,9 @@ class Control(WorldSettings):
     lowest: Callable[[int], float] = field(default=nothing, compare=False)  # return within H; ratios are from there
     horizon: int = setting(100, "H, after how many steps an episode is cut.", at_least(1))
     expert: str = setting(
-        "", "A shipped expert's name, a .safetensors file of 'expert train', or a Stable-Baselines3 .zip."
+        "",
+        "A shipped expert's name, a .safetensors file of 'expert train', or a Stable-Baselines3 .zip; or several with "
+        "commas between, of which the best in each state advises.",
     )
     validation_episodes: int = setting(200, "How many episodes the best policy is chosen on.", at_least(1))
     test_episodes: int = setting(
@@ -69,9 +77,7 @@ class Control(WorldSettings):
 
     def completed(self, iterations: int, given: Container[str]) -> Self:
         """An expert's file is found again from everywhere."""
-        if not self.expert or self.expert in shipped_names() or not Path(self.expert).is_file():
-            return self
-        return replace(self, expert=str(Path(self.expert).resolve()))
+        return replace(self, expert=",".join(found_from_everywhere(name) for name in named_in(self.expert)))
 
     @cached_property
     def simulator(self) -> Simulator:

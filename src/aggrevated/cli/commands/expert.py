@@ -85,7 +85,7 @@ class EvaluateExpert:
     task: Positional[TaskName]
     """One with a simulator, such as cartpole, acrobot, acrobot-partial, hopper or walker."""
     expert: Name = None
-    """A shipped expert's name, a .safetensors file or a Stable-Baselines3 .zip; default: the task's own."""
+    """A shipped expert's name, a .safetensors file, a Stable-Baselines3 .zip, or several; default: the task's own."""
     episodes: int = 1000
     """How many episodes."""
     horizon: Integer = None

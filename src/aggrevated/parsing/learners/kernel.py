@@ -184,6 +184,7 @@ class KernelSettings(PolicySettings):
     """A kernel machine, fitted to what the expert advises."""
 
     name = "kernel-svm"
+    mixes = False
     geometry: bool = setting(False, "Tell the policy where a symbol stands.")
 
     def check(self, chosen: Chosen) -> None:

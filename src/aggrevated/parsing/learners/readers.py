@@ -204,6 +204,7 @@ class ParsingActor:
 class ReaderSettings(HiddenSettings):
     """A kind of reader, by the name of its row."""
 
+    mixes = False  # each would read the pages for itself
     dropout: float = setting(0.0, "The share of what it reads of a symbol that is left out while it learns.", BELOW_1)
     geometry: bool = setting(False, "Tell the policy where a symbol stands.")
 

@@ -1,0 +1,123 @@
+"""A mixture of policies as one policy: at every step one of them is drawn anew, and acts. SEARN and SMILe make such."""
+
+from collections.abc import Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.random import Generator
+from torch import Tensor
+from torch.distributions import Categorical, Distribution
+from torch.func import functional_call
+from torch.nn.utils import parameters_to_vector, vector_to_parameters
+
+from aggrevated.arrays import Array
+from aggrevated.errors import UsageError
+from aggrevated.policies import Actor, Policy
+from aggrevated.policies.heads import CategoricalHead, Head
+
+
+class MixturePolicy(Policy):
+    """Σ_j w_j π_j(a|o₁ … o_t), of J policies of one kind for a finite set of actions.
+
+    Only the newest is a module, and its weights are the mixture's own; of those before it the weights are kept as rows
+    of one tensor, so that a checkpoint holds them all. Where actions are restricted, it is the mixture that is.
+    """
+
+    older: Tensor  # [J − 1, d]
+    shares: Tensor  # w, float64 [J]: of the older ones, then of the newest
+    learned: Tensor  # int64 [1]: how many of them were; none at first, when a blank one stands for them
+    blank: Tensor  # [d]: what every one of them begins as
+
+    def __init__(self, newest: Policy, head: Head) -> None:
+        """The one policy alone, blank as those to come will begin; `head` is one like its own."""
+        super().__init__()
+        if not isinstance(head, CategoricalHead):
+            raise UsageError("a mixture of policies is for a finite set of actions, not for vectors")
+        self.newest, self.head = newest, head
+        vector = parameters_to_vector(newest.parameters()).detach()
+        self.register_buffer("older", vector.new_zeros(0, len(vector)))
+        self.register_buffer("shares", torch.ones(1, dtype=torch.float64))
+        self.register_buffer("learned", torch.zeros(1, dtype=torch.int64))
+        self.register_buffer("blank", vector.clone())
+
+    @torch.no_grad()
+    def renew(self, shares: Array) -> None:
+        """A blank policy joins those that were learned, to be learned now; `shares` [J] are those of all."""
+        if self.learned > 0:
+            self.older = torch.cat([self.older, parameters_to_vector(self.newest.parameters())[None]])
+        self.learned = self.learned + 1
+        assert len(shares) == len(self.older) + 1 == self.learned, (len(shares), self.learned)
+        self.shares = torch.as_tensor(shares, dtype=torch.float64)
+        for name, weight in self._named(self.blank).items():
+            self.newest.get_parameter(name).copy_(weight)
+
+    def distribution(self, observations: Tensor, mask: Tensor, legal: Tensor | None = None) -> Distribution:
+        parts = [functional_call(self.newest, self._named(vector), (observations, mask)) for vector in self.older]
+        logits = torch.stack([logits_of(part) for part in (*parts, self.newest(observations, mask))])  # [J, K, T, A]
+        shares = self.shares.log().to(logits.dtype)[:, None, None, None]
+        return self.head.distribution(torch.logsumexp(logits + shares, dim=0), legal)
+
+    def within(self, actions: Array) -> Array:
+        return self.newest.within(actions)
+
+    def actor(self) -> "MixtureActor":
+        part, actors = deepcopy(self.newest), []
+        for vector in self.older:
+            vector_to_parameters(vector, part.parameters())
+            actors.append(part.actor())
+        return MixtureActor((*actors, self.newest.actor()), np.log(self.shares.numpy()).astype(np.float32))
+
+    def _named(self, vector: Tensor) -> dict[str, Tensor]:
+        """A policy's weights by name, from a row."""
+        named = dict(self.newest.named_parameters())
+        parts = torch.split(vector, [parameter.numel() for parameter in named.values()])
+        return {name: part.view_as(like) for (name, like), part in zip(named.items(), parts, strict=True)}
+
+    def _load_from_state_dict(self, state_dict: dict[str, Tensor], prefix: str, *rest: Any) -> None:
+        for name in ("older", "shares"):  # as many as were kept
+            if prefix + name in state_dict:
+                setattr(self, name, torch.empty_like(state_dict[prefix + name]))
+        super()._load_from_state_dict(state_dict, prefix, *rest)
+
+
+def logits_of(distribution: Distribution) -> Tensor:
+    """log π(a)."""
+    assert isinstance(distribution, Categorical)
+    logits: Tensor = distribution.logits
+    return logits
+
+
+@dataclass(frozen=True)
+class MixtureActor:
+    """The policy on NumPy; it remembers what each of its J policies does, one beside the other."""
+
+    actors: tuple[Actor, ...]
+    log_shares: Array  # [J]
+
+    def memory(self, count: int) -> Array:
+        return np.concatenate([actor.memory(count) for actor in self.actors], axis=1)
+
+    def noise(self, generators: Sequence[Generator], horizon: int) -> Array:
+        return self.actors[-1].noise(generators, horizon)
+
+    def parameters(self, observation: Array, memory: Array) -> tuple[Array, Array]:
+        """(log Σ_j w_j π_j, memory): an action drawn from it is that of a policy drawn by its share."""
+        own = np.split(memory, len(self.actors), axis=1)
+        steps = [actor.parameters(observation, part) for actor, part in zip(self.actors, own, strict=True)]
+        logits = np.stack([parameters for parameters, _ in steps])  # [J, n, A]
+        logits -= log_sum(logits, axis=2)
+        logits += self.log_shares[:, None, None]
+        return log_sum(logits, axis=0)[0], np.concatenate([after for _, after in steps], axis=1)
+
+    def choose(self, parameters: Array, noise: Array | float, legal: Array | None = None) -> Array:
+        return self.actors[-1].choose(parameters, noise, legal)
+
+
+def log_sum(logits: Array, axis: int) -> Array:
+    """log Σ exp along an axis, which stays."""
+    most = logits.max(axis=axis, keepdims=True)
+    total: Array = most + np.log(np.exp(logits - most).sum(axis=axis, keepdims=True))
+    return total

@@ -1,0 +1,104 @@
+"""A mixture of policies: its probabilities by hand, what acts is what is measured, and it grows and is kept."""
+
+from copy import deepcopy
+
+import numpy as np
+import pytest
+import torch
+
+from aggrevated.errors import UsageError
+from aggrevated.policies.feed_forward import FeedForwardPolicy
+from aggrevated.policies.heads import CategoricalHead, GaussianHead
+from aggrevated.policies.mixture import MixturePolicy
+from aggrevated.policies.recurrent import RecurrentPolicy
+from aggrevated.randomness import Purpose, seeds
+from aggrevated.roll_in import Mixture, memories, roll_in
+from problems import TinyMdp, linear_policy, probabilities, randomise, state_distributions
+
+SHARES = np.array([0.5, 0.3, 0.2])
+
+
+def of_three(seed=0):
+    """(a mixture of three tables, their probabilities [3, S, A])."""
+    policy, tables = MixturePolicy(linear_policy(seed).float(), CategoricalHead(3)), []
+    for shares in ([1.0], [0.5, 0.5], SHARES):
+        policy.renew(np.array(shares))
+        randomise(policy, seed + 10 + len(tables), 1.5)
+        tables.append(probabilities(policy.newest))
+    return policy, np.stack(tables)
+
+
+def test_its_distribution_is_the_mixture_worked_out_by_hand():
+    policy, tables = of_three()
+    assert np.abs(tables[0] - tables[1]).max() > 0.3
+    np.testing.assert_allclose(probabilities(policy), np.einsum("j,jsa->sa", SHARES, tables), atol=1e-6)
+
+
+def test_what_acts_is_a_policy_drawn_anew_at_each_step():
+    """8,000 roll-ins of the tiny MDP visit each s at each t as the mixture of the tables does, and not as one."""
+    policy, tables = of_three()
+    n = 8000
+    found = roll_in(TinyMdp(), Mixture(None, policy.actor()), seeds(0, Purpose.ROLL_IN, 1, n))
+    d = state_distributions(np.einsum("j,jsa->sa", SHARES, tables))
+    shares = (found.observations * found.mask[..., None]).mean(axis=0)
+    assert (np.abs(shares - d) < 4.5 * np.sqrt(d * (1 - d) / n)).all()
+    drawn_once = np.einsum("j,jts->ts", SHARES, [state_distributions(table) for table in tables])
+    assert (np.abs(drawn_once - d) > 9 * np.sqrt(d * (1 - d) / n)).any()  # it would be seen
+
+
+def test_every_one_of_them_remembers_for_itself():
+    policy = MixturePolicy(randomise(RecurrentPolicy(3, CategoricalHead(3), 4), 1), CategoricalHead(3))
+    policy.renew(np.ones(1))
+    alone = [deepcopy(policy.newest)]
+    policy.renew(np.array([0.6, 0.4]))
+    randomise(policy, 2)
+    alone.append(deepcopy(policy.newest))
+    found = roll_in(TinyMdp(), Mixture(None, policy.actor()), np.arange(30))
+    together = memories(policy.actor(), found)
+    np.testing.assert_array_equal(together, np.concatenate([memories(one.actor(), found) for one in alone], axis=2))
+    assert together.shape[2] == 2 * alone[0].actor().memory(1).shape[1] > 0
+
+
+def test_a_blank_one_stands_for_all_until_the_first_is_learned():
+    policy = MixturePolicy(linear_policy(0).float(), CategoricalHead(3))
+    blank = probabilities(policy)
+    for count in (1, 2, 3):
+        policy.renew(np.full(count, 1 / count))
+        assert (len(policy.older), int(policy.learned)) == (count - 1, count)
+        np.testing.assert_allclose(probabilities(policy), blank, atol=1e-6)  # all are blank
+
+
+def test_its_weights_hold_all_of_them_whatever_the_number():
+    policy, _ = of_three()
+    weights = {name: tensor.clone() for name, tensor in policy.state_dict().items()}
+    again = MixturePolicy(linear_policy(5).float(), CategoricalHead(3))
+    again.load_state_dict(weights)
+    np.testing.assert_array_equal(probabilities(again), probabilities(policy))
+    policy.load_state_dict(MixturePolicy(linear_policy(5).float(), CategoricalHead(3)).state_dict())
+    assert len(policy.shares) == 1  # and back
+    for one in (policy, again):
+        one.renew(np.full(int(one.learned) + 1, 1 / (int(one.learned) + 1)))
+    assert (int(policy.learned), int(again.learned)) == (1, 4)
+    assert weights["older"].shape == (2, 12) and weights["shares"].tolist() == SHARES.tolist()
+
+
+def test_weights_that_do_not_fit_are_refused():
+    policy, _ = of_three()
+    other = MixturePolicy(FeedForwardPolicy(3, CategoricalHead(3), (4,)), CategoricalHead(3))
+    with pytest.raises(RuntimeError):
+        other.load_state_dict(policy.state_dict())
+
+
+def test_vectors_are_refused_in_a_sentence():
+    with pytest.raises(UsageError, match="a mixture of policies is for a finite set of actions, not for vectors"):
+        MixturePolicy(FeedForwardPolicy(3, GaussianHead(2)), GaussianHead(2))
+
+
+def test_only_the_newest_is_learned():
+    policy, _ = of_three()
+    older = policy.older.clone()
+    assert sum(p.numel() for p in policy.parameters()) == older.shape[1]
+    loss = policy.distribution(torch.eye(3)[None], torch.ones(1, 3)).probs[0, 0, 0]
+    assert all(gradient.isfinite().all() for gradient in torch.autograd.grad(loss, list(policy.parameters())))
+    randomise(policy, 7)
+    assert torch.equal(policy.older, older)
