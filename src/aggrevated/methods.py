@@ -37,13 +37,14 @@ class Method:
 ALL, TAKEN, ANY = ("all-actions",), ("taken-action",), ("all-actions", "taken-action")
 LIKELIHOOD = ("likelihood", "all-actions")
 ADVISED, OWN, TRUNCATED = ("disagreement",), ("realised", "critic"), ("truncated",)
-GRADIENT, LEADER = ("natural", "regular", OTHERS), ("follow-the-leader",)
+EXPONENTIATED, GRADIENT = ("exponentiated", "natural", "regular", OTHERS), ("natural", "regular", OTHERS)
+LEADER = ("follow-the-leader",)
 FIT = (*LEADER, "regular", OTHERS)
 NEWEST = ("regular", *LEADER, OTHERS)
 EXPERT_ACTS = {"mixing": 1.0, "mixing_decay": 1.0}
 LESS_AND_LESS = {"mixing": 1.0, "mixing_schedule": "inverse-sigmoid"}
 METHODS = {  #           title         start         cost-to-go   gradient    updates
-    "aggrevated": Method("AggreVaTeD", "random",     ASKED,       ANY,        GRADIENT),
+    "aggrevated": Method("AggreVaTeD", "random",     ASKED,       ANY,        EXPONENTIATED),
     "aggrevate":  Method("AggreVaTe",  "random",     ASKED,       ALL,        LEADER),
     "dagger":     Method("DAgger",     "random",     ADVISED,     LIKELIHOOD, FIT),
     "sl":         Method("SL",         "random",     ADVISED,     LIKELIHOOD, FIT, EXPERT_ACTS),

@@ -14,7 +14,7 @@ from aggrevated.trajectories import Trajectories
 
 @dataclass(frozen=True)
 class Advised:
-    """The oracle's cost-to-go, with π*(s_t) as `advice` at every step: [K, T], or [K, T, A] where actions are vectors."""
+    """The oracle's cost-to-go, with π*(s_t) as `advice` at every step: [K, T], or [K, T, A] for vectors."""
 
     oracle: Oracle
     expert: Expert
@@ -25,7 +25,8 @@ class Advised:
         if told.advice is not None:
             return told
         finite = isinstance(self.action_space, Discrete)
-        size, kind = (1, np.int64) if finite else (int(self.action_space.shape[0]), np.float32)
-        advised = advice(self.expert, trajectories, np.zeros((*trajectories.mask.shape, size), kind))
+        size = 1 if isinstance(self.action_space, Discrete) else int(self.action_space.shape[0])
+        empty = np.zeros((*trajectories.mask.shape, size), np.int64 if finite else np.float32)
+        advised = advice(self.expert, trajectories, empty)
         only_advised = int((trajectories.mask & (told.weight == 0)).sum())
         return replace(told, advice=advised[..., 0] if finite else advised, queries=told.queries + only_advised)

@@ -4,7 +4,7 @@ With π* in a share β of the roll-outs it is LOLS (Chang et al. 2015), with π*
 roll-in, SEARN (Daumé, Langford and Marcu 2009). Neither lets a learner that cannot be as good as π* rely on it.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from gymnasium.spaces import Discrete
@@ -12,7 +12,7 @@ from gymnasium.spaces import Discrete
 from aggrevated.arrays import Array
 from aggrevated.cost_to_go import CostSettings, CostToGo, Oracle, Tells
 from aggrevated.cost_to_go.advantage import cheapest
-from aggrevated.cost_to_go.monte_carlo import asked, cost_of_acting, weights
+from aggrevated.cost_to_go.monte_carlo import anybody, asked, cost_of_acting, weights
 from aggrevated.errors import DataError
 from aggrevated.experts import Expert
 from aggrevated.policies import Policy
@@ -114,11 +114,6 @@ class RollOuts:
             return action
 
         return cost_of_acting(self.simulator, act, self.states[rows], self.times[rows], first)
-
-
-def anybody(trajectories: Trajectories) -> Trajectories:
-    """The same, with every step open to questions, whoever took it: what all actions cost depends on the state only."""
-    return replace(trajectories, by_expert=np.zeros_like(trajectories.by_expert))
 
 
 @dataclass(frozen=True)

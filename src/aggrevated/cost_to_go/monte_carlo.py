@@ -1,10 +1,11 @@
-"""Q* by rolling the expert out: restore s_t, take a_t, follow π* to the horizon. For experts that can only act."""
+"""Q* by rolling the expert out: restore s_t, take an action, follow π* to the horizon. For experts that only act."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
+from gymnasium.spaces import Discrete
 
 from aggrevated.arrays import Array
 from aggrevated.cost_to_go import CostSettings, CostToGo, Oracle, Tells
@@ -23,9 +24,10 @@ Act: TypeAlias = Callable[[Array, Array, int], Array]  # from lanes [n], their s
 class MonteCarlo:
     """Q*(s_t, a_t), [K, T]; with `advantage` A* = Q* − V*, where V*(s_t) is π*'s own action rolled out likewise.
 
-    Both roll-outs start from one snapshot and so meet the same luck, which cancels in the difference: a control
-    variate. Asking about `steps` of a trajectory's T steps, drawn at random, and counting each T/steps-fold leaves
-    the gradient unbiased and saves simulator steps.
+    With `every_action` it is that of all actions of a finite set, [K, T, A]. All roll-outs of a question start from one
+    snapshot and so meet the same luck, which cancels in the difference: a control variate. Asking about `steps` of a
+    trajectory's T steps, drawn at random, and counting each T/steps-fold leaves the gradient unbiased and saves
+    simulator steps.
     """
 
     simulator: Simulator
@@ -33,6 +35,7 @@ class MonteCarlo:
     steps: int | None = None  # M: how many steps of each trajectory are asked about; None: all
     rollouts: int = 1  # per question, each with its own luck
     advantage: bool = True
+    every_action: bool = False  # of a finite set
 
     def __post_init__(self) -> None:
         if self.rollouts < 1 or (self.steps is not None and self.steps < 1):
@@ -47,25 +50,49 @@ class MonteCarlo:
             )
 
     def __call__(self, trajectories: Trajectories, policy: Policy | None = None) -> CostToGo:
-        k, t = np.nonzero(asked(trajectories, self.steps))
-        states, actions = trajectories.states[k, t], trajectories.actions[k, t]
-        total, sound, simulated = np.zeros(len(k)), np.zeros(len(k), int), 0
+        open_to = anybody(trajectories) if self.every_action else trajectories
+        k, t = np.nonzero(asked(open_to, self.steps))
+        states, total, sound, simulated = trajectories.states[k, t], np.zeros((len(k), 1)), np.zeros(len(k), int), 0
         for rollout in range(self.rollouts):
             start = states if rollout == 0 else self._with_other_luck(states, trajectories.seeds[k], t, rollout)
-            q, steps = cost_of_following(self.simulator, self.expert, start, t, actions)
-            simulated += steps
-            if self.advantage:
-                v, steps = cost_of_following(self.simulator, self.expert, start, t)
-                q, simulated = q - v, simulated + steps
-            fine = np.isfinite(q)  # else the simulation diverged
-            total, sound = total + np.where(fine, q, 0.0), sound + fine
+            if self.every_action:
+                q, steps = self._every_action(start, t, trajectories.legal[k, t])
+            else:
+                q, steps = self._taken_action(start, t, trajectories.actions[k, t])
+            fine = np.asarray(np.isfinite(q).all(axis=1))  # else the simulation diverged
+            total, sound, simulated = total + np.where(fine[:, None], q, 0.0), sound + fine, simulated + steps
         if len(k) and not sound.any():
             raise DataError(f"every one of {len(k)} roll-outs of the expert diverged; check the simulator and expert")
-        values, known = np.zeros(trajectories.mask.shape, np.float32), np.zeros(trajectories.mask.shape, bool)
+        values = np.zeros((*trajectories.mask.shape, total.shape[1]), np.float32)
+        values[k, t], known = total / np.maximum(sound, 1)[:, None], np.zeros(trajectories.mask.shape, bool)
         known[k, t] = sound > 0
-        values[k, t] = total / np.maximum(sound, 1)
         diverged = int(self.rollouts * len(k) - sound.sum())
-        return CostToGo(values, weights(trajectories, known), len(k), simulated, diverged)
+        found = values if self.every_action else values[..., 0]
+        return CostToGo(found, weights(open_to, known), len(k), simulated, diverged)
+
+    def _taken_action(self, states: Array, t: Array, actions: Array) -> tuple[Array, int]:
+        """([n, 1] Q* or A* of these actions, all the steps)."""
+        q, simulated = cost_of_following(self.simulator, self.expert, states, t, actions)
+        if not self.advantage:
+            return q[:, None], simulated
+        v, steps = cost_of_following(self.simulator, self.expert, states, t)
+        return (q - v)[:, None], simulated + steps
+
+    def _every_action(self, states: Array, t: Array, legal: Array) -> tuple[Array, int]:
+        """([n, A] Q* or A* of every legal action, all the steps); of others 0. π*'s own is what following it costs."""
+        assert isinstance(self.simulator.action_space, Discrete), "there are infinitely many actions"
+        actions = int(self.simulator.action_space.n)
+        v, simulated = cost_of_following(self.simulator, self.expert, states, t)
+        own = np.zeros((len(states), actions), bool)
+        for now in np.unique(t):
+            own[np.flatnonzero(t == now), self.expert.act(states[t == now], int(now))] = True
+        row, action = np.nonzero(~own & (legal if legal.shape[1] else True))
+        q = own * v[:, None]
+        q[row, action], steps = cost_of_following(self.simulator, self.expert, states[row], t[row], action)
+        if self.advantage:
+            q[row, action] -= v[row]
+            q[own] = np.where(np.isfinite(v), 0.0, v)
+        return q, simulated + steps
 
     def _with_other_luck(self, states: Array, seeds: Array, t: Array, rollout: int) -> Array:
         chance = stochastic(self.simulator)
@@ -89,6 +116,11 @@ def asked(trajectories: Trajectories, steps: int | None) -> Array:
     rank = lots.argsort(axis=1).argsort(axis=1)
     chosen: Array = own & (rank < steps)
     return chosen
+
+
+def anybody(trajectories: Trajectories) -> Trajectories:
+    """The same, with every step open to questions, whoever took it: what all actions cost depends on the state only."""
+    return replace(trajectories, by_expert=np.zeros_like(trajectories.by_expert))
 
 
 def weights(trajectories: Trajectories, known: Array) -> Array:
@@ -138,16 +170,21 @@ def cost_of_acting(
 
 @dataclass(frozen=True)
 class MonteCarloSettings(CostSettings):
-    """Q* of the action taken, by rolling the expert out."""
+    """Q* by rolling the expert out: of every action of a finite set, or of the action taken."""
 
     name = "monte-carlo"
     queried_steps: int = setting(
         0, "M: of each trajectory, how many steps the Monte-Carlo oracle is asked about; 0: all.", NOT_NEGATIVE
     )
     rollouts: int = setting(1, "Roll-outs per query, for simulators with chance in them.", at_least(1))
+    every_action: bool = setting(True, "Roll out every action of a finite set, not only the one taken.")
 
     def tells(self, finite: bool) -> Tells:
-        return Tells.TAKEN_ACTION
+        return Tells.EVERY_ACTION if finite and self.every_action else Tells.TAKEN_ACTION
+
+    def leaves_open(self, finite: bool) -> bool:
+        return bool(self.queried_steps) or super().leaves_open(finite)
 
     def build(self, simulator: Simulator, expert: Expert) -> Oracle:
-        return MonteCarlo(simulator, expert, self.queried_steps or None, self.rollouts, self.advantage)
+        every = self.tells(isinstance(simulator.action_space, Discrete)) is Tells.EVERY_ACTION
+        return MonteCarlo(simulator, expert, self.queried_steps or None, self.rollouts, self.advantage, every)

@@ -26,7 +26,10 @@ HALFWAY = 0.5  # how much better than the advised an action must be, in mean cos
 class Goal(Protocol):
     """What is asked of the policy at each step."""
 
-    weight: Tensor  # [n, T]: how much a step counts
+    @property
+    def weight(self) -> Tensor:
+        """[n, T]: how much a step counts."""
+        ...
 
     def take(self, rows: Tensor, length: int) -> Goal:
         """Of these trajectories, the first `length` steps."""
@@ -64,9 +67,9 @@ class Logits:
         logits, known, weight = (x[mask][:, None] for x in (self.logits, self.known, self.weight))
         return Logits(logits, known, weight, self.exploring, self.scale)
 
-    def complete(self, mask: Tensor) -> bool:
-        """Whether all actions are known at all these steps."""
-        return bool(self.known[mask].all())
+    def complete(self) -> bool:
+        """Whether all actions are known wherever any is."""
+        return bool((self.known.all(-1) | ~self.known.any(-1)).all())
 
     def distance(self, distribution: Distribution) -> Tensor:
         assert isinstance(distribution, Categorical)
@@ -115,8 +118,8 @@ def costs_of(data: Data, actions: int, in_units: bool = True) -> tuple[Array, Ar
     else:
         if advised is None:
             raise UsageError(
-                "the exponentiated update needs the cost-to-go of every action, or beside that of the action taken what "
-                "the expert advises: wrap the oracle in Advised, or choose another update"
+                "the exponentiated update needs the cost-to-go of every action, or, beside that of the action taken, "
+                "what the expert advises: wrap the oracle in Advised, or choose another update"
             )
         taken = np.arange(actions) == trajectories.actions[..., None]
         cost, known = taken * cost_to_go.values[..., None], (taken | advised) & asked
@@ -141,8 +144,8 @@ def means_of(trajectories: Trajectories, cost_to_go: CostToGo) -> Means:
     """
     if cost_to_go.advice is None:
         raise UsageError(
-            "the exponentiated update needs to know what the expert advises, where actions are vectors: wrap the oracle "
-            "in Advised, or choose another update"
+            "the exponentiated update needs to know what the expert advises, where actions are vectors: wrap the "
+            "oracle in Advised, or choose another update"
         )
     better = (cost_to_go.weight > 0) & (cost_to_go.values < 0)
     unit = mean_cost(cost_to_go.values, cost_to_go.weight > 0)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.distributions import Categorical
 from torch.nn.utils import clip_grad_norm_, parameters_to_vector, vector_to_parameters
 
@@ -53,6 +53,8 @@ class Exponentiated:
     max_kl: float = 1e6  # any finite step
     aggregation: Aggregation = field(init=False, repr=False)
     _adam: torch.optim.Adam | None = field(default=None, init=False, repr=False)
+    _widest: Tensor | None = field(default=None, init=False, repr=False)
+    _rounds: int = field(default=0, init=False, repr=False)
     _moments: dict[str, Tensor] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -76,10 +78,20 @@ class Exponentiated:
 
     def _project(self, policy: Policy, data: Data, generator: np.random.Generator) -> None:
         goal = self._goal(policy, data)
-        if isinstance(goal, Logits) and is_table(policy, data.trajectories) and goal.complete(data.trajectories.mask):
+        if isinstance(policy.head, GaussianHead):
+            self._narrow(policy.head)
+        if isinstance(goal, Logits) and is_table(policy, data.trajectories) and goal.complete():
             fill(policy, data.trajectories, goal)
         else:
             self._fit(policy, data.trajectories, goal, generator)
+
+    def _narrow(self, head: GaussianHead) -> None:
+        """After n rounds of Eq. 7 a Gaussian's deviation is as 1/√n of the first: exp(−n η Q*) around the best action."""
+        if self._widest is None:
+            self._widest = head.log_deviation.detach().clone()
+        self._rounds += 1
+        with torch.no_grad():
+            head.log_deviation.copy_(self._widest - 0.5 * np.log(self._rounds))
 
     def _goal(self, policy: Policy, data: Data) -> Goal:
         """Where Eq. 7 leads from the policy as it is."""
@@ -111,7 +123,7 @@ class Exponentiated:
                 distance = wanted.distance(policy.distribution(seen[rows, :length], mask[rows, :length], allowed))
             adam.zero_grad()
             value = (distance * wanted.weight).sum() / wanted.weight.sum().clamp(min=1e-9)
-            value.backward()
+            value.backward()  # type: ignore[no-untyped-call]
             clip_grad_norm_(adam.param_groups[0]["params"], LONGEST_GRADIENT)
             adam.step()
 
@@ -167,7 +179,9 @@ def fill(policy: Policy, trajectories: Trajectories, goal: Logits) -> None:
     assert isinstance(policy, FeedForwardPolicy)
     mask, now = torch.from_numpy(trajectories.mask), distribution_at(policy, trajectories)
     assert isinstance(now, Categorical)
-    weight = policy.network[0].weight  # [A, S]
+    layer = policy.network[0]
+    assert isinstance(layer, nn.Linear)
+    weight = layer.weight  # [A, S]
     counted = torch.from_numpy(trajectories.observations)[mask].to(weight.dtype) * goal.weight[mask][:, None]  # [n, S]
     moved = counted.T @ (goal.logits - now.logits)[mask].to(weight.dtype)
     weight += (moved / counted.sum(dim=0).clamp(min=1e-12)[:, None]).T
@@ -200,7 +214,5 @@ class ExponentiatedSettings(UpdateSettings):
         require(not chosen.loss.entropy, "entropy", chosen.loss.entropy, f"0 for the update {self.name}")
 
     def build(self, seed: int) -> Exponentiated:
-        return Exponentiated(
-            self.eta, self.temperature, self.decay, self.exploring,
-            learning_rate=self.fit_rate, steps=self.fit_steps, minibatch=self.minibatch, capacity=self.capacity, seed=seed,
-        )  # fmt: skip
+        goal, fit = (self.eta, self.temperature, self.decay, self.exploring), (self.fit_rate, self.fit_steps)
+        return Exponentiated(*goal, True, *fit, self.minibatch, self.capacity, seed)
