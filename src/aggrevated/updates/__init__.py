@@ -115,7 +115,7 @@ class GradientSettings(AnnealedSettings):
     """Rules that follow the gradient, with steps that need not know the scale of the task."""
 
     target_kl: float = setting(
-        0.01,
+        0.02,
         "The mean KL per visited state that each step is to have; 0: as long as the other settings make it.",
         NOT_NEGATIVE,
     )

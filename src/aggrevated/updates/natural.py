@@ -16,11 +16,14 @@ from aggrevated.schedules import Schedule, at
 from aggrevated.settings import NOT_NEGATIVE, Chosen, at_least, one_of, require, setting
 from aggrevated.trajectories import Trajectories
 from aggrevated.updates import GradientSettings, Step, loss_and_gradient, norm
-from aggrevated.updates.safe_step import MOST_HALVINGS, NEAR, safe_step, step_of_kl
+from aggrevated.updates.safe_step import MOST_HALVINGS, NEAR, halvings_of, safe_step, step_of_kl
 from aggrevated.updates.solvers import SOLVERS, Solver, closed_form, krylov
 from aggrevated.updates.spread import Spread
 
 PER_STATE = "per-state"  # the solver that needs no scores
+PAPERS = ("closed-form", "conjugate-gradient")  # one system, with the damping that a task tuned for it
+USUAL_DAMPING = 0.01
+TINY = 1e-300  # for a gradient of zero
 
 
 @dataclass
@@ -33,7 +36,7 @@ class Natural:
     `target_kl` the step is as long as makes that measured KL the target.
     λ is relative to the mean squared length of S_n's columns: rank(S_n) ≤ K ≪ d, so without damping the system
     has no solution for most g. With `per_state` iterations of conjugate gradient, the Fisher matrix per state, whose
-    rank no K bounds, takes the place of S_n S_nᵀ, undamped.
+    rank no K bounds, takes the place of S_n S_nᵀ; λ is then relative to the curvature along the gradient.
     """
 
     delta_kl: float | Schedule = 1e-2
@@ -54,22 +57,27 @@ class Natural:
         if not torch.isfinite(displacement).all():
             return Step(value, norm(gradient), 0.0, MOST_HALVINGS)
         if target := at(self.target_kl, trajectories.n):
-            kl, halvings = step_of_kl(policy, trajectories, displacement, min(target, self.max_kl / NEAR))
-        else:
-            kl, halvings = safe_step(policy, trajectories, displacement, self.max_kl)
+            kl, far = step_of_kl(policy, trajectories, displacement, min(target, self.max_kl / NEAR))
+            return Step(value, norm(gradient), kl, halvings_of(far))
+        kl, halvings = safe_step(policy, trajectories, displacement, self.max_kl)
         return Step(value, norm(gradient), kl, halvings)
 
     def _displacement(self, policy: Policy, trajectories: Trajectories, gradient: Tensor) -> Tensor:
         """−η_n δ, where the quadratic model of the KL has the target if there is one."""
-        n, horizon = trajectories.n, trajectories.horizon
-        delta_kl = 2 * at(self.target_kl, n) / horizon or at(self.delta_kl, n)
+        delta_kl = 2 * at(self.target_kl, trajectories.n) / trajectories.horizon or at(self.delta_kl, trajectories.n)
         if self.per_state:
-            product = fisher_product(policy, trajectories)
-            delta = krylov(lambda v: product(v) / horizon, gradient, self.per_state)  # on the scale of Eq. 9
-            return step_along(delta, gradient, delta_kl)
+            return step_along(self._by_states(policy, trajectories, gradient), gradient, delta_kl)
         # With mixing only 1 − α of the steps have a score, so that S_n S_nᵀ would be too small by as much.
         s = scores(policy, trajectories).T / max(1.0 - trajectories.mixing, 1e-9) ** 0.5
         return step_along(self.direction(s, gradient), gradient, delta_kl)
+
+    def _by_states(self, policy: Policy, trajectories: Trajectories, gradient: Tensor) -> Tensor:
+        """δ with (F + λI)/H δ = ∇ℓ_n: F/H is what S_n S_nᵀ estimates."""
+        length = max(norm(gradient), TINY)
+        g = gradient.double() / length  # products are in float32, whatever the unit of cost
+        fisher, horizon = fisher_product(policy, trajectories), trajectories.horizon
+        damping = self.damping * (g @ fisher(g))
+        return length * krylov(lambda v: (fisher(v) + damping * v) / horizon, g, self.per_state)
 
     def direction(self, s: Tensor, gradient: Tensor) -> Tensor:
         """δ for S_n [d, K] and the gradient [d]; zero where there is none of either."""
@@ -110,33 +118,33 @@ class NaturalSettings(GradientSettings):
         0.0, "The paper's delta_KL, on its trajectory scale (see docs/guide.md); 0: by --target-kl.", NOT_NEGATIVE
     )
     damping: float = setting(
-        0.0,
-        "What is added to S S^T, relative to the mean squared length of the scores; for held-out, at least.",
+        USUAL_DAMPING,
+        "What is added to the Fisher matrix, relative to the scores' mean squared length; per-state: to gFg/gg.",
         NOT_NEGATIVE,
     )
     solver: str = setting(
         PER_STATE,
-        f"For the natural update: {', '.join(SOLVERS)} (one score per trajectory) or {PER_STATE}.",
+        f"For the natural update: {', '.join(SOLVERS)} (by scores of trajectories), or {PER_STATE}.",
         one_of([*SOLVERS, PER_STATE]),
     )
-    cg_iterations: int = setting(10, "Of conjugate gradient, by trajectories or per state.", at_least(1))
+    cg_iterations: int = setting(10, "The iterations of conjugate gradient; per-state has them, too.", at_least(1))
 
     def completed(self, iterations: int, given: Container[str]) -> Self:
-        """A step is measured in one way: in the one that was given on purpose."""
+        """What was given on purpose decides how a step is measured, and that the task's damping is not for it."""
         own = super().completed(iterations, given)
-        if "delta_kl" in given and "target_kl" not in given:
+        if own.delta_kl and "delta_kl" in given and "target_kl" not in given:
             own = replace(own, target_kl=0.0)
-        if "target_kl" in given and "delta_kl" not in given:
+        if own.target_kl and "target_kl" in given and "delta_kl" not in given:
             own = replace(own, delta_kl=0.0)
-        return replace(own, damping=0.0) if own.solver == PER_STATE and "damping" not in given else own
+        if "solver" in given and "damping" not in given and self.solver not in PAPERS:
+            own = replace(own, damping=USUAL_DAMPING)
+        return own
 
     def check(self, chosen: Chosen) -> None:
-        one = "positive, or else --target-kl, and not both"
+        one = "positive, or else --target-kl must be, and not both"
         require((self.delta_kl > 0) != (self.target_kl > 0), "delta_kl", self.delta_kl, one)
-        undamped = self.solver == PER_STATE
-        require(not undamped or self.damping == 0, "damping", self.damping, f"0 for the solver {self.solver}")
-        damped = self.solver == "closed-form"
-        require(not damped or self.damping > 0, "damping", self.damping, f"positive for the solver {self.solver}")
+        damped = self.damping > 0 or self.solver != "closed-form"
+        require(damped, "damping", self.damping, f"a positive number for the solver {self.solver}")
 
     def build(self, seed: int) -> Natural:
         solver = SOLVERS.get(self.solver, SOLVERS["closed-form"])(self.cg_iterations)

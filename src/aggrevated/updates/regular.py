@@ -1,6 +1,5 @@
 """Regular gradient descent (online gradient descent): plain, or with Adam as in the paper's experiments."""
 
-import math
 from collections.abc import Callable, Container
 from dataclasses import dataclass, field, replace
 from typing import Self
@@ -16,7 +15,7 @@ from aggrevated.schedules import Schedule, at
 from aggrevated.settings import POSITIVE, one_of, setting
 from aggrevated.trajectories import Trajectories
 from aggrevated.updates import GradientSettings, Step, loss_and_gradient, norm
-from aggrevated.updates.safe_step import MOST_HALVINGS, NEAR, safe_step
+from aggrevated.updates.safe_step import MOST_HALVINGS, NEAR, halvings_of, safe_step, step_of_kl
 from aggrevated.updates.spread import Spread
 
 
@@ -46,10 +45,11 @@ class Regular:
         if not torch.isfinite(gradient.square()).all():  # an infinite second moment would stop Adam for ever
             return Step(value, norm(gradient), 0.0, MOST_HALVINGS)
         displacement = self._displacement(policy, gradient, trajectories.n)
-        target = at(self.target_kl, trajectories.n)
-        kl, halvings = safe_step(policy, trajectories, displacement, min(target * NEAR or math.inf, self.max_kl))
-        if target and kl > 0:
-            self._factor *= min(max(math.sqrt(target / kl), 0.5), 2.0) / 2**halvings
+        if target := at(self.target_kl, trajectories.n):
+            kl, far = step_of_kl(policy, trajectories, displacement, min(target, self.max_kl / NEAR))
+            self._factor = min(self._factor * min(max(far, 0.5), 2.0), 2.0**20)
+            return Step(value, norm(gradient), kl, halvings_of(far))
+        kl, halvings = safe_step(policy, trajectories, displacement, self.max_kl)
         return Step(value, norm(gradient), kl, halvings)
 
     def _displacement(self, policy: Policy, gradient: Tensor, n: int) -> Tensor:

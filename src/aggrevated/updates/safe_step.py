@@ -13,7 +13,8 @@ from aggrevated.policies import Policy
 from aggrevated.trajectories import Trajectories
 
 MOST_HALVINGS = 20
-MOST_TRIES = 10  # of a step that is to have a certain KL
+MOST_TRIES = 8  # of a step that is to have a certain KL
+LONGEST = 8.0  # times as long as it was thought to be
 NEAR = 1.5  # a KL within this factor of its target is near enough
 
 
@@ -33,24 +34,26 @@ def safe_step(policy: Policy, trajectories: Trajectories, displacement: Tensor, 
 
 
 @torch.no_grad()
-def step_of_kl(policy: Policy, trajectories: Trajectories, displacement: Tensor, target: float) -> tuple[float, int]:
-    """Move θ along `displacement` until the mean KL is near `target`; (that KL, the halvings that it came to).
+def step_of_kl(policy: Policy, trajectories: Trajectories, displacement: Tensor, target: float) -> tuple[float, float]:
+    """Move θ along `displacement` until the mean KL is near `target`; (that KL, how many displacements far).
 
-    After the last try a step that is still too short is taken, and one that is too long is not.
+    After the last try the longest step that was too short is taken, if there was one.
     """
-    theta, before = parameters_to_vector(policy.parameters()), distribution_at(policy, trajectories)
     if not displacement.any():
-        return 0.0, 0
-    kl, far = target, 1.0
+        return 0.0, 1.0
+    theta, before = parameters_to_vector(policy.parameters()), distribution_at(policy, trajectories)
+    short, far, long = 0.0, 1.0, LONGEST
     for _ in range(MOST_TRIES):
-        far *= correction(kl, target)
         kl = kl_at(theta + far * displacement, policy, before, trajectories)
         if target / NEAR <= kl <= target * NEAR:
-            break
-    if kl <= target * NEAR:
-        return kl, max(0, math.floor(-math.log2(far)))
-    vector_to_parameters(theta, policy.parameters())
-    return 0.0, MOST_HALVINGS
+            return kl, far
+        short, long = (far, long) if kl < target else (short, far)
+        aimed = far * correction(kl, target)
+        far = aimed if short < aimed < long else (short + long) / 2
+    if not short:
+        vector_to_parameters(theta, policy.parameters())
+        return 0.0, 0.0
+    return kl_at(theta + short * displacement, policy, before, trajectories), short
 
 
 def kl_at(theta: Tensor, policy: Policy, before: Distribution, trajectories: Trajectories) -> float:
@@ -62,3 +65,8 @@ def kl_at(theta: Tensor, policy: Policy, before: Distribution, trajectories: Tra
 def correction(kl: float, target: float) -> float:
     """How much longer a step must be: KL grows with its square. At most twice as long, at least a quarter."""
     return min(max(math.sqrt(target / max(kl, 1e-30)), 0.25), 2.0) if math.isfinite(kl) else 0.25
+
+
+def halvings_of(far: float) -> int:
+    """How many halvings come to such a part of a step."""
+    return max(0, math.floor(-math.log2(far))) if far else MOST_HALVINGS
