@@ -21,10 +21,10 @@ from aggrevated.trajectories import Trajectories
 class Step:
     """What one update did."""
 
-    loss: float  # ℓ_n(π_n), before the step
+    loss: float  # ℓ_n(π_n), before the step, in the unit that the update measures costs in
     gradient_norm: float
     kl: float  # mean over the visited states of KL(π_n ‖ π_{n+1})
-    halvings: int  # how often the step was halved before it was taken; 0 for nearly all
+    halvings: int  # how often the step was halved before it was taken, or what its shortening to a target comes to
 
 
 class Update(Protocol):

@@ -119,7 +119,8 @@ class NaturalSettings(GradientSettings):
     )
     damping: float = setting(
         USUAL_DAMPING,
-        "What is added to the Fisher matrix, relative to the scores' mean squared length; per-state: to gFg/gg.",
+        "What is added to the Fisher matrix, relative to the scores' mean squared length; for held-out at least that; "
+        "for per-state relative to the matrix along the gradient.",
         NOT_NEGATIVE,
     )
     solver: str = setting(
@@ -127,7 +128,7 @@ class NaturalSettings(GradientSettings):
         f"For the natural update: {', '.join(SOLVERS)} (by scores of trajectories), or {PER_STATE}.",
         one_of([*SOLVERS, PER_STATE]),
     )
-    cg_iterations: int = setting(10, "The iterations of conjugate gradient; per-state has them, too.", at_least(1))
+    cg_iterations: int = setting(10, "The iterations of the solvers conjugate-gradient and per-state.", at_least(1))
 
     def completed(self, iterations: int, given: Container[str]) -> Self:
         """What was given on purpose decides how a step is measured, and that the task's damping is not for it."""

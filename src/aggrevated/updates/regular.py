@@ -99,7 +99,7 @@ class RegularSettings(GradientSettings):
 
     name = "regular"
     learning_rate: float = setting(
-        0.01, "The step size of the regular update; with --target-kl only that of the first step.", POSITIVE
+        0.01, "The step size of the regular update; with --target-kl only where it begins.", POSITIVE
     )
     optimiser: str = setting("adam", f"For the regular update: {' or '.join(OPTIMISERS)}.", one_of(OPTIMISERS))
 
