@@ -127,7 +127,10 @@ def test_every_shipped_piece_is_declared_in_the_file_of_what_it_builds_with_word
         ({"iteration": 3}, "unknown setting --iteration .did you mean --iterations"),
         ({"iterations": "many"}, "--iterations is 'many', but must be a whole number"),
         ({"iterations": True}, "--iterations is True, but must be a whole number"),
-        ({"damping": float("nan")}, "--damping is nan, but must be a positive number"),
+        ({"damping": float("nan")}, "--damping is nan, but must be 0 or more"),
+        ({"damping": 0.0}, "--damping is 0.0, but must be a positive number for the solver closed-form"),
+        ({"delta_kl": 0.1, "target_kl": 0.1}, "--delta-kl is 0.1, but must be positive, or else --target-kl must be"),
+        ({"delta_kl": 0.0}, "--delta-kl is 0.0, but must be positive, or else --target-kl must be"),
         ({"hidden": (8, "x")}, "--hidden is .8, 'x'., but must be whole numbers"),
         ({"solver": "magic"}, "--solver is magic, but must be one of closed-form, conjugate-gradient"),
         ({"iterations": 10, "validate_every": 3}, "--validate-every is 3, but must be a divisor of the 10 iterations"),
@@ -156,6 +159,35 @@ def test_what_follows_from_a_setting_is_filled_in_and_written() -> None:
         changed = config.facts() | {"loop": config.facts()["loop"] | {"mixing_decay": 0.5}}
         with pytest.raises(DataError, match=r"--mixing-decay is 0\.5, but must be 0\.75 with the update"):
             from_facts(changed, "here")
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({}, {"delta_kl": 1e-4, "target_kl": 0.0, "damping": 10.0, "solver": "closed-form", "unit": "cost"}),
+        ({"target_kl": 0.03}, {"delta_kl": 0.0, "target_kl": 0.03, "damping": 10.0}),
+        ({"target_kl": 0.0}, {"delta_kl": 1e-4, "target_kl": 0.0}),
+        ({"solver": "per-state", "target_kl": 0.03}, {"delta_kl": 0.0, "damping": 0.01}),
+        ({"solver": "held-out", "damping": 0.5}, {"delta_kl": 1e-4, "damping": 0.5}),
+        ({"solver": "conjugate-gradient"}, {"damping": 10.0, "cg_iterations": 10}),
+        ({"solver": "conjugate-gradient", "damping": 0.0, "cg_iterations": 7}, {"damping": 0.0, "cg_iterations": 7}),
+        ({"update": "regular"}, {"learning_rate": 0.03, "target_kl": 0.0, "unit": "cost"}),
+        ({"update": "regular", "target_kl": 0.01}, {"learning_rate": 0.03, "target_kl": 0.01}),
+    ],
+    ids=str,
+)
+def test_what_is_given_decides_how_a_step_is_measured(given, expected) -> None:
+    update = resolve("cartpole", **({"update": "natural"} | given)).update
+    assert {name: getattr(update, name) for name in expected} == expected
+
+
+def test_a_task_that_tunes_nothing_has_steps_without_units() -> None:
+    task = replace(find_task("cartpole"), name="untuned", tuned=())
+    natural, regular = (resolve(task, update=name).update for name in ("natural", "regular"))
+    assert (natural.solver, natural.target_kl, natural.unit) == ("per-state", 0.02, "spread")
+    assert (regular.target_kl, regular.unit) == (0.02, "spread")
+    assert resolve(task, update="natural", delta_kl=1e-3).update.target_kl == 0.0
+    assert resolve(task, update="regular", learning_rate=0.1).update.target_kl == 0.0
 
 
 def test_lists_are_taken_for_widths_and_whole_numbers_for_numbers() -> None:

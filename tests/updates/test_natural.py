@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aggrevated.cost_to_go.q_star import QStar
+from aggrevated.losses import distribution_at
 from aggrevated.losses.all_actions import all_actions
 from aggrevated.losses.scores import scores
 from aggrevated.roll_in import Mixture, roll_in
@@ -109,8 +110,62 @@ def test_the_step_does_not_depend_on_the_scale_of_the_costs():
     np.testing.assert_allclose(moved[0], moved[1], atol=1e-12)
 
 
-def test_it_remembers_nothing():
+def fisher_per_state(policy, trajectories):
+    """Mean over the visited states of Σ_a π(a|s) ∇log π(a|s) ∇log π(a|s)ᵀ [d, d], one score at a time."""
+    log_probs = distribution_at(policy, trajectories).logits[torch.from_numpy(trajectories.mask)]
+    total = 0.0
+    for log_prob in log_probs.reshape(-1):
+        gradients = torch.autograd.grad(log_prob, list(policy.parameters()), retain_graph=True)
+        score = torch.cat([g.reshape(-1) for g in gradients])
+        total = total + log_prob.exp().detach() * torch.outer(score, score)
+    return total / trajectories.steps
+
+
+@pytest.mark.parametrize("damping", [0.03, 1.0])
+def test_per_state_the_direction_is_that_of_the_dense_solution(damping):
+    """With as many iterations as weights: (F + λI) δ = g, λ relative to gᵀFg / gᵀg, and a mean KL of H·δ_KL/2."""
+    policy, trajectories = deep_policy(), random_trajectories(k=20)
+    costs = random_costs(trajectories)
+    g = torch.from_numpy(gradient(policy, all_actions, trajectories, costs))
+    fisher = fisher_per_state(policy, trajectories)
+    metric = fisher + damping * (g @ fisher @ g) / (g @ g) * torch.eye(len(g), dtype=torch.float64)
+    delta, before = torch.linalg.solve(metric, g), flat(policy)
+    step = Natural(delta_kl=1e-6, damping=damping, per_state=200)(policy, all_actions, trajectories, costs)
+    expected = -torch.sqrt(trajectories.horizon * 1e-6 / (g @ delta)) * delta
+    np.testing.assert_allclose(flat(policy) - before, expected, rtol=1e-4, atol=1e-9)
+    assert 0 < step.kl < trajectories.horizon * 1e-6 / 2
+
+
+@pytest.mark.parametrize("update", [{"per_state": 10, "damping": 0.03}, {"damping": 1.0}, {"damping": 10.0}], ids=str)
+@pytest.mark.parametrize("target", [0.001, 0.01, 0.1])
+def test_the_measured_kl_is_near_the_target(update, target):
+    policy, natural = deep_policy(), Natural(target_kl=target, **update)
+    for n in range(1, 6):
+        trajectories = replace(random_trajectories(k=20, seed=n), n=n)
+        step = natural(policy, all_actions, trajectories, random_costs(trajectories, seed=n))
+        assert target / 1.5 <= step.kl <= 1.5 * target
+
+
+def test_a_target_can_fall():
+    natural, trajectories = Natural(target_kl=lambda n: 0.02 / n), random_trajectories(k=20)
+    for n in (1, 10):
+        step = natural(deep_policy(), all_actions, replace(trajectories, n=n), random_costs(trajectories))
+        assert step.kl == pytest.approx(0.02 / n, rel=0.5)
+
+
+def test_no_target_is_beyond_max_kl():
+    trajectories = random_trajectories(k=20)
+    step = Natural(target_kl=10.0, max_kl=0.3)(deep_policy(), all_actions, trajectories, random_costs(trajectories))
+    assert 0.1 < step.kl <= 0.3
+
+
+def test_it_remembers_nothing_but_its_spread():
     natural = Natural()
     assert natural.state() == {}
     with pytest.raises(AssertionError):
         natural.restore({"moment": torch.zeros(1)})
+    with pytest.raises(AssertionError):
+        natural.restore({"spread": torch.ones(2)})
+    measured = Natural(in_spreads=True)
+    measured.restore({"spread": torch.tensor([8.0, 2.0], dtype=torch.float64)})
+    assert measured.state()["spread"].tolist() == [8.0, 2.0]

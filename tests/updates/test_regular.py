@@ -130,3 +130,36 @@ def test_a_policy_in_float64_is_trained_in_float64():
     g = gradient(policy, all_actions, trajectories, costs)
     Regular(0.25, torch.optim.SGD)(policy, all_actions, trajectories, costs)
     np.testing.assert_allclose(flat(policy), before - 0.25 * g, atol=1e-14)
+
+
+@pytest.mark.parametrize("optimiser", [torch.optim.Adam, torch.optim.SGD])
+@pytest.mark.parametrize("rate", [1e-4, 0.01, 1.0])
+def test_the_measured_kl_approaches_the_target_from_any_rate(optimiser, rate):
+    policy, update = small_policy(), Regular(rate, optimiser, target_kl=0.01)
+    for n in range(1, 21):
+        trajectories = replace(random_trajectories(seed=n, dtype=np.float32), n=n)
+        step = update(policy, all_actions, trajectories, random_costs(trajectories, seed=n))
+        assert step.kl <= 0.015
+    assert step.kl == pytest.approx(0.01, rel=0.5)
+
+
+def test_the_factor_is_remembered_and_at_most_doubles():
+    """Plain descent at 1e-6 is a thousand times too slow: the rate doubles with each step until it is not."""
+    policy, update = small_policy(), Regular(1e-6, torch.optim.SGD, target_kl=0.01)
+    factors = []
+    for _ in range(4):
+        update(policy, all_actions, TRAJECTORIES, COSTS)
+        factors.append(update.state()["factor"].item())
+    assert factors == [2.0, 4.0, 8.0, 16.0]
+
+
+def test_without_a_gradient_the_factor_stays():
+    update = Regular(0.01, torch.optim.SGD, target_kl=0.01)
+    update(small_policy(), all_actions, TRAJECTORIES, replace(COSTS, values=np.zeros_like(COSTS.values)))
+    assert update.state() == {}
+
+
+def test_without_a_target_there_is_no_factor():
+    update = Regular(0.01)
+    update(small_policy(), all_actions, TRAJECTORIES, COSTS)
+    assert set(update.state()) == {"step", "exp_avg", "exp_avg_sq"}

@@ -8,7 +8,7 @@ import torch
 
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import CategoricalHead
-from aggrevated.updates.safe_step import MOST_HALVINGS, safe_step
+from aggrevated.updates.safe_step import MOST_HALVINGS, halvings_of, safe_step, step_of_kl
 from problems import flat, random_trajectories
 
 
@@ -72,3 +72,38 @@ def test_the_kl_is_averaged_over_the_steps_that_were_taken(policy):
     x = TRAJECTORIES.observations[TRAJECTORIES.mask][:, 0]
     assert not TRAJECTORIES.mask.all()
     assert kl == pytest.approx(np.log(np.cosh(x)).mean(), rel=1e-12)
+
+
+@pytest.mark.parametrize("guess", [0.02, 0.1, 0.14, 1.0, 50.0])
+def test_a_step_to_a_target_is_made_longer_or_shorter_until_its_kl_is_near(policy, guess):
+    """KL = log cosh x is 0.01 at x = 0.1416."""
+    kl, far = step_of_kl(policy, TRAJECTORIES, biases(guess), target=0.01)
+    assert 0.01 / 1.5 <= kl <= 0.01 * 1.5
+    np.testing.assert_allclose(flat(policy), biases(far * guess), atol=1e-15)
+    assert kl == pytest.approx(math.log(math.cosh(far * guess)), rel=1e-9)
+
+
+def test_a_guess_that_is_near_is_taken_as_it_is(policy):
+    assert step_of_kl(policy, TRAJECTORIES, biases(0.15), target=0.01)[1] == 1.0
+
+
+def test_a_step_that_was_thought_far_too_short_is_not_made_eight_times_as_long(policy):
+    kl, far = step_of_kl(policy, TRAJECTORIES, biases(1e-4), target=0.01)
+    assert 4 < far < 8 and kl < 1e-5
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf])
+def test_a_step_to_nowhere_has_no_kl(policy, bad):
+    displacement = biases(0.0)
+    displacement[6] = bad
+    assert step_of_kl(policy, TRAJECTORIES, displacement, target=0.01) == (0.0, 0.0)
+    assert not flat(policy).any()
+
+
+def test_no_displacement_is_no_step(policy):
+    assert step_of_kl(policy, TRAJECTORIES, biases(0.0), target=0.01) == (0.0, 1.0)
+
+
+@pytest.mark.parametrize(("far", "halvings"), [(7.0, 0), (1.0, 0), (0.6, 0), (0.5, 1), (0.2, 2), (0.0, MOST_HALVINGS)])
+def test_how_many_halvings_a_part_of_a_step_comes_to(far, halvings):
+    assert halvings_of(far) == halvings

@@ -1,4 +1,4 @@
-"""Two solvers of (S Sᵀ + λI) δ = g against a dense one."""
+"""Solvers of (S Sᵀ + λI) δ = g against dense ones."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aggrevated.updates.solvers import closed_form, conjugate_gradient
+from aggrevated.updates.solvers import GRID, closed_form, conjugate_gradient, held_out, krylov
+from aggrevated.updates.solvers import SOLVERS as NAMED
 
 SOLVERS = pytest.mark.parametrize("solver", [closed_form, conjugate_gradient])
 
@@ -67,3 +68,92 @@ def test_conjugate_gradient_needs_at_most_k_plus_1_iterations():
     few = conjugate_gradient(s, g, damping, iterations=5)
     np.testing.assert_allclose(few, closed_form(s, g, damping), rtol=1e-10, atol=1e-14)
     assert (conjugate_gradient(s, g, damping, iterations=2) - few).norm() > 1e-6 * few.norm()
+
+
+def textbook(matrix, g, iterations):
+    """Conjugate gradient as it stands in books, with the matrix itself."""
+    delta, residual = np.zeros_like(g), g.copy()
+    direction = residual.copy()
+    for _ in range(iterations):
+        alpha = (residual @ residual) / (direction @ matrix @ direction)
+        delta, following = delta + alpha * direction, residual - alpha * (matrix @ direction)
+        direction = following + (following @ following) / (residual @ residual) * direction
+        residual = following
+    return delta
+
+
+@pytest.mark.parametrize("iterations", [1, 3, 6])
+def test_undamped_it_is_the_papers_truncated_conjugate_gradient(iterations):
+    """S Sᵀ δ = g has no solution for most g; a fixed number of iterations below the rank gives a δ all the same."""
+    s, g = system(30, 8, 0)
+    expected = textbook((s @ s.T).numpy(), g.numpy(), iterations)
+    delta = NAMED["conjugate-gradient"](iterations)(s, g, 0.0)
+    np.testing.assert_allclose(delta, expected, rtol=1e-8, atol=1e-10)
+    assert g @ delta == pytest.approx(float((s.T @ delta).square().sum()), rel=1e-8)  # gᵀδ = δᵀ S Sᵀ δ
+
+
+def test_undamped_it_minimises_the_quadratic_model_over_the_krylov_space():
+    """δ = V (Vᵀ F V)⁻¹ Vᵀ g, with V a basis of g, F g, F² g."""
+    s, g = system(30, 8, 1)
+    fisher = s @ s.T
+    basis, _ = torch.linalg.qr(torch.stack([g, fisher @ g, fisher @ fisher @ g], dim=1))
+    expected = basis @ torch.linalg.solve(basis.T @ fisher @ basis, basis.T @ g)
+    torch.testing.assert_close(conjugate_gradient(s, g, 0.0, iterations=3), expected, rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize("k", [1, 4])
+def test_undamped_it_ends_where_the_scores_say_nothing_more(k):
+    """After K iterations what is left of g is outside the span of S: more of them change nothing."""
+    s, g = system(30, k, 0)
+    delta = conjugate_gradient(s, g, 0.0, iterations=k)
+    torch.testing.assert_close(conjugate_gradient(s, g, 0.0, iterations=50), delta, rtol=1e-6, atol=1e-8)
+
+
+def test_a_matrix_of_full_rank_is_inverted():
+    s, g = system(6, 9, 0)
+    delta = krylov(lambda v: s @ (s.T @ v), g, iterations=20)
+    torch.testing.assert_close(delta, torch.linalg.solve(s @ s.T, g), rtol=1e-6, atol=1e-8)
+
+
+def test_without_curvature_there_is_no_direction():
+    assert not krylov(torch.zeros_like, torch.ones(3), iterations=5).any()
+
+
+def dense_choice(s, g):
+    """The λ of the grid that gains most where it was not fitted, with whole matrices."""
+    d, k = s.shape
+    length, gains = float(s.square().sum(0).mean()), []
+    for damping in GRID:
+        gain = 0.0
+        for fitted, judged in ((s[:, ::2], s[:, 1::2]), (s[:, 1::2], s[:, ::2])):
+            metric = k / fitted.shape[1] * fitted @ fitted.T + damping * length * torch.eye(d, dtype=s.dtype)
+            delta = torch.linalg.solve(metric, g)
+            gain += float(g @ delta / (judged.T @ delta).norm())
+        gains.append(gain)
+    return GRID[int(np.argmax(gains))] * length
+
+
+@given(st.integers(2, 30), st.integers(2, 9), st.floats(0, 5), st.integers(0, 2**31))
+def test_held_out_is_the_closed_form_with_the_damping_that_serves_the_other_half_best(d, k, common, seed):
+    s, g = system(d, k, seed)
+    s = s + common * g[:, None]  # between columns that agree about g and ones that have nothing in common
+    expected = closed_form(s, g, dense_choice(s, g))
+    torch.testing.assert_close(held_out(s, g), expected, rtol=1e-6, atol=1e-9)
+
+
+def test_held_out_trusts_what_both_halves_have_seen():
+    """Every column is there twice, once in each half: the least damping does best."""
+    s, g = system(20, 4, 0)
+    repeated, length = torch.stack([s, s], dim=2).reshape(20, 8), float(s.square().sum(0).mean())
+    torch.testing.assert_close(held_out(repeated, g), closed_form(repeated, g, min(GRID) * length))
+
+
+def test_held_out_keeps_the_least_damping_that_is_asked_for():
+    s, g = system(20, 4, 0)
+    least = 1e6 * float(s.square().sum(0).mean())
+    torch.testing.assert_close(held_out(s, g, least), closed_form(s, g, least))
+
+
+def test_one_column_has_no_other_half():
+    s, g = system(20, 1, 0)
+    torch.testing.assert_close(held_out(s, g), closed_form(s, g, max(GRID) * float(s.square().sum())))

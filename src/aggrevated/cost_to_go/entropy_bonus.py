@@ -16,7 +16,7 @@ class EntropyBonus:
     """
 
     oracle: Oracle
-    bonus: float | Schedule  # β_n, in units of cost
+    bonus: float | Schedule  # β_n, in the unit that the update measures costs in
 
     def __call__(self, trajectories: Trajectories, policy: Policy | None = None) -> CostToGo:
         return replace(self.oracle(trajectories, policy), bonus=at(self.bonus, trajectories.n))

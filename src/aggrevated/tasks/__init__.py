@@ -70,6 +70,10 @@ class Task:
         return {name: value for row in self.tuned if row.fits(picked) for name, value in row.settings.items()}
 
 
+PAPERS_STEPS = (  # as its experiments were run: step sizes tuned for each task, in its own unit of cost
+    Tuned({"target_kl": 0.0, "unit": "cost", "solver": "closed-form"}, update="natural"),
+    Tuned({"target_kl": 0.0, "unit": "cost"}, update="regular"),
+)
 IMITATION = (Row("aggrevated", "natural"), Row("aggrevated", "regular"))
 PAPER = (*IMITATION, Row("reinforce", "regular"), Row("tnpg", "natural"))  # the rows of all its figures of control
 # Hopper and Walker: reinforcement learning also from the same supervised start

@@ -2,7 +2,7 @@
 
 from aggrevated.expert_training import Recipe
 from aggrevated.simulators.acrobot import Acrobot
-from aggrevated.tasks import PAPER, Task, Tuned
+from aggrevated.tasks import PAPER, PAPERS_STEPS, Task, Tuned
 from aggrevated.worlds.control import Control, no_step_saved
 
 # more validation episodes than on CartPole: returns vary more
@@ -12,6 +12,7 @@ TASK = Task(
     title="Acrobot",
     world=WORLD,
     tuned=(
+        *PAPERS_STEPS,
         Tuned({"hidden": (16,), "trajectories": 50, "iterations": 100}),
         Tuned({"delta_kl": 3e-4, "damping": 10.0}, update="natural"),
         Tuned({"learning_rate": 0.05}, update="regular"),

@@ -7,7 +7,7 @@ from gymnasium.spaces import Box
 from aggrevated.arrays import Array
 from aggrevated.simulators.acrobot import BOUNDS, Acrobot
 from aggrevated.simulators.partial import Partial
-from aggrevated.tasks import PAPER, Row, Tuned, acrobot
+from aggrevated.tasks import PAPER, PAPERS_STEPS, Row, Tuned, acrobot
 
 
 def link_positions(state: Array) -> Array:
@@ -28,6 +28,7 @@ TASK = replace(
     world=replace(acrobot.WORLD, make=partial_acrobot, seen_by_expert=Acrobot),
     policy="lstm",
     tuned=(
+        *PAPERS_STEPS,
         Tuned({"hidden": (32,), "trajectories": 50, "iterations": 150}),
         Tuned({"delta_kl": 1e-3, "damping": 1.0}, update="natural"),
         Tuned({"learning_rate": 0.01}, update="regular"),

@@ -4,7 +4,7 @@ from aggrevated.parsing.learners.kernel import KernelSettings, SupportVectorSett
 from aggrevated.parsing.learners.readers import ContextualSettings, PaperLstmSettings, ReactiveSettings
 from aggrevated.parsing.parser import GoldSettings
 from aggrevated.parsing.world import Algebra
-from aggrevated.tasks import Row, Task, Tuned
+from aggrevated.tasks import PAPERS_STEPS, Row, Task, Tuned
 from aggrevated.updates import TO_THE_END
 
 CURVES = (Row("aggrevated", "regular", "lstm", paper=0.924), Row("aggrevated", "natural", "lstm", paper=0.915))
@@ -50,6 +50,7 @@ TASK = Task(
         *(SupportVectorSettings, GoldSettings),
     ),
     tuned=(
+        *PAPERS_STEPS,
         Tuned(USUAL | {"hidden": (128,), "trajectories": 16, "iterations": 2000}),
         Tuned({"start_steps": 300, "demonstrations": 2000, "start_rate": 2e-3}, start="supervised"),
         Tuned({"hidden": (1000,), "iterations": 800, "start_rate": 5e-4}, policy="reactive"),

@@ -2,7 +2,7 @@
 
 from aggrevated.expert_training import Recipe
 from aggrevated.simulators.cartpole import CartPole
-from aggrevated.tasks import PAPER, Task, Tuned
+from aggrevated.tasks import PAPER, PAPERS_STEPS, Task, Tuned
 from aggrevated.worlds.control import Control
 
 TASK = Task(
@@ -10,6 +10,7 @@ TASK = Task(
     title="CartPole",
     world=Control(make=CartPole, horizon=500, expert="cartpole", validation_episodes=200),
     tuned=(
+        *PAPERS_STEPS,
         Tuned({"hidden": (16,), "trajectories": 50, "iterations": 100}),
         Tuned({"delta_kl": 1e-4, "damping": 10.0}, update="natural"),
         Tuned({"learning_rate": 0.03}, update="regular"),

@@ -4,7 +4,7 @@ from functools import partial
 
 from aggrevated.expert_training import Recipe
 from aggrevated.simulators.mujoco import MuJoCo
-from aggrevated.tasks import CONTINUOUS, Task, Tuned
+from aggrevated.tasks import CONTINUOUS, PAPERS_STEPS, Task, Tuned
 from aggrevated.worlds.control import Control
 
 TRPO_SETTINGS = {  # the paper's shape, one hidden layer of 64; otherwise sb3-contrib's own but for `batch_size`
@@ -23,6 +23,7 @@ TASK = Task(
     world=WORLD,
     oracle="monte-carlo",
     tuned=(
+        *PAPERS_STEPS,
         Tuned({"hidden": (64,), "trajectories": 50, "iterations": 40}),
         Tuned({"start": "supervised", "queried_steps": 10}, method="aggrevated"),
         Tuned({"start": "supervised", "queried_steps": 10}, method="loki"),

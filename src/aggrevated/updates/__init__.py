@@ -14,7 +14,7 @@ from aggrevated.losses import Loss
 from aggrevated.policies import Policy
 from aggrevated.policies.heads import Head
 from aggrevated.schedules import Schedule, linear
-from aggrevated.settings import NOT_NEGATIVE, Settings, setting
+from aggrevated.settings import NOT_NEGATIVE, Settings, one_of, setting
 from aggrevated.trajectories import Trajectories
 
 
@@ -22,10 +22,10 @@ from aggrevated.trajectories import Trajectories
 class Step:
     """What one update did."""
 
-    loss: float  # ℓ_n(π_n), before the step
+    loss: float  # ℓ_n(π_n), before the step, in the unit that the update measures costs in
     gradient_norm: float
     kl: float  # mean over the visited states of KL(π_n ‖ π_{n+1})
-    halvings: int  # how often the step was halved before it was taken; 0 for nearly all
+    halvings: int  # how often the step was halved before it was taken, or what its shortening to a target comes to
 
 
 class Update(Protocol):
@@ -105,7 +105,7 @@ class AnnealedSettings(UpdateSettings):
 
     annealed: int = setting(
         0,
-        "Over how many iterations learning rate or delta_KL falls to 0, and the entropy bonus to a tenth; 0: never.",
+        "Over how many iterations learning rate or KL falls to 0, and the entropy bonus to a tenth; 0: never.",
         NOT_NEGATIVE,
     )
 
@@ -114,3 +114,27 @@ class AnnealedSettings(UpdateSettings):
 
     def schedule(self, value: float, last: float = 0.0) -> float | Schedule:
         return linear(value, last, self.annealed) if self.annealed else value
+
+
+UNITS = ("spread", "cost")
+
+
+@dataclass(frozen=True)
+class GradientSettings(AnnealedSettings):
+    """Rules that follow the gradient, with steps that need not know the scale of the task."""
+
+    target_kl: float = setting(
+        0.02,
+        "The mean KL per visited state that each step is to have; 0: as long as the other settings make it.",
+        NOT_NEGATIVE,
+    )
+    unit: str = setting(
+        "spread",
+        "What A* and the entropy bonus are measured in: the spread of A* so far, or the task's own cost.",
+        one_of(UNITS),
+    )
+
+    @property
+    def in_spreads(self) -> bool:
+        """Whether A* is divided by its spread."""
+        return self.unit == "spread"

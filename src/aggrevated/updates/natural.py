@@ -1,21 +1,29 @@
-"""Natural gradient descent with the paper's low-rank Fisher matrix S_n S_nᵀ: first derivatives only."""
+"""Natural gradient descent: with the paper's low-rank Fisher matrix S_n S_nᵀ, first derivatives only, or per state."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Container
+from dataclasses import dataclass, field, replace
+from typing import Self
 
 import torch
 from torch import Tensor
 
 from aggrevated.cost_to_go import CostToGo
 from aggrevated.losses import Loss
+from aggrevated.losses.fisher import fisher_product
 from aggrevated.losses.scores import scores
 from aggrevated.policies import Policy
 from aggrevated.schedules import Schedule, at
-from aggrevated.settings import POSITIVE, one_of, setting
+from aggrevated.settings import NOT_NEGATIVE, Chosen, at_least, one_of, require, setting
 from aggrevated.trajectories import Trajectories
-from aggrevated.updates import AnnealedSettings, Step, loss_and_gradient, norm
-from aggrevated.updates.safe_step import MOST_HALVINGS, safe_step
-from aggrevated.updates.solvers import SOLVERS, closed_form
+from aggrevated.updates import GradientSettings, Step, loss_and_gradient, norm
+from aggrevated.updates.safe_step import MOST_HALVINGS, NEAR, halvings_of, safe_step, step_of_kl
+from aggrevated.updates.solvers import SOLVERS, Solver, closed_form, krylov
+from aggrevated.updates.spread import Spread
+
+PER_STATE = "per-state"  # the solver that needs no scores
+PAPERS = ("closed-form", "conjugate-gradient")  # one system, with the damping that a task tuned for it
+USUAL_DAMPING = 0.01
+TINY = 1e-300  # for a gradient of zero
 
 
 @dataclass
@@ -24,56 +32,128 @@ class Natural:
 
     `delta_kl` is the paper's, on the scale of Eq. 9: score cross-terms vanish in expectation, so S_n S_nᵀ is the
     Fisher matrix per state divided by H, and the mean KL per state of a step is at most about H·δ_KL/2, less with
-    damping. What it really was is measured after the step, and a step beyond `max_kl` per state is halved.
+    damping. What it really was is measured after the step, and a step beyond `max_kl` per state is halved. With a
+    `target_kl` the step is as long as makes that measured KL the target.
     λ is relative to the mean squared length of S_n's columns: rank(S_n) ≤ K ≪ d, so without damping the system
-    has no solution for most g.
+    has no solution for most g. With `per_state` iterations of conjugate gradient, the Fisher matrix per state, whose
+    rank no K bounds, takes the place of S_n S_nᵀ; λ is then relative to the curvature along the gradient.
     """
 
     delta_kl: float | Schedule = 1e-2
     damping: float = 10.0
     max_kl: float = 0.5
-    solver: Callable[[Tensor, Tensor, float], Tensor] = closed_form
+    solver: Solver = closed_form
+    per_state: int = 0
+    target_kl: float | Schedule = 0.0
+    in_spreads: bool = False  # whether A* is divided by its spread
+    _spread: Spread = field(default_factory=Spread, init=False, repr=False)
 
     def __call__(self, policy: Policy, loss: Loss, trajectories: Trajectories, cost_to_go: CostToGo) -> Step:
+        if self.in_spreads:
+            self._spread = self._spread.including(cost_to_go, trajectories)
+            cost_to_go = self._spread.divide(cost_to_go)
         value, gradient = loss_and_gradient(policy, loss, trajectories, cost_to_go)
-        # With mixing only 1 − α of the steps have a score, so that S_n S_nᵀ would be too small by as much.
-        s = scores(policy, trajectories).T / max(1.0 - trajectories.mixing, 1e-9) ** 0.5
-        displacement = self.displacement(s, gradient, trajectories.n)
+        displacement = self._displacement(policy, trajectories, gradient)
         if not torch.isfinite(displacement).all():
             return Step(value, norm(gradient), 0.0, MOST_HALVINGS)
+        if target := at(self.target_kl, trajectories.n):
+            kl, far = step_of_kl(policy, trajectories, displacement, min(target, self.max_kl / NEAR))
+            return Step(value, norm(gradient), kl, halvings_of(far))
         kl, halvings = safe_step(policy, trajectories, displacement, self.max_kl)
         return Step(value, norm(gradient), kl, halvings)
 
-    def displacement(self, s: Tensor, gradient: Tensor, n: int = 1) -> Tensor:
-        """−η_n δ for S_n [d, K] and the gradient [d]; zero where there is no gradient."""
+    def _displacement(self, policy: Policy, trajectories: Trajectories, gradient: Tensor) -> Tensor:
+        """−η_n δ, where the quadratic model of the KL has the target if there is one."""
+        delta_kl = 2 * at(self.target_kl, trajectories.n) / trajectories.horizon or at(self.delta_kl, trajectories.n)
+        if self.per_state:
+            return step_along(self._by_states(policy, trajectories, gradient), gradient, delta_kl)
+        # With mixing only 1 − α of the steps have a score, so that S_n S_nᵀ would be too small by as much.
+        s = scores(policy, trajectories).T / max(1.0 - trajectories.mixing, 1e-9) ** 0.5
+        return step_along(self.direction(s, gradient), gradient, delta_kl)
+
+    def _by_states(self, policy: Policy, trajectories: Trajectories, gradient: Tensor) -> Tensor:
+        """δ with (F + λI)/H δ = ∇ℓ_n: F/H is what S_n S_nᵀ estimates."""
+        length = max(norm(gradient), TINY)
+        g = gradient.double() / length  # products are in float32, whatever the unit of cost
+        fisher, horizon = fisher_product(policy, trajectories), trajectories.horizon
+        damping = self.damping * (g @ fisher(g))
+        return length * krylov(lambda v: (fisher(v) + damping * v) / horizon, g, self.per_state)
+
+    def direction(self, s: Tensor, gradient: Tensor) -> Tensor:
+        """δ for S_n [d, K] and the gradient [d]; zero where there is none of either."""
         # column by column: a float64 copy of all of S_n would cost as much as half a gradient
         squared_length = float(torch.stack([column.double().square().sum() for column in s.unbind(1)]).mean())
         if squared_length == 0.0 or not gradient.any():
             return torch.zeros_like(gradient)
-        delta = self.solver(s, gradient, self.damping * squared_length)
-        eta = torch.sqrt(at(self.delta_kl, n) / (gradient.double() @ delta))
-        return (-eta * delta).to(gradient.dtype)
+        return self.solver(s, gradient, self.damping * squared_length)
+
+    def displacement(self, s: Tensor, gradient: Tensor, n: int = 1) -> Tensor:
+        """−η_n δ for S_n [d, K] and the gradient [d], by the paper's δ_KL."""
+        return step_along(self.direction(s, gradient), gradient, at(self.delta_kl, n))
 
     def state(self) -> dict[str, Tensor]:
-        return {}
+        """The spread, once there is one."""
+        return {"spread": self._spread.tensor()} if self._spread.states else {}
 
     def restore(self, state: dict[str, Tensor]) -> None:
-        assert not state, "the natural update remembers nothing"
+        assert set(state) <= ({"spread"} if self.in_spreads else set()), "the natural update remembers its spread only"
+        self._spread = Spread.of(state["spread"]) if state else Spread()
+
+
+def step_along(delta: Tensor, gradient: Tensor, delta_kl: float) -> Tensor:
+    """−η δ with η = √(δ_KL / ∇ℓᵀ δ); zero where δ is."""
+    if not delta.any():
+        return torch.zeros_like(gradient)
+    eta = torch.sqrt(delta_kl / (gradient.double() @ delta))
+    return (-eta * delta).to(gradient.dtype)
 
 
 @dataclass(frozen=True)
-class NaturalSettings(AnnealedSettings):
+class NaturalSettings(GradientSettings):
     """Natural gradient descent."""
 
     name = "natural"
     own_actions = True  # scores are of the learner's own actions
     delta_kl: float = setting(
-        1e-4, "delta_KL of the natural update, on the paper's trajectory scale (see docs/guide.md).", POSITIVE
+        0.0, "The paper's delta_KL, on its trajectory scale (see docs/guide.md); 0: by --target-kl.", NOT_NEGATIVE
     )
     damping: float = setting(
-        10.0, "What is added to the Fisher matrix, relative to the mean squared length of the scores.", POSITIVE
+        USUAL_DAMPING,
+        "What is added to the Fisher matrix, relative to the scores' mean squared length; for held-out at least that; "
+        "for per-state relative to the matrix along the gradient.",
+        NOT_NEGATIVE,
     )
-    solver: str = setting("closed-form", f"For the natural update: {' or '.join(SOLVERS)}.", one_of(SOLVERS))
+    solver: str = setting(
+        PER_STATE,
+        f"For the natural update: {', '.join(SOLVERS)} (by scores of trajectories), or {PER_STATE}.",
+        one_of([*SOLVERS, PER_STATE]),
+    )
+    cg_iterations: int = setting(10, "The iterations of the solvers conjugate-gradient and per-state.", at_least(1))
+
+    def completed(self, iterations: int, given: Container[str]) -> Self:
+        """What was given on purpose decides how a step is measured, and that the task's damping is not for it."""
+        own = super().completed(iterations, given)
+        if own.delta_kl and "delta_kl" in given and "target_kl" not in given:
+            own = replace(own, target_kl=0.0)
+        if own.target_kl and "target_kl" in given and "delta_kl" not in given:
+            own = replace(own, delta_kl=0.0)
+        if "solver" in given and "damping" not in given and self.solver not in PAPERS:
+            own = replace(own, damping=USUAL_DAMPING)
+        return own
+
+    def check(self, chosen: Chosen) -> None:
+        one = "positive, or else --target-kl must be, and not both"
+        require((self.delta_kl > 0) != (self.target_kl > 0), "delta_kl", self.delta_kl, one)
+        damped = self.damping > 0 or self.solver != "closed-form"
+        require(damped, "damping", self.damping, f"a positive number for the solver {self.solver}")
 
     def build(self, seed: int) -> Natural:
-        return Natural(self.schedule(self.delta_kl), self.damping, solver=SOLVERS[self.solver])
+        solver = SOLVERS.get(self.solver, SOLVERS["closed-form"])(self.cg_iterations)
+        return Natural(
+            self.schedule(self.delta_kl),
+            self.damping,
+            solver=solver,
+            per_state=self.cg_iterations if self.solver == PER_STATE else 0,
+            target_kl=self.schedule(self.target_kl),
+            in_spreads=self.in_spreads,
+        )

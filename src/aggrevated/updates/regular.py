@@ -1,7 +1,8 @@
 """Regular gradient descent (online gradient descent): plain, or with Adam as in the paper's experiments."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Container
+from dataclasses import dataclass, field, replace
+from typing import Self
 
 import torch
 from torch import Tensor
@@ -13,25 +14,41 @@ from aggrevated.policies import Policy
 from aggrevated.schedules import Schedule, at
 from aggrevated.settings import POSITIVE, one_of, setting
 from aggrevated.trajectories import Trajectories
-from aggrevated.updates import AnnealedSettings, Step, loss_and_gradient, norm
-from aggrevated.updates.safe_step import MOST_HALVINGS, safe_step
+from aggrevated.updates import GradientSettings, Step, loss_and_gradient, norm
+from aggrevated.updates.safe_step import MOST_HALVINGS, NEAR, halvings_of, safe_step, step_of_kl
+from aggrevated.updates.spread import Spread
 
 
 @dataclass
 class Regular:
-    """θ_{n+1} = θ_n − η_n ∇ℓ_n, the step made by any of torch's optimisers over θ as one flat vector."""
+    """θ_{n+1} = θ_n − η_n ∇ℓ_n, the step made by any of torch's optimisers over θ as one flat vector.
+
+    With a `target_kl` the rate is multiplied by a factor that is remembered: after each step it is corrected by what
+    the measured KL per state missed the target by, and a step of more than 1.5 times the target is halved.
+    """
 
     learning_rate: float | Schedule = 0.01
     optimiser: Callable[..., torch.optim.Optimizer] = torch.optim.Adam
     max_kl: float = 0.5
+    target_kl: float | Schedule = 0.0
+    in_spreads: bool = False  # whether A* is divided by its spread
+    _factor: float = field(default=1.0, init=False, repr=False)
+    _spread: Spread = field(default_factory=Spread, init=False, repr=False)
     _theta: Tensor | None = field(default=None, init=False, repr=False)
     _optimiser: torch.optim.Optimizer | None = field(default=None, init=False, repr=False)
 
     def __call__(self, policy: Policy, loss: Loss, trajectories: Trajectories, cost_to_go: CostToGo) -> Step:
+        if self.in_spreads:
+            self._spread = self._spread.including(cost_to_go, trajectories)
+            cost_to_go = self._spread.divide(cost_to_go)
         value, gradient = loss_and_gradient(policy, loss, trajectories, cost_to_go)
         if not torch.isfinite(gradient.square()).all():  # an infinite second moment would stop Adam for ever
             return Step(value, norm(gradient), 0.0, MOST_HALVINGS)
         displacement = self._displacement(policy, gradient, trajectories.n)
+        if target := at(self.target_kl, trajectories.n):
+            kl, far = step_of_kl(policy, trajectories, displacement, min(target, self.max_kl / NEAR))
+            self._factor = min(self._factor * min(max(far, 0.5), 2.0), 2.0**20)
+            return Step(value, norm(gradient), kl, halvings_of(far))
         kl, halvings = safe_step(policy, trajectories, displacement, self.max_kl)
         return Step(value, norm(gradient), kl, halvings)
 
@@ -41,7 +58,7 @@ class Regular:
         theta, optimiser = self._flat(start)
         theta.data.copy_(start)
         theta.grad = gradient
-        optimiser.param_groups[0]["lr"] = at(self.learning_rate, n)
+        optimiser.param_groups[0]["lr"] = at(self.learning_rate, n) * self._factor
         optimiser.step()
         return theta.detach() - start
 
@@ -52,16 +69,22 @@ class Regular:
         return self._theta, self._optimiser
 
     def state(self) -> dict[str, Tensor]:
-        """The optimiser's moments; empty before the first step, or for plain descent."""
+        """The optimiser's moments, the spread and the factor: what there is of them, nothing before the first step."""
+        own = {"spread": self._spread.tensor()} if self._spread.states else {}
+        if self._factor != 1.0:
+            own["factor"] = torch.tensor(self._factor, dtype=torch.float64)
         if self._optimiser is None:
-            return {}
-        return {name: w.clone() for name, w in self._optimiser.state_dict()["state"].get(0, {}).items()}
+            return own
+        return own | {name: w.clone() for name, w in self._optimiser.state_dict()["state"].get(0, {}).items()}
 
     def restore(self, state: dict[str, Tensor]) -> None:
+        state = {name: w.clone() for name, w in state.items()}
+        spread, factor = state.pop("spread", None), state.pop("factor", None)
+        self._spread = Spread() if spread is None else Spread.of(spread)
+        self._factor = 1.0 if factor is None else factor.item()
         self._theta = self._optimiser = None
         if not state:
             return
-        state = {name: w.clone() for name, w in state.items()}
         _, optimiser = self._flat(max(state.values(), key=Tensor.numel))
         groups = optimiser.state_dict()["param_groups"]
         optimiser.load_state_dict({"state": {0: state}, "param_groups": groups})
@@ -71,12 +94,20 @@ OPTIMISERS = {"adam": torch.optim.Adam, "sgd": torch.optim.SGD}
 
 
 @dataclass(frozen=True)
-class RegularSettings(AnnealedSettings):
+class RegularSettings(GradientSettings):
     """Regular gradient descent."""
 
     name = "regular"
-    learning_rate: float = setting(0.01, "The step size of the regular update.", POSITIVE)
+    learning_rate: float = setting(
+        0.01, "The step size of the regular update; with --target-kl only where it begins.", POSITIVE
+    )
     optimiser: str = setting("adam", f"For the regular update: {' or '.join(OPTIMISERS)}.", one_of(OPTIMISERS))
 
+    def completed(self, iterations: int, given: Container[str]) -> Self:
+        """A learning rate that was given on purpose stays as it is."""
+        own = super().completed(iterations, given)
+        return replace(own, target_kl=0.0) if "learning_rate" in given and "target_kl" not in given else own
+
     def build(self, seed: int) -> Regular:
-        return Regular(self.schedule(self.learning_rate), OPTIMISERS[self.optimiser])
+        rate, target = self.schedule(self.learning_rate), self.schedule(self.target_kl)
+        return Regular(rate, OPTIMISERS[self.optimiser], target_kl=target, in_spreads=self.in_spreads)

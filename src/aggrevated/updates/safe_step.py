@@ -1,15 +1,21 @@
 """A step that would break the policy is shortened and counted, never taken: no run ends in NaN."""
 
+import math
+
 import torch
 from torch import Tensor
-from torch.distributions import kl_divergence
+from torch.distributions import Distribution
 from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
 from aggrevated.losses import distribution_at
+from aggrevated.losses.fisher import mean_kl
 from aggrevated.policies import Policy
 from aggrevated.trajectories import Trajectories
 
 MOST_HALVINGS = 20
+MOST_TRIES = 8  # of a step that is to have a certain KL
+LONGEST = 8.0  # times as long as it was thought to be
+NEAR = 1.5  # a KL within this factor of its target is near enough
 
 
 @torch.no_grad()
@@ -18,13 +24,49 @@ def safe_step(policy: Policy, trajectories: Trajectories, displacement: Tensor, 
 
     After the last halving the policy stays as it was.
     """
-    theta = parameters_to_vector(policy.parameters())
-    mask = torch.from_numpy(trajectories.mask)
-    before = distribution_at(policy, trajectories)
+    theta, before = parameters_to_vector(policy.parameters()), distribution_at(policy, trajectories)
     for halvings in range(MOST_HALVINGS):
-        vector_to_parameters(theta + displacement / 2**halvings, policy.parameters())
-        kl = float(kl_divergence(before, distribution_at(policy, trajectories))[mask].mean())
-        if kl <= max_kl and torch.isfinite(parameters_to_vector(policy.parameters())).all():
+        kl = kl_at(theta + displacement / 2**halvings, policy, before, trajectories)
+        if kl <= max_kl:
             return kl, halvings
     vector_to_parameters(theta, policy.parameters())
     return 0.0, MOST_HALVINGS
+
+
+@torch.no_grad()
+def step_of_kl(policy: Policy, trajectories: Trajectories, displacement: Tensor, target: float) -> tuple[float, float]:
+    """Move θ along `displacement` until the mean KL is near `target`; (that KL, how many displacements far).
+
+    After the last try the longest step that was too short is taken, if there was one.
+    """
+    if not displacement.any():
+        return 0.0, 1.0
+    theta, before = parameters_to_vector(policy.parameters()), distribution_at(policy, trajectories)
+    short, far, long = 0.0, 1.0, LONGEST
+    for _ in range(MOST_TRIES):
+        kl = kl_at(theta + far * displacement, policy, before, trajectories)
+        if target / NEAR <= kl <= target * NEAR:
+            return kl, far
+        short, long = (far, long) if kl < target else (short, far)
+        aimed = far * correction(kl, target)
+        far = aimed if short < aimed < long else (short + long) / 2
+    if not short:
+        vector_to_parameters(theta, policy.parameters())
+        return 0.0, 0.0
+    return kl_at(theta + short * displacement, policy, before, trajectories), short
+
+
+def kl_at(theta: Tensor, policy: Policy, before: Distribution, trajectories: Trajectories) -> float:
+    """Put θ into the policy; the mean KL of that from `before`, NaN where a weight is not finite."""
+    vector_to_parameters(theta, policy.parameters())
+    return float(mean_kl(before, policy, trajectories)) if torch.isfinite(theta).all() else math.nan
+
+
+def correction(kl: float, target: float) -> float:
+    """How much longer a step must be: KL grows with its square. At most twice as long, at least a quarter."""
+    return min(max(math.sqrt(target / max(kl, 1e-30)), 0.25), 2.0) if math.isfinite(kl) else 0.25
+
+
+def halvings_of(far: float) -> int:
+    """How many halvings come to such a part of a step."""
+    return max(0, math.floor(-math.log2(far))) if far else MOST_HALVINGS

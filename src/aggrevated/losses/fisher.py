@@ -1,0 +1,41 @@
+"""The Fisher matrix per state, as products with vectors: the curvature of the KL divergence at π_n."""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+from torch.distributions import Distribution, kl_divergence
+
+from aggrevated.losses import distribution_at
+from aggrevated.policies import Policy
+from aggrevated.trajectories import Trajectories
+
+
+def mean_kl(before: Distribution, policy: Policy, trajectories: Trajectories) -> Tensor:
+    """KL(`before` ‖ π_θ), averaged over the visited states."""
+    each = kl_divergence(before, distribution_at(policy, trajectories))
+    return each[torch.from_numpy(trajectories.mask)].mean()
+
+
+def fisher_product(policy: Policy, trajectories: Trajectories) -> Callable[[Tensor], Tensor]:
+    """v ↦ F v with F = E[∇log π(a|s) ∇log π(a|s)ᵀ], over the visited states and all that π_n might do there.
+
+    F is the Hessian of the mean KL at θ_n, so a product is a second backward pass: exact, and F is never formed.
+    Unlike Eq. 14 it does not depend on which actions were drawn, and K does not bound its rank.
+    """
+    parameters = list(policy.parameters())
+    with torch.no_grad():
+        before = distribution_at(policy, trajectories)
+    kl = mean_kl(before, policy, trajectories)
+    slope = flat(torch.autograd.grad(kl, parameters, create_graph=True))  # zero at θ_n, and F v along v
+
+    def product(vector: Tensor) -> Tensor:
+        along = torch.autograd.grad(slope @ vector.to(slope.dtype), parameters, retain_graph=True)
+        return flat(along).to(vector.dtype)
+
+    return product
+
+
+def flat(gradients: tuple[Tensor, ...]) -> Tensor:
+    """The gradients of all parameters as one vector [d]."""
+    return torch.cat([gradient.reshape(-1) for gradient in gradients])

@@ -1,0 +1,87 @@
+"""Products with the Fisher matrix per state, against the matrix itself."""
+
+import numpy as np
+import pytest
+import torch
+
+from aggrevated.losses import distribution_at, legal_in
+from aggrevated.losses.fisher import fisher_product, mean_kl
+from aggrevated.policies.feed_forward import FeedForwardPolicy
+from aggrevated.policies.heads import CategoricalHead, GaussianHead
+from aggrevated.policies.recurrent import RecurrentPolicy
+from aggrevated.policies.window import WindowPolicy
+from problems import random_trajectories, randomise, with_legal
+
+KINDS = {
+    "feed-forward": lambda head: FeedForwardPolicy(3, head, hidden=(5,)),
+    "window": lambda head: WindowPolicy(3, head, hidden=(5,), width=2),
+    "lstm": lambda head: RecurrentPolicy(3, head, 4, "lstm"),
+    "gru": lambda head: RecurrentPolicy(3, head, 4, "gru"),
+}
+every_kind = pytest.mark.parametrize("kind", KINDS)
+
+
+def policy_of(kind, head):
+    return randomise(KINDS[kind](head).double(), 0)
+
+
+def gradient_of(value, policy):
+    """Zeros for parameters that it does not depend on."""
+    parameters = list(policy.parameters())
+    gradients = torch.autograd.grad(value, parameters, retain_graph=True, allow_unused=True, materialize_grads=True)
+    return torch.cat([g.reshape(-1) for g in gradients])
+
+
+def dense(policy, trajectories):
+    """Mean over the visited states of Σ_a π(a|s) ∇log π(a|s) ∇log π(a|s)ᵀ, one score at a time."""
+    log_probs = distribution_at(policy, trajectories).logits
+    legal = legal_in(trajectories)
+    total = 0.0
+    for k, t in np.argwhere(trajectories.mask):
+        for a in range(3):
+            if legal is None or legal[k, t, a]:
+                score = gradient_of(log_probs[k, t, a], policy)
+                total = total + log_probs[k, t, a].exp().detach() * torch.outer(score, score)
+    return total / trajectories.steps
+
+
+def assert_products_of(matrix, policy, trajectories):
+    product = fisher_product(policy, trajectories)
+    for seed in range(3):
+        vector = torch.randn(len(matrix), generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+        torch.testing.assert_close(product(vector), matrix @ vector, rtol=1e-8, atol=1e-10)
+
+
+@every_kind
+@pytest.mark.parametrize("restrict", [lambda x: x, with_legal], ids=["all legal", "some illegal"])
+def test_it_is_the_mean_outer_product_of_scores(kind, restrict):
+    policy, trajectories = policy_of(kind, CategoricalHead(3)), restrict(random_trajectories(k=3, t=3))
+    assert_products_of(dense(policy, trajectories), policy, trajectories)
+
+
+def test_of_a_gaussian_policy_it_is_j_t_j_over_the_variance_and_2_for_its_logarithm():
+    """F = E[J_μᵀ Σ⁻¹ J_μ] for the mean, and 2 for each log-deviation."""
+    policy, trajectories = policy_of("feed-forward", GaussianHead(2)), random_trajectories(k=3, t=3)
+    mean = distribution_at(policy, trajectories).mean
+    deviation = policy.head.log_deviation.detach().exp()
+    rows = [gradient_of(mean[k, t, a], policy) for k, t in np.argwhere(trajectories.mask) for a in (0, 1)]
+    scaled = torch.stack(rows) / deviation.repeat(trajectories.steps)[:, None]
+    matrix = scaled.T @ scaled / trajectories.steps
+    names, at = [name for name, _ in policy.named_parameters()], 0
+    for name, parameter in zip(names, policy.parameters(), strict=True):
+        if name == "head.log_deviation":
+            matrix[at : at + 2, at : at + 2] = 2 * torch.eye(2, dtype=torch.float64)
+        at += parameter.numel()
+    assert_products_of(matrix, policy, trajectories)
+
+
+@every_kind
+def test_half_the_square_of_a_short_step_is_its_kl(kind):
+    policy, trajectories = policy_of(kind, CategoricalHead(3)), random_trajectories()
+    with torch.no_grad():
+        before = distribution_at(policy, trajectories)
+    theta = torch.nn.utils.parameters_to_vector(policy.parameters()).detach()
+    step = 1e-3 * torch.randn(len(theta), generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    expected = float(step @ fisher_product(policy, trajectories)(step)) / 2
+    torch.nn.utils.vector_to_parameters(theta + step, policy.parameters())
+    assert mean_kl(before, policy, trajectories).item() == pytest.approx(expected, rel=0.02)
