@@ -62,6 +62,7 @@ from aggrevated.settings import at_least as at_least
 from aggrevated.settings import between as between
 from aggrevated.settings import one_of as one_of
 from aggrevated.settings import setting as setting
+from aggrevated.simulators import Replaying as Replaying
 from aggrevated.simulators import Restricted as Restricted
 from aggrevated.simulators import Simulator as Simulator
 from aggrevated.simulators import Stochastic as Stochastic
@@ -89,6 +90,7 @@ from aggrevated.updates.natural import Natural as Natural
 from aggrevated.updates.regular import Regular as Regular
 from aggrevated.updates.safe_step import safe_step as safe_step
 from aggrevated.validation import OnEpisodes as OnEpisodes
+from aggrevated.validation import Validated as Validated
 from aggrevated.validation import mean_return as mean_return
 from aggrevated.version import __version__ as __version__
 from aggrevated.worlds import EvaluationSettings as EvaluationSettings

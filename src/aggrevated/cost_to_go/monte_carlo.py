@@ -11,7 +11,7 @@ from aggrevated.experts import Expert
 from aggrevated.policies import Policy
 from aggrevated.randomness import Stream, generator
 from aggrevated.settings import NOT_NEGATIVE, at_least, setting
-from aggrevated.simulators import Simulator, stochastic
+from aggrevated.simulators import Simulator, replayed_by, stochastic
 from aggrevated.trajectories import Trajectories
 
 
@@ -105,9 +105,9 @@ def cost_of_following(
     """([n] what it costs to take `first` and then follow π* from `states` at `times` to the horizon, all the steps).
 
     Without `first` it is π* from the beginning. One batch for all: lanes join at their own time, so that an expert
-    that depends on t is asked rightly, and leave when they have ended. A diverged one costs NaN.
+    that depends on t is asked rightly, and leave when they have ended. A diverged one costs NaN. Replays are counted.
     """
-    total, simulated = np.zeros(len(states)), 0
+    total, simulated = np.zeros(len(states)), -replayed_by(simulator)
     lanes, state = np.zeros(0, int), states[:0]
     for t in range(int(times.min(initial=simulator.horizon)), simulator.horizon):
         joining = np.flatnonzero(times == t)
@@ -122,7 +122,7 @@ def cost_of_following(
         simulated += len(lanes)
         if done.any():
             lanes, state = lanes[~done], state[~done]
-    return total, simulated
+    return total, simulated + replayed_by(simulator)
 
 
 @dataclass(frozen=True)

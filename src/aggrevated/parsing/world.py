@@ -119,7 +119,7 @@ class Algebra(WorldSettings):
             validate=lambda policy: micro(policy, chosen_on),
             test=lambda policy: scores(parsed(policy, reported), reported),
             fingerprint={"pages": torch.tensor(list(bytes.fromhex(pages.key)), dtype=torch.uint8)},
-            monitor=lambda policy: {"test_uas": micro(policy, reported)},
+            monitor=lambda policy: {"test_uas": float(micro(policy, reported))},
             prepare=lambda policy: show(policy, pages),
         )
 

@@ -12,7 +12,8 @@ from aggrevated.arrays import Array
 from aggrevated.errors import DataError, UsageError
 from aggrevated.files import Facts
 from aggrevated.plots.learning_curves import Curve, learning_curves, padded
-from aggrevated.reports import Table, number, text
+from aggrevated.reports import Table, number, text, thousands
+from aggrevated.runs.checkpoint import BILL
 from aggrevated.runs.records import Result
 from aggrevated.runs.run import Run
 from aggrevated.statistics import bootstrap_interval, interquartile_mean
@@ -45,7 +46,7 @@ class Group:
         return float(self.column(name).mean())
 
 
-MEANS = ("best_return", "test_return", "expert_return", "simulator_steps", "oracle_steps", "seconds")
+MEANS = ("best_return", "test_return", "expert_return", *BILL, "seconds")
 
 
 def row(group: Group) -> Facts:
@@ -81,6 +82,8 @@ def comparison(groups: Sequence[Group], closing: str) -> Table:
         "ratio": number("ratio_mean"),
         "IQM": number("ratio_iqm"),
         "95 %": lambda row: f"{row['ratio_low']:.3f}-{row['ratio_high']:.3f}",
+        "steps": thousands("simulator_steps"),
+        "validation": thousands("validation_steps"),
     }
     return Table([row(group) for group in groups], columns, closing)
 
@@ -107,4 +110,4 @@ def curve(group: Group, costly: bool) -> Curve:
     steps = padded([[line.simulator_steps for line in lines] for lines in trials]).mean(axis=0) if costly else None
     dotted = not config.row.imitates  # RL, as in the paper's figures
     episodes = np.arange(best.shape[1]) * config.loop.trajectories
-    return Curve(group.label, episodes, best, dotted, steps)
+    return Curve(group.label, episodes, best, dotted, steps, group.mean("validation_steps"))

@@ -42,7 +42,9 @@ class Metrics(Record):
     kl: float
     halvings: int
     simulator_steps: int
+    start_simulator_steps: int
     oracle_steps: int
+    validation_steps: int
     oracle_queries: int
     diverged: int
     seconds: float
@@ -60,7 +62,9 @@ class Result(Record):
     initial_return: float
     best_return: float
     simulator_steps: int
+    start_simulator_steps: int
     oracle_steps: int
+    validation_steps: int
     oracle_queries: int
     diverged: int
     seconds: float

@@ -186,9 +186,10 @@ def begin(run: Run, warn: Callable[[str], None]) -> tuple[Setup, float]:
     if facts is None:
         if lines or any(checkpoints.glob("*")):
             warn(f"{run.folder} has no checkpoint that can be used; starting it over, to the same end")
-        learner.simulator_steps, learner.oracle_queries = run.config.start.begin(
+        learner.start_simulator_steps, learner.oracle_queries = run.config.start.begin(
             learner.policy, setup.world.simulator, setup.world.expert, loop.seed, loop.trajectories
         )
+        learner.simulator_steps = learner.start_simulator_steps
     intact = "".join(json.dumps(line.facts()) + "\n" for line in lines[: learner.n])
     files.write_atomically(run.folder / "metrics.jsonl", intact.encode())
     return setup, facts["seconds"] if facts else 0.0

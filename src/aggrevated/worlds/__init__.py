@@ -36,7 +36,7 @@ class World:
 
     simulator: Simulator
     expert: Expert
-    validate: Callable[[Policy], float]  # what the best policy is chosen by (line 9)
+    validate: Callable[[Policy], float]  # what the best policy is chosen by (line 9); as `Validated`, on the bill
     test: Callable[[Policy], Score]  # on what no policy was chosen by
     fingerprint: Mapping[str, Tensor]  # of all that shapes the bits besides the settings
     monitor: Callable[[Policy], Mapping[str, float]] = lambda policy: {}  # for the metrics, when a policy is validated
