@@ -76,6 +76,7 @@ PUBLIC = {
     # line 9: validation
     "aggrevated.validation": ("OnEpisodes", "Validated", "mean_return"),
     # what can go wrong
+    "aggrevated.health": ("Examined", "Health"),
     "aggrevated.errors": ("AggrevatedError", "DataError", "StorageError", "UsageError"),
 }
 HOMES = {name: module for module, names in PUBLIC.items() for name in names}

@@ -61,7 +61,8 @@ class MonteCarlo:
         known[k, t] = sound > 0
         values[k, t] = total / np.maximum(sound, 1)
         diverged = int(self.rollouts * len(k) - sound.sum())
-        return CostToGo(values, weights(trajectories, known), len(k), simulated, diverged)
+        weight = weights(trajectories, known)
+        return CostToGo(values, weight, len(k), simulated, diverged, advantage=self.advantage)
 
     def _with_other_luck(self, states: Array, seeds: Array, t: Array, rollout: int) -> Array:
         chance = stochastic(self.simulator)

@@ -29,7 +29,8 @@ class ValueFunction:
         values = trajectories.costs + self.expert.discount * v[:, 1:] - (v[:, :-1] if self.advantage else 0.0)
         weight = trajectories.by_learner.astype(np.float32)
         weight[:, trajectories.horizon - 1 :] = 0.0
-        return CostToGo((values * mask).astype(np.float32), weight, queries=trajectories.steps)
+        told = (values * mask).astype(np.float32)
+        return CostToGo(told, weight, queries=trajectories.steps, advantage=self.advantage)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from aggrevated.arrays import Array
 from aggrevated.errors import DataError, UsageError
 from aggrevated.files import Facts
 from aggrevated.plots.learning_curves import Curve, learning_curves, padded
-from aggrevated.reports import Table, number, text, thousands
+from aggrevated.reports import Table, number, text
 from aggrevated.runs.checkpoint import BILL
 from aggrevated.runs.records import Result
 from aggrevated.runs.run import Run
@@ -82,8 +82,6 @@ def comparison(groups: Sequence[Group], closing: str) -> Table:
         "ratio": number("ratio_mean"),
         "IQM": number("ratio_iqm"),
         "95 %": lambda row: f"{row['ratio_low']:.3f}-{row['ratio_high']:.3f}",
-        "steps": thousands("simulator_steps"),
-        "validation": thousands("validation_steps"),
     }
     return Table([row(group) for group in groups], columns, closing)
 

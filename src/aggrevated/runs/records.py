@@ -41,6 +41,9 @@ class Metrics(Record):
     gradient_norm: float
     kl: float
     halvings: int
+    sure_and_wrong: float | None
+    left_to_learn: float | None
+    died: str
     simulator_steps: int
     start_simulator_steps: int
     oracle_steps: int
@@ -69,5 +72,6 @@ class Result(Record):
     diverged: int
     seconds: float
     shortened_steps: int
+    dead_iterations: int
     run: str
     weights_sha256: str
