@@ -31,7 +31,7 @@ PUBLIC = {
         "setting",
     ),
     # what it acts in, and who knows better
-    "aggrevated.simulators": ("Restricted", "Simulator", "Stochastic"),
+    "aggrevated.simulators": ("Replaying", "Restricted", "Simulator", "Stochastic"),
     "aggrevated.simulators.acrobot": ("Acrobot",),
     "aggrevated.simulators.cartpole": ("CartPole",),
     "aggrevated.simulators.gymnasium": ("GymnasiumSimulator",),
@@ -77,8 +77,9 @@ PUBLIC = {
     "aggrevated.updates.regular": ("Regular",),
     "aggrevated.schedules": ("geometric", "linear"),
     # line 9: validation
-    "aggrevated.validation": ("OnEpisodes", "mean_return"),
+    "aggrevated.validation": ("OnEpisodes", "Validated", "mean_return"),
     # what can go wrong
+    "aggrevated.health": ("Examined", "Health"),
     "aggrevated.errors": ("AggrevatedError", "DataError", "StorageError", "UsageError"),
 }
 HOMES = {name: module for module, names in PUBLIC.items() for name in names}

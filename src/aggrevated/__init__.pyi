@@ -30,6 +30,8 @@ from aggrevated.experts import CriticExpert as CriticExpert
 from aggrevated.experts import Expert as Expert
 from aggrevated.experts import ValueExpert as ValueExpert
 from aggrevated.experts.loading import load_expert as load_expert
+from aggrevated.health import Examined as Examined
+from aggrevated.health import Health as Health
 from aggrevated.losses import Loss as Loss
 from aggrevated.losses import LossSettings as LossSettings
 from aggrevated.losses.all_actions import all_actions as all_actions
@@ -67,6 +69,7 @@ from aggrevated.settings import at_least as at_least
 from aggrevated.settings import between as between
 from aggrevated.settings import one_of as one_of
 from aggrevated.settings import setting as setting
+from aggrevated.simulators import Replaying as Replaying
 from aggrevated.simulators import Restricted as Restricted
 from aggrevated.simulators import Simulator as Simulator
 from aggrevated.simulators import Stochastic as Stochastic
@@ -94,6 +97,7 @@ from aggrevated.updates.projected import Exponentiated as Exponentiated
 from aggrevated.updates.regular import Regular as Regular
 from aggrevated.updates.safe_step import safe_step as safe_step
 from aggrevated.validation import OnEpisodes as OnEpisodes
+from aggrevated.validation import Validated as Validated
 from aggrevated.validation import mean_return as mean_return
 from aggrevated.version import __version__ as __version__
 from aggrevated.worlds import EvaluationSettings as EvaluationSettings

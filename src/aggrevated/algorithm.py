@@ -23,10 +23,17 @@ class Learner:
     update: Update
     best: Best = field(default_factory=Best)
     n: int = 0  # iterations done
-    simulator_steps: int = 0  # by roll-ins and oracle; validation is not counted
+    simulator_steps: int = 0  # by start, roll-ins and oracle: all that is learned from
+    start_simulator_steps: int = 0  # of these, before iteration 1
     oracle_steps: int = 0  # of these, by the oracle
+    validation_steps: int = 0  # besides these, by `validate`, as far as it tells
     oracle_queries: int = 0
     diverged: int = 0  # simulations of roll-ins and oracle that were left out, because they diverged
+
+    def challenge(self, returned: float, n: int) -> None:
+        """Keep π_θ if it did better on validation than all before it, and count what it took to know."""
+        self.best.challenge(self.policy, float(returned), n)
+        self.validation_steps += getattr(returned, "steps", 0)
 
 
 @dataclass(frozen=True)
@@ -49,13 +56,13 @@ def aggrevated(
     """Improve `learner` for as long as the caller asks, from wherever it is.
 
     `oracle` knows what a mistake costs, `loss` and `learner.update` how to learn from it; with others in their places
-    this is DAgger, or reinforcement learning. `validate` says how good a policy is; unless given, the mean return of
-    fresh episodes of the simulator does.
+    this is DAgger, or reinforcement learning. `validate` says how good a policy is, as a float or as `Validated`, which
+    knows what it cost; unless given, the mean return of fresh episodes of the simulator does.
     """
     policy, update, best = learner.policy, learner.update, learner.best
     validate = validate or OnEpisodes(simulator, seeds(seed, Purpose.VALIDATION, 0, validation_episodes))
     if learner.n == 0:
-        best.challenge(policy, validate(policy), n=0)                                   # line 2: π_θ₁ is a candidate
+        learner.challenge(validate(policy), n=0)                                        # line 2: π_θ₁ is a candidate
     while True:                                                                         # line 3: for n = 1 to N
         n = learner.n + 1
         mixture = Mixture(expert, policy.actor(), alpha(n), n)                          # line 4: α_n π* + (1−α_n) π_θ
@@ -63,9 +70,9 @@ def aggrevated(
         cost_to_go = oracle(trajectories, policy)                                       # line 6: ask for Q*
         step = update(policy, loss, trajectories, cost_to_go)                           # line 7: θ_n − η_n δ_θ
         if n % validate_every == 0:
-            best.challenge(policy, validate(policy), n)                                 # line 9: the best on validation
+            learner.challenge(validate(policy), n)                                      # line 9: the best on validation
         learner.n = n
-        learner.simulator_steps += trajectories.steps + cost_to_go.simulator_steps
+        learner.simulator_steps += trajectories.simulator_steps + cost_to_go.simulator_steps
         learner.oracle_steps += cost_to_go.simulator_steps
         learner.oracle_queries += cost_to_go.queries
         learner.diverged += trajectories.diverged + cost_to_go.diverged

@@ -30,6 +30,9 @@ MIXING: dict[str, tuple[Callable[[float, float], Schedule], str]] = {
 SHAPES = ("mixing_decay", "mixing_scale")
 
 
+ROLLED_IN = 1000  # steps per iteration
+
+
 @dataclass(frozen=True)
 class LoopSettings(Settings):
     """N, K, α_n and the seed; and how often a policy is validated and kept."""
@@ -37,7 +40,7 @@ class LoopSettings(Settings):
     name = "loop"
     seed: int = setting(0, "The seed that everything random comes from; trial i uses seed + i.", NOT_NEGATIVE)
     iterations: int = setting(100, "N, the iterations of Algorithm 1.", at_least(1))
-    trajectories: int = setting(50, "K, the roll-ins per iteration.", at_least(1))
+    trajectories: int = setting(0, "K, the roll-ins per iteration; 0: 5 to 100, for 1,000 steps about.", NOT_NEGATIVE)
     mixing: float = setting(0.0, "alpha_1, the share of roll-in steps that the expert takes in iteration 1.", SHARE)
     mixing_schedule: str = setting("geometric", f"How alpha_n falls: {', '.join(MIXING)}.", one_of(MIXING))
     mixing_decay: float = setting(0.5, "geometric: alpha_n = mixing * decay^(n-1).", SHARE)
@@ -70,6 +73,10 @@ class LoopSettings(Settings):
                 owners = " or ".join(schedule for schedule, (_, shape) in MIXING.items() if shape == name)
                 idle = f"{flag(name)} has no effect on --mixing-schedule {self.mixing_schedule}"
                 raise UsageError(f"{idle}: it is of {owners}; choose that, or leave it out")
+
+    def sized(self, steps: int) -> Self:
+        """With K for episodes of so many steps, where it was left open."""
+        return replace(self, trajectories=self.trajectories or min(max(ROLLED_IN // steps, 5), 100))
 
     def check(self, chosen: Chosen) -> None:
         rule = f"a divisor of the {self.iterations} iterations"

@@ -11,7 +11,7 @@ from aggrevated.errors import DataError, UsageError
 from aggrevated.experts import Expert
 from aggrevated.policies import Actor
 from aggrevated.randomness import Stream, generator
-from aggrevated.simulators import Simulator, restricted
+from aggrevated.simulators import Simulator, replayed_by, restricted
 from aggrevated.trajectories import Trajectories
 
 
@@ -75,7 +75,7 @@ def roll_in(simulator: Simulator, mixture: Mixture, seeds: Array, deterministic:
         )
     lanes, state = np.arange(len(seeds)), simulator.initial(seeds)
     memory, noise, by_expert = mixture.start(seeds, simulator.horizon, deterministic)
-    rules = restricted(simulator)
+    rules, replayed = restricted(simulator), replayed_by(simulator)
     steps = []
     for t in range(simulator.horizon):
         observation = simulator.observe(state)
@@ -90,7 +90,8 @@ def roll_in(simulator: Simulator, mixture: Mixture, seeds: Array, deterministic:
             if not len(lanes):
                 break
         state = following
-    return replace(assemble(steps, seeds, simulator.horizon, mixture.alpha), n=mixture.n)
+    found = assemble(steps, seeds, simulator.horizon, mixture.alpha)
+    return replace(found, n=mixture.n, unseen=found.unseen + replayed_by(simulator) - replayed)
 
 
 class Moment(NamedTuple):
@@ -138,7 +139,7 @@ def assemble(steps: Sequence[Moment], seeds: Array, horizon: int, alpha: float) 
 
 
 def sound_ones(trajectories: Trajectories) -> Trajectories:
-    """Without those whose simulation diverged, which a cost that is not finite says; they are counted."""
+    """Without those whose simulation diverged: a cost that is not finite says so. They and their steps are counted."""
     sound = np.asarray(np.isfinite(trajectories.costs).all(axis=1))
     if sound.all():
         return trajectories
@@ -146,7 +147,8 @@ def sound_ones(trajectories: Trajectories) -> Trajectories:
         raise DataError(
             f"the simulator returned a cost that is not finite in all of {len(sound)} episodes; check its step function"
         )
-    return replace(trajectories.take(np.flatnonzero(sound)), diverged=int((~sound).sum()))
+    lost = trajectories.take(np.flatnonzero(~sound))
+    return replace(trajectories.take(np.flatnonzero(sound)), diverged=lost.count, unseen=lost.steps)
 
 
 def memories(actor: Actor, trajectories: Trajectories) -> Array:

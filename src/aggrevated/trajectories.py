@@ -30,6 +30,7 @@ class Trajectories:
     seeds: Array = field(default_factory=lambda: NUMBERED)  # uint64 [K]: where a trajectory's randomness comes from
     n: int = 1  # the iteration that they were rolled in for
     diverged: int = 0  # how many more there were, left out because their simulation diverged
+    unseen: int = 0  # how many more steps were simulated: of those left out, and replays
 
     def __post_init__(self) -> None:
         shape = self.mask.shape
@@ -53,6 +54,11 @@ class Trajectories:
         return int(self.mask.sum())
 
     @property
+    def simulator_steps(self) -> int:
+        """How many steps were simulated for them: the bill."""
+        return self.steps + self.unseen
+
+    @property
     def returns(self) -> Array:
         """[K] total rewards: for people. Inside the loop there are only costs."""
         total: Array = self.costs.sum(axis=1)
@@ -68,7 +74,7 @@ class Trajectories:
         return replace(self, **{name: getattr(self, name)[indices] for name in (*ARRAYS, "seeds")})
 
 
-NOT_PER_STEP = ("horizon", "mixing", "seeds", "n", "diverged")
+NOT_PER_STEP = ("horizon", "mixing", "seeds", "n", "diverged", "unseen")
 ARRAYS = tuple(f.name for f in fields(Trajectories) if f.name not in NOT_PER_STEP)  # [K, T, ...]
 
 

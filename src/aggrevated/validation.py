@@ -1,6 +1,7 @@
 """Line 9 of Algorithm 1: the best hypothesis on validation, the first policy included."""
 
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 from torch import Tensor
@@ -32,6 +33,17 @@ class Best:
             self.weights = {name: tensor.detach().clone() for name, tensor in policy.state_dict().items()}
 
 
+class Validated(float):
+    """How good a policy is, with the simulator steps that it took to know."""
+
+    steps: int
+
+    def __new__(cls, value: float, steps: int = 0) -> Self:
+        self = super().__new__(cls, value)
+        self.steps = steps
+        return self
+
+
 @dataclass(frozen=True)
 class OnEpisodes:
     """−μ(π), estimated on one episode of the simulator per seed."""
@@ -39,8 +51,9 @@ class OnEpisodes:
     simulator: Simulator
     seeds: Array
 
-    def __call__(self, policy: Policy | Expert) -> float:
-        return mean_return(policy, self.simulator, self.seeds)
+    def __call__(self, policy: Policy | Expert) -> Validated:
+        returns, steps = returns_of(policy, self.simulator, self.seeds)
+        return Validated(returns.mean(), steps)
 
 
 def returns_of(
@@ -52,7 +65,7 @@ def returns_of(
     else:
         mixture = Mixture(policy, None, alpha=1.0)
     trajectories = roll_in(simulator, mixture, seeds, deterministic)
-    return trajectories.returns, trajectories.steps
+    return trajectories.returns, trajectories.simulator_steps
 
 
 def mean_return(policy: Policy | Expert, simulator: Simulator, seeds: Array, deterministic: bool = False) -> float:

@@ -34,6 +34,7 @@ class CostToGo:
     diverged: int = 0  # how many of its roll-outs diverged, and were left out
     advice: Array | None = None  # π*(s_t): float32 [K, T, A] where actions are vectors, [K, T] where they are finite
     bonus: float = 0.0  # β_n: what a nat of the policy's entropy saves at each step
+    advantage: bool = False  # whether the values are A*, of which 0 is as good as π*
 
     def __post_init__(self) -> None:
         assert self.values.ndim in (2, 3) and self.values.shape[:2] == self.weight.shape, self.values.shape

@@ -22,7 +22,7 @@ class Advantage:
     def __call__(self, trajectories: Trajectories, policy: Policy | None = None) -> CostToGo:
         q = self.oracle(trajectories, policy)
         if q.every_action:
-            return replace(q, values=q.values - cheapest(q.values, trajectories.legal))
+            return replace(q, values=q.values - cheapest(q.values, trajectories.legal), advantage=True)
         return replace(q, values=(q.values - mean_of_the_others(q.values, trajectories.mask)) * trajectories.mask)
 
 

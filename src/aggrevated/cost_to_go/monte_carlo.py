@@ -14,7 +14,7 @@ from aggrevated.experts import Expert
 from aggrevated.policies import Policy
 from aggrevated.randomness import Stream, generator
 from aggrevated.settings import NOT_NEGATIVE, at_least, setting
-from aggrevated.simulators import Simulator, stochastic
+from aggrevated.simulators import Simulator, replayed_by, stochastic
 from aggrevated.trajectories import Trajectories
 
 Act: TypeAlias = Callable[[Array, Array, int], Array]  # from lanes [n], their states [n, ...] and t to actions
@@ -68,7 +68,8 @@ class MonteCarlo:
         known[k, t] = sound > 0
         diverged = int(self.rollouts * len(k) - sound.sum())
         found = values if self.every_action else values[..., 0]
-        return CostToGo(found, weights(open_to, known), len(k), simulated, diverged)
+        weight = weights(open_to, known)
+        return CostToGo(found, weight, len(k), simulated, diverged, advantage=self.advantage)
 
     def _taken_action(self, states: Array, t: Array, actions: Array) -> tuple[Array, int]:
         """([n, 1] Q* or A* of these actions, all the steps)."""
@@ -148,9 +149,9 @@ def cost_of_acting(
     """The same with whoever acts. Without `first` it is they from the beginning.
 
     One batch for all: lanes join at their own time, so that whoever depends on t is asked rightly, and leave when they
-    have ended. A diverged one costs NaN.
+    have ended. A diverged one costs NaN. Replays are counted.
     """
-    total, simulated = np.zeros(len(states)), 0
+    total, simulated = np.zeros(len(states)), -replayed_by(simulator)
     lanes, state = np.zeros(0, int), states[:0]
     for t in range(int(times.min(initial=simulator.horizon)), simulator.horizon):
         joining = np.flatnonzero(times == t)
@@ -165,7 +166,7 @@ def cost_of_acting(
         simulated += len(lanes)
         if done.any():
             lanes, state = lanes[~done], state[~done]
-    return total, simulated
+    return total, simulated + replayed_by(simulator)
 
 
 @dataclass(frozen=True)
@@ -174,7 +175,7 @@ class MonteCarloSettings(CostSettings):
 
     name = "monte-carlo"
     queried_steps: int = setting(
-        0, "M: of each trajectory, how many steps the Monte-Carlo oracle is asked about; 0: all.", NOT_NEGATIVE
+        5, "M: of each trajectory, how many steps the Monte-Carlo oracle is asked about; 0: all.", NOT_NEGATIVE
     )
     rollouts: int = setting(1, "Roll-outs per query, for simulators with chance in them.", at_least(1))
     every_action: bool = setting(True, "Roll out every action of a finite set, not only the one taken.")

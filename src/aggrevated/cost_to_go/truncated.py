@@ -39,7 +39,8 @@ class Truncated:
         values = (ahead - (v if self.advantage else 0.0)) * trajectories.mask
         weight = trajectories.by_learner.astype(np.float32)
         weight[:, last:] = 0.0
-        return CostToGo(values.astype(np.float32), weight, queries=trajectories.steps)
+        told = values.astype(np.float32)
+        return CostToGo(told, weight, queries=trajectories.steps, advantage=self.advantage)
 
 
 def v_star(expert: CriticExpert | ValueExpert, trajectories: Trajectories) -> Array:

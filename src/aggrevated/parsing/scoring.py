@@ -15,6 +15,8 @@ from aggrevated.parsing.transitions.configurations import NONE
 from aggrevated.policies import Policy
 from aggrevated.randomness import Purpose, seeds
 from aggrevated.roll_in import Mixture, roll_in
+from aggrevated.trajectories import Trajectories
+from aggrevated.validation import Validated
 from aggrevated.worlds import Score
 
 LENGTHS = ((1, 1), (2, 2), (3, 4), (5, 8), (9, 10**6))  # of arcs, in symbols
@@ -28,19 +30,25 @@ def uas(heads: Array, gold: Array) -> tuple[float, float, float]:
     return float(right.sum() / wanted.sum()), float(per_page.mean()), float((per_page == 1).mean())
 
 
-def parsed(policy: Policy | Expert, parser: Parser) -> Array:
-    """[P, N]: the heads that a greedy policy, or an expert, gives to each of the parser's pages."""
+def parses(policy: Policy | Expert, parser: Parser) -> Trajectories:
+    """One greedy parse of each of the parser's pages by a policy, or by an expert."""
     assert parser.in_order, "the pages are scored one after the other, each once"
     alone = Mixture(None, policy.actor()) if isinstance(policy, Policy) else Mixture(policy, None, alpha=1.0)
-    found = roll_in(parser, alone, seeds(0, Purpose.TEST, 0, len(parser.chosen)), deterministic=True)
+    return roll_in(parser, alone, seeds(0, Purpose.TEST, 0, len(parser.chosen)), deterministic=True)
+
+
+def parsed(policy: Policy | Expert, parser: Parser) -> Array:
+    """[P, N]: the heads that a greedy policy, or an expert, gives to each of the parser's pages."""
+    found = parses(policy, parser)
     lane, last = np.arange(found.count), found.mask.sum(axis=1) - 1
     final, _, _ = parser.step(found.states[lane, last], found.actions[lane, last])
     return parser.heads(final)
 
 
-def micro(policy: Policy | Expert, parser: Parser) -> float:
-    """The share of symbols with their gold head."""
-    return uas(parsed(policy, parser), parser.gold)[0]
+def micro(policy: Policy | Expert, parser: Parser) -> Validated:
+    """The share of symbols with their gold head, which is what the parses cost; with the transitions they took."""
+    found, symbols = parses(policy, parser), int(parser.corpus.lengths[parser.chosen].sum())
+    return Validated((symbols - found.costs.sum()) / symbols, found.simulator_steps)
 
 
 def next_head(parser: Parser) -> float:
@@ -80,7 +88,7 @@ def scores(heads: Array, parser: Parser) -> UasScore:
     """Of these heads [P, N]."""
     share, macro, exact = uas(heads, parser.gold)
     symbols = int(parser.corpus.lengths[parser.chosen].sum())
-    expert, simplest = micro(parser.expert, parser), next_head(parser)
+    expert, simplest = float(micro(parser.expert, parser)), next_head(parser)
     return UasScore(expert, share, share, share, macro, exact, len(parser.chosen), symbols, simplest)
 
 

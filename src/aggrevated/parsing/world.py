@@ -85,6 +85,10 @@ class Algebra(WorldSettings):
         return replace(self, crohme=str(Path(self.crohme).resolve()))
 
     @property
+    def steps(self) -> int:
+        return 30  # two for each symbol
+
+    @property
     def label(self) -> str:
         return ", real ink" if self.crohme else ", one writer" if self.single_writer else ""
 
@@ -119,7 +123,7 @@ class Algebra(WorldSettings):
             validate=lambda policy: micro(policy, chosen_on),
             test=lambda policy: scores(parsed(policy, reported), reported),
             fingerprint={"pages": torch.tensor(list(bytes.fromhex(pages.key)), dtype=torch.uint8)},
-            monitor=lambda policy: {"test_uas": micro(policy, reported)},
+            monitor=lambda policy: {"test_uas": float(micro(policy, reported))},
             prepare=lambda policy: show(policy, pages),
         )
 

@@ -31,7 +31,8 @@ class Curve:
     episodes: Array  # [points]
     returns: Array  # [trials, points]
     dotted: bool = False
-    steps: Array | None = None  # [points − 1]: of the simulator after each iteration, roll-ins and oracle
+    steps: Array | None = None  # [points − 1]: of the simulator after each iteration, by start, roll-ins and oracle
+    validation_steps: float = 0.0  # that came on top, in the end
 
 
 def learning_curves(
@@ -48,8 +49,15 @@ def learning_curves(
         if costly and curve.steps is not None:
             draw(axes[1], curve, curve.steps, curve.returns[:, 1:], colour)
     if costly:
-        axes[1].set(xlabel="simulator steps, of roll-ins and oracle", xscale="log")
+        axes[1].set(xlabel=f"simulator steps of start, roll-ins and oracle\n{on_top(curves)}", xscale="log")
     finish(figure, axes, expert, path)
+
+
+def on_top(curves: Sequence[Curve]) -> str:
+    """What validation took besides the steps that are drawn."""
+    steps = [curve.validation_steps / 1000 for curve in curves]
+    ends = dict.fromkeys(f"{end:,.0f} k" for end in (min(steps), max(steps)))
+    return f"(and {' to '.join(ends)} of validation)"
 
 
 def run_curve(

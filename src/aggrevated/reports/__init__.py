@@ -25,6 +25,11 @@ def number(name: str, digits: int = 3) -> Column:
     return lambda row: "" if row.get(name) is None else f"{row[name]:,.{digits}f}"
 
 
+def thousands(name: str) -> Column:
+    """A column of large numbers."""
+    return lambda row: f"{row[name] / 1000:,.0f} k"
+
+
 def text(name: str) -> Column:
     """A column of words."""
     return lambda row: str(row.get(name, ""))

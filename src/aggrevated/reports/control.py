@@ -5,12 +5,15 @@ from pathlib import Path
 
 from aggrevated.config import Config
 from aggrevated.files import Facts
-from aggrevated.reports import Table, by_name, markdown, publish, versions
+from aggrevated.reports import Table, by_name, markdown, publish, thousands, versions
 from aggrevated.reports.groups import Group, comparison, draw
 from aggrevated.tasks import Task
 from aggrevated.worlds.control import control_of
 
-HEADER = "method | best so far | chosen policy, fresh | expert | ratio | IQM | 95 % interval | simulator steps"
+HEADER = (
+    "method | best so far | chosen policy, fresh | expert | ratio | IQM | 95 % interval | simulator steps | "
+    "validation steps"
+)
 
 
 def write_report(groups: Sequence[Group], task: Task, command: str, folder: Path) -> Table:
@@ -48,7 +51,8 @@ def cells(row: Facts) -> list[str]:
     returns = [f"{row[name]:.1f}" for name in ("best_return", "test_return", "expert_return")]
     interval = f"{row['ratio_low']:.3f} to {row['ratio_high']:.3f}"
     ratios = [f"**{row['ratio_mean']:.3f}**", f"{row['ratio_iqm']:.3f}", interval]
-    return [row["label"], *returns, *ratios, f"{row['simulator_steps'] / 1000:,.0f} k"]
+    bill = [thousands(name)(row) for name in ("simulator_steps", "validation_steps")]
+    return [row["label"], *returns, *ratios, *bill]
 
 
 def what_is_drawn(config: Config, trials: int) -> str:
@@ -70,5 +74,6 @@ def what_is_compared(config: Config) -> str:
         "*Best so far* is the paper's metric, measured on validation episodes, and optimistic because it is a maximum. "
         f"The *chosen policy* is that best one, on {world.test_episodes} fresh episodes. "
         f"The *ratio* is {steps_saved if world.lowest(world.horizon) else 'R/R*'}. "
-        "The interval is of the ratio's interquartile mean."
+        "The interval is of the ratio's interquartile mean. *Simulator steps* are those of start, roll-ins and oracle; "
+        "*validation steps* come on top."
     )

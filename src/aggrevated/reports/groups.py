@@ -13,6 +13,7 @@ from aggrevated.errors import DataError, UsageError
 from aggrevated.files import Facts
 from aggrevated.plots.learning_curves import Curve, learning_curves, padded
 from aggrevated.reports import Table, number, text
+from aggrevated.runs.checkpoint import BILL
 from aggrevated.runs.records import Result
 from aggrevated.runs.run import Run
 from aggrevated.statistics import bootstrap_interval, interquartile_mean
@@ -45,7 +46,7 @@ class Group:
         return float(self.column(name).mean())
 
 
-MEANS = ("best_return", "test_return", "expert_return", "simulator_steps", "oracle_steps", "seconds")
+MEANS = ("best_return", "test_return", "expert_return", *BILL, "seconds")
 
 
 def row(group: Group) -> Facts:
@@ -107,4 +108,4 @@ def curve(group: Group, costly: bool) -> Curve:
     steps = padded([[line.simulator_steps for line in lines] for lines in trials]).mean(axis=0) if costly else None
     dotted = not config.row.imitates  # RL, as in the paper's figures
     episodes = np.arange(best.shape[1]) * config.loop.trajectories
-    return Curve(group.label, episodes, best, dotted, steps)
+    return Curve(group.label, episodes, best, dotted, steps, group.mean("validation_steps"))

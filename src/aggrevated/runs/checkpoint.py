@@ -12,7 +12,8 @@ from aggrevated.errors import DataError
 from aggrevated.files import Facts, seal, storage_errors, unseal
 from aggrevated.validation import Best
 
-COUNTS = ("simulator_steps", "oracle_steps", "oracle_queries", "diverged")
+BILL = ("simulator_steps", "start_simulator_steps", "oracle_steps", "validation_steps")  # of a `Learner`
+COUNTS = (*BILL, "oracle_queries", "diverged")
 KEPT = 3  # so that a damaged newest one costs little
 NAME = re.compile(r"(\d{6,})\.safetensors")
 

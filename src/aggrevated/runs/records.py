@@ -41,8 +41,13 @@ class Metrics(Record):
     gradient_norm: float
     kl: float
     halvings: int
+    sure_and_wrong: float | None
+    left_to_learn: float | None
+    died: str
     simulator_steps: int
+    start_simulator_steps: int
     oracle_steps: int
+    validation_steps: int
     oracle_queries: int
     diverged: int
     seconds: float
@@ -60,10 +65,13 @@ class Result(Record):
     initial_return: float
     best_return: float
     simulator_steps: int
+    start_simulator_steps: int
     oracle_steps: int
+    validation_steps: int
     oracle_queries: int
     diverged: int
     seconds: float
     shortened_steps: int
+    dead_iterations: int
     run: str
     weights_sha256: str

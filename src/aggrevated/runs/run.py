@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from itertools import chain, count
@@ -18,6 +19,7 @@ from aggrevated.config import Config
 from aggrevated.config.building import Setup, blank_policy, set_up
 from aggrevated.config.resolving import from_facts, resolve
 from aggrevated.errors import DataError, UsageError
+from aggrevated.health import Examined, Health
 from aggrevated.machine import one_thread
 from aggrevated.policies import Policy
 from aggrevated.runs import checkpoint
@@ -125,13 +127,18 @@ def silent(_: object) -> None:
     """Say nothing."""
 
 
+def as_warning(sentence: str) -> None:
+    """Say it by Python's warnings."""
+    warnings.warn(sentence, stacklevel=2)
+
+
 def train(
     task: Task | str,
     method: str = "aggrevated",
     *,
     out: Path | str | None = None,
     progress: Callable[[Metrics], None] = silent,
-    warn: Callable[[str], None] = silent,
+    warn: Callable[[str], None] = as_warning,
     **settings: Any,
 ) -> Run:
     """Learn a policy for a task, given by name or as the object that it is, in a new run folder; `run.policy` is it.
@@ -152,16 +159,17 @@ def execute(run: Run, progress: Callable[[Metrics], None] = silent, warn: Callab
         setup, seconds = begin(run, warn)
         if Run.open(run.folder, run.config.task).config != run.config:  # more iterations were asked for
             files.write_json(run.folder / "config.json", run.config.facts())
-        for metrics in learning(run, setup, seconds):
+        for metrics in learning(run, setup, seconds, warn):
             progress(metrics)
         if not (run.folder / CHOSEN).is_file():  # somebody removed it
             keep(run, setup, seconds)
         return finish(run, setup)
 
 
-def learning(run: Run, setup: Setup, seconds: float) -> Iterator[Metrics]:
+def learning(run: Run, setup: Setup, seconds: float, warn: Callable[[str], None]) -> Iterator[Metrics]:
     """The iterations that are missing, each written down, and a checkpoint every few of them."""
     learner, loop, path, clock = setup.learner, run.config.loop, run.folder / "metrics.jsonl", time.perf_counter()
+    health = Health.of(run.metrics())
     iterations = aggrevated(
         learner, setup.world.simulator, setup.world.expert, setup.oracle, setup.loss,
         seed=loop.seed, k=loop.trajectories, alpha=setup.alpha,
@@ -170,6 +178,7 @@ def learning(run: Run, setup: Setup, seconds: float) -> Iterator[Metrics]:
     with path.open("a", encoding="utf-8") as file:
         while learner.n < loop.iterations:
             metrics = metrics_of(next(iterations), learner, seconds + time.perf_counter() - clock)
+            metrics = replace(metrics, died=health.after(metrics))
             if learner.n % loop.validate_every == 0:
                 metrics = replace(metrics, more=setup.world.monitor(learner.policy))
             with files.storage_errors(path):
@@ -177,6 +186,8 @@ def learning(run: Run, setup: Setup, seconds: float) -> Iterator[Metrics]:
                 file.flush()
             if learner.n % loop.checkpoint_every == 0 or learner.n == loop.iterations:
                 keep(run, setup, metrics.seconds)
+            for sentence in health.news():
+                warn(f"{run.folder}, iteration {learner.n}: {sentence}")
             yield metrics
 
 
@@ -185,13 +196,15 @@ def begin(run: Run, warn: Callable[[str], None]) -> tuple[Setup, float]:
     files.sweep(run.folder)
     setup, lines = set_up(run.config), run.metrics()
     learner, loop, checkpoints = setup.learner, run.config.loop, run.folder / "checkpoints"
+    learner.update = Examined(learner.update)
     facts = checkpoint.restore(checkpoints, learner, setup.oracle, identity(run.config, setup), len(lines), warn)
     if facts is None:
         if lines or any(checkpoints.glob("*")):
             warn(f"{run.folder} has no checkpoint that can be used; starting it over, to the same end")
-        learner.simulator_steps, learner.oracle_queries = run.config.start.begin(
+        learner.start_simulator_steps, learner.oracle_queries = run.config.start.begin(
             learner.policy, setup.world.simulator, setup.world.expert, loop.seed, loop.trajectories
         )
+        learner.simulator_steps = learner.start_simulator_steps
     intact = "".join(json.dumps(line.facts()) + "\n" for line in lines[: learner.n])
     files.write_atomically(run.folder / "metrics.jsonl", intact.encode())
     return setup, facts["seconds"] if facts else 0.0
@@ -206,7 +219,7 @@ def metrics_of(iteration: Iteration, learner: Learner, seconds: float) -> Metric
     """One line of metrics.jsonl."""
     returns = asdict(iteration)
     n, step = returns.pop("n"), returns.pop("step")
-    return Metrics(iteration=n, **returns, **step, **checkpoint.counts(learner), seconds=round(seconds, 3))
+    return Metrics(iteration=n, **returns, **step, **checkpoint.counts(learner), seconds=round(seconds, 3), died="")
 
 
 def keep(run: Run, setup: Setup, seconds: float) -> None:
@@ -219,7 +232,7 @@ def keep(run: Run, setup: Setup, seconds: float) -> None:
 
 def so_far(run: Run, learner: Learner, seconds: float) -> Result:
     """What is known of a run before its policy is tested."""
-    config = run.config
+    config, lines = run.config, run.metrics()
     return Result(
         task=config.task.name,
         method=config.method,
@@ -230,7 +243,8 @@ def so_far(run: Run, learner: Learner, seconds: float) -> Result:
         best_return=learner.best.returned,
         **checkpoint.counts(learner),
         seconds=seconds,
-        shortened_steps=sum(line.halvings > 0 for line in run.metrics()),
+        shortened_steps=sum(line.halvings > 0 for line in lines),
+        dead_iterations=sum(bool(line.died) for line in lines),
         run=str(run.folder),
         weights_sha256=files.digest(learner.best.weights or {}),
     )

@@ -1,6 +1,7 @@
 """Simulators are functions of values: the state is a plain array, and that array *is* the snapshot.
 
-What only some of them can do is a protocol of its own, which `restricted` and `stochastic` find through all wrappers.
+What only some of them can do is a protocol of its own, which `restricted`, `stochastic` and `replayed_by` find through
+all wrappers.
 """
 
 from typing import Any, Protocol, runtime_checkable
@@ -60,6 +61,15 @@ class Stochastic(Protocol):
 
 
 @runtime_checkable
+class Replaying(Protocol):
+    """A simulator that comes back to some of its states only by going the way to them again."""
+
+    def replayed(self) -> int:
+        """How many steps it has taken again so far; they are on the bill of whoever made it go back."""
+        ...
+
+
+@runtime_checkable
 class Wrapper(Protocol):
     """A simulator around another, whose states it shares: it need not repeat what that one can do besides."""
 
@@ -77,6 +87,12 @@ def stochastic(simulator: Simulator) -> Stochastic | None:
     """The simulator, or the one inside of it, that can change the luck ahead; None where nothing is left to chance."""
     found: Stochastic | None = _that_can("reseed", simulator)
     return found
+
+
+def replayed_by(simulator: Simulator) -> int:
+    """How many steps the simulator, or the one inside of it, has replayed so far; 0 where none has to."""
+    found: Replaying | None = _that_can("replayed", simulator)
+    return found.replayed() if found is not None else 0
 
 
 def _that_can(method: str, simulator: Any) -> Any:

@@ -38,7 +38,7 @@ def supervised(
     fit = FollowTheLeader(learning_rate, steps, minibatch, demonstrations, anneal=True, seed=seed)
     fit(policy, likelihood, episodes, costs)
     policy.load_state_dict(deviations, strict=False)
-    return episodes.steps, costs.queries
+    return episodes.simulator_steps, costs.queries
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,8 @@ from aggrevated.settings import Settings, known
 from aggrevated.shelves import TASKS, load, offered, shipped_tasks, task_names
 from aggrevated.worlds import WorldSettings
 
+UNTUNED = ("exponentiated",)  # updates that are the same for all tasks
+
 
 @dataclass(frozen=True)
 class Tuned:
@@ -59,15 +61,17 @@ class Task:
     policy: str = "mlp"  # the usual one
     oracle: str = "q-network"  # how its expert is usually asked for Q*
     brings: tuple[type[Settings], ...] = ()  # pieces of its own; if policies are among them, it is for these only
-    tuned: tuple[Tuned, ...] = ()
+    usual: tuple[Tuned, ...] = ()  # what belongs to it in every run, such as the paper's shape of the policy
+    tuned: tuple[Tuned, ...] = ()  # what was tuned for the paper's figures
     figure: tuple[Row, ...] = ()  # of the paper's figure
     trials: int = 10  # of each row
     packages: tuple[str, ...] = ()  # that it needs besides the usual ones
     recipe: Recipe | None = None  # how its expert was made
 
     def tuned_for(self, picked: Mapping[str, str]) -> dict[str, Any]:
-        """The tuned settings for what was picked."""
-        return {name: value for row in self.tuned if row.fits(picked) for name, value in row.settings.items()}
+        """The settings that it has for what was picked; updates that need no tuning get none."""
+        rows = self.usual if picked.get("update") in UNTUNED else (*self.usual, *self.tuned)
+        return {name: value for row in rows if row.fits(picked) for name, value in row.settings.items()}
 
 
 PAPERS_STEPS = (  # as its experiments were run: step sizes tuned for each task, in its own unit of cost

@@ -38,7 +38,7 @@ REAL_INK = (
 # Reinforcement learning hears of its costs at the end of a page only: more pages for each step.
 COSTS_AT_THE_END = {"trajectories": 64, "iterations": 300}
 WIDE = {"trajectories": 32, "iterations": 100}  # a reactive network has 1.5 million weights, and steps are slow
-USUAL = {"annealed": TO_THE_END, "dropout": 0.3, "validate_every": 25, "checkpoint_every": 100}
+STEP_BY_STEP = {"annealed": TO_THE_END, "validate_every": 25, "checkpoint_every": 100}
 TASK = Task(
     name="algebra",
     title="Handwritten algebra",
@@ -49,13 +49,19 @@ TASK = Task(
         *(ContextualSettings, PaperLstmSettings, ReactiveSettings, KernelSettings),
         *(SupportVectorSettings, GoldSettings),
     ),
+    usual=(
+        Tuned({"hidden": (128,), "dropout": 0.3, "validate_every": 5}),
+        Tuned({"hidden": (1000,)}, policy="reactive"),
+        Tuned({"geometry": True}, policy="contextual"),
+    ),
     tuned=(
         *PAPERS_STEPS,
-        Tuned(USUAL | {"hidden": (128,), "trajectories": 16, "iterations": 2000}),
+        Tuned(STEP_BY_STEP | {"trajectories": 16, "iterations": 2000}),
         Tuned({"start_steps": 300, "demonstrations": 2000, "start_rate": 2e-3}, start="supervised"),
-        Tuned({"hidden": (1000,), "iterations": 800, "start_rate": 5e-4}, policy="reactive"),
-        Tuned({"geometry": True, "iterations": 600}, policy="contextual"),
-        Tuned({"start": "supervised", "update": "regular", "entropy": 0.4}, method="aggrevated"),
+        Tuned({"iterations": 800, "start_rate": 5e-4}, policy="reactive"),
+        Tuned({"iterations": 600}, policy="contextual"),
+        Tuned({"start": "supervised", "entropy": 0.4}, method="aggrevated", update="regular"),
+        Tuned({"start": "supervised", "entropy": 0.4}, method="aggrevated", update="natural"),
         Tuned({"update": "regular"}, method="dagger"),
         Tuned({"update": "regular"}, method="sl"),
         Tuned({"mixing_scale": 60.0}, method="scheduled-sampling"),  # half by the expert at iteration 246

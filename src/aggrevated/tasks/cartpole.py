@@ -8,10 +8,11 @@ from aggrevated.worlds.control import Control
 TASK = Task(
     name="cartpole",
     title="CartPole",
-    world=Control(make=CartPole, horizon=500, expert="cartpole", validation_episodes=200),
+    world=Control(make=CartPole, horizon=500, expert="cartpole"),
+    usual=(Tuned({"hidden": (16,)}),),
     tuned=(
         *PAPERS_STEPS,
-        Tuned({"hidden": (16,), "trajectories": 50, "iterations": 100}),
+        Tuned({"trajectories": 50, "validation_episodes": 200}),
         Tuned({"delta_kl": 1e-4, "damping": 10.0}, update="natural"),
         Tuned({"learning_rate": 0.03}, update="regular"),
         Tuned({"learning_rate": 0.01}, update="follow-the-leader"),

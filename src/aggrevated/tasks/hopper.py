@@ -16,15 +16,16 @@ TRPO_SETTINGS = {  # the paper's shape, one hidden layer of 64; otherwise sb3-co
     "target_kl": 0.01,
     "policy_kwargs": {"net_arch": [64]},
 }
-WORLD = Control(make=partial(MuJoCo, "hopper"), horizon=100, expert="hopper", validation_episodes=100)
+WORLD = Control(make=partial(MuJoCo, "hopper"), horizon=100, expert="hopper")
 TASK = Task(
     name="hopper",
     title="Hopper",
     world=WORLD,
     oracle="monte-carlo",
+    usual=(Tuned({"hidden": (64,)}),),
     tuned=(
         *PAPERS_STEPS,
-        Tuned({"hidden": (64,), "trajectories": 50, "iterations": 40}),
+        Tuned({"trajectories": 50, "iterations": 40, "validation_episodes": 100}),
         Tuned({"start": "supervised", "queried_steps": 10}, method="aggrevated"),
         Tuned({"start": "supervised", "queried_steps": 10}, method="loki"),
         Tuned({"start": "supervised"}, method="thor"),

@@ -26,6 +26,8 @@ class Step:
     gradient_norm: float
     kl: float  # mean over the visited states of KL(π_n ‖ π_{n+1})
     halvings: int  # how often the step was halved before it was taken, or what its shortening to a target comes to
+    sure_and_wrong: float | None = None  # what `health.Examined` saw of the new policy
+    left_to_learn: float | None = None
 
 
 class Update(Protocol):

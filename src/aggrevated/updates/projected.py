@@ -86,7 +86,7 @@ class Exponentiated:
             self._fit(policy, data.trajectories, goal, generator)
 
     def _narrow(self, head: GaussianHead) -> None:
-        """After n rounds of Eq. 7 a Gaussian's deviation is as 1/√n of the first: exp(−n η Q*) around the best action."""
+        """After n rounds of Eq. 7 a Gaussian has 1/√n of its first deviation: exp(−n η Q*) around the best action."""
         if self._widest is None:
             self._widest = head.log_deviation.detach().clone()
         self._rounds += 1
@@ -140,14 +140,18 @@ class Exponentiated:
     def state(self) -> dict[str, Tensor]:
         """The data, and what Adam remembers."""
         moments = self._moments if self._adam is None else flatten(self._adam.state_dict()["state"])
-        return self.aggregation.state() | moments
+        own = {} if self._widest is None else {WIDEST: self._widest, ROUNDS: torch.tensor(self._rounds)}
+        return self.aggregation.state() | moments | own
 
     def restore(self, state: dict[str, Tensor]) -> None:
-        self._adam = None
+        state = dict(state)
+        self._adam, self._widest = None, state.pop(WIDEST, None)
+        self._rounds = int(state.pop(ROUNDS, torch.tensor(0)))
         self._moments = {name: w.clone() for name, w in state.items() if name.startswith(MOMENT)}
         self.aggregation.restore({name: w for name, w in state.items() if name not in self._moments})
 
 
+WIDEST, ROUNDS = "widest", "rounds"
 MOMENT = "adam."  # what the names of Adam's moments begin with, in a state
 
 

@@ -36,7 +36,7 @@ class World:
 
     simulator: Simulator
     expert: Expert
-    validate: Callable[[Policy], float]  # what the best policy is chosen by (line 9)
+    validate: Callable[[Policy], float]  # what the best policy is chosen by (line 9); as `Validated`, on the bill
     test: Callable[[Policy], Score]  # on what no policy was chosen by
     fingerprint: Mapping[str, Tensor]  # of all that shapes the bits besides the settings
     monitor: Callable[[Policy], Mapping[str, float]] = lambda policy: {}  # for the metrics, when a policy is validated
@@ -58,6 +58,11 @@ class WorldSettings(Settings, ABC):
     @abstractmethod
     def build(self, seed: int) -> World:
         """The world; validation and test episodes come from the seed."""
+
+    @property
+    def steps(self) -> int:
+        """How many steps an episode has, about."""
+        return 100
 
     @property
     def label(self) -> str:

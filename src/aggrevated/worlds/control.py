@@ -20,6 +20,7 @@ from aggrevated.simulators import Simulator
 from aggrevated.validation import OnEpisodes, mean_return
 from aggrevated.worlds import EvaluationSettings, Score, World, WorldSettings
 
+VALIDATED = 20_000  # steps
 Maker = Callable[[int], Simulator]  # from the horizon H
 
 
@@ -70,7 +71,9 @@ class Control(WorldSettings):
         "A shipped expert's name, a .safetensors file of 'expert train', or a Stable-Baselines3 .zip; or several with "
         "commas between, of which the best in each state advises.",
     )
-    validation_episodes: int = setting(200, "How many episodes the best policy is chosen on.", at_least(1))
+    validation_episodes: int = setting(
+        0, "How many episodes the best policy is chosen on; 0: 40 to 200, for 20,000 steps about.", NOT_NEGATIVE
+    )
     test_episodes: int = setting(
         1000, "How many fresh episodes the chosen policy is tested on, at the end.", at_least(1)
     )
@@ -78,6 +81,10 @@ class Control(WorldSettings):
     def completed(self, iterations: int, given: Container[str]) -> Self:
         """An expert's file is found again from everywhere."""
         return replace(self, expert=",".join(found_from_everywhere(name) for name in named_in(self.expert)))
+
+    @property
+    def steps(self) -> int:
+        return self.horizon
 
     @cached_property
     def simulator(self) -> Simulator:

@@ -83,6 +83,10 @@ class GymnasiumSimulator:
             way.release(env, row[at + 1 :], ended)
         return following, cost, done
 
+    def replayed(self) -> int:
+        """How many steps of environments were replayed so far, to come back to a state."""
+        return self._way.replayed
+
     def close(self) -> None:
         """Close the environments that are kept. The simulator stays usable: it makes new ones."""
         self._pool.clear()

@@ -20,6 +20,11 @@ class Way(Protocol):
     def dtype(self) -> np.dtype[Any]: ...
 
     @property
+    def replayed(self) -> int:
+        """How many steps were taken again so far."""
+        ...
+
+    @property
     def drift(self) -> DataError:
         """What to say when an environment does not come back to where it was."""
         ...
@@ -54,6 +59,7 @@ class OwnSnapshot:
     get_state: Callable[[Environment], Array]
     set_state: Callable[[Environment, Array], None]
     dtype = np.dtype(np.float64)
+    replayed = 0
 
     @property
     def drift(self) -> DataError:
@@ -91,12 +97,13 @@ class OwnSnapshot:
         self.pool.spare.append(env)
 
 
-@dataclass(frozen=True)
+@dataclass
 class Replay:
     """Snapshots [four 16-bit pieces of the seed | t | H·A actions], restored by taking the first t of the actions."""
 
     border: Border
     pool: Pool
+    replayed: int = 0
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -126,6 +133,7 @@ class Replay:
         seen = self.border.reset(env, int(snapshot[:4].astype(np.uint16).view(np.uint64)[0]))
         for action in self.border.native(snapshot[5 : 5 + t * size].reshape(t, size)):
             seen, _, done = self.border.advance(env, action)
+            self.replayed += 1
             if done:
                 raise self.drift
         if not np.array_equal(seen.astype(self.dtype), observation, equal_nan=True):

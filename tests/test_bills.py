@@ -1,0 +1,213 @@
+"""The bill of learning is what the simulator did: every step of every lane, whoever asked for it."""
+
+import pickle
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from gymnasium.envs.classic_control import CartPoleEnv
+from gymnasium.spaces import Box
+
+from aggrevated import Control, Task, Tuned, train
+from aggrevated.algorithm import Learner, aggrevated
+from aggrevated.cost_to_go.monte_carlo import MonteCarlo
+from aggrevated.losses.taken_action import taken_action
+from aggrevated.parsing.pages.handwriting import write_page
+from aggrevated.parsing.parser import Corpus, Parser
+from aggrevated.parsing.scoring import micro, parsed, uas
+from aggrevated.randomness import Purpose, seeds
+from aggrevated.roll_in import Mixture, roll_in
+from aggrevated.runs.records import Metrics
+from aggrevated.runs.run import Run, execute
+from aggrevated.simulators import Simulator, replayed_by
+from aggrevated.simulators.cartpole import CartPole
+from aggrevated.simulators.gymnasium import GymnasiumSimulator
+from aggrevated.simulators.partial import Partial
+from aggrevated.starts.supervised import supervised
+from aggrevated.updates.regular import Regular
+from aggrevated.validation import Validated
+from handwriting import LINES
+from problems import Array, Home, Walk, random_policy
+
+
+@dataclass(frozen=True)
+class Counted(Walk):
+    """The walk, which counts its steps; every fifth start ends in a simulation that diverges at once."""
+
+    horizon: int = 12
+    name: str = "counted"
+    lanes: list[int] = field(default_factory=list)
+
+    def step(self, state: Array, action: Array) -> tuple[Array, Array, Array]:
+        self.lanes.append(len(state))
+        following, cost, done = super().step(state, action)
+        return following, np.where(np.abs(state[:, 0] - 2 / 3) < 1e-9, np.nan, cost), done
+
+
+class CountedEnv(CartPoleEnv):
+    """Gymnasium's CartPole, which counts the steps of all its copies."""
+
+    steps = 0
+
+    def step(self, action: Any) -> Any:
+        CountedEnv.steps += 1
+        return super().step(action)
+
+
+POLE = Box(-np.inf, np.inf, (2,), np.float32)
+
+
+@dataclass(frozen=True)
+class Balance:
+    """An expert by hand for CartPole."""
+
+    simulator: Simulator
+    name: str = "balance"
+
+    def act(self, states: Array, t: int) -> Array:
+        seen = self.simulator.observe(states)
+        return (seen[:, 2] + seen[:, 3] > 0).astype(np.int64)
+
+
+def learned(simulator: Simulator, expert: Any, iterations: int = 2) -> Learner:
+    """A learner after a supervised start and some iterations with roll-outs of the expert."""
+    policy = random_policy(simulator, "mlp", (4,), seed=0)
+    steps, queries = supervised(policy, simulator, expert, demonstrations=6, steps=2)
+    learner = Learner(policy, Regular(), simulator_steps=steps, start_simulator_steps=steps, oracle_queries=queries)
+    oracle = MonteCarlo(simulator, expert, steps=3)
+    learning = aggrevated(learner, simulator, expert, oracle, taken_action, k=7, validation_episodes=9)
+    list(islice(learning, iterations))
+    return learner
+
+
+def test_every_step_is_on_the_bill_also_of_what_diverged() -> None:
+    simulator = Counted()
+    learner = learned(simulator, Home())
+    assert learner.diverged > 0
+    assert sum(simulator.lanes) == learner.simulator_steps + learner.validation_steps
+    assert 0 < learner.start_simulator_steps < learner.simulator_steps - learner.oracle_steps
+    assert learner.validation_steps > 3 * 9
+
+
+@pytest.mark.parametrize("live", [256, 3])
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_every_step_of_an_environment_is_on_the_bill_replays_included(live: int, wrapped: bool) -> None:
+    bare = GymnasiumSimulator(CountedEnv, 15, live=live)
+    simulator = Partial(bare, lambda state: bare.observe(state)[:, 2:], POLE, "partial") if wrapped else bare
+    CountedEnv.steps, proof = 0, bare.replayed()
+    learner = learned(simulator, Balance(bare))
+    assert CountedEnv.steps == learner.simulator_steps + learner.validation_steps
+    assert replayed_by(simulator) > proof > 0
+
+
+def test_with_few_live_environments_even_roll_ins_replay() -> None:
+    bills = []
+    for live in (256, 2):
+        simulator = GymnasiumSimulator(CountedEnv, 15, live=live)
+        found = roll_in(simulator, Mixture(Balance(simulator), None, 1.0), seeds(0, Purpose.ROLL_IN, 1, 5))
+        bills.append((found.steps, found.unseen))
+    assert bills[0] == (75, 0)
+    assert bills[1] == (75, 3 * sum(range(15)))  # three of five lanes find no environment where they stand
+
+
+def test_own_snapshots_need_no_replay() -> None:
+    simulator = GymnasiumSimulator(
+        CountedEnv,
+        15,
+        get_state=lambda env: np.array(env.unwrapped.state),
+        set_state=lambda env, state: setattr(env.unwrapped, "state", state),
+    )
+    CountedEnv.steps = 0
+    learner = learned(simulator, Balance(simulator))
+    assert CountedEnv.steps == learner.simulator_steps + learner.validation_steps
+    assert replayed_by(simulator) == replayed_by(CartPole()) == 0
+
+
+def test_what_a_validator_of_ones_own_took_is_counted_if_it_says_so() -> None:
+    for validate, expected in ((lambda policy: Validated(1.0, 10), 30), (lambda policy: 1.0, 0)):
+        learner = Learner(random_policy(Walk(), "mlp", (4,), seed=0), Regular())
+        oracle = MonteCarlo(Walk(), Home(), steps=1)
+        list(islice(aggrevated(learner, Walk(), Home(), oracle, taken_action, k=2, validate=validate), 2))
+        assert learner.validation_steps == expected
+        assert type(learner.best.returned) is float
+
+
+def test_a_validated_return_is_a_number_that_can_be_sent() -> None:
+    found = pickle.loads(pickle.dumps(Validated(2.5, 7)))
+    assert (found, found + 1, found.steps) == (2.5, 3.5, 7)
+
+
+FEW = {"iterations": 4, "trajectories": 4, "validation_episodes": 6, "test_episodes": 5, "validate_every": 2}
+
+
+def test_the_bill_of_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lanes, step = [], CartPole.step
+
+    def counted(self: CartPole, state: Array, action: Array) -> Any:
+        lanes.append(len(state))
+        return step(self, state, action)
+
+    monkeypatch.setattr(CartPole, "step", counted)
+    by_then: list[tuple[int, Metrics]] = []
+    rolled_out = {"oracle": "monte-carlo", "queried_steps": 2, "start": "supervised", "start_steps": 2, "horizon": 20}
+    run = train(
+        "cartpole", out=tmp_path / "run", progress=lambda line: by_then.append((sum(lanes), line)), **FEW, **rolled_out
+    )
+    assert len(by_then) == 4
+    for steps, line in by_then:
+        assert steps == line.simulator_steps + line.validation_steps
+    line, result = by_then[-1][1], run.result()
+    names = ("simulator_steps", "start_simulator_steps", "oracle_steps", "validation_steps")
+    assert [getattr(result, name) for name in names] == [getattr(line, name) for name in names]
+    assert result.start_simulator_steps == 4 * 20 and result.oracle_steps > 0
+    validated = [line.validation_steps for _, line in by_then]
+    assert 0 < validated[0] < validated[1] == validated[2] < validated[3]  # the first policy, and every second
+
+
+def test_a_bill_with_replays_is_the_same_after_a_stop(tmp_path: Path) -> None:
+    class StoppedError(Exception):
+        pass
+
+    def stop(line: Metrics) -> None:
+        if line.iteration == 3:
+            raise StoppedError
+
+    world = Control(
+        make=lambda horizon: GymnasiumSimulator(CountedEnv, horizon, live=3), make_expert=Balance, horizon=10
+    )
+    few = FEW | {"queried_steps": 2, "checkpoint_every": 2}
+    task = Task(name="counted", title="Counted", world=world, oracle="monte-carlo", tuned=(Tuned(few),))
+    whole = train(task, out=tmp_path / "whole")
+    with pytest.raises(StoppedError):
+        train(task, out=tmp_path / "broken", progress=stop)
+    broken = Run.open(tmp_path / "broken", replace(task))
+    execute(broken)
+    lines = [[replace(line, seconds=0.0) for line in run.metrics()] for run in (whole, broken)]
+    assert lines[0] == lines[1]
+
+
+def test_transitions_of_validation_pages_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    pages = [write_page([line], writer, 0) for writer, line in enumerate(LINES[:3])]
+    parser = Parser(Corpus.of(pages), np.arange(len(pages)), in_order=True)
+    lanes, step = [], Parser.step
+
+    def counted(self: Parser, state: Array, action: Array) -> Any:
+        lanes.append(len(state))
+        return step(self, state, action)
+
+    class Shifty:
+        """An expert with a mistake in it now and then."""
+
+        name = "shifty"
+
+        def act(self, states: Array, t: int) -> Array:
+            return parser.legal(states).argmax(axis=1) if t % 3 == 0 else parser.expert.act(states, t)
+
+    monkeypatch.setattr(Parser, "step", counted)
+    found = micro(Shifty(), parser)
+    assert found.steps == sum(lanes) > 0
+    assert found == uas(parsed(Shifty(), parser), parser.gold)[0] < 1.0
+    assert micro(parser.expert, parser) == 1.0

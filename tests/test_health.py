@@ -1,0 +1,297 @@
+"""Learning that has died says so, and learning that lives or has arrived says nothing."""
+
+import math
+from dataclasses import asdict, dataclass, replace
+from itertools import islice
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from aggrevated import train
+from aggrevated.algorithm import Learner, aggrevated
+from aggrevated.cli import main
+from aggrevated.cost_to_go import CostToGo
+from aggrevated.cost_to_go.advantage import Advantage, Taken
+from aggrevated.cost_to_go.disagreement import Disagreement
+from aggrevated.cost_to_go.monte_carlo import MonteCarlo
+from aggrevated.cost_to_go.q_star import QStar
+from aggrevated.cost_to_go.realised import Realised
+from aggrevated.health import FLAT, LASTING, REMEDY, SHORTENED, WRONG, Examined, Health, Mistakes, mistakes
+from aggrevated.losses.all_actions import all_actions
+from aggrevated.losses.likelihood import likelihood
+from aggrevated.roll_in import Mixture, roll_in
+from aggrevated.runs.records import Metrics
+from aggrevated.runs.run import Run, execute
+from aggrevated.starts.random import RandomStart
+from aggrevated.trajectories import Trajectories
+from aggrevated.updates import Step, Update
+from aggrevated.updates.exponentiated import Exponentiated
+from aggrevated.updates.natural import Natural
+from aggrevated.updates.regular import Regular
+from aggrevated.updates.safe_step import MOST_HALVINGS
+from problems import (
+    EXPERT,
+    Array,
+    TinyExpert,
+    TinyMdp,
+    Walk,
+    flat,
+    linear_policy,
+    random_policy,
+    random_trajectories,
+    with_vectors,
+)
+
+ADVANTAGE = Advantage(QStar(TinyExpert()))
+WORST = np.array([0, 2, 1])  # at the last step, and close to it before
+
+
+def doing(actions: Array, logit: float = 20.0) -> Any:
+    """A policy of the tiny MDP that is sure of these actions."""
+    policy = linear_policy(None).float()
+    with torch.no_grad():
+        policy.network[0].weight.copy_(logit * torch.eye(3)[torch.from_numpy(actions)].T)
+    return policy
+
+
+def at_every_state() -> Trajectories:
+    """One trajectory through the three states of the tiny MDP, in which action 0 is taken."""
+    states = np.array([[[0, 0, 0], [1, 0, 0], [2, 0, 0]]])
+    seen = np.eye(3, dtype=np.float32)[None]
+    steps = np.ones((1, 3), bool)
+    return Trajectories(states, seen, np.zeros((1, 3), int), np.zeros((1, 3)), steps, ~steps, 3)
+
+
+def costs(values: list[Any], **known: Any) -> CostToGo:
+    """Of one trajectory, every step asked."""
+    told = np.array([values], np.float32)
+    return CostToGo(told, np.ones(told.shape[:2], np.float32), **known)
+
+
+def test_sure_and_wrong_by_hand() -> None:
+    """A* is 0, 3 and 0 at the first state, 0 elsewhere but for two of 1: its root mean square is √(11/9) = 1.1."""
+    told = costs([[5.0, 8.0, 5.0], [1.0, 2.0, 1.0], [0.0, 1.0, 0.0]])
+    scale = math.sqrt(11 / 9)
+    found = mistakes(doing(np.array([1, 1, 0])), at_every_state(), told)
+    assert found.sure_and_wrong == pytest.approx(1 / 3)  # the second state's mistake costs less than usual
+    assert found.left_to_learn == pytest.approx((3 + 1 + 0) / 3 / scale, rel=1e-5)
+    assert mistakes(doing(np.array([2, 0, 0])), at_every_state(), told)[0] == 0.0
+    unsure = mistakes(doing(np.array([1, 1, 0]), logit=2.0), at_every_state(), told)  # of probability 0.79
+    assert unsure.sure_and_wrong == 0.0 and unsure.left_to_learn is not None and unsure.left_to_learn > 0.5
+
+
+def test_what_is_not_legal_is_no_better_action_and_no_usual_cost() -> None:
+    told = costs([[0.0, 3.0, 3.0], [0.0, 1.0, 2.0], [0.0, 9.0, 1.0]])
+    legal = np.array([[[False, True, True], [True, True, False], [True, False, True]]])
+    restricted = replace(at_every_state(), legal=legal)
+    found = mistakes(doing(np.array([1, 1, 2])), restricted, told)
+    assert found.sure_and_wrong == pytest.approx(2 / 3)  # nothing better than 3 is legal at the first state
+    assert found.left_to_learn == pytest.approx(2 / 3 / math.sqrt(2 / 6), rel=1e-5)
+
+
+def test_of_the_action_taken_only_what_it_cost_above_the_expert_counts() -> None:
+    told = costs([2.0, -2.0, 0.0], advantage=True)
+    found = mistakes(doing(np.array([0, 0, 0])), at_every_state(), told)
+    assert found.sure_and_wrong == pytest.approx(1 / 3)
+    assert found.left_to_learn == pytest.approx(2 / 3 / math.sqrt(8 / 3), rel=1e-5)
+    assert mistakes(doing(np.array([1, 1, 1])), at_every_state(), told).sure_and_wrong == 0.0  # sure of another
+    partly = replace(told, weight=np.array([[0.0, 1.0, 1.0]], np.float32))
+    assert mistakes(doing(np.array([0, 0, 0])), at_every_state(), partly) == (0.0, 0.0)  # asked where it was no worse
+
+
+def test_where_nobody_knows_nothing_is_said() -> None:
+    policy, trajectories = doing(EXPERT), at_every_state()
+    assert mistakes(policy, trajectories, costs([2.0, -2.0, 0.0])) == Mistakes()  # Q of the action taken
+    assert mistakes(policy, trajectories, costs([0.0, 0.0, 0.0])) == (None, 0.0)  # nothing to learn from
+    gaussian = random_policy(Walk(), "mlp", (4,), seed=0)
+    vectors = with_vectors(replace(random_trajectories(3, 3, 1, dtype=np.float32), horizon=30), 2)
+    told = CostToGo(np.ones((3, 3), np.float32), vectors.mask.astype(np.float32), advantage=True)
+    assert mistakes(gaussian, vectors, told) == (None, 1.0)
+    assert mistakes(gaussian, vectors, replace(told, advice=vectors.actions)) == Mistakes()
+    assert mistakes(policy, trajectories, replace(costs([1.0, 1.0, 1.0]), weight=np.zeros((1, 3)))) == Mistakes()
+
+
+def test_oracles_say_whether_they_tell_an_advantage() -> None:
+    trajectories = roll_in(TinyMdp(), Mixture(None, doing(WORST).actor()), np.arange(16, dtype=np.uint64))
+    assert not QStar(TinyExpert())(trajectories).advantage and ADVANTAGE(trajectories).advantage
+    assert Taken(ADVANTAGE)(trajectories).advantage and not Taken(QStar(TinyExpert()))(trajectories).advantage
+    assert not Advantage(Realised())(trajectories).advantage  # over others, not over π*
+    for advantage in (True, False):
+        assert MonteCarlo(TinyMdp(), TinyExpert(), advantage=advantage)(trajectories).advantage == advantage
+
+
+def line(**signs: Any) -> Any:
+    """An iteration of a run in good health, but for these signs."""
+    usual = {"roll_in_return": 0.0, "best_return": 0.0, "gradient_norm": 1.0, "halvings": 0}
+    return SimpleNamespace(**{**usual, "sure_and_wrong": 0.0, "left_to_learn": 0.5, **signs})
+
+
+SIGNS = {
+    SHORTENED: {"halvings": MOST_HALVINGS},
+    FLAT: {"gradient_norm": 6e-23},
+    WRONG: {"sure_and_wrong": 0.3},
+}
+
+
+@pytest.mark.parametrize("reason", SIGNS)
+def test_a_sign_must_last_and_is_told_once(reason: str) -> None:
+    health, sick = Health(), line(**SIGNS[reason])
+    assert [health.after(one) for one in [line(), *[sick] * (LASTING - 1), line(), sick]] == [""] * (LASTING + 2)
+    assert health.news() == []
+    assert [health.after(sick) for _ in range(3)] == ["", reason, reason]
+    (sentence,) = health.news()
+    assert reason in sentence and REMEDY in sentence and health.news() == []
+    assert health.after(line()) == "" and [health.after(sick) for _ in range(3)][-1] == reason
+    assert health.news() == []
+
+
+@pytest.mark.parametrize("reason", SIGNS)
+def test_where_nothing_is_left_to_learn_nothing_is_said(reason: str) -> None:
+    health = Health.of([line()])
+    arrived = line(**SIGNS[reason], left_to_learn=0.002)
+    assert [health.after(arrived) for _ in range(9)] == [""] * 9
+    unknown = line(**SIGNS[reason], left_to_learn=None)
+    assert [health.after(unknown) for _ in range(9)][-1] == reason
+
+
+def test_a_gradient_that_is_not_finite_has_died_and_is_no_largest() -> None:
+    health = Health.of([line(gradient_norm=math.inf), line(gradient_norm=math.nan)])
+    assert health.after(line(gradient_norm=math.inf)) == FLAT
+    assert health.after(line(gradient_norm=1e-9)) == ""  # the first that is one
+
+
+def test_a_policy_that_improves_is_alive_however_wrong() -> None:
+    health = Health()
+    assert [health.after(line(sure_and_wrong=0.5, best_return=float(n))) for n in range(9)] == [""] * 9
+    assert [health.after(line(sure_and_wrong=0.5, roll_in_return=float(n))) for n in range(9)] == [""] * 9
+    assert [health.after(line(sure_and_wrong=0.09)) for _ in range(9)] == [""] * 9
+
+
+def test_all_reasons_are_told_at_once_and_again_from_the_metrics() -> None:
+    dead = line(halvings=MOST_HALVINGS, gradient_norm=0.0, sure_and_wrong=1.0)
+    lines = [line(), dead, dead, dead]
+    health = Health()
+    assert [health.after(one) for one in lines][-1] == f"{SHORTENED}, {FLAT}, {WRONG}"
+    assert len(health.news()) == 3
+    assert Health.of(lines) == health
+
+
+def learned(update: Update, policy: Any, oracle: Any = ADVANTAGE, loss: Any = all_actions, n: int = 5) -> list[str]:
+    """What was said of each iteration on the tiny MDP."""
+    learner, health = Learner(policy, Examined(update)), Health()
+    iterations = islice(aggrevated(learner, TinyMdp(), TinyExpert(), oracle, loss, k=20, validation_episodes=16), n)
+    return [health.after(SimpleNamespace(**asdict(one), **asdict(one.step))) for one in iterations]
+
+
+def test_a_policy_that_is_sure_and_wrong_from_the_start() -> None:
+    assert learned(Regular(), doing(WORST, 40.0), n=9)[-3:] == [WRONG, WRONG, WRONG]
+
+
+@dataclass
+class Ruin:
+    """Learns, and from the third iteration on makes the policy sure of the worst."""
+
+    inner: Update
+    n: int = 0
+
+    def __call__(self, policy: Any, *rest: Any) -> Step:
+        self.n += 1
+        step = self.inner(policy, *rest)
+        if self.n > 2:
+            policy.load_state_dict(doing(WORST, 40.0).state_dict())
+        return step
+
+
+def test_a_gradient_that_vanishes() -> None:
+    assert learned(Ruin(Regular()), linear_policy(None).float(), n=7)[-1] == f"{FLAT}, {WRONG}"  # type: ignore[arg-type]
+
+
+def test_steps_that_are_shortened_to_nothing() -> None:
+    broken = Natural(solver=lambda s, gradient, damping: torch.full_like(gradient, torch.nan, dtype=torch.float64))
+    assert learned(broken, linear_policy(None).float()) == ["", "", SHORTENED, SHORTENED, SHORTENED]
+
+
+@pytest.mark.parametrize(
+    ("update", "oracle", "loss"),
+    [
+        (Regular(0.5), ADVANTAGE, all_actions),
+        (Regular(0.5), QStar(TinyExpert()), all_actions),
+        (Regular(0.5), Disagreement(TinyExpert(), 3), likelihood),
+        (Natural(delta_kl=0.1), ADVANTAGE, all_actions),
+        (Exponentiated(5.0), ADVANTAGE, all_actions),
+    ],
+)
+def test_a_table_that_has_converged_says_nothing(update: Update, oracle: Any, loss: Any) -> None:
+    policy = linear_policy(None).float()
+    assert learned(update, policy, oracle, loss, n=150) == [""] * 150
+    assert (policy.predict(np.eye(3, dtype=np.float32), deterministic=True)[0] == EXPERT).all()
+
+
+def test_an_examined_update_is_the_same_update() -> None:
+    policies = [linear_policy(1).float() for _ in range(2)]
+    bare, examined = Regular(0.1), Examined(Regular(0.1))
+    for policy, update in zip(policies, (bare, examined), strict=True):
+        learned(update, policy, n=3)
+    np.testing.assert_array_equal(flat(policies[0]), flat(policies[1]))
+    assert all(torch.equal(w, examined.state()[name]) for name, w in bare.state().items())
+    fresh = Examined(Regular(0.1))
+    fresh.restore(bare.state())
+    assert all(torch.equal(w, fresh.update.state()[name]) for name, w in bare.state().items())
+
+
+FEW = {"trajectories": 6, "horizon": 60, "validation_episodes": 5, "test_episodes": 5, "checkpoint_every": 2}
+
+
+@pytest.mark.parametrize("method", ["aggrevated", "dagger", "reinforce"])
+def test_a_healthy_run_says_nothing(tmp_path: Path, method: str) -> None:
+    run = train("cartpole", method, out=tmp_path / "run", iterations=10, trajectories=20, test_episodes=5)
+    assert {line.died for line in run.metrics()} == {""}  # and no warning, which would be an error here
+    result = run.result()
+    assert result is not None and result.dead_iterations == 0
+
+
+def always_left(self: Any, policy: Any, *rest: Any) -> tuple[int, int]:
+    """A start that makes a policy sure, and wrong at half of all states."""
+    with torch.no_grad():
+        policy.network[-1].bias.copy_(torch.tensor([60.0, -60.0]))
+    return 0, 0
+
+
+def test_a_dead_run_warns_once_and_the_same_after_a_stop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(RandomStart, "begin", always_left)
+    with pytest.warns(UserWarning, match="learning has died, sure and wrong: .* try --update exponentiated") as told:
+        whole = train("cartpole", update="regular", out=tmp_path / "whole", iterations=9, **FEW)
+    assert len(told) == 1
+    result = whole.result()
+    assert result is not None and result.dead_iterations == sum(bool(line.died) for line in whole.metrics()) >= 5
+
+    def stop(line: Metrics) -> None:
+        if line.iteration == 7:
+            raise InterruptedError
+
+    said: list[str] = []
+    with pytest.raises(InterruptedError):
+        train(
+            "cartpole", update="regular", out=tmp_path / "broken", iterations=9, progress=stop, warn=said.append, **FEW
+        )
+    assert len(said) == 1
+    broken = Run.open(tmp_path / "broken")
+    execute(broken, warn=said.append)
+    assert len(said) == 1  # it is said once in a run, however often that is taken up
+    lines = [[replace(line, seconds=0.0) for line in run.metrics()] for run in (whole, broken)]
+    assert lines[0] == lines[1] and lines[0][-1].died == WRONG
+
+
+def test_the_command_says_so_on_standard_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(RandomStart, "begin", always_left)
+    given = [word for name, value in FEW.items() for word in (f"--{name.replace('_', '-')}", str(value))]
+    out = tmp_path / "run"
+    main(["train", "cartpole", "--update", "regular", "--iterations", "7", "--out", str(out), "--json", *given])
+    said = capsys.readouterr()
+    assert said.err.count("learning has died") == 1 and '"dead_iterations": ' in said.out
