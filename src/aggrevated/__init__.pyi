@@ -13,6 +13,7 @@ from aggrevated.cost_to_go.advantage import Advantage as Advantage
 from aggrevated.cost_to_go.advantage import Taken as Taken
 from aggrevated.cost_to_go.disagreement import disagreement as disagreement
 from aggrevated.cost_to_go.entropy_bonus import EntropyBonus as EntropyBonus
+from aggrevated.cost_to_go.lols import Lols as Lols
 from aggrevated.cost_to_go.monte_carlo import MonteCarlo as MonteCarlo
 from aggrevated.cost_to_go.q_star import QStar as QStar
 from aggrevated.cost_to_go.realised import Realised as Realised
@@ -25,6 +26,7 @@ from aggrevated.experts import CriticExpert as CriticExpert
 from aggrevated.experts import Expert as Expert
 from aggrevated.experts import ValueExpert as ValueExpert
 from aggrevated.experts.loading import load_expert as load_expert
+from aggrevated.experts.several import several as several
 from aggrevated.losses import Loss as Loss
 from aggrevated.losses import LossSettings as LossSettings
 from aggrevated.losses.all_actions import all_actions as all_actions
@@ -42,6 +44,7 @@ from aggrevated.policies.heads import CategoricalHead as CategoricalHead
 from aggrevated.policies.heads import GaussianHead as GaussianHead
 from aggrevated.policies.heads import Head as Head
 from aggrevated.policies.heads import HeadSettings as HeadSettings
+from aggrevated.policies.mixture import MixturePolicy as MixturePolicy
 from aggrevated.policies.recurrent import RecurrentPolicy as RecurrentPolicy
 from aggrevated.policies.window import WindowPolicy as WindowPolicy
 from aggrevated.randomness import Purpose as Purpose
@@ -53,7 +56,10 @@ from aggrevated.runs.records import Result as Result
 from aggrevated.runs.run import Run as Run
 from aggrevated.runs.run import execute as execute
 from aggrevated.runs.run import train as train
+from aggrevated.schedules import constant as constant
+from aggrevated.schedules import exponential as exponential
 from aggrevated.schedules import geometric as geometric
+from aggrevated.schedules import inverse_sigmoid as inverse_sigmoid
 from aggrevated.schedules import linear as linear
 from aggrevated.settings import NOT_NEGATIVE as NOT_NEGATIVE
 from aggrevated.settings import POSITIVE as POSITIVE
@@ -85,6 +91,9 @@ from aggrevated.updates import UpdateSettings as UpdateSettings
 from aggrevated.updates import loss_and_gradient as loss_and_gradient
 from aggrevated.updates.exponentiated import Exponentiated as Exponentiated
 from aggrevated.updates.follow_the_leader import FollowTheLeader as FollowTheLeader
+from aggrevated.updates.mixture import PolicyMixture as PolicyMixture
+from aggrevated.updates.mixture import searn as searn
+from aggrevated.updates.mixture import smile as smile
 from aggrevated.updates.natural import Natural as Natural
 from aggrevated.updates.regular import Regular as Regular
 from aggrevated.updates.safe_step import safe_step as safe_step

@@ -14,7 +14,7 @@ from aggrevated.runs.run import Run
 
 TINY = ["--iterations", "1", "--trajectories", "2", "--horizon", "20", "--validation-episodes", "2"]
 CHOOSE = "choose that, or leave it out"
-ROLLED_OUT = f"it is of --oracle monte-carlo; {CHOOSE}"
+ROLLED_OUT = f"it is of --oracle lols or searn or monte-carlo; {CHOOSE}"
 TOO_MUCH = "the gradient all-actions needs what every action costs, but the oracle"
 TOO_LITTLE = "tells only what the action taken costs; choose another --gradient"
 
@@ -57,7 +57,7 @@ def failure(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[i
         (
             "train cartpole --learning-rate 0.1",
             2,
-            "--learning-rate has no effect on the update natural: it is of --update follow-the-leader or regular",
+            "--learning-rate has no effect on the update natural: it is of --update follow-the-leader or searn or",
         ),
         (
             "train cartpole --update regular --delta-kl 0.1",
@@ -71,7 +71,7 @@ def failure(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[i
         (
             "train hopper --oracle bogus",
             2,
-            "unknown oracle 'bogus': choose one of disagreement, monte-carlo, q-network",
+            "unknown oracle 'bogus': choose one of disagreement, lols, searn, monte-carlo, q-network",
         ),
         ("train hopper --start warm", 2, "unknown start 'warm': choose one of random, supervised"),
         ("train hopper --queried-steps -1", 2, "--queried-steps is -1, but must be 0 or more"),
