@@ -40,9 +40,11 @@ PUBLIC = {
     "aggrevated.simulators.tabular": ("Tabular", "TabularExpert"),
     "aggrevated.experts": ("CriticExpert", "Expert", "ValueExpert"),
     "aggrevated.experts.loading": ("load_expert",),
+    "aggrevated.experts.several": ("several",),
     # line 2: the policy, and its start
     "aggrevated.policies": ("Actor", "Policy", "PolicySettings"),
     "aggrevated.policies.feed_forward": ("FeedForwardPolicy",),
+    "aggrevated.policies.mixture": ("MixturePolicy",),
     "aggrevated.policies.recurrent": ("RecurrentPolicy",),
     "aggrevated.policies.window": ("WindowPolicy",),
     "aggrevated.policies.heads": ("CategoricalHead", "GaussianHead", "Head", "HeadSettings"),
@@ -58,6 +60,7 @@ PUBLIC = {
     "aggrevated.cost_to_go.critic": ("Critic",),
     "aggrevated.cost_to_go.disagreement": ("disagreement",),
     "aggrevated.cost_to_go.loki": ("Loki", "ReinforcementSettings"),
+    "aggrevated.cost_to_go.lols": ("Lols",),
     "aggrevated.cost_to_go.monte_carlo": ("MonteCarlo",),
     "aggrevated.cost_to_go.q_star": ("QStar",),
     "aggrevated.cost_to_go.realised": ("Realised",),
@@ -73,9 +76,10 @@ PUBLIC = {
     "aggrevated.updates.safe_step": ("safe_step",),
     "aggrevated.updates.projected": ("Exponentiated",),
     "aggrevated.updates.follow_the_leader": ("FollowTheLeader",),
+    "aggrevated.updates.mixture": ("PolicyMixture", "searn", "smile"),
     "aggrevated.updates.natural": ("Natural",),
     "aggrevated.updates.regular": ("Regular",),
-    "aggrevated.schedules": ("geometric", "linear"),
+    "aggrevated.schedules": ("constant", "exponential", "geometric", "inverse_sigmoid", "linear"),
     # line 9: validation
     "aggrevated.validation": ("OnEpisodes", "Validated", "mean_return"),
     # what can go wrong

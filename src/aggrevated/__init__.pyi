@@ -17,6 +17,7 @@ from aggrevated.cost_to_go.disagreement import disagreement as disagreement
 from aggrevated.cost_to_go.entropy_bonus import EntropyBonus as EntropyBonus
 from aggrevated.cost_to_go.loki import Loki as Loki
 from aggrevated.cost_to_go.loki import ReinforcementSettings as ReinforcementSettings
+from aggrevated.cost_to_go.lols import Lols as Lols
 from aggrevated.cost_to_go.monte_carlo import MonteCarlo as MonteCarlo
 from aggrevated.cost_to_go.q_star import QStar as QStar
 from aggrevated.cost_to_go.realised import Realised as Realised
@@ -32,6 +33,7 @@ from aggrevated.experts import ValueExpert as ValueExpert
 from aggrevated.experts.loading import load_expert as load_expert
 from aggrevated.health import Examined as Examined
 from aggrevated.health import Health as Health
+from aggrevated.experts.several import several as several
 from aggrevated.losses import Loss as Loss
 from aggrevated.losses import LossSettings as LossSettings
 from aggrevated.losses.all_actions import all_actions as all_actions
@@ -49,6 +51,7 @@ from aggrevated.policies.heads import CategoricalHead as CategoricalHead
 from aggrevated.policies.heads import GaussianHead as GaussianHead
 from aggrevated.policies.heads import Head as Head
 from aggrevated.policies.heads import HeadSettings as HeadSettings
+from aggrevated.policies.mixture import MixturePolicy as MixturePolicy
 from aggrevated.policies.recurrent import RecurrentPolicy as RecurrentPolicy
 from aggrevated.policies.window import WindowPolicy as WindowPolicy
 from aggrevated.randomness import Purpose as Purpose
@@ -60,7 +63,10 @@ from aggrevated.runs.records import Result as Result
 from aggrevated.runs.run import Run as Run
 from aggrevated.runs.run import execute as execute
 from aggrevated.runs.run import train as train
+from aggrevated.schedules import constant as constant
+from aggrevated.schedules import exponential as exponential
 from aggrevated.schedules import geometric as geometric
+from aggrevated.schedules import inverse_sigmoid as inverse_sigmoid
 from aggrevated.schedules import linear as linear
 from aggrevated.settings import NOT_NEGATIVE as NOT_NEGATIVE
 from aggrevated.settings import POSITIVE as POSITIVE
@@ -92,6 +98,9 @@ from aggrevated.updates import Update as Update
 from aggrevated.updates import UpdateSettings as UpdateSettings
 from aggrevated.updates import loss_and_gradient as loss_and_gradient
 from aggrevated.updates.follow_the_leader import FollowTheLeader as FollowTheLeader
+from aggrevated.updates.mixture import PolicyMixture as PolicyMixture
+from aggrevated.updates.mixture import searn as searn
+from aggrevated.updates.mixture import smile as smile
 from aggrevated.updates.natural import Natural as Natural
 from aggrevated.updates.projected import Exponentiated as Exponentiated
 from aggrevated.updates.regular import Regular as Regular

@@ -14,7 +14,7 @@ from aggrevated.runs.run import Run
 
 TINY = ["--iterations", "1", "--trajectories", "2", "--horizon", "20", "--validation-episodes", "2"]
 CHOOSE = "choose that, or leave it out"
-ROLLED_OUT = f"it is of --oracle monte-carlo; {CHOOSE}"
+ROLLED_OUT = f"monte-carlo; {CHOOSE}"
 TOO_MUCH = "the gradient all-actions needs what every action costs, but the oracle"
 TOO_LITTLE = "tells only what the action taken costs; choose another --gradient"
 
@@ -57,7 +57,7 @@ def failure(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[i
         (
             "train cartpole --learning-rate 0.1",
             2,
-            "--learning-rate has no effect on the update natural: it is of --update follow-the-leader or regular",
+            "--learning-rate has no effect on the update natural: it is of --update follow-the-leader or searn or",
         ),
         (
             "train cartpole --update regular --delta-kl 0.1",
@@ -99,11 +99,15 @@ def failure(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[i
             2,
             f"--start-steps has no effect on the start random: it is of --start supervised; {CHOOSE}",
         ),
-        ("train cartpole --queried-steps 5", 2, f"--queried-steps has no effect on the oracle q-network: {ROLLED_OUT}"),
+        (
+            "train cartpole --queried-steps 5",
+            2,
+            f"--queried-steps has no effect on the oracle q-network: it is of --oracle lols or searn or {ROLLED_OUT}",
+        ),
         (
             "train hopper --oracle value-function --rollouts 1",
             2,
-            f"--rollouts has no effect on the oracle value-function: {ROLLED_OUT}",
+            f"--rollouts has no effect on the oracle value-function: it is of --oracle {ROLLED_OUT}",
         ),
         (
             "train hopper --method dagger --queried-steps 5",

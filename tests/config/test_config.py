@@ -44,7 +44,7 @@ def test_what_is_written_is_read_again(task: str, method: str) -> None:
             resolve(task, method)
         return
     if method in ("searn", "smile") and task in ("hopper", "walker", "algebra"):
-        with pytest.raises(UsageError, match=r"use --method aggrevated|finite set of actions|cannot be mixed"):
+        with pytest.raises(UsageError, match=r"use --method aggrevated|for finite actions|cannot be mixed"):
             resolve(task, method)
         return
     config = resolve(task, method)

@@ -82,7 +82,7 @@ class MixtureSettings(UpdateSettings, ABC):
 
     fits = frozenset({Tells.EVERY_ACTION})
     beta: float = setting(
-        0.1,
+        0.3,
         "The share of each new policy in the mixture; the expert's falls by it, too: alpha_n = (1 - beta)^(n-1).",
         Rule(lambda value: 0 < value <= 1, "above 0, and 1 at most"),
     )
@@ -97,10 +97,14 @@ class MixtureSettings(UpdateSettings, ABC):
 
     def check(self, chosen: Chosen) -> None:
         if not chosen.finite:
-            raise UsageError(f"the update {self.name} mixes policies for a finite set of actions; choose another")
+            raise UsageError(
+                f"the update {self.name} mixes policies for finite actions; choose another --method or --update"
+            )
         assert isinstance(chosen.policy, PolicySettings) and isinstance(chosen.loss, LossSettings)
         if not chosen.policy.mixes:
-            raise UsageError(f"policies of the kind {chosen.policy.name} cannot be mixed; choose another --update")
+            raise UsageError(
+                f"policies of the kind {chosen.policy.name} cannot be mixed; choose another --method or --update"
+            )
         own = f"for the update {self.name}, whose policies begin anew"
         require(chosen.start.name == "random", "start", chosen.start.name, f"random {own}")
         require(not chosen.loss.entropy, "entropy", chosen.loss.entropy, f"0 {own}")
