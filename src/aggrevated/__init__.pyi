@@ -31,9 +31,9 @@ from aggrevated.experts import CriticExpert as CriticExpert
 from aggrevated.experts import Expert as Expert
 from aggrevated.experts import ValueExpert as ValueExpert
 from aggrevated.experts.loading import load_expert as load_expert
+from aggrevated.experts.several import several as several
 from aggrevated.health import Examined as Examined
 from aggrevated.health import Health as Health
-from aggrevated.experts.several import several as several
 from aggrevated.losses import Loss as Loss
 from aggrevated.losses import LossSettings as LossSettings
 from aggrevated.losses.all_actions import all_actions as all_actions

@@ -79,8 +79,10 @@ class Control(WorldSettings):
     )
 
     def completed(self, iterations: int, given: Container[str]) -> Self:
-        """An expert's file is found again from everywhere."""
-        return replace(self, expert=",".join(found_from_everywhere(name) for name in named_in(self.expert)))
+        """An expert's file is found again from everywhere; validation has episodes for its number of steps."""
+        episodes = self.validation_episodes or min(max(VALIDATED // self.horizon, 40), 200)
+        expert = ",".join(found_from_everywhere(name) for name in named_in(self.expert))
+        return replace(self, expert=expert, validation_episodes=episodes)
 
     @property
     def steps(self) -> int:
