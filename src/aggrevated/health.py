@@ -26,7 +26,8 @@ from aggrevated.updates.safe_step import MOST_HALVINGS
 MEASURED = 200  # trajectories at most that are looked at
 SURE = 0.9  # from this probability of an action on, a policy is sure of it
 MANY = 0.1  # of the visited states at which a policy is sure and wrong
-NOTHING = 0.01  # left to learn: mistakes that cost no more than this, in units of the root mean square of A*
+NOTHING = 0.01  # left to learn, in units of the usual mistake
+MUCH = 0.1  # left to learn, in units of the most so far: a good policy visits states where no mistake costs much
 VANISHED = 1e-6  # of the largest gradient so far
 LASTING = 3  # iterations in a row, before a sign is believed
 
@@ -57,10 +58,11 @@ class Examined:
 
 
 class Mistakes(NamedTuple):
-    """Of a policy at the visited states, by A*, and in units of its root mean square there; None where nobody knows."""
+    """Of a policy at the visited states, by the A* of the actions there; None where nobody knows."""
 
-    sure_and_wrong: float | None = None  # the share of states where it is sure of an action with an A* above 1
-    left_to_learn: float | None = None  # the mean A* of its actions
+    sure_and_wrong: float | None = None  # the share of states where it is sure of an action with an unusual A*
+    left_to_learn: float | None = None  # the mean A* of its actions: what they cost above the best, per step
+    usual_mistake: float | None = None  # the root mean square of A*
 
 
 def mistakes(policy: Policy, trajectories: Trajectories, cost_to_go: CostToGo) -> Mistakes:
@@ -75,7 +77,7 @@ def mistakes(policy: Policy, trajectories: Trajectories, cost_to_go: CostToGo) -
     if advised_only or not asked.any():
         return Mistakes()
     if not cost_to_go.every_action and not cost_to_go.advantage:
-        return Mistakes(left_to_learn=None if values[asked].any() else 0.0)
+        return Mistakes() if values[asked].any() else Mistakes(None, 0.0, 0.0)
     pi = probabilities(policy, trajectories)
     if cost_to_go.every_action:
         return of_every_action(pi, values, trajectories.legal, asked)
@@ -98,26 +100,26 @@ def of_every_action(pi: Array | None, q: Array, legal: Array, asked: Array) -> M
         return Mistakes()
     possible = legal if legal.shape[2] else np.ones_like(q, bool)
     above, chosen = np.where(possible, q - cheapest(q, legal), 0.0)[asked], pi[asked]
-    scale = root_mean_square(above[possible[asked]])
-    wrong = ((chosen > SURE) & (above > scale)).any(axis=1)  # it can be sure of one action only
-    return Mistakes(float(wrong.mean()), in_units(scale, (chosen * above).sum(axis=1)))
+    usual = root_mean_square(above[possible[asked]])
+    wrong = ((chosen > SURE) & (above > usual)).any(axis=1)  # it can be sure of one action only
+    return Mistakes(float(wrong.mean()), mean((chosen * above).sum(axis=1)), usual)
 
 
 def of_taken(pi: Array | None, advantage: Array) -> Mistakes:
     """From π(a_t|s_t) and A*(s_t, a_t), both [n]; what was better than π* makes up for no mistake."""
-    scale = root_mean_square(advantage)
-    wrong = None if pi is None else float(((pi > SURE) & (advantage > scale)).mean())
-    return Mistakes(wrong, in_units(scale, advantage.clip(0.0)))
+    usual = root_mean_square(advantage)
+    wrong = None if pi is None else float(((pi > SURE) & (advantage > usual)).mean())
+    return Mistakes(wrong, mean(advantage.clip(0.0)), usual)
+
+
+def mean(values: Array) -> float:
+    """In float64."""
+    return float(values.mean(dtype=np.float64))
 
 
 def root_mean_square(values: Array) -> float:
-    """Of all of them."""
-    return float(np.sqrt(np.square(values, dtype=np.float64).mean()))
-
-
-def in_units(scale: float, costs: Array) -> float:
-    """Their mean in these units; 0 where nothing costs anything."""
-    return float(costs.mean(dtype=np.float64)) / scale if scale else 0.0
+    """In float64."""
+    return float(np.sqrt(mean(np.square(values, dtype=np.float64))))
 
 
 class Signs(Protocol):
@@ -135,6 +137,8 @@ class Signs(Protocol):
     def sure_and_wrong(self) -> float | None: ...
     @property
     def left_to_learn(self) -> float | None: ...
+    @property
+    def usual_mistake(self) -> float | None: ...
 
 
 @dataclass
@@ -142,6 +146,7 @@ class Health:
     """What is remembered of the iterations so far."""
 
     largest: float = 0.0  # gradient
+    most_left: float = 0.0  # to learn
     best: float = -inf  # return, on validation
     best_roll_in: float = -inf  # which is known also where not every policy is validated
     lasted: dict[str, int] = field(default_factory=lambda: dict.fromkeys(REASONS, 0))  # in a row
@@ -161,6 +166,7 @@ class Health:
         seen = set(self._signs(line))
         self.lasted = {reason: lasted + 1 if reason in seen else 0 for reason, lasted in self.lasted.items()}
         self.best, self.best_roll_in = line.best_return, max(self.best_roll_in, line.roll_in_return)
+        self.most_left = max(self.most_left, line.left_to_learn or 0.0)
         if isfinite(line.gradient_norm):
             self.largest = max(self.largest, line.gradient_norm)
         return ", ".join(self._reasons())
@@ -175,13 +181,14 @@ class Health:
         return [reason for reason, lasted in self.lasted.items() if lasted >= LASTING]
 
     def _signs(self, line: Signs) -> Iterator[str]:
-        if line.left_to_learn is not None and line.left_to_learn < NOTHING:
+        left = line.left_to_learn
+        if left is not None and left <= NOTHING * (line.usual_mistake or 0.0):
             return
         if line.halvings >= MOST_HALVINGS:
             yield SHORTENED
         if not isfinite(line.gradient_norm) or line.gradient_norm < VANISHED * self.largest:
             yield FLAT
-        if (line.sure_and_wrong or 0.0) > MANY and not self._improved(line):
+        if (line.sure_and_wrong or 0.0) > MANY and (left or 0.0) > MUCH * self.most_left and not self._improved(line):
             yield WRONG
 
     def _improved(self, line: Signs) -> bool:

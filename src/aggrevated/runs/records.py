@@ -43,6 +43,7 @@ class Metrics(Record):
     halvings: int
     sure_and_wrong: float | None
     left_to_learn: float | None
+    usual_mistake: float | None
     died: str
     simulator_steps: int
     start_simulator_steps: int

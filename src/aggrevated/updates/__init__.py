@@ -28,6 +28,7 @@ class Step:
     halvings: int  # how often the step was halved before it was taken, or what its shortening to a target comes to
     sure_and_wrong: float | None = None  # what `health.Examined` saw of the new policy
     left_to_learn: float | None = None
+    usual_mistake: float | None = None
 
 
 class Update(Protocol):
