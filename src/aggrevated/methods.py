@@ -52,7 +52,7 @@ METHODS = {  #           title         start         cost-to-go   gradient    up
     "tnpg":       Method("TNPG",       "random",     OWN,         TAKEN,      ("natural",), imitates=False),
     "sl-rl":      Method("SL-RL",      "supervised", OWN,         TAKEN,      GRADIENT, imitates=False),
     "thor":       Method("THOR",       "random",     TRUNCATED,   TAKEN,      GRADIENT),
-    "loki":       Method("LOKI",       "random",     ASKED,       TAKEN,      GRADIENT, reinforcement="realised"),
+    "loki":       Method("LOKI",       "random",     ASKED,       TAKEN,      EXPONENTIATED, reinforcement="critic"),
 } | {  # of others             title                 start     cost-to-go  gradient    updates
     "lols":               Method("LOLS",               "random", ("lols",),  ANY,        GRADIENT),
     "searn":              Method("SEARN",              "random", ("searn",), ALL,        ("searn",)),

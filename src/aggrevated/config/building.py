@@ -38,12 +38,17 @@ def oracle_of(config: Config) -> Oracle:
     oracle = config.oracle.build(config.built_world.simulator, config.built_world.expert)
     if config.oracle.tells(config.finite) is Tells.EVERY_ACTION and config.learned_from is Tells.TAKEN_ACTION:
         oracle = Taken(oracle)
-    if config.update.advised and config.oracle.leaves_open(config.finite):
+    if config.update.advised and config.row.imitates and leaves_open(config):
         oracle = Advised(oracle, config.built_world.expert, config.built_world.simulator.action_space)
     oracle = config.reinforcement.build(oracle, config.loop.seed)
     if config.loss.entropy:
         oracle = EntropyBonus(oracle, config.update.schedule(config.loss.entropy, config.loss.entropy / 10))
     return oracle
+
+
+def leaves_open(config: Config) -> bool:
+    """Whether there are actions or steps of which the update hears nothing."""
+    return config.learned_from is not Tells.EVERY_ACTION or config.oracle.leaves_open(config.finite)
 
 
 def blank_policy(config: Config) -> Policy:

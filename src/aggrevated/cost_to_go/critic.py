@@ -28,8 +28,8 @@ class Critic:
 
     gae_lambda: float = 0.97
     discount: float = 1.0
-    hidden: Sequence[int] = (32,)
-    steps: int = 50  # of Adam, on all the data at once
+    hidden: Sequence[int] = (64,)
+    steps: int = 200  # of Adam, on all the data at once
     learning_rate: float = 0.01
     _network: "ValueNetwork | None" = field(default=None, init=False, repr=False)
 
@@ -53,7 +53,7 @@ class Critic:
         if self._network is None:
             generator = torch.Generator().manual_seed(int(trajectories.seeds[0] >> np.uint64(1)))  # torch's are signed
             self._network = ValueNetwork(x.shape[1], self.hidden, generator)
-            self._network.measure(x, y)
+        self._network.measure(x, y)
         optimiser = torch.optim.Adam(self._network.parameters(), lr=self.learning_rate)
         for _ in range(self.steps):
             optimiser.zero_grad()
@@ -73,7 +73,7 @@ class Critic:
 
 
 class ValueNetwork(nn.Module):
-    """V_φ: a ReLU network, its inputs and output in the units of the first data that it saw. It starts at 0."""
+    """V_φ: a ReLU network, its inputs and output in the units of the data that it was fitted to. It starts at 0."""
 
     mean: Tensor  # [O + 1], of the inputs
     deviation: Tensor  # [O + 1]
@@ -122,8 +122,8 @@ class GaeSettings(Settings):
         0.97, "lambda of the critic: 1 trusts the realised costs, 0 the critic's value of the next state.", SHARE
     )
     discount: float = setting(1.0, "gamma of the critic; below 1 it has a bias, and less variance.", SHARE)
-    critic_hidden: tuple[int, ...] = setting((32,), "Widths of the critic's hidden layers.", WIDTHS)
-    critic_steps: int = setting(50, "How many steps of Adam the critic is fitted by in each iteration.", at_least(1))
+    critic_hidden: tuple[int, ...] = setting((64,), "Widths of the critic's hidden layers.", WIDTHS)
+    critic_steps: int = setting(200, "How many steps of Adam the critic is fitted by in each iteration.", at_least(1))
     critic_rate: float = setting(0.01, "Their learning rate.", POSITIVE)
 
     def critic(self) -> Critic:

@@ -175,7 +175,7 @@ class MonteCarloSettings(CostSettings):
 
     name = "monte-carlo"
     queried_steps: int = setting(
-        5, "M: of each trajectory, how many steps the Monte-Carlo oracle is asked about; 0: all.", NOT_NEGATIVE
+        2, "M: of each trajectory, how many steps the Monte-Carlo oracle is asked about; 0: all.", NOT_NEGATIVE
     )
     rollouts: int = setting(1, "Roll-outs per query, for simulators with chance in them.", at_least(1))
     every_action: bool = setting(True, "Roll out every action of a finite set, not only the one taken.")

@@ -25,6 +25,7 @@ from aggrevated.trajectories import Trajectories
 from aggrevated.updates import Step, UpdateSettings, dropout, loss_and_gradient, norm
 from aggrevated.updates.aggregation import Aggregation, Data
 from aggrevated.updates.goals import Goal, Logits, costs_of, means_of
+from aggrevated.updates.natural import Natural
 from aggrevated.updates.safe_step import safe_step
 
 MEASURED = 200  # trajectories of the newest at most, for what a step reports
@@ -36,12 +37,15 @@ LONGEST_GRADIENT = 1.0
 class Exponentiated:
     """π_{n+1}: the projection of exp(−A*/τ), on all data; with `eta`, of π_n^(1−ρ) exp(−η A*), on the newest data.
 
+    What is known of the action taken only, and of no other, says nothing of later policies: there a natural step is made.
+
     A* is in units of its mean size, so that no setting has any. The projection is made by `steps` of Adam; for a table,
     a policy without hidden layers on one-hot observations, it is known in closed form, and is Eq. 7 itself.
     """
 
     eta: float = 0.0  # 0: all data
-    temperature: float = 0.07  # τ
+    temperature: float = 0.07  # τ, at first
+    cooling: int = 8  # the iteration from which on τ and the learning rate fall as 1/√n; 0: never
     decay: float = 0.0  # ρ
     exploring: float = 0.2  # λ
     in_units: bool = True  # whether A* is divided by its mean size
@@ -51,6 +55,9 @@ class Exponentiated:
     capacity: int = 1000  # trajectories
     seed: int = 0
     max_kl: float = 1e6  # any finite step
+    without_expert: Natural = field(
+        default_factory=lambda: Natural(0.0, 0.01, per_state=10, target_kl=0.02, in_spreads=True)
+    )
     aggregation: Aggregation = field(init=False, repr=False)
     _adam: torch.optim.Adam | None = field(default=None, init=False, repr=False)
     _widest: Tensor | None = field(default=None, init=False, repr=False)
@@ -63,6 +70,8 @@ class Exponentiated:
     def __call__(self, policy: Policy, loss: Loss, trajectories: Trajectories, cost_to_go: CostToGo) -> Step:
         if cost_to_go.bonus:
             raise UsageError("the exponentiated update knows no entropy bonus; use the oracle without it")
+        if not cost_to_go.every_action and cost_to_go.advice is None:
+            return self.without_expert(policy, loss, trajectories, cost_to_go)
         newest = Data(trajectories, cost_to_go)
         measured = newest.take(np.arange(min(trajectories.count, MEASURED)))
         value, gradient = loss_and_gradient(policy, loss, *measured)
@@ -85,6 +94,10 @@ class Exponentiated:
         else:
             self._fit(policy, data.trajectories, goal, generator)
 
+    def _cooled(self, n: int) -> float:
+        """n rounds of Eq. 7 with the step η/√n of its regret bound are one of η√n."""
+        return min(1.0, (self.cooling / n) ** 0.5) if self.cooling else 1.0
+
     def _narrow(self, head: GaussianHead) -> None:
         """After n rounds of Eq. 7 a Gaussian has 1/√n of its first deviation: exp(−n η Q*) around the best action."""
         if self._widest is None:
@@ -99,7 +112,8 @@ class Exponentiated:
             return means_of(*data)
         cost, known, weight = map(torch.from_numpy, costs_of(data, policy.head.outputs, self.in_units))
         if not self.eta:
-            return Logits(-cost / self.temperature, known, weight, self.exploring, self.temperature)
+            tau = self.temperature * self._cooled(data.trajectories.n)
+            return Logits(-cost / tau, known, weight, self.exploring, tau)
         with torch.no_grad():
             now = distribution_at(policy, data.trajectories)
         assert isinstance(now, Categorical)
@@ -115,6 +129,7 @@ class Exponentiated:
         lengths = mask.sum(dim=1)
         size = min(max(FEWEST, round(self.minibatch / float(lengths.float().mean()))), len(mask))
         adam = self._optimiser(policy)
+        adam.param_groups[0]["lr"] = self.learning_rate * self._cooled(trajectories.n)
         for step in range(self.steps):
             rows = torch.from_numpy(generator.integers(len(mask), size=size))
             length = int(lengths[rows].max())
@@ -141,17 +156,19 @@ class Exponentiated:
         """The data, and what Adam remembers."""
         moments = self._moments if self._adam is None else flatten(self._adam.state_dict()["state"])
         own = {} if self._widest is None else {WIDEST: self._widest, ROUNDS: torch.tensor(self._rounds)}
-        return self.aggregation.state() | moments | own
+        natural = {f"{NATURAL}{name}": w for name, w in self.without_expert.state().items()}
+        return self.aggregation.state() | moments | own | natural
 
     def restore(self, state: dict[str, Tensor]) -> None:
-        state = dict(state)
+        self.without_expert.restore({n.removeprefix(NATURAL): w for n, w in state.items() if n.startswith(NATURAL)})
+        state = {name: w for name, w in state.items() if not name.startswith(NATURAL)}
         self._adam, self._widest = None, state.pop(WIDEST, None)
         self._rounds = int(state.pop(ROUNDS, torch.tensor(0)))
         self._moments = {name: w.clone() for name, w in state.items() if name.startswith(MOMENT)}
         self.aggregation.restore({name: w for name, w in state.items() if name not in self._moments})
 
 
-WIDEST, ROUNDS = "widest", "rounds"
+WIDEST, ROUNDS, NATURAL = "widest", "rounds", "natural."
 MOMENT = "adam."  # what the names of Adam's moments begin with, in a state
 
 
@@ -201,6 +218,9 @@ class ExponentiatedSettings(UpdateSettings):
     temperature: float = setting(
         0.07, "tau: the policy is fitted to exp(-A*/tau), A* in units of its mean size.", POSITIVE
     )
+    cooling: int = setting(
+        8, "The iteration from which on tau and the fit's rate fall as 1/sqrt(n); 0: never.", NOT_NEGATIVE
+    )
     eta: float = setting(
         0.0, "The step of Eq. 7 in such units, learning from the newest data only; 0: from all data.", NOT_NEGATIVE
     )
@@ -218,5 +238,8 @@ class ExponentiatedSettings(UpdateSettings):
         require(not chosen.loss.entropy, "entropy", chosen.loss.entropy, f"0 for the update {self.name}")
 
     def build(self, seed: int) -> Exponentiated:
-        goal, fit = (self.eta, self.temperature, self.decay, self.exploring), (self.fit_rate, self.fit_steps)
+        goal, fit = (
+            (self.eta, self.temperature, self.cooling, self.decay, self.exploring),
+            (self.fit_rate, self.fit_steps),
+        )
         return Exponentiated(*goal, True, *fit, self.minibatch, self.capacity, seed)

@@ -1,0 +1,175 @@
+"""Tasks as newcomers write them, for untuned.py: a tagger, a T-maze, a pendulum, a lunar lander. Nothing is tuned."""
+
+import numpy as np
+from gymnasium.spaces import Box, Discrete
+
+from aggrevated import Control, GymnasiumSimulator, Task
+
+WORDS, TAGS, LONGEST, SHORTEST = 30, 5, 12, 4
+RULE = np.random.default_rng(0).integers(TAGS, size=(WORDS, TAGS))  # of a word and the tag before it, the tag
+
+
+class Tagger:
+    """Every seed is a new sentence. State: its words, its gold tags, its length, the position, the tag before."""
+
+    name, horizon, action_space = "tagger", LONGEST, Discrete(TAGS)
+    observation_space = Box(0.0, 1.0, (2 * WORDS + TAGS + 1,))
+
+    def initial(self, seeds):
+        """Sentences of random words, and their gold tags."""
+        generators = [np.random.default_rng(int(seed)) for seed in seeds]
+        words = np.stack([own.integers(WORDS, size=LONGEST) for own in generators])
+        lengths = np.array([own.integers(SHORTEST, LONGEST + 1) for own in generators])
+        gold, before = np.zeros_like(words), np.zeros(len(seeds), int)
+        for i in range(LONGEST):
+            gold[:, i] = before = RULE[words[:, i], before]
+        return np.concatenate([words, gold, lengths[:, None], 0 * lengths[:, None], TAGS + 0 * lengths[:, None]], axis=1)
+
+    def observe(self, state):
+        """The word, the word after it, and the tag before."""
+        rows, (length, t, before) = np.arange(len(state)), state[:, -3:].T
+        one_hot = np.eye(WORDS, dtype=np.float32)
+        after = one_hot[state[rows, np.minimum(t + 1, LONGEST - 1)]] * (t + 1 < length)[:, None]
+        tags = np.eye(TAGS + 1, dtype=np.float32)[before]
+        return np.concatenate([one_hot[state[rows, t]], after, tags], axis=1).astype(np.float32)
+
+    def step(self, state, action):
+        """A wrong tag costs 1."""
+        following, (length, t, _) = state.copy(), state[:, -3:].T
+        following[:, -2], following[:, -1] = t + 1, action
+        return following, (action != gold_of(state)).astype(float), t + 1 >= length
+
+
+def gold_of(state):
+    """The gold tag of the present word."""
+    return state[np.arange(len(state)), LONGEST + state[:, -2]]
+
+
+class Gold:
+    """Knows the tags."""
+
+    name = "gold"
+
+    def q(self, states):
+        """A wrong tag costs 1, and nothing later."""
+        return (np.arange(TAGS) != gold_of(states)[:, None]).astype(float)
+
+    def act(self, states, t):
+        """The gold tag."""
+        return gold_of(states)
+
+
+class TMaze:
+    """The side is shown at the first step only; 6 steps on, the turn is worth 1 or −1; any other step costs 0.1."""
+
+    name, horizon, end = "t-maze", 20, 6
+    observation_space, action_space = Box(-1.0, 1.0, (2,)), Discrete(3)  # ahead, left, right
+
+    def initial(self, seeds):
+        """At the beginning of the corridor; left or right."""
+        side = [2 * np.random.default_rng(int(seed)).integers(2) - 1 for seed in seeds]
+        return np.stack([side, np.zeros(len(seeds), int)], axis=1)
+
+    def observe(self, state):
+        """The side, at the beginning; whether this is the end."""
+        side, x = state.T
+        return np.stack([np.where(x == 0, side, 0), x == self.end], axis=1).astype(np.float32)
+
+    def step(self, state, action):
+        """Ahead, or turn."""
+        (side, x), following = state.T, state.copy()
+        turned = (x == self.end) & (action > 0)
+        following[:, 1] += (x < self.end) & (action == 0)
+        return following, np.where(turned, np.where((action == 1) == (side < 0), -1.0, 1.0), 0.1), turned
+
+
+class Guide:
+    """Sees the side at all times."""
+
+    name = "guide"
+
+    def q(self, states):
+        """The cost to the end of each action."""
+        side, x = states.T
+        v = 0.1 * (TMaze.end - np.arange(TMaze.end + 2)) - 1.0
+        here, at_end = v[x], x == TMaze.end
+        ahead = 0.1 + np.where(at_end, here, v[x + 1])
+        turns = [np.where(at_end, np.where(right == (side < 0), -1.0, 1.0), 0.1 + here) for right in (True, False)]
+        return np.stack([ahead, *turns], axis=1)
+
+    def act(self, states, t):
+        """The cheapest."""
+        return self.q(states).argmin(axis=1)
+
+
+class Pendulum:
+    """The physics of Gymnasium's Pendulum-v1, over a batch."""
+
+    name, horizon = "pendulum", 200
+    observation_space, action_space = Box(-8.0, 8.0, (3,)), Box(-2.0, 2.0, (1,))
+
+    def initial(self, seeds):
+        """Any angle, slowly turning."""
+        return np.stack([np.random.default_rng(int(s)).uniform([-np.pi, -1.0], [np.pi, 1.0]) for s in seeds])
+
+    def observe(self, state):
+        """Cosine, sine, speed."""
+        return np.stack([np.cos(state[:, 0]), np.sin(state[:, 0]), state[:, 1]], axis=1).astype(np.float32)
+
+    def step(self, state, action):
+        """A twentieth of a second."""
+        torque, (angle, speed) = np.clip(action[:, 0], -2.0, 2.0), state.T
+        cost = ((angle + np.pi) % (2 * np.pi) - np.pi) ** 2 + 0.1 * speed**2 + 0.001 * torque**2
+        speed = np.clip(speed + (15.0 * np.sin(angle) + 3.0 * torque) * 0.05, -8.0, 8.0)
+        return np.stack([angle + speed * 0.05, speed], axis=1), cost, np.zeros(len(state), bool)
+
+
+class Energy:
+    """A controller by hand: pumps energy in, then balances."""
+
+    name = "energy"
+
+    def act(self, states, t):
+        """The torque."""
+        angle, speed = (states[:, 0] + np.pi) % (2 * np.pi) - np.pi, states[:, 1]
+        energy = speed**2 / 6 + 5 * (np.cos(angle) - 1)
+        pump, balance = -np.sign(speed + 1e-9) * energy * 2.0, -(12.0 * angle + 2.5 * speed)
+        return np.clip(np.where(np.cos(angle) > 0.8, balance, pump), -2.0, 2.0)[:, None]
+
+
+class Heuristic:
+    """Gymnasium's own controller of the lander."""
+
+    name = "heuristic"
+
+    def __init__(self, simulator):
+        """It reads observations."""
+        from gymnasium.envs.box2d import lunar_lander
+
+        self._simulator, self._act = simulator, lunar_lander.heuristic
+        self._environment = lunar_lander.LunarLander()
+
+    def act(self, states, t):
+        """State by state."""
+        seen = self._simulator.observe(states)
+        return np.array([self._act(self._environment, one) for one in seen], int)
+
+
+def task(make, expert, **settings):
+    """A task of the simulator and the expert, and nothing else."""
+    world = Control(make=make, make_expert=expert, horizon=settings.pop("horizon"))
+    name = settings.pop("name")
+    return Task(name=name, title=name, world=world, **settings)
+
+
+TASKS = {
+    "tagger": lambda: task(lambda h: Tagger(), lambda s: Gold(), horizon=LONGEST, name="tagger"),
+    "t-maze": lambda: task(lambda h: TMaze(), lambda s: Guide(), horizon=20, name="t-maze", policy="gru"),
+    "pendulum": lambda: task(
+        lambda h: Pendulum(), lambda s: Energy(), horizon=200, name="pendulum", oracle="monte-carlo"
+    ),
+    "lunar-lander": lambda: task(
+        lambda h: GymnasiumSimulator("LunarLander-v3", h), Heuristic, horizon=1000, name="lunar-lander",
+        oracle="monte-carlo",
+    ),
+}  # fmt: skip

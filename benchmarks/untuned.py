@@ -1,0 +1,119 @@
+"""Everything at default settings, on the tasks of the paper and on tasks that nobody tuned anything for.
+
+    python benchmarks/untuned.py run [--only cartpole,acrobot] [--seeds 10] [--runs runs/untuned]
+    python benchmarks/untuned.py report
+
+`run` makes the runs that are missing, two at once, each a JSON file in the folder of runs; `report` reads them, and
+the peers' curves (peers.py), and writes docs/results/untuned.{json,md,png}.
+"""
+
+import argparse
+import json
+import sys
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from pathlib import Path
+from shutil import rmtree
+from tempfile import mkdtemp
+
+RESULTS = Path(__file__).parent.parent / "docs" / "results"
+OURS = ("aggrevated", {})
+DAGGER, SL, SL_RL = ("dagger", {}), ("sl", {}), ("sl-rl", {})
+NATURAL = ("aggrevated", {"update": "natural"})
+LOKI = ("loki", {})
+
+
+def students(task, widths=(1, 2, 4, 0)):
+    """Small ones of a task that is done by a network without memory; 0: linear."""
+    for width in widths:
+        yield f"{task}, {width} units" if width else f"{task}, linear", task, {"hidden": (width,) if width else ()}
+
+
+# name: (task, settings of the task in every row, rows)
+CASES = {
+    "cartpole": ("cartpole", {}, {"aggrevated": OURS, "dagger": DAGGER, "sl": SL, "sl-rl": SL_RL, "natural": NATURAL}),
+    "acrobot": ("acrobot", {}, {"aggrevated": OURS, "dagger": DAGGER, "sl": SL, "sl-rl": SL_RL, "natural": NATURAL}),
+    "acrobot-partial": ("acrobot-partial", {}, {"aggrevated": OURS, "dagger": DAGGER, "sl": SL, "sl-rl": SL_RL}),
+    "acrobot-partial, memoryless": (
+        "acrobot-partial", {"policy": "mlp"}, {"aggrevated": OURS, "dagger": DAGGER, "natural": NATURAL}
+    ),
+    "tagger": ("tagger", {}, {"aggrevated": OURS, "dagger": DAGGER, "sl": SL, "sl-rl": SL_RL}),
+    "t-maze": ("t-maze", {}, {"aggrevated": OURS, "dagger": DAGGER, "sl": SL, "sl-rl": SL_RL}),
+    "pendulum": ("pendulum", {}, {"aggrevated": OURS, "dagger": DAGGER, "sl": SL, "sl-rl": SL_RL}),
+    "lunar-lander": ("lunar-lander", {}, {"aggrevated": OURS, "dagger": DAGGER, "sl": SL}),
+    "hopper": ("hopper", {}, {"aggrevated": OURS, "dagger": DAGGER, "sl": SL, "sl-rl": SL_RL}),
+    "hopper, loki": ("hopper", {"iterations": 200}, {"loki": LOKI}),
+    "walker": ("walker", {}, {"aggrevated": OURS, "dagger": DAGGER, "sl": SL, "sl-rl": SL_RL}),
+    "walker, loki": ("walker", {"iterations": 200}, {"loki": LOKI}),
+    "algebra": ("algebra", {}, {"aggrevated": OURS}),
+    "algebra, lstm": ("algebra", {"policy": "lstm"}, {"aggrevated": OURS}),
+    **{
+        name: (task, settings | ({"policy": "mlp"} if task == "acrobot-partial" else {}),
+               {"aggrevated": OURS, "dagger": DAGGER, "natural": NATURAL})
+        for tasks in ("cartpole", "acrobot", "acrobot-partial") for name, task, settings in students(tasks)
+    },
+}  # fmt: skip
+
+
+def one(name, row, seed, folder):
+    """Make one run, and write down its curve and what it ended with."""
+    from newcomers import TASKS
+
+    from aggrevated import train
+
+    task, settings, rows = CASES[name]
+    method, more = rows[row]
+    scratch = Path(mkdtemp())
+    try:
+        made = TASKS[task]() if task in TASKS else task
+        run = train(made, method, out=scratch / "run", warn=lambda _: None, seed=seed, **settings, **more)
+        lines = [line.facts() for line in run.metrics()]
+        kept = ("simulator_steps", "oracle_queries", "current_return", "best_return")
+        facts = {
+            "result": {k: v for k, v in run.result().facts().items() if k != "run"},
+            "points": [[line[key] for key in kept] for line in lines],
+            "points_are": kept,
+        }
+    finally:
+        rmtree(scratch, ignore_errors=True)
+    path = folder / f"{name}; {row}; {seed}.json"
+    path.with_suffix(".part").write_text(json.dumps(facts))
+    path.with_suffix(".part").rename(path)
+    return f"{name}, {row}, seed {seed}: test {facts['result']['test_return']:.3f}"
+
+
+def run(only, seeds, folder, rows):
+    """Make the runs that are missing."""
+    folder.mkdir(parents=True, exist_ok=True)
+    wanted = [
+        (name, row, seed)
+        for name in only
+        for row in CASES[name][2]
+        if not rows or row in rows
+        for seed in range(seeds)
+        if not (folder / f"{name}; {row}; {seed}.json").exists()
+    ]
+    with ProcessPoolExecutor(2, max_tasks_per_child=4) as pool:
+        jobs = {pool.submit(one, *job, folder): job for job in wanted}
+        for done, job in enumerate(as_completed(jobs), 1):
+            outcome = job.result() if job.exception() is None else f"{jobs[job]} failed: {job.exception()!r}"
+            print(f"{done}/{len(jobs)} {outcome}", flush=True)
+
+
+def main():
+    """As the command line says."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=("run", "report"))
+    parser.add_argument("--only", default=";".join(CASES), help="cases, with semicolons between")
+    parser.add_argument("--rows", default="", help="rows, with commas between; all if none is named")
+    parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--runs", type=Path, default=Path("runs") / "untuned")
+    asked = parser.parse_args()
+    if asked.what == "report":
+        from untuned_report import report
+
+        return report(asked.runs, RESULTS)
+    return run(asked.only.split(";"), asked.seeds, asked.runs, asked.rows.split(",") if asked.rows else [])
+
+
+if __name__ == "__main__":
+    sys.exit(main())
