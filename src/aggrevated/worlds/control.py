@@ -20,7 +20,7 @@ from aggrevated.simulators import Simulator
 from aggrevated.validation import OnEpisodes, mean_return
 from aggrevated.worlds import EvaluationSettings, Score, World, WorldSettings
 
-VALIDATED = 5_000  # steps
+VALIDATED = 20_000  # steps
 Maker = Callable[[int], Simulator]  # from the horizon H
 
 
@@ -72,7 +72,7 @@ class Control(WorldSettings):
         "commas between, of which the best in each state advises.",
     )
     validation_episodes: int = setting(
-        0, "How many episodes the best policy is chosen on; 0: 40 to 200, for 5,000 steps about.", NOT_NEGATIVE
+        0, "How many episodes the best policy is chosen on; 0: 40 to 100, for 20,000 steps about.", NOT_NEGATIVE
     )
     test_episodes: int = setting(
         1000, "How many fresh episodes the chosen policy is tested on, at the end.", at_least(1)
@@ -80,7 +80,7 @@ class Control(WorldSettings):
 
     def completed(self, iterations: int, given: Container[str]) -> Self:
         """An expert's file is found again from everywhere; validation has episodes for its number of steps."""
-        episodes = self.validation_episodes or min(max(VALIDATED // self.horizon, 40), 200)
+        episodes = self.validation_episodes or min(max(VALIDATED // self.horizon, 40), 100)
         expert = ",".join(found_from_everywhere(name) for name in named_in(self.expert))
         return replace(self, expert=expert, validation_episodes=episodes)
 
