@@ -197,7 +197,7 @@ def main() -> None:
 
 LUNAR_LANDER = "LunarLander-v3"
 # RL Baselines3 Zoo, hyperparams/ppo.yml at commit 208b6fd, in its own words; what it leaves open is as in
-# Stable-Baselines3. It tuned Acrobot with a horizon of 500, and its lander is v2.
+# Stable-Baselines3. It marks CartPole's as tuned; its Acrobot has a horizon of 500, its lander is v2.
 ZOO = {
     "cartpole": {
         "n_envs": 8,
