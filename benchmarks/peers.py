@@ -1,0 +1,249 @@
+"""Learning curves of peers: the return of a peer's mode on test episodes, against the environment steps that it took.
+
+A seed that is finished is not run again: `python benchmarks/peers.py --peer ppo --task cartpole --seeds 10`.
+"""
+
+import interleave
+
+# isort: split
+import argparse
+import os
+import platform
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from stable_baselines3 import PPO
+from stable_baselines3.common.base_class import BaseAlgorithm
+from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.env_util import make_vec_env
+from stable_baselines3.common.vec_env import VecNormalize
+
+from aggrevated.arrays import Array
+from aggrevated.expert_training import model_for
+from aggrevated.files import Facts, read_json, write_json
+from aggrevated.randomness import Purpose, seeds
+from aggrevated.simulators import Simulator
+from aggrevated.simulators.gymnasium import GymnasiumSimulator
+from aggrevated.tasks import find_task
+from aggrevated.validation import mean_return
+from aggrevated.version import __version__
+
+FOLDER = Path(__file__).parent.parent / "docs/results/peers"
+TEST_SEED = 1_000_000  # the episodes of `aggrevated evaluate`, which no training uses
+PACKAGES = (*interleave.PACKAGES, "imitation", "box2d")
+
+Choose = Callable[[Array], Array]  # from observations [n, O] to the most likely actions [n] or [n, A]
+Report = Callable[[int, Choose], None]  # what a peer calls now and then: after so many environment steps it acts so
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a peer does on a task."""
+
+    train: Callable[[str, int, "Plan", Report], None]  # on this task, with this seed, for as long as the plan says
+    settings: Mapping[str, Any]
+    budget: int  # it ends with the first point that has so many environment steps
+    every: int = 1  # so many environment steps there is a point; DAgger has one after each of its rounds
+    episodes: int = 100
+    lots: int = 1  # in which the episodes are run: behind our adapter a state holds all actions so far
+
+
+@dataclass(frozen=True)
+class Mode:
+    """A peer's policy without its chance, asked as our simulators ask an expert."""
+
+    simulator: Simulator
+    choose: Choose
+    name = "mode"
+
+    def act(self, states: Array, t: int) -> Array:
+        return self.choose(self.simulator.observe(states))
+
+
+class Points(BaseCallback):
+    """Reports at the start of a roll-out, which is after an update, and ends the training in time."""
+
+    def __init__(self, plan: Plan, report: Report) -> None:
+        super().__init__()
+        self.plan, self.report, self.latest = plan, report, 0
+
+    def _on_rollout_start(self) -> None:
+        if self.num_timesteps % self.plan.every == 0:
+            self.latest = self.num_timesteps
+            self.report(self.latest, mode_of(self.model))
+
+    def _on_step(self) -> bool:
+        return self.latest < self.plan.budget
+
+
+def mode_of(model: BaseAlgorithm) -> Choose:
+    """What Stable-Baselines3's model thinks best, seen through its normaliser where it has one."""
+    normaliser = model.get_vec_normalize_env()
+
+    def choose(observations: Array) -> Array:
+        seen = normaliser.normalize_obs(observations) if normaliser else observations
+        return model.predict(seen, deterministic=True)[0]
+
+    return choose
+
+
+def ppo(task: str, seed: int, plan: Plan, report: Report) -> None:
+    """PPO of Stable-Baselines3, as RL Baselines3 Zoo runs it."""
+    settings = {name: scheduled(value) for name, value in plan.settings.items()}
+    lanes, steps, normalise = (settings.pop(name) for name in ("n_envs", "n_timesteps", "normalize"))
+    limit = {"max_episode_steps": simulator_of(task).horizon}
+    environment = make_vec_env(environment_of(task), lanes, seed=seed, env_kwargs=limit)
+    if normalise:
+        environment = VecNormalize(environment, gamma=settings["gamma"])
+    model = PPO("MlpPolicy", environment, seed=seed, device="cpu", **settings)
+    model.learn(steps, callback=Points(plan, report))
+
+
+def scheduled(value: Any) -> Any:
+    """The zoo's `lin_x` falls from x to 0 in the course of `n_timesteps`; all else is as it is."""
+    if not isinstance(value, str):
+        return value
+    first = float(value.removeprefix("lin_"))
+    return lambda left: left * first
+
+
+def trpo(task: str, seed: int, plan: Plan, report: Report) -> None:
+    """TRPO of sb3-contrib, as it made our expert."""
+    recipe = find_task(task).recipe
+    model_for(recipe, simulator_of(task), seed).learn(recipe.steps, callback=Points(plan, report))
+
+
+def dagger(task: str, seed: int, plan: Plan, report: Report) -> None:
+    """DAgger of `imitation`, which is installed in an environment of its own."""
+    train = import_module("imitation_dagger").train
+    train(simulator_of(task), environment_of(task), seed, plan.settings["net_arch"], plan.budget, report)
+
+
+def simulator_of(task: str) -> Simulator:
+    """Ours where there is one, else Gymnasium's environment behind our adapter."""
+    return GymnasiumSimulator(LUNAR_LANDER, 1000) if task == "lunar-lander" else find_task(task).world.simulator
+
+
+def environment_of(task: str) -> str:
+    """Gymnasium's name for the task."""
+    return LUNAR_LANDER if task == "lunar-lander" else find_task(task).recipe.environment
+
+
+def curve(task: str, seed: int, plan: Plan) -> Facts:
+    """The points of one seed, printed as they come."""
+    simulator = simulator_of(task)
+    lots = np.array_split(seeds(TEST_SEED, Purpose.TEST, 0, plan.episodes), plan.lots)
+    steps: list[int] = []
+    returns: list[float] = []
+
+    def report(taken: int, choose: Choose) -> None:
+        steps.append(taken)
+        returns.append(round(float(np.mean([mean_return(Mode(simulator, choose), simulator, lot) for lot in lots])), 3))
+        print(f"{task}, seed {seed}: {returns[-1]:.1f} after {taken:,} steps", flush=True)
+
+    plan.train(task, seed, plan, report)
+    return {"steps": steps, "returns": returns}
+
+
+def about(peer: str, task: str, plan: Plan, count: int) -> Facts:
+    """What the curves of a file are of."""
+    versions = {name: found for name in PACKAGES if (found := interleave.installed(name))}
+    return {
+        "peer": peer,
+        "task": task,
+        "command": f"python benchmarks/peers.py --peer {peer} --task {task} --seeds {count}",
+        "environment": environment_of(task),
+        "horizon": simulator_of(task).horizon,
+        "budget": plan.budget,
+        "episodes": plan.episodes,
+        "settings": dict(plan.settings),
+        "machine": {"cpus": os.cpu_count(), "python": platform.python_version()},
+        "versions": versions | {"aggrevated": __version__},
+    }
+
+
+def finished(path: Path, facts: Facts) -> Facts:
+    """The curves in the file, by seed; they must have been made in the same way."""
+    if not path.exists():
+        return {}
+    record = read_json(path)
+    for name in ("settings", "versions", "episodes", "budget"):
+        if record[name] != facts[name]:
+            raise SystemExit(f"{path} has curves of other {name}; move it away to start again")
+    return record["curves"]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--peer", required=True, choices=sorted({peer for peer, _ in PLANS}))
+    parser.add_argument("--task", required=True, choices=sorted({task for _, task in PLANS}))
+    parser.add_argument("--seeds", type=int, default=10, help="how many (default: %(default)s)")
+    parser.add_argument("--folder", type=Path, default=FOLDER, help="of PEER-TASK.json (default: docs/results/peers)")
+    options = parser.parse_args()
+    if (options.peer, options.task) not in PLANS:
+        parser.error(f"nothing is planned for {options.peer} on {options.task}")
+    plan, path = PLANS[options.peer, options.task], options.folder / f"{options.peer}-{options.task}.json"
+    facts = about(options.peer, options.task, plan, options.seeds)
+    curves = finished(path, facts)
+    for seed in range(options.seeds):
+        if str(seed) not in curves:
+            curves[str(seed)] = curve(options.task, seed, plan)
+            write_json(path, facts | {"curves": curves})
+
+
+LUNAR_LANDER = "LunarLander-v3"
+# RL Baselines3 Zoo, hyperparams/ppo.yml at commit 208b6fd, in its own words; what it leaves open is as in
+# Stable-Baselines3. It marks CartPole's as tuned; its Acrobot has a horizon of 500, its lander is v2.
+ZOO = {
+    "cartpole": {
+        "n_envs": 8,
+        "n_timesteps": 100_000,
+        "normalize": False,
+        "n_steps": 32,
+        "batch_size": 256,
+        "gae_lambda": 0.8,
+        "gamma": 0.98,
+        "n_epochs": 20,
+        "ent_coef": 0.0,
+        "learning_rate": "lin_0.001",
+        "clip_range": "lin_0.2",
+    },
+    "acrobot": {
+        "n_envs": 16,
+        "n_timesteps": 1_000_000,
+        "normalize": True,
+        "n_steps": 256,
+        "gae_lambda": 0.94,
+        "gamma": 0.99,
+        "n_epochs": 4,
+        "ent_coef": 0.0,
+    },
+    "lunar-lander": {
+        "n_envs": 16,
+        "n_timesteps": 1_000_000,
+        "normalize": False,
+        "n_steps": 1024,
+        "batch_size": 64,
+        "gae_lambda": 0.98,
+        "gamma": 0.999,
+        "n_epochs": 4,
+        "ent_coef": 0.01,
+    },
+}
+STUDENT = {"net_arch": [16]}  # ReLU, as ours; all else as `imitation` has it
+PLANS = {
+    ("ppo", "cartpole"): Plan(ppo, ZOO["cartpole"], budget=60_000, every=1024),
+    ("ppo", "acrobot"): Plan(ppo, ZOO["acrobot"], budget=100_000, every=4096),
+    ("ppo", "lunar-lander"): Plan(ppo, ZOO["lunar-lander"], budget=500_000, every=49_152, lots=10),
+    ("dagger", "cartpole"): Plan(dagger, STUDENT, budget=25_000),
+    ("dagger", "acrobot"): Plan(dagger, STUDENT, budget=10_000),
+    ("trpo", "hopper"): Plan(trpo, find_task("hopper").recipe.settings, budget=300_000, every=10_240, episodes=50),
+    ("trpo", "walker"): Plan(trpo, find_task("walker").recipe.settings, budget=600_000, every=10_240, episodes=50),
+}
+
+if __name__ == "__main__":
+    main()
