@@ -11,6 +11,7 @@ import argparse
 import json
 import sys
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from multiprocessing import get_context
 from pathlib import Path
 from shutil import rmtree
 from tempfile import mkdtemp
@@ -92,7 +93,7 @@ def run(only, seeds, folder, rows):
         for seed in range(seeds)
         if not (folder / f"{name}; {row}; {seed}.json").exists()
     ]
-    with ProcessPoolExecutor(2, max_tasks_per_child=4) as pool:
+    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
         jobs = {pool.submit(one, *job, folder): job for job in wanted}
         for done, job in enumerate(as_completed(jobs), 1):
             outcome = job.result() if job.exception() is None else f"{jobs[job]} failed: {job.exception()!r}"

@@ -26,10 +26,10 @@ from aggrevated.policies.recurrent import RecurrentPolicy
 from aggrevated.policies.window import WindowPolicy
 from aggrevated.trajectories import Trajectories
 from aggrevated.updates import Update
-from aggrevated.updates.exponentiated import Exponentiated
 from aggrevated.updates.follow_the_leader import FollowTheLeader
 from aggrevated.updates.mixture import PolicyMixture, searn, smile
 from aggrevated.updates.natural import Natural
+from aggrevated.updates.projected import Exponentiated
 from aggrevated.updates.regular import Regular
 from aggrevated.updates.safe_step import MOST_HALVINGS
 from aggrevated.updates.solvers import conjugate_gradient, held_out
@@ -97,10 +97,17 @@ CASES = {
     for kind in KINDS
 }
 CASES["exponentiated, table"] = Case(
-    lambda rate=0.3: Exponentiated(rate),
+    lambda rate=0.3: Exponentiated(rate, in_units=False),
     lambda seed: randomise(FeedForwardPolicy(3, CategoricalHead(3), hidden=()), seed),
     one_hot_observations,
 )
+for form, eta in {"all data": 0.0, "newest data": 1.0}.items():
+    for kind in KINDS:
+        CASES[f"exponentiated, {form}, {kind}"] = Case(
+            lambda rate=0.01, eta=eta: Exponentiated(eta, learning_rate=rate, steps=5, minibatch=32, capacity=10),
+            lambda seed, kind=kind: randomise(KINDS[kind](CategoricalHead(3)), seed),
+            by_gradient=False,
+        )
 CASES["support vectors, kernel machine"] = Case(
     lambda rate=10.0: SupportVectors(regularisation=rate, capacity=10), kernel_machine, parses, by_gradient=False
 )
@@ -136,10 +143,12 @@ def assert_equal(one, other):
 
 
 def test_every_update_in_the_folder_of_updates_is_here():
-    """A new one must be added to the cases: whatever class has `state` and `restore` is an update."""
+    """A new one must be added to the cases: what is called, and has `state` and `restore`, is an update."""
     modules = [import_module(f"aggrevated.updates.{one.name}") for one in iter_modules(aggrevated.updates.__path__)]
     classes = {kind for module in modules for kind in vars(module).values() if isinstance(kind, type)}
-    found = {kind for kind in classes if hasattr(kind, "state") and hasattr(kind, "restore")}
+    found = {
+        kind for kind in classes if {"__call__", "state", "restore"} <= {n for own in kind.__mro__ for n in vars(own)}
+    }
     assert found == {type(case.make()) for case in CASES.values()} - {SupportVectors}
 
 

@@ -11,15 +11,14 @@ from aggrevated.algorithm import Learner, aggrevated
 from aggrevated.cost_to_go import CostToGo
 from aggrevated.cost_to_go.advantage import Advantage
 from aggrevated.cost_to_go.q_star import QStar
-from aggrevated.errors import UsageError
 from aggrevated.losses.all_actions import all_actions
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import CategoricalHead
-from aggrevated.policies.window import WindowPolicy
 from aggrevated.simulators.tabular import Tabular, TabularExpert, greedy, random_mdps, total_cost
 from aggrevated.theory.finite_mdp import probabilities
-from aggrevated.updates.exponentiated import Exponentiated, base_policies, exponentiated, log_normalised
-from problems import flat, linear_policy, random_costs, random_trajectories
+from aggrevated.updates.exponentiated import base_policies, exponentiated, log_normalised
+from aggrevated.updates.projected import Exponentiated
+from problems import linear_policy, random_trajectories
 
 STRICT = {"over": "raise", "invalid": "raise", "divide": "raise"}
 
@@ -158,19 +157,31 @@ def small_mdp():
     return Tabular(p, c, start, horizon=3)
 
 
-def test_algorithm_1_with_it_is_the_closed_form():
+def small_tree():
+    """Depth 3, a leaf for each path; the way ends in the last layer, and costs are paid there."""
+    nodes, horizon = 2**4 - 1, 4
+    p, c = np.zeros((nodes, 2, nodes)), np.zeros((nodes, 2))
+    for node in range(nodes):
+        for action in range(2):
+            p[node, action, min(2 * node + 1 + action, nodes - 1) if node < 7 else node] = 1.0
+    c[7:] = np.random.default_rng(0).random(8)[:, None] * [0.9, 1.0]
+    return Tabular(p, c, np.eye(nodes)[0], horizon)
+
+
+@pytest.mark.parametrize("make", [small_mdp, small_tree])
+def test_algorithm_1_with_it_is_the_closed_form(make):
     """Which (t, s) were visited is noted on the way; each visited one moves by exp(−η Q*), the others stay."""
-    mdp, eta, seen = small_mdp(), 0.8, []
+    mdp, eta, seen = make(), 0.8, []
     expert, policy = TabularExpert(mdp), table(mdp)
     advantage = Advantage(QStar(expert))
 
     def noted(trajectories, policy):
-        seen.append(trajectories.observations.any(axis=(0, 1)).reshape(3, 4))
+        seen.append(trajectories.observations.any(axis=(0, 1)).reshape(mdp.horizon, -1))
         return advantage(trajectories)
 
     log_policy = np.log(probabilities(policy, mdp))
     learning = aggrevated(
-        Learner(policy, Exponentiated(eta)), mdp, expert, noted, all_actions, k=3, validation_episodes=2
+        Learner(policy, Exponentiated(eta, in_units=False)), mdp, expert, noted, all_actions, k=3, validation_episodes=2
     )
     for iteration in islice(learning, 6):
         assert iteration.step.halvings == 0 and iteration.step.kl > 0
@@ -184,7 +195,7 @@ def test_algorithm_1_with_it_learns_the_optimal_policy():
     expert, policy = TabularExpert(mdp), table(mdp)
     before = total_cost(mdp.transitions, mdp.costs, mdp.start, probabilities(policy, mdp))
     learning = aggrevated(
-        Learner(policy, Exponentiated(5.0)),
+        Learner(policy, Exponentiated(5.0, in_units=False)),
         mdp,
         expert,
         Advantage(QStar(expert)),
@@ -206,29 +217,9 @@ def test_visits_of_one_state_count_by_their_weight_and_steps_not_taken_do_not():
     mask = np.array([[True, True, True, False]])
     trajectories = replace(random_trajectories(k=1), observations=np.eye(3)[None, [0, 0, 1, 2]], mask=mask)
     values = np.array([[[1.0, 0, 0], [0, 0, 5.0], [0, 2.0, 0], [9.0, 0, 0]]])
-    Exponentiated(2.0)(policy, all_actions, trajectories, CostToGo(values, np.array([[3.0, 1.0, 1.0, 1.0]])))
+    Exponentiated(2.0, in_units=False)(
+        policy, all_actions, trajectories, CostToGo(values, np.array([[3.0, 1.0, 1.0, 1.0]]))
+    )
     moved = policy.network[0].weight.detach().numpy() - before
     np.testing.assert_allclose(moved.T, [[-1.5, 0, -2.5], [0, -4, 0], [0, 0, 0]], atol=1e-12)
     assert torch.equal(policy.network[0].bias, bias)
-
-
-@pytest.mark.parametrize("kind", ["hidden layers", "a memory", "the taken action only"])
-def test_it_says_what_it_needs_and_changes_nothing(kind):
-    policy = {
-        "hidden layers": FeedForwardPolicy(3, CategoricalHead(3), hidden=(5,)).double(),
-        "a memory": WindowPolicy(3, CategoricalHead(3), hidden=(), width=2).double(),
-        "the taken action only": linear_policy(),
-    }[kind]
-    trajectories, before = random_trajectories(), flat(policy)
-    costs = random_costs(trajectories, actions=None if kind == "the taken action only" else 3)
-    with pytest.raises(UsageError, match="a FeedForwardPolicy with hidden=\\(\\) on one-hot observations"):
-        Exponentiated(1.0)(policy, all_actions, trajectories, costs)
-    np.testing.assert_array_equal(flat(policy), before)
-
-
-def test_it_remembers_nothing():
-    update = Exponentiated(1.0)
-    assert update.state() == {}
-    update.restore({})
-    with pytest.raises(AssertionError, match="remembers nothing"):
-        update.restore({"moment": torch.zeros(1)})

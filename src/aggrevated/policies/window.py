@@ -37,8 +37,10 @@ class WindowPolicy(Policy):
         windows = padded.unfold(1, self.width, 1).mT.flatten(2)  # [K, T, w·O], the oldest first
         return self.inner.distribution(windows, mask, legal)
 
-    def within(self, actions: Array) -> Array:
-        return self.inner.within(actions)
+    @property
+    def head(self) -> Head:  # type: ignore[override]
+        """That of the policy inside: its parameters are not to be there twice."""
+        return self.inner.head
 
     def actor(self) -> "WindowActor":
         return WindowActor(self.inner.actor(), self.size * (self.width - 1), self.size)

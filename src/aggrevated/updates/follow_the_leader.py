@@ -41,7 +41,7 @@ class FollowTheLeader:
         self.aggregation = Aggregation(self.capacity)
 
     def __call__(self, policy: Policy, loss: Loss, trajectories: Trajectories, cost_to_go: CostToGo) -> Step:
-        if not cost_to_go.every_action and (cost_to_go.advice is None or cost_to_go.values.any()):
+        if not cost_to_go.every_action and cost_to_go.advice is None:
             raise UsageError(
                 "follow the leader needs the cost-to-go of every action: data of the taken action only, from policies "
                 "of the past, is not fit for the present one"

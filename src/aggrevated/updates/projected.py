@@ -26,7 +26,7 @@ from aggrevated.updates import Step, UpdateSettings, dropout, loss_and_gradient,
 from aggrevated.updates.aggregation import Aggregation, Data
 from aggrevated.updates.goals import Goal, Logits, costs_of, means_of
 from aggrevated.updates.natural import Natural
-from aggrevated.updates.safe_step import safe_step
+from aggrevated.updates.safe_step import MOST_HALVINGS, safe_step
 
 MEASURED = 200  # trajectories of the newest at most, for what a step reports
 FEWEST = 4  # trajectories in a minibatch of a policy with memory
@@ -37,7 +37,7 @@ LONGEST_GRADIENT = 1.0
 class Exponentiated:
     """π_{n+1}: the projection of exp(−A*/τ), on all data; with `eta`, of π_n^(1−ρ) exp(−η A*), on the newest data.
 
-    What is known of the action taken only, and of no other, says nothing of later policies: there a natural step is made.
+    What is known of the action taken, and of no other, says nothing of later policies: there a natural step is made.
 
     A* is in units of its mean size, so that no setting has any. The projection is made by `steps` of Adam; for a table,
     a policy without hidden layers on one-hot observations, it is known in closed form, and is Eq. 7 itself.
@@ -83,6 +83,8 @@ class Exponentiated:
         displacement = parameters_to_vector(policy.parameters()).detach() - before
         vector_to_parameters(before, policy.parameters())
         kl, halvings = safe_step(policy, measured.trajectories, displacement, self.max_kl)
+        if halvings == MOST_HALVINGS:  # what Adam remembers may be no number
+            self._adam, self._moments = None, {}
         return Step(value, norm(gradient), kl, halvings)
 
     def _project(self, policy: Policy, data: Data, generator: np.random.Generator) -> None:

@@ -1,0 +1,193 @@
+"""Exponentiated gradient for networks: what is known of it by hand, and that it keeps to it."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from aggrevated.cost_to_go import CostToGo
+from aggrevated.errors import UsageError
+from aggrevated.losses.all_actions import all_actions
+from aggrevated.losses.taken_action import taken_action
+from aggrevated.policies.feed_forward import FeedForwardPolicy
+from aggrevated.policies.heads import CategoricalHead, GaussianHead
+from aggrevated.policies.recurrent import RecurrentPolicy
+from aggrevated.trajectories import Trajectories
+from aggrevated.updates import loss_and_gradient
+from aggrevated.updates.aggregation import Data
+from aggrevated.updates.goals import DEAREST, costs_of, means_of
+from aggrevated.updates.natural import NaturalSettings
+from aggrevated.updates.projected import Exponentiated
+from problems import flat, random_costs, random_trajectories, randomise, with_vectors
+
+
+def steps_of(observations, actions=None, legal=None):
+    """One step in each of n trajectories."""
+    seen = np.asarray(observations, np.float32)[:, None]
+    n = len(seen)
+    return Trajectories(
+        states=np.zeros((n, 1, 0), np.float32),
+        observations=seen,
+        actions=np.zeros((n, 1), int) if actions is None else np.asarray(actions)[:, None],
+        costs=np.zeros((n, 1)),
+        mask=np.ones((n, 1), bool),
+        by_expert=np.zeros((n, 1), bool),
+        horizon=1,
+        **({} if legal is None else {"legal": np.asarray(legal)[:, None]}),
+    )
+
+
+def told(values, **more):
+    """The cost-to-go of every action at each of n steps."""
+    values = np.asarray(values, np.float32)[:, None]
+    return CostToGo(values, np.ones(values.shape[:2], np.float32), **more)
+
+
+def policy_of(hidden=(8,), actions=3, size=3, seed=0):
+    return FeedForwardPolicy(size, CategoricalHead(actions), hidden, torch.Generator().manual_seed(seed))
+
+
+def log_probabilities(policy, observations):
+    seen = torch.as_tensor(np.asarray(observations, np.float32))[:, None]
+    with torch.no_grad():
+        return policy.distribution(seen, torch.ones(seen.shape[:2], dtype=torch.bool)).logits[:, 0].double().numpy()
+
+
+def test_a_table_has_the_mean_of_all_visits_over_tau():
+    """Two visits of state 0, one of state 1, in two iterations: log π = −(mean A*)/(τ · unit), but for a constant."""
+    policy, update = policy_of(()), Exponentiated(temperature=0.5, cooling=0)
+    first, second = np.array([[0.0, 1, 2], [1.0, 0, 1]]), np.array([[2.0, 0, 0]])
+    update(policy, all_actions, steps_of(np.eye(3)[[0, 1]]), told(first))
+    update(policy, all_actions, steps_of(np.eye(3)[[0]]), told(second))
+    unit = np.abs(np.concatenate([first, second])).mean()
+    wanted = -np.array([(first[0] + second[0]) / 2, first[1]]) / (0.5 * unit)
+    found = log_probabilities(policy, np.eye(3)[[0, 1]])
+    np.testing.assert_allclose(found - found[:, :1], wanted - wanted[:, :1], atol=1e-5)
+
+
+def test_the_fit_finds_what_is_known_in_closed_form():
+    """The same goal for a table, and for a network wide enough to be one: Adam ends where the closed form is."""
+    observations = np.tile(np.eye(3)[[0, 1, 2, 0]], (64, 1))
+    costs = np.tile([[0.0, 1, 2], [1, 0, 1], [0, 0, 1], [1, 0, 0]], (64, 1))
+    table, network = policy_of(()), policy_of((32,))
+    Exponentiated(temperature=0.5)(table, all_actions, steps_of(observations), told(costs))
+    Exponentiated(temperature=0.5, steps=3000, learning_rate=3e-3)(
+        network, all_actions, steps_of(observations), told(costs)
+    )
+    np.testing.assert_allclose(log_probabilities(network, np.eye(3)), log_probabilities(table, np.eye(3)), atol=0.05)
+
+
+def test_states_that_look_alike_get_the_action_that_is_cheapest_on_average_not_by_vote():
+    """Action 0 is better at three of four of them, by a little; at the fourth it is dear."""
+    alike, costs = np.ones((4, 1)), np.array([[0, 0.2], [0, 0.2], [0, 0.2], [1.5, 0]])
+    assert (costs.argmin(axis=1) == 0).sum() == 3 and costs.mean(axis=0).argmin() == 1
+    policy = policy_of((8,), actions=2, size=1)
+    Exponentiated(steps=500)(policy, all_actions, steps_of(alike), told(costs))
+    assert np.exp(log_probabilities(policy, [[1.0]]))[0, 1] > 0.9
+
+
+def test_a_policy_that_is_sure_and_wrong_does_not_stay_so():
+    policy = policy_of((8,), actions=2, size=1)
+    with torch.no_grad():
+        policy.network[-1].bias.copy_(torch.tensor([15.0, -15.0]))
+    data = steps_of(np.ones((6, 1))), told(np.tile([1.0, 0.0], (6, 1)))
+    assert loss_and_gradient(policy, all_actions, *data)[1].norm() < 1e-6  # Σ_a π(a) A*(a) is flat there
+    update = Exponentiated(learning_rate=0.1)
+    for _ in range(3):
+        update(policy, all_actions, *data)
+    assert np.exp(log_probabilities(policy, [[1.0]]))[0, 1] > 0.9
+
+
+@pytest.mark.parametrize("eta", [0.0, 1.0])
+@pytest.mark.parametrize("kind", ["feed-forward", "lstm"])
+def test_costs_in_another_unit_give_the_same_bits(eta, kind):
+    found = []
+    for unit in (1.0, 1024.0):
+        policy = policy_of() if kind == "feed-forward" else RecurrentPolicy(3, CategoricalHead(3), 4)
+        policy, update = randomise(policy, 0), Exponentiated(eta, steps=7)
+        for n in range(3):
+            trajectories = random_trajectories(seed=n, dtype=np.float32)
+            update(policy, all_actions, trajectories, random_costs(trajectories, seed=n, scale=unit))
+        found.append(flat(policy))
+    np.testing.assert_array_equal(*found)
+
+
+def test_tau_and_the_rate_of_the_fit_fall_as_the_bound_says():
+    update = Exponentiated(cooling=4)
+    assert [update._cooled(n) for n in (1, 4, 16, 64)] == [1.0, 1.0, 0.5, 0.25]
+    assert Exponentiated(cooling=0)._cooled(1000) == 1.0
+
+
+def test_what_is_known_of_actions():
+    """Step 0: asked of the action taken, and advised; step 1: only advised, so that others cost a mean mistake."""
+    trajectories = steps_of(np.zeros((2, 1)), actions=[1, 2])
+    values, weight = np.array([[4.0], [0.0]], np.float32), np.array([[1.0], [0.0]], np.float32)
+    told_of_taken = CostToGo(values, weight, advice=np.array([[0], [2]]))
+    cost, known, counts = costs_of(Data(trajectories, told_of_taken), 3)
+    np.testing.assert_array_equal(known[:, 0], [[True, True, False], [True, True, True]])
+    np.testing.assert_allclose(cost[0, 0], [0.0, 2.0, 0.0])  # the mean of what is known, 0 and 4, is the unit
+    np.testing.assert_allclose(cost[1, 0], [1.5, 1.5, 0.0])  # over all three actions that is 1 on average
+    np.testing.assert_array_equal(counts, [[1.0], [1.0]])
+
+
+def test_a_very_dear_mistake_counts_as_a_dear_one():
+    cost, _, _ = costs_of(Data(steps_of(np.zeros((50, 1))), told([[0.0, 1.0]] * 49 + [[0.0, 1e6]])), 2)
+    assert cost.max() == DEAREST
+
+
+def test_illegal_actions_have_no_say():
+    legal = np.array([[True, True, False]] * 4)
+    found = []
+    for of_illegal in (0.0, 100.0):
+        policy = policy_of()
+        data = steps_of(np.eye(3)[[0, 1, 2, 0]], legal=legal), told([[0.0, 1, of_illegal]] * 4)
+        Exponentiated(steps=20)(policy, all_actions, *data)
+        found.append(flat(policy))
+    np.testing.assert_array_equal(*found)
+
+
+def test_without_advice_the_action_taken_is_learned_from_by_a_natural_step():
+    trajectories = random_trajectories(dtype=np.float32)
+    costs = random_costs(trajectories, actions=None)
+    one, other = randomise(policy_of(), 0), randomise(policy_of(), 0)
+    step = Exponentiated()(one, taken_action, trajectories, costs)
+    assert step == NaturalSettings().build(0)(other, taken_action, trajectories, costs)
+    np.testing.assert_array_equal(flat(one), flat(other))
+
+
+# ---- vectors
+
+
+def test_a_gaussian_is_drawn_to_what_is_advised_and_to_what_was_better():
+    """Three steps: the action taken was worse, better by much, and not asked about."""
+    trajectories = steps_of(np.eye(3), actions=[[1.0], [1.0], [1.0]])
+    advice = np.array([[[0.0]], [[0.0]], [[0.5]]], np.float32)
+    costs = CostToGo(np.float32([[3.0], [-30.0], [0.0]]), np.float32([[1.0], [1.0], [0.0]]), advice=advice)
+    means = means_of(trajectories, costs).means[:, 0, 0].numpy()
+    assert means[0] == 0.0 and means[1] > 0.95 and means[2] == 0.5
+    policy = FeedForwardPolicy(3, GaussianHead(1), (16,))
+    Exponentiated(steps=500)(policy, taken_action, trajectories, costs)
+    with torch.no_grad():
+        found = policy.distribution(torch.eye(3)[:, None], torch.ones(3, 1, dtype=torch.bool)).mean[:, 0, 0]
+    np.testing.assert_allclose(found, means, atol=0.05)
+
+
+def test_the_deviation_falls_as_one_over_the_root_of_n_and_goes_on_after_a_restore():
+    trajectories = with_vectors(random_trajectories(dtype=np.float32), size=2)
+    costs = replace(random_costs(trajectories, actions=None), advice=np.zeros_like(trajectories.actions))
+    policy, update = FeedForwardPolicy(3, GaussianHead(2, -0.5), (5,)), Exponentiated(steps=2)
+    for _ in range(3):
+        update(policy, taken_action, trajectories, costs)
+    resumed = Exponentiated(steps=2)
+    resumed.restore({name: w.clone() for name, w in update.state().items()})
+    resumed(policy, taken_action, trajectories, costs)
+    np.testing.assert_allclose(policy.head.log_deviation.detach().exp(), np.exp(-0.5) / 2, rtol=1e-5)
+
+
+@pytest.mark.parametrize("head", [CategoricalHead(3), GaussianHead(2)])
+def test_an_entropy_bonus_is_refused(head):
+    trajectories = random_trajectories(dtype=np.float32)
+    costs = replace(random_costs(trajectories), bonus=0.1)
+    with pytest.raises(UsageError, match="knows no entropy bonus"):
+        Exponentiated()(FeedForwardPolicy(3, head, (5,)), all_actions, trajectories, costs)
