@@ -23,7 +23,8 @@ class Tagger:
         gold, before = np.zeros_like(words), np.zeros(len(seeds), int)
         for i in range(LONGEST):
             gold[:, i] = before = RULE[words[:, i], before]
-        return np.concatenate([words, gold, lengths[:, None], 0 * lengths[:, None], TAGS + 0 * lengths[:, None]], axis=1)
+        position = np.stack([lengths, 0 * lengths, TAGS + 0 * lengths], axis=1)
+        return np.concatenate([words, gold, position], axis=1)
 
     def observe(self, state):
         """The word, the word after it, and the tag before."""

@@ -57,9 +57,8 @@ CASES = {
 
 def one(name, row, seed, folder):
     """Make one run, and write down its curve and what it ended with."""
-    from newcomers import TASKS
-
     from aggrevated import train
+    from newcomers import TASKS
 
     task, settings, rows = CASES[name]
     method, more = rows[row]
