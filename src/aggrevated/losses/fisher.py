@@ -4,16 +4,24 @@ from collections.abc import Callable
 
 import torch
 from torch import Tensor
-from torch.distributions import Distribution, kl_divergence
+from torch.distributions import Categorical, Distribution, kl_divergence
 
 from aggrevated.losses import distribution_at
 from aggrevated.policies import Policy
 from aggrevated.trajectories import Trajectories
 
 
+def kl(before: Distribution, after: Distribution) -> Tensor:
+    """[K, T]: KL(before ‖ after), finite also where a probability of `after` is too small for a float."""
+    if not isinstance(before, Categorical):
+        return kl_divergence(before, after)
+    terms: Tensor = before.probs * (before.logits - after.logits)
+    return torch.where(before.probs == 0, 0.0, terms).sum(-1)
+
+
 def mean_kl(before: Distribution, policy: Policy, trajectories: Trajectories) -> Tensor:
     """KL(`before` ‖ π_θ), averaged over the visited states."""
-    each = kl_divergence(before, distribution_at(policy, trajectories))
+    each = kl(before, distribution_at(policy, trajectories))
     return each[torch.from_numpy(trajectories.mask)].mean()
 
 
@@ -26,8 +34,8 @@ def fisher_product(policy: Policy, trajectories: Trajectories) -> Callable[[Tens
     parameters = list(policy.parameters())
     with torch.no_grad():
         before = distribution_at(policy, trajectories)
-    kl = mean_kl(before, policy, trajectories)
-    slope = flat(torch.autograd.grad(kl, parameters, create_graph=True))  # zero at θ_n, and F v along v
+    mean = mean_kl(before, policy, trajectories)
+    slope = flat(torch.autograd.grad(mean, parameters, create_graph=True))  # zero at θ_n, and F v along v
 
     def product(vector: Tensor) -> Tensor:
         along = torch.autograd.grad(slope @ vector.to(slope.dtype), parameters, retain_graph=True)

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
-from torch.distributions import kl_divergence
 
 from aggrevated.arrays import Array
 from aggrevated.cost_to_go import CostToGo, Tells
 from aggrevated.errors import UsageError
 from aggrevated.losses import Loss, LossSettings, distribution_at
+from aggrevated.losses.fisher import kl
 from aggrevated.policies import Policy, PolicySettings
 from aggrevated.policies.heads import Head
 from aggrevated.policies.mixture import MixturePolicy
@@ -65,8 +65,8 @@ class PolicyMixture:
         fit = FollowTheLeader(self.learning_rate, self.steps, capacity=trajectories.count, anneal=True, seed=own)
         step = fit(policy.newest, loss, trajectories, cost_to_go)
         with torch.no_grad():
-            kl = kl_divergence(before, distribution_at(policy, trajectories))[torch.from_numpy(trajectories.mask)]
-        return Step(value, step.gradient_norm, float(kl.mean()), step.halvings)
+            apart = kl(before, distribution_at(policy, trajectories))[torch.from_numpy(trajectories.mask)]
+        return Step(value, step.gradient_norm, float(apart.mean()), step.halvings)
 
     def state(self) -> dict[str, Tensor]:
         """Nothing: what was learned is the policy's."""
