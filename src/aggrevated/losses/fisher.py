@@ -13,7 +13,7 @@ from aggrevated.trajectories import Trajectories
 
 def kl(before: Distribution, after: Distribution) -> Tensor:
     """[K, T]: KL(before ‖ after), finite also where a probability of `after` is too small for a float."""
-    if not isinstance(before, Categorical):
+    if not isinstance(before, Categorical) or not isinstance(after, Categorical):
         return kl_divergence(before, after)
     terms: Tensor = before.probs * (before.logits - after.logits)
     return torch.where(before.probs == 0, 0.0, terms).sum(-1)
