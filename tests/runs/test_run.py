@@ -118,18 +118,21 @@ def test_hopper_resumes_with_the_same_bits(tmp_path: Path, method: str, update: 
     assert lines[-1].diverged == 0
 
 
-def test_the_bits_of_hopper_do_not_depend_on_the_threads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("update", ["exponentiated", "natural"])
+def test_the_bits_of_hopper_do_not_depend_on_the_threads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, update: str
+) -> None:
     found = set()
     for threads in ("1", "3"):
         monkeypatch.setenv(THREADS, threads)
-        config = on_hopper(iterations=2, queried_steps=3)
+        config = on_hopper(update=update, iterations=2, queried_steps=3)
         found.add(finished(tmp_path / threads, config)[1].weights_sha256)
     assert len(found) == 1
 
 
 def test_the_whole_bill_of_a_hopper_run(tmp_path: Path) -> None:
     """K = 4 of H = 10 steps, which no one fails in: demonstrations, 2 roll-ins, and 2 · 4 · 3 queries in pairs."""
-    config = on_hopper(iterations=2, queried_steps=3)
+    config = on_hopper(update="natural", iterations=2, queried_steps=3)
     run, result = finished(tmp_path / "run", config)
     assert result.oracle_queries == 40 + 2 * 4 * 3
     assert result.simulator_steps - result.oracle_steps == 40 + 2 * 40
@@ -211,10 +214,11 @@ def test_a_torn_metrics_file_is_mended(tmp_path: Path) -> None:
     assert without_time(run.metrics()) == lines
 
 
-def test_a_changed_config_is_refused(tmp_path: Path) -> None:
-    run, _ = finished(tmp_path / "run", small())
+@pytest.mark.parametrize(("update", "own"), [("natural", {"damping": 3.0}), ("exponentiated", {"temperature": 0.3})])
+def test_a_changed_config_is_refused(tmp_path: Path, update: str, own: dict[str, Any]) -> None:
+    run, _ = finished(tmp_path / "run", small(update=update))
     (run.folder / "result.json").unlink()
-    for settings in ({"damping": 3.0}, {"hidden": (32,)}):
+    for settings in (own, {"hidden": (32,)}):
         changed = replace(run, config=run.config.replaced(**settings))
         with pytest.raises(DataError, match=r"its expert or its pages changed"):
             execute(changed)
