@@ -29,8 +29,8 @@ from aggrevated.runs.run import Run, execute
 from aggrevated.starts.random import RandomStart
 from aggrevated.trajectories import Trajectories
 from aggrevated.updates import Step, Update
-from aggrevated.updates.exponentiated import Exponentiated
 from aggrevated.updates.natural import Natural
+from aggrevated.updates.projected import Exponentiated
 from aggrevated.updates.regular import Regular
 from aggrevated.updates.safe_step import MOST_HALVINGS
 from problems import (
@@ -228,6 +228,8 @@ def test_steps_that_are_shortened_to_nothing() -> None:
         (Regular(0.5), Disagreement(TinyExpert(), 3), likelihood),
         (Natural(delta_kl=0.1), ADVANTAGE, all_actions),
         (Exponentiated(5.0), ADVANTAGE, all_actions),
+        (Exponentiated(), ADVANTAGE, all_actions),
+        (Exponentiated(), QStar(TinyExpert()), all_actions),
     ],
 )
 def test_a_table_that_has_converged_says_nothing(update: Update, oracle: Any, loss: Any) -> None:
