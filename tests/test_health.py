@@ -110,7 +110,9 @@ def test_where_nobody_knows_nothing_is_said() -> None:
     vectors = with_vectors(replace(random_trajectories(3, 3, 1, dtype=np.float32), horizon=30), 2)
     told = CostToGo(np.ones((3, 3), np.float32), vectors.mask.astype(np.float32), advantage=True)
     assert mistakes(gaussian, vectors, told) == (None, 1.0, 1.0)
-    assert mistakes(gaussian, vectors, replace(told, advice=vectors.actions)) == Mistakes()
+    assert mistakes(gaussian, vectors, replace(told, advice=vectors.actions)) == (None, 1.0, 1.0)  # costs, and advice
+    only_advised = replace(told, values=np.zeros_like(told.values), advice=vectors.actions)
+    assert mistakes(gaussian, vectors, only_advised) == Mistakes()
     assert mistakes(policy, trajectories, replace(costs([1.0, 1.0, 1.0]), weight=np.zeros((1, 3)))) == Mistakes()
 
 
