@@ -76,9 +76,7 @@ def choose(
     return picked, kinds
 
 
-def fitting_loss(
-    task: Task, method: str, row: Method, kinds: Mapping[str, Any], given: Mapping[str, Any]
-) -> str:
+def fitting_loss(task: Task, method: str, row: Method, kinds: Mapping[str, Any], given: Mapping[str, Any]) -> str:
     """The first of the method's losses that can be computed from what the oracle tells."""
     tells = kinds["reinforcement"]().tells(with_settings(kinds["oracle"](), given).tells(kinds["head"].finite))
     for name in row.losses:

@@ -37,7 +37,7 @@ LONGEST_GRADIENT = 1.0
 class Exponentiated:
     """π_{n+1}: the projection of exp(−A*/τ), on all data; with `eta`, of π_n^(1−ρ) exp(−η A*), on the newest data.
 
-    What is known of the action taken only, and of no other, says nothing of later policies: there a natural step is made.
+    What is known of the action taken only, and of no other, says nothing of later policies: there the step is natural.
 
     A* is in units of its mean size, so that no setting has any. The projection is made by `steps` of Adam; for a table,
     a policy without hidden layers on one-hot observations, it is known in closed form, and is Eq. 7 itself.
