@@ -179,7 +179,7 @@ def test_a_bill_with_replays_is_the_same_after_a_stop(tmp_path: Path) -> None:
         make=lambda horizon: GymnasiumSimulator(CountedEnv, horizon, live=3), make_expert=Balance, horizon=10
     )
     few = FEW | {"queried_steps": 2, "checkpoint_every": 2}
-    task = Task(name="counted", title="Counted", world=world, oracle="monte-carlo", tuned=(Tuned(few),))
+    task = Task(name="counted", title="Counted", world=world, oracle="monte-carlo", usual=(Tuned(few),))
     whole = train(task, out=tmp_path / "whole")
     with pytest.raises(StoppedError):
         train(task, out=tmp_path / "broken", progress=stop)

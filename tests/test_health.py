@@ -29,8 +29,8 @@ from aggrevated.runs.run import Run, execute
 from aggrevated.starts.random import RandomStart
 from aggrevated.trajectories import Trajectories
 from aggrevated.updates import Step, Update
-from aggrevated.updates.exponentiated import Exponentiated
 from aggrevated.updates.natural import Natural
+from aggrevated.updates.projected import Exponentiated
 from aggrevated.updates.regular import Regular
 from aggrevated.updates.safe_step import MOST_HALVINGS
 from problems import (
@@ -110,7 +110,9 @@ def test_where_nobody_knows_nothing_is_said() -> None:
     vectors = with_vectors(replace(random_trajectories(3, 3, 1, dtype=np.float32), horizon=30), 2)
     told = CostToGo(np.ones((3, 3), np.float32), vectors.mask.astype(np.float32), advantage=True)
     assert mistakes(gaussian, vectors, told) == (None, 1.0, 1.0)
-    assert mistakes(gaussian, vectors, replace(told, advice=vectors.actions)) == Mistakes()
+    assert mistakes(gaussian, vectors, replace(told, advice=vectors.actions)) == (None, 1.0, 1.0)  # costs, and advice
+    only_advised = replace(told, values=np.zeros_like(told.values), advice=vectors.actions)
+    assert mistakes(gaussian, vectors, only_advised) == Mistakes()
     assert mistakes(policy, trajectories, replace(costs([1.0, 1.0, 1.0]), weight=np.zeros((1, 3)))) == Mistakes()
 
 
@@ -228,6 +230,8 @@ def test_steps_that_are_shortened_to_nothing() -> None:
         (Regular(0.5), Disagreement(TinyExpert(), 3), likelihood),
         (Natural(delta_kl=0.1), ADVANTAGE, all_actions),
         (Exponentiated(5.0), ADVANTAGE, all_actions),
+        (Exponentiated(), ADVANTAGE, all_actions),
+        (Exponentiated(), QStar(TinyExpert()), all_actions),
     ],
 )
 def test_a_table_that_has_converged_says_nothing(update: Update, oracle: Any, loss: Any) -> None:

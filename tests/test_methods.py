@@ -59,6 +59,14 @@ def test_lols_learns_and_with_beta_0_it_needs_no_teacher(beta, expert):
     assert (probabilities(learner.policy).argmax(axis=1) == EXPERT).all()
 
 
+def test_the_gradient_follows_what_the_oracle_was_told_to_ask():
+    """Without --gradient, which some updates do not have."""
+    assert resolve("cartpole", oracle="monte-carlo").loss.name == "all-actions"
+    for update in ("exponentiated", "natural"):
+        one = resolve("cartpole", oracle="monte-carlo", update=update, every_action=False)
+        assert (one.loss.name, one.oracle.every_action) == ("taken-action", False)
+
+
 def test_lols_asks_of_every_action_where_there_are_few_and_of_the_one_taken_among_vectors():
     assert resolve("cartpole", "lols").loss.name == "all-actions"
     assert resolve("hopper", "lols").loss.name == "taken-action"

@@ -46,7 +46,7 @@ def test_train_evaluate_resume_watch_and_compare(here: Path, capsys: pytest.Capt
     result = json.loads(said(["train", "cartpole", "--json", *TINY], capsys))
     assert set(KEYS.split()) <= set(result)
     run = result["run"]
-    assert run == "runs/cartpole-aggrevated-natural" and (here / run / "curve.png").is_file()
+    assert run == "runs/cartpole-aggrevated-exponentiated" and (here / run / "curve.png").is_file()
 
     evaluated = json.loads(said(["evaluate", run, "--episodes", "30", "--json"], capsys))
     assert set(KEYS.split()) <= set(evaluated) and evaluated["weights_sha256"] == result["weights_sha256"]
@@ -217,7 +217,7 @@ def test_the_help_of_a_task_shows_what_can_be_set_and_its_own_defaults(
 ) -> None:
     """The settings of the pieces that are chosen, and of no others; every piece that can be chosen, by name."""
     options, config = explained(help_of(capsys, "train", task)), resolve(task)
-    settings = {(f"--no-{name}" if value is True else flag(name)): value for name, value in config.settings.items()}
+    settings = {(flag(f"no_{name}") if value is True else flag(name)): value for name, value in config.settings.items()}
     assert set(options) == set(settings) | ALWAYS
     for option, value in settings.items():
         shown = " ".join(map(str, value)) if isinstance(value, tuple) else str(value) or "none"
@@ -230,10 +230,14 @@ def test_the_help_of_a_task_shows_what_can_be_set_and_its_own_defaults(
 def test_the_help_of_a_task_follows_the_choices(capsys: pytest.CaptureFixture[str]) -> None:
     algebra, cartpole = (set(explained(help_of(capsys, "train", task))) for task in ("algebra", "cartpole"))
     assert "--warps" in algebra and "--horizon" not in algebra
-    assert {"--horizon", "--delta-kl"} <= cartpole and not {"--warps", "--learning-rate", "--start-steps"} & cartpole
+    assert {"--horizon", "--temperature"} <= cartpole
+    assert not {"--warps", "--delta-kl", "--learning-rate", "--start-steps"} & cartpole
+    natural = set(explained(help_of(capsys, "train", "cartpole", "--update", "natural")))
+    assert "--delta-kl" in natural and not {"--temperature", "--learning-rate"} & natural
     regular = set(explained(help_of(capsys, "train", "cartpole", "--update", "regular", "--start=supervised")))
     assert {"--learning-rate", "--start-steps"} <= regular and "--delta-kl" not in regular
-    assert "(default: 4000)" in explained(help_of(capsys, "train", "hopper"))["--start-steps"]
+    assert "--start-steps" not in explained(help_of(capsys, "train", "hopper"))
+    assert "(default: 4000)" in explained(help_of(capsys, "train", "hopper", "--update", "natural"))["--start-steps"]
     assert "--queried-steps" not in explained(help_of(capsys, "train", "hopper", "--method", "tnpg"))
 
 

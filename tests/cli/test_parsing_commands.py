@@ -20,7 +20,7 @@ from handwriting import crohme_like, inkml
 
 SCORES = {"uas_micro", "uas_macro", "exact_match", "sets", "symbols", "by_symbol", "by_arc_length"}
 TINY = ["--sets", "20", "--warps", "0", "--iterations", "2", "--trajectories", "2", "--validate-every", "1"]
-TINY += ["--hidden", "8", "--start-steps", "2", "--demonstrations", "3"]
+TINY += ["--hidden", "8", "--update", "regular", "--start-steps", "2", "--demonstrations", "3"]
 Said = Callable[..., str]
 
 
@@ -28,7 +28,7 @@ Said = Callable[..., str]
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of algebra that has ended."""
     given = {"sets": 20, "warps": 0, "iterations": 2, "trajectories": 2, "hidden": (8,), "validate_every": 1}
-    config = resolve("algebra", "aggrevated", start_steps=20, demonstrations=50, **given)
+    config = resolve("algebra", "aggrevated", update="regular", start_steps=20, demonstrations=50, **given)
     made = Run.create(tmp_path_factory.mktemp("runs") / "algebra", config)
     execute(made)
     return made.folder

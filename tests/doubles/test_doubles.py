@@ -61,7 +61,7 @@ def test_a_task_with_its_own_world_policy_update_and_oracle_by_name(
         ["corridor", "--start", "eager", "--push", "0.5"],
         ["corridor", "--method", "dagger", "--update", "regular"],
         ["cartpole", "--policy", "tiny"],
-        ["cartpole", "--gradient", "bold"],
+        ["cartpole", "--update", "natural", "--gradient", "bold"],
     ],
 )
 def test_each_alone_with_what_is_shipped(
@@ -122,7 +122,7 @@ def test_help_and_errors_know_of_it(installed: Path, capsys: pytest.CaptureFixtu
     with pytest.raises(SystemExit) as caught:
         main(["train", "corridor", "--step-size", "0.1"])
     assert caught.value.code == 2
-    assert "--step-size has no effect on the update natural: it is of --update signed" in capsys.readouterr().err
+    assert "--step-size has no effect on the update exponentiated: it is of --update signed" in capsys.readouterr().err
     with pytest.raises(UsageError, match=r"unknown task 'corridoor' .did you mean corridor"):
         resolve("corridoor")
 
@@ -152,6 +152,6 @@ def test_an_entry_point_that_cannot_be_imported_names_its_package(installed: Pat
         resolve("cartpole", update="broken")
     with pytest.raises(UsageError, match="the update mixed of an installed package is no UpdateSettings"):
         resolve("cartpole", update="mixed")
-    assert resolve("cartpole").update.name == "natural"  # a broken one disturbs nobody who does not ask for it
+    assert resolve("cartpole").update.name == "exponentiated"  # a broken one disturbs nobody who does not ask for it
     with pytest.raises(UsageError, match=r"unknown setting --horizn .did you mean --horizon"):
         resolve("cartpole", horizn=3)

@@ -36,7 +36,8 @@ START = {"start_steps": 3, "demonstrations": 4}
 
 def tiny(method: str = "aggrevated", update: str | None = None, **given: Any) -> Config:
     """The config of a run of a second, without what would have no effect on it."""
-    start = START if method in ("aggrevated", "sl-rl") and given.get("start") != "random" else {}
+    chosen = {name: given[name] for name in ("policy", "start") if name in given}
+    start = START if resolve("algebra", method, update=update, **chosen).start.name == "supervised" else {}
     settings = {**TINY, **start, **given}
     if "crohme" in given:
         settings.pop("sets")
@@ -52,6 +53,8 @@ def tiny(method: str = "aggrevated", update: str | None = None, **given: Any) ->
         ("aggrevated", "regular", {"policy": "lstm", "system": "arc-hybrid"}),
         ("aggrevated", "regular", {"policy": "reactive"}),
         ("aggrevated", "natural", {"policy": "lstm"}),
+        ("aggrevated", "exponentiated", {"policy": "contextual"}),
+        ("aggrevated", "exponentiated", {"policy": "reactive", "oracle": "monte-carlo"}),
         ("aggrevated", "regular", {"policy": "contextual", "oracle": "monte-carlo", "queried_steps": 2}),
         ("dagger", "follow-the-leader", {"policy": "reactive", "trajectories": 1, "iterations": 2}),
         ("dagger", "support-vectors", {"policy": "kernel-svm", "mixing_decay": 0.5}),
@@ -82,7 +85,8 @@ def test_every_policy_runs_and_resumes_with_the_same_bits(
 
 def test_it_learns(tmp_path: Path) -> None:
     """From demonstrations alone: better than the simplest parser in a second, on pages by others."""
-    config = tiny(start_steps=60, demonstrations=200, start_rate=0.01, iterations=1, validate_every=1, hidden=(32,))
+    start = {"start": "supervised", "start_steps": 60, "demonstrations": 200, "start_rate": 0.01}
+    config = tiny(**start, iterations=1, validate_every=1, hidden=(32,))
     _, result = finished(tmp_path / "run", config)
     random = set_up(config)
     assert result.best_return > random.world.validate(random.learner.policy) + 0.15
@@ -172,7 +176,7 @@ def test_real_ink_that_changed_is_refused(tmp_path: Path) -> None:
 
 
 def test_more_iterations_do_not_change_how_the_rates_fall(tmp_path: Path) -> None:
-    config = tiny()
+    config = tiny(update="regular")
     assert config.update.annealed == 4  # to the end
     run, _ = finished(tmp_path / "run", config)
     longer = replace(run, config=run.config.replaced(iterations=6))
@@ -181,16 +185,17 @@ def test_more_iterations_do_not_change_how_the_rates_fall(tmp_path: Path) -> Non
 
 
 def test_rates_and_bonus_fall_as_the_config_says() -> None:
-    setup = set_up(tiny(annealed=10, entropy=0.5, learning_rate=0.1))
+    setup = set_up(tiny(update="regular", annealed=10, entropy=0.5, learning_rate=0.1))
     assert isinstance(setup.oracle, EntropyBonus)
     bonus, rate = setup.oracle.bonus, setup.learner.update.learning_rate
     assert [bonus(n) for n in (1, 6, 11, 99)] == pytest.approx([0.5, 0.275, 0.05, 0.05])
     assert [rate(n) for n in (1, 6, 11, 99)] == pytest.approx([0.1, 0.05, 0.0, 0.0])
     natural = set_up(tiny(update="natural", annealed=10, delta_kl=0.2)).learner.update.delta_kl
     assert [natural(n) for n in (1, 6, 11)] == pytest.approx([0.2, 0.1, 0.0])
-    fixed = set_up(tiny(annealed=0, entropy=0.5, learning_rate=0.1))
+    fixed = set_up(tiny(update="regular", annealed=0, entropy=0.5, learning_rate=0.1))
     assert fixed.oracle.bonus == 0.5 and fixed.learner.update.learning_rate == 0.1
-    assert not isinstance(set_up(tiny(entropy=0.0)).oracle, EntropyBonus)
+    assert not isinstance(set_up(tiny(update="regular", entropy=0.0)).oracle, EntropyBonus)
+    assert not isinstance(set_up(tiny()).oracle, EntropyBonus)  # the usual update needs none
     assert not isinstance(set_up(small()).oracle, EntropyBonus)  # nor has control any of this, unless it is asked for
     assert set_up(small("reinforce", learning_rate=0.02)).learner.update.learning_rate == 0.02
 
@@ -220,11 +225,13 @@ def test_the_world_learns_chooses_and_reports_on_different_pages() -> None:
 @pytest.mark.parametrize(
     ("given", "label"),
     [
-        ({}, "AggreVaTeD, regular, contextual"),
-        ({"policy": "lstm"}, "AggreVaTeD, regular, lstm"),
-        ({"single_writer": True}, "AggreVaTeD, regular, contextual, one writer"),
-        ({"crohme": "ink"}, "AggreVaTeD, regular, contextual, real ink"),
-        ({"start": "random"}, "AggreVaTeD, regular, contextual, random start"),
+        ({}, "AggreVaTeD, exponentiated, contextual"),
+        ({"start": "supervised"}, "AggreVaTeD, exponentiated, contextual, supervised start"),
+        ({"update": "regular"}, "AggreVaTeD, regular, contextual"),
+        ({"update": "regular", "policy": "lstm"}, "AggreVaTeD, regular, lstm"),
+        ({"update": "regular", "single_writer": True}, "AggreVaTeD, regular, contextual, one writer"),
+        ({"update": "regular", "crohme": "ink"}, "AggreVaTeD, regular, contextual, real ink"),
+        ({"update": "regular", "start": "random"}, "AggreVaTeD, regular, contextual, random start"),
     ],
 )
 def test_what_a_legend_calls_it(given: dict[str, Any], label: str) -> None:
@@ -254,7 +261,7 @@ def test_settings_without_an_effect_are_refused(given: dict[str, Any], words: st
     [
         ({"dropout": 1.0}, "--dropout is 1.0, but must be 0 or more, and below 1"),
         ({"warps": -1}, "--warps is -1, but must be 0 or more"),
-        ({"entropy": -0.1}, "--entropy is -0.1, but must be 0 or more"),
+        ({"update": "regular", "entropy": -0.1}, "--entropy is -0.1, but must be 0 or more"),
         ({"system": "arc-lazy"}, "--system is arc-lazy, but must be one of arc-eager, arc-hybrid"),
         ({"hidden": (8, 8)}, "one width for the policy contextual"),
         ({"policy": "gru"}, "unknown policy 'gru'"),
@@ -287,11 +294,17 @@ def test_an_odd_width_cannot_read_in_both_directions(width: int) -> None:
     assert 0 <= setup.world.validate(setup.learner.policy) <= 1
 
 
-@pytest.mark.parametrize(("iterations", "every"), [(100, 25), (20, 20), (13, 13), (31, 1), (60, 20), (1, 1)])
-def test_the_last_policy_is_validated_unless_asked_otherwise(iterations: int, every: int) -> None:
-    """As rarely as the task says, or a little more often."""
-    assert algebra.USUAL["validate_every"] == 25
-    assert resolve("algebra", "aggrevated", iterations=iterations).loop.validate_every == every
+@pytest.mark.parametrize(
+    ("update", "iterations", "every"),
+    [
+        *(("regular", *row) for row in ((100, 25), (20, 20), (13, 13), (31, 1), (60, 20), (1, 1))),
+        *((None, *row) for row in ((100, 5), (20, 5), (13, 1), (12, 4), (4, 4), (1, 1))),
+    ],
+)
+def test_the_last_policy_is_validated_unless_asked_otherwise(update: str | None, iterations: int, every: int) -> None:
+    """As rarely as the task says, or a little more often: every 25 iterations in the paper's rows, every 5 usually."""
+    assert algebra.STEP_BY_STEP["validate_every"] == 25
+    assert resolve("algebra", "aggrevated", update=update, iterations=iterations).loop.validate_every == every
     with pytest.raises(UsageError, match="--validate-every is 7, but must be a divisor of the 100 iterations"):
         resolve("algebra", "aggrevated", iterations=100, validate_every=7)
 

@@ -28,7 +28,7 @@ ROWS = [
     for method, row in METHODS.items()
     for update in (UPDATES if OTHERS in row.updates else row.updates)
     if (method, update) != ("sl", "natural")  # these do not fit, nor does
-    if update != "follow-the-leader" or row.losses != TAKEN
+    if update not in ("follow-the-leader", "searn", "smile") or row.losses != TAKEN
 ]
 
 
@@ -39,7 +39,12 @@ def test_every_method_runs_and_resumes_with_the_same_bits(tmp_path: Path, method
 
 @pytest.mark.parametrize(
     ("method", "update", "horizon"),
-    [("aggrevated", "regular", 110), ("aggrevated", "natural", 110), ("dagger", "follow-the-leader", 20)],
+    [
+        ("aggrevated", "regular", 110),
+        ("aggrevated", "natural", 110),
+        ("aggrevated", "exponentiated", 110),
+        ("dagger", "follow-the-leader", 20),
+    ],
 )
 @pytest.mark.parametrize("policy", ["lstm", "gru", "window"])
 def test_policies_with_a_memory_resume_with_the_same_bits(
@@ -118,18 +123,21 @@ def test_hopper_resumes_with_the_same_bits(tmp_path: Path, method: str, update: 
     assert lines[-1].diverged == 0
 
 
-def test_the_bits_of_hopper_do_not_depend_on_the_threads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("update", ["exponentiated", "natural"])
+def test_the_bits_of_hopper_do_not_depend_on_the_threads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, update: str
+) -> None:
     found = set()
     for threads in ("1", "3"):
         monkeypatch.setenv(THREADS, threads)
-        config = on_hopper(iterations=2, queried_steps=3)
+        config = on_hopper(update=update, iterations=2, queried_steps=3)
         found.add(finished(tmp_path / threads, config)[1].weights_sha256)
     assert len(found) == 1
 
 
 def test_the_whole_bill_of_a_hopper_run(tmp_path: Path) -> None:
     """K = 4 of H = 10 steps, which no one fails in: demonstrations, 2 roll-ins, and 2 · 4 · 3 queries in pairs."""
-    config = on_hopper(iterations=2, queried_steps=3)
+    config = on_hopper(update="natural", iterations=2, queried_steps=3)
     run, result = finished(tmp_path / "run", config)
     assert result.oracle_queries == 40 + 2 * 4 * 3
     assert result.simulator_steps - result.oracle_steps == 40 + 2 * 40
@@ -137,16 +145,17 @@ def test_the_whole_bill_of_a_hopper_run(tmp_path: Path) -> None:
     assert result.oracle_steps == run.metrics()[-1].oracle_steps
 
 
+@pytest.mark.parametrize(("update", "width"), [("exponentiated", 16), ("regular", 32)])  # usual, and as tuned
 @pytest.mark.parametrize("policy", ["lstm", "gru", "window", "mlp"])
-def test_the_policy_of_a_run_is_of_its_kind(tmp_path: Path, policy: str) -> None:
+def test_the_policy_of_a_run_is_of_its_kind(tmp_path: Path, policy: str, update: str, width: int) -> None:
     """What `Run.policy` gives plays as the learner did: its weights are not those of another kind of the same shape."""
     few = SMALL | {"iterations": 1, "trajectories": 2, "test_episodes": 4, "validation_episodes": 4}
-    run, result = finished(tmp_path / "run", resolve("acrobot-partial", "aggrevated", policy=policy, **few))
+    run, result = finished(tmp_path / "run", resolve("acrobot-partial", update=update, policy=policy, **few))
     chosen = Run.open(run.folder).policy
     assert isinstance(chosen, {"mlp": FeedForwardPolicy, "window": WindowPolicy}.get(policy, RecurrentPolicy))
     if isinstance(chosen, RecurrentPolicy):
         assert isinstance(chosen.recurrent, {"lstm": torch.nn.LSTM, "gru": torch.nn.GRU}[policy])
-        assert chosen.recurrent.hidden_size == 32
+        assert chosen.recurrent.hidden_size == width
     assert digest(chosen.state_dict()) == result.weights_sha256
 
 
@@ -211,10 +220,11 @@ def test_a_torn_metrics_file_is_mended(tmp_path: Path) -> None:
     assert without_time(run.metrics()) == lines
 
 
-def test_a_changed_config_is_refused(tmp_path: Path) -> None:
-    run, _ = finished(tmp_path / "run", small())
+@pytest.mark.parametrize(("update", "own"), [("natural", {"damping": 3.0}), ("exponentiated", {"temperature": 0.3})])
+def test_a_changed_config_is_refused(tmp_path: Path, update: str, own: dict[str, Any]) -> None:
+    run, _ = finished(tmp_path / "run", small(update=update))
     (run.folder / "result.json").unlink()
-    for settings in ({"damping": 3.0}, {"hidden": (32,)}):
+    for settings in (own, {"hidden": (32,)}):
         changed = replace(run, config=run.config.replaced(**settings))
         with pytest.raises(DataError, match=r"its expert or its pages changed"):
             execute(changed)

@@ -71,14 +71,14 @@ def choose(
             known(picked[place], f"{place} for {method}", only)
         kinds[place] = piece(task, place, picked[place])
     kinds["head"] = head_for(task.world.spaces()[1])
-    picked["loss"] = given.get("gradient") or fitting_loss(task, method, row, kinds)
+    picked["loss"] = given.get("gradient") or fitting_loss(task, method, row, kinds, given)
     kinds["loss"] = piece(task, "loss", picked["loss"])
     return picked, kinds
 
 
-def fitting_loss(task: Task, method: str, row: Method, kinds: Mapping[str, Any]) -> str:
+def fitting_loss(task: Task, method: str, row: Method, kinds: Mapping[str, Any], given: Mapping[str, Any]) -> str:
     """The first of the method's losses that can be computed from what the oracle tells."""
-    tells = kinds["reinforcement"]().tells(kinds["oracle"]().tells(kinds["head"].finite))
+    tells = kinds["reinforcement"]().tells(with_settings(kinds["oracle"](), given).tells(kinds["head"].finite))
     for name in row.losses:
         if tells in SHELVES["loss"].get(name, task.brings).sees:
             return name
