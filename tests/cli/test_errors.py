@@ -71,7 +71,8 @@ def failure(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[i
         (
             "train cartpole --learning-rate 0.1",
             2,
-            "--learning-rate has no effect on the update exponentiated: it is of --update follow-the-leader or searn",
+            "--learning-rate has no effect on the update exponentiated: it is of --update follow-the-leader or searn "
+            f"or smile or regular; {CHOOSE}",
         ),
         (
             "train cartpole --update regular --delta-kl 0.1",
