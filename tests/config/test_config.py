@@ -29,8 +29,9 @@ def test_what_cannot_be_is_one_sentence(given: dict[str, Any], words: str) -> No
 
 def test_a_setting_is_replaced_in_the_piece_that_has_it() -> None:
     config = resolve("cartpole")
-    other = config.replaced(iterations=8, horizon=30, delta_kl=0.5)
-    assert (other.loop.iterations, other.world.values()["horizon"], other.update.values()["delta_kl"]) == (8, 30, 0.5)
+    other = config.replaced(iterations=8, horizon=30, temperature=0.5)
+    values = other.update.values()
+    assert (other.loop.iterations, other.world.values()["horizon"], values["temperature"]) == (8, 30, 0.5)
     assert config == resolve("cartpole")
     with pytest.raises(UsageError, match=r"unknown setting 'iteratons' \(did you mean iterations\?\)"):
         config.replaced(iteratons=8)

@@ -42,7 +42,9 @@ def test_of_tuned_rows_that_fit_the_later_wins_whatever_they_name() -> None:
         Tuned({"iterations": 3}, update="regular"),
         Tuned({"iterations": 4}, policy="lstm"),
     )
-    assert resolve(tuned(*rows)).loop.iterations == 1
+    assert resolve(tuned(*rows)).loop.iterations == 100  # the usual update needs no tuning, and gets none
+    assert resolve(replace(tuned(), usual=rows[:1])).loop.iterations == 1  # but for what belongs to the task
+    assert resolve(tuned(*rows), update="natural").loop.iterations == 1
     assert resolve(tuned(*rows), update="regular").loop.iterations == 3
     assert resolve(tuned(*rows), update="regular", policy="gru", start="supervised").loop.iterations == 3
     assert resolve(tuned(*rows[:2]), update="regular", policy="gru", start="supervised").loop.iterations == 2
@@ -101,10 +103,15 @@ def test_every_shipped_piece_is_declared_in_the_file_of_what_it_builds_with_word
             assert setting.metadata["words"].endswith("."), (piece, setting.name)
 
 
+NATURAL, LOKI = {"update": "natural"}, {"method": "loki", "reinforcement": "realised"}
+
+
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"learning_rate": 0.1}, "--learning-rate has no effect on the update natural: it is of --update follow"),
+        ({"learning_rate": 0.1}, "--learning-rate has no effect on the update exponentiated: it is of --update follow"),
+        ({"delta_kl": 0.1}, "--delta-kl has no effect on the update exponentiated: it is of --update natural"),
+        ({"gradient": "taken-action"}, "--gradient has no effect on the update exponentiated; choose another"),
         ({"update": "regular", "delta_kl": 0.1}, "on the update regular: it is of --update natural; choose that"),
         ({"start_steps": 3}, "--start-steps has no effect on the start random: it is of --start supervised"),
         ({"queried_steps": 3}, "--queried-steps has no effect on the oracle q-network: it is of --oracle lols or"),
@@ -116,10 +123,16 @@ def test_every_shipped_piece_is_declared_in_the_file_of_what_it_builds_with_word
         ({"method": "thor", "oracle": "q-network"}, "unknown oracle for thor 'q-network': choose one of truncated"),
         ({"method": "tnpg", "reinforcement": "critic"}, "unknown reinforcement for tnpg 'critic': choose one of none"),
         ({"method": "tnpg", "gae_lambda": 0.9}, "on the oracle realised: it is of --oracle critic; choose that"),
-        ({"method": "loki", "gae_lambda": 0.9}, "on the reinforcement realised: it is of --reinforcement critic"),
+        (
+            {"method": "loki", "reinforcement": "realised", "gae_lambda": 0.9},
+            "on the reinforcement realised: it is of --reinforcement critic",
+        ),
         ({"method": "tnpg", "imitation_most": 9}, "--imitation-most has no effect on the method tnpg"),
         ({"method": "aggrevate", "reinforcement": "critic"}, "the reinforcement critic does not know what the other"),
-        ({"method": "loki", "gradient": "all-actions"}, "but the oracle q-network, then realised, tells only what the"),
+        (
+            {"method": "loki", "update": "natural", "gradient": "all-actions"},
+            "but the oracle q-network, then critic, tells only what the",
+        ),
         ({"method": "loki", "update": "follow-the-leader"}, "the update follow-the-leader needs what every action cos"),
         ({"method": "thor", "planning_horizon": 0}, "--planning-horizon is 0, but must be at least 1"),
         ({"log_deviation": 1.0}, "--log-deviation has no effect on cartpole, whose actions are a finite set"),
@@ -127,12 +140,24 @@ def test_every_shipped_piece_is_declared_in_the_file_of_what_it_builds_with_word
         ({"iteration": 3}, "unknown setting --iteration .did you mean --iterations"),
         ({"iterations": "many"}, "--iterations is 'many', but must be a whole number"),
         ({"iterations": True}, "--iterations is True, but must be a whole number"),
-        ({"damping": float("nan")}, "--damping is nan, but must be 0 or more"),
-        ({"damping": 0.0}, "--damping is 0.0, but must be a positive number for the solver closed-form"),
-        ({"delta_kl": 0.1, "target_kl": 0.1}, "--delta-kl is 0.1, but must be positive, or else --target-kl must be"),
-        ({"delta_kl": 0.0}, "--delta-kl is 0.0, but must be positive, or else --target-kl must be"),
+        (NATURAL | {"damping": float("nan")}, "--damping is nan, but must be 0 or more"),
+        (
+            {"damping": 0.0, "update": "natural"},
+            "--damping is 0.0, but must be a positive number for the solver closed-form",
+        ),
+        (
+            {"delta_kl": 0.1, "target_kl": 0.1, "update": "natural"},
+            "--delta-kl is 0.1, but must be positive, or else --target-kl must be",
+        ),
+        (
+            {"delta_kl": 0.0, "update": "natural"},
+            "--delta-kl is 0.0, but must be positive, or else --target-kl must be",
+        ),
         ({"hidden": (8, "x")}, "--hidden is .8, 'x'., but must be whole numbers"),
-        ({"solver": "magic"}, "--solver is magic, but must be one of closed-form, conjugate-gradient"),
+        (
+            {"solver": "magic", "update": "natural"},
+            "--solver is magic, but must be one of closed-form, conjugate-gradient",
+        ),
         ({"iterations": 10, "validate_every": 3}, "--validate-every is 3, but must be a divisor of the 10 iterations"),
         ({"update": "follow-the-leader", "entropy": 0.1}, "--entropy is 0.1, but must be 0 for the update follow"),
         ({"gradient": "taken-action", "update": "follow-the-leader"}, "the update follow-the-leader needs what every"),
@@ -191,7 +216,7 @@ def test_a_task_that_tunes_nothing_has_steps_without_units() -> None:
 
 
 def test_lists_are_taken_for_widths_and_whole_numbers_for_numbers() -> None:
-    config = resolve("cartpole", hidden=[8, 8], damping=3)
+    config = resolve("cartpole", update="natural", hidden=[8, 8], damping=3)
     assert config.policy.hidden == (8, 8) and config.update.damping == 3
 
 
@@ -231,14 +256,15 @@ def test_other_spaces_are_refused_in_a_sentence() -> None:
 
 def test_what_an_oracle_tells_is_what_loss_and_update_see() -> None:
     assert resolve("cartpole").learned_from is Tells.EVERY_ACTION
-    assert resolve("cartpole", gradient="taken-action").learned_from is Tells.TAKEN_ACTION
-    assert resolve("cartpole", oracle="monte-carlo").loss.name == "taken-action"
+    assert resolve("cartpole", update="natural", gradient="taken-action").learned_from is Tells.TAKEN_ACTION
+    assert resolve("cartpole", oracle="monte-carlo").loss.name == "all-actions"
+    assert resolve("cartpole", oracle="monte-carlo", every_action=False).loss.name == "taken-action"
     assert set(OPTIONS.values()) == {"policy", "update", "start", "oracle", "reinforcement", "gradient"}
 
 
 def test_what_is_tuned_must_be_a_setting() -> None:
     with pytest.raises(UsageError, match=r"cartpole or the method aggrevated sets 'horizn' .did you mean horizon"):
-        resolve(tuned(Tuned({"horizn": 3})))
+        resolve(tuned(Tuned({"horizn": 3})), update="natural")
 
 
 @pytest.mark.parametrize("task", [None, 3, object(), replace(CARTPOLE, world=3)])
@@ -248,5 +274,5 @@ def test_what_is_no_task_is_refused_in_a_sentence(task) -> None:
 
 
 def test_numbers_of_numpy_are_numbers() -> None:
-    config = resolve("cartpole", delta_kl=np.float64(1e-3), iterations=np.int64(3), hidden=[np.int32(4)])
-    assert config.facts() == resolve("cartpole", delta_kl=1e-3, iterations=3, hidden=(4,)).facts()
+    config = resolve("cartpole", temperature=np.float64(1e-3), iterations=np.int64(3), hidden=[np.int32(4)])
+    assert config.facts() == resolve("cartpole", temperature=1e-3, iterations=3, hidden=(4,)).facts()

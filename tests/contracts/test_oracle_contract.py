@@ -9,10 +9,12 @@ from pkgutil import iter_modules
 
 import numpy as np
 import pytest
+from gymnasium.spaces import Discrete
 
 import aggrevated.cost_to_go
 from aggrevated.cost_to_go import CostToGo, Oracle
 from aggrevated.cost_to_go.advantage import Advantage, Taken
+from aggrevated.cost_to_go.advised import Advised
 from aggrevated.cost_to_go.critic import Critic as LearnedCritic
 from aggrevated.cost_to_go.disagreement import Advice, Disagreement
 from aggrevated.cost_to_go.entropy_bonus import EntropyBonus
@@ -79,6 +81,11 @@ def rolled_out(**settings):
     return Case(oracle, learners_steps, None, at_most=settings.get("steps"), simulates=True)
 
 
+def every_action(**settings):
+    oracle = MonteCarlo(Lucky(), TinyExpert(), every_action=True, **settings)
+    return Case(oracle, actions=3, at_most=settings.get("steps"), simulates=True)
+
+
 def mixed(beta, actions=3, **settings):
     oracle = Lols(Lucky(), TinyExpert(), beta, every_action=actions is not None, **settings)
     asked = learners_steps if actions is None else every_step
@@ -91,6 +98,9 @@ CASES = {
     "A*": Case(Advantage(Q)),
     "Q* of the action taken": Case(Taken(Q), actions=None),
     "A* of the action taken": Case(Taken(Advantage(Q)), actions=None),
+    "A* of the action taken, advised": Case(Advised(Taken(Advantage(Q)), TinyExpert(), Discrete(3)), actions=None),
+    "roll-outs of every action": every_action(),
+    "roll-outs of every action at two steps, Q* itself": every_action(steps=2, advantage=False),
     "softened": Case(EntropyBonus(Advantage(Q), 0.5)),
     "disagreement": Case(Disagreement(TinyExpert(), 3)),
     "advice": Case(Advice(Home(), 2), actions=None, vectors=True),

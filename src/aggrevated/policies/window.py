@@ -32,11 +32,6 @@ class WindowPolicy(Policy):
         self.size, self.width = observation_size, width
         self.inner = FeedForwardPolicy(width * observation_size, head, hidden, generator)
 
-    @property
-    def head(self) -> Head:  # type: ignore[override]
-        """That of the policy inside, which is registered there once."""
-        return self.inner.head
-
     def distribution(self, observations: Tensor, mask: Tensor, legal: Tensor | None = None) -> Distribution:
         padded = torch.nn.functional.pad(observations, (0, 0, self.width - 1, 0))  # [K, T + w − 1, O]
         windows = padded.unfold(1, self.width, 1).mT.flatten(2)  # [K, T, w·O], the oldest first

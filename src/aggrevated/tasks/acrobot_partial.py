@@ -27,9 +27,10 @@ TASK = replace(
     title="Acrobot from link positions",
     world=replace(acrobot.WORLD, make=partial_acrobot, seen_by_expert=Acrobot),
     policy="lstm",
+    usual=(Tuned({"hidden": (32,)}),),
     tuned=(
         *PAPERS_STEPS,
-        Tuned({"hidden": (32,), "trajectories": 50, "iterations": 150}),
+        Tuned({"trajectories": 50, "iterations": 150, "validation_episodes": 500}),
         Tuned({"delta_kl": 1e-3, "damping": 1.0}, update="natural"),
         Tuned({"learning_rate": 0.01}, update="regular"),
         Tuned({"learning_rate": 0.005}, update="follow-the-leader"),
