@@ -181,8 +181,10 @@ def test_shapes_and_types(case, trajectories):
     found, shape = case.ask(trajectories), trajectories.mask.shape
     assert found.values.shape == (shape if case.actions is None else (*shape, case.actions))
     assert found.every_action == (case.actions is not None) and found.weight.shape == shape
-    assert all(array.dtype == np.float32 and np.isfinite(array).all() for array in found.arrays.values())
-    assert (found.advice is not None) == case.vectors
+    finite_advice = {"advice"} if found.advice is not None and found.advice.ndim == 2 else set()
+    for name, array in found.arrays.items():
+        assert array.dtype == (np.int64 if name in finite_advice else np.float32) and np.isfinite(array).all(), name
+    assert (found.advice is not None) == (case.vectors or isinstance(case.oracle, Advised))
     assert found.bonus == (0.5 if isinstance(case.oracle, EntropyBonus) else 0.0)
 
 
