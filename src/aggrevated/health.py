@@ -37,7 +37,7 @@ REASONS = {  # why learning has died, and in more words
     "sure and wrong": f"at more than {MANY:.0%} of the states visited the policy is sure of a costly action",
 }
 SHORTENED, FLAT, WRONG = REASONS
-REMEDY = "try --update exponentiated, --entropy or a smaller step size"
+REMEDY = "try another --update (exponentiated has no step size to tune) or a smaller step size"
 
 
 @dataclass(frozen=True)

@@ -111,6 +111,7 @@ NATURAL, LOKI = {"update": "natural"}, {"method": "loki", "reinforcement": "real
     [
         ({"learning_rate": 0.1}, "--learning-rate has no effect on the update exponentiated: it is of --update follow"),
         ({"delta_kl": 0.1}, "--delta-kl has no effect on the update exponentiated: it is of --update natural"),
+        ({"decay": 0.1}, r"--decay is 0\.1, but must be 0 without --eta"),
         ({"gradient": "taken-action"}, "--gradient has no effect on the update exponentiated; choose another"),
         ({"update": "regular", "delta_kl": 0.1}, "on the update regular: it is of --update natural; choose that"),
         ({"start_steps": 3}, "--start-steps has no effect on the start random: it is of --start supervised"),

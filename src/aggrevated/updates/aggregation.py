@@ -11,6 +11,8 @@ from aggrevated.arrays import Array
 from aggrevated.cost_to_go import CostToGo
 from aggrevated.trajectories import ARRAYS, Trajectories, pad_and_stack
 
+MEASURED = 200  # trajectories of the newest at most, for what a step reports: thousands at once would take gigabytes
+
 
 class Data(NamedTuple):
     """Trajectories, and what was learned of their costs."""

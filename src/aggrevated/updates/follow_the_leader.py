@@ -15,10 +15,8 @@ from aggrevated.randomness import Purpose, seeds
 from aggrevated.settings import POSITIVE, Chosen, require, setting
 from aggrevated.trajectories import Trajectories
 from aggrevated.updates import Step, UpdateSettings, dropout, loss_and_gradient, norm
-from aggrevated.updates.aggregation import Aggregation, Data
+from aggrevated.updates.aggregation import MEASURED, Aggregation, Data
 from aggrevated.updates.safe_step import safe_step
-
-MEASURED = 200  # trajectories of the newest at most, for what a step reports: thousands at once would take gigabytes
 
 
 @dataclass

@@ -15,7 +15,6 @@ from torch.distributions import Categorical, Distribution, Independent, Normal
 
 from aggrevated.arrays import Array
 from aggrevated.cost_to_go import CostToGo
-from aggrevated.errors import UsageError
 from aggrevated.trajectories import Trajectories
 from aggrevated.updates.aggregation import Data
 
@@ -116,11 +115,7 @@ def costs_of(data: Data, actions: int, in_units: bool = True) -> tuple[Array, Ar
     if cost_to_go.every_action:
         cost, known = cost_to_go.values, legal & asked
     else:
-        if advised is None:
-            raise UsageError(
-                "the exponentiated update needs the cost-to-go of every action, or, beside that of the action taken, "
-                "what the expert advises: wrap the oracle in Advised, or choose another update"
-            )
+        assert advised is not None, "without advice the action taken is learned from by a natural step"
         taken = np.arange(actions) == trajectories.actions[..., None]
         cost, known = taken * cost_to_go.values[..., None], (taken | advised) & asked
     if in_units:
@@ -142,11 +137,7 @@ def means_of(trajectories: Trajectories, cost_to_go: CostToGo) -> Means:
 
     EG over the two actions that are known gives a_t the odds exp(−A*/τ).
     """
-    if cost_to_go.advice is None:
-        raise UsageError(
-            "the exponentiated update needs to know what the expert advises, where actions are vectors: wrap the "
-            "oracle in Advised, or choose another update"
-        )
+    assert cost_to_go.advice is not None, "without advice vectors are learned from by a natural step"
     better = (cost_to_go.weight > 0) & (cost_to_go.values < 0)
     unit = mean_cost(cost_to_go.values, cost_to_go.weight > 0)
     share = np.where(better, 1 / (1 + np.exp(np.minimum(cost_to_go.values, 0) / (HALFWAY * unit))), 0.0)[..., None]

@@ -23,12 +23,11 @@ from aggrevated.randomness import Purpose, seeds
 from aggrevated.settings import NOT_NEGATIVE, POSITIVE, SHARE, Chosen, at_least, require, setting
 from aggrevated.trajectories import Trajectories
 from aggrevated.updates import Step, UpdateSettings, dropout, loss_and_gradient, norm
-from aggrevated.updates.aggregation import Aggregation, Data
+from aggrevated.updates.aggregation import MEASURED, Aggregation, Data
 from aggrevated.updates.goals import Goal, Logits, costs_of, means_of
-from aggrevated.updates.natural import Natural
+from aggrevated.updates.natural import Natural, NaturalSettings
 from aggrevated.updates.safe_step import MOST_HALVINGS, safe_step
 
-MEASURED = 200  # trajectories of the newest at most, for what a step reports
 FEWEST = 4  # trajectories in a minibatch of a policy with memory
 LONGEST_GRADIENT = 1.0
 
@@ -55,9 +54,7 @@ class Exponentiated:
     capacity: int = 1000  # trajectories
     seed: int = 0
     max_kl: float = 1e6  # any finite step
-    without_expert: Natural = field(
-        default_factory=lambda: Natural(0.0, 0.01, per_state=10, target_kl=0.02, in_spreads=True)
-    )
+    without_expert: Natural = field(default_factory=lambda: NaturalSettings().build(0))
     aggregation: Aggregation = field(init=False, repr=False)
     _adam: torch.optim.Adam | None = field(default=None, init=False, repr=False)
     _widest: Tensor | None = field(default=None, init=False, repr=False)
@@ -237,11 +234,9 @@ class ExponentiatedSettings(UpdateSettings):
 
     def check(self, chosen: Chosen) -> None:
         assert isinstance(chosen.loss, LossSettings)
+        require(self.eta > 0 or not self.decay, "decay", self.decay, "0 without --eta, where nothing old is forgotten")
         require(not chosen.loss.entropy, "entropy", chosen.loss.entropy, f"0 for the update {self.name}")
 
     def build(self, seed: int) -> Exponentiated:
-        goal, fit = (
-            (self.eta, self.temperature, self.cooling, self.decay, self.exploring),
-            (self.fit_rate, self.fit_steps),
-        )
-        return Exponentiated(*goal, True, *fit, self.minibatch, self.capacity, seed)
+        goal = self.eta, self.temperature, self.cooling, self.decay, self.exploring
+        return Exponentiated(*goal, True, self.fit_rate, self.fit_steps, self.minibatch, self.capacity, seed)
