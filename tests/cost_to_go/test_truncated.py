@@ -182,11 +182,13 @@ def test_a_longer_look_ahead_mends_a_wrong_critic():
 @pytest.mark.parametrize(("k", "expected"), [(1, 12.0), (3, 4.0)])
 def test_the_loop_learns_just_that(k, expected):
     """With one step it believes the critic; with three it is reinforcement learning, and finds the optimum."""
-    policy = FeedForwardPolicy(7, CategoricalHead(2), hidden=())
-    learner = Learner(policy, Natural(0.05, damping=0.1))
-    loop = aggrevated(learner, Tree(), None, Truncated(Guess(GUESSED), k), taken_action, k=100, validation_episodes=50)
-    last = list(islice(loop, 60))[-1]
-    assert last.current_return == pytest.approx(-expected, abs=0.3)
+    ends = []
+    for seed in range(3):  # a single run may be on an excursion just when it is looked at
+        learner = Learner(FeedForwardPolicy(7, CategoricalHead(2), hidden=()), Natural(0.05, damping=0.1))
+        oracle = Truncated(Guess(GUESSED), k)
+        loop = aggrevated(learner, Tree(), None, oracle, taken_action, k=100, validation_episodes=50, seed=seed)
+        ends += [line.current_return for line in islice(loop, 30, 60)]
+    assert np.median(ends) == pytest.approx(-expected, abs=0.3)
 
 
 def test_illegal_actions_are_no_way_out():
