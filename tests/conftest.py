@@ -1,4 +1,4 @@
-"""Every test is repeatable: one thread, hypothesis draws the same examples each time, and nobody's cache is used."""
+"""Every test is repeatable: one thread, the same draws whatever ran before it, and nobody's cache is used."""
 
 from collections.abc import Iterator
 
@@ -17,3 +17,9 @@ def cache_of_the_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Non
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("AGGREVATED_CACHE", str(tmp_path_factory.mktemp("cache")))
         yield
+
+
+@pytest.fixture(autouse=True)
+def same_draws() -> None:
+    """A policy made without a generator of its own does not depend on the tests that ran before in this process."""
+    torch.manual_seed(0)

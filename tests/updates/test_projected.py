@@ -182,6 +182,18 @@ def test_a_gaussian_is_drawn_to_what_is_advised_and_to_what_was_better():
     np.testing.assert_allclose(found, means, atol=0.05)
 
 
+def test_a_gaussian_minds_a_distance_as_much_as_it_costs():
+    """Asked about: A* = κ‖a − a*‖²/2, with κ ten times as large at one step; twice the weight of all, shared by κ."""
+    actions = np.array([[0.1], [0.2], [1.0], [1.0]])
+    costs = np.float32([[10 * 0.1**2], [0.2**2], [0.0], [0.0]])
+    told = CostToGo(costs, np.float32([[1.0], [1.0], [0.0], [0.0]]), advice=np.zeros((4, 1, 1), np.float32))
+    weight = means_of(steps_of(np.eye(4), actions=actions), told).weight[:, 0].numpy()
+    assert weight.sum() == pytest.approx(3 * 4, rel=0.01)
+    assert weight[0] - 1 == pytest.approx(10 * (weight[1] - 1), rel=0.1) and weight[2] == weight[3] == 1.0
+    free = replace(told, values=0 * costs)
+    np.testing.assert_array_equal(means_of(steps_of(np.eye(4), actions=actions), free).weight, np.ones((4, 1)))
+
+
 def test_the_deviation_falls_as_one_over_the_root_of_n_and_goes_on_after_a_restore():
     trajectories = with_vectors(random_trajectories(dtype=np.float32), size=2)
     costs = replace(random_costs(trajectories, actions=None), advice=np.zeros_like(trajectories.actions))

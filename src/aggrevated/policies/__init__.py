@@ -128,7 +128,7 @@ class PolicySettings(Settings, ABC):
 class HiddenSettings(PolicySettings):
     """One with hidden layers."""
 
-    hidden: tuple[int, ...] = setting((16,), "Widths of the policy's hidden layers.", WIDTHS)
+    hidden: tuple[int, ...] = setting((64,), "Widths of the policy's hidden layers.", WIDTHS)
 
 
 def size_of(observations: Space[Any]) -> int:

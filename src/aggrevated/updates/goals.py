@@ -19,6 +19,8 @@ from aggrevated.trajectories import Trajectories
 from aggrevated.updates.aggregation import Data
 
 DEAREST = 5.0  # what a mistake counts at most, in mean costs: CartPole's doomed states cost a hundred times the usual
+ASKED = 2.0  # what all steps of a Gaussian count together of which a cost is known, the others together counting 1
+FLATTEST = 0.01  # of the usual squared distance from the advice: nearer than that, no curvature can be told
 HALFWAY = 0.5  # how much better than the advised an action must be, in mean costs, to be worth going 73 % of the way to
 
 
@@ -143,5 +145,22 @@ def means_of(trajectories: Trajectories, cost_to_go: CostToGo) -> Means:
     share = np.where(better, 1 / (1 + np.exp(np.minimum(cost_to_go.values, 0) / (HALFWAY * unit))), 0.0)[..., None]
     means = (share * trajectories.actions + (1 - share) * cost_to_go.advice).astype(np.float32)
     deviation = np.maximum(means[trajectories.mask].std(axis=0), 1e-3)
-    mask = torch.from_numpy(trajectories.mask.astype(np.float32))
-    return Means(torch.from_numpy(means), mask, torch.from_numpy(deviation))
+    weight = torch.from_numpy(weights_of(trajectories, cost_to_go))
+    return Means(torch.from_numpy(means), weight, torch.from_numpy(deviation))
+
+
+def weights_of(trajectories: Trajectories, cost_to_go: CostToGo) -> Array:
+    """[K, T] float32: how much a distance from the advised vector counts at each step.
+
+    Around a*, A*(s, a) ≈ κ_s ‖a − a*‖²/2, and exp(−A*/τ) is a Gaussian of precision κ_s/τ: that far off, in KL, is a
+    mean that is not a*. What one action costs tells κ_s, as noisily as one can; of all other steps nothing is known.
+    """
+    assert cost_to_go.advice is not None
+    asked, weight = cost_to_go.weight > 0, trajectories.mask.astype(np.float32)
+    if not np.any(cost_to_go.values[asked]):
+        return weight
+    apart = np.square(trajectories.actions[asked] - cost_to_go.advice[asked]).sum(axis=-1)
+    curvature = np.abs(cost_to_go.values[asked]) / np.maximum(apart + FLATTEST * np.median(apart), 1e-12)
+    curvature = np.minimum(curvature / curvature.mean(), DEAREST)
+    weight[asked] += ASKED * weight.sum() / np.count_nonzero(asked) * curvature
+    return weight
