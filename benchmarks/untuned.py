@@ -19,6 +19,7 @@ from tempfile import mkdtemp
 RESULTS = Path(__file__).parent.parent / "docs" / "results"
 OURS = ("aggrevated", {})
 DAGGER, SL, SL_RL = ("dagger", {}), ("sl", {}), ("sl-rl", {})
+FEW = ("dagger", {"trajectories": 0})  # K from the horizon, as ours, where its task has tuned another
 NATURAL = ("aggrevated", {"update": "natural"})
 LOKI = ("loki", {})
 
@@ -31,19 +32,33 @@ def students(task, widths=(1, 2, 4, 0)):
 
 # name: (task, settings of the task in every row, rows)
 CASES = {
-    "cartpole": ("cartpole", {}, {"aggrevated": OURS, "dagger": DAGGER, "sl": SL, "sl-rl": SL_RL, "natural": NATURAL}),
-    "acrobot": ("acrobot", {}, {"aggrevated": OURS, "dagger": DAGGER, "sl": SL, "sl-rl": SL_RL, "natural": NATURAL}),
-    "acrobot-partial": ("acrobot-partial", {}, {"aggrevated": OURS, "dagger": DAGGER, "sl": SL, "sl-rl": SL_RL}),
+    "cartpole": (
+        "cartpole", {},
+        {"aggrevated": OURS, "dagger": DAGGER, "dagger, few": FEW, "sl": SL, "sl-rl": SL_RL, "natural": NATURAL},
+    ),
+    "acrobot": (
+        "acrobot", {},
+        {"aggrevated": OURS, "dagger": DAGGER, "dagger, few": FEW, "sl": SL, "sl-rl": SL_RL, "natural": NATURAL},
+    ),
+    "acrobot-partial": (
+        "acrobot-partial", {},
+        {"aggrevated": OURS, "dagger": DAGGER, "dagger, few": FEW, "sl": SL, "sl-rl": SL_RL},
+    ),
     "acrobot-partial, memoryless": (
-        "acrobot-partial", {"policy": "mlp"}, {"aggrevated": OURS, "dagger": DAGGER, "natural": NATURAL}
+        "acrobot-partial", {"policy": "mlp"},
+        {"aggrevated": OURS, "dagger": DAGGER, "dagger, few": FEW, "natural": NATURAL},
     ),
     "tagger": ("tagger", {}, {"aggrevated": OURS, "dagger": DAGGER, "sl": SL, "sl-rl": SL_RL}),
     "t-maze": ("t-maze", {}, {"aggrevated": OURS, "dagger": DAGGER, "sl": SL, "sl-rl": SL_RL}),
     "pendulum": ("pendulum", {}, {"aggrevated": OURS, "dagger": DAGGER, "sl": SL, "sl-rl": SL_RL}),
     "lunar-lander": ("lunar-lander", {}, {"aggrevated": OURS, "dagger": DAGGER, "sl": SL}),
-    "hopper": ("hopper", {}, {"aggrevated": OURS, "dagger": DAGGER, "sl": SL, "sl-rl": SL_RL}),
+    "hopper": (
+        "hopper", {}, {"aggrevated": OURS, "dagger": DAGGER, "dagger, few": FEW, "sl": SL, "sl-rl": SL_RL}
+    ),
     "hopper, loki": ("hopper", {"iterations": 200}, {"loki": LOKI}),
-    "walker": ("walker", {}, {"aggrevated": OURS, "dagger": DAGGER, "sl": SL, "sl-rl": SL_RL}),
+    "walker": (
+        "walker", {}, {"aggrevated": OURS, "dagger": DAGGER, "dagger, few": FEW, "sl": SL, "sl-rl": SL_RL}
+    ),
     "walker, loki": ("walker", {"iterations": 200}, {"loki": LOKI}),
     "algebra": ("algebra", {}, {"aggrevated": OURS}),
     "algebra, lstm": ("algebra", {"policy": "lstm"}, {"aggrevated": OURS}),
@@ -72,6 +87,7 @@ def one(name, row, seed, folder):
             "result": {k: v for k, v in run.result().facts().items() if k != "run"},
             "points": [[line[key] for key in kept] for line in lines],
             "points_are": kept,
+            "expert_on_validation": on_validation(run.config.world, seed),
         }
     finally:
         rmtree(scratch, ignore_errors=True)
@@ -79,6 +95,18 @@ def one(name, row, seed, folder):
     path.with_suffix(".part").write_text(json.dumps(facts))
     path.with_suffix(".part").rename(path)
     return f"{name}, {row}, seed {seed}: test {facts['result']['test_return']:.3f}"
+
+
+def on_validation(world, seed):
+    """The expert's return on the very episodes that the curve is measured on; None where there are no episodes."""
+    from aggrevated.randomness import Purpose, seeds
+    from aggrevated.validation import mean_return
+    from aggrevated.worlds.control import Control
+
+    if not isinstance(world, Control):
+        return None
+    episodes = seeds(seed, Purpose.VALIDATION, 0, world.validation_episodes)
+    return mean_return(world.loaded_expert, world.simulator, episodes)
 
 
 def run(only, seeds, folder, rows):
@@ -104,7 +132,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=("run", "report"))
     parser.add_argument("--only", default=";".join(CASES), help="cases, with semicolons between")
-    parser.add_argument("--rows", default="", help="rows, with commas between; all if none is named")
+    parser.add_argument("--rows", default="", help="rows, with semicolons between; all if none is named")
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--runs", type=Path, default=Path("runs") / "untuned")
     asked = parser.parse_args()
@@ -112,7 +140,7 @@ def main():
         from untuned_report import report
 
         return report(asked.runs, RESULTS)
-    return run(asked.only.split(";"), asked.seeds, asked.runs, asked.rows.split(",") if asked.rows else [])
+    return run(asked.only.split(";"), asked.seeds, asked.runs, asked.rows.split(";") if asked.rows else [])
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ from aggrevated.tasks import find_task
 from newcomers import LONGEST, SHORTEST
 from untuned import CASES
 
-OURS, RIVALS = "aggrevated", ("dagger", "sl", "sl-rl")
+OURS, RIVALS = "aggrevated", ("dagger", "dagger, few", "sl", "sl-rl")
 SMALL = ("1 units", "2 units", "4 units", "linear")
 THINNED = 40  # points of a curve in the JSON, at most
 COLOURS = {
@@ -42,26 +42,32 @@ class Run:
     result: Facts
     steps: np.ndarray  # [1 + iterations], the policy it started with first
     best: np.ndarray  # [1 + iterations]
+    queries: np.ndarray  # [1 + iterations]
+    expert: float  # its return on the episodes of the curve
 
     @classmethod
     def read(cls, path: Path) -> "Run":
         """From a file of `untuned.py run`."""
         facts = read_json(path)
         result, names = facts["result"], facts["points_are"]
-        steps, best = (
-            [point[names.index(name)] for point in facts["points"]] for name in ("simulator_steps", "best_return")
+        steps, best, queries = (
+            [point[names.index(name)] for point in facts["points"]]
+            for name in ("simulator_steps", "best_return", "oracle_queries")
         )
         first = result["start_simulator_steps"], result["initial_return"]
-        return cls(result, np.array([first[0], *steps]), np.maximum.accumulate([first[1], *best]))
+        curve = np.array([first[0], *steps]), np.maximum.accumulate([first[1], *best])
+        expert = facts.get("expert_on_validation") or result["expert_return"]
+        asked = np.array([queries[0] if first[0] else 0, *queries])  # what a start has asked is not told apart
+        return cls(result, *curve, asked, expert)
 
     def reached(self, level: float) -> float:
         """The simulator steps after which the best return is no lower than that; inf if it never is."""
         there = self.best >= level
         return float(self.steps[there.argmax()]) if there.any() else inf
 
-    def best_at(self, steps: float) -> float:
+    def best_at(self, budget: float, bill: str = "steps") -> float:
         """The best return by then: the last one where the run has ended, NaN before its start has."""
-        place = int(np.searchsorted(self.steps, steps, side="right")) - 1
+        place = int(np.searchsorted(getattr(self, bill), budget, side="right")) - 1
         return float(self.best[place]) if place >= 0 else nan
 
     def at_ratio(self, ratio: float) -> float:
@@ -167,8 +173,8 @@ def all_targets(made: Runs, peers: Peers) -> Iterable[Target]:
 
 
 def expert(run: Run) -> float:
-    """Its return on the test episodes."""
-    return run.result["expert_return"]
+    """Its return on the episodes of the curve."""
+    return run.expert
 
 
 def beyond_expert(run: Run) -> float:
@@ -257,6 +263,9 @@ def verdict(met: bool) -> str:
 
 # beside DAgger, SL and SL-RL
 
+BESIDE = ("end", "equal_steps", "equal_queries")
+Pair = tuple[Sequence[float], Sequence[float], str]  # our returns, theirs, and when
+
 
 def compare(ours: Sequence[float], theirs: Sequence[float]) -> str:
     """Which mean is higher; equal if they differ by no more than the standard error of the difference."""
@@ -266,32 +275,41 @@ def compare(ours: Sequence[float], theirs: Sequence[float]) -> str:
 
 
 def beside(made: Runs, case: str) -> list[str]:
-    """Two cells: against the best of the others at the end, and at equal simulator steps."""
-    present = {row: list(made[case, row].values()) for row in (OURS, *RIVALS) if made.get((case, row))}
-    absent = [row for row in (OURS, *RIVALS) if (case, row) in made and row not in present]
+    """Three cells: against each of the others in the end, at equal simulator steps, and at equal oracle queries."""
+    ours = list(made[case, OURS].values())
+    others = {row: list(made[case, row].values()) for row in RIVALS if (case, row) in made}
+    absent = [row for row in others if not others[row]]
     note = f" ({', '.join(absent)} missing)" if absent else ""
-    if OURS not in present or len(present) < 2:
-        return [f"missing{note}"] * 2
-    note += " (one seed: no standard error)" if min(map(len, present.values())) == 1 else ""
-    budget = min(run.steps[-1] for runs in present.values() for run in runs)
-    end = {row: [run.result["test_return"] for run in runs] for row, runs in present.items()}
-    then = {row: [run.best_at(budget) for run in runs] for row, runs in present.items()}
-    return [against_best(end) + note, f"after {budget:,.0f} steps: {against_best(then)}{note}"]
+    if not ours or len(absent) == len(others):
+        return [f"missing{note}"] * 3
+    present = {row: runs for row, runs in others.items() if runs}
+    end = {row: (tested(ours), tested(runs), "") for row, runs in present.items()}
+    return [against(one) + note for one in (end, at_equal(ours, present, "steps"), at_equal(ours, present, "queries"))]
 
 
-def against_best(values: Mapping[str, Sequence[float]]) -> str:
-    """Ours against the highest mean of the others; one that has not begun is not among them."""
-    means = {row: float(np.mean(of)) for row, of in values.items()}
-    begun = {row: mean for row, mean in means.items() if row != OURS and mean == mean}
-    if not begun or means[OURS] != means[OURS]:
-        return "not comparable: not all have begun"
-    best = max(begun, key=lambda row: begun[row])
-    word = compare(values[OURS], values[best])
-    word = "**behind**" if word == "behind" else word
-    late = [row for row in means if row != OURS and row not in begun]
-    return f"{word}: {number(means[OURS])}, {best} {number(means[best])}" + f" ({', '.join(late)} not begun)" * bool(
-        late
-    )
+def tested(runs: Sequence[Run]) -> list[float]:
+    """The returns on fresh episodes."""
+    return [run.result["test_return"] for run in runs]
+
+
+def at_equal(ours: Sequence[Run], others: Mapping[str, Sequence[Run]], bill: str) -> dict[str, Pair]:
+    """Ours and each of the others after as much of the bill as both have run up."""
+    pairs = {}
+    for row, theirs in others.items():
+        budget = min(getattr(run, bill)[-1] for run in (*ours, *theirs))
+        values = ([run.best_at(budget, bill) for run in runs] for runs in (ours, theirs))
+        pairs[row] = (*values, f" after {budget:,.0f}")
+    return pairs
+
+
+def against(pairs: Mapping[str, Pair]) -> str:
+    """Of whom we are ahead, to whom equal, and behind whom and by how much."""
+    words: dict[str, list[str]] = {"ahead of": [], "equal to": [], "**behind**": []}
+    for row, (ours, theirs, when) in pairs.items():
+        word = compare(ours, theirs)
+        told = f"{row} ({number(float(np.mean(ours)))}, {number(float(np.mean(theirs)))}{when})"
+        words[{"ahead": "ahead of", "equal": "equal to", "behind": "**behind**"}[word]].append(told)
+    return "; ".join(f"{word} {', '.join(rows)}" for word, rows in words.items() if rows)
 
 
 # the numbers
@@ -306,7 +324,7 @@ def numbers(made: Runs, targets: Sequence[Target]) -> Facts:
         "versions": versions(),
         "experts_own_training": {name: card.step for name, card in shipped().items()},
         "targets": [asdict(target) for target in targets],
-        "beside": {case: dict(zip(("end", "equal_steps"), beside(made, case), strict=True)) for case in compared()},
+        "beside": {case: dict(zip(BESIDE, beside(made, case), strict=True)) for case in compared()},
         "missing": [f"{case}; {row}" for case, row in missing_rows(made)],
         "cases": rows,
     }
@@ -343,9 +361,10 @@ def commands(made: Runs) -> list[str]:
         seeds = {row: max(made[case, row], default=-1) + 1 for row in rows}
         for count in set(seeds.values()) - {0}:
             named = [row for row in rows if seeds[row] == count]
-            wanted.setdefault((count, ",".join(named) if len(named) < len(rows) else ""), []).append(case)
+            wanted.setdefault((count, ";".join(named) if len(named) < len(rows) else ""), []).append(case)
     return [
-        f'python benchmarks/untuned.py run --seeds {count} --only "{";".join(cases)}"' + f" --rows {rows}" * bool(rows)
+        f'python benchmarks/untuned.py run --seeds {count} --only "{";".join(cases)}"'
+        + f' --rows "{rows}"' * bool(rows)
         for (count, rows), cases in sorted(wanted.items(), reverse=True)
     ]
 
@@ -380,10 +399,11 @@ def page(made: Runs, peers: Peers, targets: Sequence[Target], strangers: Sequenc
         "the way is a maximum over validations, and optimistic; what is reached in the end is measured on fresh "
         "episodes.",
         "", "## Beside DAgger, SL and SL-RL", "",
-        "AggreVaTeD against the best of them by mean; *equal* where the means differ by no more than the standard "
-        "error of their difference over seeds. In the end: the test return. At equal steps: the best return on "
-        "validation by the smallest of all totals.", "",
-        "| case | in the end | at equal simulator steps |", "|---|---|---|",
+        "AggreVaTeD against each of them by mean (ours first, then theirs); *equal* where the means differ by no more "
+        "than the standard error of their difference over seeds; one that has not begun is behind. In the end: the "
+        "test return. At equal steps, or queries: the best return on validation when both have used so many; in "
+        "reinforcement learning nobody is asked, and it may go on for any number of steps.", "",
+        "| case | in the end | at equal simulator steps | at equal oracle queries |", "|---|---|---|---|",
         *[table_row(case, *beside(made, case)) for case in compared()],
         "", "## All rows", "",
         "Means over seeds; in brackets the lowest and the highest. Simulator steps are those of start, roll-ins and "
