@@ -1,10 +1,12 @@
 """Exponentiated gradient for networks: what is known of it by hand, and that it keeps to it."""
 
+from copy import deepcopy
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
+from torch.nn.utils import parameters_to_vector
 
 from aggrevated.cost_to_go import CostToGo
 from aggrevated.errors import UsageError
@@ -18,7 +20,8 @@ from aggrevated.updates import loss_and_gradient
 from aggrevated.updates.aggregation import Data
 from aggrevated.updates.goals import DEAREST, costs_of, means_of
 from aggrevated.updates.natural import NaturalSettings
-from aggrevated.updates.projected import Exponentiated
+from aggrevated.updates.projected import Exponentiated, left_to_learn
+from aggrevated.updates.standstill import Standstill
 from problems import flat, random_costs, random_trajectories, randomise, with_vectors
 
 
@@ -163,6 +166,55 @@ def test_a_policy_as_sure_as_a_float_can_be_still_moves():
     steps = [update(policy, all_actions, *data) for _ in range(5)]
     assert np.exp(log_probabilities(policy, [[1.0]]).astype(np.float32))[0, 0] == 0.0
     assert all(step.halvings == 0 and np.isfinite(step.kl) for step in steps)
+
+
+# ---- what the policies cannot do
+
+
+def test_left_to_learn_is_one_for_a_policy_at_random_and_nothing_for_the_best():
+    q = np.float32([[0, 3, 3], [2, 0, 4]])
+    data = Data(steps_of(np.eye(2)), told(q))
+    policy = policy_of((), actions=3, size=2)
+    weight = policy.network[0].weight
+    for scale, expected in ((0.0, 1.0), (100.0, 0.0)):
+        with torch.no_grad():
+            weight.copy_(-scale * torch.from_numpy(q).T)
+        assert left_to_learn(policy, data) == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("left", "reached"),
+    [
+        ([0.5] * 19, False),  # too early to say
+        ([0.5] * 20, True),
+        ([0.5] * 10 + [0.4] * 10, False),  # it still gets better
+        ([0.1] * 20, False),  # little is left
+        ([0.1] * 20 + [0.5] * 20, True),  # only the last twenty are looked at
+    ],
+)
+def test_a_standstill_is_much_left_and_no_progress(left, reached):
+    standstill = Standstill()
+    for one in left:
+        standstill.add(one)
+    assert standstill.reached() == reached
+
+
+def test_where_states_look_alike_it_hands_over_to_the_natural_update_for_good_and_after_a_restore():
+    """One observation, and advice that differs: half of the states are wrong whatever it does."""
+    policy, update = policy_of((4,), actions=2, size=1), Exponentiated(steps=2)
+    data = steps_of(np.ones((8, 1))), told(np.tile(np.float32([[0.0, 1.0], [1.0, 0.0]]), (4, 1)))
+    for _ in range(20):
+        update(policy, all_actions, *data)
+    resumed, alone = Exponentiated(steps=2), NaturalSettings().build(0)
+    resumed.restore({name: w.clone() for name, w in update.state().items()})
+    alone.restore(update.natural.state())
+    twins = [deepcopy(policy) for _ in range(3)]
+    for one, twin in zip((update, resumed, alone), twins, strict=True):
+        one(twin, all_actions, *data)
+        one(twin, all_actions, *data)
+    weights = [parameters_to_vector(twin.parameters()) for twin in twins]
+    assert torch.equal(weights[0], weights[2]) and torch.equal(weights[1], weights[2])
+    assert update.aggregation.seen == resumed.aggregation.seen == 20 * 8
 
 
 # ---- vectors

@@ -27,6 +27,7 @@ from aggrevated.updates.aggregation import MEASURED, Aggregation, Data
 from aggrevated.updates.goals import Goal, Logits, costs_of, means_of
 from aggrevated.updates.natural import Natural, NaturalSettings
 from aggrevated.updates.safe_step import MOST_HALVINGS, safe_step
+from aggrevated.updates.standstill import Standstill
 
 FEWEST = 4  # trajectories in a minibatch of a policy with memory
 LONGEST_GRADIENT = 1.0
@@ -36,7 +37,8 @@ LONGEST_GRADIENT = 1.0
 class Exponentiated:
     """π_{n+1}: the projection of exp(−A*/τ), on all data; with `eta`, of π_n^(1−ρ) exp(−η A*), on the newest data.
 
-    What is known of the action taken, and of no other, says nothing of later policies: there a natural step is made.
+    What is known of the action taken, and of no other, says nothing of later policies: there a natural step is made. So
+    it is, for good, once the projection stands still far from where it is to be (`Standstill`).
 
     A* is in units of its mean size, so that no setting has any. The projection is made by `steps` of Adam; for a table,
     a policy without hidden layers on one-hot observations, it is known in closed form, and is Eq. 7 itself.
@@ -54,8 +56,9 @@ class Exponentiated:
     capacity: int = 1000  # trajectories
     seed: int = 0
     max_kl: float = 1e6  # any finite step
-    without_expert: Natural = field(default_factory=lambda: NaturalSettings().build(0))
+    natural: Natural = field(default_factory=lambda: NaturalSettings().build(0))
     aggregation: Aggregation = field(init=False, repr=False)
+    _standstill: Standstill = field(default_factory=Standstill, init=False, repr=False)
     _adam: torch.optim.Adam | None = field(default=None, init=False, repr=False)
     _widest: Tensor | None = field(default=None, init=False, repr=False)
     _rounds: int = field(default=0, init=False, repr=False)
@@ -67,10 +70,13 @@ class Exponentiated:
     def __call__(self, policy: Policy, loss: Loss, trajectories: Trajectories, cost_to_go: CostToGo) -> Step:
         if cost_to_go.bonus:
             raise UsageError("the exponentiated update knows no entropy bonus; use the oracle without it")
-        if not cost_to_go.every_action and cost_to_go.advice is None:
-            return self.without_expert(policy, loss, trajectories, cost_to_go)
+        unadvised = not cost_to_go.every_action and cost_to_go.advice is None
+        if unadvised or self._standstill.reached():
+            return self.natural(policy, loss, trajectories, cost_to_go)
         newest = Data(trajectories, cost_to_go)
         measured = newest.take(np.arange(min(trajectories.count, MEASURED)))
+        if cost_to_go.every_action:
+            self._standstill.add(left_to_learn(policy, measured))
         value, gradient = loss_and_gradient(policy, loss, *measured)
         generator = np.random.default_rng(int(seeds(self.seed, Purpose.UPDATE, self.aggregation.seen, 1)[0]))
         self.aggregation.add(trajectories, cost_to_go, generator)
@@ -155,19 +161,21 @@ class Exponentiated:
         """The data, and what Adam remembers."""
         moments = self._moments if self._adam is None else flatten(self._adam.state_dict()["state"])
         own = {} if self._widest is None else {WIDEST: self._widest, ROUNDS: torch.tensor(self._rounds)}
-        natural = {f"{NATURAL}{name}": w for name, w in self.without_expert.state().items()}
-        return self.aggregation.state() | moments | own | natural
+        left = {LEFT: torch.tensor(self._standstill.left, dtype=torch.float64)} if self._standstill.left else {}
+        natural = {f"{NATURAL}{name}": w for name, w in self.natural.state().items()}
+        return self.aggregation.state() | moments | own | left | natural
 
     def restore(self, state: dict[str, Tensor]) -> None:
-        self.without_expert.restore({n.removeprefix(NATURAL): w for n, w in state.items() if n.startswith(NATURAL)})
+        self.natural.restore({n.removeprefix(NATURAL): w for n, w in state.items() if n.startswith(NATURAL)})
         state = {name: w for name, w in state.items() if not name.startswith(NATURAL)}
         self._adam, self._widest = None, state.pop(WIDEST, None)
         self._rounds = int(state.pop(ROUNDS, torch.tensor(0)))
+        self._standstill = Standstill(state.pop(LEFT, torch.zeros(0)).tolist())
         self._moments = {name: w.clone() for name, w in state.items() if name.startswith(MOMENT)}
         self.aggregation.restore({name: w for name, w in state.items() if name not in self._moments})
 
 
-WIDEST, ROUNDS, NATURAL = "widest", "rounds", "natural."
+WIDEST, ROUNDS, LEFT, NATURAL = "widest", "rounds", "left", "natural."
 MOMENT = "adam."  # what the names of Adam's moments begin with, in a state
 
 
@@ -183,6 +191,16 @@ def unflatten(named: dict[str, Tensor]) -> dict[int, dict[str, Tensor]]:
         i, name = key.removeprefix(MOMENT).split(".")
         moments.setdefault(int(i), {})[name] = w.clone()
     return moments
+
+
+@torch.no_grad()
+def left_to_learn(policy: Policy, data: Data) -> float:
+    """Σ_a π(a) A*(a) on average, in mean sizes of A*: about 1 where π acts at random."""
+    now = distribution_at(policy, data.trajectories)
+    assert isinstance(now, Categorical)
+    cost, known, weight = costs_of(data, policy.head.outputs)
+    above = np.where(known, cost - np.where(known, cost, np.inf).min(axis=-1, keepdims=True), 0.0)
+    return float((now.probs.numpy() * above).sum(axis=-1).ravel() @ weight.ravel() / max(float(weight.sum()), 1e-9))
 
 
 def is_table(policy: Policy, trajectories: Trajectories) -> bool:
