@@ -72,7 +72,7 @@ def test_what_is_left_open_is_filled_in():
         found = resolve("cartpole", "loki", **given).reinforcement
         return found.imitation_least, found.imitation_most
 
-    assert bounds(iterations=40) == (2, 4) and bounds(iterations=1) == (1, 1)
+    assert bounds(iterations=40) == (2, 4) and bounds(iterations=1) == (1, 1) and bounds(iterations=900) == (5, 10)
     assert bounds(imitation_least=8) == (8, 16) and bounds(imitation_most=9) == (5, 9)
     assert bounds(imitation_least=9, imitation_most=9) == (9, 9)
     with pytest.raises(UsageError, match="--imitation-least is 3, but must be between 1 and --imitation-most, which"):

@@ -72,7 +72,7 @@ class SwitchSettings(ReinforcementSettings):
     """The learner's own costs, from an iteration on that is drawn at random."""
 
     imitation_least: int = setting(0, "N_m, the iterations of imitation at least; 0: half of the most.", NOT_NEGATIVE)
-    imitation_most: int = setting(0, "N_M, those at most; 0: a tenth of all, or twice the least.", NOT_NEGATIVE)
+    imitation_most: int = setting(0, "N_M, those at most; 0: ten, a tenth of all if that is less, or twice the least.", NOT_NEGATIVE)
     imitation_power: float = setting(3.0, "d: n of them are drawn with a probability like n^d.", NOT_NEGATIVE)
 
     @abstractmethod
@@ -80,7 +80,7 @@ class SwitchSettings(ReinforcementSettings):
         """The oracle of the learner's own costs."""
 
     def completed(self, iterations: int, given: Container[str]) -> Self:
-        most = self.imitation_most or 2 * self.imitation_least or max(1, iterations // 10)
+        most = self.imitation_most or 2 * self.imitation_least or max(1, min(10, iterations // 10))
         return replace(self, imitation_most=most, imitation_least=self.imitation_least or (most + 1) // 2)
 
     def check(self, chosen: Chosen) -> None:
