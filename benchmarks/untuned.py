@@ -1,6 +1,7 @@
 """Everything at default settings, on the tasks of the paper and on tasks that nobody tuned anything for.
 
-    python benchmarks/untuned.py run [--only cartpole,acrobot] [--seeds 10] [--runs runs/untuned]
+    python benchmarks/untuned.py run [--only "cartpole;acrobot"] [--rows "aggrevated;dagger"]
+                                     [--seeds 10] [--runs runs/untuned]
     python benchmarks/untuned.py report
 
 `run` makes the runs that are missing, two at once, each a JSON file in the folder of runs; `report` reads them, and
@@ -140,7 +141,11 @@ def main():
         from untuned_report import report
 
         return report(asked.runs, RESULTS)
-    return run(asked.only.split(";"), asked.seeds, asked.runs, asked.rows.split(";") if asked.rows else [])
+    only, rows = (text.split(";") if text else [] for text in (asked.only, asked.rows))
+    unknown = {*only} - {*CASES} | {*rows} - {row for _, _, rows in CASES.values() for row in rows}
+    if unknown:
+        parser.error(f"no case or row is named {', '.join(sorted(unknown))}")
+    return run(only, asked.seeds, asked.runs, rows)
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ SMALL = ("1 units", "2 units", "4 units", "linear")
 THINNED = 40  # points of a curve in the JSON, at most
 COLOURS = {
     "aggrevated": "#0072B2", "natural": "#009E73", "loki": "#56B4E9",
-    "dagger": "#D55E00", "sl": "#E69F00", "sl-rl": "#CC79A7",
+    "dagger": "#D55E00", "dagger, few": "#F0A070", "sl": "#E69F00", "sl-rl": "#CC79A7",
 }  # fmt: skip
 PEERS = {"ppo": ("PPO", "#000000"), "trpo": ("TRPO", "#5E3C99"), "dagger": ("DAgger of imitation", "#8C3A00")}
 PACKAGES = ("aggrevated", "torch", "numpy", "gymnasium", "mujoco", "box2d")
@@ -56,7 +56,8 @@ class Run:
         )
         first = result["start_simulator_steps"], result["initial_return"]
         curve = np.array([first[0], *steps]), np.maximum.accumulate([first[1], *best])
-        expert = facts.get("expert_on_validation") or result["expert_return"]
+        expert = facts.get("expert_on_validation")
+        expert = result["expert_return"] if expert is None else expert
         asked = np.array([queries[0] if first[0] else 0, *queries])  # what a start has asked is not told apart
         return cls(result, *curve, asked, expert)
 

@@ -272,7 +272,9 @@ def always_left(self: Any, policy: Any, *rest: Any) -> tuple[int, int]:
 
 def test_a_dead_run_warns_once_and_the_same_after_a_stop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(RandomStart, "begin", always_left)
-    with pytest.warns(UserWarning, match="learning has died, sure and wrong: .* try another --update") as told:
+    with pytest.warns(
+        UserWarning, match="learning has died, sure and wrong: .* --update exponentiated has no step size"
+    ) as told:
         whole = train("cartpole", update="regular", out=tmp_path / "whole", iterations=9, **FEW)
     assert len(told) == 1
     result = whole.result()

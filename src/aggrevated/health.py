@@ -21,9 +21,9 @@ from aggrevated.losses import Loss, distribution_at
 from aggrevated.policies import Policy
 from aggrevated.trajectories import Trajectories
 from aggrevated.updates import Step, Update
+from aggrevated.updates.aggregation import MEASURED
 from aggrevated.updates.safe_step import MOST_HALVINGS
 
-MEASURED = 200  # trajectories at most that are looked at
 SURE = 0.9  # from this probability of an action on, a policy is sure of it
 MANY = 0.1  # of the visited states at which a policy is sure and wrong
 NOTHING = 0.01  # left to learn, in units of the usual mistake
@@ -37,7 +37,7 @@ REASONS = {  # why learning has died, and in more words
     "sure and wrong": f"at more than {MANY:.0%} of the states visited the policy is sure of a costly action",
 }
 SHORTENED, FLAT, WRONG = REASONS
-REMEDY = "try another --update (exponentiated has no step size to tune) or a smaller step size"
+REMEDY = "see docs/which-method.md; --update exponentiated has no step size to tune, others may need a smaller one"
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from aggrevated.algorithm import Learner, aggrevated
 from aggrevated.cost_to_go.advantage import Advantage
 from aggrevated.cost_to_go.q_star import QStar
 from aggrevated.errors import UsageError
-from aggrevated.experts import CriticExpert, ValueExpert
+from aggrevated.experts import CriticExpert, ValueExpert, discount_of
 from aggrevated.experts.actor_critic import ActorCriticExpert
 from aggrevated.experts.loading import SHIPPED, load_expert
 from aggrevated.experts.several import SeveralWithQ, SeveralWithV, several
@@ -121,6 +121,11 @@ def test_it_is_what_its_experts_are():
     assert with_q.act(np.zeros((0, 3), np.uint64), 0).shape == (0,)
 
 
+def test_they_discount_as_each_of_them_does():
+    expert = load_expert("cartpole", CartPole())
+    assert discount_of(several([expert, expert])) == discount_of(expert) < 1
+
+
 @pytest.mark.parametrize(
     ("experts", "words"),
     [
@@ -128,7 +133,7 @@ def test_it_is_what_its_experts_are():
         ([WithQ(corridor(), ()), Home()], "which of half,home is best"),
         ([WithQ(corridor(), ()), WithV(corridor(), ())], "which of half,half is best"),
         ([], "which of no experts is best"),
-        ([WithV(corridor(), ()), WithV(corridor(), (), discount=0.9)], "critics of half,half discount differently"),
+        ([WithV(corridor(), ()), WithV(corridor(), (), discount=0.9)], "costs of half,half are discounted differently"),
     ],
 )
 def test_where_nobody_knows_who_is_best_it_is_refused_in_a_sentence(experts, words):

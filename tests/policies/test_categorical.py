@@ -92,4 +92,4 @@ def test_an_actor_shares_no_memory_with_its_policy(inputs, hidden):
 
 def test_the_paper_s_policy_has_114_parameters():
     """4 · 16 + 16 + 16 · 2 + 2."""
-    assert sum(parameter.numel() for parameter in FeedForwardPolicy(4, CategoricalHead(2)).parameters()) == 114
+    assert sum(parameter.numel() for parameter in FeedForwardPolicy(4, CategoricalHead(2), (16,)).parameters()) == 114

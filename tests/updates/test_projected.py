@@ -16,11 +16,11 @@ from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import CategoricalHead, GaussianHead
 from aggrevated.policies.recurrent import RecurrentPolicy
 from aggrevated.trajectories import Trajectories
-from aggrevated.updates import loss_and_gradient
+from aggrevated.updates import loss_and_gradient, norm
 from aggrevated.updates.aggregation import Data
 from aggrevated.updates.goals import DEAREST, costs_of, means_of
 from aggrevated.updates.natural import NaturalSettings
-from aggrevated.updates.projected import Exponentiated, left_to_learn
+from aggrevated.updates.projected import Exponentiated, excess
 from aggrevated.updates.standstill import Standstill
 from problems import flat, random_costs, random_trajectories, randomise, with_vectors
 
@@ -154,8 +154,12 @@ def test_without_advice_the_action_taken_is_learned_from_by_a_natural_step():
     trajectories = random_trajectories(dtype=np.float32)
     costs = random_costs(trajectories, actions=None)
     one, other = randomise(policy_of(), 0), randomise(policy_of(), 0)
-    step = Exponentiated()(one, taken_action, trajectories, costs)
-    assert step == NaturalSettings().build(0)(other, taken_action, trajectories, costs)
+    value, gradient = loss_and_gradient(one, taken_action, trajectories, costs)
+    step, natural = (
+        update(policy, taken_action, trajectories, costs)
+        for update, policy in ((Exponentiated(), one), (NaturalSettings().build(0), other))
+    )
+    assert step == replace(natural, loss=value, gradient_norm=norm(gradient))  # in the costs' own units
     np.testing.assert_array_equal(flat(one), flat(other))
 
 
@@ -171,15 +175,16 @@ def test_a_policy_as_sure_as_a_float_can_be_still_moves():
 # ---- what the policies cannot do
 
 
-def test_left_to_learn_is_one_for_a_policy_at_random_and_nothing_for_the_best():
+def test_the_excess_is_one_for_a_policy_at_random_and_nothing_for_the_goal():
     q = np.float32([[0, 3, 3], [2, 0, 4]])
     data = Data(steps_of(np.eye(2)), told(q))
     policy = policy_of((), actions=3, size=2)
     weight = policy.network[0].weight
-    for scale, expected in ((0.0, 1.0), (100.0, 0.0)):
+    unit = np.abs(q).mean()
+    for scale, expected in ((0.0, 1.0), (1 / (0.02 * unit), 0.0)):
         with torch.no_grad():
             weight.copy_(-scale * torch.from_numpy(q).T)
-        assert left_to_learn(policy, data) == pytest.approx(expected, abs=1e-6)
+        assert excess(policy, data, 0.02) == pytest.approx(expected, abs=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -214,7 +219,23 @@ def test_where_states_look_alike_it_hands_over_to_the_natural_update_for_good_an
         one(twin, all_actions, *data)
     weights = [parameters_to_vector(twin.parameters()) for twin in twins]
     assert torch.equal(weights[0], weights[2]) and torch.equal(weights[1], weights[2])
-    assert update.aggregation.seen == resumed.aggregation.seen == 20 * 8
+    assert "observations" not in update.state()  # of no more use
+
+
+def test_with_eta_it_never_hands_over():
+    policy, update = policy_of((4,), actions=2, size=1), Exponentiated(steps=2, eta=0.1)
+    data = steps_of(np.ones((8, 1))), told(np.tile(np.float32([[0.0, 1.0], [1.0, 0.0]]), (4, 1)))
+    for _ in range(22):
+        update(policy, all_actions, *data)
+    assert update.aggregation.seen == 22 * 8
+
+
+def test_a_cost_that_is_no_advantage_cannot_be_compared_with_advice():
+    costs = CostToGo(np.float32([[-3.0]]), np.ones((1, 1), np.float32), advice=np.zeros((1, 1), int))
+    policy = policy_of(actions=3, size=1)
+    with pytest.raises(UsageError, match="use the oracle's advantage"):
+        Exponentiated()(policy, taken_action, steps_of(np.ones((1, 1))), costs)
+    Exponentiated()(policy, taken_action, steps_of(np.ones((1, 1))), replace(costs, advantage=True))
 
 
 # ---- vectors
@@ -224,7 +245,9 @@ def test_a_gaussian_is_drawn_to_what_is_advised_and_to_what_was_better():
     """Three steps: the action taken was worse, better by much, and not asked about."""
     trajectories = steps_of(np.eye(3), actions=[[1.0], [1.0], [1.0]])
     advice = np.array([[[0.0]], [[0.0]], [[0.5]]], np.float32)
-    costs = CostToGo(np.float32([[3.0], [-30.0], [0.0]]), np.float32([[1.0], [1.0], [0.0]]), advice=advice)
+    costs = CostToGo(
+        np.float32([[3.0], [-30.0], [0.0]]), np.float32([[1.0], [1.0], [0.0]]), advice=advice, advantage=True
+    )
     means = means_of(trajectories, costs).means[:, 0, 0].numpy()
     assert means[0] == 0.0 and means[1] > 0.95 and means[2] == 0.5
     policy = FeedForwardPolicy(3, GaussianHead(1), (16,))
@@ -248,7 +271,9 @@ def test_a_gaussian_minds_a_distance_as_much_as_it_costs():
 
 def test_the_deviation_falls_as_one_over_the_root_of_n_and_goes_on_after_a_restore():
     trajectories = with_vectors(random_trajectories(dtype=np.float32), size=2)
-    costs = replace(random_costs(trajectories, actions=None), advice=np.zeros_like(trajectories.actions))
+    costs = replace(
+        random_costs(trajectories, actions=None), advice=np.zeros_like(trajectories.actions), advantage=True
+    )
     policy, update = FeedForwardPolicy(3, GaussianHead(2, -0.5), (5,)), Exponentiated(steps=2)
     for _ in range(3):
         update(policy, taken_action, trajectories, costs)

@@ -72,7 +72,9 @@ class SwitchSettings(ReinforcementSettings):
     """The learner's own costs, from an iteration on that is drawn at random."""
 
     imitation_least: int = setting(0, "N_m, the iterations of imitation at least; 0: half of the most.", NOT_NEGATIVE)
-    imitation_most: int = setting(0, "N_M, those at most; 0: ten, a tenth of all if that is less, or twice the least.", NOT_NEGATIVE)
+    imitation_most: int = setting(
+        0, "N_M, those at most; 0: ten, a tenth of all if that is less, or twice the least.", NOT_NEGATIVE
+    )
     imitation_power: float = setting(3.0, "d: n of them are drawn with a probability like n^d.", NOT_NEGATIVE)
 
     @abstractmethod

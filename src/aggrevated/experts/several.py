@@ -12,7 +12,7 @@ import numpy as np
 
 from aggrevated.arrays import Array
 from aggrevated.errors import UsageError
-from aggrevated.experts import CriticExpert, Expert, ValueExpert
+from aggrevated.experts import CriticExpert, Expert, ValueExpert, discount_of
 from aggrevated.policies.networks import NumpyNetwork
 
 
@@ -25,6 +25,10 @@ class SeveralWithQ:
     @property
     def name(self) -> str:
         return joined(self.experts)
+
+    @property
+    def discount(self) -> float:
+        return discount_of(self.experts[0])
 
     def q(self, states: Array) -> Array:
         """[n, A]: the cost-to-go of every action, if the best of them for it goes on."""
@@ -73,11 +77,11 @@ def several(experts: Sequence[Expert]) -> SeveralWithQ | SeveralWithV:
     """The experts as one; a `UsageError` if it cannot be known which of them is best where."""
     with_q = tuple(expert for expert in experts if isinstance(expert, ValueExpert))
     with_v = tuple(expert for expert in experts if isinstance(expert, CriticExpert))
+    if len(set(map(discount_of, experts))) > 1:
+        raise UsageError(f"the costs of {joined(experts)} are discounted differently; give experts of one discount")
     if experts and len(with_q) == len(experts):
         return SeveralWithQ(with_q)
     if experts and len(with_v) == len(experts):
-        if len({expert.discount for expert in with_v}) > 1:
-            raise UsageError(f"the critics of {joined(experts)} discount differently; give experts of one discount")
         return SeveralWithV(with_v)
     raise UsageError(
         f"which of {joined(experts) or 'no experts'} is best in a state is known only if each has a method q, or each "

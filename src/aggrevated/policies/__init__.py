@@ -124,11 +124,14 @@ class PolicySettings(Settings, ABC):
         """A random policy for such observations; the same for the same seed."""
 
 
+USUAL_WIDTHS = (64,)  # of hidden layers
+
+
 @dataclass(frozen=True)
 class HiddenSettings(PolicySettings):
     """One with hidden layers."""
 
-    hidden: tuple[int, ...] = setting((64,), "Widths of the policy's hidden layers.", WIDTHS)
+    hidden: tuple[int, ...] = setting(USUAL_WIDTHS, "Widths of the policy's hidden layers.", WIDTHS)
 
 
 def size_of(observations: Space[Any]) -> int:

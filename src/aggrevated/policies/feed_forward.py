@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.distributions import Distribution
 
 from aggrevated.arrays import Array
-from aggrevated.policies import HiddenSettings, Policy, initial_generator, size_of
+from aggrevated.policies import USUAL_WIDTHS, HiddenSettings, Policy, initial_generator, size_of
 from aggrevated.policies.heads import Head, Sampler
 from aggrevated.policies.networks import NumpyNetwork, relu_network
 
@@ -26,12 +26,16 @@ class FeedForwardPolicy(Policy):
         self,
         observation_size: int,
         head: Head,
-        hidden: Sequence[int] = (16,),
+        hidden: Sequence[int] = USUAL_WIDTHS,
         generator: torch.Generator | None = None,
     ) -> None:
-        """A random policy. Its last layer starts at a tenth, so that π₁ is nearly uniform and rules no action out."""
+        """A random policy, without a generator always the same one.
+
+        Its last layer starts at a tenth, so that π₁ is nearly uniform and rules no action out.
+        """
         super().__init__()
-        self.network = relu_network([observation_size, *hidden, head.outputs], generator, last_gain=0.1)
+        sizes = [observation_size, *hidden, head.outputs]
+        self.network = relu_network(sizes, generator or initial_generator(0), last_gain=0.1)
         self.head = head
 
     def distribution(self, observations: Tensor, mask: Tensor, legal: Tensor | None = None) -> Distribution:

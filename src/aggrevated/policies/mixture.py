@@ -68,7 +68,9 @@ class MixturePolicy(Policy):
         for vector in self.older:
             vector_to_parameters(vector, part.parameters())
             actors.append(part.actor())
-        return MixtureActor((*actors, self.newest.actor()), np.log(self.shares.numpy()).astype(np.float32))
+        with np.errstate(divide="ignore"):  # a share may be 0
+            shares = np.log(self.shares.numpy()).astype(np.float32)
+        return MixtureActor((*actors, self.newest.actor()), shares)
 
     def _named(self, vector: Tensor) -> dict[str, Tensor]:
         """A policy's weights by name, from a row."""

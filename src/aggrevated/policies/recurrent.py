@@ -35,6 +35,7 @@ class RecurrentPolicy(Policy):
         self.recurrent = self.cell.layer(observation_size, hidden, batch_first=True)
         self.readout = nn.Linear(hidden, head.outputs)
         self.head = head
+        generator = generator or initial_generator(0)
         for parameter in [*self.recurrent.parameters(), *self.readout.parameters()]:
             nn.init.uniform_(parameter, -(hidden**-0.5), hidden**-0.5, generator=generator)
         with torch.no_grad():

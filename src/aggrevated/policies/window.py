@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.distributions import Distribution
 
 from aggrevated.arrays import Array
-from aggrevated.policies import HiddenSettings, Policy, initial_generator, size_of
+from aggrevated.policies import USUAL_WIDTHS, HiddenSettings, Policy, initial_generator, size_of
 from aggrevated.policies.feed_forward import FeedForwardActor, FeedForwardPolicy
 from aggrevated.policies.heads import Head
 
@@ -24,7 +24,7 @@ class WindowPolicy(Policy):
         self,
         observation_size: int,
         head: Head,
-        hidden: Sequence[int] = (16,),
+        hidden: Sequence[int] = USUAL_WIDTHS,
         generator: torch.Generator | None = None,
         width: int = 4,
     ) -> None:

@@ -21,7 +21,7 @@ from aggrevated.updates.aggregation import Data
 DEAREST = 5.0  # what a mistake counts at most, in mean costs: CartPole's doomed states cost a hundred times the usual
 ASKED = 2.0  # what all steps of a Gaussian count together of which a cost is known, the others together counting 1
 FLATTEST = 0.01  # of the usual squared distance from the advice: nearer than that, no curvature can be told
-HALFWAY = 0.5  # how much better than the advised an action must be, in mean costs, to be worth going 73 % of the way to
+INDIFFERENCE = 0.5  # tau of two actions, in mean costs: one that is so much better than the advised gets odds of e
 
 
 class Goal(Protocol):
@@ -120,12 +120,13 @@ def costs_of(data: Data, actions: int, in_units: bool = True) -> tuple[Array, Ar
         assert advised is not None, "without advice the action taken is learned from by a natural step"
         taken = np.arange(actions) == trajectories.actions[..., None]
         cost, known = taken * cost_to_go.values[..., None], (taken | advised) & asked
+    unit = np.float32(mean_cost(cost, known))
     if in_units:
-        cost = np.clip(cost / np.float32(mean_cost(cost, known)), -DEAREST, DEAREST)
+        cost, unit = np.clip(cost / unit, -DEAREST, DEAREST), np.float32(1.0)
     if advised is None:
         return cost, known, cost_to_go.weight
     only_advised = trajectories.mask[..., None] & ~asked
-    cost = np.where(only_advised, ~advised * (actions / max(actions - 1, 1)), cost)
+    cost = np.where(only_advised, ~advised * (unit * actions / max(actions - 1, 1)), cost)
     return cost, known | (only_advised & legal), trajectories.mask.astype(np.float32)
 
 
@@ -142,7 +143,7 @@ def means_of(trajectories: Trajectories, cost_to_go: CostToGo) -> Means:
     assert cost_to_go.advice is not None, "without advice vectors are learned from by a natural step"
     better = (cost_to_go.weight > 0) & (cost_to_go.values < 0)
     unit = mean_cost(cost_to_go.values, cost_to_go.weight > 0)
-    share = np.where(better, 1 / (1 + np.exp(np.minimum(cost_to_go.values, 0) / (HALFWAY * unit))), 0.0)[..., None]
+    share = np.where(better, 1 / (1 + np.exp(np.minimum(cost_to_go.values, 0) / (INDIFFERENCE * unit))), 0.0)[..., None]
     means = (share * trajectories.actions + (1 - share) * cost_to_go.advice).astype(np.float32)
     deviation = np.maximum(means[trajectories.mask].std(axis=0), 1e-3)
     weight = torch.from_numpy(weights_of(trajectories, cost_to_go))

@@ -5,7 +5,7 @@ not change, n rounds of it are one step n times as long: all states seen so far 
 π(a|s) ∝ exp(−A*(s, a)/τ), which is to follow the leader with entropy as its regulariser. See docs/theory.md.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import torch
@@ -70,14 +70,14 @@ class Exponentiated:
     def __call__(self, policy: Policy, loss: Loss, trajectories: Trajectories, cost_to_go: CostToGo) -> Step:
         if cost_to_go.bonus:
             raise UsageError("the exponentiated update knows no entropy bonus; use the oracle without it")
-        unadvised = not cost_to_go.every_action and cost_to_go.advice is None
-        if unadvised or self._standstill.reached():
-            return self.natural(policy, loss, trajectories, cost_to_go)
+        refuse_costs_without_advantage(cost_to_go)
         newest = Data(trajectories, cost_to_go)
         measured = newest.take(np.arange(min(trajectories.count, MEASURED)))
-        if cost_to_go.every_action:
-            self._standstill.add(left_to_learn(policy, measured))
         value, gradient = loss_and_gradient(policy, loss, *measured)
+        if self._has_handed_over(cost_to_go):  # whose own loss is in other units
+            return replace(self.natural(policy, loss, *newest), loss=value, gradient_norm=norm(gradient))
+        if cost_to_go.every_action and not self.eta:
+            self._standstill.add(excess(policy, measured, self._tau(trajectories.n)))
         generator = np.random.default_rng(int(seeds(self.seed, Purpose.UPDATE, self.aggregation.seen, 1)[0]))
         self.aggregation.add(trajectories, cost_to_go, generator)
         data = newest if self.eta else self.aggregation.data
@@ -89,6 +89,13 @@ class Exponentiated:
         if halvings == MOST_HALVINGS:  # what Adam remembers may be no number
             self._adam, self._moments = None, {}
         return Step(value, norm(gradient), kl, halvings)
+
+    def _has_handed_over(self, cost_to_go: CostToGo) -> bool:
+        """Whether the natural update goes on: nobody advises, or the fit stands still, and data is of no more use."""
+        if self._standstill.reached():
+            self.aggregation, self._adam, self._moments = Aggregation(self.capacity), None, {}
+            return True
+        return not cost_to_go.every_action and cost_to_go.advice is None
 
     def _project(self, policy: Policy, data: Data, generator: np.random.Generator) -> None:
         goal = self._goal(policy, data)
@@ -102,6 +109,9 @@ class Exponentiated:
     def _cooled(self, n: int) -> float:
         """n rounds of Eq. 7 with the step η/√n of its regret bound are one of η√n."""
         return min(1.0, (self.cooling / n) ** 0.5) if self.cooling else 1.0
+
+    def _tau(self, n: int) -> float:
+        return self.temperature * self._cooled(n)
 
     def _narrow(self, head: GaussianHead) -> None:
         """After n rounds of Eq. 7 a Gaussian has 1/√n of its first deviation: exp(−n η Q*) around the best action."""
@@ -117,7 +127,7 @@ class Exponentiated:
             return means_of(*data)
         cost, known, weight = map(torch.from_numpy, costs_of(data, policy.head.outputs, self.in_units))
         if not self.eta:
-            tau = self.temperature * self._cooled(data.trajectories.n)
+            tau = self._tau(data.trajectories.n)
             return Logits(-cost / tau, known, weight, self.exploring, tau)
         with torch.no_grad():
             now = distribution_at(policy, data.trajectories)
@@ -130,6 +140,7 @@ class Exponentiated:
             torch.from_numpy(x) for x in (trajectories.observations, trajectories.mask, trajectories.legal)
         )
         if policy.memoryless:
+            mask = mask & (goal.weight > 0)
             seen, legal, goal, mask = seen[mask][:, None], legal[mask][:, None], goal.at(mask), mask[mask][:, None]
         lengths = mask.sum(dim=1)
         size = min(max(FEWEST, round(self.minibatch / float(lengths.float().mean()))), len(mask))
@@ -161,21 +172,21 @@ class Exponentiated:
         """The data, and what Adam remembers."""
         moments = self._moments if self._adam is None else flatten(self._adam.state_dict()["state"])
         own = {} if self._widest is None else {WIDEST: self._widest, ROUNDS: torch.tensor(self._rounds)}
-        left = {LEFT: torch.tensor(self._standstill.left, dtype=torch.float64)} if self._standstill.left else {}
+        excess = {EXCESS: torch.tensor(of, dtype=torch.float64)} if (of := self._standstill.excess) else {}
         natural = {f"{NATURAL}{name}": w for name, w in self.natural.state().items()}
-        return self.aggregation.state() | moments | own | left | natural
+        return self.aggregation.state() | moments | own | excess | natural
 
     def restore(self, state: dict[str, Tensor]) -> None:
         self.natural.restore({n.removeprefix(NATURAL): w for n, w in state.items() if n.startswith(NATURAL)})
         state = {name: w for name, w in state.items() if not name.startswith(NATURAL)}
         self._adam, self._widest = None, state.pop(WIDEST, None)
         self._rounds = int(state.pop(ROUNDS, torch.tensor(0)))
-        self._standstill = Standstill(state.pop(LEFT, torch.zeros(0)).tolist())
+        self._standstill = Standstill(state.pop(EXCESS, torch.zeros(0)).tolist())
         self._moments = {name: w.clone() for name, w in state.items() if name.startswith(MOMENT)}
         self.aggregation.restore({name: w for name, w in state.items() if name not in self._moments})
 
 
-WIDEST, ROUNDS, LEFT, NATURAL = "widest", "rounds", "left", "natural."
+WIDEST, ROUNDS, EXCESS, NATURAL = "widest", "rounds", "excess", "natural."
 MOMENT = "adam."  # what the names of Adam's moments begin with, in a state
 
 
@@ -193,14 +204,22 @@ def unflatten(named: dict[str, Tensor]) -> dict[int, dict[str, Tensor]]:
     return moments
 
 
+def refuse_costs_without_advantage(cost_to_go: CostToGo) -> None:
+    """What is advised costs 0: with this nothing but an advantage can be compared."""
+    compared = cost_to_go.advice is not None and not cost_to_go.every_action and np.any(cost_to_go.values)
+    if compared and not cost_to_go.advantage:
+        raise UsageError("the exponentiated update compares an action with what is advised; use the oracle's advantage")
+
+
 @torch.no_grad()
-def left_to_learn(policy: Policy, data: Data) -> float:
-    """Σ_a π(a) A*(a) on average, in mean sizes of A*: about 1 where π acts at random."""
+def excess(policy: Policy, data: Data, tau: float) -> float:
+    """What Σ_a π(a) A*(a) is above that of exp(−A*/τ), in mean sizes of A*: about 1 where π acts at random."""
     now = distribution_at(policy, data.trajectories)
     assert isinstance(now, Categorical)
-    cost, known, weight = costs_of(data, policy.head.outputs)
-    above = np.where(known, cost - np.where(known, cost, np.inf).min(axis=-1, keepdims=True), 0.0)
-    return float((now.probs.numpy() * above).sum(axis=-1).ravel() @ weight.ravel() / max(float(weight.sum()), 1e-9))
+    cost, known, weight = map(torch.from_numpy, costs_of(data, policy.head.outputs))
+    goal = torch.where(known, -cost / tau, -torch.inf).softmax(-1)
+    above = (torch.where(known, (now.probs - goal) * cost, 0.0).sum(-1) * weight).sum() / weight.sum().clamp(min=1e-9)
+    return float(above)
 
 
 def is_table(policy: Policy, trajectories: Trajectories) -> bool:
@@ -248,11 +267,16 @@ class ExponentiatedSettings(UpdateSettings):
     fit_rate: float = setting(0.01, "The step size of Adam, inside the exponentiated update.", POSITIVE)
     fit_steps: int = setting(100, "Its minibatches in each iteration.", at_least(1))
     minibatch: int = setting(512, "How many steps of trajectories a minibatch has, about.", at_least(1))
-    capacity: int = setting(1000, "Of how many trajectories are kept, at random, to learn from again.", at_least(1))
+    capacity: int = setting(
+        1000, "How many trajectories are kept at most, a random sample of all, to learn from again.", at_least(1)
+    )
 
     def check(self, chosen: Chosen) -> None:
         assert isinstance(chosen.loss, LossSettings)
         require(self.eta > 0 or not self.decay, "decay", self.decay, "0 without --eta, where nothing old is forgotten")
+        require(
+            getattr(chosen.oracle, "advantage", True), "advantage", False, f"left as it is for the update {self.name}"
+        )
         require(not chosen.loss.entropy, "entropy", chosen.loss.entropy, f"0 for the update {self.name}")
 
     def build(self, seed: int) -> Exponentiated:
