@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import torch
 
+from aggrevated.arithmetic import ANSWERS, fingerprint
 from aggrevated.config import Config
 from aggrevated.config.pieces import SHELVES
 from aggrevated.config.resolving import resolve
@@ -231,6 +232,25 @@ def test_a_changed_config_is_refused(tmp_path: Path, update: str, own: dict[str,
         assert Run.open(run.folder).config == run.config  # nothing is written before it is checked
     with pytest.raises(DataError, match="does not fit the policy beside it"):
         _ = replace(run, config=run.config.replaced(hidden=(32,))).policy
+
+
+@pytest.mark.parametrize(
+    ("there", "words"),
+    [({"numpy": "1.0"}, r"numpy 1\.0 \(here "), ({ANSWERS: "0"}, "a processor whose sums round otherwise")],
+)
+def test_a_run_of_another_machine_is_refused_but_for_anyway(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, there: dict[str, str], words: str
+) -> None:
+    run = Run.create(tmp_path / "run", small())
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setattr("aggrevated.runs.run.fingerprint", lambda: fingerprint() | there)
+        stop_after(run, 3)
+    with pytest.raises(DataError, match=f"was begun with {words}.*--anyway"):
+        execute(run)
+    said: list[str] = []
+    execute(run, warn=said.append, anyway=True)
+    assert len(said) == 1 and "would not end with the bits" in said[0]
+    execute(Run.open(run.folder))  # which has ended here
 
 
 def test_a_run_that_was_moved_says_where_it_is(tmp_path: Path) -> None:

@@ -19,16 +19,16 @@ from aggrevated.runs.records import Metrics, Result
 from aggrevated.runs.run import Run, execute, silent
 
 
-def run_all(runs: Sequence[Run], workers: int | None = None) -> list[Result]:
+def run_all(runs: Sequence[Run], workers: int | None = None, anyway: bool = False) -> list[Result]:
     """The results of all runs, in order; each run is its own folder, so the number of workers changes no bit."""
     if len(runs) == 1:
-        return [run_here(runs[0])]
+        return [run_here(runs[0], anyway)]
     workers = min(workers or cores(), len(runs))
     share = max(1, threads_to_use() // workers)
     pool = ProcessPoolExecutor(workers, get_context("spawn"), begin_worker, (os.getpid(), share))
     try:
         with Progress("iterations", sum(run.config.loop.iterations for run in runs)) as progress:
-            futures = [pool.submit(run_quietly, run.folder, run.config.loop.iterations) for run in runs]
+            futures = [pool.submit(run_quietly, run.folder, run.config.loop.iterations, anyway) for run in runs]
             pending = set(futures)
             while pending:
                 done, pending = wait(pending, timeout=0.5)
@@ -46,7 +46,7 @@ def run_all(runs: Sequence[Run], workers: int | None = None) -> list[Result]:
         pool.shutdown(wait=False, cancel_futures=True)
 
 
-def run_here(run: Run) -> Result:
+def run_here(run: Run, anyway: bool = False) -> Result:
     """One run in this process, with a line or a bar for its iterations."""
     loop, world = run.config.loop, run.config.world
     if run.config.start.notice and not iterations_done(run.folder):
@@ -59,16 +59,16 @@ def run_here(run: Run) -> Result:
             progress.at(line.iteration, f"{world.measured} {current}, best {best}{when}, {line.seconds:.1f} s")
 
         try:
-            return execute(run, show, note)
+            return execute(run, show, note, anyway)
         except KeyboardInterrupt:
             note(f"go on with: aggrevated resume {run.folder}")
             raise
 
 
-def run_quietly(folder: Path, iterations: int) -> Result:
+def run_quietly(folder: Path, iterations: int, anyway: bool = False) -> Result:
     """One run in a worker process, which finds the task by its name: not every task can be sent."""
     run = Run.open(folder)
-    return execute(replace(run, config=run.config.replaced(iterations=iterations)), silent, note)
+    return execute(replace(run, config=run.config.replaced(iterations=iterations)), silent, note, anyway)
 
 
 def iterations_done(folder: Path) -> int:

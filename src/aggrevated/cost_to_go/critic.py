@@ -7,6 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from aggrevated.adam import Adam
 from aggrevated.arrays import Array
 from aggrevated.cost_to_go import CostToGo, Oracle, OracleSettings, Tells
 from aggrevated.experts import Expert
@@ -54,7 +55,7 @@ class Critic:
             generator = torch.Generator().manual_seed(int(trajectories.seeds[0] >> np.uint64(1)))  # torch's are signed
             self._network = ValueNetwork(x.shape[1], self.hidden, generator)
         self._network.measure(x, y)
-        optimiser = torch.optim.Adam(self._network.parameters(), lr=self.learning_rate)
+        optimiser = Adam(self._network.parameters(), lr=self.learning_rate)
         for _ in range(self.steps):
             optimiser.zero_grad()
             error = (self._network(x) - y) / self._network.scale

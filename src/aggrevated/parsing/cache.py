@@ -8,6 +8,8 @@ from pathlib import Path
 
 from torch import Tensor
 
+from aggrevated import products
+from aggrevated.arithmetic import fingerprint
 from aggrevated.errors import DataError, StorageError
 from aggrevated.files import seal, unseal
 from aggrevated.parsing import splits
@@ -26,9 +28,9 @@ def folder() -> Path:
 
 
 def key_of(pages: Sequence[Page], *settings: object) -> str:
-    """A digest of the pages, of what is to be done with them, and of the code that does it."""
-    sha = sha256(repr((__version__, *settings)).encode())
-    for module in (crohme, crops, splits, hog, geometry, symbols, projection):
+    """A digest of the pages, of what is to be done with them, and of the code and the arithmetic that do it."""
+    sha = sha256(repr((__version__, fingerprint(), *settings)).encode())
+    for module in (crohme, crops, splits, hog, geometry, symbols, projection, products):
         sha.update(Path(module.__file__ or "").read_bytes())
     for page in pages:
         known = page.writer, page.symbols, page.heads.tolist(), [len(strokes) for strokes in page.ink]

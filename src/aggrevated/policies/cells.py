@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from aggrevated.arrays import Array
+from aggrevated.products import add_product, affine
 
 State: TypeAlias = tuple[Tensor, ...]  # h first, and for an LSTM its cell c
 
@@ -44,8 +45,8 @@ class Cell(Protocol):
         """The state after an input."""
         ...
 
-    def copy_of(self, layer: nn.RNNBase) -> NumpyCell:
-        """The layer as it is now, on NumPy."""
+    def copy_of(self, layer: nn.RNNBase, backward: bool = False) -> NumpyCell:
+        """The layer as it is now, on NumPy; of one that reads both ways, one of the two."""
         ...
 
 
@@ -62,12 +63,12 @@ class LSTM:
         c = f.sigmoid() * state[1] + i.sigmoid() * g.tanh()
         return o.sigmoid() * c.tanh(), c
 
-    def copy_of(self, layer: nn.RNNBase) -> "NumpyLSTM":
-        w, u, b, c = (p.detach().numpy() for p in layer.parameters())
+    def copy_of(self, layer: nn.RNNBase, backward: bool = False) -> "NumpyLSTM":
+        w, u, b, c = weights_of(layer, backward)
         hidden = layer.hidden_size
         # σ(x) = (1 + tanh(x/2)) / 2: with halved weights for i, f and o, one tanh serves all gates.
         half = np.repeat(np.array([0.5, 0.5, 1.0, 0.5], np.float32), hidden)
-        return NumpyLSTM(w.T * half, u.T * half, (b + c) * half, hidden)
+        return NumpyLSTM(transposed(w, half), transposed(u, half), (b + c) * half, hidden)
 
 
 @dataclass(frozen=True)
@@ -84,10 +85,8 @@ class NumpyLSTM:
         return 2 * self.hidden
 
     def step(self, x: Array, memory: Array) -> tuple[Array, Array]:
-        n, h = self.hidden, np.ascontiguousarray(memory[:, : self.hidden])
-        gates = x.dot(self.w)
-        gates += h.dot(self.u)
-        gates += self.b
+        n, h = self.hidden, memory[:, : self.hidden]
+        gates = add_product(affine(x, self.w, self.b), h, self.u)
         np.tanh(gates, out=gates)
         i, f, g, o = gates[:, :n], gates[:, n : 2 * n], gates[:, 2 * n : 3 * n], gates[:, 3 * n :]
         following = np.empty_like(memory)
@@ -111,10 +110,10 @@ class GRU:
         z, n = (y_z + m_z).sigmoid(), (y_n + (y_r + m_r).sigmoid() * m_n).tanh()
         return (n + z * (state[0] - n),)
 
-    def copy_of(self, layer: nn.RNNBase) -> "NumpyGRU":
-        w, u, b, c = (p.detach().numpy() for p in layer.parameters())
+    def copy_of(self, layer: nn.RNNBase, backward: bool = False) -> "NumpyGRU":
+        w, u, b, c = weights_of(layer, backward)
         half = np.repeat(np.array([0.5, 0.5, 1.0], np.float32), layer.hidden_size)
-        return NumpyGRU(w.T * half, u.T * half, b * half, c * half, layer.hidden_size)
+        return NumpyGRU(transposed(w, half), transposed(u, half), b * half, c * half, layer.hidden_size)
 
 
 @dataclass(frozen=True)
@@ -129,9 +128,7 @@ class NumpyGRU:
 
     def step(self, x: Array, memory: Array) -> tuple[Array, Array]:
         n = 2 * self.size
-        y, m = x.dot(self.w), memory.dot(self.u)
-        y += self.b
-        m += self.c
+        y, m = affine(x, self.w, self.b), affine(memory, self.u, self.c)
         gates = np.tanh(y[:, :n] + m[:, :n])
         gates += 1
         gates *= 0.5
@@ -139,6 +136,16 @@ class NumpyGRU:
         new = np.tanh(y[:, n:] + r * m[:, n:])
         h = new + z * (memory - new)
         return h, h
+
+
+def weights_of(layer: nn.RNNBase, backward: bool) -> list[Array]:
+    """W, U, b and c."""
+    return [p.detach().numpy() for p in layer.parameters()][4 * backward :][:4]
+
+
+def transposed(weight: Array, scale: Array) -> Array:
+    """[inputs, gates], from torch's [gates, inputs]."""
+    return np.ascontiguousarray(weight.T * scale)
 
 
 CELLS: dict[str, Cell] = {"lstm": LSTM(), "gru": GRU()}

@@ -9,6 +9,7 @@ import torch
 from torch import nn
 
 from aggrevated.arrays import Array
+from aggrevated.products import affine
 
 
 def relu_network(
@@ -51,12 +52,9 @@ class NumpyNetwork:
 
     def __call__(self, x: Array) -> Array:
         for weight, bias in zip(self.weights[:-1], self.biases[:-1], strict=True):
-            x = x.dot(weight)
-            x += bias
+            x = affine(x, weight, bias)
             if self.activation == "relu":
                 np.maximum(x, ZERO, out=x)
             else:
                 np.tanh(x, out=x)
-        x = x.dot(self.weights[-1])
-        x += self.biases[-1]
-        return x
+        return affine(x, self.weights[-1], self.biases[-1])

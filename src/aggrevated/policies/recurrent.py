@@ -15,6 +15,7 @@ from aggrevated.arrays import Array
 from aggrevated.policies import HiddenSettings, Policy, initial_generator, size_of
 from aggrevated.policies.cells import CELLS, NumpyCell
 from aggrevated.policies.heads import Head, Sampler
+from aggrevated.products import affine
 from aggrevated.settings import Chosen, require
 
 
@@ -94,7 +95,7 @@ class RecurrentActor:
 
     def parameters(self, observation: Array, memory: Array) -> tuple[Array, Array]:
         h, memory = self.cell.step(observation, memory)
-        return h.dot(self.weight) + self.bias, memory
+        return affine(h, self.weight, self.bias), memory
 
     def choose(self, parameters: Array, noise: Array | float, legal: Array | None = None) -> Array:
         return self.sampler.choose(parameters, noise, legal)

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from aggrevated import files
 from aggrevated.algorithm import Iteration, Learner, aggrevated
+from aggrevated.arithmetic import difference, fingerprint
 from aggrevated.config import Config
 from aggrevated.config.building import Setup, blank_policy, set_up
 from aggrevated.config.resolving import from_facts, resolve
@@ -151,12 +152,20 @@ def train(
     return run
 
 
-def execute(run: Run, progress: Callable[[Metrics], None] = silent, warn: Callable[[str], None] = silent) -> Result:
-    """Run it, or the rest of it, to its last iteration, and give its result; `progress` is told of each iteration."""
+def execute(
+    run: Run,
+    progress: Callable[[Metrics], None] = silent,
+    warn: Callable[[str], None] = silent,
+    anyway: bool = False,
+) -> Result:
+    """Run it, or the rest of it, to its last iteration, and give its result; `progress` is told of each iteration.
+
+    Where this machine does not compute as that which began it, the rest is refused, but for `anyway`.
+    """
     with files.only_one(run.folder), one_thread():
         if (ended := run.result()) is not None and (run.folder / CHOSEN).is_file():
             return replace(ended, run=str(run.folder))  # it may have been moved
-        setup, seconds = begin(run, warn)
+        setup, seconds = begin(run, warn, anyway)
         if Run.open(run.folder, run.config.task).config != run.config:  # more iterations were asked for
             files.write_json(run.folder / "config.json", run.config.facts())
         for metrics in learning(run, setup, seconds, warn):
@@ -191,13 +200,18 @@ def learning(run: Run, setup: Setup, seconds: float, warn: Callable[[str], None]
             yield metrics
 
 
-def begin(run: Run, warn: Callable[[str], None]) -> tuple[Setup, float]:
+def begin(run: Run, warn: Callable[[str], None], anyway: bool = False) -> tuple[Setup, float]:
     """(the parts, with learner and oracle where the newest intact checkpoint left them; the seconds it had used)."""
     files.sweep(run.folder)
     setup, lines = set_up(run.config), run.metrics()
     learner, loop, checkpoints = setup.learner, run.config.loop, run.folder / "checkpoints"
     learner.update = Examined(learner.update)
     facts = checkpoint.restore(checkpoints, learner, setup.oracle, identity(run.config, setup), len(lines), warn)
+    if facts is not None and (elsewhere := difference(facts.get("arithmetic", {}), fingerprint())):
+        sentence = f"{run.folder} was begun with {elsewhere}: it would not end with the bits that it would have there"
+        if not anyway:
+            raise DataError(f"{sentence}; go on there, or here with 'aggrevated resume --anyway'")
+        warn(sentence)
     if facts is None:
         if lines or any(checkpoints.glob("*")):
             warn(f"{run.folder} has no checkpoint that can be used; starting it over, to the same end")
@@ -224,7 +238,7 @@ def metrics_of(iteration: Iteration, learner: Learner, seconds: float) -> Metric
 
 def keep(run: Run, setup: Setup, seconds: float) -> None:
     """Write a checkpoint, and the best policy so far as a file of its own."""
-    facts = {"seconds": seconds, "config": identity(run.config, setup)}
+    facts = {"seconds": seconds, "config": identity(run.config, setup), "arithmetic": fingerprint()}
     checkpoint.save(run.folder / "checkpoints", setup.learner, setup.oracle, facts)
     known = so_far(run, setup.learner, seconds).facts()
     files.seal(run.folder / CHOSEN, setup.learner.best.weights or {}, {"so_far": known, **run.config.facts()})

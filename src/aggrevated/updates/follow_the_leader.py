@@ -3,10 +3,10 @@
 from dataclasses import dataclass, field
 
 import numpy as np
-import torch
 from torch import Tensor
 from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
+from aggrevated.adam import Adam
 from aggrevated.cost_to_go import CostToGo, Tells
 from aggrevated.errors import UsageError
 from aggrevated.losses import Loss, LossSettings
@@ -61,7 +61,7 @@ class FollowTheLeader:
     def _descend(self, policy: Policy, loss: Loss, generator: np.random.Generator) -> None:
         """Adam on the mean loss of all the data, `minibatch` trajectories at a time."""
         data = self.aggregation.data
-        optimiser = torch.optim.Adam(policy.parameters(), lr=self.learning_rate)
+        optimiser = Adam(policy.parameters(), lr=self.learning_rate)
         for step in range(self.steps):
             if self.anneal:
                 optimiser.param_groups[0]["lr"] = self.learning_rate * (1 - step / self.steps)

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from torch.distributions import Categorical
 from torch.nn.utils import clip_grad_norm_, parameters_to_vector, vector_to_parameters
 
+from aggrevated.adam import Adam
 from aggrevated.cost_to_go import CostToGo
 from aggrevated.errors import UsageError
 from aggrevated.losses import Loss, LossSettings, distribution_at
@@ -59,7 +60,7 @@ class Exponentiated:
     natural: Natural = field(default_factory=lambda: NaturalSettings().build(0))
     aggregation: Aggregation = field(init=False, repr=False)
     _standstill: Standstill = field(default_factory=Standstill, init=False, repr=False)
-    _adam: torch.optim.Adam | None = field(default=None, init=False, repr=False)
+    _adam: Adam | None = field(default=None, init=False, repr=False)
     _widest: Tensor | None = field(default=None, init=False, repr=False)
     _rounds: int = field(default=0, init=False, repr=False)
     _moments: dict[str, Tensor] = field(default_factory=dict, init=False, repr=False)
@@ -158,11 +159,11 @@ class Exponentiated:
             clip_grad_norm_(adam.param_groups[0]["params"], LONGEST_GRADIENT)
             adam.step()
 
-    def _optimiser(self, policy: Policy) -> torch.optim.Adam:
+    def _optimiser(self, policy: Policy) -> Adam:
         """Adam over the policy's weights, with what it remembers; a Gaussian's deviation is not learned by fitting."""
         if self._adam is None:
             weights = [w for name, w in policy.named_parameters() if not name.endswith("log_deviation")]
-            self._adam = torch.optim.Adam(weights, lr=self.learning_rate)
+            self._adam = Adam(weights, lr=self.learning_rate)
             if self._moments:
                 loaded = self._adam.state_dict() | {"state": unflatten(self._moments)}
                 self._adam.load_state_dict(loaded)

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn.utils import parameters_to_vector
 
+from aggrevated.adam import Adam, Optimiser
 from aggrevated.cost_to_go import CostToGo
 from aggrevated.losses import Loss
 from aggrevated.policies import Policy
@@ -28,14 +29,14 @@ class Regular:
     """
 
     learning_rate: float | Schedule = 0.01
-    optimiser: Callable[..., torch.optim.Optimizer] = torch.optim.Adam
+    optimiser: Callable[..., Optimiser] = Adam
     max_kl: float = 0.5
     target_kl: float | Schedule = 0.0
     in_spreads: bool = False  # whether A* is divided by its spread
     _factor: float = field(default=1.0, init=False, repr=False)
     _spread: Spread = field(default_factory=Spread, init=False, repr=False)
     _theta: Tensor | None = field(default=None, init=False, repr=False)
-    _optimiser: torch.optim.Optimizer | None = field(default=None, init=False, repr=False)
+    _optimiser: Optimiser | None = field(default=None, init=False, repr=False)
 
     def __call__(self, policy: Policy, loss: Loss, trajectories: Trajectories, cost_to_go: CostToGo) -> Step:
         if self.in_spreads:
@@ -62,7 +63,7 @@ class Regular:
         optimiser.step()
         return theta.detach() - start
 
-    def _flat(self, like: Tensor) -> tuple[Tensor, torch.optim.Optimizer]:
+    def _flat(self, like: Tensor) -> tuple[Tensor, Optimiser]:
         if self._theta is None or self._optimiser is None:
             self._theta = torch.zeros_like(like, requires_grad=True)
             self._optimiser = self.optimiser([self._theta], lr=0.0)  # the rate is set before each step
@@ -90,7 +91,7 @@ class Regular:
         optimiser.load_state_dict({"state": {0: state}, "param_groups": groups})
 
 
-OPTIMISERS = {"adam": torch.optim.Adam, "sgd": torch.optim.SGD}
+OPTIMISERS = {"adam": Adam, "sgd": torch.optim.SGD}
 
 
 @dataclass(frozen=True)

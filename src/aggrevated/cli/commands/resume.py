@@ -21,6 +21,8 @@ class Resume:
     """The folder that 'aggrevated train' made, of one run or of several trials."""
     iterations: Integer = None
     """Go on to this many iterations, more than were asked for at first."""
+    anyway: bool = False
+    """Go on even where this machine or its packages compute other bits than those that began the run."""
     json: bool = False
     """Print the result as one JSON object."""
 
@@ -46,4 +48,4 @@ class Resume:
             runs = [replace(run, config=run.config.replaced(iterations=self.iterations)) for run in runs]
             for run in runs:
                 run.config.check()
-        print_result(run_all(runs), self.run_folder, self.json)
+        print_result(run_all(runs, anyway=self.anyway), self.run_folder, self.json)

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from aggrevated.arrays import Array
 from aggrevated.parsing.features.geometry import GEOMETRY
 from aggrevated.parsing.features.symbols import RAW
+from aggrevated.products import affine
 
 COMPONENTS = 160  # of HoG's 576 numbers: 95 to 97 % of the variance
 
@@ -52,5 +53,4 @@ class Projection(nn.Module):
 
     def forward(self, raw: Array) -> Array:
         """[n, D] float32."""
-        projected: Array = (raw - self.centre.numpy()) @ self.matrix.numpy()
-        return projected
+        return affine(raw - self.centre.numpy(), self.matrix.numpy(), np.zeros(self.width, np.float32))

@@ -27,6 +27,7 @@ from aggrevated.parsing.features.projection import Projection
 from aggrevated.parsing.parser import LATEST
 from aggrevated.policies import Policy, PolicySettings
 from aggrevated.policies.heads import CategoricalHead, CategoricalSampler, Head
+from aggrevated.products import affine
 from aggrevated.settings import Chosen, require, setting
 from aggrevated.starts.random import RandomStart
 from aggrevated.trajectories import Trajectories
@@ -55,14 +56,13 @@ class Machine:
     def values(self, observations: Array) -> Array:
         """[n, A]."""
         kernel = rbf(self.seen(observations), self.support, self.gamma)
-        values: Array = kernel @ self.coefficients + self.intercepts
-        return values
+        return affine(kernel, self.coefficients, self.intercepts)
 
 
 def rbf(x: Array, y: Array, gamma: float) -> Array:
     """[n, m]: exp(−γ‖x_i − y_j‖²)."""
     kernel: Array = (x**2).sum(axis=1)[:, None] + (y**2).sum(axis=1)
-    kernel -= 2 * (x @ y.T)
+    kernel -= 2 * affine(x, np.ascontiguousarray(y.T), np.zeros(len(y), kernel.dtype))
     np.maximum(kernel, 0.0, out=kernel)
     kernel *= -gamma
     np.exp(kernel, out=kernel)

@@ -154,14 +154,59 @@ class ParsingPolicy(Policy):
         return ParsingActor(copy.deepcopy(self, shared).eval())
 
 
+@dataclass(frozen=True)
+class NumpyReader:
+    """`ParsingPolicy.read` on NumPy, where a page is read alone and in company with the same bits."""
+
+    special: Array  # [2, D]
+    embed: NumpyNetwork | None
+    cells: tuple[NumpyCell, ...]  # of the encoder: none, one from the left, or also one from the right
+    keeps_states: bool  # whether these stand for the symbols, rather than start the decoder
+    start: int  # M: how many numbers the decoder starts from
+
+    @classmethod
+    def copy_of(cls, policy: ParsingPolicy) -> NumpyReader:
+        encoder, start = policy.encoder, 2 * policy.kind.hidden if policy.kind.remembers else 0
+        ways = [] if encoder is None else [False, True] if encoder.bidirectional else [False]
+        cells = tuple(CELLS["lstm"].copy_of(encoder, backward) for backward in ways if encoder is not None)
+        embed = NumpyNetwork.copy_of(policy.embed) if isinstance(policy.embed, nn.Sequential) else None
+        return cls(policy.special.detach().numpy().copy(), embed, cells, policy.kind.reads == "context", start)
+
+    def read(self, features: Array, lengths: Array) -> tuple[Array, Array]:
+        """(items [B, 2 + N, D], the decoder's first state [B, M]) of pages of features [B, N, F]."""
+        count, most = features.shape[:2]
+        items, start = features, np.zeros((count, self.start), np.float32)
+        if self.embed is not None:
+            rows = self.embed(features.reshape(count * most, -1))
+            items = np.maximum(rows, np.float32(0.0)).reshape(count, most, -1)
+        found = [self._through(cell, items, lengths, way) for cell, way in zip(self.cells, (False, True), strict=False)]
+        if found and self.keeps_states:
+            items = np.concatenate([states for states, _ in found], axis=2)
+        elif found:
+            start = found[0][1]
+        return np.concatenate([np.broadcast_to(self.special, (count, *self.special.shape)), items], axis=1), start
+
+    @staticmethod
+    def _through(cell: NumpyCell, items: Array, lengths: Array, backward: bool) -> tuple[Array, Array]:
+        """(h at each symbol [B, N, hidden], the last memory [B, M]); zeros after the end of a page."""
+        memory = np.zeros((len(items), cell.size), np.float32)
+        hidden = np.zeros((*items.shape[:2], cell.size // 2), np.float32)
+        for t in range(items.shape[1]):
+            lanes = np.flatnonzero(lengths > t)
+            at = lengths[lanes] - 1 - t if backward else np.full(len(lanes), t)
+            hidden[lanes, at], memory[lanes] = cell.step(items[lanes, at], memory[lanes])
+        return hidden, memory
+
+
 class ParsingActor:
-    """The policy as it was, one step at a time on NumPy; a page is read, in torch, when it is first met."""
+    """The policy as it was, one step at a time on NumPy; a page is read when it is first met."""
 
     def __init__(self, policy: ParsingPolicy) -> None:
         self.policy, self.sampler, self.hidden = policy, policy.head.sampler(), policy.kind.hidden
         self.cell: NumpyCell | None = CELLS["lstm"].copy_of(policy.decoder) if policy.decoder is not None else None
         layers = [] if self.cell is not None else list(policy.between.children())
         self.network = NumpyNetwork.copy_of(nn.Sequential(*layers, policy.readout))
+        self.reader = NumpyReader.copy_of(policy)
         self.place = np.full(len(policy.features), -1)  # of each page among those that were read
         self.items = np.zeros((0, int(policy.lengths.max()) + 2, policy.special.shape[1]), np.float32)
         self.starts = np.zeros((0, self.memory(1).shape[1] - 1), np.float32)
@@ -192,8 +237,8 @@ class ParsingActor:
         """Add these pages to those that were read."""
         if not len(pages):
             return
-        with torch.no_grad():
-            items, starts = (found.numpy() for found in self.policy.read(torch.from_numpy(pages)))
+        lengths = self.policy.lengths[pages].numpy()
+        items, starts = self.reader.read(self.policy.features[pages, : lengths.max()].numpy(), lengths)
         room = np.zeros((len(pages), *self.items.shape[1:]), np.float32)
         room[:, : items.shape[1]] = items
         self.place[pages] = len(self.items) + np.arange(len(pages))

@@ -1,0 +1,56 @@
+"""Adam without its class: torch's bits, also when taken up in the middle, and none of torch's compiler."""
+
+import subprocess
+import sys
+
+import pytest
+import torch
+
+from aggrevated.adam import Adam
+
+
+def problem(seed):
+    generator = torch.Generator().manual_seed(seed)
+    network = torch.nn.Sequential(torch.nn.Linear(5, 8), torch.nn.ReLU(), torch.nn.Linear(8, 2), torch.nn.Linear(3, 3))
+    for parameter in network.parameters():
+        torch.nn.init.uniform_(parameter, -0.5, 0.5, generator=generator)
+    return network, torch.randn(40, 5, generator=generator)
+
+
+def learn(network, x, optimiser, steps):
+    for i in range(steps):
+        optimiser.param_groups[0]["lr"] = 0.02 / (1 + i)
+        optimiser.zero_grad()
+        network[:3](x).square().sum().backward()  # the last layer has no gradient
+        optimiser.step()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_it_has_torch_s_bits(seed):
+    (ours, x), (theirs, _) = problem(seed), problem(seed)
+    learn(ours, x, Adam(ours.parameters(), lr=0.5), 20)
+    learn(theirs, x, torch.optim.Adam(theirs.parameters(), lr=0.5), 20)
+    assert all(torch.equal(a, b) for a, b in zip(ours.parameters(), theirs.parameters(), strict=True))
+
+
+@pytest.mark.parametrize("first", [Adam, torch.optim.Adam])
+def test_taken_up_in_the_middle_it_goes_on(first):
+    (straight, x), (stopped, _) = problem(0), problem(0)
+    whole, half = Adam(straight.parameters()), first(stopped.parameters())
+    learn(straight, x, whole, 5)
+    learn(stopped, x, half, 5)
+    again = Adam(stopped.parameters())
+    again.load_state_dict(half.state_dict())
+    learn(straight, x, whole, 5)
+    learn(stopped, x, again, 5)
+    assert all(torch.equal(a, b) for a, b in zip(straight.parameters(), stopped.parameters(), strict=True))
+
+
+def test_it_does_not_import_torch_s_compiler():
+    code = (
+        "import sys, torch; from aggrevated.adam import Adam\n"
+        "w = torch.ones(2, requires_grad=True); w.sum().backward()\n"
+        "Adam([w]).step(); print('torch._dynamo' in sys.modules)"
+    )
+    found = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert found.stdout.strip() == "False"

@@ -1,0 +1,36 @@
+"""The fingerprint of the arithmetic: the same in another process, and another under another processor's kernels."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+import torch
+
+from aggrevated.arithmetic import ANSWERS, PACKAGES, difference, fingerprint
+
+ASK = "from aggrevated.arithmetic import fingerprint; print(fingerprint()['answers'])"
+
+
+def elsewhere(**environment: str) -> str:
+    found = subprocess.run(
+        [sys.executable, "-c", ASK], env=os.environ | environment, check=True, capture_output=True, text=True
+    )
+    return found.stdout.strip()
+
+
+def test_it_is_the_same_in_another_process_whatever_its_threads() -> None:
+    assert elsewhere() == elsewhere(OMP_NUM_THREADS="2", OPENBLAS_NUM_THREADS="2", PYTHONHASHSEED="7")
+
+
+def test_another_processor_s_kernels_are_noticed() -> None:
+    if torch.backends.cpu.get_cpu_capability() == "DEFAULT":
+        pytest.skip("this processor has no other kernels than the simplest")
+    assert elsewhere(ATEN_CPU_CAPABILITY="default") != elsewhere()
+
+
+def test_what_changed_is_said_in_words() -> None:
+    now = fingerprint()
+    assert set(now) == {*PACKAGES, ANSWERS} and difference(now, now) == ""
+    assert difference(now | {"torch": "1.0"}, now) == f"torch 1.0 (here {now['torch']})"
+    assert difference(now | {ANSWERS: "0"}, now) == "a processor whose sums round otherwise"
