@@ -61,7 +61,7 @@ class Trajectories:
     @property
     def returns(self) -> Array:
         """[K] total rewards: for people. Inside the loop there are only costs."""
-        total: Array = self.costs.sum(axis=1)
+        total: Array = self.costs.cumsum(axis=1)[:, -1]  # one after the other: `sum` goes by the length of the longest
         return -total
 
     @property

@@ -5,7 +5,7 @@ A goal is an array over steps [n, T, ...]; its `distance` from a policy's distri
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -59,14 +59,15 @@ class Logits:
     weight: Tensor
     exploring: float  # λ
     scale: float  # of the distance: τ, so that it is in units of cost
+    all_known: bool = False  # which spares much of the work
 
     def take(self, rows: Tensor, length: int) -> Logits:
-        logits, known, weight = (x[rows, :length] for x in (self.logits, self.known, self.weight))
-        return Logits(logits, known, weight, self.exploring, self.scale)
+        logits, known, weight = (first_steps(x, rows, length) for x in (self.logits, self.known, self.weight))
+        return replace(self, logits=logits, known=known, weight=weight)
 
     def at(self, mask: Tensor) -> Logits:
         logits, known, weight = (x[mask][:, None] for x in (self.logits, self.known, self.weight))
-        return Logits(logits, known, weight, self.exploring, self.scale)
+        return Logits(logits, known, weight, self.exploring, self.scale, bool(known.all()))
 
     def complete(self) -> bool:
         """Whether all actions are known wherever any is."""
@@ -74,14 +75,25 @@ class Logits:
 
     def distance(self, distribution: Distribution) -> Tensor:
         assert isinstance(distribution, Categorical)
-        now = distribution.logits
-        share = self.known / self.known.sum(-1, keepdim=True).clamp(min=1)
-        measure = ((1 - self.exploring) * distribution.probs.detach() + self.exploring * share) * self.known
-        measure = measure / measure.sum(-1, keepdim=True).clamp(min=1e-12)
-        apart = torch.where(self.known, now - self.logits, 0.0)
+        apart, measure = distribution.logits - self.logits, self._measure(distribution.logits.detach().softmax(-1))
+        if not self.all_known:
+            apart = torch.where(self.known, apart, 0.0)
         apart = apart - (measure * apart).sum(-1, keepdim=True)
         squared: Tensor = (measure * apart.square()).sum(-1)
         return self.scale * squared
+
+    def _measure(self, pi: Tensor) -> Tensor:
+        """How much each action counts; in all 1, over those that are known."""
+        if self.all_known:
+            return (1 - self.exploring) * pi + self.exploring / pi.shape[-1]
+        share = self.known / self.known.sum(-1, keepdim=True).clamp(min=1)
+        measure = ((1 - self.exploring) * pi + self.exploring * share) * self.known
+        return measure / measure.sum(-1, keepdim=True).clamp(min=1e-12)
+
+
+def first_steps(x: Tensor, rows: Tensor, length: int) -> Tensor:
+    """Of the trajectories `rows` of x [n, T, ...] the first `length` steps."""
+    return x.index_select(0, rows)[:, :length]
 
 
 @dataclass(frozen=True)
@@ -93,7 +105,7 @@ class Means:
     deviation: Tensor  # [A]: how much the goals vary, their unit
 
     def take(self, rows: Tensor, length: int) -> Means:
-        return Means(self.means[rows, :length], self.weight[rows, :length], self.deviation)
+        return Means(first_steps(self.means, rows, length), first_steps(self.weight, rows, length), self.deviation)
 
     def at(self, mask: Tensor) -> Means:
         return Means(self.means[mask][:, None], self.weight[mask][:, None], self.deviation)
