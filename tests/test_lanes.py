@@ -1,4 +1,4 @@
-"""A trajectory is computed alone and in company with the same bits: roll-ins, validation and what oracles say of them."""
+"""A trajectory is computed alone and in company with the same bits, and so are returns and what oracles say of it."""
 
 import numpy as np
 import pytest
