@@ -49,7 +49,7 @@ def digest_of_answers() -> str:
         t @ t.T, t.T @ t, t.tanh(), t.exp(), t.log_softmax(-1), t.sigmoid(), torch.linalg.solve(gram, t.double().T),
         *(parameter.grad for parameter in layer.parameters()),
         np.tanh(x), np.exp(x), np.log(np.abs(x)), np.cos(x.astype(float)), np.sin(x.astype(float)),
-        np.linalg.eigh(gram.numpy())[0], affine(x, x[:, :64].T.copy(), x[0, :60].copy()), x.sum(axis=0), x.mean(),
+        np.linalg.eigh(gram.numpy())[0], affine(x, x.T.copy(), x[0, :60].copy()), x.sum(axis=0), x.mean(),
     ]  # fmt: skip
     sha = sha256()
     for answer in answers:

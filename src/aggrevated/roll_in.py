@@ -65,9 +65,8 @@ class Mixture:
 def roll_in(simulator: Simulator, mixture: Mixture, seeds: Array, deterministic: bool = False) -> Trajectories:
     """Execute π̂_n from ρ₀, one trajectory per seed (line 5); `deterministic` takes the learner's mode at each step.
 
-    Lanes that have ended are dropped from the batch. All that is random belongs to a trajectory and its seed, so no
-    trajectory depends on those beside it, but for the last bit of a matrix product, which some BLAS kernels round
-    differently for another batch size; chaotic physics makes that visible.
+    Lanes that have ended are dropped from the batch. All that is random belongs to a trajectory and its seed, and
+    products are those of `products`: no trajectory depends on those beside it, by no bit.
     """
     if not len(seeds) or simulator.horizon < 1:
         raise UsageError(

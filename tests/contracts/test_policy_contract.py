@@ -180,7 +180,7 @@ def test_what_came_before_matters(make):
 
 
 def test_an_actor_does_not_depend_on_the_lanes_beside_it(policy):
-    """But for the last bit, which BLAS may round otherwise for another batch size: no action hangs on that."""
+    """By no bit: chaotic physics would make it visible."""
     observations, actor = some_observations((50, 4)), policy.actor()
     for n in (1, 2, 3, 7, 49):
         all_of_them, some = actor.memory(50), actor.memory(n)

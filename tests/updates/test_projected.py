@@ -230,6 +230,16 @@ def test_with_eta_it_never_hands_over():
     assert update.aggregation.seen == 22 * 8
 
 
+@pytest.mark.parametrize("policy", [policy_of(), RecurrentPolicy(3, CategoricalHead(3), 4)], ids=["mlp", "lstm"])
+def test_where_nothing_is_known_the_policy_stays(policy):
+    trajectories = random_trajectories(dtype=np.float32)
+    costs = random_costs(trajectories)
+    before = flat(policy).copy()
+    step = Exponentiated(steps=3)(policy, all_actions, trajectories, replace(costs, weight=0 * costs.weight))
+    np.testing.assert_array_equal(flat(policy), before)
+    assert step.kl == 0.0
+
+
 def test_a_cost_that_is_no_advantage_cannot_be_compared_with_advice():
     costs = CostToGo(np.float32([[-3.0]]), np.ones((1, 1), np.float32), advice=np.zeros((1, 1), int))
     policy = policy_of(actions=3, size=1)

@@ -210,7 +210,7 @@ def begin(run: Run, warn: Callable[[str], None], anyway: bool = False) -> tuple[
     if facts is not None and (elsewhere := difference(facts.get("arithmetic", {}), fingerprint())):
         sentence = f"{run.folder} was begun with {elsewhere}: it would not end with the bits that it would have there"
         if not anyway:
-            raise DataError(f"{sentence}; go on there, or here with 'aggrevated resume --anyway'")
+            raise DataError(f"{sentence}; go on there, or here with 'aggrevated resume {run.folder} --anyway'")
         warn(sentence)
     if facts is None:
         if lines or any(checkpoints.glob("*")):

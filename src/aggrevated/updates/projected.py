@@ -145,6 +145,8 @@ class Exponentiated:
         if policy.memoryless:
             mask = mask & (goal.weight > 0)
             seen, legal, goal, mask = seen[mask][:, None], legal[mask][:, None], goal.at(mask), mask[mask][:, None]
+        if not mask.any():  # nothing is known of any step
+            return
         lengths = mask.sum(dim=1)
         size = min(max(FEWEST, round(self.minibatch / float(lengths.float().mean()))), len(mask))
         adam = self._optimiser(policy)
