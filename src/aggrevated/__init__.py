@@ -42,7 +42,8 @@ PUBLIC = {
     "aggrevated.experts.loading": ("load_expert",),
     "aggrevated.experts.several": ("several",),
     # line 2: the policy, and its start
-    "aggrevated.policies": ("Actor", "Policy", "PolicySettings"),
+    "aggrevated.actors": ("Actor",),
+    "aggrevated.policies": ("Policy", "PolicySettings"),
     "aggrevated.policies.feed_forward": ("FeedForwardPolicy",),
     "aggrevated.policies.mixture": ("MixturePolicy",),
     "aggrevated.policies.recurrent": ("RecurrentPolicy",),

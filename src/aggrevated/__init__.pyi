@@ -1,5 +1,6 @@
 """The public face, for type checkers; a test keeps it equal to `__init__.py`."""
 
+from aggrevated.actors import Actor as Actor
 from aggrevated.algorithm import Iteration as Iteration
 from aggrevated.algorithm import Learner as Learner
 from aggrevated.algorithm import aggrevated as aggrevated
@@ -43,7 +44,6 @@ from aggrevated.methods import ASKED as ASKED
 from aggrevated.methods import METHODS as METHODS
 from aggrevated.methods import OTHERS as OTHERS
 from aggrevated.methods import Method as Method
-from aggrevated.policies import Actor as Actor
 from aggrevated.policies import Policy as Policy
 from aggrevated.policies import PolicySettings as PolicySettings
 from aggrevated.policies.feed_forward import FeedForwardPolicy as FeedForwardPolicy

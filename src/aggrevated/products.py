@@ -5,12 +5,21 @@ processor. So a trajectory would depend on those beside it, and a result on how 
 output is b, and then x_i W_i for i = 0, 1, …, wherever its row stands; what is done at once is done over outputs only.
 """
 
+import os
+
 import numpy as np
-from numba import njit
 
 from aggrevated.arrays import Array
 
-compiled = njit(cache=True, nogil=True)  # no fastmath: it would let sums be taken in another order
+os.environ.setdefault("NUMBA_DISABLE_INTEL_SVML", "1")  # bits must not depend on what else is installed
+
+from numba import njit
+
+# No fastmath: it would let sums be taken in another order. A division by zero gives what IEEE says, and no error, for
+# which loops would have to be left.
+compiled = njit(cache=True, nogil=True, error_model="numpy")
+
+LANES = 8  # how many float32 a processor works on at once
 
 
 def affine(x: Array, weight: Array, bias: Array) -> Array:
@@ -29,7 +38,29 @@ def add_product(out: Array, x: Array, weight: Array) -> Array:
 @compiled
 def _add_product(out, x, weight):  # type: ignore[no-untyped-def]
     for row in range(x.shape[0]):
-        for i in range(x.shape[1]):
-            factor = x[row, i]
-            for j in range(weight.shape[1]):
-                out[row, j] += factor * weight[i, j]
+        add_row(out[row], x[row], weight)
+
+
+@compiled
+def add_row(out, x, weight):  # type: ignore[no-untyped-def]
+    """The same for one row, [outputs] and [inputs], inside of compiled loops.
+
+    The last few outputs are not worth a loop over them for each input; their sums are taken in the same order.
+    """
+    whole = len(out) - len(out) % LANES
+    for i in range(len(x)):
+        factor = x[i]
+        for j in range(whole):
+            out[j] += factor * weight[i, j]
+    for j in range(whole, len(out)):
+        total = out[j]
+        for i in range(len(x)):
+            total += x[i] * weight[i, j]
+        out[j] = total
+
+
+@compiled
+def copy_row(out, row):  # type: ignore[no-untyped-def]
+    """`out[:] = row`, which takes compiled code ten times as long."""
+    for i in range(len(row)):
+        out[i] = row[i]

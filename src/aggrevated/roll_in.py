@@ -6,10 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from aggrevated.actors import Actor
 from aggrevated.arrays import Array
+from aggrevated.episodes import Episodes, episodes
 from aggrevated.errors import DataError, UsageError
 from aggrevated.experts import Expert
-from aggrevated.policies import Actor
 from aggrevated.randomness import Stream, generator
 from aggrevated.simulators import Simulator, replayed_by, restricted
 from aggrevated.trajectories import Trajectories
@@ -68,10 +69,9 @@ def roll_in(simulator: Simulator, mixture: Mixture, seeds: Array, deterministic:
     Lanes that have ended are dropped from the batch. All that is random belongs to a trajectory and its seed, and
     products are those of `products`: no trajectory depends on those beside it, by no bit.
     """
-    if not len(seeds) or simulator.horizon < 1:
-        raise UsageError(
-            f"{len(seeds)} episodes of at most {simulator.horizon} steps cannot be run; both must be 1 or more"
-        )
+    found = compiled_episodes(simulator, mixture, seeds, deterministic)
+    if found is not None:
+        return from_episodes(found, seeds, simulator.horizon, mixture)
     lanes, state = np.arange(len(seeds)), simulator.initial(seeds)
     memory, noise, by_expert = mixture.start(seeds, simulator.horizon, deterministic)
     rules, replayed = restricted(simulator), replayed_by(simulator)
@@ -89,8 +89,42 @@ def roll_in(simulator: Simulator, mixture: Mixture, seeds: Array, deterministic:
             if not len(lanes):
                 break
         state = following
-    found = assemble(steps, seeds, simulator.horizon, mixture.alpha)
-    return replace(found, n=mixture.n, unseen=found.unseen + replayed_by(simulator) - replayed)
+    rolled = assemble(steps, seeds, simulator.horizon, mixture.alpha)
+    return replace(rolled, n=mixture.n, unseen=rolled.unseen + replayed_by(simulator) - replayed)
+
+
+def compiled_episodes(
+    simulator: Simulator, mixture: Mixture, seeds: Array, deterministic: bool, keep: bool = True
+) -> Episodes | None:
+    """The same by one compiled loop, where there is one: the expert has none, nor have rules."""
+    if not len(seeds) or simulator.horizon < 1:
+        raise UsageError(
+            f"{len(seeds)} episodes of at most {simulator.horizon} steps cannot be run; both must be 1 or more"
+        )
+    return episodes(simulator, mixture.learner, seeds, deterministic, keep) if mixture.alpha == 0.0 else None
+
+
+def from_episodes(found: Episodes, seeds: Array, horizon: int, mixture: Mixture) -> Trajectories:
+    """What a compiled loop found, up to the end of the longest."""
+    length = int(found.lengths.max())
+    states, observations, actions, costs = (
+        np.ascontiguousarray(array[:, :length])
+        for array in (found.states, found.observations, found.actions, found.costs)
+    )
+    mask, by_expert = np.arange(length) < found.lengths[:, None], np.zeros((len(seeds), length), bool)
+    return Trajectories(
+        states, observations, actions, costs, mask, by_expert, horizon, mixture.alpha,
+        seeds=np.asarray(seeds, np.uint64), n=mixture.n,
+    )  # fmt: skip
+
+
+def returns(simulator: Simulator, mixture: Mixture, seeds: Array, deterministic: bool = False) -> tuple[Array, int]:
+    """(the return of each episode [K], all simulator steps): a roll-in of which nothing else is kept."""
+    found = compiled_episodes(simulator, mixture, seeds, deterministic, keep=False)
+    if found is not None:
+        return -found.totals, int(found.lengths.sum())
+    trajectories = roll_in(simulator, mixture, seeds, deterministic)
+    return trajectories.returns, trajectories.simulator_steps
 
 
 class Moment(NamedTuple):

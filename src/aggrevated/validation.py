@@ -9,7 +9,7 @@ from torch import Tensor
 from aggrevated.arrays import Array
 from aggrevated.experts import Expert
 from aggrevated.policies import Policy
-from aggrevated.roll_in import Mixture, roll_in
+from aggrevated.roll_in import Mixture, returns
 from aggrevated.simulators import Simulator
 
 
@@ -64,8 +64,7 @@ def returns_of(
         mixture = Mixture(None, policy.actor(), alpha=0.0)
     else:
         mixture = Mixture(policy, None, alpha=1.0)
-    trajectories = roll_in(simulator, mixture, seeds, deterministic)
-    return trajectories.returns, trajectories.simulator_steps
+    return returns(simulator, mixture, seeds, deterministic)
 
 
 def mean_return(policy: Policy | Expert, simulator: Simulator, seeds: Array, deterministic: bool = False) -> float:

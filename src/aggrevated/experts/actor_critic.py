@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from aggrevated.actors.networks import NumpyNetwork
 from aggrevated.arrays import Array
-from aggrevated.policies.networks import NumpyNetwork
 
 
 @dataclass(frozen=True)

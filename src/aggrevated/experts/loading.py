@@ -13,13 +13,13 @@ import torch
 from gymnasium.spaces import Discrete
 from torch import Tensor
 
+from aggrevated.actors.networks import NumpyNetwork
 from aggrevated.errors import DataError, UsageError
 from aggrevated.experts.actor_critic import ActorCriticExpert
 from aggrevated.experts.card import Card
 from aggrevated.experts.q_network import QNetworkExpert
 from aggrevated.experts.several import SeveralWithQ, SeveralWithV, several
 from aggrevated.files import Facts, storage_errors, unseal
-from aggrevated.policies.networks import NumpyNetwork
 from aggrevated.simulators import Simulator
 
 SHIPPED = Path(__file__).parent / "weights"

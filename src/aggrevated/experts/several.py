@@ -10,10 +10,10 @@ from itertools import chain
 
 import numpy as np
 
+from aggrevated.actors.networks import NumpyNetwork
 from aggrevated.arrays import Array
 from aggrevated.errors import UsageError
 from aggrevated.experts import CriticExpert, Expert, ValueExpert, discount_of
-from aggrevated.policies.networks import NumpyNetwork
 
 
 @dataclass(frozen=True)

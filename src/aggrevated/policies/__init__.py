@@ -1,50 +1,25 @@
 """Policies are `nn.Module`s with two faces: `distribution` for whole sequences in torch, and `actor` for single steps.
 
-The actor is a NumPy copy of the weights as they are now: a roll-in of a small network is several times faster on it
-than through torch, and a copy cannot change behind the back of whoever holds it.
+The actor (`aggrevated.actors`) is a NumPy copy of the weights as they are now.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
 from gymnasium.spaces import Box, Space
-from numpy.random import Generator
 from torch import Tensor, nn
 from torch.distributions import Distribution
 from torch.func import functional_call, grad, vmap
 
+from aggrevated.actors import Actor
 from aggrevated.arrays import Array
 from aggrevated.errors import UsageError
 from aggrevated.policies.heads.base import Head
 from aggrevated.randomness import Purpose, seeds
 from aggrevated.settings import WIDTHS, Settings, setting
-
-
-class Actor(Protocol):
-    """π_θ(·|o₁ … o_t) one step at a time, for n episodes at once. Never changes after it is made."""
-
-    def memory(self, count: int) -> Array:
-        """[count, M]: what the policy remembers before the first observation (M = 0 for a feed-forward policy)."""
-        ...
-
-    def noise(self, generators: Sequence[Generator], horizon: int) -> Array:
-        """[K, H, A]: all that is random in the actions of K trajectories, each drawn from its own generator."""
-        ...
-
-    def parameters(self, observation: Array, memory: Array) -> tuple[Array, Array]:
-        """The parameters [n, A] of the action distribution, and the memory [n, M] after this step."""
-        ...
-
-    def choose(self, parameters: Array, noise: Array | float, legal: Array | None = None) -> Array:
-        """[n] or [n, A] actions: drawn from the distribution with `noise` [n, A], its mode with noise 0.
-
-        Where `legal` [n, A] is given, only from the actions that it allows.
-        """
-        ...
 
 
 class Policy(nn.Module, ABC):

@@ -1,32 +1,18 @@
-"""The recurrences of LSTM and GRU, in torch for scores and in NumPy for single steps; whole sequences are torch's own.
+"""The recurrences of LSTM and GRU in torch, for scores; whole sequences are torch's own, single steps NumPy's.
 
 y is the input's share of the gates, m the memory's: y = W x + b and m = U h + c.
 """
 
-from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
+from aggrevated.actors.cells import NumpyCell, NumpyGRU, NumpyLSTM
 from aggrevated.arrays import Array
-from aggrevated.products import add_product, affine
 
 State: TypeAlias = tuple[Tensor, ...]  # h first, and for an LSTM its cell c
-
-
-class NumpyCell(Protocol):
-    """A cell with the weights it had."""
-
-    @property
-    def size(self) -> int:
-        """M: how many numbers it remembers."""
-        ...
-
-    def step(self, x: Array, memory: Array) -> tuple[Array, Array]:
-        """(h [n, hidden], memory [n, M]) after the input x [n, inputs]."""
-        ...
 
 
 class Cell(Protocol):
@@ -71,32 +57,6 @@ class LSTM:
         return NumpyLSTM(transposed(w, half), transposed(u, half), (b + c) * half, hidden)
 
 
-@dataclass(frozen=True)
-class NumpyLSTM:
-    """An LSTM on NumPy; the memory is [h, c]."""
-
-    w: Array  # [inputs, 4 hidden]
-    u: Array  # [hidden, 4 hidden]
-    b: Array  # [4 hidden]
-    hidden: int
-
-    @property
-    def size(self) -> int:
-        return 2 * self.hidden
-
-    def step(self, x: Array, memory: Array) -> tuple[Array, Array]:
-        n, h = self.hidden, memory[:, : self.hidden]
-        gates = add_product(affine(x, self.w, self.b), h, self.u)
-        np.tanh(gates, out=gates)
-        i, f, g, o = gates[:, :n], gates[:, n : 2 * n], gates[:, 2 * n : 3 * n], gates[:, 3 * n :]
-        following = np.empty_like(memory)
-        c = np.multiply(f + 1, memory[:, n:], out=following[:, n:])
-        c += (i + 1) * g
-        c *= 0.5
-        np.multiply((o + 1) * 0.5, np.tanh(c), out=following[:, :n])
-        return following[:, :n], following
-
-
 class GRU:
     """r, z = σ(·), n = tanh(y_n + r m_n): h ← (1 − z) n + z h."""
 
@@ -114,28 +74,6 @@ class GRU:
         w, u, b, c = weights_of(layer, backward)
         half = np.repeat(np.array([0.5, 0.5, 1.0], np.float32), layer.hidden_size)
         return NumpyGRU(transposed(w, half), transposed(u, half), b * half, c * half, layer.hidden_size)
-
-
-@dataclass(frozen=True)
-class NumpyGRU:
-    """A GRU on NumPy; the memory is h."""
-
-    w: Array  # [inputs, 3 hidden]
-    u: Array  # [hidden, 3 hidden]
-    b: Array  # [3 hidden]
-    c: Array  # [3 hidden]
-    size: int
-
-    def step(self, x: Array, memory: Array) -> tuple[Array, Array]:
-        n = 2 * self.size
-        y, m = affine(x, self.w, self.b), affine(memory, self.u, self.c)
-        gates = np.tanh(y[:, :n] + m[:, :n])
-        gates += 1
-        gates *= 0.5
-        r, z = gates[:, : self.size], gates[:, self.size :]
-        new = np.tanh(y[:, n:] + r * m[:, n:])
-        h = new + z * (memory - new)
-        return h, h
 
 
 def weights_of(layer: nn.RNNBase, backward: bool) -> list[Array]:

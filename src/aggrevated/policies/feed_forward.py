@@ -4,17 +4,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import torch
 from gymnasium.spaces import Space
-from numpy.random import Generator
 from torch import Tensor
 from torch.distributions import Distribution
 
-from aggrevated.arrays import Array
+from aggrevated.actors.feed_forward import FeedForwardActor
+from aggrevated.actors.networks import NumpyNetwork
 from aggrevated.policies import USUAL_WIDTHS, HiddenSettings, Policy, initial_generator, size_of
-from aggrevated.policies.heads import Head, Sampler
-from aggrevated.policies.networks import NumpyNetwork, relu_network
+from aggrevated.policies.heads import Head
+from aggrevated.policies.networks import relu_network
 
 
 class FeedForwardPolicy(Policy):
@@ -41,28 +40,8 @@ class FeedForwardPolicy(Policy):
     def distribution(self, observations: Tensor, mask: Tensor, legal: Tensor | None = None) -> Distribution:
         return self.head.distribution(self.head.complete(self.network(observations)), legal)
 
-    def actor(self) -> "FeedForwardActor":
+    def actor(self) -> FeedForwardActor:
         return FeedForwardActor(NumpyNetwork.copy_of(self.network), self.head.sampler())
-
-
-@dataclass(frozen=True)
-class FeedForwardActor:
-    """The policy on NumPy."""
-
-    network: NumpyNetwork
-    sampler: Sampler
-
-    def memory(self, count: int) -> Array:
-        return np.zeros((count, 0), np.float32)
-
-    def noise(self, generators: Sequence[Generator], horizon: int) -> Array:
-        return self.sampler.noise(generators, horizon)
-
-    def parameters(self, observation: Array, memory: Array) -> tuple[Array, Array]:
-        return self.network(observation), memory
-
-    def choose(self, parameters: Array, noise: Array | float, legal: Array | None = None) -> Array:
-        return self.sampler.choose(parameters, noise, legal)
 
 
 @dataclass(frozen=True)

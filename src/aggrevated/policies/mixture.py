@@ -1,21 +1,19 @@
 """A mixture of policies as one policy: at every step one of them is drawn anew, and acts. SEARN and SMILe make such."""
 
-from collections.abc import Sequence
 from copy import deepcopy
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
-from numpy.random import Generator
 from torch import Tensor
 from torch.distributions import Categorical, Distribution
 from torch.func import functional_call
 from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
+from aggrevated.actors.mixture import MixtureActor
 from aggrevated.arrays import Array
 from aggrevated.errors import UsageError
-from aggrevated.policies import Actor, Policy
+from aggrevated.policies import Policy
 from aggrevated.policies.heads import CategoricalHead, Head
 
 
@@ -63,7 +61,7 @@ class MixturePolicy(Policy):
     def within(self, actions: Array) -> Array:
         return self.newest.within(actions)
 
-    def actor(self) -> "MixtureActor":
+    def actor(self) -> MixtureActor:
         part, actors = deepcopy(self.newest), []
         for vector in self.older:
             vector_to_parameters(vector, part.parameters())
@@ -90,36 +88,3 @@ def logits_of(distribution: Distribution) -> Tensor:
     assert isinstance(distribution, Categorical)
     logits: Tensor = distribution.logits
     return logits
-
-
-@dataclass(frozen=True)
-class MixtureActor:
-    """The policy on NumPy; it remembers what each of its J policies does, one beside the other."""
-
-    actors: tuple[Actor, ...]
-    log_shares: Array  # [J]
-
-    def memory(self, count: int) -> Array:
-        return np.concatenate([actor.memory(count) for actor in self.actors], axis=1)
-
-    def noise(self, generators: Sequence[Generator], horizon: int) -> Array:
-        return self.actors[-1].noise(generators, horizon)
-
-    def parameters(self, observation: Array, memory: Array) -> tuple[Array, Array]:
-        """(log Σ_j w_j π_j, memory): an action drawn from it is that of a policy drawn by its share."""
-        own = np.split(memory, len(self.actors), axis=1)
-        steps = [actor.parameters(observation, part) for actor, part in zip(self.actors, own, strict=True)]
-        logits = np.stack([parameters for parameters, _ in steps])  # [J, n, A]
-        logits -= log_sum(logits, axis=2)
-        logits += self.log_shares[:, None, None]
-        return log_sum(logits, axis=0)[0], np.concatenate([after for _, after in steps], axis=1)
-
-    def choose(self, parameters: Array, noise: Array | float, legal: Array | None = None) -> Array:
-        return self.actors[-1].choose(parameters, noise, legal)
-
-
-def log_sum(logits: Array, axis: int) -> Array:
-    """log Σ exp along an axis, which stays."""
-    most = logits.max(axis=axis, keepdims=True)
-    total: Array = most + np.log(np.exp(logits - most).sum(axis=axis, keepdims=True))
-    return total

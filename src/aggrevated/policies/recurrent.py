@@ -1,21 +1,17 @@
 """Policies with a memory, π_θ(·|o₁ … o_t): LSTM and GRU, for finite and for continuous actions."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import torch
 from gymnasium.spaces import Space
-from numpy.random import Generator
 from torch import Tensor, nn
 from torch.distributions import Distribution
 
-from aggrevated.arrays import Array
+from aggrevated.actors.recurrent import RecurrentActor
 from aggrevated.policies import HiddenSettings, Policy, initial_generator, size_of
-from aggrevated.policies.cells import CELLS, NumpyCell
-from aggrevated.policies.heads import Head, Sampler
-from aggrevated.products import affine
+from aggrevated.policies.cells import CELLS
+from aggrevated.policies.heads import Head
 from aggrevated.settings import Chosen, require
 
 
@@ -73,32 +69,9 @@ class RecurrentPolicy(Policy):
         linear = y.mT @ observations, m.mT @ before, y.sum(1), m.sum(1), out.mT @ after, out.sum(1)
         return torch.cat([gradient.flatten(1) for gradient in (*linear, of_the_head.sum(1))], dim=1)
 
-    def actor(self) -> "RecurrentActor":
+    def actor(self) -> RecurrentActor:
         readout = self.readout.weight.detach().numpy().T.copy(), self.readout.bias.detach().numpy().copy()
         return RecurrentActor(self.cell.copy_of(self.recurrent), *readout, self.head.sampler())
-
-
-@dataclass(frozen=True)
-class RecurrentActor:
-    """The policy on NumPy."""
-
-    cell: NumpyCell
-    weight: Array  # [hidden, A]
-    bias: Array  # [A]
-    sampler: Sampler
-
-    def memory(self, count: int) -> Array:
-        return np.zeros((count, self.cell.size), np.float32)
-
-    def noise(self, generators: Sequence[Generator], horizon: int) -> Array:
-        return self.sampler.noise(generators, horizon)
-
-    def parameters(self, observation: Array, memory: Array) -> tuple[Array, Array]:
-        h, memory = self.cell.step(observation, memory)
-        return affine(h, self.weight, self.bias), memory
-
-    def choose(self, parameters: Array, noise: Array | float, legal: Array | None = None) -> Array:
-        return self.sampler.choose(parameters, noise, legal)
 
 
 @dataclass(frozen=True)

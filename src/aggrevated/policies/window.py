@@ -4,16 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import torch
 from gymnasium.spaces import Space
-from numpy.random import Generator
 from torch import Tensor
 from torch.distributions import Distribution
 
-from aggrevated.arrays import Array
+from aggrevated.actors.window import WindowActor
 from aggrevated.policies import USUAL_WIDTHS, HiddenSettings, Policy, initial_generator, size_of
-from aggrevated.policies.feed_forward import FeedForwardActor, FeedForwardPolicy
+from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import Head
 
 
@@ -42,30 +40,8 @@ class WindowPolicy(Policy):
         """That of the policy inside: its parameters are not to be there twice."""
         return self.inner.head
 
-    def actor(self) -> "WindowActor":
+    def actor(self) -> WindowActor:
         return WindowActor(self.inner.actor(), self.size * (self.width - 1), self.size)
-
-
-@dataclass(frozen=True)
-class WindowActor:
-    """The policy on NumPy; the memory is the last w − 1 observations, the oldest first."""
-
-    inner: FeedForwardActor
-    past: int  # numbers remembered
-    size: int  # numbers in an observation
-
-    def memory(self, count: int) -> Array:
-        return np.zeros((count, self.past), np.float32)
-
-    def noise(self, generators: Sequence[Generator], horizon: int) -> Array:
-        return self.inner.noise(generators, horizon)
-
-    def parameters(self, observation: Array, memory: Array) -> tuple[Array, Array]:
-        window = np.concatenate([memory, observation], axis=1)
-        return self.inner.network(window), window[:, self.size :]
-
-    def choose(self, parameters: Array, noise: Array | float, legal: Array | None = None) -> Array:
-        return self.inner.choose(parameters, noise, legal)
 
 
 @dataclass(frozen=True)

@@ -1,25 +1,24 @@
-"""Acrobot swing-up: Gymnasium's `Acrobot-v1`, step for step, over a batch."""
+"""Acrobot swing-up: Gymnasium's `Acrobot-v1`, step for step, over a batch and inside of compiled loops."""
 
 from dataclasses import dataclass
-from math import pi
+from math import ceil, cos, pi, sin
 
 import numpy as np
 from gymnasium.spaces import Box, Discrete
-from gymnasium.utils.seeding import np_random
 
 from aggrevated.arrays import Array
+from aggrevated.draws import seed_state, uniform
+from aggrevated.products import compiled
 
 # Both links: length 1 m, mass 1 kg, centre of mass at 0.5 m, moment of inertia 1.
 LENGTH, MASS, CENTRE, INERTIA, GRAVITY, DT = 1.0, 1.0, 0.5, 1.0, 9.8, 0.2
-MAX_VELOCITY = np.array([4 * pi, 9 * pi])
-LIMITS = MAX_VELOCITY[:, None]
-# The constants of `step` and `derivative` as arrays without axes: NumPy takes 0.3 µs for an operation with one, 0.5
-# with a float, and there are a hundred in a step.
-STEP = [np.array(c) for c in (DT, DT / 2, DT / 6.0, 1.0, 2.0, pi, 2 * pi)]
+HALF_DT, SIXTH_DT, TURN, QUARTER_TURN = DT / 2, DT / 6.0, 2 * pi, pi / 2
+FASTEST1, FASTEST2 = 4 * pi, 9 * pi
 PULL2 = MASS * CENTRE * GRAVITY
 PULL1 = (MASS * CENTRE + MASS * LENGTH) * GRAVITY
-SLOPE = [np.array(c) for c in (INERTIA, CENTRE, MASS * CENTRE**2, MASS * CENTRE**2 + INERTIA, PULL1, PULL2, pi / 2)]
-BOUNDS = np.array([1, 1, 1, 1, *MAX_VELOCITY], np.float32)
+QUARTER, FIVE_QUARTERS = MASS * CENTRE**2, MASS * CENTRE**2 + INERTIA
+BOUNDS = np.array([1, 1, 1, 1, FASTEST1, FASTEST2], np.float32)
+NUMBERS, SEEN = 4, 6  # in a state and in an observation
 
 
 @dataclass(frozen=True)
@@ -33,48 +32,92 @@ class Acrobot:
 
     def initial(self, seeds: Array) -> Array:
         """The states of `Acrobot-v1` after `reset(seed=seed)`, bit for bit (it rounds them to float32)."""
-        drawn = np.stack([np_random(int(seed))[0].uniform(-0.1, 0.1, 4) for seed in seeds])
-        return drawn.astype(np.float32).astype(np.float64)
+        states = np.empty((len(seeds), NUMBERS))
+        _begin(np.asarray(seeds, np.uint64), states)
+        return states
 
     def observe(self, state: Array) -> Array:
         """[n, 6] float32: cosine and sine of both angles, and both velocities."""
-        observation = np.empty((len(state), 6), np.float32)
-        observation[:, 0:4:2] = np.cos(state[:, :2])
-        observation[:, 1:4:2] = np.sin(state[:, :2])
-        observation[:, 4:] = state[:, 2:]
+        observation = np.empty((len(state), SEEN), np.float32)
+        _look(np.ascontiguousarray(state), observation)
         return observation
 
     def step(self, state: Array, action: Array) -> tuple[Array, Array, Array]:
         """One Runge–Kutta step of 0.2 s with a torque of −1, 0 or +1 on the joint between the links."""
-        dt, half_dt, sixth_dt, one, two, half_turn, turn = STEP
-        y, torque = np.ascontiguousarray(state.T), action - one
-        k1 = derivative(y, torque)
-        k2 = derivative(y + half_dt * k1, torque)
-        k3 = derivative(y + half_dt * k2, torque)
-        k4 = derivative(y + dt * k3, torque)
-        following = y + sixth_dt * (k1 + two * k2 + two * k3 + k4)
-        angles, velocities = following[:2], following[2:]
-        angles -= turn * np.ceil((angles - half_turn) / turn)
-        np.minimum(np.maximum(velocities, -LIMITS, out=velocities), LIMITS, out=velocities)
-        done = -np.cos(angles[0]) - np.cos(angles[1] + angles[0]) > one
-        return np.ascontiguousarray(following.T), one - done, done
+        following, done = np.array(state, order="C"), np.empty(len(state), np.bool_)
+        _advance(following, action, done)
+        return following, 1.0 - done, done
 
 
-def derivative(y: Array, torque: Array) -> Array:
-    """The time derivative [4, n] of the state [4, n]: the equations of Sutton and Barto's book.
+@compiled
+def begin(seed, state):  # type: ignore[no-untyped-def]
+    """Write the first state [4] of the episode with this seed."""
+    generator = np.empty(4, np.uint64)
+    seed_state(seed, generator)
+    for i in range(NUMBERS):
+        state[i] = np.float32(uniform(generator, -0.1, 0.1))
+
+
+@compiled
+def look(state, observation):  # type: ignore[no-untyped-def]
+    """Write what the learner sees of a state, float32 [6]."""
+    observation[0], observation[1] = cos(state[0]), sin(state[0])
+    observation[2], observation[3] = cos(state[1]), sin(state[1])
+    observation[4], observation[5] = state[2], state[3]
+
+
+@compiled
+def advance(state, action):  # type: ignore[no-untyped-def]
+    """Change a state [4] to the next one; whether the episode has ended."""
+    p, q, u, v = state
+    torque = action - 1.0
+    a1, b1 = accelerations(p, q, u, v, torque)
+    u2, v2 = u + HALF_DT * a1, v + HALF_DT * b1
+    a2, b2 = accelerations(p + HALF_DT * u, q + HALF_DT * v, u2, v2, torque)
+    u3, v3 = u + HALF_DT * a2, v + HALF_DT * b2
+    a3, b3 = accelerations(p + HALF_DT * u2, q + HALF_DT * v2, u3, v3, torque)
+    u4, v4 = u + DT * a3, v + DT * b3
+    a4, b4 = accelerations(p + DT * u3, q + DT * v3, u4, v4, torque)
+    p += SIXTH_DT * (u + 2.0 * u2 + 2.0 * u3 + u4)
+    q += SIXTH_DT * (v + 2.0 * v2 + 2.0 * v3 + v4)
+    u += SIXTH_DT * (a1 + 2.0 * a2 + 2.0 * a3 + a4)
+    v += SIXTH_DT * (b1 + 2.0 * b2 + 2.0 * b3 + b4)
+    p -= TURN * ceil((p - pi) / TURN)
+    q -= TURN * ceil((q - pi) / TURN)
+    state[0], state[1] = p, q
+    state[2], state[3] = min(max(u, -FASTEST1), FASTEST1), min(max(v, -FASTEST2), FASTEST2)
+    return -cos(p) - cos(q + p) > 1.0
+
+
+@compiled
+def accelerations(theta1, theta2, speed1, speed2, torque):  # type: ignore[no-untyped-def]
+    """The two angular accelerations: the equations of Sutton and Barto's book.
 
     Factors of 1 are left out; sums keep Gymnasium's order, and so its bits.
     """
-    one, half, quarter, five_quarters, pull1, pull2, quarter_turn = SLOPE
-    theta1, theta2, speed1, speed2 = y
-    cosine2, sine2 = np.cos(theta2), np.sin(theta2)
-    d1 = quarter + (five_quarters + cosine2) + one + one
-    d2 = quarter + half * cosine2 + one
-    phi2 = pull2 * np.cos(theta1 + theta2 - quarter_turn)
-    swing1, swing2 = half * y[2:] ** 2 * sine2
-    phi1 = pull1 * np.cos(theta1 - quarter_turn) - (swing2 + speed2 * speed1 * sine2) + phi2
-    slope = np.empty_like(y)
-    slope[:2] = y[2:]
-    slope[3] = acceleration2 = (torque + d2 / d1 * phi1 - swing1 - phi2) / (five_quarters - d2 * d2 / d1)
-    slope[2] = -(d2 * acceleration2 + phi1) / d1
-    return slope
+    cosine2, sine2 = cos(theta2), sin(theta2)
+    d1 = QUARTER + (FIVE_QUARTERS + cosine2) + 1.0 + 1.0
+    d2 = QUARTER + CENTRE * cosine2 + 1.0
+    phi2 = PULL2 * cos(theta1 + theta2 - QUARTER_TURN)
+    swing1, swing2 = CENTRE * (speed1 * speed1) * sine2, CENTRE * (speed2 * speed2) * sine2
+    phi1 = PULL1 * cos(theta1 - QUARTER_TURN) - (swing2 + speed2 * speed1 * sine2) + phi2
+    acceleration2 = (torque + d2 / d1 * phi1 - swing1 - phi2) / (FIVE_QUARTERS - d2 * d2 / d1)
+    return -(d2 * acceleration2 + phi1) / d1, acceleration2
+
+
+@compiled
+def _begin(seeds, states):  # type: ignore[no-untyped-def]
+    for lane in range(len(seeds)):
+        begin(seeds[lane], states[lane])
+
+
+@compiled
+def _look(states, observations):  # type: ignore[no-untyped-def]
+    for lane in range(len(states)):
+        look(states[lane], observations[lane])
+
+
+@compiled
+def _advance(states, actions, done):  # type: ignore[no-untyped-def]
+    for lane in range(len(states)):
+        done[lane] = advance(states[lane], actions[lane])

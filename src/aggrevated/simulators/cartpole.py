@@ -1,22 +1,22 @@
-"""CartPole balancing: Gymnasium's `CartPole-v1`, step for step, over a batch."""
+"""CartPole balancing: Gymnasium's `CartPole-v1`, step for step, over a batch and inside of compiled loops."""
 
 from dataclasses import dataclass
-from math import pi
+from math import cos, pi, sin
 
 import numpy as np
 from gymnasium.spaces import Box, Discrete
-from gymnasium.utils.seeding import np_random
 
 from aggrevated.arrays import Array
+from aggrevated.draws import seed_state, uniform
+from aggrevated.products import compiled
 
 GRAVITY, CART_MASS, POLE_MASS, HALF_LENGTH, FORCE, TAU = 9.8, 1.0, 0.1, 0.5, 10.0, 0.02
 TOTAL_MASS = POLE_MASS + CART_MASS
 POLE_MASS_LENGTH = POLE_MASS * HALF_LENGTH
 ANGLE_LIMIT, POSITION_LIMIT = 12 * 2 * pi / 360, 2.4
-FORCES = np.array([-FORCE, FORCE])  # of actions 0 and 1
-# The constants of `step` as arrays without axes: NumPy takes 0.3 µs for an operation with one, 0.5 with a float.
-CONSTANTS = [np.array(c) for c in (GRAVITY, POLE_MASS, TOTAL_MASS, POLE_MASS_LENGTH, HALF_LENGTH, 4.0 / 3.0, TAU)]
+FOUR_THIRDS = 4.0 / 3.0
 BOUNDS = np.array([2 * POSITION_LIMIT, np.inf, 2 * ANGLE_LIMIT, np.inf], np.float32)
+NUMBERS, SEEN = 4, 4  # in a state and in an observation
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,9 @@ class CartPole:
 
     def initial(self, seeds: Array) -> Array:
         """The states of `CartPole-v1` after `reset(seed=seed)`, bit for bit."""
-        return np.stack([np_random(int(seed))[0].uniform(-0.05, 0.05, 4) for seed in seeds])
+        states = np.empty((len(seeds), NUMBERS))
+        _begin(np.asarray(seeds, np.uint64), states)
+        return states
 
     def observe(self, state: Array) -> Array:
         """[n, 4] float32: the whole state."""
@@ -38,18 +40,50 @@ class CartPole:
 
     def step(self, state: Array, action: Array) -> tuple[Array, Array, Array]:
         """One Euler step of 20 ms with a push of ±10 N."""
-        gravity, pole_mass, total_mass, pole_mass_length, half_length, four_thirds, tau = CONSTANTS
-        y = state.T
-        theta, theta_dot = y[2], y[3]
-        cosine, sine = np.cos(theta), np.sin(theta)
-        temp = (FORCES[action] + pole_mass_length * theta_dot**2 * sine) / total_mass
-        theta_acc = (gravity * sine - cosine * temp) / (
-            half_length * (four_thirds - pole_mass * cosine**2 / total_mass)
-        )
-        slope = np.empty_like(y)
-        slope[::2] = y[1::2]
-        slope[1] = temp - pole_mass_length * theta_acc * cosine / total_mass
-        slope[3] = theta_acc
-        following = y + tau * slope
-        done = (np.abs(following[0]) > POSITION_LIMIT) | (np.abs(following[2]) > ANGLE_LIMIT)
-        return following.T, np.full(len(state), -1.0), done
+        following, done = np.array(state, order="C"), np.empty(len(state), np.bool_)
+        _advance(following, action, done)
+        return following, np.full(len(state), -1.0), done
+
+
+@compiled
+def begin(seed, state):  # type: ignore[no-untyped-def]
+    """Write the first state [4] of the episode with this seed."""
+    generator = np.empty(4, np.uint64)
+    seed_state(seed, generator)
+    for i in range(NUMBERS):
+        state[i] = uniform(generator, -0.05, 0.05)
+
+
+@compiled
+def look(state, observation):  # type: ignore[no-untyped-def]
+    """Write what the learner sees of a state, float32 [4]."""
+    for i in range(NUMBERS):
+        observation[i] = state[i]
+
+
+@compiled
+def advance(state, action):  # type: ignore[no-untyped-def]
+    """Change a state [4] to the next one; whether the episode has ended."""
+    x, x_dot, theta, theta_dot = state
+    cosine, sine = cos(theta), sin(theta)
+    force = FORCE if action == 1 else -FORCE
+    temp = (force + POLE_MASS_LENGTH * (theta_dot * theta_dot) * sine) / TOTAL_MASS
+    theta_acc = (GRAVITY * sine - cosine * temp) / (
+        HALF_LENGTH * (FOUR_THIRDS - POLE_MASS * (cosine * cosine) / TOTAL_MASS)
+    )
+    x_acc = temp - POLE_MASS_LENGTH * theta_acc * cosine / TOTAL_MASS
+    state[0], state[1] = x + TAU * x_dot, x_dot + TAU * x_acc
+    state[2], state[3] = theta + TAU * theta_dot, theta_dot + TAU * theta_acc
+    return abs(state[0]) > POSITION_LIMIT or abs(state[2]) > ANGLE_LIMIT
+
+
+@compiled
+def _begin(seeds, states):  # type: ignore[no-untyped-def]
+    for lane in range(len(seeds)):
+        begin(seeds[lane], states[lane])
+
+
+@compiled
+def _advance(states, actions, done):  # type: ignore[no-untyped-def]
+    for lane in range(len(states)):
+        done[lane] = advance(states[lane], actions[lane])

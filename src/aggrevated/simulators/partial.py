@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+import numpy as np
 from gymnasium.spaces import Box, Discrete
 
 from aggrevated.arrays import Array
@@ -35,3 +36,28 @@ class Partial:
 
     def step(self, state: Array, action: Array) -> tuple[Array, Array, Array]:
         return self.simulator.step(state, action)
+
+
+@dataclass(frozen=True)
+class Columns:
+    """A view that shows some of the numbers of what the simulator itself shows."""
+
+    simulator: Simulator
+    columns: tuple[int, ...]
+
+    def __call__(self, state: Array) -> Array:
+        return np.ascontiguousarray(self.simulator.observe(state)[:, self.columns])
+
+    @property
+    def space(self) -> Box:
+        """Of the observations."""
+        whole, seen = self.simulator.observation_space, list(self.columns)
+        return Box(whole.low[seen], whole.high[seen])
+
+
+def columns_of(
+    simulator: Simulator, columns: tuple[int, ...], name: str, parts: Mapping[str, bool] | None = None
+) -> Partial:
+    """The simulator, of whose observations the learner sees these columns."""
+    view = Columns(simulator, columns)
+    return Partial(simulator, view, view.space, name, parts or {})

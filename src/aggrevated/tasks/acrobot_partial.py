@@ -2,23 +2,14 @@
 
 from dataclasses import replace
 
-from gymnasium.spaces import Box
-
-from aggrevated.arrays import Array
-from aggrevated.simulators.acrobot import BOUNDS, Acrobot
-from aggrevated.simulators.partial import Partial
+from aggrevated.simulators.acrobot import Acrobot
+from aggrevated.simulators.partial import Partial, columns_of
 from aggrevated.tasks import PAPER, PAPERS_STEPS, Row, Tuned, acrobot
 
 
-def link_positions(state: Array) -> Array:
-    """[n, 4]: cosine and sine of both angles, without the velocities."""
-    return Acrobot().observe(state)[:, :4]
-
-
 def partial_acrobot(horizon: int) -> Partial:
-    """Acrobot from link positions."""
-    space, parts = Box(-BOUNDS[:4], BOUNDS[:4]), {"angles": True, "velocities": False}
-    return Partial(Acrobot(horizon), link_positions, space, "acrobot-partial", parts)
+    """Acrobot from link positions: cosine and sine of both angles, without the velocities."""
+    return columns_of(Acrobot(horizon), (0, 1, 2, 3), "acrobot-partial", {"angles": True, "velocities": False})
 
 
 TASK = replace(

@@ -17,6 +17,7 @@ from numpy.random import Generator
 from torch import Tensor
 from torch.distributions import Categorical, Distribution
 
+from aggrevated.actors.samplers import CategoricalSampler
 from aggrevated.arrays import Array
 from aggrevated.cost_to_go import CostToGo, Tells
 from aggrevated.cost_to_go.disagreement import DisagreementSettings
@@ -26,7 +27,7 @@ from aggrevated.losses.likelihood import cheapest
 from aggrevated.parsing.features.projection import Projection
 from aggrevated.parsing.parser import LATEST
 from aggrevated.policies import Policy, PolicySettings
-from aggrevated.policies.heads import CategoricalHead, CategoricalSampler, Head
+from aggrevated.policies.heads import CategoricalHead, Head
 from aggrevated.products import affine
 from aggrevated.settings import Chosen, require, setting
 from aggrevated.starts.random import RandomStart

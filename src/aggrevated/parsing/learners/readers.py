@@ -18,13 +18,14 @@ from numpy.random import Generator
 from torch import Tensor, nn
 from torch.distributions import Distribution
 
+from aggrevated.actors.cells import NumpyCell
+from aggrevated.actors.networks import NumpyNetwork
 from aggrevated.arrays import Array
 from aggrevated.parsing.features.projection import Projection
 from aggrevated.parsing.parser import LATEST
 from aggrevated.policies import HiddenSettings, Policy, initial_seed
-from aggrevated.policies.cells import CELLS, NumpyCell
+from aggrevated.policies.cells import CELLS
 from aggrevated.policies.heads import CategoricalHead, Head
-from aggrevated.policies.networks import NumpyNetwork
 from aggrevated.settings import BELOW_1, Chosen, require, setting
 
 EVERY = tuple(range(3 * LATEST))  # of the numbers in an observation: three each of stack, buffer and arcs

@@ -1,15 +1,12 @@
 """Action distributions, one file for each kind: categorical for finite sets, Gaussian for vectors."""
 
-from aggrevated.policies.heads.base import Head, HeadSettings, Sampler
-from aggrevated.policies.heads.categorical import CategoricalHead, CategoricalSampler
-from aggrevated.policies.heads.gaussian import GaussianHead, GaussianSampler
+from aggrevated.policies.heads.base import Head, HeadSettings
+from aggrevated.policies.heads.categorical import CategoricalHead
+from aggrevated.policies.heads.gaussian import GaussianHead
 
 __all__ = [
     "CategoricalHead",
-    "CategoricalSampler",
     "GaussianHead",
-    "GaussianSampler",
     "Head",
     "HeadSettings",
-    "Sampler",
 ]

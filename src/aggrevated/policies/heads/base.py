@@ -1,32 +1,19 @@
 """What follows a network: a head turns its outputs into action distributions, and is chosen by the action space.
 
-Each has a NumPy twin, its `sampler`, that chooses actions from the same outputs with noise drawn beforehand.
+Each has a NumPy twin, its `sampler` (`aggrevated.actors.samplers`), that chooses actions from the same outputs.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
 from gymnasium.spaces import Space
-from numpy.random import Generator
 from torch import Tensor
 from torch.distributions import Distribution
 
+from aggrevated.actors.samplers import Sampler
 from aggrevated.arrays import Array
 from aggrevated.settings import Settings
-
-
-class Sampler(Protocol):
-    """The NumPy twin of a head."""
-
-    def noise(self, generators: Sequence[Generator], horizon: int) -> Array:
-        """[K, H, A]: all that is random in the actions of K trajectories, each drawn from its own generator."""
-        ...
-
-    def choose(self, parameters: Array, noise: Array | float, legal: Array | None) -> Array:
-        """[n] or [n, A] actions: drawn from the distribution with `noise` [n, A], its mode with noise 0."""
-        ...
 
 
 class Head(Protocol):

@@ -1,20 +1,17 @@
 """Finite sets of actions: the softmax of the outputs."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from gymnasium.spaces import Discrete, Space
-from numpy.random import Generator
 from torch import Tensor, nn
 from torch.distributions import Categorical
 
+from aggrevated.actors.samplers import CategoricalSampler
 from aggrevated.arrays import Array
 from aggrevated.policies.heads.base import HeadSettings
 
 ILLEGAL = -1e8  # a logit that is never chosen, and finite, so that a step with no legal action is no NaN
-LEAST = np.float32(-3e38)
 
 
 class CategoricalHead(nn.Module):
@@ -34,30 +31,8 @@ class CategoricalHead(nn.Module):
     def within(self, actions: Array) -> Array:
         return actions
 
-    def sampler(self) -> "CategoricalSampler":
+    def sampler(self) -> CategoricalSampler:
         return CategoricalSampler(self.outputs)
-
-
-@dataclass(frozen=True)
-class CategoricalSampler:
-    """Samples by Gumbel-argmax, which costs one addition and one argmax a step."""
-
-    actions: int
-
-    def noise(self, generators: Sequence[Generator], horizon: int) -> Array:
-        """Gumbel noise: argmax_a (logit_a + noise_a) is then distributed as the softmax of the logits."""
-        uniforms = np.stack([generator.random((horizon, self.actions), np.float32) for generator in generators])
-        with np.errstate(divide="ignore"):  # a uniform of exactly 0 is noise −∞: that action is not drawn
-            noise: Array = -np.log(-np.log(uniforms))
-        return noise
-
-    def choose(self, parameters: Array, noise: Array | float, legal: Array | None) -> Array:
-        """Actions [n]."""
-        value = parameters + noise
-        if legal is not None:  # noise of −∞ on the only legal action still leaves it above the others
-            value = np.where(legal, np.maximum(value, LEAST), -np.inf)
-        actions: Array = value.argmax(axis=1)
-        return actions
 
 
 @dataclass(frozen=True)

@@ -1,16 +1,15 @@
 """Vectors as actions: a Gaussian around the outputs."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
 from gymnasium.spaces import Box, Space
-from numpy.random import Generator
 from torch import Tensor, nn
 from torch.distributions import Distribution, Independent, Normal
 
+from aggrevated.actors.samplers import GaussianSampler
 from aggrevated.arrays import Array
 from aggrevated.policies.heads.base import HeadSettings
 from aggrevated.settings import between, setting
@@ -39,26 +38,8 @@ class GaussianHead(nn.Module):
         """The actions, clipped to the action space: what an environment is given."""
         return np.clip(actions, self.low, self.high)
 
-    def sampler(self) -> "GaussianSampler":
+    def sampler(self) -> GaussianSampler:
         return GaussianSampler(self.log_deviation.detach().exp().numpy().copy())
-
-
-@dataclass(frozen=True)
-class GaussianSampler:
-    """Samples as mean plus scaled normal noise."""
-
-    deviation: Array  # [A]
-
-    def noise(self, generators: Sequence[Generator], horizon: int) -> Array:
-        """Standard normal noise."""
-        shape = (horizon, len(self.deviation))
-        return np.stack([generator.standard_normal(shape, np.float32) for generator in generators])
-
-    def choose(self, parameters: Array, noise: Array | float, legal: Array | None) -> Array:
-        """Actions [n, A]."""
-        assert legal is None, "a Gaussian policy has no illegal actions"
-        actions: Array = parameters + self.deviation * noise
-        return actions
 
 
 @dataclass(frozen=True)

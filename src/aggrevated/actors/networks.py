@@ -1,0 +1,61 @@
+"""Fully connected networks on NumPy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from aggrevated.arrays import Array
+from aggrevated.elementary import tanh, tanh_of
+from aggrevated.products import add_row, affine, compiled, copy_row
+
+if TYPE_CHECKING:
+    from torch import nn
+
+ZERO, ZERO32 = np.zeros((), np.float32), np.float32(0.0)
+ACTIVATIONS = ("relu", "tanh")
+
+
+@dataclass(frozen=True)
+class NumpyNetwork:
+    """The same network on NumPy copies of its weights: `network(x)` for x [n, inputs] gives [n, outputs]."""
+
+    weights: tuple[Array, ...]  # each [inputs, outputs]
+    biases: tuple[Array, ...]
+    activation: str = "relu"  # or "tanh", as of experts from elsewhere
+
+    @classmethod
+    def copy_of(cls, network: nn.Sequential) -> NumpyNetwork:
+        linear: list[Any] = [layer for layer in network if hasattr(layer, "weight")]
+        return cls(
+            tuple(layer.weight.detach().numpy().T.copy() for layer in linear),
+            tuple(layer.bias.detach().numpy().copy() for layer in linear),
+        )
+
+    def __post_init__(self) -> None:
+        assert self.activation in ACTIVATIONS, self.activation
+
+    def __call__(self, x: Array) -> Array:
+        for weight, bias in zip(self.weights[:-1], self.biases[:-1], strict=True):
+            x = affine(x, weight, bias)
+            if self.activation == "relu":
+                np.maximum(x, ZERO, out=x)
+            else:
+                x = tanh(x)
+        return affine(x, self.weights[-1], self.biases[-1])
+
+
+@compiled
+def network_row(x, weights, biases, relu, layers):  # type: ignore[no-untyped-def]
+    """The same for one row x [inputs] in compiled loops: one of the `layers` [2, widest] that it is worked out in."""
+    for i in range(len(weights)):
+        row = layers[i % 2, : len(biases[i])]
+        copy_row(row, biases[i])
+        add_row(row, x, weights[i])
+        if i + 1 < len(weights):
+            for j in range(len(row)):
+                row[j] = max(row[j], ZERO32) if relu else tanh_of(row[j])
+        x = row
+    return x

@@ -1,0 +1,168 @@
+"""Whole episodes in one compiled loop, simulator, policy and chance: for simulators and actors that have such a form.
+
+What comes out is what `roll_in` would find step by step, to the last bit: both are made of the same functions.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from aggrevated.actors import Actor
+from aggrevated.actors.cells import NumpyLSTM, lstm_row
+from aggrevated.actors.feed_forward import FeedForwardActor
+from aggrevated.actors.networks import network_row
+from aggrevated.actors.recurrent import RecurrentActor
+from aggrevated.actors.samplers import CategoricalSampler
+from aggrevated.arrays import Array
+from aggrevated.draws import uniforms
+from aggrevated.elementary import gumbel_of
+from aggrevated.products import add_row, compiled, copy_row
+from aggrevated.randomness import Stream
+from aggrevated.simulators import Simulator
+from aggrevated.simulators.compiled import Compiled, advance, begin, compiled_form, look
+
+ACTIONS = np.uint64(Stream.ACTIONS)
+
+
+@dataclass(frozen=True)
+class Episodes:
+    """What happened, [K, T, ...], or only how it ended where nothing was kept (T = 1)."""
+
+    states: Array
+    observations: Array
+    actions: Array
+    costs: Array
+    lengths: Array = field(repr=False)  # int [K]
+    totals: Array = field(repr=False)  # [K]: Σ_t c_t
+
+    @classmethod
+    def room(cls, form: Compiled, count: int, length: int) -> "Episodes":
+        return cls(
+            np.zeros((count, length, form.state)),
+            np.zeros((count, length, len(form.columns)), np.float32),
+            np.zeros((count, length), np.int64),
+            np.zeros((count, length)),
+            np.zeros(count, np.int64),
+            np.zeros(count),
+        )
+
+
+def episodes(
+    simulator: Simulator, actor: Actor | None, seeds: Array, deterministic: bool, keep: bool = True
+) -> Episodes | None:
+    """An episode of the actor for each seed; None where simulator or actor have no compiled form."""
+    form = compiled_form(simulator)
+    if form is None or not isinstance(actor, FeedForwardActor | RecurrentActor):
+        return None
+    if not isinstance(actor.sampler, CategoricalSampler) or not single_precision(actor):
+        return None
+    room = Episodes.room(form, len(seeds), simulator.horizon if keep else 1)
+    where = room.states, room.observations, room.actions, room.costs, room.lengths, room.totals
+    seeds, columns = np.asarray(seeds, np.uint64), form.columns
+    if isinstance(actor, FeedForwardActor):
+        weights, biases = actor.network.weights, actor.network.biases
+        layers = np.empty((2, max(len(bias) for bias in biases)), np.float32)
+        relu = actor.network.activation == "relu"
+        how = weights, biases, relu, layers
+        feed_forward(form.number, form.seen, columns, seeds, simulator.horizon, deterministic, *how, *where)
+    else:
+        cell = actor.cell
+        assert isinstance(cell, NumpyLSTM)
+        weights = cell.w, cell.u, cell.b, actor.weight, actor.bias
+        lstm(form.number, form.seen, columns, seeds, simulator.horizon, deterministic, *weights, *where)
+    return room
+
+
+def single_precision(actor: FeedForwardActor | RecurrentActor) -> bool:
+    """Whether the actor is a network, or an LSTM, of float32."""
+    if isinstance(actor, FeedForwardActor):
+        return all(array.dtype == np.float32 for array in (*actor.network.weights, *actor.network.biases))
+    return isinstance(actor.cell, NumpyLSTM) and actor.cell.w.dtype == actor.weight.dtype == np.float32
+
+
+@compiled
+def feed_forward(  # type: ignore[no-untyped-def]
+    simulator, seen, columns, seeds, horizon, deterministic, weights, biases, relu, layers,
+    states, observations, actions, costs, lengths, totals,
+):  # fmt: skip
+    state, whole, numbers = np.empty(states.shape[2]), np.empty(seen, np.float32), np.empty(4, np.uint64)
+    noise, observation = np.zeros(len(biases[-1]), np.float32), np.empty(len(columns), np.float32)
+    keep = states.shape[1] == horizon
+    for k in range(len(seeds)):
+        begin(simulator, seeds[k], state)
+        block = -1
+        for t in range(horizon):
+            look_at(simulator, state, whole, columns, observation)
+            parameters = network_row(observation, weights, biases, relu, layers)
+            if not deterministic:
+                block = draw(seeds[k], horizon, t, noise, block, numbers)
+            action = largest(parameters, noise)
+            at = t if keep else 0
+            copy_row(states[k, at], state)
+            copy_row(observations[k, at], observation)
+            actions[k, at] = action
+            costs[k, at], done = advance(simulator, state, action)
+            totals[k] += costs[k, at]
+            lengths[k] = t + 1
+            if done:
+                break
+
+
+@compiled
+def lstm(  # type: ignore[no-untyped-def]
+    simulator, seen, columns, seeds, horizon, deterministic, w, u, b, weight, bias,
+    states, observations, actions, costs, lengths, totals,
+):  # fmt: skip
+    state, whole, numbers = np.empty(states.shape[2]), np.empty(seen, np.float32), np.empty(4, np.uint64)
+    noise, observation = np.zeros(len(bias), np.float32), np.empty(len(columns), np.float32)
+    memory, gates, parameters = np.empty(2 * len(u), np.float32), np.empty_like(b), np.empty_like(bias)
+    keep = states.shape[1] == horizon
+    for k in range(len(seeds)):
+        begin(simulator, seeds[k], state)
+        memory[:] = 0
+        block = -1
+        for t in range(horizon):
+            look_at(simulator, state, whole, columns, observation)
+            lstm_row(observation, memory, w, u, b, gates)
+            copy_row(parameters, bias)
+            add_row(parameters, memory[: len(u)], weight)
+            if not deterministic:
+                block = draw(seeds[k], horizon, t, noise, block, numbers)
+            action = largest(parameters, noise)
+            at = t if keep else 0
+            copy_row(states[k, at], state)
+            copy_row(observations[k, at], observation)
+            actions[k, at] = action
+            costs[k, at], done = advance(simulator, state, action)
+            totals[k] += costs[k, at]
+            lengths[k] = t + 1
+            if done:
+                break
+
+
+@compiled
+def look_at(simulator, state, whole, columns, observation):  # type: ignore[no-untyped-def]
+    """Write what the learner sees of a state."""
+    look(simulator, state, whole)
+    for i in range(len(columns)):
+        observation[i] = whole[columns[i]]
+
+
+@compiled
+def draw(seed, horizon, t, noise, block, numbers):  # type: ignore[no-untyped-def]
+    """Write the Gumbel noise of step t; before all noise a trajectory draws H coins, as `Mixture.start` does."""
+    block = uniforms(seed, ACTIONS, horizon + t * len(noise), noise, block, numbers)
+    for a in range(len(noise)):
+        noise[a] = gumbel_of(noise[a])
+    return block
+
+
+@compiled
+def largest(parameters, noise):  # type: ignore[no-untyped-def]
+    """argmax_a (parameter_a + noise_a), the first of equals, as NumPy's."""
+    best, most = 0, parameters[0] + noise[0]
+    for a in range(1, len(parameters)):
+        value = parameters[a] + noise[a]
+        if value > most or (value != value and most == most):
+            best, most = a, value
+    return best

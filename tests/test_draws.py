@@ -1,0 +1,41 @@
+"""NumPy's generators in compiled loops: bit for bit."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aggrevated.draws import seed_state, uniform, uniforms
+from aggrevated.randomness import Stream, generator
+
+SEEDS = st.integers(0, 2**64 - 1)
+
+
+@given(SEEDS, st.sampled_from(Stream), st.integers(0, 40), st.integers(1, 40))
+def test_philox_is_numpys_from_any_place_on(seed, stream, first, count):
+    own = generator(seed, stream)
+    expected = np.concatenate([own.random(first, np.float32), own.random((count, 3), np.float32).ravel()])[first:]
+    drawn = np.empty(3 * count, np.float32)
+    uniforms(np.uint64(seed), np.uint64(stream), first, drawn, -1, np.empty(4, np.uint64))
+    np.testing.assert_array_equal(drawn, expected)
+
+
+def test_a_block_is_kept_from_call_to_call():
+    own, block, numbers, drawn = generator(7), -1, np.empty(4, np.uint64), np.empty(3, np.float32)
+    expected = own.random(30, np.float32)
+    for t in range(10):
+        block = uniforms(np.uint64(7), np.uint64(Stream.ACTIONS), 3 * t, drawn, block, numbers)
+        np.testing.assert_array_equal(drawn, expected[3 * t : 3 * t + 3])
+
+
+@given(SEEDS)
+def test_pcg64_is_numpys(seed):
+    expected = np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed))).uniform(-0.1, 0.3, 6)
+    state = np.empty(4, np.uint64)
+    seed_state(np.uint64(seed), state)
+    assert [uniform(state, -0.1, 0.3) for _ in range(6)] == expected.tolist()
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2**32 - 1, 2**32, 2**64 - 1])
+def test_seeds_of_one_and_of_two_words(seed):
+    test_pcg64_is_numpys.hypothesis.inner_test(seed)

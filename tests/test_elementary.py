@@ -1,0 +1,42 @@
+"""Elementary functions of our own: near the true values, the same alone and in company."""
+
+import numpy as np
+
+from aggrevated.elementary import gumbel, log_of, tanh, tanh_of
+
+
+def test_tanh_is_within_a_few_bits_everywhere():
+    x = np.concatenate([np.linspace(-12, 12, 200_001), np.logspace(-30, 0, 10_000)]).astype(np.float32)
+    true = np.tanh(x.astype(np.float64))
+    np.testing.assert_allclose(tanh(x), true, rtol=4e-7, atol=0)
+
+
+def test_tanh_at_the_borders():
+    x = np.array([np.nan, np.inf, -np.inf, 0.0, 88.0, -88.0], np.float32)
+    np.testing.assert_array_equal(tanh(x), np.array([np.nan, 1, -1, 0, 1, -1], np.float32))
+
+
+def test_tanh_of_another_precision_is_numpys():
+    x = np.linspace(-3, 3, 7)
+    assert tanh(x).dtype == np.float64
+    np.testing.assert_array_equal(tanh(x), np.tanh(x))
+
+
+def test_a_number_is_the_same_alone_and_in_company():
+    x = np.random.default_rng(0).normal(size=1003).astype(np.float32)
+    together = tanh(x)
+    assert all(tanh(x[i : i + 1])[0] == together[i] == tanh_of(x[i]) for i in range(0, 1003, 17))
+    np.testing.assert_array_equal(tanh(x[5:]), together[5:])
+    np.testing.assert_array_equal(tanh(x[:-3].reshape(8, 125)[:, ::2]), together[:-3].reshape(8, 125)[:, ::2])
+
+
+def test_logarithms_and_gumbel_noise_are_within_a_few_bits():
+    u = (np.arange(1, 2**24, 997) * 2.0**-24).astype(np.float32)
+    logs = np.array([log_of(x) for x in u[::50]])
+    np.testing.assert_allclose(logs, np.log(u[::50].astype(np.float64)), rtol=4e-7, atol=1e-9)
+    true = -np.log(-np.log(u.astype(np.float64)))
+    np.testing.assert_allclose(gumbel(u), true, rtol=4e-7, atol=4e-7)
+
+
+def test_a_uniform_of_0_is_never_drawn():
+    assert gumbel(np.zeros(3, np.float32)).tolist() == [-np.inf] * 3

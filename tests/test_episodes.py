@@ -1,0 +1,82 @@
+"""Compiled episodes are those of the step-by-step way, to the last bit."""
+
+import numpy as np
+import pytest
+import torch
+
+from aggrevated import roll_in as module
+from aggrevated.episodes import episodes
+from aggrevated.policies.feed_forward import FeedForwardPolicy
+from aggrevated.policies.heads import CategoricalHead
+from aggrevated.policies.recurrent import RecurrentPolicy
+from aggrevated.policies.window import WindowPolicy
+from aggrevated.randomness import Purpose, seeds
+from aggrevated.roll_in import Mixture, returns, roll_in
+from aggrevated.simulators.acrobot import Acrobot
+from aggrevated.simulators.cartpole import CartPole
+from aggrevated.simulators.compiled import compiled_form
+from aggrevated.simulators.partial import Partial, columns_of
+from aggrevated.tasks.acrobot_partial import partial_acrobot
+from aggrevated.trajectories import ARRAYS
+
+SIMULATORS = {
+    "cartpole": CartPole(60),
+    "acrobot": Acrobot(60),
+    "acrobot-partial": partial_acrobot(60),
+    "columns in another order": columns_of(CartPole(61), (2, 0), "some"),
+}
+POLICIES = {
+    "16": lambda seen, head: FeedForwardPolicy(seen, head, (16,)),
+    "linear": lambda seen, head: FeedForwardPolicy(seen, head, ()),
+    "19, 8, 5": lambda seen, head: FeedForwardPolicy(seen, head, (19, 8, 5)),
+    "lstm": lambda seen, head: RecurrentPolicy(seen, head, 11),
+}
+SEEDS = seeds(3, Purpose.ROLL_IN, 1, 9)
+
+
+def mixture(simulator, policy) -> Mixture:
+    made = POLICIES[policy](simulator.observation_space.shape[0], CategoricalHead(int(simulator.action_space.n)))
+    with torch.no_grad():
+        for parameter in made.parameters():
+            parameter.mul_(3)  # so that it is sure of some actions
+    return Mixture(None, made.actor(), n=4)
+
+
+@pytest.mark.parametrize("deterministic", [False, True])
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("name", SIMULATORS)
+def test_every_array_is_that_of_single_steps(name, policy, deterministic, monkeypatch):
+    simulator, acting = SIMULATORS[name], mixture(SIMULATORS[name], policy)
+    assert episodes(simulator, acting.learner, SEEDS, deterministic) is not None
+    fast, kept = roll_in(simulator, acting, SEEDS, deterministic), returns(simulator, acting, SEEDS, deterministic)
+    monkeypatch.setattr(module, "compiled_episodes", lambda *_, **__: None)
+    slow = roll_in(simulator, acting, SEEDS, deterministic)
+    for field in (*ARRAYS, "seeds"):
+        a, b = getattr(fast, field), getattr(slow, field)
+        assert a.dtype == b.dtype, field
+        np.testing.assert_array_equal(a, b, err_msg=field)
+    assert (fast.horizon, fast.mixing, fast.n, fast.simulator_steps) == (slow.horizon, 0.0, 4, slow.simulator_steps)
+    np.testing.assert_array_equal(kept[0], slow.returns)
+    assert kept[1] == slow.steps
+
+
+def test_what_may_be_another_simulator_has_no_compiled_form():
+    class Slippery(CartPole):
+        """Whose steps are its own."""
+
+    assert compiled_form(Slippery()) is None
+    assert compiled_form(Partial(CartPole(), lambda s: s.astype("float32"), CartPole().observation_space, "x")) is None
+
+
+def test_actors_without_a_compiled_form_act_step_by_step():
+    head = CategoricalHead(2)
+    for policy in (WindowPolicy(4, head), RecurrentPolicy(4, head, cell="gru"), FeedForwardPolicy(4, head).double()):
+        assert episodes(CartPole(), policy.actor(), SEEDS, False) is None
+    assert roll_in(CartPole(30), Mixture(None, WindowPolicy(4, head).actor()), SEEDS).count == 9
+
+
+def test_no_episodes_and_no_steps_are_refused():
+    from aggrevated.errors import UsageError
+
+    with pytest.raises(UsageError, match="0 episodes of at most 60 steps"):
+        returns(SIMULATORS["cartpole"], mixture(SIMULATORS["cartpole"], "16"), SEEDS[:0])
