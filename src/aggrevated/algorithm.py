@@ -4,11 +4,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from aggrevated.cost_to_go import Oracle
+from aggrevated.engines import HERE, Engine
 from aggrevated.experts import Expert
+from aggrevated.gathering import Gathering
 from aggrevated.losses import Loss
 from aggrevated.policies import Policy
 from aggrevated.randomness import Purpose, seeds
-from aggrevated.roll_in import Mixture, roll_in
+from aggrevated.roll_in import Mixture
 from aggrevated.schedules import NEVER, Schedule
 from aggrevated.simulators import Simulator
 from aggrevated.updates import Step, Update
@@ -51,23 +53,25 @@ class Iteration:
 def aggrevated(
     learner: Learner, simulator: Simulator, expert: Expert | None, oracle: Oracle, loss: Loss,
     *, seed: int = 0, k: int = 50, alpha: Schedule = NEVER, validation_episodes: int = 200,
-    validate: Callable[[Policy], float] | None = None, validate_every: int = 1,
+    validate: Callable[[Policy], float] | None = None, validate_every: int = 1, engine: Engine = HERE,
 ) -> Iterator[Iteration]:
     """Improve `learner` for as long as the caller asks, from wherever it is.
 
     `oracle` knows what a mistake costs, `loss` and `learner.update` how to learn from it; with others in their places
     this is DAgger, or reinforcement learning. `validate` says how good a policy is, as a float or as `Validated`, which
-    knows what it cost; unless given, the mean return of fresh episodes of the simulator does.
+    knows what it cost; unless given, the mean return of fresh episodes of the simulator does. `engine` does the work,
+    and changes nothing.
     """
     policy, update, best = learner.policy, learner.update, learner.best
-    validate = validate or OnEpisodes(simulator, seeds(seed, Purpose.VALIDATION, 0, validation_episodes))
+    gather = Gathering(simulator, expert, oracle, engine)
+    validate = validate or OnEpisodes(simulator, seeds(seed, Purpose.VALIDATION, 0, validation_episodes), engine)
     if learner.n == 0:
         learner.challenge(validate(policy), n=0)                                        # line 2: π_θ₁ is a candidate
     while True:                                                                         # line 3: for n = 1 to N
         n = learner.n + 1
         mixture = Mixture(expert, policy.actor(), alpha(n), n)                          # line 4: α_n π* + (1−α_n) π_θ
-        trajectories = roll_in(simulator, mixture, seeds(seed, Purpose.ROLL_IN, n, k))  # line 5: K trajectories
-        cost_to_go = oracle(trajectories, policy)                                       # line 6: ask for Q*
+        rolled_in = gather(mixture, seeds(seed, Purpose.ROLL_IN, n, k), policy)         # line 5: K trajectories
+        trajectories, cost_to_go = rolled_in                                            # line 6: and of each Q*
         step = update(policy, loss, trajectories, cost_to_go)                           # line 7: θ_n − η_n δ_θ
         if n % validate_every == 0:
             learner.challenge(validate(policy), n)                                      # line 9: the best on validation

@@ -64,7 +64,14 @@ class Mixture:
 
 
 def roll_in(simulator: Simulator, mixture: Mixture, seeds: Array, deterministic: bool = False) -> Trajectories:
-    """Execute π̂_n from ρ₀, one trajectory per seed (line 5); `deterministic` takes the learner's mode at each step.
+    """Execute π̂_n from ρ₀, one trajectory per seed (line 5); `deterministic` takes the learner's mode at each step."""
+    trajectories = rolled(simulator, mixture, seeds, deterministic)
+    refuse_none(trajectories.count, len(seeds))
+    return trajectories
+
+
+def rolled(simulator: Simulator, mixture: Mixture, seeds: Array, deterministic: bool = False) -> Trajectories:
+    """The same of some lanes of a batch: it may be that all of them diverged, and none is left.
 
     Lanes that have ended are dropped from the batch. All that is random belongs to a trajectory and its seed, and
     products are those of `products`: no trajectory depends on those beside it, by no bit.
@@ -89,8 +96,8 @@ def roll_in(simulator: Simulator, mixture: Mixture, seeds: Array, deterministic:
             if not len(lanes):
                 break
         state = following
-    rolled = assemble(steps, seeds, simulator.horizon, mixture.alpha)
-    return replace(rolled, n=mixture.n, unseen=rolled.unseen + replayed_by(simulator) - replayed)
+    whole = assemble(steps, seeds, simulator.horizon, mixture.alpha)
+    return replace(whole, n=mixture.n, unseen=whole.unseen + replayed_by(simulator) - replayed)
 
 
 def compiled_episodes(
@@ -119,11 +126,14 @@ def from_episodes(found: Episodes, seeds: Array, horizon: int, mixture: Mixture)
 
 
 def returns(simulator: Simulator, mixture: Mixture, seeds: Array, deterministic: bool = False) -> tuple[Array, int]:
-    """(the return of each episode [K], all simulator steps): a roll-in of which nothing else is kept."""
+    """(the return of each episode [K], all simulator steps): a roll-in of which nothing else is kept.
+
+    Episodes that diverged have none.
+    """
     found = compiled_episodes(simulator, mixture, seeds, deterministic, keep=False)
     if found is not None:
         return -found.totals, int(found.lengths.sum())
-    trajectories = roll_in(simulator, mixture, seeds, deterministic)
+    trajectories = rolled(simulator, mixture, seeds, deterministic)
     return trajectories.returns, trajectories.simulator_steps
 
 
@@ -176,12 +186,16 @@ def sound_ones(trajectories: Trajectories) -> Trajectories:
     sound = np.asarray(np.isfinite(trajectories.costs).all(axis=1))
     if sound.all():
         return trajectories
-    if not sound.any():
-        raise DataError(
-            f"the simulator returned a cost that is not finite in all of {len(sound)} episodes; check its step function"
-        )
     lost = trajectories.take(np.flatnonzero(~sound))
     return replace(trajectories.take(np.flatnonzero(sound)), diverged=lost.count, unseen=lost.steps)
+
+
+def refuse_none(left: int, episodes: int) -> None:
+    """A `DataError` if none of the episodes is left."""
+    if not left:
+        raise DataError(
+            f"the simulator returned a cost that is not finite in all of {episodes} episodes; check its step function"
+        )
 
 
 def memories(actor: Actor, trajectories: Trajectories) -> Array:

@@ -1,15 +1,18 @@
 """Line 9 of Algorithm 1: the best hypothesis on validation, the first policy included."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Self
 
 import numpy as np
 from torch import Tensor
 
 from aggrevated.arrays import Array
+from aggrevated.engines import HERE, Engine
+from aggrevated.engines.sending import Kept
 from aggrevated.experts import Expert
+from aggrevated.gathering import Place, returns_over
 from aggrevated.policies import Policy
-from aggrevated.roll_in import Mixture, returns
 from aggrevated.simulators import Simulator
 
 
@@ -46,27 +49,41 @@ class Validated(float):
 
 @dataclass(frozen=True)
 class OnEpisodes:
-    """−μ(π), estimated on one episode of the simulator per seed."""
+    """−μ(π), estimated on one episode of the simulator per seed, by an engine."""
 
     simulator: Simulator
     seeds: Array
+    engine: Engine = HERE
+
+    def over(self, engine: Engine) -> Self:
+        """The same by another engine."""
+        return replace(self, engine=engine)
 
     def __call__(self, policy: Policy | Expert) -> Validated:
-        returns, steps = returns_of(policy, self.simulator, self.seeds)
+        returns, steps = returns_of(policy, self._kept, self.seeds, engine=self.engine)
         return Validated(returns.mean(), steps)
+
+    @cached_property
+    def _kept(self) -> Kept[Place]:
+        return Kept(Place(self.simulator))
 
 
 def returns_of(
-    policy: Policy | Expert, simulator: Simulator, seeds: Array, deterministic: bool = False
+    policy: Policy | Expert,
+    simulator: Simulator | Kept[Place],
+    seeds: Array,
+    deterministic: bool = False,
+    engine: Engine = HERE,
 ) -> tuple[Array, int]:
     """(the return of each episode [K], all simulator steps) of a policy as it is, or of an expert."""
+    place = simulator if isinstance(simulator, Kept) else Kept(Place(simulator))
     if isinstance(policy, Policy):
-        mixture = Mixture(None, policy.actor(), alpha=0.0)
-    else:
-        mixture = Mixture(policy, None, alpha=1.0)
-    return returns(simulator, mixture, seeds, deterministic)
+        return returns_over(engine, place, policy.actor(), seeds, deterministic)
+    return returns_over(engine, Kept(replace(place.value, expert=policy)), None, seeds, deterministic)
 
 
-def mean_return(policy: Policy | Expert, simulator: Simulator, seeds: Array, deterministic: bool = False) -> float:
+def mean_return(
+    policy: Policy | Expert, simulator: Simulator, seeds: Array, deterministic: bool = False, engine: Engine = HERE
+) -> float:
     """−μ(π), estimated on one episode per seed."""
-    return float(returns_of(policy, simulator, seeds, deterministic)[0].mean())
+    return float(returns_of(policy, simulator, seeds, deterministic, engine)[0].mean())

@@ -11,6 +11,7 @@ from PIL import Image, ImageDraw
 
 from aggrevated.cli import jobs, main
 from aggrevated.config.resolving import resolve
+from aggrevated.engines import HERE
 from aggrevated.parsing.pages.handwriting import write_page
 from aggrevated.reports import parsing
 from aggrevated.runs.run import Run, execute
@@ -194,7 +195,7 @@ def small_tables(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parsing, "CURVES", rows[:1])
     monkeypatch.setattr(parsing, "REAL_INK", rows[1:])
     monkeypatch.setattr(parsing, "FIGURES", tuple(replace(figure, task=tiny, trials=2) for figure in parsing.FIGURES))
-    monkeypatch.setattr(jobs, "run_all", lambda runs, workers=None: [jobs.run_here(run) for run in runs])
+    monkeypatch.setattr(jobs, "run_all", lambda runs, where=None: [jobs.run_one(run, HERE) for run in runs])
 
 
 @pytest.mark.usefixtures("small_tables")

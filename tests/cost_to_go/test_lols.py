@@ -10,6 +10,7 @@ from aggrevated.cost_to_go.lols import Lols
 from aggrevated.cost_to_go.monte_carlo import MonteCarlo
 from aggrevated.cost_to_go.realised import Realised
 from aggrevated.errors import DataError
+from aggrevated.gathering import refuse_silence
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import CategoricalHead, GaussianHead
 from aggrevated.policies.recurrent import RecurrentPolicy
@@ -203,7 +204,7 @@ def test_what_diverges_is_left_out_and_counted():
     assert broken.any() and not ours.weight[broken].any() and (ours.weight[found.mask & ~broken] > 0).all()
     assert ours.diverged == broken.sum() and not ours.values[broken].any()
     with pytest.raises(DataError, match=r"every one of .* roll-outs diverged"):
-        Lols(Brittle(), TinyExpert(), 1.0)(only(found), policy)
+        refuse_silence(Lols(Brittle(), TinyExpert(), 1.0)(only(found), policy))
 
 
 def only(trajectories):

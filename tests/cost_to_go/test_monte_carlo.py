@@ -7,6 +7,7 @@ import pytest
 
 from aggrevated.cost_to_go.monte_carlo import MonteCarlo, asked, cost_of_following, weights
 from aggrevated.errors import DataError, UsageError
+from aggrevated.gathering import refuse_silence
 from aggrevated.losses.taken_action import taken_action
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import CategoricalHead, GaussianHead
@@ -26,6 +27,7 @@ from problems import (
     gradient,
     linear_policy,
     probabilities,
+    random_costs,
     randomise,
     with_expert_steps,
 )
@@ -330,14 +332,28 @@ def test_of_several_rollouts_those_that_are_sound_count(two):
 
 
 def test_what_is_left_of_a_trajectory_stands_for_all_of_it():
-    """Weights by hand: 3 steps of the learner's own, of which 2 and 1 are known; one is lost, 3 of 4 stand for it."""
+    """Weights by hand: 3 steps of the learner's own, of which 2 and 1 are known; of the last trajectory nothing is."""
     mask = np.ones((4, 4), bool)
     by_expert = np.array([[0, 1, 0, 0]] * 4, bool)
     zeros = np.zeros((4, 4))
     trajectories = Trajectories(zeros, zeros, zeros, zeros, mask, by_expert, horizon=4, mixing=0.25)
     known = np.array([[1, 0, 1, 1], [1, 0, 0, 1], [0, 0, 1, 0], [0, 0, 0, 0]], bool)
-    expected = np.array([[1, 0, 1, 1], [1.5, 0, 0, 1.5], [0, 0, 3, 0], [0, 0, 0, 0]]) * 4 / 3
-    np.testing.assert_allclose(weights(trajectories, known), expected, rtol=1e-6)
+    expected = np.array([[1, 0, 1, 1], [1.5, 0, 0, 1.5], [0, 0, 3, 0], [0, 0, 0, 0]])
+    weight, lost = weights(trajectories, known)
+    np.testing.assert_allclose(weight, expected, rtol=1e-6)
+    assert lost == 1
+
+
+def test_the_others_stand_for_a_trajectory_of_which_nothing_is_known(two):
+    """The average is over those that something is known of: as if the lost one had not been rolled in."""
+    policy, kept = linear_policy(), two.take(np.array([1]))
+    told = random_costs(two, actions=None)
+    weight = told.weight * np.array([[0.0], [1.0]], np.float32)
+    lost = replace(told, weight=weight, lost=1)
+    alone = replace(told, values=told.values[1:], weight=told.weight[1:])
+    np.testing.assert_allclose(
+        taken_action(policy, two, lost).item(), taken_action(policy, kept, alone).item(), rtol=1e-6
+    )
 
 
 def test_where_every_rollout_diverges_it_is_one_sentence(two):
@@ -346,8 +362,8 @@ def test_where_every_rollout_diverges_it_is_one_sentence(two):
             following, cost, done = super().step(state, action)
             return following, np.full(len(cost), np.nan), done
 
-    with pytest.raises(DataError, match=r"^every one of 5 roll-outs of the expert diverged; check the simulator"):
-        MonteCarlo(Broken(), TinyExpert())(two)
+    with pytest.raises(DataError, match=r"^every one of 5 roll-outs diverged; check the simulator"):
+        refuse_silence(MonteCarlo(Broken(), TinyExpert())(two))
 
 
 def test_no_questions_cost_nothing():

@@ -5,22 +5,27 @@ An oracle is a function from `Trajectories`, and the policy that is learning, to
 of them they need.
 """
 
+from __future__ import annotations
+
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
-from torch import Tensor
 
 from aggrevated.arrays import Array
 from aggrevated.errors import DataError, UsageError
 from aggrevated.experts import Expert
-from aggrevated.policies import Policy
 from aggrevated.settings import Settings, setting
 from aggrevated.simulators import Simulator
 from aggrevated.trajectories import Trajectories
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from aggrevated.policies import Policy
 
 
 @dataclass(frozen=True)
@@ -32,6 +37,7 @@ class CostToGo:
     queries: int = 0  # how many states the expert was asked about
     simulator_steps: int = 0  # how many steps the oracle itself simulated
     diverged: int = 0  # how many of its roll-outs diverged, and were left out
+    lost: int = 0  # about how many trajectories nothing is known for that reason; the others stand for them
     advice: Array | None = None  # π*(s_t): float32 [K, T, A] where actions are vectors, [K, T] where they are finite
     bonus: float = 0.0  # β_n: what a nat of the policy's entropy saves at each step
     advantage: bool = False  # whether the values are A*, of which 0 is as good as π*
@@ -85,6 +91,11 @@ def remembering(oracle: object, path: str = "oracle") -> Iterator[tuple[str, Rem
     elif is_dataclass(oracle) and callable(oracle):
         for part in fields(oracle):
             yield from remembering(getattr(oracle, part.name), f"{path}.{part.name}")
+
+
+def alone(oracle: Oracle) -> bool:
+    """Whether what it tells of a trajectory hangs on that one alone, and on no policy: then a worker can be asked."""
+    return bool(getattr(oracle, "alone", False))
 
 
 class Tells(Enum):

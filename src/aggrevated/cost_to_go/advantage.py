@@ -1,13 +1,18 @@
 """The variance-reduced form of any oracle: subtract what the state costs whatever is done there (Eq. 12 and 13)."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from aggrevated.arrays import Array
-from aggrevated.cost_to_go import CostToGo, Oracle
-from aggrevated.policies import Policy
+from aggrevated.cost_to_go import CostToGo, Oracle, alone
 from aggrevated.trajectories import Trajectories
+
+if TYPE_CHECKING:
+    from aggrevated.policies import Policy
 
 
 @dataclass(frozen=True)
@@ -18,6 +23,15 @@ class Advantage:
     """
 
     oracle: Oracle
+
+    @property
+    def every_action(self) -> bool:
+        """Whether the cost-to-go of every action is known to be told."""
+        return bool(getattr(self.oracle, "every_action", False))
+
+    @property
+    def alone(self) -> bool:
+        return alone(self.oracle) and self.every_action  # else it looks at the other trajectories
 
     def __call__(self, trajectories: Trajectories, policy: Policy | None = None) -> CostToGo:
         q = self.oracle(trajectories, policy)
@@ -31,6 +45,10 @@ class Taken:
     """Only the action taken, [K, T], of an oracle that knows every action: A*(s_t, a_t) from A*(s_t, ·)."""
 
     oracle: Oracle
+
+    @property
+    def alone(self) -> bool:
+        return alone(self.oracle)
 
     def __call__(self, trajectories: Trajectories, policy: Policy | None = None) -> CostToGo:
         q = self.oracle(trajectories, policy)

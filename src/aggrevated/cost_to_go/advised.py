@@ -1,15 +1,20 @@
 """What π* would do, beside what an oracle knows of the action taken: one question more at each step, no simulation."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from gymnasium.spaces import Box, Discrete
 
-from aggrevated.cost_to_go import CostToGo, Oracle
+from aggrevated.cost_to_go import CostToGo, Oracle, alone
 from aggrevated.cost_to_go.disagreement import advice
 from aggrevated.experts import Expert
-from aggrevated.policies import Policy
 from aggrevated.trajectories import Trajectories
+
+if TYPE_CHECKING:
+    from aggrevated.policies import Policy
 
 
 @dataclass(frozen=True)
@@ -19,6 +24,10 @@ class Advised:
     oracle: Oracle
     expert: Expert
     action_space: Discrete | Box
+
+    @property
+    def alone(self) -> bool:
+        return alone(self.oracle)
 
     def __call__(self, trajectories: Trajectories, policy: Policy | None = None) -> CostToGo:
         told = self.oracle(trajectories, policy)

@@ -1,6 +1,9 @@
 """What π* would have done instead: with it the loop is DAgger or, on the expert's states, supervised learning."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from gymnasium.spaces import Box, Discrete
@@ -8,9 +11,11 @@ from gymnasium.spaces import Box, Discrete
 from aggrevated.arrays import Array
 from aggrevated.cost_to_go import CostToGo, Oracle, OracleSettings, Tells
 from aggrevated.experts import Expert
-from aggrevated.policies import Policy
 from aggrevated.simulators import Simulator
 from aggrevated.trajectories import Trajectories
+
+if TYPE_CHECKING:
+    from aggrevated.policies import Policy
 
 
 @dataclass(frozen=True)
@@ -19,6 +24,8 @@ class Disagreement:
 
     expert: Expert
     actions: int  # A
+    alone: ClassVar[bool] = True
+    every_action: ClassVar[bool] = True
 
     def __call__(self, trajectories: Trajectories, policy: Policy | None = None) -> CostToGo:
         chosen = advice(self.expert, trajectories, np.zeros((*trajectories.mask.shape, 1), np.int64))
@@ -32,6 +39,7 @@ class Advice:
 
     expert: Expert
     size: int  # A
+    alone: ClassVar[bool] = True
 
     def __call__(self, trajectories: Trajectories, policy: Policy | None = None) -> CostToGo:
         mask = trajectories.mask.astype(np.float32)

@@ -1,11 +1,16 @@
 """An entropy bonus, for as long as a policy must not be sure of itself."""
 
-from dataclasses import dataclass, replace
+from __future__ import annotations
 
-from aggrevated.cost_to_go import CostToGo, Oracle
-from aggrevated.policies import Policy
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from aggrevated.cost_to_go import CostToGo, Oracle, alone
 from aggrevated.schedules import Schedule, at
 from aggrevated.trajectories import Trajectories
+
+if TYPE_CHECKING:
+    from aggrevated.policies import Policy
 
 
 @dataclass(frozen=True)
@@ -17,6 +22,10 @@ class EntropyBonus:
 
     oracle: Oracle
     bonus: float | Schedule  # β_n, in the unit that the update measures costs in
+
+    @property
+    def alone(self) -> bool:
+        return alone(self.oracle)
 
     def __call__(self, trajectories: Trajectories, policy: Policy | None = None) -> CostToGo:
         return replace(self.oracle(trajectories, policy), bonus=at(self.bonus, trajectories.n))

@@ -1,9 +1,11 @@
 """Imitation first, then reinforcement: LOKI (Cheng, Yan, Wagener and Boots, 2018)."""
 
+from __future__ import annotations
+
 from abc import ABC, abstractmethod
 from collections.abc import Container
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
@@ -11,10 +13,12 @@ from aggrevated.cost_to_go import CostToGo, Oracle, Tells
 from aggrevated.cost_to_go.advantage import Advantage
 from aggrevated.cost_to_go.critic import GaeSettings
 from aggrevated.cost_to_go.realised import Realised
-from aggrevated.policies import Policy
 from aggrevated.randomness import Purpose, seeds
 from aggrevated.settings import NOT_NEGATIVE, Chosen, Settings, require, setting
 from aggrevated.trajectories import Trajectories
+
+if TYPE_CHECKING:
+    from aggrevated.policies import Policy
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,10 @@ With π* in a share β of the roll-outs it is LOLS (Chang et al. 2015), with π*
 roll-in, SEARN (Daumé, Langford and Marcu 2009). Neither lets a learner that cannot be as good as π* rely on it.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from gymnasium.spaces import Discrete
@@ -13,14 +16,15 @@ from aggrevated.arrays import Array
 from aggrevated.cost_to_go import CostSettings, CostToGo, Oracle, Tells
 from aggrevated.cost_to_go.advantage import cheapest
 from aggrevated.cost_to_go.monte_carlo import anybody, asked, cost_of_acting, weights
-from aggrevated.errors import DataError
 from aggrevated.experts import Expert
-from aggrevated.policies import Policy
 from aggrevated.randomness import Stream
 from aggrevated.roll_in import Mixture, memories
 from aggrevated.settings import NOT_NEGATIVE, SHARE, setting
 from aggrevated.simulators import Simulator, restricted
 from aggrevated.trajectories import Trajectories
+
+if TYPE_CHECKING:
+    from aggrevated.policies import Policy
 
 
 @dataclass(frozen=True)
@@ -49,16 +53,15 @@ class Lols:
         else:
             q, simulated = roll_outs.taken_action(trajectories.actions[k, t], self.advantage)
         fine = np.isfinite(q).all(axis=tuple(range(1, q.ndim)))  # else a simulation diverged
-        if len(k) and not fine.any():
-            raise DataError(f"every one of {len(k)} roll-outs diverged; check the simulator, expert and policy")
         shape = trajectories.mask.shape
         values, known = np.zeros((*shape, *q.shape[1:]), np.float32), np.zeros(shape, bool)
         values[k[fine], t[fine]], known[k, t] = q[fine], fine
         if self.every_action and self.advantage:
             values -= cheapest(values, trajectories.legal)
-        return CostToGo(values, weights(open_to, known), len(k), simulated, int((~fine).sum()))
+        weight, lost = weights(open_to, known)
+        return CostToGo(values, weight, len(k), simulated, int((~fine).sum()), lost)
 
-    def _roll_outs(self, trajectories: Trajectories, policy: Policy, k: Array, t: Array) -> "RollOuts":
+    def _roll_outs(self, trajectories: Trajectories, policy: Policy, k: Array, t: Array) -> RollOuts:
         """Those from the states at [k, t]."""
         actor = policy.actor()
         mixture = Mixture(self.expert, actor, trajectories.mixing if self.beta is None else self.beta)

@@ -1,21 +1,25 @@
 """Q* by rolling the expert out: restore s_t, take an action, follow π* to the horizon. For experts that only act."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 import numpy as np
 from gymnasium.spaces import Discrete
 
 from aggrevated.arrays import Array
 from aggrevated.cost_to_go import CostSettings, CostToGo, Oracle, Tells
-from aggrevated.errors import DataError, UsageError
+from aggrevated.errors import UsageError
 from aggrevated.experts import Expert
-from aggrevated.policies import Policy
 from aggrevated.randomness import Stream, generator
 from aggrevated.settings import NOT_NEGATIVE, at_least, setting
 from aggrevated.simulators import Simulator, replayed_by, stochastic
 from aggrevated.trajectories import Trajectories
+
+if TYPE_CHECKING:
+    from aggrevated.policies import Policy
 
 Act: TypeAlias = Callable[[Array, Array, int], Array]  # from lanes [n], their states [n, ...] and t to actions
 
@@ -36,6 +40,7 @@ class MonteCarlo:
     rollouts: int = 1  # per question, each with its own luck
     advantage: bool = True
     every_action: bool = False  # of a finite set
+    alone: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if self.rollouts < 1 or (self.steps is not None and self.steps < 1):
@@ -61,15 +66,13 @@ class MonteCarlo:
                 q, steps = self._taken_action(start, t, trajectories.actions[k, t])
             fine = np.asarray(np.isfinite(q).all(axis=1))  # else the simulation diverged
             total, sound, simulated = total + np.where(fine[:, None], q, 0.0), sound + fine, simulated + steps
-        if len(k) and not sound.any():
-            raise DataError(f"every one of {len(k)} roll-outs of the expert diverged; check the simulator and expert")
         values = np.zeros((*trajectories.mask.shape, total.shape[1]), np.float32)
         values[k, t], known = total / np.maximum(sound, 1)[:, None], np.zeros(trajectories.mask.shape, bool)
         known[k, t] = sound > 0
         diverged = int(self.rollouts * len(k) - sound.sum())
         found = values if self.every_action else values[..., 0]
-        weight = weights(open_to, known)
-        return CostToGo(found, weight, len(k), simulated, diverged, advantage=self.advantage)
+        weight, lost = weights(open_to, known)
+        return CostToGo(found, weight, len(k), simulated, diverged, lost, advantage=self.advantage)
 
     def _taken_action(self, states: Array, t: Array, actions: Array) -> tuple[Array, int]:
         """([n, 1] Q* or A* of these actions, all the steps)."""
@@ -124,16 +127,14 @@ def anybody(trajectories: Trajectories) -> Trajectories:
     return replace(trajectories, by_expert=np.zeros_like(trajectories.by_expert))
 
 
-def weights(trajectories: Trajectories, known: Array) -> Array:
-    """float32 [K, T]: T/M for each of the M steps of a trajectory that are known, T being all that might have been.
-
-    Where nothing is known of a trajectory, because all its roll-outs diverged, the others stand for it.
+def weights(trajectories: Trajectories, known: Array) -> tuple[Array, int]:
+    """(float32 [K, T]: T/M for each of the M steps of a trajectory that are known, T being all that might have been;
+    how many trajectories are lost, because nothing is known of them).
     """
     own, found = trajectories.by_learner.sum(axis=1), known.sum(axis=1)
-    lost = int(((own > 0) & (found == 0)).sum())
-    factor = own / np.maximum(found, 1) * trajectories.count / max(trajectories.count - lost, 1)
+    factor = own / np.maximum(found, 1)
     weight: Array = (known * factor[:, None]).astype(np.float32)
-    return weight
+    return weight, int(((own > 0) & (found == 0)).sum())
 
 
 def cost_of_following(

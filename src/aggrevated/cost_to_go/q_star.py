@@ -1,15 +1,20 @@
 """Q* of every action from an expert that knows it, such as a trained Q-network."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
 
 from aggrevated.cost_to_go import CostSettings, CostToGo, Oracle, Tells, scatter
 from aggrevated.cost_to_go.advantage import Advantage
 from aggrevated.errors import UsageError
 from aggrevated.experts import Expert, ValueExpert
-from aggrevated.policies import Policy
 from aggrevated.settings import Chosen
 from aggrevated.simulators import Simulator
 from aggrevated.trajectories import Trajectories
+
+if TYPE_CHECKING:
+    from aggrevated.policies import Policy
 
 
 @dataclass(frozen=True)
@@ -17,6 +22,8 @@ class QStar:
     """Q*(s_t, a) for all a, [K, T, A]. The expert is asked once, about the live states of the whole batch."""
 
     expert: ValueExpert
+    alone: ClassVar[bool] = True
+    every_action: ClassVar[bool] = True
 
     def __call__(self, trajectories: Trajectories, policy: Policy | None = None) -> CostToGo:
         values = scatter(trajectories, self.expert.q(trajectories.states[trajectories.mask]))

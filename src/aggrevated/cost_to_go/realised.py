@@ -1,20 +1,27 @@
 """The learner's own realised cost-to-go: with it the same loop is REINFORCE or TNPG."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from aggrevated.cost_to_go import CostSettings, CostToGo, Oracle, Tells
 from aggrevated.cost_to_go.advantage import Advantage
 from aggrevated.experts import Expert
-from aggrevated.policies import Policy
 from aggrevated.simulators import Simulator
 from aggrevated.trajectories import Trajectories
+
+if TYPE_CHECKING:
+    from aggrevated.policies import Policy
 
 
 @dataclass(frozen=True)
 class Realised:
     """Σ_{i ≥ t} c_i, [K, T]: what happened after (s_t, a_t) in this very trajectory. No expert is asked."""
+
+    alone: ClassVar[bool] = True
 
     def __call__(self, trajectories: Trajectories, policy: Policy | None = None) -> CostToGo:
         remaining = np.cumsum(trajectories.costs[:, ::-1], axis=1)[:, ::-1]

@@ -3,7 +3,10 @@
 k = 1 is AggreVaTeD with a critic; k = H is reinforcement learning, with V* as its baseline.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -11,10 +14,12 @@ from aggrevated.arrays import Array
 from aggrevated.cost_to_go import CostSettings, CostToGo, Oracle, Tells, scatter
 from aggrevated.cost_to_go.advantage import cheapest
 from aggrevated.experts import CriticExpert, Expert, ValueExpert, discount_of
-from aggrevated.policies import Policy
 from aggrevated.settings import at_least, setting
 from aggrevated.simulators import Simulator
 from aggrevated.trajectories import Trajectories
+
+if TYPE_CHECKING:
+    from aggrevated.policies import Policy
 
 
 @dataclass(frozen=True)
@@ -28,6 +33,7 @@ class Truncated:
     expert: CriticExpert | ValueExpert
     k: int = 1
     advantage: bool = True
+    alone: ClassVar[bool] = True
 
     def __call__(self, trajectories: Trajectories, policy: Policy | None = None) -> CostToGo:
         v, last = v_star(self.expert, trajectories), trajectories.horizon - 1

@@ -1,13 +1,18 @@
 """Q* from the expert's critic, c(s_t, a_t) + γ V*(s_{t+1}): no simulator step, at the price of the critic's errors."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
 
 from aggrevated.cost_to_go import CostSettings, CostToGo, Oracle, Tells
 from aggrevated.cost_to_go.truncated import Truncated
 from aggrevated.experts import CriticExpert, Expert
-from aggrevated.policies import Policy
 from aggrevated.simulators import Simulator
 from aggrevated.trajectories import Trajectories
+
+if TYPE_CHECKING:
+    from aggrevated.policies import Policy
 
 
 @dataclass(frozen=True)
@@ -20,6 +25,7 @@ class ValueFunction:
 
     expert: CriticExpert
     advantage: bool = True
+    alone: ClassVar[bool] = True
 
     def __call__(self, trajectories: Trajectories, policy: Policy | None = None) -> CostToGo:
         return Truncated(self.expert, 1, self.advantage)(trajectories)

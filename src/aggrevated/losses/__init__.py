@@ -34,11 +34,11 @@ def legal_in(trajectories: Trajectories) -> Tensor | None:
 def average(
     per_step: Tensor, distribution: torch.distributions.Distribution, cost_to_go: CostToGo, trajectories: Trajectories
 ) -> Tensor:
-    """1/(HK) Σ_i Σ_t weight · (per_step − β_n · the entropy of π_θ)."""
+    """1/(HK) Σ_i Σ_t weight · (per_step − β_n · the entropy of π_θ), over the K of which something is known."""
     if cost_to_go.bonus:
         per_step = per_step - cost_to_go.bonus * distribution.entropy()
     total = (per_step * torch.from_numpy(cost_to_go.weight)).sum()
-    return total / (trajectories.horizon * trajectories.count)
+    return total / (trajectories.horizon * max(trajectories.count - cost_to_go.lost, 1))
 
 
 @dataclass(frozen=True)

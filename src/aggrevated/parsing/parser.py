@@ -57,7 +57,7 @@ class Parser:
 
     corpus: Corpus
     chosen: Array  # int [pages], which pages of the corpus
-    in_order: bool = False  # episode i parses page i, whatever its seed
+    in_order: bool = False  # an episode parses the page that its seed is the number of
     system: TransitionSystem = SYSTEMS["arc-eager"]
     name: str = "algebra"
 
@@ -81,7 +81,7 @@ class Parser:
 
     def initial(self, seeds: Array) -> Array:
         if self.in_order:
-            return self.start(self.chosen[np.arange(len(seeds)) % len(self.chosen)])
+            return self.start(self.chosen[np.asarray(seeds, np.int64) % len(self.chosen)])
         return self.start(self.chosen[[int(generator(int(s), Stream.LUCK).integers(len(self.chosen))) for s in seeds]])
 
     def start(self, page: Array) -> Array:

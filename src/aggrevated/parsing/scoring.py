@@ -2,21 +2,24 @@
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TypedDict
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Self, TypedDict
 
 import numpy as np
 
 from aggrevated.arrays import Array
+from aggrevated.engines import HERE, Engine
+from aggrevated.engines.sending import Kept
 from aggrevated.experts import Expert
+from aggrevated.gathering import Place
 from aggrevated.parsing.pages.page import Page
 from aggrevated.parsing.parser import Parser
 from aggrevated.parsing.transitions.configurations import NONE
 from aggrevated.policies import Policy
-from aggrevated.randomness import Purpose, seeds
 from aggrevated.roll_in import Mixture, roll_in
 from aggrevated.trajectories import Trajectories
-from aggrevated.validation import Validated
+from aggrevated.validation import Validated, returns_of
 from aggrevated.worlds import Score
 
 LENGTHS = ((1, 1), (2, 2), (3, 4), (5, 8), (9, 10**6))  # of arcs, in symbols
@@ -34,7 +37,12 @@ def parses(policy: Policy | Expert, parser: Parser) -> Trajectories:
     """One greedy parse of each of the parser's pages by a policy, or by an expert."""
     assert parser.in_order, "the pages are scored one after the other, each once"
     alone = Mixture(None, policy.actor()) if isinstance(policy, Policy) else Mixture(policy, None, alpha=1.0)
-    return roll_in(parser, alone, seeds(0, Purpose.TEST, 0, len(parser.chosen)), deterministic=True)
+    return roll_in(parser, alone, numbers(parser), deterministic=True)
+
+
+def numbers(parser: Parser) -> Array:
+    """Those of its pages, which take the place of seeds."""
+    return np.arange(len(parser.chosen), dtype=np.uint64)
 
 
 def parsed(policy: Policy | Expert, parser: Parser) -> Array:
@@ -45,10 +53,31 @@ def parsed(policy: Policy | Expert, parser: Parser) -> Array:
     return parser.heads(final)
 
 
-def micro(policy: Policy | Expert, parser: Parser) -> Validated:
+@dataclass(frozen=True)
+class Micro:
     """The share of symbols with their gold head, which is what the parses cost; with the transitions they took."""
-    found, symbols = parses(policy, parser), int(parser.corpus.lengths[parser.chosen].sum())
-    return Validated((symbols - found.costs.sum()) / symbols, found.simulator_steps)
+
+    parser: Parser
+    engine: Engine = HERE
+
+    def over(self, engine: Engine) -> Self:
+        """The same by another engine."""
+        return replace(self, engine=engine)
+
+    def __call__(self, policy: Policy | Expert) -> Validated:
+        assert self.parser.in_order, "the pages are scored one after the other, each once"
+        symbols = int(self.parser.corpus.lengths[self.parser.chosen].sum())
+        returns, steps = returns_of(policy, self._kept, numbers(self.parser), True, self.engine)
+        return Validated((symbols + returns.sum()) / symbols, steps)
+
+    @cached_property
+    def _kept(self) -> Kept[Place]:
+        return Kept(Place(self.parser))
+
+
+def micro(policy: Policy | Expert, parser: Parser) -> Validated:
+    """The same, here and now."""
+    return Micro(parser)(policy)
 
 
 def next_head(parser: Parser) -> float:

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from gymnasium.spaces import Discrete, Space
 
+from aggrevated.engines import Engine
 from aggrevated.errors import UsageError
 from aggrevated.files import Facts
 from aggrevated.parsing.dataset import Dataset, dataset, of_pages
@@ -19,7 +20,7 @@ from aggrevated.parsing.learners.readers import ParsingPolicy
 from aggrevated.parsing.pages.crohme import compose
 from aggrevated.parsing.pages.page import Page
 from aggrevated.parsing.parser import OBSERVATIONS, Parser
-from aggrevated.parsing.scoring import arc_length, by_kind, micro, parsed, scores, symbol
+from aggrevated.parsing.scoring import Micro, arc_length, by_kind, parsed, scores, symbol
 from aggrevated.parsing.splits import Split, pages_of, to_evaluate
 from aggrevated.parsing.transitions.systems import SYSTEMS
 from aggrevated.policies import Policy
@@ -120,10 +121,10 @@ class Algebra(WorldSettings):
         return World(
             simulator,
             simulator.expert,
-            validate=lambda policy: micro(policy, chosen_on),
+            validate=Micro(chosen_on),
             test=lambda policy: scores(parsed(policy, reported), reported),
             fingerprint={"pages": torch.tensor(list(bytes.fromhex(pages.key)), dtype=torch.uint8)},
-            monitor=lambda policy: {"test_uas": float(micro(policy, reported))},
+            monitor=Monitor(Micro(reported)),
             prepare=lambda policy: show(policy, pages),
         )
 
@@ -134,3 +135,17 @@ def show(policy: Policy, pages: Dataset) -> None:
     whole, width = pages.projection, policy.projection.width
     policy.projection = whole if width == whole.width else whole.without_geometry()
     policy.with_pages(pages.features[:, :, :width], pages.corpus.lengths)
+
+
+@dataclass(frozen=True)
+class Monitor:
+    """UAS on the test pages, which no choice looks at."""
+
+    measure: Micro
+
+    def over(self, engine: Engine) -> Monitor:
+        """The same by another engine."""
+        return Monitor(self.measure.over(engine))
+
+    def __call__(self, policy: Policy) -> dict[str, float]:
+        return {"test_uas": float(self.measure(policy))}

@@ -19,6 +19,7 @@ from aggrevated.arithmetic import difference, fingerprint
 from aggrevated.config import Config
 from aggrevated.config.building import Setup, blank_policy, set_up
 from aggrevated.config.resolving import from_facts, resolve
+from aggrevated.engines import HERE, Engine
 from aggrevated.errors import DataError, UsageError
 from aggrevated.health import Examined, Health
 from aggrevated.machine import one_thread
@@ -140,15 +141,17 @@ def train(
     out: Path | str | None = None,
     progress: Callable[[Metrics], None] = silent,
     warn: Callable[[str], None] = as_warning,
+    engine: Engine = HERE,
     **settings: Any,
 ) -> Run:
     """Learn a policy for a task, given by name or as the object that it is, in a new run folder; `run.policy` is it.
 
     Settings have the names of the command line's options: `train("cartpole", update="regular", learning_rate=0.01)`.
+    `engine` does the work of the lanes, for example `Processes(8)`, and changes nothing in the result.
     """
     config = resolve(task, method, **settings)
     run = Run.create(Path(out) if out is not None else unused_folder(config), config)
-    execute(run, progress, warn)
+    execute(run, progress, warn, engine=engine)
     return run
 
 
@@ -157,32 +160,37 @@ def execute(
     progress: Callable[[Metrics], None] = silent,
     warn: Callable[[str], None] = silent,
     anyway: bool = False,
+    engine: Engine = HERE,
 ) -> Result:
     """Run it, or the rest of it, to its last iteration, and give its result; `progress` is told of each iteration.
 
-    Where this machine does not compute as that which began it, the rest is refused, but for `anyway`.
+    Where this machine does not compute as that which began it, the rest is refused, but for `anyway`. `engine` does the
+    work of the lanes, and changes nothing.
     """
     with files.only_one(run.folder), one_thread():
         if (ended := run.result()) is not None and (run.folder / CHOSEN).is_file():
             return replace(ended, run=str(run.folder))  # it may have been moved
         setup, seconds = begin(run, warn, anyway)
+        setup = replace(setup, world=setup.world.over(engine))
         if Run.open(run.folder, run.config.task).config != run.config:  # more iterations were asked for
             files.write_json(run.folder / "config.json", run.config.facts())
-        for metrics in learning(run, setup, seconds, warn):
+        for metrics in learning(run, setup, seconds, warn, engine):
             progress(metrics)
         if not (run.folder / CHOSEN).is_file():  # somebody removed it
             keep(run, setup, seconds)
         return finish(run, setup)
 
 
-def learning(run: Run, setup: Setup, seconds: float, warn: Callable[[str], None]) -> Iterator[Metrics]:
+def learning(
+    run: Run, setup: Setup, seconds: float, warn: Callable[[str], None], engine: Engine = HERE
+) -> Iterator[Metrics]:
     """The iterations that are missing, each written down, and a checkpoint every few of them."""
     learner, loop, path, clock = setup.learner, run.config.loop, run.folder / "metrics.jsonl", time.perf_counter()
     health = Health.of(run.metrics())
     iterations = aggrevated(
         learner, setup.world.simulator, setup.world.expert, setup.oracle, setup.loss,
         seed=loop.seed, k=loop.trajectories, alpha=setup.alpha,
-        validate=setup.world.validate, validate_every=loop.validate_every,
+        validate=setup.world.validate, validate_every=loop.validate_every, engine=engine,
     )  # fmt: skip
     with path.open("a", encoding="utf-8") as file:
         while learner.n < loop.iterations:

@@ -85,6 +85,9 @@ class MuJoCo:
         if self.threads < 1:
             raise UsageError(f"{self.threads} threads cannot step {self.name}; give at least 1")
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.name, self.horizon)  # physics is loaded, and threads are counted, where it arrives
+
     @property
     def robot(self) -> Robot:
         return ROBOTS[self.name]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar
 
 from gymnasium.spaces import Space
 from torch import Tensor
 
+from aggrevated.engines import Engine
 from aggrevated.experts import Expert
 from aggrevated.files import Facts
 from aggrevated.policies import Policy
@@ -41,6 +42,11 @@ class World:
     fingerprint: Mapping[str, Tensor]  # of all that shapes the bits besides the settings
     monitor: Callable[[Policy], Mapping[str, float]] = lambda policy: {}  # for the metrics, when a policy is validated
     prepare: Callable[[Policy], None] = lambda policy: None  # give a policy what it reads besides observations
+
+    def over(self, engine: Engine) -> World:
+        """The same, of which those parts that have a method `over` do their work by that engine."""
+        parts: dict[str, Any] = {name: getattr(self, name) for name in ("validate", "test", "monitor")}
+        return replace(self, **{name: p.over(engine) if hasattr(p, "over") else p for name, p in parts.items()})
 
 
 @dataclass(frozen=True, kw_only=True)

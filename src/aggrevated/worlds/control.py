@@ -1,5 +1,7 @@
 """Control: a simulator, a trained expert, fresh episodes for every purpose."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Container
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -9,6 +11,7 @@ from typing import Any, Self
 import torch
 from gymnasium.spaces import Space
 
+from aggrevated.engines import HERE, Engine
 from aggrevated.errors import UsageError
 from aggrevated.experts import Expert
 from aggrevated.experts.loading import NetworkExpert, load_expert, named_in, shipped_names
@@ -109,15 +112,17 @@ class Control(WorldSettings):
             self.simulator,
             expert,
             validate=OnEpisodes(self.simulator, seeds(seed, Purpose.VALIDATION, 0, self.validation_episodes)),
-            test=lambda policy: self.returns(policy, self.test_episodes, seed),
+            test=OnTestEpisodes(self, seed),
             fingerprint={str(i): torch.from_numpy(w) for i, w in enumerate(weights)},
         )
 
-    def returns(self, policy: Policy, episodes: int, seed: int, deterministic: bool = False) -> Score:
+    def returns(
+        self, policy: Policy, episodes: int, seed: int, deterministic: bool = False, engine: Engine = HERE
+    ) -> Score:
         """The returns of policy and expert on episodes that were used for nothing else."""
         fresh = seeds(seed, Purpose.TEST, 0, episodes)
-        test = mean_return(policy, self.simulator, fresh, deterministic)
-        of_expert = mean_return(self.loaded_expert, self.simulator, fresh)
+        test = mean_return(policy, self.simulator, fresh, deterministic, engine)
+        of_expert = mean_return(self.loaded_expert, self.simulator, fresh, engine=engine)
         return Score(of_expert, test, self.ratio(test, of_expert))
 
     def ratio(self, returned: float, expert: float) -> float | None:
@@ -130,6 +135,22 @@ class Control(WorldSettings):
 
     def yardstick(self) -> object:
         return self.expert, self.horizon
+
+
+@dataclass(frozen=True)
+class OnTestEpisodes:
+    """The score on episodes that nothing was chosen by."""
+
+    world: Control
+    seed: int
+    engine: Engine = HERE
+
+    def over(self, engine: Engine) -> OnTestEpisodes:
+        """The same by another engine."""
+        return replace(self, engine=engine)
+
+    def __call__(self, policy: Policy) -> Score:
+        return self.world.returns(policy, self.world.test_episodes, self.seed, engine=self.engine)
 
 
 def control_of(world: WorldSettings, what: str) -> Control:

@@ -1,10 +1,11 @@
 """`aggrevated reproduce`: the paper's figures, from scratch."""
 
 from collections.abc import Container
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 
 from tyro.conf import Positional
 
+from aggrevated.cli.engines import EngineOptions
 from aggrevated.cli.options import Folder, Integer, TaskName
 
 
@@ -28,8 +29,6 @@ class Reproduce:
     """A fifth of the iterations (theory: its small settings): to see that everything works, not for numbers."""
     trials: Integer = None
     """Trials per method; trial i has seed i. Default: 10 (hopper and walker: 5, parsing: 3), or 2 with --quick."""
-    workers: Integer = None
-    """How many runs side by side; default: one per core. It changes nothing in the result."""
     crohme: Folder = None
     """real-ink: CROHME's InkML files, in train/ and dev/."""
     out: Folder = None
@@ -38,6 +37,7 @@ class Reproduce:
     """Where FIGURE.json, .png, .svg and .md go; default: beside the runs."""
     json: bool = False
     """Print the table as a JSON list of rows."""
+    where: EngineOptions = field(default_factory=EngineOptions)
 
     def run(self) -> None:
         """Run what is missing, and report."""
@@ -48,14 +48,13 @@ class Reproduce:
         from aggrevated.settings import require
 
         require(self.trials is None or self.trials >= 1, "trials", self.trials, "at least 1")
-        require(self.workers is None or self.workers >= 1, "workers", self.workers, "at least 1")
         figure = find_figure(self.figure)
         self._refuse_idle(figure.needs, bool(figure.trials))
         request = Request(self.quick, self.trials, self.crohme, self.out, self.report, note)
         folder = figure.folder(request)
         groups = figure.runs(request)
         if groups:
-            run_all([run for runs in groups for run in runs], self.workers)
+            run_all([run for runs in groups for run in runs], self.where)
         table = figure.write([Group.of(runs) for runs in groups], request, self.report or folder)
         print_table(table, self.json)
 
@@ -65,6 +64,7 @@ class Reproduce:
 
         if (self.crohme is not None) != ("crohme" in needs):
             raise UsageError("--crohme is for 'aggrevated reproduce real-ink', which needs it, and for nothing else")
-        for name in ("trials", "workers"):
-            if getattr(self, name) is not None and not has_runs:
+        given = {"trials": self.trials, **asdict(self.where)}
+        for name, value in given.items():
+            if value is not None and not has_runs:
                 raise UsageError(f"--{name} has no effect on {self.figure}, which has no runs; leave it out")

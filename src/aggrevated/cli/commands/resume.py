@@ -1,9 +1,10 @@
 """`aggrevated resume`: go on with a run that was stopped."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from tyro.conf import Positional
 
+from aggrevated.cli.engines import EngineOptions
 from aggrevated.cli.options import Integer, RunFolder
 
 
@@ -25,6 +26,7 @@ class Resume:
     """Go on even where this machine or its packages compute other bits than those that began the run."""
     json: bool = False
     """Print the result as one JSON object."""
+    where: EngineOptions = field(default_factory=EngineOptions)
 
     def run(self) -> None:
         """Resume, and print the result."""
@@ -48,4 +50,4 @@ class Resume:
             runs = [replace(run, config=run.config.replaced(iterations=self.iterations)) for run in runs]
             for run in runs:
                 run.config.check()
-        print_result(run_all(runs, anyway=self.anyway), self.run_folder, self.json)
+        print_result(run_all(runs, self.where, self.anyway), self.run_folder, self.json)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self, TypeVar
 
 from tyro.conf import Positional, arg
 
+from aggrevated.cli.engines import EngineOptions
 from aggrevated.cli.options import Folder, TaskName
 from aggrevated.methods import METHODS
 
@@ -36,6 +37,7 @@ class Train:
       aggrevated train hopper --update regular --queried-steps 20
       aggrevated train hopper --method loki --reinforcement critic
       aggrevated train algebra --policy lstm --seed 1
+      aggrevated train hopper --trajectories 50 --engine processes --workers 8
     """
 
     command = "train"
@@ -48,6 +50,7 @@ class Train:
     """The run folder; default: a new one in runs/."""
     json: bool = False
     """Print the result as one JSON object."""
+    where: EngineOptions = field(default_factory=EngineOptions)
 
     usual: ClassVar[Any] = None  # a Config: the pieces that the choices come to, with their defaults
 
@@ -91,7 +94,7 @@ class Train:
             seeds = range(config.loop.seed, config.loop.seed + self.trials)
             runs = [Run.create(folder / f"trial-{i:02d}", config.replaced(seed=seed)) for i, seed in enumerate(seeds)]
         note(f"run: {folder}")
-        print_result(run_all(runs), folder, self.json)
+        print_result(run_all(runs, self.where), folder, self.json)
 
 
 def with_options(command: type[T], task: str, arguments: Sequence[str]) -> tuple[type[T], list[str]]:
@@ -104,7 +107,8 @@ def with_options(command: type[T], task: str, arguments: Sequence[str]) -> tuple
     config = completed(usual(find_task(task), value_of("method", arguments) or "aggrevated", choices), ())
     groups = {"choice": choices_of(config)}
     groups |= {place: group(place, piece) for place, piece in config.pieces.items() if piece.values()}
-    for name in unknown(arguments, {*config.settings, *CHOICES, *command.__dataclass_fields__, "help", "version"}):
+    own = {*command.__dataclass_fields__, *EngineOptions.__dataclass_fields__, "help", "version"}
+    for name in unknown(arguments, {*config.settings, *CHOICES, *own}):
         refuse(config, name)
     return fitted(command, groups, config), switches(arguments, config.pieces.values())
 

@@ -6,22 +6,19 @@ their own, which are learned.
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
 import torch
 from gymnasium.spaces import Space
-from numpy.random import Generator
 from torch import Tensor, nn
 from torch.distributions import Distribution
 
-from aggrevated.actors.cells import NumpyCell
 from aggrevated.actors.networks import NumpyNetwork
 from aggrevated.arrays import Array
+from aggrevated.engines.sending import Kept
 from aggrevated.parsing.features.projection import Projection
+from aggrevated.parsing.learners.acting import NumpyReader, Pages, ParsingActor
 from aggrevated.parsing.parser import LATEST
 from aggrevated.policies import HiddenSettings, Policy, initial_seed
 from aggrevated.policies.cells import CELLS
@@ -76,6 +73,7 @@ class ParsingPolicy(Policy):
         self.projection = projection
         self.register_buffer("features", torch.zeros(0, 0, projection.width), persistent=False)
         self.register_buffer("lengths", torch.zeros(0, dtype=torch.int64), persistent=False)
+        self.pages = Kept(Pages(self.features.numpy(), self.lengths.numpy()))  # the same, for actors
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             self._build(projection.width, actions, embedding)
@@ -105,6 +103,7 @@ class ParsingPolicy(Policy):
     def with_pages(self, features: Array, lengths: Array) -> ParsingPolicy:
         """The same policy, which now reads pages of these features [P, N, D] and lengths [P]; they are no weights."""
         self.features, self.lengths = torch.from_numpy(features).float(), torch.from_numpy(lengths)
+        self.pages = Kept(Pages(self.features.numpy(), lengths))
         return self
 
     def read(self, pages: Tensor) -> tuple[Tensor, Tensor]:
@@ -151,99 +150,19 @@ class ParsingPolicy(Policy):
         return scores
 
     def actor(self) -> ParsingActor:
-        shared = {id(table): table for table in (self.features, self.lengths)}  # the weights are copied, the pages not
-        return ParsingActor(copy.deepcopy(self, shared).eval())
+        cell = CELLS["lstm"].copy_of(self.decoder) if self.decoder is not None else None
+        layers = [] if cell is not None else list(self.between.children())
+        network = NumpyNetwork.copy_of(nn.Sequential(*layers, self.readout))
+        return ParsingActor(self.pages, self.reader(), self.kind.view, cell, network, self.head.sampler())
 
-
-@dataclass(frozen=True)
-class NumpyReader:
-    """`ParsingPolicy.read` on NumPy, where a page is read alone and in company with the same bits."""
-
-    special: Array  # [2, D]
-    embed: NumpyNetwork | None
-    cells: tuple[NumpyCell, ...]  # of the encoder: none, one from the left, or also one from the right
-    keeps_states: bool  # whether these stand for the symbols, rather than start the decoder
-    start: int  # M: how many numbers the decoder starts from
-
-    @classmethod
-    def copy_of(cls, policy: ParsingPolicy) -> NumpyReader:
-        encoder, start = policy.encoder, 2 * policy.kind.hidden if policy.kind.remembers else 0
+    def reader(self) -> NumpyReader:
+        """`read`, on NumPy."""
+        encoder = self.encoder
         ways = [] if encoder is None else [False, True] if encoder.bidirectional else [False]
         cells = tuple(CELLS["lstm"].copy_of(encoder, backward) for backward in ways if encoder is not None)
-        embed = NumpyNetwork.copy_of(policy.embed) if isinstance(policy.embed, nn.Sequential) else None
-        return cls(policy.special.detach().numpy().copy(), embed, cells, policy.kind.reads == "context", start)
-
-    def read(self, features: Array, lengths: Array) -> tuple[Array, Array]:
-        """(items [B, 2 + N, D], the decoder's first state [B, M]) of pages of features [B, N, F]."""
-        count, most = features.shape[:2]
-        items, start = features, np.zeros((count, self.start), np.float32)
-        if self.embed is not None:
-            rows = self.embed(features.reshape(count * most, -1))
-            items = np.maximum(rows, np.float32(0.0)).reshape(count, most, -1)
-        found = [self._through(cell, items, lengths, way) for cell, way in zip(self.cells, (False, True), strict=False)]
-        if found and self.keeps_states:
-            items = np.concatenate([states for states, _ in found], axis=2)
-        elif found:
-            start = found[0][1]
-        return np.concatenate([np.broadcast_to(self.special, (count, *self.special.shape)), items], axis=1), start
-
-    @staticmethod
-    def _through(cell: NumpyCell, items: Array, lengths: Array, backward: bool) -> tuple[Array, Array]:
-        """(h at each symbol [B, N, hidden], the last memory [B, M]); zeros after the end of a page."""
-        memory = np.zeros((len(items), cell.size), np.float32)
-        hidden = np.zeros((*items.shape[:2], cell.size // 2), np.float32)
-        for t in range(items.shape[1]):
-            lanes = np.flatnonzero(lengths > t)
-            at = lengths[lanes] - 1 - t if backward else np.full(len(lanes), t)
-            hidden[lanes, at], memory[lanes] = cell.step(items[lanes, at], memory[lanes])
-        return hidden, memory
-
-
-class ParsingActor:
-    """The policy as it was, one step at a time on NumPy; a page is read when it is first met."""
-
-    def __init__(self, policy: ParsingPolicy) -> None:
-        self.policy, self.sampler, self.hidden = policy, policy.head.sampler(), policy.kind.hidden
-        self.cell: NumpyCell | None = CELLS["lstm"].copy_of(policy.decoder) if policy.decoder is not None else None
-        layers = [] if self.cell is not None else list(policy.between.children())
-        self.network = NumpyNetwork.copy_of(nn.Sequential(*layers, policy.readout))
-        self.reader = NumpyReader.copy_of(policy)
-        self.place = np.full(len(policy.features), -1)  # of each page among those that were read
-        self.items = np.zeros((0, int(policy.lengths.max()) + 2, policy.special.shape[1]), np.float32)
-        self.starts = np.zeros((0, self.memory(1).shape[1] - 1), np.float32)
-
-    def memory(self, count: int) -> Array:
-        """[count, 1 + M]: whether the page has been read by the decoder, and the decoder's state."""
-        return np.zeros((count, 1 + (2 * self.hidden if self.cell is not None else 0)), np.float32)
-
-    def noise(self, generators: Sequence[Generator], horizon: int) -> Array:
-        return self.sampler.noise(generators, horizon)
-
-    def parameters(self, observation: Array, memory: Array) -> tuple[Array, Array]:
-        pages = observation[:, 0].astype(np.int64)
-        self._read(np.unique(pages[self.place[pages] < 0]))
-        place = self.place[pages]
-        numbers = observation[:, 1:][:, self.policy.kind.view].astype(np.int64) + 1
-        seen = self.items[place[:, None], numbers].reshape(len(pages), -1)
-        if self.cell is None:
-            return self.network(seen), memory
-        state = np.where(memory[:, :1] > 0, memory[:, 1:], self.starts[place])
-        hidden, state = self.cell.step(seen, state)
-        return self.network(hidden), np.concatenate([np.ones((len(pages), 1), np.float32), state], axis=1)
-
-    def choose(self, parameters: Array, noise: Array | float, legal: Array | None = None) -> Array:
-        return self.sampler.choose(parameters, noise, legal)
-
-    def _read(self, pages: Array) -> None:
-        """Add these pages to those that were read."""
-        if not len(pages):
-            return
-        lengths = self.policy.lengths[pages].numpy()
-        items, starts = self.reader.read(self.policy.features[pages, : lengths.max()].numpy(), lengths)
-        room = np.zeros((len(pages), *self.items.shape[1:]), np.float32)
-        room[:, : items.shape[1]] = items
-        self.place[pages] = len(self.items) + np.arange(len(pages))
-        self.items, self.starts = np.concatenate([self.items, room]), np.concatenate([self.starts, starts])
+        embed = NumpyNetwork.copy_of(self.embed) if isinstance(self.embed, nn.Sequential) else None
+        start = 2 * self.kind.hidden if self.kind.remembers else 0
+        return NumpyReader(self.special.detach().numpy().copy(), embed, cells, self.kind.reads == "context", start)
 
 
 @dataclass(frozen=True)

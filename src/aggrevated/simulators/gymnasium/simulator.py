@@ -6,6 +6,7 @@ the row because Gymnasium has no way to ask an environment what it shows without
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -38,6 +39,7 @@ class GymnasiumSimulator:
         set_state: Callable[[Environment, Array], None] | None = None,
         live: int = 256,
     ) -> None:
+        self._made_by = environment, horizon, name, get_state, set_state, live
         self._border = border_of(environment, horizon, name)
         self.name, self.horizon = self._border.name, self._border.horizon
         self.observation_space, self.action_space = self._border.observation_space, self._border.action_space
@@ -50,6 +52,9 @@ class GymnasiumSimulator:
         else:
             raise UsageError(f"{self.name}: get_state and set_state are of use only together; supply both or neither")
         prove(self, self._pool, self._way.drift)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return made_again, self._made_by  # environments are made where it arrives, and prove themselves there
 
     def initial(self, seeds: Array) -> Array:
         """States [n, ...]: the environment after `reset(seed=seed)`, for each of the seeds."""
@@ -98,3 +103,10 @@ class GymnasiumSimulator:
         snapshot = self._way.first(env, seed)
         self._way.release(env, snapshot, False)
         return np.concatenate([observation, np.zeros(1), snapshot], dtype=self._way.dtype)
+
+
+def made_again(
+    environment: str | Maker, horizon: int | None, name: str | None, get_state: Any, set_state: Any, live: int
+) -> GymnasiumSimulator:
+    """The simulator that these arguments once made."""
+    return GymnasiumSimulator(environment, horizon, name=name, get_state=get_state, set_state=set_state, live=live)

@@ -1,0 +1,56 @@
+"""Where a command does its work: options that every command with runs has."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from aggrevated.cli.options import Integer, Name
+
+if TYPE_CHECKING:
+    from aggrevated.engines import Engine
+
+ENGINES = ("in-process", "processes", "ray")
+
+
+@dataclass(frozen=True)
+class EngineOptions:
+    """Where the work is done. None of it is kept with a run, or changes a bit of its result."""
+
+    engine: Name = None
+    """in-process, processes or ray; default: one run in process, several side by side in processes."""
+    workers: Integer = None
+    """How many jobs at once; default: one per core, or all that the Ray cluster has."""
+    address: Name = None
+    """HOST:PORT of a Ray cluster; without it Ray is started here, where nobody else can reach it."""
+    block: Integer = None
+    """How many trajectories are one job of a run; default: as many as suit the workers."""
+
+    def build(self, runs: int = 1) -> Engine:
+        """The engine for so many runs."""
+        from aggrevated.engines import InProcess
+        from aggrevated.engines.processes import Processes
+        from aggrevated.machine import cores
+
+        name = self.engine or ("processes" if runs > 1 or self.workers or self.block else "in-process")
+        self._check(name)
+        if name == "in-process":
+            return InProcess(self.block)
+        if name == "processes":
+            workers = self.workers or cores()
+            return Processes(min(workers, runs) if runs > 1 else workers, self.block)
+        from aggrevated.engines.ray import Ray
+
+        return Ray(self.workers, self.address, self.block)
+
+    def _check(self, name: str) -> None:
+        from aggrevated.errors import UsageError
+        from aggrevated.settings import require
+
+        require(name in ENGINES, "engine", name, f"one of {', '.join(ENGINES)}")
+        for option, value in (("workers", self.workers), ("block", self.block)):
+            require(value is None or value >= 1, option, value, "at least 1")
+        if self.address and name != "ray":
+            raise UsageError("--address is for --engine ray; leave it out, or choose that engine")
+        if self.workers and name == "in-process":
+            raise UsageError("--workers has no effect on --engine in-process; choose processes, or leave it out")

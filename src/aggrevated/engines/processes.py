@@ -1,0 +1,172 @@
+"""Workers as processes of this machine. One that is killed is replaced, and its job done again."""
+
+from __future__ import annotations
+
+import pickle
+import sys
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from multiprocessing import get_all_start_methods, get_context
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from types import ModuleType
+from typing import Any, TypeVar, cast
+
+from aggrevated.engines import Waiting
+from aggrevated.engines.sending import packed, unpacked
+from aggrevated.engines.worker import serve, unknown
+from aggrevated.errors import AggrevatedError
+from aggrevated.machine import cores, threads_to_use
+
+S = TypeVar("S")
+E = TypeVar("E")
+R = TypeVar("R")
+PATIENCE = 100  # workers that are lost over one job before it is given up
+SECONDS = 0.5  # between two words to whoever waits
+PRELOADED = ["aggrevated.gathering"]  # what workers share the memory of
+
+
+@dataclass
+class Worker:
+    """A process, the line to it, and what it has."""
+
+    process: BaseProcess
+    line: Connection
+    kept: set[str] = field(default_factory=set)
+    common: int = -1  # the number of the map whose function it has
+    job: int | None = None
+
+    def send(self, common: int, data: bytes, kept: Mapping[str, bytes], item: bytes) -> None:
+        """Give it a job, with what it does not have yet."""
+        new = {name: parcel for name, parcel in kept.items() if name not in self.kept}
+        self.line.send_bytes(pickle.dumps((new, data if self.common != common else None, item)))
+        self.kept |= set(new)
+        self.common = common
+
+    def end(self) -> None:
+        """Kill it, if it is still there."""
+        self.process.join(timeout=0.1)  # one that is ending by itself has an exit code of its own
+        self.process.kill()
+        self.process.join()
+        self.line.close()
+
+
+class Processes:
+    """An engine of `workers` processes, which begin with its first map and end when it is closed."""
+
+    def __init__(self, workers: int | None = None, block: int | None = None) -> None:
+        self.workers, self.block = workers or cores(), block
+        self._team: list[Worker] = []
+        self._maps = 0
+
+    def map(
+        self, function: Callable[[S, E], R], shared: S, each: Sequence[E], waiting: Waiting | None = None
+    ) -> list[R]:
+        data, kept = packed((function, shared))
+        items, results = [packed(item)[0] for item in each], cast(list[R], [None] * len(each))
+        todo, lost, ended = deque(range(len(items))), [0] * len(items), 0
+        self._maps += 1
+
+        def give(worker: Worker, job: int) -> None:
+            worker.send(self._maps, data, kept, items[job])
+
+        try:
+            while ended < len(items):
+                self._hand_out(todo, give, lost)
+                for worker in self._ready():
+                    came = answer_of(worker)
+                    assert worker.job is not None
+                    if came is None:
+                        self._replace(worker, todo, lost)
+                        continue
+                    well, result = came
+                    if not well:
+                        raise result
+                    results[worker.job], worker.job, ended = result, None, ended + 1
+                if waiting is not None:
+                    waiting(ended)
+        except BaseException:
+            self.close()  # what is under way belongs to nobody
+            raise
+        return results
+
+    def _hand_out(self, todo: deque[int], give: Callable[[Worker, int], None], lost: list[int]) -> None:
+        """Give jobs to workers that have none; there are as many workers as there is work for."""
+        idle = deque(worker for worker in self._team if worker.job is None)
+        while todo and (idle or len(self._team) < self.workers):
+            worker, job = idle.popleft() if idle else self._start(), todo.popleft()
+            worker.job = job
+            try:
+                give(worker, job)
+            except (BrokenPipeError, ConnectionResetError):  # it was killed while it waited
+                self._replace(worker, todo, lost)
+
+    def _ready(self) -> list[Worker]:
+        """The workers with a job that have answered, or that are gone."""
+        busy = {worker.line: worker for worker in self._team if worker.job is not None}
+        return [busy[cast(Connection, line)] for line in wait(list(busy), timeout=SECONDS)]
+
+    def _replace(self, worker: Worker, todo: deque[int], lost: list[int]) -> None:
+        job = worker.job
+        assert job is not None
+        lost[job] += 1
+        worker.end()
+        self._team.remove(worker)
+        if lost[job] >= PATIENCE:
+            raise AggrevatedError(
+                f"{PATIENCE} workers were lost over one job, the last with exit code {worker.process.exitcode}; "
+                "see that there is memory enough, or take fewer --workers"
+            )
+        todo.appendleft(job)
+
+    def _start(self) -> Worker:
+        context: Any = get_context("forkserver" if "forkserver" in get_all_start_methods() else "spawn")
+        if hasattr(context, "set_forkserver_preload"):
+            context.set_forkserver_preload(PRELOADED)
+        here, there = context.Pipe()
+        share = max(1, threads_to_use() // self.workers)
+        process = context.Process(target=serve, args=(there, share), daemon=True, name="aggrevated-worker")
+        with no_main():
+            process.start()
+        there.close()
+        worker = Worker(process, here)
+        self._team.append(worker)
+        return worker
+
+    def close(self) -> None:
+        for worker in self._team:
+            worker.process.kill()
+        for worker in self._team:
+            worker.end()
+        self._team.clear()
+
+    def __enter__(self) -> Processes:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+@contextmanager
+def no_main() -> Iterator[None]:
+    """Let a process begin without importing the script that this one runs: what is in there travels by value.
+
+    Else every worker would import what the script does, torch for one, and a script without a guard would run again.
+    """
+    main = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = main
+
+
+def answer_of(worker: Worker) -> tuple[bool, Any] | None:
+    """What came out of its job; None if it is gone."""
+    try:
+        found: tuple[bool, Any] = unpacked(worker.line.recv_bytes(), unknown)
+    except (EOFError, OSError):
+        return None
+    return found

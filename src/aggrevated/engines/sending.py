@@ -1,0 +1,78 @@
+"""What travels to workers: pickled here, for processes that we have started ourselves, and never read from a file."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import pickle
+from collections.abc import Callable, Mapping
+from typing import Any, Generic, TypeVar
+
+import cloudpickle
+
+from aggrevated.errors import UsageError
+
+T = TypeVar("T")
+
+
+class Kept(Generic[T]):
+    """A value that does not change, and that a worker is sent only once: a simulator, an expert, pages."""
+
+    def __init__(self, value: T) -> None:
+        self.value = value
+        self._parcels: tuple[str, dict[str, bytes]] | None = None
+
+    def __deepcopy__(self, memo: object) -> Kept[T]:
+        return self  # it does not change
+
+    def parcels(self) -> tuple[str, dict[str, bytes]]:
+        """(a name that belongs to its contents, all that travels by name: what is kept in it, and last it itself)."""
+        if self._parcels is None:
+            data, inside = packed(self.value)
+            name = hashlib.sha256(data).hexdigest()
+            self._parcels = name, {**inside, name: data}
+        return self._parcels
+
+
+class Packer(cloudpickle.Pickler):  # type: ignore[misc]
+    """Pickles, but for what is kept: of that it writes the name."""
+
+    def __init__(self, file: io.BytesIO) -> None:
+        super().__init__(file, protocol=pickle.HIGHEST_PROTOCOL)
+        self.kept: dict[str, bytes] = {}
+
+    def persistent_id(self, value: Any) -> str | None:
+        if not isinstance(value, Kept):
+            return None
+        name, parcels = value.parcels()
+        self.kept.update(parcels)
+        return name
+
+
+class Unpacker(pickle.Unpickler):
+    """Reads what `Packer` wrote; `find` gives what is kept, by its name."""
+
+    def __init__(self, data: bytes, find: Callable[[str], Kept[Any]]) -> None:
+        super().__init__(io.BytesIO(data))
+        self.find = find
+
+    def persistent_load(self, name: str) -> Kept[Any]:
+        return self.find(name)
+
+
+def packed(value: Any) -> tuple[bytes, Mapping[str, bytes]]:
+    """(the value as it travels, what of it is kept by the name)."""
+    file = io.BytesIO()
+    packer = Packer(file)
+    try:
+        packer.dump(value)
+    except (pickle.PicklingError, TypeError, AttributeError, RuntimeError) as error:
+        raise UsageError(
+            f"this cannot be sent to a worker ({error}): make simulator and expert picklable, or leave --engine out"
+        ) from error
+    return file.getvalue(), packer.kept
+
+
+def unpacked(data: bytes, find: Callable[[str], Kept[Any]]) -> Any:
+    """The value again."""
+    return Unpacker(data, find).load()

@@ -1,0 +1,29 @@
+"""Engines to try: Ray only where it is installed, and one for all tests, as it takes seconds to start."""
+
+from importlib.util import find_spec
+
+import pytest
+
+from aggrevated.engines import InProcess
+from aggrevated.engines.processes import Processes
+
+NO_RAY = "Ray is not installed: pip install 'aggrevated[ray]'"
+
+
+@pytest.fixture(scope="session")
+def ray_engine():
+    if find_spec("ray") is None:
+        pytest.skip(NO_RAY)
+    from aggrevated.engines.ray import Ray
+
+    with Ray(2) as engine:
+        yield engine
+
+
+@pytest.fixture(params=["in-process", "processes", pytest.param("ray", marks=pytest.mark.xdist_group("ray"))])
+def engine(request):
+    if request.param == "ray":
+        yield request.getfixturevalue("ray_engine")
+    else:
+        with InProcess() if request.param == "in-process" else Processes(2) as made:
+            yield made

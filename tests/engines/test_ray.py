@@ -1,0 +1,70 @@
+"""What is Ray's own: who can reach it, nodes that are lost, addresses that are wrong."""
+
+import os
+import signal
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+import work
+
+from aggrevated.errors import AggrevatedError, UsageError
+
+pytestmark = [
+    pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed: pip install 'aggrevated[ray]'"),
+    pytest.mark.xdist_group("ray"),
+]
+
+
+def descendants(pid: int) -> set[int]:
+    """All processes below that one."""
+    children = {
+        int(child) for task in Path(f"/proc/{pid}/task").iterdir() for child in (task / "children").read_text().split()
+    }
+    return children.union(*(descendants(child) for child in children if Path(f"/proc/{child}").exists()))
+
+
+def listening(pids: set[int]) -> set[str]:
+    """The addresses, in hexadecimal, on which these processes listen for TCP."""
+    own = {str(fd.readlink()) for pid in pids for fd in Path(f"/proc/{pid}/fd").iterdir() if fd.is_symlink()}
+    found = set()
+    for table in ("tcp", "tcp6"):
+        for line in Path(f"/proc/net/{table}").read_text().splitlines()[1:]:
+            parts = line.split()
+            if parts[3] == "0A" and f"socket:[{parts[9]}]" in own:
+                found.add(parts[1].rpartition(":")[0])
+    return found
+
+
+def test_a_ray_of_ones_own_listens_on_the_loopback_address_only(ray_engine):
+    ray_engine.map(work.plus, 1, [1, 2, 3])
+    below = descendants(os.getpid())
+    found = listening(below)
+    loopback = {"0100007F", "0000000000000000FFFF00000100007F", "00000000000000000000000001000000"}
+    assert found and found <= loopback, found
+
+
+def test_killed_workers_are_replaced(ray_engine):
+    for _ in range(4):
+        pids = {pid for _, pid in ray_engine.map(work.slowly, 0.0, list(range(4)))}
+        for pid in pids:
+            os.kill(pid, signal.SIGKILL)
+        assert [each for each, _ in ray_engine.map(work.slowly, 0.02, list(range(6)))] == list(range(6))
+
+
+def test_a_second_one_in_the_same_process_is_refused(ray_engine):
+    from aggrevated.engines.ray import Ray
+
+    with pytest.raises(UsageError, match=r"call ray\.shutdown\(\) first"):
+        Ray(1)
+
+
+def test_an_address_where_nobody_is():
+    import ray
+
+    from aggrevated.engines.ray import Ray
+
+    if ray.is_initialized():
+        pytest.skip("Ray is in use in this process")
+    with pytest.raises(AggrevatedError, match=r"^Ray cannot be reached at 127.0.0.1:1"):
+        Ray(1, "127.0.0.1:1")

@@ -1,0 +1,81 @@
+"""Jobs for engines, in a module that workers can import."""
+
+import os
+import time
+from pathlib import Path
+
+import numpy as np
+
+from aggrevated.errors import DataError
+
+
+def plus(shared: int, each: int) -> int:
+    return shared + each
+
+
+def slowly(shared: float, each: int) -> tuple[int, int]:
+    """(the job, who did it), after a while."""
+    time.sleep(shared)
+    return each, os.getpid()
+
+
+def fails(shared: None, each: int) -> int:
+    if each == 3:
+        raise DataError("the third is bad; mend it")
+    return each
+
+
+def odd_error(shared: None, each: int) -> int:
+    class UnknownError(Exception):
+        def __init__(self, one, two):
+            super().__init__(one)
+
+    raise UnknownError("odd", 2)
+
+
+def dies_once(shared: str, each: int) -> int:
+    """The first who tries job 2 is killed."""
+    mark = Path(shared)
+    if each == 2 and not mark.exists():
+        mark.touch()
+        os.kill(os.getpid(), 9)
+    return each
+
+
+def dies_always(shared: None, each: int) -> int:
+    os._exit(7)
+
+
+def loaded(shared: None, each: int) -> list[str]:
+    import sys
+
+    return sorted(sys.modules)
+
+
+class Costly:
+    """Counts how often it arrives somewhere."""
+
+    arrivals = 0
+
+    def __init__(self, numbers):
+        self.numbers = numbers
+
+    def __reduce__(self):
+        return arrived, (self.numbers,)
+
+
+def arrived(numbers):
+    Costly.arrivals += 1
+    return Costly(numbers)
+
+
+def total(shared, each: int) -> tuple[float, int, int]:
+    kept, factor = shared
+    return float(kept.value.numbers.sum() * factor + each), Costly.arrivals, os.getpid()
+
+
+def threads(shared: None, each: int) -> list[int]:
+    from threadpoolctl import threadpool_info
+
+    np.ones((4, 4)) @ np.ones((4, 4))
+    return [int(os.environ["AGGREVATED_THREADS"]), *(pool["num_threads"] for pool in threadpool_info())]
