@@ -32,8 +32,7 @@ class EngineOptions:
         from aggrevated.engines.processes import Processes
         from aggrevated.machine import cores
 
-        name = self.engine or ("processes" if runs > 1 or self.workers or self.block else "in-process")
-        self._check(name)
+        name = self.checked(runs)
         if name == "in-process":
             return InProcess(self.block)
         if name == "processes":
@@ -43,10 +42,12 @@ class EngineOptions:
 
         return Ray(self.workers, self.address, self.block)
 
-    def _check(self, name: str) -> None:
+    def checked(self, runs: int = 1) -> str:
+        """The engine's name; a `UsageError` if the options do not go together."""
         from aggrevated.errors import UsageError
         from aggrevated.settings import require
 
+        name = self.engine or ("processes" if runs > 1 or self.workers else "in-process")
         require(name in ENGINES, "engine", name, f"one of {', '.join(ENGINES)}")
         for option, value in (("workers", self.workers), ("block", self.block)):
             require(value is None or value >= 1, option, value, "at least 1")
@@ -54,3 +55,4 @@ class EngineOptions:
             raise UsageError("--address is for --engine ray; leave it out, or choose that engine")
         if self.workers and name == "in-process":
             raise UsageError("--workers has no effect on --engine in-process; choose processes, or leave it out")
+        return name

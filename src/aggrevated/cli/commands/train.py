@@ -82,6 +82,7 @@ class Train:
         if find_task(self.task).name != self.usual.task.name:  # a task's name is also the value of an option before it
             raise UsageError(f"give the task before its options: aggrevated train {self.task} ...")
         require(self.trials >= 1, "trials", self.trials, "at least 1")
+        self.where.checked(self.trials)
         chosen = {name: getattr(self.choice, name) for name in CHOICES}  # type: ignore[attr-defined]
         config = resolve(self.usual.task, self.method, **chosen, **given(self, self.usual.pieces))
         if config.world.notice:

@@ -1,0 +1,108 @@
+"""A run has one result: in process, in processes, on Ray, in blocks of any size."""
+
+import json
+from dataclasses import asdict
+from functools import cache
+
+import pytest
+
+from aggrevated.cli import main
+from aggrevated.engines import HERE, InProcess
+from aggrevated.engines.processes import Processes
+from aggrevated.runs.run import Run, execute, train
+
+FEW = {"iterations": 2, "validation_episodes": 9, "test_episodes": 8}
+RUNS = {
+    "cartpole": {"task": "cartpole", "horizon": 60, "trajectories": 8, **FEW},
+    "mixed": {"task": "cartpole", "horizon": 60, "trajectories": 8, "mixing": 0.5, "update": "natural", **FEW},
+    "rolled out": {"task": "acrobot", "oracle": "monte-carlo", "horizon": 30, "trajectories": 8, **FEW},
+    "lstm": {"task": "acrobot-partial", "policy": "lstm", "horizon": 60, "trajectories": 8, **FEW},
+    "hopper": {"task": "hopper", "horizon": 25, "trajectories": 8, **FEW},
+    "hopper, critic": {"task": "hopper", "method": "loki", "horizon": 25, "trajectories": 8, **FEW},
+    "reinforce": {"task": "cartpole", "method": "reinforce", "horizon": 60, "trajectories": 8, **FEW},
+    "algebra": {"task": "algebra", "sets": 12, "trajectories": 8, "iterations": 2, "fit_steps": 4},
+    "dagger": {"task": "algebra", "method": "dagger", "policy": "contextual", "sets": 12, "iterations": 2},
+}
+
+
+@cache
+def result(name: str, folder, engine) -> dict:
+    """All of it, but for when and where."""
+    settings = dict(RUNS[name])
+    run = train(settings.pop("task"), settings.pop("method", "aggrevated"), out=folder, engine=engine, **settings)
+    found = asdict(run.result())
+    lines = [asdict(line) | {"seconds": 0} for line in run.metrics()]
+    return {"lines": lines, **found, "seconds": 0, "run": "", "config": (folder / "config.json").read_text()}
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory):
+    """What comes out in process, all lanes at once."""
+    folder = tmp_path_factory.mktemp("alone")
+    return lambda name: result(name, folder / name, HERE)
+
+
+@pytest.mark.parametrize("block", [1, 7, 50])
+@pytest.mark.parametrize("name", RUNS)
+def test_blocks_change_nothing(name, block, alone, tmp_path):
+    assert result(name, tmp_path / "run", InProcess(block)) == alone(name)
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_processes_change_nothing(name, alone, tmp_path):
+    with Processes(2, block=3) as engine:
+        assert result(name, tmp_path / "run", engine) == alone(name)
+
+
+@pytest.mark.xdist_group("ray")
+@pytest.mark.parametrize("name", ["cartpole", "lstm", "hopper", "algebra"])
+def test_ray_changes_nothing(name, alone, tmp_path, ray_engine):
+    assert result(name, tmp_path / "run", ray_engine) == alone(name)
+
+
+def test_a_run_goes_on_with_another_engine(alone, tmp_path):
+    class StoppedError(Exception):
+        pass
+
+    def stop(line):
+        if line.iteration == 1:
+            raise StoppedError
+
+    settings = RUNS["cartpole"] | {"checkpoint_every": 1}
+    with Processes(2) as engine, pytest.raises(StoppedError):
+        train(settings.pop("task"), out=tmp_path / "run", progress=stop, engine=engine, **settings)
+    run = Run.open(tmp_path / "run")
+    execute(run)
+    assert run.result().weights_sha256 == alone("cartpole")["weights_sha256"]
+
+
+SMALL = "--iterations 2 --horizon 40 --trajectories 3 --validation-episodes 4 --test-episodes 4"
+
+
+def test_trials_are_the_same_however_many_run_side_by_side(tmp_path, capsys):
+    found = []
+    for where in ("--engine in-process", "--workers 1", "--workers 2"):
+        out = tmp_path / where.replace(" ", "")
+        main(f"train cartpole {SMALL} --trials 2 --out {out} --json {where}".split())
+        trials = json.loads(capsys.readouterr().out)["trials"]
+        found.append([trial["weights_sha256"] for trial in trials])
+        assert "workers" not in (out / "trial-00/config.json").read_text()
+    assert found[0] == found[1] == found[2] and len(set(found[0])) == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ("--engine mpi", "--engine is mpi, but must be one of in-process, processes, ray"),
+        ("--workers 0", "--workers is 0, but must be at least 1"),
+        ("--block 0", "--block is 0, but must be at least 1"),
+        ("--address 127.0.0.1:1", "--address is for --engine ray"),
+        ("--engine in-process --workers 2", "--workers has no effect on --engine in-process"),
+    ],
+)
+def test_engines_that_cannot_be(options, sentence, tmp_path, capsys):
+    with pytest.raises(SystemExit) as left:
+        main(f"train cartpole {SMALL} --out {tmp_path / 'run'} {options}".split())
+    assert left.value.code == 2
+    assert sentence in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()
