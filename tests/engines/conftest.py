@@ -20,7 +20,7 @@ def ray_engine():
         yield engine
 
 
-@pytest.fixture(params=["in-process", "processes", pytest.param("ray", marks=pytest.mark.xdist_group("ray"))])
+@pytest.fixture(params=["in-process", "processes", "ray"])
 def engine(request):
     if request.param == "ray":
         yield request.getfixturevalue("ray_engine")

@@ -10,10 +10,7 @@ import work
 
 from aggrevated.errors import AggrevatedError, UsageError
 
-pytestmark = [
-    pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed: pip install 'aggrevated[ray]'"),
-    pytest.mark.xdist_group("ray"),
-]
+pytestmark = pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed: pip install 'aggrevated[ray]'")
 
 
 def descendants(pid: int) -> set[int]:

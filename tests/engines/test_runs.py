@@ -54,7 +54,6 @@ def test_processes_change_nothing(name, alone, tmp_path):
         assert result(name, tmp_path / "run", engine) == alone(name)
 
 
-@pytest.mark.xdist_group("ray")
 @pytest.mark.parametrize("name", ["cartpole", "lstm", "hopper", "algebra"])
 def test_ray_changes_nothing(name, alone, tmp_path, ray_engine):
     assert result(name, tmp_path / "run", ray_engine) == alone(name)
