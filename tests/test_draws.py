@@ -16,16 +16,8 @@ def test_philox_is_numpys_from_any_place_on(seed, stream, first, count):
     own = generator(seed, stream)
     expected = np.concatenate([own.random(first, np.float32), own.random((count, 3), np.float32).ravel()])[first:]
     drawn = np.empty(3 * count, np.float32)
-    uniforms(np.uint64(seed), np.uint64(stream), first, drawn, -1, np.empty(4, np.uint64))
+    uniforms(np.uint64(seed), np.uint64(stream), first, drawn, np.empty(4, np.uint64))
     np.testing.assert_array_equal(drawn, expected)
-
-
-def test_a_block_is_kept_from_call_to_call():
-    own, block, numbers, drawn = generator(7), -1, np.empty(4, np.uint64), np.empty(3, np.float32)
-    expected = own.random(30, np.float32)
-    for t in range(10):
-        block = uniforms(np.uint64(7), np.uint64(Stream.ACTIONS), 3 * t, drawn, block, numbers)
-        np.testing.assert_array_equal(drawn, expected[3 * t : 3 * t + 3])
 
 
 @given(SEEDS)

@@ -47,11 +47,12 @@ def philox(key, stream, block, out):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def uniforms(key, stream, first, out, block, numbers):  # type: ignore[no-untyped-def]
+def uniforms(key, stream, first, out, numbers):  # type: ignore[no-untyped-def]
     """Write the numbers first, first + 1, … of the float32 numbers in [0, 1) that the generator gives, to `out`.
 
-    `numbers` uint64 [4] is the block of that number which was drawn last; the number of the one now is returned.
+    They are worked out in `numbers` uint64 [4].
     """
+    block = -1
     for i in range(len(out)):
         place = first + i
         wanted = place // 8
@@ -61,7 +62,6 @@ def uniforms(key, stream, first, out, block, numbers):  # type: ignore[no-untype
         word = numbers[(place // 2) % 4]
         half = word >> SHIFT32 if place % 2 else word & LOW32
         out[i] = np.float32(half >> U(8)) * TO_UNIT
-    return block
 
 
 @compiled

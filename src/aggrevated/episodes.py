@@ -22,6 +22,7 @@ from aggrevated.simulators import Simulator
 from aggrevated.simulators.compiled import Compiled, advance, begin, compiled_form, look
 
 ACTIONS = np.uint64(Stream.ACTIONS)
+AT_ONCE = 16  # steps whose noise is drawn at once: compiled code is fast at many alike
 
 
 @dataclass(frozen=True)
@@ -86,25 +87,18 @@ def feed_forward(  # type: ignore[no-untyped-def]
     states, observations, actions, costs, lengths, totals,
 ):  # fmt: skip
     state, whole, numbers = np.empty(states.shape[2]), np.empty(seen, np.float32), np.empty(4, np.uint64)
-    noise, observation = np.zeros(len(biases[-1]), np.float32), np.empty(len(columns), np.float32)
+    choices = len(biases[-1])
+    noise, observation = np.zeros(AT_ONCE * choices, np.float32), np.empty(len(columns), np.float32)
     keep = states.shape[1] == horizon
     for k in range(len(seeds)):
         begin(simulator, seeds[k], state)
-        block = -1
         for t in range(horizon):
             look_at(simulator, state, whole, columns, observation)
             parameters = network_row(observation, weights, biases, relu, layers)
             if not deterministic:
-                block = draw(seeds[k], horizon, t, noise, block, numbers)
-            action = largest(parameters, noise)
-            at = t if keep else 0
-            copy_row(states[k, at], state)
-            copy_row(observations[k, at], observation)
-            actions[k, at] = action
-            costs[k, at], done = advance(simulator, state, action)
-            totals[k] += costs[k, at]
-            lengths[k] = t + 1
-            if done:
+                draw(seeds[k], horizon, t, choices, noise, numbers)
+            actions[k, t if keep else 0] = largest(parameters, noise, t, choices)
+            if step(simulator, k, t, keep, state, observation, states, observations, actions, costs, lengths, totals):
                 break
 
 
@@ -114,29 +108,21 @@ def lstm(  # type: ignore[no-untyped-def]
     states, observations, actions, costs, lengths, totals,
 ):  # fmt: skip
     state, whole, numbers = np.empty(states.shape[2]), np.empty(seen, np.float32), np.empty(4, np.uint64)
-    noise, observation = np.zeros(len(bias), np.float32), np.empty(len(columns), np.float32)
-    memory, gates, parameters = np.empty(2 * len(u), np.float32), np.empty_like(b), np.empty_like(bias)
-    keep = states.shape[1] == horizon
+    choices, gates, parameters = len(bias), np.empty_like(b), np.empty_like(bias)
+    noise, observation = np.zeros(AT_ONCE * choices, np.float32), np.empty(len(columns), np.float32)
+    memory, keep = np.empty(2 * len(u), np.float32), states.shape[1] == horizon
     for k in range(len(seeds)):
         begin(simulator, seeds[k], state)
         memory[:] = 0
-        block = -1
         for t in range(horizon):
             look_at(simulator, state, whole, columns, observation)
             lstm_row(observation, memory, w, u, b, gates)
             copy_row(parameters, bias)
-            add_row(parameters, memory[: len(u)], weight)
+            add_row(parameters, memory, weight)
             if not deterministic:
-                block = draw(seeds[k], horizon, t, noise, block, numbers)
-            action = largest(parameters, noise)
-            at = t if keep else 0
-            copy_row(states[k, at], state)
-            copy_row(observations[k, at], observation)
-            actions[k, at] = action
-            costs[k, at], done = advance(simulator, state, action)
-            totals[k] += costs[k, at]
-            lengths[k] = t + 1
-            if done:
+                draw(seeds[k], horizon, t, choices, noise, numbers)
+            actions[k, t if keep else 0] = largest(parameters, noise, t, choices)
+            if step(simulator, k, t, keep, state, observation, states, observations, actions, costs, lengths, totals):
                 break
 
 
@@ -149,20 +135,42 @@ def look_at(simulator, state, whole, columns, observation):  # type: ignore[no-u
 
 
 @compiled
-def draw(seed, horizon, t, noise, block, numbers):  # type: ignore[no-untyped-def]
-    """Write the Gumbel noise of step t; before all noise a trajectory draws H coins, as `Mixture.start` does."""
-    block = uniforms(seed, ACTIONS, horizon + t * len(noise), noise, block, numbers)
-    for a in range(len(noise)):
-        noise[a] = gumbel_of(noise[a])
-    return block
+def step(  # type: ignore[no-untyped-def]
+    simulator, k, t, keep, state, observation, states, observations, actions, costs, lengths, totals,
+):  # fmt: skip
+    """Take the action of step t of trajectory k, and note what happened; whether the episode has ended."""
+    at = t if keep else 0
+    if keep:
+        for i in range(len(state)):
+            states[k, t, i] = state[i]
+        for i in range(len(observation)):
+            observations[k, t, i] = observation[i]
+    cost, done = advance(simulator, state, actions[k, at])
+    costs[k, at] = cost
+    totals[k] += cost
+    lengths[k] = t + 1
+    return done
 
 
 @compiled
-def largest(parameters, noise):  # type: ignore[no-untyped-def]
+def draw(seed, horizon, t, choices, noise, numbers):  # type: ignore[no-untyped-def]
+    """Write the Gumbel noise of step t and some after it, at once, where there is none yet.
+
+    Before all noise a trajectory draws H coins, as `Mixture.start` does.
+    """
+    if t % AT_ONCE == 0:
+        uniforms(seed, ACTIONS, horizon + t * choices, noise, numbers)
+        for i in range(len(noise)):
+            noise[i] = gumbel_of(noise[i])
+
+
+@compiled
+def largest(parameters, noise, t, choices):  # type: ignore[no-untyped-def]
     """argmax_a (parameter_a + noise_a), the first of equals, as NumPy's."""
-    best, most = 0, parameters[0] + noise[0]
-    for a in range(1, len(parameters)):
-        value = parameters[a] + noise[a]
+    at = (t % AT_ONCE) * choices
+    best, most = 0, parameters[0] + noise[at]
+    for a in range(1, choices):
+        value = parameters[a] + noise[at + a]
         if value > most or (value != value and most == most):
             best, most = a, value
     return best

@@ -43,18 +43,26 @@ def _add_product(out, x, weight):  # type: ignore[no-untyped-def]
 
 @compiled
 def add_row(out, x, weight):  # type: ignore[no-untyped-def]
-    """The same for one row, [outputs] and [inputs], inside of compiled loops.
+    """The same for one row, [outputs] and [inputs] or longer, inside of compiled loops.
 
-    The last few outputs are not worth a loop over them for each input; their sums are taken in the same order.
+    Four inputs at a time spare most of the reading and writing of `out`, and the last few outputs are not worth a loop
+    over them for each input; every sum is taken in the same order for all that.
     """
-    whole = len(out) - len(out) % LANES
-    for i in range(len(x)):
-        factor = x[i]
-        for j in range(whole):
-            out[j] += factor * weight[i, j]
-    for j in range(whole, len(out)):
+    inputs, outputs = weight.shape
+    wide, fours = outputs - outputs % LANES, inputs - inputs % 4
+    if wide:
+        for i in range(0, fours, 4):
+            a, b, c, d = x[i], x[i + 1], x[i + 2], x[i + 3]
+            for j in range(wide):
+                two = (out[j] + a * weight[i, j]) + b * weight[i + 1, j]
+                out[j] = (two + c * weight[i + 2, j]) + d * weight[i + 3, j]
+        for i in range(fours, inputs):
+            a = x[i]
+            for j in range(wide):
+                out[j] += a * weight[i, j]
+    for j in range(wide, outputs):
         total = out[j]
-        for i in range(len(x)):
+        for i in range(inputs):
             total += x[i] * weight[i, j]
         out[j] = total
 
