@@ -1,0 +1,184 @@
+"""Work shared out: one hash whoever does it, workers that are killed, and what more of them are worth.
+
+python benchmarks/scale.py hashes     # every engine, block, thread count and cache, four tasks: one hash each
+python benchmarks/scale.py kills      # SIGKILLs of busy workers, of processes and of Ray, and of a node
+python benchmarks/scale.py curve      # Hopper, K = 50: 1, 2, 4 workers; time, memory and bytes
+"""
+
+import argparse
+import hashlib
+import json
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from aggrevated.engines import Engine, InProcess
+from aggrevated.engines.processes import Processes
+from aggrevated.engines.ray import CLUSTER, Ray
+from aggrevated.runs.run import train
+
+RUNS = {
+    "cartpole": {"iterations": 12},
+    "acrobot-partial": {"policy": "lstm", "iterations": 6},
+    "hopper": {"iterations": 4, "trajectories": 10, "test_episodes": 50},
+    "algebra": {"sets": 60, "iterations": 4, "fit_steps": 10},
+}
+
+
+def hash_of(task: str, engine: Engine) -> str:
+    """The hash of the weights, of all metrics but for the seconds, and of the result."""
+    with tempfile.TemporaryDirectory() as folder:
+        run = train(task, out=Path(folder) / "run", engine=engine, warn=lambda _: None, **RUNS[task])
+        lines = [line.facts() | {"seconds": 0} for line in run.metrics()]
+        result = run.result().facts() | {"seconds": 0, "run": ""}
+    return hashlib.sha256(json.dumps([lines, result], sort_keys=True).encode()).hexdigest()[:16]
+
+
+def in_another(task: str, **environment: str) -> str:
+    """The same in a fresh process, in process, in that environment."""
+    command = [sys.executable, __file__, "one", task]
+    done = subprocess.run(command, env=os.environ | environment, capture_output=True, text=True, check=True)
+    return done.stdout.split()[-1]
+
+
+@contextmanager
+def cluster(nodes: int) -> Iterator[tuple[str, list[int]]]:
+    """(the address of a Ray cluster of nodes on this machine, the process of each node)."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    address, environment = f"127.0.0.1:{port}", os.environ | {CLUSTER: "1", "RAY_DISABLE_DOCKER_CPU_WARNING": "1"}
+    ray = str(Path(sys.executable).with_name("ray"))
+    own = ["--node-ip-address=127.0.0.1", "--num-cpus=1", "--disable-usage-stats", "--block"]
+    head = [ray, "start", "--head", f"--port={port}", "--include-dashboard=false", *own]
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "env": environment}
+    started = [subprocess.Popen(head, **quiet)]
+    try:
+        time.sleep(8)
+        started += [subprocess.Popen([ray, "start", f"--address={address}", *own], **quiet) for _ in range(nodes - 1)]
+        time.sleep(8)
+        yield address, [node.pid for node in started]
+    finally:
+        for node in reversed(started):
+            for pid in [*below(node.pid), node.pid]:
+                end(pid)
+            node.wait()
+
+
+def below(pid: int) -> list[int]:
+    """All processes below that one, the nearest first."""
+    try:
+        tasks = list(Path(f"/proc/{pid}/task").iterdir())
+        children = [int(child) for task in tasks for child in (task / "children").read_text().split()]
+    except OSError:
+        return []
+    return children + [deeper for child in children for deeper in below(child)]
+
+
+def end(pid: int) -> None:
+    with suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
+
+
+def hashes(options: argparse.Namespace) -> None:
+    for task in options.tasks:
+        found: dict[str, str] = {}
+
+        def note(name: str, value: str, task: str = task, found: dict[str, str] = found) -> None:
+            found[name] = value
+            print(f"{task:16} {name:34} {value}", flush=True)
+
+        with tempfile.TemporaryDirectory() as cache:
+            note("in process, a fresh cache", in_another(task, AGGREVATED_CACHE=cache))
+            note("in process, a used cache", in_another(task, AGGREVATED_CACHE=cache))
+        for block in (1, 7, 50):
+            note(f"blocks of {block}", hash_of(task, InProcess(block)))
+        for threads in "124":
+            note(f"OMP_NUM_THREADS={threads}", in_another(task, OMP_NUM_THREADS=threads))
+        for workers in (1, 2, 4):
+            with Processes(workers) as engine:
+                note(f"processes, {workers}", hash_of(task, engine))
+        for workers in (1, 2, 4):
+            with Ray(workers) as engine:
+                note(f"ray, {workers} workers", hash_of(task, engine))
+        with cluster(2) as (address, nodes), Ray(2, address) as engine:
+            threading.Timer(4.0, lambda node=nodes[1]: [end(pid) for pid in [*below(node), node]]).start()
+            note("ray, two nodes, one killed", hash_of(task, engine))
+        print(f"{task:16} {len(set(found.values()))} hash{'es' * (len(set(found.values())) > 1)}\n", flush=True)
+
+
+def kills(options: argparse.Namespace) -> None:
+    task = options.tasks[0]
+    expected = hash_of(task, InProcess())
+    for name, make in {"processes": lambda: Processes(2), "ray": lambda: Ray(2)}.items():
+        equal, killed, began = 0, 0, time.monotonic()
+        with make() as engine:
+            hash_of(task, engine)  # the workers are there
+            while killed < options.kills:
+                stop = threading.Event()
+                count = [0]
+                killer = threading.Thread(target=kill_now_and_then, args=(name, stop, count, options.kills - killed))
+                killer.start()
+                found = hash_of(task, engine)
+                stop.set()
+                killer.join()
+                killed += count[0]
+                equal += found == expected
+                print(f"{name:10} {killed:3} kills so far, hash {found} ({'equal' if found == expected else 'OTHER'})")
+            pids = workers_of(name)
+        time.sleep(2)
+        left = [pid for pid in pids if Path(f"/proc/{pid}").exists()]
+        print(f"{name:10} {killed} kills, {time.monotonic() - began:.0f} s, {len(left)} orphans\n", flush=True)
+
+
+def workers_of(name: str) -> list[int]:
+    """The workers below this process that are at a job."""
+    found = []
+    for pid in below(os.getpid()):
+        try:
+            title = Path(f"/proc/{pid}/cmdline").read_bytes()
+        except OSError:
+            continue
+        if title.startswith(b"ray::do") if name == "ray" else b"forkserver" in title or b"spawn" in title:
+            found.append(pid)
+    return [pid for pid in found if not below(pid)] if name == "processes" else found
+
+
+def kill_now_and_then(name: str, stop: threading.Event, count: list[int], most: int) -> None:
+    while not stop.wait(random.uniform(0.05, 0.5)) and count[0] < most:
+        pids = workers_of(name)
+        if pids:
+            end(random.choice(pids))
+            count[0] += 1
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=["hashes", "kills", "curve", "one"])
+    parser.add_argument("tasks", nargs="*", default=None)
+    parser.add_argument("--kills", type=int, default=50)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    options.tasks = options.tasks or list(RUNS)
+    if options.what == "one":
+        print(hash_of(options.tasks[0], InProcess()))
+    elif options.what == "curve":
+        import scale_curve
+
+        scale_curve.curve(options)
+    else:
+        {"hashes": hashes, "kills": kills}[options.what](options)
+
+
+if __name__ == "__main__":
+    main()
