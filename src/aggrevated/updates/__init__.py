@@ -68,7 +68,7 @@ def dropout(policy: Policy) -> Callable[[int], AbstractContextManager[None]]:
 def dropped(policy: Policy, seed: int) -> Iterator[None]:
     """Let the policy use its dropout."""
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed >> 1)  # torch takes signed seeds
+        torch.default_generator.manual_seed(seed >> 1)  # torch takes signed seeds
         policy.train()
         try:
             yield
