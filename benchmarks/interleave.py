@@ -21,7 +21,17 @@ from rich.table import Table
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
     os.environ[variable] = "1"
 
-PACKAGES = ("aggrevated", "numpy", "torch", "gymnasium", "stable-baselines3", "sb3-contrib", "numba", "mujoco")
+PACKAGES = (
+    "aggrevated",
+    "numpy",
+    "torch",
+    "gymnasium",
+    "stable-baselines3",
+    "sb3-contrib",
+    "numba",
+    "mujoco",
+    "envpool",
+)
 
 
 @dataclass(frozen=True)
