@@ -21,7 +21,17 @@ from rich.table import Table
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
     os.environ[variable] = "1"
 
-PACKAGES = ("aggrevated", "numpy", "torch", "gymnasium", "stable-baselines3", "sb3-contrib", "numba", "mujoco")
+PACKAGES = (
+    "aggrevated",
+    "numpy",
+    "torch",
+    "gymnasium",
+    "stable-baselines3",
+    "sb3-contrib",
+    "numba",
+    "mujoco",
+    "envpool",
+)
 
 
 @dataclass(frozen=True)
@@ -94,13 +104,18 @@ def at_most(case: str, what: str, most: float, measured: Sequence[float]) -> Tar
 
 
 def arguments(description: str, rounds: int, seconds: float | None = None) -> argparse.Namespace:
-    """The options that all benchmarks share; no length of a slice where a slice is one process."""
-    parser = argparse.ArgumentParser(description=description)
-    parser.add_argument("--rounds", type=int, default=rounds, help="slices per contender (default: %(default)s)")
+    """The options that all benchmarks share, as given."""
+    return parser(description, rounds, seconds).parse_args()
+
+
+def parser(description: str, rounds: int, seconds: float | None = None) -> argparse.ArgumentParser:
+    """Of the options that all benchmarks share; no length of a slice where a slice is one process."""
+    shared = argparse.ArgumentParser(description=description)
+    shared.add_argument("--rounds", type=int, default=rounds, help="slices per contender (default: %(default)s)")
     if seconds is not None:
-        parser.add_argument("--seconds", type=float, default=seconds, help="length of a slice (default: %(default)s)")
-    parser.add_argument("--json", type=Path, help="also write the results to this file")
-    return parser.parse_args()
+        shared.add_argument("--seconds", type=float, default=seconds, help="length of a slice (default: %(default)s)")
+    shared.add_argument("--json", type=Path, help="also write the results to this file")
+    return shared
 
 
 def report(title: str, rows: Sequence[Row], targets: Sequence[Target], options: argparse.Namespace) -> None:
@@ -123,7 +138,8 @@ def report(title: str, rows: Sequence[Row], targets: Sequence[Target], options: 
             "rows": [asdict(row) for row in rows],
             "targets": [asdict(target) for target in targets],
         }
-        options.json.write_text(json.dumps(record, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        written = json.dumps(record, indent=2, ensure_ascii=False, default=str)  # options may be paths
+        options.json.write_text(written + "\n", encoding="utf-8")
 
 
 def number(value: float) -> str:

@@ -50,21 +50,21 @@ def draw(report: dict) -> None:
     """Steps per second of every contender, by case."""
     cases = list(dict.fromkeys(row["case"] for row in report["rows"]))
     names = list(dict.fromkeys(row["name"] for row in report["rows"]))
-    figure = Figure(figsize=(7.2, 4.8), layout="constrained")
+    figure = Figure(figsize=(7.2, 5.8), layout="constrained")
     axes = figure.subplots()
-    colours = {"aggrevated": "#0072B2", "numba, fused": "#999999"}
-    others = iter(("#E69F00", "#F0C870", "#009E73"))
+    colours, high = {"aggrevated": "#0072B2", "numba, fused": "#999999"}, 0.8 / len(names)
+    others = iter(("#E69F00", "#F0C870", "#009E73", "#7FCFB6", "#CC79A7"))
     for place, name in enumerate(names):
         speeds = {row["case"]: row["median"] for row in report["rows"] if row["name"] == name}
-        at = [index + (place - len(names) / 2) * 0.16 for index in range(len(cases))]
+        at = [cases.index(case) + (place - len(names) / 2) * high for case in speeds]  # some are not there in all cases
         colour = colours.get(name) or next(others)
-        axes.barh(at, [speeds[case] for case in cases], height=0.15, label=name, color=colour)
+        axes.barh(at, list(speeds.values()), height=0.94 * high, label=name, color=colour)
     axes.set(xscale="log", xlabel="environment steps per second", title="Roll-in, 50 episodes at once, one thread")
     axes.set_yticks(range(len(cases)), [case.replace(" (", "\n(") for case in cases])
     axes.invert_yaxis()
     axes.grid(axis="x", alpha=0.25)
     axes.spines[["top", "right"]].set_visible(False)
-    figure.legend(frameon=False, loc="outside lower center", ncols=3)
+    figure.legend(frameon=False, loc="outside lower center", ncols=2)
     figure.savefig(RESULTS / "speed.png", dpi=120)
 
 

@@ -3,14 +3,16 @@
 import interleave
 
 # isort: split
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.util import find_spec
 from itertools import count
 
 import gymnasium
 import numpy as np
 import torch
-from gymnasium.vector import SyncVectorEnv
+from gymnasium.vector import SyncVectorEnv, VectorEnv
 from stable_baselines3 import PPO
 from stable_baselines3.common.vec_env import DummyVecEnv
 from torch.distributions import Categorical
@@ -23,12 +25,13 @@ from aggrevated.simulators import Simulator
 from aggrevated.simulators.acrobot import Acrobot
 from aggrevated.simulators.cartpole import CartPole
 from fused import acrobot_roll_in, cartpole_roll_in
-from steered import balancing, swinging
+from steered import HIDDEN, balancing, swinging
 
 K = 50
 VECTOR_STEPS = 20  # of the vector environments in one call, 1,000 environment steps
 
 Work = Callable[[], int]
+Act = Callable[[np.ndarray], np.ndarray]  # from observations to actions
 
 
 @dataclass(frozen=True)
@@ -101,20 +104,61 @@ def stable_baselines_episodes(task: Task, policy: FeedForwardPolicy) -> Work:
     return work
 
 
-def gymnasium_vector(task: Task, policy: FeedForwardPolicy) -> Work:
-    """SyncVectorEnv and `torch.distributions.Categorical`. The steps in which a lane is only reset do not count."""
-    lanes = SyncVectorEnv([task.make] * K)
-    observation, _ = lanes.reset(seed=0)
+def gymnasium_torch(task: Task, policy: FeedForwardPolicy) -> Work:
+    """SyncVectorEnv and `torch.distributions.Categorical`."""
+
+    def act(observation: np.ndarray) -> np.ndarray:
+        with torch.no_grad():
+            return Categorical(logits=policy.network(torch.from_numpy(observation))).sample().numpy()
+
+    return refilled(SyncVectorEnv([task.make] * K), act)
+
+
+def gymnasium_arrays(task: Task, policy: FeedForwardPolicy) -> Work | None:
+    """Gymnasium's own environment on arrays, where it has one, and the policy on NumPy."""
+    if gymnasium.spec(task.gymnasium_id).vector_entry_point is None:
+        return None
+    kind, horizon = "vector_entry_point", task.simulator.horizon
+    lanes = gymnasium.make_vec(task.gymnasium_id, num_envs=K, vectorization_mode=kind, max_episode_steps=horizon)
+    return refilled(lanes, on_numpy(policy))
+
+
+def env_pool(task: Task, policy: FeedForwardPolicy) -> Work | None:
+    """EnvPool's environments in C++ on one thread, where it is installed, and the policy on NumPy."""
+    if find_spec("envpool") is None:
+        return None
+    import envpool
+
+    act, options = on_numpy(policy), {"num_envs": K, "num_threads": 1, "seed": 0}
+    with warnings.catch_warnings(action="ignore"):  # its spaces are in float64
+        lanes = envpool.make_gymnasium(task.gymnasium_id, max_episode_steps=task.simulator.horizon, **options)
+    return refilled(lanes, lambda observation: act(observation).astype(np.int32))
+
+
+def on_numpy(policy: FeedForwardPolicy) -> Act:
+    """The policy as anybody would write it: two products, and the greatest of the logits with Gumbel noise."""
+    first, last = policy.network[0], policy.network[2]
+    w1, b1, w2, b2 = (w.detach().numpy() for layer in (first, last) for w in (layer.weight.T, layer.bias))
+    random = np.random.default_rng(0)
+
+    def act(observation: np.ndarray) -> np.ndarray:
+        logits = np.maximum(observation @ w1 + b1, 0) @ w2 + b2
+        return (logits - np.log(random.standard_exponential(logits.shape, np.float32))).argmax(axis=1)
+
+    return act
+
+
+def refilled(lanes: VectorEnv, act: Act) -> Work:
+    """An ended episode is followed by another; the steps in which a lane is only reset do not count."""
+    observation, _ = lanes.reset()
     ended = np.zeros(K, bool)
 
     def work() -> int:
         nonlocal observation, ended
         steps = 0
         for _ in range(VECTOR_STEPS):
-            with torch.no_grad():
-                action = Categorical(logits=policy.network(torch.from_numpy(observation))).sample().numpy()
             steps += K - int(ended.sum())
-            observation, _, terminated, truncated, _ = lanes.step(action)
+            observation, _, terminated, truncated, _ = lanes.step(act(observation))
             ended = terminated | truncated
         return steps
 
@@ -157,13 +201,12 @@ def main() -> None:
     contenders: dict[tuple[str, str], Work] = {}
     for task in tasks:
         head = CategoricalHead(int(task.simulator.action_space.n))
-        random = FeedForwardPolicy(
-            task.simulator.observation_space.shape[0], head, generator=torch.Generator().manual_seed(0)
-        )
+        inputs, generator = task.simulator.observation_space.shape[0], torch.Generator().manual_seed(0)
+        random = FeedForwardPolicy(inputs, head, HIDDEN, generator)
         for kind, policy in {"decent": task.policy, "random": random}.items():
             case = f"{task.simulator.name}, {kind} policy (return {mean_return(task, policy):.0f})"
-            for name, contender in CONTENDERS.items():
-                contenders[case, name] = contender(task, policy)
+            works = {name: contender(task, policy) for name, contender in CONTENDERS.items()}
+            contenders |= {(case, name): work for name, work in works.items() if work}
     spent = interleave.interleave(contenders, options.rounds, options.seconds)
     rows, targets = [], []
     for (case, name), seconds in spent.items():
@@ -178,10 +221,12 @@ CONTENDERS = {
     "aggrevated": ours,
     "stable-baselines3": stable_baselines,
     "stable-baselines3, whole episodes": stable_baselines_episodes,
-    "gymnasium + torch": gymnasium_vector,
+    "gymnasium + torch": gymnasium_torch,
+    "gymnasium's CartPoleVectorEnv": gymnasium_arrays,
+    "EnvPool": env_pool,
     "numba, fused": numba_fused,
 }
-TARGETS = {"stable-baselines3": 12, "stable-baselines3, whole episodes": 12, "numba, fused": 0.08}
+TARGETS = {"stable-baselines3": 12, "stable-baselines3, whole episodes": 12, "numba, fused": 0.30}
 
 if __name__ == "__main__":
     main()

@@ -8,13 +8,15 @@ from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import CategoricalHead
 from aggrevated.policies.recurrent import RecurrentPolicy
 
+HIDDEN = (16,)
+
 
 def steered(actions: int, direction: Sequence[float], gain: float) -> FeedForwardPolicy:
     """Logits that run linearly from −gain·(w·o) for the first action to +gain·(w·o) for the last one.
 
     Eight of the 16 units are relu(w·o), eight relu(−w·o): their difference is w·o.
     """
-    policy = FeedForwardPolicy(len(direction), CategoricalHead(actions))
+    policy = FeedForwardPolicy(len(direction), CategoricalHead(actions), HIDDEN)
     first, last = policy.network[0], policy.network[2]
     signs = torch.tensor([1.0, -1.0]).repeat(8)
     with torch.no_grad():

@@ -6,6 +6,7 @@ import sys
 import pytest
 import torch
 
+from aggrevated import adam
 from aggrevated.adam import Adam
 
 
@@ -31,6 +32,14 @@ def test_it_has_torch_s_bits(seed):
     learn(ours, x, Adam(ours.parameters(), lr=0.5), 20)
     learn(theirs, x, torch.optim.Adam(theirs.parameters(), lr=0.5), 20)
     assert all(torch.equal(a, b) for a, b in zip(ours.parameters(), theirs.parameters(), strict=True))
+
+
+def test_moments_are_made_once(monkeypatch):
+    made, make = [], adam.moments_of
+    monkeypatch.setattr(adam, "moments_of", lambda weight: made.append(weight.shape) or make(weight))
+    network, x = problem(0)
+    learn(network, x, Adam(network.parameters()), 5)
+    assert made == [weight.shape for weight in network[:3].parameters()]
 
 
 @pytest.mark.parametrize("first", [Adam, torch.optim.Adam])

@@ -41,7 +41,8 @@ class Adam:
     def step(self) -> None:
         """One step along the weights' gradients; a weight without one stays."""
         moved = [(i, weight) for i, weight in enumerate(self.weights) if weight.grad is not None]
-        own = [self.state.setdefault(i, moments_of(weight)) for i, weight in moved]
+        self.state |= {i: moments_of(weight) for i, weight in moved if i not in self.state}
+        own = [self.state[i] for i, _ in moved]
         adam(
             [weight for _, weight in moved],
             [weight.grad for _, weight in moved if weight.grad is not None],

@@ -14,6 +14,8 @@ from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import CategoricalHead
 from aggrevated.policies.recurrent import RecurrentPolicy
 from aggrevated.updates import dropout, loss_and_gradient
+from aggrevated.updates.follow_the_leader import FollowTheLeader
+from aggrevated.updates.projected import Exponentiated
 from aggrevated.updates.regular import Regular
 from problems import gradient, random_costs, random_trajectories
 from reading import corpus, reader, trajectories
@@ -25,7 +27,7 @@ every_kind = pytest.mark.parametrize("kind", KINDS)
 
 
 def loss_with(policy, seed):
-    with dropout(policy, seed):
+    with dropout(policy)(seed):
         return all_actions(policy, PARSES, COSTS).item()
 
 
@@ -60,7 +62,7 @@ def test_torchs_own_generator_is_left_alone():
 def test_there_is_none_outside_also_after_an_error():
     policy = reader("reactive", PAGES, dropout=0.5)
     before = all_actions(policy, PARSES, COSTS).item()
-    with pytest.raises(KeyError), dropout(policy, 1):
+    with pytest.raises(KeyError), dropout(policy)(1):
         assert policy.training and policy.dropout.training
         raise KeyError
     assert not policy.training and not policy.dropout.training
@@ -71,7 +73,7 @@ def test_there_is_none_outside_also_after_an_error():
 def test_an_actor_drops_nothing_even_if_made_while_learning(kind):
     policy = reader(kind, PAGES, dropout=0.5)
     calm = policy.actor()
-    with dropout(policy, 1):
+    with dropout(policy)(1):
         actor = policy.actor()
     observation = PARSES.observations[:, 0]
     expected = calm.parameters(observation, calm.memory(len(observation)))[0]
@@ -106,6 +108,19 @@ def test_a_policy_without_dropout_has_the_bits_that_it_had(make):
 @every_kind
 def test_a_parser_without_dropout_has_the_bits_that_it_had(kind):
     assert_plain(reader(kind, PAGES), PARSES, COSTS)
+
+
+@pytest.mark.parametrize("update", [FollowTheLeader(steps=5), Exponentiated(steps=5)], ids=lambda u: type(u).__name__)
+def test_whether_there_is_any_is_asked_once_for_all_minibatches(update, monkeypatch):
+    """Walking through the modules takes a while, beside a step of a small network."""
+    policy, data, walks = (
+        FeedForwardPolicy(3, CategoricalHead(3), hidden=(5,)),
+        random_trajectories(dtype=np.float32),
+        [],
+    )
+    monkeypatch.setattr(policy, "modules", lambda: walks.append(policy) or iter(()))
+    update(policy, all_actions, data, random_costs(data))
+    assert len(walks) == 2  # for the loss that is reported, and for the fit
 
 
 def assert_plain(policy, data, costs):

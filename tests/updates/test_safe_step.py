@@ -5,10 +5,12 @@ import math
 import numpy as np
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import CategoricalHead
-from aggrevated.updates.safe_step import MOST_HALVINGS, halvings_of, safe_step, step_of_kl
+from aggrevated.updates.safe_step import MOST_HALVINGS, all_finite, halvings_of, safe_step, step_of_kl
 from problems import flat, random_trajectories
 
 
@@ -107,3 +109,16 @@ def test_no_displacement_is_no_step(policy):
 @pytest.mark.parametrize(("far", "halvings"), [(7.0, 0), (1.0, 0), (0.6, 0), (0.5, 1), (0.2, 2), (0.0, MOST_HALVINGS)])
 def test_how_many_halvings_a_part_of_a_step_comes_to(far, halvings):
     assert halvings_of(far) == halvings
+
+
+@given(st.lists(st.floats(width=32), min_size=1), st.sampled_from([torch.float32, torch.float64]))
+def test_all_are_finite_or_not(numbers, dtype):
+    assert all_finite(torch.tensor(numbers, dtype=dtype)) == all(map(math.isfinite, numbers))
+
+
+@pytest.mark.parametrize("strange", [math.nan, math.inf, -math.inf])
+def test_one_number_of_many_that_is_not_finite_is_found(strange):
+    for place in (0, 5000, 9999):
+        x = torch.ones(10_000)
+        x[place] = strange
+        assert not all_finite(x)

@@ -6,7 +6,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aggrevated.updates.solvers import GRID, closed_form, conjugate_gradient, held_out, krylov
+from aggrevated.updates.solvers import BLOCK, GRID, closed_form, conjugate_gradient, held_out, krylov
 from aggrevated.updates.solvers import SOLVERS as NAMED
 
 SOLVERS = pytest.mark.parametrize("solver", [closed_form, conjugate_gradient])
@@ -45,6 +45,47 @@ def test_both_agree_also_when_given_float32_and_columns_that_repeat(d, k, expone
     damping = 10.0**exponent * float(s.square().sum(0).mean())
     exact, iterated = closed_form(s, g, damping), conjugate_gradient(s, g, damping)
     assert float((exact - iterated).norm() / exact.norm()) < 1e-8
+
+
+@SOLVERS
+@pytest.mark.parametrize("more", [-1, 0, 1, BLOCK + 5])
+def test_a_system_of_several_blocks_of_rows(solver, more):
+    """Every row counts once, whether the last block is whole or not; S and g in float32, as they come."""
+    s, g = (x.float() for x in system(BLOCK + more, 3, 0))
+    exact, damping = s.double(), 0.1 * float(s.double().square().sum(0).mean())
+    small = exact.T @ exact + damping * torch.eye(3, dtype=torch.float64)
+    expected = (g.double() - exact @ torch.linalg.solve(small, exact.T @ g.double())) / damping
+    delta = solver(s, g, damping)
+    assert float((delta - expected).norm() / expected.norm()) < 1e-12
+
+
+@given(st.integers(1, 12), st.integers(0, 30), st.integers(0, 2**31))
+def test_with_no_more_weights_than_trajectories_little_damping_costs_no_digits(d, more, seed):
+    """S Sᵀ has full rank there and is solved itself: Woodbury's identity would divide a small difference by λ."""
+    s, g = system(d, 3 * d + more, seed)
+    damping = 1e-12 * float(s.square().sum(0).mean())
+    dense = torch.linalg.solve(s @ s.T + damping * torch.eye(d, dtype=torch.float64), g)
+    assert float((closed_form(s, g, damping) - dense).norm() / dense.norm()) < 1e-10
+
+
+@pytest.mark.parametrize("shape", [(3000, 4), (4, 3000)])
+def test_no_system_is_larger_than_the_smaller_side(shape, monkeypatch):
+    solved, solve = [], torch.linalg.solve
+    monkeypatch.setattr(
+        torch.linalg, "solve", lambda matrix, right: solved.append(matrix.shape) or solve(matrix, right)
+    )
+    closed_form(*system(*shape, 0), 0.1)
+    assert solved == [(4, 4)]
+
+
+@pytest.mark.parametrize("solver", [closed_form, conjugate_gradient, held_out])
+def test_no_solver_copies_all_of_s(solver, monkeypatch):
+    """In float64 there are vectors and blocks of rows, nothing of the size of S."""
+    s, g = (x.float() for x in system(4 * BLOCK, 40, 0))
+    copied, double = [], torch.Tensor.double
+    monkeypatch.setattr(torch.Tensor, "double", lambda x: copied.append(x.numel()) or double(x))
+    solver(s, g, 0.1)
+    assert copied and max(copied) == 40 * BLOCK
 
 
 @SOLVERS

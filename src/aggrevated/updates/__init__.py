@@ -1,9 +1,10 @@
 """Line 7 of Algorithm 1: θ_{n+1} = θ_n − η_n δ_θ. What an update remembers between iterations is in its `state`."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Container, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Container, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import ClassVar, Protocol, Self
 
 import torch
@@ -52,14 +53,22 @@ def norm(gradient: Tensor) -> float:
     return float(gradient.double().norm())
 
 
+def dropout(policy: Policy) -> Callable[[int], AbstractContextManager[None]]:
+    """From a seed to a block in which a policy that has dropout uses it, the same for the same seed.
+
+    Outside of such blocks no policy does. Whether it has any is found out here, once for all minibatches of a fit.
+    """
+    if any(isinstance(module, nn.Dropout) and module.p for module in policy.modules()):
+        return partial(dropped, policy)
+    nothing = nullcontext()
+    return lambda seed: nothing  # forking the generator takes as long as a step of a small network
+
+
 @contextmanager
-def dropout(policy: Policy, seed: int) -> Iterator[None]:
-    """Let a policy that has dropout use it, the same for the same seed; outside of this no policy does."""
-    if not any(isinstance(module, nn.Dropout) and module.p for module in policy.modules()):
-        yield  # forking the generator takes as long as a step of a small network
-        return
+def dropped(policy: Policy, seed: int) -> Iterator[None]:
+    """Let the policy use its dropout."""
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed >> 1)  # torch takes signed seeds
+        torch.default_generator.manual_seed(seed >> 1)  # torch takes signed seeds
         policy.train()
         try:
             yield
@@ -71,7 +80,7 @@ def loss_and_gradient(
     policy: Policy, loss: Loss, trajectories: Trajectories, cost_to_go: CostToGo
 ) -> tuple[float, Tensor]:
     """ℓ_n(π_n) and its gradient ∇_θ ℓ_n at θ_n, as one flat vector [d]."""
-    with dropout(policy, int(trajectories.seeds[0])):
+    with dropout(policy)(int(trajectories.seeds[0])):
         value = loss(policy, trajectories, cost_to_go)
     gradients = torch.autograd.grad(value, list(policy.parameters()))
     return value.item(), torch.cat([g.reshape(-1) for g in gradients])

@@ -60,7 +60,7 @@ class FollowTheLeader:
 
     def _descend(self, policy: Policy, loss: Loss, generator: np.random.Generator) -> None:
         """Adam on the mean loss of all the data, `minibatch` trajectories at a time."""
-        data = self.aggregation.data
+        data, learning = self.aggregation.data, dropout(policy)
         optimiser = Adam(policy.parameters(), lr=self.learning_rate)
         for step in range(self.steps):
             if self.anneal:
@@ -68,9 +68,7 @@ class FollowTheLeader:
             count = data.trajectories.count
             batch = generator.choice(count, min(self.minibatch, count), replace=False)
             optimiser.zero_grad()
-            with dropout(
-                policy, self.aggregation.seen * self.steps + step
-            ):  # a mask serves two minibatches, and all trials
+            with learning(self.aggregation.seen * self.steps + step):  # a mask serves two minibatches, and all trials
                 value = loss(policy, *data.take(batch))
             value.backward()  # type: ignore[no-untyped-call]
             optimiser.step()

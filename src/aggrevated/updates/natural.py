@@ -16,7 +16,7 @@ from aggrevated.schedules import Schedule, at
 from aggrevated.settings import NOT_NEGATIVE, Chosen, at_least, one_of, require, setting
 from aggrevated.trajectories import Trajectories
 from aggrevated.updates import GradientSettings, Step, loss_and_gradient, norm
-from aggrevated.updates.safe_step import MOST_HALVINGS, NEAR, halvings_of, safe_step, step_of_kl
+from aggrevated.updates.safe_step import MOST_HALVINGS, NEAR, all_finite, halvings_of, safe_step, step_of_kl
 from aggrevated.updates.solvers import SOLVERS, Solver, closed_form, krylov
 from aggrevated.updates.spread import Spread
 
@@ -54,7 +54,7 @@ class Natural:
             cost_to_go = self._spread.divide(cost_to_go)
         value, gradient = loss_and_gradient(policy, loss, trajectories, cost_to_go)
         displacement = self._displacement(policy, trajectories, gradient)
-        if not torch.isfinite(displacement).all():
+        if not all_finite(displacement):
             return Step(value, norm(gradient), 0.0, MOST_HALVINGS)
         if target := at(self.target_kl, trajectories.n):
             kl, far = step_of_kl(policy, trajectories, displacement, min(target, self.max_kl / NEAR))
@@ -68,7 +68,7 @@ class Natural:
         if self.per_state:
             return step_along(self._by_states(policy, trajectories, gradient), gradient, delta_kl)
         # With mixing only 1 − α of the steps have a score, so that S_n S_nᵀ would be too small by as much.
-        s = scores(policy, trajectories).T / max(1.0 - trajectories.mixing, 1e-9) ** 0.5
+        s = scores(policy, trajectories).T.div_(max(1.0 - trajectories.mixing, 1e-9) ** 0.5)
         return step_along(self.direction(s, gradient), gradient, delta_kl)
 
     def _by_states(self, policy: Policy, trajectories: Trajectories, gradient: Tensor) -> Tensor:

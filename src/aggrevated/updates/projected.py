@@ -149,14 +149,14 @@ class Exponentiated:
             return
         lengths = mask.sum(dim=1)
         size = min(max(FEWEST, round(self.minibatch / float(lengths.float().mean()))), len(mask))
-        adam = self._optimiser(policy)
+        adam, learning = self._optimiser(policy), dropout(policy)
         adam.param_groups[0]["lr"] = self.learning_rate * self._cooled(trajectories.n)
         minibatches = torch.from_numpy(generator.integers(len(mask), size=(self.steps, size)))
         longest = lengths[minibatches].max(dim=1).values.tolist()
         for step, (rows, length) in enumerate(zip(minibatches, longest, strict=True)):
             wanted, allowed = goal.take(rows, length), first_steps(legal, rows, length) if legal.shape[2] else None
             now = first_steps(seen, rows, length), first_steps(mask, rows, length), allowed
-            with dropout(policy, self.aggregation.seen * self.steps + step):
+            with learning(self.aggregation.seen * self.steps + step):
                 distance = wanted.distance(policy.distribution(*now))
             adam.zero_grad()
             value = (distance * wanted.weight).sum() / wanted.weight.sum().clamp(min=1e-9)

@@ -16,7 +16,7 @@ from aggrevated.schedules import Schedule, at
 from aggrevated.settings import POSITIVE, one_of, setting
 from aggrevated.trajectories import Trajectories
 from aggrevated.updates import GradientSettings, Step, loss_and_gradient, norm
-from aggrevated.updates.safe_step import MOST_HALVINGS, NEAR, halvings_of, safe_step, step_of_kl
+from aggrevated.updates.safe_step import MOST_HALVINGS, NEAR, all_finite, halvings_of, safe_step, step_of_kl
 from aggrevated.updates.spread import Spread
 
 
@@ -43,7 +43,7 @@ class Regular:
             self._spread = self._spread.including(cost_to_go, trajectories)
             cost_to_go = self._spread.divide(cost_to_go)
         value, gradient = loss_and_gradient(policy, loss, trajectories, cost_to_go)
-        if not torch.isfinite(gradient.square()).all():  # an infinite second moment would stop Adam for ever
+        if not all_finite(gradient.square()):  # an infinite second moment would stop Adam for ever
             return Step(value, norm(gradient), 0.0, MOST_HALVINGS)
         displacement = self._displacement(policy, gradient, trajectories.n)
         if target := at(self.target_kl, trajectories.n):

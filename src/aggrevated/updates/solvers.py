@@ -1,6 +1,9 @@
-"""Ways to solve (S Sᵀ + λI) δ = g for a tall S [d, K], K ≪ d, without ever forming S Sᵀ. All in float64."""
+"""Ways to solve (S Sᵀ + λI) δ = g for S [d, K], mostly with K ≪ d, so that S Sᵀ is never formed.
 
-from collections.abc import Callable
+All in float64, but of S only a block of rows at a time: a copy of all of it would be twice as large as S itself.
+"""
+
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TypeAlias
 
@@ -12,13 +15,55 @@ FLAT = 1e-10  # a cosine between v and F v that is zero but for rounding
 GRID = tuple(10.0 ** (half / 2) for half in range(-6, 5))  # λ, relative to the mean squared length of S's columns
 
 
+BLOCK = 8192  # rows of S at a time; what is summed in which order depends on this number only
+
+
 def closed_form(s: Tensor, g: Tensor, damping: float) -> Tensor:
-    """δ = (g − S (λI + SᵀS)⁻¹ Sᵀ g) / λ: exact, by one K×K solve (Woodbury's identity). O(K² d)."""
-    s, g = s.double(), g.double()
-    small = s.T @ s
-    small.diagonal().add_(damping)
-    delta: Tensor = (g - s @ torch.linalg.solve(small, s.T @ g)) / damping
+    """δ = (g − S (λI + SᵀS)⁻¹ Sᵀ g) / λ: exact, by one K×K solve (Woodbury's identity). O(K² d).
+
+    With no more weights than trajectories, d ≤ K, S Sᵀ itself is the smaller matrix.
+    """
+    g = g.double()
+    if s.shape[0] <= s.shape[1]:
+        return damped_solve(gram(s.T), g, damping)
+    delta: Tensor = (g - across(s, damped_solve(gram(s), down(s, g), damping))) / damping
     return delta
+
+
+def damped_solve(matrix: Tensor, right: Tensor, damping: float) -> Tensor:
+    """(M + λI)⁻¹ right; M is changed."""
+    matrix.diagonal().add_(damping)
+    solution: Tensor = torch.linalg.solve(matrix, right)
+    return solution
+
+
+def gram(s: Tensor) -> Tensor:
+    """SᵀS [K, K]."""
+    total = s.new_zeros((s.shape[1], s.shape[1]), dtype=torch.float64)
+    for rows in in_blocks(s):
+        total += rows.T @ rows
+    return total
+
+
+def down(s: Tensor, v: Tensor) -> Tensor:
+    """Sᵀ v [K], for v [d]."""
+    total = s.new_zeros(s.shape[1], dtype=torch.float64)
+    for rows, part in zip(in_blocks(s), torch.split(v, BLOCK), strict=True):
+        total += rows.T @ part
+    return total
+
+
+def across(s: Tensor, w: Tensor) -> Tensor:
+    """S w [d], for w [K]."""
+    out = s.new_empty(s.shape[0], dtype=torch.float64)  # made first: parts between blocks would keep their memory open
+    for rows, part in zip(in_blocks(s), torch.split(out, BLOCK), strict=True):
+        torch.mv(rows, w, out=part)
+    return out
+
+
+def in_blocks(s: Tensor) -> Iterator[Tensor]:
+    """S in float64, some rows at a time."""
+    return (rows.double() for rows in torch.split(s, BLOCK))
 
 
 def conjugate_gradient(s: Tensor, g: Tensor, damping: float, iterations: int = 100, tolerance: float = 1e-10) -> Tensor:
@@ -27,8 +72,7 @@ def conjugate_gradient(s: Tensor, g: Tensor, damping: float, iterations: int = 1
     Without damping the number of iterations is what keeps δ short: "a fixed number of iterations" (partial least
     squares). What of g is outside the span of S is then never reached, and the search ends when it would divide by 0.
     """
-    s = s.double()
-    return krylov(lambda v: s @ (s.T @ v) + damping * v, g, iterations, tolerance)
+    return krylov(lambda v: across(s, down(s, v)) + damping * v, g, iterations, tolerance)
 
 
 def krylov(product: Callable[[Tensor], Tensor], g: Tensor, iterations: int, tolerance: float = 1e-10) -> Tensor:
@@ -58,26 +102,28 @@ def held_out(s: Tensor, g: Tensor, least: float = 0.0) -> Tensor:
     δ from one half of the columns is judged by the other half, and the other way round: gᵀδ / √(δᵀ S Sᵀ δ) is what a
     step gains for the KL that it costs there. All of it is in the (K + 1)² inner products of the columns and g.
     """
-    s, g = s.double(), g.double()
+    g, squared = g.double(), gram(s)
+    length = float(squared.diagonal().mean())
     if s.shape[1] < 2:
-        return closed_form(s, g, max(least, max(GRID) * float(s.square().sum())))
-    columns = torch.cat([s, g[:, None]], dim=1)
-    gram = columns.T @ columns
-    grid = gram.diagonal()[:-1].mean() * torch.tensor(GRID, dtype=g.dtype)
-    grid = grid.clamp(min=least)
+        return closed_form(s, g, max(least, max(GRID) * length))
+    inner = torch.cat([squared, down(s, g)[None]]), g @ g
+    grid = (length * torch.tensor(GRID, dtype=g.dtype)).clamp(min=least)
     even, odd = torch.arange(0, s.shape[1], 2), torch.arange(1, s.shape[1], 2)
-    gains = gained(gram, even, odd, grid) + gained(gram, odd, even, grid)
+    gains = gained(*inner, even, odd, grid) + gained(*inner, odd, even, grid)
     return closed_form(s, g, float(grid[gains.argmax()]))
 
 
-def gained(gram: Tensor, fitted: Tensor, judged: Tensor, grid: Tensor) -> Tensor:
-    """For each λ of the grid, gᵀδ / √(δᵀ S_J S_Jᵀ δ) of the δ from the columns F; `gram` is (S, g)ᵀ (S, g)."""
-    share = (len(gram) - 1) / len(fitted)  # of fewer columns each counts for more
-    values, vectors = torch.linalg.eigh(share * gram[fitted][:, fitted])
-    along = vectors.T @ gram[fitted, -1]  # S_Fᵀ g
+def gained(inner: Tensor, squared: Tensor, fitted: Tensor, judged: Tensor, grid: Tensor) -> Tensor:
+    """For each λ of the grid, gᵀδ / √(δᵀ S_J S_Jᵀ δ) of the δ from the columns F.
+
+    `inner` [K + 1, K] is (S, g)ᵀ S, and `squared` is gᵀg.
+    """
+    share = inner.shape[1] / len(fitted)  # of fewer columns each counts for more
+    values, vectors = torch.linalg.eigh(share * inner[fitted][:, fitted])
+    along = vectors.T @ inner[-1, fitted]  # S_Fᵀ g
     solved = share * along[:, None] / (values[:, None] + grid)  # [F, λ]
-    slope = gram[-1, -1] - along @ solved  # λ gᵀδ
-    seen = gram[judged, -1][:, None] - gram[judged][:, fitted] @ vectors @ solved  # λ S_Jᵀ δ
+    slope = squared - along @ solved  # λ gᵀδ
+    seen = inner[-1, judged][:, None] - inner[judged][:, fitted] @ vectors @ solved  # λ S_Jᵀ δ
     gain: Tensor = slope / seen.norm(dim=0).clamp(min=1e-300)
     return gain
 

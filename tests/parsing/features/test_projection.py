@@ -3,15 +3,15 @@
 import numpy as np
 import pytest
 
+from aggrevated.parsing.features import symbols
 from aggrevated.parsing.features.crops import crops
 from aggrevated.parsing.features.geometry import GEOMETRY, geometry
 from aggrevated.parsing.features.hog import hog
 from aggrevated.parsing.features.projection import COMPONENTS, Projection
-from aggrevated.parsing.features.symbols import RAW, raw, table
+from aggrevated.parsing.features.symbols import PIXELS, SYMBOLS, raw, table
 from aggrevated.parsing.learners.readers import KINDS, ParsingPolicy
 from aggrevated.parsing.pages.handwriting import write_page
 
-PIXELS = RAW - len(GEOMETRY)
 PAGES = [write_page(["x=3"], 1, 0), write_page(["10(x+2)=a+b", "c×d=e"], 2, 0)]
 
 
@@ -31,6 +31,32 @@ def test_raw_features_are_the_histograms_and_the_places_of_all_symbols_in_a_row(
         np.testing.assert_array_equal(found[place, :576], hog(crops([strokes]))[0])
     np.testing.assert_array_equal(found[:3, 576:], geometry(PAGES[0].boxes))
     np.testing.assert_array_equal(found[3:, 576:], geometry(PAGES[1].boxes))
+
+
+def test_features_are_the_same_alone_and_in_company():
+    """By the bit, and with the projection; the pages fill more than one block of symbols, and end within one."""
+    pages = [write_page(["10(x+2)=a+b", "c×d=e"], writer, 0) for writer in range(17)] + [PAGES[0]]
+    together = raw(pages)
+    assert len(together) > 2 * SYMBOLS and len(together) % SYMBOLS
+    projection = Projection.of(together)
+    np.testing.assert_array_equal(together, np.concatenate([raw([page]) for page in pages]))
+    np.testing.assert_array_equal(together, raw(pages[::-1])[reversed_places(pages)])
+    alone = np.concatenate([projection(raw([page])) for page in pages])
+    np.testing.assert_array_equal(projection(together), alone)
+
+
+def reversed_places(pages):
+    """Where the symbols of the pages stand when the last page comes first."""
+    first = np.cumsum([0, *(len(page) for page in pages[:0:-1])])[::-1]
+    return np.concatenate([start + np.arange(len(page)) for start, page in zip(first, pages, strict=True)])
+
+
+def test_pictures_are_drawn_a_block_of_symbols_at_a_time(monkeypatch):
+    """So that memory and time for a symbol do not grow with the pages."""
+    drawn = []
+    monkeypatch.setattr(symbols, "crops", lambda ink: drawn.append(len(ink)) or crops(ink))
+    raw([PAGES[1]] * 20)
+    assert drawn == [SYMBOLS, SYMBOLS, 16 * 20 - 2 * SYMBOLS]
 
 
 def test_a_table_by_hand():

@@ -10,13 +10,22 @@ from aggrevated.parsing.features.geometry import GEOMETRY, geometry
 from aggrevated.parsing.features.hog import hog
 from aggrevated.parsing.pages.page import Page
 
-RAW = 576 + len(GEOMETRY)  # numbers for each symbol
+PIXELS = 576  # numbers of HoG
+RAW = PIXELS + len(GEOMETRY)  # numbers for each symbol
+
+
+SYMBOLS = 128  # whose pictures are drawn at a time: memory stays small and near, however many pages there are
 
 
 def raw(pages: Sequence[Page]) -> Array:
     """Of the symbols of all pages, one after the other: HoG, then geometry, float32 [Σn, RAW]."""
-    pixels = hog(crops([strokes for page in pages for strokes in page.ink]))
-    return np.concatenate([pixels, np.concatenate([geometry(page.boxes) for page in pages])], axis=1)
+    ink = [strokes for page in pages for strokes in page.ink]
+    found = np.empty((len(ink), RAW), np.float32)
+    for first in range(0, len(ink), SYMBOLS):
+        some = slice(first, first + SYMBOLS)
+        found[some, :PIXELS] = hog(crops(ink[some]))
+    found[:, PIXELS:] = np.concatenate([geometry(page.boxes) for page in pages])
+    return found
 
 
 def table(lengths: Array, features: Array) -> Array:

@@ -1,0 +1,81 @@
+"""Control: what the expert earns beside a policy."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from aggrevated.config.building import blank_policy
+from aggrevated.config.resolving import resolve
+from aggrevated.experts.loading import load_expert
+from aggrevated.randomness import Purpose, seeds
+from aggrevated.simulators.cartpole import CartPole
+from aggrevated.tasks.cartpole import TASK
+from aggrevated.validation import mean_return
+from aggrevated.worlds import control
+from aggrevated.worlds.control import Control, FreshEpisodes
+
+
+@pytest.fixture
+def measured(monkeypatch):
+    """The experts that were tried, in a process where none was yet."""
+    tried = []
+
+    def counted(policy, simulator, *given):
+        if hasattr(policy, "act"):
+            tried.append(policy.name)
+        return mean_return(policy, simulator, *given)
+
+    monkeypatch.setattr(control, "mean_return", counted)
+    monkeypatch.setattr(control, "_MEASURED", {})
+    return tried
+
+
+def world(**settings):
+    return replace(TASK.world, horizon=30, test_episodes=5, **settings)
+
+
+POLICY = blank_policy(resolve("cartpole", horizon=30))
+
+
+def test_the_same_expert_is_tried_once_on_the_same_episodes(measured):
+    """By its trials' results and evaluations, each with a world of its own."""
+    scores = [world().build(3).test(POLICY), world().returns(POLICY, 5, 3), world().returns(POLICY, 5, 3, True)]
+    assert measured == ["cartpole"]
+    expected = mean_return(world().loaded_expert, world().simulator, seeds(3, Purpose.TEST, 0, 5))
+    assert [score.expert_return for score in scores] == [expected] * 3
+    assert scores[0] == scores[1]
+
+
+def test_other_episodes_horizons_and_simulators_are_tried_anew(measured):
+    class Slower(CartPole):
+        """Another simulator."""
+
+    others = [world(), replace(world(), horizon=31), replace(world(), make=lambda horizon: Slower(horizon))]
+    for other in others:
+        for episodes, seed in ((5, 3), (6, 3), (5, 4)):
+            other.returns(POLICY, episodes, seed)
+    assert measured == ["cartpole"] * 9
+
+
+def test_a_file_that_has_changed_is_another_expert(measured, monkeypatch):
+    """Weights tell experts of one name apart."""
+    shipped = load_expert("cartpole", CartPole())
+    first, *others = shipped.network.weights
+    for sign in (1.0, -1.0, 1.0):
+        turned = replace(shipped, network=replace(shipped.network, weights=(sign * first, *others)))
+        monkeypatch.setattr(control, "load_expert", lambda name, seen, turned=turned: turned)
+        world().returns(POLICY, 5, 3)
+    assert len(measured) == 2
+
+
+def test_an_expert_of_ones_own_is_asked_each_time(measured):
+    """Nobody knows what it hangs on."""
+    own = Control(make=CartPole, make_expert=lambda seen: load_expert("cartpole", seen), horizon=30)
+    assert own.returns(POLICY, 5, 3) == own.returns(POLICY, 5, 3)
+    assert len(measured) == 2
+
+
+def test_evaluation_says_what_it_said(measured):
+    facts = [FreshEpisodes(episodes=5, seed=3).measure(world(), POLICY) for _ in range(2)]
+    assert facts[0] == facts[1] and np.isfinite(facts[0]["expert_return"]) and len(measured) == 1
