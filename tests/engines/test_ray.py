@@ -65,3 +65,21 @@ def test_an_address_where_nobody_is():
         pytest.skip("Ray is in use in this process")
     with pytest.raises(AggrevatedError, match=r"^Ray cannot be reached at 127.0.0.1:1"):
         Ray(1, "127.0.0.1:1")
+
+
+def test_a_ray_of_ones_own_is_no_ray_that_was_left_behind(monkeypatch):
+    """Ray notes where its latest cluster is, and would connect to that one."""
+    from aggrevated.engines import ray as module
+
+    asked = {}
+
+    class Recorded:
+        def is_initialized(self):
+            return False
+
+        def init(self, **options):
+            asked.update(options)
+
+    monkeypatch.setattr(module, "import_ray", Recorded)
+    module.start(2, None)
+    assert asked["address"] == "local" and asked["_node_ip_address"] == "127.0.0.1"

@@ -21,10 +21,10 @@ def measured(monkeypatch):
     """The experts that were tried, in a process where none was yet."""
     tried = []
 
-    def counted(policy, simulator, *given):
+    def counted(policy, simulator, *given, **named):
         if hasattr(policy, "act"):
             tried.append(policy.name)
-        return mean_return(policy, simulator, *given)
+        return mean_return(policy, simulator, *given, **named)
 
     monkeypatch.setattr(control, "mean_return", counted)
     monkeypatch.setattr(control, "_MEASURED", {})

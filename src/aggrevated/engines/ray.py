@@ -101,7 +101,7 @@ def start(workers: int | None, address: str | None) -> Any:
         if address:
             ray.init(address=address, log_to_driver=False, logging_level="error")
         else:
-            here = {"_node_ip_address": LOOPBACK, "include_dashboard": False}
+            here = {"address": "local", "_node_ip_address": LOOPBACK, "include_dashboard": False}
             ray.init(num_cpus=workers or cores(), log_to_driver=False, logging_level="error", **here)
     except (ConnectionError, RuntimeError, ValueError) as error:
         raise AggrevatedError(f"Ray cannot be reached at {address or 'this machine'}: {error}") from error
