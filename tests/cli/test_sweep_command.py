@@ -102,7 +102,10 @@ def test_trials_that_fail_are_told_and_only_if_all_fail_the_command_does(
     limit = [0.5]
     monkeypatch.setattr(jobs, "execute", some_fail)
     vary = ["--vary", "mixing=0,0.9", "--seeds", "1", *HERE]
-    assert "2 trials of 1 seed, 1 failed" in said([*SWEEP, *vary], capsys)
+    main([*SWEEP, *vary])
+    shown = capsys.readouterr()
+    assert "2 trials of 1 seed, 1 failed" in shown.out
+    assert shown.err.count("trial 001 failed: everything diverged; make it less") == 1
     assert "- trial 001: everything diverged; make it less" in (here / "sweep/sweep.md").read_text()
     limit[0] = -1.0
     code, sentence = failure([*SWEEP[:-1], "other", *vary], capsys)
@@ -113,6 +116,7 @@ def test_trials_that_fail_are_told_and_only_if_all_fail_the_command_does(
     ("arguments", "words"),
     [
         ("cartpoll --vary mixing=0,1", "unknown task 'cartpoll' (did you mean cartpole?)"),
+        ("--vary mixing=0,1 cartpoll", "unknown task 'cartpoll' (did you mean cartpole?)"),
         ("--out cartpole acrobot --vary mixing=0,1", "give the task before its options: aggrevated sweep acrobot"),
         ("cartpole", "nothing varies; say what does"),
         ("cartpole --vary mixing", "--vary is 'mixing', but must be NAME=LOW..HIGH"),

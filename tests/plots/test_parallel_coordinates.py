@@ -35,7 +35,9 @@ def test_places_are_logarithmic_where_the_range_is() -> None:
     assert [round(place_of(RATE, value), 6) for value in (1e-4, 1e-3, 1e-1)] == [0.0, 0.333333, 1.0]
     assert place_of(RATE, None) == BELOW and place_of(UPDATE, "regular") == 0.75
     assert [words for _, words in ticks_of(RATE)] == ["0.0001", "0.001", "0.01", "0.1"]
-    assert [words for _, words in ticks_of(Setting("x", [], 2.0, 5.0, True))] == ["2", "5"]  # no power of ten inside
+    for low, high, words in ((2, 5, ["2", "5"]), (2, 50, ["2", "10", "50"]), (9.9, 200, ["9.9", "100", "200"])):
+        assert [tick for _, tick in ticks_of(Setting("x", [], low, high, True))] == words
+    assert len(ticks_of(Setting("x", [], 1e-12, 1.0, True))) == 7
 
 
 def test_lines_through_one_choice_lie_side_by_side_by_score() -> None:

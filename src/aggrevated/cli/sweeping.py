@@ -21,6 +21,8 @@ def conduct(sweep: Sweep, as_json: bool, where: EngineOptions, anyway: bool = Fa
 
     try:
         for after in sweep.rounds(run_them):
+            for sentence in failures(after, sweep):
+                note(sentence)
             sweep = after
             note(so_far(sweep))
     except KeyboardInterrupt:
@@ -30,6 +32,13 @@ def conduct(sweep: Sweep, as_json: bool, where: EngineOptions, anyway: bool = Fa
         first = next(trial.failed for trial in sweep.trials)
         raise AggrevatedError(f"all {len(sweep.trials)} trials of {sweep.folder} failed; the first: {first}")
     print_table(write_report(sweep), as_json, {"sweep": str(sweep.folder), **sweep.facts()})
+
+
+def failures(sweep: Sweep, before: Sweep) -> list[str]:
+    """What there is to say of trials that failed since then."""
+    known = {trial.number for trial in before.trials if trial.failed}
+    failed = (trial for trial in sweep.trials if trial.failed and trial.number not in known)
+    return [f"trial {trial.number:03d} failed: {trial.failed}" for trial in failed]
 
 
 def so_far(sweep: Sweep) -> str:

@@ -15,7 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import PathPatch
 from matplotlib.path import Path as Line
-from matplotlib.ticker import LogLocator, MaxNLocator
+from matplotlib.ticker import MaxNLocator
 
 from aggrevated.arrays import Array
 from aggrevated.plots.learning_curves import COLOURS, save
@@ -132,7 +132,7 @@ def fanned(setting: Setting, scores: Array) -> Array:
     """The place of each trial on an axis, [trials]; lines through the same choice lie side by side, by score."""
     places = np.array([place_of(setting, value) for value in setting.values])
     for place in np.unique(places) if setting.choices else [BELOW]:
-        own = np.flatnonzero(places == place)
+        own = np.flatnonzero(places == place)[::-1]  # of equal ones the earlier on top
         by_score = own[np.argsort(np.nan_to_num(scores[own], nan=-np.inf), kind="stable")]
         width = min(FAN, 0.35 / max(len(setting.choices), 1), 0.004 * len(own))
         places[by_score] += np.linspace(-width, width, len(own)) if len(own) > 1 else 0.0
@@ -153,10 +153,18 @@ def ticks_of(setting: Setting) -> list[tuple[float, str]]:
     """(place, words) of what is written beside an axis."""
     if setting.choices:
         return [(place_of(setting, choice), choice) for choice in setting.choices]
-    locator = LogLocator() if setting.log else MaxNLocator(6)
-    inside = [value for value in locator.tick_values(setting.low, setting.high) if setting.low <= value <= setting.high]
-    ends = inside if len(inside) > 1 else [setting.low, setting.high]
-    return [(place_of(setting, value), short(value)) for value in ends]
+    low, high = setting.low, setting.high
+    values = powers_of_ten(low, high) if setting.log else MaxNLocator(6).tick_values(low, high)
+    return [(place_of(setting, value), short(value)) for value in values if low <= value <= high]
+
+
+def powers_of_ten(low: float, high: float) -> list[float]:
+    """The ends, and between them those that are not too near to one; every second, third … where they are many."""
+    first, last = (round(np.log10(end), 9) for end in (low, high))
+    every = max(1, round((last - first) / 6))
+    near = 0.06 * (last - first)
+    inside = [power for power in range(int(np.ceil(first)), int(last) + 1) if first + near < power < last - near]
+    return [low, *(10.0**power for power in inside[::-1][every - 1 :: every][::-1]), high]
 
 
 def smooth(places: Sequence[float]) -> Line:

@@ -73,7 +73,7 @@ class Sweep:
         from aggrevated.cli.sweeping import conduct
         from aggrevated.sweeps.sweep import begun_or_opened
 
-        refuse_if_later(self.command, self.task, self.usual[0].task.name)
+        refuse_if_later(self.command, self.task, next(iter(self.usual or ()), None))
         self.where.checked(runs=2)
         folder = self.out or Path("runs") / f"sweep-{self.task}"
         conduct(begun_or_opened(folder, self.asked(folder)), self.json, self.where)

@@ -69,7 +69,7 @@ class Train:
         from aggrevated.runs.run import Run, refuse_if_used, unused_folder
         from aggrevated.settings import require
 
-        refuse_if_later(self.command, self.task, self.usual.task.name)
+        refuse_if_later(self.command, self.task, self.usual)
         require(self.trials >= 1, "trials", self.trials, "at least 1")
         self.where.checked(self.trials)
         chosen = {name: getattr(self.choice, name) for name in CHOICES}  # type: ignore[attr-defined]
@@ -95,12 +95,12 @@ def named_task(arguments: Sequence[str]) -> str | None:
     return next(iter(first or [word for word in arguments[1:] if word in task_names()]), None)
 
 
-def refuse_if_later(command: str, task: str, meant: str) -> None:
-    """A `UsageError` if the options are those of another task: its name is also the value of an option before it."""
+def refuse_if_later(command: str, task: str, usual: "Config | None") -> None:
+    """A `UsageError` if the options are those of another task, whose name is the value of an option before this one."""
     from aggrevated.errors import UsageError
     from aggrevated.tasks import find_task
 
-    if find_task(task).name != meant:
+    if find_task(task).name != (usual.task.name if usual else None):
         raise UsageError(f"give the task before its options: aggrevated {command} {task} ...")
 
 
