@@ -13,6 +13,17 @@ class UsageError(AggrevatedError, ValueError):
     exit_code = 2
 
 
+class IdleError(UsageError):
+    """A setting was given that has no effect on the run: exit code 2. `setting` is its name."""
+
+    def __init__(self, sentence: str, setting: str) -> None:
+        super().__init__(sentence, setting)
+        self.setting = setting
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
 class DataError(AggrevatedError, ValueError):
     """A file, a checkpoint or an oracle gave data that cannot be used: exit code 65."""
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Container
 from dataclasses import dataclass, replace
 from typing import Self
 
-from aggrevated.errors import UsageError
+from aggrevated.errors import IdleError
 from aggrevated.schedules import Schedule, constant, exponential, geometric, inverse_sigmoid, linear, never_below
 from aggrevated.settings import (
     NOT_NEGATIVE,
@@ -67,12 +67,12 @@ class LoopSettings(Settings):
         return replace(self, validate_every=largest_divisor(iterations, self.validate_every))
 
     def _refuse_idle(self, given: Container[str]) -> None:
-        """A `UsageError` for a shape of the mixing that another schedule has."""
+        """An `IdleError` for a shape of the mixing that another schedule has."""
         for name in SHAPES:
             if name in given and self.mixing_schedule in MIXING and name != MIXING[self.mixing_schedule][1]:
                 owners = " or ".join(schedule for schedule, (_, shape) in MIXING.items() if shape == name)
                 idle = f"{flag(name)} has no effect on --mixing-schedule {self.mixing_schedule}"
-                raise UsageError(f"{idle}: it is of {owners}; choose that, or leave it out")
+                raise IdleError(f"{idle}: it is of {owners}; choose that, or leave it out", name)
 
     def sized(self, steps: int) -> Self:
         """With K for episodes of so many steps, where it was left open."""

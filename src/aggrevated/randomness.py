@@ -22,6 +22,7 @@ class Purpose(IntEnum):
     INITIAL_POLICY = 4
     UPDATE = 5
     SWITCH = 6
+    SEARCH = 7
 
 
 def seeds(run: int, purpose: Purpose, n: int, count: int) -> Array:

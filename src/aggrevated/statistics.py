@@ -1,4 +1,4 @@
-"""Statistics over trials: the interquartile mean, and bootstrap intervals of it."""
+"""Statistics over trials: the interquartile mean with bootstrap intervals, and what explains their differences."""
 
 import numpy as np
 
@@ -18,3 +18,25 @@ def bootstrap_interval(values: Array, level: float = 0.95, resamples: int = 2000
     tail = 100 * (1 - level) / 2
     low, high = np.percentile(means, [tail, 100 - tail], axis=0)
     return low, high
+
+
+def ranks(values: Array) -> Array:
+    """The place of each value among all of them, from 1; equal ones share the mean of their places."""
+    _, which, counts = np.unique(values, return_inverse=True, return_counts=True)
+    last = np.cumsum(counts)
+    return np.asarray((last - (counts - 1) / 2)[which], float)
+
+
+def variance_explained(levels: Array, values: Array) -> float:
+    """ε², the share of the values' variance that lies between levels; 0 is what levels drawn by chance explain.
+
+    It is η² = 1 − within/total, less what so many levels explain of so few values anyway: 1 − (1 − η²)(n − 1)/(n − k).
+    """
+    _, which, counts = np.unique(levels, return_inverse=True, return_counts=True)
+    n, k = len(values), len(counts)
+    total = float(((values - values.mean()) ** 2).sum())
+    if k < 2 or k >= n or total == 0.0:
+        return 0.0
+    means = np.bincount(which, weights=values) / counts
+    within = float(((values - means[which]) ** 2).sum())
+    return max(0.0, 1.0 - within / total * (n - 1) / (n - k))

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from aggrevated.cli import every_command, main
+from aggrevated.cli.engines import EngineOptions
 from aggrevated.cli.output import print_table
 from aggrevated.config.pieces import OPTIONS, names_of
 from aggrevated.config.resolving import resolve
@@ -209,6 +210,7 @@ def explained(text: str) -> dict[str, str]:
 
 
 ALWAYS = {"--method", "--trials", "--out", "--json", *map(flag, OPTIONS.values())}
+ALWAYS |= {flag(name) for name in EngineOptions.__dataclass_fields__}
 
 
 @pytest.mark.parametrize("task", task_names())

@@ -1,7 +1,7 @@
 """Running one run, or many side by side, by an engine, with progress on standard error."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -9,17 +9,31 @@ from aggrevated.cli.engines import EngineOptions
 from aggrevated.cli.output import note
 from aggrevated.cli.progress import Progress
 from aggrevated.engines import Engine
-from aggrevated.errors import DataError
+from aggrevated.errors import AggrevatedError, DataError
 from aggrevated.runs.records import Metrics, Result
 from aggrevated.runs.run import Run, execute, silent
 
 HERE = EngineOptions()
+Failed = Callable[[Run, AggrevatedError], None]
 
 
-def run_all(runs: Sequence[Run], where: EngineOptions = HERE, anyway: bool = False) -> list[Result]:
-    """The results of all runs, in order. One run has its lanes done by the engine, of several each is a job."""
+def run_all(
+    runs: Sequence[Run], where: EngineOptions = HERE, anyway: bool = False, failed: Failed | None = None
+) -> list[Result]:
+    """The results of all runs, in order. One run has its lanes done by the engine, of several each is a job.
+
+    The first run that fails ends them all; but where there is somebody to be told that it `failed`, the others go on.
+    """
     with where.build(len(runs)) as engine:
-        return [run_one(runs[0], engine, anyway)] if len(runs) == 1 else side_by_side(runs, engine, anyway)
+        if len(runs) > 1:
+            return side_by_side(runs, engine, anyway, failed)
+        try:
+            return [run_one(runs[0], engine, anyway)]
+        except AggrevatedError as error:
+            if failed is None:
+                raise
+            failed(runs[0], error)
+            return []
 
 
 def run_one(run: Run, engine: Engine, anyway: bool = False) -> Result:
@@ -41,9 +55,10 @@ def run_one(run: Run, engine: Engine, anyway: bool = False) -> Result:
             raise
 
 
-def side_by_side(runs: Sequence[Run], engine: Engine, anyway: bool) -> list[Result]:
+def side_by_side(runs: Sequence[Run], engine: Engine, anyway: bool, failed: Failed | None = None) -> list[Result]:
     """Many runs, each of them a job. One whose worker is lost goes on, in another, from its last checkpoint."""
-    jobs = [Job(run.folder, run.config.loop.iterations, Path.cwd(), anyway) for run in runs]
+    here, results = Path.cwd(), list[Result]()
+    jobs = [Job(run.folder, run.config.loop.iterations, here, anyway, failed is not None) for run in runs]
     with Progress("iterations", sum(run.config.loop.iterations for run in runs)) as progress:
 
         def show(ended: int) -> None:
@@ -51,14 +66,18 @@ def side_by_side(runs: Sequence[Run], engine: Engine, anyway: bool) -> list[Resu
             progress.at(done, f"{ended} of {len(runs)} runs ended", last=ended == len(runs))
 
         outcomes = engine.map(run_quietly, None, jobs, show)
-    for run, (_, warnings) in zip(runs, outcomes, strict=True):
+    for run, (outcome, warnings) in zip(runs, outcomes, strict=True):
         for sentence in warnings:
             note(sentence)
-        if run.result() is None:
+        if failed is not None and isinstance(outcome, AggrevatedError):
+            failed(run, outcome)
+            continue
+        if run.result() is None or not isinstance(outcome, Result):
             raise DataError(
                 f"{run.folder} was done, but is not to be seen from here: give an --out that all nodes share"
             )
-    return [result for result, _ in outcomes]
+        results.append(outcome)
+    return results
 
 
 @dataclass(frozen=True)
@@ -69,15 +88,21 @@ class Job:
     iterations: int
     directory: Path
     anyway: bool
+    forgiving: bool = False  # an error is its outcome, and does not end the others
 
 
-def run_quietly(_: None, job: Job) -> tuple[Result, list[str]]:
-    """(the result of a run, what there was to warn of)."""
+def run_quietly(_: None, job: Job) -> tuple[Result | AggrevatedError, list[str]]:
+    """(the result of a run or the error that it ended with, what there was to warn of)."""
     if job.directory.is_dir():
         os.chdir(job.directory)
     run, warnings = Run.open(job.folder), list[str]()
     run = replace(run, config=run.config.replaced(iterations=job.iterations))
-    return execute(run, silent, warnings.append, job.anyway), warnings
+    try:
+        return execute(run, silent, warnings.append, job.anyway), warnings
+    except AggrevatedError as error:
+        if not job.forgiving:
+            raise
+        return error, warnings
 
 
 def iterations_done(folder: Path) -> int:

@@ -13,10 +13,12 @@ T = TypeVar("T")
 METAVARS = {int: "INT", float: "FLOAT", str: "TEXT", bool: "", tuple: "INT [INT ...]"}
 
 
-def group(place: str, piece: Settings) -> type:
-    """The options of a piece as one group of the help: None by default, but for switches."""
-    made = make_dataclass(f"{place.capitalize()}Options", [option(piece, name) for name in piece.values()], frozen=True)
-    made.__doc__ = f"{piece.name}: {first_line(piece)}" if piece.name not in ("", place) else first_line(piece)
+def group(place: str, *pieces: Settings) -> type:
+    """The options of a piece, or of all from which it varies, as one group of the help: None, but for switches."""
+    options = {name: option(piece, name) for piece in reversed(pieces) for name in piece.values()}
+    made = make_dataclass(f"{place.capitalize()}Options", list(options.values()), frozen=True)
+    lines = [f"{one.name}: {first_line(one)}" if one.name not in ("", place) else first_line(one) for one in pieces]
+    made.__doc__ = " ".join(lines)
     return made
 
 
@@ -68,15 +70,20 @@ def unknown(arguments: Sequence[str], known: Container[str]) -> Iterator[str]:
     return (name for name in names if name not in known and name.removeprefix("no_") not in known)
 
 
-def value_of(name: str, arguments: Sequence[str]) -> str | None:
-    """What an option is set to among the arguments, the last time."""
-    found = None
+def values_of(name: str, arguments: Sequence[str]) -> list[str]:
+    """All that an option is set to among the arguments."""
+    found = []
     for place, word in enumerate(arguments):
         if word == flag(name) and place + 1 < len(arguments):
-            found = arguments[place + 1]
+            found.append(arguments[place + 1])
         elif word.startswith(f"{flag(name)}="):
-            found = word.partition("=")[2]
+            found.append(word.partition("=")[2])
     return found
+
+
+def value_of(name: str, arguments: Sequence[str]) -> str | None:
+    """What an option is set to among the arguments, the last time."""
+    return next(reversed(values_of(name, arguments)), None)
 
 
 def switches(arguments: Sequence[str], pieces: Iterable[Settings]) -> list[str]:

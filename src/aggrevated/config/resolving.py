@@ -6,7 +6,7 @@ from typing import Any, NoReturn, TypeVar
 
 from aggrevated.config import Config
 from aggrevated.config.pieces import HEADS, OPTIONS, SHELVES, all_heads, all_of, head_for, piece
-from aggrevated.errors import DataError, UsageError
+from aggrevated.errors import DataError, IdleError, UsageError
 from aggrevated.files import Facts
 from aggrevated.loop import LoopSettings
 from aggrevated.methods import ASKED, Method, find_method
@@ -101,7 +101,7 @@ def plain(value: Any) -> Any:
 
 
 def refuse_idle(config: Config, given: Iterable[str]) -> None:
-    """A `UsageError` for the first setting that was given and would have no effect."""
+    """An `IdleError` for the first setting that was given and would have no effect."""
     effective = {*config.settings, *OPTIONS.values()}
     if not config.update.uses_loss:
         effective -= {"gradient", *settings_of(type(config.loss))}
@@ -114,31 +114,37 @@ def refuse(config: Config, name: str) -> NoReturn:
     """Say why a setting has no effect on the run, and what it is a setting of."""
     idle = f"{flag(name)} has no effect on"
     if not config.update.uses_loss and name in ("gradient", *settings_of(type(config.loss))):
-        raise UsageError(f"{idle} the update {config.update.name}; choose another --update, or leave it out")
+        raise IdleError(f"{idle} the update {config.update.name}; choose another --update, or leave it out", name)
     found = [(place, one.name) for place in SHELVES for one in all_of(config.task, place) if name in settings_of(one)]
     for place, option in OPTIONS.items():
         only = config.row.only(place)
         owners = [owner for where, owner in found if where == place and (not only or owner in only)]
         if owners:
             now = f"the {option} {getattr(config, place).name}"
-            raise UsageError(f"{idle} {now}: it is of --{option} {' or '.join(owners)}; choose that, or leave it out")
+            of = f"it is of --{option} {' or '.join(owners)}"
+            raise IdleError(f"{idle} {now}: {of}; choose that, or leave it out", name)
     if found:
-        raise UsageError(f"{idle} the method {config.method}; choose another --method, or leave it out")
+        raise IdleError(f"{idle} the method {config.method}; choose another --method, or leave it out", name)
     if any(name in settings_of(head) for head in all_heads()):
         kind = "a finite set" if config.finite else "vectors"
-        raise UsageError(f"{idle} {config.task.name}, whose actions are {kind}; choose another task, or leave it out")
+        of = f"{config.task.name}, whose actions are {kind}"
+        raise IdleError(f"{idle} {of}; choose another task, or leave it out", name)
     names = {one for task in all_tasks() for one in all_settings(task)}
     if name in names:
-        raise UsageError(f"{idle} {config.task.name}; choose another task, or leave it out")
+        raise IdleError(f"{idle} {config.task.name}; choose another task, or leave it out", name)
     where = f"'aggrevated train {config.task.name} --help' shows those that there are"
     raise UsageError(f"unknown setting {flag(name)}{guess(name.replace('-', '_'), names, flag)}; {where}")
 
 
+def all_pieces(task: Task) -> list[type[Settings]]:
+    """All that a run of the task can be made of."""
+    on_shelves = [*all_heads(), *(one for place in SHELVES for one in all_of(task, place))]
+    return [LoopSettings, type(task.world), *on_shelves]
+
+
 def all_settings(task: Task) -> set[str]:
     """The names of all settings that a run of the task can have."""
-    on_shelves = [*all_heads(), *(one for place in SHELVES for one in all_of(task, place))]
-    pieces: list[type[Settings]] = [LoopSettings, type(task.world), *on_shelves]
-    return {name for one in pieces for name in settings_of(one)} | set(OPTIONS.values())
+    return {name for one in all_pieces(task) for name in settings_of(one)} | set(OPTIONS.values())
 
 
 def from_facts(facts: Facts, source: object, task: Task | None = None) -> Config:

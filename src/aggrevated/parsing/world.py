@@ -12,7 +12,7 @@ import torch
 from gymnasium.spaces import Discrete, Space
 
 from aggrevated.engines import Engine
-from aggrevated.errors import UsageError
+from aggrevated.errors import IdleError, UsageError
 from aggrevated.files import Facts
 from aggrevated.parsing.dataset import Dataset, dataset, of_pages
 from aggrevated.parsing.learners.kernel import KernelPolicy
@@ -64,6 +64,7 @@ class Algebra(WorldSettings):
     name = "algebra"
     measured = "UAS"
     digits = 3
+    measured_on = ("crohme", "sets", "single_writer", "data_seed")
     evaluation = OnPages
     system: str = setting("arc-eager", f"The transition system: {' or '.join(SYSTEMS)}.", one_of(SYSTEMS))
     warps: int = setting(0, "Rewritten copies of each training page.", NOT_NEGATIVE)
@@ -82,7 +83,8 @@ class Algebra(WorldSettings):
             return self
         for name in ("sets", "single_writer"):
             if name in given:
-                raise UsageError(f"{flag(name)} has no effect on real ink; leave --crohme out, or leave it out")
+                idle = f"{flag(name)} has no effect on real ink"
+                raise IdleError(f"{idle}; leave --crohme out, or leave it out", name)
         return replace(self, crohme=str(Path(self.crohme).resolve()))
 
     @property

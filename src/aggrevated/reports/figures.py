@@ -14,11 +14,10 @@ from typing import ClassVar
 
 from aggrevated.config import Config
 from aggrevated.config.resolving import resolve
-from aggrevated.errors import UsageError
 from aggrevated.reports import Table
 from aggrevated.reports.control import write_report
 from aggrevated.reports.groups import Group
-from aggrevated.runs.run import Run
+from aggrevated.runs.run import Run, made_or_opened
 from aggrevated.settings import known
 from aggrevated.shelves import modules_in, task_names
 from aggrevated.tasks import Row, Task, all_tasks, find_task
@@ -117,13 +116,3 @@ def folder_of(row: Row) -> str:
     """The name of the folder of a row's runs."""
     varied = (name.replace("_", "-") for name in row.settings)
     return "-".join(filter(None, (row.method, row.update, row.policy, row.start, *varied)))
-
-
-def made_or_opened(folder: Path, config: Config) -> Run:
-    """The run in the folder, if it was asked for the same; a new one if there is none."""
-    if not (folder / "config.json").is_file():
-        return Run.create(folder, config)
-    run = Run.open(folder, config.task)
-    if run.config != config:
-        raise UsageError(f"{folder} holds a run with other settings; choose another --out or remove it")
-    return run

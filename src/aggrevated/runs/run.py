@@ -30,6 +30,7 @@ from aggrevated.tasks import Task
 from aggrevated.worlds import EvaluationSettings
 
 CHOSEN = "policy.safetensors"  # the best policy so far
+SEVERAL = ("trial-*", "seed-*")  # what the folders of runs are called that belong together
 
 
 @dataclass(frozen=True)
@@ -102,10 +103,20 @@ class Run:
         return files.unseal(path)
 
 
+def made_or_opened(folder: Path, config: Config) -> Run:
+    """The run in the folder, if it was asked for the same; a new one if there is none."""
+    if not (folder / "config.json").is_file():
+        return Run.create(folder, config)
+    run = Run.open(folder, config.task)
+    if run.config != config:
+        raise UsageError(f"{folder} holds a run with other settings; choose another --out or remove it")
+    return run
+
+
 def runs_in(folder: Path) -> list[Run]:
-    """The run in a folder, or the trials in its subfolders."""
-    trials = sorted(path.parent for path in folder.glob("trial-*/config.json"))
-    return [Run.open(path) for path in trials or [folder]]
+    """The run in a folder, or the trials, or the seeds of a trial of a sweep, in its subfolders."""
+    several = sorted(path.parent for name in SEVERAL for path in folder.glob(f"{name}/config.json"))
+    return [Run.open(path) for path in several or [folder]]
 
 
 def refuse_if_used(folder: Path) -> None:

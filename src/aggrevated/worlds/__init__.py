@@ -55,6 +55,7 @@ class WorldSettings(Settings, ABC):
 
     measured: ClassVar[str] = "return"  # what `validate` gives, in a word
     digits: ClassVar[int] = 1  # behind the point, when that is shown
+    measured_on: ClassVar[tuple[str, ...]] = ()  # settings that decide what `validate` means: they are never compared
     evaluation: ClassVar[type[EvaluationSettings]]  # how a policy can be tried again
 
     @abstractmethod

@@ -65,6 +65,7 @@ class Control(WorldSettings):
     """A simulator with an expert that was trained in it."""
 
     name = "control"
+    measured_on = ("horizon",)
     evaluation = FreshEpisodes
     make: Maker = field(compare=False)
     seen_by_expert: Maker | None = field(default=None, compare=False)  # the simulator as the expert sees it

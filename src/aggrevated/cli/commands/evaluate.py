@@ -60,4 +60,7 @@ class Evaluate:
 
 def folder_among(words: Sequence[Path]) -> Path:
     """The folder of a run, or of trials, among the words; if none is one, the first of them."""
-    return next((path for path in words if [*path.glob("config.json"), *path.glob("trial-*/config.json")]), words[0])
+    from aggrevated.runs.run import SEVERAL
+
+    found = (path for path in words for name in (".", *SEVERAL) if any(path.glob(f"{name}/config.json")))
+    return next(found, words[0])

@@ -50,6 +50,7 @@ class Reproduce:
         require(self.trials is None or self.trials >= 1, "trials", self.trials, "at least 1")
         figure = find_figure(self.figure)
         self._refuse_idle(figure.needs, bool(figure.trials))
+        self.where.checked(runs=2)
         request = Request(self.quick, self.trials, self.crohme, self.out, self.report, note)
         folder = figure.folder(request)
         groups = figure.runs(request)

@@ -12,6 +12,8 @@ from aggrevated.cli.options import Integer, RunFolder
 class Resume:
     """Go on with a run from its last checkpoint. It ends with the same bits as if it had never stopped.
 
+    A folder that 'aggrevated sweep' made goes on with its trials, to the same ones and to the same best.
+
     Try:
       aggrevated resume runs/cartpole-aggrevated-natural
       aggrevated resume runs/cartpole-aggrevated-natural --iterations 300 --json
@@ -19,7 +21,7 @@ class Resume:
 
     command = "resume"
     run_folder: Positional[RunFolder]
-    """The folder that 'aggrevated train' made, of one run or of several trials."""
+    """The folder that 'aggrevated train' made, of one run or of several trials; or that of a sweep."""
     iterations: Integer = None
     """Go on to this many iterations, more than were asked for at first."""
     anyway: bool = False
@@ -36,6 +38,9 @@ class Resume:
         from aggrevated.runs.run import runs_in
         from aggrevated.settings import require
 
+        if (self.run_folder / "sweep.json").is_file():
+            self._go_on_with_sweep()
+            return
         runs = runs_in(self.run_folder)
         if self.iterations is not None:
             least = max(run.config.loop.iterations for run in runs)
@@ -51,3 +56,14 @@ class Resume:
             for run in runs:
                 run.config.check()
         print_result(run_all(runs, self.where, self.anyway), self.run_folder, self.json)
+
+    def _go_on_with_sweep(self) -> None:
+        """Make the trials that are missing, and print the best."""
+        from aggrevated.cli.sweeping import conduct
+        from aggrevated.errors import UsageError
+        from aggrevated.sweeps.sweep import Sweep
+
+        if self.iterations is not None:
+            more = "more trials are 'aggrevated sweep' again, with more --trials"
+            raise UsageError(f"--iterations has no effect on {self.run_folder}, which is a sweep; {more}")
+        conduct(Sweep.open(self.run_folder, self.anyway), self.json, self.where, self.anyway)

@@ -14,7 +14,7 @@ from aggrevated.methods import METHODS
 if TYPE_CHECKING:
     from aggrevated.config import Config
 
-T = TypeVar("T", bound="Train")
+T = TypeVar("T")
 CHOICES = {
     "policy": "The kind of policy",
     "update": "How it is stepped (line 7)",
@@ -57,16 +57,8 @@ class Train:
     @classmethod
     def fitted(cls, arguments: Sequence[str]) -> tuple[type[Self], list[str]]:
         """(the command with the options of the task that the arguments name, the arguments as it takes them)."""
-        from aggrevated.shelves import task_names
-
-        names = task_names()
-        first = [word for word in arguments[1:2] if not word.startswith("-")]  # there it is meant to be a task
-        named = first or [word for word in arguments[1:] if word in names]
-        if named:
-            return with_options(cls, named[0], arguments)
-        listed = make_dataclass(cls.__name__, [], bases=(cls,), frozen=True)
-        listed.__doc__ = f"{getdoc(cls)}\n\nTasks: {', '.join(names)}."
-        return listed, list(arguments)
+        task = named_task(arguments)
+        return with_options(cls, task, arguments) if task else (with_tasks(cls), list(arguments))
 
     def run(self) -> None:
         """Train, and print the result."""
@@ -74,13 +66,10 @@ class Train:
         from aggrevated.cli.output import note, print_result
         from aggrevated.cli.pieces import given
         from aggrevated.config.resolving import resolve
-        from aggrevated.errors import UsageError
         from aggrevated.runs.run import Run, refuse_if_used, unused_folder
         from aggrevated.settings import require
-        from aggrevated.tasks import find_task
 
-        if find_task(self.task).name != self.usual.task.name:  # a task's name is also the value of an option before it
-            raise UsageError(f"give the task before its options: aggrevated train {self.task} ...")
+        refuse_if_later(self.command, self.task, self.usual)
         require(self.trials >= 1, "trials", self.trials, "at least 1")
         self.where.checked(self.trials)
         chosen = {name: getattr(self.choice, name) for name in CHOICES}  # type: ignore[attr-defined]
@@ -98,20 +87,58 @@ class Train:
         print_result(run_all(runs, self.where), folder, self.json)
 
 
+def named_task(arguments: Sequence[str]) -> str | None:
+    """The task among the arguments: the first if it is no option, else whatever is called like one."""
+    from aggrevated.shelves import task_names
+
+    first = [word for word in arguments[1:2] if not word.startswith("-")]  # there it is meant to be a task
+    return next(iter(first or [word for word in arguments[1:] if word in task_names()]), None)
+
+
+def refuse_if_later(command: str, task: str, usual: "Config | None") -> None:
+    """A `UsageError` if the options are those of another task, whose name is the value of an option before this one."""
+    from aggrevated.errors import UsageError
+    from aggrevated.tasks import find_task
+
+    if find_task(task).name != (usual.task.name if usual else None):
+        raise UsageError(f"give the task before its options: aggrevated {command} {task} ...")
+
+
+def with_tasks(command: type[T]) -> type[T]:
+    """The command without a task, whose help lists them."""
+    from aggrevated.shelves import task_names
+
+    listed = make_dataclass(command.__name__, [], bases=(command,), frozen=True)
+    listed.__doc__ = f"{getdoc(command)}\n\nTasks: {', '.join(task_names())}."
+    return listed
+
+
 def with_options(command: type[T], task: str, arguments: Sequence[str]) -> tuple[type[T], list[str]]:
     """The command for one task: a group of options for each piece, after one for the choices."""
-    from aggrevated.cli.pieces import fitted, group, switches, unknown, value_of
-    from aggrevated.config.resolving import completed, refuse, usual
+    from aggrevated.cli.pieces import fitted, switches, value_of
+    from aggrevated.config.resolving import completed, usual
     from aggrevated.tasks import find_task
 
     choices = {name: value for name in CHOICES if (value := value_of(name, arguments)) is not None}
     config = completed(usual(find_task(task), value_of("method", arguments) or "aggrevated", choices), ())
-    groups = {"choice": choices_of(config)}
-    groups |= {place: group(place, piece) for place, piece in config.pieces.items() if piece.values()}
+    return fitted(command, groups_of([config], command, arguments), config), switches(arguments, config.pieces.values())
+
+
+def groups_of(configs: Sequence["Config"], command: type[Any], arguments: Sequence[str]) -> dict[str, type]:
+    """The options of all pieces of these configs by their places; a `UsageError` for one that none of them has."""
+    from aggrevated.cli.pieces import group, unknown
+    from aggrevated.config.resolving import refuse
+
+    settings = {name for config in configs for name in config.settings}
     own = {*command.__dataclass_fields__, *EngineOptions.__dataclass_fields__, "help", "version"}
-    for name in unknown(arguments, {*config.settings, *CHOICES, *own}):
-        refuse(config, name)
-    return fitted(command, groups, config), switches(arguments, config.pieces.values())
+    for name in unknown(arguments, {*settings, *CHOICES, *own}):
+        refuse(configs[0], name)
+    groups = {"choice": choices_of(configs[0])}
+    for place in configs[0].pieces:
+        pieces = {config.pieces[place].name: config.pieces[place] for config in reversed(configs)}
+        if any(piece.values() for piece in pieces.values()):
+            groups[place] = group(place, *reversed(pieces.values()))
+    return groups
 
 
 def choices_of(config: "Config") -> type:

@@ -1,0 +1,51 @@
+"""Conducting a sweep: its rounds one after the other, with progress on standard error, and a report at the end."""
+
+from collections.abc import Sequence
+
+from aggrevated.cli.engines import EngineOptions
+from aggrevated.cli.jobs import run_all
+from aggrevated.cli.output import note, print_table
+from aggrevated.errors import AggrevatedError
+from aggrevated.reports.sweeps import write_report
+from aggrevated.runs.run import Run
+from aggrevated.sweeps.sweep import Failed, Sweep
+
+
+def conduct(sweep: Sweep, as_json: bool, where: EngineOptions, anyway: bool = False) -> None:
+    """Make the trials that are missing, write the report, and print it."""
+    asked = sweep.asked
+    note(f"sweep: {sweep.folder}, {asked.search}, up to {asked.trials} trials, {asked.seeds} runs each")
+
+    def run_them(runs: Sequence[Run], failed: Failed) -> None:
+        run_all(runs, where, anyway, failed)
+
+    try:
+        for after in sweep.rounds(run_them):
+            for sentence in failures(after, sweep):
+                note(sentence)
+            sweep = after
+            note(so_far(sweep))
+    except KeyboardInterrupt:
+        note(f"go on with: aggrevated resume {sweep.folder}")
+        raise
+    if sweep.best is None:
+        first = next(trial.failed for trial in sweep.trials)
+        raise AggrevatedError(f"all {len(sweep.trials)} trials of {sweep.folder} failed; the first: {first}")
+    print_table(write_report(sweep), as_json, {"sweep": str(sweep.folder), **sweep.facts()})
+
+
+def failures(sweep: Sweep, before: Sweep) -> list[str]:
+    """What there is to say of trials that failed since then."""
+    known = {trial.number for trial in before.trials if trial.failed}
+    failed = (trial for trial in sweep.trials if trial.failed and trial.number not in known)
+    return [f"trial {trial.number:03d} failed: {trial.failed}" for trial in failed]
+
+
+def so_far(sweep: Sweep) -> str:
+    """How far it is, in a line."""
+    ended = f"{sum(trial.ended for trial in sweep.trials)}/{sweep.asked.trials} trials"
+    best = sweep.best
+    if best is None or best.score is None:
+        return f"{ended}: all failed so far"
+    digits = sweep.asked.found.world.digits
+    return f"{ended}: best so far trial {best.number:03d}, {sweep.asked.found.world.measured} {best.score:.{digits}f}"

@@ -1,0 +1,188 @@
+"""A sweep: trials in a folder, in rounds. Stopped at any moment, it goes on to the same trials and the same best."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from aggrevated import files
+from aggrevated.arithmetic import difference, fingerprint
+from aggrevated.config.building import set_up
+from aggrevated.errors import AggrevatedError, DataError, StorageError, UsageError
+from aggrevated.machine import one_thread
+from aggrevated.runs.records import Result
+from aggrevated.runs.run import Run, made_or_opened, refuse_if_used
+from aggrevated.sweeps.asked import Asked
+from aggrevated.sweeps.importance import importance
+from aggrevated.sweeps.searching import ROUND, loaded, next_round
+from aggrevated.sweeps.trials import Trial, best_first
+from aggrevated.version import __version__
+
+RECORD = "sweep.json"
+Failed = Callable[[Run, AggrevatedError], None]  # is told of a run that failed
+Runner = Callable[[Sequence[Run], Failed], object]  # runs them all to their ends
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """A sweep's folder, what it was asked to do, and its trials so far."""
+
+    folder: Path
+    asked: Asked
+    trials: tuple[Trial, ...] = ()
+
+    @classmethod
+    def open(cls, folder: Path, anyway: bool = False) -> Sweep:
+        """A sweep that exists; one begun where sums round otherwise is refused, but for `anyway`."""
+        path = folder / RECORD
+        facts = files.read_json(path)
+        if facts.get("version") != __version__ or not {"asked", "trials", "arithmetic"} <= set(facts):
+            raise DataError(f"{path} is not of a sweep of version {__version__}; begin anew with another --out")
+        elsewhere = difference(facts["arithmetic"], fingerprint())
+        if elsewhere and not anyway:
+            remedy = f"go on there, or here with 'aggrevated resume {folder} --anyway'"
+            raise DataError(f"{folder} was begun with {elsewhere}: trials made here are not to the bit; {remedy}")
+        try:
+            trials = tuple(map(Trial.read, facts["trials"]))
+        except (KeyError, TypeError, AttributeError) as error:
+            raise DataError(f"{path} holds a trial that is none ({error!r}); restore it, or begin anew") from error
+        return cls(folder, Asked.read(facts["asked"], path), trials)
+
+    @property
+    def best(self) -> Trial | None:
+        """The trial with the best return on validation, mean over seeds."""
+        return next(iter(best_first(self.trials)), None)
+
+    @property
+    def importances(self) -> dict[str, float | None]:
+        """How much each setting explains of the differences between trials."""
+        return {one.name: importance(one, self.trials) for one in self.asked.varied}
+
+    def facts(self) -> files.Facts:
+        """For sweep.json: what was asked, and what came of it."""
+        best = self.best
+        return {
+            "version": __version__,
+            "asked": self.asked.facts(),
+            "best": None if best is None else best.facts() | {"command": self.asked.command(best.settings)},
+            "importance": self.importances,
+            "trials": [trial.facts() for trial in self.trials],
+            "arithmetic": fingerprint(),
+        }
+
+    def write(self) -> Sweep:
+        """Write sweep.json."""
+        files.write_json(self.folder / RECORD, self.facts())
+        return self
+
+    def rounds(self, run_them: Runner) -> Iterator[Sweep]:
+        """The sweep after each of its rounds, those that are over already included."""
+        with files.only_one(self.folder):
+            files.sweep(self.folder)
+            sweep = replace(self, trials=Sweep.open(self.folder, anyway=True).trials).write()
+            for first in range(0, self.asked.trials, ROUND):
+                sweep = sweep.asked_for(first)
+                if len(sweep.trials) <= first:
+                    break  # there is nothing new to try
+                sweep = sweep.with_outcomes(sweep.trials[first : first + ROUND], run_them)
+                yield sweep
+
+    def asked_for(self, first: int) -> Sweep:
+        """With the trials of the round that begins there, written down before any of them is run."""
+        wanted = self.trials_of_round(first)
+        if len(self.trials) >= wanted:
+            return self
+        settings = next_round(self.asked, self.trials[:first])[len(self.trials) - first : wanted - first]
+        new = [Trial(number, one) for number, one in enumerate(settings, start=len(self.trials))]
+        return replace(self, trials=(*self.trials, *new)).write() if new else self
+
+    def trials_of_round(self, first: int) -> int:
+        """How many trials there are after the round that begins there."""
+        return min(first + ROUND, self.asked.trials)
+
+    def with_outcomes(self, trials: Sequence[Trial], run_them: Runner) -> Sweep:
+        """With these trials run, and written down."""
+        waiting = [trial for trial in trials if not trial.ended]
+        if not waiting:
+            return self
+        runs, failed = self.prepared(waiting)
+
+        def fail(run: Run, error: AggrevatedError) -> None:
+            if isinstance(error, UsageError | StorageError):
+                raise error  # it is not the trial's fault
+            failed[run.folder] = str(error)
+
+        unfinished = [run for some in runs.values() for run in some if run.result() is None]
+        if unfinished:
+            run_them(unfinished, fail)
+        known = {trial.number: outcome(trial, runs.get(trial.number, []), failed, self.folder) for trial in waiting}
+        return replace(self, trials=tuple(known.get(trial.number, trial) for trial in self.trials)).write()
+
+    def prepared(self, trials: Sequence[Trial]) -> tuple[dict[int, list[Run]], dict[Path, str]]:
+        """(the runs of each trial by its number, the sentences of those that cannot even begin by their folder)."""
+        runs, failed = dict[int, list[Run]](), dict[Path, str]()
+        for trial in trials:
+            try:
+                config, _ = self.asked.resolved(trial.settings)
+                with one_thread():
+                    set_up(config)
+            except StorageError:
+                raise
+            except AggrevatedError as error:
+                failed[self.folder / trial.name] = str(error)
+                continue
+            seeds = range(config.loop.seed, config.loop.seed + self.asked.seeds)
+            folder = self.folder / trial.name
+            runs[trial.number] = [made_or_opened(folder / f"seed-{i}", config.replaced(seed=i)) for i in seeds]
+        return runs, failed
+
+
+def outcome(trial: Trial, runs: Sequence[Run], failed: Mapping[Path, str], folder: Path) -> Trial:
+    """The trial with its returns or, if one of its runs failed, with the sentence of the first that did."""
+    for place in (folder / trial.name, *(run.folder for run in runs)):
+        if place in failed:
+            return replace(trial, failed=failed[place])
+    results = [ended(run) for run in runs]
+    best, test = (result.best_return for result in results), (result.more["test_return"] for result in results)
+    return replace(trial, best_returns=tuple(best), test_returns=tuple(test))
+
+
+def ended(run: Run) -> Result:
+    """Its result."""
+    result = run.result()
+    if result is None:
+        raise DataError(f"{run.folder} has not ended; finish it with 'aggrevated resume {run.folder}'")
+    return result
+
+
+def begun_or_opened(folder: Path, asked: Asked) -> Sweep:
+    """The sweep in the folder, if it was asked for the same or for fewer trials; a new one if there is none."""
+    if asked.search == "tpe":
+        loaded()  # where it is missing, no folder is left behind
+    if not (folder / RECORD).is_file():
+        for leftover in folder.glob(f".{RECORD}.*.tmp"):  # of a kill while it was written
+            leftover.unlink(missing_ok=True)
+        refuse_if_used(folder)
+        return Sweep(folder, asked).write()
+    sweep = Sweep.open(folder)
+    then, now = sweep.asked.facts(), asked.facts()
+    for name in (name for name in then if name != "trials" and then[name] != now[name]):
+        raise UsageError(f"{folder} holds a sweep with {told(name, then[name], now[name])}; choose another --out")
+    if asked.trials < sweep.asked.trials:
+        few = f"{folder} holds a sweep of {sweep.asked.trials} trials, more than the {asked.trials} asked for now"
+        raise UsageError(f"{few}; leave --trials out, or choose another --out")
+    return replace(sweep, asked=asked)
+
+
+def told(name: str, then: Any, now: Any) -> str:
+    """What is not as it was, in words."""
+    return f"{name.replace('_', ' ')} {shown(then)}, not {shown(now)}"
+
+
+def shown(value: Any) -> str:
+    """A part of what was asked, for people."""
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {one}" for name, one in value.items()) or "nothing"
+    return " and ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)

@@ -1,0 +1,168 @@
+"""`aggrevated sweep`, as its users call it."""
+
+import json
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+
+from aggrevated.cli import jobs, main
+from aggrevated.errors import DataError
+from pretended import needs_optuna
+
+TINY = ["--iterations", "2", "--trajectories", "2", "--horizon", "30", "--validation-episodes", "2"]
+TINY += ["--test-episodes", "5"]
+HERE = ["--engine", "in-process"]  # starting other processes takes longer than these runs do
+SWEEP = ["sweep", "cartpole", *TINY, "--out", "sweep"]
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def said(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
+    """What a command prints on standard output."""
+    capsys.readouterr()
+    main(arguments)
+    return capsys.readouterr().out
+
+
+def failure(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
+    """(exit code, what was said on standard error) of a command that must fail."""
+    with pytest.raises(SystemExit) as caught:
+        main(arguments)
+    assert isinstance(caught.value.code, int)
+    captured = capsys.readouterr()
+    return caught.value.code, captured.err + captured.out
+
+
+def test_a_grid_in_another_process_and_the_best_command_gives_the_same_weights(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    grid = [*SWEEP, "--update", "regular", "--vary", "learning-rate=0.001..0.1:log:2", "--seeds", "2", "--seed", "3"]
+    found = json.loads(said([*grid, "--workers", "1", "--json"], capsys))
+    assert found["sweep"] == "sweep" and found["asked"]["search"] == "grid" and len(found["trials"]) == 2
+    best = found["best"]
+    assert best["validation"] == max(trial["validation"] for trial in found["trials"])
+    seeds = [here / f"sweep/trial-{best['trial']:03d}/seed-{seed}/result.json" for seed in (3, 4)]
+    results = [json.loads(path.read_text()) for path in seeds]
+    assert best["best_returns"] == [result["best_return"] for result in results]
+    again = json.loads(said([*shlex.split(best["command"])[1:], *HERE, "--json"], capsys))
+    assert again["weights_sha256"] == [result["weights_sha256"] for result in results]
+    for ending in ("png", "svg", "md", "json"):
+        assert (here / f"sweep/sweep.{ending}").is_file()
+    page = (here / "sweep/sweep.md").read_text()
+    assert best["command"] in page and "learning-rate=0.001..0.1:log:2" in page and "nothing was chosen by" in page
+    rows = json.loads(said(["compare", "sweep/trial-000", "sweep/trial-001", "--json"], capsys))
+    assert [row["trials"] for row in rows] == [2, 2]
+
+
+@needs_optuna
+def test_tpe_prints_a_table_goes_on_and_further_and_resume_knows_it(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tpe = [
+        *SWEEP,
+        "--vary",
+        "learning-rate=1e-3..1e-1:log",
+        "--vary",
+        "update=regular,exponentiated",
+        "--seeds",
+        "1",
+        *HERE,
+    ]
+    main([*tpe, "--trials", "3"])
+    shown = capsys.readouterr()
+    assert "3 trials of 1 seed" in shown.out and "learning-rate" in shown.out and "\x1b" not in shown.err
+    assert "sweep: sweep, tpe, up to 3 trials" in shown.err and "3/3 trials: best so far" in shown.err
+    assert "the best again:  aggrevated train cartpole --iterations 2" in shown.out
+    first = json.loads(said([*tpe, "--json"], capsys))  # as many as before
+    longer = json.loads(said([*tpe, "--trials", "5", "--json"], capsys))
+    assert len(longer["trials"]) == 5 and longer["trials"][:3] == first["trials"]
+    assert json.loads(said(["resume", "sweep", *HERE, "--json"], capsys)) == longer
+    code, sentence = failure([*tpe, "--trials", "4"], capsys)
+    assert code == 2 and "sweep holds a sweep of 5 trials, more than the 4 asked for now" in sentence
+    code, sentence = failure(["resume", "sweep", "--iterations", "9"], capsys)
+    assert code == 2 and "--iterations has no effect on sweep, which is a sweep" in sentence
+
+
+def test_trials_that_fail_are_told_and_only_if_all_fail_the_command_does(
+    here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    execute = jobs.execute
+
+    def some_fail(run, *rest):
+        if run.config.loop.mixing > limit[0]:
+            raise DataError("everything diverged; make it less")
+        return execute(run, *rest)
+
+    limit = [0.5]
+    monkeypatch.setattr(jobs, "execute", some_fail)
+    vary = ["--vary", "mixing=0,0.9", "--seeds", "1", *HERE]
+    main([*SWEEP, *vary])
+    shown = capsys.readouterr()
+    assert "2 trials of 1 seed, 1 failed" in shown.out
+    assert shown.err.count("trial 001 failed: everything diverged; make it less") == 1
+    assert "- trial 001: everything diverged; make it less" in (here / "sweep/sweep.md").read_text()
+    limit[0] = -1.0
+    code, sentence = failure([*SWEEP[:-1], "other", *vary], capsys)
+    assert code == 1 and "all 2 trials of other failed; the first: everything diverged; make it less" in sentence
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ("cartpoll --vary mixing=0,1", "unknown task 'cartpoll' (did you mean cartpole?)"),
+        ("--vary mixing=0,1 cartpoll", "unknown task 'cartpoll' (did you mean cartpole?)"),
+        ("--out cartpole acrobot --vary mixing=0,1", "give the task before its options: aggrevated sweep acrobot"),
+        ("cartpole", "nothing varies; say what does"),
+        ("cartpole --vary mixing", "--vary is 'mixing', but must be NAME=LOW..HIGH"),
+        ("cartpole --vary mixin=0,1", "unknown setting --mixin (did you mean --mixing?)"),
+        ("cartpole --vary mixing=0..2", "--mixing is 2.0, but must be between 0 and 1"),
+        ("cartpole --vary mixing=1..0", "--mixing is '1..0', but must be from a LOW to a higher HIGH"),
+        ("cartpole --vary mixing=0,1 --mixing 0.5", "--mixing is both varied and fixed; leave one of them out"),
+        ("cartpole --vary update=regular,natural --update natural", "--update is both varied and fixed"),
+        ("cartpole --vary method=dagger,sl --method sl", "--method is both varied and fixed"),
+        ("cartpole --vary seed=1,2", "--seed does not vary"),
+        ("cartpole --vary horizon=100,200", "--horizon does not vary: it decides what is measured"),
+        ("algebra --vary sets=100,200", "--sets does not vary: it decides what is measured"),
+        (
+            "hopper --vary learning-rate=1e-4..1e-1:log --vary update=natural,exponentiated",
+            "--learning-rate has no effect on the update natural: it is of --update follow-the-leader or",
+        ),
+        ("cartpole --vary mixing=0,1 --delta-kl 1", "--delta-kl has no effect on the update exponentiated"),
+        ("cartpole --vary mixing=0,1 --horizn 3", "unknown setting --horizn (did you mean --horizon?)"),
+        ("cartpole --vary mixing=0..1 --search grid", "a grid needs the number of points"),
+        ("cartpole --vary mixing=0..1:3 --search tpe", "have no effect on --search tpe; leave them out"),
+        ("cartpole --vary mixing=0,1 --search bayes", "unknown search 'bayes': choose one of grid, tpe"),
+        ("cartpole --vary mixing=0,1 --trials 0", "--trials is 0, but must be at least 1"),
+        ("cartpole --vary mixing=0,1 --seeds 0", "--seeds is 0, but must be at least 1"),
+        ("cartpole --vary mixing=0,1 --workers 0", "--workers is 0, but must be at least 1"),
+        ("cartpole --vary mixing=0,1 --engine cloud", "--engine is cloud, but must be one of in-process, processes"),
+    ],
+)
+def test_one_sentence_and_exit_code_2_and_nothing_written(
+    arguments: str, words: str, here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, sentence = failure(["sweep", *arguments.split()], capsys)
+    assert code == 2 and words in sentence and "Traceback" not in sentence, sentence
+    assert list(here.iterdir()) == []
+
+
+def test_without_optuna_there_is_one_sentence_and_no_folder(
+    here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "optuna", None)
+    code, sentence = failure([*SWEEP, "--vary", "mixing=0..1"], capsys)
+    assert code == 2 and "pip install 'aggrevated[optuna]'" in sentence and list(here.iterdir()) == []
+
+
+def test_the_help_of_a_task_has_the_options_of_everything_that_varies(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["sweep", "cartpole", "--vary", "update=natural,regular", "--help"])
+    text = capsys.readouterr().out
+    assert all(option in text for option in ("--vary", "--delta-kl", "--learning-rate", "--search"))
+    assert "--temperature" not in text

@@ -1,0 +1,69 @@
+"""Sweeps whose runs take no time: their results are made up from their settings."""
+
+from collections.abc import Callable, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from aggrevated.errors import AggrevatedError
+from aggrevated.files import write_json
+from aggrevated.runs.records import Result
+from aggrevated.runs.run import Run
+from aggrevated.sweeps.asked import Asked
+from aggrevated.sweeps.spaces import parsed
+from aggrevated.sweeps.sweep import Failed, Sweep
+from aggrevated.sweeps.trials import Trial
+from aggrevated.tasks import find_task
+
+SMALL = {"iterations": 2, "trajectories": 2, "horizon": 30, "validation_episodes": 2, "test_episodes": 5}
+needs_optuna = pytest.mark.skipif(
+    find_spec("optuna") is None,
+    reason="TPE is Optuna's, which is not installed: pip install 'aggrevated[optuna]'",
+)
+
+
+def asked(*varied: str, search: str = "grid", trials: int = 64, **given: Any) -> Asked:
+    """A small sweep of CartPole, with one seed unless `seeds` says otherwise."""
+    own = {name: given.pop(name) for name in ("method", "seeds", "sampler_seed") if name in given}
+    method = own.setdefault("method", "aggrevated")
+    space = parsed(varied, find_task("cartpole"), method)
+    return Asked(task="cartpole", varied=space, fixed={**SMALL, **given}, search=search, trials=trials, **own)
+
+
+def made_up(run: Run) -> float:
+    """A return: it is best where the learning rate is 0.01, or without one, and a little better with each seed."""
+    rate = run.config.update.values().get("learning_rate", 0.01)
+    return -abs(rate - 0.01) + 0.001 * run.config.loop.seed
+
+
+def pretend(score: Callable[[Run], float] = made_up) -> Callable[[Sequence[Run], Failed], None]:
+    """What runs nothing, and writes down that it did."""
+
+    def run_them(runs: Sequence[Run], failed: Failed) -> None:
+        for run in runs:
+            try:
+                end(run, score(run))
+            except AggrevatedError as error:
+                failed(run, error)
+
+    return run_them
+
+
+def end(run: Run, returned: float) -> None:
+    """Leave a result.json."""
+    numbers = {name: 0 for name in Result.__dataclass_fields__ if name != "more"}
+    names = {"task": "cartpole", "method": "", "update": "", "run": "", "weights_sha256": ""}
+    known = {"iterations": run.config.loop.iterations, "best_return": returned, "test_return": returned - 1.0}
+    write_json(run.folder / "result.json", numbers | names | known)
+
+
+def whole(folder: Path, what: Asked, score: Callable[[Run], float] = made_up) -> Sweep:
+    """A new sweep, to its end."""
+    *_, last = Sweep(folder, what).write().rounds(pretend(score))
+    return last
+
+
+def settings_of(trials: Sequence[Trial]) -> list[dict[str, Any]]:
+    return [dict(trial.settings) for trial in trials]
