@@ -20,20 +20,25 @@ Failed = Callable[[Run, AggrevatedError], None]
 def run_all(
     runs: Sequence[Run], where: EngineOptions = HERE, anyway: bool = False, failed: Failed | None = None
 ) -> list[Result]:
+    """The results of all runs, in order, by an engine of their own."""
+    with where.build(len(runs)) as engine:
+        return run_by(engine, runs, anyway, failed)
+
+
+def run_by(engine: Engine, runs: Sequence[Run], anyway: bool = False, failed: Failed | None = None) -> list[Result]:
     """The results of all runs, in order. One run has its lanes done by the engine, of several each is a job.
 
     The first run that fails ends them all; but where there is somebody to be told that it `failed`, the others go on.
     """
-    with where.build(len(runs)) as engine:
-        if len(runs) > 1:
-            return side_by_side(runs, engine, anyway, failed)
-        try:
-            return [run_one(runs[0], engine, anyway)]
-        except AggrevatedError as error:
-            if failed is None:
-                raise
-            failed(runs[0], error)
-            return []
+    if len(runs) > 1:
+        return side_by_side(runs, engine, anyway, failed)
+    try:
+        return [run_one(runs[0], engine, anyway)]
+    except AggrevatedError as error:
+        if failed is None:
+            raise
+        failed(runs[0], error)
+        return []
 
 
 def run_one(run: Run, engine: Engine, anyway: bool = False) -> Result:
