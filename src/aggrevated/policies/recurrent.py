@@ -1,7 +1,8 @@
 """Policies with a memory, π_θ(·|o₁ … o_t): LSTM and GRU, for finite and for continuous actions."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 from gymnasium.spaces import Space
@@ -10,9 +11,12 @@ from torch.distributions import Distribution
 
 from aggrevated.actors.recurrent import RecurrentActor
 from aggrevated.policies import HiddenSettings, Policy, initial_generator, size_of
-from aggrevated.policies.cells import CELLS
+from aggrevated.policies.cells import CELLS, LSTM
 from aggrevated.policies.heads import Head
+from aggrevated.policies.unrolled import Unrolled
 from aggrevated.settings import Chosen, require
+
+Back: TypeAlias = Callable[[Tensor], tuple[Tensor, ...]]
 
 
 class RecurrentPolicy(Policy):
@@ -49,25 +53,38 @@ class RecurrentPolicy(Policy):
     ) -> Tensor:
         """[K, d], by one backward pass for all trajectories, to the pre-activations instead of the weights.
 
-        Every weight enters through a product y_t = W x_t + b, so that a trajectory's gradient is Σ_t (∂/∂y_t) x_tᵀ. The
-        ∂/∂y_t of all trajectories and times come from zeros added to the y_t; the sums are batched products. No second
-        derivatives, and no pass for each trajectory.
+        Every weight enters through a product y_t = W x_t + b, so that a trajectory's gradient is Σ_t (∂/∂y_t) x_tᵀ, and
+        the sums are batched products. No second derivatives, and no pass for each trajectory.
         """
-        w, u, b, c = (parameter.detach() for parameter in self.recurrent.parameters())
-        count, length = mask.shape
-        at_y, at_m = (torch.zeros(count, length, len(b), dtype=b.dtype, requires_grad=True) for _ in range(2))
-        states = [self.cell.initial(count, u.shape[1], u.dtype)]
-        for y, zero in zip((observations @ w.T + b + at_y).unbind(1), at_m.unbind(1), strict=True):
-            states.append(self.cell.step(y, states[-1][0] @ u.T + c + zero, states[-1]))
-        h = torch.stack([state[0] for state in states], 1)  # [K, T + 1, hidden]
-        completed = self.head.complete(self.readout(h[:, 1:]))
-        at_head = torch.zeros_like(completed, requires_grad=True)
-        log_probability = self.head.distribution(completed + at_head, legal).log_prob(actions)
-        y, m, out = torch.autograd.grad((log_probability * own).sum(), (at_y, at_m, at_head))
+        hidden, back = self._recurrence(observations, mask)  # h_0 … h_T
+        completed = self.head.complete(self.readout(hidden[:, 1:])).detach().requires_grad_()
+        log_probability = self.head.distribution(completed, legal).log_prob(actions)
+        (out,) = torch.autograd.grad((log_probability * own).sum(), completed)
         out, of_the_head = out[..., : self.head.outputs], out[..., self.head.outputs :]
-        before, after = h[:, :-1].detach(), h[:, 1:].detach()
+        y, m = back(out @ self.readout.weight.detach())
+        before, after = hidden[:, :-1], hidden[:, 1:]
         linear = y.mT @ observations, m.mT @ before, y.sum(1), m.sum(1), out.mT @ after, out.sum(1)
         return torch.cat([gradient.flatten(1) for gradient in (*linear, of_the_head.sum(1))], dim=1)
+
+    def _recurrence(self, observations: Tensor, mask: Tensor) -> tuple[Tensor, Back]:
+        """(h_0 … h_T [K, T + 1, hidden], what turns ∂/∂h_1 … ∂/∂h_T into ∂/∂y_t and ∂/∂m_t [K, T, gates])."""
+        w, u, b, c = (parameter.detach() for parameter in self.recurrent.parameters())
+        inputs = observations @ w.T + b
+        if isinstance(self.cell, LSTM) and inputs.dtype == torch.float32:
+            unrolled = Unrolled((inputs + c).numpy(), u.T.contiguous().numpy(), mask.sum(dim=1).numpy())
+
+            def compiled(by_hidden: Tensor) -> tuple[Tensor, Tensor]:
+                gates = torch.from_numpy(unrolled.back(by_hidden.numpy()))
+                return gates, gates
+
+            return torch.from_numpy(unrolled.hidden), compiled
+        count, length = mask.shape  # zeros added to y_t and m_t, whose derivatives are asked for
+        at_y, at_m = (torch.zeros(count, length, len(b), dtype=b.dtype, requires_grad=True) for _ in range(2))
+        states = [self.cell.initial(count, u.shape[1], u.dtype)]
+        for y, zero in zip((inputs + at_y).unbind(1), at_m.unbind(1), strict=True):
+            states.append(self.cell.step(y, states[-1][0] @ u.T + c + zero, states[-1]))
+        hidden = torch.stack([state[0] for state in states], 1)
+        return hidden.detach(), lambda by_hidden: torch.autograd.grad(hidden[:, 1:], (at_y, at_m), by_hidden)
 
     def actor(self) -> RecurrentActor:
         readout = self.readout.weight.detach().numpy().T.copy(), self.readout.bias.detach().numpy().copy()
