@@ -2,12 +2,14 @@
 
 import os
 import signal
+import time
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 import work
 
+from aggrevated.engines.ray import require_somebody_at
 from aggrevated.errors import AggrevatedError, UsageError
 
 pytestmark = pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed: pip install 'aggrevated[ray]'")
@@ -41,12 +43,14 @@ def test_a_ray_of_ones_own_listens_on_the_loopback_address_only(ray_engine):
     assert found and found <= loopback, found
 
 
-def test_killed_workers_are_replaced(ray_engine):
+def test_killed_workers_are_replaced_without_a_word(ray_engine, capfd):
     for _ in range(4):
         pids = {pid for _, pid in ray_engine.map(work.slowly, 0.0, list(range(4)))}
         for pid in pids:
             os.kill(pid, signal.SIGKILL)
         assert [each for each, _ in ray_engine.map(work.slowly, 0.02, list(range(6)))] == list(range(6))
+    time.sleep(1.0)  # it tells a little later
+    assert capfd.readouterr().out == ""
 
 
 def test_a_second_one_in_the_same_process_is_refused(ray_engine):
@@ -56,15 +60,17 @@ def test_a_second_one_in_the_same_process_is_refused(ray_engine):
         Ray(1)
 
 
-def test_an_address_where_nobody_is():
-    import ray
-
-    from aggrevated.engines.ray import Ray
-
-    if ray.is_initialized():
-        pytest.skip("Ray is in use in this process")
-    with pytest.raises(AggrevatedError, match=r"^Ray cannot be reached at 127.0.0.1:1"):
-        Ray(1, "127.0.0.1:1")
+@pytest.mark.parametrize(
+    ("address", "error", "sentence"),
+    [
+        ("127.0.0.1:1", AggrevatedError, r"^Ray cannot be reached at 127\.0\.0\.1:1 \(.*\); start it with 'ray start"),
+        ("127.0.0.1", UsageError, r"^--address is 127\.0\.0\.1, but must be HOST:PORT"),
+        ("ray://somewhere", UsageError, "must be HOST:PORT"),
+    ],
+)
+def test_an_address_where_nobody_is(address, error, sentence):
+    with pytest.raises(error, match=sentence):
+        require_somebody_at(address)
 
 
 def test_a_ray_of_ones_own_is_no_ray_that_was_left_behind(monkeypatch):
@@ -81,5 +87,6 @@ def test_a_ray_of_ones_own_is_no_ray_that_was_left_behind(monkeypatch):
             asked.update(options)
 
     monkeypatch.setattr(module, "import_ray", Recorded)
+    monkeypatch.setattr(module, "silence", lambda: None)
     module.start(2, None)
     assert asked["address"] == "local" and asked["_node_ip_address"] == "127.0.0.1"

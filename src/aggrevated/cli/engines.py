@@ -55,4 +55,8 @@ class EngineOptions:
             raise UsageError("--address is for --engine ray; leave it out, or choose that engine")
         if self.workers and name == "in-process":
             raise UsageError("--workers has no effect on --engine in-process; choose processes, or leave it out")
+        if self.address:
+            from aggrevated.engines.ray import require_somebody_at
+
+            require_somebody_at(self.address)
         return name

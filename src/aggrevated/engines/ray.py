@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
@@ -97,6 +98,8 @@ def start(workers: int | None, address: str | None) -> Any:
     ray = import_ray()
     if ray.is_initialized():
         raise UsageError("Ray is in use in this process already; call ray.shutdown() first")
+    if address:
+        require_somebody_at(address)
     try:
         if address:
             ray.init(address=address, log_to_driver=False, logging_level="error")
@@ -105,7 +108,29 @@ def start(workers: int | None, address: str | None) -> Any:
             ray.init(num_cpus=workers or cores(), log_to_driver=False, logging_level="error", **here)
     except (ConnectionError, RuntimeError, ValueError) as error:
         raise AggrevatedError(f"Ray cannot be reached at {address or 'this machine'}: {error}") from error
+    silence()
     return ray
+
+
+def require_somebody_at(address: str) -> None:
+    """An error in a sentence if nobody listens there: Ray itself would wait for minutes."""
+    host, _, port = address.rpartition(":")
+    if not host or not port.isdecimal():
+        raise UsageError(f"--address is {address}, but must be HOST:PORT, as 'ray start --head' says it")
+    try:
+        socket.create_connection((host, int(port)), timeout=5.0).close()
+    except (OSError, OverflowError) as error:
+        raise AggrevatedError(
+            f"Ray cannot be reached at {address} ({error}); start it with 'ray start --head --port={port}'"
+        ) from error
+
+
+def silence() -> None:
+    """Let Ray not tell of every lost worker on standard output, where results go: their jobs are done again."""
+    from ray._private import worker
+
+    if hasattr(worker, "print_to_stdstream"):
+        worker.print_to_stdstream = lambda *_, **__: None
 
 
 def outcome(ray: Any, ref: Any) -> Any:
