@@ -26,3 +26,4 @@ $(VENV)/installed: pyproject.toml constraints.txt
 
 clean:
 	rm -rf $(VENV) runs
+	find src -name '*.nb[ci]' -delete

@@ -36,7 +36,7 @@ PUBLIC = {
     "aggrevated.simulators.cartpole": ("CartPole",),
     "aggrevated.simulators.gymnasium": ("GymnasiumSimulator",),
     "aggrevated.simulators.mujoco": ("MuJoCo",),
-    "aggrevated.simulators.partial": ("Partial",),
+    "aggrevated.simulators.partial": ("Partial", "columns_of"),
     "aggrevated.simulators.tabular": ("Tabular", "TabularExpert"),
     "aggrevated.experts": ("CriticExpert", "Expert", "ValueExpert"),
     "aggrevated.experts.loading": ("load_expert",),
@@ -55,6 +55,10 @@ PUBLIC = {
     "aggrevated.roll_in": ("Mixture", "memories"),
     "aggrevated.randomness": ("Purpose", "seeds"),
     "aggrevated.trajectories": ("Trajectories",),
+    # where the work is done
+    "aggrevated.engines": ("Engine", "InProcess"),
+    "aggrevated.engines.processes": ("Processes",),
+    "aggrevated.engines.ray": ("Ray",),
     # line 6: what a mistake costs, and the loss
     "aggrevated.cost_to_go": ("CostToGo", "Oracle", "OracleSettings", "Remembering", "Tells"),
     "aggrevated.cost_to_go.advantage": ("Advantage", "Taken"),

@@ -24,6 +24,10 @@ from aggrevated.cost_to_go.q_star import QStar as QStar
 from aggrevated.cost_to_go.realised import Realised as Realised
 from aggrevated.cost_to_go.truncated import Truncated as Truncated
 from aggrevated.cost_to_go.value_function import ValueFunction as ValueFunction
+from aggrevated.engines import Engine as Engine
+from aggrevated.engines import InProcess as InProcess
+from aggrevated.engines.processes import Processes as Processes
+from aggrevated.engines.ray import Ray as Ray
 from aggrevated.errors import AggrevatedError as AggrevatedError
 from aggrevated.errors import DataError as DataError
 from aggrevated.errors import StorageError as StorageError
@@ -84,6 +88,7 @@ from aggrevated.simulators.cartpole import CartPole as CartPole
 from aggrevated.simulators.gymnasium import GymnasiumSimulator as GymnasiumSimulator
 from aggrevated.simulators.mujoco import MuJoCo as MuJoCo
 from aggrevated.simulators.partial import Partial as Partial
+from aggrevated.simulators.partial import columns_of as columns_of
 from aggrevated.simulators.tabular import Tabular as Tabular
 from aggrevated.simulators.tabular import TabularExpert as TabularExpert
 from aggrevated.starts import StartSettings as StartSettings
