@@ -117,27 +117,30 @@ def hashes(options: argparse.Namespace) -> None:
 
 
 def kills(options: argparse.Namespace) -> None:
-    task = options.tasks[0]
-    expected = hash_of(task, InProcess())
-    for name, make in {"processes": lambda: Processes(2), "ray": lambda: Ray(2)}.items():
-        equal, killed, began = 0, 0, time.monotonic()
-        with make() as engine:
-            hash_of(task, engine)  # the workers are there
-            while killed < options.kills:
-                stop = threading.Event()
-                count = [0]
-                killer = threading.Thread(target=kill_now_and_then, args=(name, stop, count, options.kills - killed))
-                killer.start()
-                found = hash_of(task, engine)
-                stop.set()
-                killer.join()
-                killed += count[0]
-                equal += found == expected
-                print(f"{name:10} {killed:3} kills so far, hash {found} ({'equal' if found == expected else 'OTHER'})")
-            pids = workers_of(name)
-        time.sleep(2)
-        left = [pid for pid in pids if Path(f"/proc/{pid}").exists()]
-        print(f"{name:10} {killed} kills, {time.monotonic() - began:.0f} s, {len(left)} orphans\n", flush=True)
+    """Of each run one worker is killed at its job, at a moment drawn at random."""
+    for task in options.tasks:
+        expected = hash_of(task, InProcess())
+        for name, make in {"processes": lambda: Processes(2), "ray": lambda: Ray(2)}.items():
+            equal, began = 0, time.monotonic()
+            with make() as engine:
+                hash_of(task, engine)  # the workers are there
+                pace = -time.monotonic()
+                hash_of(task, engine)
+                pace += time.monotonic()
+                for _ in range(options.kills):
+                    killer = threading.Thread(target=kill_once, args=(name, random.uniform(0, 0.8 * pace)))
+                    killer.start()
+                    equal += hash_of(task, engine) == expected
+                    killer.join()
+                pids = workers_of(name)
+            time.sleep(2)
+            left = [pid for pid in pids if Path(f"/proc/{pid}").exists()]
+            spent = time.monotonic() - began
+            print(
+                f"{task}, {name}: {options.kills} kills, {equal} hashes equal to {expected}, {len(left)} orphans, "
+                f"{spent:.0f} s",
+                flush=True,
+            )
 
 
 def workers_of(name: str) -> list[int]:
@@ -153,12 +156,12 @@ def workers_of(name: str) -> list[int]:
     return [pid for pid in found if not below(pid)] if name == "processes" else found
 
 
-def kill_now_and_then(name: str, stop: threading.Event, count: list[int], most: int) -> None:
-    while not stop.wait(random.uniform(0.05, 0.5)) and count[0] < most:
-        pids = workers_of(name)
-        if pids:
-            end(random.choice(pids))
-            count[0] += 1
+def kill_once(name: str, after: float) -> None:
+    """Kill a worker that is at a job then, or the first that is after it."""
+    time.sleep(after)
+    while not (pids := workers_of(name)):
+        time.sleep(0.001)
+    end(random.choice(pids))
 
 
 def main() -> None:

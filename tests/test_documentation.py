@@ -65,14 +65,17 @@ def test_the_example_of_the_readme_learns() -> None:
     assert scope["iteration"].best_return > 200  # type: ignore[attr-defined]
 
 
-def test_the_examples_of_the_guide_run() -> None:
+def test_the_examples_of_the_guide_run(tmp_path: Path) -> None:
     scope: dict[str, object] = {}
-    continuous, corridor, loop, _ = CODE.findall((ROOT / "docs/guide.md").read_text())
+    continuous, corridor, loop, _, engines = CODE.findall((ROOT / "docs/guide.md").read_text())
     exec(corridor, scope)
     exec(loop, scope)
     walk: dict[str, object] = {"simulator": Walk(), "expert": Home()}
     exec(continuous.replace("FeedForwardPolicy(3, GaussianHead(1,", "FeedForwardPolicy(1, GaussianHead(2,"), walk)
     assert next(walk["learning"]).n == 1  # type: ignore[call-overload]
+    small = f'"cartpole", iterations=1, horizon=20, test_episodes=4, out="{tmp_path}/run", trajectories=4'
+    exec(engines.replace('"hopper", trajectories=50', small).replace("Processes(8)", "Processes(2)"), scope)
+    assert scope["run"].result().iterations == 1  # type: ignore[attr-defined]
 
 
 def test_the_example_of_parsing_runs() -> None:
