@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from aggrevated.elementary import gumbel, log_of, tanh, tanh_of
+from aggrevated.elementary import exp_of, gumbel, log_of, tanh, tanh_of
 
 
 def test_tanh_is_within_a_few_bits_everywhere():
@@ -40,3 +40,10 @@ def test_logarithms_and_gumbel_noise_are_within_a_few_bits():
 
 def test_a_uniform_of_0_is_never_drawn():
     assert gumbel(np.zeros(3, np.float32)).tolist() == [-np.inf] * 3
+
+
+def test_exponentials_of_what_is_not_positive_are_within_a_few_bits():
+    x = np.concatenate([np.linspace(-80, 0, 20_001), [-np.inf, -200.0]]).astype(np.float32)
+    found = np.array([exp_of(value) for value in x])
+    np.testing.assert_allclose(found[:-2], np.exp(x[:-2].astype(np.float64)), rtol=4e-7)
+    assert (found[-2:] < 2e-35).all()

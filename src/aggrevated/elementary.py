@@ -10,7 +10,7 @@ from aggrevated.products import compiled
 
 LOG2_E, LN2 = np.float32(1.4426950408889634), np.float32(0.6931471805599453)
 LN2_HIGH, LN2_LOW = np.float32(0.693359375), np.float32(-2.12194440e-4)  # their sum; the first has few bits
-HALF, ONE, TWO, TEN, ROOT2 = (np.float32(c) for c in (0.5, 1.0, 2.0, 10.0, 2**0.5))
+ZERO, HALF, ONE, TWO, TEN, EIGHTY, ROOT2 = (np.float32(c) for c in (0.0, 0.5, 1.0, 2.0, 10.0, 80.0, 2**0.5))
 # 1/2!, …, 1/7! of the exponential series, and 1/3, …, 1/9 of that of the area hyperbolic tangent
 E2, E3, E4, E5, E6, E7 = (np.float32(1 / f) for f in (2, 6, 24, 120, 720, 5040))
 A3, A5, A7, A9 = (np.float32(1 / n) for n in (3, 5, 7, 9))
@@ -31,6 +31,17 @@ def tanh_of(x):  # type: ignore[no-untyped-def]
     p = power * q + (power - ONE)
     magnitude = -p / (p + TWO)
     return -magnitude if x < 0 else magnitude
+
+
+@compiled
+def exp_of(x):  # type: ignore[no-untyped-def]
+    """exp x for x ≤ 0, at least exp(−80); to 2e-7."""
+    y = -EIGHTY if x < -EIGHTY else x
+    shifted = y * LOG2_E + SHIFT
+    k = shifted - SHIFT
+    r = y - k * LN2_HIGH - k * LN2_LOW
+    q = r + r * r * (E2 + r * (E3 + r * (E4 + r * (E5 + r * (E6 + r * E7)))))
+    return np.int32((np.float32(shifted).view(np.int32) + BIAS) << EXPONENT).view(np.float32) * (ONE + q)
 
 
 @compiled

@@ -30,6 +30,7 @@ from aggrevated.updates.aggregation import MEASURED, Aggregation, Data
 from aggrevated.updates.goals import Goal, Logits, costs_of, first_steps, means_of
 from aggrevated.updates.natural import Natural, NaturalSettings
 from aggrevated.updates.safe_step import MOST_HALVINGS, safe_step
+from aggrevated.updates.small_fit import fit, is_small
 from aggrevated.updates.standstill import Standstill
 
 FEWEST = 4  # trajectories in a minibatch of a policy with memory
@@ -152,6 +153,9 @@ class Exponentiated:
         adam, learning = self._optimiser(policy), dropout(policy)
         adam.param_groups[0]["lr"] = self.learning_rate * self._cooled(trajectories.n)
         minibatches = torch.from_numpy(generator.integers(len(mask), size=(self.steps, size)))
+        if is_small(policy, goal, legal):
+            fit(policy, adam, seen, goal, minibatches, LONGEST_GRADIENT)
+            return
         longest = lengths[minibatches].max(dim=1).values.tolist()
         for step, (rows, length) in enumerate(zip(minibatches, longest, strict=True)):
             wanted, allowed = goal.take(rows, length), first_steps(legal, rows, length) if legal.shape[2] else None

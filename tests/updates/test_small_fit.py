@@ -1,0 +1,104 @@
+"""The compiled fit is torch's: the same steps, to the rounding of float32."""
+
+import copy
+
+import numpy as np
+import pytest
+import torch
+
+from aggrevated.adam import Adam
+from aggrevated.policies.feed_forward import FeedForwardPolicy
+from aggrevated.policies.heads import CategoricalHead, GaussianHead
+from aggrevated.policies.recurrent import RecurrentPolicy
+from aggrevated.updates import projected
+from aggrevated.updates.goals import Logits, Means
+from aggrevated.updates.projected import Exponentiated, clip
+from aggrevated.updates.small_fit import fit, is_small
+
+STEPS, SEEN = 60, 5
+NO_RULES = torch.zeros(STEPS, 1, 0, dtype=torch.bool)
+
+
+def policy_and_goal(kind: str, hidden: tuple[int, ...] = (9, 6)):
+    """A policy, what it sees, and goals some of which are known and of which some count nothing."""
+    generator = torch.Generator().manual_seed(3)
+    seen = torch.randn(STEPS, 1, SEEN, generator=generator)
+    weight = torch.rand(STEPS, 1, generator=generator) * (torch.rand(STEPS, 1, generator=generator) > 0.2)
+    if kind == "means":
+        deviation = torch.tensor([0.5, 2.0])
+        goal = Means(torch.randn(STEPS, 1, 2, generator=generator), weight, deviation)
+        return FeedForwardPolicy(SEEN, GaussianHead(2), hidden), seen, goal
+    known = torch.rand(STEPS, 1, 3, generator=generator) > (0.4 if kind == "some known" else -1.0)
+    logits = 5 * torch.randn(STEPS, 1, 3, generator=generator)
+    goal = Logits(logits, known, weight, exploring=0.2, scale=0.07, all_known=bool(known.all()))
+    return FeedForwardPolicy(SEEN, CategoricalHead(3), hidden), seen, goal
+
+
+def by_torch(policy, adam, seen, goal, minibatches):
+    for rows in minibatches:
+        wanted = goal.take(rows, 1)
+        distance = wanted.distance(policy.distribution(seen[rows], torch.ones(len(rows), 1, dtype=torch.bool)))
+        adam.zero_grad()
+        ((distance * wanted.weight).sum() / wanted.weight.sum()).backward()
+        clip(adam.weights)
+        adam.step()
+
+
+@pytest.mark.parametrize("hidden", [(), (16,), (9, 6)])
+@pytest.mark.parametrize("kind", ["all known", "some known", "means"])
+def test_every_step_is_torchs(kind, hidden):
+    policy, seen, goal = policy_and_goal(kind, hidden)
+    other = copy.deepcopy(policy)
+    ours, theirs = (Adam(list(p.network.parameters()), lr=0.01) for p in (policy, other))
+    assert is_small(policy, goal, NO_RULES)
+    minibatches = torch.from_numpy(np.random.default_rng(0).integers(STEPS, size=(7, 20)))
+    for part in (minibatches[:1], minibatches[1:3], minibatches[3:]):  # moments go on from fit to fit
+        fit(policy, ours, seen, goal, part, longest=1.0)
+        by_torch(other, theirs, seen, goal, part)
+        for a, b in zip(policy.parameters(), other.parameters(), strict=True):
+            torch.testing.assert_close(a, b, rtol=2e-4, atol=2e-5)
+    for i, moments in theirs.state.items():
+        assert ours.state[i]["step"] == moments["step"] == 7
+        for name in ("exp_avg", "exp_avg_sq"):
+            torch.testing.assert_close(ours.state[i][name], moments[name], rtol=2e-3, atol=2e-6)
+
+
+def test_a_long_gradient_is_shortened():
+    policy, seen, goal = policy_and_goal("all known")
+    steep = Logits(1e3 * goal.logits, goal.known, goal.weight, 0.2, 1.0, True)
+    first = {}
+    for longest in (1.0, 1e9):
+        own = copy.deepcopy(policy)
+        adam = Adam(list(own.network.parameters()), lr=0.01)
+        fit(own, adam, seen, steep, torch.arange(STEPS)[None], longest)
+        first[longest] = torch.cat([moments["exp_avg"].flatten() for moments in adam.state.values()]).norm().item()
+    assert first[1.0] == pytest.approx(0.1, rel=1e-4) and first[1e9] > 10.0
+
+
+def test_what_has_no_compiled_fit():
+    policy, _, goal = policy_and_goal("all known")
+    assert not is_small(policy, goal, torch.ones(STEPS, 1, 3, dtype=torch.bool))  # rules
+    assert not is_small(FeedForwardPolicy(SEEN, CategoricalHead(3), (99, 99)), goal, NO_RULES)  # large
+    assert not is_small(copy.deepcopy(policy).double(), goal, NO_RULES)
+    assert not is_small(RecurrentPolicy(SEEN, CategoricalHead(3)), goal, NO_RULES)
+
+
+def test_a_whole_update_is_that_of_torch(monkeypatch):
+    from aggrevated.cost_to_go.advantage import Advantage
+    from aggrevated.cost_to_go.q_star import QStar
+    from aggrevated.experts.loading import load_expert
+    from aggrevated.losses.all_actions import all_actions
+    from aggrevated.roll_in import Mixture, roll_in
+    from aggrevated.simulators.cartpole import CartPole
+
+    simulator = CartPole(60)
+    oracle, found = Advantage(QStar(load_expert("cartpole", simulator))), []
+    for small in (True, False):
+        policy = FeedForwardPolicy(4, CategoricalHead(2), (16,))
+        if not small:
+            monkeypatch.setattr(projected, "is_small", lambda *_: False)
+        update = Exponentiated(steps=20)
+        trajectories = roll_in(simulator, Mixture(None, policy.actor()), np.arange(8, dtype=np.uint64))
+        update(policy, all_actions, trajectories, oracle(trajectories))
+        found.append(torch.nn.utils.parameters_to_vector(policy.parameters()).detach())
+    torch.testing.assert_close(found[0], found[1], rtol=1e-3, atol=1e-4)
