@@ -25,7 +25,7 @@ E = TypeVar("E")
 R = TypeVar("R")
 PATIENCE = 100  # workers that are lost over one job before it is given up
 SECONDS = 0.5  # between two words to whoever waits
-PRELOADED = ["aggrevated.gathering"]  # what workers share the memory of
+PRELOADED = ["aggrevated.engines.preloaded"]  # what workers share the memory of
 
 
 @dataclass

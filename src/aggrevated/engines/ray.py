@@ -49,9 +49,8 @@ class Ray:
         common, refs = ray.put((tuple(sys.path), data)), {name: self._sent[name] for name in kept}
         items, results, ended = [packed(item)[0] for item in each], cast(list[R], [None] * len(each)), 0
         todo, pending = iter(range(len(items))), cast(dict[Any, int], {})
-        while ended < len(
-            items
-        ):  # after an error, what is under way ends by itself: to cancel it may crash Ray's driver
+        # After an error, what is under way ends by itself: to cancel it may crash Ray's driver.
+        while ended < len(items):
             while len(pending) < 2 * self.workers and (job := next(todo, None)) is not None:
                 pending[self._task.remote(common, refs, items[job])] = job
             done, _ = ray.wait(list(pending), num_returns=1, timeout=SECONDS)

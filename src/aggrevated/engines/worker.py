@@ -35,7 +35,7 @@ def work(connection: Connection) -> None:
         try:
             parcels, common, job = pickle.loads(connection.recv_bytes())
         except (EOFError, OSError):
-            return
+            os._exit(0)  # there is nothing to tidy up, and nobody to wait for it
         for name, data in parcels.items():
             kept[name] = Kept(unpacked(data, kept.__getitem__))
         if common is not None:
