@@ -10,6 +10,9 @@ from itertools import islice
 from pathlib import Path
 from statistics import median
 
+import numpy as np
+from matplotlib.figure import Figure
+
 from aggrevated.algorithm import aggrevated
 from aggrevated.config.building import set_up
 from aggrevated.config.resolving import resolve
@@ -120,16 +123,96 @@ def bytes_of(k: int) -> dict[str, int]:
     }
 
 
+def job_time(engine: Engine, jobs: int = 64) -> float:
+    """CPU of the driver for a job in which nothing is done."""
+    nothing = eval("lambda shared, each: None", {})
+    engine.map(nothing, None, list(range(jobs)))
+    began = time.process_time()
+    engine.map(nothing, None, list(range(jobs)))
+    return (time.process_time() - began) / jobs
+
+
+@dataclass(frozen=True)
+class Model:
+    """An iteration on W workers with `lanes` trajectories each: what they do at once, and what the driver does."""
+
+    lane: float  # seconds of work for a trajectory, its questions and its share of validation
+    fixed: float  # of the driver in each iteration
+    each: float  # of the driver for each trajectory: joining, scores, loss
+    job: float  # of the driver for each job; four for each worker, two of roll-in and two of validation
+
+    def seconds(self, workers: float, lanes: int) -> float:
+        return lanes * self.lane + self.fixed + workers * (lanes * self.each + 4 * self.job)
+
+    def efficiency(self, workers: float, lanes: int) -> float:
+        return lanes * self.lane / self.seconds(workers, lanes)
+
+    def ends(self, lanes: int, share: float = 0.8) -> float:
+        """How many workers are used to that share."""
+        spare = lanes * self.lane * (1 / share - 1) - self.fixed
+        return max(0.0, spare / (lanes * self.each + 4 * self.job))
+
+
+def models(record: dict) -> dict[str, Model]:
+    """By engine and update, from what was measured."""
+    work = next(row["work"] for row in record["rows"] if row["engine"] == "processes" and row["workers"] == 2)
+    found = {}
+    for engine, job in record["job"].items():
+        for update, times in record["driver"].items():
+            few, many = times["50"], times["200"]
+            each = (many - few) / 150
+            found[f"{engine}, {update}"] = Model(work / record["k"], max(0.0, few - 50 * each), each, job)
+    return found
+
+
+def draw(record: dict, path: Path) -> None:
+    """The measured curve to 4 workers, and the model beside it."""
+    figure = Figure(figsize=(9.6, 3.8), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    alone = next(row["wall"] for row in record["rows"] if row["engine"] == "in process")
+    for engine, colour in {"processes": "#0072B2", "ray": "#D55E00"}.items():
+        rows = [row for row in record["rows"] if row["engine"] == engine]
+        workers = [row["workers"] for row in rows]
+        left.plot(workers, [alone / row["wall"] for row in rows], "o-", color=colour, label=f"{engine}, wall clock")
+        by_cpu = [alone / (row["driver"] + row["busiest"]) for row in rows]
+        left.plot(workers, by_cpu, "s:", color=colour, label=f"{engine}, by CPU of driver and busiest worker")
+    left.plot([1, 4], [1, 4], color="#999999", linewidth=1, label="ideal")
+    left.set(
+        xlabel="workers, on two cores",
+        ylabel="times as fast as in process",
+        xticks=[1, 2, 4],
+        title="Measured: Hopper, K = 50",
+    )
+    across = np.geomspace(1, 1000, 100)
+    styles = {
+        "processes, natural": ("#0072B2", "-"),
+        "ray, natural": ("#D55E00", "-"),
+        "ray, regular": ("#D55E00", "--"),
+    }
+    for name, (colour, style) in styles.items():
+        model = models(record)[name]
+        right.plot(
+            across, [model.efficiency(w, 50) for w in across], style, color=colour, label=f"{name}, 50 lanes each"
+        )
+    right.axhline(0.8, color="#999999", linewidth=1)
+    right.set(xscale="log", xlabel="workers", ylabel="efficiency", ylim=(0, 1.02), title="Model: one run, K = 50 W")
+    for axes in (left, right):
+        axes.legend(fontsize=7, frameon=False)
+        axes.spines[["top", "right"]].set_visible(False)
+    figure.savefig(path, dpi=150)
+
+
 def curve(options: argparse.Namespace) -> None:
     os.environ[THREADS] = "1"
     with one_thread():
         rows = [measure("in process", InProcess(), options.rounds)]
-        for workers in (1, 2, 4):
-            with Processes(workers) as engine:
-                rows.append(measure("processes", engine, options.rounds))
-        for workers in (1, 2, 4):
-            with Ray(workers) as engine:
-                rows.append(measure("ray", engine, options.rounds))
+        job: dict[str, float] = {}
+        for name, make in {"processes": Processes, "ray": Ray}.items():
+            for workers in (1, 2, 4):
+                with make(workers) as engine:
+                    rows.append(measure(name, engine, options.rounds))
+                    if workers == 2:
+                        job[name] = job_time(engine)
         for row in rows:
             alone = next(r for r in rows if r.engine == row.engine and r.workers in (1, row.workers))
             critical = row.driver + row.busiest
@@ -148,6 +231,11 @@ def curve(options: argparse.Namespace) -> None:
     for update, found in drivers.items():
         print(f"driver, {update}: " + ", ".join(f"K = {k}: {1e3 * t:.1f} ms" for k, t in found.items()))
     print("bytes:", travels)
+    record = {"rows": [asdict(row) for row in rows], "driver": drivers, "bytes": travels, "job": job, "k": K}
+    record = json.loads(json.dumps(record))
+    for name, model in models(record).items():
+        ends = ", ".join(f"{lanes} lanes: {model.ends(lanes):.0f}" for lanes in (5, 50, 500))
+        print(f"{name}: {model}; 80 % ends at workers with {ends}; at 1,000: {model.efficiency(1000, 50):.2f}")
     if options.json:
-        record = {"rows": [asdict(row) for row in rows], "driver": drivers, "bytes": travels, "k": K}
         options.json.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
+        draw(record, options.json.with_suffix(".png"))
