@@ -38,6 +38,12 @@ def test_logarithms_and_gumbel_noise_are_within_a_few_bits():
     np.testing.assert_allclose(gumbel(u), true, rtol=4e-7, atol=4e-7)
 
 
+def test_the_order_in_memory_does_not_matter():
+    u = (np.arange(1, 13, dtype=np.float32) / 14).reshape(3, 4)
+    np.testing.assert_array_equal(gumbel(u.T).T, gumbel(u))
+    np.testing.assert_array_equal(tanh(u.T).T, tanh(u))
+
+
 def test_a_uniform_of_0_is_never_drawn():
     assert gumbel(np.zeros(3, np.float32)).tolist() == [-np.inf] * 3
 

@@ -65,6 +65,8 @@ def test_what_may_be_another_simulator_has_no_compiled_form():
         """Whose steps are its own."""
 
     assert compiled_form(Slippery()) is None
+    view = columns_of(CartPole(), (0, 2), "some").view
+    assert compiled_form(Partial(Slippery(), view, CartPole().observation_space, "x")) is None
     assert compiled_form(Partial(CartPole(), lambda s: s.astype("float32"), CartPole().observation_space, "x")) is None
 
 

@@ -87,6 +87,7 @@ def tanh(x: Array) -> Array:
 
 def gumbel(uniforms: Array) -> Array:
     """−log(−log u): Gumbel noise from numbers in [0, 1), float32 of any shape; −∞ for 0, which is then not drawn."""
+    uniforms = np.ascontiguousarray(uniforms)
     out = np.empty_like(uniforms)
     _gumbel(uniforms.reshape(-1), out.reshape(-1))
     return out

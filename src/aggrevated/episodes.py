@@ -53,9 +53,10 @@ def episodes(
 ) -> Episodes | None:
     """An episode of the actor for each seed; None where simulator or actor have no compiled form."""
     form = compiled_form(simulator)
-    if form is None or not isinstance(actor, FeedForwardActor | RecurrentActor):
+    if form is None or type(actor) not in (FeedForwardActor, RecurrentActor):
         return None
-    if not isinstance(actor.sampler, CategoricalSampler) or not single_precision(actor):
+    assert isinstance(actor, FeedForwardActor | RecurrentActor)
+    if type(actor.sampler) is not CategoricalSampler or not single_precision(actor):
         return None
     room = Episodes.room(form, len(seeds), simulator.horizon if keep else 1)
     where = room.states, room.observations, room.actions, room.costs, room.lengths, room.totals

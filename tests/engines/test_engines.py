@@ -39,6 +39,22 @@ def test_an_error_that_cannot_travel_is_told_in_words(engine):
         engine.map(work.odd_error, None, [1, 2])
 
 
+def test_an_error_that_cannot_be_unpacked_is_told_in_words(engine):
+    with pytest.raises(Exception, match="this and that"):
+        engine.map(work.two_parts, None, [1])
+
+
+def test_what_breaks_where_it_arrives_is_an_error_and_no_lost_worker(engine):
+    if isinstance(engine, InProcess):
+        pytest.skip("in process nothing travels")
+    brittle = work.Brittle()
+    brittle.something = 1  # else there is no state to set
+    for shared in (brittle, Kept(brittle)):
+        with pytest.raises(RuntimeError, match="there is no display here"):
+            engine.map(work.ignore, shared, [1, 2])
+    assert engine.map(work.plus, 1, [1]) == [2]
+
+
 def test_what_is_kept_travels_once_to_each_worker(engine):
     kept = Kept(work.Costly(np.arange(4.0)))
     seen = []
@@ -90,6 +106,7 @@ def test_blocks_hold_every_lane_once():
         np.testing.assert_array_equal(np.concatenate(blocks(lanes, engine)), lanes)
     assert [len(block) for block in blocks(lanes, InProcess(7))] == [7, 7, 7, 2]
     assert len(blocks(lanes, HERE)) == 1
+    assert [len(block) for block in blocks(lanes[:0], Processes(2))] == [0]
 
 
 @pytest.mark.parametrize("kills", [6])

@@ -96,6 +96,7 @@ def test_trials_are_the_same_however_many_run_side_by_side(tmp_path, capsys):
         ("--workers 0", "--workers is 0, but must be at least 1"),
         ("--block 0", "--block is 0, but must be at least 1"),
         ("--address 127.0.0.1:1", "--address is for --engine ray"),
+        ("--trials 2 --block 3", "--block has no effect on several runs"),
         ("--engine in-process --workers 2", "--workers has no effect on --engine in-process"),
     ],
 )

@@ -79,3 +79,25 @@ def threads(shared: None, each: int) -> list[int]:
 
     np.ones((4, 4)) @ np.ones((4, 4))
     return [int(os.environ["AGGREVATED_THREADS"]), *(pool["num_threads"] for pool in threadpool_info())]
+
+
+class TwoPartsError(Exception):
+    """One that can be packed, but not unpacked."""
+
+    def __init__(self, one, two):
+        super().__init__(f"{one} and {two}")
+
+
+def two_parts(shared: None, each: int) -> int:
+    raise TwoPartsError("this", "that")
+
+
+class Brittle:
+    """What breaks where it arrives."""
+
+    def __setstate__(self, state):
+        raise RuntimeError("there is no display here")
+
+
+def ignore(shared, each: int) -> int:
+    return each

@@ -410,3 +410,28 @@ def test_observations_that_do_not_fit_their_space_are_refused():
 
     with pytest.raises(DataError, match="Wide returned an observation of 2 numbers where its space has 3"):
         GymnasiumSimulator(Wide, 5)
+
+
+class Halved(GymnasiumSimulator):
+    """A class of somebody's own, with something of its own."""
+
+    def __init__(self, factor):
+        self.factor = factor
+        super().__init__("CartPole-v1", 30)
+
+    def step(self, state, action):
+        following, cost, done = super().step(state, action)
+        return following, self.factor * cost, done
+
+
+@pytest.mark.parametrize("own", [False, True])
+def test_it_can_be_pickled_after_use_and_is_what_it_was(own):
+    import cloudpickle
+
+    simulator = Halved(0.5) if own else GymnasiumSimulator("CartPole-v1", 30, name="own", live=7)
+    states, action = simulator.initial(np.arange(3, dtype=np.uint64)), np.array([0, 1, 0])
+    here = simulator.step(states, action)
+    again = cloudpickle.loads(cloudpickle.dumps(simulator))
+    assert type(again) is type(simulator) and (again.name, again.horizon) == (simulator.name, simulator.horizon)
+    for a, b in zip(again.step(states, action), here, strict=True):
+        np.testing.assert_array_equal(a, b)

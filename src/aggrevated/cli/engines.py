@@ -55,6 +55,8 @@ class EngineOptions:
             raise UsageError("--address is for --engine ray; leave it out, or choose that engine")
         if self.workers and name == "in-process":
             raise UsageError("--workers has no effect on --engine in-process; choose processes, or leave it out")
+        if self.block and runs > 1:
+            raise UsageError("--block has no effect on several runs, each of which is one job; leave it out")
         if self.address:
             from aggrevated.engines.ray import require_somebody_at
 

@@ -81,4 +81,4 @@ def blocks(items: Array, engine: Engine) -> list[Array]:
     """The items in blocks as the engine has them, or two for each of several workers; one worker gets all at once."""
     jobs = 1 if engine.workers == 1 else 2 * engine.workers
     size = engine.block or max(1, -(-len(items) // jobs))
-    return [items[start : start + size] for start in range(0, len(items), size)]
+    return [items[start : start + size] for start in range(0, len(items), size)] or [items]

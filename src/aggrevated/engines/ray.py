@@ -36,6 +36,7 @@ class Ray:
         self.block = block
         self.workers = workers or max(1, int(ray.cluster_resources().get("CPU", 1)))
         self._task = ray.remote(num_cpus=1, max_retries=-1)(do)
+        self._at_once = workers or 2 * self.workers  # a worker that is done finds another job waiting
         self._sent: dict[str, Any] = {}
 
     def map(
@@ -51,7 +52,7 @@ class Ray:
         todo, pending = iter(range(len(items))), cast(dict[Any, int], {})
         # After an error, what is under way ends by itself: to cancel it may crash Ray's driver.
         while ended < len(items):
-            while len(pending) < 2 * self.workers and (job := next(todo, None)) is not None:
+            while len(pending) < self._at_once and (job := next(todo, None)) is not None:
                 pending[self._task.remote(common, refs, items[job])] = job
             done, _ = ray.wait(list(pending), num_returns=1, timeout=SECONDS)
             for ref in done:
@@ -111,7 +112,7 @@ def start(workers: int | None, address: str | None) -> Any:
 def require_somebody_at(address: str) -> None:
     """An error in a sentence if nobody listens there: Ray itself would wait for minutes."""
     host, _, port = address.rpartition(":")
-    if not host or not port.isdecimal():
+    if not host or not port.isdecimal() or "/" in host:
         raise UsageError(f"--address is {address}, but must be HOST:PORT, as 'ray start --head' says it")
     try:
         socket.create_connection((host, int(port)), timeout=5.0).close()
@@ -144,15 +145,19 @@ def outcome(ray: Any, ref: Any) -> Any:
 
 def do(common: tuple[tuple[str, ...], bytes], refs: dict[str, Any], item: bytes) -> bytes:
     """A job, in one of Ray's workers."""
-    from aggrevated.engines.worker import answer
+    from aggrevated.engines.worker import answered, unknown
     from aggrevated.machine import THREADS, one_thread
 
     paths, data = common
     sys.path.extend(path for path in paths if path not in sys.path)  # modules are found where they are found here
     os.environ[THREADS] = "1"
     with one_thread():
-        function, shared = unpacked(data, lambda name: remembered(name, refs))
-        return answer(function, shared, item)
+
+        def job() -> Any:
+            function, shared = unpacked(data, lambda name: remembered(name, refs))
+            return function(shared, unpacked(item, unknown))
+
+        return answered(job)
 
 
 def remembered(name: str, refs: dict[str, Any]) -> Kept[Any]:

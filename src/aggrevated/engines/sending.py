@@ -68,7 +68,8 @@ def packed(value: Any) -> tuple[bytes, Mapping[str, bytes]]:
         packer.dump(value)
     except (pickle.PicklingError, TypeError, AttributeError, RuntimeError) as error:
         raise UsageError(
-            f"this cannot be sent to a worker ({error}): make simulator and expert picklable, or leave --engine out"
+            f"this cannot be sent to a worker ({error}): make simulator and expert picklable, or work in process, "
+            "without --engine and --workers"
         ) from error
     return file.getvalue(), packer.kept
 

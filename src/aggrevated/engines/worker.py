@@ -29,18 +29,24 @@ def serve(connection: Connection, threads: int) -> None:
 def work(connection: Connection) -> None:
     """One job after the other. A message is (what is to be kept, function and shared or None, the job)."""
     kept: dict[str, Kept[Any]] = {}
-    function: Callable[[Any, Any], Any]
-    shared: Any = None
+    common: list[Any] = []
     while True:
         try:
-            parcels, common, job = pickle.loads(connection.recv_bytes())
+            message = connection.recv_bytes()
         except (EOFError, OSError):
             os._exit(0)  # there is nothing to tidy up, and nobody to wait for it
-        for name, data in parcels.items():
-            kept[name] = Kept(unpacked(data, kept.__getitem__))
-        if common is not None:
-            function, shared = unpacked(common, kept.__getitem__)
-        connection.send_bytes(answer(function, shared, job))
+        connection.send_bytes(answered(lambda message=message: done(message, kept, common)))  # type: ignore[misc]
+
+
+def done(message: bytes, kept: dict[str, Kept[Any]], common: list[Any]) -> Any:
+    """What comes out of the job in a message; `kept` and `common`, function and shared, are for those to come."""
+    parcels, newer, job = pickle.loads(message)
+    for name, data in parcels.items():
+        kept[name] = Kept(unpacked(data, kept.__getitem__))
+    if newer is not None:
+        common[:] = unpacked(newer, kept.__getitem__)
+    function, shared = common
+    return function(shared, unpacked(job, unknown))
 
 
 def end_with(line: int) -> None:
@@ -52,16 +58,18 @@ def end_with(line: int) -> None:
     os._exit(1)
 
 
-def answer(function: Callable[[Any, Any], Any], shared: Any, job: bytes) -> bytes:
+def answered(job: Callable[[], Any]) -> bytes:
     """(whether it went well, what came out), as it travels; of an error also where it happened."""
     try:
-        return packed((True, function(shared, unpacked(job, unknown))))[0]
+        return packed((True, job()))[0]
     except AggrevatedError as error:
         return packed((False, error))[0]
     except BaseException as error:
         error.add_note(f"in a worker:\n{traceback.format_exc()}")
         try:
-            return packed((False, error))[0]
+            data = packed((False, error))[0]
+            unpacked(data, unknown)  # not every error that can be packed can be unpacked
+            return data
         except Exception:
             return packed((False, RuntimeError(f"{type(error).__name__}: {error}")))[0]
 

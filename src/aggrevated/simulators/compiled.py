@@ -37,7 +37,7 @@ class Compiled:
 def compiled_form(simulator: Simulator) -> Compiled | None:
     """That of a simulator which has one. A class derived from it may be another simulator, and has none."""
     view = simulator.view if type(simulator) is Partial else None
-    if isinstance(view, Columns):
+    if type(simulator) is Partial and isinstance(view, Columns) and view.simulator is simulator.simulator:
         return found(view.simulator, np.array(view.columns))
     return found(simulator, None)
 

@@ -92,7 +92,7 @@ class Sweep:
     def asked_for(self, first: int) -> Sweep:
         """With the trials of the round that begins there, written down before any of them is run."""
         wanted = self.trials_of_round(first)
-        if len(self.trials) >= wanted:
+        if len(self.trials) >= wanted or len(self.trials) < first:  # all there, or the round before found no more
             return self
         settings = next_round(self.asked, self.trials[:first])[len(self.trials) - first : wanted - first]
         new = [Trial(number, one) for number, one in enumerate(settings, start=len(self.trials))]

@@ -24,7 +24,9 @@ BETA1, BETA2, EPSILON = 0.9, 0.999, np.float32(1e-8)  # of Adam, as torch has th
 
 def is_small(policy: Policy, goal: Goal, legal: Tensor) -> bool:
     """Whether there is a compiled fit for it."""
-    if not isinstance(policy, FeedForwardPolicy) or not isinstance(goal, Logits | Means) or legal.shape[-1]:
+    if type(policy) is not FeedForwardPolicy or not isinstance(goal, Logits | Means) or legal.shape[-1]:
+        return False
+    if not all(isinstance(layer, nn.Linear | nn.ReLU) for layer in policy.network):
         return False
     weights = list(policy.network.parameters())
     return all(w.dtype == torch.float32 for w in weights) and sum(w.numel() for w in weights) <= MOST_WEIGHTS

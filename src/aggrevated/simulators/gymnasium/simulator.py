@@ -18,6 +18,8 @@ from aggrevated.simulators.gymnasium.pool import Pool
 from aggrevated.simulators.gymnasium.proof import prove
 from aggrevated.simulators.gymnasium.snapshots import OwnSnapshot, Replay, Way
 
+OWN = {"_made_by", "_border", "name", "horizon", "observation_space", "action_space", "_pool", "_way"}
+
 
 class GymnasiumSimulator:
     """An environment, given by its id or by a function that makes a new one, over a batch of independent episodes.
@@ -54,7 +56,8 @@ class GymnasiumSimulator:
         prove(self, self._pool, self._way.drift)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return made_again, self._made_by  # environments are made where it arrives, and prove themselves there
+        added = {name: value for name, value in self.__dict__.items() if name not in OWN}
+        return made_again, (type(self), added, self._made_by)  # environments are made, and prove themselves, there
 
     def initial(self, seeds: Array) -> Array:
         """States [n, ...]: the environment after `reset(seed=seed)`, for each of the seeds."""
@@ -105,8 +108,12 @@ class GymnasiumSimulator:
         return np.concatenate([observation, np.zeros(1), snapshot], dtype=self._way.dtype)
 
 
-def made_again(
-    environment: str | Maker, horizon: int | None, name: str | None, get_state: Any, set_state: Any, live: int
-) -> GymnasiumSimulator:
-    """The simulator that these arguments once made."""
-    return GymnasiumSimulator(environment, horizon, name=name, get_state=get_state, set_state=set_state, live=live)
+def made_again(kind: type[GymnasiumSimulator], state: dict[str, Any], made_by: tuple[Any, ...]) -> GymnasiumSimulator:
+    """The simulator that these arguments once made, with what a class of somebody's own added to it."""
+    environment, horizon, name, get_state, set_state, live = made_by
+    simulator = kind.__new__(kind)
+    simulator.__dict__.update(state)  # before it proves itself, for which it is stepped
+    GymnasiumSimulator.__init__(
+        simulator, environment, horizon, name=name, get_state=get_state, set_state=set_state, live=live
+    )
+    return simulator
