@@ -127,11 +127,16 @@ def kills(options: argparse.Namespace) -> None:
                 pace = -time.monotonic()
                 hash_of(task, engine)
                 pace += time.monotonic()
-                for _ in range(options.kills):
-                    killer = threading.Thread(target=kill_once, args=(name, random.uniform(0, 0.8 * pace)))
+                killed = 0
+                while killed < options.kills:
+                    stop, count = threading.Event(), list[int]()
+                    killer = threading.Thread(target=kill_once, args=(name, random.uniform(0, 0.8 * pace), stop, count))
                     killer.start()
-                    equal += hash_of(task, engine) == expected
+                    found = hash_of(task, engine)
+                    stop.set()
                     killer.join()
+                    killed += len(count)
+                    equal += len(count) * (found == expected)
                 pids = workers_of(name)
             time.sleep(2)
             left = [pid for pid in pids if Path(f"/proc/{pid}").exists()]
@@ -144,24 +149,32 @@ def kills(options: argparse.Namespace) -> None:
 
 
 def workers_of(name: str) -> list[int]:
-    """The workers below this process that are at a job."""
-    found = []
-    for pid in below(os.getpid()):
-        try:
-            title = Path(f"/proc/{pid}/cmdline").read_bytes()
-        except OSError:
-            continue
-        if title.startswith(b"ray::do") if name == "ray" else b"forkserver" in title or b"spawn" in title:
-            found.append(pid)
-    return [pid for pid in found if not below(pid)] if name == "processes" else found
+    """The workers below this process."""
+    found = below(os.getpid())
+    if name == "ray":
+        return [pid for pid in found if title(pid).startswith(b"ray::")]
+    return [pid for pid in found if b"forkserver" in title(pid) and not below(pid)]
 
 
-def kill_once(name: str, after: float) -> None:
-    """Kill a worker that is at a job then, or the first that is after it."""
+def kill_once(name: str, after: float, stop: threading.Event, count: list[int]) -> None:
+    """Kill a worker that is at a job then, or the first that is after it, if there is one before the run has ended."""
     time.sleep(after)
-    while not (pids := workers_of(name)):
-        time.sleep(0.001)
-    end(random.choice(pids))
+    candidates = workers_of(name)
+    while not stop.is_set():
+        busy = [pid for pid in candidates if name == "processes" or title(pid).startswith(b"ray::do")]
+        if busy:
+            count.append(random.choice(busy))
+            return end(count[0])
+        time.sleep(0.0002)
+    return None
+
+
+def title(pid: int) -> bytes:
+    """What a process calls itself."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""
 
 
 def main() -> None:
