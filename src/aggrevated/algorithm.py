@@ -70,8 +70,8 @@ def aggrevated(
     while True:                                                                         # line 3: for n = 1 to N
         n = learner.n + 1
         mixture = Mixture(expert, policy.actor(), alpha(n), n)                          # line 4: α_n π* + (1−α_n) π_θ
-        rolled_in = gather(mixture, seeds(seed, Purpose.ROLL_IN, n, k), policy)         # line 5: K trajectories
-        trajectories, cost_to_go = rolled_in                                            # line 6: and of each Q*
+        own = seeds(seed, Purpose.ROLL_IN, n, k)                                        # of each of the K trajectories
+        trajectories, cost_to_go = gather(mixture, own, policy)                         # lines 5 and 6: roll in, ask Q*
         step = update(policy, loss, trajectories, cost_to_go)                           # line 7: θ_n − η_n δ_θ
         if n % validate_every == 0:
             learner.challenge(validate(policy), n)                                      # line 9: the best on validation

@@ -23,6 +23,7 @@ from aggrevated.runs.run import Run
 from aggrevated.settings import flag, settings_of
 from aggrevated.shelves import task_names
 from aggrevated.tasks import Tuned, acrobot, find_task
+from commanding import said
 
 TINY = ["--iterations", "4", "--trajectories", "4", "--horizon", "60", "--validation-episodes", "4"]
 TINY += ["--test-episodes", "20"]
@@ -34,13 +35,6 @@ KEYS += "oracle_queries seconds run weights_sha256"
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     return tmp_path
-
-
-def said(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
-    """What a command prints on standard output."""
-    capsys.readouterr()
-    main(arguments)
-    return capsys.readouterr().out
 
 
 def test_train_evaluate_resume_watch_and_compare(here: Path, capsys: pytest.CaptureFixture[str]) -> None:

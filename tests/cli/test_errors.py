@@ -6,26 +6,17 @@ from pathlib import Path
 import pytest
 import torch
 
-from aggrevated.cli import main
 from aggrevated.config.resolving import resolve
 from aggrevated.experts.loading import SHIPPED
 from aggrevated.files import seal, unseal
 from aggrevated.runs.run import Run
+from commanding import failure
 
 TINY = ["--iterations", "1", "--trajectories", "2", "--horizon", "20", "--validation-episodes", "2"]
 CHOOSE = "choose that, or leave it out"
 ROLLED_OUT = f"monte-carlo; {CHOOSE}"
 TOO_MUCH = "the gradient all-actions needs what every action costs, but the oracle"
 TOO_LITTLE = "tells only what the action taken costs; choose another --gradient"
-
-
-def failure(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
-    """(exit code, what was said on standard error) of a command that must fail."""
-    with pytest.raises(SystemExit) as caught:
-        main(arguments)
-    assert isinstance(caught.value.code, int)
-    captured = capsys.readouterr()
-    return caught.value.code, captured.err + captured.out
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import pytest
 
 from aggrevated.cli import jobs, main
 from aggrevated.errors import DataError
+from commanding import failure, said
 from pretended import needs_optuna
 
 TINY = ["--iterations", "2", "--trajectories", "2", "--horizon", "30", "--validation-episodes", "2"]
@@ -21,22 +22,6 @@ SWEEP = ["sweep", "cartpole", *TINY, "--out", "sweep"]
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     return tmp_path
-
-
-def said(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
-    """What a command prints on standard output."""
-    capsys.readouterr()
-    main(arguments)
-    return capsys.readouterr().out
-
-
-def failure(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
-    """(exit code, what was said on standard error) of a command that must fail."""
-    with pytest.raises(SystemExit) as caught:
-        main(arguments)
-    assert isinstance(caught.value.code, int)
-    captured = capsys.readouterr()
-    return caught.value.code, captured.err + captured.out
 
 
 def test_a_grid_in_another_process_and_the_best_command_gives_the_same_weights(

@@ -36,18 +36,22 @@ class Compiled:
 
 def compiled_form(simulator: Simulator) -> Compiled | None:
     """That of a simulator which has one. A class derived from it may be another simulator, and has none."""
-    view = simulator.view if type(simulator) is Partial else None
-    if type(simulator) is Partial and isinstance(view, Columns) and view.simulator is simulator.simulator:
+    if type(simulator) is not Partial:
+        return found(simulator, None)
+    view = simulator.view
+    if isinstance(view, Columns) and view.simulator is simulator.simulator:
         return found(view.simulator, np.array(view.columns))
-    return found(simulator, None)
+    return None
 
 
 def found(simulator: Simulator, columns: Array | None) -> Compiled | None:
     """The same, of which the learner sees these columns; None: all."""
     if type(simulator) is CartPole:
-        return Compiled(CARTPOLE, CARTPOLE_NUMBERS, CARTPOLE_SEEN, np.arange(4) if columns is None else columns)
+        return Compiled(
+            CARTPOLE, CARTPOLE_NUMBERS, CARTPOLE_SEEN, np.arange(CARTPOLE_SEEN) if columns is None else columns
+        )
     if type(simulator) is Acrobot:
-        return Compiled(ACROBOT, ACROBOT_NUMBERS, ACROBOT_SEEN, np.arange(6) if columns is None else columns)
+        return Compiled(ACROBOT, ACROBOT_NUMBERS, ACROBOT_SEEN, np.arange(ACROBOT_SEEN) if columns is None else columns)
     return None
 
 
