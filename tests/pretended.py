@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from aggrevated.errors import AggrevatedError
-from aggrevated.files import write_json
+from aggrevated.files import seal_json
 from aggrevated.runs.records import Result
 from aggrevated.runs.run import Run
 from aggrevated.sweeps.asked import Asked
@@ -56,7 +56,7 @@ def end(run: Run, returned: float) -> None:
     numbers = {name: 0 for name in Result.__dataclass_fields__ if name != "more"}
     names = {"task": "cartpole", "method": "", "update": "", "run": "", "weights_sha256": ""}
     known = {"iterations": run.config.loop.iterations, "best_return": returned, "test_return": returned - 1.0}
-    write_json(run.folder / "result.json", numbers | names | known)
+    seal_json(run.folder / "result.json", numbers | names | known)
 
 
 def whole(folder: Path, what: Asked, score: Callable[[Run], float] = made_up) -> Sweep:

@@ -21,8 +21,9 @@ from aggrevated.parsing.parser import Corpus, Parser
 from aggrevated.parsing.scoring import micro, parsed, uas
 from aggrevated.randomness import Purpose, seeds
 from aggrevated.roll_in import Mixture, roll_in
+from aggrevated.runs.executing import execute
 from aggrevated.runs.records import Metrics
-from aggrevated.runs.run import Run, execute
+from aggrevated.runs.run import Run
 from aggrevated.simulators import Simulator, replayed_by
 from aggrevated.simulators.cartpole import CartPole
 from aggrevated.simulators.gymnasium import GymnasiumSimulator

@@ -24,8 +24,9 @@ from aggrevated.health import FLAT, LASTING, REMEDY, SHORTENED, WRONG, Examined,
 from aggrevated.losses.all_actions import all_actions
 from aggrevated.losses.likelihood import likelihood
 from aggrevated.roll_in import Mixture, roll_in
+from aggrevated.runs.executing import execute
 from aggrevated.runs.records import Metrics
-from aggrevated.runs.run import Run, execute
+from aggrevated.runs.run import Run
 from aggrevated.starts.random import RandomStart
 from aggrevated.trajectories import Trajectories
 from aggrevated.updates import Step, Update

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from aggrevated.config.resolving import resolve
-from aggrevated.runs.run import Run, execute
+from aggrevated.runs.executing import execute
+from aggrevated.runs.run import Run
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,8 @@ from aggrevated.version import __version__
 PUBLIC = {
     # the loop, and runs of it in folders
     "aggrevated.algorithm": ("Iteration", "Learner", "aggrevated"),
-    "aggrevated.runs.run": ("Run", "execute", "train"),
+    "aggrevated.runs.run": ("Run",),
+    "aggrevated.runs.executing": ("execute", "train"),
     "aggrevated.runs.records": ("Metrics", "Result"),
     "aggrevated.config": ("Config",),
     "aggrevated.config.resolving": ("resolve",),

@@ -62,11 +62,11 @@ from aggrevated.randomness import Purpose as Purpose
 from aggrevated.randomness import seeds as seeds
 from aggrevated.roll_in import Mixture as Mixture
 from aggrevated.roll_in import memories as memories
+from aggrevated.runs.executing import execute as execute
+from aggrevated.runs.executing import train as train
 from aggrevated.runs.records import Metrics as Metrics
 from aggrevated.runs.records import Result as Result
 from aggrevated.runs.run import Run as Run
-from aggrevated.runs.run import execute as execute
-from aggrevated.runs.run import train as train
 from aggrevated.schedules import constant as constant
 from aggrevated.schedules import exponential as exponential
 from aggrevated.schedules import geometric as geometric

@@ -14,7 +14,8 @@ from aggrevated.config.resolving import resolve
 from aggrevated.engines import HERE
 from aggrevated.parsing.pages.handwriting import write_page
 from aggrevated.reports import parsing
-from aggrevated.runs.run import Run, execute
+from aggrevated.runs.executing import execute
+from aggrevated.runs.run import Run
 from aggrevated.tasks import Row, Tuned, algebra
 from aggrevated.updates import TO_THE_END
 from handwriting import crohme_like, inkml

@@ -8,8 +8,9 @@ import pytest
 from aggrevated.config import Config
 from aggrevated.config.resolving import resolve
 from aggrevated.files import digest, unseal
+from aggrevated.runs.executing import execute
 from aggrevated.runs.records import Metrics, Result
-from aggrevated.runs.run import Run, execute
+from aggrevated.runs.run import Run
 
 SMALL = {
     "iterations": 6,

@@ -20,7 +20,8 @@ from aggrevated.methods import METHODS, OTHERS, TAKEN
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.recurrent import RecurrentPolicy
 from aggrevated.policies.window import WindowPolicy
-from aggrevated.runs.run import Run, execute, refuse_if_used
+from aggrevated.runs.executing import execute
+from aggrevated.runs.run import Run, refuse_if_used
 from conftest import SMALL, assert_the_same_bits_after_stops, finished, small, stop_after, without_time
 
 UPDATES = SHELVES["update"].names()
@@ -243,7 +244,7 @@ def test_a_run_of_another_machine_is_refused_but_for_anyway(
 ) -> None:
     run = Run.create(tmp_path / "run", small())
     with monkeypatch.context() as elsewhere:
-        elsewhere.setattr("aggrevated.runs.run.fingerprint", lambda: fingerprint() | there)
+        elsewhere.setattr("aggrevated.runs.executing.fingerprint", lambda: fingerprint() | there)
         stop_after(run, 3)
     with pytest.raises(DataError, match=f"was begun with {words}.*--anyway"):
         execute(run)

@@ -9,8 +9,9 @@ import pytest
 
 from aggrevated.arithmetic import fingerprint
 from aggrevated.errors import DataError, StorageError, UsageError
-from aggrevated.files import only_one, write_json
-from aggrevated.runs.run import Run, runs_in
+from aggrevated.files import only_one, seal_json
+from aggrevated.runs.run import Run
+from aggrevated.runs.trials import runs_in
 from aggrevated.sweeps import sweep as module
 from aggrevated.sweeps.searching import ROUND
 from aggrevated.sweeps.sweep import Failed, Sweep, begun_or_opened
@@ -69,7 +70,7 @@ def test_broken_off_while_it_writes_it_goes_on_to_the_same_trials(
 ) -> None:
     what = asked(RATES, UPDATES, search="tpe", trials=10)
     expected = whole(tmp_path / "whole", what)
-    for write in range(6):  # at the start, and before and after each round
+    for write in range(5):  # before and after each round
         folder, left = tmp_path / f"broken-{write}", [write]
 
         def writing(path: Path, facts: object, left: list[int] = left) -> None:
@@ -78,11 +79,11 @@ def test_broken_off_while_it_writes_it_goes_on_to_the_same_trials(
                     (path.parent / ".sweep.json.1.tmp").write_text("{")  # as a kill leaves it
                     raise StoppedError
                 left[0] -= 1
-            write_json(path, facts)
+            seal_json(path, facts)
 
         folder.mkdir()
         with monkeypatch.context() as patch, pytest.raises(StoppedError):
-            patch.setattr(module.files, "write_json", writing)
+            patch.setattr(module.files, "seal_json", writing)
             list(begun_or_opened(folder, what).rounds(pretend()))
         *_, last = begun_or_opened(folder, what).rounds(pretend())
         assert last.trials == expected.trials
@@ -180,12 +181,12 @@ def test_one_process_at_a_time(tmp_path: Path) -> None:
 
 def test_a_sweep_begun_elsewhere_or_damaged_is_refused(tmp_path: Path) -> None:
     facts = whole(tmp_path, asked(UPDATES)).facts()
-    write_json(tmp_path / "sweep.json", facts | {"arithmetic": fingerprint() | {"torch": "1.0"}})
+    seal_json(tmp_path / "sweep.json", facts | {"arithmetic": fingerprint() | {"torch": "1.0"}})
     with pytest.raises(DataError, match=r"was begun with torch 1.0 .*'aggrevated resume .* --anyway'"):
         Sweep.open(tmp_path)
     assert len(Sweep.open(tmp_path, anyway=True).trials) == 2
     for broken in ({"version": "0.1.0"}, {"trials": [{}]}, {"asked": {}}):
-        write_json(tmp_path / "sweep.json", facts | broken)
+        seal_json(tmp_path / "sweep.json", facts | broken)
         with pytest.raises(DataError, match=r"sweep\.json"):
             Sweep.open(tmp_path)
 

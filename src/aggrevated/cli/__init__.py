@@ -1,15 +1,16 @@
 """The command line: one file per command in commands/. Nothing heavy is imported before it is needed."""
 
 import inspect
-import os
 import signal
 import sys
+from contextlib import suppress
 from importlib import import_module
 from types import FrameType
 from typing import Annotated, Any, NoReturn, Protocol, Union
 
 import tyro
 
+from aggrevated.cli.streams import prepare
 from aggrevated.errors import AggrevatedError
 from aggrevated.machine import one_thread
 from aggrevated.shelves import modules_in
@@ -18,9 +19,11 @@ from aggrevated.version import __version__
 PROGRAM = "aggrevated"
 DESCRIPTION = """Train a small, fast policy from an expert that knows what a mistake costs.
 
-Exit codes: 0 done, 1 the run failed, 2 wrong usage, 65 bad data or checkpoint, 74 input/output, 130/143 stopped.
+Exit codes: 0 done, 1 the run failed, 2 wrong usage, 65 bad data or checkpoint, 74 input/output, 129/130/143
+stopped.
 """
 
+ASKING = (signal.SIGTERM, signal.SIGHUP)  # to stop; Ctrl-C is Python's own
 FIRST = ("train", "resume", "evaluate", "compare")  # the others follow by name
 
 
@@ -40,20 +43,22 @@ def every_command() -> dict[str, type[Runnable]]:
 
 def main(arguments: list[str] | None = None) -> None:
     """Run a command and leave with its exit code."""
-    signal.signal(signal.SIGTERM, terminate)
+    prepare()
+    for number in ASKING:
+        if signal.getsignal(number) == signal.SIG_DFL:  # somebody may have said that it is to be ignored
+            signal.signal(number, terminate)
     try:
         with one_thread():  # small networks are faster so, trials run side by side, and bits hang on it
             asked_for(sys.argv[1:] if arguments is None else arguments).run()
+        sys.stdout.flush()
     except AggrevatedError as error:
         leave(str(error), error.exit_code)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except OSError as error:
         leave(f"{error}; check the path, its permissions and the free space", 74)
-    except Terminated:
-        leave("terminated; what was done up to the last checkpoint is kept", 143)
+    except Terminated as error:
+        leave("terminated", 128 + error.number)
     except KeyboardInterrupt:
-        leave("stopped; what was done up to the last checkpoint is kept", 130)
+        leave("stopped", 130)
 
 
 def asked_for(arguments: list[str]) -> Runnable:
@@ -79,15 +84,20 @@ def asked_for(arguments: list[str]) -> Runnable:
 
 
 class Terminated(KeyboardInterrupt):
-    """SIGTERM, which is treated like Ctrl-C."""
+    """SIGTERM, or SIGHUP when the terminal is gone, which are treated like Ctrl-C."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self.number = number
 
 
 def terminate(number: int, frame: FrameType | None) -> NoReturn:
-    """Leave at SIGTERM as gracefully as at Ctrl-C."""
-    raise Terminated
+    """Leave as gracefully as at Ctrl-C."""
+    raise Terminated(number)
 
 
 def leave(sentence: str, code: int) -> NoReturn:
     """One sentence on standard error, and the exit code."""
-    print(f"{PROGRAM}: {sentence}", file=sys.stderr)
+    with suppress(OSError):  # on a full disk it may go unheard
+        print(f"{PROGRAM}: {sentence}", file=sys.stderr, flush=True)
     raise SystemExit(code)

@@ -1,7 +1,8 @@
 """Running one run, or many side by side, by an engine, with progress on standard error."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -10,8 +11,9 @@ from aggrevated.cli.output import note
 from aggrevated.cli.progress import Progress
 from aggrevated.engines import Engine
 from aggrevated.errors import AggrevatedError, DataError
+from aggrevated.runs.executing import execute, silent
 from aggrevated.runs.records import Metrics, Result
-from aggrevated.runs.run import Run, execute, silent
+from aggrevated.runs.run import Run
 
 HERE = EngineOptions()
 Failed = Callable[[Run, AggrevatedError], None]
@@ -53,11 +55,17 @@ def run_one(run: Run, engine: Engine, anyway: bool = False) -> Result:
             when = "" if loop.validate_every == 1 else f" (measured every {loop.validate_every})"
             progress.at(line.iteration, f"{world.measured} {current}, best {best}{when}, {line.seconds:.1f} s")
 
-        try:
-            return execute(run, show, note, anyway, engine)
-        except KeyboardInterrupt:
-            note(f"go on with: aggrevated resume {run.folder}")
-            raise
+        return execute(run, show, note, anyway, engine)
+
+
+@contextmanager
+def going_on_with(command: str) -> Iterator[None]:
+    """Say to whoever stops what is done in here how it goes on."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        note(f"what was done is kept; go on with: {command}")
+        raise
 
 
 def side_by_side(runs: Sequence[Run], engine: Engine, anyway: bool, failed: Failed | None = None) -> list[Result]:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from aggrevated.cli.engines import EngineOptions
-from aggrevated.cli.jobs import run_by
+from aggrevated.cli.jobs import going_on_with, run_by
 from aggrevated.cli.output import note, print_table
 from aggrevated.errors import AggrevatedError
 from aggrevated.reports.sweeps import write_report
@@ -17,20 +17,17 @@ def conduct(sweep: Sweep, as_json: bool, where: EngineOptions, anyway: bool = Fa
     asked = sweep.asked
     note(f"sweep: {sweep.folder}, {asked.search}, up to {asked.trials} trials, {asked.seeds} runs each")
 
-    with where.build(asked.seeds * min(asked.trials, ROUND)) as engine:
+    go_on = going_on_with(f"aggrevated resume {sweep.folder}")
+    with go_on, where.build(asked.seeds * min(asked.trials, ROUND)) as engine:
 
         def run_them(runs: Sequence[Run], failed: Failed) -> None:
             run_by(engine, runs, anyway, failed)
 
-        try:
-            for after in sweep.rounds(run_them):
-                for sentence in failures(after, sweep):
-                    note(sentence)
-                sweep = after
-                note(so_far(sweep))
-        except KeyboardInterrupt:
-            note(f"go on with: aggrevated resume {sweep.folder}")
-            raise
+        for after in sweep.rounds(run_them):
+            for sentence in failures(after, sweep):
+                note(sentence)
+            sweep = after
+            note(so_far(sweep))
     if sweep.best is None:
         first = next(trial.failed for trial in sweep.trials)
         raise AggrevatedError(f"all {len(sweep.trials)} trials of {sweep.folder} failed; the first: {first}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import sys
+import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -24,6 +25,7 @@ S = TypeVar("S")
 E = TypeVar("E")
 R = TypeVar("R")
 PATIENCE = 100  # workers that are lost over one job before it is given up
+FAREWELL = 4.0  # seconds that workers have to keep what they have, when all is stopped
 SECONDS = 0.5  # between two words to whoever waits
 PRELOADED = ["aggrevated.engines.preloaded"]  # what workers share the memory of
 
@@ -87,8 +89,8 @@ class Processes:
                     results[worker.job], worker.job, ended = result, None, ended + 1
                 if waiting is not None:
                     waiting(ended)
-        except BaseException:
-            self.close()  # what is under way belongs to nobody
+        except BaseException as error:
+            self._close(gently=isinstance(error, KeyboardInterrupt))  # what is under way belongs to nobody
             raise
         return results
 
@@ -136,8 +138,15 @@ class Processes:
         return worker
 
     def close(self) -> None:
+        self._close()
+
+    def _close(self, gently: bool = False) -> None:
+        """End all workers; gently, they may keep first what they have: a whole run, for one, has checkpoints."""
         for worker in self._team:
-            worker.process.kill()
+            worker.process.terminate() if gently else worker.process.kill()
+        until = time.monotonic() + FAREWELL
+        for worker in self._team if gently else ():
+            worker.process.join(max(0.0, until - time.monotonic()))
         for worker in self._team:
             worker.end()
         self._team.clear()

@@ -1,11 +1,16 @@
 """Files that are whole or absent, whatever happens while they are written."""
 
+import errno
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+import secrets
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from aggrevated.errors import StorageError
+
+FULL = (errno.ENOSPC, errno.EDQUOT)
+NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS)  # what file systems without hard links say
 
 
 @contextmanager
@@ -16,30 +21,32 @@ def storage_errors(path: Path) -> Iterator[None]:
     except OSError as error:
         if isinstance(error, StorageError):
             raise
-        remedy = (
-            "free some space or choose another folder" if error.errno == 28 else "check the path and its permissions"
-        )
+        full = error.errno in FULL
+        remedy = "free some space or choose another folder" if full else "check the path and its permissions"
         raise StorageError(f"cannot use {path}: {error.strerror or error}; {remedy}") from error
 
 
 def write_atomically(path: Path, data: bytes) -> None:
     """Write the file whole or not at all: a temporary file beside it, synced, renamed."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    with storage_errors(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            with temporary.open("wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            temporary.replace(path)
-        finally:
-            temporary.unlink(missing_ok=True)
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+    _put(path, data, Path.replace)
+
+
+def write_new(path: Path, data: bytes) -> bool:
+    """The same, unless there is such a file already: of several who do it at once, one alone is told that it did."""
+    try:
+        _put(path, data, _link)
+    except StorageError as error:
+        if isinstance(error.__cause__, FileExistsError):
+            return False
+        raise
+    return True
+
+
+def write_all(file: int, data: bytes) -> None:
+    """All of it: the operating system may take it in pieces."""
+    rest = memoryview(data)
+    while rest:
+        rest = rest[os.write(file, rest) :]
 
 
 def sweep(folder: Path) -> None:
@@ -47,3 +54,46 @@ def sweep(folder: Path) -> None:
     with storage_errors(folder):
         for leftover in folder.rglob(".*.tmp"):
             leftover.unlink(missing_ok=True)
+
+
+def is_leftover(path: Path) -> bool:
+    """Whether it is a temporary file of ours."""
+    return path.name.startswith(".") and path.name.endswith(".tmp")
+
+
+def _put(path: Path, data: bytes, name: Callable[[Path, Path], object]) -> None:
+    temporary = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(3)}.tmp")
+    with storage_errors(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            file = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+            try:
+                write_all(file, data)
+                os.fsync(file)
+            finally:
+                os.close(file)
+            name(temporary, path)
+        finally:
+            with suppress(OSError):  # what went wrong before is what is told
+                temporary.unlink()
+        _sync_folder(path.parent)
+
+
+def _link(temporary: Path, path: Path) -> None:
+    """Give the file its name, if nobody has it."""
+    try:
+        os.link(temporary, path)
+    except OSError as error:
+        if error.errno not in NO_LINKS:
+            raise
+        if path.exists():
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path)) from error
+        temporary.replace(path)
+
+
+def _sync_folder(folder: Path) -> None:
+    file = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(file)
+    finally:
+        os.close(file)

@@ -26,17 +26,3 @@ def read_json(path: Path) -> Facts:
     if not isinstance(facts, dict):
         raise DataError(f"{path} does not hold a JSON object; restore the file or start a new run")
     return facts
-
-
-def read_lines(path: Path) -> list[Facts]:
-    """The objects of a file with one in each line, up to the first that is not whole; none where there is no file."""
-    if not path.is_file():
-        return []
-    with storage_errors(path):
-        text, lines = path.read_text(encoding="utf-8", errors="replace"), []
-    for line in text.splitlines():
-        try:
-            lines.append(json.loads(line))
-        except ValueError:
-            break
-    return lines

@@ -1,15 +1,18 @@
 """Checkpoints: learner and oracle as one sealed file. A damaged one is noticed, and the one before it is used."""
 
 import re
-from collections.abc import Callable
+import secrets
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 from torch import Tensor
 
 from aggrevated.algorithm import Learner
 from aggrevated.cost_to_go import Oracle, remembering
-from aggrevated.errors import DataError
-from aggrevated.files import Facts, seal, storage_errors, unseal
+from aggrevated.errors import DataError, StorageError
+from aggrevated.files import Facts, seal, seals, storage_errors, unseal
 from aggrevated.validation import Best
 
 BILL = ("simulator_steps", "start_simulator_steps", "oracle_steps", "validation_steps")  # of a `Learner`
@@ -43,27 +46,63 @@ def newest_first(folder: Path) -> list[Path]:
     return sorted((path for path in folder.glob("*") if NAME.fullmatch(path.name)), reverse=True)
 
 
-def restore(
-    folder: Path, learner: Learner, oracle: Oracle, own: str, most: int, warn: Callable[[str], None]
-) -> Facts | None:
-    """Bring both to their newest intact checkpoint of at most `most` iterations, and give the facts beside it.
+@dataclass(frozen=True)
+class Kept:
+    """What lay beside learner and oracle in the checkpoint that was used, and in the intact ones before it."""
 
-    None, and no change, if there is none. One of another config than `own` is refused.
+    n: int
+    facts: Facts
+    before: Sequence[Facts]  # oldest first
+
+    def lines(self, there: list[Facts], path: Path, warn: Callable[[str], None]) -> list[Facts]:
+        """The lines of the metrics up to here, from those that are there and what checkpoints know of them.
+
+        If those that are there were not those then, it is a `DataError`. Lines that are lost are done without.
+        """
+        lines = [line for line in there if line["iteration"] <= self.n]
+        if lines and lines[-1]["iteration"] == self.n:
+            *_, seal = seals(lines)
+            if seal != self.facts["metrics"]["seal"]:
+                raise DataError(f"{path} is not what the checkpoint beside it knows; restore it, or remove it")
+            return lines
+        for line in chain.from_iterable(facts["metrics"]["lines"] for facts in (*self.before, self.facts)):
+            if line["iteration"] > (lines[-1]["iteration"] if lines else 0):
+                lines.append(line)
+        lost = self.n - len(lines)
+        told = f"{lost} of its lines are lost" if lost else "its last lines were lost, and are written again"
+        warn(f"{path} is shorter than the checkpoint beside it: {told}; nothing else is")
+        return lines
+
+
+def restore(folder: Path, learner: Learner, oracle: Oracle, own: str, warn: Callable[[str], None]) -> Kept | None:
+    """Bring both to their newest intact checkpoint, and give the facts beside it.
+
+    None, and no change, if there is none. One of another config than `own` is refused; damaged ones are put aside.
     """
+    intact: list[tuple[dict[str, Tensor], Facts]] = []
     for path in newest_first(folder):
         try:
             tensors, facts = unseal(path)
-        except DataError as error:
+        except (DataError, StorageError) as error:
             warn(f"{error}; going on from an earlier point")
+            put_aside(path)
             continue
-        if facts["config"] != own:
+        if facts.get("config") != own:
             raise DataError(
                 f"{folder.parent}/config.json, its expert or its pages changed after the run began; undo that"
             )
-        if facts["learner"]["n"] <= most:
-            fill(learner, oracle, tensors, facts["learner"])
-            return facts
-    return None
+        intact.append((tensors if not intact else {}, facts))
+    if not intact:
+        return None
+    (tensors, facts), *before = intact
+    fill(learner, oracle, tensors, facts["learner"])
+    return Kept(learner.n, facts, [facts for _, facts in reversed(before)])
+
+
+def put_aside(path: Path) -> None:
+    """Give what cannot be used another name, so that it is in nobody's way."""
+    with storage_errors(path):
+        path.replace(path.with_name(f"{path.name}.damaged-{secrets.token_hex(3)}"))
 
 
 def fill(learner: Learner, oracle: Oracle, tensors: dict[str, Tensor], numbers: Facts) -> None:

@@ -13,7 +13,7 @@ from aggrevated.config.building import set_up
 from aggrevated.errors import AggrevatedError, DataError, StorageError, UsageError
 from aggrevated.machine import one_thread
 from aggrevated.runs.records import Result
-from aggrevated.runs.run import Run, made_or_opened, refuse_if_used
+from aggrevated.runs.run import Run, begin_folder, made_or_opened, refuse_if_used
 from aggrevated.sweeps.asked import Asked
 from aggrevated.sweeps.importance import importance
 from aggrevated.sweeps.searching import ROUND, loaded, next_round
@@ -37,7 +37,7 @@ class Sweep:
     def open(cls, folder: Path, anyway: bool = False) -> Sweep:
         """A sweep that exists; one begun where sums round otherwise is refused, but for `anyway`."""
         path = folder / RECORD
-        facts = files.read_json(path)
+        facts = files.unseal_json(path, "restore it, or begin anew with another --out")
         if facts.get("version") != __version__ or not {"asked", "trials", "arithmetic"} <= set(facts):
             raise DataError(f"{path} is not of a sweep of version {__version__}; begin anew with another --out")
         elsewhere = difference(facts["arithmetic"], fingerprint())
@@ -74,7 +74,7 @@ class Sweep:
 
     def write(self) -> Sweep:
         """Write sweep.json."""
-        files.write_json(self.folder / RECORD, self.facts())
+        files.seal_json(self.folder / RECORD, self.facts())
         return self
 
     def rounds(self, run_them: Runner) -> Iterator[Sweep]:
@@ -162,10 +162,10 @@ def begun_or_opened(folder: Path, asked: Asked) -> Sweep:
     if asked.search == "tpe":
         loaded()  # where it is missing, no folder is left behind
     if not (folder / RECORD).is_file():
-        for leftover in folder.glob(f".{RECORD}.*.tmp"):  # of a kill while it was written
-            leftover.unlink(missing_ok=True)
         refuse_if_used(folder)
-        return Sweep(folder, asked).write()
+        sweep = Sweep(folder, asked)
+        begin_folder(folder, RECORD, sweep.facts())
+        return sweep
     sweep = Sweep.open(folder)
     then, now = sweep.asked.facts(), asked.facts()
     for name in (name for name in then if name != "trials" and then[name] != now[name]):

@@ -28,7 +28,7 @@ class Compare:
         from aggrevated.cli.output import print_table
         from aggrevated.errors import UsageError
         from aggrevated.reports.groups import Group, comparison, draw
-        from aggrevated.runs.run import runs_in
+        from aggrevated.runs.trials import runs_in
 
         if not self.run_folders:
             raise UsageError("compare needs at least one run folder: aggrevated compare RUN RUN ...")

@@ -38,7 +38,7 @@ class Evaluate:
             return cls, list(arguments)
         from aggrevated.cli.pieces import fitted, group, switches, unknown
         from aggrevated.errors import UsageError
-        from aggrevated.runs.run import runs_in
+        from aggrevated.runs.trials import runs_in
         from aggrevated.settings import flag
 
         config = runs_in(folder_among(folders))[0].config
@@ -51,7 +51,8 @@ class Evaluate:
         """Evaluate, and print the result."""
         from aggrevated.cli.output import print_result
         from aggrevated.cli.pieces import given
-        from aggrevated.runs.run import evaluate, runs_in
+        from aggrevated.runs.executing import evaluate
+        from aggrevated.runs.trials import runs_in
 
         how = replace(self.usual, **given(self, {"evaluation": self.usual}))
         how.check_values()
@@ -60,7 +61,7 @@ class Evaluate:
 
 def folder_among(words: Sequence[Path]) -> Path:
     """The folder of a run, or of trials, among the words; if none is one, the first of them."""
-    from aggrevated.runs.run import SEVERAL
+    from aggrevated.runs.trials import SEVERAL
 
     found = (path for path in words for name in (".", *SEVERAL) if any(path.glob(f"{name}/config.json")))
     return next(found, words[0])

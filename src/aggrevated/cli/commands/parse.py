@@ -44,7 +44,7 @@ class Parse:
 
         from aggrevated.plots.parse_tree import draw_growth, draw_tree
         from aggrevated.reports.pages import arcs_of, parse_page, some
-        from aggrevated.runs.run import runs_in
+        from aggrevated.runs.trials import runs_in
 
         heads, frames = parse_page(runs_in(self.policy)[0], page)
         out = self.out or Path(f"{self.file.stem}-tree")

@@ -41,7 +41,7 @@ class Reproduce:
 
     def run(self) -> None:
         """Run what is missing, and report."""
-        from aggrevated.cli.jobs import run_all
+        from aggrevated.cli.jobs import going_on_with, run_all
         from aggrevated.cli.output import note, print_table
         from aggrevated.reports.figures import Request, find_figure
         from aggrevated.reports.groups import Group
@@ -55,7 +55,8 @@ class Reproduce:
         folder = figure.folder(request)
         groups = figure.runs(request)
         if groups:
-            run_all([run for runs in groups for run in runs], self.where)
+            with going_on_with("the same command again"):
+                run_all([run for runs in groups for run in runs], self.where)
         table = figure.write([Group.of(runs) for runs in groups], request, self.report or folder)
         print_table(table, self.json)
 

@@ -32,16 +32,16 @@ class Resume:
 
     def run(self) -> None:
         """Resume, and print the result."""
-        from aggrevated.cli.jobs import run_all
+        from aggrevated.cli.jobs import going_on_with, run_all
         from aggrevated.cli.output import print_result
         from aggrevated.errors import UsageError
-        from aggrevated.runs.run import runs_in
+        from aggrevated.runs.trials import runs_to_resume
         from aggrevated.settings import require
 
         if (self.run_folder / "sweep.json").is_file():
             self._go_on_with_sweep()
             return
-        runs = runs_in(self.run_folder)
+        runs = runs_to_resume(self.run_folder)
         if self.iterations is not None:
             least = max(run.config.loop.iterations for run in runs)
             require(self.iterations >= least, "iterations", self.iterations, f"at least the {least} of the run")
@@ -55,7 +55,9 @@ class Resume:
             runs = [replace(run, config=run.config.replaced(iterations=self.iterations)) for run in runs]
             for run in runs:
                 run.config.check()
-        print_result(run_all(runs, self.where, self.anyway), self.run_folder, self.json)
+        with going_on_with(f"aggrevated resume {self.run_folder}"):
+            results = run_all(runs, self.where, self.anyway)
+        print_result(results, self.run_folder, self.json)
 
     def _go_on_with_sweep(self) -> None:
         """Make the trials that are missing, and print the best."""

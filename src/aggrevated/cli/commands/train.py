@@ -3,12 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field, make_dataclass
 from inspect import getdoc
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self, TypeVar
 
 from tyro.conf import Positional, arg
 
 from aggrevated.cli.engines import EngineOptions
-from aggrevated.cli.options import Folder, TaskName
+from aggrevated.cli.options import Folder
 from aggrevated.methods import METHODS
 
 if TYPE_CHECKING:
@@ -38,14 +39,17 @@ class Train:
       aggrevated train hopper --method loki --reinforcement critic
       aggrevated train algebra --policy lstm --seed 1
       aggrevated train hopper --trajectories 50 --engine processes --workers 8
+      aggrevated train --config runs/cartpole-aggrevated-exponentiated/config.json --seed 7
     """
 
     command = "train"
-    task: Positional[TaskName]
+    task: Annotated[Positional[str], arg(metavar="TASK", help_behavior_hint="")] = ""
     """What to learn."""
     method: Annotated[str, arg(help=f"{', '.join(METHODS)}, or one that an installed package offers.")] = "aggrevated"
     trials: int = 1
     """How many independent runs, in subfolders of the run folder."""
+    config: Folder = None
+    """Instead of TASK: the config.json of another run, copied or edited, whose settings are the defaults here."""
     out: Folder = None
     """The run folder; default: a new one in runs/."""
     json: bool = False
@@ -57,34 +61,78 @@ class Train:
     @classmethod
     def fitted(cls, arguments: Sequence[str]) -> tuple[type[Self], list[str]]:
         """(the command with the options of the task that the arguments name, the arguments as it takes them)."""
-        task = named_task(arguments)
-        return with_options(cls, task, arguments) if task else (with_tasks(cls), list(arguments))
+        from aggrevated.cli.pieces import fitted, switches, value_of
+
+        file, task = value_of("config", arguments), named_task(arguments)
+        if file is None and task is None:
+            return with_tasks(cls), list(arguments)
+        config = as_in(Path(file), arguments) if file is not None else usual_of(task or "", arguments)
+        return fitted(cls, groups_of([config], cls, arguments), config), switches(arguments, config.pieces.values())
 
     def run(self) -> None:
         """Train, and print the result."""
-        from aggrevated.cli.jobs import run_all
+        from aggrevated.cli.jobs import going_on_with, run_all
         from aggrevated.cli.output import note, print_result
-        from aggrevated.cli.pieces import given
-        from aggrevated.config.resolving import resolve
-        from aggrevated.runs.run import Run, refuse_if_used, unused_folder
+        from aggrevated.errors import UsageError
+        from aggrevated.runs.run import unused_folder
+        from aggrevated.runs.trials import create_trials
         from aggrevated.settings import require
 
-        refuse_if_later(self.command, self.task, self.usual)
+        if self.config is None:
+            refuse_if_later(self.command, self.task, self.usual)
+        elif self.task:
+            raise UsageError(f"{self.config} says what the task is; leave {self.task} out")
         require(self.trials >= 1, "trials", self.trials, "at least 1")
         self.where.checked(self.trials)
-        chosen = {name: getattr(self.choice, name) for name in CHOICES}  # type: ignore[attr-defined]
-        config = resolve(self.usual.task, self.method, **chosen, **given(self, self.usual.pieces))
+        config = self.asked()
         if config.world.notice:
             note(config.world.notice)
         folder = self.out or unused_folder(config)
-        if self.trials == 1:
-            runs = [Run.create(folder, config)]
-        else:
-            refuse_if_used(folder)
-            seeds = range(config.loop.seed, config.loop.seed + self.trials)
-            runs = [Run.create(folder / f"trial-{i:02d}", config.replaced(seed=seed)) for i, seed in enumerate(seeds)]
+        runs = create_trials(folder, config, self.trials)
         note(f"run: {folder}")
-        print_result(run_all(runs, self.where), folder, self.json)
+        with going_on_with(f"aggrevated resume {folder}"):
+            results = run_all(runs, self.where)
+        print_result(results, folder, self.json)
+
+    def asked(self) -> "Config":
+        """What the run is to be."""
+        from aggrevated.cli.pieces import given
+        from aggrevated.config.resolving import resolve
+
+        settings = given(self, self.usual.pieces)
+        if self.config is None:
+            chosen = {name: getattr(self.choice, name) for name in CHOICES}  # type: ignore[attr-defined]
+            return resolve(self.usual.task, self.method, **chosen, **settings)
+        config: Config = self.usual.replaced(**settings)
+        config.check()
+        return config
+
+
+def as_in(file: Path, arguments: Sequence[str]) -> "Config":
+    """The config in a file, sealed or not; a `UsageError` for what cannot be said besides."""
+    from aggrevated.cli.pieces import value_of
+    from aggrevated.config.resolving import from_facts
+    from aggrevated.errors import UsageError
+    from aggrevated.files import read_json
+    from aggrevated.files.sealed_json import SEAL
+    from aggrevated.settings import flag
+
+    for name in ("method", *CHOICES):
+        if value_of(name, arguments) is not None:
+            raise UsageError(f"{flag(name)} cannot be changed beside --config; change it in {file}, or leave it out")
+    facts = read_json(file)
+    facts.pop(SEAL, None)
+    return from_facts(facts, file)
+
+
+def usual_of(task: str, arguments: Sequence[str]) -> "Config":
+    """The config of a task with all choices that the arguments make, and else its defaults."""
+    from aggrevated.cli.pieces import value_of
+    from aggrevated.config.resolving import completed, usual
+    from aggrevated.tasks import find_task
+
+    choices = {name: value for name in CHOICES if (value := value_of(name, arguments)) is not None}
+    return completed(usual(find_task(task), value_of("method", arguments) or "aggrevated", choices), ())
 
 
 def named_task(arguments: Sequence[str]) -> str | None:
@@ -100,6 +148,8 @@ def refuse_if_later(command: str, task: str, usual: "Config | None") -> None:
     from aggrevated.errors import UsageError
     from aggrevated.tasks import find_task
 
+    if not task:
+        raise UsageError(f"give a TASK: 'aggrevated {command} --help' lists them")
     if find_task(task).name != (usual.task.name if usual else None):
         raise UsageError(f"give the task before its options: aggrevated {command} {task} ...")
 
@@ -111,17 +161,6 @@ def with_tasks(command: type[T]) -> type[T]:
     listed = make_dataclass(command.__name__, [], bases=(command,), frozen=True)
     listed.__doc__ = f"{getdoc(command)}\n\nTasks: {', '.join(task_names())}."
     return listed
-
-
-def with_options(command: type[T], task: str, arguments: Sequence[str]) -> tuple[type[T], list[str]]:
-    """The command for one task: a group of options for each piece, after one for the choices."""
-    from aggrevated.cli.pieces import fitted, switches, value_of
-    from aggrevated.config.resolving import completed, usual
-    from aggrevated.tasks import find_task
-
-    choices = {name: value for name in CHOICES if (value := value_of(name, arguments)) is not None}
-    config = completed(usual(find_task(task), value_of("method", arguments) or "aggrevated", choices), ())
-    return fitted(command, groups_of([config], command, arguments), config), switches(arguments, config.pieces.values())
 
 
 def groups_of(configs: Sequence["Config"], command: type[Any], arguments: Sequence[str]) -> dict[str, type]:

@@ -30,7 +30,7 @@ class Watch:
         """Roll out both, and draw."""
         from aggrevated.cli.output import print_facts
         from aggrevated.reports.watching import watch
-        from aggrevated.runs.run import runs_in
+        from aggrevated.runs.trials import runs_in
         from aggrevated.settings import require
 
         require(self.seed >= 0, "seed", self.seed, "0 or more")

@@ -1,0 +1,288 @@
+"""Algorithm 1 in a folder. Stopped at any moment, it goes on and ends with the same bits."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from aggrevated import files
+from aggrevated.algorithm import Iteration, Learner, aggrevated
+from aggrevated.arithmetic import difference, fingerprint
+from aggrevated.config import Config
+from aggrevated.config.building import Setup, set_up
+from aggrevated.config.resolving import resolve
+from aggrevated.engines import HERE, Engine
+from aggrevated.errors import DataError
+from aggrevated.health import Examined, Health
+from aggrevated.machine import one_thread
+from aggrevated.runs import checkpoint
+from aggrevated.runs.records import Metrics, Result
+from aggrevated.runs.run import CHECKPOINTS, CHOSEN, CONFIG, METRICS, RESULT, Run, same_in_all, unused_folder
+from aggrevated.stopping import finish_first
+from aggrevated.tasks import Task
+from aggrevated.worlds import EvaluationSettings
+
+Warn = Callable[[str], None]
+LEAST_UNSAVED = 1.0  # seconds of work that are always worth a checkpoint
+SHARE = 50  # and how many times what a checkpoint takes
+
+
+def silent(_: object) -> None:
+    """Say nothing."""
+
+
+def as_warning(sentence: str) -> None:
+    """Say it by Python's warnings."""
+    warnings.warn(sentence, stacklevel=2)
+
+
+def train(
+    task: Task | str,
+    method: str = "aggrevated",
+    *,
+    out: Path | str | None = None,
+    progress: Callable[[Metrics], None] = silent,
+    warn: Warn = as_warning,
+    engine: Engine = HERE,
+    **settings: Any,
+) -> Run:
+    """Learn a policy for a task, given by name or as the object that it is, in a new run folder; `run.policy` is it.
+
+    Settings have the names of the command line's options: `train("cartpole", update="regular", learning_rate=0.01)`.
+    `engine` does the work of the lanes, for example `Processes(8)`, and changes nothing in the result.
+    """
+    config = resolve(task, method, **settings)
+    run = Run.create(Path(out) if out is not None else unused_folder(config), config)
+    execute(run, progress, warn, engine=engine)
+    return run
+
+
+@dataclass
+class Tally:
+    """What a run counts besides its learner."""
+
+    seconds: float = 0.0
+    shortened_steps: int = 0
+    dead_iterations: int = 0
+
+    def add(self, line: Metrics) -> None:
+        """One more iteration."""
+        self.seconds = line.seconds
+        self.shortened_steps += line.halvings > 0
+        self.dead_iterations += bool(line.died)
+
+
+@dataclass
+class Sitting:
+    """A run while it is run: its parts, and what there is to be kept of it."""
+
+    run: Run
+    setup: Setup
+    health: Health
+    seal: str  # of the last line of metrics.jsonl
+    tally: Tally = field(default_factory=Tally)
+    unkept: list[files.Facts] = field(default_factory=list)  # lines since the last checkpoint
+    kept: int = 0  # the iteration of the last checkpoint
+    kept_at: float = field(default_factory=time.perf_counter)
+    keeping_took: float = 0.0
+
+    def due(self) -> bool:
+        """Whether a checkpoint is: every few iterations, at the last, and where much work would be lost."""
+        n, loop, since = self.setup.learner.n, self.run.config.loop, time.perf_counter() - self.kept_at
+        much = since > max(LEAST_UNSAVED, SHARE * self.keeping_took)
+        return n - self.kept >= loop.checkpoint_every or n == loop.iterations or much
+
+    def keep(self) -> None:
+        """Write a checkpoint, and the best policy so far as a file of its own."""
+        run, setup, began = self.run, self.setup, time.perf_counter()
+        facts = {
+            "tally": asdict(self.tally),
+            "config": identity(run.config, setup),
+            "arithmetic": fingerprint(),
+            "metrics": {"seal": self.seal, "lines": self.unkept},
+        }
+        checkpoint.save(run.folder / CHECKPOINTS, setup.learner, setup.oracle, facts)
+        known = {"so_far": so_far(self).facts(), "config": same_in_all(run.config), "arithmetic": fingerprint()}
+        files.seal(run.folder / CHOSEN, setup.learner.best.weights or {}, known)
+        self.kept, self.unkept, self.kept_at = setup.learner.n, [], time.perf_counter()
+        self.keeping_took = self.kept_at - began
+
+
+def execute(
+    run: Run,
+    progress: Callable[[Metrics], None] = silent,
+    warn: Warn = silent,
+    anyway: bool = False,
+    engine: Engine = HERE,
+) -> Result:
+    """Run it, or the rest of it, to its last iteration, and give its result; `progress` is told of each iteration.
+
+    Where this machine does not compute as that which began it, the rest is refused, but for `anyway`. `engine` does the
+    work of the lanes, and changes nothing. Asked to stop by a signal, it finishes the iteration and keeps it first.
+    """
+    with files.only_one(run.folder), one_thread():
+        if (ended := whole_result(run, warn)) is not None:
+            return replace(ended, run=str(run.folder))  # it may have been moved
+        sitting = begin(run, warn, anyway)
+        sitting.setup = replace(sitting.setup, world=sitting.setup.world.over(engine))
+        if Run.open(run.folder, run.config.task).config != run.config:  # more iterations were asked for
+            files.seal_json(run.folder / CONFIG, run.config.facts())
+        with finish_first() as stop:
+            for metrics in learning(sitting, warn, engine):
+                progress(metrics)
+                if stop.asked is not None:
+                    if sitting.kept != metrics.iteration:
+                        sitting.keep()
+                    stop.leave()
+        if not is_whole(run):
+            sitting.keep()
+        return finish(sitting)
+
+
+def whole_result(run: Run, warn: Warn) -> Result | None:
+    """The result of a run that has ended and left all that belongs to it; None if there is something to be done.
+
+    What does not belong together is a `DataError`.
+    """
+    result = run.result()
+    if result is None or not is_whole(run, warn):
+        return None
+    if files.digest(run.chosen()[0]) != result.weights_sha256:
+        raise DataError(f"{run.folder}/{RESULT} is not of the policy beside it; remove it, and resume makes it again")
+    lines = run.metrics()
+    return result if lines and lines[-1].iteration == result.iterations else None
+
+
+def is_whole(run: Run, warn: Warn = silent) -> bool:
+    """Whether the chosen policy is there, undamaged: the checkpoints have it, too."""
+    if not (run.folder / CHOSEN).is_file():
+        return False
+    try:
+        files.unseal(run.folder / CHOSEN)
+    except DataError as error:
+        warn(f"{error}; it is made again from the last checkpoint")
+        return False
+    return True
+
+
+def learning(sitting: Sitting, warn: Warn, engine: Engine = HERE) -> Iterator[Metrics]:
+    """The iterations that are missing, each written down, and a checkpoint every few of them."""
+    run, setup, health, tally = sitting.run, sitting.setup, sitting.health, sitting.tally
+    learner, loop, began = setup.learner, run.config.loop, time.perf_counter() - tally.seconds
+    iterations = aggrevated(
+        learner, setup.world.simulator, setup.world.expert, setup.oracle, setup.loss,
+        seed=loop.seed, k=loop.trajectories, alpha=setup.alpha,
+        validate=setup.world.validate, validate_every=loop.validate_every, engine=engine,
+    )  # fmt: skip
+    with files.Journal(run.folder / METRICS, sitting.seal) as journal:
+        while learner.n < loop.iterations:
+            metrics = metrics_of(next(iterations), learner, time.perf_counter() - began)
+            metrics = replace(metrics, died=health.after(metrics))
+            if learner.n % loop.validate_every == 0:
+                metrics = replace(metrics, more=setup.world.monitor(learner.policy))
+            tally.add(metrics)
+            journal.append(metrics.facts())
+            sitting.seal = journal.seal
+            sitting.unkept.append(metrics.facts())
+            if sitting.due():
+                journal.sync()
+                sitting.keep()
+            for sentence in health.news():
+                warn(f"{run.folder}, iteration {learner.n}: {sentence}")
+            yield metrics
+
+
+def begin(run: Run, warn: Warn, anyway: bool = False) -> Sitting:
+    """The parts, with learner and oracle where the newest intact checkpoint left them."""
+    files.sweep(run.folder)
+    setup, lines = set_up(run.config), files.read_journal(run.folder / METRICS)
+    learner, loop, checkpoints = setup.learner, run.config.loop, run.folder / CHECKPOINTS
+    learner.update = Examined(learner.update)
+    kept = checkpoint.restore(checkpoints, learner, setup.oracle, identity(run.config, setup), warn)
+    if kept is not None:
+        refuse_elsewhere(run, kept.facts["arithmetic"], warn, anyway)
+        lines = kept.lines(lines, run.folder / METRICS, warn)
+    else:
+        if lines or any(checkpoints.glob("*")):
+            warn(f"{run.folder} has no checkpoint that can be used; starting it over, to the same end")
+        lines = []
+        learner.start_simulator_steps, learner.oracle_queries = run.config.start.begin(
+            learner.policy, setup.world.simulator, setup.world.expert, loop.seed, loop.trajectories
+        )
+        learner.simulator_steps = learner.start_simulator_steps
+    health = Health.of(Metrics.read(line, run.folder / METRICS) for line in lines)
+    tally = Tally(**kept.facts["tally"]) if kept is not None else Tally()
+    return Sitting(run, setup, health, files.rewrite_journal(run.folder / METRICS, lines), tally, kept=learner.n)
+
+
+def refuse_elsewhere(run: Run, then: files.Facts, warn: Warn, anyway: bool) -> None:
+    """A `DataError` where this machine or its packages do not compute as those before; a warning with `anyway`."""
+    if elsewhere := difference(then, fingerprint()):
+        sentence = f"{run.folder} was begun with {elsewhere}: it would not end with the bits that it would have there"
+        if not anyway:
+            raise DataError(f"{sentence}; go on there, or here with 'aggrevated resume {run.folder} --anyway'")
+        warn(sentence)
+
+
+def identity(config: Config, setup: Setup) -> str:
+    """A digest of all that shapes the bits, the expert's weights too; with more iterations it is still the same run."""
+    return files.digest(dict(setup.world.fingerprint), same_in_all(config))
+
+
+def metrics_of(iteration: Iteration, learner: Learner, seconds: float) -> Metrics:
+    """One line of metrics.jsonl."""
+    returns = asdict(iteration)
+    n, step = returns.pop("n"), returns.pop("step")
+    return Metrics(iteration=n, **returns, **step, **checkpoint.counts(learner), seconds=round(seconds, 3), died="")
+
+
+def so_far(sitting: Sitting) -> Result:
+    """What is known of a run before its policy is tested."""
+    run, learner = sitting.run, sitting.setup.learner
+    config = run.config
+    return Result(
+        task=config.task.name,
+        method=config.method,
+        update=config.update.name,
+        seed=config.loop.seed,
+        iterations=learner.n,
+        initial_return=learner.best.first,
+        best_return=learner.best.returned,
+        **checkpoint.counts(learner),
+        **asdict(sitting.tally),
+        run=str(run.folder),
+        weights_sha256=files.digest(learner.best.weights or {}),
+    )
+
+
+def finish(sitting: Sitting) -> Result:
+    """Test the chosen policy on what it was not chosen by, and write result.json."""
+    run, learner = sitting.run, sitting.setup.learner
+    learner.policy.load_state_dict(learner.best.weights or {})
+    score = sitting.setup.world.test(learner.policy)
+    result = replace(so_far(sitting), more=score.facts())
+    draw_curve(run, result, score.expert_return)
+    files.seal_json(run.folder / RESULT, result.facts())
+    return result
+
+
+def evaluate(run: Run, how: EvaluationSettings) -> Result:
+    """The run's result, or what is known so far, with the score of its chosen policy measured anew."""
+    with one_thread():
+        return replace(run.so_far(), more=how.measure(run.config.world, run.policy), run=str(run.folder))
+
+
+def draw_curve(run: Run, result: Result, expert: float) -> None:
+    """curve.png and curve.svg: what every run leaves to look at."""
+    from aggrevated.plots.learning_curves import run_curve
+
+    config, lines = run.config, run.metrics()
+    current = [result.initial_return, *(line.current_return for line in lines)]
+    best = [result.initial_return, *(line.best_return for line in lines)]
+    title = f"{config.task.title}: {run.label}, seed {config.loop.seed}"
+    episodes = [n * config.loop.trajectories for n in (0, *(line.iteration for line in lines))]
+    run_curve(episodes, current, best, expert, title, run.folder / "curve", config.world.measured)

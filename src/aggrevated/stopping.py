@@ -1,0 +1,68 @@
+"""Being asked to stop: the first signal lets what is under way be finished and kept, a second one leaves at once."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
+SECONDS = 3.0  # after which what is under way is dropped
+
+
+class Stop:
+    """Whether somebody asked to stop."""
+
+    def __init__(self) -> None:
+        self.asked: int | None = None  # the signal's number
+        self._before = {number: signal.getsignal(number) for number in SIGNALS}
+        self._timer: threading.Timer | None = None
+
+    def begin(self) -> None:
+        """Take the signals, but for those that nobody listens to or that are not Python's to take."""
+        for number, handler in self._before.items():
+            if handler not in (signal.SIG_IGN, None):
+                signal.signal(number, self._take)
+
+    def end(self) -> None:
+        """Give them back."""
+        if self._timer is not None:
+            self._timer.cancel()
+        for number, handler in self._before.items():
+            if handler not in (signal.SIG_IGN, None):
+                signal.signal(number, handler)
+
+    def leave(self) -> None:
+        """Do now what the signal would have done at once."""
+        assert self.asked is not None
+        self.end()
+        signal.raise_signal(self.asked)
+
+    def _take(self, number: int, frame: FrameType | None) -> None:
+        if self.asked is not None:
+            self.leave()
+            return
+        self.asked = number
+        again = signal.pthread_kill, (threading.main_thread().ident, number)
+        self._timer = threading.Timer(SECONDS, *again)
+        self._timer.daemon = True
+        self._timer.start()
+
+
+@contextmanager
+def finish_first() -> Iterator[Stop]:
+    """A block that a signal does not break off: whoever is in it looks at `asked` now and then, and does `leave`.
+
+    If that takes too long, or a second signal comes, it is broken off after all. Only the main thread has signals.
+    """
+    stop = Stop()
+    if threading.current_thread() is not threading.main_thread():
+        yield stop
+        return
+    stop.begin()
+    try:
+        yield stop
+    finally:
+        stop.end()
