@@ -127,6 +127,7 @@ def test_every_iteration_has_its_own_seeds_and_validation_always_the_same():
     list(islice(run, 3))
     validation = seeds(7, Purpose.VALIDATION, 0, 9).tolist()
     roll_ins = [seeds(7, Purpose.ROLL_IN, n, 5).tolist() for n in (1, 2, 3)]
+    assert asked.pop(0) == [0]  # whether policy and simulator fit
     assert asked == [validation, roll_ins[0], validation, roll_ins[1], validation, roll_ins[2], validation]
 
 

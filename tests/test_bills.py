@@ -85,7 +85,8 @@ def learned(simulator: Simulator, expert: Any, iterations: int = 2) -> Learner:
     return learner
 
 
-def test_every_step_is_on_the_bill_also_of_what_diverged() -> None:
+def test_every_step_is_on_the_bill_also_of_what_diverged(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("aggrevated.gathering.MOST_DIVERGED", 0.5)
     simulator = Counted()
     learner = learned(simulator, Home())
     assert learner.diverged > 0

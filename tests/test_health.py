@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from gymnasium.spaces import Discrete
 
 from aggrevated import train
 from aggrevated.algorithm import Learner, aggrevated
@@ -228,7 +229,7 @@ def test_steps_that_are_shortened_to_nothing() -> None:
     [
         (Regular(0.5), ADVANTAGE, all_actions),
         (Regular(0.5), QStar(TinyExpert()), all_actions),
-        (Regular(0.5), Disagreement(TinyExpert(), 3), likelihood),
+        (Regular(0.5), Disagreement(TinyExpert(), Discrete(3)), likelihood),
         (Natural(delta_kl=0.1), ADVANTAGE, all_actions),
         (Exponentiated(5.0), ADVANTAGE, all_actions),
         (Exponentiated(), ADVANTAGE, all_actions),

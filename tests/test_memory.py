@@ -75,7 +75,7 @@ POLICIES = {
 METHODS = {
     "regular": (lambda: Regular(0.03), Advantage(QStar(Knows())), all_actions, 100),
     "natural": (lambda: Natural(delta_kl=0.03, damping=1.0), Advantage(QStar(Knows())), all_actions, 100),
-    "follow the leader": (lambda: FollowTheLeader(0.02), Disagreement(Knows(), 2), likelihood, 4),
+    "follow the leader": (lambda: FollowTheLeader(0.02), Disagreement(Knows(), Discrete(2)), likelihood, 4),
 }
 EPISODES = np.arange(200, dtype=np.uint64)  # each cue a hundred times
 

@@ -4,6 +4,7 @@ from itertools import islice
 
 import numpy as np
 import pytest
+from gymnasium.spaces import Discrete
 
 from aggrevated.algorithm import Learner, aggrevated
 from aggrevated.config.resolving import resolve
@@ -18,7 +19,7 @@ from problems import EXPERT, TinyExpert, TinyMdp, linear_policy, probabilities
 @pytest.mark.parametrize("schedule", ["linear", "exponential", "inverse-sigmoid"])
 def test_scheduled_sampling_lets_the_expert_act_in_a_share_alpha_n_of_the_steps_and_learns_its_actions(schedule):
     alpha = resolve("cartpole", "scheduled-sampling", mixing_schedule=schedule, mixing_scale=4.0).loop.alpha
-    advised, shares = Disagreement(TinyExpert(), 3), []
+    advised, shares = Disagreement(TinyExpert(), Discrete(3)), []
 
     def oracle(trajectories, policy):
         shares.append((trajectories.by_expert[trajectories.mask].mean(), trajectories.steps, trajectories.mixing))

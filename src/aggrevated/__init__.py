@@ -90,7 +90,8 @@ PUBLIC = {
     "aggrevated.validation": ("OnEpisodes", "Validated", "mean_return"),
     # what can go wrong
     "aggrevated.health": ("Examined", "Health"),
-    "aggrevated.errors": ("AggrevatedError", "DataError", "StorageError", "UsageError"),
+    "aggrevated.parts": ("set_time_limit",),
+    "aggrevated.errors": ("AggrevatedError", "DataError", "PartError", "StorageError", "UsageError"),
 }
 HOMES = {name: module for module, names in PUBLIC.items() for name in names}
 __all__ = ["__version__", *HOMES]

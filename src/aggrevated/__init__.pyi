@@ -30,6 +30,7 @@ from aggrevated.engines.processes import Processes as Processes
 from aggrevated.engines.ray import Ray as Ray
 from aggrevated.errors import AggrevatedError as AggrevatedError
 from aggrevated.errors import DataError as DataError
+from aggrevated.errors import PartError as PartError
 from aggrevated.errors import StorageError as StorageError
 from aggrevated.errors import UsageError as UsageError
 from aggrevated.experts import CriticExpert as CriticExpert
@@ -48,6 +49,7 @@ from aggrevated.methods import ASKED as ASKED
 from aggrevated.methods import METHODS as METHODS
 from aggrevated.methods import OTHERS as OTHERS
 from aggrevated.methods import Method as Method
+from aggrevated.parts import set_time_limit as set_time_limit
 from aggrevated.policies import Policy as Policy
 from aggrevated.policies import PolicySettings as PolicySettings
 from aggrevated.policies.feed_forward import FeedForwardPolicy as FeedForwardPolicy

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
+from aggrevated.agreement import agree
 from aggrevated.cost_to_go import Oracle
 from aggrevated.engines import HERE, Engine
 from aggrevated.experts import Expert
@@ -31,11 +32,13 @@ class Learner:
     validation_steps: int = 0  # besides these, by `validate`, as far as it tells
     oracle_queries: int = 0
     diverged: int = 0  # simulations of roll-ins and oracle that were left out, because they diverged
+    validation_diverged: int = 0  # and episodes of `validate`
 
     def challenge(self, returned: float, n: int) -> None:
         """Keep π_θ if it did better on validation than all before it, and count what it took to know."""
         self.best.challenge(self.policy, float(returned), n)
         self.validation_steps += getattr(returned, "steps", 0)
+        self.validation_diverged += getattr(returned, "diverged", 0)
 
 
 @dataclass(frozen=True)
@@ -63,6 +66,7 @@ def aggrevated(
     and changes nothing.
     """
     policy, update, best = learner.policy, learner.update, learner.best
+    agree(policy, simulator, expert)
     gather = Gathering(simulator, expert, oracle, engine)
     validate = validate or OnEpisodes(simulator, seeds(seed, Purpose.VALIDATION, 0, validation_episodes), engine)
     if learner.n == 0:

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from aggrevated.policies import Policy
 
 
+MOST_DIVERGED = 0.1  # of the episodes that a mean return is of
+
+
 @dataclass(frozen=True)
 class Place:
     """Where lanes run, and who is asked about them: what does not change from iteration to iteration."""
@@ -108,11 +111,22 @@ def refuse_silence(told: CostToGo) -> CostToGo:
 def returns_over(
     engine: Engine, place: Kept[Place], actor: Actor | None, seeds: Array, deterministic: bool = False
 ) -> tuple[Array, int]:
-    """(the return of each episode [K], all simulator steps) of a learner, or without one of the expert."""
+    """(the return of each episode [K], all simulator steps) of a learner, or without one of the expert.
+
+    Those that diverged have none: they are as many as returns are missing.
+    """
     done = engine.map(block_returns, (place, actor, deterministic), blocks(seeds, engine))
     found = np.concatenate([own for own, _ in done])
-    refuse_none(len(found), len(seeds))
+    refuse_survivors(len(found), len(seeds))
     return found, sum(steps for _, steps in done)
+
+
+def refuse_survivors(left: int, episodes: int) -> None:
+    """A `DataError` if so many episodes diverged that the mean of those left would be that of the survivors."""
+    refuse_none(left, episodes)
+    if episodes - left > MOST_DIVERGED * episodes:
+        remedy = "the mean of the others would flatter the policy: check the simulator"
+        raise DataError(f"{episodes - left} of {episodes} episodes diverged, more than a tenth; {remedy}")
 
 
 def block_returns(shared: tuple[Kept[Place], Actor | None, bool], seeds: Array) -> tuple[Array, int]:

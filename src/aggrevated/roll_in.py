@@ -5,14 +5,18 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
+from gymnasium.spaces import Box, Discrete
 
 from aggrevated.actors import Actor
 from aggrevated.arrays import Array
 from aggrevated.episodes import Episodes, episodes
 from aggrevated.errors import DataError, UsageError
 from aggrevated.experts import Expert
+from aggrevated.experts.asking import actions_of
+from aggrevated.parts import placed
 from aggrevated.randomness import Stream, generator
 from aggrevated.simulators import Simulator, replayed_by, restricted
+from aggrevated.simulators.using import first_states, seen, stepped
 from aggrevated.trajectories import Trajectories
 
 
@@ -51,15 +55,18 @@ class Mixture:
         noise: Array,
         by_expert: Array,
         t: int,
+        space: Discrete | Box,
     ) -> tuple[Array, Array]:
         """(actions [n], memory [n, M]) at time t."""
         if self.learner is None:
             assert self.expert is not None
-            return self.expert.act(state, t), memory
+            return actions_of(self.expert, state, t, space), memory
         parameters, memory = self.learner.parameters(observation, memory)
         action = self.learner.choose(parameters, noise, legal)
         if self.expert is not None and by_expert.any():
-            action[by_expert] = self.expert.act(state[by_expert], t)
+            rows = np.flatnonzero(by_expert)
+            with placed(rows=rows):
+                action[rows] = actions_of(self.expert, state[rows], t, space)
         return action, memory
 
 
@@ -79,16 +86,18 @@ def rolled(simulator: Simulator, mixture: Mixture, seeds: Array, deterministic: 
     found = compiled_episodes(simulator, mixture, seeds, deterministic)
     if found is not None:
         return from_episodes(found, seeds, simulator.horizon, mixture)
-    lanes, state = np.arange(len(seeds)), simulator.initial(seeds)
+    with placed(seeds, step=0):
+        lanes, state = np.arange(len(seeds)), first_states(simulator, seeds)
     memory, noise, by_expert = mixture.start(seeds, simulator.horizon, deterministic)
-    rules, replayed = restricted(simulator), replayed_by(simulator)
+    rules, replayed, space = restricted(simulator), replayed_by(simulator), simulator.action_space
     steps = []
     for t in range(simulator.horizon):
-        observation = simulator.observe(state)
-        chosen = by_expert[t].take(lanes)
-        legal = rules.legal(state) if rules else None
-        action, memory = mixture.act(state, observation, legal, memory, noise[t].take(lanes, 0), chosen, t)
-        following, cost, done = simulator.step(state, action)
+        with placed(seeds, lanes, t):
+            observation = seen(simulator, state)
+            chosen = by_expert[t].take(lanes)
+            legal = rules.legal(state) if rules else None
+            action, memory = mixture.act(state, observation, legal, memory, noise[t].take(lanes, 0), chosen, t, space)
+            following, cost, done = stepped(simulator, state, action)
         steps.append(Moment(lanes, state, observation, action, cost, chosen, legal))
         if done.any():
             live = ~done

@@ -7,6 +7,7 @@ from typing import Self
 import numpy as np
 from torch import Tensor
 
+from aggrevated.agreement import agree
 from aggrevated.arrays import Array
 from aggrevated.engines import HERE, Engine
 from aggrevated.engines.sending import Kept
@@ -37,13 +38,14 @@ class Best:
 
 
 class Validated(float):
-    """How good a policy is, with the simulator steps that it took to know."""
+    """How good a policy is, with the simulator steps that it took to know, and the episodes that diverged."""
 
     steps: int
+    diverged: int
 
-    def __new__(cls, value: float, steps: int = 0) -> Self:
+    def __new__(cls, value: float, steps: int = 0, diverged: int = 0) -> Self:
         self = super().__new__(cls, value)
-        self.steps = steps
+        self.steps, self.diverged = steps, diverged
         return self
 
 
@@ -61,7 +63,7 @@ class OnEpisodes:
 
     def __call__(self, policy: Policy | Expert) -> Validated:
         returns, steps = returns_of(policy, self._kept, self.seeds, engine=self.engine)
-        return Validated(returns.mean(), steps)
+        return Validated(returns.mean(), steps, len(self.seeds) - len(returns))
 
     @cached_property
     def _kept(self) -> Kept[Place]:
@@ -75,7 +77,10 @@ def returns_of(
     deterministic: bool = False,
     engine: Engine = HERE,
 ) -> tuple[Array, int]:
-    """(the return of each episode [K], all simulator steps) of a policy as it is, or of an expert."""
+    """(the return of each episode [K], all simulator steps) of a policy as it is, or of an expert.
+
+    Episodes that diverged have no return: they are as many as returns are missing, and at most a tenth.
+    """
     place = simulator if isinstance(simulator, Kept) else Kept(Place(simulator))
     if isinstance(policy, Policy):
         return returns_over(engine, place, policy.actor(), seeds, deterministic)
@@ -86,4 +91,6 @@ def mean_return(
     policy: Policy | Expert, simulator: Simulator, seeds: Array, deterministic: bool = False, engine: Engine = HERE
 ) -> float:
     """−μ(π), estimated on one episode per seed."""
+    if isinstance(policy, Policy):
+        agree(policy, simulator)
     return float(returns_of(policy, simulator, seeds, deterministic, engine)[0].mean())

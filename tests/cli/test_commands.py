@@ -203,7 +203,7 @@ def explained(text: str) -> dict[str, str]:
     return dict(zip(parts[::2], parts[1::2], strict=True))
 
 
-ALWAYS = {"--method", "--trials", "--out", "--json", *map(flag, OPTIONS.values())}
+ALWAYS = {"--config", "--method", "--trials", "--out", "--json", *map(flag, OPTIONS.values())}
 ALWAYS |= {flag(name) for name in EngineOptions.__dataclass_fields__}
 
 

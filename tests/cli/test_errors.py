@@ -196,7 +196,7 @@ def test_an_oracle_that_returns_nan(
     seal(tmp_path / "nan.safetensors", weights | {last: torch.full_like(weights[last], torch.nan)}, card)
     code, said = failure(["train", "cartpole", "--expert", "nan.safetensors", "--out", "run", *TINY], capsys)
     assert code == 65
-    assert "the oracle returned a cost-to-go that is not finite" in said and "check the expert's weights" in said
+    assert "gave costs-to-go that are not finite" in said and "check its weights" in said
 
 
 def test_a_full_disk(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
+from gymnasium.spaces import Discrete
 
 from aggrevated.cost_to_go import CostToGo, scatter
 from aggrevated.cost_to_go.advantage import Advantage, Taken, mean_of_the_others
@@ -59,7 +60,7 @@ def test_taken_needs_an_oracle_of_every_action(two):
 
 
 def test_disagreement(two):
-    found = Disagreement(TinyExpert(), 3)(two)  # π* takes 2 in state 0, 1 in state 1, 0 in state 2
+    found = Disagreement(TinyExpert(), Discrete(3))(two)  # π* takes 2 in state 0, 1 in state 1, 0 in state 2
     expected = [[[1, 1, 0], [1, 0, 1], [0, 0, 0]], [[0, 1, 1], [1, 1, 0], [1, 1, 0]]]
     np.testing.assert_array_equal(found.values, np.array(expected, np.float32))
     assert found.queries == 5
@@ -71,7 +72,7 @@ def test_disagreement_asks_an_expert_that_depends_on_time():
             return np.full(len(states), t)
 
     trajectories = replace(random_trajectories(k=2, t=3), mask=np.ones((2, 3), bool))
-    found = Disagreement(Clock(), 3)(trajectories)
+    found = Disagreement(Clock(), Discrete(3))(trajectories)
     np.testing.assert_array_equal(found.values, np.tile(1 - np.eye(3), (2, 1, 1)))
 
 
@@ -80,7 +81,7 @@ def test_advice_is_what_the_expert_would_do():
     x = np.array([[[1.0], [0.5]], [[-2.0], [0.0]]])
     mask, nothing = np.array([[True, True], [True, False]]), np.zeros((2, 2))
     trajectories = Trajectories(x, x, np.ones((2, 2, 2), np.float32), nothing, mask, ~mask, horizon=2)
-    found = Advice(Home(), 2)(trajectories)
+    found = Advice(Home(), Walk.action_space)(trajectories)
     np.testing.assert_array_equal(found.advice, [[[0, -0.5], [0, -0.25]], [[0, 1], [0, 0]]])
     np.testing.assert_array_equal(found.weight, mask)
     assert (found.queries, found.simulator_steps, found.every_action) == (3, 0, False)
@@ -97,12 +98,14 @@ def test_advice_asks_an_expert_that_depends_on_time():
             return np.full((len(states), 2), [t, -t], np.float32)
 
     trajectories = replace(random_trajectories(k=2, t=3), mask=np.ones((2, 3), bool))
-    np.testing.assert_array_equal(Advice(Clock(), 2)(trajectories).advice, [[[0, 0], [1, -1], [2, -2]]] * 2)
+    np.testing.assert_array_equal(
+        Advice(Clock(), Walk.action_space)(trajectories).advice, [[[0, 0], [1, -1], [2, -2]]] * 2
+    )
 
 
 def test_disagreement_fits_the_actions():
-    assert disagreement(TinyExpert(), TinyMdp.action_space) == Disagreement(TinyExpert(), 3)
-    assert disagreement(Home(), Walk.action_space) == Advice(Home(), 2)
+    assert disagreement(TinyExpert(), TinyMdp.action_space) == Disagreement(TinyExpert(), Discrete(3))
+    assert disagreement(Home(), Walk.action_space) == Advice(Home(), Walk.action_space)
 
 
 def test_realised(two):
@@ -153,8 +156,8 @@ def test_scatter_puts_live_values_where_the_steps_are(two):
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 def test_a_cost_to_go_that_is_not_finite_is_refused_in_one_sentence(two, bad):
     sentence = (
-        "the oracle returned a cost-to-go that is not finite at 5 of 18 places; "
-        "check the expert's weights and that it was trained for this simulator"
+        f"the expert constant gave costs-to-go that are not finite (number 1 is {bad}) in step 0 of the episode of "
+        "seed 0; check its weights, and that it was made for this simulator"
     )
     with pytest.raises(DataError) as error:
         QStar(Constant((1.0, bad, 0.0)))(two)

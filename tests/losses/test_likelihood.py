@@ -27,7 +27,7 @@ def test_uniform_policy_by_hand():
     policy = linear_policy(None).float()
     expert = TinyExpert()
     trajectories = roll_in(TinyMdp(), Mixture(expert, None, 1.0), np.arange(16))
-    costs = Disagreement(expert, 3)(trajectories)
+    costs = Disagreement(expert, TinyMdp.action_space)(trajectories)
     assert likelihood(policy, trajectories, costs).item() == pytest.approx(np.log(3), rel=1e-6)
     assert all_actions(policy, trajectories, costs).item() == pytest.approx(2 / 3, rel=1e-6)
 

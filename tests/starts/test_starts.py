@@ -23,7 +23,7 @@ def test_a_supervised_start_keeps_the_deviation(kind):
     policy = random_policy(Walk(), kind, (8,), seed=0, log_deviation=-1.25)
     before = {name: w.clone() for name, w in policy.state_dict().items()}
     demonstrations = roll_in(Walk(), Mixture(Home(), None, 1.0), seeds(0, Purpose.DEMONSTRATION, 0, 10))
-    costs = Advice(Home(), 2)(demonstrations)
+    costs = Advice(Home(), Walk.action_space)(demonstrations)
     loss = likelihood(policy, demonstrations, costs).item()
     assert supervised(policy, Walk(), Home(), 10, 100) == (300, 300)  # at home for all of H = 30
     kept = [name for name in before if name.endswith("log_deviation")]

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from gymnasium.spaces import Discrete
 
 from aggrevated.cost_to_go import CostToGo
 from aggrevated.cost_to_go.disagreement import Advice, Disagreement
@@ -135,7 +136,7 @@ def bandit_probabilities(policy):
 
 
 @pytest.mark.parametrize(
-    ("loss", "oracle"), [(all_actions, QStar(TinyExpert())), (likelihood, Disagreement(TinyExpert(), 3))]
+    ("loss", "oracle"), [(all_actions, QStar(TinyExpert())), (likelihood, Disagreement(TinyExpert(), Discrete(3)))]
 )
 def test_it_finds_the_expert_on_the_tiny_mdp(loss, oracle):
     """argmin_π Σ ℓ_i is π*(s) = (2, 1, 0) in every state: AggreVaTe's loss and DAgger's agree there."""
@@ -156,7 +157,7 @@ def straight_policy(seed=0):
 def walked(policy, n):
     """Roll-ins of the policy, and what the expert would have done."""
     trajectories = roll_in(Walk(), Mixture(None, policy.actor()), SEEDS + np.uint64(16 * n))
-    return trajectories, Advice(Home(), 2)(trajectories)
+    return trajectories, Advice(Home(), Walk.action_space)(trajectories)
 
 
 def test_it_finds_the_expert_of_vectors():

@@ -5,6 +5,7 @@ from itertools import islice
 
 import numpy as np
 import pytest
+from gymnasium.spaces import Discrete
 
 from aggrevated.algorithm import Learner, aggrevated
 from aggrevated.cost_to_go.disagreement import Disagreement
@@ -58,7 +59,7 @@ def test_after_n_rounds_the_policy_is_the_mixture_of_what_was_learned_in_each(sh
     """What h_1 … h_4 were is written down on the way; the mixture is then worked out by hand."""
     policy = MixturePolicy(linear_policy(None).float(), CategoricalHead(3))
     learner = Learner(policy, PolicyMixture(shares, 0.25, steps=20))
-    oracle = Disagreement(TinyExpert(), 3)
+    oracle = Disagreement(TinyExpert(), Discrete(3))
     loop = aggrevated(
         learner, TinyMdp(), TinyExpert(), oracle, likelihood, k=8, alpha=geometric(1.0, 0.75), validation_episodes=4
     )
@@ -74,7 +75,7 @@ def test_after_n_rounds_the_policy_is_the_mixture_of_what_was_learned_in_each(sh
     ("shares", "loss", "oracle"),
     [
         (searn, all_actions, Lols(TinyMdp(), TinyExpert(), None)),
-        (smile, likelihood, Disagreement(TinyExpert(), 3)),
+        (smile, likelihood, Disagreement(TinyExpert(), Discrete(3))),
     ],
     ids=["SEARN", "SMILe"],
 )
@@ -95,7 +96,7 @@ def test_the_first_roll_in_is_the_experts_and_its_share_falls():
 
     def oracle(trajectories, policy):
         found.append(trajectories)
-        return Disagreement(TinyExpert(), 3)(trajectories)
+        return Disagreement(TinyExpert(), Discrete(3))(trajectories)
 
     policy = MixturePolicy(linear_policy(None).float(), CategoricalHead(3))
     learner = Learner(policy, PolicyMixture(searn, 0.5, steps=3))

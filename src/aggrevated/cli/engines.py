@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from aggrevated.cli.options import Integer, Name
+from aggrevated.cli.options import Integer, Name, Seconds
 
 if TYPE_CHECKING:
     from aggrevated.engines import Engine
@@ -25,14 +25,19 @@ class EngineOptions:
     """HOST:PORT of a Ray cluster; without it Ray is started here, where nobody else can reach it."""
     block: Integer = None
     """How many trajectories are one job of a run; default: as many as suit the workers."""
+    time_limit: Seconds = None
+    """How long simulator or expert may take over one step of one episode; default: as long as they like."""
 
     def build(self, runs: int = 1) -> Engine:
         """The engine for so many runs."""
         from aggrevated.engines import InProcess
         from aggrevated.engines.processes import Processes
         from aggrevated.machine import cores
+        from aggrevated.parts import set_time_limit
 
         name = self.checked(runs)
+        if self.time_limit is not None:
+            set_time_limit(self.time_limit)
         if name == "in-process":
             return InProcess(self.block)
         if name == "processes":
@@ -51,6 +56,8 @@ class EngineOptions:
         require(name in ENGINES, "engine", name, f"one of {', '.join(ENGINES)}")
         for option, value in (("workers", self.workers), ("block", self.block)):
             require(value is None or value >= 1, option, value, "at least 1")
+        limit = self.time_limit
+        require(limit is None or 0 < limit < float("inf"), "time_limit", limit, "a positive number of seconds")
         if self.address and name != "ray":
             raise UsageError("--address is for --engine ray; leave it out, or choose that engine")
         if self.workers and name == "in-process":

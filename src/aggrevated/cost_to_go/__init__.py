@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 import numpy as np
 
 from aggrevated.arrays import Array
-from aggrevated.errors import DataError, UsageError
+from aggrevated.errors import DataError, PartError, UsageError
 from aggrevated.experts import Expert
 from aggrevated.settings import Settings, setting
 from aggrevated.simulators import Simulator
@@ -135,6 +136,26 @@ class CostSettings(OracleSettings):
     """One that tells costs, as they are or less what the state costs whatever is done there."""
 
     advantage: bool = setting(True, "The variance-reduced advantage (Eq. 12, 13), rather than Q itself (Eq. 10, 11).")
+
+
+def require_method(expert: Expert, *methods: str) -> None:
+    """A `UsageError` if the expert has none of these methods, by which an oracle asks it."""
+    if not any(callable(getattr(expert, method, None)) for method in methods):
+        name, needed = getattr(expert, "name", type(expert).__name__), " or ".join(methods)
+        remedy = "give it one, or take MonteCarlo or disagreement, which need only act"
+        raise UsageError(f"the expert {name} has no method {needed} to be asked by; {remedy}")
+
+
+@contextmanager
+def placed_in(trajectories: Trajectories) -> Iterator[None]:
+    """Say of errors in here in which episode they were, and when: their rows are the live steps of the whole batch."""
+    try:
+        yield
+    except PartError as error:
+        if error.row is None:
+            raise
+        lane, step = np.argwhere(trajectories.mask)[error.row]
+        raise error.at(step=int(step), seed=int(trajectories.seeds[lane])) from error.__cause__
 
 
 def scatter(trajectories: Trajectories, live: Array) -> Array:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-import numpy as np
 from gymnasium.spaces import Box, Discrete
 
 from aggrevated.cost_to_go import CostToGo, Oracle, alone
@@ -33,9 +32,6 @@ class Advised:
         told = self.oracle(trajectories, policy)
         if told.advice is not None:
             return told
-        finite = isinstance(self.action_space, Discrete)
-        size = 1 if isinstance(self.action_space, Discrete) else int(self.action_space.shape[0])
-        empty = np.zeros((*trajectories.mask.shape, size), np.int64 if finite else np.float32)
-        advised = advice(self.expert, trajectories, empty)
+        advised = advice(self.expert, trajectories, self.action_space)
         only_advised = int((trajectories.mask & (told.weight == 0)).sum())
-        return replace(told, advice=advised[..., 0] if finite else advised, queries=told.queries + only_advised)
+        return replace(told, advice=advised, queries=told.queries + only_advised)

@@ -11,6 +11,8 @@ from gymnasium.spaces import Box, Discrete
 from aggrevated.arrays import Array
 from aggrevated.cost_to_go import CostToGo, Oracle, OracleSettings, Tells
 from aggrevated.experts import Expert
+from aggrevated.experts.asking import actions_of
+from aggrevated.parts import placed
 from aggrevated.simulators import Simulator
 from aggrevated.trajectories import Trajectories
 
@@ -23,13 +25,13 @@ class Disagreement:
     """0/1 disagreement: 1 for every action but π*(s_t), [K, T, A]."""
 
     expert: Expert
-    actions: int  # A
+    actions: Discrete
     alone: ClassVar[bool] = True
     every_action: ClassVar[bool] = True
 
     def __call__(self, trajectories: Trajectories, policy: Policy | None = None) -> CostToGo:
-        chosen = advice(self.expert, trajectories, np.zeros((*trajectories.mask.shape, 1), np.int64))
-        values = (np.arange(self.actions) != chosen) & trajectories.mask[..., None]
+        chosen = advice(self.expert, trajectories, self.actions)[..., None]
+        values = (np.arange(int(self.actions.n)) != chosen) & trajectories.mask[..., None]
         return CostToGo(values.astype(np.float32), trajectories.mask.astype(np.float32), queries=trajectories.steps)
 
 
@@ -38,27 +40,31 @@ class Advice:
     """Where actions are vectors: π*(s_t) itself, [K, T, A]; that any other is a mistake says nothing there."""
 
     expert: Expert
-    size: int  # A
+    actions: Box
     alone: ClassVar[bool] = True
 
     def __call__(self, trajectories: Trajectories, policy: Policy | None = None) -> CostToGo:
         mask = trajectories.mask.astype(np.float32)
-        chosen = advice(self.expert, trajectories, np.zeros((*mask.shape, self.size), np.float32))
+        chosen = advice(self.expert, trajectories, self.actions)
         return CostToGo(np.zeros_like(mask), mask, queries=trajectories.steps, advice=chosen)
 
 
 def disagreement(expert: Expert, action_space: Discrete | Box) -> Oracle:
     """The one that fits the actions."""
-    if isinstance(action_space, Discrete):
-        return Disagreement(expert, int(action_space.n))
-    return Advice(expert, int(action_space.shape[0]))
+    return Disagreement(expert, action_space) if isinstance(action_space, Discrete) else Advice(expert, action_space)
 
 
-def advice(expert: Expert, trajectories: Trajectories, out: Array) -> Array:
-    """`out` [K, T, A] with π*(s_t) wherever a step was taken. π* may depend on t, so it is asked once for each t."""
-    for t in range(trajectories.mask.shape[1]):
-        live = trajectories.mask[:, t]
-        out[live, t] = expert.act(trajectories.states[live, t], t).reshape(-1, out.shape[2])
+def advice(expert: Expert, trajectories: Trajectories, space: Discrete | Box) -> Array:
+    """π*(s_t) wherever a step was taken: [K, T] of a finite set, or float32 [K, T, A].
+
+    π* may depend on t, so it is asked once for each t.
+    """
+    shape = trajectories.mask.shape
+    out = np.zeros(shape, np.int64) if isinstance(space, Discrete) else np.zeros((*shape, *space.shape), np.float32)
+    for t in range(shape[1]):
+        live = np.flatnonzero(trajectories.mask[:, t])
+        with placed(trajectories.seeds, live, t):
+            out[live, t] = actions_of(expert, trajectories.states[live, t], t, space)
     return out
 
 

@@ -21,6 +21,7 @@ from aggrevated.randomness import Stream
 from aggrevated.roll_in import Mixture, memories
 from aggrevated.settings import NOT_NEGATIVE, SHARE, setting
 from aggrevated.simulators import Simulator, restricted
+from aggrevated.simulators.using import seen
 from aggrevated.trajectories import Trajectories
 
 if TYPE_CHECKING:
@@ -109,10 +110,10 @@ class RollOuts:
         memory, rules = self.memory[rows], restricted(self.simulator)
 
         def act(lanes: Array, state: Array, t: int) -> Array:
-            own, seen = rows[lanes], self.simulator.observe(state)
+            own, shown = rows[lanes], seen(self.simulator, state)
             legal, noise = rules.legal(state) if rules else None, self.noise[t, self.trajectory[own]]
             action, memory[lanes] = self.mixture.act(
-                state, seen, legal, memory[lanes], noise, self.by_expert[t, own], t
+                state, shown, legal, memory[lanes], noise, self.by_expert[t, own], t, self.simulator.action_space
             )
             return action
 

@@ -13,9 +13,12 @@ from aggrevated.arrays import Array
 from aggrevated.cost_to_go import CostSettings, CostToGo, Oracle, Tells
 from aggrevated.errors import UsageError
 from aggrevated.experts import Expert
+from aggrevated.experts.asking import actions_of
+from aggrevated.parts import placed
 from aggrevated.randomness import Stream, generator
 from aggrevated.settings import NOT_NEGATIVE, at_least, setting
 from aggrevated.simulators import Simulator, replayed_by, stochastic
+from aggrevated.simulators.using import stepped
 from aggrevated.trajectories import Trajectories
 
 if TYPE_CHECKING:
@@ -60,10 +63,11 @@ class MonteCarlo:
         states, total, sound, simulated = trajectories.states[k, t], np.zeros((len(k), 1)), np.zeros(len(k), int), 0
         for rollout in range(self.rollouts):
             start = states if rollout == 0 else self._with_other_luck(states, trajectories.seeds[k], t, rollout)
-            if self.every_action:
-                q, steps = self._every_action(start, t, trajectories.legal[k, t])
-            else:
-                q, steps = self._taken_action(start, t, trajectories.actions[k, t])
+            with placed(trajectories.seeds[k]):
+                if self.every_action:
+                    q, steps = self._every_action(start, t, trajectories.legal[k, t])
+                else:
+                    q, steps = self._taken_action(start, t, trajectories.actions[k, t])
             fine = np.asarray(np.isfinite(q).all(axis=1))  # else the simulation diverged
             total, sound, simulated = total + np.where(fine[:, None], q, 0.0), sound + fine, simulated + steps
         values = np.zeros((*trajectories.mask.shape, total.shape[1]), np.float32)
@@ -89,7 +93,9 @@ class MonteCarlo:
         v, simulated = cost_of_following(self.simulator, self.expert, states, t)
         own = np.zeros((len(states), actions), bool)
         for now in np.unique(t):
-            own[np.flatnonzero(t == now), self.expert.act(states[t == now], int(now))] = True
+            rows = np.flatnonzero(t == now)
+            with placed(rows=rows):
+                own[rows, actions_of(self.expert, states[rows], int(now), self.simulator.action_space)] = True
         row, action = np.nonzero(~own & (legal if legal.shape[1] else True))
         q = own * v[:, None]
         q[row, action], steps = cost_of_following(self.simulator, self.expert, states[row], t[row], action)
@@ -141,7 +147,8 @@ def cost_of_following(
     simulator: Simulator, expert: Expert, states: Array, times: Array, first: Array | None = None
 ) -> tuple[Array, int]:
     """([n] what it costs to take `first` and then follow π* from `states` at `times` to the horizon, all the steps)."""
-    return cost_of_acting(simulator, lambda lanes, state, t: expert.act(state, t), states, times, first)
+    space = simulator.action_space
+    return cost_of_acting(simulator, lambda _, state, t: actions_of(expert, state, t, space), states, times, first)
 
 
 def cost_of_acting(
@@ -159,10 +166,11 @@ def cost_of_acting(
         lanes, state = np.concatenate([lanes, joining]), np.concatenate([state, states[joining]])
         if not len(lanes):
             continue
-        action = act(lanes, state, t)
-        if first is not None and len(joining):
-            action = np.concatenate([action[: -len(joining)], first[joining]])
-        state, cost, done = simulator.step(state, action)
+        with placed(rows=lanes, step=t):
+            action = act(lanes, state, t)
+            if first is not None and len(joining):
+                action = np.concatenate([action[: -len(joining)], first[joining]])
+            state, cost, done = stepped(simulator, state, action)
         total[lanes] += cost
         simulated += len(lanes)
         if done.any():

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from aggrevated.cost_to_go import CostSettings, CostToGo, Oracle, Tells, scatter
+from aggrevated.cost_to_go import CostSettings, CostToGo, Oracle, Tells, placed_in, require_method, scatter
 from aggrevated.cost_to_go.advantage import Advantage
 from aggrevated.errors import UsageError
 from aggrevated.experts import Expert, ValueExpert
+from aggrevated.experts.asking import costs_of
 from aggrevated.settings import Chosen
 from aggrevated.simulators import Simulator
 from aggrevated.trajectories import Trajectories
@@ -25,8 +26,12 @@ class QStar:
     alone: ClassVar[bool] = True
     every_action: ClassVar[bool] = True
 
+    def __post_init__(self) -> None:
+        require_method(self.expert, "q")
+
     def __call__(self, trajectories: Trajectories, policy: Policy | None = None) -> CostToGo:
-        values = scatter(trajectories, self.expert.q(trajectories.states[trajectories.mask]))
+        with placed_in(trajectories):
+            values = scatter(trajectories, costs_of(self.expert, trajectories.states[trajectories.mask]))
         return CostToGo(values, trajectories.mask.astype("float32"), queries=trajectories.steps)
 
 

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from aggrevated.arrays import Array
-from aggrevated.cost_to_go import CostSettings, CostToGo, Oracle, Tells, scatter
+from aggrevated.cost_to_go import CostSettings, CostToGo, Oracle, Tells, placed_in, require_method, scatter
 from aggrevated.cost_to_go.advantage import cheapest
 from aggrevated.experts import CriticExpert, Expert, ValueExpert, discount_of
+from aggrevated.experts.asking import costs_of, values_of
 from aggrevated.settings import at_least, setting
 from aggrevated.simulators import Simulator
 from aggrevated.trajectories import Trajectories
@@ -35,6 +36,9 @@ class Truncated:
     advantage: bool = True
     alone: ClassVar[bool] = True
 
+    def __post_init__(self) -> None:
+        require_method(self.expert, "v", "q")
+
     def __call__(self, trajectories: Trajectories, policy: Policy | None = None) -> CostToGo:
         v, last = v_star(self.expert, trajectories), trajectories.horizon - 1
         ahead = v
@@ -52,11 +56,12 @@ class Truncated:
 def v_star(expert: CriticExpert | ValueExpert, trajectories: Trajectories) -> Array:
     """V*(s_t), [K, T], 0 where no step was taken; of an expert without a critic it is the least of the legal Q*."""
     states, mask = trajectories.states[trajectories.mask], trajectories.mask
-    if isinstance(expert, CriticExpert):
-        v = np.zeros(mask.shape)
-        v[mask] = expert.v(states)
-        return v
-    least: Array = cheapest(scatter(trajectories, expert.q(states)), trajectories.legal)[..., 0]
+    with placed_in(trajectories):
+        if isinstance(expert, CriticExpert):
+            v = np.zeros(mask.shape)
+            v[mask] = values_of(expert, states)
+            return v
+        least: Array = cheapest(scatter(trajectories, costs_of(expert, states)), trajectories.legal)[..., 0]
     return least.astype(np.float64)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from aggrevated.cost_to_go import CostSettings, CostToGo, Oracle, Tells
+from aggrevated.cost_to_go import CostSettings, CostToGo, Oracle, Tells, require_method
 from aggrevated.cost_to_go.truncated import Truncated
 from aggrevated.experts import CriticExpert, Expert
 from aggrevated.simulators import Simulator
@@ -26,6 +26,9 @@ class ValueFunction:
     expert: CriticExpert
     advantage: bool = True
     alone: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        require_method(self.expert, "v")
 
     def __call__(self, trajectories: Trajectories, policy: Policy | None = None) -> CostToGo:
         return Truncated(self.expert, 1, self.advantage)(trajectories)

@@ -16,7 +16,7 @@ from aggrevated.files import Facts, seal, seals, storage_errors, unseal
 from aggrevated.validation import Best
 
 BILL = ("simulator_steps", "start_simulator_steps", "oracle_steps", "validation_steps")  # of a `Learner`
-COUNTS = (*BILL, "oracle_queries", "diverged")
+COUNTS = (*BILL, "oracle_queries", "diverged", "validation_diverged")
 KEPT = 3  # so that a damaged newest one costs little
 NAME = re.compile(r"(\d{6,})\.safetensors")
 

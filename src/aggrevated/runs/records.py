@@ -51,6 +51,7 @@ class Metrics(Record):
     validation_steps: int
     oracle_queries: int
     diverged: int
+    validation_diverged: int
     seconds: float
 
 
@@ -71,6 +72,7 @@ class Result(Record):
     validation_steps: int
     oracle_queries: int
     diverged: int
+    validation_diverged: int
     seconds: float
     shortened_steps: int
     dead_iterations: int

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from aggrevated.agreement import agree
 from aggrevated.cost_to_go.disagreement import disagreement
 from aggrevated.experts import Expert
 from aggrevated.losses.likelihood import likelihood
@@ -30,6 +31,7 @@ def supervised(
     `steps` are minibatches, and the learning rate falls to 0. A Gaussian's deviation stays what it was: the likelihood
     of an expert without chance would make it vanish, and with it all exploration.
     """
+    agree(policy, simulator, expert)
     chosen = seeds(seed, Purpose.DEMONSTRATION, 0, demonstrations)
     episodes = roll_in(simulator, Mixture(expert, None, alpha=1.0), chosen)
     costs = disagreement(expert, simulator.action_space)(episodes)

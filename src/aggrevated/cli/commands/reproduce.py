@@ -63,10 +63,11 @@ class Reproduce:
     def _refuse_idle(self, needs: Container[str], has_runs: bool) -> None:
         """A `UsageError` for an option that the figure needs and does not have, or has and does not know."""
         from aggrevated.errors import UsageError
+        from aggrevated.settings import flag
 
         if (self.crohme is not None) != ("crohme" in needs):
             raise UsageError("--crohme is for 'aggrevated reproduce real-ink', which needs it, and for nothing else")
         given = {"trials": self.trials, **asdict(self.where)}
         for name, value in given.items():
             if value is not None and not has_runs:
-                raise UsageError(f"--{name} has no effect on {self.figure}, which has no runs; leave it out")
+                raise UsageError(f"{flag(name)} has no effect on {self.figure}, which has no runs; leave it out")

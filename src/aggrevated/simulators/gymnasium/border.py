@@ -8,7 +8,8 @@ import numpy as np
 from gymnasium.spaces import Box, Discrete
 
 from aggrevated.arrays import Array
-from aggrevated.errors import DataError, UsageError
+from aggrevated.errors import PartError, UsageError
+from aggrevated.parts import answer, numbers
 from aggrevated.simulators.gymnasium.environments import Environment, Maker, check_seeds, made, ready, spaces_of
 
 
@@ -62,18 +63,41 @@ class Border:
 
     def reset(self, env: Environment, seed: int) -> Array:
         """The first observation [O]."""
-        observation = np.ravel(env.reset(seed=seed)[0])
-        if observation.size != self.observation_size:
-            raise DataError(
-                f"{self.name} returned an observation of {observation.size} numbers where its space has "
-                f"{self.observation_size}: make its observation_space fit"
-            )
-        return observation
+        given = answer(self.name, "reset", lambda: env.reset(seed=seed))
+        if not isinstance(given, tuple) or len(given) != 2:
+            raise PartError(self.name, f"gave {type(given).__name__} as a reset", "give (observation, info)")
+        return self.shown(given[0])
 
     def advance(self, env: Environment, action: Any) -> tuple[Array, float, bool]:
         """(observation [O], cost, done) of one step."""
-        observation, reward, terminated, truncated, _ = env.step(action)
-        return np.ravel(observation), 0.0 - float(reward), bool(terminated or truncated)
+        given = answer(self.name, "step", lambda: env.step(action))
+        if not isinstance(given, tuple) or len(given) != 5:
+            parts = "(observation, reward, terminated, truncated, info)"
+            raise PartError(self.name, f"gave {of_parts(given)} as a step", f"give {parts}")
+        observation, reward, terminated, truncated, _ = given
+        cost = 0.0 - answer(self.name, "step, whose reward must be a number", lambda: float(reward))
+        done = answer(self.name, "step, whose ends must be True or False", lambda: bool(terminated or truncated))
+        if np.isfinite(cost):
+            return self.shown(observation), cost, done
+        return np.ravel(observation), cost, True  # it diverged: what it shows then is nobody's
+
+    def shown(self, observation: Any) -> Array:
+        """What it shows as a vector [O]; a `PartError` where that is not of its space, or no numbers."""
+        remedy = "make what it returns fit its observation_space"
+        shape = np.shape(observation)
+        if shape != self.observations.shape and int(np.prod(shape)) == self.observation_size and shape != ():
+            observation = np.reshape(observation, self.observations.shape)  # a row more or less is no fault
+        array = np.ravel(numbers(self.name, "an observation", observation, self.observations.shape, remedy))
+        if np.isfinite(array).all():
+            return array
+        place = int(np.argmin(np.isfinite(array)))
+        what = f"gave an observation that is not finite (number {place} is {array[place]})"
+        raise PartError(self.name, what, "check what its step and reset return")
+
+
+def of_parts(given: object) -> str:
+    """What it is, in words."""
+    return f"a tuple of {len(given)}" if isinstance(given, tuple) else type(given).__name__
 
 
 def border_of(environment: str | Maker, horizon: int | None, name: str | None) -> Border:

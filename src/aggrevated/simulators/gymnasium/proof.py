@@ -6,6 +6,7 @@ import numpy as np
 
 from aggrevated.arrays import Array
 from aggrevated.errors import DataError
+from aggrevated.parts import placed
 from aggrevated.simulators import Simulator
 from aggrevated.simulators.gymnasium.environments import LARGEST_SEED
 from aggrevated.simulators.gymnasium.pool import Pool
@@ -40,12 +41,13 @@ def same(reversed_batch: Array, batch: Array) -> bool:
 
 def random_episodes(simulator: Simulator) -> Iterator[tuple[Array, Array, Array, Array, Array]]:
     """(state, action, next state, cost, done) of each step of a small batch of episodes under random actions."""
-    space, state = simulator.action_space, simulator.initial(PROOF_SEEDS)
+    space, state, seeds = simulator.action_space, simulator.initial(PROOF_SEEDS), PROOF_SEEDS
     space.seed(0)
-    for _ in range(min(PROOF_STEPS, simulator.horizon)):
+    for t in range(min(PROOF_STEPS, simulator.horizon)):
         action = np.stack([np.asarray(space.sample()) for _ in state])
-        following, cost, done = simulator.step(state, action)
+        with placed(seeds, step=t):
+            following, cost, done = simulator.step(state, action)
         yield state, action, following, cost, done
-        state = following[~done]
+        state, seeds = following[~done], seeds[~done]
         if not len(state):
             return

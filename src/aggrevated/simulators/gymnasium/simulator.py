@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from aggrevated.arrays import Array
-from aggrevated.errors import UsageError
+from aggrevated.errors import PartError, UsageError
 from aggrevated.simulators.gymnasium.border import border_of
 from aggrevated.simulators.gymnasium.environments import Environment, Maker
 from aggrevated.simulators.gymnasium.pool import Pool
@@ -83,9 +83,12 @@ class GymnasiumSimulator:
         claimed = way.claim(state[:, at + 1 :])
         for i in sorted(range(len(state)), key=lambda i: claimed[i] is None):
             row, env = following[i], claimed[i]
-            if env is None:
-                env = way.restore(row[at + 1 :], row[:at])
-            row[:at], cost[i], ended = self._border.advance(env, native[i])
+            try:
+                if env is None:
+                    env = way.restore(row[at + 1 :], row[:at])
+                row[:at], cost[i], ended = self._border.advance(env, native[i])
+            except PartError as error:
+                raise error.at(row=i) from error.__cause__
             row[at] = done[i] = ended
             way.update(row[at + 1 :], env, actions[i])
             way.release(env, row[at + 1 :], ended)
@@ -102,8 +105,11 @@ class GymnasiumSimulator:
     def _first(self, seed: int) -> Array:
         """The state [...] after `reset(seed=seed)`."""
         env = self._pool.take()
-        observation = self._border.reset(env, seed)
-        snapshot = self._way.first(env, seed)
+        try:
+            observation = self._border.reset(env, seed)
+            snapshot = self._way.first(env, seed)
+        except PartError as error:
+            raise error.at(step=0, seed=seed) from error.__cause__
         self._way.release(env, snapshot, False)
         return np.concatenate([observation, np.zeros(1), snapshot], dtype=self._way.dtype)
 

@@ -1,0 +1,61 @@
+"""The one place where experts are asked: what they answer is what it must be, or an error that says what it is."""
+
+import numpy as np
+from gymnasium.spaces import Box, Discrete
+
+from aggrevated.arrays import Array
+from aggrevated.errors import PartError
+from aggrevated.experts import CriticExpert, Expert, ValueExpert
+from aggrevated.parts import answer, finite, numbers
+
+CHECK = "check its weights, and that it was made for this simulator"
+
+
+def actions_of(expert: Expert, states: Array, t: int, space: Discrete | Box) -> Array:
+    """π*(s) in the states [n, ...] at time t: whole numbers [n] of a finite set, or vectors [n, A].
+
+    What becomes of vectors beyond the bounds is the simulator's affair.
+    """
+    part, n = called(expert), len(states)
+    given = answer(part, "act", lambda: expert.act(states, t), n)
+    try:
+        if isinstance(space, Discrete):
+            return chosen(part, given, n, int(space.n))
+        return finite(part, "actions", numbers(part, "actions", given, (n, *space.shape), "mend its act"), CHECK)
+    except PartError as error:
+        raise error.at(step=t) from error.__cause__
+
+
+def called(expert: Expert) -> str:
+    """What errors call it."""
+    return f"the expert {getattr(expert, 'name', type(expert).__name__)}"
+
+
+def chosen(part: str, given: object, n: int, count: int) -> Array:
+    """Which of `count` actions, [n]."""
+    actions = numbers(part, "actions", given, (n,), "mend its act")
+    actions = finite(part, "actions", actions, CHECK)
+    if actions.dtype.kind in "iu":
+        wrong = (actions < 0) | (actions >= count)
+    else:
+        wrong = (actions < 0) | (actions >= count) | (actions != np.floor(actions))
+    if wrong.any():
+        row = int(wrong.argmax())
+        remedy = f"its actions are whole numbers from 0 to {count - 1}: mend its act"
+        raise PartError(part, f"chose action {actions[row]} of {count}", remedy, row=row)
+    return actions if actions.dtype.kind in "iu" else actions.astype(np.int64)
+
+
+def costs_of(expert: ValueExpert, states: Array, count: int | None = None) -> Array:
+    """Q*(s, a) of every action in the states [n, ...]: [n, A]. `count` is A, where it is known."""
+    part, n = called(expert), len(states)
+    given = answer(part, "q", lambda: expert.q(states), n)
+    width = count if count is not None else np.shape(given)[-1] if np.ndim(given) else 0
+    return finite(part, "costs-to-go", numbers(part, "costs-to-go", given, (n, width), "mend its q"), CHECK)
+
+
+def values_of(expert: CriticExpert, states: Array) -> Array:
+    """V*(s) of the states [n, ...]: [n]."""
+    part, n = called(expert), len(states)
+    given = answer(part, "v", lambda: expert.v(states), n)
+    return finite(part, "values", numbers(part, "values", given, (n,), "mend its v"), CHECK)
