@@ -3,6 +3,11 @@
 from aggrevated.files.atomic import storage_errors as storage_errors
 from aggrevated.files.atomic import sweep as sweep
 from aggrevated.files.atomic import write_atomically as write_atomically
+from aggrevated.files.bounded_json import MAX_JSON as MAX_JSON
+from aggrevated.files.bounded_json import decoded as decoded
+from aggrevated.files.bounded_json import parsed as parsed
+from aggrevated.files.foreign import in_short as in_short
+from aggrevated.files.foreign import plain_file as plain_file
 from aggrevated.files.foreign import read_bounded as read_bounded
 from aggrevated.files.foreign import start_of as start_of
 from aggrevated.files.json_files import Facts as Facts
