@@ -18,3 +18,6 @@ from aggrevated.files.locks import only_one as only_one
 from aggrevated.files.sealed import digest as digest
 from aggrevated.files.sealed import seal as seal
 from aggrevated.files.sealed import unseal as unseal
+from aggrevated.files.state_dicts import read_state_dict as read_state_dict
+from aggrevated.files.zips import chunks as chunks
+from aggrevated.files.zips import open_zip as open_zip
