@@ -109,9 +109,7 @@ def test_without_its_mask_the_simulator_would_have_complained():
         legal = None
 
     policy = randomise(POLICIES["feed-forward"](), 1, scale=2.0)
-    with pytest.raises(
-        PartError, match=r"(?s)corridor raised AssertionError: an illegal action was taken.*mend its step"
-    ):
+    with pytest.raises(PartError, match=r"(?s)corridor raised AssertionError: an illegal action.*mend its step"):
         roll_in(Blind(), Mixture(None, policy.actor()), seeds(0, Purpose.ROLL_IN, 1, 40))
 
 

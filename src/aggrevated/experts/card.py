@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
-from typing import Any, Self
+from typing import Any, Self, get_origin
 
 from aggrevated.errors import DataError
 from aggrevated.files import Facts
@@ -31,9 +31,13 @@ class Card:
     @classmethod
     def read(cls, facts: Facts, source: object) -> Self:
         """What `facts` gave, or a `DataError` that names its source."""
-        names = {field.name for field in fields(cls)}
-        if not names - {"activation"} <= set(facts) <= names:
+        kinds: dict[str, Any] = {field.name: get_origin(field.type) or field.type for field in fields(cls)}
+        if not kinds.keys() - {"activation"} <= facts.keys() <= kinds.keys():
             raise DataError(f"{source} has no expert's card; make it with 'aggrevated expert train'")
+        for name, value in facts.items():
+            kind = int | float if kinds[name] is float else kinds[name]
+            if not isinstance(value, kind) or isinstance(value, bool):
+                raise DataError(f"{source} has a card with an unusual {name}; make it with 'aggrevated expert train'")
         return cls(**facts)
 
     def facts(self) -> Facts:

@@ -4,6 +4,11 @@ from aggrevated.files.atomic import is_leftover as is_leftover
 from aggrevated.files.atomic import storage_errors as storage_errors
 from aggrevated.files.atomic import sweep as sweep
 from aggrevated.files.atomic import write_atomically as write_atomically
+from aggrevated.files.bounded_json import MAX_JSON as MAX_JSON
+from aggrevated.files.bounded_json import decoded as decoded
+from aggrevated.files.bounded_json import parsed as parsed
+from aggrevated.files.foreign import in_short as in_short
+from aggrevated.files.foreign import plain_file as plain_file
 from aggrevated.files.foreign import read_bounded as read_bounded
 from aggrevated.files.foreign import start_of as start_of
 from aggrevated.files.journal import Journal as Journal
@@ -20,3 +25,6 @@ from aggrevated.files.sealed import unseal as unseal
 from aggrevated.files.sealed_json import seal_json as seal_json
 from aggrevated.files.sealed_json import seal_new_json as seal_new_json
 from aggrevated.files.sealed_json import unseal_json as unseal_json
+from aggrevated.files.state_dicts import read_state_dict as read_state_dict
+from aggrevated.files.zips import chunks as chunks
+from aggrevated.files.zips import open_zip as open_zip

@@ -11,16 +11,17 @@ import os
 from collections.abc import Iterable, Iterator
 from hashlib import sha256
 from pathlib import Path
-from typing import Self
+from typing import BinaryIO, Self
 
 from aggrevated.errors import DataError
 from aggrevated.files.atomic import storage_errors, write_all, write_atomically
-from aggrevated.files.foreign import start_of
+from aggrevated.files.bounded_json import decoded, parsed
+from aggrevated.files.foreign import plain_file
 from aggrevated.files.json_files import Facts
 
 SEAL = "seal"
 FIRST = ""  # before the first line
-MOST = 2**30  # bytes
+MAX_LINE = 1 << 20  # bytes; one of metrics.jsonl has some 500
 
 
 class Journal:
@@ -70,19 +71,27 @@ def read_journal(path: Path) -> list[Facts]:
     """The facts of all whole lines; a `DataError` that names the first line that is not as it was written."""
     if not os.path.lexists(path):
         return []
-    *lines, _ = start_of(path, MOST, "a journal of ours").split(b"\n")  # without what is behind the last line
-    seal, found = FIRST, []
-    for number, line in enumerate(lines, start=1):
-        facts = parsed(line)
-        if facts is None and not any(parsed(later) for later in lines[number:]):
-            break  # a crash tore it
-        own = None if facts is None else facts.pop(SEAL, None)
-        if facts is None or own != sealed(facts, seal)[1]:
-            remedy = "restore it, or remove it, and what the checkpoints know of it is written again"
-            raise DataError(f"line {number} of {path} is not as it was written, or one before it is missing; {remedy}")
-        seal = own
-        found.append(facts)
+    seal, found, torn = FIRST, list[Facts](), 0
+    with plain_file(path, "a journal of ours") as file:
+        for number, line in enumerate(whole_lines(file), start=1):
+            facts = object_in(line)
+            if facts is None:
+                torn = torn or number  # by a crash, unless there is more behind it
+                continue
+            own = facts.pop(SEAL, None)
+            if torn or own != sealed(facts, seal)[1]:
+                remedy = "restore it, or remove it, and what the checkpoints know of it is written again"
+                what = f"line {torn or number} of {path} is not as it was written, or one before it is missing"
+                raise DataError(f"{what}; {remedy}")
+            seal = own
+            found.append(facts)
     return found
+
+
+def whole_lines(file: BinaryIO) -> Iterator[bytes]:
+    """Without what is behind the last line; what is longer than any line of ours is taken for that."""
+    while (line := file.readline(MAX_LINE)).endswith(b"\n"):
+        yield line
 
 
 def seals(lines: Iterable[Facts]) -> Iterator[str]:
@@ -93,10 +102,10 @@ def seals(lines: Iterable[Facts]) -> Iterator[str]:
         yield seal
 
 
-def parsed(line: bytes) -> Facts | None:
+def object_in(line: bytes) -> Facts | None:
     """The JSON object in a line, if it is one."""
     try:
-        facts = json.loads(line)
-    except (ValueError, RecursionError):
+        facts = parsed(decoded(line))
+    except ValueError:
         return None
     return facts if isinstance(facts, dict) else None

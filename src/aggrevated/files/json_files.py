@@ -1,11 +1,13 @@
-"""JSON for people and machines: one object in a file, or one in each line of it."""
+"""JSON for people and machines: one object in a file."""
 
 import json
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from aggrevated.errors import DataError
-from aggrevated.files.atomic import storage_errors, write_atomically
+from aggrevated.files.atomic import write_atomically
+from aggrevated.files.bounded_json import MAX_JSON, decoded, parsed
+from aggrevated.files.foreign import in_short, start_of
 
 Facts: TypeAlias = dict[str, Any]  # whatever JSON can hold
 
@@ -17,12 +19,11 @@ def write_json(path: Path, facts: Facts) -> None:
 
 def read_json(path: Path) -> Facts:
     """A JSON object from a file, or a `DataError` that says which file is not one."""
-    with storage_errors(path):
-        data = path.read_bytes()
+    data = start_of(path, MAX_JSON + 1, "a JSON file")
     try:
-        facts = json.loads(data)
+        facts = parsed(decoded(data))
     except ValueError as error:
-        raise DataError(f"{path} is not valid JSON ({error}); restore the file or start a new run") from error
+        raise DataError(f"{path} is not valid JSON ({in_short(error)}); restore the file or start a new run") from error
     if not isinstance(facts, dict):
         raise DataError(f"{path} does not hold a JSON object; restore the file or start a new run")
     return facts

@@ -1,0 +1,495 @@
+"""Whatever is in a file that others made: it is read as it is, or refused in one sentence, soon and in little memory.
+
+Here is each kind of file that once ended in a traceback, and random ones: few in usual runs, and 1,000 of each class
+with AGGREVATED_FAULTS=all.
+"""
+
+import json
+import os
+import pickle
+import random
+import re
+import struct
+import subprocess
+import sys
+import zipfile
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from hashlib import sha256
+from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
+import pytest
+import torch
+from hostile import (
+    CARD,
+    CLASSES,
+    DQN,
+    SETTINGS,
+    WEIGHT,
+    journal,
+    model,
+    picture,
+    sealed,
+    with_facts,
+    with_pickle,
+    zipped,
+)
+
+from aggrevated.errors import AggrevatedError, DataError
+from aggrevated.experts.card import Card
+from aggrevated.experts.loading import MAX_WEIGHTS, SHIPPED, load_expert, shipped, stable_baselines
+from aggrevated.files import digest, read_journal, read_json, rewrite_journal, seal, unseal
+from aggrevated.files.journal import MAX_LINE
+from aggrevated.simulators.cartpole import CartPole
+from aggrevated.simulators.mujoco import MuJoCo
+from handwriting import inkml
+
+ALL = os.environ.get("AGGREVATED_FAULTS") == "all"
+MUTATIONS = 1_000 if ALL else 30
+DEEP = b"[" * 200_000
+LONG = b"9" * 5_000  # a number that Python does not convert
+SPARSE, HALF = torch.eye(8, 4).to_sparse(), DQN[WEIGHT].to(torch.bfloat16)
+
+
+def with_weight(weight: object) -> OrderedDict[str, object]:
+    return OrderedDict(DQN, **{WEIGHT: weight})
+
+
+def with_settings(**more: object) -> bytes:
+    return model(settings=SETTINGS | more)
+
+
+def tuples_of_tuples(width: int, depth: int) -> bytes:
+    """A pickle of a dictionary with a key that takes width ** depth steps to hash."""
+    built = b"".join(b"(" + b"h\0" * width + b"tq\0" for _ in range(depth))
+    return b"\x80\x02}q\1)q\0" + built + b"K\1s."
+
+
+def lying(data: bytes, size: int) -> bytes:
+    """The zip file, whose members all say that they unpack to so many bytes."""
+    for mark, place in ((b"PK\3\4", 22), (b"PK\1\2", 24)):
+        for found in re.finditer(re.escape(mark), data):
+            start = found.start() + place
+            data = data[:start] + struct.pack("<I", size) + data[start + 4 :]
+    return data
+
+
+def crowded(members: int) -> bytes:
+    return zipped({str(place): b"" for place in range(members)})
+
+
+def corrupt() -> bytes:
+    """A model whose compressed weights are not what they were."""
+    data = bytearray(model(method=zipfile.ZIP_DEFLATED))
+    start = data.index(b"policy.pth") + 100
+    data[start : start + 50] = b"\xff" * 50
+    return bytes(data)
+
+
+MODELS: dict[str, tuple[Callable[[], bytes], str]] = {
+    "a bomb as weights": (
+        lambda: model(policy=bytes(MAX_WEIGHTS + 1), method=zipfile.ZIP_DEFLATED),
+        "its policy.pth has 201,326,593 bytes, and 201,326,592 are the most",
+    ),
+    "a bomb as settings": (
+        lambda: model(settings=b" " * (17 << 20), method=zipfile.ZIP_DEFLATED),
+        "its data has 17,825,792 bytes, and 16,777,216 are the most",
+    ),
+    "a bomb that lies": (
+        lambda: lying(model(policy=bytes(64 << 20), method=zipfile.ZIP_DEFLATED), 100),
+        "Bad CRC-32",
+    ),
+    "a bomb in the weights": (
+        lambda: model(policy=zipped({"archive/data/0": bytes(MAX_WEIGHTS)} | {"archive/data/1": b"12"}, 8)),
+        "its archive/data/1 has 2 bytes, and 0 are the most",
+    ),
+    "corrupt deflate": (corrupt, "Error -3 while decompressing"),
+    "LZMA": (lambda: model(method=zipfile.ZIP_LZMA), "its policy.pth is encrypted, or compressed in an unusual way"),
+    "thousands of parts": (lambda: crowded(1_001), "it has more than 1,000 parts"),
+    "a huge directory": (lambda: crowded(30_000), "its directory has more than 1,048,576 bytes"),
+    "no weights": (lambda: zipped({"data": b"{}"}), "There is no item named 'policy.pth' in the archive"),
+    "weights of the old format": (lambda: model(policy=pickle.dumps(1)), "File is not a zip file"),
+    "settings that are a list": (lambda: model(settings=[1]), "its data is no JSON object"),
+    "settings that are deep": (lambda: model(settings=DEEP), "it is nested more than 64 deep"),
+    "settings with many values": (lambda: model(settings=b"[" + b"1," * 2_000_001), "it holds more than 2,000,000"),
+    "settings with a long number": (lambda: model(settings=b'{"gamma": ' + LONG + b"}"), "Exceeds the limit"),
+    "settings that are not UTF-8": (lambda: model(settings=b'"\xff"'), "'utf-8' codec can't decode"),
+    "layout that is a list": (lambda: with_settings(policy_kwargs=[1]), "has policy_kwargs that are no object"),
+    "null as gamma": (lambda: with_settings(gamma=None), "has gamma None; give one with a number from 0 to 1"),
+    "NaN as gamma": (lambda: with_settings(gamma=np.nan), "has gamma nan; give one with a number from 0 to 1"),
+    "a list as gamma": (lambda: with_settings(gamma=[0.9]), r"has gamma \[0.9\]; give one with a number from 0 to 1"),
+    "gamma above one": (lambda: with_settings(gamma=10**400), r"has gamma 10*\.\.\.; give one with a number from 0"),
+    "no dictionary": (lambda: model([DQN[WEIGHT]]), "its pickle does a EMPTY_LIST"),
+    "one tensor": (lambda: model(DQN[WEIGHT]), "it holds a Tensor and no tensors by name"),
+    "names that are numbers": (lambda: model({1: DQN[WEIGHT]}), "it holds something besides tensors by name"),
+    "values that are numbers": (lambda: model(with_weight(1)), "it holds something besides tensors by name"),
+    "bfloat16": (lambda: model(with_weight(HALF)), f"has a {WEIGHT} of bfloat16; save the model in float32"),
+    "float16": (lambda: model(with_weight(DQN[WEIGHT].half())), f"has a {WEIGHT} of float16; save the model in fl"),
+    "float8": (lambda: model(with_weight(HALF.to(torch.float8_e5m2))), "only plain tensors are read"),
+    "integers": (lambda: model(with_weight(DQN[WEIGHT].long())), f"has a {WEIGHT} of int64; save the model in flo"),
+    "truth values": (lambda: model(with_weight(DQN[WEIGHT] > 0)), f"has a {WEIGHT} of bool; save the model in fl"),
+    "complex": (lambda: model(with_weight(DQN[WEIGHT] * 1j)), f"has a {WEIGHT} of complex64; save the model in fl"),
+    "sparse": (lambda: model(with_weight(SPARSE)), "_rebuild_sparse_tensor, and only plain tensors are read"),
+    "meta": (lambda: model(with_weight(DQN[WEIGHT].to("meta"))), "only plain tensors are read"),
+    "NaN": (lambda: model(with_weight(DQN[WEIGHT] * np.nan)), f"has a {WEIGHT} that is not finite; give an expert"),
+    "infinite": (lambda: model(with_weight(DQN[WEIGHT] / 0)), f"has a {WEIGHT} that is not finite; give an expert"),
+    "one dimension": (lambda: model(with_weight(torch.ones(4))), rf"has a {WEIGHT} of shape \[4\], which is no layer"),
+    "no numbers": (lambda: model(with_weight(torch.ones(8, 0))), rf"has a {WEIGHT} of shape \[8, 0\], which is no l"),
+    "wrong inner shape": (
+        lambda: model(OrderedDict(DQN, **{"q_net.q_net.2.weight": torch.ones(2, 9)})),
+        "has a layer q_net.q_net.2 from 9 to 2 with 2 biases, where 8 come in; save the model again",
+    ),
+    "more than its numbers": (
+        lambda: model(with_weight(torch.ones(1).expand(10_000, 10_000))),
+        "it holds a tensor that is larger than its numbers",
+    ),
+    "a gigabyte of zeros": (
+        lambda: with_pickle(b"\x80\x02cbuiltins\nbytearray\nJ\0\0\0\x40\x85R."),
+        "it holds a builtins bytearray, and only plain tensors are read",
+    ),
+    "tuples without end": (lambda: with_pickle(tuples_of_tuples(2, 60)), "has tuples of more than 200 values"),
+    "tuples that are deep": (lambda: with_pickle(b"\x80\x02})" + b"\x85" * 60_000 + b"K\1s."), "has tuples of more"),
+    "a long pickle": (lambda: with_pickle(b"\x80\x02" + b")" * 70_000), "has 70,002 bytes, and 65,536 are the most"),
+    "an empty pickle": (lambda: with_pickle(b"\x80\x02."), "is not a Stable-Baselines3 model"),
+}
+
+
+def raises(words: str, path: Path, read: Callable[[], object]) -> None:
+    """Reading is refused with exit code 65, in one line that names the file and says these words."""
+    with pytest.raises(DataError, match=words) as refused:
+        read()
+    said = str(refused.value)
+    assert refused.value.exit_code == 65 and str(path) in said and "; " in said
+    assert "\n" not in said and said.isprintable() and len(said) < len(str(path)) + 400
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_a_hostile_model_is_refused(kind: str, tmp_path: Path) -> None:
+    made, words = MODELS[kind]
+    path = tmp_path / "model.zip"
+    path.write_bytes(made())
+    raises(words, path, lambda: load_expert(str(path), CartPole()))
+
+
+def test_honest_models_are_read_with_their_bits(tmp_path: Path) -> None:
+    path, parameters = tmp_path / "model.zip", OrderedDict((k, torch.nn.Parameter(w)) for k, w in DQN.items())
+    transposed = OrderedDict(DQN, **{WEIGHT: DQN[WEIGHT].T.contiguous().T, "counter": torch.ones(3).long()})
+    for state in (DQN, parameters, transposed, dict(DQN)):
+        for method in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            path.write_bytes(model(state, method=method))
+            expert = load_expert(str(path), CartPole())
+            assert expert.discount == 0.98
+            for name, found in zip(("0", "2"), expert.networks[0].weights, strict=True):
+                np.testing.assert_array_equal(found, DQN[f"q_net.q_net.{name}.weight"].numpy().T)
+                assert found.flags["C_CONTIGUOUS"]
+    path.write_bytes(model(OrderedDict((k, w.double()) for k, w in DQN.items())))
+    assert load_expert(str(path), CartPole()).networks[0].weights[0].dtype == np.float64
+
+
+class Marker:
+    """What would leave a mark if it were unpickled."""
+
+    def __reduce__(self) -> tuple[object, tuple[str]]:
+        return os.system, ("touch marker",)
+
+
+def test_nothing_in_a_file_is_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    path, command = tmp_path / "model.zip", b"cposix\nsystem\nX\x0c\0\0\0touch marker\x85R."
+    pickle.loads(pickle.dumps(Marker()))
+    Path("marker").unlink()  # so it does leave one
+    evil = [with_weight(Marker()), Marker(), {"a": Marker()}]
+    files = [model(state) for state in evil] + [with_pickle(b"\x80\x02" + command), model(policy=b"\x80\x02" + command)]
+    files += [model(policy=pickle.dumps(Marker())), model(settings=pickle.dumps(Marker()))]
+    for data in files:
+        path.write_bytes(data)
+        raises("is not a Stable-Baselines3 model", path, lambda: load_expert(str(path), CartPole()))
+    path.write_bytes(with_settings(policy_kwargs={"activation_fn": "<class '.ReLU'>", ":serialized:": "gASVLw=="}))
+    load_expert(str(path), CartPole())
+    seal(tmp_path / "a.safetensors", DQN, {"settings": {":serialized:": "gASVLw=="}})
+    load_expert("a.safetensors", CartPole())
+    assert not Path("marker").exists()
+
+
+SEALED: dict[str, tuple[Callable[[Path], bytes], str]] = {
+    "wrong inner shape": (
+        lambda folder: sealed(folder, {**DQN, "q_net.q_net.2.weight": torch.ones(2, 9)}),
+        "has a layer q_net.q_net.2 from 9 to 2 with 2 biases, where 8 come in; save the model again",
+    ),
+    "wrong bias": (
+        lambda folder: sealed(folder, {**DQN, "q_net.q_net.0.bias": torch.ones(7)}),
+        "has a layer q_net.q_net.0 from 4 to 8 with 7 biases, where 4 come in; save the model again",
+    ),
+    "one dimension": (lambda f: sealed(f, {**DQN, WEIGHT: torch.ones(4)}), r"of shape \[4\], which is no layer's"),
+    "three dimensions": (lambda f: sealed(f, {**DQN, WEIGHT: torch.ones(1, 8, 4)}), r"of shape \[1, 8, 4\], which"),
+    "bfloat16": (lambda f: sealed(f, {**DQN, WEIGHT: HALF}), f"its tensor {WEIGHT} is of a type that we do not wr"),
+    "float8": (lambda f: sealed(f, {**DQN, WEIGHT: HALF.to(torch.float8_e4m3fn)}), "is of a type that we do not wri"),
+    "float16": (lambda f: sealed(f, {**DQN, WEIGHT: HALF.half()}), f"has a {WEIGHT} of float16; save the model in "),
+    "integers": (lambda f: sealed(f, {**DQN, WEIGHT: HALF.long()}), f"has a {WEIGHT} of int64; save the model in f"),
+    "truth values": (lambda f: sealed(f, {**DQN, WEIGHT: HALF > 0}), f"has a {WEIGHT} of bool; save the model in fl"),
+    "complex": (lambda f: sealed(f, {**DQN, WEIGHT: DQN[WEIGHT] * 1j}), "is of a type that we do not write"),
+    "NaN": (lambda f: sealed(f, {**DQN, WEIGHT: DQN[WEIGHT] * np.nan}), f"has a {WEIGHT} that is not finite; give"),
+    "minus infinity": (lambda f: sealed(f, {**DQN, WEIGHT: DQN[WEIGHT] - np.inf}), "that is not finite; give an ex"),
+    "a card that is a list": (lambda f: sealed(f, facts=[1]), "its facts are no JSON object"),
+    "a card that is deep": (lambda f: with_facts(f, DEEP.decode()), "it is nested more than 64 deep"),
+    "a card with a long number": (lambda f: with_facts(f, f'{{"n": {LONG.decode()}}}'), "Exceeds the limit"),
+    "half a character": (lambda f: with_facts(f, '{"n": "\\ud800"}'), "surrogates not allowed"),
+    "settings that are a list": (lambda f: sealed(f, facts={"settings": []}), "has settings that are no object; make"),
+    "null as gamma": (lambda f: sealed(f, facts={"settings": {"gamma": None}}), "has gamma None; give one with a num"),
+    "an unknown activation": (lambda f: sealed(f, facts={"activation": ["x"]}), r"uses \['x'\]; give one with Re"),
+    "a deep header": (lambda f: sealed(f, header=lambda text: '{"a":' + DEEP.decode()), "nested more than 64 deep"),
+    "a header that is a list": (lambda f: sealed(f, header=lambda text: "[]"), "its header is no JSON object"),
+    "shapes without end": (
+        lambda f: sealed(f, header=lambda text: text.replace("[8,4]", f"[{2**63},0,{2**62}]")),
+        "is damaged or is not a file of ours",
+    ),
+    "a header as long as can be": (lambda f: b"\xff" * 8 + sealed(f)[8:], "it is cut off, or its header is too large"),
+}
+
+
+@pytest.mark.parametrize("kind", SEALED)
+def test_a_hostile_sealed_expert_is_refused(kind: str, tmp_path: Path) -> None:
+    made, words = SEALED[kind]
+    path = tmp_path / "expert.safetensors"
+    path.write_bytes(made(tmp_path))
+    raises(words, path, lambda: load_expert(str(path), CartPole()))
+
+
+def test_a_file_that_is_larger_than_any_expert_is_refused_unread(tmp_path: Path) -> None:
+    path = tmp_path / "expert.safetensors"
+    path.write_bytes(sealed(tmp_path))
+    with path.open("r+b") as file:
+        file.truncate(1 << 40)  # a terabyte of nothing
+    raises(
+        "it has 1,099,511,627,776 bytes, and 201,326,592 are the most", path, lambda: load_expert(str(path), CartPole())
+    )
+
+
+def test_a_critic_for_something_else_is_refused(tmp_path: Path) -> None:
+    weights, card = unseal(SHIPPED / "hopper.safetensors")
+    path = tmp_path / "expert.safetensors"
+    for name, rows in (
+        ("mlp_extractor.value_net.0.weight", torch.ones(64, 5)),
+        ("value_net.weight", torch.ones(2, 64)),
+    ):
+        bias = {"value_net.bias": torch.ones(len(rows))} if name == "value_net.weight" else {}
+        seal(path, weights | {name: rows} | bias, card)
+        raises("has a critic from", path, lambda: load_expert(str(path), MuJoCo("hopper")))
+
+
+def test_every_type_has_a_digest_and_those_of_old_have_theirs() -> None:
+    types = (torch.bfloat16, torch.float8_e4m3fn, torch.float8_e5m2, torch.complex64, torch.bool, torch.int8)
+    assert len({digest({"a": DQN[WEIGHT].to(dtype)}) for dtype in types}) == len(types)
+    for tensor in (torch.tensor(1.5), torch.ones(0, 3), torch.ones(2, 3).T, torch.arange(3), torch.tensor([True])):
+        said = f"a {tensor.dtype} {tuple(tensor.shape)}".encode()
+        assert digest({"a": tensor}) == sha256(b"{}" + said + tensor.numpy().tobytes()).hexdigest()
+
+
+TEXTS = {
+    "brackets": (DEEP, "it is nested more than 64 deep"),
+    "brackets around names": (b'{"a":' * 200_000, "it is nested more than 64 deep"),
+    "a bracket after a quotation mark": (rb'["\\", ' + DEEP + rb'"]', "it is nested more than 64 deep"),
+    "a long number": (b'{"n": ' + LONG + b"}", "Exceeds the limit"),
+    "half a character": (rb'{"n": "\udead"}', "surrogates not allowed"),
+    "many values": (b"[" + b"1," * 2_000_001, "it holds more than 2,000,000 values"),
+    "many strings": (b"[" + b'""' * 2_000_001, "it holds more than 2,000,000 values"),
+    "many bytes": (b" " * (17 << 20), "it has more than 16 MB"),
+    "UTF-16": ('{"a": 1}'.encode("utf-16"), "'utf-8' codec can't decode"),
+    "no object": (b"[1]", "does not hold a JSON object"),
+}
+
+
+@pytest.mark.parametrize("kind", TEXTS)
+def test_hostile_json_is_refused(kind: str, tmp_path: Path) -> None:
+    data, words = TEXTS[kind]
+    path = tmp_path / "config.json"
+    path.write_bytes(data)
+    raises(words, path, lambda: read_json(path))
+
+
+@pytest.mark.parametrize(
+    "kind", ["brackets", "a long number", "half a character", "many values", "many bytes", "no object"]
+)
+def test_hostile_lines_are_refused(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / "metrics.jsonl"
+    rewrite_journal(path, [{"n": 1}, {"n": 2}])
+    first, second = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(first + TEXTS[kind][0] + b"\n" + second)
+    if len(TEXTS[kind][0]) > MAX_LINE:  # nothing behind it is looked at
+        assert read_journal(path) == [{"n": 1}]
+        return
+    raises("line 2 of .* is not as it was written", path, lambda: read_journal(path))
+    path.write_bytes(first + TEXTS[kind][0] + b"\n")  # torn, for all that can be known
+    assert read_journal(path) == [{"n": 1}]
+
+
+def test_honest_json_is_read_as_before(tmp_path: Path) -> None:
+    facts = {"ü": [[{"[" * 99: '\\"{'}]], "inf": [np.inf, -np.inf], "many": ["," * 3_000_000], "😀": "\\"}
+    path = tmp_path / "facts.json"
+    path.write_text(json.dumps(facts))
+    assert read_json(path) == facts
+    path.write_bytes(b"\xef\xbb\xbf" + json.dumps(facts, ensure_ascii=False).encode())
+    assert read_json(path) == facts
+    rewrite_journal(path, [facts, {"a": -np.inf}])
+    assert read_journal(path) == []  # a line of three million commas is none of ours
+    del facts["many"]
+    rewrite_journal(path, [facts, {"a": -np.inf}])
+    path.write_bytes(path.read_bytes() + b'{"b": ')
+    assert read_journal(path) == [facts, {"a": -np.inf}]  # up to the line that is not whole
+
+
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    for read in (read_json, unseal, stable_baselines, read_journal):
+        raises("is not a regular file; give the path of", pipe, lambda read=read: read(pipe))  # type: ignore[misc]
+
+
+def test_a_name_that_no_file_can_have_is_refused() -> None:
+    for length in (250, 5_000):
+        with pytest.raises(AggrevatedError, match=r"File name too long|no expert"):
+            load_expert("x" * length, CartPole())
+
+
+def test_a_card_of_other_types_is_refused(tmp_path: Path) -> None:
+    facts = shipped()["cartpole"].facts()
+    assert Card.read(facts | {"mean_return": 300}, "a").mean_return == 300
+    for more in ({"seed": "0"}, {"settings": []}, {"mean_return": None}, {"horizon": True}, {"task": 1}):
+        with pytest.raises(DataError, match=f"a has a card with an unusual {next(iter(more))}; make it with"):
+            Card.read(facts | more, "a")
+
+
+CHILD = r"""
+import re, sys, time
+from pathlib import Path
+import numpy as np, torch
+from aggrevated.errors import AggrevatedError
+from aggrevated.experts.loading import load_expert
+from aggrevated.files import read_journal, read_json
+from aggrevated.parsing.pages.inkml import read_inkml
+from aggrevated.parsing.pictures.segmentation import read_page
+from aggrevated.simulators.cartpole import CartPole
+torch.set_num_threads(1)
+def expert(path):
+    found = load_expert(str(path), CartPole())
+    for network in found.networks:
+        assert all(np.isfinite(numbers).all() for numbers in (*network.weights, *network.biases))
+    assert 0 <= found.discount <= 1 and found.act(CartPole().initial(np.arange(3)), 0).shape == (3,)
+READERS = {".zip": expert, ".safetensors": expert, ".json": read_json, ".jsonl": read_journal, ".inkml": read_inkml,
+           ".png": read_page}
+def peak():  # in MB; ru_maxrss would count what the parent had before this process began
+    return int(re.search(r"VmHWM:\s*(\d+)", Path("/proc/self/status").read_text())[1]) / 1024
+for line in sys.stdin:
+    path, began = Path(line.strip()), time.process_time()
+    try:
+        READERS[path.suffix](path)
+        answer = "read"
+    except AggrevatedError as error:
+        answer = f"{type(error).__name__} {error}"
+    print(time.process_time() - began, peak(), repr(answer), flush=True)
+"""
+
+
+Reader: TypeAlias = Callable[[Path], tuple[float, float, str]]
+
+
+@pytest.fixture
+def reader() -> Iterator[Reader]:
+    """A process that reads files, and tells how long each took, its peak of memory so far, and what it said."""
+    command = [sys.executable, "-W", "ignore", "-c", CHILD]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as run:
+
+        def read(path: Path) -> tuple[float, float, str]:
+            assert run.stdin is not None and run.stdout is not None
+            print(path, file=run.stdin, flush=True)
+            answer = run.stdout.readline()
+            assert answer, f"the reader of {path} died"
+            took, peak, said = answer.split(" ", 2)
+            return float(took), float(peak), said.strip()
+
+        yield read
+
+
+HONEST: dict[str, Callable[[Path], bytes]] = {
+    ".zip": lambda _: model(),
+    ".safetensors": sealed,
+    ".json": lambda _: json.dumps(CARD).encode(),
+    ".jsonl": lambda _: journal(),
+    ".inkml": lambda _: inkml("a+b=c", 3).encode(),
+    ".png": lambda _: picture(),
+}
+LINUX = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory is measured as Linux tells it")
+
+
+@LINUX
+@pytest.mark.timeout(7200)
+def test_mutated_files_are_read_or_refused_soon_and_in_little_memory(tmp_path: Path, reader: Reader) -> None:
+    paths = {}
+    for kind, (_, ending) in CLASSES.items():
+        paths[kind] = tmp_path / f"file{ending}"
+        paths[kind].write_bytes(HONEST[ending](tmp_path))
+        assert reader(paths[kind])[2] == "'read'", kind
+    _, start, _ = reader(paths["JSON"])
+    for kind, (made, _) in CLASSES.items():
+        chance, path, read, slowest, sentences, peak = random.Random(kind), paths[kind], 0, 0.0, set(), start
+        for number in range(MUTATIONS):
+            path.write_bytes(made(tmp_path, number, chance))
+            took, peak, said = reader(path)
+            assert took < 5 and peak - start < 500, (kind, number, took, peak - start)
+            slowest, read = max(slowest, took), read + (said == "'read'")
+            if said != "'read'":
+                assert re.match(r"""['"](Data|Storage|Usage)Error """, said) and str(path) in said, said
+                assert len(said) < len(str(path)) + 450, said
+                sentences.add(re.sub(r"[\d'].*", "", said.split(str(path))[1]))
+        print(
+            f"{kind}: {MUTATIONS} files, {read} read, {len(sentences)} sentences; slowest {slowest:.2f} s, "
+            f"peak {peak - start:.0f} MB above the start"
+        )
+        assert read < MUTATIONS
+
+
+def wide(hidden: int) -> dict[str, torch.Tensor]:
+    """An expert with so many units in each of two layers."""
+    shapes = {"0": (hidden, 4), "2": (hidden, hidden), "4": (2, hidden)}
+    weights = {f"q_net.q_net.{place}.weight": torch.full(shape, 0.01) for place, shape in shapes.items()}
+    return weights | {f"q_net.q_net.{place}.bias": torch.zeros(shape[0]) for place, shape in shapes.items()}
+
+
+LARGEST: dict[str, Callable[[Path], bytes]] = {  # each as large as it may be, or nearly
+    "wide.zip": lambda _: model(wide(7_000)),
+    "packed.zip": lambda _: model(wide(7_000), method=zipfile.ZIP_DEFLATED),
+    "wide.safetensors": lambda folder: sealed(folder, wide(7_000)),
+    "zeros.zip": lambda _: model(policy=bytes(MAX_WEIGHTS), method=zipfile.ZIP_DEFLATED),
+    "many.safetensors": lambda folder: sealed(folder, {f"{k}": torch.ones(()) for k in range(90_000)}),
+    "objects.json": lambda _: b'{"a":[' + b'{"":1},' * 600_000 + b"1]}",
+    "nested.json": lambda _: b'{"a":[' + (b'{"":' * 60 + b"1" + b"}" * 60 + b",") * 15_000 + b"1]}",
+    "names.json": lambda _: b"{" + b",".join(b'"%07d":"%07d"' % (k, k) for k in range(800_000)) + b"}",
+    "emoji.json": lambda _: b'{"a":"' + "😀".encode() * ((4 << 20) - 3) + b'"}',
+    "marks.json": lambda _: b'""' * 2_000_000,
+    "lines.jsonl": lambda _: b"".join(b'{"":{"":{"":{"":%d}}}}\n' % k for k in range(400_000)),
+    "empty.jsonl": lambda _: b"{}\n" * 790_000,
+    "emoji.jsonl": lambda _: (b'{"a":"' + b"a" * 1_000_000 + "😀".encode() + b'"}\n') * 67,
+    "calls.zip": lambda _: with_pickle(b"\x80\x02ccollections\nOrderedDict\nq\0" + b")Rh\0" * 16_000 + b")R."),
+    "collisions.zip": lambda _: with_pickle(
+        b"\x80\x02}("
+        + b"".join(b"\x8a\x0a" + (k * (2**61 - 1)).to_bytes(10, "little") + b"N" for k in range(5_000))
+        + b"u."
+    ),
+}
+
+
+@LINUX
+@pytest.mark.skipif(not ALL, reason="writes some hundreds of MB")
+@pytest.mark.parametrize("name", LARGEST)
+def test_the_largest_files_take_little_memory(name: str, tmp_path: Path, reader: Reader) -> None:
+    path = tmp_path / name
+    path.write_bytes(HONEST[path.suffix](tmp_path))
+    _, start, _ = reader(path)
+    path.write_bytes(LARGEST[name](tmp_path))
+    took, peak, said = reader(path)
+    print(
+        f"{name}: {path.stat().st_size >> 20} MB, {took:.2f} s, peak {peak - start:.0f} MB above the start, {said[:99]}"
+    )
+    assert took < 5 and peak - start < 500
