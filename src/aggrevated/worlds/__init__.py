@@ -14,8 +14,18 @@ from aggrevated.engines import Engine
 from aggrevated.experts import Expert
 from aggrevated.files import Facts
 from aggrevated.policies import Policy
-from aggrevated.settings import Settings
+from aggrevated.settings import Settings, require
 from aggrevated.simulators import Simulator
+
+STEPS = 100_000_000  # of episodes that run at once, at most
+BYTES = 100  # that a step takes, about
+
+
+def require_memory(name: str, episodes: int, steps: int) -> None:
+    """A `UsageError` if so many episodes of so many steps cannot be run at once, before anybody tries."""
+    size = f"{episodes * steps:,} steps, about {episodes * steps * BYTES / 1e9:,.0f} GB"
+    rule = f"smaller: episodes of {steps:,} steps come to {size}, and {STEPS:,} steps are the most"
+    require(episodes * steps <= STEPS, name, episodes, rule)
 
 
 @dataclass(frozen=True)
