@@ -67,10 +67,10 @@ class Train:
         from aggrevated.cli.pieces import given
         from aggrevated.config.resolving import resolve
         from aggrevated.runs.run import Run, refuse_if_used, unused_folder
-        from aggrevated.settings import require
+        from aggrevated.settings import TRIALS
 
         refuse_if_later(self.command, self.task, self.usual)
-        require(self.trials >= 1, "trials", self.trials, "at least 1")
+        TRIALS.require("trials", self.trials)
         self.where.checked(self.trials)
         chosen = {name: getattr(self.choice, name) for name in CHOICES}  # type: ignore[attr-defined]
         config = resolve(self.usual.task, self.method, **chosen, **given(self, self.usual.pieces))
