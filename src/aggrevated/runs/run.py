@@ -25,7 +25,7 @@ from aggrevated.health import Examined, Health
 from aggrevated.machine import one_thread
 from aggrevated.policies import Policy
 from aggrevated.runs import checkpoint
-from aggrevated.runs.records import Metrics, Result
+from aggrevated.runs.records import Evaluation, Metrics, Result
 from aggrevated.tasks import Task
 from aggrevated.worlds import EvaluationSettings
 
@@ -294,10 +294,14 @@ def finish(run: Run, setup: Setup) -> Result:
     return result
 
 
-def evaluate(run: Run, how: EvaluationSettings) -> Result:
-    """The run's result, or what is known so far, with the score of its chosen policy measured anew."""
+def evaluate(run: Run, how: EvaluationSettings) -> Evaluation:
+    """The score of the run's chosen policy, measured anew, and nothing of what was measured before."""
+    config, policy = run.config, run.policy
+    weights = files.digest(policy.state_dict())
     with one_thread():
-        return replace(run.so_far(), more=how.measure(run.config.world, run.policy), run=str(run.folder))
+        score = how.measure(config.world, policy)
+    whose = {"task": config.task.name, "method": config.method, "update": config.update.name}
+    return Evaluation(**whose, seed=config.loop.seed, run=str(run.folder), weights_sha256=weights, more=score)
 
 
 def draw_curve(run: Run, result: Result, expert: float) -> None:

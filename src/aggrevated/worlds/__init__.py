@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, ClassVar
 
 from gymnasium.spaces import Space
@@ -33,7 +33,9 @@ class Score:
     """How good a policy is on what it was not chosen by, beside its expert; a world may know more."""
 
     expert_return: float
+    expert_standard_error: float | None = field(default=None, kw_only=True)  # None where it is not known
     test_return: float
+    test_standard_error: float | None = field(default=None, kw_only=True)
     ratio: float | None  # 1 is as good as the expert; None where the expert earns nothing
 
     def facts(self) -> Facts:

@@ -23,12 +23,13 @@ from aggrevated.policies import Policy
 from aggrevated.randomness import Purpose, seeds
 from aggrevated.settings import COUNT, SEED, at_least, setting
 from aggrevated.simulators import Simulator
-from aggrevated.validation import OnEpisodes, mean_return
+from aggrevated.statistics import standard_error
+from aggrevated.validation import OnEpisodes, returns_of
 from aggrevated.worlds import EvaluationSettings, Score, World, WorldSettings, require_memory
 
 VALIDATED = 20_000  # steps
 Maker = Callable[[int], Simulator]  # from the horizon H
-_MEASURED: dict[tuple[object, ...], tuple[float, object]] = {}  # returns of experts; the makers keep their ids
+_MEASURED: dict[tuple[object, ...], tuple[Array, object]] = {}  # returns of experts; the makers keep their ids
 
 
 def nothing(horizon: int) -> float:
@@ -131,21 +132,23 @@ class Control(WorldSettings):
         """The returns of policy and expert on episodes that were used for nothing else."""
         require_memory("episodes", episodes, self.horizon)
         fresh = seeds(seed, Purpose.TEST, 0, episodes)
-        test = mean_return(policy, self.simulator, fresh, deterministic, engine)
-        of_expert = self.expert_return(fresh, engine)
-        return Score(of_expert, test, self.ratio(test, of_expert))
+        returned, _ = returns_of(policy, self.simulator, fresh, deterministic, engine)
+        of_expert = self.expert_returns(fresh, engine)
+        test, expert = float(returned.mean()), float(of_expert.mean())
+        errors = {"expert_standard_error": standard_error(of_expert), "test_standard_error": standard_error(returned)}
+        return Score(expert, test, self.ratio(test, expert), **errors)
 
-    def expert_return(self, fresh: Array, engine: Engine = HERE) -> float:
+    def expert_returns(self, fresh: Array, engine: Engine = HERE) -> Array:
         """What π* earns on the episodes of these seeds; of an expert from a file, measured once in a process.
 
         What another one does may hang on more than its weights, so that it is asked again.
         """
         if self.make_expert and not self.expert:
-            return mean_return(self.loaded_expert, self.simulator, fresh, engine=engine)
+            return returns_of(self.loaded_expert, self.simulator, fresh, engine=engine)[0]
         makers = self.make, self.seen_by_expert
         known = *map(id, makers), self.horizon, self.expert, digest(self.expert_weights), fresh.tobytes()
         if known not in _MEASURED:
-            _MEASURED[known] = mean_return(self.loaded_expert, self.simulator, fresh, engine=engine), makers
+            _MEASURED[known] = returns_of(self.loaded_expert, self.simulator, fresh, engine=engine)[0], makers
         return _MEASURED[known][0]
 
     def ratio(self, returned: float, expert: float) -> float | None:
