@@ -3,7 +3,14 @@
 import numpy as np
 import pytest
 
-from aggrevated.statistics import bootstrap_interval, interquartile_mean, ranks, variance_explained
+from aggrevated.statistics import (
+    bootstrap_interval,
+    interquartile_mean,
+    ranks,
+    standard_error,
+    standard_error_of_share,
+    variance_explained,
+)
 
 
 def test_the_interquartile_mean_is_of_the_middle_half() -> None:
@@ -42,3 +49,21 @@ def test_levels_drawn_by_chance_explain_nothing_in_the_mean() -> None:
     draw = np.random.default_rng(0)
     shares = [variance_explained(draw.integers(5, size=15), draw.normal(size=15)) for _ in range(300)]
     assert np.mean(shares) < 0.15 and np.median(shares) < 0.05  # η² would be 4/14 = 0.29 in the mean
+
+
+def test_standard_errors_by_hand() -> None:
+    assert standard_error(np.array([1.0, 3.0])) == pytest.approx(1.0)  # √2 / √2
+    assert standard_error(np.array([1.0])) is None
+    equal = np.array([4.0, 4.0])
+    assert standard_error_of_share(np.array([1.0, 3.0]), equal) == pytest.approx(standard_error(np.array([0.25, 0.75])))
+    assert standard_error_of_share(np.array([2.0, 3.0]), np.array([2.0, 3.0])) == 0.0
+
+
+def test_the_error_of_a_share_is_how_far_it_lies_from_that_of_all() -> None:
+    """Drawn again and again, shares of pages of unequal length are as far apart as it says."""
+    generator = np.random.default_rng(0)
+    wholes = generator.integers(1, 20, (4000, 60))
+    parts = generator.binomial(wholes, generator.beta(6, 2, wholes.shape))
+    shares = parts.sum(axis=1) / wholes.sum(axis=1)
+    said = np.array([standard_error_of_share(*pair) for pair in zip(parts[:200], wholes[:200], strict=True)])
+    assert said.mean() == pytest.approx(shares.std(), rel=0.05)

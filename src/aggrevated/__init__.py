@@ -23,8 +23,10 @@ PUBLIC = {
     "aggrevated.worlds.control": ("Control", "no_step_saved"),
     "aggrevated.methods": ("ASKED", "METHODS", "OTHERS", "Method"),
     "aggrevated.settings": (
+        "COUNT",
         "NOT_NEGATIVE",
         "POSITIVE",
+        "SEED",
         "Settings",
         "at_least",
         "between",

@@ -74,8 +74,10 @@ from aggrevated.schedules import exponential as exponential
 from aggrevated.schedules import geometric as geometric
 from aggrevated.schedules import inverse_sigmoid as inverse_sigmoid
 from aggrevated.schedules import linear as linear
+from aggrevated.settings import COUNT as COUNT
 from aggrevated.settings import NOT_NEGATIVE as NOT_NEGATIVE
 from aggrevated.settings import POSITIVE as POSITIVE
+from aggrevated.settings import SEED as SEED
 from aggrevated.settings import Settings as Settings
 from aggrevated.settings import at_least as at_least
 from aggrevated.settings import between as between

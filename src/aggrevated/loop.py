@@ -7,8 +7,9 @@ from typing import Self
 from aggrevated.errors import IdleError
 from aggrevated.schedules import Schedule, constant, exponential, geometric, inverse_sigmoid, linear, never_below
 from aggrevated.settings import (
-    NOT_NEGATIVE,
+    COUNT,
     POSITIVE,
+    SEED,
     SHARE,
     Chosen,
     Settings,
@@ -38,9 +39,9 @@ class LoopSettings(Settings):
     """N, K, α_n and the seed; and how often a policy is validated and kept."""
 
     name = "loop"
-    seed: int = setting(0, "The seed that everything random comes from; trial i uses seed + i.", NOT_NEGATIVE)
+    seed: int = setting(0, "The seed that everything random comes from; trial i uses seed + i.", SEED)
     iterations: int = setting(100, "N, the iterations of Algorithm 1.", at_least(1))
-    trajectories: int = setting(0, "K, the roll-ins per iteration; 0: 5 to 100, for 1,000 steps about.", NOT_NEGATIVE)
+    trajectories: int = setting(0, "K, the roll-ins per iteration; 0: 5 to 100, for 1,000 steps about.", COUNT)
     mixing: float = setting(0.0, "alpha_1, the share of roll-in steps that the expert takes in iteration 1.", SHARE)
     mixing_schedule: str = setting("geometric", f"How alpha_n falls: {', '.join(MIXING)}.", one_of(MIXING))
     mixing_decay: float = setting(0.5, "geometric: alpha_n = mixing * decay^(n-1).", SHARE)
@@ -76,7 +77,7 @@ class LoopSettings(Settings):
 
     def sized(self, steps: int) -> Self:
         """With K for episodes of so many steps, where it was left open."""
-        return replace(self, trajectories=self.trajectories or min(max(ROLLED_IN // steps, 5), 100))
+        return replace(self, trajectories=self.trajectories or min(max(ROLLED_IN // max(steps, 1), 5), 100))
 
     def check(self, chosen: Chosen) -> None:
         rule = f"a divisor of the {self.iterations} iterations"

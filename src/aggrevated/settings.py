@@ -7,6 +7,8 @@ The command line's options, `config.json`, "has no effect" and the tables of the
 from __future__ import annotations
 
 import difflib
+import itertools
+import math
 from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import Field, dataclass, field, fields
 from typing import Any, ClassVar, Protocol, Self, TypeVar, get_args, get_origin, get_type_hints
@@ -23,10 +25,19 @@ class Rule:
     holds: Callable[[Any], bool]
     words: str
 
+    def require(self, name: str, value: object) -> None:
+        """A `UsageError` that names the setting and its value, unless it holds."""
+        require(self.holds(value), name, value, self.words)
 
-def at_least(least: int) -> Rule:
-    """That number, or more."""
-    return Rule(lambda value: value >= least, f"at least {least}")
+
+MOST = 1_000_000  # of what is counted, unless a rule says otherwise: no array of it, and no sum, is too large to be
+WIDEST = 100_000  # of a layer
+WEIGHTS = 100_000_000  # between two layers
+
+
+def at_least(least: int, most: int = MOST) -> Rule:
+    """That number, or more; but not more than anybody can count up to."""
+    return Rule(lambda value: least <= value <= most, f"at least {least}, and at most {most:,}")
 
 
 def between(least: float, most: float) -> Rule:
@@ -45,7 +56,22 @@ NOT_NEGATIVE = Rule(lambda value: 0 <= value < float("inf"), "0 or more")
 POSITIVE = Rule(lambda value: 0 < value < float("inf"), "a positive number")
 SHARE = between(0, 1)
 BELOW_1 = Rule(lambda value: 0 <= value < 1, "0 or more, and below 1")
-WIDTHS = Rule(lambda value: all(width >= 1 for width in value), "widths of at least 1")
+COUNT = Rule(lambda value: 0 <= value <= MOST, f"0 or more, and at most {MOST:,}")
+SEED = Rule(lambda value: 0 <= value < 2**63, "0 or more, and below 2^63")
+TRIALS = at_least(1, 10_000)  # runs side by side, or workers that do them
+WIDTHS = Rule(
+    lambda value: (
+        all(1 <= width <= WIDEST for width in value) and all(a * b <= WEIGHTS for a, b in itertools.pairwise(value))
+    ),
+    f"widths of at least 1 and at most {WIDEST:,}, with at most {WEIGHTS:,} weights between two",
+)
+
+
+def require_recurrent(hidden: tuple[int, ...], policy: str) -> None:
+    """A `UsageError` unless it is one width, whose layer, four gates joined to all of it, has weights to count."""
+    most = math.isqrt(WEIGHTS // 4)
+    rule = f"one width for the policy {policy}, of at most {most:,}"
+    require(len(hidden) == 1 and hidden[0] <= most, "hidden", hidden, rule)
 
 
 def setting(default: T, words: str, rule: Rule = ANYTHING) -> T:
@@ -107,14 +133,14 @@ class Settings:
         """Raise a `UsageError` for the first value that is of another type."""
         kinds = get_type_hints(type(self))
         for name, value in self.values().items():
+            require(not isinstance(value, str) or can_be_written(value), name, repr(value), "a text in UTF-8")
             require(is_a(value, kinds[name]), name, repr(value), WORDS_OF_TYPES[get_origin(kinds[name]) or kinds[name]])
 
     def check_values(self) -> None:
         """Raise a `UsageError` for the first value that is of another type, or not what it must be."""
         self.check_types()
         for name, declared in settings_of(type(self)).items():
-            value, rule = getattr(self, name), declared.metadata["rule"]
-            require(rule.holds(value), name, value, rule.words)
+            declared.metadata["rule"].require(name, getattr(self, name))
 
     def __getstate__(self) -> Mapping[str, Any]:
         """What was computed and kept beside the fields is not copied or sent to other processes."""
@@ -145,6 +171,11 @@ def is_a(value: object, kind: Any) -> bool:
     if get_origin(kind) is tuple:
         return type(value) is tuple and all(is_a(one, get_args(kind)[0]) for one in value)
     return type(value) in ((int, float) if kind is float else (kind,))
+
+
+def can_be_written(text: str) -> bool:
+    """Whether a text can stand in a file and name one: no bytes that are no UTF-8, and no NUL."""
+    return "\0" not in text and not any("\ud800" <= letter <= "\udfff" for letter in text)
 
 
 def require(holds: bool, name: str, value: object, rule: str) -> None:

@@ -20,6 +20,16 @@ def bootstrap_interval(values: Array, level: float = 0.95, resamples: int = 2000
     return low, high
 
 
+def standard_error(values: Array) -> float | None:
+    """Of the mean of independent values; None where one value tells nothing of it."""
+    return float(values.std(ddof=1) / len(values) ** 0.5) if len(values) > 1 else None
+
+
+def standard_error_of_share(parts: Array, wholes: Array) -> float | None:
+    """Of Σ parts / Σ wholes over independent pairs, to first order: of the mean of what each adds to its error."""
+    return standard_error((parts - parts.sum() / wholes.sum() * wholes) / wholes.mean())
+
+
 def ranks(values: Array) -> Array:
     """The place of each value among all of them, from 1; equal ones share the mean of their places."""
     _, which, counts = np.unique(values, return_inverse=True, return_counts=True)

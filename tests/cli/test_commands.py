@@ -28,7 +28,9 @@ from commanding import said
 TINY = ["--iterations", "4", "--trajectories", "4", "--horizon", "60", "--validation-episodes", "4"]
 TINY += ["--test-episodes", "20"]
 KEYS = "task method update seed iterations expert_return initial_return best_return test_return ratio simulator_steps "
-KEYS += "oracle_queries seconds run weights_sha256"
+KEYS += "oracle_queries seconds run weights_sha256 expert_standard_error test_standard_error"
+EVALUATED = "task method update seed run weights_sha256 expert_return expert_standard_error test_return "
+EVALUATED += "test_standard_error ratio expert_diverged test_diverged episodes deterministic"  # and no old costs
 
 
 @pytest.fixture
@@ -44,7 +46,8 @@ def test_train_evaluate_resume_watch_and_compare(here: Path, capsys: pytest.Capt
     assert run == "runs/cartpole-aggrevated-exponentiated" and (here / run / "curve.png").is_file()
 
     evaluated = json.loads(said(["evaluate", run, "--episodes", "30", "--json"], capsys))
-    assert set(KEYS.split()) <= set(evaluated) and evaluated["weights_sha256"] == result["weights_sha256"]
+    assert list(evaluated) == EVALUATED.split() and evaluated["weights_sha256"] == result["weights_sha256"]
+    assert evaluated["test_standard_error"] >= 0 and evaluated["expert_standard_error"] >= 0
 
     resumed = json.loads(said(["resume", run, "--json"], capsys))
     assert resumed["weights_sha256"] == result["weights_sha256"]

@@ -12,7 +12,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from aggrevated.cli import main
-from aggrevated.plots.regret_curves import draw_curves, draw_growth, is_just_above, regret_curves, short
+from aggrevated.plots.regret_curves import draw_curves, draw_growth, label_ends, regret_curves, short
 from aggrevated.reports.theory import asked_for, shown
 from aggrevated.theory.experiments import EXPERIMENTS
 from aggrevated.theory.study import Growth, Regret, Study
@@ -237,16 +237,11 @@ def test_the_axis_is_logarithmic_where_regrets_are_far_apart(largest: float, sca
 def test_growth_is_drawn_with_its_exponent_and_readable_ticks() -> None:
     axes = Figure().subplots()
     draw_growth(axes, study(5.0), "S", {"EG": "C0"})
+    label_ends(axes, [growth for growth in study(5.0).growths if growth.of == "S"], {"EG": "C0"})
     assert [text.get_text() for text in axes.texts] == ["0.50"]
     assert [tick.get_text() for tick in axes.get_xticklabels()] == ["16", "1.02k"]
     assert axes.get_xscale() == axes.get_yscale() == "log"
     assert axes.get_xlabel() == "states $S$"
-
-
-def test_numbers_are_not_written_over_each_other() -> None:
-    low, near, far = (Growth("N", "x", np.array([1.0]), np.array([end])) for end in (1.0, 1.5, 2.0))
-    assert is_just_above(near, low) and not is_just_above(far, low) and not is_just_above(low, near)
-    assert not is_just_above(low, low)
 
 
 def test_thousands_are_short() -> None:

@@ -96,7 +96,9 @@ def test_scores_by_hand():
     found = scores(np.array([[2, 0, NONE], [0, 1, 1]]), parser).facts()
     assert found == {
         "expert_return": 1.0,
+        "expert_standard_error": 0.0,
         "test_return": 4 / 5,
+        "test_standard_error": pytest.approx(0.16),  # e = 2 - 8/5, 2 - 12/5: sqrt(2 * (0.16 + 0.16)) / 5
         "ratio": 4 / 5,
         "uas_micro": 4 / 5,
         "uas_macro": (1 + 2 / 3) / 2,

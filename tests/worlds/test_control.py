@@ -11,7 +11,7 @@ from aggrevated.experts.loading import load_expert
 from aggrevated.randomness import Purpose, seeds
 from aggrevated.simulators.cartpole import CartPole
 from aggrevated.tasks.cartpole import TASK
-from aggrevated.validation import mean_return
+from aggrevated.validation import mean_return, returns_of
 from aggrevated.worlds import control
 from aggrevated.worlds.control import Control, FreshEpisodes
 
@@ -24,9 +24,9 @@ def measured(monkeypatch):
     def counted(policy, simulator, *given, **named):
         if hasattr(policy, "act"):
             tried.append(policy.name)
-        return mean_return(policy, simulator, *given, **named)
+        return returns_of(policy, simulator, *given, **named)
 
-    monkeypatch.setattr(control, "mean_return", counted)
+    monkeypatch.setattr(control, "returns_of", counted)
     monkeypatch.setattr(control, "_MEASURED", {})
     return tried
 
@@ -79,3 +79,13 @@ def test_an_expert_of_ones_own_is_asked_each_time(measured):
 def test_evaluation_says_what_it_said(measured):
     facts = [FreshEpisodes(episodes=5, seed=3).measure(world(), POLICY) for _ in range(2)]
     assert facts[0] == facts[1] and np.isfinite(facts[0]["expert_return"]) and len(measured) == 1
+
+
+def test_the_errors_are_those_of_both_means():
+    fresh = seeds(3, Purpose.TEST, 0, 50)
+    score = world().returns(POLICY, 50, 3)
+    returns, _ = returns_of(POLICY, world().simulator, fresh)
+    assert score.test_return == returns.mean()
+    assert score.test_standard_error == pytest.approx(np.sqrt(returns.var(ddof=1) / 50)) and returns.std() > 0
+    assert score.expert_standard_error == 0.0  # it never falls within 30 steps
+    assert world().returns(POLICY, 1, 3).test_standard_error is None

@@ -11,7 +11,7 @@ from typing import Annotated, Any, NoReturn, Protocol, Union
 import tyro
 
 from aggrevated.cli.streams import prepare
-from aggrevated.errors import AggrevatedError
+from aggrevated.errors import AggrevatedError, UsageError
 from aggrevated.machine import one_thread
 from aggrevated.shelves import modules_in
 from aggrevated.version import __version__
@@ -66,6 +66,7 @@ def asked_for(arguments: list[str]) -> Runnable:
     if arguments == ["--version"]:
         print(__version__)
         raise SystemExit(0)
+    refuse_other_bytes(arguments)
     known = every_command()
     overview = not set(arguments) & set(known)  # there a line for each command, in its own help all of its text
 
@@ -81,6 +82,13 @@ def asked_for(arguments: list[str]) -> Runnable:
     config = (tyro.conf.FlagCreatePairsOff, tyro.conf.OmitArgPrefixes)
     command: Runnable = tyro.cli(one_of_them, prog=PROGRAM, description=DESCRIPTION, args=arguments, config=config)
     return command
+
+
+def refuse_other_bytes(arguments: list[str]) -> None:
+    """A `UsageError` for the first argument that is no UTF-8: no result that names it could be written or printed."""
+    for place, word in enumerate(arguments, 1):
+        if any("\ud800" <= letter <= "\udfff" for letter in word):
+            raise UsageError(f"argument {place}, {word!r}, is not UTF-8; give another name")
 
 
 class Terminated(KeyboardInterrupt):

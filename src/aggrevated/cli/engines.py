@@ -50,12 +50,12 @@ class EngineOptions:
     def checked(self, runs: int = 1) -> str:
         """The engine's name; a `UsageError` if the options do not go together."""
         from aggrevated.errors import UsageError
-        from aggrevated.settings import require
+        from aggrevated.settings import TRIALS, at_least, require
 
         name = self.engine or ("processes" if runs > 1 or self.workers else "in-process")
         require(name in ENGINES, "engine", name, f"one of {', '.join(ENGINES)}")
-        for option, value in (("workers", self.workers), ("block", self.block)):
-            require(value is None or value >= 1, option, value, "at least 1")
+        for option, value, rule in (("workers", self.workers, TRIALS), ("block", self.block, at_least(1))):
+            rule.require(option, 1 if value is None else value)
         limit = self.time_limit
         require(limit is None or 0 < limit < float("inf"), "time_limit", limit, "a positive number of seconds")
         if self.address and name != "ray":

@@ -11,7 +11,7 @@ from aggrevated.files import Facts
 if TYPE_CHECKING:
     from aggrevated.experts.card import Card
     from aggrevated.reports import Table
-    from aggrevated.runs.records import Result
+    from aggrevated.runs.records import Record
 
 
 def note(sentence: str) -> None:
@@ -36,7 +36,7 @@ def shown(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-def print_result(trials: Sequence["Result"], folder: Path, as_json: bool) -> None:
+def print_result(trials: Sequence["Record"], folder: Path, as_json: bool) -> None:
     """The result of one run; of several trials their means, with the trials under `trials` in JSON."""
     results = [trial.facts() for trial in trials]
     if len(results) == 1:

@@ -1,9 +1,19 @@
-"""Progress on standard error: a bar on a terminal, a plain line for every tenth elsewhere."""
+"""Progress on standard error: a bar on a terminal that can move it, a plain line for every tenth elsewhere."""
 
+import os
 import sys
 from typing import Self
 
 from aggrevated.cli.output import note
+
+NOTEBOOKS = ("JPY_PARENT_PID", "JPY_SESSION_NAME", "COLAB_RELEASE_TAG", "KAGGLE_KERNEL_RUN_TYPE")  # say their kernels
+PLAIN = ("", "dumb", "unknown")  # terminals without a cursor that goes back
+
+
+def moves() -> bool:
+    """Whether standard error is a terminal on which a bar can move: what a notebook or CI calls one keeps each step."""
+    kept = [name for name in (*NOTEBOOKS, "CI", "DATABRICKS_RUNTIME_VERSION") if os.environ.get(name)]
+    return sys.stderr.isatty() and os.environ.get("TERM", "") not in PLAIN and not kept
 
 
 class Progress:
@@ -12,7 +22,7 @@ class Progress:
     def __init__(self, title: str, total: int) -> None:
         self.title, self.total, self.tenth = title, total, 0
         self.bar = None
-        if sys.stderr.isatty():
+        if moves():
             from rich.console import Console
             from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
             from rich.progress import Progress as Bar

@@ -20,7 +20,9 @@ from aggrevated.starts import StartSettings
 from aggrevated.tasks import Task
 from aggrevated.updates import UpdateSettings
 from aggrevated.version import __version__
-from aggrevated.worlds import World, WorldSettings
+from aggrevated.worlds import World, WorldSettings, require_memory
+
+AT_ONCE = ("trajectories", "demonstrations", "validation_episodes", "test_episodes")  # how many episodes are
 
 
 @dataclass(frozen=True)
@@ -96,11 +98,18 @@ class Config:
             piece.check_values()
         for piece in self.pieces.values():
             piece.check(self)
+        self._check_sizes()
         self._check_what_is_learned_from()
         self._check_what_follows()
         for option, piece in (("gradient", self.loss), ("update", self.update)):
             own = f"below 1 for {piece.name}, which learns from actions of its own; or choose another --{option}"
             require(self.loop.alpha(1) < 1 or not piece.own_actions, "mixing", self.loop.mixing, own)
+
+    def _check_sizes(self) -> None:
+        """Episodes that run at once must fit into some memory."""
+        for name in AT_ONCE:
+            if name in self.settings:
+                require_memory(name, self.settings[name], self.world.steps)
 
     def _check_what_is_learned_from(self) -> None:
         """The oracle must tell what the loss needs, and the loss what the update does."""

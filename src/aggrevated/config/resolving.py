@@ -66,12 +66,13 @@ def choose(
     names["oracle"] = task.oracle if row.cost_to_go == ASKED else row.cost_to_go[0]
     for place, name in names.items():
         tuned, only = task.tuned_for(picked).get(place), row.only(place)
-        picked[place] = given.get(place) or (tuned if not only or tuned in only else None) or name
+        picked[place] = given.get(place, (tuned if not only or tuned in only else None) or name)
         if only:
             known(picked[place], f"{place} for {method}", only)
         kinds[place] = piece(task, place, picked[place])
     kinds["head"] = head_for(task.world.spaces()[1])
-    picked["loss"] = given.get("gradient") or fitting_loss(task, method, row, kinds, given)
+    named = given.get("gradient")
+    picked["loss"] = fitting_loss(task, method, row, kinds, given) if named is None else named
     kinds["loss"] = piece(task, "loss", picked["loss"])
     return picked, kinds
 

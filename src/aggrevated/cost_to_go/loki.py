@@ -14,7 +14,7 @@ from aggrevated.cost_to_go.advantage import Advantage
 from aggrevated.cost_to_go.critic import GaeSettings
 from aggrevated.cost_to_go.realised import Realised
 from aggrevated.randomness import Purpose, seeds
-from aggrevated.settings import NOT_NEGATIVE, Chosen, Settings, require, setting
+from aggrevated.settings import COUNT, NOT_NEGATIVE, Chosen, Settings, require, setting
 from aggrevated.trajectories import Trajectories
 
 if TYPE_CHECKING:
@@ -75,9 +75,9 @@ class NoneSettings(ReinforcementSettings):
 class SwitchSettings(ReinforcementSettings):
     """The learner's own costs, from an iteration on that is drawn at random."""
 
-    imitation_least: int = setting(0, "N_m, the iterations of imitation at least; 0: half of the most.", NOT_NEGATIVE)
+    imitation_least: int = setting(0, "N_m, the iterations of imitation at least; 0: half of the most.", COUNT)
     imitation_most: int = setting(
-        0, "N_M, those at most; 0: ten, a tenth of all if that is less, or twice the least.", NOT_NEGATIVE
+        0, "N_M, those at most; 0: ten, a tenth of all if that is less, or twice the least.", COUNT
     )
     imitation_power: float = setting(3.0, "d: n of them are drawn with a probability like n^d.", NOT_NEGATIVE)
 

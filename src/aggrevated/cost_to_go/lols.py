@@ -19,7 +19,7 @@ from aggrevated.cost_to_go.monte_carlo import anybody, asked, cost_of_acting, we
 from aggrevated.experts import Expert
 from aggrevated.randomness import Stream
 from aggrevated.roll_in import Mixture, memories
-from aggrevated.settings import NOT_NEGATIVE, SHARE, setting
+from aggrevated.settings import COUNT, SHARE, setting
 from aggrevated.simulators import Simulator, restricted
 from aggrevated.simulators.using import seen
 from aggrevated.trajectories import Trajectories
@@ -125,9 +125,7 @@ class LolsSettings(CostSettings):
     """Q by rolling out the expert in some roll-outs, and the learner itself in the others."""
 
     name = "lols"
-    queried_steps: int = setting(
-        10, "M: of each trajectory, how many steps the roll-outs begin at; 0: all.", NOT_NEGATIVE
-    )
+    queried_steps: int = setting(10, "M: of each trajectory, how many steps the roll-outs begin at; 0: all.", COUNT)
     rollout_mixing: float = setting(0.5, "beta of LOLS: the share of roll-outs that the expert makes.", SHARE)
     every_action: bool = setting(True, "Roll out every action of a finite set, not only the one taken.")
 
@@ -144,9 +142,7 @@ class SearnCostSettings(CostSettings):
     """Q of every action by rolling out the very mixture of expert and learner that rolled in."""
 
     name = "searn"
-    queried_steps: int = setting(
-        50, "M: of each trajectory, how many steps the roll-outs begin at; 0: all.", NOT_NEGATIVE
-    )
+    queried_steps: int = setting(50, "M: of each trajectory, how many steps the roll-outs begin at; 0: all.", COUNT)
 
     def tells(self, finite: bool) -> Tells:
         return Tells.EVERY_ACTION if finite else Tells.TAKEN_ACTION

@@ -16,7 +16,7 @@ from aggrevated.experts import Expert
 from aggrevated.experts.asking import actions_of
 from aggrevated.parts import placed
 from aggrevated.randomness import Stream, generator
-from aggrevated.settings import NOT_NEGATIVE, at_least, setting
+from aggrevated.settings import COUNT, at_least, setting
 from aggrevated.simulators import Simulator, replayed_by, stochastic
 from aggrevated.simulators.using import stepped
 from aggrevated.trajectories import Trajectories
@@ -184,7 +184,7 @@ class MonteCarloSettings(CostSettings):
 
     name = "monte-carlo"
     queried_steps: int = setting(
-        2, "M: of each trajectory, how many steps the Monte-Carlo oracle is asked about; 0: all.", NOT_NEGATIVE
+        2, "M: of each trajectory, how many steps the Monte-Carlo oracle is asked about; 0: all.", COUNT
     )
     rollouts: int = setting(1, "Roll-outs per query, for simulators with chance in them.", at_least(1))
     every_action: bool = setting(True, "Roll out every action of a finite set, not only the one taken.")

@@ -18,6 +18,7 @@ from aggrevated.parsing.parser import Parser
 from aggrevated.parsing.transitions.configurations import NONE
 from aggrevated.policies import Policy
 from aggrevated.roll_in import Mixture, roll_in
+from aggrevated.statistics import standard_error_of_share
 from aggrevated.trajectories import Trajectories
 from aggrevated.validation import Validated, returns_of
 from aggrevated.worlds import Score
@@ -116,9 +117,15 @@ class UasScore(Score):
 def scores(heads: Array, parser: Parser) -> UasScore:
     """Of these heads [P, N]."""
     share, macro, exact = uas(heads, parser.gold)
-    symbols = int(parser.corpus.lengths[parser.chosen].sum())
-    expert, simplest = float(micro(parser.expert, parser)), next_head(parser)
-    return UasScore(expert, share, share, share, macro, exact, len(parser.chosen), symbols, simplest)
+    lengths = parser.corpus.lengths[parser.chosen]
+    right = ((heads == parser.gold[:, 1:]) & (parser.gold[:, 1:] != NONE)).sum(axis=1)
+    returns, _ = returns_of(parser.expert, parser, numbers(parser), True)
+    symbols, expert_error = int(lengths.sum()), standard_error_of_share(lengths + returns, lengths)
+    return UasScore(
+        float((symbols + returns.sum()) / symbols), share, share, share, macro, exact,
+        len(parser.chosen), symbols, next_head(parser),
+        expert_standard_error=expert_error, test_standard_error=standard_error_of_share(right, lengths),
+    )  # fmt: skip
 
 
 class KindScore(TypedDict):

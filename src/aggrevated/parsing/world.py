@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Container, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -24,7 +25,7 @@ from aggrevated.parsing.scoring import Micro, arc_length, by_kind, parsed, score
 from aggrevated.parsing.splits import Split, pages_of, to_evaluate
 from aggrevated.parsing.transitions.systems import SYSTEMS
 from aggrevated.policies import Policy
-from aggrevated.settings import NOT_NEGATIVE, at_least, flag, one_of, setting
+from aggrevated.settings import COUNT, MOST, SEED, Chosen, at_least, flag, one_of, require, setting
 from aggrevated.worlds import EvaluationSettings, World, WorldSettings
 
 Reader: TypeAlias = ParsingPolicy | KernelPolicy
@@ -52,7 +53,7 @@ class OnPages(EvaluationSettings):
         """Of what the policy learned from, only the test pages."""
         if self.composed and not self.crohme and not world.crohme:
             raise UsageError("generated pages have one to three lines already; --composed needs --crohme")
-        seen = not self.crohme or str(Path(self.crohme).resolve()) == world.crohme
+        seen = not self.crohme or os.path.realpath(self.crohme) == world.crohme
         pages = world.split().test if seen else to_evaluate(Path(self.crohme))
         return compose(pages, np.random.default_rng(0)) if self.composed else pages
 
@@ -67,15 +68,13 @@ class Algebra(WorldSettings):
     measured_on = ("crohme", "sets", "single_writer", "data_seed")
     evaluation = OnPages
     system: str = setting("arc-eager", f"The transition system: {' or '.join(SYSTEMS)}.", one_of(SYSTEMS))
-    warps: int = setting(0, "Rewritten copies of each training page.", NOT_NEGATIVE)
+    warps: int = setting(0, "Rewritten copies of each training page.", COUNT)
     crohme: str = setting(
         "", "Learn from CROHME's InkML files in this folder (train/ and dev/), not from generated ink."
     )
     sets: int = setting(400, "How many sets of equations are generated.", at_least(1))
     single_writer: bool = setting(False, "One hand writes all generated sets, as in the paper's data.")
-    data_seed: int = setting(
-        0, "The seed of the generated pages, and of the choice of writers for validation.", NOT_NEGATIVE
-    )
+    data_seed: int = setting(0, "The seed of the generated pages, and of the choice of writers for validation.", SEED)
 
     def completed(self, iterations: int, given: Container[str]) -> Self:
         """A folder of real ink is found again from everywhere."""
@@ -85,7 +84,11 @@ class Algebra(WorldSettings):
             if name in given:
                 idle = f"{flag(name)} has no effect on real ink"
                 raise IdleError(f"{idle}; leave --crohme out, or leave it out", name)
-        return replace(self, crohme=str(Path(self.crohme).resolve()))
+        return replace(self, crohme=os.path.realpath(self.crohme))
+
+    def check(self, chosen: Chosen) -> None:
+        pages = self.sets * (1 + self.warps)
+        require(pages <= MOST, "warps", self.warps, f"fewer: with {self.sets} sets that is {pages:,} pages of {MOST:,}")
 
     @property
     def steps(self) -> int:

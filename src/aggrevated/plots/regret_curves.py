@@ -1,5 +1,6 @@
 """Regret over episodes beside its bound, and how it grows with N and S."""
 
+from collections.abc import Sequence
 from itertools import cycle
 from pathlib import Path
 
@@ -8,8 +9,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
+from aggrevated.arrays import Array
 from aggrevated.plots.learning_curves import BOUND, COLOURS, legend_below, save, tidy
 from aggrevated.theory.study import Growth, Study
+
+LABEL = 9  # points
 
 
 def regret_curves(study: Study, path: Path) -> None:
@@ -23,6 +27,9 @@ def regret_curves(study: Study, path: Path) -> None:
     for panel, of in zip(axes[1:], quantities, strict=True):
         draw_growth(panel, study, of, colours)
     legend_below(figure, axes[0], columns=2)
+    figure.draw_without_rendering()  # only then is it known how far apart the ends are
+    for panel, of in zip(axes[1:], quantities, strict=True):
+        label_ends(panel, [growth for growth in study.growths if growth.of == of], colours)
     save(figure, path)
 
 
@@ -49,10 +56,6 @@ def draw_growth(axes: Axes, study: Study, of: str, colours: dict[str, str]) -> N
     for growth in study.growths:
         if growth.of == of:
             axes.loglog(growth.x, np.maximum(growth.regret, 1e-12), "o-", color=colours[growth.label], markersize=4)
-            below = any(is_just_above(other, growth) for other in study.growths if other.of == of)
-            place, shift = (growth.x[-1], growth.regret[-1]), (6, -12 if below else -3)
-            text, colour = f"{growth.exponent:.2f}", colours[growth.label]
-            axes.annotate(text, place, shift, textcoords="offset points", fontsize=9, color=colour)
             axes.set_xticks(growth.x, [short(x) for x in growth.x])
     axes.xaxis.set_minor_locator(NullLocator())
     axes.margins(x=0.16)
@@ -60,9 +63,33 @@ def draw_growth(axes: Axes, study: Study, of: str, colours: dict[str, str]) -> N
     tidy(axes, xlabel="episodes $N$" if of == "N" else "states $S$", ylabel="$R_N$")
 
 
-def is_just_above(other: Growth, growth: Growth) -> bool:
-    """Whether the other ends where this one's number would be written over its own."""
-    return bool(other is not growth and 1.0 <= other.regret[-1] / max(growth.regret[-1], 1e-12) < 1.6)
+def label_ends(axes: Axes, growths: Sequence[Growth], colours: dict[str, str]) -> None:
+    """The exponent behind the end of each line, beside it or as near as the others let it be."""
+    ends = [(float(growth.x[-1]), max(float(growth.regret[-1]), 1e-12)) for growth in growths]
+    dots_per_point = axes.figure.dpi / 72
+    heights = axes.transData.transform(ends)[:, 1] / dots_per_point
+    for growth, end, wanted, height in zip(growths, ends, heights, apart(heights, LABEL * 1.25), strict=True):
+        shift, colour = (6, height - wanted), colours[growth.label]
+        text = f"{growth.exponent:.2f}"
+        axes.annotate(text, end, shift, textcoords="offset points", fontsize=LABEL, color=colour, va="center")
+
+
+def apart(wanted: Array, gap: float) -> Array:
+    """Places in the order of those that are wanted, at least a gap from each other, moved as little as can be.
+
+    In least squares: less the gaps they are the rising numbers nearest to what is wanted, by pooling those that fall.
+    """
+    order = np.argsort(wanted, kind="stable")
+    pools: list[list[float]] = []  # each: those that stand side by side
+    for place, height in enumerate(wanted[order]):
+        pools.append([float(height) - place * gap])
+        while len(pools) > 1 and np.mean(pools[-2]) >= np.mean(pools[-1]):
+            last = pools.pop()
+            pools[-1] += last
+    found = np.empty(len(wanted))
+    rising = np.repeat([np.mean(pool) for pool in pools], [len(pool) for pool in pools])
+    found[order] = rising + gap * np.arange(len(order))
+    return found
 
 
 def short(number: float) -> str:

@@ -14,7 +14,7 @@ from aggrevated.policies import HiddenSettings, Policy, initial_generator, size_
 from aggrevated.policies.cells import CELLS, LSTM
 from aggrevated.policies.heads import Head
 from aggrevated.policies.unrolled import Unrolled
-from aggrevated.settings import Chosen, require
+from aggrevated.settings import Chosen, require_recurrent
 
 Back: TypeAlias = Callable[[Tensor], tuple[Tensor, ...]]
 
@@ -98,7 +98,7 @@ class LstmSettings(HiddenSettings):
     name = "lstm"
 
     def check(self, chosen: Chosen) -> None:
-        require(len(self.hidden) == 1, "hidden", self.hidden, f"one width for the policy {self.name}")
+        require_recurrent(self.hidden, self.name)
 
     def build(self, observations: Space[Any], head: Head, seed: int) -> RecurrentPolicy:
         return RecurrentPolicy(size_of(observations), head, self.hidden[0], self.name, initial_generator(seed))

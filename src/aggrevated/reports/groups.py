@@ -16,6 +16,7 @@ from aggrevated.reports import Table, number, text
 from aggrevated.runs.checkpoint import BILL
 from aggrevated.runs.records import Result
 from aggrevated.runs.run import Run
+from aggrevated.settings import is_a
 from aggrevated.statistics import bootstrap_interval, interquartile_mean
 
 
@@ -40,7 +41,11 @@ class Group:
 
     def column(self, name: str) -> Array:
         """One number of every trial, [trials]."""
-        return np.array([result.facts()[name] for result in self.results], float)
+        values = [result.facts().get(name, "absent") for result in self.results]
+        for run, value in zip(self.runs, values, strict=True):
+            if not is_a(value, float) and value is not None:
+                raise DataError(f"{run.folder}/result.json has no number for {name}; restore it, or start a new run")
+        return np.array(values, float)
 
     def mean(self, name: str) -> float:
         return float(self.column(name).mean())

@@ -95,7 +95,8 @@ class RealInk(Table1):
         return [*(replace(row, settings={**row.settings, **real}) for row in REAL_INK), REAL_INK[0]]
 
     def measured(self, group: Group, request: Request) -> list[Result]:
-        return [evaluate(run, OnPages(str(request.crohme))) for run in group.runs]
+        scores = [evaluate(run, OnPages(str(request.crohme))).more for run in group.runs]
+        return [replace(result, more=score) for result, score in zip(group.results, scores, strict=True)]
 
 
 @dataclass(frozen=True)

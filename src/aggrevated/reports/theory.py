@@ -16,7 +16,9 @@ from aggrevated.theory.experiments import EXPERIMENTS, RegretRow, table
 from aggrevated.theory.study import Study
 
 LEAST = {"depth": 4, "states": 4, "actions": 2, "horizon": 1, "episodes": 64, "trials": 1, "seed": 0, "rollouts": 1}
-MOST = {"depth": 16}
+MOST = {"depth": 16, "states": 10_000, "actions": 1_000, "horizon": 1_000, "episodes": 10_000_000, "trials": 10_000}
+MOST |= {"seed": 2**63 - 1, "rollouts": 1_000_000}
+NUMBERS = 100_000_000  # in one array, at most
 HEADER = "algorithm | regret at N | least and most of the trials | exponent in N | in S"
 
 
@@ -27,14 +29,25 @@ def asked_for(name: str, given: Mapping[str, int]) -> dict[str, int]:
         if setting not in defaults:
             raise UsageError(f"{flag(setting)} has no effect on the experiment {name}; leave it out")
         require(value >= LEAST[setting], setting, value, f"at least {LEAST[setting]}")
-        require(value <= MOST.get(setting, value), setting, value, f"at most {MOST.get(setting)}")
+        require(value <= MOST[setting], setting, value, f"at most {MOST[setting]}")
     settings = {**defaults, **given}
+    numbers = size_of(settings)
+    largest = f"fewer, or make the instances smaller: they are {numbers:,} numbers, and {NUMBERS:,} are the most"
+    require(numbers <= NUMBERS, "trials", settings["trials"], largest)
     if name == "tree":
         leaves = 2 ** (settings["depth"] - 1)
         if "episodes" not in given:
             settings["episodes"] = max(16 * leaves, 64)
         require(settings["episodes"] >= leaves, "episodes", settings["episodes"], f"at least {leaves}, one per leaf")
     return settings
+
+
+def size_of(settings: Mapping[str, int]) -> int:
+    """How many numbers the instances of all trials are: of a tree its nodes, of an MDP all that can follow, and H."""
+    if "depth" in settings:
+        return int(settings["trials"] * 2 ** settings["depth"])
+    after = settings["states"] * settings["horizon"] if "horizon" in settings else 1
+    return settings["trials"] * settings["states"] * settings["actions"] * after
 
 
 def run_experiment(name: str, settings: Mapping[str, Any], folder: Path) -> tuple[Study, Facts]:

@@ -20,7 +20,7 @@ from aggrevated.errors import DataError
 from aggrevated.health import Examined, Health
 from aggrevated.machine import one_thread
 from aggrevated.runs import checkpoint
-from aggrevated.runs.records import Metrics, Result
+from aggrevated.runs.records import Evaluation, Metrics, Result
 from aggrevated.runs.run import CHECKPOINTS, CHOSEN, CONFIG, METRICS, RESULT, Run, same_in_all, unused_folder
 from aggrevated.stopping import finish_first
 from aggrevated.tasks import Task
@@ -270,10 +270,14 @@ def finish(sitting: Sitting) -> Result:
     return result
 
 
-def evaluate(run: Run, how: EvaluationSettings) -> Result:
-    """The run's result, or what is known so far, with the score of its chosen policy measured anew."""
+def evaluate(run: Run, how: EvaluationSettings) -> Evaluation:
+    """The score of the run's chosen policy, measured anew, and nothing of what was measured before."""
+    config, policy = run.config, run.policy
+    weights = files.digest(policy.state_dict())
     with one_thread():
-        return replace(run.so_far(), more=how.measure(run.config.world, run.policy), run=str(run.folder))
+        score = how.measure(config.world, policy)
+    whose = {"task": config.task.name, "method": config.method, "update": config.update.name}
+    return Evaluation(**whose, seed=config.loop.seed, run=str(run.folder), weights_sha256=weights, more=score)
 
 
 def draw_curve(run: Run, result: Result, expert: float) -> None:

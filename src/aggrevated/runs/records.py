@@ -2,10 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any, Self
+from typing import Any, Self, get_args, get_type_hints
 
 from aggrevated.errors import DataError
 from aggrevated.files import Facts
+from aggrevated.settings import WORDS_OF_TYPES, is_a
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,12 +22,35 @@ class Record:
     @classmethod
     def read(cls, facts: Facts, source: object) -> Self:
         """What `facts` gave, or a `DataError` that names its source."""
+        if not isinstance(facts, dict):
+            raise DataError(f"{source} holds {facts!r}, and no facts by name; restore it, or start a new run")
         names = [f.name for f in fields(cls) if f.name != "more"]
+        kinds = get_type_hints(cls)
         missing = [name for name in names if name not in facts]
         if missing:
             raise DataError(f"{source} lacks {', '.join(missing)}; restore it, or start a new run")
+        for name in names:
+            if not is_of(facts[name], kinds[name]):
+                words = f"{name} as {shortened(facts[name])}, which must be {words_for(kinds[name])}"
+                raise DataError(f"{source} holds {words}; restore it, or start a new run")
         more = {name: value for name, value in facts.items() if name not in names}
         return cls(**{name: facts[name] for name in names}, more=more)
+
+
+def is_of(value: object, kind: Any) -> bool:
+    """Whether a value that was read is of the type, or of one of the types, that a field says."""
+    return any(value is None if one is type(None) else is_a(value, one) for one in get_args(kind) or (kind,))
+
+
+def words_for(kind: Any) -> str:
+    """The type in words."""
+    return " or ".join("null" if one is type(None) else WORDS_OF_TYPES[one] for one in get_args(kind) or (kind,))
+
+
+def shortened(value: object) -> str:
+    """A value as it was read, as much of it as fits into a sentence."""
+    shown = repr(value)
+    return shown if len(shown) <= 40 else f"{shown[:40]}…"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,5 +100,17 @@ class Result(Record):
     seconds: float
     shortened_steps: int
     dead_iterations: int
+    run: str
+    weights_sha256: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evaluation(Record):
+    """Of the chosen policy of a run, tried again: whose it is, and in `more` what it was tried on and its score."""
+
+    task: str
+    method: str
+    update: str
+    seed: int  # of the run
     run: str
     weights_sha256: str

@@ -9,7 +9,7 @@ from aggrevated.losses.likelihood import likelihood
 from aggrevated.policies import Policy
 from aggrevated.randomness import Purpose, seeds
 from aggrevated.roll_in import Mixture, roll_in
-from aggrevated.settings import NOT_NEGATIVE, POSITIVE, at_least, setting
+from aggrevated.settings import COUNT, POSITIVE, at_least, setting
 from aggrevated.simulators import Simulator
 from aggrevated.starts import StartSettings
 from aggrevated.updates.follow_the_leader import FollowTheLeader
@@ -50,7 +50,7 @@ class SupervisedStart(StartSettings):
     name = "supervised"
     start_steps: int = setting(500, "Minibatches of the supervised start.", at_least(1))
     start_rate: float = setting(0.01, "Its learning rate at first; it falls to 0.", POSITIVE)
-    demonstrations: int = setting(0, "How many episodes of the expert it learns from; 0: K.", NOT_NEGATIVE)
+    demonstrations: int = setting(0, "How many episodes of the expert it learns from; 0: K.", COUNT)
 
     def begin(self, policy: Policy, simulator: Simulator, expert: Expert, seed: int, k: int) -> tuple[int, int]:
         episodes = self.demonstrations or k

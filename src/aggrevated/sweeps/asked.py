@@ -13,7 +13,8 @@ from aggrevated.config import Config
 from aggrevated.config.resolving import resolve
 from aggrevated.errors import DataError, IdleError, UsageError
 from aggrevated.files import Facts
-from aggrevated.settings import flag, known, require
+from aggrevated.settings import SEED, flag, known
+from aggrevated.settings import TRIALS as TRIALS_AT_MOST
 from aggrevated.sweeps.spaces import Choices, Range, Varied, parsed, spoken
 from aggrevated.tasks import Task, find_task
 
@@ -100,8 +101,8 @@ class Asked:
         """Raise a `UsageError` for the first thing that cannot be, or would have no effect on any trial."""
         known(self.search, "search", SEARCHES)
         for name in ("trials", "seeds"):
-            require(getattr(self, name) >= 1, name, getattr(self, name), "at least 1")
-        require(self.sampler_seed >= 0, "sampler_seed", self.sampler_seed, "0 or more")
+            TRIALS_AT_MOST.require(name, getattr(self, name))
+        SEED.require("sampler_seed", self.sampler_seed)
         if not self.varied:
             raise UsageError("nothing varies; say what does, for example --vary iterations=50,100,200")
         for one in self.varied:

@@ -15,7 +15,7 @@ from aggrevated.losses import Loss
 from aggrevated.policies import Policy
 from aggrevated.policies.heads import Head
 from aggrevated.schedules import Schedule, linear
-from aggrevated.settings import NOT_NEGATIVE, Settings, one_of, setting
+from aggrevated.settings import COUNT, NOT_NEGATIVE, Settings, one_of, setting
 from aggrevated.trajectories import Trajectories
 
 
@@ -118,7 +118,7 @@ class AnnealedSettings(UpdateSettings):
     annealed: int = setting(
         0,
         "Over how many iterations learning rate or KL falls to 0, and the entropy bonus to a tenth; 0: never.",
-        NOT_NEGATIVE,
+        COUNT,
     )
 
     def completed(self, iterations: int, given: Container[str]) -> Self:

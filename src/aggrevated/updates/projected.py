@@ -23,7 +23,7 @@ from aggrevated.policies import Policy
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import GaussianHead
 from aggrevated.randomness import Purpose, seeds
-from aggrevated.settings import NOT_NEGATIVE, POSITIVE, SHARE, Chosen, at_least, require, setting
+from aggrevated.settings import COUNT, NOT_NEGATIVE, POSITIVE, SHARE, Chosen, at_least, require, setting
 from aggrevated.trajectories import Trajectories
 from aggrevated.updates import Step, UpdateSettings, dropout, loss_and_gradient, norm
 from aggrevated.updates.aggregation import MEASURED, Aggregation, Data
@@ -273,9 +273,7 @@ class ExponentiatedSettings(UpdateSettings):
     temperature: float = setting(
         0.07, "tau: the policy is fitted to exp(-A*/tau), A* in units of its mean size.", POSITIVE
     )
-    cooling: int = setting(
-        8, "The iteration from which on tau and the fit's rate fall as 1/sqrt(n); 0: never.", NOT_NEGATIVE
-    )
+    cooling: int = setting(8, "The iteration from which on tau and the fit's rate fall as 1/sqrt(n); 0: never.", COUNT)
     eta: float = setting(
         0.0, "The step of Eq. 7 in such units, learning from the newest data only; 0: from all data.", NOT_NEGATIVE
     )

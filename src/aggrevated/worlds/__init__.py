@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, ClassVar
 
 from gymnasium.spaces import Space
@@ -14,8 +14,18 @@ from aggrevated.engines import Engine
 from aggrevated.experts import Expert
 from aggrevated.files import Facts
 from aggrevated.policies import Policy
-from aggrevated.settings import Settings
+from aggrevated.settings import Settings, require
 from aggrevated.simulators import Simulator
+
+STEPS = 100_000_000  # of episodes that run at once, at most
+BYTES = 100  # that a step takes, about
+
+
+def require_memory(name: str, episodes: int, steps: int) -> None:
+    """A `UsageError` if so many episodes of so many steps cannot be run at once, before anybody tries."""
+    size = f"{episodes * steps:,} steps, about {episodes * steps * BYTES / 1e9:,.0f} GB"
+    rule = f"smaller: episodes of {steps:,} steps come to {size}, and {STEPS:,} steps are the most"
+    require(episodes * steps <= STEPS, name, episodes, rule)
 
 
 @dataclass(frozen=True)
@@ -23,8 +33,12 @@ class Score:
     """How good a policy is on what it was not chosen by, beside its expert; a world may know more."""
 
     expert_return: float
+    expert_standard_error: float | None = field(default=None, kw_only=True)  # None where it is not known
     test_return: float
+    test_standard_error: float | None = field(default=None, kw_only=True)
     ratio: float | None  # 1 is as good as the expert; None where the expert earns nothing
+    expert_diverged: int = field(default=0, kw_only=True)  # episodes that are in no mean, at most a tenth
+    test_diverged: int = field(default=0, kw_only=True)
 
     def facts(self) -> Facts:
         """All of it, for JSON."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Container
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -20,14 +21,15 @@ from aggrevated.experts.loading import NetworkExpert, load_expert, named_in, shi
 from aggrevated.files import Facts, digest
 from aggrevated.policies import Policy
 from aggrevated.randomness import Purpose, seeds
-from aggrevated.settings import NOT_NEGATIVE, at_least, setting
+from aggrevated.settings import COUNT, SEED, at_least, setting
 from aggrevated.simulators import Simulator
-from aggrevated.validation import OnEpisodes, mean_return
-from aggrevated.worlds import EvaluationSettings, Score, World, WorldSettings
+from aggrevated.statistics import standard_error
+from aggrevated.validation import OnEpisodes, returns_of
+from aggrevated.worlds import EvaluationSettings, Score, World, WorldSettings, require_memory
 
 VALIDATED = 20_000  # steps
 Maker = Callable[[int], Simulator]  # from the horizon H
-_MEASURED: dict[tuple[object, ...], tuple[float, object]] = {}  # returns of experts; the makers keep their ids
+_MEASURED: dict[tuple[object, ...], tuple[Array, object]] = {}  # returns of experts; the makers keep their ids
 
 
 def nothing(horizon: int) -> float:
@@ -43,7 +45,7 @@ def no_step_saved(horizon: int) -> float:
 def found_from_everywhere(expert: str) -> str:
     """The whole path of a file, or the name as it is."""
     is_name = not expert or expert in shipped_names() or not Path(expert).is_file()
-    return expert if is_name else str(Path(expert).resolve())
+    return expert if is_name else os.path.realpath(expert)
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,7 @@ class FreshEpisodes(EvaluationSettings):
     """Episodes that were used for nothing else."""
 
     episodes: int = setting(1000, "How many episodes.", at_least(1))
-    seed: int = setting(1_000_000, "The seed of the episodes; the default is one that no training used.", NOT_NEGATIVE)
+    seed: int = setting(1_000_000, "The seed of the episodes; the default is one that no training used.", SEED)
     deterministic: bool = setting(False, "Take the policy's most likely action instead of drawing one.")
 
     def measure(self, world: WorldSettings, policy: Policy) -> Facts:
@@ -79,7 +81,7 @@ class Control(WorldSettings):
         "commas between, of which the best in each state advises.",
     )
     validation_episodes: int = setting(
-        0, "How many episodes the best policy is chosen on; 0: 40 to 100, for 20,000 steps about.", NOT_NEGATIVE
+        0, "How many episodes the best policy is chosen on; 0: 40 to 100, for 20,000 steps about.", COUNT
     )
     test_episodes: int = setting(
         1000, "How many fresh episodes the chosen policy is tested on, at the end.", at_least(1)
@@ -87,7 +89,7 @@ class Control(WorldSettings):
 
     def completed(self, iterations: int, given: Container[str]) -> Self:
         """An expert's file is found again from everywhere; validation has episodes for its number of steps."""
-        episodes = self.validation_episodes or min(max(VALIDATED // self.horizon, 40), 100)
+        episodes = self.validation_episodes or min(max(VALIDATED // max(self.horizon, 1), 40), 100)
         expert = ",".join(found_from_everywhere(name) for name in named_in(self.expert))
         return replace(self, expert=expert, validation_episodes=episodes)
 
@@ -128,22 +130,32 @@ class Control(WorldSettings):
         self, policy: Policy, episodes: int, seed: int, deterministic: bool = False, engine: Engine = HERE
     ) -> Score:
         """The returns of policy and expert on episodes that were used for nothing else."""
+        require_memory("episodes", episodes, self.horizon)
         fresh = seeds(seed, Purpose.TEST, 0, episodes)
-        test = mean_return(policy, self.simulator, fresh, deterministic, engine)
-        of_expert = self.expert_return(fresh, engine)
-        return Score(of_expert, test, self.ratio(test, of_expert))
+        returned, _ = returns_of(policy, self.simulator, fresh, deterministic, engine)
+        of_expert = self.expert_returns(fresh, engine)
+        test, expert = float(returned.mean()), float(of_expert.mean())
+        return Score(
+            expert,
+            test,
+            self.ratio(test, expert),
+            expert_standard_error=standard_error(of_expert),
+            test_standard_error=standard_error(returned),
+            expert_diverged=episodes - len(of_expert),
+            test_diverged=episodes - len(returned),
+        )
 
-    def expert_return(self, fresh: Array, engine: Engine = HERE) -> float:
+    def expert_returns(self, fresh: Array, engine: Engine = HERE) -> Array:
         """What π* earns on the episodes of these seeds; of an expert from a file, measured once in a process.
 
         What another one does may hang on more than its weights, so that it is asked again.
         """
         if self.make_expert and not self.expert:
-            return mean_return(self.loaded_expert, self.simulator, fresh, engine=engine)
+            return returns_of(self.loaded_expert, self.simulator, fresh, engine=engine)[0]
         makers = self.make, self.seen_by_expert
         known = *map(id, makers), self.horizon, self.expert, digest(self.expert_weights), fresh.tobytes()
         if known not in _MEASURED:
-            _MEASURED[known] = mean_return(self.loaded_expert, self.simulator, fresh, engine=engine), makers
+            _MEASURED[known] = returns_of(self.loaded_expert, self.simulator, fresh, engine=engine)[0], makers
         return _MEASURED[known][0]
 
     def ratio(self, returned: float, expert: float) -> float | None:

@@ -1,9 +1,12 @@
 """`aggrevated compare`: several runs in one figure and one table."""
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
 from tyro.conf import Positional
+
+from aggrevated.cli.options import AnyPath, NewName
 
 
 @dataclass(frozen=True)
@@ -16,9 +19,9 @@ class Compare:
     """
 
     command = "compare"
-    run_folders: Positional[tuple[Path, ...]]
+    run_folders: Positional[tuple[AnyPath, ...]]
     """Folders that 'aggrevated train' made, each of one run or of several trials, all of one task."""
-    out: Path = Path("comparison")
+    out: NewName = Path("comparison")
     """The figure is written here, with the endings .png and .svg."""
     json: bool = False
     """Print the table as a JSON list of rows."""
@@ -32,6 +35,10 @@ class Compare:
 
         if not self.run_folders:
             raise UsageError("compare needs at least one run folder: aggrevated compare RUN RUN ...")
+        places = [os.path.realpath(folder) for folder in self.run_folders]
+        for folder, place in zip(self.run_folders, places, strict=True):
+            if places.count(place) > 1:
+                raise UsageError(f"{folder} is named twice, and a run beside itself tells nothing; name it once")
         groups = [Group.of(runs_in(folder), f"{folder.name}: ") for folder in self.run_folders]
         out = self.out.with_suffix("") if self.out.suffix in (".png", ".svg") else self.out
         draw(groups, out)

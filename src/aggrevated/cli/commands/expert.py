@@ -7,7 +7,7 @@ from typing import Annotated
 import tyro
 from tyro.conf import Positional
 
-from aggrevated.cli.options import Folder, Integer, Name, TaskName
+from aggrevated.cli.options import File, Integer, Name, TaskName
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class TrainExpert:
     """One that has an expert of its own, such as cartpole, acrobot, hopper or walker."""
     seed: int = 0
     """Of its training, and of the episodes that the checkpoint is chosen on."""
-    out: Folder = None
+    out: File = None
     """Where to write the expert; default: TASK-expert.safetensors."""
     json: bool = False
     """Print the card as one JSON object."""
@@ -53,16 +53,24 @@ class TrainExpert:
         from aggrevated.cli.output import note, print_cards
         from aggrevated.errors import UsageError
         from aggrevated.expert_training import train_expert
-        from aggrevated.files import seal
+        from aggrevated.files import seal, storage_errors
+        from aggrevated.settings import require
         from aggrevated.tasks import find_task
         from aggrevated.worlds.control import control_of
 
+        require(0 <= self.seed < 2**32, "seed", self.seed, "0 or more, and below 2^32, as Stable-Baselines3 takes it")
         task = find_task(self.task)
         if task.recipe is None:
             raise UsageError(
                 f"no expert of its own was made for {task.name}; its world's is {task.world.values().get('expert')}"
             )
         path = self.out or Path(f"{task.name}-expert.safetensors")
+        with storage_errors(path):  # what cannot be written is known before the work
+            new = not path.exists()
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.open("ab").close()
+            if new:
+                path.unlink()
         simulator = control_of(task.world, "'expert train'").simulator
 
         def report(step: int, mean: float) -> None:
@@ -102,6 +110,7 @@ class EvaluateExpert:
         from aggrevated.randomness import Purpose, seeds
         from aggrevated.tasks import find_task
         from aggrevated.validation import returns_of
+        from aggrevated.worlds import require_memory
         from aggrevated.worlds.control import FreshEpisodes, control_of
 
         task = find_task(self.task)
@@ -110,11 +119,13 @@ class EvaluateExpert:
         world = control_of(task.world, "'expert evaluate'")
         world = with_settings(world, {name: value for name, value in given.items() if value is not None})
         world.check_values()
+        require_memory("episodes", self.episodes, world.horizon)
         expert = world.loaded_expert
         returns, steps = returns_of(expert, world.simulator, seeds(self.seed, Purpose.TEST, 0, self.episodes))
         error = returns.std(ddof=1) / len(returns) ** 0.5 if len(returns) > 1 else 0.0
         asked = {"task": task.name, "expert": expert.name, "episodes": self.episodes, "horizon": world.horizon}
-        found = {"mean_return": float(returns.mean()), "standard_error": float(error), "simulator_steps": steps}
+        found = {"mean_return": float(returns.mean()), "standard_error": float(error)}
+        found |= {"diverged": self.episodes - len(returns), "simulator_steps": steps}
         print_facts({**asked, "seed": self.seed, **found}, self.json)
 
 

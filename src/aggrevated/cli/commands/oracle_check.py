@@ -29,11 +29,11 @@ class OracleCheck:
         from aggrevated.parsing.transitions.oracle_check import check
         from aggrevated.parsing.transitions.systems import SYSTEMS
         from aggrevated.reports import Table
-        from aggrevated.settings import require
+        from aggrevated.settings import SEED, at_least, require
 
-        require(self.trees >= 1, "trees", self.trees, "at least 1")
+        at_least(1).require("trees", self.trees)
         require(1 <= self.symbols <= 9, "symbols", self.symbols, "from 1 to 9")
-        require(self.seed >= 0, "seed", self.seed, "0 or more")
+        SEED.require("seed", self.seed)
         results = []
         for name in SYSTEMS:
             found = check(name, self.trees, self.symbols, self.seed)

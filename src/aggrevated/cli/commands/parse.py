@@ -6,7 +6,7 @@ from typing import Annotated
 
 from tyro.conf import Positional, arg
 
-from aggrevated.cli.options import Folder
+from aggrevated.cli.options import AnyPath, File, RunFolder
 
 
 @dataclass(frozen=True)
@@ -22,11 +22,11 @@ class Parse:
     """
 
     command = "parse"
-    file: Positional[Annotated[Path, arg(metavar="FILE")]]
+    file: Positional[Annotated[AnyPath, arg(metavar="FILE")]]
     """An InkML file, or a picture of a page."""
-    policy: Annotated[Path, arg(metavar="RUN")]
+    policy: RunFolder
     """The folder of a run of 'aggrevated train algebra'."""
-    out: Folder = None
+    out: File = None
     """The drawing is written here, with the endings .svg and .png; default: FILE's name with -tree, in this folder."""
     growth: bool = False
     """Draw also how the parse grew, in six steps: the same name with -growth."""

@@ -45,9 +45,9 @@ class Reproduce:
         from aggrevated.cli.output import note, print_table
         from aggrevated.reports.figures import Request, find_figure
         from aggrevated.reports.groups import Group
-        from aggrevated.settings import require
+        from aggrevated.settings import TRIALS
 
-        require(self.trials is None or self.trials >= 1, "trials", self.trials, "at least 1")
+        TRIALS.require("trials", 1 if self.trials is None else self.trials)
         figure = find_figure(self.figure)
         self._refuse_idle(figure.needs, bool(figure.trials))
         self.where.checked(runs=2)

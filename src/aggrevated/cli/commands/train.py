@@ -76,13 +76,13 @@ class Train:
         from aggrevated.errors import UsageError
         from aggrevated.runs.run import unused_folder
         from aggrevated.runs.trials import create_trials
-        from aggrevated.settings import require
+        from aggrevated.settings import TRIALS
 
         if self.config is None:
             refuse_if_later(self.command, self.task, self.usual)
         elif self.task:
             raise UsageError(f"{self.config} says what the task is; leave {self.task} out")
-        require(self.trials >= 1, "trials", self.trials, "at least 1")
+        TRIALS.require("trials", self.trials)
         self.where.checked(self.trials)
         config = self.asked()
         if config.world.notice:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from tyro.conf import Positional
 
-from aggrevated.cli.options import Folder, RunFolder
+from aggrevated.cli.options import File, RunFolder
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Watch:
     """The folder that 'aggrevated train' made."""
     seed: int = 0
     """Which episode."""
-    out: Folder = None
+    out: File = None
     """Where the GIF goes; default: watch.gif in the run folder."""
     json: bool = False
     """Print where it went, and both returns, as one JSON object."""
@@ -31,9 +31,9 @@ class Watch:
         from aggrevated.cli.output import print_facts
         from aggrevated.reports.watching import watch
         from aggrevated.runs.trials import runs_in
-        from aggrevated.settings import require
+        from aggrevated.settings import SEED, require
 
-        require(self.seed >= 0, "seed", self.seed, "0 or more")
+        SEED.require("seed", self.seed)
         run = runs_in(self.run_folder)[0]
         path = self.out or run.folder / "watch.gif"
         require(path.suffix == ".gif", "out", path, "a file name that ends in .gif")

@@ -23,7 +23,7 @@ from aggrevated.parsing.parser import LATEST
 from aggrevated.policies import HiddenSettings, Policy, initial_seed
 from aggrevated.policies.cells import CELLS
 from aggrevated.policies.heads import CategoricalHead, Head
-from aggrevated.settings import BELOW_1, Chosen, require, setting
+from aggrevated.settings import BELOW_1, Chosen, require, require_recurrent, setting
 
 EVERY = tuple(range(3 * LATEST))  # of the numbers in an observation: three each of stack, buffer and arcs
 FIRST = tuple(range(0, 3 * LATEST, LATEST))  # the latest of each
@@ -174,7 +174,7 @@ class ReaderSettings(HiddenSettings):
     geometry: bool = setting(False, "Tell the policy where a symbol stands.")
 
     def check(self, chosen: Chosen) -> None:
-        require(len(self.hidden) == 1, "hidden", self.hidden, f"one width for the policy {self.name}")
+        require_recurrent(self.hidden, self.name)
 
     def build(self, observations: Space[Any], head: Head, seed: int) -> ParsingPolicy:
         """Without pages, and with a projection to be fitted."""

@@ -1,0 +1,35 @@
+"""Progress: a bar where it can move, lines elsewhere."""
+
+import sys
+
+import pytest
+
+from aggrevated.cli.progress import NOTEBOOKS, Progress
+
+
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    monkeypatch.setenv("TERM", "xterm-256color")
+    for name in (*NOTEBOOKS, "CI", "DATABRICKS_RUNTIME_VERSION"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.mark.usefixtures("terminal")
+def test_a_terminal_has_a_bar() -> None:
+    assert Progress("title", 10).bar is not None
+
+
+@pytest.mark.usefixtures("terminal")
+@pytest.mark.parametrize(
+    ("name", "value"), [*((name, "1") for name in NOTEBOOKS), ("CI", "true"), ("TERM", "dumb"), ("TERM", "")]
+)
+def test_what_only_looks_like_a_terminal_has_lines(
+    name: str, value: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv(name, value)
+    with Progress("title", 100) as progress:
+        for done in range(1, 101):
+            progress.at(done, "text")
+    said = capsys.readouterr().err
+    assert said.count("\n") == 10 and "\x1b" not in said and said.endswith("title: 100/100, text\n")

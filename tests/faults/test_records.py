@@ -1,0 +1,142 @@
+"""Files of a run that somebody changed: whatever a value is, the answer is a sentence and the code of bad data."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from aggrevated.config.resolving import from_facts, resolve
+from aggrevated.errors import DataError
+from aggrevated.files import seal_json
+from aggrevated.runs.executing import execute
+from aggrevated.runs.records import Metrics, Result
+from aggrevated.runs.run import Run
+from commanding import failure
+
+ODD = (None, True, "x", "", [], {}, [[1]], 1.5, -1, 10**23, 1e12, float("nan"), "\udcff", "a\0b")
+TINY = {"iterations": 1, "trajectories": 2, "horizon": 5, "validation_episodes": 2, "test_episodes": 2}
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    made = Run.create(tmp_path_factory.mktemp("runs") / "run", resolve("cartpole", **TINY))
+    execute(made)
+    return made
+
+
+def test_every_setting_of_a_config_that_is_no_such_thing(run: Run) -> None:
+    facts = run.config.facts()
+    tried = 0
+    for place, piece in facts.items():
+        for name in [None] if not isinstance(piece, dict) else [None, *piece]:
+            for odd in (*ODD, [1.5], [1e9], [10**9], [10**6, 10**6], 10**12):
+                changed = json.loads(json.dumps(facts))
+                if name is None:
+                    changed[place] = odd
+                else:
+                    changed[place][name] = odd
+                tried += 1
+                try:
+                    from_facts(changed, "config.json")
+                except DataError as error:
+                    assert "config.json" in str(error)
+                else:
+                    assert name is not None and can_be(name, odd), (place, name, odd)
+                    assert type(odd) is not int or name == "seed" or type(facts[place][name]) is float, (name, odd)
+    assert tried > 500
+
+
+def can_be(name: str, odd: Any) -> bool:
+    """The values among the odd ones that some setting may have."""
+    if name == "hidden":
+        return bool(odd == [])  # a linear policy
+    if name == "seed":
+        return odd == 10**12
+    return (name == "expert" and isinstance(odd, str)) or odd is True or (type(odd) in (int, float) and odd > 0)
+
+
+@pytest.mark.parametrize(("kind", "file"), [(Result, "result.json"), (Metrics, "metrics.jsonl")])
+def test_every_fact_of_a_record_that_is_of_another_type(kind: Any, file: str, run: Run) -> None:
+    facts = json.loads((run.folder / file).read_text())
+    assert kind.read(facts, file).facts() == facts
+    for name in kind.__dataclass_fields__.keys() - {"more"}:
+        with pytest.raises(DataError, match=f"{file} lacks {name}"):
+            kind.read({key: value for key, value in facts.items() if key != name}, file)
+        for odd in ([], {}, [1], True):
+            with pytest.raises(DataError, match=f"{file} holds {name} as .*, which must be"):
+                kind.read(facts | {name: odd}, file)
+    for odd in ODD[:10]:
+        if odd != {}:
+            with pytest.raises(DataError, match=file):
+                kind.read(odd, file)
+
+
+@pytest.mark.parametrize("change", [{"seconds": "x"}, {"ratio": "x"}, {"test_return": []}, {"test_return": "absent"}])
+def test_compare_reads_a_result_with_suspicion(
+    change: dict[str, Any], run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    facts = json.loads((run.folder / "result.json").read_text())
+    copy = Run.create(tmp_path / "run", run.config)
+    (copy.folder / "metrics.jsonl").write_bytes((run.folder / "metrics.jsonl").read_bytes())
+    facts.pop("sha256")
+    seal_json(copy.folder / "result.json", facts | change)
+    code, said = failure(["compare", str(copy.folder), "--out", str(tmp_path / "both")], capsys)
+    assert code == 65 and "result.json" in said and next(iter(change)) in said
+
+
+def test_lines_of_metrics_that_are_no_facts(
+    run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    copy = Run.create(tmp_path / "run", run.config)
+    for line in ("{}", '{"iteration": "x"}'):  # what is no object at the end of a file was torn by a crash
+        (copy.folder / "metrics.jsonl").write_text(line + "\n")
+        code, said = failure(["resume", str(copy.folder)], capsys)
+        assert code == 65 and "metrics.jsonl" in said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ("--hidden 100000 100000", "weights between two"),
+        ("--hidden 200000", "at most 100,000"),
+        ("--policy lstm --hidden 6000", "one width for the policy lstm, of at most 5,000"),
+        ("--trajectories 1000000", "500,000,000 steps, about 50 GB, and 100,000,000 steps are the most"),
+        ("--test-episodes 1000000", "--test-episodes is 1000000, but must be smaller"),
+        ("--horizon 1000001", "--horizon is 1000001, but must be at least 1, and at most 1,000,000"),
+        ("--seed 9223372036854775808", "but must be 0 or more, and below 2^63"),
+        ("--policy=", "unknown policy ''"),
+        ("--update regular --gradient=", "unknown gradient ''"),
+        ("--out=", "it is empty; give a path"),
+    ],
+)
+def test_sizes_are_refused_before_anything_is_made(
+    arguments: str, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    code, said = failure(["train", "cartpole", *arguments.split()], capsys)
+    assert code == 2 and words in " ".join(said.split())
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_bytes_that_are_no_utf_8_are_refused_before_the_training(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    code, said = failure(["train", "cartpole", "--out", "r\udcff"], capsys)
+    assert code == 2 and "argument 4" in said and "is not UTF-8" in said
+    assert list(tmp_path.iterdir()) == []
+    for text in ("\udcff", "a\0b"):
+        with pytest.raises(ValueError, match="UTF-8"):
+            resolve("cartpole", expert=text)
+
+
+def test_a_run_is_not_compared_with_itself(
+    run: Run, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(run.folder.parent)
+    (tmp_path / "link").symlink_to(run.folder)
+    for other in ("run", "./run/", "../" + run.folder.parent.name + "/run", str(tmp_path / "link")):
+        code, said = failure(["compare", "run", other, "--out", str(tmp_path / "both")], capsys)
+        assert code == 2 and "run is named twice" in said
