@@ -1,11 +1,12 @@
-"""kill -9 at random moments, resume, and again: the same final hashes.
+"""KILL, TERM and INT at random moments, resume, and again: the same final hashes, and little done twice.
 
-`AGGREVATED_KILLS=30 python -m pytest tests/runs/test_kills.py` is the long form.
+`AGGREVATED_KILLS=200 python -m pytest tests/runs/test_kills.py` is the long form.
 """
 
 import json
 import os
 import random
+import signal
 import subprocess
 import sys
 import time
@@ -14,18 +15,9 @@ from pathlib import Path
 import pytest
 
 KILLS = int(os.environ.get("AGGREVATED_KILLS", "3"))
-SETTINGS = [
-    "--iterations",
-    "120",
-    "--trajectories",
-    "20",
-    "--validation-episodes",
-    "40",
-    "--test-episodes",
-    "100",
-    "--checkpoint-every",
-    "1",
-]
+EVERY = 7
+SETTINGS = f"--iterations 120 --trajectories 20 --validation-episodes 40 --test-episodes 100 --checkpoint-every {EVERY}"
+SIGNALS = (signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
 COMMAND = [sys.executable, "-m", "aggrevated"]
 
 
@@ -42,21 +34,36 @@ def ended(process: subprocess.Popen[str]) -> dict[str, object]:
     return result
 
 
-@pytest.mark.timeout(1200)
+def unkept(folder: Path) -> int:
+    """How many iterations were written down, and are in no checkpoint."""
+    lines = (folder / "metrics.jsonl").read_bytes().count(b"\n") if (folder / "metrics.jsonl").exists() else 0
+    kept = [int(path.stem) for path in (folder / "checkpoints").glob("*.safetensors")]
+    return lines - max(kept, default=0)
+
+
+@pytest.mark.timeout(7200)
 def test_runs_that_are_killed_again_and_again_end_with_the_same_bits(tmp_path: Path) -> None:
-    train = ["train", "cartpole", "--update", "regular", *SETTINGS, "--json", "--out"]
+    train = ["train", "cartpole", "--update", "regular", *SETTINGS.split(), "--json", "--out"]
     began = time.monotonic()
     expected = ended(start([*train, "whole"], tmp_path))
     whole = time.monotonic() - began
-    chance, kills, runs = random.Random(0), 0, 0
+    chance, kills, runs, lost, slowest = random.Random(0), 0, 0, 0, 0.0
     while kills < KILLS:  # some kills fall into the start-up, most into the work
         folder, process = tmp_path / f"killed-{runs}", start([*train, f"killed-{runs}"], tmp_path)
         while kills < KILLS:
             time.sleep(chance.uniform(0.2, 0.9) * whole)
             if process.poll() is not None:
                 break
-            process.kill()
+            number, sent = chance.choice(SIGNALS), time.monotonic()
+            process.send_signal(number)
             process.communicate()
+            if process.returncode == 0:  # it ended while the signal was on its way
+                process = start(["resume", folder.name, "--json"], tmp_path)
+                break
+            slowest = max(slowest, time.monotonic() - sent)
+            assert process.returncode in (-number, 128 + number) and slowest < 5, (number, process.returncode, slowest)
+            lost = max(lost, unkept(folder))
+            assert unkept(folder) <= (EVERY if number == signal.SIGKILL else 0), number
             kills += 1
             made = (folder / "config.json").exists()
             process = start(["resume", folder.name, "--json"] if made else [*train, folder.name], tmp_path)
@@ -65,4 +72,4 @@ def test_runs_that_are_killed_again_and_again_end_with_the_same_bits(tmp_path: P
         for name in ("weights_sha256", "test_return", "best_return", "simulator_steps", "oracle_queries"):
             assert result[name] == expected[name], name
         assert not list(folder.rglob(".*.tmp")), "a temporary file was left behind"
-    print(f"{kills} kills in {runs} runs: {expected['weights_sha256']}")
+    print(f"{kills} kills in {runs} runs: {expected['weights_sha256']}; at most {lost} iterations, {slowest:.1f} s")
