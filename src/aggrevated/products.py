@@ -31,6 +31,8 @@ def affine(x: Array, weight: Array, bias: Array) -> Array:
 
 def add_product(out: Array, x: Array, weight: Array) -> Array:
     """`out` [n, outputs], after x W was added to it."""
+    if (*x.shape[1:], out.shape[1]) != weight.shape:  # compiled loops do not look
+        raise ValueError(f"rows of {x.shape[1:]} numbers do not fit weights of shape {weight.shape}")
     _add_product(out, np.ascontiguousarray(x), weight)
     return out
 

@@ -1,0 +1,221 @@
+"""A run's folder, altered, cut, damaged, or begun by two: noticed in one sentence, mended where it can be."""
+
+import json
+import os
+import shutil
+import threading
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from aggrevated.cli import main
+from aggrevated.config.resolving import resolve
+from aggrevated.errors import DataError, UsageError
+from aggrevated.files import only_one, read_journal, rewrite_journal, unseal
+from aggrevated.runs import run as module
+from aggrevated.runs.executing import execute
+from aggrevated.runs.run import Run, refuse_if_used
+from aggrevated.runs.trials import create_trials, runs_in, runs_to_resume
+from commanding import failure, said
+
+TINY = {"trajectories": 2, "horizon": 20, "validation_episodes": 2, "test_episodes": 4, "hidden": (4,)}
+CONFIG = resolve("cartpole", iterations=12, checkpoint_every=1, **TINY)
+
+
+@pytest.fixture(scope="module")
+def ended(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a run that has ended, with checkpoints 10 to 12."""
+    run = Run.create(tmp_path_factory.mktemp("runs") / "run", CONFIG)
+    execute(run)
+    return run.folder
+
+
+@pytest.fixture
+def copy(ended: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(ended, tmp_path / "run"))
+
+
+def weights(folder: Path) -> str:
+    return str(json.loads((folder / "result.json").read_text())["weights_sha256"])
+
+
+def lines(folder: Path) -> list[dict[str, Any]]:
+    return [line | {"seconds": 0} for line in read_journal(folder / "metrics.jsonl")]
+
+
+def edit(path: Path, old: str, new: str) -> None:
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new, 1))
+
+
+@pytest.mark.parametrize("left", [11, 9, 0])
+@pytest.mark.parametrize("finished", [True, False])
+def test_metrics_that_were_cut_do_not_hide_the_checkpoints(ended: Path, copy: Path, left: int, finished: bool) -> None:
+    whole = (copy / "metrics.jsonl").read_bytes().splitlines(keepends=True)
+    (copy / "metrics.jsonl").write_bytes(b"".join(whole[:left]) + whole[left][:50])
+    if not finished:
+        (copy / "result.json").unlink()
+    warnings, seen = list[str](), list[int]()
+    execute(Run.open(copy), lambda line: seen.append(line.iteration), warnings.append)
+    assert seen == []  # nothing was done again
+    assert weights(copy) == weights(ended)
+    assert lines(copy) == (lines(ended) if left >= 9 else lines(ended)[-3:])
+    assert len(warnings) == 1 and "is shorter than the checkpoint beside it" in warnings[0]
+
+
+@pytest.mark.parametrize("finished", [True, False])
+def test_metrics_that_were_altered_are_noticed(copy: Path, finished: bool, capsys: pytest.CaptureFixture[str]) -> None:
+    if not finished:
+        (copy / "result.json").unlink()
+    path = copy / "metrics.jsonl"
+    original = path.read_bytes()
+    rows = original.splitlines(keepends=True)
+    altered = {
+        "a number": original.replace(b'"iteration": 3, "roll_in_return": ', b'"iteration": 3, "roll_in_return": 1', 1),
+        "a line in the middle": b"".join(rows[:4] + rows[5:]),
+        "the first line": b"".join(rows[1:]),
+        "two lines swapped": b"".join([*rows[:4], rows[5], rows[4], *rows[6:]]),
+        "a line that is no JSON": b"".join([*rows[:4], b"x\n", *rows[5:]]),
+    }
+    for what, data in altered.items():
+        path.write_bytes(data)
+        code, sentence = failure(["resume", str(copy)], capsys)
+        assert code == 65 and "metrics.jsonl is not as it was written" in sentence, what
+    facts = read_journal_of(original, path)
+    facts[3]["roll_in_return"] += 1.0
+    rewrite_journal(path, facts)  # sealed again
+    if not finished:
+        code, sentence = failure(["resume", str(copy)], capsys)
+        assert code == 65 and "is not what the checkpoint beside it knows" in sentence
+
+
+def read_journal_of(data: bytes, path: Path) -> list[dict[str, Any]]:
+    path.write_bytes(data)
+    return read_journal(path)
+
+
+@pytest.mark.parametrize("command", ["resume", "evaluate", "watch", "compare"])
+def test_a_config_that_was_changed_is_noticed(
+    copy: Path, command: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(copy.parent)
+    edit(copy / "config.json", '"horizon": 20', '"horizon": 21')
+    code, sentence = failure([command, str(copy)], capsys)
+    assert code == 65 and f"{copy}/config.json was changed after it was written" in sentence
+    assert "train --config" in sentence
+    result = json.loads(said(["train", "--config", f"{copy}/config.json", "--iterations", "2", "--json"], capsys))
+    made = json.loads((Path(result["run"]) / "config.json").read_text())
+    assert (made["world"]["horizon"], made["loop"]["iterations"]) == (21, 2)
+
+
+def test_a_result_that_was_changed_is_noticed(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    edit(copy / "result.json", '"test_return": ', '"test_return": 1')
+    for command in (["compare", str(copy), "--out", str(copy.parent / "c")], ["resume", str(copy)]):
+        code, sentence = failure(command, capsys)
+        assert code == 65 and "result.json was changed after it was written" in sentence
+    (copy / "result.json").unlink()
+    main(["resume", str(copy)])
+
+
+def test_a_policy_of_another_run_is_noticed(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    other = Run.create(copy.parent / "other", CONFIG.replaced(seed=5))
+    execute(other)
+    shutil.copy(other.folder / "policy.safetensors", copy)
+    for command in ("resume", "evaluate"):
+        code, sentence = failure([command, str(copy)], capsys)
+        assert code == 65 and "does not fit the policy beside it" in sentence
+
+
+@pytest.mark.parametrize("damage", ["flip", "truncate", "remove", "empty"])
+def test_a_damaged_policy_is_written_again(ended: Path, copy: Path, damage: str) -> None:
+    path = copy / "policy.safetensors"
+    data = bytearray(path.read_bytes())
+    data[-5] ^= 16
+    if damage == "remove":
+        path.unlink()
+    else:
+        path.write_bytes({"flip": bytes(data), "truncate": bytes(data[:-9]), "empty": b""}[damage])
+    warnings = list[str]()
+    execute(Run.open(copy), warn=warnings.append)
+    assert unseal(path)[1]["so_far"]["weights_sha256"] == weights(ended) == weights(copy)
+    assert damage == "remove" or "made again from the last checkpoint" in warnings[0]
+
+
+def test_a_directory_in_the_place_of_a_checkpoint(ended: Path, copy: Path) -> None:
+    newest = copy / "checkpoints/000012.safetensors"
+    newest.unlink()
+    newest.mkdir()
+    (newest / "something").write_text("else")
+    (copy / "result.json").unlink()
+    warnings, seen = list[str](), list[int]()
+    execute(Run.open(copy), lambda line: seen.append(line.iteration), warnings.append)
+    assert seen == [12] and weights(copy) == weights(ended) and newest.is_file()
+    assert "going on from an earlier point" in warnings[0]
+
+
+def test_a_lock_that_is_a_pipe_is_not_waited_for(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (copy / ".lock").unlink(missing_ok=True)
+    os.mkfifo(copy / ".lock")
+    code, sentence = failure(["resume", str(copy)], capsys)
+    assert code == 65 and ".lock is not a regular file; remove it" in sentence
+
+
+def test_a_folder_whose_beginning_was_killed_can_be_used(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    folder.mkdir()
+    (folder / ".config.json.1-abc.tmp").write_text("{")
+    refuse_if_used(folder)
+    execute(Run.create(folder, CONFIG.replaced(iterations=1)))
+    assert not list(folder.glob(".*.tmp"))
+
+
+def test_of_two_who_begin_a_folder_one_wins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both have seen that nothing is there before either writes."""
+    both, original = threading.Barrier(2), module.begin_folder
+
+    def late(*given: Any) -> None:
+        both.wait(10)
+        original(*given)
+
+    monkeypatch.setattr(module, "begin_folder", late)
+    monkeypatch.setattr(module, "set_up", lambda config: None)
+    outcomes: list[int | str] = []
+
+    def create(seed: int) -> None:
+        try:
+            outcomes.append(Run.create(tmp_path / "run", CONFIG.replaced(seed=seed)).config.loop.seed)
+        except UsageError as error:
+            outcomes.append(str(error))
+
+    threads = [threading.Thread(target=create, args=(seed,)) for seed in (1, 2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    winners = [one for one in outcomes if isinstance(one, int)]
+    assert len(winners) == 1 and Run.open(tmp_path / "run").config.loop.seed == winners[0]
+    assert any("exists already: go on with 'aggrevated resume" in str(one) for one in outcomes)
+
+
+def test_trials_that_never_began_are_made_by_resume(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    config, folder = CONFIG.replaced(iterations=2), tmp_path / "runs"
+    expected = [execute(run).weights_sha256 for run in create_trials(folder, config, 3)]
+    shutil.rmtree(folder / "trial-02")
+    with pytest.raises(DataError, match="trial-02 has not begun; finish it with 'aggrevated resume"):
+        runs_in(folder)
+    result = json.loads(said(["resume", str(folder), "--json"], capsys))
+    assert result["weights_sha256"] == expected and len(runs_in(folder)) == 3
+    longer = [replace(run, config=run.config.replaced(iterations=3)) for run in runs_to_resume(folder)]
+    assert all(execute(run).iterations == 3 for run in longer) and len(runs_to_resume(folder)) == 3
+    edit(folder / "trials.json", '"trials": 3', '"trials": 2')
+    code, sentence = failure(["resume", str(folder)], capsys)
+    assert code == 65 and "trials.json was changed" in sentence
+
+
+def test_a_run_in_use_is_left_alone(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with only_one(copy):
+        code, sentence = failure(["resume", str(copy)], capsys)
+    assert code == 2 and "is in use by another process" in sentence
