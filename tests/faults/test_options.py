@@ -168,7 +168,7 @@ def evaluations() -> Iterator[Option]:
 
 
 def settings() -> Iterator[Option]:
-    """Every choice and setting of every piece, of `train` and `sweep`; in short, once for each piece that has it."""
+    """Every choice and setting of every piece; in short once for each that declares it, for `train` alone."""
     seen = set()
     for task in all_tasks():
         if not task.__module__.startswith("aggrevated"):
@@ -179,8 +179,16 @@ def settings() -> Iterator[Option]:
                 if ALL or (owner, name) not in seen:
                     seen.add((owner, name))
                     yield Option(choice, flag(name), kind_of(piece, name))
+                if ALL:
+                    yield Option(swept(choice, name), flag(name), kind_of(piece, name))
     for name in OPTIONS.values():
         yield Option(COMPLETE["train"], flag(name), str)
+
+
+def swept(words: tuple[str, ...], name: str) -> tuple[str, ...]:
+    """The same settings fixed for a sweep, in which another one varies."""
+    other = "checkpoint-every" if name != "checkpoint_every" else "validate-every"
+    return "sweep", *words[1 : -len(TRAINED)], "--vary", f"{other}=10,20", "--out", "OUT"
 
 
 def choices(task: Any) -> Iterator[tuple[type, tuple[str, ...]]]:
