@@ -6,7 +6,8 @@ import sys
 
 import pytest
 
-from aggrevated.machine import POOLS, one_thread
+from aggrevated.errors import AggrevatedError
+from aggrevated.machine import POOLS, memory_errors, one_thread
 
 LOOK = """
 import os, sys
@@ -117,3 +118,14 @@ def test_it_is_usable_twice_and_leaves_the_environment_as_it_was(monkeypatch):
         with one_thread():
             assert [os.environ[name] for name in POOLS] == ["1"] * 3
         assert os.environ[POOLS[0]] == "7" and POOLS[1] not in os.environ
+
+
+@pytest.mark.parametrize("fault", [MemoryError(), RuntimeError("DefaultCPUAllocator: can't allocate memory: 8 TB")])
+def test_too_little_memory_is_a_sentence(fault: Exception) -> None:
+    with pytest.raises(AggrevatedError, match="not enough memory for it; make it smaller"), memory_errors("it"):
+        raise fault
+
+
+def test_other_errors_stay_what_they_are() -> None:
+    with pytest.raises(RuntimeError, match="shapes"), memory_errors("the policy"):
+        raise RuntimeError("shapes do not fit")

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from aggrevated.errors import UsageError
+from aggrevated.errors import AggrevatedError, UsageError
 
 THREADS = "AGGREVATED_THREADS"  # an environment variable: at most so many threads step a simulator
 POOLS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")  # what numerical libraries read when loaded
@@ -24,6 +24,17 @@ def threads_to_use() -> int:
     if not given.isdecimal() or int(given) < 1:
         raise UsageError(f"{THREADS} is {given!r}, but must be a whole number of at least 1")
     return int(given)
+
+
+@contextmanager
+def memory_errors(what: str) -> Iterator[None]:
+    """Turn what NumPy and torch say where there is no memory left into one sentence with a remedy."""
+    try:
+        yield
+    except (MemoryError, RuntimeError) as error:
+        if isinstance(error, RuntimeError) and "allocate memory" not in str(error):
+            raise
+        raise AggrevatedError(f"not enough memory for {what}; make it smaller, or use another machine") from error
 
 
 @contextmanager

@@ -6,6 +6,7 @@ AGGREVATED_FAULTS=all the settings of every task and piece are tried, not only t
 
 import inspect
 import os
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cache
@@ -20,15 +21,17 @@ from aggrevated import expert_training
 from aggrevated.cli import every_command, jobs, main, sweeping
 from aggrevated.cli.engines import EngineOptions
 from aggrevated.cli.jobs import HERE
+from aggrevated.config.building import blank_policy
 from aggrevated.config.pieces import OPTIONS, all_of
 from aggrevated.config.resolving import all_pieces, resolve
 from aggrevated.errors import UsageError
 from aggrevated.files import write_atomically
+from aggrevated.policies import Policy
 from aggrevated.reports import pages, watching
 from aggrevated.runs.executing import execute
 from aggrevated.runs.run import Run
 from aggrevated.settings import flag, settings_of
-from aggrevated.tasks import all_tasks
+from aggrevated.tasks import all_tasks, find_task
 from aggrevated.theory.experiments import EXPERIMENTS
 
 LOOP, FOLDER, BELOW_A_FILE = "loop", "folder", "file/below"  # each is there when a command runs
@@ -97,8 +100,9 @@ COMPLETE = {  # a command that works, so that nothing but the option is wrong wi
     "expert train": ("expert", "train", "cartpole"),
     "expert evaluate": ("expert", "evaluate", "cartpole", "--episodes", "2", "--horizon", "5"),
 }
-BESIDE = {  # what else an option needs to have an effect
-    ("train", "--address"): ("--engine", "ray"),
+ELSEWHERE = {  # where an option has an effect that has none there
+    ("train", "--address"): (*COMPLETE["train"], "--engine", "ray"),
+    ("reproduce", "--crohme"): ("reproduce", "real-ink", "--trials", "1", "--out", "OUT"),
 }
 
 
@@ -145,7 +149,7 @@ def every_option() -> Iterator[Option]:
         words = COMPLETE[name]
         for option, kind, positional in options_in(command):
             own = with_experiment(words, option) if name == "theory" else words
-            yield Option((*own, *BESIDE.get((name, option), ())), option, kind, positional)
+            yield Option(ELSEWHERE.get((name, option), own), option, kind, positional)
     yield from evaluations()
     yield from settings()
 
@@ -157,14 +161,15 @@ def with_experiment(words: tuple[str, ...], option: str) -> tuple[str, ...]:
 
 
 def evaluations() -> Iterator[Option]:
-    """How a run of control can be tried again, by what it is tried with."""
-    how = resolve("cartpole").world.evaluation
-    for name in settings_of(how):
-        yield Option(COMPLETE["evaluate"], flag(name), kind_of(how, name))
+    """How a run can be tried again, by what it is tried on."""
+    for words, task in ((COMPLETE["evaluate"], "cartpole"), (("evaluate", "ALGEBRA"), "algebra")):
+        how = find_task(task).world.evaluation
+        for name in settings_of(how):
+            yield Option(words, flag(name), kind_of(how, name))
 
 
 def settings() -> Iterator[Option]:
-    """Every choice and setting of every piece, of `train` and `sweep`; in short, once for each piece that has it."""
+    """Every choice and setting of every piece; in short once for each that declares it, for `train` alone."""
     seen = set()
     for task in all_tasks():
         if not task.__module__.startswith("aggrevated"):
@@ -175,8 +180,16 @@ def settings() -> Iterator[Option]:
                 if ALL or (owner, name) not in seen:
                     seen.add((owner, name))
                     yield Option(choice, flag(name), kind_of(piece, name))
+                if ALL:
+                    yield Option(swept(choice, name), flag(name), kind_of(piece, name))
     for name in OPTIONS.values():
         yield Option(COMPLETE["train"], flag(name), str)
+
+
+def swept(words: tuple[str, ...], name: str) -> tuple[str, ...]:
+    """The same settings fixed for a sweep, in which another one varies."""
+    other = "checkpoint-every" if name != "checkpoint_every" else "validate-every"
+    return "sweep", *words[1 : -len(TRAINED)], "--vary", f"{other}=10,20", "--out", "OUT"
 
 
 def choices(task: Any) -> Iterator[tuple[type, tuple[str, ...]]]:
@@ -206,13 +219,18 @@ def found() -> list[Option]:
     return list(every_option())
 
 
+ALL_NAMES = {option.name for option in found()}
+
+
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run that has ended."""
+def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """By the words for them: a run that has ended, and one of algebra that was begun."""
+    folder = tmp_path_factory.mktemp("runs")
     given = {"iterations": 1, "trajectories": 2, "horizon": 5, "validation_episodes": 2, "test_episodes": 2}
-    made = Run.create(tmp_path_factory.mktemp("runs") / "run", resolve("cartpole", **given))
-    execute(made)
-    return made.folder
+    ended = Run.create(folder / "run", resolve("cartpole", **given))
+    execute(ended)
+    begun = Run.create(folder / "algebra", resolve("algebra", sets=10, warps=0, hidden=(8,)))
+    return {"RUN": str(ended.folder), "ALGEBRA": str(begun.folder)}
 
 
 @pytest.fixture
@@ -236,8 +254,16 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         monkeypatch.setitem(EXPERIMENTS, name, replace(experiment, run=done))
     monkeypatch.setattr("matplotlib.figure.Figure.savefig", lambda *_, **__: None)
     monkeypatch.setattr(watching, "side_by_side", lambda name, panels, path: write_atomically(path, b"GIF89a"))
+    monkeypatch.setattr(Run, "policy", property(policy_of))
     monkeypatch.setattr(pages, "parse_page", lambda run, page: ([0] * len(page), FRAMES))
     yield tmp_path
+
+
+def policy_of(run: Run) -> Policy:
+    """As good as any, for a run that has not learned one."""
+    policy = blank_policy(run.config)
+    run.config.built_world.prepare(policy)
+    return policy
 
 
 def make_place(folder: Path) -> None:
@@ -264,14 +290,24 @@ def outcome(arguments: list[str]) -> int | str:
 
 @pytest.mark.parametrize("option", found(), ids=str)
 def test_an_option_with_values_that_cannot_be(
-    option: Option, run: Path, place: Path, capsys: pytest.CaptureFixture[str]
+    option: Option, runs: dict[str, str], place: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     wrong = []
     for number, value in enumerate((*VALUES, *MORE[option.kind])):
-        words = {"RUN": str(run), "PAGE": "page.png", "OUT": f"out-{number}"}
+        words = {**runs, "PAGE": "page.png", "OUT": f"out-{number}"}
         code = outcome([words.get(word, word) for word in option.given(value)])
         said = "".join(capsys.readouterr())
         never = NEVER[option.kind] - GOOD.get(option.name, set())
         if code not in EXITS or "Traceback" in said or (code == 0 and value in never):
             wrong.append(f"{option.name} {value[:40]!r}: {code} {said[-300:]}")
     assert not wrong, "\n".join([f"{option}:", *wrong])
+
+
+@pytest.mark.parametrize("name", COMPLETE)
+def test_no_option_is_forgotten(name: str, runs: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    """What the help of a command lists has been tried."""
+    words = COMPLETE[name][: 3 if name.startswith("expert ") else 2]
+    assert outcome([*(runs.get(word, word) for word in words if not word.startswith("--")), "--help"]) == 0
+    listed = set(re.findall(r"^\W*(--[a-z][a-z0-9-]*)", capsys.readouterr().out, re.MULTILINE)) - {"--help"}
+    bare = {option if option in ALL_NAMES else option.replace("--no-", "--", 1) for option in listed}
+    assert bare and bare <= ALL_NAMES, bare - ALL_NAMES

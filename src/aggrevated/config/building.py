@@ -9,6 +9,7 @@ from aggrevated.cost_to_go.advantage import Taken
 from aggrevated.cost_to_go.advised import Advised
 from aggrevated.cost_to_go.entropy_bonus import EntropyBonus
 from aggrevated.losses import Loss
+from aggrevated.machine import memory_errors
 from aggrevated.policies import Policy
 from aggrevated.schedules import Schedule
 from aggrevated.worlds import World
@@ -27,9 +28,10 @@ class Setup:
 
 def set_up(config: Config) -> Setup:
     """The parts, with a random policy; `config.start` says what comes before iteration 1."""
-    world, policy = config.built_world, blank_policy(config)
-    world.prepare(policy)
-    learner = Learner(policy, config.update.build(config.loop.seed))
+    with memory_errors(f"the world and the policy of {config.task.name}"):
+        world, policy = config.built_world, blank_policy(config)
+        world.prepare(policy)
+        learner = Learner(policy, config.update.build(config.loop.seed))
     return Setup(world, learner, oracle_of(config), config.loss.build(), config.loop.alpha)
 
 
