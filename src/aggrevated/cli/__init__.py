@@ -53,6 +53,8 @@ def main(arguments: list[str] | None = None) -> None:
         sys.stdout.flush()
     except AggrevatedError as error:
         leave(str(error), error.exit_code)
+    except MemoryError:
+        leave("there is not enough memory; ask for less at once, for example by fewer --trajectories or episodes", 1)
     except OSError as error:
         leave(f"{error}; check the path, its permissions and the free space", 74)
     except Terminated as error:
