@@ -125,7 +125,7 @@ def refuse_survivors(left: int, episodes: int) -> None:
     """A `DataError` if so many episodes diverged that the mean of those left would be that of the survivors."""
     refuse_none(left, episodes)
     if episodes - left > MOST_DIVERGED * episodes:
-        remedy = "the mean of the others would flatter the policy: check the simulator"
+        remedy = "the mean of the others would flatter the policy: check the simulator, or let it step less"
         raise DataError(f"{episodes - left} of {episodes} episodes diverged, more than a tenth; {remedy}")
 
 

@@ -23,8 +23,8 @@ MOST_SAID = 300  # characters of what an error says
 NUMBERS = "fiub"  # the kinds of NumPy's arrays that are numbers
 
 
-class TooLongError(Exception):
-    """The time is over."""
+class TooLongError(BaseException):
+    """The time is over: not to be caught by those who took it."""
 
 
 def set_time_limit(seconds: float) -> None:
@@ -54,7 +54,7 @@ def answer(part: str, method: str, call: Callable[[], R], answers: int = 1) -> R
             return call()
         with within(limit):
             return call()
-    except AggrevatedError:
+    except (AggrevatedError, MemoryError):
         raise
     except TooLongError as error:
         remedy = f"mend its {method}, or give it more time with --time-limit"
@@ -85,7 +85,7 @@ def within(seconds: float) -> Iterator[None]:
         raise TooLongError
 
     before, began = signal.signal(signal.SIGALRM, over), time.monotonic()
-    left, interval = signal.setitimer(signal.ITIMER_REAL, seconds)
+    left, interval = signal.setitimer(signal.ITIMER_REAL, seconds, seconds)
     try:
         yield
     finally:
@@ -106,12 +106,17 @@ def placed(seeds: Array | None = None, rows: Array | None = None, step: int | No
         raise error.at(row, step, seed) from error.__cause__
 
 
-def numbers(part: str, what: str, given: Any, shape: tuple[int, ...], remedy: str) -> Array:
-    """The array of that shape that was given; a `PartError` if it is none of numbers, or of another shape."""
+def as_array(part: str, what: str, given: Any, remedy: str) -> Array:
+    """What was given as an array; a `PartError` if it cannot be one."""
     try:
-        array = np.asarray(given)
+        return np.asarray(given)
     except (ValueError, TypeError, RuntimeError) as error:
         raise PartError(part, f"gave {what} that are no array ({error})", remedy) from error
+
+
+def numbers(part: str, what: str, given: Any, shape: tuple[int, ...], remedy: str) -> Array:
+    """The array of that shape that was given; a `PartError` if it is none of numbers, or of another shape."""
+    array = as_array(part, what, given, remedy)
     if array.dtype.kind not in NUMBERS:
         raise PartError(part, f"gave {what} of type {array.dtype}", remedy)
     if array.shape != shape:

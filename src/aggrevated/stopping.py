@@ -30,6 +30,7 @@ class Stop:
         """Give them back."""
         if self._timer is not None:
             self._timer.cancel()
+            self._timer = None
         for number, handler in self._before.items():
             if handler not in (signal.SIG_IGN, None):
                 signal.signal(number, handler)
@@ -37,8 +38,10 @@ class Stop:
     def leave(self) -> None:
         """Do now what the signal would have done at once."""
         assert self.asked is not None
+        number, self.asked = self.asked, None
         self.end()
-        signal.raise_signal(self.asked)
+        signal.raise_signal(number)
+        self.begin()  # whoever was told does not want to stop
 
     def _take(self, number: int, frame: FrameType | None) -> None:
         if self.asked is not None:

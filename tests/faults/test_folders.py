@@ -219,3 +219,96 @@ def test_a_run_in_use_is_left_alone(copy: Path, capsys: pytest.CaptureFixture[st
     with only_one(copy):
         code, sentence = failure(["resume", str(copy)], capsys)
     assert code == 2 and "is in use by another process" in sentence
+
+
+@pytest.mark.parametrize("left", [11, 9, 2, 0])
+def test_what_was_mended_goes_on(ended: Path, copy: Path, left: int, tmp_path: Path) -> None:
+    """Cut, mended, made longer, and cut again: as a run that nothing happened to, but for lines that are lost."""
+    longer = CONFIG.replaced(iterations=14)
+    whole = execute(Run.create(tmp_path / "whole", longer))
+    path = copy / "metrics.jsonl"
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:left]))
+    execute(Run.open(copy))
+    if left >= 9:
+        assert lines(copy) == lines(ended)
+        assert list(lines(copy)[-1]) == list(lines(ended)[-1])  # in the same order, too
+    execute(replace(Run.open(copy), config=longer))
+    path.write_bytes(path.read_bytes()[:-20])
+    again = execute(Run.open(copy))
+    assert again.weights_sha256 == whole.weights_sha256
+    assert [line["iteration"] for line in lines(copy)][-5:] == [10, 11, 12, 13, 14]
+    main(["compare", str(copy), "--out", str(tmp_path / "figure")])
+
+
+def test_lines_of_another_run_are_noticed(copy: Path, tmp_path: Path) -> None:
+    other = Run.create(tmp_path / "other", CONFIG.replaced(seed=5))
+    execute(other)
+    rows = (other.folder / "metrics.jsonl").read_bytes().splitlines(keepends=True)
+    (copy / "metrics.jsonl").write_bytes(b"".join(rows[:9]))
+    with pytest.raises(DataError, match="is not what the checkpoint beside it knows"):
+        execute(Run.open(copy))
+
+
+def test_a_stop_between_the_last_checkpoint_and_the_policy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = resolve("cartpole", update="regular", iterations=3, checkpoint_every=1, **TINY | {"horizon": 300})
+    config = config.replaced(hidden=(16,))
+    whole = execute(Run.create(tmp_path / "whole", config))
+    run, seals = Run.create(tmp_path / "run", config), [0]
+    from aggrevated import files
+
+    original = files.seal
+
+    def stopped(path: Path, *given: Any) -> None:
+        if path.name == "policy.safetensors":
+            seals[0] += 1
+            if seals[0] > 1:
+                raise KeyboardInterrupt
+        original(path, *given)
+
+    for _ in range(3):
+        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+            patch.setattr(files, "seal", stopped)
+            execute(Run.open(run.folder))
+    result = execute(Run.open(run.folder))
+    assert result.weights_sha256 == whole.weights_sha256
+    assert unseal(run.folder / "policy.safetensors")[1]["so_far"]["weights_sha256"] == whole.weights_sha256
+    assert execute(Run.open(run.folder)) == result
+
+
+def test_what_cannot_be_read_now_is_not_put_aside(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import safetensors
+
+    original = safetensors.safe_open
+
+    def full(path: Path, **named: Any) -> Any:
+        if path.parent.name == "checkpoints":
+            raise MemoryError
+        return original(path, **named)
+
+    (copy / "result.json").unlink()
+    there = sorted((copy / "checkpoints").iterdir())
+    with monkeypatch.context() as patch, pytest.raises(MemoryError):
+        patch.setattr(safetensors, "safe_open", full)
+        execute(Run.open(copy))
+    assert sorted((copy / "checkpoints").iterdir()) == there
+
+
+def test_the_newest_checkpoint_is_that_of_the_largest_number(tmp_path: Path) -> None:
+    from aggrevated.runs.checkpoint import newest_first
+
+    for n in (999_999, 1_000_000, 7):
+        (tmp_path / f"{n:06d}.safetensors").touch()
+    assert [int(path.stem) for path in newest_first(tmp_path)] == [1_000_000, 999_999, 7]
+
+
+def test_a_handler_that_does_not_stop_is_told_once(tmp_path: Path) -> None:
+    import signal
+
+    told = list[int]()
+    signal.signal(signal.SIGTERM, lambda number, _: told.append(number))
+    try:
+        run = Run.create(tmp_path / "run", CONFIG)
+        execute(run, lambda line: signal.raise_signal(signal.SIGTERM) if line.iteration == 3 else None)
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    assert told == [signal.SIGTERM] and run.result() is not None

@@ -221,7 +221,29 @@ def test_what_hangs_is_given_up_after_the_limit() -> None:
         GymnasiumSimulator(env_with(sleep), 8)
     with pytest.raises(PartError, match=r"the expert says had not answered act after 1\.2 seconds"):
         returns_of(Says(sleep), Late(lambda *usual: usual), SEEDS)
-    assert time.monotonic() - began < 5
+
+    def stubborn(*_: Any) -> Any:
+        while True:
+            try:
+                time.sleep(0.05)
+            except Exception:
+                continue
+
+    with pytest.raises(PartError, match="had not answered act"):
+        returns_of(Says(stubborn), Late(lambda *usual: usual), SEEDS)
+    assert time.monotonic() - began < 7
+
+
+def test_answers_that_are_no_array() -> None:
+    class Ragged(Says):
+        def q(self, states: Any) -> Any:
+            return [[1.0], *([1.0, 2.0],) * (len(states) - 1)]
+
+    with pytest.raises(PartError, match="the expert says gave costs-to-go that are no array"):
+        QStar(Ragged(lambda n, t: None))(trajectories_of(Late(lambda *usual: usual)))
+    with pytest.raises(PartError, match="late gave states that are no array"):
+        policy = FeedForwardPolicy(1, CategoricalHead(2), (4,))
+        returns_of(policy, Late(lambda f, c, d: ([[1.0], *f.tolist()[1:]], c, d)), SEEDS)
 
 
 class Moody(Env):

@@ -46,6 +46,12 @@ def test_a_sentence_that_nobody_hears_still_has_its_exit_code(tmp_path: Path) ->
         assert shell(f"{PROGRAM} resume nowhere {streams}", tmp_path).returncode == 65
 
 
+def test_help_onto_a_full_device(tmp_path: Path) -> None:
+    for command in ("--help", "--version", "train cartpole --help"):
+        done = shell(f"{PROGRAM} {command} >/dev/full", tmp_path)
+        assert done.returncode == 74 and "Exception ignored" not in done.stderr
+
+
 def begun(folder: Path, *more: str) -> subprocess.Popen[str]:
     """A training that has done some iterations."""
     command = [*COMMAND, "train", "cartpole", "--iterations", "100000", "--checkpoint-every", "100000", *more]

@@ -48,9 +48,11 @@ def main(arguments: list[str] | None = None) -> None:
         if signal.getsignal(number) == signal.SIG_DFL:  # somebody may have said that it is to be ignored
             signal.signal(number, terminate)
     try:
-        with one_thread():  # small networks are faster so, trials run side by side, and bits hang on it
-            asked_for(sys.argv[1:] if arguments is None else arguments).run()
-        sys.stdout.flush()
+        try:
+            with one_thread():  # small networks are faster so, trials run side by side, and bits hang on it
+                asked_for(sys.argv[1:] if arguments is None else arguments).run()
+        finally:
+            sys.stdout.flush()
     except AggrevatedError as error:
         leave(str(error), error.exit_code)
     except MemoryError:

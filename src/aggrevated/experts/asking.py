@@ -6,7 +6,7 @@ from gymnasium.spaces import Box, Discrete
 from aggrevated.arrays import Array
 from aggrevated.errors import PartError
 from aggrevated.experts import CriticExpert, Expert, ValueExpert
-from aggrevated.parts import answer, finite, numbers
+from aggrevated.parts import answer, as_array, finite, numbers
 
 CHECK = "check its weights, and that it was made for this simulator"
 
@@ -49,8 +49,8 @@ def chosen(part: str, given: object, n: int, count: int) -> Array:
 def costs_of(expert: ValueExpert, states: Array, count: int | None = None) -> Array:
     """Q*(s, a) of every action in the states [n, ...]: [n, A]. `count` is A, where it is known."""
     part, n = called(expert), len(states)
-    given = answer(part, "q", lambda: expert.q(states), n)
-    width = count if count is not None else np.shape(given)[-1] if np.ndim(given) else 0
+    given = as_array(part, "costs-to-go", answer(part, "q", lambda: expert.q(states), n), "mend its q")
+    width = count if count is not None else given.shape[-1] if given.ndim else 0
     return finite(part, "costs-to-go", numbers(part, "costs-to-go", given, (n, width), "mend its q"), CHECK)
 
 

@@ -53,7 +53,8 @@ def sweep(folder: Path) -> None:
     """Remove the temporary files that a kill in the middle of a write left behind."""
     with storage_errors(folder):
         for leftover in folder.rglob(".*.tmp"):
-            leftover.unlink(missing_ok=True)
+            if leftover.is_file():
+                leftover.unlink(missing_ok=True)
 
 
 def is_leftover(path: Path) -> bool:
@@ -95,5 +96,8 @@ def _sync_folder(folder: Path) -> None:
     file = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(file)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # some file systems do not sync folders
+            raise
     finally:
         os.close(file)

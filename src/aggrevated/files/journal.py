@@ -52,7 +52,7 @@ class Journal:
 
 def sealed(facts: Facts, before: str) -> tuple[bytes, str]:
     """(the line, its seal) of facts that come after a line with the seal `before`."""
-    text = json.dumps(facts)
+    text = json.dumps(facts, sort_keys=True)
     seal = sha256((before + text).encode()).hexdigest()[:16]
     return f"{json.dumps({**facts, SEAL: seal})}\n".encode(), seal
 

@@ -62,7 +62,7 @@ def unseal(path: Path, most: int = MAX_SEALED) -> tuple[dict[str, Tensor], Facts
             facts = parsed(decoded(metadata["facts"].encode()))
             if not isinstance(facts, dict):
                 raise DataError("its facts are no JSON object")
-        except OSError:
+        except (OSError, MemoryError):
             raise
         except Exception as error:  # shapes that are too large are noticed here and there
             raise DataError(

@@ -24,8 +24,10 @@ def seal_new_json(path: Path, facts: Facts) -> bool:
 def unseal_json(path: Path, remedy: str) -> Facts:
     """The facts; a `DataError` with a remedy if they are not those that were written."""
     facts = read_json(path)
-    if facts.pop(SEAL, None) != digest_of(facts):
-        raise DataError(f"{path} was changed after it was written, or is not of this version; {remedy}")
+    if SEAL not in facts:
+        raise DataError(f"{path} is not sealed, and so not of this version; start a new run with 'aggrevated train'")
+    if facts.pop(SEAL) != digest_of(facts):
+        raise DataError(f"{path} was changed after it was written; {remedy}")
     return facts
 
 

@@ -14,7 +14,7 @@ from aggrevated.files import Facts
 from aggrevated.plots.learning_curves import Curve, learning_curves, padded
 from aggrevated.reports import Table, number, text
 from aggrevated.runs.checkpoint import BILL
-from aggrevated.runs.records import Result
+from aggrevated.runs.records import Metrics, Result
 from aggrevated.runs.run import Run
 from aggrevated.settings import is_a
 from aggrevated.statistics import bootstrap_interval, interquartile_mean
@@ -105,9 +105,17 @@ def draw(groups: Sequence[Group], path: Path) -> None:
     learning_curves(curves, expert, configs[0].task.title, path, configs[0].world.measured)
 
 
+def filled(lines: Sequence[Metrics]) -> list[Metrics]:
+    """One for each iteration: those that were lost are as the next that is there."""
+    found = list[Metrics]()
+    for line in lines:
+        found += [line] * (line.iteration - len(found))
+    return found
+
+
 def curve(group: Group, costly: bool) -> Curve:
     """Best so far over episodes, from the first policy on; `costly`: over simulator steps, too."""
-    config, trials = group.runs[0].config, [run.metrics() for run in group.runs]
+    config, trials = group.runs[0].config, [filled(run.metrics()) for run in group.runs]
     first = [result.initial_return for result in group.results]
     best = padded([[one, *(line.best_return for line in lines)] for one, lines in zip(first, trials, strict=True)])
     steps = padded([[line.simulator_steps for line in lines] for lines in trials]).mean(axis=0) if costly else None

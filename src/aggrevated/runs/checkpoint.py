@@ -11,7 +11,7 @@ from torch import Tensor
 
 from aggrevated.algorithm import Learner
 from aggrevated.cost_to_go import Oracle, remembering
-from aggrevated.errors import DataError, StorageError
+from aggrevated.errors import DataError
 from aggrevated.files import Facts, seal, seals, storage_errors, unseal
 from aggrevated.validation import Best
 
@@ -43,7 +43,8 @@ def counts(learner: Learner) -> Facts:
 
 def newest_first(folder: Path) -> list[Path]:
     """The checkpoints that are there."""
-    return sorted((path for path in folder.glob("*") if NAME.fullmatch(path.name)), reverse=True)
+    found = (path for path in folder.glob("*") if NAME.fullmatch(path.name))
+    return sorted(found, key=lambda path: int(path.name.split(".")[0]), reverse=True)
 
 
 @dataclass(frozen=True)
@@ -61,17 +62,23 @@ class Kept:
         """
         lines = [line for line in there if line["iteration"] <= self.n]
         if lines and lines[-1]["iteration"] == self.n:
-            *_, seal = seals(lines)
-            if seal != self.facts["metrics"]["seal"]:
-                raise DataError(f"{path} is not what the checkpoint beside it knows; restore it, or remove it")
+            self._refuse_others(lines, path)
             return lines
         for line in chain.from_iterable(facts["metrics"]["lines"] for facts in (*self.before, self.facts)):
             if line["iteration"] > (lines[-1]["iteration"] if lines else 0):
                 lines.append(line)
         lost = self.n - len(lines)
+        if not lost:
+            self._refuse_others(lines, path)
         told = f"{lost} of its lines are lost" if lost else "its last lines were lost, and are written again"
         warn(f"{path} is shorter than the checkpoint beside it: {told}; nothing else is")
         return lines
+
+    def _refuse_others(self, lines: list[Facts], path: Path) -> None:
+        """A `DataError` if these are not all the lines that there were, or were before some were lost for good."""
+        *_, seal = seals(lines)
+        if seal != self.facts["metrics"]["seal"]:
+            raise DataError(f"{path} is not what the checkpoint beside it knows; restore it, or remove it")
 
 
 def restore(folder: Path, learner: Learner, oracle: Oracle, own: str, warn: Callable[[str], None]) -> Kept | None:
@@ -83,7 +90,7 @@ def restore(folder: Path, learner: Learner, oracle: Oracle, own: str, warn: Call
     for path in newest_first(folder):
         try:
             tensors, facts = unseal(path)
-        except (DataError, StorageError) as error:
+        except DataError as error:
             warn(f"{error}; going on from an earlier point")
             put_aside(path)
             continue

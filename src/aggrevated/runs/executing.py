@@ -96,6 +96,11 @@ class Sitting:
         much = since > max(LEAST_UNSAVED, SHARE * self.keeping_took)
         return n - self.kept >= loop.checkpoint_every or n == loop.iterations or much
 
+    def keep_newest(self) -> None:
+        """The same, unless it is done."""
+        if self.kept != self.setup.learner.n:
+            self.keep()
+
     def keep(self) -> None:
         """Write a checkpoint, and the best policy so far as a file of its own."""
         run, setup, began = self.run, self.setup, time.perf_counter()
@@ -135,11 +140,12 @@ def execute(
             for metrics in learning(sitting, warn, engine):
                 progress(metrics)
                 if stop.asked is not None:
-                    if sitting.kept != metrics.iteration:
-                        sitting.keep()
+                    sitting.keep_newest()
                     stop.leave()
-        if not is_whole(run):
-            sitting.keep()
+            if stop.asked is not None:
+                stop.leave()
+        if digest_of_chosen(run) != files.digest(sitting.setup.learner.best.weights or {}):
+            sitting.keep()  # a stop came between the last checkpoint and it, or it was damaged
         return finish(sitting)
 
 
@@ -149,7 +155,7 @@ def whole_result(run: Run, warn: Warn) -> Result | None:
     What does not belong together is a `DataError`.
     """
     result = run.result()
-    if result is None or not is_whole(run, warn):
+    if result is None or digest_of_chosen(run, warn) is None:
         return None
     if files.digest(run.chosen()[0]) != result.weights_sha256:
         raise DataError(f"{run.folder}/{RESULT} is not of the policy beside it; remove it, and resume makes it again")
@@ -157,16 +163,15 @@ def whole_result(run: Run, warn: Warn) -> Result | None:
     return result if lines and lines[-1].iteration == result.iterations else None
 
 
-def is_whole(run: Run, warn: Warn = silent) -> bool:
-    """Whether the chosen policy is there, undamaged: the checkpoints have it, too."""
+def digest_of_chosen(run: Run, warn: Warn = silent) -> str | None:
+    """Of the chosen policy's weights; None if it is missing or damaged, and to be made again from the checkpoints."""
     if not (run.folder / CHOSEN).is_file():
-        return False
+        return None
     try:
-        files.unseal(run.folder / CHOSEN)
+        return files.digest(files.unseal(run.folder / CHOSEN)[0])
     except DataError as error:
         warn(f"{error}; it is made again from the last checkpoint")
-        return False
-    return True
+        return None
 
 
 def learning(sitting: Sitting, warn: Warn, engine: Engine = HERE) -> Iterator[Metrics]:
@@ -214,9 +219,14 @@ def begin(run: Run, warn: Warn, anyway: bool = False) -> Sitting:
             learner.policy, setup.world.simulator, setup.world.expert, loop.seed, loop.trajectories
         )
         learner.simulator_steps = learner.start_simulator_steps
-    health = Health.of(Metrics.read(line, run.folder / METRICS) for line in lines)
+    records = [Metrics.read(line, run.folder / METRICS) for line in lines]
+    seal = files.rewrite_journal(run.folder / METRICS, (record.facts() for record in records))
     tally = Tally(**kept.facts["tally"]) if kept is not None else Tally()
-    return Sitting(run, setup, health, files.rewrite_journal(run.folder / METRICS, lines), tally, kept=learner.n)
+    sitting = Sitting(run, setup, Health.of(records), seal, tally, kept=learner.n)
+    if kept is not None and seal != kept.facts["metrics"]["seal"]:  # lines are lost for good
+        sitting.unkept = kept.facts["metrics"]["lines"]
+        sitting.keep()
+    return sitting
 
 
 def refuse_elsewhere(run: Run, then: files.Facts, warn: Warn, anyway: bool) -> None:

@@ -17,6 +17,7 @@ from aggrevated.errors import DataError, UsageError
 from aggrevated.machine import one_thread
 from aggrevated.policies import Policy
 from aggrevated.runs.records import Metrics, Result
+from aggrevated.shelves import task_names
 from aggrevated.tasks import Task
 
 CONFIG, METRICS, RESULT, CHECKPOINTS = "config.json", "metrics.jsonl", "result.json", "checkpoints"
@@ -49,7 +50,11 @@ class Run:
         if not path.is_file():
             raise DataError(f"{folder} is not a run: it has no config.json; give a folder that 'aggrevated train' made")
         remedy = f"undo that, or start a new run with 'aggrevated train --config {path}'"
-        return cls(folder, from_facts(files.unseal_json(path, remedy), path, task))
+        facts = files.unseal_json(path, remedy)
+        if task is None and facts.get("task") not in task_names():
+            missing = f"{path} is of the task {facts.get('task')!r}, which no installed package offers"
+            raise DataError(f"{missing}; install it or, in Python, give the task: Run.open(folder, task)")
+        return cls(folder, from_facts(facts, path, task))
 
     @property
     def label(self) -> str:

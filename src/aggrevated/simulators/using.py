@@ -7,7 +7,7 @@ import numpy as np
 
 from aggrevated.arrays import Array
 from aggrevated.errors import PartError
-from aggrevated.parts import answer, finite, numbers
+from aggrevated.parts import answer, as_array, finite, numbers
 from aggrevated.simulators import Simulator
 
 
@@ -41,7 +41,7 @@ def stepped(simulator: Simulator, states: Array, actions: Array) -> tuple[Array,
 
 def batch(simulator: Simulator, what: str, given: object, n: int, method: str) -> Array:
     """An array of n rows."""
-    array = np.asarray(given)
+    array = as_array(simulator.name, what, given, f"mend its {method}")
     if array.ndim < 1 or len(array) != n:
         remedy = f"there must be {n} of them: mend its {method}"
         raise PartError(simulator.name, f"gave {what} of shape {array.shape}", remedy)

@@ -55,7 +55,8 @@ class Resume:
             runs = [replace(run, config=run.config.replaced(iterations=self.iterations)) for run in runs]
             for run in runs:
                 run.config.check()
-        with going_on_with(f"aggrevated resume {self.run_folder}"):
+        longer = "" if self.iterations is None else f" --iterations {self.iterations}"
+        with going_on_with(f"aggrevated resume {self.run_folder}{longer}"):
             results = run_all(runs, self.where, self.anyway)
         print_result(results, self.run_folder, self.json)
 

@@ -122,6 +122,8 @@ def as_in(file: Path, arguments: Sequence[str]) -> "Config":
             raise UsageError(f"{flag(name)} cannot be changed beside --config; change it in {file}, or leave it out")
     facts = read_json(file)
     facts.pop(SEAL, None)
+    if set(facts) == {"trials", "config"}:
+        raise UsageError(f"{file} is of several trials; give the config.json of one of them")
     return from_facts(facts, file)
 
 
