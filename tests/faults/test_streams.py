@@ -52,13 +52,19 @@ def test_help_onto_a_full_device(tmp_path: Path) -> None:
         assert done.returncode == 74 and "Exception ignored" not in done.stderr
 
 
+def heard() -> None:
+    """Whoever runs the tests, by `nohup` or in the background, may have said that signals are to be ignored."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+
+
 def begun(folder: Path, *more: str) -> subprocess.Popen[str]:
     """A training that has done some iterations."""
     command = [*COMMAND, "train", "cartpole", "--iterations", "100000", "--checkpoint-every", "100000", *more]
     environment = os.environ | {"AGGREVATED_THREADS": "1"}
     process = subprocess.Popen(
         [*command, "--out", "run"], cwd=folder, stderr=subprocess.PIPE, text=True, env=environment,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+        preexec_fn=heard,
     )  # fmt: skip
     until = time.monotonic() + 60
     while not all(lines_in(one) > 3 for one in runs_below(folder)) or not runs_below(folder):

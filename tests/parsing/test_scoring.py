@@ -100,6 +100,8 @@ def test_scores_by_hand():
         "test_return": 4 / 5,
         "test_standard_error": pytest.approx(0.16),  # e = 2 - 8/5, 2 - 12/5: sqrt(2 * (0.16 + 0.16)) / 5
         "ratio": 4 / 5,
+        "expert_diverged": 0,
+        "test_diverged": 0,
         "uas_micro": 4 / 5,
         "uas_macro": (1 + 2 / 3) / 2,
         "exact_match": 0.5,

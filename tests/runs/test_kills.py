@@ -21,9 +21,14 @@ SIGNALS = (signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
 COMMAND = [sys.executable, "-m", "aggrevated"]
 
 
+def heard() -> None:
+    """In the background SIGINT is ignored, unless somebody says otherwise."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def start(arguments: list[str], folder: Path) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [*COMMAND, *arguments], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [*COMMAND, *arguments], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=heard
     )
 
 
