@@ -137,7 +137,7 @@ def test_a_task_that_nobody_installed_is_passed_as_the_object_it_is(
         task = replace(package.TASK, name="mine", brings=(*package.TASK.brings, package.SignedSettings))
         run = aggrevated.train(task, update="signed", out=tmp_path / "run", iterations=3)
         assert run.policy.predict([0.0], deterministic=True)[0] in (0, 1)
-        with pytest.raises(aggrevated.DataError, match="unknown task 'mine'"):
+        with pytest.raises(aggrevated.DataError, match="is of the task 'mine', which no installed package offers"):
             Run.open(run.folder)
         assert Run.open(run.folder, task).config == run.config
     finally:
