@@ -24,7 +24,8 @@ from aggrevated.parsing.scoring import micro
 from aggrevated.parsing.world import OnPages
 from aggrevated.reports.figures import config_of
 from aggrevated.reports.pages import arcs_of, parse_page, some
-from aggrevated.runs.executing import evaluate, execute
+from aggrevated.runs.evaluating import evaluate
+from aggrevated.runs.executing import execute
 from aggrevated.runs.run import Run
 from aggrevated.tasks import algebra
 from conftest import assert_the_same_bits_after_stops, finished, small, stop_after

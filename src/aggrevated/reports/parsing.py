@@ -19,7 +19,7 @@ from aggrevated.plots.parsing import curves_on_both, dots
 from aggrevated.reports import Table, by_name, markdown, number, publish, text, versions
 from aggrevated.reports.figures import Figure, Request
 from aggrevated.reports.groups import Group
-from aggrevated.runs.executing import evaluate
+from aggrevated.runs.evaluating import evaluate
 from aggrevated.runs.records import Metrics, Result
 from aggrevated.tasks import Row, Task
 from aggrevated.tasks.algebra import CURVES, REAL_INK, TABLE1, TASK

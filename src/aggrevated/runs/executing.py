@@ -20,11 +20,10 @@ from aggrevated.errors import DataError
 from aggrevated.health import Examined, Health
 from aggrevated.machine import one_thread
 from aggrevated.runs import checkpoint
-from aggrevated.runs.records import Evaluation, Metrics, Result
+from aggrevated.runs.records import Metrics, Result
 from aggrevated.runs.run import CHECKPOINTS, CHOSEN, CONFIG, METRICS, RESULT, Run, same_in_all, unused_folder
 from aggrevated.stopping import finish_first
 from aggrevated.tasks import Task
-from aggrevated.worlds import EvaluationSettings
 
 Warn = Callable[[str], None]
 LEAST_UNSAVED = 1.0  # seconds of work that are always worth a checkpoint
@@ -204,7 +203,7 @@ def learning(sitting: Sitting, warn: Warn, engine: Engine = HERE) -> Iterator[Me
 def begin(run: Run, warn: Warn, anyway: bool = False) -> Sitting:
     """The parts, with learner and oracle where the newest intact checkpoint left them."""
     files.sweep(run.folder)
-    setup, lines = set_up(run.config), files.read_journal(run.folder / METRICS)
+    setup, lines = set_up(run.config), [line.facts() for line in run.metrics()]
     learner, loop, checkpoints = setup.learner, run.config.loop, run.folder / CHECKPOINTS
     learner.update = Examined(learner.update)
     kept = checkpoint.restore(checkpoints, learner, setup.oracle, identity(run.config, setup), warn)
@@ -278,16 +277,6 @@ def finish(sitting: Sitting) -> Result:
     draw_curve(run, result, score.expert_return)
     files.seal_json(run.folder / RESULT, result.facts())
     return result
-
-
-def evaluate(run: Run, how: EvaluationSettings) -> Evaluation:
-    """The score of the run's chosen policy, measured anew, and nothing of what was measured before."""
-    config, policy = run.config, run.policy
-    weights = files.digest(policy.state_dict())
-    with one_thread():
-        score = how.measure(config.world, policy)
-    whose = {"task": config.task.name, "method": config.method, "update": config.update.name}
-    return Evaluation(**whose, seed=config.loop.seed, run=str(run.folder), weights_sha256=weights, more=score)
 
 
 def draw_curve(run: Run, result: Result, expert: float) -> None:

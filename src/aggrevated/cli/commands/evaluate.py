@@ -51,7 +51,7 @@ class Evaluate:
         """Evaluate, and print the result."""
         from aggrevated.cli.output import print_result
         from aggrevated.cli.pieces import given
-        from aggrevated.runs.executing import evaluate
+        from aggrevated.runs.evaluating import evaluate
         from aggrevated.runs.trials import runs_in
 
         how = replace(self.usual, **given(self, {"evaluation": self.usual}))
