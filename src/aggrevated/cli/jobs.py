@@ -24,18 +24,20 @@ def run_all(
 ) -> list[Result]:
     """The results of all runs, in order, by an engine of their own."""
     with where.build(len(runs)) as engine:
-        return run_by(engine, runs, anyway, failed)
+        return run_by(engine, runs, anyway, failed, where.log)
 
 
-def run_by(engine: Engine, runs: Sequence[Run], anyway: bool = False, failed: Failed | None = None) -> list[Result]:
+def run_by(
+    engine: Engine, runs: Sequence[Run], anyway: bool = False, failed: Failed | None = None, log: Sequence[str] = ()
+) -> list[Result]:
     """The results of all runs, in order. One run has its lanes done by the engine, of several each is a job.
 
     The first run that fails ends them all; but where there is somebody to be told that it `failed`, the others go on.
     """
     if len(runs) > 1:
-        return side_by_side(runs, engine, anyway, failed)
+        return side_by_side(runs, engine, anyway, failed, log)
     try:
-        return [run_one(runs[0], engine, anyway)]
+        return [run_one(runs[0], engine, anyway, log)]
     except AggrevatedError as error:
         if failed is None:
             raise
@@ -43,7 +45,7 @@ def run_by(engine: Engine, runs: Sequence[Run], anyway: bool = False, failed: Fa
         return []
 
 
-def run_one(run: Run, engine: Engine, anyway: bool = False) -> Result:
+def run_one(run: Run, engine: Engine, anyway: bool = False, log: Sequence[str] = ()) -> Result:
     """One run from this process, with a line or a bar for its iterations."""
     loop, world = run.config.loop, run.config.world
     if run.config.start.notice and not iterations_done(run.folder):
@@ -55,7 +57,7 @@ def run_one(run: Run, engine: Engine, anyway: bool = False) -> Result:
             when = "" if loop.validate_every == 1 else f" (measured every {loop.validate_every})"
             progress.at(line.iteration, f"{world.measured} {current}, best {best}{when}, {line.seconds:.1f} s")
 
-        return execute(run, show, note, anyway, engine)
+        return execute(run, show, note, anyway, engine, log)
 
 
 @contextmanager
@@ -68,10 +70,12 @@ def going_on_with(command: str) -> Iterator[None]:
         raise
 
 
-def side_by_side(runs: Sequence[Run], engine: Engine, anyway: bool, failed: Failed | None = None) -> list[Result]:
+def side_by_side(
+    runs: Sequence[Run], engine: Engine, anyway: bool, failed: Failed | None = None, log: Sequence[str] = ()
+) -> list[Result]:
     """Many runs, each of them a job. One whose worker is lost goes on, in another, from its last checkpoint."""
     here, results = Path.cwd(), list[Result]()
-    jobs = [Job(run.folder, run.config.loop.iterations, here, anyway, failed is not None) for run in runs]
+    jobs = [Job(run.folder, run.config.loop.iterations, here, anyway, failed is not None, tuple(log)) for run in runs]
     with Progress("iterations", sum(run.config.loop.iterations for run in runs)) as progress:
 
         def show(ended: int) -> None:
@@ -102,6 +106,7 @@ class Job:
     directory: Path
     anyway: bool
     forgiving: bool = False  # an error is its outcome, and does not end the others
+    log: tuple[str, ...] = ()
 
 
 def run_quietly(_: None, job: Job) -> tuple[Result | AggrevatedError, list[str]]:
@@ -111,7 +116,7 @@ def run_quietly(_: None, job: Job) -> tuple[Result | AggrevatedError, list[str]]
     run, warnings = Run.open(job.folder), list[str]()
     run = replace(run, config=run.config.replaced(iterations=job.iterations))
     try:
-        return execute(run, silent, warnings.append, job.anyway), warnings
+        return execute(run, silent, warnings.append, job.anyway, log=job.log), warnings
     except AggrevatedError as error:
         if not job.forgiving:
             raise
