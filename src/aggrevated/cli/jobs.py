@@ -71,7 +71,7 @@ def going_on_with(command: str) -> Iterator[None]:
 def side_by_side(runs: Sequence[Run], engine: Engine, anyway: bool, failed: Failed | None = None) -> list[Result]:
     """Many runs, each of them a job. One whose worker is lost goes on, in another, from its last checkpoint."""
     here, results = Path.cwd(), list[Result]()
-    jobs = [Job(run.folder, run.config.loop.iterations, here, anyway, failed is not None) for run in runs]
+    jobs = [Job(run.folder, run.config.loop.iterations, here, anyway, failed is not None, trusted(run)) for run in runs]
     with Progress("iterations", sum(run.config.loop.iterations for run in runs)) as progress:
 
         def show(ended: int) -> None:
@@ -102,13 +102,19 @@ class Job:
     directory: Path
     anyway: bool
     forgiving: bool = False  # an error is its outcome, and does not end the others
+    trust: bool = False  # whether the code that it names may be imported
+
+
+def trusted(run: Run) -> bool:
+    """Whether the code that it names may be imported."""
+    return bool(getattr(run.config.world, "trusted", False))
 
 
 def run_quietly(_: None, job: Job) -> tuple[Result | AggrevatedError, list[str]]:
     """(the result of a run or the error that it ended with, what there was to warn of)."""
     if job.directory.is_dir():
         os.chdir(job.directory)
-    run, warnings = Run.open(job.folder), list[str]()
+    run, warnings = Run.open(job.folder, trust=job.trust), list[str]()
     run = replace(run, config=run.config.replaced(iterations=job.iterations))
     try:
         return execute(run, silent, warnings.append, job.anyway), warnings

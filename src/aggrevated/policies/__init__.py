@@ -20,6 +20,7 @@ from aggrevated.errors import UsageError
 from aggrevated.policies.heads.base import Head
 from aggrevated.randomness import Purpose, seeds
 from aggrevated.settings import WIDTHS, Settings, setting
+from aggrevated.spaces import Translation
 
 
 class Policy(nn.Module, ABC):
@@ -27,6 +28,7 @@ class Policy(nn.Module, ABC):
 
     head: Head
     memoryless: ClassVar[bool] = False  # whether each step of a trajectory may stand for itself
+    translation: Translation | None = None  # between an environment's observations and actions and its own
 
     @abstractmethod
     def distribution(self, observations: Tensor, mask: Tensor, legal: Tensor | None = None) -> Distribution:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -15,6 +17,7 @@ from aggrevated.arithmetic import difference, fingerprint
 from aggrevated.config import Config
 from aggrevated.config.building import Setup, set_up
 from aggrevated.config.resolving import resolve
+from aggrevated.config.saying import chosen
 from aggrevated.engines import HERE, Engine
 from aggrevated.errors import DataError
 from aggrevated.health import Examined, Health
@@ -23,7 +26,7 @@ from aggrevated.runs import checkpoint
 from aggrevated.runs.records import Metrics, Result
 from aggrevated.runs.run import CHECKPOINTS, CHOSEN, CONFIG, METRICS, RESULT, Run, same_in_all, unused_folder
 from aggrevated.stopping import finish_first
-from aggrevated.tasks import Task
+from aggrevated.tasks import as_task
 
 Warn = Callable[[str], None]
 LEAST_UNSAVED = 1.0  # seconds of work that are always worth a checkpoint
@@ -34,27 +37,41 @@ def silent(_: object) -> None:
     """Say nothing."""
 
 
+def aloud(sentence: str) -> None:
+    """Say it on standard error."""
+    print(sentence, file=sys.stderr)
+
+
 def as_warning(sentence: str) -> None:
     """Say it by Python's warnings."""
     warnings.warn(sentence, stacklevel=2)
 
 
 def train(
-    task: Task | str,
+    env: Any,
     method: str = "aggrevated",
     *,
+    expert: Any = None,
     out: Path | str | None = None,
     progress: Callable[[Metrics], None] = silent,
+    say: Callable[[str], None] = aloud,
     warn: Warn = as_warning,
     engine: Engine = HERE,
     **settings: Any,
 ) -> Run:
-    """Learn a policy for a task, given by name or as the object that it is, in a new run folder; `run.policy` is it.
+    """Learn a policy in a new run folder; `run.policy` is it.
 
-    Settings have the names of the command line's options: `train("cartpole", update="regular", learning_rate=0.01)`.
-    `engine` does the work of the lanes, for example `Processes(8)`, and changes nothing in the result.
+    `env` is the name of a task, the id of an environment of Gymnasium, a function that makes one, a simulator, or a
+    `Task`; `expert` a file, or anything that acts (`aggrevated.as_expert`). Settings have the names of the command
+    line's options: `train("cartpole", update="regular", learning_rate=0.01)`. `say` is told what follows from them,
+    `progress` of each iteration. `engine` does the work of the lanes, for example `Processes(8)`, and changes nothing
+    in the result.
     """
-    config = resolve(task, method, **settings)
+    named = isinstance(expert, str | os.PathLike)
+    settings |= {"expert": os.fspath(expert)} if named else {}
+    config = resolve(as_task(env, None if named else expert), method, **settings)
+    for line in chosen(config):
+        say(line)
     run = Run.create(Path(out) if out is not None else unused_folder(config), config)
     execute(run, progress, warn, engine=engine)
     return run

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from tyro.conf import Positional
 
 from aggrevated.cli.engines import EngineOptions
-from aggrevated.cli.options import Integer, RunFolder
+from aggrevated.cli.options import Integer, RunFolder, Trust
 
 
 @dataclass(frozen=True)
@@ -26,6 +26,7 @@ class Resume:
     """Go on to this many iterations, more than were asked for at first."""
     anyway: bool = False
     """Go on even where this machine or its packages compute other bits than those that began the run."""
+    trust: Trust = False
     json: bool = False
     """Print the result as one JSON object."""
     where: EngineOptions = field(default_factory=EngineOptions)
@@ -41,7 +42,7 @@ class Resume:
         if (self.run_folder / "sweep.json").is_file():
             self._go_on_with_sweep()
             return
-        runs = runs_to_resume(self.run_folder)
+        runs = runs_to_resume(self.run_folder, self.trust)
         if self.iterations is not None:
             least = max(run.config.loop.iterations for run in runs)
             require(self.iterations >= least, "iterations", self.iterations, f"at least the {least} of the run")
@@ -69,4 +70,4 @@ class Resume:
         if self.iterations is not None:
             more = "more trials are 'aggrevated sweep' again, with more --trials"
             raise UsageError(f"--iterations has no effect on {self.run_folder}, which is a sweep; {more}")
-        conduct(Sweep.open(self.run_folder, self.anyway), self.json, self.where, self.anyway)
+        conduct(Sweep.open(self.run_folder, self.anyway, self.trust), self.json, self.where, self.anyway)
