@@ -36,7 +36,7 @@ def resolve(task: Task | str, method: str = "aggrevated", **given: Any) -> Confi
 
 def completed(config: Config, given: Container[str]) -> Config:
     """The config with everything filled in that was left open."""
-    iterations = config.loop.iterations
+    iterations = config.loop.opened(given).length
     pieces: dict[str, Any] = {place: own.completed(iterations, given) for place, own in config.pieces.items()}
     pieces["loop"] = pieces["loop"].sized(pieces["world"].steps)
     following = {name: value for own in pieces.values() for name, value in own.implied().items() if name not in given}

@@ -22,7 +22,7 @@ from aggrevated.engines import HERE, Engine
 from aggrevated.errors import DataError
 from aggrevated.health import Examined, Health
 from aggrevated.machine import one_thread
-from aggrevated.runs import checkpoint
+from aggrevated.runs import checkpoint, limits
 from aggrevated.runs.records import Metrics, Result
 from aggrevated.runs.run import CHECKPOINTS, CHOSEN, CONFIG, METRICS, RESULT, Run, same_in_all, unused_folder
 from aggrevated.stopping import finish_first
@@ -101,16 +101,23 @@ class Sitting:
     health: Health
     seal: str  # of the last line of metrics.jsonl
     tally: Tally = field(default_factory=Tally)
+    cost: dict[str, int] = field(default_factory=dict)  # of the last iteration, by the limits on it
     unkept: list[files.Facts] = field(default_factory=list)  # lines since the last checkpoint
     kept: int = 0  # the iteration of the last checkpoint
     kept_at: float = field(default_factory=time.perf_counter)
     keeping_took: float = 0.0
 
+    @property
+    def ended(self) -> str:
+        """The setting that ends the run here, if one does."""
+        learner = self.setup.learner
+        return limits.ended_by(self.run.config.loop, learner.n, limits.spent(learner), self.cost)
+
     def due(self) -> bool:
         """Whether a checkpoint is: every few iterations, at the last, and where much work would be lost."""
         n, loop, since = self.setup.learner.n, self.run.config.loop, time.perf_counter() - self.kept_at
         much = since > max(LEAST_UNSAVED, SHARE * self.keeping_took)
-        return n - self.kept >= loop.checkpoint_every or n == loop.iterations or much
+        return n - self.kept >= loop.checkpoint_every or bool(self.ended) or much
 
     def keep_newest(self) -> None:
         """The same, unless it is done."""
@@ -122,15 +129,30 @@ class Sitting:
         run, setup, began = self.run, self.setup, time.perf_counter()
         facts = {
             "tally": asdict(self.tally),
+            "cost": self.cost,
             "config": identity(run.config, setup),
             "arithmetic": fingerprint(),
             "metrics": {"seal": self.seal, "lines": self.unkept},
         }
         checkpoint.save(run.folder / CHECKPOINTS, setup.learner, setup.oracle, facts)
-        known = {"so_far": so_far(self).facts(), "config": same_in_all(run.config), "arithmetic": fingerprint()}
-        files.seal(run.folder / CHOSEN, setup.learner.best.weights or {}, known)
+        self.keep_chosen()
         self.kept, self.unkept, self.kept_at = setup.learner.n, [], time.perf_counter()
         self.keeping_took = self.kept_at - began
+
+    def keep_chosen(self) -> None:
+        """Only the latter."""
+        run, best = self.run, self.setup.learner.best
+        known = {"so_far": so_far(self).facts(), "config": same_in_all(run.config), "arithmetic": fingerprint()}
+        files.seal(run.folder / CHOSEN, best.weights or {}, known)
+
+    def validate_last(self) -> None:
+        """Let the last policy be a candidate, where a limit ended the run between two validations.
+
+        No checkpoint knows of it: a run that is made longer is as if it had been that long from the start.
+        """
+        setup, learner = self.setup, self.setup.learner
+        if learner.n % self.run.config.loop.validate_every or learner.best.weights is None:
+            learner.challenge(setup.world.validate(learner.policy), learner.n)
 
 
 def execute(
@@ -140,7 +162,7 @@ def execute(
     anyway: bool = False,
     engine: Engine = HERE,
 ) -> Result:
-    """Run it, or the rest of it, to its last iteration, and give its result; `progress` is told of each iteration.
+    """Run it, or the rest of it, to its end, and give its result; `progress` is told of each iteration.
 
     Where this machine does not compute as that which began it, the rest is refused, but for `anyway`. `engine` does the
     work of the lanes, and changes nothing. Asked to stop by a signal, it finishes the iteration and keeps it first.
@@ -150,7 +172,7 @@ def execute(
             return replace(ended, run=str(run.folder))  # it may have been moved
         sitting = begin(run, warn, anyway)
         sitting.setup = replace(sitting.setup, world=sitting.setup.world.over(engine))
-        if Run.open(run.folder, run.config.task).config != run.config:  # more iterations were asked for
+        if Run.open(run.folder, run.config.task).config != run.config:  # more was asked for
             files.seal_json(run.folder / CONFIG, run.config.facts())
         with finish_first() as stop:
             for metrics in learning(sitting, warn, engine):
@@ -160,8 +182,9 @@ def execute(
                     stop.leave()
             if stop.asked is not None:
                 stop.leave()
+        sitting.validate_last()
         if digest_of_chosen(run) != files.digest(sitting.setup.learner.best.weights or {}):
-            sitting.keep()  # a stop came between the last checkpoint and it, or it was damaged
+            sitting.keep_chosen()  # by the line before, or a stop came between a checkpoint and it, or it was damaged
         return finish(sitting)
 
 
@@ -176,7 +199,7 @@ def whole_result(run: Run, warn: Warn) -> Result | None:
     if files.digest(run.chosen()[0]) != result.weights_sha256:
         raise DataError(f"{run.folder}/{RESULT} is not of the policy beside it; remove it, and resume makes it again")
     lines = run.metrics()
-    return result if lines and lines[-1].iteration == result.iterations else None
+    return result if (lines[-1].iteration if lines else 0) == result.iterations else None
 
 
 def digest_of_chosen(run: Run, warn: Warn = silent) -> str | None:
@@ -200,12 +223,14 @@ def learning(sitting: Sitting, warn: Warn, engine: Engine = HERE) -> Iterator[Me
         validate=setup.world.validate, validate_every=loop.validate_every, engine=engine,
     )  # fmt: skip
     with files.Journal(run.folder / METRICS, sitting.seal) as journal:
-        while learner.n < loop.iterations:
+        while not sitting.ended:
+            before = limits.spent(learner)
             metrics = metrics_of(next(iterations), learner, time.perf_counter() - began)
             metrics = replace(metrics, died=health.after(metrics))
             if learner.n % loop.validate_every == 0:
                 metrics = replace(metrics, more=setup.world.monitor(learner.policy))
             tally.add(metrics)
+            sitting.cost = limits.since(learner, before)
             journal.append(metrics.facts())
             sitting.seal = journal.seal
             sitting.unkept.append(metrics.facts())
@@ -215,6 +240,7 @@ def learning(sitting: Sitting, warn: Warn, engine: Engine = HERE) -> Iterator[Me
             for sentence in health.news():
                 warn(f"{run.folder}, iteration {learner.n}: {sentence}")
             yield metrics
+            limits.refuse_endless(run, sitting.cost)
 
 
 def begin(run: Run, warn: Warn, anyway: bool = False) -> Sitting:
@@ -238,7 +264,8 @@ def begin(run: Run, warn: Warn, anyway: bool = False) -> Sitting:
     records = [Metrics.read(line, run.folder / METRICS) for line in lines]
     seal = files.rewrite_journal(run.folder / METRICS, (record.facts() for record in records))
     tally = Tally(**kept.facts["tally"]) if kept is not None else Tally()
-    sitting = Sitting(run, setup, Health.of(records), seal, tally, kept=learner.n)
+    cost = kept.facts["cost"] if kept is not None else {}
+    sitting = Sitting(run, setup, Health.of(records), seal, tally, cost, kept=learner.n)
     if kept is not None and seal != kept.facts["metrics"]["seal"]:  # lines are lost for good
         sitting.unkept = kept.facts["metrics"]["lines"]
         sitting.keep()
@@ -276,6 +303,9 @@ def so_far(sitting: Sitting) -> Result:
         update=config.update.name,
         seed=config.loop.seed,
         iterations=learner.n,
+        budget=config.loop.budget,
+        queries=config.loop.queries,
+        ended=sitting.ended,
         initial_return=learner.best.first,
         best_return=learner.best.returned,
         **checkpoint.counts(learner),

@@ -78,13 +78,16 @@ class Run:
         return [Metrics.read(line, path) for line in files.read_journal(path)]
 
     def result(self) -> Result | None:
-        """result.json, if the run has ended: one of fewer iterations than are asked for now does not count."""
+        """result.json, if the run has ended: one by an end that is not the one asked for now does not count."""
         path = self.folder / RESULT
         if not path.is_file():
             return None
         remedy = f"remove it, and 'aggrevated resume {self.folder}' makes it again"
         result = Result.read(files.unseal_json(path, remedy), path)
-        return result if result.iterations == self.config.loop.iterations else None
+        loop = self.config.loop
+        reached = result.iterations == loop.iterations
+        same = (result.budget, result.queries) == (loop.budget, loop.queries)
+        return result if reached or (same and result.ended in loop.limits) else None
 
     def so_far(self) -> Result:
         """What was known when policy.safetensors was written."""
@@ -117,7 +120,7 @@ class Run:
 
 def same_in_all(config: Config) -> files.Facts:
     """The settings that do not change where a run is made longer."""
-    return config.replaced(iterations=1, checkpoint_every=1).facts()
+    return config.replaced(iterations=1, checkpoint_every=1, budget=0, queries=0).facts()
 
 
 def made_or_opened(folder: Path, config: Config) -> Run:
