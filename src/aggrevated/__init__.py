@@ -51,6 +51,7 @@ PUBLIC = {
     "aggrevated.policies.mixture": ("MixturePolicy",),
     "aggrevated.policies.recurrent": ("RecurrentPolicy",),
     "aggrevated.policies.window": ("WindowPolicy",),
+    "aggrevated.policies.saving": ("load",),
     "aggrevated.policies.heads": ("CategoricalHead", "GaussianHead", "Head", "HeadSettings"),
     "aggrevated.starts": ("StartSettings",),
     "aggrevated.starts.supervised": ("supervised",),

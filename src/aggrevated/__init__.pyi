@@ -59,6 +59,7 @@ from aggrevated.policies.heads import Head as Head
 from aggrevated.policies.heads import HeadSettings as HeadSettings
 from aggrevated.policies.mixture import MixturePolicy as MixturePolicy
 from aggrevated.policies.recurrent import RecurrentPolicy as RecurrentPolicy
+from aggrevated.policies.saving import load as load
 from aggrevated.policies.window import WindowPolicy as WindowPolicy
 from aggrevated.randomness import Purpose as Purpose
 from aggrevated.randomness import seeds as seeds
