@@ -17,8 +17,8 @@ def actions_of(expert: Expert, states: Array, t: int, space: Discrete | Box) -> 
     What becomes of vectors beyond the bounds is the simulator's affair.
     """
     part, n = called(expert), len(states)
-    given = answer(part, "act", lambda: expert.act(states, t), n)
     try:
+        given = answer(part, "act", lambda: expert.act(states, t), n)
         if isinstance(space, Discrete):
             return chosen(part, given, n, int(space.n))
         return finite(part, "actions", numbers(part, "actions", given, (n, *space.shape), "mend its act"), CHECK)
