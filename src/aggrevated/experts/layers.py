@@ -6,7 +6,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from aggrevated.actors.networks import ACTIVATIONS, NumpyNetwork
+from aggrevated.actors.activations import ACTIVATIONS
+from aggrevated.actors.networks import NumpyNetwork
 from aggrevated.arrays import Array
 from aggrevated.errors import DataError
 from aggrevated.files import in_short
