@@ -38,6 +38,7 @@ from aggrevated.experts import Expert as Expert
 from aggrevated.experts import ValueExpert as ValueExpert
 from aggrevated.experts.loading import load_expert as load_expert
 from aggrevated.experts.several import several as several
+from aggrevated.exporting.onnx_files import export_onnx as export_onnx
 from aggrevated.health import Examined as Examined
 from aggrevated.health import Health as Health
 from aggrevated.losses import Loss as Loss

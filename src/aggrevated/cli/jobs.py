@@ -26,18 +26,20 @@ def run_all(
 ) -> list[Result]:
     """The results of all runs, in order, by an engine of their own."""
     with where.build(len(runs)) as engine:
-        return run_by(engine, runs, anyway, failed)
+        return run_by(engine, runs, anyway, failed, where.log)
 
 
-def run_by(engine: Engine, runs: Sequence[Run], anyway: bool = False, failed: Failed | None = None) -> list[Result]:
+def run_by(
+    engine: Engine, runs: Sequence[Run], anyway: bool = False, failed: Failed | None = None, log: Sequence[str] = ()
+) -> list[Result]:
     """The results of all runs, in order. One run has its lanes done by the engine, of several each is a job.
 
     The first run that fails ends them all; but where there is somebody to be told that it `failed`, the others go on.
     """
     if len(runs) > 1:
-        return side_by_side(runs, engine, anyway, failed)
+        return side_by_side(runs, engine, anyway, failed, log)
     try:
-        return [run_one(runs[0], engine, anyway)]
+        return [run_one(runs[0], engine, anyway, log)]
     except AggrevatedError as error:
         if failed is None:
             raise
@@ -45,7 +47,7 @@ def run_by(engine: Engine, runs: Sequence[Run], anyway: bool = False, failed: Fa
         return []
 
 
-def run_one(run: Run, engine: Engine, anyway: bool = False) -> Result:
+def run_one(run: Run, engine: Engine, anyway: bool = False, log: Sequence[str] = ()) -> Result:
     """One run from this process, with a line or a bar for its iterations."""
     loop, world = run.config.loop, run.config.world
     if run.config.start.notice and not iterations_done(run.folder):
@@ -59,7 +61,7 @@ def run_one(run: Run, engine: Engine, anyway: bool = False) -> Result:
             at = f"iteration {line.iteration}, " if loop.limits else ""
             progress.at(done_by(run, line), f"{at}{world.measured} {current}, best {best}{when}, {line.seconds:.1f} s")
 
-        return execute(run, show, note, anyway, engine)
+        return execute(run, show, note, anyway, engine, log)
 
 
 @contextmanager
@@ -72,10 +74,13 @@ def going_on_with(command: str) -> Iterator[None]:
         raise
 
 
-def side_by_side(runs: Sequence[Run], engine: Engine, anyway: bool, failed: Failed | None = None) -> list[Result]:
+def side_by_side(
+    runs: Sequence[Run], engine: Engine, anyway: bool, failed: Failed | None = None, log: Sequence[str] = ()
+) -> list[Result]:
     """Many runs, each of them a job. One whose worker is lost goes on, in another, from its last checkpoint."""
     here, results = Path.cwd(), list[Result]()
-    jobs = [Job(run.folder, run.config.loop, here, anyway, failed is not None, trusted(run)) for run in runs]
+    asked = anyway, failed is not None
+    jobs = [Job(run.folder, run.config.loop, here, *asked, trusted(run), tuple(log)) for run in runs]
     limited = any(run.config.loop.limits for run in runs)
     with Progress("% of each run" if limited else "iterations", sum(map(length_of, runs))) as progress:
 
@@ -108,6 +113,7 @@ class Job:
     anyway: bool
     forgiving: bool = False  # an error is its outcome, and does not end the others
     trust: bool = False  # whether the code that it names may be imported
+    log: tuple[str, ...] = ()
 
 
 def trusted(run: Run) -> bool:
@@ -122,7 +128,7 @@ def run_quietly(_: None, job: Job) -> tuple[Result | AggrevatedError, list[str]]
     run, warnings = Run.open(job.folder, trust=job.trust), list[str]()
     run = replace(run, config=replace(run.config, loop=job.loop))
     try:
-        return execute(run, silent, warnings.append, job.anyway), warnings
+        return execute(run, silent, warnings.append, job.anyway, log=job.log), warnings
     except AggrevatedError as error:
         if not job.forgiving:
             raise

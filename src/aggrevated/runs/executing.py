@@ -6,12 +6,12 @@ import os
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from aggrevated import files
+from aggrevated import files, logs
 from aggrevated.algorithm import Iteration, Learner, aggrevated
 from aggrevated.arithmetic import difference, fingerprint
 from aggrevated.config import Config
@@ -57,6 +57,7 @@ def train(
     say: Callable[[str], None] = aloud,
     warn: Warn = as_warning,
     engine: Engine = HERE,
+    log: str | Sequence[str] = (),
     **settings: Any,
 ) -> Run:
     """Learn a policy in a new run folder; `run.policy` is it.
@@ -64,16 +65,17 @@ def train(
     `env` is the name of a task, the id of an environment of Gymnasium, a function that makes one, a simulator, or a
     `Task`; `expert` a file, or anything that acts (`aggrevated.as_expert`). Settings have the names of the command
     line's options: `train("cartpole", update="regular", learning_rate=0.01)`. `say` is told what follows from them,
-    `progress` of each iteration. `engine` does the work of the lanes, for example `Processes(8)`, and changes nothing
-    in the result.
+    `progress` of each iteration. `engine` does the work of the lanes, for example `Processes(8)`, and `log`
+    names who else hears of the metrics, for example "tensorboard"; neither changes anything in the result.
     """
+    logs.makers(log)  # what is not installed leaves no folder behind
     named = isinstance(expert, str | os.PathLike)
     settings |= {"expert": os.fspath(expert)} if named else {}
     config = resolve(as_task(env, None if named else expert), method, **settings)
     for line in chosen(config):
         say(line)
     run = Run.create(Path(out) if out is not None else unused_folder(config), config)
-    execute(run, progress, warn, engine=engine)
+    execute(run, progress, warn, engine=engine, log=log)
     return run
 
 
@@ -161,12 +163,15 @@ def execute(
     warn: Warn = silent,
     anyway: bool = False,
     engine: Engine = HERE,
+    log: str | Sequence[str] = (),
 ) -> Result:
     """Run it, or the rest of it, to its end, and give its result; `progress` is told of each iteration.
 
     Where this machine does not compute as that which began it, the rest is refused, but for `anyway`. `engine` does the
     work of the lanes, and changes nothing. Asked to stop by a signal, it finishes the iteration and keeps it first.
+    The logs that `log` names hear of every iteration, of those that were run before first.
     """
+    logs.makers(log)
     with files.only_one(run.folder), one_thread():
         if (ended := whole_result(run, warn)) is not None:
             return replace(ended, run=str(run.folder))  # it may have been moved
@@ -174,18 +179,24 @@ def execute(
         sitting.setup = replace(sitting.setup, world=sitting.setup.world.over(engine))
         if Run.open(run.folder, run.config.task).config != run.config:  # more was asked for
             files.seal_json(run.folder / CONFIG, run.config.facts())
-        with finish_first() as stop:
-            for metrics in learning(sitting, warn, engine):
-                progress(metrics)
+        with logs.telling(log, run.folder, run.config.facts(), warn) as told:
+            for line in run.metrics() if log else ():
+                told.write(line.facts())
+            with finish_first() as stop:
+                for metrics in learning(sitting, warn, engine):
+                    told.write(metrics.facts())
+                    progress(metrics)
+                    if stop.asked is not None:
+                        sitting.keep_newest()
+                        stop.leave()
                 if stop.asked is not None:
-                    sitting.keep_newest()
                     stop.leave()
-            if stop.asked is not None:
-                stop.leave()
-        sitting.validate_last()
-        if digest_of_chosen(run) != files.digest(sitting.setup.learner.best.weights or {}):
-            sitting.keep_chosen()  # by the line before, or a stop came between a checkpoint and it, or it was damaged
-        return finish(sitting)
+            sitting.validate_last()
+            if digest_of_chosen(run) != files.digest(sitting.setup.learner.best.weights or {}):
+                sitting.keep_chosen()  # by that line, or a stop came between a checkpoint and it, or it was damaged
+            result = finish(sitting)
+            told.close(result.facts())
+        return result
 
 
 def whole_result(run: Run, warn: Warn) -> Result | None:
