@@ -10,7 +10,7 @@ import numpy as np
 from aggrevated.arrays import Array
 from aggrevated.statistics import ranks
 
-RESAMPLES = 300
+RESAMPLES = 600
 TAIL = 0.5  # per cent on each side: there are a dozen checks, and a healthy patient shall pass them all
 
 

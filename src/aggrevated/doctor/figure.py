@@ -40,7 +40,8 @@ def returns(axes: Axes, views: Views) -> None:
     for place, ((_, values), colour) in enumerate(zip(views.returns.items(), (EXPERT, FIRST, RANDOM), strict=True)):
         axes.plot(place + rng.uniform(-0.2, 0.2, len(values)), values, ".", color=colour, alpha=0.35, markersize=4)
         axes.plot([place - 0.3, place + 0.3], [values.mean()] * 2, color=colour, linewidth=2.5)
-        axes.text(place + 0.33, values.mean(), f"{values.mean():.4g}", va="center", fontsize=9)
+        above = (place, values.mean())
+        axes.annotate(f"{values.mean():.4g}", above, (26, 4), textcoords="offset points", fontsize=9)
     axes.set_xticks(range(len(views.returns)), list(views.returns))
     axes.set_xlim(-0.5, len(views.returns) - 0.25)
 

@@ -11,6 +11,7 @@ from aggrevated.doctor.checks.calibration import of_roll_outs
 from aggrevated.doctor.estimates import centred
 from aggrevated.doctor.examination import Examination
 from aggrevated.doctor.level import level_of
+from aggrevated.errors import AggrevatedError
 
 TIMES = 60  # points of a curve over time
 
@@ -38,7 +39,7 @@ def views_of(patient: Examination) -> Views:
     said = first_said = first_paid = paid = advantage_said = advantage_paid = nothing
     total = rolled.by(1.0)
     sound = np.isfinite(total)
-    if patient.knows:
+    if speaks(patient):
         level = level_of(patient)
         said, paid = level.said, level.paid
         counted = of_roll_outs(patient, level.going_on)
@@ -60,6 +61,14 @@ def views_of(patient: Examination) -> Views:
     )  # fmt: skip
 
 
+def speaks(patient: Examination) -> bool:
+    """Whether the expert can be asked for costs."""
+    try:
+        return bool(patient.knows) and len(patient.believed) > 0
+    except AggrevatedError:
+        return False  # a check says so
+
+
 def by_time(patient: Examination) -> tuple[Array, Array, Array]:
     """Means over the expert's episodes that still run, with the expert's own discount."""
     of = patient.of_expert
@@ -67,5 +76,5 @@ def by_time(patient: Examination) -> tuple[Array, Array, Array]:
     weights = patient.discount ** np.arange(of.costs.shape[1])
     later = np.cumsum((of.costs * of.mask * weights)[:, ::-1], axis=1)[:, ::-1] / weights
     paid = np.array([later[of.mask[:, t], t].mean() for t in times])
-    said = [patient.values(of.states[of.mask[:, t], t]).mean() for t in times] if patient.knows else []
+    said = [patient.values(of.states[of.mask[:, t], t]).mean() for t in times] if speaks(patient) else []
     return times, np.array(said), paid
