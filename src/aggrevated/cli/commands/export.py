@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from tyro.conf import Positional
 
-from aggrevated.cli.options import File, RunFolder
+from aggrevated.cli.options import File, RunFolder, Trust
 
 ENDINGS = {"out": ".safetensors", "onnx": ".onnx", "card": ".md"}
 
@@ -31,6 +31,7 @@ class Export:
     """Where the policy goes as ONNX, an .onnx file."""
     card: File = None
     """Where its card goes, a .md file: what it is, from whom, how good, by which command."""
+    trust: Trust = False
     json: bool = False
     """Print where they went as one JSON object."""
 
@@ -46,7 +47,7 @@ class Export:
         for name, ending in ENDINGS.items():
             path = wanted[name]
             require(path is None or path.suffix == ending, name, path, f"a file name that ends in {ending}")
-        runs = runs_in(self.run_folder)
+        runs = runs_in(self.run_folder, self.trust)
         run = runs[0] if len(runs) == 1 else max(runs, key=lambda run: run.so_far().best_return)
         if not any(wanted.values()):
             wanted |= {"out": run.folder / "p.safetensors", "card": run.folder / "card.md"}
