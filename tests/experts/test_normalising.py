@@ -111,7 +111,8 @@ def test_the_zip_tells_of_its_training(name: str, space: Any, tmp_path: Path) ->
         found[normal] = facts = training_facts(path)
         assert facts["algorithm"] == name and facts["timesteps"] == model.num_timesteps and facts["gamma"] == 0.99
         assert facts["returns"] == {"mean": 20.0, "deviation": 0.0, "count": model.num_timesteps // 5}
-        assert facts["lengths"]["mean"] == 5.0
+        assert facts["lengths"]["mean"] == 5.0 and facts["mean_return"] == 20.0 and facts["std_return"] == 0.0
+        assert facts["observation_mean"] is None  # of one environment
         assert facts["observations"]["mean"] == pytest.approx(model._last_obs.mean(), abs=1e-6)
     if name in ("PPO", "A2C", "TRPO") or space is MATRIX:
         assert found[False]["normalised"] is False and found[True]["normalised"] is True

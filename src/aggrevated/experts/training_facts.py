@@ -16,6 +16,7 @@ from aggrevated.errors import DataError
 from aggrevated.experts.stable_baselines import unzipped
 from aggrevated.files import Facts, Inert, array_in, number_in, read_inert
 
+ENOUGH = 16  # environments, for a deviation that tells something
 # an algorithm by the beginning of a tensor's name and by a setting that only it has
 ALGORITHMS = (
     ("q_net.", "", "DQN"),
@@ -34,18 +35,25 @@ def training_facts(path: str | Path) -> Facts:
     """What the zip says of its training; None where it does not say.
 
     `algorithm`, `timesteps`, `gamma`; `returns` and `lengths` of the last episodes and `observations` (the last that it
-    saw) as mean, deviation and count; `normalised`: whether they went through a `VecNormalize`.
+    saw) as mean, deviation and count; `mean_return` and `std_return` of these; `observation_mean` and `observation_std`
+    of each number, if there were enough environments; `normalised`: whether a `VecNormalize` stood before it.
     """
     tensors, settings = unzipped(Path(path))
     last, original = (observation_in(settings.get(key)) for key in ("_last_obs", "_last_original_obs"))
     episodes = episodes_in(settings.get("ep_info_buffer"))
+    returns = summary([r for r, _ in episodes])
+    rows = last.reshape(len(last), -1) if last is not None and last.ndim > 1 and len(last) >= ENOUGH else None
     return {
         "algorithm": algorithm_in(tensors, settings),
         "timesteps": plain_number(settings.get("num_timesteps")),
         "gamma": plain_number(settings.get("gamma")),
-        "returns": summary([r for r, _ in episodes]),
+        "returns": returns,
+        "mean_return": returns and returns["mean"],
+        "std_return": returns and returns["deviation"],
         "lengths": summary([length for _, length in episodes]),
         "observations": None if last is None else summary(last),
+        "observation_mean": None if rows is None else rows.mean(axis=0).tolist(),
+        "observation_std": None if rows is None else rows.std(axis=0).tolist(),
         "normalised": normalised(settings, last, original),
     }
 
