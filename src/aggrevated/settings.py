@@ -110,7 +110,10 @@ class Settings:
     name: ClassVar[str] = ""
 
     def completed(self, iterations: int, given: Container[str]) -> Self:
-        """What was left open, filled in; `given` are the settings that somebody chose on purpose."""
+        """What was left open, filled in; `given` are the settings that somebody chose on purpose.
+
+        `iterations` is 0 where their number is open.
+        """
         return self
 
     def implied(self) -> Mapping[str, Any]:

@@ -20,7 +20,9 @@ from aggrevated.cost_to_go.disagreement import Advice, Disagreement
 from aggrevated.cost_to_go.entropy_bonus import EntropyBonus
 from aggrevated.cost_to_go.loki import Loki
 from aggrevated.cost_to_go.lols import Lols
+from aggrevated.cost_to_go.lookahead import Lookahead
 from aggrevated.cost_to_go.monte_carlo import MonteCarlo
+from aggrevated.cost_to_go.q_of import QOfAction, QOfEveryAction
 from aggrevated.cost_to_go.q_star import QStar
 from aggrevated.cost_to_go.realised import Realised
 from aggrevated.cost_to_go.truncated import Truncated
@@ -43,6 +45,20 @@ class Critic(TinyExpert):
 
     def v(self, states):
         return self.q(states).min(axis=1)
+
+
+class AskedForEach(TinyExpert):
+    """π* of the tiny MDP, which tells Q* of the action that it is asked about."""
+
+    def q_of(self, states, actions):
+        return self.q(states)[np.arange(len(states)), actions]
+
+
+class HomeWithCosts(Home):
+    """The walk's expert: an action costs what is left to go after it, squared."""
+
+    def q_of(self, states, actions):
+        return (states[:, 0] + actions @ np.array([1.0, 2.0])) ** 2
 
 
 def every_step(trajectories):
@@ -120,6 +136,14 @@ CASES = {
     "SEARN at one step": mixed(None, steps=1),
     "a critic": Case(ValueFunction(Critic()), steps_with_a_successor, None),
     "a critic, Q* itself": Case(ValueFunction(Critic(), advantage=False), steps_with_a_successor, None),
+    "one step, then a critic": Case(Lookahead(Lucky(), Critic()), simulates=True),
+    "one step, then a critic, less the least": Case(Advantage(Lookahead(Lucky(), Critic())), simulates=True),
+    "asked about the action taken": Case(QOfAction(AskedForEach(), Discrete(3)), learners_steps, None),
+    "asked about vectors": Case(QOfAction(HomeWithCosts(), Walk.action_space), learners_steps, None, vectors=True),
+    "asked about vectors, Q* itself": Case(
+        QOfAction(HomeWithCosts(), Walk.action_space, advantage=False), learners_steps, None, vectors=True
+    ),
+    "asked about every action": Case(QOfEveryAction(AskedForEach(), Discrete(3))),
     "truncated after two steps": Case(Truncated(Critic(), 2), steps_with_a_successor, None),
     "truncated, without a critic": Case(Truncated(TinyExpert(), 2), steps_with_a_successor, None),
     "truncated after the horizon": Case(Truncated(Critic(), 9, advantage=False), steps_with_a_successor, None),
@@ -184,7 +208,7 @@ def test_shapes_and_types(case, trajectories):
     finite_advice = {"advice"} if found.advice is not None and found.advice.ndim == 2 else set()
     for name, array in found.arrays.items():
         assert array.dtype == (np.int64 if name in finite_advice else np.float32) and np.isfinite(array).all(), name
-    assert (found.advice is not None) == (case.vectors or isinstance(case.oracle, Advised))
+    assert (found.advice is not None) == isinstance(case.oracle, Advice | Advised)
     assert found.bonus == (0.5 if isinstance(case.oracle, EntropyBonus) else 0.0)
 
 

@@ -5,9 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
+from gymnasium.spaces import Discrete
+
 from aggrevated.cost_to_go import CostSettings, CostToGo, Oracle, Tells, require_method
+from aggrevated.cost_to_go.advantage import Advantage
+from aggrevated.cost_to_go.lookahead import Lookahead
 from aggrevated.cost_to_go.truncated import Truncated
 from aggrevated.experts import CriticExpert, Expert
+from aggrevated.settings import setting
 from aggrevated.simulators import Simulator
 from aggrevated.trajectories import Trajectories
 
@@ -36,14 +41,20 @@ class ValueFunction:
 
 @dataclass(frozen=True)
 class ValueFunctionSettings(CostSettings):
-    """Q* of the action taken, from the expert's critic."""
+    """Q* from the expert's critic: of every action of a finite set, or of the action taken."""
 
     name = "value-function"
+    every_action: bool = setting(
+        True, "Take every action of a finite set once in the simulator, not only the one taken on record."
+    )
 
     def tells(self, finite: bool) -> Tells:
-        return Tells.TAKEN_ACTION
+        return Tells.EVERY_ACTION if finite and self.every_action else Tells.TAKEN_ACTION
 
     def build(self, simulator: Simulator, expert: Expert) -> Oracle:
         if not isinstance(expert, CriticExpert):
             raise self.cannot_ask(expert, "v")
-        return ValueFunction(expert, self.advantage)
+        if self.tells(isinstance(simulator.action_space, Discrete)) is Tells.TAKEN_ACTION:
+            return ValueFunction(expert, self.advantage)
+        every = Lookahead(simulator, expert)
+        return Advantage(every) if self.advantage else every

@@ -26,6 +26,15 @@ class ValueExpert(Expert, Protocol):
 
 
 @runtime_checkable
+class ActionValueExpert(Expert, Protocol):
+    """An expert that knows Q*(s, a) of an action that it is asked about, such as a vector."""
+
+    def q_of(self, states: Array, actions: Array) -> Array:
+        """[n]: the cost-to-go of the actions [n], or [n, A], each in its state of [n, ...]."""
+        ...
+
+
+@runtime_checkable
 class CriticExpert(Expert, Protocol):
     """An expert that also has a critic, V*(s)."""
 

@@ -5,7 +5,7 @@ from gymnasium.spaces import Box, Discrete
 
 from aggrevated.arrays import Array
 from aggrevated.errors import PartError
-from aggrevated.experts import CriticExpert, Expert, ValueExpert
+from aggrevated.experts import ActionValueExpert, CriticExpert, Expert, ValueExpert
 from aggrevated.parts import answer, as_array, finite, numbers
 
 CHECK = "check its weights, and that it was made for this simulator"
@@ -17,8 +17,8 @@ def actions_of(expert: Expert, states: Array, t: int, space: Discrete | Box) -> 
     What becomes of vectors beyond the bounds is the simulator's affair.
     """
     part, n = called(expert), len(states)
-    given = answer(part, "act", lambda: expert.act(states, t), n)
     try:
+        given = answer(part, "act", lambda: expert.act(states, t), n)
         if isinstance(space, Discrete):
             return chosen(part, given, n, int(space.n))
         return finite(part, "actions", numbers(part, "actions", given, (n, *space.shape), "mend its act"), CHECK)
@@ -52,6 +52,19 @@ def costs_of(expert: ValueExpert, states: Array, count: int | None = None) -> Ar
     given = as_array(part, "costs-to-go", answer(part, "q", lambda: expert.q(states), n), "mend its q")
     width = count if count is not None else given.shape[-1] if given.ndim else 0
     return finite(part, "costs-to-go", numbers(part, "costs-to-go", given, (n, width), "mend its q"), CHECK)
+
+
+def costs_of_taken(expert: ActionValueExpert, states: Array, actions: Array) -> Array:
+    """Q*(s, a) of one action in each of the states [n, ...]: [n]."""
+    part, n = called(expert), len(states)
+    given = answer(part, "q_of", lambda: expert.q_of(states, actions), n)
+    return finite(part, "costs-to-go", numbers(part, "costs-to-go", given, (n,), "mend its q_of"), CHECK)
+
+
+def costs_of_each(expert: ActionValueExpert, states: Array, count: int) -> Array:
+    """The same of each of `count` actions in every state: [n, A]."""
+    asked = [costs_of_taken(expert, states, np.full(len(states), action)) for action in range(count)]
+    return np.stack(asked, axis=1)
 
 
 def values_of(expert: CriticExpert, states: Array) -> Array:

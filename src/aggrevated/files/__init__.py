@@ -24,6 +24,7 @@ from aggrevated.files.json_files import Facts as Facts
 from aggrevated.files.json_files import read_json as read_json
 from aggrevated.files.json_files import write_json as write_json
 from aggrevated.files.locks import only_one as only_one
+from aggrevated.files.npz import read_npz as read_npz
 from aggrevated.files.sealed import digest as digest
 from aggrevated.files.sealed import seal as seal
 from aggrevated.files.sealed import unseal as unseal

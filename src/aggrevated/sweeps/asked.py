@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import product
 from typing import Any
@@ -35,27 +35,28 @@ class Asked:
     trials: int
     seeds: int = 1
     sampler_seed: int = 0
+    trust: bool = field(default=False, compare=False)  # whether code that the task names may be imported
 
     @classmethod
-    def read(cls, facts: Facts, source: object) -> Asked:
+    def read(cls, facts: Facts, source: object, trust: bool = False) -> Asked:
         """What `facts` gave, or a `DataError` that names its source."""
         try:
-            own = {name: facts[name] for name in cls.__dataclass_fields__}
-            own["varied"] = parsed(own["varied"], find_task(own["task"]), own["method"])
+            own = {name: facts[name] for name in cls.__dataclass_fields__ if name != "trust"}
+            own["varied"] = parsed(own["varied"], find_task(own["task"], trust), own["method"])
             own["fixed"] = {name: tuple(v) if isinstance(v, list) else v for name, v in own["fixed"].items()}
         except (KeyError, AttributeError, TypeError, UsageError) as error:
             raise DataError(f"{source} does not say what was asked ({error}); restore it, or begin anew") from error
-        return cls(**own)
+        return cls(**own, trust=trust)
 
     def facts(self) -> Facts:
         """For sweep.json."""
-        own = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        own = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "trust"}
         return own | {"varied": [str(one) for one in self.varied]}
 
     @cached_property
     def found(self) -> Task:
         """The task itself."""
-        return find_task(self.task)
+        return find_task(self.task, self.trust)
 
     def resolved(self, settings: Mapping[str, Any]) -> tuple[Config, dict[str, Any]]:
         """(the config of a trial, those settings in it that were varied or fixed and have an effect there)."""

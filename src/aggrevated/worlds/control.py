@@ -123,8 +123,12 @@ class Control(WorldSettings):
             self.loaded_expert,
             validate=OnEpisodes(self.simulator, seeds(seed, Purpose.VALIDATION, 0, self.validation_episodes)),
             test=OnTestEpisodes(self, seed),
-            fingerprint=self.expert_weights,
+            fingerprint=self.fingerprint(),
         )
+
+    def fingerprint(self) -> dict[str, Tensor]:
+        """Of all that shapes the bits besides the settings."""
+        return self.expert_weights
 
     def returns(
         self, policy: Policy, episodes: int, seed: int, deterministic: bool = False, engine: Engine = HERE
@@ -150,13 +154,21 @@ class Control(WorldSettings):
 
         What another one does may hang on more than its weights, so that it is asked again.
         """
-        if self.make_expert and not self.expert:
+        by = self.measured_by()
+        if by is None:
             return returns_of(self.loaded_expert, self.simulator, fresh, engine=engine)[0]
-        makers = self.make, self.seen_by_expert
-        known = *map(id, makers), self.horizon, self.expert, digest(self.expert_weights), fresh.tobytes()
+        known = *by, fresh.tobytes()
         if known not in _MEASURED:
+            makers = self.make, self.seen_by_expert
             _MEASURED[known] = returns_of(self.loaded_expert, self.simulator, fresh, engine=engine)[0], makers
         return _MEASURED[known][0]
+
+    def measured_by(self) -> tuple[object, ...] | None:
+        """All that the expert's returns hang on; None where that cannot be known."""
+        if self.make_expert and not self.expert:
+            return None
+        makers = self.make, self.seen_by_expert
+        return *map(id, makers), self.horizon, self.expert, digest(self.expert_weights)
 
     def ratio(self, returned: float, expert: float) -> float | None:
         """(R − lowest) / (R* − lowest): for Acrobot that is the share of steps saved.

@@ -1,0 +1,67 @@
+"""Q* of actions that the expert is asked about: as an expert that knows every action tells it."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from aggrevated.cost_to_go import Tells
+from aggrevated.cost_to_go.advantage import Advantage, Taken
+from aggrevated.cost_to_go.q_of import QOfAction, QOfActionSettings, QOfEveryAction
+from aggrevated.cost_to_go.q_star import QStar
+from aggrevated.errors import PartError, UsageError
+from problems import Home, TinyExpert, TinyMdp, Walk
+
+
+class Asked(TinyExpert):
+    """Q* of the tiny MDP, of one action at a time."""
+
+    def q_of(self, states, actions):
+        return self.q(states)[np.arange(len(states)), actions]
+
+
+@dataclass(frozen=True)
+class Vectors(Home):
+    """The walk's expert, with a Q* of its own invention."""
+
+    def q_of(self, states, actions):
+        return states[:, 0] + actions[:, 0] + 10 * actions[:, 1]
+
+
+def test_every_action_is_what_q_tells(two):
+    every = QOfEveryAction(Asked(), TinyMdp.action_space)
+    np.testing.assert_array_equal(every(two).values, QStar(TinyExpert())(two).values)
+    assert every(two).every_action and every(two).queries == two.steps
+
+
+def test_of_the_action_taken_it_is_that_one(two):
+    taken = QOfAction(Asked(), TinyMdp.action_space, advantage=False)(two)
+    np.testing.assert_array_equal(taken.values, Taken(QStar(TinyExpert()))(two).values)
+    less = QOfAction(Asked(), TinyMdp.action_space)(two)
+    np.testing.assert_array_equal(less.values, Taken(Advantage(QStar(TinyExpert())))(two).values)
+    assert less.advantage and not taken.advantage
+
+
+def test_the_settings_build_what_fits_the_actions():
+    settings = QOfActionSettings()
+    assert settings.tells(finite=True) is Tells.EVERY_ACTION and settings.tells(finite=False) is Tells.TAKEN_ACTION
+    assert settings.build(TinyMdp(), Asked()) == Advantage(QOfEveryAction(Asked(), TinyMdp.action_space))
+    assert settings.build(Walk(), Vectors()) == QOfAction(Vectors(), Walk.action_space)
+    with pytest.raises(UsageError, match="by its method q_of, which tiny-expert does not have"):
+        settings.build(TinyMdp(), TinyExpert())
+
+
+def test_a_wrong_answer_is_told_with_its_place(two):
+    class Broken(Asked):
+        def q_of(self, states, actions):
+            return np.where(states[:, 1] == 2, np.nan, 0.0)
+
+    with pytest.raises(PartError, match=r"not finite \(nan\) in step 2 of the episode of seed 1"):
+        QOfAction(Broken(), TinyMdp.action_space)(two)
+
+    class Wide(Asked):
+        def q_of(self, states, actions):
+            return self.q(states)
+
+    with pytest.raises(PartError, match=r"shape \(5, 3\); they must be of shape \(5,\): mend its q_of"):
+        QOfEveryAction(Wide(), TinyMdp.action_space)(two)

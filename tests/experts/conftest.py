@@ -1,0 +1,27 @@
+"""Simulators for experts of all kinds."""
+
+import numpy as np
+import pytest
+
+from on_a_line import line, pushed
+
+
+@pytest.fixture(scope="module")
+def simulator():
+    return line()
+
+
+@pytest.fixture(scope="module")
+def vectors():
+    return pushed()
+
+
+@pytest.fixture
+def states(simulator):
+    return simulator.initial(np.arange(12, dtype=np.uint64))
+
+
+@pytest.fixture
+def places(simulator, states):
+    """[12] where they are."""
+    return simulator.observe(states)[:, 0]

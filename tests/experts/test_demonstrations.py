@@ -1,0 +1,247 @@
+"""Demonstrations: read, refused, and cloned into an expert that can be asked."""
+
+import io
+import re
+import sys
+import zipfile
+from types import SimpleNamespace
+
+import cloudpickle
+import numpy as np
+import pytest
+
+from aggrevated.errors import DataError, UsageError
+from aggrevated.experts.adapting import as_expert, kind_of
+from aggrevated.experts.clone import clone_of
+from aggrevated.experts.demonstrations import demonstrations_in, read_demonstrations
+from aggrevated.experts.recorded import Demonstrations
+from aggrevated.roll_in import Mixture, roll_in
+from aggrevated.spaces import Translation
+from on_a_line import HOMEWARDS, STATES, Grid, Line
+
+
+def homewards(count=12, steps=6):
+    """Episodes on the line, by somebody who goes home: (observations with the last, actions, rewards)."""
+    env, episodes = Line(), []
+    for seed in range(count):
+        shown, done, earned = [env.reset(seed=seed)[0]], [], []
+        for _ in range(steps):
+            done.append(1 - int(np.sign(shown[-1][0])))
+            observation, reward, *_ = env.step(done[-1])
+            shown.append(observation)
+            earned.append(reward)
+        episodes.append((np.array(shown), np.array(done), np.array(earned)))
+    return episodes
+
+
+def flat(episodes):
+    """As arrays of an .npz file."""
+    parts = {
+        "observations": [shown[: len(done)] for shown, done, _ in episodes],
+        "actions": [done for _, done, _ in episodes],
+        "rewards": [earned for *_, earned in episodes],
+        "ends": [np.arange(len(done)) == len(done) - 1 for _, done, _ in episodes],
+    }
+    return {name: np.concatenate(arrays) for name, arrays in parts.items()}
+
+
+def test_a_clone_does_as_it_was_shown(simulator):
+    clone = as_expert(homewards(), simulator)
+    states = simulator.initial(np.arange(40, dtype=np.uint64))
+    np.testing.assert_array_equal(clone.act(states, 0), 1 - np.sign(simulator.observe(states)[:, 0]))
+    assert kind_of(clone) == "act" and len(clone.networks) == 1
+    assert re.fullmatch(
+        r"a clone of 12 recorded episodes, 72 steps with a mean return of -[\d.]+: it chooses as recorded in 100.0% of "
+        r"6 held-out steps",
+        clone.said,
+    )
+    walked = roll_in(simulator, Mixture(clone, None, 1.0), np.arange(6, dtype=np.uint64))
+    start = np.abs(walked.observations[:, 0, 0])
+    np.testing.assert_array_equal(walked.returns, -start * (start + 1) / 2)
+
+
+def test_the_same_seed_the_same_clone(simulator):
+    recorded = demonstrations_in(homewards(4))
+    first, again, other = (clone_of(recorded, simulator, seed=seed) for seed in (0, 0, 1))
+    for one, two, three in zip(first.network.weights, again.network.weights, other.network.weights, strict=True):
+        np.testing.assert_array_equal(one, two)
+        assert not np.array_equal(one, three)
+    sent = cloudpickle.loads(cloudpickle.dumps(first))
+    states = simulator.initial(np.arange(9, dtype=np.uint64))
+    np.testing.assert_array_equal(sent.act(states, 0), first.act(states, 0))
+
+
+def test_a_clone_of_vectors(vectors):
+    generator = np.random.default_rng(0)
+    places = generator.uniform(-5, 5, (10, 30))
+    episodes = [(np.stack([x, np.abs(x)], 1).astype(np.float32), np.clip(-x / 4, -1, 1)[:, None]) for x in places]
+    clone = as_expert(episodes, vectors)
+    states = vectors.initial(np.arange(20, dtype=np.uint64))
+    expected = np.clip(-vectors.observe(states)[:, :1] / 4, -1, 1)
+    np.testing.assert_allclose(clone.act(states, 0), expected, atol=0.1)
+    share = float(re.search(r"explains ([\d.]+)% of the variance of the actions in 30 held-out", clone.said)[1])
+    assert share > 98 and "return" not in clone.said
+
+
+def test_one_step_is_enough_to_say_something(simulator):
+    clone = as_expert([(np.array([[1.0, 1.0]]), [2])], simulator)
+    assert set(clone.act(simulator.initial(np.arange(3, dtype=np.uint64)), 0)) == {2}
+
+
+@pytest.mark.parametrize(
+    "renamed",
+    [
+        {},
+        {"observations": "obs", "actions": "acts", "rewards": "rews", "ends": "dones"},
+        {"ends": "terminals"},
+        {"ends": "timeouts"},
+    ],
+)
+def test_names_in_a_file(tmp_path, renamed, simulator):
+    arrays = flat(homewards(3))
+    np.savez(tmp_path / "demos.npz", **{renamed.get(name, name): array for name, array in arrays.items()})
+    found = read_demonstrations(tmp_path / "demos.npz")
+    assert (found.episodes, found.steps) == (3, 18)
+    assert found.mean_return == pytest.approx(arrays["rewards"].sum() / 3)
+    np.testing.assert_array_equal(found.episode, np.repeat(np.arange(3), 6))
+
+
+def test_where_episodes_start_serves_as_well(tmp_path):
+    arrays = flat(homewards(3))
+    starts = np.roll(arrays.pop("ends"), 1)
+    np.savez_compressed(tmp_path / "demos.npz", episode_starts=starts, infos=np.array("text"), **arrays)
+    assert read_demonstrations(str(tmp_path / "demos.npz")).episodes == 3
+
+
+def test_a_file_is_an_expert(tmp_path, simulator, states, places):
+    np.savez(tmp_path / "demos.npz", **flat(homewards()))
+    clone = as_expert(tmp_path / "demos.npz", simulator, "somebody")
+    assert clone.name == "somebody"
+    np.testing.assert_array_equal(clone.act(states, 0), 1 - np.sign(places))
+
+
+def test_parts_of_a_dict_and_several_choices(tmp_path):
+    grid, lamps = Grid(), (STATES.sum(axis=1) > 0).astype(int)
+    shown = {"observations/lamp": lamps, "observations/place": STATES}
+    np.savez(tmp_path / "grid.npz", **shown, actions=HOMEWARDS, ends=[0, 0, 1])
+    found = read_demonstrations(tmp_path / "grid.npz")
+    np.testing.assert_array_equal(found.seen(grid.translation), grid.observe(STATES))
+    np.testing.assert_array_equal(grid.translation.native(found.done(grid.translation)), HOMEWARDS)
+    one_by_one = [{"lamp": lamp, "place": place} for lamp, place in zip(lamps, STATES, strict=True)]
+    for observations in (one_by_one, {"lamp": lamps, "place": STATES}):
+        listed = demonstrations_in([(observations, HOMEWARDS)])
+        np.testing.assert_array_equal(listed.seen(grid.translation), grid.observe(STATES))
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"actions": None}, "are ends, observations, rewards; give observations [N, ...], actions"),
+        ({"ends": None}, "are actions, observations, rewards; give"),
+        ({"ends": np.ones(3, bool)}, "have ends of shape (3,) for 18 actions; give one for each"),
+        ({"rewards": np.full(18, np.nan)}, "have rewards that are not finite at step 0; leave that episode out"),
+        ({"observations": np.zeros((17, 2))}, "have observations of shape (17, 2) for 18 actions"),
+        ({"actions": np.zeros((0,), int)}, "have no actions; record at least one step"),
+        ({"ends": np.zeros((18, 1), bool)}, "are not of the right shape"),
+        ({"dones": np.zeros((18, 1), bool)}, "where episodes end in arrays of different shapes; give ends alone"),
+    ],
+)
+def test_a_file_that_is_wrong_is_refused(tmp_path, change, words):
+    arrays = {name: array for name, array in (flat(homewards(3)) | change).items() if array is not None}
+    np.savez(tmp_path / "demos.npz", **arrays)
+    with pytest.raises(DataError, match=re.escape(words)):
+        read_demonstrations(tmp_path / "demos.npz")
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"actions": np.full(18, 3)}, "have actions that are none of Discrete(3)"),
+        ({"actions": np.full(18, 0.5)}, "an action is no whole number"),
+        ({"actions": np.zeros((18, 2), int)}, "have actions of shape (2,), and the environment's are of Discrete(3)"),
+        ({"observations": np.zeros((18, 3))}, "have observations of shape (3,), and the environment shows Box"),
+        ({"observations": None, "observations/x": np.zeros((18, 2))}, "have no observations, but observations/x"),
+    ],
+)
+def test_those_of_another_environment_are_refused(tmp_path, simulator, change, words):
+    arrays = {name: array for name, array in (flat(homewards(3)) | change).items() if array is not None}
+    np.savez(tmp_path / "demos.npz", **arrays)
+    with pytest.raises(DataError, match=re.escape(words)):
+        as_expert(tmp_path / "demos.npz", simulator)
+
+
+@pytest.mark.parametrize(
+    ("episodes", "error", "words"),
+    [
+        ([], UsageError, "are empty"),
+        ([np.zeros(3)], UsageError, "episode 0 of the demonstrations is no (observations, actions)"),
+        ([(np.zeros((2, 2)), [])], DataError, "episode 0 of the demonstrations has no actions"),
+        ([(np.zeros((4, 2)), [1, 1])], DataError, "has 2 actions and observations of shape (4, 2)"),
+        ([(np.zeros((1, 2)), [1], [0.0]), (np.zeros((1, 2)), [1])], DataError, "rewards for 1 of 2 episodes"),
+        ([(np.zeros((1, 2)), [1]), (np.zeros((1, 3)), [1])], DataError, "are not alike"),
+        ([([[1, 2], [3]], [1, 1])], DataError, "the observations of episode 0 of the demonstrations are no array"),
+        ([(np.array([["a", "b"]]), [1])], DataError, "have observations of type <U1; give numbers"),
+    ],
+)
+def test_a_list_that_is_wrong_is_refused(episodes, error, words):
+    with pytest.raises(error, match=re.escape(words)):
+        demonstrations_in(episodes)
+
+
+def test_nothing_in_a_file_is_run_or_believed(tmp_path):
+    """A pickled array is no array of numbers; one that says that it is large is looked at before there is memory."""
+
+    class Trap:
+        def __reduce__(self):
+            return (pytest.fail, ("it was run",))
+
+    np.savez(tmp_path / "pickled.npz", observations=np.array([Trap()], object), actions=[1], ends=[True])
+    with pytest.raises(DataError, match="are actions, ends; give"):
+        read_demonstrations(tmp_path / "pickled.npz")
+    header = io.BytesIO()
+    np.lib.format.write_array_header_1_0(header, {"shape": (10**12,), "fortran_order": False, "descr": "<f8"})
+    with zipfile.ZipFile(tmp_path / "large.npz", "w") as archive:
+        archive.writestr("actions.npy", header.getvalue())
+    with pytest.raises(DataError, match=r"its actions.npy is not of the size that it says\); save it again with numpy"):
+        read_demonstrations(tmp_path / "large.npz")
+    (tmp_path / "text.npz").write_text("no zip")
+    with pytest.raises(DataError, match=r"is not an \.npz file of demonstrations"):
+        read_demonstrations(tmp_path / "text.npz")
+
+
+def test_by_columns_is_by_columns(tmp_path):
+    arrays = flat(homewards(2))
+    np.savez(tmp_path / "demos.npz", **arrays | {"observations": np.asfortranarray(arrays["observations"])})
+    np.testing.assert_array_equal(read_demonstrations(tmp_path / "demos.npz").observations[""], arrays["observations"])
+
+
+def test_minari(monkeypatch, simulator, states, places):
+    monkeypatch.setitem(sys.modules, "minari", None)
+    with pytest.raises(UsageError, match="needs Minari; run: pip install"):
+        as_expert("minari:line/expert-v0", simulator)
+    episodes = [SimpleNamespace(observations=o, actions=a, rewards=r) for o, a, r in homewards()]
+    asked = []
+
+    def load_dataset(name):
+        asked.append(name)
+        if name != "line/expert-v0":
+            raise FileNotFoundError("not here")
+        return SimpleNamespace(iterate_episodes=lambda: iter(episodes))
+
+    monkeypatch.setitem(sys.modules, "minari", SimpleNamespace(load_dataset=load_dataset))
+    clone = as_expert("minari:line/expert-v0", simulator)
+    assert asked == ["line/expert-v0"] and "12 recorded episodes" in clone.said
+    np.testing.assert_array_equal(clone.act(states, 0), 1 - np.sign(places))
+    with pytest.raises(
+        DataError, match=r"no dataset other that can be read here \(not here\); run: minari download other"
+    ):
+        read_demonstrations("minari:other")
+
+
+def test_pictures_are_seen_as_they_are():
+    from gymnasium.spaces import Box, Discrete
+
+    pictures = np.random.default_rng(0).integers(0, 256, (3, 8, 9), np.uint8)
+    translation = Translation(Box(0, 255, (8, 9), np.uint8), Discrete(2))
+    recorded = Demonstrations({"": pictures}, np.array([0, 1, 0]), np.array([False, False, True]))
+    np.testing.assert_array_equal(recorded.seen(translation), pictures.astype(np.float32))

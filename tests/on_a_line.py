@@ -1,0 +1,76 @@
+"""Tiny environments of Gymnasium, with observations and actions of several kinds, and simulators of them."""
+
+from dataclasses import dataclass
+
+import gymnasium
+import numpy as np
+from gymnasium.spaces import Box, Dict, Discrete, MultiDiscrete
+
+from aggrevated.simulators.gymnasium import GymnasiumSimulator
+from aggrevated.spaces import Translation
+
+
+class Line(gymnasium.Env):
+    """Go to 0 from anywhere in -5 … 5: left, stay, right; a step costs the distance before it."""
+
+    observation_space = Box(-10.0, 10.0, (2,), np.float32)
+    action_space = Discrete(3)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.x = float(self.np_random.integers(-5, 6))
+        return self.shown(), {}
+
+    def shown(self):
+        return np.array([self.x, abs(self.x)], np.float32)
+
+    def step(self, action):
+        reward = -abs(self.x)
+        self.x += int(action) - 1
+        return self.shown(), reward, abs(self.x) > 9, False, {}
+
+
+class Pushed(Line):
+    """The same with a push, as a vector."""
+
+    action_space = Box(-1.0, 1.0, (1,), np.float32)
+
+    def step(self, action):
+        reward = -abs(self.x)
+        self.x += float(action[0])
+        return self.shown(), reward, abs(self.x) > 9, False, {}
+
+
+def line(horizon: int = 8) -> GymnasiumSimulator:
+    return GymnasiumSimulator(Line, horizon)
+
+
+def pushed(horizon: int = 8) -> GymnasiumSimulator:
+    return GymnasiumSimulator(Pushed, horizon)
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A simulator with a translation: places and a lamp in a Dict, two choices at once; a step costs |x| + |y|."""
+
+    name: str = "grid"
+    horizon: int = 6
+    translation = Translation(
+        Dict({"lamp": Discrete(2), "place": Box(-9, 9, (2,), np.int64)}), MultiDiscrete([3, 3], start=[-1, -1])
+    )
+    observation_space = translation.observation_space
+    action_space = translation.action_space
+
+    def initial(self, seeds):
+        return np.stack([np.random.default_rng(int(seed)).integers(-3, 4, 2) for seed in seeds])
+
+    def observe(self, state):
+        lamps = np.eye(2)[(state.sum(axis=1) > 0).astype(int)]
+        return np.concatenate([lamps, state], axis=1).astype(np.float32)
+
+    def step(self, state, action):
+        return state + self.translation.native(action), np.abs(state).sum(axis=1).astype(float), np.zeros(len(state))
+
+
+STATES = np.array([[-3, 0], [0, 2], [1, 1]])  # of the grid
+HOMEWARDS = -np.sign(STATES)  # in its own actions
