@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ from aggrevated.arrays import Array
 from aggrevated.errors import AggrevatedError
 from aggrevated.experts.card import Card
 from aggrevated.experts.loading import SHIPPED
+from aggrevated.experts.training_facts import training_facts
 from aggrevated.files import unseal
 from aggrevated.simulators import Simulator
 from aggrevated.worlds.control import Control
@@ -56,9 +56,8 @@ def of_a_card(path: Path) -> Training | None:
 def of_a_zip(path: Path, horizon: int | None) -> Training | None:
     """What the last episodes of its training were like; None where that cannot be read."""
     try:
-        read = getattr(import_module("aggrevated.experts.stable_baselines"), "training_facts", None)
-        facts: dict[str, Any] = read(path) if read else {}
-    except (ImportError, AggrevatedError):
+        facts = training_facts(path)
+    except AggrevatedError:
         return None
     number = {name: facts.get(name) for name in ("mean_return", "std_return")}
     mean, scale = (as_vector(facts.get(name)) for name in ("observation_mean", "observation_std"))
