@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -13,9 +12,9 @@ from aggrevated.config import Config
 from aggrevated.config.resolving import resolve
 from aggrevated.errors import DataError, IdleError, UsageError
 from aggrevated.files import Facts
-from aggrevated.settings import SEED, flag, known
+from aggrevated.settings import SEED, as_option, flag, known
 from aggrevated.settings import TRIALS as TRIALS_AT_MOST
-from aggrevated.sweeps.spaces import Choices, Range, Varied, parsed, spoken
+from aggrevated.sweeps.spaces import Choices, Range, Varied, parsed
 from aggrevated.tasks import Task, find_task
 
 SEARCHES = ("grid", "tpe")
@@ -95,7 +94,7 @@ class Asked:
         kept = {"method": self.method, **self.resolved(settings)[1]}
         words = [f"aggrevated train {self.task}"]
         words += [] if kept["method"] == USUAL_METHOD else [f"--method {kept['method']}"]
-        words += [option(name, value) for name, value in kept.items() if name != "method"]
+        words += [as_option(name, value) for name, value in kept.items() if name != "method"]
         return " ".join([*words, *([f"--trials {self.seeds}"] if self.seeds > 1 else [])])
 
     def check(self) -> None:
@@ -162,11 +161,3 @@ class Asked:
                 return error
             else:
                 return None
-
-
-def option(name: str, value: Any) -> str:
-    """A setting as `train` takes it."""
-    if isinstance(value, bool):
-        return flag(name if value else f"no_{name}")
-    words = spoken(value).split() if isinstance(value, tuple) else [spoken(value)]
-    return " ".join([flag(name), *map(shlex.quote, words)])
