@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.worlds import surroundings
 
 import aggrevated
 from aggrevated.errors import DataError, UsageError
@@ -14,7 +15,6 @@ from aggrevated.runs.run import Run
 from aggrevated.tasks import as_task, find_task
 from aggrevated.worlds.references import imported, is_reference, reference_to
 from aggrevated.worlds.scaling import scales
-from tests.worlds import surroundings
 
 SHORT = {"iterations": 2, "validation_episodes": 8, "test_episodes": 8, "horizon": 20}
 ENVIRONMENT, EXPERT = "tests.worlds.surroundings:make", "tests.worlds.surroundings:act"
