@@ -9,12 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from aggrevated.actors.networks import NumpyNetwork
 from aggrevated.arrays import Array
 from aggrevated.config import Config
 from aggrevated.config.resolving import resolve
 from aggrevated.experts.loading import SHIPPED, load_expert
-from aggrevated.experts.q_network import QNetworkExpert
 from aggrevated.files import seal, unseal
 from aggrevated.simulators import Simulator
 from aggrevated.simulators.acrobot import Acrobot
@@ -38,6 +36,23 @@ class Changed:
 
     def act(self, states: Array, t: int) -> Array:
         return self.q(states).argmin(axis=1) if self.acts_by_it else self.expert.act(states, t)
+
+
+@dataclass(frozen=True)
+class ChangedCritic:
+    """An expert with a critic that says something else, or who acts otherwise."""
+
+    expert: Any
+    change: Callable[[Array, Array], Array] = lambda v, states: v
+    turn: Callable[[Array], Array] = lambda actions: actions
+    discount: float = 0.99
+    name: str = "changed critic"
+
+    def v(self, states: Array) -> Array:
+        return self.change(self.expert.v(states), states)
+
+    def act(self, states: Array, t: int) -> Array:
+        return self.turn(self.expert.act(states, t))
 
 
 @dataclass(frozen=True)
@@ -152,15 +167,6 @@ def trained_on_normalised(folder: Path) -> Config:
     return resolve("cartpole", expert=str(path))
 
 
-def folded(expert: QNetworkExpert, mean: Array, scale: Array) -> QNetworkExpert:
-    """The same expert, of observations less their mean and divided by their scale."""
-    network = expert.network
-    first, bias = network.weights[0], network.biases[0]
-    weights = (np.ascontiguousarray((first * scale[:, None]).astype(first.dtype)), *network.weights[1:])
-    biases = ((bias + mean @ first).astype(bias.dtype), *network.biases[1:])
-    return replace(expert, network=NumpyNetwork(weights, biases, network.activation))
-
-
 def faults(folder: Path) -> dict[str, tuple[Callable[[], Config], set[str]]]:
     """By name: the config of a patient, and which checks may find what ails it."""
     swapped = lambda q, states: q[:, ::-1]  # noqa: E731
@@ -192,5 +198,17 @@ def faults(folder: Path) -> dict[str, tuple[Callable[[], Config], set[str]]]:
         ),
         "a snapshot that forgets a counter": (lambda: in_world(lambda h: Forgetful(CartPole(h))), {"snapshot"}),
         "missing normalisation": (lambda: trained_on_normalised(folder), {"training", "scales"}),
+        "negated V": (
+            lambda: with_expert(lambda e: ChangedCritic(e, lambda v, s: -v), "hopper"),
+            {"sign"},
+        ),
+        "noisy V": (
+            lambda: with_expert(lambda e: ChangedCritic(e, lambda v, s: v + 20 * noise(s, 1)[:, 0]), "hopper"),
+            {"noise"},
+        ),
+        "vectors turned": (
+            lambda: with_expert(lambda e: ChangedCritic(e, turn=lambda a: -a), "hopper"),
+            {"actions"},
+        ),
         "worse than random": (lambda: with_expert(Contrary), {"return"}),
     }

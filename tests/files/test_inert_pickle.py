@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from payloads import payloads
 
 from aggrevated.errors import DataError
 from aggrevated.files import Inert, array_in, number_in, read_inert
 from aggrevated.files.inert_pickle import MAX_OPCODES, MAX_PICKLE
+from payloads import payloads
 
 
 class Thing:
@@ -82,7 +82,7 @@ HOSTILE = {
     "hashes that take for ever": b"\x80\x02}q\1)q\0"
     + b"".join(b"(" + b"h\0" * 9 + b"tq\0" for _ in range(99))
     + b"K\1s.",
-    "deep lists": b"]" * 90_000 + b"a" * 89_999 + b".",
+    "deep lists": b"]" * 40_000 + b"a" * 39_999 + b".",
     "a list in itself": b"]q\0h\0a.",
     "many steps": b"N0" * MAX_OPCODES + b"N.",
     "many bytes": bytes(MAX_PICKLE + 1),
@@ -101,9 +101,9 @@ HOSTILE = {
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_pickles_are_read_or_refused_soon(name: str) -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     read_or_refused(HOSTILE[name])
-    assert time.perf_counter() - start < 1
+    assert time.process_time() - start < 1
 
 
 @pytest.mark.parametrize("seed", range(200))

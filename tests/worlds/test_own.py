@@ -7,17 +7,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.worlds import surroundings
 
 import aggrevated
+import surroundings
 from aggrevated.errors import DataError, UsageError
 from aggrevated.runs.run import Run
 from aggrevated.tasks import as_task, find_task
 from aggrevated.worlds.references import imported, is_reference, reference_to
 from aggrevated.worlds.scaling import scales
-from tests.worlds import surroundings
 
 SHORT = {"iterations": 2, "validation_episodes": 8, "test_episodes": 8, "horizon": 20}
-ENVIRONMENT, EXPERT = "tests.worlds.surroundings:make", "tests.worlds.surroundings:act"
+ENVIRONMENT, EXPERT = "surroundings:make", "surroundings:act"
 
 
 def silent(_: str) -> None:
@@ -52,13 +53,13 @@ def test_its_policy_speaks_the_language_of_the_environment(run: Run) -> None:
 
 def test_what_can_be_imported_is_known_by_its_name(run: Run) -> None:
     assert run.config.task.name == ENVIRONMENT
-    assert run.config.world.values()["expert"] == "tests.worlds.surroundings:lazy"
+    assert run.config.world.values()["expert"] == "surroundings:lazy"
 
 
 def test_a_folder_imports_nothing_unless_it_is_trusted(run: Run) -> None:
     stranger = Run.open(run.folder)  # its settings can be read
     assert stranger.config == run.config
-    with pytest.raises(DataError, match="is Python code.*--trust"):
+    with pytest.raises(DataError, match=r"is Python code.*--trust"):
         _ = stranger.config.world.spaces()
     trusted = Run.open(run.folder, trust=True)
     assert trusted.config.world.spaces()[1].n == 3  # type: ignore[attr-defined]
@@ -110,8 +111,8 @@ def test_columns_hide_from_the_learner_what_the_expert_sees(tmp_path: Path) -> N
         ({"expert": EXPERT, "columns": [3]}, "--columns is .* below 3"),
         ({"expert": EXPERT, "environment_options": "{"}, "no JSON"),
         ({"expert": EXPERT, "environment_options": "[1]"}, "JSON object"),
-        ({"expert": "tests.worlds.surroundings:nobody"}, "has no nobody"),
-        ({"expert": "tests.worlds.nowhere:nobody"}, "cannot be imported"),
+        ({"expert": "surroundings:nobody"}, "has no nobody"),
+        ({"expert": "nowhere:nobody"}, "cannot be imported"),
         ({"expert": "nowhere.zip"}, "no expert"),
     ],
 )
@@ -122,7 +123,7 @@ def test_what_cannot_be_is_said(settings: dict[str, object], sentence: str, tmp_
 
 
 def test_unknown_names_are_said_to_be_so() -> None:
-    with pytest.raises(UsageError, match="unknown task 'LunarLandr-v3' .did you mean LunarLander-v3"):
+    with pytest.raises(UsageError, match=r"unknown task 'LunarLandr-v3' .did you mean LunarLander-v3"):
         find_task("LunarLandr-v3")
     with pytest.raises(UsageError, match="nothing to learn in"):
         as_task(3)

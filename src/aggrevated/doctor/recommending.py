@@ -12,8 +12,10 @@ from gymnasium.spaces import Discrete
 from aggrevated.cost_to_go.monte_carlo import MonteCarloSettings
 from aggrevated.doctor.examination import MOST_ACTIONS, Examination
 from aggrevated.doctor.finding import Finding
+from aggrevated.errors import AggrevatedError
 from aggrevated.files import Facts
 from aggrevated.settings import flag
+from aggrevated.tasks import find_task
 
 DOUBT = ("sign", "noise", "discount", "calibration", "agreement", "horizon")  # checks of what the expert says
 ALIKE = 0.2  # the share of all mistakes' cost that the costliest tenth has: below, one is about as bad as another
@@ -62,22 +64,18 @@ def method_for(patient: Examination, findings: Sequence[Finding]) -> tuple[str, 
     if earned is not None and earned.verdict in ("fault", "warning"):
         return "loki", "the expert is not good: its costs are a start, and no end"
     unequal = room.numbers.get("share_of_costliest_tenth", [1.0])[0] if room else 1.0
-    gain = room.numbers.get("gain", [0.0, 1.0, 1.0]) if room else [0.0, 1.0, 1.0]
-    if not patient.knows and unequal < ALIKE and gain[1] <= 0 and patient.world.seen_by_expert is None:
+    settled = room is not None and room.verdict == "fine"
+    surpassed = bool(room and room.numbers.get("surpassed", [0.0])[0])
+    if not patient.knows and unequal < ALIKE and settled and not surpassed and patient.world.seen_by_expert is None:
         return "dagger", "mistakes cost about alike and there is little to win over the expert: advice is enough"
-    if gain[1] > 0:
+    if surpassed:
         return "aggrevated", "the expert can be surpassed, and costs say where"
     return "aggrevated", f"mistakes differ in cost: the costliest tenth of them is {unequal:.0%} of it all"
 
 
 def command_of(patient: Examination, method: str, options: dict[str, Any]) -> str:
     """What to type."""
-    usual = patient.config.task.world.values()
-    given = {
-        name: value
-        for name, value in patient.world.values().items()
-        if name in usual and differs(name, value, usual[name])
-    }
+    given = given_to(patient)
     words = ["aggrevated", "train", patient.config.task.name]
     if method != "aggrevated":
         words += ["--method", method]
@@ -90,9 +88,16 @@ def command_of(patient: Examination, method: str, options: dict[str, Any]) -> st
     return shlex.join(words)
 
 
-def differs(name: str, value: Any, usual: Any) -> bool:
-    """Whether it was given, and not filled in."""
-    return bool(value != usual and not (name == "validation_episodes" and not usual))
+def given_to(patient: Examination) -> dict[str, Any]:
+    """The settings of the world that are not those that the task has by itself."""
+    config = patient.config
+    try:
+        task = find_task(config.task.name, trust=True)  # whoever is examined was imported before
+    except AggrevatedError:
+        task = config.task
+    usual = task.world.completed(config.loop.iterations, ()).values()
+    own = patient.world.values()
+    return {name: own[name] for name in own if name in usual and own[name] != usual[name] and own[name] != ""}
 
 
 def bill(patient: Examination, oracle: str) -> tuple[dict[str, int], float]:

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from aggrevated.arrays import Array
 from aggrevated.errors import AggrevatedError
 from aggrevated.experts.card import Card
 from aggrevated.experts.loading import SHIPPED
+from aggrevated.experts.training_facts import training_facts
 from aggrevated.files import unseal
 from aggrevated.simulators import Simulator
 from aggrevated.worlds.control import Control
@@ -25,8 +22,7 @@ class Training:
     horizon: int | None = None
     mean_return: float | None = None
     deviation: float | None = None  # of the returns of its episodes
-    mean: Array | None = None  # of its observations
-    scale: Array | None = None
+    normalised: bool | None = None  # whether its observations were
     source: str = ""
 
 
@@ -56,39 +52,18 @@ def of_a_card(path: Path) -> Training | None:
 def of_a_zip(path: Path, horizon: int | None) -> Training | None:
     """What the last episodes of its training were like; None where that cannot be read."""
     try:
-        read = getattr(import_module("aggrevated.experts.stable_baselines"), "training_facts", None)
-        facts: dict[str, Any] = read(path) if read else {}
-    except (ImportError, AggrevatedError):
+        facts = training_facts(path)
+    except AggrevatedError:
         return None
-    number = {name: facts.get(name) for name in ("mean_return", "std_return")}
-    mean, scale = (as_vector(facts.get(name)) for name in ("observation_mean", "observation_std"))
-    return Training(horizon, number["mean_return"], number["std_return"], mean, scale, "its training")
-
-
-def as_vector(value: Any) -> Array | None:
-    """[O], if it is one."""
-    return None if value is None else np.ravel(np.asarray(value, float))
+    earned = facts.get("returns") or {}
+    return Training(horizon, earned.get("mean"), earned.get("deviation"), facts.get("normalised"), "its training")
 
 
 def time_limit_of(simulator: Any) -> int | None:
-    """The steps after which Gymnasium itself would cut an episode; None where it is none of Gymnasium's."""
+    """The steps after which the environment itself would cut an episode; None where it does not say."""
     while simulator is not None:
         said = getattr(simulator, "time_limit", None)
         if isinstance(said, int):
             return said
-        made_by = getattr(simulator, "_made_by", None)
-        if isinstance(made_by, tuple) and made_by and isinstance(made_by[0], str):
-            return limit_registered(made_by[0])
         simulator = getattr(simulator, "simulator", None)
     return None
-
-
-def limit_registered(name: str) -> int | None:
-    """Of an environment's id."""
-    import gymnasium
-
-    try:
-        limit = gymnasium.spec(name).max_episode_steps
-    except gymnasium.error.Error:
-        return None
-    return int(limit) if limit else None

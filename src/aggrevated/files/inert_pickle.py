@@ -15,7 +15,7 @@ from typing import Any
 from aggrevated.errors import DataError
 
 MAX_PICKLE = 16 << 20  # bytes
-MAX_OPCODES = 200_000  # those of a VecNormalize have some 500
+MAX_OPCODES = 100_000  # those of a VecNormalize have some 500
 
 
 @dataclass(eq=False)

@@ -17,7 +17,8 @@ from aggrevated.arrays import Array
 from aggrevated.engines import HERE, Engine
 from aggrevated.errors import UsageError
 from aggrevated.experts import Expert
-from aggrevated.experts.loading import NetworkExpert, load_expert, named_in, shipped_names
+from aggrevated.experts.arrays import arrays_of
+from aggrevated.experts.loading import load_expert, named_in, shipped_names
 from aggrevated.files import Facts, digest
 from aggrevated.policies import Policy
 from aggrevated.randomness import Purpose, seeds
@@ -113,9 +114,7 @@ class Control(WorldSettings):
     @property
     def expert_weights(self) -> dict[str, Tensor]:
         """All that π* has learned, by number; nothing of an expert that is no network."""
-        networks = self.loaded_expert.networks if isinstance(self.loaded_expert, NetworkExpert) else ()
-        weights = [w for network in networks for w in (*network.weights, *network.biases)]
-        return {str(i): torch.from_numpy(w) for i, w in enumerate(weights)}
+        return {str(i): torch.from_numpy(array) for i, array in enumerate(arrays_of(self.loaded_expert))}
 
     def build(self, seed: int) -> World:
         return World(

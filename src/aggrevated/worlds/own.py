@@ -19,10 +19,11 @@ from torch import Tensor
 from aggrevated.arrays import Array
 from aggrevated.errors import UsageError
 from aggrevated.experts import Expert
-from aggrevated.experts.adapting import as_expert, behaviour, kind_of
+from aggrevated.experts.adapting import as_expert, kind_of
+from aggrevated.experts.behaviour import behaviour
 from aggrevated.experts.loading import load_expert
 from aggrevated.files import Facts
-from aggrevated.settings import COUNT, Chosen, Rule, require, setting
+from aggrevated.settings import COUNT, Rule, require, setting
 from aggrevated.simulators import Simulator
 from aggrevated.simulators.gymnasium import GymnasiumSimulator
 from aggrevated.simulators.partial import Partial
@@ -74,12 +75,6 @@ class Own(Control):
         policy = "cnn" if self.translation.picture else "lstm" if self.columns else "mlp"
         return {"policy": policy, "oracle": ORACLES[kind_of(self.loaded_expert)]}
 
-    def check(self, chosen: Chosen) -> None:
-        size = self.raw.observation_space.shape[0]
-        require(all(i < size for i in self.columns), "columns", self.columns, f"below {size}, as many as are seen")
-        plain = not self.columns or not self.raw_translation.picture
-        require(plain, "columns", self.columns, "left out where observations are pictures")
-
     @property
     def raw(self) -> Simulator:
         """The simulator as it comes, and as the expert sees it."""
@@ -107,6 +102,9 @@ class Own(Control):
     def translation(self) -> Translation:
         """Between the environment's own observations and actions and what the learner sees and does."""
         raw = self.raw_translation
+        require(not (self.columns and raw.picture), "columns", self.columns, "left out where observations are pictures")
+        size = raw.observation_space.shape[0]
+        require(all(i < size for i in self.columns), "columns", self.columns, f"below {size}, as many as are shown")
         columns = tuple(self.columns) or None
         if not self.scaled or raw.picture:
             return replace(raw, columns=columns)
@@ -116,14 +114,14 @@ class Own(Control):
         return replace(raw, columns=columns, mean=mean[chosen], scale=scale[chosen])
 
     @property
-    def simulator(self) -> Simulator:  # type: ignore[override]
+    def simulator(self) -> Simulator:
         translation = self.translation
         if translation.columns is None and translation.mean is None:
             return self.raw
         return Partial(self.raw, View(self.raw, translation), translation.seen_space, self.raw.name)
 
     @property
-    def loaded_expert(self) -> Expert:  # type: ignore[override]
+    def loaded_expert(self) -> Expert:
         key = (
             "expert",
             self.environment,
@@ -156,7 +154,7 @@ class Own(Control):
 
     def fingerprint(self) -> dict[str, Tensor]:
         """Of how environment and expert behave, and of how observations are scaled."""
-        of_environment = getattr(self.raw, "fingerprint", dict)()
+        of_environment: dict[str, Array] = getattr(self.raw, "fingerprint", dict)()
         seen = {"mean": self.translation.mean, "scale": self.translation.scale}
         weights = self.expert_weights or tensors(behaviour(self.loaded_expert, self.raw))
         return {f"expert.{n}": w for n, w in weights.items()} | tensors(

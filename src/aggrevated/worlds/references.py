@@ -3,6 +3,7 @@
 import re
 import sys
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,8 @@ def imported(reference: str, trusted: bool) -> Any:
             found = getattr(found, part)
     except AttributeError as error:
         raise UsageError(f"{module} has no {attribute}; check the name") from error
+    except UsageError:
+        raise
     except Exception as error:  # it is anybody's code
         said = " ".join(str(error).split())[:200]
         raise UsageError(
@@ -40,13 +43,20 @@ def imported(reference: str, trusted: bool) -> Any:
 
 
 def module_of(name: str) -> Any:
-    """The module, also if it lies where one stands, unless that is inside of a run."""
-    here = Path.cwd()
-    if str(here) not in sys.path and not any(
-        (above / one).exists() for above in (here, *here.parents) for one in OF_RUNS
-    ):
-        sys.path.append(str(here))
+    """The module, also if it lies where one stands."""
+    if str(Path.cwd()) not in sys.path:
+        sys.path.append(str(Path.cwd()))
+    if name not in sys.modules:
+        found = find_spec(name.partition(".")[0])  # which imports nothing yet
+        for place in () if found is None else (found.origin, *(found.submodule_search_locations or ())):
+            if place is not None and is_in_a_run(Path(place)):
+                raise UsageError(f"{name} lies in a run's folder, from which nothing is imported; move it")
     return import_module(name)
+
+
+def is_in_a_run(path: Path) -> bool:
+    """Whether it lies in the folder of a run, or of several."""
+    return any((above / one).exists() for above in path.resolve().parents for one in OF_RUNS)
 
 
 def reference_to(thing: Any) -> str | None:

@@ -50,14 +50,24 @@ def noise(patient: Examination) -> Iterator[Finding]:
 
 def unrest(patient: Examination) -> Estimate:
     """The noise by Bellman's equation, beside how much the expert's V varies where it comes to."""
+    if patient.knows == "v":
+        return along_episodes(patient)
     probes, _ = patient.probed
-    chosen = probes.in_view & np.isfinite(patient.foreseen)
-    rows = np.flatnonzero(chosen & (probes.own if patient.knows == "v" else True))
-    wrong = (patient.believed - patient.foreseen)[rows]
-    if patient.knows != "v":
-        wrong = centred(wrong, probes.probe[rows])
+    rows = np.flatnonzero(probes.in_view & np.isfinite(patient.foreseen))
+    wrong = centred((patient.believed - patient.foreseen)[rows], probes.probe[rows])
     values = patient.values(probes.states)[probes.probe[rows]]
     return estimated(lambda at: width(wrong[at]) / max(width(values[at]), 1e-12), probes.group[rows])
+
+
+def along_episodes(patient: Examination) -> Estimate:
+    """The same of V, from step to step of the expert's own episodes."""
+    of = patient.of_expert
+    values = np.zeros(of.mask.shape)
+    values[of.mask] = patient.values(of.states[of.mask])
+    episode, t = np.nonzero(of.mask[:, 1:])
+    now, later = values[episode, t], values[episode, t + 1]
+    wrong = now - of.costs[episode, t] - patient.discount * later
+    return estimated(lambda at: width(wrong[at]) / max(width(now[at]), 1e-12), episode)
 
 
 def width(values: Array) -> float:

@@ -18,7 +18,7 @@ from aggrevated.roll_in import Mixture, roll_in
 
 FRESH = 40
 MUCH = 0.5  # of what it earns above chance with normalised inputs: by so much that must be better, for sure
-FAR, TIMES = 5.0, 5.0  # deviations between two means; between two deviations, times
+STATISTICS = "the statistics that normalised them (VecNormalize)"
 ODD = (0.05, 20.0)  # inputs whose root mean square lies beyond are unusual for a network
 
 
@@ -31,21 +31,15 @@ def scales(patient: Examination) -> Iterator[Finding]:
     mean, deviation = watched.mean(axis=0), watched.std(axis=0)
     sizes = np.sqrt((watched**2).mean(axis=0))
     numbers = {"mean": mean.tolist(), "deviation": deviation.tolist()}
-    known = patient.training
-    if known.mean is not None and known.scale is not None and known.mean.shape == mean.shape:
-        floor = np.maximum(known.scale, 1e-3 * max(float(known.scale.max()), 1e-12))
-        away = float((abs(mean - known.mean) / floor).max())
-        times = float(np.maximum(deviation / floor, floor / np.maximum(deviation, 1e-3 * floor))[deviation > 0].max())
-        if away > FAR or times > TIMES:
-            sentence = f"the expert sees other numbers than in its training: {away:.1f} deviations, {times:.1f} times"
-            remedy = "give it what normalised its observations then (the VecNormalize file)"
-            yield Finding("scales", "fault", sentence, remedy, numbers)
-            return
+    if patient.training.normalised and not getattr(patient.world, "normalise", ""):
+        sentence = "the expert was trained on normalised observations, and nothing normalises them here"
+        yield Finding("scales", "fault", sentence, f"give {STATISTICS}: --normalise FILE", numbers)
+        return
     better = normalised(patient, mean, deviation)
     if better is not None:
         own, other = better
         sentence = f"with normalised observations the expert earns {other:.1f}, and {own:.1f} as it is"
-        remedy = "it was trained on normalised observations: give it what normalised them (the VecNormalize file)"
+        remedy = f"it was trained on normalised observations: give {STATISTICS}"
         yield Finding("scales", "fault", sentence, remedy, numbers | {"own": own, "normalised": other})
         return
     used = sizes[sizes > 0]

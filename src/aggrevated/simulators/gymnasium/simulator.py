@@ -14,7 +14,7 @@ import numpy as np
 from aggrevated.arrays import Array
 from aggrevated.errors import DataError, PartError, UsageError
 from aggrevated.simulators.gymnasium.border import border_of
-from aggrevated.simulators.gymnasium.environments import Environment, Source, source_of
+from aggrevated.simulators.gymnasium.environments import Environment, Source, made, source_of, time_limit_of
 from aggrevated.simulators.gymnasium.pictures import drawn
 from aggrevated.simulators.gymnasium.pool import Pool
 from aggrevated.simulators.gymnasium.proof import FEWEST, Moment, left_to_chance, prove
@@ -122,6 +122,15 @@ class GymnasiumSimulator:
     def replayed(self) -> int:
         """How many steps of environments were replayed so far, to come back to a state."""
         return self._way.replayed
+
+    @property
+    def time_limit(self) -> int | None:
+        """After how many steps the environment itself would cut its episodes, as far as it says."""
+        env = made(self._border.source)
+        try:
+            return time_limit_of(env)
+        finally:
+            env.close()
 
     def fingerprint(self) -> dict[str, Array]:
         """What was seen and paid in the first steps of two random episodes: another environment has another."""
