@@ -17,7 +17,7 @@ from aggrevated.policies.heads import Head
 from aggrevated.spaces import PICTURE
 
 SMALLEST = 8  # height or width
-LARGE = 64  # pixels in a row or a column, above which the first stride is long
+LARGE = 64  # pixels in a row or a column, from which on the first stride is long
 SMALL = 32  # that need no third convolution
 
 
@@ -65,7 +65,7 @@ class ConvolutionalPolicy(Policy):
 
 def layers_for(height: int, width: int) -> list[tuple[int, int, int]]:
     """(filters, width of a filter, stride) of each convolution, for pictures of that size."""
-    first = 4 if max(height, width) > LARGE else 2
+    first = 4 if max(height, width) >= LARGE else 2
     layers = [(16, 5, first), (32, 3, 2)]
     return [*layers, (32, 3, 2)] if max(height, width) > SMALL else layers
 
