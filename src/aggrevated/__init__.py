@@ -47,6 +47,7 @@ PUBLIC = {
     # line 2: the policy, and its start
     "aggrevated.actors": ("Actor",),
     "aggrevated.policies": ("Policy", "PolicySettings"),
+    "aggrevated.policies.convolutional": ("ConvolutionalPolicy",),
     "aggrevated.policies.feed_forward": ("FeedForwardPolicy",),
     "aggrevated.policies.mixture": ("MixturePolicy",),
     "aggrevated.policies.recurrent": ("RecurrentPolicy",),

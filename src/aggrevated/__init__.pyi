@@ -53,6 +53,7 @@ from aggrevated.methods import Method as Method
 from aggrevated.parts import set_time_limit as set_time_limit
 from aggrevated.policies import Policy as Policy
 from aggrevated.policies import PolicySettings as PolicySettings
+from aggrevated.policies.convolutional import ConvolutionalPolicy as ConvolutionalPolicy
 from aggrevated.policies.feed_forward import FeedForwardPolicy as FeedForwardPolicy
 from aggrevated.policies.heads import CategoricalHead as CategoricalHead
 from aggrevated.policies.heads import GaussianHead as GaussianHead
