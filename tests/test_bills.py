@@ -171,6 +171,28 @@ def test_the_bill_of_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert 0 < validated[0] < validated[1] == validated[2] < validated[3]  # the first policy, and every second
 
 
+@pytest.mark.parametrize(("live", "oracle"), [(256, "monte-carlo"), (2, "monte-carlo"), (2, "lols")])
+def test_the_bill_of_a_run_is_all_that_its_environments_did_but_proof_and_test(
+    tmp_path: Path, live: int, oracle: str
+) -> None:
+    made: list[GymnasiumSimulator] = []
+
+    def make(horizon: int) -> GymnasiumSimulator:
+        made.append(GymnasiumSimulator(CountedEnv, horizon, live=live))
+        return made[-1]
+
+    CountedEnv.steps, by_then = 0, []
+    world = Control(make=make, make_expert=Balance, horizon=12)
+    task = Task(name="counted", title="Counted", world=world, oracle=oracle)
+    settings = {**FEW, "queried_steps": 2, "start": "supervised", "start_steps": 2}
+    train(task, out=tmp_path / "run", progress=lambda line: by_then.append((CountedEnv.steps, line)), **settings)
+    proofs = sum(simulator.proof_steps for simulator in made)
+    assert len(by_then) == 4
+    for steps, line in by_then:
+        assert steps == line.simulator_steps + line.validation_steps + proofs
+    assert CountedEnv.steps > by_then[-1][0]  # the test at the end is on no bill
+
+
 def test_a_bill_with_replays_is_the_same_after_a_stop(tmp_path: Path) -> None:
     class StoppedError(Exception):
         pass

@@ -67,7 +67,7 @@ def recipes_for(env: Environment) -> list[Recipe]:
     ]
     if kind.__module__.startswith(FAMILIES) and kind.__name__ in ATTRIBUTES:
         names = ATTRIBUTES[kind.__name__]
-        found.append(Recipe(f"by setting {' and '.join(names)}", *attributes(names)))
+        found.append(Recipe(f"by setting {', '.join(names)}", *attributes(names)))
     elif kind.__module__.startswith(MUJOCO):
         found.append(mujoco_recipe(env))
     return found
