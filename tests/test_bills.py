@@ -106,14 +106,20 @@ def test_every_step_of_an_environment_is_on_the_bill_replays_included(live: int,
     assert replayed_by(simulator) > proof > 0
 
 
-def test_with_few_live_environments_even_roll_ins_replay() -> None:
-    bills = []
+def test_with_few_live_environments_lanes_go_in_blocks_to_the_same_end() -> None:
+    bills, found_by = [], []
     for live in (256, 2):
         simulator = GymnasiumSimulator(CountedEnv, 15, live=live)
         found = roll_in(simulator, Mixture(Balance(simulator), None, 1.0), seeds(0, Purpose.ROLL_IN, 1, 5))
         bills.append((found.steps, found.unseen))
-    assert bills[0] == (75, 0)
-    assert bills[1] == (75, 3 * sum(range(15)))  # three of five lanes find no environment where they stand
+        asked = replace(found, by_expert=np.zeros_like(found.by_expert))
+        found_by.append((found, MonteCarlo(simulator, Balance(simulator), every_action=True, advantage=False)(asked)))
+    assert bills == [(75, 0)] * 2  # five lanes of which two can be kept where they stand: three blocks
+    (few, told), (many, told_too) = found_by
+    for name in ("observations", "actions", "costs", "seeds"):
+        np.testing.assert_array_equal(getattr(few, name), getattr(many, name))
+    np.testing.assert_array_equal(told.values, told_too.values)
+    assert told.simulator_steps == told_too.simulator_steps == 2 * 5 * 15 * 15  # there, and on to the end
 
 
 def test_own_snapshots_need_no_replay() -> None:

@@ -5,6 +5,7 @@ The observation is in the state because Gymnasium has no way to ask an environme
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable
 from typing import Any
@@ -19,7 +20,7 @@ from aggrevated.simulators.gymnasium.pictures import drawn
 from aggrevated.simulators.gymnasium.pool import Pool
 from aggrevated.simulators.gymnasium.proof import FEWEST, PROOF_STEPS, Moment, left_to_chance, prove
 from aggrevated.simulators.gymnasium.states import Place, Spot, batch
-from aggrevated.simulators.gymnasium.ways import Way, ways_for
+from aggrevated.simulators.gymnasium.ways import Replay, Way, ways_for
 
 OWN = {
     "_made_by", "_border", "name", "horizon", "translation", "observation_space", "action_space", "_pool", "_way",
@@ -123,6 +124,10 @@ class GymnasiumSimulator:
     def replayed(self) -> int:
         """How many steps of environments were replayed so far, to come back to a state."""
         return self._way.replayed
+
+    def lanes_at_once(self) -> int:
+        """How many episodes can go forward together without a replay."""
+        return self._pool.size if isinstance(self._way, Replay) else sys.maxsize
 
     def fingerprint(self) -> dict[str, Array]:
         """What was seen and paid in the first steps of two random episodes: another environment has another."""
