@@ -69,8 +69,13 @@ class Replaying(Protocol):
         """How many steps it has taken again so far; they are on the bill of whoever made it go back."""
         ...
 
+
+@runtime_checkable
+class Limited(Protocol):
+    """A simulator that replays more where too many of its episodes go forward together."""
+
     def lanes_at_once(self) -> int:
-        """How many episodes can go forward together without one of them having to go its way again."""
+        """How many can go forward together without one of them having to go its way again."""
         ...
 
 
@@ -102,7 +107,7 @@ def replayed_by(simulator: Simulator) -> int:
 
 def lanes_at_once(simulator: Simulator) -> int:
     """How many episodes are best run together: more than that are run in blocks, to the same end."""
-    found: Replaying | None = _that_can("lanes_at_once", simulator)
+    found: Limited | None = _that_can("lanes_at_once", simulator)
     return found.lanes_at_once() if found is not None else sys.maxsize
 
 

@@ -152,7 +152,7 @@ class GymnasiumSimulator:
             self._way = way
             try:
                 return way, prove(self, self._pool, way.drift), failed
-            except (DataError, AttributeError):
+            except (DataError, AttributeError, TypeError, ValueError, KeyError):
                 failed.append(f"{way.words}? that was tried and is not exact")
                 self._pool.clear()
         self._way = ways[-1]
