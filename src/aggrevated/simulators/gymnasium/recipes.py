@@ -117,7 +117,7 @@ def attributes(names: tuple[str, ...]) -> tuple[Get, Set]:
 
 
 def mujoco_recipe(env: Any) -> Recipe:
-    """All that MuJoCo integrates, where the last step left the bodies (some read that before they step), and the luck."""
+    """All that MuJoCo integrates, where the last step left the bodies (some read it before they step), and luck."""
     import mujoco
 
     whole = int(mujoco.mjtState.mjSTATE_INTEGRATION)
