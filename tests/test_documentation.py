@@ -109,3 +109,15 @@ def test_the_task_and_the_update_of_the_architecture_page_train(tmp_path: Path) 
     few = {"iterations": 1, "trajectories": 2, "horizon": 30, "validation_episodes": 2, "test_episodes": 2}
     run = train(whole, update="signed", start_steps=2, out=tmp_path / "run", **few)
     assert run.config.update.step_size == 0.01 and run.policy.predict([-0.5, 0.0])[0] in (0, 1, 2)
+
+
+def test_the_examples_of_export_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("onnxruntime", reason="pip install 'aggrevated[onnx]'")
+    pytest.importorskip("onnx", reason="pip install 'aggrevated[onnx]'")
+    monkeypatch.chdir(tmp_path)
+    scope: dict[str, object] = {}
+    few = "horizon=30, trajectories=2, validation_episodes=2, test_episodes=2, iterations=2"
+    for example in CODE.findall((ROOT / "docs/export.md").read_text()):
+        exec(re.sub(r"iterations=\d", few, example), scope)
+    assert scope["action"].tolist() in ([0], [1])  # type: ignore[attr-defined]
+    assert (tmp_path / "p.safetensors").is_file()

@@ -55,6 +55,8 @@ PUBLIC = {
     "aggrevated.policies.mixture": ("MixturePolicy",),
     "aggrevated.policies.recurrent": ("RecurrentPolicy",),
     "aggrevated.policies.window": ("WindowPolicy",),
+    "aggrevated.policies.saving": ("load",),
+    "aggrevated.exporting.onnx_files": ("export_onnx",),
     "aggrevated.policies.heads": ("CategoricalHead", "GaussianHead", "Head", "HeadSettings"),
     "aggrevated.starts": ("StartSettings",),
     "aggrevated.starts.supervised": ("supervised",),

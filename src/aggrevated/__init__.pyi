@@ -47,6 +47,7 @@ from aggrevated.experts.loading import load_expert as load_expert
 from aggrevated.experts.q_function import QFunction as QFunction
 from aggrevated.experts.recorded import Demonstrations as Demonstrations
 from aggrevated.experts.several import several as several
+from aggrevated.exporting.onnx_files import export_onnx as export_onnx
 from aggrevated.health import Examined as Examined
 from aggrevated.health import Health as Health
 from aggrevated.losses import Loss as Loss
@@ -68,6 +69,7 @@ from aggrevated.policies.heads import Head as Head
 from aggrevated.policies.heads import HeadSettings as HeadSettings
 from aggrevated.policies.mixture import MixturePolicy as MixturePolicy
 from aggrevated.policies.recurrent import RecurrentPolicy as RecurrentPolicy
+from aggrevated.policies.saving import load as load
 from aggrevated.policies.window import WindowPolicy as WindowPolicy
 from aggrevated.randomness import Purpose as Purpose
 from aggrevated.randomness import seeds as seeds

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from aggrevated.errors import AggrevatedError, UsageError
 from aggrevated.experts.card import Card
-from aggrevated.experts.loading import expert_from
+from aggrevated.experts.kinds import expert_from
 from aggrevated.files import Facts
 from aggrevated.machine import one_thread
 from aggrevated.randomness import Purpose, seeds

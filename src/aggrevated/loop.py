@@ -8,6 +8,7 @@ from aggrevated.errors import IdleError
 from aggrevated.schedules import Schedule, constant, exponential, geometric, inverse_sigmoid, linear, never_below
 from aggrevated.settings import (
     COUNT,
+    MOST,
     POSITIVE,
     SEED,
     SHARE,
@@ -32,6 +33,9 @@ SHAPES = ("mixing_decay", "mixing_scale")
 
 
 ROLLED_IN = 1000  # steps per iteration
+OPEN = MOST  # iterations, where it is for a limit to end the run
+LIMITS = ("budget", "queries")
+SPENT = at_least(0, 10**11)
 
 
 @dataclass(frozen=True)
@@ -40,7 +44,16 @@ class LoopSettings(Settings):
 
     name = "loop"
     seed: int = setting(0, "The seed that everything random comes from; trial i uses seed + i.", SEED)
-    iterations: int = setting(100, "N, the iterations of Algorithm 1.", at_least(1))
+    iterations: int = setting(
+        100, "N, the iterations of Algorithm 1; with --budget or --queries, unless given, as many as fit.", at_least(1)
+    )
+    budget: int = setting(
+        0,
+        "Simulator steps in all, of start, roll-ins and oracle: the run ends where another iteration like the last "
+        "would not fit. Those of validation and test are counted apart. 0: no limit.",
+        SPENT,
+    )
+    queries: int = setting(0, "Questions to the oracle in all, likewise; 0: no limit.", SPENT)
     trajectories: int = setting(0, "K, the roll-ins per iteration; 0: 5 to 100, for 1,000 steps about.", COUNT)
     mixing: float = setting(0.0, "alpha_1, the share of roll-in steps that the expert takes in iteration 1.", SHARE)
     mixing_schedule: str = setting("geometric", f"How alpha_n falls: {', '.join(MIXING)}.", one_of(MIXING))
@@ -60,9 +73,25 @@ class LoopSettings(Settings):
         make, shape = MIXING[self.mixing_schedule]
         return never_below(self.mixing_least, make(self.mixing, getattr(self, shape)))
 
+    @property
+    def limits(self) -> dict[str, int]:
+        """What may be spent, by the names of the settings; nothing where there is no limit."""
+        return {name: getattr(self, name) for name in LIMITS if getattr(self, name)}
+
+    @property
+    def length(self) -> int:
+        """N, as far as it is known: 0 where it is for a limit to end the run."""
+        return 0 if self.limits and self.iterations == OPEN else self.iterations
+
+    def opened(self, given: Container[str]) -> Self:
+        """With as many iterations as fit, where there is a limit and nobody said how many."""
+        return replace(self, iterations=OPEN) if self.limits and "iterations" not in given else self
+
     def completed(self, iterations: int, given: Container[str]) -> Self:
-        """The last policy is validated, too: so often at most that it divides the iterations."""
+        """The last policy is validated, too: so often at most that it divides the iterations, if these are known."""
         self._refuse_idle(given)
+        if self.limits:
+            return self.opened(given)
         if "validate_every" in given:
             return self
         return replace(self, validate_every=largest_divisor(iterations, self.validate_every))
@@ -81,7 +110,8 @@ class LoopSettings(Settings):
 
     def check(self, chosen: Chosen) -> None:
         rule = f"a divisor of the {self.iterations} iterations"
-        require(self.iterations % self.validate_every == 0, "validate_every", self.validate_every, rule)
+        fits = bool(self.limits) or self.iterations % self.validate_every == 0
+        require(fits, "validate_every", self.validate_every, rule)
 
 
 def largest_divisor(number: int, most: int) -> int:

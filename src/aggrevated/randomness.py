@@ -23,6 +23,7 @@ class Purpose(IntEnum):
     UPDATE = 5
     SWITCH = 6
     SEARCH = 7
+    EXAMINATION = 8
 
 
 def seeds(run: int, purpose: Purpose, n: int, count: int) -> Array:

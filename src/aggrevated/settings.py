@@ -9,6 +9,7 @@ from __future__ import annotations
 import difflib
 import itertools
 import math
+import shlex
 from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import Field, dataclass, field, fields
 from typing import Any, ClassVar, Protocol, Self, TypeVar, get_args, get_origin, get_type_hints
@@ -110,7 +111,10 @@ class Settings:
     name: ClassVar[str] = ""
 
     def completed(self, iterations: int, given: Container[str]) -> Self:
-        """What was left open, filled in; `given` are the settings that somebody chose on purpose."""
+        """What was left open, filled in; `given` are the settings that somebody chose on purpose.
+
+        `iterations` is 0 where their number is open.
+        """
         return self
 
     def implied(self) -> Mapping[str, Any]:
@@ -187,6 +191,14 @@ def require(holds: bool, name: str, value: object, rule: str) -> None:
 def flag(name: str) -> str:
     """What the command line calls a setting."""
     return f"--{name.replace('_', '-')}"
+
+
+def as_option(name: str, value: Any) -> str:
+    """A setting as the command line takes it."""
+    if isinstance(value, bool):
+        return flag(name if value else f"no_{name}")
+    words = map(str, value) if isinstance(value, tuple) else [str(value)]
+    return " ".join([flag(name), *map(shlex.quote, words)])
 
 
 def known(name: str, kind: str, among: Iterable[str]) -> str:

@@ -125,7 +125,7 @@ TOO_LITTLE = "tells only what the action taken costs; choose another --gradient"
             "--queried-steps has no effect on the method dagger; choose another --method",
         ),
         ("train hopper --expert walker", 65, "maps 17 observations to 6 actions, but hopper has 11 and 3"),
-        ("train hopper --expert cartpole", 65, "give a TRPO, PPO or A2C with an MlpPolicy"),
+        ("train hopper --expert cartpole", 65, "give a TRPO, PPO, A2C, SAC, TD3 or DDPG with an MlpPolicy"),
         ("train hopper --oracle q-network", 2, "q-network"),
         ("train cartpole --oracle value-function", 2, "value-function"),
         ("train hopper --method dagger --gradient all-actions", 2, "all-actions"),

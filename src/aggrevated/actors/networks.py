@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from aggrevated.actors.activations import ACTIVATIONS
 from aggrevated.arrays import Array
-from aggrevated.elementary import tanh, tanh_of
+from aggrevated.elementary import tanh_of
 from aggrevated.products import add_row, affine, compiled, copy_row
 
 if TYPE_CHECKING:
     from torch import nn
 
-ZERO, ZERO32 = np.zeros((), np.float32), np.float32(0.0)
-ACTIVATIONS = ("relu", "tanh")
+ZERO32 = np.float32(0.0)
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class NumpyNetwork:
 
     weights: tuple[Array, ...]  # each [inputs, outputs]
     biases: tuple[Array, ...]
-    activation: str = "relu"  # or "tanh", as of experts from elsewhere
+    activation: str = "relu"  # or another of ACTIVATIONS, as of experts from elsewhere
 
     @classmethod
     def copy_of(cls, network: nn.Sequential) -> NumpyNetwork:
@@ -38,12 +38,9 @@ class NumpyNetwork:
         assert self.activation in ACTIVATIONS, self.activation
 
     def __call__(self, x: Array) -> Array:
+        between = ACTIVATIONS[self.activation]
         for weight, bias in zip(self.weights[:-1], self.biases[:-1], strict=True):
-            x = affine(x, weight, bias)
-            if self.activation == "relu":
-                np.maximum(x, ZERO, out=x)
-            else:
-                x = tanh(x)
+            x = between(affine(x, weight, bias))
         return affine(x, self.weights[-1], self.biases[-1])
 
 

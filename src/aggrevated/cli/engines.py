@@ -1,9 +1,9 @@
 """Where a command does its work: options that every command with runs has."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+from tyro.conf import UseAppendAction, arg
 
 from aggrevated.cli.options import Integer, Name, Seconds
 
@@ -27,8 +27,10 @@ class EngineOptions:
     """How many trajectories are one job of a run; default: as many as suit the workers."""
     time_limit: Seconds = None
     """How long simulator or expert may take over one step of one episode; default: as long as they like."""
+    log: Annotated[UseAppendAction[tuple[str, ...]], arg(metavar="NAME", help_behavior_hint="")] = ()
+    """Who else is told of the metrics: tensorboard, wandb (offline); into the run folder."""
 
-    def build(self, runs: int = 1) -> Engine:
+    def build(self, runs: int = 1) -> "Engine":
         """The engine for so many runs."""
         from aggrevated.engines import InProcess
         from aggrevated.engines.processes import Processes
@@ -64,6 +66,10 @@ class EngineOptions:
             raise UsageError("--workers has no effect on --engine in-process; choose processes, or leave it out")
         if self.block and runs > 1:
             raise UsageError("--block has no effect on several runs, each of which is one job; leave it out")
+        if self.log:
+            from aggrevated.logs import makers
+
+            makers(self.log)
         if self.address:
             from aggrevated.engines.ray import require_somebody_at
 

@@ -11,9 +11,11 @@ from aggrevated.cli.output import note
 from aggrevated.cli.progress import Progress
 from aggrevated.engines import Engine
 from aggrevated.errors import AggrevatedError, DataError
+from aggrevated.loop import LoopSettings
 from aggrevated.runs.executing import execute, silent
+from aggrevated.runs.limits import share_done
 from aggrevated.runs.records import Metrics, Result
-from aggrevated.runs.run import Run
+from aggrevated.runs.run import METRICS, Run
 
 HERE = EngineOptions()
 Failed = Callable[[Run, AggrevatedError], None]
@@ -24,18 +26,20 @@ def run_all(
 ) -> list[Result]:
     """The results of all runs, in order, by an engine of their own."""
     with where.build(len(runs)) as engine:
-        return run_by(engine, runs, anyway, failed)
+        return run_by(engine, runs, anyway, failed, where.log)
 
 
-def run_by(engine: Engine, runs: Sequence[Run], anyway: bool = False, failed: Failed | None = None) -> list[Result]:
+def run_by(
+    engine: Engine, runs: Sequence[Run], anyway: bool = False, failed: Failed | None = None, log: Sequence[str] = ()
+) -> list[Result]:
     """The results of all runs, in order. One run has its lanes done by the engine, of several each is a job.
 
     The first run that fails ends them all; but where there is somebody to be told that it `failed`, the others go on.
     """
     if len(runs) > 1:
-        return side_by_side(runs, engine, anyway, failed)
+        return side_by_side(runs, engine, anyway, failed, log)
     try:
-        return [run_one(runs[0], engine, anyway)]
+        return [run_one(runs[0], engine, anyway, log)]
     except AggrevatedError as error:
         if failed is None:
             raise
@@ -43,19 +47,21 @@ def run_by(engine: Engine, runs: Sequence[Run], anyway: bool = False, failed: Fa
         return []
 
 
-def run_one(run: Run, engine: Engine, anyway: bool = False) -> Result:
+def run_one(run: Run, engine: Engine, anyway: bool = False, log: Sequence[str] = ()) -> Result:
     """One run from this process, with a line or a bar for its iterations."""
     loop, world = run.config.loop, run.config.world
     if run.config.start.notice and not iterations_done(run.folder):
         note(run.config.start.notice)
-    with Progress(f"{run.config.task.name}, {run.label}", loop.iterations) as progress:
+    title = f"{run.config.task.name}, {run.label}"
+    with Progress(f"{title}, % of what it may spend" if loop.limits else title, length_of(run)) as progress:
 
         def show(line: Metrics) -> None:
             current, best = (f"{value:.{world.digits}f}" for value in (line.current_return, line.best_return))
             when = "" if loop.validate_every == 1 else f" (measured every {loop.validate_every})"
-            progress.at(line.iteration, f"{world.measured} {current}, best {best}{when}, {line.seconds:.1f} s")
+            at = f"iteration {line.iteration}, " if loop.limits else ""
+            progress.at(done_by(run, line), f"{at}{world.measured} {current}, best {best}{when}, {line.seconds:.1f} s")
 
-        return execute(run, show, note, anyway, engine)
+        return execute(run, show, note, anyway, engine, log)
 
 
 @contextmanager
@@ -68,14 +74,18 @@ def going_on_with(command: str) -> Iterator[None]:
         raise
 
 
-def side_by_side(runs: Sequence[Run], engine: Engine, anyway: bool, failed: Failed | None = None) -> list[Result]:
+def side_by_side(
+    runs: Sequence[Run], engine: Engine, anyway: bool, failed: Failed | None = None, log: Sequence[str] = ()
+) -> list[Result]:
     """Many runs, each of them a job. One whose worker is lost goes on, in another, from its last checkpoint."""
     here, results = Path.cwd(), list[Result]()
-    jobs = [Job(run.folder, run.config.loop.iterations, here, anyway, failed is not None) for run in runs]
-    with Progress("iterations", sum(run.config.loop.iterations for run in runs)) as progress:
+    asked = anyway, failed is not None
+    jobs = [Job(run.folder, run.config.loop, here, *asked, trusted(run), tuple(log)) for run in runs]
+    limited = any(run.config.loop.limits for run in runs)
+    with Progress("% of each run" if limited else "iterations", sum(map(length_of, runs))) as progress:
 
         def show(ended: int) -> None:
-            done = sum(iterations_done(run.folder) for run in runs)
+            done = sum(map(done_of, runs))
             progress.at(done, f"{ended} of {len(runs)} runs ended", last=ended == len(runs))
 
         outcomes = engine.map(run_quietly, None, jobs, show)
@@ -98,24 +108,50 @@ class Job:
     """A whole run, which a worker finds by its folder and task by its name: not every task can be sent."""
 
     folder: Path
-    iterations: int
+    loop: LoopSettings  # it may be asked for more than the folder says
     directory: Path
     anyway: bool
     forgiving: bool = False  # an error is its outcome, and does not end the others
+    trust: bool = False  # whether the code that it names may be imported
+    log: tuple[str, ...] = ()
+
+
+def trusted(run: Run) -> bool:
+    """Whether the code that it names may be imported."""
+    return bool(getattr(run.config.world, "trusted", False))
 
 
 def run_quietly(_: None, job: Job) -> tuple[Result | AggrevatedError, list[str]]:
     """(the result of a run or the error that it ended with, what there was to warn of)."""
     if job.directory.is_dir():
         os.chdir(job.directory)
-    run, warnings = Run.open(job.folder), list[str]()
-    run = replace(run, config=run.config.replaced(iterations=job.iterations))
+    run, warnings = Run.open(job.folder, trust=job.trust), list[str]()
+    run = replace(run, config=replace(run.config, loop=job.loop))
     try:
-        return execute(run, silent, warnings.append, job.anyway), warnings
+        return execute(run, silent, warnings.append, job.anyway, log=job.log), warnings
     except AggrevatedError as error:
         if not job.forgiving:
             raise
         return error, warnings
+
+
+def length_of(run: Run) -> int:
+    """How far a run goes: its iterations or, where there are limits, a hundred percent of what it may spend."""
+    return 100 if run.config.loop.limits else run.config.loop.iterations
+
+
+def done_by(run: Run, line: Metrics) -> int:
+    """How far it is after that line."""
+    loop = run.config.loop
+    return int(100 * share_done(loop, line)) if loop.limits else line.iteration
+
+
+def done_of(run: Run) -> int:
+    """How far it is, by what is in its folder."""
+    if not run.config.loop.limits:
+        return iterations_done(run.folder)
+    lines = run.metrics() if (run.folder / METRICS).is_file() else []
+    return 100 if run.result() is not None else done_by(run, lines[-1]) if lines else 0
 
 
 def iterations_done(folder: Path) -> int:

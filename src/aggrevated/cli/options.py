@@ -41,4 +41,7 @@ NewName: TypeAlias = Annotated[Path, taken("PATH", a_name)]
 Folder: TypeAlias = Annotated[AnyPath | None, arg(metavar="PATH", help_behavior_hint="")]
 File: TypeAlias = Annotated[NewName | None, arg(metavar="PATH", help_behavior_hint="")]
 TaskName: TypeAlias = Annotated[str, arg(metavar="TASK")]
+Trust: TypeAlias = Annotated[
+    bool, arg(help="Import the Python code that the run names, module:attribute. Look at it first.")
+]
 RunFolder: TypeAlias = Annotated[AnyPath, arg(metavar="RUN")]

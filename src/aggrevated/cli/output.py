@@ -47,7 +47,8 @@ def print_result(trials: Sequence["Record"], folder: Path, as_json: bool) -> Non
         for name, value in results[0].items()
         if isinstance(value, int | float)
         and not isinstance(value, bool)
-        and name not in ("seed", "iterations", "episodes")
+        and name not in ("seed", "budget", "queries", "episodes")
+        and (name != "iterations" or len({result[name] for result in results}) > 1)
     }
     kinds = {name: over_trials([result[name] for result in results]) for name in KINDS if name in results[0]}
     facts = results[0] | means | kinds | {"run": str(folder)}

@@ -3,6 +3,7 @@
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, make_dataclass
 from inspect import getdoc
+from itertools import takewhile
 from typing import Annotated, Any, TypeVar, get_origin, get_type_hints
 
 from tyro.conf import arg
@@ -79,6 +80,13 @@ def values_of(name: str, arguments: Sequence[str]) -> list[str]:
         elif word.startswith(f"{flag(name)}="):
             found.append(word.partition("=")[2])
     return found
+
+
+def words_of(name: str, arguments: Sequence[str]) -> list[str]:
+    """All words that an option is set to the last time: there are several where it is a list."""
+    places = [place for place, word in enumerate(arguments) if word.partition("=")[0] == flag(name)]
+    first = [arguments[places[-1]].partition("=")[2]] if "=" in arguments[places[-1]] else []
+    return first or [*takewhile(lambda word: not word.startswith("--"), arguments[places[-1] + 1 :])]
 
 
 def value_of(name: str, arguments: Sequence[str]) -> str | None:

@@ -21,7 +21,7 @@ def conduct(sweep: Sweep, as_json: bool, where: EngineOptions, anyway: bool = Fa
     with go_on, where.build(asked.seeds * min(asked.trials, ROUND)) as engine:
 
         def run_them(runs: Sequence[Run], failed: Failed) -> None:
-            run_by(engine, runs, anyway, failed)
+            run_by(engine, runs, anyway, failed, where.log)
 
         for after in sweep.rounds(run_them):
             for sentence in failures(after, sweep):

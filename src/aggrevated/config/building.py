@@ -57,4 +57,6 @@ def blank_policy(config: Config) -> Policy:
     """A random policy as the config asks for it, also to load weights into."""
     observations, actions = config.world.spaces()
     policy = config.policy.build(observations, config.head.build(actions), config.loop.seed)
-    return config.update.around(policy, config.head.build(actions))
+    policy = config.update.around(policy, config.head.build(actions))
+    policy.translation = config.world.translation
+    return policy

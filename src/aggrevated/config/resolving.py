@@ -20,7 +20,7 @@ Piece = TypeVar("Piece", bound=Settings)
 
 def resolve(task: Task | str, method: str = "aggrevated", **given: Any) -> Config:
     """The config of a run; a `UsageError` for the first thing in it that cannot be, or has no effect."""
-    task = find_task(task) if isinstance(task, str) else task
+    task = find_task(task, trust=True) if isinstance(task, str) else task  # it was typed
     if not isinstance(task, Task) or not isinstance(task.world, WorldSettings):
         raise UsageError(f"{task!r} is no task: give a name, or a Task whose world is of a kind of WorldSettings")
     given = {name: value for name, value in given.items() if value is not None}
@@ -36,9 +36,9 @@ def resolve(task: Task | str, method: str = "aggrevated", **given: Any) -> Confi
 
 def completed(config: Config, given: Container[str]) -> Config:
     """The config with everything filled in that was left open."""
-    iterations = config.loop.iterations
+    iterations = config.loop.opened(given).length
     pieces: dict[str, Any] = {place: own.completed(iterations, given) for place, own in config.pieces.items()}
-    pieces["loop"] = pieces["loop"].sized(config.world.steps)
+    pieces["loop"] = pieces["loop"].sized(pieces["world"].steps)
     following = {name: value for own in pieces.values() for name, value in own.implied().items() if name not in given}
     return replace(config, **{place: with_settings(own, following) for place, own in pieces.items()})
 
@@ -46,6 +46,8 @@ def completed(config: Config, given: Container[str]) -> Config:
 def usual(task: Task, method: str, given: Mapping[str, Any]) -> Config:
     """The pieces that were chosen, with the settings that they have for the task and the method."""
     row = find_method(method)
+    decisive = {name: given[name] for name in task.world.decisive if name in given}
+    task = replace(task, world=with_settings(task.world, decisive))
     picked, kinds = choose(task, method, row, given)
     settings = dict(row.settings) | task.tuned_for(picked)
     names = all_settings(task)
@@ -63,7 +65,9 @@ def choose(
     """(what was picked, by name; the pieces, by place): as given, else as tuned for what is picked, or usual."""
     picked, kinds = {"method": method}, dict[str, type[Settings]](loop=LoopSettings)
     names = {"policy": task.policy, "update": row.updates[0], "start": row.start, "reinforcement": row.reinforcement}
-    names["oracle"] = task.oracle if row.cost_to_go == ASKED else row.cost_to_go[0]
+    names |= {"oracle": task.oracle} | task.world.suits()
+    if row.cost_to_go != ASKED:
+        names["oracle"] = row.cost_to_go[0]
     for place, name in names.items():
         tuned, only = task.tuned_for(picked).get(place), row.only(place)
         picked[place] = given.get(place, (tuned if not only or tuned in only else None) or name)
@@ -148,14 +152,17 @@ def all_settings(task: Task) -> set[str]:
     return {name for one in all_pieces(task) for name in settings_of(one)} | set(OPTIONS.values())
 
 
-def from_facts(facts: Facts, source: object, task: Task | None = None) -> Config:
-    """The config that `Config.facts` wrote, checked again; a `DataError` names the file where it does not fit."""
+def from_facts(facts: Facts, source: object, task: Task | None = None, trust: bool = False) -> Config:
+    """The config that `Config.facts` wrote, checked again; a `DataError` names the file where it does not fit.
+
+    Python code that it names is imported only with `trust`.
+    """
     written = {"version", "task", "method", "loop", "world", "head", *SHELVES}
     if facts.get("version") != __version__ or not isinstance(facts.get("task"), str) or set(facts) != written:
         remedy = "start a new run with 'aggrevated train'"
         raise DataError(f"{source} is not a config of version {__version__}; {remedy}")
     try:
-        task = task or find_task(facts["task"])
+        task = task or find_task(facts["task"], trust)
         places = {"loop": LoopSettings(), "world": task.world} | dict.fromkeys(("head", *SHELVES))
         pieces: dict[str, Any] = {place: as_written(task, place, own, facts[place]) for place, own in places.items()}
         config = Config(task, facts["method"], **pieces)

@@ -86,7 +86,8 @@ class SwitchSettings(ReinforcementSettings):
         """The oracle of the learner's own costs."""
 
     def completed(self, iterations: int, given: Container[str]) -> Self:
-        most = self.imitation_most or 2 * self.imitation_least or max(1, min(10, iterations // 10))
+        tenth = iterations // 10 if iterations else 10
+        most = self.imitation_most or 2 * self.imitation_least or max(1, min(10, tenth))
         return replace(self, imitation_most=most, imitation_least=self.imitation_least or (most + 1) // 2)
 
     def check(self, chosen: Chosen) -> None:

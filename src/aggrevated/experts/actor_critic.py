@@ -7,6 +7,8 @@ import numpy as np
 
 from aggrevated.actors.networks import NumpyNetwork
 from aggrevated.arrays import Array
+from aggrevated.elementary import tanh
+from aggrevated.experts.squashed import unscaled
 
 
 @dataclass(frozen=True)
@@ -20,8 +22,11 @@ class ActorCriticExpert:
     low: Array  # [A]
     high: Array
     observe: Callable[[Array], Array]  # what the expert sees of a state
+    squash: bool = False  # by a tanh into the bounds, instead of clipping
 
     def act(self, states: Array, t: int) -> Array:
+        if self.squash:
+            return unscaled(tanh(self.actor(self.observe(states))), self.low, self.high)
         return np.clip(self.actor(self.observe(states)), self.low, self.high)
 
     def v(self, states: Array) -> Array:

@@ -11,6 +11,11 @@ from aggrevated.files.foreign import in_short as in_short
 from aggrevated.files.foreign import plain_file as plain_file
 from aggrevated.files.foreign import read_bounded as read_bounded
 from aggrevated.files.foreign import start_of as start_of
+from aggrevated.files.inert_arrays import array_in as array_in
+from aggrevated.files.inert_arrays import number_in as number_in
+from aggrevated.files.inert_pickle import MAX_PICKLE as MAX_PICKLE
+from aggrevated.files.inert_pickle import Inert as Inert
+from aggrevated.files.inert_pickle import read_inert as read_inert
 from aggrevated.files.journal import Journal as Journal
 from aggrevated.files.journal import read_journal as read_journal
 from aggrevated.files.journal import rewrite_journal as rewrite_journal

@@ -27,13 +27,14 @@ class Panel:
     """One trajectory of T steps, and what to call it."""
 
     title: str
-    states: Array  # [T, S], before each step
+    states: Array  # [T, ...], before each step
     costs: Array  # [T]
     parts: Mapping[str, bool] = field(default_factory=dict)  # of a state, by name: is it seen? Empty: all is seen
+    pictures: Mapping[int, Image.Image] | None = None  # by step, where an environment draws itself
 
     def __post_init__(self) -> None:
         shapes = self.states.shape, self.costs.shape
-        assert self.states.ndim == 2 and self.costs.shape == self.states.shape[:1], shapes
+        assert self.costs.shape == self.states.shape[:1], shapes
         assert len(self.costs) > 0, "a panel needs at least one step"
 
 
@@ -44,14 +45,18 @@ def side_by_side(name: str, panels: Sequence[Panel], path: Path, stride: int | N
     """
     assert panels and fps > 0 and (stride is None or stride > 0), (len(panels), fps, stride)
     assert len({tuple(panel.parts) for panel in panels}) == 1, "panels must name the same parts, seen or hidden"
-    if name not in (*DRAWINGS, *ROBOTS):
+    if name not in (*DRAWINGS, *ROBOTS) and any(panel.pictures is None for panel in panels):
         raise UsageError(
             f"the simulator {name!r} cannot be drawn; those that can are {', '.join((*DRAWINGS, *ROBOTS))}"
         )
-    last = max(len(panel.costs) for panel in panels) - 1
-    steps = [*range(0, last, stride or ceil((last + 1) / FRAMES)), last]
-    frames = [frame(name, panels, t) for t in steps]
+    frames = [frame(name, panels, t) for t in steps_shown(panels, stride)]
     write_atomically(path, encoded(frames, [1000 // fps] * (len(frames) - 1) + [HOLD]))
+
+
+def steps_shown(panels: Sequence[Panel], stride: int | None = None) -> list[int]:
+    """Every `stride`-th step of the longest, and its last."""
+    last = max(len(panel.costs) for panel in panels) - 1
+    return [*range(0, last, stride or ceil((last + 1) / FRAMES)), last]
 
 
 def frame(name: str, panels: Sequence[Panel], t: int) -> Image.Image:
@@ -68,7 +73,8 @@ def draw_panel(name: str, panel: Panel, t: int) -> Image.Image:
     """The title, what is seen, the state at step t, the step and the return so far; greyed if it ended before t."""
     steps = min(t + 1, len(panel.costs))
     ended = t >= len(panel.costs)
-    drawn = picture(name, panel.states[steps - 1], panel.parts)
+    own = panel.pictures
+    drawn = picture(name, panel.states[steps - 1], panel.parts) if own is None else own[steps - 1]
     (width, height), top = drawn.size, TITLE_HEIGHT + (PARTS_HEIGHT if panel.parts else 0)
     image = Image.new("RGB", (width, top + height + CAPTION_HEIGHT), PAPER)
     image.paste(greyed(drawn) if ended else drawn, (0, top))

@@ -5,7 +5,8 @@ The actor (`aggrevated.actors`) is a NumPy copy of the weights as they are now.
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from pathlib import Path
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
@@ -17,9 +18,11 @@ from torch.func import functional_call, grad, vmap
 from aggrevated.actors import Actor
 from aggrevated.arrays import Array
 from aggrevated.errors import UsageError
+from aggrevated.files import Facts
 from aggrevated.policies.heads.base import Head
 from aggrevated.randomness import Purpose, seeds
 from aggrevated.settings import WIDTHS, Settings, setting
+from aggrevated.spaces import Translation
 
 
 class Policy(nn.Module, ABC):
@@ -27,6 +30,9 @@ class Policy(nn.Module, ABC):
 
     head: Head
     memoryless: ClassVar[bool] = False  # whether each step of a trajectory may stand for itself
+    saved_as: ClassVar[str] = ""  # what its file says it is; one without cannot be saved
+    translation: Translation | None = None  # what an environment of one's own shows and takes, where it is for one
+    card: Facts | None = None  # what it is, from whom, how good: for `save`
 
     @abstractmethod
     def distribution(self, observations: Tensor, mask: Tensor, legal: Tensor | None = None) -> Distribution:
@@ -63,9 +69,24 @@ class Policy(nn.Module, ABC):
         """The actions as an environment may be given them."""
         return self.head.within(actions)
 
+    def shape(self) -> Facts:
+        """What `from_shape` makes a blank one like it of, besides a head; `observations` says what it reads."""
+        raise UsageError(f"a {type(self).__name__} has no file of its own: keep its run folder, which holds it")
+
+    @classmethod
+    def from_shape(cls, shape: Facts, head: Head) -> Self:
+        """A blank policy; its weights are loaded next."""
+        raise NotImplementedError
+
+    def save(self, path: Path | str, card: Facts | None = None) -> None:
+        """Write one file that `aggrevated.load` reads, with a card that says what it is."""
+        from aggrevated.policies.saving import save
+
+        save(self, Path(path), self.card if card is None else card)
+
     def predict(
         self,
-        observation: Array,
+        observation: Any,
         state: Array | None = None,
         episode_start: Array | None = None,
         deterministic: bool = False,
@@ -73,10 +94,10 @@ class Policy(nn.Module, ABC):
     ) -> tuple[Array, Array]:
         """(action, next state), as Stable-Baselines3's policies do, clipped to the action space where it was given.
 
-        One observation or a batch of them.
+        One observation or a batch of them; with a `translation` they and the actions are the environment's own.
         """
-        actor, single = self.actor(), np.ndim(observation) == 1
-        batch = np.atleast_2d(np.asarray(observation, np.float32))
+        actor = self.actor()
+        batch, single = self._read(observation)
         memory = actor.memory(len(batch)) if state is None else state.copy()
         if episode_start is not None:
             fresh = np.broadcast_to(episode_start, len(batch)).astype(bool)
@@ -85,7 +106,21 @@ class Policy(nn.Module, ABC):
         noise = 0.0 if deterministic else actor.noise([np.random.default_rng()], len(batch))[0]
         legal = None if action_masks is None else np.atleast_2d(action_masks).astype(bool)
         action = self.within(actor.choose(parameters, noise, legal))
+        if self.translation is not None:
+            action = self.translation.native(action)
         return (action[0] if single else action), memory
+
+    def _read(self, observation: Any) -> tuple[Array, bool]:
+        """(a batch of what it sees, whether it is one observation alone)."""
+        if self.translation is None:
+            return np.atleast_2d(np.asarray(observation, np.float32)), np.ndim(observation) == 1
+        try:
+            return self.translation.read(observation)
+        except (TypeError, ValueError, LookupError, AttributeError) as error:
+            space = self.translation.observations
+            raise UsageError(
+                f"the observation is none of {space} ({error}); give one that its environment shows"
+            ) from error
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import torch
 from gymnasium.spaces import Space
@@ -11,6 +11,7 @@ from torch.distributions import Distribution
 
 from aggrevated.actors.feed_forward import FeedForwardActor
 from aggrevated.actors.networks import NumpyNetwork
+from aggrevated.files import Facts
 from aggrevated.policies import USUAL_WIDTHS, HiddenSettings, Policy, initial_generator, size_of
 from aggrevated.policies.heads import Head
 from aggrevated.policies.networks import relu_network
@@ -20,6 +21,7 @@ class FeedForwardPolicy(Policy):
     """π_θ(a|o): it sees the present observation only."""
 
     memoryless = True
+    saved_as = "mlp"
 
     def __init__(
         self,
@@ -33,8 +35,8 @@ class FeedForwardPolicy(Policy):
         Its last layer starts at a tenth, so that π₁ is nearly uniform and rules no action out.
         """
         super().__init__()
-        sizes = [observation_size, *hidden, head.outputs]
-        self.network = relu_network(sizes, generator or initial_generator(0), last_gain=0.1)
+        self.sizes = [observation_size, *hidden, head.outputs]
+        self.network = relu_network(self.sizes, generator or initial_generator(0), last_gain=0.1)
         self.head = head
 
     def distribution(self, observations: Tensor, mask: Tensor, legal: Tensor | None = None) -> Distribution:
@@ -42,6 +44,13 @@ class FeedForwardPolicy(Policy):
 
     def actor(self) -> FeedForwardActor:
         return FeedForwardActor(NumpyNetwork.copy_of(self.network), self.head.sampler())
+
+    def shape(self) -> Facts:
+        return {"observations": self.sizes[0], "hidden": self.sizes[1:-1]}
+
+    @classmethod
+    def from_shape(cls, shape: Facts, head: Head) -> Self:
+        return cls(shape["observations"], head, shape["hidden"])
 
 
 @dataclass(frozen=True)

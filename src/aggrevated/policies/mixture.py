@@ -1,7 +1,7 @@
 """A mixture of policies as one policy: at every step one of them is drawn anew, and acts. SEARN and SMILe make such."""
 
 from copy import deepcopy
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -13,6 +13,7 @@ from torch.nn.utils import parameters_to_vector, vector_to_parameters
 from aggrevated.actors.mixture import MixtureActor
 from aggrevated.arrays import Array
 from aggrevated.errors import UsageError
+from aggrevated.files import Facts
 from aggrevated.policies import Policy
 from aggrevated.policies.heads import CategoricalHead, Head
 
@@ -24,6 +25,7 @@ class MixturePolicy(Policy):
     of one tensor, so that a checkpoint holds them all. Where actions are restricted, it is the mixture that is.
     """
 
+    saved_as = "mixture"
     older: Tensor  # [J − 1, d]
     shares: Tensor  # w, float64 [J]: of the older ones, then of the newest
     learned: Tensor  # int64 [1]: how many of them were; none at first, when a blank one stands for them
@@ -81,6 +83,17 @@ class MixturePolicy(Policy):
             if prefix + name in state_dict:
                 setattr(self, name, torch.empty_like(state_dict[prefix + name]))
         super()._load_from_state_dict(state_dict, prefix, *rest)
+        if self.older.shape != (len(self.shares) - 1, len(self.blank)) or not (self.shares >= 0).all():
+            rest[-1].append("its policies are not as many as their shares")
+
+    def shape(self) -> Facts:
+        return {**self.newest.shape(), "of": self.newest.saved_as}
+
+    @classmethod
+    def from_shape(cls, shape: Facts, head: Head) -> Self:
+        from aggrevated.policies.saving import kinds
+
+        return cls(kinds()[shape["of"]].from_shape(shape, deepcopy(head)), head)
 
 
 def logits_of(distribution: Distribution) -> Tensor:

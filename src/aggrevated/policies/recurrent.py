@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Self, TypeAlias
 
 import torch
 from gymnasium.spaces import Space
@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from torch.distributions import Distribution
 
 from aggrevated.actors.recurrent import RecurrentActor
+from aggrevated.files import Facts
 from aggrevated.policies import HiddenSettings, Policy, initial_generator, size_of
 from aggrevated.policies.cells import CELLS, LSTM
 from aggrevated.policies.heads import Head
@@ -21,6 +22,8 @@ Back: TypeAlias = Callable[[Tensor], tuple[Tensor, ...]]
 
 class RecurrentPolicy(Policy):
     """A recurrent layer, a linear read-out and a head. The paper's, for link positions only, is an LSTM of 32."""
+
+    saved_as = "recurrent"
 
     def __init__(
         self,
@@ -89,6 +92,14 @@ class RecurrentPolicy(Policy):
     def actor(self) -> RecurrentActor:
         readout = self.readout.weight.detach().numpy().T.copy(), self.readout.bias.detach().numpy().copy()
         return RecurrentActor(self.cell.copy_of(self.recurrent), *readout, self.head.sampler())
+
+    def shape(self) -> Facts:
+        cell = next(name for name, cell in CELLS.items() if cell is self.cell)
+        return {"observations": self.recurrent.input_size, "hidden": self.recurrent.hidden_size, "cell": cell}
+
+    @classmethod
+    def from_shape(cls, shape: Facts, head: Head) -> Self:
+        return cls(shape["observations"], head, shape["hidden"], shape["cell"])
 
 
 @dataclass(frozen=True)

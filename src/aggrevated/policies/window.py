@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import torch
 from gymnasium.spaces import Space
@@ -10,6 +10,7 @@ from torch import Tensor
 from torch.distributions import Distribution
 
 from aggrevated.actors.window import WindowActor
+from aggrevated.files import Facts
 from aggrevated.policies import USUAL_WIDTHS, HiddenSettings, Policy, initial_generator, size_of
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import Head
@@ -17,6 +18,8 @@ from aggrevated.policies.heads import Head
 
 class WindowPolicy(Policy):
     """π_θ(a|o_{t−w+1} … o_t): a feed-forward policy that sees the last w observations, zeros before the first."""
+
+    saved_as = "window"
 
     def __init__(
         self,
@@ -42,6 +45,13 @@ class WindowPolicy(Policy):
 
     def actor(self) -> WindowActor:
         return WindowActor(self.inner.actor(), self.size * (self.width - 1), self.size)
+
+    def shape(self) -> Facts:
+        return {"observations": self.size, "hidden": self.inner.shape()["hidden"], "width": self.width}
+
+    @classmethod
+    def from_shape(cls, shape: Facts, head: Head) -> Self:
+        return cls(shape["observations"], head, shape["hidden"], width=shape["width"])
 
 
 @dataclass(frozen=True)

@@ -55,11 +55,14 @@ MEANS = ("best_return", "test_return", "expert_return", *BILL, "seconds")
 
 
 def row(group: Group) -> Facts:
-    """Means over the trials of the paper's metric, the test return and the ratio, with the ratio's 95 % interval."""
-    ratio = group.column("ratio")
-    if np.isnan(ratio).any():
+    """Means over the trials of the paper's metric, the test return and the ratio, with the ratio's 95 % interval.
+
+    Where returns have no ratio it is what the policy earns above its expert.
+    """
+    name, compared = beside_expert(group)
+    if np.isnan(compared).any():
         raise DataError(f"{group.label}: the expert earns nothing within this horizon; compare runs with a longer one")
-    (low, high), run = bootstrap_interval(ratio), group.runs[0]
+    (low, high), run = bootstrap_interval(compared), group.runs[0]
     return {
         "method": run.config.method,
         "update": run.config.update.name,
@@ -68,27 +71,41 @@ def row(group: Group) -> Facts:
         "run": str(run.folder if len(group.runs) == 1 else run.folder.parent),
         "trials": len(group.results),
         **{name: group.mean(name) for name in MEANS},
-        "ratio_mean": float(ratio.mean()),
-        "ratio_iqm": float(interquartile_mean(ratio)),
-        "ratio_low": float(low),
-        "ratio_high": float(high),
+        f"{name}_mean": float(compared.mean()),
+        f"{name}_iqm": float(interquartile_mean(compared)),
+        f"{name}_low": float(low),
+        f"{name}_high": float(high),
     }
+
+
+def beside_expert(group: Group) -> tuple[str, Array]:
+    """(what is compared, that of every trial): the ratio of returns, or the gain above the expert's."""
+    if group.runs[0].config.world.rated:
+        return "ratio", group.column("ratio")
+    return "gain", group.column("test_return") - group.column("expert_return")
 
 
 def comparison(groups: Sequence[Group], closing: str) -> Table:
     """The table of all groups, best so far, fresh and beside the expert."""
     digits = groups[0].runs[0].config.world.digits
+    name, _ = beside_expert(groups[0])
+    figures = 3 if name == "ratio" else digits
     columns = {
         "method": text("label"),
         "trials": text("trials"),
         "best": number("best_return", digits),
         "test": number("test_return", digits),
         "expert": number("expert_return", digits),
-        "ratio": number("ratio_mean"),
-        "IQM": number("ratio_iqm"),
-        "95 %": lambda row: f"{row['ratio_low']:.3f}-{row['ratio_high']:.3f}",
+        name: number(f"{name}_mean", figures),
+        "IQM": number(f"{name}_iqm", figures),
+        "95 %": lambda row: between(row[f"{name}_low"], row[f"{name}_high"], figures),
     }
     return Table([row(group) for group in groups], columns, closing)
+
+
+def between(low: float, high: float, digits: int) -> str:
+    """An interval, for people."""
+    return f"{low:.{digits}f}-{high:.{digits}f}" if low >= 0 else f"{low:.{digits}f} to {high:.{digits}f}"
 
 
 def draw(groups: Sequence[Group], path: Path) -> None:

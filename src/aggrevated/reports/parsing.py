@@ -148,8 +148,8 @@ def line(group: Group, row: Row, results: Sequence[Result]) -> Facts:
         "uas_macro": float(np.mean([score["uas_macro"] for score in scores])),
         "exact_match": float(np.mean([score["exact_match"] for score in scores])),
         "paper": row.paper,
-        "iterations": config.loop.iterations,
-        "pages": config.loop.iterations * config.loop.trajectories,
+        "iterations": results[0].iterations,
+        "pages": results[0].iterations * config.loop.trajectories,
         "seconds": group.mean("seconds"),
     }
 

@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from aggrevated import files
+from aggrevated import files, logs
 from aggrevated.algorithm import Iteration, Learner, aggrevated
 from aggrevated.arithmetic import difference, fingerprint
 from aggrevated.config import Config
 from aggrevated.config.building import Setup, set_up
 from aggrevated.config.resolving import resolve
+from aggrevated.config.saying import chosen
 from aggrevated.engines import HERE, Engine
 from aggrevated.errors import DataError
 from aggrevated.health import Examined, Health
 from aggrevated.machine import one_thread
-from aggrevated.runs import checkpoint
+from aggrevated.runs import checkpoint, limits
 from aggrevated.runs.records import Metrics, Result
 from aggrevated.runs.run import CHECKPOINTS, CHOSEN, CONFIG, METRICS, RESULT, Run, same_in_all, unused_folder
 from aggrevated.stopping import finish_first
-from aggrevated.tasks import Task
+from aggrevated.tasks import as_task
 
 Warn = Callable[[str], None]
 LEAST_UNSAVED = 1.0  # seconds of work that are always worth a checkpoint
@@ -34,29 +37,45 @@ def silent(_: object) -> None:
     """Say nothing."""
 
 
+def aloud(sentence: str) -> None:
+    """Say it on standard error."""
+    print(sentence, file=sys.stderr)
+
+
 def as_warning(sentence: str) -> None:
     """Say it by Python's warnings."""
     warnings.warn(sentence, stacklevel=2)
 
 
 def train(
-    task: Task | str,
+    env: Any,
     method: str = "aggrevated",
     *,
+    expert: Any = None,
     out: Path | str | None = None,
     progress: Callable[[Metrics], None] = silent,
+    say: Callable[[str], None] = aloud,
     warn: Warn = as_warning,
     engine: Engine = HERE,
+    log: str | Sequence[str] = (),
     **settings: Any,
 ) -> Run:
-    """Learn a policy for a task, given by name or as the object that it is, in a new run folder; `run.policy` is it.
+    """Learn a policy in a new run folder; `run.policy` is it.
 
-    Settings have the names of the command line's options: `train("cartpole", update="regular", learning_rate=0.01)`.
-    `engine` does the work of the lanes, for example `Processes(8)`, and changes nothing in the result.
+    `env` is the name of a task, the id of an environment of Gymnasium, a function that makes one, a simulator, or a
+    `Task`; `expert` a file, or anything that acts (`aggrevated.as_expert`). Settings have the names of the command
+    line's options: `train("cartpole", update="regular", learning_rate=0.01)`. `say` is told what follows from them,
+    `progress` of each iteration. `engine` does the work of the lanes, for example `Processes(8)`, and `log`
+    names who else hears of the metrics, for example "tensorboard"; neither changes anything in the result.
     """
-    config = resolve(task, method, **settings)
+    logs.makers(log)  # what is not installed leaves no folder behind
+    named = isinstance(expert, str | os.PathLike)
+    settings |= {"expert": os.fspath(expert)} if named else {}
+    config = resolve(as_task(env, None if named else expert), method, **settings)
+    for line in chosen(config):
+        say(line)
     run = Run.create(Path(out) if out is not None else unused_folder(config), config)
-    execute(run, progress, warn, engine=engine)
+    execute(run, progress, warn, engine=engine, log=log)
     return run
 
 
@@ -84,16 +103,23 @@ class Sitting:
     health: Health
     seal: str  # of the last line of metrics.jsonl
     tally: Tally = field(default_factory=Tally)
+    cost: dict[str, int] = field(default_factory=dict)  # of the last iteration, by the limits on it
     unkept: list[files.Facts] = field(default_factory=list)  # lines since the last checkpoint
     kept: int = 0  # the iteration of the last checkpoint
     kept_at: float = field(default_factory=time.perf_counter)
     keeping_took: float = 0.0
 
+    @property
+    def ended(self) -> str:
+        """The setting that ends the run here, if one does."""
+        learner = self.setup.learner
+        return limits.ended_by(self.run.config.loop, learner.n, limits.spent(learner), self.cost)
+
     def due(self) -> bool:
         """Whether a checkpoint is: every few iterations, at the last, and where much work would be lost."""
         n, loop, since = self.setup.learner.n, self.run.config.loop, time.perf_counter() - self.kept_at
         much = since > max(LEAST_UNSAVED, SHARE * self.keeping_took)
-        return n - self.kept >= loop.checkpoint_every or n == loop.iterations or much
+        return n - self.kept >= loop.checkpoint_every or bool(self.ended) or much
 
     def keep_newest(self) -> None:
         """The same, unless it is done."""
@@ -105,15 +131,30 @@ class Sitting:
         run, setup, began = self.run, self.setup, time.perf_counter()
         facts = {
             "tally": asdict(self.tally),
+            "cost": self.cost,
             "config": identity(run.config, setup),
             "arithmetic": fingerprint(),
             "metrics": {"seal": self.seal, "lines": self.unkept},
         }
         checkpoint.save(run.folder / CHECKPOINTS, setup.learner, setup.oracle, facts)
-        known = {"so_far": so_far(self).facts(), "config": same_in_all(run.config), "arithmetic": fingerprint()}
-        files.seal(run.folder / CHOSEN, setup.learner.best.weights or {}, known)
+        self.keep_chosen()
         self.kept, self.unkept, self.kept_at = setup.learner.n, [], time.perf_counter()
         self.keeping_took = self.kept_at - began
+
+    def keep_chosen(self) -> None:
+        """Only the latter."""
+        run, best = self.run, self.setup.learner.best
+        known = {"so_far": so_far(self).facts(), "config": same_in_all(run.config), "arithmetic": fingerprint()}
+        files.seal(run.folder / CHOSEN, best.weights or {}, known)
+
+    def validate_last(self) -> None:
+        """Let the last policy be a candidate, where a limit ended the run between two validations.
+
+        No checkpoint knows of it: a run that is made longer is as if it had been that long from the start.
+        """
+        setup, learner = self.setup, self.setup.learner
+        if learner.n % self.run.config.loop.validate_every or learner.best.weights is None:
+            learner.challenge(setup.world.validate(learner.policy), learner.n)
 
 
 def execute(
@@ -122,30 +163,40 @@ def execute(
     warn: Warn = silent,
     anyway: bool = False,
     engine: Engine = HERE,
+    log: str | Sequence[str] = (),
 ) -> Result:
-    """Run it, or the rest of it, to its last iteration, and give its result; `progress` is told of each iteration.
+    """Run it, or the rest of it, to its end, and give its result; `progress` is told of each iteration.
 
     Where this machine does not compute as that which began it, the rest is refused, but for `anyway`. `engine` does the
     work of the lanes, and changes nothing. Asked to stop by a signal, it finishes the iteration and keeps it first.
+    The logs that `log` names hear of every iteration, of those that were run before first.
     """
+    logs.makers(log)
     with files.only_one(run.folder), one_thread():
         if (ended := whole_result(run, warn)) is not None:
             return replace(ended, run=str(run.folder))  # it may have been moved
         sitting = begin(run, warn, anyway)
         sitting.setup = replace(sitting.setup, world=sitting.setup.world.over(engine))
-        if Run.open(run.folder, run.config.task).config != run.config:  # more iterations were asked for
+        if Run.open(run.folder, run.config.task).config != run.config:  # more was asked for
             files.seal_json(run.folder / CONFIG, run.config.facts())
-        with finish_first() as stop:
-            for metrics in learning(sitting, warn, engine):
-                progress(metrics)
+        with logs.telling(log, run.folder, run.config.facts(), warn) as told:
+            for line in run.metrics() if log else ():
+                told.write(line.facts())
+            with finish_first() as stop:
+                for metrics in learning(sitting, warn, engine):
+                    told.write(metrics.facts())
+                    progress(metrics)
+                    if stop.asked is not None:
+                        sitting.keep_newest()
+                        stop.leave()
                 if stop.asked is not None:
-                    sitting.keep_newest()
                     stop.leave()
-            if stop.asked is not None:
-                stop.leave()
-        if digest_of_chosen(run) != files.digest(sitting.setup.learner.best.weights or {}):
-            sitting.keep()  # a stop came between the last checkpoint and it, or it was damaged
-        return finish(sitting)
+            sitting.validate_last()
+            if digest_of_chosen(run) != files.digest(sitting.setup.learner.best.weights or {}):
+                sitting.keep_chosen()  # by that line, or a stop came between a checkpoint and it, or it was damaged
+            result = finish(sitting)
+            told.close(result.facts())
+        return result
 
 
 def whole_result(run: Run, warn: Warn) -> Result | None:
@@ -159,7 +210,7 @@ def whole_result(run: Run, warn: Warn) -> Result | None:
     if files.digest(run.chosen()[0]) != result.weights_sha256:
         raise DataError(f"{run.folder}/{RESULT} is not of the policy beside it; remove it, and resume makes it again")
     lines = run.metrics()
-    return result if lines and lines[-1].iteration == result.iterations else None
+    return result if (lines[-1].iteration if lines else 0) == result.iterations else None
 
 
 def digest_of_chosen(run: Run, warn: Warn = silent) -> str | None:
@@ -183,12 +234,14 @@ def learning(sitting: Sitting, warn: Warn, engine: Engine = HERE) -> Iterator[Me
         validate=setup.world.validate, validate_every=loop.validate_every, engine=engine,
     )  # fmt: skip
     with files.Journal(run.folder / METRICS, sitting.seal) as journal:
-        while learner.n < loop.iterations:
+        while not sitting.ended:
+            before = limits.spent(learner)
             metrics = metrics_of(next(iterations), learner, time.perf_counter() - began)
             metrics = replace(metrics, died=health.after(metrics))
             if learner.n % loop.validate_every == 0:
                 metrics = replace(metrics, more=setup.world.monitor(learner.policy))
             tally.add(metrics)
+            sitting.cost = limits.since(learner, before)
             journal.append(metrics.facts())
             sitting.seal = journal.seal
             sitting.unkept.append(metrics.facts())
@@ -198,6 +251,7 @@ def learning(sitting: Sitting, warn: Warn, engine: Engine = HERE) -> Iterator[Me
             for sentence in health.news():
                 warn(f"{run.folder}, iteration {learner.n}: {sentence}")
             yield metrics
+            limits.refuse_endless(run, sitting.cost)
 
 
 def begin(run: Run, warn: Warn, anyway: bool = False) -> Sitting:
@@ -221,7 +275,8 @@ def begin(run: Run, warn: Warn, anyway: bool = False) -> Sitting:
     records = [Metrics.read(line, run.folder / METRICS) for line in lines]
     seal = files.rewrite_journal(run.folder / METRICS, (record.facts() for record in records))
     tally = Tally(**kept.facts["tally"]) if kept is not None else Tally()
-    sitting = Sitting(run, setup, Health.of(records), seal, tally, kept=learner.n)
+    cost = kept.facts["cost"] if kept is not None else {}
+    sitting = Sitting(run, setup, Health.of(records), seal, tally, cost, kept=learner.n)
     if kept is not None and seal != kept.facts["metrics"]["seal"]:  # lines are lost for good
         sitting.unkept = kept.facts["metrics"]["lines"]
         sitting.keep()
@@ -259,6 +314,9 @@ def so_far(sitting: Sitting) -> Result:
         update=config.update.name,
         seed=config.loop.seed,
         iterations=learner.n,
+        budget=config.loop.budget,
+        queries=config.loop.queries,
+        ended=sitting.ended,
         initial_return=learner.best.first,
         best_return=learner.best.returned,
         **checkpoint.counts(learner),

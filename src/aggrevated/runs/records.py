@@ -88,6 +88,9 @@ class Result(Record):
     update: str
     seed: int
     iterations: int
+    budget: int  # as asked for, like `queries`; 0: no limit
+    queries: int
+    ended: str  # the setting that ended it: iterations, budget or queries; nothing if it has not ended
     initial_return: float
     best_return: float
     simulator_steps: int

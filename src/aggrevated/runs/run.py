@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain, count
@@ -17,8 +18,7 @@ from aggrevated.errors import DataError, UsageError
 from aggrevated.machine import one_thread
 from aggrevated.policies import Policy
 from aggrevated.runs.records import Metrics, Result
-from aggrevated.shelves import task_names
-from aggrevated.tasks import Task
+from aggrevated.tasks import Task, can_be_found
 
 CONFIG, METRICS, RESULT, CHECKPOINTS = "config.json", "metrics.jsonl", "result.json", "checkpoints"
 CHOSEN = "policy.safetensors"  # the best policy so far
@@ -43,18 +43,21 @@ class Run:
         return cls(folder, config)
 
     @classmethod
-    def open(cls, folder: Path | str, task: Task | None = None) -> Run:
-        """A run that exists; one of a task that has no name to be found by needs the task itself."""
+    def open(cls, folder: Path | str, task: Task | None = None, trust: bool = False) -> Run:
+        """A run that exists; one of a task that has no name to be found by needs the task itself.
+
+        Python code that it names is imported, when it is needed, only with `trust`.
+        """
         folder = Path(folder)
         path = folder / CONFIG
         if not path.is_file():
             raise DataError(f"{folder} is not a run: it has no config.json; give a folder that 'aggrevated train' made")
         remedy = f"undo that, or start a new run with 'aggrevated train --config {path}'"
         facts = files.unseal_json(path, remedy)
-        if task is None and facts.get("task") not in task_names():
+        if task is None and not (isinstance(facts.get("task"), str) and can_be_found(facts["task"])):
             missing = f"{path} is of the task {facts.get('task')!r}, which no installed package offers"
             raise DataError(f"{missing}; install it or, in Python, give the task: Run.open(folder, task)")
-        return cls(folder, from_facts(facts, path, task))
+        return cls(folder, from_facts(facts, path, task, trust))
 
     @property
     def label(self) -> str:
@@ -65,7 +68,7 @@ class Run:
         usual = task.tuned_for(picked).get("start", config.row.start)
         start = "" if config.start.name == usual else f", {config.start.name} start"
         usual_oracles = (task.oracle, *config.row.cost_to_go[:1])
-        oracle = "" if config.oracle.name in usual_oracles else f", {config.oracle.name}"
+        oracle = "" if config.oracle.name in usual_oracles or not task.oracle else f", {config.oracle.name}"
         then = "" if config.reinforcement.name == config.row.reinforcement else f", then {config.reinforcement.name}"
         return f"{config.row.title}, {config.update.name}{policy}{start}{oracle}{then}{config.world.label}"
 
@@ -75,13 +78,16 @@ class Run:
         return [Metrics.read(line, path) for line in files.read_journal(path)]
 
     def result(self) -> Result | None:
-        """result.json, if the run has ended: one of fewer iterations than are asked for now does not count."""
+        """result.json, if the run has ended: one by an end that is not the one asked for now does not count."""
         path = self.folder / RESULT
         if not path.is_file():
             return None
         remedy = f"remove it, and 'aggrevated resume {self.folder}' makes it again"
         result = Result.read(files.unseal_json(path, remedy), path)
-        return result if result.iterations == self.config.loop.iterations else None
+        loop = self.config.loop
+        reached = result.iterations == loop.iterations
+        same = (result.budget, result.queries) == (loop.budget, loop.queries)
+        return result if reached or (same and result.ended in loop.limits) else None
 
     def so_far(self) -> Result:
         """What was known when policy.safetensors was written."""
@@ -114,7 +120,7 @@ class Run:
 
 def same_in_all(config: Config) -> files.Facts:
     """The settings that do not change where a run is made longer."""
-    return config.replaced(iterations=1, checkpoint_every=1).facts()
+    return config.replaced(iterations=1, checkpoint_every=1, budget=0, queries=0).facts()
 
 
 def made_or_opened(folder: Path, config: Config) -> Run:
@@ -157,8 +163,13 @@ def exists_already(folder: Path) -> UsageError:
     return UsageError(f"{folder} exists already: {resume}choose another --out")
 
 
+def as_file_name(name: str) -> str:
+    """The name without what folders are not called."""
+    return re.sub(r"[^\w.-]+", "-", name)
+
+
 def unused_folder(config: Config) -> Path:
     """runs/TASK-METHOD-UPDATE or, where it exists, the first of those with -2, -3, … behind it that does not."""
-    folder = Path("runs") / f"{config.task.name}-{config.method}-{config.update.name}"
+    folder = Path("runs") / as_file_name(f"{config.task.name}-{config.method}-{config.update.name}")
     numbered = (folder.with_name(f"{folder.name}-{number}") for number in count(2))
     return next(path for path in chain([folder], numbered) if not path.exists())

@@ -43,34 +43,34 @@ def name_of(trial: int) -> str:
     return f"trial-{trial:02d}"
 
 
-def runs_in(folder: Path) -> list[Run]:
+def runs_in(folder: Path, trust: bool = False) -> list[Run]:
     """The run in a folder, or the trials, or the seeds of a trial of a sweep, in its subfolders."""
     if (folder / TRIALS).is_file():
-        _, count = asked_in(folder)
-        return [begun(folder, folder / name_of(i)) for i in range(count)]
+        _, count = asked_in(folder, trust)
+        return [begun(folder, folder / name_of(i), trust) for i in range(count)]
     several = sorted(path.parent for name in SEVERAL for path in folder.glob(f"{name}/{CONFIG}"))
-    return [Run.open(path) for path in several or [folder]]
+    return [Run.open(path, trust=trust) for path in several or [folder]]
 
 
-def runs_to_resume(folder: Path) -> list[Run]:
+def runs_to_resume(folder: Path, trust: bool = False) -> list[Run]:
     """The same, where trials that never began are made."""
     if (folder / TRIALS).is_file():
-        return trials_of(folder, *asked_in(folder))
-    return runs_in(folder)
+        return trials_of(folder, *asked_in(folder, trust))
+    return runs_in(folder, trust)
 
 
-def asked_in(folder: Path) -> tuple[Config, int]:
+def asked_in(folder: Path, trust: bool) -> tuple[Config, int]:
     """(the config of the first trial, how many there are)."""
     path = folder / TRIALS
     facts = files.unseal_json(path, "restore it, or start a new run with 'aggrevated train'")
     count, config = facts.get("trials"), facts.get("config")
     if type(count) is not int or not count >= 1 or not isinstance(config, dict):
         raise DataError(f"{path} does not say what the trials are; restore it, or start a new run")
-    return from_facts(config, path), count
+    return from_facts(config, path, trust=trust), count
 
 
-def begun(folder: Path, trial: Path) -> Run:
+def begun(folder: Path, trial: Path, trust: bool) -> Run:
     """The trial, if it is there."""
     if not (trial / CONFIG).is_file():
         raise DataError(f"{trial} has not begun; finish it with 'aggrevated resume {folder}'")
-    return Run.open(trial)
+    return Run.open(trial, trust=trust)

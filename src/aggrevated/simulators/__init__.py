@@ -79,23 +79,24 @@ class Wrapper(Protocol):
 
 def restricted(simulator: Simulator) -> Restricted | None:
     """The simulator, or the one inside of it, that knows which actions are legal; None where all are."""
-    found: Restricted | None = _that_can("legal", simulator)
+    found: Restricted | None = that_can("legal", simulator)
     return found
 
 
 def stochastic(simulator: Simulator) -> Stochastic | None:
     """The simulator, or the one inside of it, that can change the luck ahead; None where nothing is left to chance."""
-    found: Stochastic | None = _that_can("reseed", simulator)
+    found: Stochastic | None = that_can("reseed", simulator)
     return found
 
 
 def replayed_by(simulator: Simulator) -> int:
     """How many steps the simulator, or the one inside of it, has replayed so far; 0 where none has to."""
-    found: Replaying | None = _that_can("replayed", simulator)
+    found: Replaying | None = that_can("replayed", simulator)
     return found.replayed() if found is not None else 0
 
 
-def _that_can(method: str, simulator: Any) -> Any:
+def that_can(method: str, simulator: Any) -> Any:
+    """The simulator, or the one inside of it, that has such a method; None where there is none."""
     # Not by `isinstance`: from Python 3.12 on it does not see what an object passes on by `__getattr__`.
     while simulator is not None and not callable(getattr(simulator, method, None)):
         simulator = getattr(simulator, "simulator", None)

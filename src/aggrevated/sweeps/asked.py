@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import product
 from typing import Any
@@ -13,9 +12,9 @@ from aggrevated.config import Config
 from aggrevated.config.resolving import resolve
 from aggrevated.errors import DataError, IdleError, UsageError
 from aggrevated.files import Facts
-from aggrevated.settings import SEED, flag, known
+from aggrevated.settings import SEED, as_option, flag, known
 from aggrevated.settings import TRIALS as TRIALS_AT_MOST
-from aggrevated.sweeps.spaces import Choices, Range, Varied, parsed, spoken
+from aggrevated.sweeps.spaces import Choices, Range, Varied, parsed
 from aggrevated.tasks import Task, find_task
 
 SEARCHES = ("grid", "tpe")
@@ -35,27 +34,28 @@ class Asked:
     trials: int
     seeds: int = 1
     sampler_seed: int = 0
+    trust: bool = field(default=False, compare=False)  # whether code that the task names may be imported
 
     @classmethod
-    def read(cls, facts: Facts, source: object) -> Asked:
+    def read(cls, facts: Facts, source: object, trust: bool = False) -> Asked:
         """What `facts` gave, or a `DataError` that names its source."""
         try:
-            own = {name: facts[name] for name in cls.__dataclass_fields__}
-            own["varied"] = parsed(own["varied"], find_task(own["task"]), own["method"])
+            own = {name: facts[name] for name in cls.__dataclass_fields__ if name != "trust"}
+            own["varied"] = parsed(own["varied"], find_task(own["task"], trust), own["method"])
             own["fixed"] = {name: tuple(v) if isinstance(v, list) else v for name, v in own["fixed"].items()}
         except (KeyError, AttributeError, TypeError, UsageError) as error:
             raise DataError(f"{source} does not say what was asked ({error}); restore it, or begin anew") from error
-        return cls(**own)
+        return cls(**own, trust=trust)
 
     def facts(self) -> Facts:
         """For sweep.json."""
-        own = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        own = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "trust"}
         return own | {"varied": [str(one) for one in self.varied]}
 
     @cached_property
     def found(self) -> Task:
         """The task itself."""
-        return find_task(self.task)
+        return find_task(self.task, self.trust)
 
     def resolved(self, settings: Mapping[str, Any]) -> tuple[Config, dict[str, Any]]:
         """(the config of a trial, those settings in it that were varied or fixed and have an effect there)."""
@@ -94,7 +94,7 @@ class Asked:
         kept = {"method": self.method, **self.resolved(settings)[1]}
         words = [f"aggrevated train {self.task}"]
         words += [] if kept["method"] == USUAL_METHOD else [f"--method {kept['method']}"]
-        words += [option(name, value) for name, value in kept.items() if name != "method"]
+        words += [as_option(name, value) for name, value in kept.items() if name != "method"]
         return " ".join([*words, *([f"--trials {self.seeds}"] if self.seeds > 1 else [])])
 
     def check(self) -> None:
@@ -161,11 +161,3 @@ class Asked:
                 return error
             else:
                 return None
-
-
-def option(name: str, value: Any) -> str:
-    """A setting as `train` takes it."""
-    if isinstance(value, bool):
-        return flag(name if value else f"no_{name}")
-    words = spoken(value).split() if isinstance(value, tuple) else [spoken(value)]
-    return " ".join([flag(name), *map(shlex.quote, words)])

@@ -34,7 +34,7 @@ class Sweep:
     trials: tuple[Trial, ...] = ()
 
     @classmethod
-    def open(cls, folder: Path, anyway: bool = False) -> Sweep:
+    def open(cls, folder: Path, anyway: bool = False, trust: bool = False) -> Sweep:
         """A sweep that exists; one begun where sums round otherwise is refused, but for `anyway`."""
         path = folder / RECORD
         facts = files.unseal_json(path, "restore it, or begin anew with another --out")
@@ -48,7 +48,7 @@ class Sweep:
             trials = tuple(map(Trial.read, facts["trials"]))
         except (KeyError, TypeError, AttributeError) as error:
             raise DataError(f"{path} holds a trial that is none ({error!r}); restore it, or begin anew") from error
-        return cls(folder, Asked.read(facts["asked"], path), trials)
+        return cls(folder, Asked.read(facts["asked"], path, trust), trials)
 
     @property
     def best(self) -> Trial | None:

@@ -6,13 +6,14 @@ passed as the object that it is.
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from importlib import import_module
 from typing import Any
 
 from aggrevated.errors import UsageError
 from aggrevated.expert_training import Recipe
-from aggrevated.settings import Settings, known
+from aggrevated.settings import Settings, guess
 from aggrevated.shelves import TASKS, load, offered, shipped_tasks, task_names
 from aggrevated.worlds import WorldSettings
 
@@ -84,15 +85,102 @@ PAPER = (*IMITATION, Row("reinforce", "regular"), Row("tnpg", "natural"))  # the
 CONTINUOUS = (*PAPER, Row("reinforce", "regular", start="supervised"), Row("tnpg", "natural", start="supervised"))
 
 
-def find_task(name: str) -> Task:
-    """The task of that name, or a `UsageError` that lists them all."""
+def find_task(name: str, trust: bool = False) -> Task:
+    """The task of that name: one that is installed, that of an environment of Gymnasium, or of `module:attribute`.
+
+    What is not installed is imported only with `trust`. A `UsageError` lists all that there are by name.
+    """
     if name in shipped_tasks():
         task = import_module(shipped_tasks()[name]).TASK
+    elif name in offered(TASKS):
+        task = load(offered(TASKS)[name])
     else:
-        task = load(offered(TASKS)[known(name, "task", task_names())])
+        return task_of_ones_own(name, trust)
     if not isinstance(task, Task) or task.name != name:
         raise UsageError(f"the task {name} of an installed package is none, or has another name; mend or remove it")
     return task
+
+
+def task_of_ones_own(name: str, trust: bool) -> Task:
+    """That of an environment of Gymnasium, by its id, or of what `module:attribute` is."""
+    from aggrevated.worlds.own import Own
+    from aggrevated.worlds.references import imported, is_reference
+
+    if is_reference(name):
+        found = imported(name, trust) if trust else None
+        if isinstance(found, Task):
+            return replace(found, name=name)
+    elif not is_registered(name):
+        others = "; or give a Gymnasium id, or module:attribute of what makes an environment"
+        raise UsageError(f"unknown task {name!r}{guess(name, names_like(name))}: choose one of {listed()}{others}")
+    return Task(name=name, title=name, world=Own(environment=name, trusted=trust), oracle="")
+
+
+def as_task(given: Any, expert: Any = None) -> Task:
+    """The task that is given: itself, by its name, or as what makes an environment, or a simulator; with that expert.
+
+    What others can import by its name is known by that name, so that its runs can be gone on with everywhere.
+    """
+    from aggrevated.worlds.control import Control
+    from aggrevated.worlds.own import Own
+    from aggrevated.worlds.references import reference_to
+
+    if isinstance(given, Task):
+        task = given
+    elif isinstance(given, str):
+        task = find_task(given, trust=True)  # it was typed
+    else:
+        if not callable(given) and not callable(getattr(given, "step", None)):
+            known = "a task's name, a Gymnasium id, a function that makes an environment, or a simulator"
+            raise UsageError(f"{given!r} is nothing to learn in: give {known}")
+        name = reference_to(given) or str(
+            getattr(given, "__name__", None) or getattr(given, "name", type(given).__name__)
+        )
+        task = Task(name=name, title=name, world=Own(environment=given, trusted=True), oracle="")
+    world = task.world
+    if expert is None:
+        return task
+    if isinstance(world, Own):
+        named = reference_to(expert)
+        return replace(task, world=replace(world, expert=named) if named else replace(world, expert="", given=expert))
+    if isinstance(world, Control):
+        return replace(task, world=replace(world, expert="", make_expert=partial(adapted, expert)))
+    raise UsageError(f"{task.name} is not for an expert of your own: leave it out, or give a task of control")
+
+
+def adapted(expert: Any, simulator: Any) -> Any:
+    """Whatever it is, as an expert in that simulator."""
+    from aggrevated.experts.adapting import as_expert
+
+    return as_expert(expert, simulator)
+
+
+def can_be_found(name: str) -> bool:
+    """Whether there is such a task, or may be one; nothing is imported that is not installed."""
+    from aggrevated.worlds.references import is_reference
+
+    return name in task_names() or is_reference(name) or is_registered(name)
+
+
+def is_registered(name: str) -> bool:
+    """Whether Gymnasium knows an environment of that id; `module:id`, by which it imports one, is not asked for."""
+    import gymnasium
+
+    try:
+        return bool(gymnasium.spec(name)) if ":" not in name else False
+    except gymnasium.error.Error:
+        return False
+
+
+def names_like(name: str) -> list[str]:
+    """What may have been meant."""
+    import gymnasium
+
+    return [*task_names(), *gymnasium.registry]
+
+
+def listed() -> str:
+    return ", ".join(task_names())
 
 
 def all_tasks() -> Iterator[Task]:

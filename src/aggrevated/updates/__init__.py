@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from aggrevated.cost_to_go import CostToGo, Tells
+from aggrevated.errors import UsageError
 from aggrevated.losses import Loss
 from aggrevated.policies import Policy
 from aggrevated.policies.heads import Head
@@ -122,7 +123,14 @@ class AnnealedSettings(UpdateSettings):
     )
 
     def completed(self, iterations: int, given: Container[str]) -> Self:
-        return replace(self, annealed=iterations) if self.annealed == TO_THE_END else self
+        """To an end that is open nothing falls; asked for on purpose, that is a `UsageError`."""
+        if self.annealed != TO_THE_END:
+            return self
+        if not iterations and "annealed" in given:
+            raise UsageError(
+                "--annealed is -1, to an end that --budget or --queries leave open; give --iterations, too"
+            )
+        return replace(self, annealed=iterations)
 
     def schedule(self, value: float, last: float = 0.0) -> float | Schedule:
         return linear(value, last, self.annealed) if self.annealed else value

@@ -16,6 +16,7 @@ from aggrevated.files import Facts
 from aggrevated.policies import Policy
 from aggrevated.settings import Settings, require
 from aggrevated.simulators import Simulator
+from aggrevated.spaces import Translation
 
 STEPS = 100_000_000  # of episodes that run at once, at most
 BYTES = 100  # that a step takes, about
@@ -71,6 +72,8 @@ class WorldSettings(Settings, ABC):
     digits: ClassVar[int] = 1  # behind the point, when that is shown
     measured_on: ClassVar[tuple[str, ...]] = ()  # settings that decide what `validate` means: they are never compared
     evaluation: ClassVar[type[EvaluationSettings]]  # how a policy can be tried again
+    rated: ClassVar[bool] = True  # whether returns have a ratio, from the lowest that there is
+    decisive: ClassVar[tuple[str, ...]] = ()  # settings that `suits` hangs on
 
     @abstractmethod
     def spaces(self) -> tuple[Space[Any], Space[Any]]:
@@ -79,6 +82,15 @@ class WorldSettings(Settings, ABC):
     @abstractmethod
     def build(self, seed: int) -> World:
         """The world; validation and test episodes come from the seed."""
+
+    def suits(self) -> dict[str, str]:
+        """Pieces that follow from what it is, by their places, where the task does not know them beforehand."""
+        return {}
+
+    @property
+    def translation(self) -> Translation | None:
+        """What policies read and give outside; None where that is what they read and give in here."""
+        return None
 
     @property
     def steps(self) -> int:

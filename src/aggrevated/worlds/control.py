@@ -17,7 +17,8 @@ from aggrevated.arrays import Array
 from aggrevated.engines import HERE, Engine
 from aggrevated.errors import UsageError
 from aggrevated.experts import Expert
-from aggrevated.experts.loading import NetworkExpert, load_expert, named_in, shipped_names
+from aggrevated.experts.arrays import arrays_of
+from aggrevated.experts.loading import load_expert, named_in, shipped_names
 from aggrevated.files import Facts, digest
 from aggrevated.policies import Policy
 from aggrevated.randomness import Purpose, seeds
@@ -113,9 +114,7 @@ class Control(WorldSettings):
     @property
     def expert_weights(self) -> dict[str, Tensor]:
         """All that π* has learned, by number; nothing of an expert that is no network."""
-        networks = self.loaded_expert.networks if isinstance(self.loaded_expert, NetworkExpert) else ()
-        weights = [w for network in networks for w in (*network.weights, *network.biases)]
-        return {str(i): torch.from_numpy(w) for i, w in enumerate(weights)}
+        return {str(i): torch.from_numpy(array) for i, array in enumerate(arrays_of(self.loaded_expert))}
 
     def build(self, seed: int) -> World:
         return World(
@@ -123,8 +122,12 @@ class Control(WorldSettings):
             self.loaded_expert,
             validate=OnEpisodes(self.simulator, seeds(seed, Purpose.VALIDATION, 0, self.validation_episodes)),
             test=OnTestEpisodes(self, seed),
-            fingerprint=self.expert_weights,
+            fingerprint=self.fingerprint(),
         )
+
+    def fingerprint(self) -> dict[str, Tensor]:
+        """Of all that shapes the bits besides the settings."""
+        return self.expert_weights
 
     def returns(
         self, policy: Policy, episodes: int, seed: int, deterministic: bool = False, engine: Engine = HERE
@@ -150,13 +153,21 @@ class Control(WorldSettings):
 
         What another one does may hang on more than its weights, so that it is asked again.
         """
-        if self.make_expert and not self.expert:
+        by = self.measured_by()
+        if by is None:
             return returns_of(self.loaded_expert, self.simulator, fresh, engine=engine)[0]
-        makers = self.make, self.seen_by_expert
-        known = *map(id, makers), self.horizon, self.expert, digest(self.expert_weights), fresh.tobytes()
+        known = *by, fresh.tobytes()
         if known not in _MEASURED:
+            makers = self.make, self.seen_by_expert
             _MEASURED[known] = returns_of(self.loaded_expert, self.simulator, fresh, engine=engine)[0], makers
         return _MEASURED[known][0]
+
+    def measured_by(self) -> tuple[object, ...] | None:
+        """All that the expert's returns hang on; None where that cannot be known."""
+        if self.make_expert and not self.expert:
+            return None
+        makers = self.make, self.seen_by_expert
+        return *map(id, makers), self.horizon, self.expert, digest(self.expert_weights)
 
     def ratio(self, returned: float, expert: float) -> float | None:
         """(R − lowest) / (R* − lowest): for Acrobot that is the share of steps saved.

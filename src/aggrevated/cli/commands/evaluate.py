@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 
 from tyro.conf import Positional
 
-from aggrevated.cli.options import RunFolder
+from aggrevated.cli.options import RunFolder, Trust
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,7 @@ class Evaluate:
     command = "evaluate"
     run_folder: Positional[RunFolder]
     """The folder that 'aggrevated train' made, of one run or of several trials."""
+    trust: Trust = False
     json: bool = False
     """Print the result as one JSON object."""
 
@@ -56,7 +57,7 @@ class Evaluate:
 
         how = replace(self.usual, **given(self, {"evaluation": self.usual}))
         how.check_values()
-        print_result([evaluate(run, how) for run in runs_in(self.run_folder)], self.run_folder, self.json)
+        print_result([evaluate(run, how) for run in runs_in(self.run_folder, self.trust)], self.run_folder, self.json)
 
 
 def folder_among(words: Sequence[Path]) -> Path:

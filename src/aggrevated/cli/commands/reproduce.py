@@ -69,5 +69,5 @@ class Reproduce:
             raise UsageError("--crohme is for 'aggrevated reproduce real-ink', which needs it, and for nothing else")
         given = {"trials": self.trials, **asdict(self.where)}
         for name, value in given.items():
-            if value is not None and not has_runs:
+            if value not in (None, ()) and not has_runs:
                 raise UsageError(f"{flag(name)} has no effect on {self.figure}, which has no runs; leave it out")

@@ -1,11 +1,13 @@
 """`aggrevated resume`: go on with a run that was stopped."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from tyro.conf import Positional
 
 from aggrevated.cli.engines import EngineOptions
-from aggrevated.cli.options import Integer, RunFolder
+from aggrevated.cli.options import Integer, RunFolder, Trust
+
+ENDS = ("iterations", "budget", "queries")
 
 
 @dataclass(frozen=True)
@@ -17,6 +19,7 @@ class Resume:
     Try:
       aggrevated resume runs/cartpole-aggrevated-natural
       aggrevated resume runs/cartpole-aggrevated-natural --iterations 300 --json
+      aggrevated resume runs/hopper-aggrevated-exponentiated --budget 100000
     """
 
     command = "resume"
@@ -24,8 +27,13 @@ class Resume:
     """The folder that 'aggrevated train' made, of one run or of several trials; or that of a sweep."""
     iterations: Integer = None
     """Go on to this many iterations, more than were asked for at first."""
+    budget: Integer = None
+    """Go on until this many simulator steps are spent in all, more than before."""
+    queries: Integer = None
+    """Go on until the oracle was asked this often in all, more than before."""
     anyway: bool = False
     """Go on even where this machine or its packages compute other bits than those that began the run."""
+    trust: Trust = False
     json: bool = False
     """Print the result as one JSON object."""
     where: EngineOptions = field(default_factory=EngineOptions)
@@ -34,29 +42,17 @@ class Resume:
         """Resume, and print the result."""
         from aggrevated.cli.jobs import going_on_with, run_all
         from aggrevated.cli.output import print_result
-        from aggrevated.errors import UsageError
+        from aggrevated.runs.limits import longer
         from aggrevated.runs.trials import runs_to_resume
-        from aggrevated.settings import require
+        from aggrevated.settings import flag
 
         if (self.run_folder / "sweep.json").is_file():
             self._go_on_with_sweep()
             return
-        runs = runs_to_resume(self.run_folder)
-        if self.iterations is not None:
-            least = max(run.config.loop.iterations for run in runs)
-            require(self.iterations >= least, "iterations", self.iterations, f"at least the {least} of the run")
-            for run in runs:
-                annealed = run.config.update.values().get("annealed", 0)
-                if 0 < annealed < self.iterations:
-                    raise UsageError(
-                        f"the step size of {run.folder} has fallen to 0 after {annealed} iterations, and "
-                        f"more change nothing; start a new run with --iterations {self.iterations}"
-                    )
-            runs = [replace(run, config=run.config.replaced(iterations=self.iterations)) for run in runs]
-            for run in runs:
-                run.config.check()
-        longer = "" if self.iterations is None else f" --iterations {self.iterations}"
-        with going_on_with(f"aggrevated resume {self.run_folder}{longer}"):
+        more = {name: getattr(self, name) for name in ENDS}
+        runs = [longer(run, **more) for run in runs_to_resume(self.run_folder, self.trust)]
+        asked = "".join(f" {flag(name)} {value}" for name, value in more.items() if value is not None)
+        with going_on_with(f"aggrevated resume {self.run_folder}{asked}"):
             results = run_all(runs, self.where, self.anyway)
         print_result(results, self.run_folder, self.json)
 
@@ -64,9 +60,10 @@ class Resume:
         """Make the trials that are missing, and print the best."""
         from aggrevated.cli.sweeping import conduct
         from aggrevated.errors import UsageError
+        from aggrevated.settings import flag
         from aggrevated.sweeps.sweep import Sweep
 
-        if self.iterations is not None:
+        for name in (name for name in ENDS if getattr(self, name) is not None):
             more = "more trials are 'aggrevated sweep' again, with more --trials"
-            raise UsageError(f"--iterations has no effect on {self.run_folder}, which is a sweep; {more}")
-        conduct(Sweep.open(self.run_folder, self.anyway), self.json, self.where, self.anyway)
+            raise UsageError(f"{flag(name)} has no effect on {self.run_folder}, which is a sweep; {more}")
+        conduct(Sweep.open(self.run_folder, self.anyway, self.trust), self.json, self.where, self.anyway)

@@ -71,11 +71,12 @@ class Sweep:
     def run(self) -> None:
         """Make the trials that are missing, and print the best."""
         from aggrevated.cli.sweeping import conduct
+        from aggrevated.runs.run import as_file_name
         from aggrevated.sweeps.sweep import begun_or_opened
 
         refuse_if_later(self.command, self.task, next(iter(self.usual or ()), None))
         self.where.checked(runs=2)
-        folder = self.out or Path("runs") / f"sweep-{self.task}"
+        folder = self.out or Path("runs") / as_file_name(f"sweep-{self.task}")
         conduct(begun_or_opened(folder, self.asked(folder)), self.json, self.where)
 
     def asked(self, folder: Path) -> "Asked":
@@ -88,7 +89,7 @@ class Sweep:
         then = asked_before(folder, varied)
         search = self.search or (then.search if then else usual_search(varied, self.trials))
         trials = TRIALS if self.trials is None else self.trials
-        now = Asked(self.task, self.method, varied, self.fixed(), search, trials, self.seeds, self.sampler_seed)
+        now = Asked(self.task, self.method, varied, self.fixed(), search, trials, self.seeds, self.sampler_seed, True)
         now.check()
         most = len(grid(now)) if search == "grid" else None
         if self.trials is None:
@@ -121,7 +122,7 @@ def configs_of(task: str, arguments: Sequence[str]) -> list["Config"]:
     for some in product(*picked.values()):
         chosen = dict(zip(picked, some, strict=True))
         try:
-            found.append(completed(usual(find_task(task), chosen.pop("method", "aggrevated"), chosen), ()))
+            found.append(completed(usual(find_task(task, trust=True), chosen.pop("method", "aggrevated"), chosen), ()))
         except UsageError as error:
             faults.append(error)
     if not found:

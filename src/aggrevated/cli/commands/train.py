@@ -4,16 +4,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, make_dataclass
 from inspect import getdoc
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self, TypeVar, get_type_hints
 
 from tyro.conf import Positional, arg
 
 from aggrevated.cli.engines import EngineOptions
-from aggrevated.cli.options import Folder
+from aggrevated.cli.options import Folder, Trust
 from aggrevated.methods import METHODS
 
 if TYPE_CHECKING:
     from aggrevated.config import Config
+    from aggrevated.tasks import Task
 
 T = TypeVar("T")
 CHOICES = {
@@ -30,9 +31,12 @@ CHOICES = {
 class Train:
     """Learn a policy for a task from its expert, and leave a run folder with the policy, metrics and a curve.
 
-    Every task has settings of its own: 'aggrevated train TASK --help' shows them, with their defaults.
+    A task is one of those below, any environment of Gymnasium by its id, or module:attribute of what makes one; the
+    latter two need an --expert. 'aggrevated train TASK --help' shows all settings of a task, with their defaults.
 
     Try:
+      aggrevated train LunarLander-v3 --expert ppo.zip
+      aggrevated train my_package.envs:make --expert my_package.control:act --budget 50000
       aggrevated train cartpole
       aggrevated train acrobot --method dagger --seed 3 --trials 5 --json
       aggrevated train hopper --update regular --queried-steps 20
@@ -52,6 +56,7 @@ class Train:
     """Instead of TASK: the config.json of another run, copied or edited, whose settings are the defaults here."""
     out: Folder = None
     """The run folder; default: a new one in runs/."""
+    trust: Trust = False
     json: bool = False
     """Print the result as one JSON object."""
     where: EngineOptions = field(default_factory=EngineOptions)
@@ -73,6 +78,7 @@ class Train:
         """Train, and print the result."""
         from aggrevated.cli.jobs import going_on_with, run_all
         from aggrevated.cli.output import note, print_result
+        from aggrevated.config.saying import chosen
         from aggrevated.errors import UsageError
         from aggrevated.runs.run import unused_folder
         from aggrevated.runs.trials import create_trials
@@ -85,8 +91,8 @@ class Train:
         TRIALS.require("trials", self.trials)
         self.where.checked(self.trials)
         config = self.asked()
-        if config.world.notice:
-            note(config.world.notice)
+        for line in chosen(config):
+            note(line)
         folder = self.out or unused_folder(config)
         runs = create_trials(folder, config, self.trials)
         note(f"run: {folder}")
@@ -124,7 +130,7 @@ def as_in(file: Path, arguments: Sequence[str]) -> "Config":
     facts.pop(SEAL, None)
     if set(facts) == {"trials", "config"}:
         raise UsageError(f"{file} is of several trials; give the config.json of one of them")
-    return from_facts(facts, file)
+    return from_facts(facts, file, trust=flag("trust") in arguments)
 
 
 def usual_of(task: str, arguments: Sequence[str]) -> "Config":
@@ -133,8 +139,23 @@ def usual_of(task: str, arguments: Sequence[str]) -> "Config":
     from aggrevated.config.resolving import completed, usual
     from aggrevated.tasks import find_task
 
+    found = find_task(task, trust=True)  # it was typed
     choices = {name: value for name in CHOICES if (value := value_of(name, arguments)) is not None}
-    return completed(usual(find_task(task), value_of("method", arguments) or "aggrevated", choices), ())
+    given = choices | decisive(found, arguments)
+    return completed(usual(found, value_of("method", arguments) or "aggrevated", given), ())
+
+
+def decisive(task: "Task", arguments: Sequence[str]) -> dict[str, Any]:
+    """Those of the world's settings that decide which pieces suit it, as far as they are given."""
+    from aggrevated.cli.pieces import value_of, words_of
+    from aggrevated.settings import settings_of
+    from aggrevated.sweeps.spaces import value
+
+    kinds, found = get_type_hints(type(task.world)), {}
+    for name in (name for name in task.world.decisive if value_of(name, arguments) is not None):
+        assert name in settings_of(type(task.world))
+        found[name] = value(name, " ".join(words_of(name, arguments)), kinds[name])
+    return found
 
 
 def named_task(arguments: Sequence[str]) -> str | None:

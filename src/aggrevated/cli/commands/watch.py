@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from tyro.conf import Positional
 
-from aggrevated.cli.options import File, RunFolder
+from aggrevated.cli.options import File, RunFolder, Trust
 
 
 @dataclass(frozen=True)
@@ -23,6 +23,7 @@ class Watch:
     """Which episode."""
     out: File = None
     """Where the GIF goes; default: watch.gif in the run folder."""
+    trust: Trust = False
     json: bool = False
     """Print where it went, and both returns, as one JSON object."""
 
@@ -34,7 +35,7 @@ class Watch:
         from aggrevated.settings import SEED, require
 
         SEED.require("seed", self.seed)
-        run = runs_in(self.run_folder)[0]
+        run = runs_in(self.run_folder, self.trust)[0]
         path = self.out or run.folder / "watch.gif"
         require(path.suffix == ".gif", "out", path, "a file name that ends in .gif")
         print_facts(watch(run, self.seed, path), self.json)

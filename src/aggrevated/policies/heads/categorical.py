@@ -1,7 +1,7 @@
 """Finite sets of actions: the softmax of the outputs."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 from gymnasium.spaces import Discrete, Space
 from torch import Tensor, nn
@@ -9,6 +9,7 @@ from torch.distributions import Categorical
 
 from aggrevated.actors.samplers import CategoricalSampler
 from aggrevated.arrays import Array
+from aggrevated.files import Facts
 from aggrevated.policies.heads.base import HeadSettings
 
 ILLEGAL = -1e8  # a logit that is never chosen, and finite, so that a step with no legal action is no NaN
@@ -16,6 +17,8 @@ ILLEGAL = -1e8  # a logit that is never chosen, and finite, so that a step with 
 
 class CategoricalHead(nn.Module):
     """π(a) = softmax of the outputs."""
+
+    saved_as = "categorical"
 
     def __init__(self, actions: int) -> None:
         super().__init__()
@@ -33,6 +36,13 @@ class CategoricalHead(nn.Module):
 
     def sampler(self) -> CategoricalSampler:
         return CategoricalSampler(self.outputs)
+
+    def shape(self) -> Facts:
+        return {"actions": self.outputs}
+
+    @classmethod
+    def from_shape(cls, shape: Facts) -> Self:
+        return cls(shape["actions"])
 
 
 @dataclass(frozen=True)

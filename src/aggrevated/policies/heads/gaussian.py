@@ -1,7 +1,7 @@
 """Vectors as actions: a Gaussian around the outputs."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -11,12 +11,16 @@ from torch.distributions import Distribution, Independent, Normal
 
 from aggrevated.actors.samplers import GaussianSampler
 from aggrevated.arrays import Array
+from aggrevated.files import Facts
 from aggrevated.policies.heads.base import HeadSettings
 from aggrevated.settings import between, setting
+from aggrevated.spaces import LARGEST, bound_facts, bound_from
 
 
 class GaussianHead(nn.Module):
     """π(a) = N(outputs, σ²), with one learned deviation per dimension, the same in all states."""
+
+    saved_as = "gaussian"
 
     def __init__(
         self, size: int, log_deviation: float = -0.5, low: Array | float = -np.inf, high: Array | float = np.inf
@@ -40,6 +44,27 @@ class GaussianHead(nn.Module):
 
     def sampler(self) -> GaussianSampler:
         return GaussianSampler(self.log_deviation.detach().exp().numpy().copy())
+
+    def shape(self) -> Facts:
+        bounds = {"low": np.asarray(self.low), "high": np.asarray(self.high)}
+        said = {name: [bound_facts(np.atleast_1d(x)), str(x.dtype) if x.ndim else ""] for name, x in bounds.items()}
+        return {"size": self.outputs, **said}
+
+    @classmethod
+    def from_shape(cls, shape: Facts) -> Self:
+        size = shape["size"]
+        if not 1 <= size <= LARGEST:
+            raise ValueError("its actions are no vectors")
+        return cls(size, low=bound_of(size, *shape["low"]), high=bound_of(size, *shape["high"]))
+
+
+def bound_of(size: int, said: Any, dtype: str) -> Array | float:
+    """A bound of the actions: one number for all, or one for each, which are of a type."""
+    if not dtype:
+        return float(said)
+    if np.dtype(dtype).kind not in "fiu":
+        raise ValueError(f"its actions are bounded by {dtype}")
+    return bound_from(said, (size,), np.dtype(dtype))
 
 
 @dataclass(frozen=True)

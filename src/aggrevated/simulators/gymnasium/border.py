@@ -1,8 +1,10 @@
 """Where Gymnasium's types meet ours."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
-from functools import cached_property, partial
-from typing import Any
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 from gymnasium.spaces import Box, Discrete
@@ -10,89 +12,116 @@ from gymnasium.spaces import Box, Discrete
 from aggrevated.arrays import Array
 from aggrevated.errors import PartError, UsageError
 from aggrevated.parts import answer, numbers
-from aggrevated.simulators.gymnasium.environments import Environment, Maker, check_seeds, made, ready, spaces_of
+from aggrevated.simulators.gymnasium.environments import (
+    Environment,
+    Seeding,
+    Source,
+    begin,
+    made,
+    seeding_of,
+    time_limit_of,
+    without_time_limit,
+)
+from aggrevated.simulators.gymnasium.masks import legal_of, mask_in
+from aggrevated.spaces import Translation, usable
+
+UNLIMITED = 1000  # H of an environment that never cuts its episodes
+
+
+class Shown(NamedTuple):
+    """What an environment shows."""
+
+    observation: Array  # [O], or a picture, in the environment's own type
+    legal: Array | None  # [A] bool; None: all actions are
 
 
 @dataclass(frozen=True)
 class Border:
     """One environment's name, horizon and spaces; the only place where environments are reset and stepped."""
 
-    make: Maker
+    source: Source
     name: str
     horizon: int
-    observations: Box  # as the environment has them; ours are flat
-    actions: Discrete | Box
-
-    @property
-    def observation_space(self) -> Box:
-        return flat(self.observations, np.float32)
-
-    @property
-    def action_space(self) -> Discrete | Box:
-        """Discrete actions count from 0, as policies do, wherever the environment starts."""
-        return Discrete(int(self.actions.n)) if isinstance(self.actions, Discrete) else flat(self.actions)
+    translation: Translation
+    seeding: Seeding
+    masked: bool  # whether it says which actions are legal
+    said: tuple[str, ...]  # what is unusual about it
 
     @cached_property
-    def observation_size(self) -> int:
-        return int(np.prod(self.observations.shape))
+    def shape(self) -> tuple[int, ...]:
+        """Of an observation as it is kept."""
+        return self.translation.observation_space.shape
 
     @cached_property
-    def action_size(self) -> int:
-        return int(np.prod(self.actions.shape or ()))
+    def actions(self) -> int:
+        """A, of a finite set."""
+        space = self.translation.action_space
+        return int(space.n) if isinstance(space, Discrete) else 0
 
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """The smallest floats that hold every action and observation exactly."""
-        kinds = [self.actions.dtype]
-        if isinstance(self.actions, Discrete):
-            kinds = [np.min_scalar_type(int(self.actions.n))]
-        return np.result_type(np.float32, self.observations.dtype, *kinds)
+    def ready(self) -> Environment:
+        """A new environment without its time limit, reset: before that, some can neither be stepped nor be set."""
+        env = without_time_limit(made(self.source))
+        answer(self.name, "reset", lambda: begin(env, 0, self.seeding))
+        return env
 
-    def rows(self, action: Array) -> Array:
-        """Actions [n] or [n, ...] as rows [n, A]. Those of a Box are clipped to it: a Gaussian knows no bounds."""
-        flattened: Array = np.reshape(action, (len(action), self.action_size))
-        if isinstance(self.actions, Box):
-            flattened = flattened.clip(self.actions.low.ravel(), self.actions.high.ravel()).astype(self.actions.dtype)
-        return flattened
-
-    def native(self, rows: Array) -> Array:
-        """Rows [n, A] as the environment takes its actions, [n, ...]; a copy, which it is free to change."""
-        if isinstance(self.actions, Discrete):
-            return rows[:, 0].astype(np.int64) + self.actions.start
-        return rows.astype(self.actions.dtype).reshape(len(rows), *self.actions.shape)
-
-    def reset(self, env: Environment, seed: int) -> Array:
-        """The first observation [O]."""
-        given = answer(self.name, "reset", lambda: env.reset(seed=seed))
+    def reset(self, env: Environment, seed: int) -> Shown:
+        """What it shows at first."""
+        given = answer(self.name, "reset", lambda: begin(env, seed, self.seeding))
         if not isinstance(given, tuple) or len(given) != 2:
-            raise PartError(self.name, f"gave {type(given).__name__} as a reset", "give (observation, info)")
-        return self.shown(given[0])
+            raise PartError(self.name, f"gave {of_parts(given)} as a reset", "give (observation, info)")
+        return Shown(self.shown(given[0]), self.legal(given[1]))
 
-    def advance(self, env: Environment, action: Any) -> tuple[Array, float, bool]:
-        """(observation [O], cost, done) of one step."""
+    def advance(self, env: Environment, action: Any) -> tuple[Shown, float, bool]:
+        """(what it shows, cost, done) of one step."""
         given = answer(self.name, "step", lambda: env.step(action))
         if not isinstance(given, tuple) or len(given) != 5:
             parts = "(observation, reward, terminated, truncated, info)"
             raise PartError(self.name, f"gave {of_parts(given)} as a step", f"give {parts}")
-        observation, reward, terminated, truncated, _ = given
+        observation, reward, terminated, truncated, info = given
         cost = 0.0 - answer(self.name, "step, whose reward must be a number", lambda: float(reward))
         done = answer(self.name, "step, whose ends must be True or False", lambda: bool(terminated or truncated))
         if np.isfinite(cost):
-            return self.shown(observation), cost, done
-        return np.ravel(observation), cost, True  # it diverged: what it shows then is nobody's
+            return Shown(self.shown(observation), self.legal(info)), cost, done
+        return Shown(np.zeros(self.shape, np.float32), None), cost, True  # it diverged: what it shows then is nobody's
+
+    def natives(self, actions: list[Any]) -> Array:
+        """Our actions as the environment takes them, [n, ...]."""
+        return self.translation.native(np.array(actions)) if actions else np.zeros(0)
+
+    def legal(self, info: Any) -> Array | None:
+        """Which actions are."""
+        return legal_of(info, self.actions, self.name) if self.masked else None
 
     def shown(self, observation: Any) -> Array:
-        """What it shows as a vector [O]; a `PartError` where that is not of its space, or no numbers."""
-        remedy = "make what it returns fit its observation_space"
-        shape = np.shape(observation)
-        if shape != self.observations.shape and int(np.prod(shape)) == self.observation_size and shape != ():
-            observation = np.reshape(observation, self.observations.shape)  # a row more or less is no fault
-        array = np.ravel(numbers(self.name, "an observation", observation, self.observations.shape, remedy))
+        """What it shows, as a vector or picture of its own; a `PartError` where that is not of its space."""
+        space = self.translation.observations
+        array = self._box(space, observation) if isinstance(space, Box) else self._flattened(observation)
         if np.isfinite(array).all():
             return array
         place = int(np.argmin(np.isfinite(array)))
-        what = f"gave an observation that is not finite (number {place} is {array[place]})"
+        what = f"gave an observation that is not finite (number {place} is {array.ravel()[place]})"
         raise PartError(self.name, what, "check what its step and reset return")
+
+    def _box(self, space: Box, observation: Any) -> Array:
+        shape = np.shape(observation)
+        if shape != space.shape and int(np.prod(shape)) == int(np.prod(space.shape)) and shape != ():
+            observation = np.reshape(observation, space.shape)  # a row more or less is no fault
+        array = numbers(self.name, "an observation", observation, space.shape, REMEDY)
+        return array.reshape(self.shape).copy()  # the environment may go on to use its own
+
+    def _flattened(self, observation: Any) -> Array:
+        space = self.translation.observations
+        try:
+            if isinstance(space, Discrete) and not 0 <= int(observation) - int(space.start) < int(space.n):
+                raise ValueError(f"{observation} is none of {space}")
+            array = self.translation.vector(observation)
+        except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
+            said = f"{type(error).__name__}: {' '.join(str(error).split())}"
+            raise PartError(self.name, f"gave an observation that is not of its space ({said})", REMEDY) from error
+        return numbers(self.name, "an observation", array, self.shape, REMEDY)
+
+
+REMEDY = "make what it returns fit its observation_space"
 
 
 def of_parts(given: object) -> str:
@@ -100,28 +129,33 @@ def of_parts(given: object) -> str:
     return f"a tuple of {len(given)}" if isinstance(given, tuple) else type(given).__name__
 
 
-def border_of(environment: str | Maker, horizon: int | None, name: str | None) -> Border:
+def border_of(source: Source, horizon: int | None, name: str | None) -> Border:
     """What can be known of an environment by making it; a `UsageError` where it cannot be used."""
-    if not isinstance(environment, str) and not callable(environment):
-        raise UsageError("one environment runs one episode at a time: give its id, or a function that makes a new one")
-    env, other = made(environment), made(environment)
+    env, other = made(source), made(source)
     name = name or (env.spec.id if env.spec is not None else type(env.unwrapped).__name__)
     if env.unwrapped is other.unwrapped:
         raise UsageError(f"{name}: the function returned the same environment twice; let it make a new one each time")
-    if horizon is None and env.spec is not None:
-        horizon = env.spec.max_episode_steps
-    if horizon is None or horizon < 1:
+    said = []
+    if horizon is None:
+        horizon = time_limit_of(env)
+        if horizon is None:
+            horizon = UNLIMITED
+            said.append(f"it has no time limit: its episodes are cut after {UNLIMITED:,} steps")
+    if horizon < 1:
         raise UsageError(f"{name} needs a horizon: give the number of steps, 1 or more, after which episodes are cut")
-    observations, actions = spaces_of(env, name)
-    check_seeds(env, name)
+    for space in ("observation_space", "action_space"):
+        if getattr(env, space, None) is None:
+            raise UsageError(f"{name} has no {space}; give it one")
+    usable(env.observation_space, env.action_space, name)
+    seeding = seeding_of(env, name)
+    if seeding.value:
+        said.append(seeding.value)
+    first = answer(name, "reset", lambda: begin(env, 0, seeding))
+    masked = isinstance(first, tuple) and len(first) == 2 and mask_in(first[1]) is not None
+    masked = masked and not isinstance(env.action_space, Box)
+    if masked:
+        said.append("it says which actions are legal")
+    translation = Translation(env.observation_space, env.action_space)
     env.close()
     other.close()
-    return Border(partial(ready, environment), name, horizon, observations, actions)
-
-
-def flat(box: Box, dtype: Any = None) -> Box:
-    """The same Box with one axis."""
-    dtype = dtype or box.dtype
-    with np.errstate(over="ignore"):  # bounds beyond a float32 become infinite
-        low, high = (bound.ravel().astype(dtype) for bound in (box.low, box.high))
-    return Box(low, high, dtype=dtype)
+    return Border(source, name, horizon, translation, seeding, masked, tuple(said))

@@ -3,35 +3,32 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Callable, Hashable
 
 from aggrevated.errors import UsageError
-from aggrevated.simulators.gymnasium.environments import Environment, Maker
+from aggrevated.simulators.gymnasium.environments import Environment
 
 
 class Pool:
     """Environments for use: at most `size` that are kept where they stand, and those that nobody needs any more."""
 
-    def __init__(self, make: Maker, size: int) -> None:
+    def __init__(self, make: Callable[[], Environment], size: int) -> None:
         if size < 1:
             raise UsageError(f"live = {size} environments cannot be kept; give 1 or more")
         self.make, self.size = make, size
         self.spare: list[Environment] = []
-        self.standing: OrderedDict[bytes, Environment] = OrderedDict()  # by the state they stand in, oldest first
+        self.standing: OrderedDict[Hashable, Environment] = OrderedDict()  # by where they stand, oldest first
 
-    def __reduce__(self) -> tuple[type[Pool], tuple[Maker, int]]:
-        """Copies and pickles start empty: the copy of an environment need not stand where the original does."""
-        return Pool, (self.make, self.size)
-
-    def claim(self, key: bytes) -> Environment | None:
-        """The environment that stands in this state; it is the caller's from now on."""
+    def claim(self, key: Hashable) -> Environment | None:
+        """The environment that stands there; it is the caller's from now on."""
         return self.standing.pop(key, None)
 
     def take(self) -> Environment:
         """An environment that may stand anywhere."""
         return self.spare.pop() if self.spare else self.make()
 
-    def keep(self, key: bytes, env: Environment) -> None:
-        """Keep an environment for whoever comes back to this state; the oldest gives way."""
+    def keep(self, key: Hashable, env: Environment) -> None:
+        """Keep an environment for whoever comes back to where it stands; the oldest gives way."""
         replaced = self.standing.pop(key, None)
         self.standing[key] = env
         if len(self.standing) > self.size:
@@ -40,7 +37,7 @@ class Pool:
             self.spare.append(replaced)
 
     def forget(self) -> None:
-        """Keep the environments, but none of the states they stand in."""
+        """Keep the environments, but not where they stand."""
         self.spare += self.standing.values()
         self.standing.clear()
 

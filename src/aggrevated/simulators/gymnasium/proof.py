@@ -1,53 +1,131 @@
-"""That an environment repeats itself exactly is not believed, but tried."""
+"""That an environment repeats itself exactly is not believed, but tried; and whether anything is left to chance."""
 
-from collections.abc import Iterator
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
+from gymnasium.spaces import Discrete
 
 from aggrevated.arrays import Array
-from aggrevated.errors import DataError
+from aggrevated.errors import DataError, UsageError
 from aggrevated.parts import placed
-from aggrevated.simulators import Simulator
+from aggrevated.simulators import Simulator, restricted
 from aggrevated.simulators.gymnasium.environments import LARGEST_SEED
 from aggrevated.simulators.gymnasium.pool import Pool
 
 PROOF_SEEDS, PROOF_STEPS = np.array([0, LARGEST_SEED], np.uint64), 20
+LUCKS = 3
+FEWEST = 5  # steps of an episode: of fewer nothing can be told
+# The whole takes some ten times as long as its first episodes: they end early where it would take 30 seconds, and where
+# it would take more than a minute even so, the environment is refused.
+LONG, TOO_LONG = 3.0, 6.0
 
 
-def prove(simulator: Simulator, pool: Pool, drift: DataError) -> None:
-    """Raise `drift` unless short random episodes can be repeated exactly, from their start and from their middle.
+@dataclass(frozen=True)
+class Moment:
+    """One step of a small batch of episodes."""
+
+    state: Array
+    action: Array
+    following: Array
+    cost: Array
+    done: Array
+
+
+def prove(simulator: Simulator, pool: Pool, drift: DataError) -> list[Moment]:
+    """Short random episodes; raise `drift` unless they can be repeated exactly, from their start and their middle.
 
     They are repeated in used environments, which shows what is carried over from episode to episode, and in new ones,
     which shows what is drawn at construction; and in reverse order, which shows what environments share.
     """
-    episodes = list(random_episodes(simulator))
+    episodes = random_episodes(simulator, simulator.initial)
     for prepare in (pool.forget, pool.clear):
         prepare()
-        if not same(simulator.initial(PROOF_SEEDS[::-1]), episodes[0][0]):
+        first = simulator.initial(PROOF_SEEDS[::-1])
+        if not same(first, episodes[0].state):
             raise drift
-        for start in (len(episodes) // 2, 0):
+        middle = len(episodes) // 2
+        for start, state in ((middle, episodes[middle].state[::-1]), (0, first)):
             prepare()
-            for state, action, *outcome in episodes[start:]:
-                again = simulator.step(state[::-1], action[::-1])
-                if not all(map(same, again, outcome)):
+            for moment in episodes[start:]:
+                following, cost, done = simulator.step(state, moment.action[::-1])
+                if not all(map(same, (following, cost, done), (moment.following, moment.cost, moment.done))):
                     raise drift
+                state = following[~done]
     pool.forget()
+    return episodes
 
 
 def same(reversed_batch: Array, batch: Array) -> bool:
     """Whether two batches are equal, one of them in reverse order."""
+    if batch.dtype == object:
+        return len(batch) == len(reversed_batch) and all(
+            a == b for a, b in zip(reversed_batch[::-1], batch, strict=True)
+        )
     return np.array_equal(reversed_batch[::-1], batch, equal_nan=True)
 
 
-def random_episodes(simulator: Simulator) -> Iterator[tuple[Array, Array, Array, Array, Array]]:
-    """(state, action, next state, cost, done) of each step of a small batch of episodes under random actions."""
-    space, state, seeds = simulator.action_space, simulator.initial(PROOF_SEEDS), PROOF_SEEDS
-    space.seed(0)
-    for t in range(min(PROOF_STEPS, simulator.horizon)):
-        action = np.stack([np.asarray(space.sample()) for _ in state])
+def left_to_chance(simulator: Simulator, pool: Pool, reseed: Callable[[Array, Array], Array], steps: int) -> bool:
+    """Whether the same actions lead elsewhere with other luck, within short random episodes."""
+    first: list[Moment] | None = None
+    for luck in range(LUCKS):
+
+        def initial(seeds: Array, luck: int = luck) -> Array:
+            states = simulator.initial(seeds)
+            pool.forget()
+            return reseed(states, np.full(len(seeds), luck + 1, np.uint64))
+
+        found = random_episodes(simulator, initial, steps)
+        if first is not None and not alike(simulator, first, found):
+            return True
+        first = found
+    return False
+
+
+def alike(simulator: Simulator, one: list[Moment], other: list[Moment]) -> bool:
+    """Whether the same was to be seen in two batches of episodes, and cost the same."""
+    return len(one) == len(other) and all(
+        np.array_equal(a.done, b.done)
+        and np.array_equal(a.cost, b.cost, equal_nan=True)
+        and np.array_equal(simulator.observe(a.following), simulator.observe(b.following))
+        for a, b in zip(one, other, strict=True)
+    )
+
+
+def random_episodes(simulator: Simulator, initial: Callable[[Array], Array], steps: int = PROOF_STEPS) -> list[Moment]:
+    """The steps of a small batch of episodes under random actions, few where they take long."""
+    began = time.monotonic()
+    state, seeds = initial(PROOF_SEEDS), PROOF_SEEDS
+    found: list[Moment] = []
+    generator = np.random.default_rng(0)
+    for t in range(min(steps, simulator.horizon)):
+        took = time.monotonic() - began
+        if took > LONG and t >= FEWEST:
+            break
+        if took > TOO_LONG:
+            raise UsageError(
+                f"{simulator.name} took {took:.0f} seconds to be reset twice and to take {len(found)} steps: too slow "
+                "to learn in; make its steps and its reset faster"
+            )
+        action = random_actions(simulator, state, generator)
         with placed(seeds, step=t):
             following, cost, done = simulator.step(state, action)
-        yield state, action, following, cost, done
+        found.append(Moment(state, action, following, cost, done))
         state, seeds = following[~done], seeds[~done]
         if not len(state):
-            return
+            break
+    return found
+
+
+def random_actions(simulator: Simulator, state: Array, generator: np.random.Generator) -> Array:
+    """One for each state, among those that are legal; of vectors within wide bounds."""
+    space, rules, n = simulator.action_space, restricted(simulator), len(state)
+    if isinstance(space, Discrete):
+        lots = generator.random((n, int(space.n)))
+        chosen: Array = (np.where(rules.legal(state), lots, -1.0) if rules else lots).argmax(axis=1)
+        return chosen
+    low, high = (np.clip(bound.astype(np.float64), -10.0, 10.0) for bound in (space.low, space.high))
+    return (low + (high - low) * generator.random((n, *space.shape))).astype(space.dtype)

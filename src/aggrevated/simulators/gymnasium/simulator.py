@@ -1,125 +1,210 @@
-"""Any Gymnasium environment as a simulator: a state array is the snapshot of an environment that itself keeps state.
+"""Any Gymnasium environment as a simulator: a state is what the environment showed, and a way back to it.
 
-A state is one row [observation | ended | snapshot]. The snapshot is what the user's `get_state` returns, or, where
-there is none, the seed and the actions so far, from which a state is restored by replaying them. The observation is in
-the row because Gymnasium has no way to ask an environment what it shows without stepping it.
+The observation is in the state because Gymnasium has no way to ask an environment what it shows without stepping it.
 """
 
+from __future__ import annotations
+
+import time
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from aggrevated.arrays import Array
-from aggrevated.errors import PartError, UsageError
+from aggrevated.errors import DataError, PartError, UsageError
 from aggrevated.simulators.gymnasium.border import border_of
-from aggrevated.simulators.gymnasium.environments import Environment, Maker
+from aggrevated.simulators.gymnasium.environments import Environment, Source, made, source_of, time_limit_of
+from aggrevated.simulators.gymnasium.pictures import drawn
 from aggrevated.simulators.gymnasium.pool import Pool
-from aggrevated.simulators.gymnasium.proof import prove
-from aggrevated.simulators.gymnasium.snapshots import OwnSnapshot, Replay, Way
+from aggrevated.simulators.gymnasium.proof import FEWEST, Moment, left_to_chance, prove
+from aggrevated.simulators.gymnasium.states import Place, Spot, batch
+from aggrevated.simulators.gymnasium.ways import Way, ways_for
 
-OWN = {"_made_by", "_border", "name", "horizon", "observation_space", "action_space", "_pool", "_way"}
+OWN = {
+    "_made_by", "_border", "name", "horizon", "translation", "observation_space", "action_space", "_pool", "_way",
+    "_stepped", "_proof", "said", "legal", "reseed",
+}  # fmt: skip
 
 
 class GymnasiumSimulator:
     """An environment, given by its id or by a function that makes a new one, over a batch of independent episodes.
 
     Rewards become costs, `terminated` and `truncated` both end an episode, and `horizon` takes the place of the
-    environment's time limit. With `get_state(env) -> [S]` and `set_state(env, [S])` a step costs one of each and one
-    `env.step`. Without them, up to `live` environments are kept where they stand: going forward costs one `env.step`,
-    going back replays the episode, and a state holds H actions, so that K trajectories hold K·H² of them.
-    An environment that does not repeat itself exactly is refused.
+    environment's time limit. It comes back to a state by `get_state(env)` and `set_state(env, ...)`, where they are
+    given, by methods of its own, by what is known of Gymnasium's own environments, or else by replaying the episode;
+    then up to `live` environments are kept where they stand, so that going forward costs one `env.step`.
+    An environment that does not repeat itself exactly is refused. `said` is what was found out about it.
     """
+
+    # Only where the environment says which actions are legal, and only where something is left to chance:
+    legal: Callable[[Array], Array]
+    reseed: Callable[[Array, Array], Array]
 
     def __init__(
         self,
-        environment: str | Maker,
+        environment: Source | Environment,
         horizon: int | None = None,
         *,
         name: str | None = None,
-        get_state: Callable[[Environment], Array] | None = None,
-        set_state: Callable[[Environment, Array], None] | None = None,
+        get_state: Callable[[Environment], Any] | None = None,
+        set_state: Callable[[Environment, Any], Any] | None = None,
         live: int = 256,
     ) -> None:
-        self._made_by = environment, horizon, name, get_state, set_state, live
-        self._border = border_of(environment, horizon, name)
-        self.name, self.horizon = self._border.name, self._border.horizon
-        self.observation_space, self.action_space = self._border.observation_space, self._border.action_space
-        self._pool = Pool(self._border.make, live)
-        self._way: Way
-        if get_state is not None and set_state is not None:
-            self._way = OwnSnapshot(self._border, self._pool, get_state, set_state)
-        elif get_state is None and set_state is None:
-            self._way = Replay(self._border, self._pool)
-        else:
+        began, source = time.monotonic(), source_of(environment)
+        self._made_by = source, horizon, name, get_state, set_state, live
+        self._border = border_of(source, horizon, name)
+        self.name, self.horizon, self.translation = self._border.name, self._border.horizon, self._border.translation
+        self.observation_space, self.action_space = self.translation.observation_space, self.translation.action_space
+        if (get_state is None) != (set_state is None):
             raise UsageError(f"{self.name}: get_state and set_state are of use only together; supply both or neither")
-        prove(self, self._pool, self._way.drift)
+        self._pool, self._stepped = Pool(self._border.ready, live), 0
+        if self._border.masked:
+            self.legal = self._legal
+        ways = ways_for(self._border, self._pool, get_state, set_state)
+        self._way, self._proof, failed = self._proved(ways)
+        if chance := self._left_to_chance():
+            self.reseed = self._reseed
+        self.said = (
+            *self._border.said,
+            *failed,
+            f"{self._way.words}, which was tried and is exact",
+            "the same actions may lead elsewhere with other luck" if chance else "nothing in it is left to chance",
+            f"to know this took {self._stepped + self._way.replayed:,} steps, {time.monotonic() - began:.1f} seconds",
+        )
 
     def __reduce__(self) -> tuple[Any, ...]:
         added = {name: value for name, value in self.__dict__.items() if name not in OWN}
         return made_again, (type(self), added, self._made_by)  # environments are made, and prove themselves, there
 
     def initial(self, seeds: Array) -> Array:
-        """States [n, ...]: the environment after `reset(seed=seed)`, for each of the seeds."""
-        return np.stack([self._first(int(seed)) for seed in seeds])
+        """States [n]: the environment after `reset(seed=seed)`, for each of the seeds."""
+        return batch([self._first(int(seed)) for seed in seeds])
 
     def observe(self, state: Array) -> Array:
-        """[n, O] float32: the environment's observations, flattened."""
-        return state[:, : self._border.observation_size].astype(np.float32)
+        """float32 [n, O] or pictures [n, H, W, ...]: what the environment showed."""
+        seen = np.empty((len(state), *self.observation_space.shape), np.float32)
+        for row, spot in zip(seen, state, strict=True):
+            row[...] = spot.observation
+        return seen
 
-    def snapshot(self, state: Array) -> Array:
-        """[n, S]: what `get_state` returned, or else four pieces of the seed, the number of steps, and the actions."""
-        return state[:, self._border.observation_size + 1 :]
+    def snapshot(self, state: Array) -> list[Any]:
+        """[n]: what `get_state` returned, or where episodes are replayed, (the seed, the actions so far)."""
+        backs = [spot.back for spot in state]
+        return [(b.history.seed, b.path()[0]) if isinstance(b, Place) else b.value for b in backs]
 
     def step(self, state: Array, action: Array) -> tuple[Array, Array, Array]:
-        """(next state [n, ...], cost [n], done [n]). A state in which the episode has ended cannot be stepped."""
-        way, at = self._way, self._border.observation_size
-        if state[:, at].any():
+        """(next state [n], cost [n], done [n]). A state in which the episode has ended cannot be stepped."""
+        way, border, spots = self._way, self._border, state.tolist()
+        if any(spot.ended for spot in spots):
             raise UsageError(f"{self.name}: an episode that has ended was stepped; drop it from the batch")
-        actions = self._border.rows(action)
-        native = self._border.native(actions)
-        following, cost, done = state.copy(), np.empty(len(state)), np.empty(len(state), bool)
+        actions = self.translation.within(action)
+        native, own = self.translation.native(actions), list(actions) if actions.ndim > 1 else actions.tolist()
+        n = len(spots)
+        following, cost, done = np.empty(n, object), np.empty(n), np.empty(n, bool)
         # All that stand ready are claimed, and used, before one is restored: restoring must not take them away.
-        claimed = way.claim(state[:, at + 1 :])
-        for i in sorted(range(len(state)), key=lambda i: claimed[i] is None):
-            row, env = following[i], claimed[i]
+        claimed = way.claim(spots)
+        for i in sorted(range(n), key=lambda i: claimed[i] is None):
+            spot, env = spots[i], claimed[i]
             try:
                 if env is None:
-                    env = way.restore(row[at + 1 :], row[:at])
-                row[:at], cost[i], ended = self._border.advance(env, native[i])
+                    env = way.restore(spot)
+                shown, cost[i], ended = border.advance(env, native[i])
+                back = way.after(spot, env, own[i])
             except PartError as error:
                 raise error.at(row=i) from error.__cause__
-            row[at] = done[i] = ended
-            way.update(row[at + 1 :], env, actions[i])
-            way.release(env, row[at + 1 :], ended)
+            done[i] = ended
+            following[i] = now = Spot(shown.observation, ended, shown.legal, back)
+            way.release(env, now)
+        self._stepped += n
         return following, cost, done
 
     def replayed(self) -> int:
         """How many steps of environments were replayed so far, to come back to a state."""
         return self._way.replayed
 
+    @property
+    def time_limit(self) -> int | None:
+        """After how many steps the environment itself would cut its episodes, as far as it says."""
+        env = made(self._border.source)
+        try:
+            return time_limit_of(env)
+        finally:
+            env.close()
+
+    def fingerprint(self) -> dict[str, Array]:
+        """What was seen and paid in the first steps of two random episodes: another environment has another."""
+        few = self._proof[:FEWEST]
+        return {
+            "observations": np.concatenate([self.observe(moment.state) for moment in few]),
+            "costs": np.concatenate([moment.cost for moment in few]),
+        }
+
+    def pictures(self, states: Array) -> list[Array]:
+        """uint8 [h, w, 3] for each of the states, drawn by the environment; a whole episode in order costs one."""
+        return drawn(self._border, self._way, states.tolist())
+
     def close(self) -> None:
         """Close the environments that are kept. The simulator stays usable: it makes new ones."""
         self._pool.clear()
 
-    def _first(self, seed: int) -> Array:
-        """The state [...] after `reset(seed=seed)`."""
+    def _proved(self, ways: list[Way]) -> tuple[Way, list[Moment], list[str]]:
+        """(the first of the ways that is exact, its proof, what is to be said of those that are not)."""
+        failed: list[str] = []
+        for way in ways[:-1]:
+            self._way = way
+            try:
+                return way, prove(self, self._pool, way.drift), failed
+            except (DataError, AttributeError):
+                failed.append(f"{way.words}? that was tried and is not exact")
+                self._pool.clear()
+        self._way = ways[-1]
+        return ways[-1], prove(self, self._pool, ways[-1].drift), failed
+
+    def _left_to_chance(self) -> bool:
+        try:
+            return left_to_chance(self, self._pool, self._reseed, len(self._proof))
+        except (AttributeError, TypeError):  # a generator that cannot be set
+            return False
+        finally:
+            self._pool.forget()
+
+    def _legal(self, state: Array) -> Array:
+        """[n, A] bool: which actions may be taken."""
+        legal = np.ones((len(state), self._border.actions), bool)
+        for row, spot in zip(legal, state, strict=True):
+            if spot.legal is not None:
+                row[:] = spot.legal
+        return legal
+
+    def _reseed(self, state: Array, seeds: Array) -> Array:
+        """The same states with other luck ahead, one seed for each."""
+        return batch(
+            [
+                Spot(spot.observation, spot.ended, spot.legal, self._way.with_luck(spot.back, int(seed)))
+                for spot, seed in zip(state, seeds, strict=True)
+            ]
+        )
+
+    def _first(self, seed: int) -> Spot:
+        """Where the environment is after `reset(seed=seed)`."""
         env = self._pool.take()
         try:
-            observation = self._border.reset(env, seed)
-            snapshot = self._way.first(env, seed)
+            shown = self._border.reset(env, seed)
+            spot = Spot(shown.observation, False, shown.legal, self._way.first(env, seed))
         except PartError as error:
             raise error.at(step=0, seed=seed) from error.__cause__
-        self._way.release(env, snapshot, False)
-        return np.concatenate([observation, np.zeros(1), snapshot], dtype=self._way.dtype)
+        self._way.release(env, spot)
+        return spot
 
 
 def made_again(kind: type[GymnasiumSimulator], state: dict[str, Any], made_by: tuple[Any, ...]) -> GymnasiumSimulator:
     """The simulator that these arguments once made, with what a class of somebody's own added to it."""
-    environment, horizon, name, get_state, set_state, live = made_by
+    source: Source
+    source, horizon, name, get_state, set_state, live = made_by
     simulator = kind.__new__(kind)
     simulator.__dict__.update(state)  # before it proves itself, for which it is stepped
     GymnasiumSimulator.__init__(
-        simulator, environment, horizon, name=name, get_state=get_state, set_state=set_state, live=live
+        simulator, source, horizon, name=name, get_state=get_state, set_state=set_state, live=live
     )
     return simulator

@@ -1,0 +1,206 @@
+"""What stands between the layers of a network: torch's elementwise functions, by the names that torch gives them.
+
+In compiled loops and float32, with torch's default parameters, so that a row has the same bits alone as among others.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from aggrevated.arrays import Array
+from aggrevated.elementary import exp_of, log_of, tanh, tanh_of
+from aggrevated.products import compiled
+
+ZERO, HALF, ONE, THREE, SIX, TWENTY = (np.float32(c) for c in (0.0, 0.5, 1.0, 3.0, 6.0, 20.0))
+SLOPE, MIDDLE = np.float32(0.01), np.float32((1 / 8 + 1 / 3) / 2)  # of leaky_relu, of rrelu when it is not trained
+ALPHA, SCALE = np.float32(1.6732632423543772), np.float32(1.0507009873554805)  # of selu
+ROOT_HALF, P = np.float32(0.5**0.5), np.float32(0.3275911)
+E1, E2, E3, E4, E5 = (np.float32(c) for c in (0.254829592, -0.284496736, 1.421413741, -1.453152027, 1.061405429))
+
+
+@compiled
+def sigmoid_of(x):  # type: ignore[no-untyped-def]
+    e = exp_of(-abs(x))
+    return (ONE if x >= ZERO else e) / (ONE + e)
+
+
+@compiled
+def softplus_of(x):  # type: ignore[no-untyped-def]
+    return x if x > TWENTY else max(x, ZERO) + log_of(ONE + exp_of(-abs(x)))
+
+
+@compiled
+def relu6_of(x):  # type: ignore[no-untyped-def]
+    return min(max(x, ZERO), SIX)
+
+
+@compiled
+def hardsigmoid_of(x):  # type: ignore[no-untyped-def]
+    return relu6_of(x + THREE) / SIX
+
+
+@compiled
+def elu(xs):  # type: ignore[no-untyped-def]
+    for i in range(xs.size):
+        xs[i] = xs[i] if xs[i] > ZERO else exp_of(xs[i]) - ONE
+
+
+@compiled
+def selu(xs):  # type: ignore[no-untyped-def]
+    for i in range(xs.size):
+        xs[i] = SCALE * (xs[i] if xs[i] > ZERO else ALPHA * (exp_of(xs[i]) - ONE))
+
+
+@compiled
+def sigmoid(xs):  # type: ignore[no-untyped-def]
+    for i in range(xs.size):
+        xs[i] = sigmoid_of(xs[i])
+
+
+@compiled
+def silu(xs):  # type: ignore[no-untyped-def]
+    for i in range(xs.size):
+        xs[i] = xs[i] * sigmoid_of(xs[i])
+
+
+@compiled
+def softplus(xs):  # type: ignore[no-untyped-def]
+    for i in range(xs.size):
+        xs[i] = softplus_of(xs[i])
+
+
+@compiled
+def logsigmoid(xs):  # type: ignore[no-untyped-def]
+    for i in range(xs.size):
+        xs[i] = min(xs[i], ZERO) - log_of(ONE + exp_of(-abs(xs[i])))
+
+
+@compiled
+def mish(xs):  # type: ignore[no-untyped-def]
+    for i in range(xs.size):
+        xs[i] = xs[i] * tanh_of(softplus_of(xs[i]))
+
+
+@compiled
+def gelu(xs):  # type: ignore[no-untyped-def]
+    """x Φ(x), by Abramowitz and Stegun's 7.1.26 for the error function, to 2e-7."""
+    for i in range(xs.size):
+        x = xs[i]
+        z = abs(x) * ROOT_HALF
+        t = ONE / (ONE + P * z)
+        tail = HALF * t * (E1 + t * (E2 + t * (E3 + t * (E4 + t * E5)))) * exp_of(-z * z)
+        xs[i] = x * (tail if x < ZERO else ONE - tail)
+
+
+@compiled
+def leaky_relu(xs):  # type: ignore[no-untyped-def]
+    for i in range(xs.size):
+        xs[i] = xs[i] if xs[i] > ZERO else SLOPE * xs[i]
+
+
+@compiled
+def rrelu(xs):  # type: ignore[no-untyped-def]
+    for i in range(xs.size):
+        xs[i] = xs[i] if xs[i] > ZERO else MIDDLE * xs[i]
+
+
+@compiled
+def relu6(xs):  # type: ignore[no-untyped-def]
+    for i in range(xs.size):
+        xs[i] = relu6_of(xs[i])
+
+
+@compiled
+def hardtanh(xs):  # type: ignore[no-untyped-def]
+    for i in range(xs.size):
+        xs[i] = min(max(xs[i], -ONE), ONE)
+
+
+@compiled
+def hardsigmoid(xs):  # type: ignore[no-untyped-def]
+    for i in range(xs.size):
+        xs[i] = hardsigmoid_of(xs[i])
+
+
+@compiled
+def hardswish(xs):  # type: ignore[no-untyped-def]
+    for i in range(xs.size):
+        xs[i] = xs[i] * hardsigmoid_of(xs[i])
+
+
+@compiled
+def hardshrink(xs):  # type: ignore[no-untyped-def]
+    for i in range(xs.size):
+        xs[i] = ZERO if abs(xs[i]) <= HALF else xs[i]
+
+
+@compiled
+def softshrink(xs):  # type: ignore[no-untyped-def]
+    for i in range(xs.size):
+        xs[i] = xs[i] - HALF if xs[i] > HALF else xs[i] + HALF if xs[i] < -HALF else ZERO
+
+
+@compiled
+def softsign(xs):  # type: ignore[no-untyped-def]
+    for i in range(xs.size):
+        xs[i] = xs[i] / (ONE + abs(xs[i]))
+
+
+@compiled
+def tanhshrink(xs):  # type: ignore[no-untyped-def]
+    for i in range(xs.size):
+        xs[i] = xs[i] - tanh_of(xs[i])
+
+
+def in_place(loop: Callable[[Array], None]) -> Callable[[Array], Array]:
+    """What the loop makes of an array, which may change; other precisions than float32 are worked out in it."""
+
+    def whole(x: Array) -> Array:
+        single = np.ascontiguousarray(x, np.float32)
+        loop(single.reshape(-1))
+        return single.astype(x.dtype, copy=False)
+
+    return whole
+
+
+def relu(x: Array) -> Array:
+    return np.maximum(x, ZERO, out=x)
+
+
+def identity(x: Array) -> Array:
+    return x
+
+
+ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
+    "relu": relu,
+    "tanh": tanh,
+    "identity": identity,
+    "elu": in_place(elu),
+    "celu": in_place(elu),  # the same, with their default parameters
+    "selu": in_place(selu),
+    "sigmoid": in_place(sigmoid),
+    "silu": in_place(silu),
+    "softplus": in_place(softplus),
+    "logsigmoid": in_place(logsigmoid),
+    "mish": in_place(mish),
+    "gelu": in_place(gelu),
+    "leaky_relu": in_place(leaky_relu),
+    "rrelu": in_place(rrelu),
+    "relu6": in_place(relu6),
+    "hardtanh": in_place(hardtanh),
+    "hardsigmoid": in_place(hardsigmoid),
+    "hardswish": in_place(hardswish),
+    "hardshrink": in_place(hardshrink),
+    "softshrink": in_place(softshrink),
+    "softsign": in_place(softsign),
+    "tanhshrink": in_place(tanhshrink),
+}
+
+
+def named_by_torch(text: str) -> str | None:
+    """Our name of the class of which this is torch's text, such as "<class 'torch.nn.modules.activation.ELU'>"."""
+    for name in ACTIVATIONS:
+        place = "linear" if name == "identity" else "activation"
+        if text.lower() == f"<class 'torch.nn.modules.{place}.{name.replace('_', '')}'>":
+            return name
+    return None

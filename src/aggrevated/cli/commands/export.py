@@ -1,0 +1,68 @@
+"""`aggrevated export`: the learned policy as files that need no run folder."""
+
+from dataclasses import dataclass
+
+from tyro.conf import Positional
+
+from aggrevated.cli.options import File, RunFolder, Trust
+
+ENDINGS = {"out": ".safetensors", "onnx": ".onnx", "card": ".md"}
+
+
+@dataclass(frozen=True)
+class Export:
+    """Write the chosen policy as a file of its own, as ONNX, or what there is to say of it as a card.
+
+    'aggrevated.load' reads the first in Python, without the run folder; onnxruntime reads the second anywhere, against
+    which it is checked first. Of several trials it is the best on validation. Without options: p.safetensors and
+    card.md in the run folder.
+
+    Try:
+      aggrevated export runs/cartpole-aggrevated-exponentiated
+      aggrevated export runs/cartpole-aggrevated-exponentiated --onnx cartpole.onnx --card cartpole.md --json
+    """
+
+    command = "export"
+    run_folder: Positional[RunFolder]
+    """The folder that 'aggrevated train' made."""
+    out: File = None
+    """Where the policy goes, a .safetensors file for 'aggrevated.load'."""
+    onnx: File = None
+    """Where the policy goes as ONNX, an .onnx file."""
+    card: File = None
+    """Where its card goes, a .md file: what it is, from whom, how good, by which command."""
+    trust: Trust = False
+    json: bool = False
+    """Print where they went as one JSON object."""
+
+    def run(self) -> None:
+        """Write what was asked for, and print where it is."""
+        from aggrevated.cli.output import note, print_facts
+        from aggrevated.files import Facts, write_atomically
+        from aggrevated.runs.cards import card_of, model_card
+        from aggrevated.runs.trials import runs_in
+        from aggrevated.settings import require
+
+        wanted = {name: getattr(self, name) for name in ENDINGS}
+        for name, ending in ENDINGS.items():
+            path = wanted[name]
+            require(path is None or path.suffix == ending, name, path, f"a file name that ends in {ending}")
+        runs = runs_in(self.run_folder, self.trust)
+        run = runs[0] if len(runs) == 1 else max(runs, key=lambda run: run.so_far().best_return)
+        if not any(wanted.values()):
+            wanted |= {"out": run.folder / "p.safetensors", "card": run.folder / "card.md"}
+        facts: Facts = {"run": str(run.folder)}
+        if wanted["out"] is not None:
+            run.policy.save(wanted["out"], card_of(run))
+            facts["out"] = str(wanted["out"])
+        if wanted["onnx"] is not None:
+            from aggrevated.exporting.onnx_files import export_onnx
+
+            difference = export_onnx(run.policy, wanted["onnx"], card_of(run))
+            facts |= {"onnx": str(wanted["onnx"]), "largest_difference": difference}
+            if difference is None:
+                note("not checked against onnxruntime, which is not installed: pip install 'aggrevated[onnx]'")
+        if wanted["card"] is not None:
+            write_atomically(wanted["card"], model_card(run).encode())
+            facts["card"] = str(wanted["card"])
+        print_facts(facts, self.json)

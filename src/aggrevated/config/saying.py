@@ -1,0 +1,61 @@
+"""What was chosen for a run, and why: what people are told before it begins."""
+
+from aggrevated.config import Config
+from aggrevated.cost_to_go.monte_carlo import MonteCarloSettings
+from aggrevated.worlds.own import Own
+
+
+def chosen(config: Config) -> list[str]:
+    """Of a world of one's own five lines: environment, way back, expert, policy, loop. Of others what they tell."""
+    world = config.world
+    if not isinstance(world, Own):
+        return [world.notice] if world.notice else []
+    return [environment(world), *way_back(world), expert(config, world), policy(config, world), loop(config, world)]
+
+
+def environment(world: Own) -> str:
+    """What is seen and done there."""
+    raw = world.raw_translation
+    seen = raw.observation_space.shape
+    shown = f"pictures of {' x '.join(map(str, seen))}" if raw.picture else f"{seen[0]} numbers"
+    if world.columns:
+        shown += f", of which the learner sees {len(world.columns)}"
+    space = world.raw.action_space
+    does = f"{space.n} actions" if hasattr(space, "n") else f"vectors of {space.shape[0]} as actions"
+    return f"{world.raw.name}: {shown}, {does}, episodes of at most {world.horizon} steps"
+
+
+def way_back(world: Own) -> list[str]:
+    """How a state is come back to, and what was tried to believe it."""
+    said = getattr(world.raw, "said", ())
+    return [" ".join(said)] if said else []
+
+
+def expert(config: Config, world: Own) -> str:
+    """Who it is, and how it is asked."""
+    found = world.loaded_expert
+    asked = f"asked by the oracle {config.oracle.name}"
+    if isinstance(config.oracle, MonteCarloSettings):
+        steps = config.oracle.queried_steps
+        asked = f"rolled out for Q* at {f'{steps} steps' if steps else 'all steps'} of each trajectory"
+    if not config.row.imitates:
+        asked = "asked nothing, only measured against"
+    said = getattr(found, "said", "")
+    return f"expert {found.name}: {asked}{f'; {said}' if said else ''}"
+
+
+def policy(config: Config, world: Own) -> str:
+    """Its shape, and what it reads."""
+    hidden = "-".join(map(str, config.policy.values().get("hidden", ()))) or "no hidden layer"
+    scaled = world.translation.mean is not None
+    reads = "observations scaled by what random actions showed" if scaled else "observations as they come"
+    return f"policy: {config.policy.name} of {hidden}, {config.head.name} head, {reads}, {config.start.name} start"
+
+
+def loop(config: Config, world: Own) -> str:
+    """How much of it."""
+    own = config.loop
+    return (
+        f"{config.row.title}, {config.update.name} update: {own.iterations} iterations of {own.trajectories} roll-ins, "
+        f"the best chosen on {world.validation_episodes} episodes, tested on {world.test_episodes} fresh ones"
+    )

@@ -1,0 +1,69 @@
+"""Are the expert's costs what its roll-outs pay?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from aggrevated.arrays import Array
+from aggrevated.doctor.checks.sign import AGAINST
+from aggrevated.doctor.estimates import centred, correlation, estimated, rank_correlation
+from aggrevated.doctor.examination import Examination
+from aggrevated.doctor.finding import Finding
+from aggrevated.doctor.level import level_of
+
+STRANGE = 0.2  # rank correlations that are surely below this are those of somebody else's costs
+UNIT = 3.0  # so many times too much or too little is another unit
+
+
+def calibration(patient: Examination) -> Iterator[Finding]:
+    """By rank and by size, over states; and over the actions at each of them."""
+    if not patient.knows:
+        return
+    probes, rolled = patient.probed
+    level = level_of(patient)
+    states = np.flatnonzero(probes.own & np.isfinite(rolled.by(1.0)))
+    paid = of_roll_outs(patient, level.going_on)[states]
+    said, group = patient.believed[states], probes.group[states]
+    ranks = estimated(lambda rows: rank_correlation(said[rows], paid[rows]), group)
+    seen = estimated(lambda rows: rank_correlation(level.said[rows], level.paid[rows]), level.group)
+    bias = estimated(lambda rows: float((level.said - level.paid)[rows].mean()), level.group)
+    size = float(abs(level.paid).mean())
+    times = float(abs(level.said).mean()) / max(size, 1e-12)
+    numbers = {"rank_correlation": ranks.as_list(), "on_its_own_states": seen.as_list(), "bias": bias.as_list()}
+    numbers |= {"times": [times], **of_actions(patient, level.going_on)}
+    said_so = f"rank correlation {seen}, on all states {ranks}; bias {bias.value:.2g} of {size:.2g}"
+    if seen.known and seen.high < AGAINST:
+        return  # `sign` says so
+    if ranks.known and seen.known and max(ranks.high, seen.high) < STRANGE:
+        sentence = f"the expert's costs have nothing to do with what its roll-outs pay: {said_so}"
+        remedy = "check that its q is of this environment; until then use --oracle monte-carlo"
+        yield Finding("calibration", "fault", sentence, remedy, numbers)
+    elif size > 0 and not 1 / UNIT < times < UNIT:
+        sentence = f"the expert's costs are {times:.2g} times as large as what its roll-outs pay: {said_so}"
+        remedy = "check whether its rewards were scaled or normalised in training; --oracle monte-carlo needs no q"
+        yield Finding("calibration", "warning", sentence, remedy, numbers)
+    else:
+        yield Finding("calibration", "fine", f"the expert's costs go with its roll-outs: {said_so}", "", numbers)
+
+
+def of_roll_outs(patient: Examination, going_on: bool) -> Array:
+    """[m]: what each tried action costs, as the expert counts."""
+    _, rolled = patient.probed
+    return rolled.going_on(patient.discount, patient.usual_cost) if going_on else rolled.by(patient.discount)
+
+
+def of_actions(patient: Examination, going_on: bool) -> dict[str, list[float]]:
+    """Of the advantages: their rank correlation and slope, against roll-outs and against one step and V after it."""
+    if patient.knows == "v":
+        return {}
+    probes, _ = patient.probed
+    paid = of_roll_outs(patient, going_on)
+    rows = np.flatnonzero(np.isfinite(paid) & probes.in_view)
+    at, group = probes.probe[rows], probes.group[rows]
+    said, paid, ahead = (centred(x[rows], at) for x in (patient.believed, paid, patient.foreseen))
+    ranks = estimated(lambda i: rank_correlation(said[i], paid[i]), group)
+    near = estimated(lambda i: correlation(said[i], ahead[i]), group)
+    slope = float((said * paid).sum() / max(float((paid * paid).sum()), 1e-30))
+    return {"advantages": ranks.as_list(), "advantages_one_step": near.as_list(), "slope": [slope]}

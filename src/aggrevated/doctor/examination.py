@@ -1,0 +1,270 @@
+"""What all checks look at: episodes and roll-outs, each made once, when somebody first asks for it."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from gymnasium.spaces import Discrete
+
+from aggrevated.actors import Actor
+from aggrevated.arrays import Array
+from aggrevated.config import Config
+from aggrevated.config.building import blank_policy
+from aggrevated.doctor.actors import UniformActor, bounds
+from aggrevated.doctor.pace import sized
+from aggrevated.doctor.rolling import Rolled, roll_out
+from aggrevated.doctor.training import Training, training_of
+from aggrevated.errors import UsageError
+from aggrevated.experts import CriticExpert, Expert, ValueExpert, discount_of
+from aggrevated.experts.asking import actions_of, costs_of, values_of
+from aggrevated.parts import answer, finite, numbers
+from aggrevated.randomness import Purpose, seeds
+from aggrevated.roll_in import Mixture, roll_in
+from aggrevated.simulators import Simulator, restricted, stochastic
+from aggrevated.trajectories import Trajectories
+from aggrevated.worlds.control import Control, control_of
+
+DISCOUNTS = (0.9, 0.95, 0.99, 0.995, 1.0)
+PROBES = 240
+MOST_ACTIONS = 8  # that are rolled out at a probe
+NUDGE = 0.3  # of the half width of the bounds: how far vectors are moved from what the expert does
+LUCKS = 16  # of a single step, where there is chance
+# What share of the time may go where
+EXPERT, FIRST, RANDOM, ROLL_OUTS, CHANGED, IMPROVED = 0.15, 0.1, 0.1, 0.25, 0.15, 0.15
+
+
+@dataclass(frozen=True)
+class Probes:
+    """Steps out of episodes of the expert and of the first policy, and actions to try there."""
+
+    states: Array  # [n, ...]
+    times: Array  # [n]
+    episode: Array  # [n]: which one it was of; those of the first policy have numbers of their own
+    by_expert: Array  # [n] bool: whether the expert came there, or the first policy
+    probe: Array  # [m]: of each action, at which of the n probes it is tried
+    action: Array  # [m] or [m, A]
+    own: Array  # [m] bool: whether it is what the expert does there
+
+    @property
+    def group(self) -> Array:
+        """[m]: of each action, of which episode its probe was."""
+        found: Array = self.episode[self.probe]
+        return found
+
+    @property
+    def in_view(self) -> Array:
+        """[m] bool: whether the expert itself comes to such states."""
+        found: Array = self.by_expert[self.probe]
+        return found
+
+
+@dataclass(frozen=True)
+class Examination:
+    """One patient: a world with its expert, and a policy that has learned nothing yet."""
+
+    config: Config
+    episodes: int = 200
+    seed: int = 0
+    seconds: float = 60.0
+
+    @cached_property
+    def world(self) -> Control:
+        return control_of(self.config.world, "'doctor'")
+
+    @property
+    def simulator(self) -> Simulator:
+        return self.world.simulator
+
+    @property
+    def expert(self) -> Expert:
+        return self.world.loaded_expert
+
+    @property
+    def horizon(self) -> int:
+        return self.simulator.horizon
+
+    @cached_property
+    def training(self) -> Training:
+        return training_of(self.world, self.simulator)
+
+    @property
+    def discount(self) -> float:
+        """What the expert says that γ is."""
+        return discount_of(self.expert)
+
+    @cached_property
+    def discounts(self) -> tuple[float, ...]:
+        return tuple(sorted({*DISCOUNTS, self.discount}))
+
+    @cached_property
+    def knows(self) -> str:
+        """By which method the expert tells costs: q, q_of, v, or none."""
+        if isinstance(self.expert, ValueExpert):
+            return "q"
+        if callable(getattr(self.expert, "q_of", None)):
+            return "q_of"
+        return "v" if isinstance(self.expert, CriticExpert) else ""
+
+    def seeds(self, part: int, count: int) -> Array:
+        """Of episodes that nothing else is done with."""
+        return seeds(self.seed, Purpose.EXAMINATION, part, count)
+
+    def rolled_in(self, mixture: Mixture, part: int, share: float) -> Trajectories:
+        roll_in(self.simulator, mixture, self.seeds(part, 1))  # what is compiled or loaded first shall not count
+        return sized(
+            lambda n: roll_in(self.simulator, mixture, self.seeds(part, n)), self.episodes, share * self.seconds
+        )
+
+    @cached_property
+    def of_expert(self) -> Trajectories:
+        return self.rolled_in(Mixture(self.expert, None, 1.0), 0, EXPERT)
+
+    @cached_property
+    def of_first(self) -> Trajectories:
+        policy = blank_policy(self.config)
+        self.config.built_world.prepare(policy)
+        return self.rolled_in(Mixture(None, policy.actor()), 0, FIRST)
+
+    @cached_property
+    def of_random(self) -> Trajectories:
+        actor: Actor = UniformActor(self.simulator.action_space)
+        return self.rolled_in(Mixture(None, actor), 0, RANDOM)
+
+    @cached_property
+    def probed(self) -> tuple[Probes, Rolled]:
+        """The probes, and what it costs to take each of their actions and then to follow the expert."""
+
+        def work(n: int) -> tuple[Probes, Rolled]:
+            probes = self.probes(n)
+            at = probes.states[probes.probe], probes.times[probes.probe]
+            return probes, roll_out(self.simulator, self.expert, *at, probes.action, self.discounts)
+
+        return sized(work, PROBES, ROLL_OUTS * self.seconds)
+
+    def probes(self, count: int) -> Probes:
+        """Half of them where the expert comes to, half where the first policy does; few of one episode."""
+        parts = [drawn(of, -(-count // 2), self.seed) for of in (self.of_expert, self.of_first)]
+        lanes, times = (np.concatenate([part[i] for part in parts]) for i in range(2))
+        sizes = [len(part[0]) for part in parts]
+        by_expert = np.repeat([True, False], sizes)
+        states = np.concatenate(
+            [of.states[k, t] for of, (k, t) in zip((self.of_expert, self.of_first), parts, strict=True)]
+        )
+        own = self.acting(states, times)
+        probe, action, is_own = self.tried(states, own)
+        return Probes(states, times, lanes + ~by_expert * self.of_expert.count, by_expert, probe, action, is_own)
+
+    def acting(self, states: Array, times: Array) -> Array:
+        """What the expert does in each of the states, at its own time."""
+        space = self.simulator.action_space
+        parts = [(rows, actions_of(self.expert, states[rows], int(t), space)) for t, rows in moments(times)]
+        first = parts[0][1]
+        out = np.zeros((len(states), *first.shape[1:]), first.dtype)
+        for rows, actions in parts:
+            out[rows] = actions
+        return out
+
+    def tried(self, states: Array, own: Array) -> tuple[Array, Array, Array]:
+        """(probe [m], action [m, ...], own [m]): the expert's own action first, then others."""
+        space, rng, n = self.simulator.action_space, np.random.default_rng(self.seed), len(states)
+        if isinstance(space, Discrete):
+            rules = restricted(self.simulator)
+            count = int(space.n)
+            legal = rules.legal(states).copy() if rules else np.ones((n, count), bool)
+            if count > MOST_ACTIONS:
+                lots = np.where(legal, rng.random((n, count)), np.inf)
+                legal &= lots.argsort(axis=1).argsort(axis=1) < MOST_ACTIONS
+            legal[np.arange(n), own] = True
+            probe, action = np.nonzero(legal)
+            return probe, action, action == own[probe]
+        low, high = bounds(space)
+        nudged = own[:, None] + NUDGE * (high - low) / 2 * rng.standard_normal((n, 4, len(low)))
+        several = np.concatenate([own[:, None], nudged.clip(low, high)], axis=1)
+        return np.repeat(np.arange(n), 5), several.reshape(n * 5, -1), np.tile([True] + [False] * 4, n)
+
+    @cached_property
+    def believed(self) -> Array:
+        """[m]: what the expert believes that each tried action costs; of experts with V only that of their own."""
+        probes, _ = self.probed
+        return self.costs(probes.states, probes.probe, probes.action)
+
+    def costs(self, states: Array, which: Array, actions: Array) -> Array:
+        """[m]: Q by the expert in the states [n, ...] of the actions [m] in those that `which` names, or V."""
+        space = self.simulator.action_space
+        if self.knows == "q" and isinstance(space, Discrete):
+            assert isinstance(self.expert, ValueExpert)
+            every = costs_of(self.expert, states, int(space.n))
+            return np.asarray(every[which, actions], float)
+        if self.knows == "q_of":
+            part = f"the expert {self.expert.name}"
+            said = answer(part, "q_of", lambda: self.expert.q_of(states[which], actions), len(which))  # type: ignore[attr-defined]
+            said = numbers(part, "costs-to-go", said, (len(which),), "mend its q_of")
+            return np.asarray(finite(part, "costs-to-go", said, "check its weights"), float)
+        return np.asarray(self.values(states)[which], float)
+
+    def values(self, states: Array) -> Array:
+        """[n]: V by the expert."""
+        if isinstance(self.expert, CriticExpert):
+            return np.asarray(values_of(self.expert, states), float)
+        if self.knows == "q":
+            assert isinstance(self.expert, ValueExpert)
+            return np.asarray(costs_of(self.expert, states).min(axis=1), float)
+        if self.knows == "q_of":
+            own = actions_of(self.expert, states, 0, self.simulator.action_space)
+            return self.costs(states, np.arange(len(states)), own)
+        raise UsageError(f"the expert {self.expert.name} tells no costs; give it a method q or v")
+
+    @cached_property
+    def foreseen(self) -> Array:
+        """[m]: c + γ V(s') of each tried action, by one step of the simulator and the expert's own V."""
+        probes, rolled = self.probed
+        chance = stochastic(self.simulator)
+        total = self.looked_ahead(rolled.first_cost, rolled.first_done, rolled.following)
+        for luck in range(1, LUCKS if chance is not None else 1):
+            assert chance is not None
+            fresh = self.seeds(100 + luck, len(probes.states))
+            states = chance.reseed(probes.states, fresh)[probes.probe]
+            following, cost, done = self.simulator.step(states, probes.action)
+            total = total + self.looked_ahead(cost, done, following)
+        return total / (LUCKS if chance is not None else 1)
+
+    def looked_ahead(self, cost: Array, done: Array, following: Array) -> Array:
+        value = np.zeros(len(cost))
+        if not done.all():
+            value[~done] = self.values(following[~done])
+        return np.asarray(cost + self.discount * value)
+
+    @cached_property
+    def usual_cost(self) -> float:
+        """Of one step of the expert."""
+        return float(self.of_expert.costs[self.of_expert.mask].mean())
+
+    @cached_property
+    def pace(self) -> tuple[float, float]:
+        """Simulator steps per second of (episodes of a policy, roll-outs of the expert)."""
+        began = time.perf_counter()
+        policy = blank_policy(self.config)
+        self.config.built_world.prepare(policy)
+        found = roll_in(self.simulator, Mixture(None, policy.actor()), self.seeds(1, 16))
+        by_policy = found.simulator_steps / max(time.perf_counter() - began, 1e-6)
+        began = time.perf_counter()
+        probes = self.probes(16)
+        at = probes.states[probes.probe], probes.times[probes.probe]
+        rolled = roll_out(self.simulator, self.expert, *at, probes.action, (1.0,))
+        return by_policy, int(rolled.left.sum()) / max(time.perf_counter() - began, 1e-6)
+
+
+def drawn(of: Trajectories, count: int, seed: int) -> tuple[Array, Array]:
+    """(episode, time) of so many steps: as evenly over the episodes as can be, at random within each."""
+    rng = np.random.default_rng(seed)
+    lengths = of.mask.sum(axis=1)
+    lanes = np.arange(count) % of.count
+    return lanes, (rng.random(count) * lengths[lanes]).astype(int)
+
+
+def moments(times: Array) -> list[tuple[int, Array]]:
+    """(t, the rows at t) for each time."""
+    return [(int(t), np.flatnonzero(times == t)) for t in np.unique(times)]

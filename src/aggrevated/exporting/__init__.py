@@ -1,0 +1,1 @@
+"""Policies for programs that know nothing of this one: ONNX."""

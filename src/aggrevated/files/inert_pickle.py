@@ -1,0 +1,215 @@
+"""Pickles that others made, read without running them: what they would import or call is written down instead.
+
+Texts, numbers, lists, tuples and dictionaries become what they are. Everything else becomes an `Inert` record of what
+was asked for. A value may be in many places at once, and inside of itself: what a reader looks for, it looks for by
+name, and never walks through all.
+"""
+
+from __future__ import annotations
+
+import pickletools
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from aggrevated.errors import DataError
+
+MAX_PICKLE = 16 << 20  # bytes
+MAX_OPCODES = 100_000  # those of a VecNormalize have some 500
+
+
+@dataclass(eq=False)
+class Inert:
+    """What a pickle asks for: a name in a module and, if it is to be called, with what. It is never looked up."""
+
+    module: str
+    name: str
+    arguments: tuple[Any, ...] = ()
+    state: Any = None  # that it was to be given
+    items: list[Any] = field(default_factory=list)  # that were to be appended
+    entries: dict[str, Any] = field(default_factory=dict)  # that were to be set
+
+    def __repr__(self) -> str:
+        return f"Inert({self.module!r}, {self.name!r})"
+
+
+def read_inert(data: bytes) -> Any:
+    """What the pickle would make; a `DataError` if it is none, or is more than one should read."""
+    if len(data) > MAX_PICKLE:
+        raise DataError(f"it has more than {MAX_PICKLE >> 20} MB")
+    machine = Machine()
+    try:
+        for count, (opcode, argument, _) in enumerate(pickletools.genops(data)):
+            if count >= MAX_OPCODES:
+                raise DataError(f"it has more than {MAX_OPCODES:,} steps")
+            machine.does(opcode.name, argument)
+        return machine.stack.pop()
+    except (IndexError, KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        raise DataError("it is no whole pickle") from error
+
+
+class Machine:
+    """The stack of a pickle's machine and its memory, by the steps that pickletools names."""
+
+    def __init__(self) -> None:
+        self.stack: list[Any] = []
+        self.marks: list[int] = []
+        self.memory: dict[int, Any] = {}
+
+    def does(self, name: str, argument: Any) -> None:
+        """One step."""
+        if name in VALUES:
+            self.stack.append(VALUES[name](argument))
+        elif name in STEPS:
+            STEPS[name](self, argument)
+        elif name not in NOTHING:
+            raise DataError(f"it does a {name}, which is not read")
+
+    def pop(self) -> Any:
+        """The topmost value, above the last mark."""
+        if self.marks and len(self.stack) <= self.marks[-1]:
+            raise ValueError("a mark is not a value")
+        return self.stack.pop()
+
+    def popped(self, count: int) -> tuple[Any, ...]:
+        """The topmost so many, in order."""
+        return tuple([self.pop() for _ in range(count)][::-1])
+
+    def marked(self) -> list[Any]:
+        """All values above the last mark, which is taken away."""
+        start = self.marks.pop()
+        values = self.stack[start:]
+        del self.stack[start:]
+        return values
+
+    def top(self) -> Any:
+        """The topmost value, which stays."""
+        value = self.pop()
+        self.stack.append(value)
+        return value
+
+    def drop(self, count: int = 1) -> None:
+        """The topmost so many away, of which a mark is one, too."""
+        for _ in range(count):
+            (self.marks if self.marks and self.marks[-1] == len(self.stack) else self.stack).pop()
+
+    def remember(self, place: int) -> None:
+        if not 0 <= place < MAX_OPCODES:
+            raise DataError("it remembers in an unusual place")
+        self.memory[place] = self.top()
+
+    def called(self, what: Any, arguments: Any) -> None:
+        """A call that is not made."""
+        if not isinstance(what, Inert) or not isinstance(arguments, tuple):
+            raise DataError("it calls what is no function")
+        self.stack.append(Inert(what.module, what.name, arguments))
+
+    def appended(self, values: list[Any]) -> None:
+        top = self.top()
+        (top.items if isinstance(top, Inert) else listed(top)).extend(values)
+
+    def put(self, pairs: list[Any]) -> None:
+        """Keys and values in turn; only texts are keys, as the hash of anything else may be chosen to take for ever."""
+        top = self.top()
+        entries = top.entries if isinstance(top, Inert) else top
+        if not isinstance(entries, dict) or len(pairs) % 2:
+            raise DataError("it sets what is no dictionary's")
+        entries.update((key, value) for key, value in zip(pairs[::2], pairs[1::2], strict=True) if type(key) is str)
+
+    def dictionary(self, pairs: list[Any]) -> None:
+        """DICT: a new one."""
+        self.stack.append({})
+        self.put(pairs)
+
+    def built(self, state: Any) -> None:
+        """A state that is not given."""
+        top = self.top()
+        if not isinstance(top, Inert):
+            raise DataError("it gives a state to what has none")
+        top.state = state
+
+
+def listed(value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        raise DataError("it appends to what is no list")
+    return value
+
+
+def found_in(module: Any, name: Any) -> Inert:
+    """A name in a module."""
+    if type(module) is not str or type(name) is not str:
+        raise DataError("it names something by what is no text")
+    return Inert(module, name)
+
+
+def made(machine: Machine, kind: str, values: list[Any]) -> None:
+    """A set, which is not built: its values may not be hashed."""
+    machine.stack.append(Inert("builtins", kind, items=values))
+
+
+def of_a_class(machine: Machine, values: list[Any]) -> None:
+    """OBJ: a class and what it is called with."""
+    machine.called(values[0], tuple(values[1:]))
+
+
+def with_keywords(machine: Machine, what: Any, arguments: Any, keywords: Any) -> None:
+    """NEWOBJ_EX."""
+    machine.called(what, arguments)
+    machine.stack[-1].entries = keywords if isinstance(keywords, dict) else {}
+
+
+def same(argument: Any) -> Any:
+    return argument
+
+
+NOTHING = {"PROTO", "FRAME", "STOP"}
+VALUES: dict[str, Callable[[Any], Any]] = {
+    **dict.fromkeys(("INT", "BININT", "BININT1", "BININT2", "LONG", "LONG1", "LONG4", "FLOAT", "BINFLOAT"), same),
+    **dict.fromkeys(("STRING", "BINSTRING", "SHORT_BINSTRING", "UNICODE", "SHORT_BINUNICODE", "BINUNICODE"), same),
+    **dict.fromkeys(("BINUNICODE8", "BINBYTES", "SHORT_BINBYTES", "BINBYTES8", "BYTEARRAY8"), same),
+    "NONE": lambda _: None,
+    "NEWTRUE": lambda _: True,
+    "NEWFALSE": lambda _: False,
+    "EMPTY_LIST": lambda _: [],
+    "EMPTY_TUPLE": lambda _: (),
+    "EMPTY_DICT": lambda _: {},
+    "EMPTY_SET": lambda _: Inert("builtins", "set"),
+    "GLOBAL": lambda argument: found_in(*argument.split(" ", 1)),
+    "EXT1": lambda code: Inert("", "extension", (code,)),
+    "EXT2": lambda code: Inert("", "extension", (code,)),
+    "EXT4": lambda code: Inert("", "extension", (code,)),
+    "PERSID": lambda name: Inert("", "persistent", (name,)),
+}
+STEPS: dict[str, Callable[[Machine, Any], None]] = {
+    "MARK": lambda m, _: m.marks.append(len(m.stack)),
+    "POP": lambda m, _: m.drop(),
+    "POP_MARK": lambda m, _: m.drop(len(m.stack) - m.marks[-1] + 1),
+    "DUP": lambda m, _: m.stack.append(m.top()),
+    "PUT": lambda m, place: m.remember(place),
+    "BINPUT": lambda m, place: m.remember(place),
+    "LONG_BINPUT": lambda m, place: m.remember(place),
+    "MEMOIZE": lambda m, _: m.remember(len(m.memory)),
+    "GET": lambda m, place: m.stack.append(m.memory[place]),
+    "BINGET": lambda m, place: m.stack.append(m.memory[place]),
+    "LONG_BINGET": lambda m, place: m.stack.append(m.memory[place]),
+    "LIST": lambda m, _: m.stack.append(m.marked()),
+    "TUPLE": lambda m, _: m.stack.append(tuple(m.marked())),
+    "TUPLE1": lambda m, _: m.stack.append(m.popped(1)),
+    "TUPLE2": lambda m, _: m.stack.append(m.popped(2)),
+    "TUPLE3": lambda m, _: m.stack.append(m.popped(3)),
+    "DICT": lambda m, _: m.dictionary(m.marked()),
+    "FROZENSET": lambda m, _: made(m, "frozenset", m.marked()),
+    "ADDITEMS": lambda m, _: m.appended(m.marked()),
+    "APPEND": lambda m, _: m.appended([m.pop()]),
+    "APPENDS": lambda m, _: m.appended(m.marked()),
+    "SETITEM": lambda m, _: m.put(list(m.popped(2))),
+    "SETITEMS": lambda m, _: m.put(m.marked()),
+    "STACK_GLOBAL": lambda m, _: m.stack.append(found_in(*m.popped(2))),
+    "REDUCE": lambda m, _: m.called(*m.popped(2)),
+    "NEWOBJ": lambda m, _: m.called(*m.popped(2)),
+    "NEWOBJ_EX": lambda m, _: with_keywords(m, *m.popped(3)),
+    "INST": lambda m, argument: m.called(found_in(*argument.split(" ", 1)), tuple(m.marked())),
+    "OBJ": lambda m, _: of_a_class(m, m.marked()),
+    "BUILD": lambda m, _: m.built(m.pop()),
+    "BINPERSID": lambda m, _: m.stack.append(Inert("", "persistent", (m.pop(),))),
+}

@@ -1,0 +1,50 @@
+"""What the numbers of an observation are like: learned from roll-ins of random actions, before anything else is."""
+
+import numpy as np
+from gymnasium.spaces import Discrete
+
+from aggrevated.arrays import Array
+from aggrevated.randomness import Purpose, seeds
+from aggrevated.simulators import Simulator, restricted
+from aggrevated.simulators.using import first_states, seen, stepped
+
+STEPS, EPISODES = 2000, 20  # that are looked at, at most
+
+
+def scales(simulator: Simulator) -> tuple[Array, Array]:
+    """(mean, deviation) float32 [O] of each number; 0 and 1 of those that never change, or are only ever 0 or 1.
+
+    They belong to the simulator alone, so that all runs in it read the same numbers.
+    """
+    shown = np.concatenate([*random_observations(simulator)]).astype(np.float64)
+    mean, deviation = shown.mean(axis=0), shown.std(axis=0)
+    left = (deviation <= 1e-6 * np.maximum(np.abs(mean), 1.0)) | np.isin(shown, (0.0, 1.0)).all(axis=0)
+    return np.where(left, 0.0, mean).astype(np.float32), np.where(left, 1.0, deviation).astype(np.float32)
+
+
+def random_observations(simulator: Simulator) -> list[Array]:
+    """What is seen in some episodes of actions that are drawn without looking, [n, O] at each step."""
+    generator, rules = np.random.default_rng(0), restricted(simulator)
+    states, found, steps = first_states(simulator, seeds(0, Purpose.DEMONSTRATION, 0, EPISODES)), [], 0
+    for _ in range(simulator.horizon):
+        found.append(seen(simulator, states))
+        steps += len(states)
+        legal = None if rules is None else rules.legal(states)
+        states, _, done = stepped(simulator, states, drawn(simulator, generator, len(states), legal))
+        states = states[~done]
+        if steps >= STEPS or not len(states):
+            break
+    return found
+
+
+def drawn(simulator: Simulator, generator: np.random.Generator, count: int, legal: Array | None) -> Array:
+    """Actions [count] or [count, A], all alike; of those without bounds, normal ones."""
+    space = simulator.action_space
+    if isinstance(space, Discrete):
+        lots = generator.random((count, int(space.n)))
+        actions: Array = np.where(legal, lots, -1.0).argmax(axis=1) if legal is not None else lots.argmax(axis=1)
+        return actions
+    low, high = (np.where(np.isfinite(b), b, 0.0).astype(np.float64) for b in (space.low, space.high))
+    uniform = generator.random((count, *space.shape)) * (high - low) + low
+    bounded = np.isfinite(space.low) & np.isfinite(space.high)
+    return np.where(bounded, uniform, generator.standard_normal(uniform.shape)).astype(space.dtype)

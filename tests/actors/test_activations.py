@@ -1,0 +1,39 @@
+"""Activations are torch's, and a number's has the same bits wherever it stands."""
+
+import numpy as np
+import pytest
+import torch
+
+from aggrevated.actors.activations import ACTIVATIONS, named_by_torch
+
+CLASSES = {name: cls for cls in vars(torch.nn).values() if (name := named_by_torch(str(cls)))}
+
+
+def test_all_of_them_are_torchs() -> None:
+    assert CLASSES.keys() == ACTIVATIONS.keys()
+    assert len(CLASSES) == 22
+
+
+@pytest.mark.parametrize("name", ACTIVATIONS)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_it_is_torchs_to_a_millionth(name: str, dtype: type) -> None:
+    x = np.concatenate([np.linspace(-12, 12, 4_001), [-1e4, -90, -0.0, 0, 30, 1e4, 1e-30]]).astype(dtype)
+    expected = CLASSES[name]().eval()(torch.from_numpy(x.copy())).numpy()
+    found = ACTIVATIONS[name](x.copy())
+    assert found.dtype == dtype
+    np.testing.assert_allclose(found, expected, rtol=2e-6, atol=1.5e-6)
+
+
+@pytest.mark.parametrize("name", ACTIVATIONS)
+def test_a_number_has_the_same_bits_alone_and_among_others(name: str) -> None:
+    x = np.random.default_rng(0).normal(0, 3, (7, 13)).astype(np.float32)
+    whole = ACTIVATIONS[name](x.copy())
+    for place in np.ndindex(x.shape):
+        assert ACTIVATIONS[name](x[place].reshape(1, 1).copy()).tobytes() == whole[place].tobytes()
+
+
+@pytest.mark.parametrize(
+    "text", ["<class 'torch.nn.modules.activation.PReLU'>", "<class 'mine.ReLU'>", "relu", "<function relu at 0x1>", ""]
+)
+def test_nothing_else_is_known(text: str) -> None:
+    assert named_by_torch(text) is None

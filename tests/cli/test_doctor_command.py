@@ -1,0 +1,38 @@
+"""`aggrevated doctor`, as its users call it."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from aggrevated.files import read_json
+from commanding import failure, said
+
+QUICK = ["--seconds", "1.5", "--episodes", "16"]
+
+
+def test_a_page_with_a_figure_and_one_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    told = said(["doctor", "acrobot", "--seed", "3", *QUICK], capsys)
+    assert "No fault was found." in told and "\naggrevated train acrobot\n" in told
+    folder = tmp_path / "doctor-acrobot"
+    page = (folder / "report.html").read_text()
+    assert "<script" not in page and "data:image/png;base64," in page and "aggrevated train acrobot" in page
+    assert (folder / "doctor.png").read_bytes().startswith(b"\x89PNG")
+    assert read_json(folder / "report.json")["verdict"] in ("fine", "unknown")
+
+
+def test_a_fault_fails_only_where_that_is_asked_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["doctor", "acrobot", "--horizon", "90", "--out", str(tmp_path / "out"), *QUICK]
+    found = json.loads(said([*asked, "--json"], capsys))
+    assert found["verdict"] == "fault"
+    assert found["recommendation"]["command"].startswith("aggrevated train acrobot")
+    code, words = failure([*asked, "--strict"], capsys)
+    assert code == 65 and "use --horizon 200" in words
+
+
+def test_it_needs_a_task(capsys: pytest.CaptureFixture[str]) -> None:
+    code, words = failure(["doctor"], capsys)
+    assert code == 2 and "TASK" in words

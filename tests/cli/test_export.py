@@ -1,0 +1,63 @@
+"""`aggrevated export`: files that need no run."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from aggrevated import load
+from aggrevated.cli import main
+from aggrevated.runs.run import Run
+from commanding import failure, said
+
+SMALL = ["--iterations", "2", "--trajectories", "2", "--horizon", "30", "--validation-episodes", "3"]
+SMALL += ["--test-episodes", "4"]
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    monkeypatch.chdir(tmp_path)
+    main(["train", "cartpole", "--out", "run", *SMALL])
+    return Run.open("run")
+
+
+def test_without_options_policy_and_card_are_beside_the_run(run, capsys):
+    facts = json.loads(said(["export", "run", "--json"], capsys))
+    assert facts == {"run": "run", "out": "run/p.safetensors", "card": "run/card.md"}
+    policy, observation = load("run/p.safetensors"), np.full(4, 0.1, np.float32)
+    assert policy.card["task"] == "cartpole" and policy.card["weights_sha256"] == run.result().weights_sha256
+    for sign in (1, -1):
+        acted = [one.predict(sign * observation, deterministic=True)[0] for one in (policy, run.policy)]
+        assert acted[0] == acted[1]
+    assert Path("run/card.md").read_text().startswith("# A policy for")
+
+
+def test_onnx_alone_is_checked_and_carries_the_card(run, capsys):
+    onnx = pytest.importorskip("onnx", reason="pip install 'aggrevated[onnx]'")
+    pytest.importorskip("onnxruntime", reason="pip install 'aggrevated[onnx]'")
+    facts = json.loads(said(["export", "run", "--onnx", "p.onnx", "--json"], capsys))
+    assert facts["onnx"] == "p.onnx" and 0 <= facts["largest_difference"] <= 1e-5
+    assert set(facts) == {"run", "onnx", "largest_difference"} and not Path("run/p.safetensors").exists()
+    known = {prop.key: prop.value for prop in onnx.load("p.onnx").metadata_props}
+    assert known["task"] == "cartpole" and known["command"].startswith("aggrevated train cartpole")
+
+
+def test_of_several_trials_the_best_is_written(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    main(["train", "cartpole", "--out", "runs", "--trials", "2", "--engine", "processes", *SMALL])
+    best = max((Run.open(f"runs/trial-0{i}") for i in range(2)), key=lambda run: run.result().best_return)
+    facts = json.loads(said(["export", "runs", "--out", "p.safetensors", "--json"], capsys))
+    assert facts["run"] == str(best.folder) and load("p.safetensors").card["seed"] == best.config.loop.seed
+
+
+@pytest.mark.parametrize("option", ["--out", "--onnx", "--card"])
+def test_other_endings_are_refused_before_anything_is_written(option, run, capsys):
+    code, sentence = failure(["export", "run", option, "p.txt"], capsys)
+    assert code == 2 and "a file name that ends in ." in sentence and not Path("p.txt").exists()
+
+
+def test_a_run_that_is_none_is_refused(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    code, sentence = failure(["export", "nowhere"], capsys)
+    assert code == 65 and "nowhere is not a run" in sentence

@@ -1,0 +1,214 @@
+"""Faults, planted into shipped experts and simulators."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from aggrevated.arrays import Array
+from aggrevated.config import Config
+from aggrevated.config.resolving import resolve
+from aggrevated.experts.loading import SHIPPED, load_expert
+from aggrevated.files import seal, unseal
+from aggrevated.simulators import Simulator
+from aggrevated.simulators.acrobot import Acrobot
+from aggrevated.simulators.cartpole import CartPole
+from aggrevated.tasks import Task, find_task
+from aggrevated.worlds.control import Control
+
+
+@dataclass(frozen=True)
+class Changed:
+    """An expert that says other costs; it does what these say, or what it did before."""
+
+    expert: Any
+    change: Callable[[Array, Array], Array]  # from q [n, A] and states
+    acts_by_it: bool = True
+    discount: float = 0.99
+    name: str = "changed"
+
+    def q(self, states: Array) -> Array:
+        return self.change(self.expert.q(states), states)
+
+    def act(self, states: Array, t: int) -> Array:
+        return self.q(states).argmin(axis=1) if self.acts_by_it else self.expert.act(states, t)
+
+
+@dataclass(frozen=True)
+class ChangedCritic:
+    """An expert with a critic that says something else, or who acts otherwise."""
+
+    expert: Any
+    change: Callable[[Array, Array], Array] = lambda v, states: v
+    turn: Callable[[Array], Array] = lambda actions: actions
+    discount: float = 0.99
+    name: str = "changed critic"
+
+    def v(self, states: Array) -> Array:
+        return self.change(self.expert.v(states), states)
+
+    def act(self, states: Array, t: int) -> Array:
+        return self.turn(self.expert.act(states, t))
+
+
+@dataclass(frozen=True)
+class Contrary:
+    """An expert that only acts, and never as it should."""
+
+    expert: Any
+    name: str = "contrary"
+
+    def act(self, states: Array, t: int) -> Array:
+        return np.asarray(self.expert.q(states).argmax(axis=1))
+
+
+@dataclass(frozen=True)
+class Discounted:
+    """Exact costs of following an expert, discounted, by roll-outs of its own; it says another discount."""
+
+    expert: Any
+    simulator: Simulator
+    true: float
+    discount: float
+    steps: int
+    name: str = "discounted"
+
+    def act(self, states: Array, t: int) -> Array:
+        return np.asarray(self.expert.act(states, t))
+
+    def q(self, states: Array) -> Array:
+        return np.stack([self.rolled(states, np.full(len(states), a)) for a in range(2)], axis=1)
+
+    def rolled(self, states: Array, actions: Array) -> Array:
+        total, lanes = np.zeros(len(states)), np.arange(len(states))
+        for k in range(self.steps):
+            states, cost, done = self.simulator.step(states, actions)
+            total[lanes] += self.true**k * cost
+            lanes, states = lanes[~done], states[~done]
+            if not len(lanes):
+                break
+            actions = self.expert.act(states, 0)
+        return total
+
+
+@dataclass
+class Forgetful:
+    """A simulator with a counter that its states do not hold: every so many steps of a batch cost more."""
+
+    simulator: Simulator
+    every: int = 150
+    count: int = field(default=0, compare=False)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.simulator, name)
+
+    def initial(self, seeds: Array) -> Array:
+        self.count = 0
+        return self.simulator.initial(seeds)
+
+    def step(self, state: Array, action: Array) -> tuple[Array, Array, Array]:
+        self.count += 1
+        following, cost, done = self.simulator.step(state, action)
+        return following, cost + (self.count > self.every), done
+
+
+def noise(states: Array, actions: int) -> Array:
+    """[n, A], of variance 1, and always the same for a state."""
+    sums = np.asarray(states, float) @ np.linspace(1, 2, states.shape[1]) * 1e4
+    waves = np.sin(sums[:, None] + 7.3 * np.arange(actions)) * 1e4
+    return np.asarray((waves - np.floor(waves) - 0.5) * np.sqrt(12))
+
+
+def noisy(q: Array, states: Array) -> Array:
+    return q + 9.0 * noise(states, q.shape[1])  # V varies by 9 where the expert comes to
+
+
+def elsewhere(q: Array, states: Array) -> Array:
+    """What Acrobot's expert would say, who is shown a cart and a pole."""
+    seen = np.concatenate([states, states[:, :2]], axis=1).astype(np.float32)
+    return np.asarray(load_expert("acrobot", Acrobot(200)).q(seen)[:, :2])  # type: ignore[union-attr]
+
+
+def mistaken(expert: Any) -> Callable[[Array, Array], Array]:
+    """What it would say if pole and cart were taken for each other."""
+    return lambda q, states: expert.q(np.ascontiguousarray(states[:, [2, 3, 0, 1]]))
+
+
+def with_expert(make: Callable[[Simulator], Any], name: str = "cartpole", **settings: Any) -> Config:
+    """The task with an expert that is made of its own one."""
+    task = find_task(name)
+    assert isinstance(task.world, Control)
+    shipped = task.world.expert
+    world = replace(task.world, expert="", make_expert=lambda sim: make(load_expert(shipped, sim)), **settings)
+    return resolve(replace(task, world=world))
+
+
+def in_world(make: Callable[[int], Simulator], **settings: Any) -> Config:
+    """CartPole's task in another simulator."""
+    task: Task = find_task("cartpole")
+    assert isinstance(task.world, Control)
+    return resolve(replace(task, world=replace(task.world, make=make, **settings)))
+
+
+def trained_on_normalised(folder: Path) -> Config:
+    """CartPole's expert as if its training had normalised observations, and without what did."""
+    weights, card = unseal(SHIPPED / "cartpole.safetensors")
+    mean, scale = np.array([0.3, -0.3, 0.0, 0.0]), np.array([0.9, 0.8, 0.05, 0.25])
+    first = next(name for name in weights if name.endswith(".0.weight"))
+    bias, matrix = first.replace("weight", "bias"), weights[first].clone()
+    weights[bias] = weights[bias] + matrix @ matrix.new_tensor(mean)
+    weights[first] = matrix * matrix.new_tensor(scale)
+    path = folder / "normalised.safetensors"
+    seal(path, weights, card)
+    return resolve("cartpole", expert=str(path))
+
+
+def faults(folder: Path) -> dict[str, tuple[Callable[[], Config], set[str]]]:
+    """By name: the config of a patient, and which checks may find what ails it."""
+    swapped = lambda q, states: q[:, ::-1]  # noqa: E731
+    return {
+        "negated Q": (lambda: with_expert(lambda e: Changed(e, lambda q, s: -q)), {"sign"}),
+        "negated Q, acting well": (lambda: with_expert(lambda e: Changed(e, lambda q, s: -q, False)), {"sign"}),
+        "Q of another environment": (
+            lambda: with_expert(lambda e: Changed(e, elsewhere, False)),
+            {"sign", "calibration"},
+        ),
+        "Q of another cart": (
+            lambda: with_expert(lambda e: Changed(e, mistaken(e), False)),
+            {"agreement", "calibration"},
+        ),
+        "discount 0.9 as 1": (
+            lambda: with_expert(lambda e: Discounted(e, CartPole(500), 0.9, 1.0, 80)),
+            {"discount"},
+        ),
+        "horizon halved": (lambda: resolve("cartpole", horizon=250), {"horizon"}),
+        "horizon halved, few cut": (lambda: resolve("acrobot", horizon=100), {"horizon"}),
+        "horizon half as long again": (lambda: resolve("hopper", horizon=150), {"horizon"}),
+        "constant Q": (lambda: with_expert(lambda e: Changed(e, lambda q, s: 0 * q + 7.0)), {"noise"}),
+        "noise as large as the signal": (lambda: with_expert(lambda e: Changed(e, noisy)), {"noise"}),
+        "noise, acting well": (lambda: with_expert(lambda e: Changed(e, noisy, False)), {"noise"}),
+        "wrong action order": (lambda: with_expert(lambda e: Changed(e, swapped)), {"actions"}),
+        "wrong action order of three": (
+            lambda: with_expert(lambda e: Changed(e, lambda q, s: q[:, [1, 2, 0]]), "acrobot"),
+            {"actions"},
+        ),
+        "a snapshot that forgets a counter": (lambda: in_world(lambda h: Forgetful(CartPole(h))), {"snapshot"}),
+        "missing normalisation": (lambda: trained_on_normalised(folder), {"training", "scales"}),
+        "negated V": (
+            lambda: with_expert(lambda e: ChangedCritic(e, lambda v, s: -v), "hopper"),
+            {"sign"},
+        ),
+        "noisy V": (
+            lambda: with_expert(lambda e: ChangedCritic(e, lambda v, s: v + 20 * noise(s, 1)[:, 0]), "hopper"),
+            {"noise"},
+        ),
+        "vectors turned": (
+            lambda: with_expert(lambda e: ChangedCritic(e, turn=lambda a: -a), "hopper"),
+            {"actions"},
+        ),
+        "worse than random": (lambda: with_expert(Contrary), {"return"}),
+    }

@@ -1,0 +1,93 @@
+"""The examination as a whole, and experts that go wrong in it."""
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from planted import Forgetful, in_world, with_expert
+
+from aggrevated.arrays import Array
+from aggrevated.config.resolving import resolve
+from aggrevated.doctor import examine
+from aggrevated.doctor.checks.snapshot import snapshot
+from aggrevated.doctor.examination import Examination
+from aggrevated.errors import UsageError
+from aggrevated.simulators.cartpole import CartPole
+
+
+class Raising:
+    """An expert that breaks down when it is asked for costs."""
+
+    name = "raising"
+    discount = 0.99
+
+    def __init__(self, expert: Any) -> None:
+        self.expert = expert
+
+    def act(self, states: Array, t: int) -> Array:
+        return np.asarray(self.expert.act(states, t))
+
+    def q(self, states: Array) -> Array:
+        raise RuntimeError("no costs today")
+
+
+class Silent(Raising):
+    """An expert that only acts."""
+
+    q = None  # type: ignore[assignment]
+
+
+class Broken(Raising):
+    """One that cannot even act."""
+
+    def act(self, states: Array, t: int) -> Array:
+        return np.full(len(states), np.nan)
+
+
+def test_an_expert_that_raises_is_a_finding_with_a_remedy() -> None:
+    diagnosis = examine(with_expert(Raising), episodes=10, seconds=1.5)
+    raised = {one.check: one for one in diagnosis.faults}
+    assert "no costs today" in raised["sign"].sentence and raised["sign"].remedy == "mend its q"
+
+
+def test_an_expert_that_cannot_act_is_told_at_once() -> None:
+    diagnosis = examine(with_expert(Broken), episodes=10, seconds=1)
+    assert [one.check for one in diagnosis.findings] == ["parts"] and diagnosis.verdict == "fault"
+    assert diagnosis.recommendation is None and "not finite" in diagnosis.findings[0].sentence
+
+
+def test_an_expert_that_only_acts_is_rolled_out() -> None:
+    diagnosis = examine(with_expert(Silent), episodes=20, seconds=2)
+    assert not diagnosis.faults
+    assert not {"sign", "noise", "calibration"} & {one.check for one in diagnosis.findings}
+    advice = diagnosis.recommendation
+    assert advice is not None and advice.command == "aggrevated train cartpole --oracle monte-carlo"
+    assert advice.parts["oracle"] > 0
+
+
+def test_it_can_be_written_as_json() -> None:
+    diagnosis = examine(resolve("cartpole", horizon=60), episodes=10, seconds=1)
+    facts = json.loads(json.dumps(diagnosis.facts(), allow_nan=False))
+    assert facts["task"] == "cartpole" and facts["recommendation"]["command"].endswith("--horizon 60")
+
+
+def test_what_cannot_be_is_refused() -> None:
+    with pytest.raises(UsageError, match="seconds"):
+        examine(resolve("cartpole"), seconds=0)
+    with pytest.raises(UsageError, match="doctor"):
+        examine(resolve("cartpole").__class__(**{**vars(resolve("cartpole")), "world": NoControl()}))
+
+
+class NoControl:
+    """A world without a simulator that moves."""
+
+    name = "paper"
+
+
+def test_a_counter_is_missed_only_where_it_matters() -> None:
+    patient = Examination(in_world(lambda h: Forgetful(CartPole(h), every=10**6)), episodes=8)
+    assert [one.verdict for one in snapshot(patient)] == ["fine"]
+    again = replace(patient, config=in_world(lambda h: Forgetful(CartPole(h), every=300)))
+    assert [one.verdict for one in snapshot(again)] == ["fault"]

@@ -1,0 +1,22 @@
+"""As much as there is time for."""
+
+import time
+
+from aggrevated.doctor.pace import sized
+
+
+def test_all_of_it_where_it_is_fast() -> None:
+    assert sized(lambda n: n, 1000, 5.0) == 1000
+
+
+def test_little_where_it_is_slow() -> None:
+    def work(n: int) -> int:
+        time.sleep(0.01 * n)
+        return n
+
+    assert sized(work, 1000, 0.05) == 8
+    assert 8 <= sized(work, 1000, 0.6) < 60
+
+
+def test_never_more_than_there_is() -> None:
+    assert sized(lambda n: n, 3, 5.0) == 3

@@ -1,0 +1,142 @@
+"""Whatever is pickled in a zip or in statistics, none of it is run."""
+
+import base64
+import io
+import json
+import time
+import zipfile
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from models import ARM, BOX, Small, algorithm, seen
+
+from aggrevated.errors import DataError
+from aggrevated.experts.loading import load_expert
+from aggrevated.experts.training_facts import training_facts
+from payloads import payloads
+
+vec_env: Any = pytest.importorskip("stable_baselines3.common.vec_env")
+NAMES = sorted(payloads(Path("x")))
+
+
+@pytest.fixture(scope="module")
+def honest(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    """The parts of a PPO's zip, after some steps."""
+    path = tmp_path_factory.mktemp("honest") / "model.zip"
+    algorithm("PPO")("MlpPolicy", Small(BOX, ARM), n_steps=32, batch_size=32, device="cpu").learn(32).save(path)
+    with zipfile.ZipFile(path) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def zipped(parts: dict[str, bytes], path: Path) -> Path:
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, data in parts.items():
+            archive.writestr(name, data)
+    return path
+
+
+def read(path: Path, statistics: str = "") -> bool:
+    """Whether it was read, and not refused; a second is enough for either."""
+    start, was_read = time.process_time(), False
+    with suppress(DataError):
+        load_expert(str(path), seen(BOX, ARM), statistics)
+        training_facts(path)
+        was_read = True
+    assert time.process_time() - start < 1
+    return was_read
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_payload_in_every_setting(name: str, honest: dict[str, bytes], tmp_path: Path) -> None:
+    marker = tmp_path / "marker"
+    evil = {":type:": "<class 'dict'>", ":serialized:": base64.b64encode(payloads(marker)[name]).decode()}
+    settings = json.loads(honest["data"])
+    kept = {"gamma": 0.99, "policy_kwargs": {**evil, "net_arch": [64, 64]}}
+    data = json.dumps(dict.fromkeys(settings, evil) | kept).encode()
+    path = zipped(honest | {"data": data}, tmp_path / "model.zip")
+    assert read(path)
+    facts = training_facts(path)
+    assert [facts[key] for key in ("timesteps", "returns", "observations")] == [None] * 3
+    for key in settings if name == "REDUCE 4" else ():
+        zipped(honest | {"data": json.dumps(settings | {key: evil}).encode()}, path)
+        assert read(path) or key == "gamma"
+    assert not marker.exists()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_payload_as_the_pickle_of_the_weights(name: str, honest: dict[str, bytes], tmp_path: Path) -> None:
+    marker = tmp_path / "marker"
+    with zipfile.ZipFile(io.BytesIO(honest["policy.pth"])) as archive:
+        parts = {member: archive.read(member) for member in archive.namelist()}
+    [pickled] = [member for member in parts if member.endswith("data.pkl")]
+    zipped(parts | {pickled: payloads(marker)[name]}, tmp_path / "policy.pth")
+    for policy in ((tmp_path / "policy.pth").read_bytes(), payloads(marker)[name]):
+        assert not read(zipped(honest | {"policy.pth": policy}, tmp_path / "model.zip"))
+    assert not marker.exists()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_payload_in_every_other_part(name: str, honest: dict[str, bytes], tmp_path: Path) -> None:
+    marker = tmp_path / "marker"
+    others = dict.fromkeys(honest.keys() - {"data", "policy.pth"}, payloads(marker)[name])
+    assert len(others) == 4 and read(zipped(honest | others, tmp_path / "model.zip"))
+    assert not marker.exists()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_payload_as_statistics(name: str, honest: dict[str, bytes], tmp_path: Path) -> None:
+    marker, path = tmp_path / "marker", tmp_path / "stats.pkl"
+    path.write_bytes(payloads(marker)[name])
+    assert not read(zipped(honest, tmp_path / "model.zip"), str(path))
+    assert not marker.exists()
+
+
+class Runs:
+    """In the place of a value, a call."""
+
+    def __init__(self, marker: Path) -> None:
+        self.marker = marker
+
+    def __reduce__(self) -> Any:
+        return Path.touch, (self.marker,)
+
+
+def test_a_payload_in_every_value_of_statistics(honest: dict[str, bytes], tmp_path: Path) -> None:
+    marker, path = tmp_path / "marker", tmp_path / "stats.pkl"
+    model = zipped(honest, tmp_path / "model.zip")
+    names = list(vec_env.VecNormalize(vec_env.DummyVecEnv([lambda: Small(BOX, ARM)])).__getstate__())
+    was_read = []
+    for name in names:
+        env = vec_env.VecNormalize(vec_env.DummyVecEnv([lambda: Small(BOX, ARM)]))
+        setattr(env, name, Runs(marker))
+        env.save(path)
+        was_read += [name] * read(model, str(path))
+    assert not marker.exists()
+    assert {"observation_space", "clip_reward", "old_reward"} <= {*was_read}
+    assert not {"obs_rms", "ret_rms", "norm_obs", "clip_obs", "epsilon"} & {*was_read}
+
+
+def test_an_npz_with_objects_is_refused(honest: dict[str, bytes], tmp_path: Path) -> None:
+    marker = tmp_path / "marker"
+    objects = np.array([Runs(marker)] * 3, dtype=object)
+    np.savez(tmp_path / "stats.npz", mean=objects, var=objects)
+    assert not read(zipped(honest, tmp_path / "model.zip"), str(tmp_path / "stats.npz"))
+    assert not marker.exists()
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_spoiled_statistics_are_read_or_refused(seed: int, honest: dict[str, bytes], tmp_path: Path) -> None:
+    chance, path = np.random.default_rng(seed), tmp_path / "stats"
+    if seed % 2:
+        vec_env.VecNormalize(vec_env.DummyVecEnv([lambda: Small(BOX, ARM)])).save(path)
+    else:
+        np.savez(path, mean=np.zeros(3), var=np.ones(3))
+        path = path.with_suffix(".npz")
+    data = bytearray(path.read_bytes())
+    for place in chance.integers(0, len(data), 1 + seed % 5):
+        data[place] = chance.integers(256)
+    path.write_bytes(bytes(data))
+    read(zipped(honest, tmp_path / "model.zip"), str(path))

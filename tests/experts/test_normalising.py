@@ -1,0 +1,154 @@
+"""Experts that were trained behind a VecNormalize see and judge as they did, and a zip tells that they were."""
+
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from gymnasium.spaces import Box, Dict, Discrete, Space
+from models import ARM, BOX, DICT, MATRIX, Small, algorithm, sampled, seen, spread
+
+from aggrevated.errors import DataError
+from aggrevated.experts.arrays import arrays_of
+from aggrevated.experts.loading import load_expert
+from aggrevated.experts.training_facts import training_facts
+from aggrevated.spaces import rows_of
+
+vec_env: Any = pytest.importorskip("stable_baselines3.common.vec_env")
+pytest.importorskip("sb3_contrib")
+PLACES = Dict({"z": Box(-9.0, 3.0, (2, 2)), "a": Discrete(3), "b": Box(2.0, 30.0, (3,))})
+
+
+def wrapped(observations: Space[Any], actions: Space[Any], **more: Any) -> Any:
+    from stable_baselines3.common.monitor import Monitor
+
+    return vec_env.VecNormalize(vec_env.DummyVecEnv([lambda: Monitor(Small(observations, actions))]), **more)
+
+
+def trained(name: str, env: Any, path: Path, **more: Any) -> Any:
+    policy = "MultiInputPolicy" if isinstance(env.observation_space, Dict) else "MlpPolicy"
+    few = (
+        {"buffer_size": 100}
+        if name in ("DQN", "SAC", "TD3")
+        else {}
+        if name == "A2C"
+        else {"n_steps": 32, "batch_size": 32}
+    )
+    model = algorithm(name)(policy, env, policy_kwargs={"net_arch": [8]}, seed=1, device="cpu", **few, **more)
+    model.learn(64)
+    spread(model)
+    model.save(path)
+    return model
+
+
+@pytest.mark.parametrize(
+    ("name", "observations", "actions", "settings"),
+    [
+        ("PPO", BOX, ARM, {}),
+        ("PPO", BOX, Discrete(3), {"norm_reward": False, "clip_obs": 0.7, "epsilon": 0.1}),
+        ("PPO", BOX, ARM, {"norm_obs": False}),
+        ("DQN", MATRIX, Discrete(3), {"gamma": 0.5}),
+        ("SAC", BOX, ARM, {}),
+        ("A2C", PLACES, ARM, {"norm_obs_keys": ["b", "z"]}),
+        ("PPO", PLACES, ARM, {"norm_obs_keys": ["z"], "clip_obs": 0.5}),
+    ],
+    ids=str,
+)
+def test_it_acts_and_judges_as_behind_the_wrapper(
+    name: str, observations: Any, actions: Any, settings: dict[str, Any], tmp_path: Path
+) -> None:
+    env = wrapped(observations, actions, **settings)
+    model = trained(name, env, tmp_path / "model.zip")
+    env.save(tmp_path / "stats.pkl")
+    simulator = seen(observations, actions)
+    expert: Any = load_expert(str(tmp_path / "model.zip"), simulator, normalise=str(tmp_path / "stats.pkl"))
+    given = sampled(observations, 100)
+    states = np.stack([simulator.translation.vector(row) for row in rows_of(observations, given)])
+    normal = env.normalize_obs(given)
+    expected, _ = model.predict(normal, deterministic=True)
+    found = expert.act(states, 0)
+    np.testing.assert_allclose(simulator.translation.native(found), expected, atol=1e-5)
+    unit = np.sqrt(env.ret_rms.var + env.epsilon) if settings.get("norm_reward", True) else 1.0
+    tensors = model.policy.obs_to_tensor(normal)[0]
+    with torch.no_grad():
+        if name == "DQN":
+            np.testing.assert_allclose(expert.q(states), -unit * model.q_net(tensors).numpy(), rtol=1e-4, atol=1e-5)
+        elif name == "SAC":
+            judged = torch.cat(model.critic(tensors, torch.from_numpy(model.policy.scale_action(found))), dim=1)
+            rewards = judged.numpy().min(axis=1)
+            np.testing.assert_allclose(expert.q_of(states, found), -unit * rewards, rtol=1e-4, atol=1e-5)
+        else:
+            rewards = model.policy.predict_values(tensors)[:, 0].numpy()
+            np.testing.assert_allclose(expert.v(states), -unit * rewards, rtol=1e-4, atol=1e-5)
+    plain = load_expert(str(tmp_path / "model.zip"), simulator)
+    assert len(arrays_of(expert)) == len(arrays_of(plain)) + 3
+    differ = (plain.act(states, 0) != found).any()
+    assert differ == settings.get("norm_obs", True)
+
+
+def test_statistics_of_an_npz_are_the_same(tmp_path: Path) -> None:
+    env = wrapped(BOX, ARM, norm_reward=False)
+    trained("PPO", env, tmp_path / "model.zip")
+    env.save(tmp_path / "stats.pkl")
+    np.savez(tmp_path / "stats.npz", mean=env.obs_rms.mean, var=env.obs_rms.var)
+    experts = [
+        load_expert(str(tmp_path / "model.zip"), seen(BOX, ARM), str(tmp_path / f"stats.{x}")) for x in ("pkl", "npz")
+    ]
+    for one, other in zip(*map(arrays_of, experts), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("name", ["PPO", "A2C", "TRPO", "DQN", "SAC", "TD3"])
+@pytest.mark.parametrize("space", [BOX, MATRIX], ids=str)
+def test_the_zip_tells_of_its_training(name: str, space: Any, tmp_path: Path) -> None:
+    path = tmp_path / "model.zip"
+    found = {}
+    for normal in (False, True):
+        env = wrapped(space, Discrete(3) if name == "DQN" else ARM, norm_obs=normal)
+        model = trained(name, env if normal else env.venv, path)
+        found[normal] = facts = training_facts(path)
+        assert facts["algorithm"] == name and facts["timesteps"] == model.num_timesteps and facts["gamma"] == 0.99
+        assert facts["returns"] == {"mean": 20.0, "deviation": 0.0, "count": model.num_timesteps // 5}
+        assert facts["lengths"]["mean"] == 5.0 and facts["mean_return"] == 20.0 and facts["std_return"] == 0.0
+        assert facts["observation_mean"] is None  # of one environment
+        assert facts["observations"]["mean"] == pytest.approx(model._last_obs.mean(), abs=1e-6)
+    if name in ("PPO", "A2C", "TRPO") or space is MATRIX:
+        assert found[False]["normalised"] is False and found[True]["normalised"] is True
+    else:  # the others tell of it only if what they saw last is beyond the bounds
+        assert found[False]["normalised"] is None and found[True]["normalised"] is not False
+
+
+def test_a_zip_that_was_not_trained_tells_nothing(tmp_path: Path) -> None:
+    algorithm("PPO")("MultiInputPolicy", Small(DICT, ARM), device="cpu").save(tmp_path / "model.zip")
+    facts = training_facts(tmp_path / "model.zip")
+    assert [facts[key] for key in ("returns", "lengths", "observations", "normalised")] == [None] * 4
+    assert facts["algorithm"] == "PPO" and facts["timesteps"] == 0
+
+
+def refused(path: Path, words: str, space: Any = BOX) -> None:
+    model = path.parent / "model.zip"
+    if not model.exists():
+        algorithm("PPO")("MlpPolicy", Small(BOX, ARM), device="cpu").save(model)
+    with pytest.raises(DataError, match=words):
+        load_expert(str(model), seen(space, ARM), str(path))
+
+
+def test_other_statistics_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "stats.pkl"
+    wrapped(MATRIX, ARM).save(path)
+    refused(path, r"they are of 4 numbers, where small shows 3\); save them with vec_normalize.save")
+    wrapped(PLACES, ARM, norm_obs_keys=["b"]).save(path)
+    refused(path, "they are of observations with other names than those of small")
+    path.write_bytes(pickle.dumps({"mean": [1, 2, 3]}))
+    refused(path, "it is no VecNormalize")
+    env = wrapped(BOX, ARM)
+    env.obs_rms.mean[1] = np.nan
+    env.save(path)
+    refused(path, "they are not finite")
+    for arrays in ({"mean": np.zeros(3)}, {"mean": np.zeros(3), "var": np.array([1, None, 2])}):
+        np.savez(tmp_path / "stats.npz", **arrays)  # type: ignore[arg-type]
+        refused(tmp_path / "stats.npz", "holds no statistics for the expert")
+    np.savez(tmp_path / "stats.npz", mean=np.zeros(3), var=-np.ones(3))
+    refused(tmp_path / "stats.npz", "negative variances")

@@ -1,0 +1,71 @@
+"""Cards: what a policy is, and a command that makes it again."""
+
+import shlex
+from pathlib import Path
+
+import pytest
+
+from aggrevated.cli import asked_for
+from aggrevated.config.resolving import resolve
+from aggrevated.runs.cards import card_of, command_of, model_card
+from aggrevated.runs.executing import execute
+from aggrevated.runs.run import Run
+
+SMALL = {"iterations": 3, "trajectories": 2, "horizon": 30, "validation_episodes": 3, "test_episodes": 4}
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    run = Run.create(tmp_path_factory.mktemp("cards") / "run", resolve("cartpole", "dagger", seed=7, **SMALL))
+    execute(run)
+    return run
+
+
+CONFIGS = {
+    "the usual": ("cartpole", "aggrevated", {}),
+    "another update": ("cartpole", "aggrevated", {"update": "natural", "delta_kl": 0.002}),
+    "a switch and a tuple": ("hopper", "aggrevated", {"hidden": (8, 4), "iterations": 7}),
+    "another method": ("acrobot", "dagger", {"seed": 3}),
+    "a memory": ("acrobot-partial", "aggrevated", {"policy": "gru", "hidden": (9,)}),
+}
+
+
+@pytest.mark.parametrize(("task", "method", "given"), CONFIGS.values(), ids=CONFIGS)
+def test_the_command_asks_for_the_same_run(task, method, given):
+    config = resolve(task, method, **given)
+    command = command_of(config)
+    assert command.startswith(f"aggrevated train {task}")
+    assert asked_for(shlex.split(command)[1:]).asked() == config
+    assert len(command.split()) <= 3 + 2 * (len(given) + 2)  # what follows is not said
+
+
+def test_a_card_says_what_from_whom_and_how_good(run):
+    card, result = card_of(run), run.result()
+    assert card["task"] == "cartpole" and card["method"] == "dagger" and card["expert"] == "cartpole"
+    assert card["ended"] and card["test_return"] == result.more["test_return"]
+    assert card["test_standard_error"] == result.more["test_standard_error"]
+    assert card["weights_sha256"] == result.weights_sha256 and card["simulator_steps"] == result.simulator_steps
+    assert "--seed 7" in card["command"] and "--method dagger" in card["command"]
+    text = model_card(run)
+    assert text.startswith("# A policy for ") and card["command"] in text and "DAgger" in text
+    assert f"{card['test_return']:.4g} ± {card['test_standard_error']:.2g} (it)" in text
+
+
+def test_a_run_that_has_not_ended_says_so(run, tmp_path):
+    from dataclasses import replace
+
+    longer = replace(run, config=run.config.replaced(iterations=9))
+    card = card_of(longer)
+    assert not card["ended"] and "test_return" not in card and card["iterations"] == 3
+    assert "the run has not ended" in model_card(longer)
+
+
+def test_an_experts_file_is_named_without_where_it_lies(tmp_path):
+    import shutil
+
+    from aggrevated.experts import loading
+
+    (shipped,) = Path(loading.__file__).parent.rglob("cartpole.safetensors")
+    mine = shutil.copy(shipped, tmp_path / "mine.safetensors")
+    command = command_of(resolve("cartpole", expert=str(mine)))
+    assert "--expert mine.safetensors" in command and str(tmp_path) not in command

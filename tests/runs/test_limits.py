@@ -1,0 +1,189 @@
+"""Budgets: a run spends what it may, ends there, and goes on with more as if it had been allowed more at first."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from aggrevated import train
+from aggrevated.cli.jobs import side_by_side
+from aggrevated.cli.output import print_result
+from aggrevated.config import Config
+from aggrevated.config.resolving import resolve
+from aggrevated.engines import HERE
+from aggrevated.errors import UsageError
+from aggrevated.files import digest, unseal
+from aggrevated.loop import OPEN
+from aggrevated.runs.executing import execute
+from aggrevated.runs.limits import longer
+from aggrevated.runs.records import Metrics
+from aggrevated.runs.run import Run
+from commanding import failure, said
+from conftest import SMALL, finished, small, stop_after, without_time
+
+LIMITED = {name: value for name, value in SMALL.items() if name != "iterations"}
+
+
+def limited(method: str = "aggrevated", **given: Any) -> Config:
+    """The config of a small run that some limit ends."""
+    return resolve("cartpole", method, **{**LIMITED, "update": "regular", **given})
+
+
+def costs(lines: list[Metrics], name: str) -> list[int]:
+    """What each iteration took of it."""
+    counts = [getattr(line, name) for line in lines]
+    return [now - before for before, now in zip([0, *counts[:-1]], counts, strict=True)]
+
+
+@pytest.mark.parametrize(
+    ("limit", "counted", "most"), [("budget", "simulator_steps", 2000), ("queries", "oracle_queries", 2000)]
+)
+def test_a_run_ends_where_another_iteration_would_not_fit(tmp_path: Path, limit: str, counted: str, most: int) -> None:
+    run, result = finished(tmp_path / "run", limited(**{limit: most}))
+    lines = run.metrics()
+    spent, last = getattr(result, counted), costs(lines, counted)[-1]
+    assert result.ended == limit and result.iterations == len(lines) > 3
+    assert most - last < spent <= most + last
+    for line, cost in zip(lines[:-1], costs(lines, counted)[:-1], strict=True):
+        assert getattr(line, counted) + cost <= most
+    assert run.config.loop.iterations == OPEN and Run.open(run.folder).result() == result
+
+
+def test_of_several_ends_the_first_is_the_end(tmp_path: Path) -> None:
+    both = {"budget": 2000, "queries": 2000, "iterations": 3}
+    assert finished(tmp_path / "n", limited(**both))[1].ended == "iterations"
+    assert finished(tmp_path / "q", limited(**both | {"iterations": 99, "queries": 600}))[1].ended == "queries"
+    run, result = finished(tmp_path / "b", limited(**both | {"iterations": 99, "budget": 600}))
+    assert result.ended == "budget" and run.config.loop.iterations == 99
+
+
+@pytest.mark.parametrize("validate_every", [1, 3])
+@pytest.mark.parametrize("update", ["regular", "exponentiated"])
+def test_stopped_and_resumed_it_ends_at_the_same_iteration_with_the_same_bits(
+    tmp_path: Path, update: str, validate_every: int
+) -> None:
+    config = limited(update=update, budget=1500, validate_every=validate_every)
+    whole, expected = finished(tmp_path / "whole", config)
+    broken = Run.create(tmp_path / "broken", config)
+    for iterations in (1, 2, 1):
+        stop_after(Run.open(broken.folder), iterations)
+    result = execute(Run.open(broken.folder))
+    assert without_time(broken.metrics()) == without_time(whole.metrics())
+    same = {"seconds": 0.0, "run": ""}
+    assert replace(result, **same) == replace(expected, **same)
+    last = f"checkpoints/{result.iterations:06d}.safetensors"
+    assert digest(unseal(whole.folder / last)[0]) == digest(unseal(broken.folder / last)[0])
+
+
+@pytest.mark.parametrize("validate_every", [1, 4])
+def test_with_more_it_is_as_if_it_had_been_allowed_more_at_first(tmp_path: Path, validate_every: int) -> None:
+    often = {"validate_every": validate_every}
+    whole, expected = finished(tmp_path / "whole", limited(budget=2500, **often))
+    run, first = finished(tmp_path / "run", limited(budget=1000, **often))
+    for more in (1600, 2500):
+        result = execute(longer(Run.open(run.folder), budget=more))
+    assert first.iterations < result.iterations == expected.iterations
+    assert without_time(run.metrics()) == without_time(whole.metrics())
+    same = {"seconds": 0.0, "run": ""}
+    assert replace(result, **same) == replace(expected, **same)
+    assert Run.open(run.folder).config == whole.config
+
+
+def test_the_last_policy_is_a_candidate_too(tmp_path: Path) -> None:
+    """With ten iterations between validations and fewer in all: only the first policy was validated before."""
+    run, result = finished(tmp_path / "run", limited(budget=1500, validate_every=10))
+    assert 1 < result.iterations < 10 and run.metrics()[-1].best_return == result.initial_return
+    assert result.best_return > result.initial_return
+    weights, _ = unseal(run.folder / f"checkpoints/{result.iterations:06d}.safetensors")
+    assert digest(run.policy.state_dict()) == result.weights_sha256
+    assert digest({name[7:]: w for name, w in weights.items() if name[:7] == "policy."}) == result.weights_sha256
+
+
+def test_a_result_of_less_does_not_count(tmp_path: Path) -> None:
+    run, _ = finished(tmp_path / "run", limited(budget=1000))
+    stop_after(longer(run, budget=4000), 1)
+    again = Run.open(run.folder)
+    assert again.config.loop.budget == 4000 and again.result() is None
+    assert execute(again).ended == "budget" and again.result() is not None
+
+
+def test_a_start_that_takes_it_all_is_the_whole_run(tmp_path: Path) -> None:
+    config = limited(start="supervised", start_steps=5, budget=100)
+    run, result = finished(tmp_path / "run", config)
+    assert result.iterations == 0 and result.ended == "budget" and run.metrics() == []
+    assert result.start_simulator_steps == result.simulator_steps > 100
+    assert digest(run.policy.state_dict()) == result.weights_sha256 and execute(run) == result
+    _, whole = finished(tmp_path / "whole", limited(start="supervised", start_steps=5, budget=1500))
+    assert execute(longer(run, budget=1500)).weights_sha256 == whole.weights_sha256
+
+
+def test_what_is_less_or_changes_nothing_is_refused(tmp_path: Path) -> None:
+    run, result = finished(tmp_path / "run", limited(budget=1000))
+    with pytest.raises(UsageError, match=r"--budget is 900, but must be at least the 1,000 of"):
+        longer(run, budget=900)
+    with pytest.raises(UsageError, match=rf"--queries is 7, but must be at least the {result.oracle_queries:,} of"):
+        longer(run, queries=7)
+    with pytest.raises(UsageError, match=r"has ended by --budget 1000; give more of that, too"):
+        longer(run, iterations=500)
+    fixed, _ = finished(tmp_path / "fixed", small(update="regular"))
+    with pytest.raises(UsageError, match=r"has ended by --iterations 6; give more of that, too"):
+        longer(fixed, budget=100_000)
+    assert execute(longer(fixed, budget=100_000, iterations=8)).iterations == 8
+
+
+def test_a_limit_that_nothing_is_spent_of_ends_nothing_and_is_refused(tmp_path: Path) -> None:
+    run = Run.create(tmp_path / "run", limited("reinforce", queries=100))
+    with pytest.raises(UsageError, match=r"took no questions to the oracle: --queries alone will not end it"):
+        execute(run)
+    assert execute(longer(Run.open(run.folder), iterations=3)).iterations == 3
+
+
+def test_nothing_falls_to_an_end_that_is_open() -> None:
+    assert limited(annealed=-1, iterations=50, budget=1000).update.values()["annealed"] == 50
+    with pytest.raises(UsageError, match="--annealed is -1, to an end that --budget or --queries leave open"):
+        limited(annealed=-1, budget=1000)
+    usual = {"update": "regular", "policy": "lstm"}
+    assert resolve("algebra", **usual).update.values()["annealed"] > 0
+    open_ended = resolve("algebra", **usual, budget=10_000)
+    assert open_ended.update.values()["annealed"] == 0 and open_ended.loop.validate_every == 25
+    assert resolve("cartpole", "loki", budget=1000).reinforcement.values()["imitation_most"] == 10
+
+
+def test_steps_that_have_fallen_to_nothing_are_no_reason_for_more(tmp_path: Path) -> None:
+    run, result = finished(tmp_path / "run", limited(budget=1000, annealed=2))
+    assert result.iterations > 2
+    with pytest.raises(UsageError, match="has fallen to 0 after 2 iterations"):
+        longer(run, budget=2000)
+
+
+def test_several_runs_side_by_side_end_each_by_its_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    runs = [Run.create(tmp_path / str(seed), limited(budget=1000, seed=seed)) for seed in range(2)]
+    results = side_by_side(runs, HERE, anyway=False)
+    assert [result.ended for result in results] == ["budget"] * 2
+    assert "% of each run: 200/200, 2 of 2 runs ended" in capsys.readouterr().err
+    print_result([replace(one, iterations=n) for one, n in zip(results, (3, 6), strict=True)], tmp_path, True)
+    means = json.loads(capsys.readouterr().out)
+    assert means["iterations"] == 4.5 and means["budget"] == 1000
+    more = side_by_side([longer(run, budget=2000) for run in runs], HERE, anyway=False)
+    assert all(a.iterations < b.iterations and b.budget == 2000 for a, b in zip(results, more, strict=True))
+
+
+def test_a_budget_in_python(tmp_path: Path) -> None:
+    run = train("cartpole", budget=5000, out=tmp_path / "run", test_episodes=5)
+    result = run.result()
+    assert result is not None and 2500 < result.simulator_steps <= 5000 + 2500
+
+
+def test_a_budget_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = [f"--{name.replace('_', '-')}={value}" for name, value in LIMITED.items()]
+    train = ["train", "cartpole", "--update", "regular", *words, "--json", "--out"]
+    first = json.loads(said([*train, str(tmp_path / "run"), "--budget", "1000"], capsys))
+    assert first["ended"] == "budget" and first["budget"] == 1000 and first["simulator_steps"] < 1300
+    resume = ["resume", str(tmp_path / "run"), "--json"]
+    more = json.loads(said([*resume, "--budget", "2000"], capsys))
+    whole = json.loads(said([*train, str(tmp_path / "whole"), "--budget", "2000"], capsys))
+    assert all(more[name] == whole[name] for name in whole if name not in ("run", "seconds"))
+    code, error = failure([*resume, "--budget", "1500"], capsys)
+    assert code == 2 and "--budget is 1500, but must be at least the 2,000 of" in error

@@ -1,0 +1,50 @@
+"""An environment and experts as somebody else would write them, found by the names of this module."""
+
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium.spaces import Box, Dict, Discrete
+
+
+class Corridor(gymnasium.Env[Any, Any]):
+    """Walk to the lit end of a corridor: which end that is stands in the observation, beside the place."""
+
+    observation_space = Dict({"goal": Discrete(2), "place": Box(-500.0, 500.0, (1,))})
+    action_space = Discrete(3, start=-1)
+
+    def __init__(self, length: int = 5, render_mode: str | None = None) -> None:
+        self.length, self.render_mode = length, render_mode
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
+        super().reset(seed=seed)
+        self.goal, self.place = int(self.np_random.integers(2)), 0
+        return self._seen(), {}
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        assert action in (-1, 0, 1)
+        self.place += int(action)
+        there = self.place == (self.length if self.goal else -self.length)
+        return self._seen(), 10.0 * there - 1.0, there, False, {}
+
+    def _seen(self) -> dict[str, Any]:
+        return {"goal": self.goal, "place": np.array([100.0 * self.place], np.float32)}
+
+    def render(self) -> Any:
+        picture = np.full((20, 60, 3), 255, np.uint8)
+        picture[:, 30 + 4 * self.place - 2 : 30 + 4 * self.place + 2] = 0
+        return picture
+
+
+def make() -> Corridor:
+    return Corridor()
+
+
+def act(observation: Any) -> int:
+    """Where the light is."""
+    return 1 if observation["goal"] else -1
+
+
+def lazy(observation: Any) -> int:
+    """The same, but every third step it waits."""
+    return 0 if round(observation["place"][0] / 100) % 3 == 1 else act(observation)

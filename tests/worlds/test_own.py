@@ -1,0 +1,172 @@
+"""A world of one's own: any environment, any expert, by name or as the objects that they are."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.worlds import surroundings
+
+import aggrevated
+import surroundings
+from aggrevated.errors import DataError, UsageError
+from aggrevated.runs.run import Run
+from aggrevated.tasks import as_task, find_task
+from aggrevated.worlds.references import imported, is_reference, reference_to
+from aggrevated.worlds.scaling import scales
+
+SHORT = {"iterations": 2, "validation_episodes": 8, "test_episodes": 8, "horizon": 20}
+ENVIRONMENT, EXPERT = "surroundings:make", "surroundings:act"
+
+
+def silent(_: str) -> None:
+    pass
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    folder = tmp_path_factory.mktemp("own") / "run"
+    said: list[str] = []
+    made = aggrevated.train(
+        surroundings.make, expert=surroundings.lazy, out=folder, say=said.append,
+        iterations=12, validation_episodes=20, test_episodes=50, horizon=20,
+    )  # fmt: skip
+    assert len(said) <= 5 and "3 numbers, 3 actions" in said[0] and "lazy" in "".join(said)
+    return made
+
+
+def test_it_goes_past_its_expert(run: Run) -> None:
+    result = run.result()
+    assert result is not None and result.more["expert_return"] < 3.0  # who waits at every third step
+    assert result.more["test_return"] > result.more["expert_return"] + 0.5
+
+
+def test_its_policy_speaks_the_language_of_the_environment(run: Run) -> None:
+    seen = {"goal": 1, "place": np.zeros(1, np.float32)}
+    actions = [int(run.policy.predict(seen, deterministic=True)[0]) for _ in range(3)]
+    assert actions == [1, 1, 1]
+    batch = {"goal": np.array([0, 1]), "place": np.zeros((2, 1), np.float32)}
+    assert run.policy.predict(batch, deterministic=True)[0].tolist() == [-1, 1]
+
+
+def test_what_can_be_imported_is_known_by_its_name(run: Run) -> None:
+    assert run.config.task.name == ENVIRONMENT
+    assert run.config.world.values()["expert"] == "surroundings:lazy"
+
+
+def test_a_folder_imports_nothing_unless_it_is_trusted(run: Run) -> None:
+    stranger = Run.open(run.folder)  # its settings can be read
+    assert stranger.config == run.config
+    with pytest.raises(DataError, match=r"is Python code.*--trust"):
+        _ = stranger.config.world.spaces()
+    trusted = Run.open(run.folder, trust=True)
+    assert trusted.config.world.spaces()[1].n == 3  # type: ignore[attr-defined]
+
+
+def test_a_stopped_run_goes_on_to_the_same_bits(tmp_path: Path) -> None:
+    whole = aggrevated.train(ENVIRONMENT, expert=EXPERT, out=tmp_path / "whole", say=silent, **SHORT)
+    half = aggrevated.train(ENVIRONMENT, expert=EXPERT, out=tmp_path / "half", say=silent, **SHORT | {"iterations": 1})
+    longer = Run.open(half.folder, trust=True)
+    longer = Run(longer.folder, longer.config.replaced(iterations=2))
+    assert aggrevated.execute(longer).weights_sha256 == whole.result().weights_sha256  # type: ignore[union-attr]
+
+
+def test_a_changed_expert_is_noticed(tmp_path: Path) -> None:
+    expert = Changing()
+    task = as_task(surroundings.make, expert)
+    run = aggrevated.train(task, out=tmp_path / "run", say=silent, **SHORT)
+    expert.action = 0
+    longer = Run(run.folder, run.config.replaced(iterations=3))
+    with pytest.raises(DataError, match="changed after the run began"):
+        aggrevated.execute(longer)
+
+
+class Changing:
+    """Goes where it is told."""
+
+    action = 1
+
+    def act(self, observation: object) -> int:
+        return self.action
+
+
+def test_by_its_id_with_options(tmp_path: Path) -> None:
+    options = {"environment_options": '{"is_slippery": false}', "iterations": 1, "test_episodes": 5}
+    run = aggrevated.train("FrozenLake-v1", expert=lambda o: 1, out=tmp_path / "run", say=silent, **options)
+    assert run.config.world.spaces()[0].shape == (16,) and run.config.world.values()["horizon"] == 100
+
+
+def test_columns_hide_from_the_learner_what_the_expert_sees(tmp_path: Path) -> None:
+    run = aggrevated.train(ENVIRONMENT, expert=EXPERT, columns=[2], out=tmp_path / "run", say=silent, **SHORT)
+    assert run.config.policy.name == "lstm" and run.config.world.spaces()[0].shape == (1,)
+    assert run.policy.predict({"goal": 1, "place": np.zeros(1, np.float32)})[0] in (-1, 0, 1)
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({}, "needs an expert"),
+        ({"expert": EXPERT, "columns": [3]}, "--columns is .* below 3"),
+        ({"expert": EXPERT, "environment_options": "{"}, "no JSON"),
+        ({"expert": EXPERT, "environment_options": "[1]"}, "JSON object"),
+        ({"expert": "surroundings:nobody"}, "has no nobody"),
+        ({"expert": "nowhere:nobody"}, "cannot be imported"),
+        ({"expert": "nowhere.zip"}, "no expert"),
+    ],
+)
+def test_what_cannot_be_is_said(settings: dict[str, object], sentence: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=sentence):
+        aggrevated.train(ENVIRONMENT, out=tmp_path / "run", say=silent, **SHORT | settings)
+    assert not (tmp_path / "run").exists()
+
+
+def test_unknown_names_are_said_to_be_so() -> None:
+    with pytest.raises(UsageError, match=r"unknown task 'LunarLandr-v3' .did you mean LunarLander-v3"):
+        find_task("LunarLandr-v3")
+    with pytest.raises(UsageError, match="nothing to learn in"):
+        as_task(3)
+
+
+def test_references() -> None:
+    assert is_reference("a.b:c.d") and not is_reference("a/b:c") and not is_reference("LunarLander-v3")
+    assert not is_reference("a:b-v0") and not is_reference(":c") and not is_reference(3)
+    assert imported(EXPERT, True) is surroundings.act
+    assert reference_to(surroundings.act) == EXPERT and reference_to(lambda: 0) is None
+    assert reference_to(surroundings.make().render) is None
+    with pytest.raises(DataError, match="Python code"):
+        imported(EXPERT, False)
+
+
+def test_scales_leave_what_is_no_measure() -> None:
+    world = as_task(surroundings.make, surroundings.act).world
+    mean, scale = scales(world.raw)  # type: ignore[attr-defined]
+    assert mean[:2].tolist() == [0.0, 0.0] and scale[:2].tolist() == [1.0, 1.0]  # the goal is one of two
+    assert 50 < scale[2] < 1000
+
+
+def test_on_the_command_line_beside_ones_own_module(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(Path(surroundings.__file__).read_text(encoding="utf-8"), encoding="utf-8")
+
+    def aggrevated_(*words: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "aggrevated", *words]
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+
+    few = ["--horizon", "20", "--iterations", "2", "--validation-episodes", "8", "--test-episodes", "8"]
+    trained = aggrevated_("train", "mine:Corridor", "--expert", "mine:act", "--out", "run", "--json", *few)
+    assert trained.returncode == 0, trained.stderr
+    assert json.loads(trained.stdout)["test_return"] > 4 and "rolled out for Q*" in trained.stderr
+    assert aggrevated_("evaluate", "run", "--episodes", "5").returncode == 65
+    trusted = aggrevated_("evaluate", "run", "--episodes", "5", "--trust", "--json")
+    assert trusted.returncode == 0 and json.loads(trusted.stdout)["test_return"] > 4
+    assert aggrevated_("compare", "run").returncode == 0  # which needs no environment
+    watched = aggrevated_("watch", "run", "--trust", "--json")
+    assert watched.returncode == 0, watched.stderr
+    assert (tmp_path / "run" / "watch.gif").stat().st_size > 500
+    (tmp_path / "run" / "evil.py").write_text("open('../marker', 'w')\n", encoding="utf-8")
+    inside = subprocess.run(
+        [sys.executable, "-m", "aggrevated", "train", "evil:make", "--expert", "evil:act"],
+        cwd=tmp_path / "run", capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert inside.returncode == 2 and not (tmp_path / "marker").exists()
