@@ -96,6 +96,7 @@ COMPLETE = {  # a command that works, so that nothing but the option is wrong wi
     "reproduce": ("reproduce", "cartpole", "--quick", "--trials", "1", "--out", "OUT"),
     "theory": ("theory", "tree"),
     "watch": ("watch", "RUN"),
+    "export": ("export", "RUN", "--out", "p.safetensors"),
     "expert list": ("expert", "list"),
     "expert train": ("expert", "train", "cartpole"),
     "expert evaluate": ("expert", "evaluate", "cartpole", "--episodes", "2", "--horizon", "5"),

@@ -76,6 +76,16 @@ def test_what_is_loaded_does_what_was_saved(make, tmp_path):
     assert all(p.requires_grad and p.device.type == "cpu" for p in loaded.parameters())
 
 
+def test_its_card_is_found_out_once_and_only_when_it_is_asked_for(tmp_path):
+    asked, policy = [], POLICIES["mlp"]()
+    assert policy.card == {}
+    policy.card = lambda: asked.append(1) or {"task": "mine"}
+    assert asked == []
+    policy.save(tmp_path / "p.safetensors")
+    policy.save(tmp_path / "p.safetensors")
+    assert load(tmp_path / "p.safetensors").card == policy.card == {"task": "mine"} and asked == [1]
+
+
 def test_it_can_be_trained_on_and_saved_again(file, tmp_path):
     loaded = load(file)
     loss = -loaded(torch.zeros(1, 1, SIZE), torch.ones(1, 1, dtype=torch.bool)).log_prob(torch.zeros(1, 1)).sum()

@@ -10,6 +10,7 @@ from aggrevated.config.resolving import resolve
 from aggrevated.runs.cards import card_of, command_of, model_card
 from aggrevated.runs.executing import execute
 from aggrevated.runs.run import Run
+from aggrevated.tasks import as_task
 
 SMALL = {"iterations": 3, "trajectories": 2, "horizon": 30, "validation_episodes": 3, "test_episodes": 4}
 
@@ -69,3 +70,22 @@ def test_an_experts_file_is_named_without_where_it_lies(tmp_path):
     mine = shutil.copy(shipped, tmp_path / "mine.safetensors")
     command = command_of(resolve("cartpole", expert=str(mine)))
     assert "--expert mine.safetensors" in command and str(tmp_path) not in command
+
+
+def push(observation):
+    """A heuristic: with the car."""
+    return 0 if observation[1] < 0 else 2
+
+
+def test_an_environment_of_ones_own_is_named_with_what_was_said_of_it():
+    expert = f"{__name__}:push"
+    config = resolve("MountainCar-v0", expert=expert, horizon=40, iterations=3)
+    assert command_of(config) == f"aggrevated train MountainCar-v0 --horizon 40 --expert {expert} --iterations 3"
+
+
+def test_what_has_no_name_to_type_is_a_line_of_python():
+    config = resolve(as_task("MountainCar-v0", lambda observation: push(observation)), horizon=40, iterations=3)
+    command = command_of(config)
+    assert command.startswith("aggrevated.train('MountainCar-v0', expert=") and "horizon=40, iterations=3" in command
+    config = resolve(as_task("cartpole", lambda observation: 0), iterations=3, oracle="monte-carlo")
+    assert command_of(config).startswith("aggrevated.train('cartpole', expert=")

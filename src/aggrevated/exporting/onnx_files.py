@@ -27,8 +27,7 @@ def export_onnx(policy: Policy, path: Path | str, card: Facts | None = None) -> 
     Inputs are `observation` [batch, ...], flattened as gymnasium does, and the `state` [batch, M] of a policy that
     remembers, zeros at first. Outputs are `action`, `logits` or `mean` and `deviation`, and `state_out`.
     """
-    known = policy.card if card is None else card
-    model = onnx_of(policy, known or {}).SerializeToString()
+    model = onnx_of(policy, policy.card if card is None else card).SerializeToString()
     difference = largest_difference(policy, model)
     write_atomically(Path(path), model)
     return difference

@@ -4,6 +4,7 @@ The actor (`aggrevated.actors`) is a NumPy copy of the weights as they are now.
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -32,7 +33,7 @@ class Policy(nn.Module, ABC):
     memoryless: ClassVar[bool] = False  # whether each step of a trajectory may stand for itself
     saved_as: ClassVar[str] = ""  # what its file says it is; one without cannot be saved
     translation: Translation | None = None  # what an environment of one's own shows and takes, where it is for one
-    card: Facts | None = None  # what it is, from whom, how good: for `save`
+    _card: Facts | Callable[[], Facts] | None = None
 
     @abstractmethod
     def distribution(self, observations: Tensor, mask: Tensor, legal: Tensor | None = None) -> Distribution:
@@ -77,6 +78,17 @@ class Policy(nn.Module, ABC):
     def from_shape(cls, shape: Facts, head: Head) -> Self:
         """A blank policy; its weights are loaded next."""
         raise NotImplementedError
+
+    @property
+    def card(self) -> Facts:
+        """What it is, from whom, how good, where that is known; a run's policy finds it out when it is asked."""
+        if callable(self._card):
+            self._card = self._card()
+        return self._card or {}
+
+    @card.setter
+    def card(self, card: Facts | Callable[[], Facts]) -> None:
+        self._card = card
 
     def save(self, path: Path | str, card: Facts | None = None) -> None:
         """Write one file that `aggrevated.load` reads, with a card that says what it is."""

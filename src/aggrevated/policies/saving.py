@@ -25,7 +25,7 @@ FORMAT = "aggrevated policy 1"
 LAYERS = 1000  # in one list of a shape, at most
 
 
-def save(policy: Policy, path: Path, card: Facts | None) -> None:
+def save(policy: Policy, path: Path, card: Facts) -> None:
     """Write it, sealed; `load` makes it again."""
     shape = policy.shape()
     head: Any = policy.head  # one of somebody else's may be of no kind
@@ -42,7 +42,7 @@ def save(policy: Policy, path: Path, card: Facts | None) -> None:
         "policy": {"kind": policy.saved_as, "shape": shape},
         "head": {"kind": head.saved_as, "shape": head.shape()},
         "translation": None if policy.translation is None else policy.translation.facts(),
-        "card": card or {},
+        "card": card,
     }
     files.seal(path, policy.state_dict(), facts)
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shlex
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,9 +12,10 @@ from aggrevated import files
 from aggrevated.config import Config
 from aggrevated.config.pieces import OPTIONS
 from aggrevated.config.resolving import resolve, usual
-from aggrevated.errors import UsageError
+from aggrevated.errors import AggrevatedError, UsageError
 from aggrevated.files import Facts
-from aggrevated.settings import as_option
+from aggrevated.settings import as_option, settings_of
+from aggrevated.tasks import Task, find_task
 from aggrevated.version import __version__
 
 if TYPE_CHECKING:
@@ -82,32 +85,59 @@ def expert_of(config: Config) -> str:
 def command_of(config: Config) -> str:
     """What to type to make such a run again: the choices and settings that are not the usual ones.
 
-    Where they do not lead to the same settings, it is the file that has them all.
+    Where they do not lead to the same settings, it is the file that has them all; where environment or expert are
+    objects that have no name to type, it is a line of Python.
     """
+    task = named_task(config)
     try:
-        asked: dict[str, Any] = dict(choices_of(config))
-        plain = resolve(config.task, config.method, **asked).settings
-        settings = {name: value for name, value in config.settings.items() if plain.get(name, value) != value}
-        whole = resolve(config.task, config.method, **asked, **settings) == config
-    except UsageError:
-        whole = False
-    if not whole:
+        given = asked_of(config, task or bare(config))
+    except AggrevatedError:
         return "aggrevated train --config config.json"
-    words = [f"aggrevated train {shlex.quote(config.task.name)}"]
-    words += [] if config.method == "aggrevated" else [f"--method {config.method}"]
-    given = {**asked, **settings}
     if "expert" in given:
         given["expert"] = without_places(given["expert"])
+    if task is None:
+        words = [repr(config.task.name), f"expert={expert_of(config)}", f"method={config.method!r}"]
+        words += [f"{name}={value!r}" for name, value in given.items() if name != "expert"]
+        return f"aggrevated.train({', '.join(words)})"
+    words = [f"aggrevated train {shlex.quote(config.task.name)}"]
+    words += [] if config.method == "aggrevated" else [f"--method {config.method}"]
     return " ".join([*words, *(as_option(name, value) for name, value in given.items())])
 
 
-def choices_of(config: Config) -> dict[str, str]:
-    """The choices that must be named so that all others follow."""
-    asked: dict[str, str] = {}
+def named_task(config: Config) -> Task | None:
+    """The task as its name alone leads to; None where it or its expert was given as an object."""
+    try:
+        task = find_task(config.task.name, trust=bool(getattr(config.world, "trusted", False)))
+    except AggrevatedError:
+        return None
+    own = [(getattr(config.world, part, None), getattr(task.world, part, None)) for part in ("given", "make_expert")]
+    return task if type(task.world) is type(config.world) and all(a is b for a, b in own) else None
+
+
+def bare(config: Config) -> Task:
+    """The task of a config without the settings that went into it."""
+    world = config.task.world
+    declared = {name: settings_of(type(world))[name].default for name in world.decisive if name != "expert"}
+    return replace(config.task, world=replace(world, **declared))
+
+
+def asked_of(config: Config, task: Task) -> dict[str, Any]:
+    """The choices and settings by which the task comes to that config; a `UsageError` where there are none such."""
+    own = {name: getattr(config.world, name) for name in config.world.decisive}
+    asked = {name: value for name, value in own.items() if value != getattr(task.world, name)}
+    for name in list(asked):  # what follows by itself is not said
+        less = {other: value for other, value in asked.items() if other != name}
+        with suppress(AggrevatedError):
+            if resolve(task, config.method, **less).settings[name] == asked[name]:
+                asked = less
     for place, option in OPTIONS.items():
         chosen = getattr(config, place).name
-        if getattr(usual(config.task, config.method, asked), place).name != chosen:
+        if getattr(usual(task, config.method, asked), place).name != chosen:
             asked[option] = chosen
+    plain = resolve(task, config.method, **asked).settings
+    asked |= {name: value for name, value in config.settings.items() if plain.get(name, value) != value}
+    if resolve(task, config.method, **asked) != config:
+        raise UsageError("these settings come from elsewhere")
     return asked
 
 
