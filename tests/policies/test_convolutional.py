@@ -15,6 +15,7 @@ from aggrevated.files import digest
 from aggrevated.policies.convolutional import ConvolutionalPolicy, ConvolutionalSettings, layers_for
 from aggrevated.policies.feed_forward import MlpSettings
 from aggrevated.policies.heads import CategoricalHead, GaussianHead
+from aggrevated.policies.saving import load
 from aggrevated.runs.executing import execute
 from aggrevated.runs.run import Run
 from pictures import GRID
@@ -149,3 +150,13 @@ def test_it_learns_and_resumes_with_the_same_bits(tmp_path: Path, method: str, g
             execute(broken, stop)
     again = execute(Run.open(broken.folder, GRID))
     assert again.weights_sha256 == result.weights_sha256 == digest(Run.open(whole.folder, GRID).policy.state_dict())
+
+
+def test_it_is_saved_and_made_again(tmp_path: Path) -> None:
+    policy = ConvolutionalPolicy((9, 8, 3), CategoricalHead(3), hidden=(5,))
+    policy.save(tmp_path / "p.safetensors")
+    again = load(tmp_path / "p.safetensors")
+    picture = np.random.default_rng(0).integers(0, 256, (9, 8, 3))
+    assert again.predict(picture, deterministic=True)[0] == policy.predict(picture, deterministic=True)[0]
+    assert again.predict(np.stack([picture] * 2), deterministic=True)[0].shape == (2,)
+    assert all(torch.equal(a, b) for a, b in zip(policy.parameters(), again.parameters(), strict=True))

@@ -11,7 +11,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.random import Generator
 
 from aggrevated.actors.feed_forward import FeedForwardActor
-from aggrevated.actors.networks import ZERO
+from aggrevated.actors.networks import ZERO32
 from aggrevated.arrays import Array
 from aggrevated.products import affine
 
@@ -42,7 +42,7 @@ class NumpyConvolution:
         every = sliding_window_view(padded, (self.width, self.width), axis=(1, 2))
         patches = every[:, :: self.stride, :: self.stride]  # [n, h, w, C, k, k]
         out = affine(patches.reshape(-1, len(self.weight)), self.weight, self.bias)
-        np.maximum(out, ZERO, out=out)
+        np.maximum(out, ZERO32, out=out)
         return out.reshape(*patches.shape[:3], len(self.bias))
 
 

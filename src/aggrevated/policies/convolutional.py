@@ -2,15 +2,18 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
+import numpy as np
 import torch
 from gymnasium.spaces import Box, Space
 from torch import Tensor, nn
 from torch.distributions import Distribution
 
 from aggrevated.actors.convolutional import WHITE, ConvolutionalActor, NumpyConvolution
+from aggrevated.arrays import Array
 from aggrevated.errors import UsageError
+from aggrevated.files import Facts
 from aggrevated.policies import USUAL_WIDTHS, HiddenSettings, Policy, initial_generator
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import Head
@@ -25,6 +28,7 @@ class ConvolutionalPolicy(Policy):
     """π_θ(a|o) for pictures o [H, W, C], or [H, W], of numbers from 0 to 255: it sees the present one only."""
 
     memoryless = True
+    saved_as = "cnn"
 
     def __init__(
         self,
@@ -36,10 +40,10 @@ class ConvolutionalPolicy(Policy):
         """A random policy, without a generator always the same one; its last layer starts at a tenth."""
         super().__init__()
         height, width, *colours = shape
-        self.shape = height, width, colours[0] if colours else 1
+        self.seen, self.picture = tuple(shape), (height, width, colours[0] if colours else 1)
         generator = generator or initial_generator(0)
         self.convolutions = nn.Sequential()
-        outputs, left = self.shape[2], (height, width)
+        outputs, left = self.picture[2], (height, width)
         for filters, size, stride in layers_for(height, width):
             layer = nn.Conv2d(outputs, filters, size, stride, padding=size // 2)
             nn.init.kaiming_uniform_(layer.weight, nonlinearity="relu", generator=generator)
@@ -49,7 +53,7 @@ class ConvolutionalPolicy(Policy):
         self.inner = FeedForwardPolicy(outputs * left[0] * left[1], head, hidden, generator)
 
     def distribution(self, observations: Tensor, mask: Tensor, legal: Tensor | None = None) -> Distribution:
-        pictures = observations.reshape(-1, *self.shape) / float(WHITE)  # [K·T, H, W, C]
+        pictures = observations.reshape(-1, *self.picture) / float(WHITE)  # [K·T, H, W, C]
         features = self.convolutions(pictures.permute(0, 3, 1, 2)).permute(0, 2, 3, 1)
         return self.inner.distribution(features.reshape(*observations.shape[:2], -1), mask, legal)
 
@@ -60,7 +64,21 @@ class ConvolutionalPolicy(Policy):
 
     def actor(self) -> ConvolutionalActor:
         convolutions = (layer for layer in self.convolutions if isinstance(layer, nn.Conv2d))
-        return ConvolutionalActor(self.shape, tuple(map(NumpyConvolution.copy_of, convolutions)), self.inner.actor())
+        return ConvolutionalActor(self.picture, tuple(map(NumpyConvolution.copy_of, convolutions)), self.inner.actor())
+
+    def shape(self) -> Facts:
+        return {"observations": list(self.seen), "hidden": self.inner.sizes[1:-1]}
+
+    @classmethod
+    def from_shape(cls, shape: Facts, head: Head) -> Self:
+        return cls(picture_shape(Box(0, 255, tuple(shape["observations"]))), head, shape["hidden"])
+
+    def _read(self, observation: Any) -> tuple[Array, bool]:
+        if self.translation is not None:
+            return super()._read(observation)
+        pictures = np.asarray(observation, np.float32)
+        single = pictures.ndim == len(self.seen)
+        return pictures[None] if single else pictures, single
 
 
 def layers_for(height: int, width: int) -> list[tuple[int, int, int]]:
