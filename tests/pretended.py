@@ -54,7 +54,7 @@ def pretend(score: Callable[[Run], float] = made_up) -> Callable[[Sequence[Run],
 def end(run: Run, returned: float) -> None:
     """Leave a result.json."""
     numbers = {name: 0 for name in Result.__dataclass_fields__ if name != "more"}
-    names = {"task": "cartpole", "method": "", "update": "", "run": "", "weights_sha256": ""}
+    names = {"task": "cartpole", "method": "", "update": "", "ended": "iterations", "run": "", "weights_sha256": ""}
     known = {"iterations": run.config.loop.iterations, "best_return": returned, "test_return": returned - 1.0}
     seal_json(run.folder / "result.json", numbers | names | known)
 

@@ -106,14 +106,20 @@ def test_every_step_of_an_environment_is_on_the_bill_replays_included(live: int,
     assert replayed_by(simulator) > proof > 0
 
 
-def test_with_few_live_environments_even_roll_ins_replay() -> None:
-    bills = []
+def test_with_few_live_environments_lanes_go_in_blocks_to_the_same_end() -> None:
+    bills, found_by = [], []
     for live in (256, 2):
         simulator = GymnasiumSimulator(CountedEnv, 15, live=live)
         found = roll_in(simulator, Mixture(Balance(simulator), None, 1.0), seeds(0, Purpose.ROLL_IN, 1, 5))
         bills.append((found.steps, found.unseen))
-    assert bills[0] == (75, 0)
-    assert bills[1] == (75, 3 * sum(range(15)))  # three of five lanes find no environment where they stand
+        asked = replace(found, by_expert=np.zeros_like(found.by_expert))
+        found_by.append((found, MonteCarlo(simulator, Balance(simulator), every_action=True, advantage=False)(asked)))
+    assert bills == [(75, 0)] * 2  # five lanes of which two can be kept where they stand: three blocks
+    (few, told), (many, told_too) = found_by
+    for name in ("observations", "actions", "costs", "seeds"):
+        np.testing.assert_array_equal(getattr(few, name), getattr(many, name))
+    np.testing.assert_array_equal(told.values, told_too.values)
+    assert told.simulator_steps == told_too.simulator_steps == 2 * 5 * 15 * 15  # there, and on to the end
 
 
 def test_own_snapshots_need_no_replay() -> None:
@@ -169,6 +175,28 @@ def test_the_bill_of_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert result.start_simulator_steps == 4 * 20 and result.oracle_steps > 0
     validated = [line.validation_steps for _, line in by_then]
     assert 0 < validated[0] < validated[1] == validated[2] < validated[3]  # the first policy, and every second
+
+
+@pytest.mark.parametrize(("live", "oracle"), [(256, "monte-carlo"), (2, "monte-carlo"), (2, "lols")])
+def test_the_bill_of_a_run_is_all_that_its_environments_did_but_proof_and_test(
+    tmp_path: Path, live: int, oracle: str
+) -> None:
+    made: list[GymnasiumSimulator] = []
+
+    def make(horizon: int) -> GymnasiumSimulator:
+        made.append(GymnasiumSimulator(CountedEnv, horizon, live=live))
+        return made[-1]
+
+    CountedEnv.steps, by_then = 0, []
+    world = Control(make=make, make_expert=Balance, horizon=12)
+    task = Task(name="counted", title="Counted", world=world, oracle=oracle)
+    settings = {**FEW, "queried_steps": 2, "start": "supervised", "start_steps": 2}
+    train(task, out=tmp_path / "run", progress=lambda line: by_then.append((CountedEnv.steps, line)), **settings)
+    proofs = sum(simulator.proof_steps for simulator in made)
+    assert len(by_then) == 4
+    for steps, line in by_then:
+        assert steps == line.simulator_steps + line.validation_steps + proofs
+    assert CountedEnv.steps > by_then[-1][0]  # the test at the end is on no bill
 
 
 def test_a_bill_with_replays_is_the_same_after_a_stop(tmp_path: Path) -> None:

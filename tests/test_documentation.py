@@ -6,10 +6,12 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from aggrevated import train
+from aggrevated import Mixture, train
 from aggrevated.cli import every_command
+from aggrevated.roll_in import roll_in
 from problems import Home, Walk
 
 ROOT = Path(__file__).parent.parent
@@ -67,9 +69,12 @@ def test_the_example_of_the_readme_learns() -> None:
 
 def test_the_examples_of_the_guide_run(tmp_path: Path) -> None:
     scope: dict[str, object] = {}
-    continuous, corridor, loop, _, engines = CODE.findall((ROOT / "docs/guide.md").read_text())
+    continuous, corridor, loop, ladder, _, engines = CODE.findall((ROOT / "docs/guide.md").read_text())
     exec(corridor, scope)
     exec(loop, scope)
+    exec(ladder, scope)
+    roll_outs, walked = scope["oracle"], roll_in(scope["corridor"], Mixture(scope["clone"], None, 1.0), np.arange(2))
+    assert roll_outs(walked).values[0, 1].tolist() == [2.0, 0.0]  # type: ignore[operator]
     walk: dict[str, object] = {"simulator": Walk(), "expert": Home()}
     exec(continuous.replace("FeedForwardPolicy(3, GaussianHead(1,", "FeedForwardPolicy(1, GaussianHead(2,"), walk)
     assert next(walk["learning"]).n == 1  # type: ignore[call-overload]

@@ -19,7 +19,10 @@ from aggrevated.cost_to_go.entropy_bonus import EntropyBonus as EntropyBonus
 from aggrevated.cost_to_go.loki import Loki as Loki
 from aggrevated.cost_to_go.loki import ReinforcementSettings as ReinforcementSettings
 from aggrevated.cost_to_go.lols import Lols as Lols
+from aggrevated.cost_to_go.lookahead import Lookahead as Lookahead
 from aggrevated.cost_to_go.monte_carlo import MonteCarlo as MonteCarlo
+from aggrevated.cost_to_go.q_of import QOfAction as QOfAction
+from aggrevated.cost_to_go.q_of import QOfEveryAction as QOfEveryAction
 from aggrevated.cost_to_go.q_star import QStar as QStar
 from aggrevated.cost_to_go.realised import Realised as Realised
 from aggrevated.cost_to_go.truncated import Truncated as Truncated
@@ -33,10 +36,16 @@ from aggrevated.errors import DataError as DataError
 from aggrevated.errors import PartError as PartError
 from aggrevated.errors import StorageError as StorageError
 from aggrevated.errors import UsageError as UsageError
+from aggrevated.experts import ActionValueExpert as ActionValueExpert
 from aggrevated.experts import CriticExpert as CriticExpert
 from aggrevated.experts import Expert as Expert
 from aggrevated.experts import ValueExpert as ValueExpert
+from aggrevated.experts.adapting import as_expert as as_expert
+from aggrevated.experts.adapting import kind_of as kind_of
+from aggrevated.experts.demonstrations import read_demonstrations as read_demonstrations
 from aggrevated.experts.loading import load_expert as load_expert
+from aggrevated.experts.q_function import QFunction as QFunction
+from aggrevated.experts.recorded import Demonstrations as Demonstrations
 from aggrevated.experts.several import several as several
 from aggrevated.exporting.onnx_files import export_onnx as export_onnx
 from aggrevated.health import Examined as Examined
@@ -53,6 +62,7 @@ from aggrevated.methods import Method as Method
 from aggrevated.parts import set_time_limit as set_time_limit
 from aggrevated.policies import Policy as Policy
 from aggrevated.policies import PolicySettings as PolicySettings
+from aggrevated.policies.convolutional import ConvolutionalPolicy as ConvolutionalPolicy
 from aggrevated.policies.feed_forward import FeedForwardPolicy as FeedForwardPolicy
 from aggrevated.policies.heads import CategoricalHead as CategoricalHead
 from aggrevated.policies.heads import GaussianHead as GaussianHead

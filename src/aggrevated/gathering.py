@@ -21,7 +21,7 @@ from aggrevated.errors import DataError
 from aggrevated.experts import Expert
 from aggrevated.roll_in import Mixture, refuse_none, returns, rolled
 from aggrevated.simulators import Simulator
-from aggrevated.trajectories import ARRAYS, Trajectories, pad_and_stack
+from aggrevated.trajectories import Trajectories, joined, pad_and_stack
 
 if TYPE_CHECKING:
     from aggrevated.policies import Policy
@@ -75,15 +75,6 @@ def lanes(shared: Shared, seeds: Array) -> tuple[Trajectories, CostToGo | None]:
 def without_states(trajectories: Trajectories) -> Trajectories:
     """The same, but for the states, of which nothing is left."""
     return replace(trajectories, states=np.zeros((*trajectories.mask.shape, 0), np.float32))
-
-
-def joined(parts: Sequence[Trajectories]) -> Trajectories:
-    """The trajectories of all blocks, in order."""
-    if len(parts) == 1:
-        return parts[0]
-    arrays: dict[str, Any] = {name: pad_and_stack([getattr(part, name) for part in parts]) for name in ARRAYS}
-    counts = {name: sum(getattr(part, name) for part in parts) for name in ("diverged", "unseen")}
-    return replace(parts[0], **arrays, **counts, seeds=np.concatenate([part.seeds for part in parts]))
 
 
 def joined_costs(parts: Sequence[CostToGo], length: int) -> CostToGo:

@@ -15,9 +15,9 @@ from aggrevated.experts import Expert
 from aggrevated.experts.asking import actions_of
 from aggrevated.parts import placed
 from aggrevated.randomness import Stream, generator
-from aggrevated.simulators import Simulator, replayed_by, restricted
+from aggrevated.simulators import Simulator, lanes_at_once, replayed_by, restricted
 from aggrevated.simulators.using import first_states, seen, stepped
-from aggrevated.trajectories import Trajectories
+from aggrevated.trajectories import Trajectories, joined
 
 
 @dataclass(frozen=True)
@@ -86,6 +86,12 @@ def rolled(simulator: Simulator, mixture: Mixture, seeds: Array, deterministic: 
     found = compiled_episodes(simulator, mixture, seeds, deterministic)
     if found is not None:
         return from_episodes(found, seeds, simulator.horizon, mixture)
+    blocks = np.array_split(seeds, -(-len(seeds) // lanes_at_once(simulator)))
+    return joined([stepped_through(simulator, mixture, block, deterministic) for block in blocks])
+
+
+def stepped_through(simulator: Simulator, mixture: Mixture, seeds: Array, deterministic: bool) -> Trajectories:
+    """The same, step by step."""
     with placed(seeds, step=0):
         lanes, state = np.arange(len(seeds)), first_states(simulator, seeds)
     memory, noise, by_expert = mixture.start(seeds, simulator.horizon, deterministic)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
+from typing import Any
 
 import numpy as np
 
@@ -83,3 +84,12 @@ def pad_and_stack(arrays: Sequence[Array]) -> Array:
     longest = max(array.shape[1] for array in arrays)
     padded = [np.pad(a, [(0, 0), (0, longest - a.shape[1])] + [(0, 0)] * (a.ndim - 2)) for a in arrays]
     return np.concatenate(padded)
+
+
+def joined(parts: Sequence[Trajectories]) -> Trajectories:
+    """The trajectories of several batches, in order."""
+    if len(parts) == 1:
+        return parts[0]
+    arrays: dict[str, Any] = {name: pad_and_stack([getattr(part, name) for part in parts]) for name in ARRAYS}
+    counts = {name: sum(getattr(part, name) for part in parts) for name in ("diverged", "unseen")}
+    return replace(parts[0], **arrays, **counts, seeds=np.concatenate([part.seeds for part in parts]))

@@ -1,7 +1,7 @@
 """The examination as a whole, and experts that go wrong in it."""
 
 import json
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from planted import Forgetful, in_world, with_expert
 from aggrevated.arrays import Array
 from aggrevated.config.resolving import resolve
 from aggrevated.doctor import examine
+from aggrevated.doctor.checks.agreement import agreement
 from aggrevated.doctor.checks.snapshot import snapshot
 from aggrevated.doctor.examination import Examination
 from aggrevated.errors import UsageError
@@ -91,3 +92,44 @@ def test_a_counter_is_missed_only_where_it_matters() -> None:
     assert [one.verdict for one in snapshot(patient)] == ["fine"]
     again = replace(patient, config=in_world(lambda h: Forgetful(CartPole(h), every=300)))
     assert [one.verdict for one in snapshot(again)] == ["fault"]
+
+
+@dataclass(frozen=True)
+class HalfLegal:
+    """CartPole in which the cart may not be pushed to the left where it is on the left."""
+
+    simulator: CartPole
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.simulator, name)
+
+    def legal(self, state: Array) -> Array:
+        return np.stack([state[:, 0] > -0.02, np.ones(len(state), bool)], axis=1)
+
+
+def test_an_expert_that_breaks_the_rules_is_told_so() -> None:
+    diagnosis = examine(in_world(lambda h: HalfLegal(CartPole(h))), episodes=10, seconds=1)
+    assert diagnosis.verdict == "fault" and "illegal action" in diagnosis.findings[0].sentence
+
+
+@dataclass(frozen=True)
+class TwoMinds:
+    """An expert whose V is not the least of its Q."""
+
+    expert: Any
+    discount: float = 0.99
+    name: str = "two minds"
+
+    def act(self, states: Array, t: int) -> Array:
+        return np.asarray(self.expert.act(states, t))
+
+    def q(self, states: Array) -> Array:
+        return np.asarray(self.expert.q(states))
+
+    def v(self, states: Array) -> Array:
+        return np.asarray(self.expert.q(states).min(axis=1) + 5.0)
+
+
+def test_v_must_be_the_least_of_q() -> None:
+    found = [*agreement(Examination(with_expert(TwoMinds), episodes=8, seconds=3))]
+    assert [one.verdict for one in found] == ["fine", "warning"] and "V is not the least of Q" in found[1].sentence

@@ -14,6 +14,7 @@ def test_little_where_it_is_slow() -> None:
         time.sleep(0.01 * n)
         return n
 
+    assert sized(work, 1000, 0.005) == 2
     assert sized(work, 1000, 0.05) == 8
     assert 8 <= sized(work, 1000, 0.6) < 60
 

@@ -231,7 +231,9 @@ def test_exact_observations_are_preferred():
         (lambda o: 0.5, "chose action 0.5 of Discrete(3)"),
         (lambda o: [0, 1], "gave an action of shape (2,) in step 2 of an episode; it must be of shape ()"),
         (lambda o: 1 / 0, "raised ZeroDivisionError: division by zero (test_adapting.py, line"),
-        (lambda o: np.nan, "chose action nan of Discrete(3)"),
+        (lambda o: torch.ones(1, requires_grad=True), "gave an action that is no array (Can't call numpy() on"),
+        (lambda o: np.inf, "gave an action that is not finite (inf)"),
+        (lambda o: np.nan, "gave an action that is not finite (nan) in step 2"),
     ],
 )
 def test_what_is_no_action_is_said(simulator, states, answer, words):

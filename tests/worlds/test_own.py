@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.worlds import surroundings
 
 import aggrevated
 import surroundings

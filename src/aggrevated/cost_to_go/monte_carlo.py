@@ -17,7 +17,7 @@ from aggrevated.experts.asking import actions_of
 from aggrevated.parts import placed
 from aggrevated.randomness import Stream, generator
 from aggrevated.settings import COUNT, at_least, setting
-from aggrevated.simulators import Simulator, replayed_by, stochastic
+from aggrevated.simulators import Simulator, lanes_at_once, replayed_by, stochastic
 from aggrevated.simulators.using import stepped
 from aggrevated.trajectories import Trajectories
 
@@ -156,8 +156,31 @@ def cost_of_acting(
 ) -> tuple[Array, int]:
     """The same with whoever acts. Without `first` it is they from the beginning.
 
-    One batch for all: lanes join at their own time, so that whoever depends on t is asked rightly, and leave when they
-    have ended. A diverged one costs NaN. Replays are counted.
+    A diverged one costs NaN. Replays are counted; more lanes than can be kept where they stand go in blocks.
+    """
+    n, most = len(states), lanes_at_once(simulator)
+    if n <= most:
+        return together(simulator, act, states, times, first)
+    total, simulated = np.zeros(n), 0
+    for start in range(0, n, most):
+        rows = np.arange(start, min(start + most, n))
+
+        def act_there(lanes: Array, state: Array, t: int, rows: Array = rows) -> Array:
+            return act(rows[lanes], state, t)
+
+        with placed(rows=rows):
+            own = None if first is None else first[rows]
+            total[rows], steps = together(simulator, act_there, states[rows], times[rows], own)
+        simulated += steps
+    return total, simulated
+
+
+def together(
+    simulator: Simulator, act: Act, states: Array, times: Array, first: Array | None = None
+) -> tuple[Array, int]:
+    """The same in one batch.
+
+    Lanes join at their own time, so that whoever depends on t is asked rightly, and leave when they have ended.
     """
     total, simulated = np.zeros(len(states)), -replayed_by(simulator)
     lanes, state = np.zeros(0, int), states[:0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +14,7 @@ from aggrevated.doctor.examination import Examination
 from aggrevated.doctor.finding import VERDICTS, Finding, Verdict
 from aggrevated.doctor.recommending import Recommendation, recommend
 from aggrevated.doctor.views import Views, views_of
-from aggrevated.errors import AggrevatedError, PartError, UsageError
+from aggrevated.errors import AggrevatedError, UsageError
 from aggrevated.experts.asking import called
 from aggrevated.files import Facts
 from aggrevated.machine import one_thread
@@ -69,30 +70,37 @@ def examine(
         try:
             name = patient.expert.name
             _ = patient.of_expert, patient.of_random, patient.of_first
-        except PartError as error:
-            broken = Finding("parts", "fault", f"{error.part} {error.what}", error.remedy)
-            return Diagnosis(config.task.name, "", (broken,), None, None, time.monotonic() - began)
+        except UsageError:
+            raise
+        except AggrevatedError as error:
+            return Diagnosis(config.task.name, "", (broken("parts", error),), None, None, time.monotonic() - began)
         for place, (check, look) in enumerate(CHECKS.items()):
             progress(place, len(CHECKS), check)
             if time.monotonic() - began > 2 * seconds:
                 findings.append(Finding(check, "unknown", f"there was no time left for {check}; give more --seconds"))
             else:
                 findings += looked(check, look, patient)
-        advice, views = recommend(patient, findings), views_of(patient)
+        advice = views = None
+        with suppress(AggrevatedError):  # a check says what is wrong
+            advice, views = recommend(patient, findings), views_of(patient)
     progress(len(CHECKS), len(CHECKS), "done")
     return Diagnosis(config.task.name, name, tuple(findings), advice, views, time.monotonic() - began)
+
+
+def broken(check: str, error: AggrevatedError) -> Finding:
+    """What went wrong, and the remedy that it comes with."""
+    what, _, remedy = str(error).rpartition("; ")
+    return Finding(check, "fault", what or remedy, remedy if what else "")
 
 
 def looked(check: str, look: Check, patient: Examination) -> list[Finding]:
     """What a check finds; what goes wrong in it is a finding, too."""
     try:
         return list(look(patient))
-    except PartError as error:
-        return [Finding(check, "fault", f"{error.part} {error.what}", error.remedy)]
     except UsageError as error:
         return [Finding(check, "unknown", str(error))]
     except AggrevatedError as error:
-        return [Finding(check, "fault", str(error))]
+        return [broken(check, error)]
     except GOING_WRONG as error:
         sentence = f"{called(patient.expert)} could not be looked at for {check}: {type(error).__name__}: {error}"
         return [Finding(check, "unknown", sentence)]

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from typing import TypeVar
 
 R = TypeVar("R")
-PILOT, GROWTH = 8, 4
+PILOT, GROWTH = 2, 4
+LEAST, PATIENCE = 8, 4.0  # fewer tell nothing: for as many, it may take so many times as long
 
 
 def sized(work: Callable[[int], R], most: int, seconds: float) -> R:
@@ -19,6 +20,8 @@ def sized(work: Callable[[int], R], most: int, seconds: float) -> R:
         took = time.perf_counter() - began
         left -= took
         fits = int(n * left / max(took, 1e-6))
+        if n < LEAST and LEAST * took / n < PATIENCE * seconds:
+            fits = max(fits, LEAST)
         if n >= most or fits < 2 * n:
             return found
         n = min(most, fits, GROWTH * n)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gymnasium.spaces import Discrete
@@ -95,8 +95,11 @@ def given_to(patient: Examination) -> dict[str, Any]:
         task = find_task(config.task.name, trust=True)  # whoever is examined was imported before
     except AggrevatedError:
         task = config.task
-    usual = task.world.completed(config.loop.iterations, ()).values()
-    own = patient.world.values()
+    own, iterations = patient.world.values(), config.loop.iterations
+    alike = replace(task.world, **{"horizon": patient.horizon})  # what follows from the horizon is not given
+    usual = alike.completed(iterations, ()).values() | {
+        "horizon": task.world.completed(iterations, ()).values().get("horizon")
+    }
     return {name: own[name] for name in own if name in usual and own[name] != usual[name] and own[name] != ""}
 
 

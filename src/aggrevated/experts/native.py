@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from gymnasium.spaces import Box, Discrete
+from gymnasium.spaces import Box, Discrete, Space
 from gymnasium.spaces.utils import unflatten
 
 from aggrevated.arrays import Array
@@ -63,7 +63,7 @@ class Native:
         """Actions as the environment takes them as ours, [n] or [n, A]; a `PartError` at the first that is none."""
         translation = self.translation
         space = translation.actions
-        rows = [self._checked(part, one, row) for row, one in enumerate(given)]
+        rows = [checked(part, space, one, row) for row, one in enumerate(given)]
         if not rows:
             return np.zeros(
                 (0, *(translation.action_space.shape or ())), np.int64 if finite(translation) else np.float32
@@ -73,22 +73,6 @@ class Native:
         except ValueError as error:
             row = next(i for i, one in enumerate(rows) if not inside(translation, one))
             raise PartError(part, f"chose action {given[row]} of {space}", "mend its act", row=row) from error
-
-    def _checked(self, part: str, given: Any, row: int) -> Array:
-        """One action, of numbers and of the environment's shape."""
-        space = self.translation.actions
-        shape = space.shape or ()
-        try:
-            action = np.asarray(given)
-        except ValueError as error:
-            raise PartError(part, f"gave an action that is no array ({error})", "mend its act", row=row) from error
-        if action.dtype.kind not in NUMBERS:
-            remedy = f"an action is one of {space}: mend its act"
-            raise PartError(part, f"gave {type(given).__name__} as an action", remedy, row=row)
-        if action.shape != shape and action.shape != (*shape, 1) and action.shape != (1, *shape):
-            remedy = f"it must be of shape {shape}: mend its act"
-            raise PartError(part, f"gave an action of shape {action.shape}", remedy, row=row)
-        return action.reshape(shape)
 
 
 def finite(translation: Translation) -> bool:
@@ -103,3 +87,21 @@ def inside(translation: Translation, action: Array) -> bool:
     except ValueError:
         return False
     return True
+
+
+def checked(part: str, space: Space[Any], given: Any, row: int) -> Array:
+    """One action, of numbers and of the environment's shape."""
+    shape = space.shape or ()
+    try:
+        action = np.asarray(given)
+    except (ValueError, TypeError, RuntimeError) as error:
+        raise PartError(part, f"gave an action that is no array ({error})", "mend its act", row=row) from error
+    if action.dtype.kind not in NUMBERS:
+        remedy = f"an action is one of {space}: mend its act"
+        raise PartError(part, f"gave {type(given).__name__} as an action", remedy, row=row)
+    if action.shape != shape and action.shape != (*shape, 1) and action.shape != (1, *shape):
+        remedy = f"it must be of shape {shape}: mend its act"
+        raise PartError(part, f"gave an action of shape {action.shape}", remedy, row=row)
+    if not np.isfinite(action).all():
+        raise PartError(part, f"gave an action that is not finite ({given})", "mend its act", row=row)
+    return action.reshape(shape)

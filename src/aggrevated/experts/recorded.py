@@ -22,13 +22,15 @@ Parts: TypeAlias = Mapping[str, Array]  # arrays [N, ...] by their place in a Di
 class Demonstrations:
     """N steps of some episodes, one after the other."""
 
-    observations: Parts
+    observations: Parts  # an array alone is taken as {"": array}
     actions: Array  # [N, ...] as the environment takes them
     ends: Array  # bool [N]: the last steps of the episodes
     rewards: Array | None = None  # [N]
     source: str = "the demonstrations"
 
     def __post_init__(self) -> None:
+        if isinstance(self.observations, np.ndarray):
+            object.__setattr__(self, "observations", {"": self.observations})
         n = len(self.actions) if self.actions.ndim else 0
         if not n:
             raise DataError(f"{self.source} have no actions; record at least one step")

@@ -161,8 +161,8 @@ def size_of(observations: Space[Any]) -> int:
     if isinstance(observations, Box) and len(observations.shape) == 1:
         return int(observations.shape[0])
     raise UsageError(
-        f"no policy here reads observations of type {type(observations).__name__}{observations.shape or ''}: flatten "
-        "them to one vector (gymnasium.wrappers.FlattenObservation), or add a policy that reads them"
+        f"this policy reads no observations of type {type(observations).__name__}{observations.shape or ''}: choose "
+        "--policy cnn for pictures, or flatten them to one vector (gymnasium.wrappers.FlattenObservation)"
     )
 
 

@@ -1,9 +1,10 @@
 """Simulators are functions of values: the state is a plain array, and that array *is* the snapshot.
 
-What only some of them can do is a protocol of its own, which `restricted`, `stochastic` and `replayed_by` find through
-all wrappers.
+What only some of them can do is a protocol of its own, which `restricted`, `stochastic`, `replayed_by` and
+`lanes_at_once` find through all wrappers.
 """
 
+import sys
 from typing import Any, Protocol, runtime_checkable
 
 from gymnasium.spaces import Box, Discrete
@@ -70,6 +71,15 @@ class Replaying(Protocol):
 
 
 @runtime_checkable
+class Limited(Protocol):
+    """A simulator that replays more where too many of its episodes go forward together."""
+
+    def lanes_at_once(self) -> int:
+        """How many can go forward together without one of them having to go its way again."""
+        ...
+
+
+@runtime_checkable
 class Wrapper(Protocol):
     """A simulator around another, whose states it shares: it need not repeat what that one can do besides."""
 
@@ -93,6 +103,12 @@ def replayed_by(simulator: Simulator) -> int:
     """How many steps the simulator, or the one inside of it, has replayed so far; 0 where none has to."""
     found: Replaying | None = that_can("replayed", simulator)
     return found.replayed() if found is not None else 0
+
+
+def lanes_at_once(simulator: Simulator) -> int:
+    """How many episodes are best run together: more than that are run in blocks, to the same end."""
+    found: Limited | None = that_can("lanes_at_once", simulator)
+    return found.lanes_at_once() if found is not None else sys.maxsize
 
 
 def that_can(method: str, simulator: Any) -> Any:

@@ -12,6 +12,7 @@ from aggrevated.cost_to_go import CostToGo
 from aggrevated.trajectories import ARRAYS, Trajectories, pad_and_stack
 
 MEASURED = 200  # trajectories of the newest at most, for what a step reports: thousands at once would take gigabytes
+MOST_BYTES = 500_000_000  # of pictures
 
 
 class Data(NamedTuple):
@@ -42,10 +43,11 @@ class Data(NamedTuple):
 class Aggregation:
     """Above `capacity` trajectories a uniform sample of all that were seen is kept (reservoir sampling).
 
-    So memory does not grow with the run.
+    So memory does not grow with the run. Of pictures there are fewer, if they are more than `most_bytes`.
     """
 
     capacity: int = 1000  # trajectories
+    most_bytes: int = MOST_BYTES
     seen: int = field(default=0, init=False)
     _data: Data | None = field(default=None, init=False, repr=False)
 
@@ -59,14 +61,22 @@ class Aggregation:
         """Add the newest data; past `capacity`, each newcomer takes a random place with the reservoir's probability."""
         newest = Data(without_states(trajectories), cost_to_go)
         data = newest if self._data is None else self._data.beside(newest)
-        kept = data.trajectories.count
-        order = np.arange(kept)
-        for index in range(kept - trajectories.count, kept):
+        room, before = self._room(data.trajectories.observations), data.trajectories.count - trajectories.count
+        order = np.arange(data.trajectories.count)
+        if before > room:  # longer episodes of pictures leave room for fewer
+            order = np.delete(order, generator.choice(before, before - room, replace=False))
+        for index in range(len(order) - trajectories.count, len(order)):
             self.seen += 1
-            if index >= self.capacity:
+            if index >= room:
                 place = int(generator.integers(self.seen))
-                order[place if place < self.capacity else index] = order[index]
-        self._data = data.take(order[: self.capacity])
+                order[place if place < room else index] = order[index]
+        self._data = data.take(order[:room])
+
+    def _room(self, observations: Array) -> int:
+        """How many trajectories there is room for, with such observations [K, T, ...]: pictures have a size."""
+        if observations.ndim < 4:
+            return self.capacity
+        return min(self.capacity, max(1, self.most_bytes // int(observations[0].nbytes)))
 
     def state(self) -> dict[str, Tensor]:
         """All of it, for a checkpoint."""

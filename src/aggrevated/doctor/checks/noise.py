@@ -14,7 +14,7 @@ from aggrevated.simulators import stochastic
 
 FLAT = 1e-6  # of its own size: what varies less is constant
 # What an action is said to cost, less what one step and V after it come to, beside how much V varies at all. Exact
-# costs have 0, the shipped networks 0.03 to 0.15, noise as large as the signal 0.7 and more.
+# costs have 0, the shipped networks 0.03 to 0.22, noise as large as the signal 0.7 and more.
 LOUD = 0.4
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from math import isfinite
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -78,9 +79,14 @@ class Border:
             parts = "(observation, reward, terminated, truncated, info)"
             raise PartError(self.name, f"gave {of_parts(given)} as a step", f"give {parts}")
         observation, reward, terminated, truncated, info = given
-        cost = 0.0 - answer(self.name, "step, whose reward must be a number", lambda: float(reward))
-        done = answer(self.name, "step, whose ends must be True or False", lambda: bool(terminated or truncated))
-        if np.isfinite(cost):
+        if type(reward) is not float:
+            reward = answer(self.name, "step, whose reward must be a number", lambda: float(reward))
+        if type(terminated) is bool and type(truncated) is bool:
+            done = terminated or truncated
+        else:
+            done = answer(self.name, "step, whose ends must be True or False", lambda: bool(terminated or truncated))
+        cost = 0.0 - reward
+        if isfinite(cost):
             return Shown(self.shown(observation), self.legal(info)), cost, done
         return Shown(np.zeros(self.shape, np.float32), None), cost, True  # it diverged: what it shows then is nobody's
 
@@ -103,11 +109,13 @@ class Border:
         raise PartError(self.name, what, "check what its step and reset return")
 
     def _box(self, space: Box, observation: Any) -> Array:
+        if type(observation) is np.ndarray and observation.shape == self.shape and observation.dtype.kind == "f":
+            return observation.copy()  # the environment may go on to use its own
         shape = np.shape(observation)
         if shape != space.shape and int(np.prod(shape)) == int(np.prod(space.shape)) and shape != ():
             observation = np.reshape(observation, space.shape)  # a row more or less is no fault
         array = numbers(self.name, "an observation", observation, space.shape, REMEDY)
-        return array.reshape(self.shape).copy()  # the environment may go on to use its own
+        return array.reshape(self.shape).copy()
 
     def _flattened(self, observation: Any) -> Array:
         space = self.translation.observations

@@ -46,7 +46,12 @@ def made(source: Source, **options: Any) -> Environment:
         except (gymnasium.error.Error, ImportError) as error:
             name = source if isinstance(source, str) else source.id
             raise UsageError(f"Gymnasium cannot make {name!r}: {' '.join(str(error).split())}") from error
-    env: object = answer(name_of(source), "making of an environment", lambda: source(**options))
+    try:
+        env: object = source(**options)
+    except (gymnasium.error.Error, ImportError) as error:
+        raise UsageError(f"{name_of(source)} cannot make its environment: {' '.join(str(error).split())}") from error
+    except Exception:
+        env = answer(name_of(source), "making of environments", lambda: source(**options))
     if isinstance(env, gymnasium.Env):
         return env
     raise UsageError(f"{name_of(source)} returned {type(env).__name__} where a gymnasium.Env was to be made")

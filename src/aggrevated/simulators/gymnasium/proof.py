@@ -17,7 +17,7 @@ from aggrevated.simulators.gymnasium.environments import LARGEST_SEED
 from aggrevated.simulators.gymnasium.pool import Pool
 
 PROOF_SEEDS, PROOF_STEPS = np.array([0, LARGEST_SEED], np.uint64), 20
-LUCKS = 3
+MOST_TRIES = 10  # with other luck, where episodes are short
 FEWEST = 5  # steps of an episode: of fewer nothing can be told
 # The whole takes some ten times as long as its first episodes: they end early where it would take 30 seconds, and where
 # it would take more than a minute even so, the environment is refused.
@@ -69,19 +69,24 @@ def same(reversed_batch: Array, batch: Array) -> bool:
 
 
 def left_to_chance(simulator: Simulator, pool: Pool, reseed: Callable[[Array, Array], Array], steps: int) -> bool:
-    """Whether the same actions lead elsewhere with other luck, within short random episodes."""
-    first: list[Moment] | None = None
-    for luck in range(LUCKS):
+    """Whether the same actions lead elsewhere with other luck, in random episodes: more where they are short."""
+    compared = 0
+    for actions in range(MOST_TRIES):
 
-        def initial(seeds: Array, luck: int = luck) -> Array:
-            states = simulator.initial(seeds)
-            pool.forget()
-            return reseed(states, np.full(len(seeds), luck + 1, np.uint64))
+        def episodes(luck: int, actions: int = actions) -> list[Moment]:
+            def initial(seeds: Array) -> Array:
+                states = simulator.initial(seeds)
+                pool.forget()
+                return reseed(states, np.full(len(seeds), luck, np.uint64))
 
-        found = random_episodes(simulator, initial, steps)
-        if first is not None and not alike(simulator, first, found):
+            return random_episodes(simulator, initial, steps, actions)
+
+        one, other = episodes(2 * actions + 1), episodes(2 * actions + 2)
+        if not alike(simulator, one, other):
             return True
-        first = found
+        compared += len(one)
+        if compared >= 2 * steps:
+            break
     return False
 
 
@@ -95,12 +100,14 @@ def alike(simulator: Simulator, one: list[Moment], other: list[Moment]) -> bool:
     )
 
 
-def random_episodes(simulator: Simulator, initial: Callable[[Array], Array], steps: int = PROOF_STEPS) -> list[Moment]:
+def random_episodes(
+    simulator: Simulator, initial: Callable[[Array], Array], steps: int = PROOF_STEPS, seed: int = 0
+) -> list[Moment]:
     """The steps of a small batch of episodes under random actions, few where they take long."""
     began = time.monotonic()
     state, seeds = initial(PROOF_SEEDS), PROOF_SEEDS
     found: list[Moment] = []
-    generator = np.random.default_rng(0)
+    generator = np.random.default_rng(seed)
     for t in range(min(steps, simulator.horizon)):
         took = time.monotonic() - began
         if took > LONG and t >= FEWEST:

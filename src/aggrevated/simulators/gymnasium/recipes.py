@@ -32,8 +32,6 @@ ATTRIBUTES = {
 }
 FAMILIES = ("gymnasium.envs.classic_control.", "gymnasium.envs.toy_text.")
 MUJOCO = "gymnasium.envs.mujoco."
-# Beside what is integrated: what some read before they step, as it was left by the step before.
-LEFT_BEHIND = ("xpos", "xipos", "site_xpos", "cfrc_ext")
 STATELESS = (
     wrappers.OrderEnforcing, wrappers.PassiveEnvChecker, wrappers.FlattenObservation, wrappers.RescaleAction,
     wrappers.ClipAction, wrappers.ReshapeObservation, wrappers.RescaleObservation, wrappers.DtypeObservation,
@@ -67,7 +65,7 @@ def recipes_for(env: Environment) -> list[Recipe]:
     ]
     if kind.__module__.startswith(FAMILIES) and kind.__name__ in ATTRIBUTES:
         names = ATTRIBUTES[kind.__name__]
-        found.append(Recipe(f"by setting {' and '.join(names)}", *attributes(names)))
+        found.append(Recipe(f"by setting {', '.join(names)}", *attributes(names)))
     elif kind.__module__.startswith(MUJOCO):
         found.append(mujoco_recipe(env))
     return found
@@ -119,7 +117,7 @@ def attributes(names: tuple[str, ...]) -> tuple[Get, Set]:
 
 
 def mujoco_recipe(env: Any) -> Recipe:
-    """All that MuJoCo integrates, what the last step left behind, and the generator."""
+    """All that MuJoCo integrates, where the last step left the bodies (some read it before they step), and luck."""
     import mujoco
 
     whole = int(mujoco.mjtState.mjSTATE_INTEGRATION)
@@ -129,18 +127,13 @@ def mujoco_recipe(env: Any) -> Recipe:
         inner: Any = env.unwrapped
         state = np.empty(size)
         mujoco.mj_getState(inner.model, inner.data, state, whole)
-        left = np.concatenate([getattr(inner.data, name).ravel() for name in LEFT_BEHIND])
-        return (state, left), luck_of(env)
+        return state, inner.data.xpos.copy(), inner.data.xipos.copy(), luck_of(env)
 
     def put(env: Environment, snapshot: Any) -> None:
         inner: Any = env.unwrapped
-        (state, left), luck = snapshot
+        state, bodies, masses, luck = snapshot
         mujoco.mj_setState(inner.model, inner.data, state, whole)
-        at = 0
-        for name in LEFT_BEHIND:
-            array = getattr(inner.data, name)
-            array[:] = left[at : at + array.size].reshape(array.shape)
-            at += array.size
+        inner.data.xpos[:], inner.data.xipos[:] = bodies, masses
         restore_luck(env, luck)
 
     def draws(env: Environment) -> None:

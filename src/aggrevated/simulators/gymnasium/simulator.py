@@ -5,6 +5,7 @@ The observation is in the state because Gymnasium has no way to ask an environme
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable
 from typing import Any
@@ -17,13 +18,13 @@ from aggrevated.simulators.gymnasium.border import border_of
 from aggrevated.simulators.gymnasium.environments import Environment, Source, made, source_of, time_limit_of
 from aggrevated.simulators.gymnasium.pictures import drawn
 from aggrevated.simulators.gymnasium.pool import Pool
-from aggrevated.simulators.gymnasium.proof import FEWEST, Moment, left_to_chance, prove
+from aggrevated.simulators.gymnasium.proof import FEWEST, PROOF_STEPS, Moment, left_to_chance, prove
 from aggrevated.simulators.gymnasium.states import Place, Spot, batch
-from aggrevated.simulators.gymnasium.ways import Way, ways_for
+from aggrevated.simulators.gymnasium.ways import Replay, Way, ways_for
 
 OWN = {
     "_made_by", "_border", "name", "horizon", "translation", "observation_space", "action_space", "_pool", "_way",
-    "_stepped", "_proof", "said", "legal", "reseed",
+    "_stepped", "_proof", "said", "proof_steps", "legal", "reseed",
 }  # fmt: skip
 
 
@@ -65,12 +66,13 @@ class GymnasiumSimulator:
         self._way, self._proof, failed = self._proved(ways)
         if chance := self._left_to_chance():
             self.reseed = self._reseed
+        self.proof_steps = self._stepped + sum(way.replayed for way in ways)  # on no bill
         self.said = (
             *self._border.said,
             *failed,
             f"{self._way.words}, which was tried and is exact",
             "the same actions may lead elsewhere with other luck" if chance else "nothing in it is left to chance",
-            f"to know this took {self._stepped + self._way.replayed:,} steps, {time.monotonic() - began:.1f} seconds",
+            f"to know this took {self.proof_steps:,} steps, {time.monotonic() - began:.1f} seconds",
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -132,6 +134,10 @@ class GymnasiumSimulator:
         finally:
             env.close()
 
+    def lanes_at_once(self) -> int:
+        """How many episodes can go forward together without a replay."""
+        return self._pool.size if isinstance(self._way, Replay) else sys.maxsize
+
     def fingerprint(self) -> dict[str, Array]:
         """What was seen and paid in the first steps of two random episodes: another environment has another."""
         few = self._proof[:FEWEST]
@@ -155,15 +161,20 @@ class GymnasiumSimulator:
             self._way = way
             try:
                 return way, prove(self, self._pool, way.drift), failed
-            except (DataError, AttributeError):
+            except (DataError, AttributeError, TypeError, ValueError, KeyError):
                 failed.append(f"{way.words}? that was tried and is not exact")
                 self._pool.clear()
         self._way = ways[-1]
         return ways[-1], prove(self, self._pool, ways[-1].drift), failed
 
+    @property
+    def _affordable(self) -> int:
+        """How many steps an episode has to which there is time."""
+        return PROOF_STEPS if self._proof[-1].done.all() else len(self._proof)
+
     def _left_to_chance(self) -> bool:
         try:
-            return left_to_chance(self, self._pool, self._reseed, len(self._proof))
+            return left_to_chance(self, self._pool, self._reseed, self._affordable)
         except (AttributeError, TypeError):  # a generator that cannot be set
             return False
         finally:

@@ -1,0 +1,115 @@
+"""Policies that see pictures: a few convolutions, and a feed-forward policy on what comes out."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import torch
+from gymnasium.spaces import Box, Space
+from torch import Tensor, nn
+from torch.distributions import Distribution
+
+from aggrevated.actors.convolutional import WHITE, ConvolutionalActor, NumpyConvolution
+from aggrevated.arrays import Array
+from aggrevated.errors import UsageError
+from aggrevated.files import Facts
+from aggrevated.policies import USUAL_WIDTHS, HiddenSettings, Policy, initial_generator
+from aggrevated.policies.feed_forward import FeedForwardPolicy
+from aggrevated.policies.heads import Head
+from aggrevated.spaces import PICTURE
+
+SMALLEST = 8  # height or width
+LARGE = 64  # pixels in a row or a column, from which on the first stride is long
+SMALL = 32  # that need no third convolution
+
+
+class ConvolutionalPolicy(Policy):
+    """π_θ(a|o) for pictures o [H, W, C], or [H, W], of numbers from 0 to 255: it sees the present one only."""
+
+    memoryless = True
+    saved_as = "cnn"
+
+    def __init__(
+        self,
+        shape: Sequence[int],
+        head: Head,
+        hidden: Sequence[int] = USUAL_WIDTHS,
+        generator: torch.Generator | None = None,
+    ) -> None:
+        """A random policy, without a generator always the same one; its last layer starts at a tenth."""
+        super().__init__()
+        height, width, *colours = shape
+        self.seen, self.picture = tuple(shape), (height, width, colours[0] if colours else 1)
+        generator = generator or initial_generator(0)
+        self.convolutions = nn.Sequential()
+        outputs, left = self.picture[2], (height, width)
+        for filters, size, stride in layers_for(height, width):
+            layer = nn.Conv2d(outputs, filters, size, stride, padding=size // 2)
+            nn.init.kaiming_uniform_(layer.weight, nonlinearity="relu", generator=generator)
+            nn.init.zeros_(layer.bias)  # type: ignore[arg-type]
+            self.convolutions.extend([layer, nn.ReLU()])
+            outputs, left = filters, (-(-left[0] // stride), -(-left[1] // stride))
+        self.inner = FeedForwardPolicy(outputs * left[0] * left[1], head, hidden, generator)
+
+    def distribution(self, observations: Tensor, mask: Tensor, legal: Tensor | None = None) -> Distribution:
+        pictures = observations.reshape(-1, *self.picture) / float(WHITE)  # [K·T, H, W, C]
+        features = self.convolutions(pictures.permute(0, 3, 1, 2)).permute(0, 2, 3, 1)
+        return self.inner.distribution(features.reshape(*observations.shape[:2], -1), mask, legal)
+
+    @property
+    def head(self) -> Head:  # type: ignore[override]
+        """That of the policy inside: its parameters are not to be there twice."""
+        return self.inner.head
+
+    def actor(self) -> ConvolutionalActor:
+        convolutions = (layer for layer in self.convolutions if isinstance(layer, nn.Conv2d))
+        return ConvolutionalActor(self.picture, tuple(map(NumpyConvolution.copy_of, convolutions)), self.inner.actor())
+
+    def shape(self) -> Facts:
+        return {"observations": list(self.seen), "hidden": self.inner.sizes[1:-1]}
+
+    @classmethod
+    def from_shape(cls, shape: Facts, head: Head) -> Self:
+        return cls(picture_shape(Box(0, 255, tuple(shape["observations"]))), head, shape["hidden"])
+
+    def _read(self, observation: Any) -> tuple[Array, bool]:
+        if self.translation is not None:
+            return super()._read(observation)
+        pictures = np.asarray(observation, np.float32)
+        single = pictures.ndim == len(self.seen)
+        return pictures[None] if single else pictures, single
+
+
+def layers_for(height: int, width: int) -> list[tuple[int, int, int]]:
+    """(filters, width of a filter, stride) of each convolution, for pictures of that size."""
+    first = 4 if max(height, width) >= LARGE else 2
+    layers = [(16, 5, first), (32, 3, 2)]
+    return [*layers, (32, 3, 2)] if max(height, width) > SMALL else layers
+
+
+def picture_shape(observations: Space[Any]) -> tuple[int, ...]:
+    """[H, W] or [H, W, C], of observations that are pictures; others are refused in a sentence."""
+    shape = observations.shape or ()
+    if not isinstance(observations, Box) or len(shape) not in (2, 3) or min(shape[:2]) < SMALLEST or not min(shape):
+        raise UsageError(
+            f"the policy cnn reads pictures [H, W] or [H, W, C] of at least {SMALLEST} × {SMALLEST}, and no "
+            f"{type(observations).__name__}{shape}; choose another --policy, or wrap the environment"
+        )
+    size = torch.Size(shape).numel()
+    if size > PICTURE:
+        raise UsageError(
+            f"the policy cnn reads pictures of at most {PICTURE:,} numbers, and these have {size:,}: wrap the "
+            "environment in gymnasium.wrappers.GrayscaleObservation and ResizeObservation"
+        )
+    return shape
+
+
+@dataclass(frozen=True)
+class ConvolutionalSettings(HiddenSettings):
+    """It sees pictures."""
+
+    name = "cnn"
+
+    def build(self, observations: Space[Any], head: Head, seed: int) -> ConvolutionalPolicy:
+        return ConvolutionalPolicy(picture_shape(observations), head, self.hidden, initial_generator(seed))

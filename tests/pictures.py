@@ -1,0 +1,64 @@
+"""A world of pictures: a bright pixel on a dark square is to be moved onto a dimmer one."""
+
+import numpy as np
+from gymnasium.spaces import Box, Discrete
+
+from aggrevated import Control, Task
+
+SIDE, STEPS = 8, np.array([[-1, 0], [1, 0], [0, -1], [0, 1]])
+
+
+class Grid:
+    """A state is where both pixels are, (row, column) each."""
+
+    name = "grid"
+    observation_space = Box(0.0, 255.0, (SIDE, SIDE), np.float32)
+    action_space = Discrete(4)
+
+    def __init__(self, horizon: int = 16) -> None:
+        self.horizon = horizon
+
+    def initial(self, seeds):
+        drawn = [np.random.default_rng(int(seed)).choice(SIDE**2, 2, replace=False) for seed in seeds]
+        return np.stack(np.divmod(np.stack(drawn), SIDE), axis=-1).reshape(-1, 4).astype(np.int64)
+
+    def observe(self, state):
+        pictures, rows = np.zeros((len(state), SIDE, SIDE), np.float32), np.arange(len(state))
+        pictures[rows, state[:, 2], state[:, 3]] = 100.0
+        pictures[rows, state[:, 0], state[:, 1]] = 255.0
+        return pictures
+
+    def step(self, state, action):
+        moved = np.concatenate([(state[:, :2] + STEPS[action]).clip(0, SIDE - 1), state[:, 2:]], axis=1)
+        return moved, np.ones(len(state)), (moved[:, :2] == moved[:, 2:]).all(axis=1)
+
+
+class Guide:
+    """It knows the way, and what every step costs."""
+
+    name = "guide"
+
+    def __init__(self, simulator: Grid) -> None:
+        self.simulator = simulator
+
+    def q(self, states):
+        after = [self.simulator.step(states, np.full(len(states), action))[0] for action in range(4)]
+        return np.stack([1.0 + np.abs(s[:, :2] - s[:, 2:]).sum(axis=1) for s in after], axis=1)
+
+    def act(self, states, t):
+        return self.q(states).argmin(axis=1)
+
+
+GRID = Task(
+    name="grid",
+    title="A pixel to its place",
+    world=Control(
+        make=Grid,
+        make_expert=Guide,
+        lowest=lambda horizon: -float(horizon),
+        horizon=16,
+        validation_episodes=30,
+        test_episodes=100,
+    ),
+    policy="cnn",
+)

@@ -1,0 +1,410 @@
+"""Environments of every kind: what they show and take, legal actions, luck, seeds, and the ways back to a state."""
+
+import pickle
+import time
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium import spaces
+from gymnasium.wrappers import RescaleAction, StickyAction, TimeLimit
+
+from aggrevated.cost_to_go.monte_carlo import MonteCarlo
+from aggrevated.errors import PartError, UsageError
+from aggrevated.randomness import Purpose, seeds
+from aggrevated.roll_in import Mixture, roll_in
+from aggrevated.simulators import restricted, stochastic
+from aggrevated.simulators.gymnasium import GymnasiumSimulator
+from aggrevated.simulators.gymnasium import proof as proof_module
+from aggrevated.simulators.gymnasium.states import MOST_BRANCHES, History, Place
+
+SEEDS = np.array([1, 2, 3], np.uint64)
+
+
+class Line(gymnasium.Env):
+    """A place on the line; what it shows of it and how it is moved is up to the subclass."""
+
+    observation_space = spaces.Box(-np.inf, np.inf, (1,), np.float32)
+    action_space = spaces.Discrete(2)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.place = int(self.np_random.integers(3))
+        return self.shown(), self.told()
+
+    def step(self, action):
+        self.place += self.moved(action)
+        return self.shown(), -1.0, False, False, self.told()
+
+    def shown(self):
+        return np.array([self.place], np.float32)
+
+    def moved(self, action):
+        return int(action)
+
+    def told(self):
+        return {}
+
+
+def lined(**parts):
+    """A subclass of it with other parts."""
+    return type("Lined", (Line,), parts)
+
+
+def first_and_next(kind, action=1):
+    simulator = GymnasiumSimulator(kind, 5)
+    states = simulator.initial(SEEDS)
+    following = simulator.step(states, np.full(3, action))[0]
+    return simulator, simulator.observe(states), simulator.observe(following)
+
+
+DICT = spaces.Dict({"a": spaces.Discrete(40), "b": spaces.Tuple([spaces.MultiBinary(2), spaces.Box(-9, 99, (2, 1))])})
+
+
+@pytest.mark.parametrize(
+    ("space", "shown", "size", "column"),
+    [
+        (spaces.Discrete(40, start=-1), lambda self: self.place, 40, None),
+        (spaces.MultiDiscrete([40, 2]), lambda self: [self.place, 1], 42, None),
+        (spaces.MultiBinary(40), lambda self: np.eye(40, dtype=np.int8)[self.place], 40, None),
+        (DICT, lambda self: {"a": self.place, "b": ([0, 1], [[self.place], [0.5]])}, 44, 42),
+        (spaces.Box(-99, 99, ()), lambda self: float(self.place), 1, 0),
+        (spaces.Box(-99, 99, (1, 2), np.float64), lambda self: [[self.place, 0]], 2, 0),
+        (spaces.Box(0, 99, (1,), np.int64), lambda self: [np.int8(self.place)], 1, 0),
+    ],
+    ids=["discrete", "multi-discrete", "multi-binary", "dict of tuple", "number", "list", "integers"],
+)
+def test_observations_of_every_kind_become_vectors(space, shown, size, column):
+    simulator, before, after = first_and_next(lined(observation_space=space, shown=shown))
+    assert simulator.observation_space.shape == (size,) and before.shape == (3, size) and before.dtype == np.float32
+    places = before[:, column] if column is not None else before[:, :40].argmax(axis=1)
+    moved = after[:, column] if column is not None else after[:, :40].argmax(axis=1)
+    np.testing.assert_array_equal(moved - places, 1)
+
+
+def test_pictures_stay_what_they_are():
+    space = spaces.Box(0, 255, (9, 8, 3), np.uint8)
+    buffer = np.zeros((9, 8, 3), np.uint8)
+
+    def shown(self):
+        buffer[:] = self.place
+        return buffer  # one and the same, for all of them
+
+    _, before, after = first_and_next(lined(observation_space=space, shown=shown))
+    assert before.shape == (3, 9, 8, 3) and before.dtype == np.float32
+    np.testing.assert_array_equal(after - before, 1)
+    with pytest.raises(UsageError, match="GrayscaleObservation and ResizeObservation"):
+        GymnasiumSimulator(lined(observation_space=spaces.Box(0, 255, (200, 200, 3), np.uint8)), 5)
+
+
+@pytest.mark.parametrize(
+    ("space", "taken"),
+    [
+        (spaces.MultiDiscrete([2, 3]), [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (1, 2)]),
+        (spaces.MultiBinary(2), [(0, 0), (0, 1), (1, 0), (1, 1)]),
+        (spaces.MultiDiscrete([2, 2], start=[5, 7]), [(5, 7), (5, 8), (6, 7), (6, 8)]),
+    ],
+)
+def test_several_choices_are_one_among_all_combinations(space, taken):
+    def moved(self, action):
+        assert self.action_space.contains(action)
+        return 10 * int(action[0]) + int(action[1])
+
+    simulator = GymnasiumSimulator(lined(action_space=space, moved=moved), 5)
+    assert simulator.action_space == spaces.Discrete(len(taken))
+    states = np.repeat(simulator.initial(SEEDS[:1]), len(taken))
+    following = simulator.step(states, np.arange(len(taken)))[0]
+    moves = simulator.observe(following)[:, 0] - simulator.observe(states)[:, 0]
+    np.testing.assert_array_equal(moves, [10 * a + b for a, b in taken])
+
+
+@pytest.mark.parametrize(
+    ("space", "mask", "legal"),
+    [
+        (spaces.Discrete(3), np.array([1, 0, 1], np.int8), [True, False, True]),
+        (spaces.MultiDiscrete([2, 2]), ([1, 0], [1, 1]), [True, True, False, False]),
+        (spaces.MultiDiscrete([2, 2]), [True, False, False, True], [True, False, False, True]),
+    ],
+)
+def test_masks_are_rules(space, mask, legal):
+    def moved(self, action):
+        number = (
+            int(np.ravel_multi_index(np.ravel(action), (2, 2))) if isinstance(space, spaces.MultiDiscrete) else action
+        )
+        assert legal[number] or self.place % 2, "an illegal action"
+        return 1
+
+    def told(self):
+        return {} if self.place % 2 else {"action_mask": mask}  # odd places say nothing: all is legal
+
+    simulator = GymnasiumSimulator(lined(action_space=space, moved=moved, told=told), 6)
+    rules = restricted(simulator)
+    states = simulator.initial(np.arange(20, dtype=np.uint64))
+    odd = simulator.observe(states)[:, 0] % 2 == 1
+    assert odd.any() and not odd.all()
+    np.testing.assert_array_equal(rules.legal(states), np.where(odd[:, None], True, legal))
+    again = pickle.loads(pickle.dumps(states))
+    np.testing.assert_array_equal(rules.legal(again), rules.legal(states))
+
+
+def test_a_mask_of_another_size_is_refused_and_without_masks_there_are_no_rules():
+    assert restricted(GymnasiumSimulator(Line, 5)) is None
+    with pytest.raises(PartError, match=r"action_mask of shape \(3,\).*let it be 2 times True or False"):
+        GymnasiumSimulator(lined(told=lambda self: {"action_mask": np.ones(3)}), 5)
+
+
+@pytest.mark.parametrize(
+    ("shown", "words"),
+    [
+        (lambda self: {"b": ([0, 1], np.zeros((2, 1)))}, "not of its space .KeyError: 'a'"),
+        (lambda self: {"a": 77, "b": ([0, 1], np.zeros((2, 1)))}, "not of its space .IndexError"),
+        (lambda self: {"a": 1, "b": ([0, 1], np.zeros((3, 1)))}, r"of shape \(45,\)"),
+        (lambda self: {"a": 1, "b": ([0, 1], np.full((2, 1), np.nan))}, r"not finite .number 42 is nan"),
+    ],
+)
+def test_observations_that_are_not_of_their_space_are_told(shown, words):
+    with pytest.raises(PartError, match=words):
+        GymnasiumSimulator(lined(observation_space=DICT, shown=shown), 5)
+
+
+@pytest.mark.parametrize(
+    ("environment", "words", "chance"),
+    [
+        ("CartPole-v1", "by setting state, steps_beyond_terminated", False),
+        ("FrozenLake-v1", "by setting s, lastaction", True),
+        ("Blackjack-v1", "by setting player, dealer", True),
+        ("Pendulum-v1", "by setting state, last_u", False),
+        ("InvertedPendulum-v5", "by MuJoCo's own state", False),
+        (
+            lambda: RescaleAction(gymnasium.make("Pendulum-v1"), np.float32(-1), np.float32(1)),
+            "by setting state",
+            False,
+        ),
+        (lambda: StickyAction(gymnasium.make("Pendulum-v1"), 0.5), "by replaying", True),
+        (lambda: gymnasium.make("FrozenLake-v1", is_slippery=False), "by setting s", False),
+        (Line, "by replaying", False),
+    ],
+)
+def test_the_way_back_is_the_best_that_is_exact_and_luck_is_found(environment, words, chance):
+    simulator = GymnasiumSimulator(environment, 30)
+    said = " | ".join(simulator.said)
+    assert words in said and "tried and is exact" in said
+    assert (stochastic(simulator) is not None) == chance == ("other luck" in said)
+    assert f"{simulator.proof_steps:,} steps" in said and simulator.proof_steps > 0
+    assert (simulator.replayed() > 0) == ("replaying" in words)
+
+
+@pytest.mark.parametrize("replays", [False, True])
+def test_other_luck_leads_elsewhere_and_the_same_luck_to_the_same(replays):
+    def slippery():
+        env = gymnasium.make("FrozenLake-v1")
+        return gymnasium.wrappers.TransformReward(env, lambda reward: reward) if replays else env
+
+    simulator = GymnasiumSimulator(slippery, 40)
+    assert any("replaying" in sentence for sentence in simulator.said) == replays
+    start = np.repeat(simulator.initial(SEEDS[:1]), 30)
+    states = simulator.step(start, np.zeros(30, int))[0]
+    np.testing.assert_array_equal(
+        simulator.step(states, np.ones(30, int))[0][:1], simulator.step(states, np.ones(30, int))[0][1:2]
+    )
+    lucky = simulator.reseed(states, np.arange(30, dtype=np.uint64))
+    np.testing.assert_array_equal(simulator.observe(lucky), simulator.observe(states))
+    once, again = (simulator.observe(simulator.step(lucky, np.ones(30, int))[0]) for _ in range(2))
+    np.testing.assert_array_equal(once, again)
+    assert len(np.unique(once, axis=0)) == 3  # down, or a slip to either side
+    sent = pickle.loads(pickle.dumps(lucky))
+    simulator.close()
+    np.testing.assert_array_equal(simulator.observe(simulator.step(sent, np.ones(30, int))[0]), once)
+
+
+def test_several_roll_outs_are_for_environments_with_luck():
+    class Right:
+        name = "right"
+
+        def act(self, states, t):
+            return np.full(len(states), 2)
+
+    simulator = GymnasiumSimulator("FrozenLake-v1", 20)
+    found = roll_in(simulator, Mixture(Right(), None, 1.0), seeds(0, Purpose.ROLL_IN, 1, 4))
+    one, several = (MonteCarlo(simulator, Right(), rollouts=n, every_action=True)(found) for n in (1, 5))
+    assert several.simulator_steps > 3 * one.simulator_steps
+    with pytest.raises(UsageError, match="left to chance"):
+        MonteCarlo(GymnasiumSimulator("CartPole-v1"), Right(), rollouts=2)
+
+
+class Keeps(Line):
+    """It has a way back of its own."""
+
+    kept = True
+
+    def step(self, action):
+        self.last = [*getattr(self, "last", []), int(action)][-2:]
+        return super().step(action)
+
+    def reset(self, *, seed=None, options=None):
+        self.last = []
+        return super().reset(seed=seed)
+
+    def moved(self, action):
+        return sum(self.last)
+
+    def save_state(self):
+        return {"place": self.place, "last": self.last}
+
+    def restore_state(self, state):
+        self.place = state["place"]
+        if self.kept:
+            self.last = state["last"]
+
+
+def test_an_environments_own_way_back_is_used_where_it_is_exact():
+    assert "by its own save_state and restore_state" in " ".join(GymnasiumSimulator(Keeps, 30).said)
+    forgetful = GymnasiumSimulator(type("Forgets", (Keeps,), {"kept": False}), 30)
+    said = " ".join(forgetful.said)
+    assert "save_state and restore_state? that was tried and is not exact" in said and "by replaying" in said
+
+
+class Small(Line):
+    """Seeds are of 31 bits."""
+
+    def reset(self, *, seed=None, options=None):
+        if seed is not None and seed >= 2**31:
+            raise OverflowError("too large")
+        return super().reset(seed=seed)
+
+
+class Seedless(Line):
+    def reset(self):
+        self.place = int(self.np_random.integers(1000))
+        return self.shown(), {}
+
+
+def test_seeds_of_other_kinds():
+    small = GymnasiumSimulator(Small, 5)
+    assert "modulo 2**31" in " ".join(small.said)
+    one, other = small.observe(small.initial(np.array([7, 7 + 2**31], np.uint64)))
+    assert one == other
+    seedless = GymnasiumSimulator(Seedless, 5)
+    assert "np_random is made anew" in " ".join(seedless.said)
+    assert len(np.unique(seedless.observe(seedless.initial(np.arange(5, dtype=np.uint64))))) == 5
+
+
+def test_an_environment_that_says_how_it_was_made_is_made_anew():
+    env = gymnasium.make("MountainCar-v0", max_episode_steps=33)
+    simulator = GymnasiumSimulator(env)
+    assert (simulator.name, simulator.horizon) == ("MountainCar-v0", 33)
+    assert pickle.loads(pickle.dumps(simulator)).horizon == 33
+    with pytest.raises(UsageError, match="a function that makes a new one"):
+        GymnasiumSimulator(Line())
+
+
+def test_the_horizon_is_the_time_limit_or_a_thousand():
+    assert GymnasiumSimulator(lambda: TimeLimit(Line(), 7)).horizon == 7
+    unlimited = GymnasiumSimulator(Line)
+    assert unlimited.horizon == 1000 and "cut after 1,000 steps" in unlimited.said[0]
+
+
+def test_slow_environments_are_proved_by_fewer_steps_or_refused(monkeypatch):
+    class Slow(Line):
+        def step(self, action):
+            time.sleep(0.01)
+            return super().step(action)
+
+    monkeypatch.setattr(proof_module, "LONG", 0.05)
+    few = GymnasiumSimulator(Slow, 50)
+    assert 0 < few.proof_steps < GymnasiumSimulator(Line, 50).proof_steps
+    monkeypatch.setattr(proof_module, "TOO_LONG", 0.03)
+    with pytest.raises(UsageError, match=r"seconds to be reset twice and to take \d steps: too slow"):
+        GymnasiumSimulator(Slow, 50)
+
+
+def test_what_was_seen_at_the_start_tells_environments_apart():
+    same, again = (GymnasiumSimulator("CartPole-v1", h).fingerprint() for h in (50, 60))
+    heavier = GymnasiumSimulator(lambda: lengthened(gymnasium.make("CartPole-v1"))).fingerprint()
+    assert all(np.array_equal(same[name], again[name]) for name in same)
+    assert not np.array_equal(same["observations"], heavier["observations"])
+
+
+def lengthened(env):
+    env.unwrapped.length *= 1.1
+    return env
+
+
+@pytest.mark.parametrize("environment", ["CartPole-v1", "LunarLander-v3"])
+def test_pictures_are_those_of_the_environment(environment):
+    pytest.importorskip("pygame")
+    simulator = GymnasiumSimulator(environment, 20)
+    states, state = [], simulator.initial(SEEDS[:1])
+    reference = gymnasium.make(environment, render_mode="rgb_array")
+    reference.reset(seed=1)
+    expected = []
+    for _ in range(6):
+        states.append(state)
+        expected.append(reference.render())
+        state, _, _ = simulator.step(state, np.array([1]))
+        reference.step(1)
+    before = simulator.replayed()
+    drawn = simulator.pictures(np.concatenate(states))
+    assert simulator.replayed() == before
+    assert len({picture.tobytes() for picture in expected}) > 1
+    for picture, wanted in zip(drawn, expected, strict=True):
+        assert picture.dtype == np.uint8
+        np.testing.assert_array_equal(picture, wanted)
+    backwards = simulator.pictures(np.concatenate(states)[::-1])
+    np.testing.assert_array_equal(backwards[::-1], drawn)
+
+
+def test_drawing_an_episode_goes_forward():
+    steps = 0
+
+    class Drawn(Line):
+        def __init__(self, render_mode=None):
+            self.render_mode = render_mode
+
+        def step(self, action):
+            nonlocal steps
+            steps += 1
+            return super().step(action)
+
+        def render(self):
+            return np.full((2, 2, 3), self.place, np.uint8)
+
+    simulator = GymnasiumSimulator(Drawn, 20)
+    states, state = [], simulator.initial(SEEDS[:1])
+    for _ in range(10):
+        states.append(state)
+        state = simulator.step(state, np.array([1]))[0]
+    simulator.step(states[-1], np.array([0]))  # elsewhere
+    last = simulator.step(states[-1], np.array([1]))[0]  # on a branch, as `watch` does
+    steps = 0
+    drawn = simulator.pictures(np.concatenate([*states, last]))
+    assert steps == 10
+    np.testing.assert_array_equal(np.diff([picture[0, 0, 0] for picture in drawn]), 1)
+
+
+def test_what_cannot_be_drawn_says_so():
+    for kind, words in ((Line, "take render_mode"), (lambda render_mode=None: Line(), "no render_mode")):
+        simulator = GymnasiumSimulator(kind, 5)
+        with pytest.raises(UsageError, match=words):
+            simulator.pictures(simulator.initial(SEEDS))
+
+
+def test_states_hold_their_history_once_and_branches_are_not_endless():
+    simulator = GymnasiumSimulator(Line, 400)
+    state = simulator.initial(SEEDS[:1])
+    states = [state]
+    for _ in range(300):
+        state = simulator.step(state, np.array([1]))[0]
+        states.append(state)
+    episode = np.concatenate(states)
+    assert len({id(spot.back.history) for spot in episode}) == 1
+    assert len(pickle.dumps(episode)) < 400 * len(episode)
+    sent = pickle.loads(pickle.dumps(episode))
+    np.testing.assert_array_equal(sent, episode)
+    simulator.step(sent[150:151], np.array([0]))  # can be gone on from
+    place = Place(History(3), 0)
+    for t in range(100):
+        place.after(0)
+        place = place.after(t)  # every second time a branch
+        assert place.history.branches <= MOST_BRANCHES
+    assert place.path() == ([*range(100)], {})
