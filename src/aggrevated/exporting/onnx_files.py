@@ -127,10 +127,10 @@ def largest_difference(policy: Policy, model: bytes) -> float | None:
 def some_observations(policy: Policy, generator: np.random.Generator) -> Array:
     """A batch of numbers as the environment might show them."""
     drawn = generator.normal(size=(BATCH, *shown_shape(policy)))
+    if drawn.ndim > 2:  # pictures
+        return generator.integers(0, 256, drawn.shape).astype(np.float32)
     if policy.translation is None:
         return drawn.astype(np.float32)
-    if policy.translation.picture:
-        return generator.integers(0, 256, drawn.shape).astype(np.float32)
     if policy.translation.mean is not None and policy.translation.scale is not None:
         columns = slice(None) if policy.translation.columns is None else list(policy.translation.columns)
         drawn[:, columns] = drawn[:, columns] * policy.translation.scale + policy.translation.mean
