@@ -32,7 +32,7 @@ from aggrevated.worlds.control import Control, found_from_everywhere
 from aggrevated.worlds.references import imported, is_reference
 from aggrevated.worlds.scaling import scales
 
-ORACLES = {"q": "q-network", "q_of": "monte-carlo", "v": "monte-carlo", "act": "monte-carlo"}  # by what an expert knows
+ORACLES = {"q": "q-network", "q_of": "q-of-action", "v": "value-function", "act": "monte-carlo"}  # by what is known
 KEPT = 8  # simulators and experts: a config is replaced several times before it is built
 INDICES = Rule(lambda value: all(0 <= i < 1_000_000 for i in value), "numbers of places, from 0 on")
 
@@ -73,7 +73,10 @@ class Own(Control):
 
     def suits(self) -> dict[str, str]:
         policy = "cnn" if self.translation.picture else "lstm" if self.columns else "mlp"
-        return {"policy": policy, "oracle": ORACLES[kind_of(self.loaded_expert)]}
+        rung = kind_of(self.loaded_expert)
+        if rung != "q" and self.expert_weights:  # critics are the weakest part of a trained model
+            rung = "act"
+        return {"policy": policy, "oracle": ORACLES[rung]}
 
     @property
     def raw(self) -> Simulator:
