@@ -169,3 +169,17 @@ def test_on_the_command_line_beside_ones_own_module(tmp_path: Path) -> None:
         cwd=tmp_path / "run", capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert inside.returncode == 2 and not (tmp_path / "marker").exists()
+
+
+def test_workers_and_sweeps_find_it_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "mine.py").write_text(Path(surroundings.__file__).read_text(encoding="utf-8"), encoding="utf-8")
+
+    def aggrevated_(*words: str) -> subprocess.CompletedProcess[str]:
+        few = ["--horizon", "20", "--iterations", "2", "--validation-episodes", "8", "--test-episodes", "8"]
+        command = [sys.executable, "-m", "aggrevated", *words, "--expert", "mine:lazy", "--json", *few]
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+
+    here, there = (aggrevated_("train", "mine:make", *more) for more in ([], ["--workers", "2"]))
+    assert json.loads(here.stdout)["weights_sha256"] == json.loads(there.stdout)["weights_sha256"]
+    swept = aggrevated_("sweep", "mine:make", "--vary", "temperature=0.05,0.1", "--seeds", "1", "--out", "sweep")
+    assert swept.returncode == 0, swept.stderr
