@@ -1,0 +1,77 @@
+"""A planner that looks 20 steps ahead at every step, made into a network that does as well in microseconds.
+
+python planner.py [--seed N] [--out FOLDER] [--small]
+"""
+
+import argparse
+import json
+import time
+from pathlib import Path
+
+import numpy as np
+
+from aggrevated import MuJoCo, train
+
+PLANS, STEPS, HOLD = 32, 20, 5  # how many plans it tries, how long they are, how long they hold an action
+TEMPERATURE = 2.0  # of the weights of plans, in units of cost
+
+
+class Planner:
+    """Tries some plans in the simulator, and takes their mean, the cheap ones weighing most (MPPI)."""
+
+    asked = 0  # at how many states
+
+    def __init__(self, simulator):
+        self.simulator, space = simulator, simulator.action_space
+        drawn = np.random.default_rng(0).standard_normal((PLANS, STEPS // HOLD, *space.shape))
+        self.plans = np.clip(drawn, space.low, space.high)  # the same at every state: an expert is a function
+
+    def act(self, states, t):
+        Planner.asked += len(states)
+        plan, state = np.tile(np.arange(PLANS), len(states)), np.repeat(states, PLANS, axis=0)
+        cost, going = np.zeros(len(state)), np.arange(len(state))
+        for step in range(STEPS):
+            state, now, done = self.simulator.step(state, self.plans[plan[going], step // HOLD])
+            cost[going] += now
+            state, going = state[~done], going[~done]
+        cost = cost.reshape(len(states), PLANS)
+        weight = np.exp((cost.min(axis=1, keepdims=True) - cost) / TEMPERATURE)
+        return weight @ self.plans[:, 0] / weight.sum(axis=1, keepdims=True)
+
+
+def milliseconds(act, times):
+    """What one action takes."""
+    began = time.perf_counter()
+    for _ in range(times):
+        act()
+    return 1000 * (time.perf_counter() - began) / times
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--out", type=Path, help="the run's folder")
+    parser.add_argument("--method", default="dagger")
+    parser.add_argument("--set", default="{}", help="further settings, as JSON")
+    parser.add_argument("--small", action="store_true", help="to see that it runs, not what it learns")
+    given = parser.parse_args()
+
+    hopper = MuJoCo("hopper", horizon=10 if given.small else 100)
+    few = {"iterations": 2, "trajectories": 2, "validation_episodes": 4, "test_episodes": 2}
+    usual = {"iterations": 10, "test_episodes": 10}  # an episode of the planner's takes seconds, too
+    settings = (few if given.small else usual) | json.loads(given.set)
+    run = train(hopper, given.method, expert=Planner, seed=given.seed, out=given.out, **settings)
+
+    result, asked, start = run.result().facts(), Planner.asked, hopper.initial(np.arange(1))
+    planner, policy, seen = Planner(hopper), run.policy, hopper.observe(start)[0]
+    slow, fast = milliseconds(lambda: planner.act(start, 0), 20), milliseconds(lambda: policy.predict(seen), 500)
+    print(json.dumps({
+        "seed": given.seed,
+        "expert": [round(result["expert_return"], 1), round(result["expert_standard_error"], 1)],
+        "first": round(result["initial_return"], 1),
+        "chosen": [round(result["test_return"], 1), round(result["test_standard_error"], 1)],
+        "simulator_steps": result["simulator_steps"],
+        "planned": asked,
+        "seconds": round(result["seconds"]),
+        "milliseconds": [round(slow, 2), round(fast, 3)],
+    }))  # fmt: skip
