@@ -16,6 +16,11 @@ PLANS, STEPS, HOLD = 32, 20, 5  # how many plans it tries, how long they are, ho
 TEMPERATURE = 2.0  # of the weights of plans, in units of cost
 
 
+def robot(horizon=100):
+    """Gymnasium's Hopper-v5, many at once."""
+    return MuJoCo("hopper", horizon)
+
+
 class Planner:
     """Tries some plans in the simulator, and takes their mean, the cheap ones weighing most (MPPI)."""
 
@@ -39,6 +44,18 @@ class Planner:
         return weight @ self.plans[:, 0] / weight.sum(axis=1, keepdims=True)
 
 
+def returns(policy, hopper, episodes=1000):
+    """(mean, standard error) on fresh episodes of the network without its noise, as one would deploy it."""
+    state, total, going = hopper.initial(np.arange(episodes) + 2**40), np.zeros(episodes), np.arange(episodes)
+    for _ in range(hopper.horizon):
+        state, cost, done = hopper.step(state, policy.predict(hopper.observe(state), deterministic=True)[0])
+        total[going] -= cost
+        state, going = state[~done], going[~done]
+        if not len(going):
+            break
+    return [round(float(total.mean()), 1), round(float(total.std() / episodes**0.5), 1)]
+
+
 def milliseconds(act, times):
     """What one action takes."""
     began = time.perf_counter()
@@ -51,27 +68,29 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, help="the run's folder")
-    parser.add_argument("--method", default="dagger")
-    parser.add_argument("--set", default="{}", help="further settings, as JSON")
+    parser.add_argument("--method", default="dagger", help="dagger: advice; aggrevated: roll-outs, too")
+    parser.add_argument("--iterations", type=int, default=8)
     parser.add_argument("--small", action="store_true", help="to see that it runs, not what it learns")
     given = parser.parse_args()
 
-    hopper = MuJoCo("hopper", horizon=10 if given.small else 100)
-    few = {"iterations": 2, "trajectories": 2, "validation_episodes": 4, "test_episodes": 2}
-    usual = {"iterations": 10, "test_episodes": 10}  # an episode of the planner's takes seconds, too
-    settings = (few if given.small else usual) | json.loads(given.set)
-    run = train(hopper, given.method, expert=Planner, seed=given.seed, out=given.out, **settings)
+    settings = {"iterations": given.iterations, "test_episodes": 10}  # ten of the planner's take a minute, too
+    settings |= {"queried_steps": 1} if given.method == "aggrevated" else {}
+    few = {"horizon": 10, "iterations": 2, "trajectories": 2, "validation_episodes": 4, "test_episodes": 2}
+    settings |= few if given.small else {}
+    run = train(robot, given.method, expert=Planner, seed=given.seed, out=given.out, **settings)
 
-    result, asked, start = run.result().facts(), Planner.asked, hopper.initial(np.arange(1))
+    result, asked, hopper = run.result().facts(), Planner.asked, robot()
+    start = hopper.initial(np.arange(1))
     planner, policy, seen = Planner(hopper), run.policy, hopper.observe(start)[0]
-    slow, fast = milliseconds(lambda: planner.act(start, 0), 20), milliseconds(lambda: policy.predict(seen), 500)
+    slow, fast = milliseconds(lambda: planner.act(start, 0), 20), milliseconds(lambda: policy.predict(seen), 1000)
     print(json.dumps({
         "seed": given.seed,
         "expert": [round(result["expert_return"], 1), round(result["expert_standard_error"], 1)],
         "first": round(result["initial_return"], 1),
-        "chosen": [round(result["test_return"], 1), round(result["test_standard_error"], 1)],
+        "chosen": returns(policy, hopper, 20 if given.small else 1000),
+        "sampled": [round(result["test_return"], 1), round(result["test_standard_error"], 1)],
         "simulator_steps": result["simulator_steps"],
-        "planned": asked,
+        "plans": asked,
         "seconds": round(result["seconds"]),
-        "milliseconds": [round(slow, 2), round(fast, 3)],
+        "milliseconds": [round(slow, 1), round(fast, 3)],
     }))  # fmt: skip

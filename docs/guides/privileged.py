@@ -58,9 +58,17 @@ def guide(observation):
 def told(run):
     """The expert's, the first and the chosen policy's return, with standard errors, and what it took."""
     facts = run.result().facts()
-    expert, test = ([round(facts[f"{who}_return"], 2), round(facts[f"{who}_standard_error"], 2)] for who in ("expert", "test"))
+    expert, test = (
+        [round(facts[f"{who}_return"], 2), round(facts[f"{who}_standard_error"], 2)] for who in ("expert", "test")
+    )
     first, seconds = round(facts["initial_return"], 2), round(facts["seconds"])
-    return {"expert": expert, "first": first, "chosen": test, "simulator_steps": facts["simulator_steps"], "seconds": seconds}
+    return {
+        "expert": expert,
+        "first": first,
+        "chosen": test,
+        "simulator_steps": facts["simulator_steps"],
+        "seconds": seconds,
+    }
 
 
 if __name__ == "__main__":
@@ -76,7 +84,8 @@ if __name__ == "__main__":
         settings |= few if given.small else {}
         return told(train(env, seed=given.seed, out=given.out / f"privileged-{name}-{given.seed}", **settings))
 
-    cart = {"env": "CartPole-v1", "expert": balance, "columns": SEEN, "horizon": 30 if given.small else 500}
+    cart = {"env": "CartPole-v1", "expert": balance, "columns": SEEN, "iterations": 30}
+    cart |= {"horizon": 30} if given.small else {}
     maze = {"env": TMaze, "expert": guide, "columns": (0, 1), "horizon": 20, "iterations": 40}
     said = {"seed": given.seed} | learned("cart", **cart)
     said["memoryless"] = learned("cart-memoryless", policy="mlp", **cart)["chosen"]

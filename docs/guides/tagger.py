@@ -3,6 +3,7 @@
 import argparse
 import copy
 import json
+import time
 from itertools import islice
 
 import numpy as np
@@ -93,9 +94,11 @@ if __name__ == "__main__":
     tagger, gold, policy, iterations = Tagger(), Gold(), Embedding(), 3 if given.small else 40
     tag, said = lambda state: policy.predict(tagger.observe(state), deterministic=True)[0], {"seed": given.seed}
     said |= {"expert": returns(lambda state: gold.act(state, 0), 1000), "first": returns(tag, 1000)}
-    learner = Learner(policy, Exponentiated())
+    learner, began = Learner(policy, Exponentiated()), time.perf_counter()
     learning = aggrevated(learner, tagger, gold, Advantage(QStar(gold)), all_actions, seed=given.seed)
-    curve = [round(iteration.current_return, 3) for iteration in islice(learning, iterations)]
+    for iteration in islice(learning, iterations):
+        print(iteration.n, iteration.current_return)
+    seconds = round(time.perf_counter() - began, 1)
     policy.load_state_dict(learner.best.weights)
-    said |= {"chosen": returns(tag, 1000), "simulator_steps": learner.simulator_steps, "curve": curve}
+    said |= {"chosen": returns(tag, 1000), "simulator_steps": learner.simulator_steps, "seconds": seconds}
     print(json.dumps(said))
