@@ -1,0 +1,79 @@
+"""Every guide's script runs, and prints what its page says that it prints."""
+
+import ast
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+GUIDES = Path(__file__).parent.parent / "docs/guides"
+SCRIPTS, NOTEBOOKS = sorted(GUIDES.glob("*.py")), sorted(GUIDES.glob("*.ipynb"))
+UNSEEN = {"LunarLander": "Box2D"}  # packages that environments import, by the word for them
+FEW = "iterations=1, trajectories=2, horizon=60, validation_episodes=2, test_episodes=4"
+
+
+def imported(source: str) -> set[str]:
+    """The packages that a script imports, wherever in it."""
+    nodes = [*ast.walk(ast.parse(source))]
+    plain = {name.name for node in nodes if isinstance(node, ast.Import) for name in node.names}
+    return {name.split(".")[0] for name in plain | {n.module or "" for n in nodes if isinstance(n, ast.ImportFrom)}}
+
+
+def skip_what_is_not_installed(source: str) -> None:
+    """Skip the test, by the package's name, if the script needs one that is missing."""
+    needed = imported(source) | {package for words, package in UNSEEN.items() if words in source}
+    for package in sorted(needed - {""}):
+        pytest.importorskip(package, reason=f"the guide needs {package}")
+
+
+def last_line(printed: str) -> dict[str, Any]:
+    """What a script says at its end."""
+    facts: dict[str, Any] = json.loads(printed.strip().splitlines()[-1])
+    return facts
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)
+def test_every_guide_runs_and_prints_what_its_page_says(script: Path, tmp_path: Path) -> None:
+    skip_what_is_not_installed(script.read_text())
+    done = subprocess.run(
+        [sys.executable, str(script), "--small", "--seed", "3"],
+        cwd=tmp_path, env=os.environ, capture_output=True, text=True, timeout=250,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    shown = re.findall(r"```json\n(.*?)```", script.with_suffix(".md").read_text(), re.DOTALL)
+    assert shown, f"{script.stem}.md shows no line that the script prints"
+    printed = last_line(done.stdout)
+    assert list(printed) == list(last_line(shown[-1])) and printed["seed"] == 3
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)
+def test_every_guide_has_a_page_that_the_index_names_and_a_small_figure(script: Path) -> None:
+    assert f"({script.stem}.md)" in (GUIDES / "README.md").read_text()
+    page = script.with_suffix(".md").read_text()
+    assert f"({script.name})" in page
+    figures = re.findall(r"\((images/[\w.-]+\.png)\)", page)
+    assert figures and all(0 < (GUIDES / figure).stat().st_size < 150_000 for figure in figures)
+
+
+@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda notebook: notebook.stem)
+def test_every_notebook_runs_and_has_kept_its_outputs(
+    notebook: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cells = [cell for cell in json.loads(notebook.read_text())["cells"] if cell["cell_type"] == "code"]
+    sources = ["".join(cell["source"]) for cell in cells]
+    skip_what_is_not_installed("\n".join(sources))
+    monkeypatch.chdir(tmp_path)
+    scope: dict[str, Any] = {}
+    for number, (cell, source) in enumerate(zip(cells, sources, strict=True), 1):
+        assert cell["execution_count"] == number
+        small = re.sub(r"iterations=\d+", FEW, source).replace("range(100)", "range(1)")
+        small = small.replace("600_000", "512").replace("n_steps=1024", "n_steps=32")
+        exec(small, scope)
+        kept = [output for output in cell["outputs"] if output.get("name") == "stdout"]
+        assert bool(capsys.readouterr().out) == bool(kept), f"code cell {number}"
+    assert scope["run"].result().iterations == 1
