@@ -89,7 +89,7 @@ if __name__ == "__main__":
     maze = {"env": TMaze, "expert": guide, "columns": (0, 1), "horizon": 20, "iterations": 40}
     said = {"seed": given.seed} | learned("cart", **cart)
     said["memoryless"] = learned("cart-memoryless", policy="mlp", **cart)["chosen"]
-    said["maze"] = learned("maze", **maze)["chosen"]
-    said["maze, memoryless"] = learned("maze-memoryless", policy="mlp", **maze)["chosen"]
-    said["maze, memoryless, dagger"] = learned("maze-dagger", policy="mlp", method="dagger", **maze)["chosen"]
+    mazes = {"lstm": {}, "memoryless": {"policy": "mlp"}, "dagger": {"policy": "mlp", "method": "dagger"}}
+    mazes["all costs"] = {"policy": "mlp", "queried_steps": 0}  # the cost of every action at every step, no advice
+    said["maze"] = {name: learned(f"maze-{name}", **maze, **more)["chosen"] for name, more in mazes.items()}
     print(json.dumps(said))
