@@ -27,6 +27,7 @@ from aggrevated.settings import COUNT, Rule, require, setting
 from aggrevated.simulators import Simulator
 from aggrevated.simulators.gymnasium import GymnasiumSimulator
 from aggrevated.simulators.partial import Partial
+from aggrevated.simulators.using import unrounded
 from aggrevated.spaces import Translation
 from aggrevated.worlds.control import Control, found_from_everywhere
 from aggrevated.worlds.references import imported, is_reference
@@ -181,7 +182,7 @@ class View:
     translation: Translation
 
     def __call__(self, states: Array) -> Array:
-        return self.translation.view(self.simulator.observe(states))
+        return self.translation.view(unrounded(self.simulator, states))
 
 
 def tensors(arrays: dict[str, Array]) -> dict[str, Tensor]:

@@ -11,6 +11,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from gymnasium.spaces import Box
+from gymnasium.spaces.utils import unflatten
 
 from aggrevated.arrays import Array
 from aggrevated.errors import DataError, PartError, UsageError
@@ -89,6 +91,17 @@ class GymnasiumSimulator:
         for row, spot in zip(seen, state, strict=True):
             row[...] = spot.observation
         return seen
+
+    def vectors(self, state: Array) -> Array:
+        """The same in the type in which the environment showed it."""
+        return np.stack([spot.observation for spot in state]) if len(state) else self.observe(state)
+
+    def native_observations(self, state: Array) -> list[Any]:
+        """What the environment showed in each of the states, as it did: copies."""
+        space = self.translation.observations
+        if isinstance(space, Box):
+            return [spot.observation.reshape(space.shape).copy() for spot in state]
+        return [unflatten(space, spot.observation) for spot in state]
 
     def snapshot(self, state: Array) -> list[Any]:
         """[n]: what `get_state` returned, or where episodes are replayed, (the seed, the actions so far)."""
