@@ -124,6 +124,22 @@ def test_what_cannot_be_is_said(settings: dict[str, object], sentence: str, tmp_
     assert not (tmp_path / "run").exists()
 
 
+def test_an_environment_that_needs_more_says_what(tmp_path: Path) -> None:
+    def sized(length: int) -> surroundings.Corridor:
+        return surroundings.Corridor(length)
+
+    def broken() -> surroundings.Corridor:
+        raise OSError("no map")
+
+    with pytest.raises(UsageError, match=r"sized needs length .*--environment-options '{\"length\": \"...\"}'"):
+        aggrevated.train(sized, expert=surroundings.act, out=tmp_path / "run", say=silent, **SHORT)
+    with pytest.raises(DataError, match=r"broken raised OSError: no map .*mend its making of environments"):
+        aggrevated.train(broken, expert=surroundings.act, out=tmp_path / "run", say=silent, **SHORT)
+    options = {"environment_options": '{"length": 2}'}
+    run = aggrevated.train(sized, expert=surroundings.act, out=tmp_path / "run", say=silent, **SHORT, **options)
+    assert run.result().more["expert_return"] == 8.0  # type: ignore[union-attr]
+
+
 def test_unknown_names_are_said_to_be_so() -> None:
     with pytest.raises(UsageError, match=r"unknown task 'LunarLandr-v3' .did you mean LunarLander-v3"):
         find_task("LunarLandr-v3")

@@ -62,7 +62,7 @@ class GymnasiumSimulator:
         if (get_state is None) != (set_state is None):
             raise UsageError(f"{self.name}: get_state and set_state are of use only together; supply both or neither")
         self._pool, self._stepped = Pool(self._border.ready, live), 0
-        if self._border.masked:
+        if self._border.telling is not None:
             self.legal = self._legal
         ways = ways_for(self._border, self._pool, get_state, set_state)
         self._way, self._proof, failed = self._proved(ways)
