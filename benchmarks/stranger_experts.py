@@ -112,7 +112,7 @@ def lander(continuous):
 def swim(observation):
     """Each joint follows the one before it, a quarter of a turn later."""
     first, second, spin1, spin2 = observation[1], observation[2], observation[6], observation[7]
-    return np.clip([4 * (second + 0.1 * spin1), 4 * (-first + 0.1 * spin2)], -1.0, 1.0)
+    return np.clip([-4 * (second + 0.1 * spin1), 4 * (first + 0.1 * spin2)], -1.0, 1.0)
 
 
 MODELS = {  # name: (class, environment, options of the environment, steps, settings)

@@ -282,10 +282,10 @@ class Unseeded(gymnasium.Env):
     observation_space, action_space = Box(-5.0, 5.0, (1,)), Discrete(2)
 
     def reset(self, *, seed=None, options=None):
-        return np.random.normal(size=1).clip(-5, 5).astype(np.float32), {}
+        return np.random.normal(size=1).clip(-5, 5).astype(np.float32), {}  # noqa: NPY002
 
     def step(self, action):
-        return np.random.normal(size=1).clip(-5, 5).astype(np.float32), 1.0, False, False, {}
+        return np.random.normal(size=1).clip(-5, 5).astype(np.float32), 1.0, False, False, {}  # noqa: NPY002
 
 
 class Old(Unseeded):

@@ -16,7 +16,6 @@ import time
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from shutil import rmtree
 from tempfile import mkdtemp
@@ -57,39 +56,37 @@ def thing(given):
 
 
 CASES = {
-    "Taxi-v4": Case("Taxi-v4", lambda: experts.Table("Taxi-v4"), "q", 100_000),
-    "CliffWalking-v1": Case(
-        "CliffWalking-v1", lambda: experts.Worth("CliffWalking-v1"), "v", 100_000, {"horizon": 100}
-    ),
-    "FrozenLake-v1": Case("FrozenLake-v1", lambda: experts.Table("FrozenLake-v1", is_slippery=True), "q", 60_000),
+    "Taxi-v4": Case("Taxi-v4", lambda: experts.Table("Taxi-v4"), "q", 30_000),
+    "CliffWalking-v1": Case("CliffWalking-v1", lambda: experts.Worth("CliffWalking-v1"), "v", 30_000, {"horizon": 100}),
+    "FrozenLake-v1": Case("FrozenLake-v1", lambda: experts.Table("FrozenLake-v1", is_slippery=True), "q", 20_000),
     "FrozenLake-v1, not slippery": Case(
-        "FrozenLake-v1", thing(experts.planner), "planner", 60_000, options(is_slippery=False)
+        "FrozenLake-v1", thing(experts.planner), "planner", 20_000, options(is_slippery=False)
     ),
-    "Blackjack-v1": Case("Blackjack-v1", thing(experts.basic), "function", 60_000, {"horizon": 12}),
-    "MountainCar-v0": Case("MountainCar-v0", thing(experts.push), "function", 100_000),
-    "MountainCarContinuous-v0": Case("MountainCarContinuous-v0", thing(experts.pump), "function", 100_000),
-    "Acrobot-v1": Case("Acrobot-v1", model("acrobot-ppo"), "PPO zip", 150_000),
-    "CartPole-v1": Case("CartPole-v1", model("cartpole-dqn"), "DQN zip", 60_000),
-    "LunarLander-v3": Case("LunarLander-v3", thing(experts.land), "function", 150_000),
-    "LunarLander-v3, DQN": Case("LunarLander-v3", model("lander-dqn"), "DQN zip", 60_000),
-    "LunarLanderContinuous-v3": Case("LunarLanderContinuous-v3", thing(experts.land_smoothly), "function", 150_000),
-    "InvertedPendulum-v5": Case("InvertedPendulum-v5", model("pole-ppo"), "PPO zip", 60_000, {"horizon": 300}),
-    "Reacher-v5": Case("Reacher-v5", model("reacher-sac"), "SAC zip", 60_000),
-    "HalfCheetah-v5": Case("HalfCheetah-v5", model("cheetah-sac"), "SAC zip", 60_000, {"horizon": 100}),
-    "Pendulum-v1": Case("Pendulum-v1", model("pendulum-td3"), "TD3 zip", 60_000),
-    "Swimmer-v5": Case("Swimmer-v5", thing(experts.swim), "function", 60_000, {"horizon": 200}),
+    "Blackjack-v1": Case("Blackjack-v1", thing(experts.basic), "function", 20_000, {"horizon": 12}),
+    "MountainCar-v0": Case("MountainCar-v0", thing(experts.push), "function", 30_000),
+    "MountainCarContinuous-v0": Case("MountainCarContinuous-v0", thing(experts.pump), "function", 30_000),
+    "Acrobot-v1": Case("Acrobot-v1", model("acrobot-ppo"), "PPO zip", 40_000),
+    "CartPole-v1": Case("CartPole-v1", model("cartpole-dqn"), "DQN zip", 20_000),
+    "LunarLander-v3": Case("LunarLander-v3", thing(experts.land), "function", 40_000),
+    "LunarLander-v3, DQN": Case("LunarLander-v3", model("lander-dqn"), "DQN zip", 20_000),
+    "LunarLanderContinuous-v3": Case("LunarLanderContinuous-v3", thing(experts.land_smoothly), "function", 40_000),
+    "InvertedPendulum-v5": Case("InvertedPendulum-v5", model("pole-ppo"), "PPO zip", 20_000, {"horizon": 300}),
+    "Reacher-v5": Case("Reacher-v5", model("reacher-sac"), "SAC zip", 20_000),
+    "HalfCheetah-v5": Case("HalfCheetah-v5", model("cheetah-sac"), "SAC zip", 20_000, {"horizon": 100}),
+    "Pendulum-v1": Case("Pendulum-v1", model("pendulum-td3"), "TD3 zip", 20_000),
+    "Swimmer-v5": Case("Swimmer-v5", thing(experts.swim), "function", 20_000, {"horizon": 200}),
     "MountainCar-v0, recorded": Case(
-        "MountainCar-v0", lambda: experts.recorded("MountainCar-v0", experts.push), "demonstrations", 100_000
+        "MountainCar-v0", lambda: experts.recorded("MountainCar-v0", experts.push), "demonstrations", 30_000
     ),
-    "warehouse": Case(worlds.Warehouse, thing(worlds.fetch), "function", 60_000, {"horizon": 40}),
-    "nim": Case(worlds.Nim, lambda: worlds.NimPlayer(), "object with act", 40_000, {"horizon": 12}),
-    "spot": Case(worlds.Spot, thing(worlds.steer), "function", 40_000, {"horizon": 20}),
-    "treasury": Case(worlds.Treasury, lambda: worlds.Banker(), "q", 60_000, {"horizon": 50}),
-    "machines": Case(worlds.Machines, thing(worlds.repair), "function", 80_000, {"horizon": 60}),
-    "lift": Case(worlds.Lift, thing(worlds.towards), "function", 60_000, {"horizon": 60}),
-    "thermostat": Case(worlds.Thermostat, lambda: worlds.Heating(), "nn.Module", 60_000, {"horizon": 40}),
-    "stacked": Case(worlds.stacked, thing(worlds.balance), "function", 100_000),
-    "tracker": Case(worlds.Tracker, thing(lambda o: o[3:] - o[:3]), "function", 60_000, {"horizon": 50}),
+    "warehouse": Case(worlds.Warehouse, thing(worlds.fetch), "function", 20_000, {"horizon": 40}),
+    "nim": Case(worlds.Nim, lambda: worlds.NimPlayer(), "object with act", 15_000, {"horizon": 12}),
+    "spot": Case(worlds.Spot, thing(worlds.steer), "function", 15_000, {"horizon": 20}),
+    "treasury": Case(worlds.Treasury, lambda: worlds.Banker(), "q", 20_000, {"horizon": 50}),
+    "machines": Case(worlds.Machines, thing(worlds.repair), "function", 25_000, {"horizon": 60}),
+    "lift": Case(worlds.Lift, thing(worlds.towards), "function", 20_000, {"horizon": 60}),
+    "thermostat": Case(worlds.Thermostat, lambda: worlds.Heating(), "nn.Module", 20_000, {"horizon": 40}),
+    "stacked": Case(worlds.stacked, thing(worlds.balance), "function", 30_000),
+    "tracker": Case(worlds.Tracker, thing(lambda o: o[3:] - o[:3]), "function", 20_000, {"horizon": 50}),
 }
 
 
