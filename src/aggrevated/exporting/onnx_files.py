@@ -11,7 +11,7 @@ from gymnasium.spaces import Box, Discrete
 
 from aggrevated.arrays import Array
 from aggrevated.errors import DataError
-from aggrevated.exporting.graphs import Graph
+from aggrevated.exporting.graphs import NUMBERS, Graph
 from aggrevated.exporting.steps import step
 from aggrevated.files import Facts, write_atomically
 from aggrevated.policies import Policy
@@ -61,8 +61,10 @@ def seen_by(policy: Policy, graph: Graph, shown: str) -> str:
     if translation.columns is not None:
         seen = graph.add("Gather", seen, graph.constant(translation.columns, np.int64), axis=1)
     if translation.mean is not None and translation.scale is not None:
-        centred = graph.add("Sub", seen, graph.constant(translation.mean))
-        seen = graph.add("Div", centred, graph.constant(translation.scale))
+        exact = graph.add("Cast", seen, to=NUMBERS["float64"])
+        centred = graph.add("Sub", exact, graph.constant(translation.mean, np.float64))
+        scaled = graph.add("Div", centred, graph.constant(translation.scale, np.float64))
+        seen = graph.add("Cast", scaled, to=NUMBERS["float32"])
     return seen
 
 
