@@ -66,7 +66,7 @@ def test_the_one_call_of_the_readme(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     pytest.importorskip("Box2D", reason="no Box2D, in which LunarLander is")
     monkeypatch.chdir(tmp_path)
     ppo("MlpPolicy", "LunarLander-v3", device="cpu").save("ppo.zip")
-    call, loop = CODE.findall((ROOT / "README.md").read_text())
+    call, _ = CODE.findall((ROOT / "README.md").read_text())
     few = "iterations=1, horizon=60, validation_episodes=2, test_episodes=2)"
     scope: dict[str, object] = {"observation": np.zeros(8, np.float32)}
     exec(call.replace('expert="ppo.zip")', f'expert="ppo.zip", {few}'), scope)
