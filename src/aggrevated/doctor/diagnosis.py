@@ -22,6 +22,7 @@ from aggrevated.machine import one_thread
 from aggrevated.settings import SEED, at_least, require
 
 Check = Callable[[Examination], Iterator[Finding]]
+A_DAY = 86_400
 GOING_WRONG = (ArithmeticError, LookupError, TypeError, ValueError)  # that a patient nobody foresaw can cause
 
 
@@ -63,7 +64,7 @@ def examine(
     """Everything that can be found out about a config's environment and expert within about so many seconds."""
     at_least(2).require("episodes", episodes)
     SEED.require("seed", seed)
-    require(0 < seconds < float("inf"), "seconds", seconds, "a positive number")
+    require(0 < seconds <= A_DAY, "seconds", seconds, f"a positive number, and at most {A_DAY:,}")
     began, watch = time.monotonic(), Watch()
     patient = Examination(config, episodes, seed, seconds)
     findings: list[Finding] = []
