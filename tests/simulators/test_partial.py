@@ -112,7 +112,7 @@ def test_a_run_is_set_up_with_the_full_state_for_the_oracle_and_link_positions_f
     np.testing.assert_allclose(costs.values[found.mask], expected - expected.min(axis=1, keepdims=True), atol=1e-5)
 
 
-@pytest.mark.parametrize("kind", POLICIES)
+@pytest.mark.parametrize("kind", [name for name in POLICIES if name != "cnn"])  # which is for pictures
 def test_every_kind_of_policy_fits_what_is_seen(kind):
     policy = random_policy(partial_acrobot(H), kind, (8,), seed=0)
     found = roll_in(partial_acrobot(10), Mixture(None, policy.actor()), SEEDS)

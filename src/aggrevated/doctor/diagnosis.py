@@ -12,6 +12,7 @@ from aggrevated.config import Config
 from aggrevated.doctor.checks import CHECKS
 from aggrevated.doctor.examination import Examination
 from aggrevated.doctor.finding import VERDICTS, Finding, Verdict
+from aggrevated.doctor.pace import Watch
 from aggrevated.doctor.recommending import Recommendation, recommend
 from aggrevated.doctor.views import Views, views_of
 from aggrevated.errors import AggrevatedError, UsageError
@@ -63,7 +64,7 @@ def examine(
     at_least(2).require("episodes", episodes)
     SEED.require("seed", seed)
     require(0 < seconds < float("inf"), "seconds", seconds, "a positive number")
-    began = time.monotonic()
+    began, watch = time.monotonic(), Watch()
     patient = Examination(config, episodes, seed, seconds)
     findings: list[Finding] = []
     with one_thread():
@@ -76,7 +77,7 @@ def examine(
             return Diagnosis(config.task.name, "", (broken("parts", error),), None, None, time.monotonic() - began)
         for place, (check, look) in enumerate(CHECKS.items()):
             progress(place, len(CHECKS), check)
-            if time.monotonic() - began > 2 * seconds:
+            if watch.seconds() > 2 * seconds:
                 findings.append(Finding(check, "unknown", f"there was no time left for {check}; give more --seconds"))
             else:
                 findings += looked(check, look, patient)
