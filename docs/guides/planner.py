@@ -24,15 +24,12 @@ def robot(horizon=100):
 class Planner:
     """Tries some plans in the simulator, and takes their mean, the cheap ones weighing most (MPPI)."""
 
-    asked = 0  # at how many states
-
     def __init__(self, simulator):
         self.simulator, space = simulator, simulator.action_space
         drawn = np.random.default_rng(0).standard_normal((PLANS, STEPS // HOLD, *space.shape))
         self.plans = np.clip(drawn, space.low, space.high)  # the same at every state: an expert is a function
 
     def act(self, states, t):
-        Planner.asked += len(states)
         plan, state = np.tile(np.arange(PLANS), len(states)), np.repeat(states, PLANS, axis=0)
         cost, going = np.zeros(len(state)), np.arange(len(state))
         for step in range(STEPS):
@@ -64,33 +61,33 @@ def milliseconds(act, times):
     return 1000 * (time.perf_counter() - began) / times
 
 
+def report(run, seed, hopper, small):
+    """The last line: returns, what it took, and what an action takes."""
+    result, start, policy = run.result().facts(), hopper.initial(np.arange(1)), run.policy
+    planner, seen = Planner(hopper), hopper.observe(start)[0]
+    slow, fast = milliseconds(lambda: planner.act(start, 0), 20), milliseconds(lambda: policy.predict(seen), 1000)
+    print(json.dumps({
+        "seed": seed,
+        "expert": [round(result["expert_return"], 1), round(result["expert_standard_error"], 1)],
+        "first": round(result["initial_return"], 1),
+        "chosen": returns(policy, hopper, 20 if small else 1000),
+        "sampled": [round(result["test_return"], 1), round(result["test_standard_error"], 1)],
+        "questions": result["oracle_queries"],
+        "simulator_steps": result["simulator_steps"],
+        "seconds": round(result["seconds"]),
+        "milliseconds": [round(slow, 1), round(fast, 3)],
+    }))  # fmt: skip
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, help="the run's folder")
-    parser.add_argument("--method", default="dagger", help="dagger: advice; aggrevated: roll-outs, too")
-    parser.add_argument("--iterations", type=int, default=8)
     parser.add_argument("--small", action="store_true", help="to see that it runs, not what it learns")
     given = parser.parse_args()
 
-    settings = {"iterations": given.iterations, "test_episodes": 10}  # ten of the planner's take a minute, too
-    settings |= {"queried_steps": 1} if given.method == "aggrevated" else {}
+    usual = {"queries": 10_000, "test_episodes": 10}  # ten episodes of the planner's take a minute, too
     few = {"horizon": 10, "iterations": 2, "trajectories": 2, "validation_episodes": 4, "test_episodes": 2}
-    settings |= few if given.small else {}
-    run = train(robot, given.method, expert=Planner, seed=given.seed, out=given.out, **settings)
-
-    result, asked, hopper = run.result().facts(), Planner.asked, robot()
-    start = hopper.initial(np.arange(1))
-    planner, policy, seen = Planner(hopper), run.policy, hopper.observe(start)[0]
-    slow, fast = milliseconds(lambda: planner.act(start, 0), 20), milliseconds(lambda: policy.predict(seen), 1000)
-    print(json.dumps({
-        "seed": given.seed,
-        "expert": [round(result["expert_return"], 1), round(result["expert_standard_error"], 1)],
-        "first": round(result["initial_return"], 1),
-        "chosen": returns(policy, hopper, 20 if given.small else 1000),
-        "sampled": [round(result["test_return"], 1), round(result["test_standard_error"], 1)],
-        "simulator_steps": result["simulator_steps"],
-        "plans": asked,
-        "seconds": round(result["seconds"]),
-        "milliseconds": [round(slow, 1), round(fast, 3)],
-    }))  # fmt: skip
+    settings = few if given.small else usual
+    run = train(robot, "dagger", expert=Planner, seed=given.seed, out=given.out, **settings)
+    report(run, given.seed, robot(), given.small)
