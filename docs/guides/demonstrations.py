@@ -1,6 +1,6 @@
-"""Twenty recorded episodes of a lunar lander, and nobody to ask: a clone of them, and what is learned from that clone.
+"""Some recorded episodes of a lunar lander, and nobody to ask: a clone of them, and what is learned from that clone.
 
-python demonstrations.py [--demonstrations demos.npz] [--seed N] [--out FOLDER] [--small]
+python demonstrations.py [--episodes 20] [--demonstrations demos.npz] [--seed N] [--out FOLDER] [--small]
 """
 
 import argparse
@@ -33,13 +33,14 @@ def record(episodes: int, seed: int) -> dict[str, np.ndarray]:
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--demonstrations", type=Path, default=Path("demos.npz"), help="recorded first, if there are none")
+parser.add_argument("--episodes", type=int, default=20, help="how many are recorded")
 parser.add_argument("--seed", type=int, default=0)
 parser.add_argument("--out", type=Path, help="the run's folder")
 parser.add_argument("--small", action="store_true", help="to see that it runs, not what it learns")
 given = parser.parse_args()
 
 if not given.demonstrations.exists():
-    np.savez(given.demonstrations, **record(3 if given.small else 20, given.seed))
+    np.savez(given.demonstrations, **record(3 if given.small else given.episodes, given.seed))
 settings = {"iterations": 30}
 if given.small:
     settings = {"iterations": 2, "trajectories": 2, "horizon": 100, "validation_episodes": 4, "test_episodes": 8}
