@@ -294,7 +294,7 @@ def random_costs(
     return CostToGo(values.astype(dtype), trajectories.mask.astype(dtype))
 
 
-POLICIES = SHELVES["policy"].names()  # the kinds that fit any simulator
+POLICIES = [name for name in SHELVES["policy"].names() if name != "cnn"]  # the kinds that read vectors
 
 
 def random_policy(simulator: Simulator, kind: str, hidden: tuple[int, ...], seed: int, **of_the_head: float) -> Policy:

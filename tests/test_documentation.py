@@ -61,9 +61,21 @@ def test_every_link_leads_somewhere(page: Path) -> None:
         assert target.startswith("https://") or (page.parent / target).exists(), target
 
 
-def test_the_example_of_the_readme_learns() -> None:
+def test_the_one_call_of_the_readme(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ppo = pytest.importorskip("stable_baselines3", reason="no Stable-Baselines3").PPO
+    pytest.importorskip("Box2D", reason="no Box2D, in which LunarLander is")
+    monkeypatch.chdir(tmp_path)
+    ppo("MlpPolicy", "LunarLander-v3", device="cpu").save("ppo.zip")
+    call, _ = CODE.findall((ROOT / "README.md").read_text())
+    few = "iterations=1, horizon=60, validation_episodes=2, test_episodes=2)"
+    scope: dict[str, object] = {"observation": np.zeros(8, np.float32)}
+    exec(call.replace('expert="ppo.zip")', f'expert="ppo.zip", {few}'), scope)
+    assert (tmp_path / "runs" / "LunarLander-v3-aggrevated-exponentiated" / "curve.png").is_file()
+
+
+def test_the_loop_of_the_readme_learns() -> None:
     scope: dict[str, object] = {}
-    exec(CODE.findall((ROOT / "README.md").read_text())[0], scope)
+    exec(CODE.findall((ROOT / "README.md").read_text())[1], scope)
     assert scope["iteration"].best_return > 200  # type: ignore[attr-defined]
 
 

@@ -35,7 +35,7 @@ class Translation:
     observations: Space[Any]
     actions: Space[Any]
     columns: tuple[int, ...] | None = None
-    mean: Array | None = None  # float32 [O]
+    mean: Array | None = None  # float64 [O]
     scale: Array | None = None
 
     @cached_property
@@ -88,13 +88,13 @@ class Translation:
         return flat
 
     def view(self, vectors: Array) -> Array:
-        """What a learner sees of vectors [n, O] or pictures, float32."""
-        seen: Array = np.asarray(vectors, np.float32)
+        """What a learner sees of vectors [n, O] or pictures, float32: rounded to that only when they are scaled."""
+        seen: Array = np.asarray(vectors)
         if self.columns is not None:
             seen = np.ascontiguousarray(seen[:, self.columns])
         if self.mean is not None and self.scale is not None:
-            seen = (seen - self.mean) / self.scale
-        return seen
+            seen = (seen.astype(np.float64) - self.mean) / self.scale
+        return seen.astype(np.float32)
 
     def read(self, observation: Any) -> tuple[Array, bool]:
         """(what a learner sees of one observation or of a batch of them [n, ...], whether it is one alone)."""
@@ -146,7 +146,7 @@ class Translation:
     def from_facts(cls, facts: Facts, source: object) -> Translation:
         """What `facts` gave; a `DataError` that names the source where it was not that."""
         try:
-            mean, scale = (None if facts[k] is None else np.array(facts[k], np.float32) for k in ("mean", "scale"))
+            mean, scale = (None if facts[k] is None else np.array(facts[k], np.float64) for k in ("mean", "scale"))
             columns = None if facts["columns"] is None else tuple(map(int, facts["columns"]))
             read = cls(space_from(facts["observations"]), space_from(facts["actions"]), columns, mean, scale)
             usable(read.observations, read.actions, str(source))

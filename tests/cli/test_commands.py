@@ -206,7 +206,7 @@ def explained(text: str) -> dict[str, str]:
     return dict(zip(parts[::2], parts[1::2], strict=True))
 
 
-ALWAYS = {"--config", "--method", "--trials", "--out", "--json", *map(flag, OPTIONS.values())}
+ALWAYS = {"--config", "--trust", "--method", "--trials", "--out", "--json", *map(flag, OPTIONS.values())}
 ALWAYS |= {flag(name) for name in EngineOptions.__dataclass_fields__}
 
 
@@ -250,4 +250,4 @@ def test_the_help_names_every_task_and_method(capsys: pytest.CaptureFixture[str]
 def test_the_help_of_an_evaluation_is_that_of_the_run(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = Run.create(here / "run", resolve("cartpole"))
     shown = set(explained(help_of(capsys, "evaluate", str(run.folder))))
-    assert {flag(name) for name in settings_of(run.config.world.evaluation)} == shown - {"--json"}
+    assert {flag(name) for name in settings_of(run.config.world.evaluation)} == shown - {"--json", "--trust"}

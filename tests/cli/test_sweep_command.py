@@ -79,10 +79,10 @@ def test_trials_that_fail_are_told_and_only_if_all_fail_the_command_does(
 ) -> None:
     execute = jobs.execute
 
-    def some_fail(run, *rest):
+    def some_fail(run, *rest, **more):
         if run.config.loop.mixing > limit[0]:
             raise DataError("everything diverged; make it less")
-        return execute(run, *rest)
+        return execute(run, *rest, **more)
 
     limit = [0.5]
     monkeypatch.setattr(jobs, "execute", some_fail)

@@ -19,7 +19,7 @@ from aggrevated.shelves import task_names
         ({"expert": 3}, "--expert is 3, but must be a text"),
         ({"hidden": 8}, "--hidden is 8, but must be whole numbers"),
         ({"iteratons": 5}, r"unknown setting --iteratons \(did you mean --iterations"),
-        ({"policy": 3}, "unknown policy 3: choose one of mlp, lstm, gru, window"),
+        ({"policy": 3}, "unknown policy 3: choose one of cnn, mlp, lstm, gru, window"),
     ],
 )
 def test_what_cannot_be_is_one_sentence(given: dict[str, Any], words: str) -> None:

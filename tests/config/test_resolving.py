@@ -250,7 +250,7 @@ def test_other_spaces_are_refused_in_a_sentence() -> None:
         head_for(MultiDiscrete([3, 2]))
     with pytest.raises(UsageError, match=r"no policy here takes actions of type Box\(2, 2\)"):
         head_for(Box(0, 1, (2, 2)))
-    with pytest.raises(UsageError, match=r"no policy here reads observations of type Dict.*flatten them"):
+    with pytest.raises(UsageError, match=r"reads no observations of type Dict.*flatten them"):
         size_of(Dict({"a": Box(0, 1, (2,))}))
     assert head_for(Discrete(3)).finite and not head_for(Box(0, 1, (2,))).finite
 

@@ -316,6 +316,39 @@ def test_behaviour_tells_a_change(simulator):
     assert list(behaviour(as_expert(Judges, simulator), simulator)) == ["act", "v"]
 
 
+def test_an_expert_that_draws_or_remembers_is_refused(simulator):
+    generator, asked = np.random.default_rng(0), []
+
+    def draws(observation):
+        return int(generator.integers(3))
+
+    def remembers(observation):
+        asked.append(observation)
+        return len(asked) % 3
+
+    for expert in (draws, remembers):
+        with pytest.raises(PartError, match=r"the same question to its act.*deterministic=True"):
+            behaviour(as_expert(expert, simulator), simulator)
+
+
+def test_a_q_of_another_size_is_said_of_q(simulator):
+    class Wide:
+        def q(self, observations):
+            return np.zeros((len(observations), 7))
+
+    with pytest.raises(PartError, match=r"costs-to-go of shape \(8, 7\).*must be of shape \(8, 3\): mend its q"):
+        behaviour(as_expert(Wide(), simulator), simulator)
+
+
+def test_who_reads_states_that_only_the_simulator_can_read_is_told_so(simulator):
+    class Reads:
+        def q(self, state):
+            return -np.abs(state[:, :1] + np.array([-1, 0, 1]))
+
+    with pytest.raises(PartError, match=r"mend its q, which is given states.*call its parameter observation"):
+        behaviour(as_expert(Reads(), simulator), simulator)
+
+
 def test_rounded():
     np.testing.assert_array_equal(rounded(np.array([[1234567.0, -0.00012345678]])), [[1234570.0, -0.000123457]])
 

@@ -11,6 +11,7 @@ from gymnasium.spaces.utils import flatten
 
 from aggrevated import DataError, UsageError, export_onnx
 from aggrevated.exporting import onnx_files
+from aggrevated.policies.convolutional import ConvolutionalPolicy
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import CategoricalHead, GaussianHead
 from aggrevated.policies.mixture import MixturePolicy
@@ -106,6 +107,18 @@ def test_actions_and_observations_are_the_environments_own(actions, shape, tmp_p
         assert action[0].shape == shape and action[0].tolist() == expected.reshape(shape).tolist()
         seen.add(str(action))
     assert len(seen) > 1
+
+
+@pytest.mark.parametrize("shape", [(12, 9), (70, 40, 3)])
+def test_pictures_go_in_as_they_are(shape, tmp_path):
+    policy = randomise(ConvolutionalPolicy(shape, CategoricalHead(A), (8,)), 1, 0.1)
+    policy.translation = Translation(Box(0, 255, shape, np.uint8), Discrete(A))
+    assert export_onnx(policy, tmp_path / "p.onnx") <= 1e-5
+    session = session_of(tmp_path / "p.onnx")
+    assert session.get_inputs()[0].shape == ["batch", *shape]
+    pictures = np.random.default_rng(0).integers(0, 256, (6, *shape), np.uint8)
+    (action,) = session.run(["action"], {"observation": pictures.astype(np.float32)})
+    assert action.tolist() == policy.predict(pictures, deterministic=True)[0].tolist()
 
 
 def test_vectors_are_clipped_to_the_environment(tmp_path):

@@ -13,6 +13,7 @@ from safetensors.torch import save
 
 from aggrevated import DataError, StorageError, UsageError, load
 from aggrevated.files import digest, seal, unseal
+from aggrevated.policies.convolutional import ConvolutionalPolicy
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import CategoricalHead, GaussianHead
 from aggrevated.policies.mixture import MixturePolicy
@@ -117,6 +118,15 @@ def test_with_a_translation_it_reads_and_acts_as_its_environment_does(tmp_path):
         loaded.predict({"place": np.zeros(2)})
 
 
+def test_pictures_come_back_as_what_reads_them(tmp_path):
+    policy = randomise(ConvolutionalPolicy((12, 9, 3), CategoricalHead(A), (8,)), 1, 0.1)
+    policy.translation = Translation(Box(0, 255, (12, 9, 3), np.uint8), Discrete(A))
+    policy.save(tmp_path / "p.safetensors")
+    pictures = np.random.default_rng(0).integers(0, 256, (6, 12, 9, 3), np.uint8)
+    acted = [one.predict(pictures, deterministic=True)[0] for one in (policy, load(tmp_path / "p.safetensors"))]
+    np.testing.assert_array_equal(*acted)
+
+
 def test_vectors_are_clipped_to_the_environment_and_in_its_type(tmp_path):
     translation = Translation(Box(-1, 1, (2, 2)), Box(-0.01, 0.01, (3, 1), np.float64))
     policy = randomise(FeedForwardPolicy(SIZE, GaussianHead(A)), 1, 3.0)
@@ -178,6 +188,8 @@ CHANGES = {
     "another size": lambda f: f["policy"]["shape"].update(observations=5),
     "huge": lambda f: f["policy"]["shape"].update(observations=10**9, hidden=[10**9, 10**6]),
     "larger than any": lambda f: f["policy"]["shape"].update(hidden=[2**62]),
+    "a huge picture": lambda f: f["policy"].update(kind="cnn", shape={"observations": [30000] * 3, "hidden": []}),
+    "a negative picture": lambda f: f["policy"].update(kind="cnn", shape={"observations": [-9, -9], "hidden": []}),
     "negative": lambda f: f["policy"]["shape"].update(hidden=[-8, 5]),
     "texts": lambda f: f["policy"]["shape"].update(hidden="ab"),
     "too many layers": lambda f: f["policy"]["shape"].update(hidden=[1] * 5000),

@@ -147,6 +147,29 @@ def test_masks_are_rules(space, mask, legal):
     np.testing.assert_array_equal(rules.legal(again), rules.legal(states))
 
 
+class Masked(Line):
+    """Says which actions are legal by a method, or in what it shows; at even places the second is not."""
+
+    def action_masks(self):
+        return np.array([True, self.place % 2 == 1])
+
+
+class Shows(Line):
+    observation_space = spaces.Dict({"place": spaces.Box(-99, 99, (1,)), "action_mask": spaces.MultiBinary(2)})
+
+    def shown(self):
+        return {"place": super().shown(), "action_mask": np.array([1, self.place % 2], np.int8)}
+
+
+def test_masks_are_found_where_other_libraries_look_for_them():
+    for make, place in ((Masked, 0), (Shows, 2), (lambda: gymnasium.wrappers.Autoreset(Masked()), 0)):
+        simulator = GymnasiumSimulator(make, 6)
+        states = simulator.initial(np.arange(20, dtype=np.uint64))
+        odd = simulator.observe(states)[:, place] % 2 == 1
+        assert odd.any() and not odd.all()
+        np.testing.assert_array_equal(restricted(simulator).legal(states)[:, 1], odd)
+
+
 def test_a_mask_of_another_size_is_refused_and_without_masks_there_are_no_rules():
     assert restricted(GymnasiumSimulator(Line, 5)) is None
     with pytest.raises(PartError, match=r"action_mask of shape \(3,\).*let it be 2 times True or False"):

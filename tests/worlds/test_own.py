@@ -4,9 +4,12 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
+import gymnasium
 import numpy as np
 import pytest
+from gymnasium.spaces import Box, Discrete
 
 import aggrevated
 import surroundings
@@ -121,6 +124,22 @@ def test_what_cannot_be_is_said(settings: dict[str, object], sentence: str, tmp_
     assert not (tmp_path / "run").exists()
 
 
+def test_an_environment_that_needs_more_says_what(tmp_path: Path) -> None:
+    def sized(length: int) -> surroundings.Corridor:
+        return surroundings.Corridor(length)
+
+    def broken() -> surroundings.Corridor:
+        raise OSError("no map")
+
+    with pytest.raises(UsageError, match=r"sized needs length .*--environment-options '{\"length\": \"...\"}'"):
+        aggrevated.train(sized, expert=surroundings.act, out=tmp_path / "run", say=silent, **SHORT)
+    with pytest.raises(DataError, match=r"broken raised OSError: no map .*mend its making of environments"):
+        aggrevated.train(broken, expert=surroundings.act, out=tmp_path / "run", say=silent, **SHORT)
+    options = {"environment_options": '{"length": 2}'}
+    run = aggrevated.train(sized, expert=surroundings.act, out=tmp_path / "run", say=silent, **SHORT, **options)
+    assert run.result().more["expert_return"] == 8.0  # type: ignore[union-attr]
+
+
 def test_unknown_names_are_said_to_be_so() -> None:
     with pytest.raises(UsageError, match=r"unknown task 'LunarLandr-v3' .did you mean LunarLander-v3"):
         find_task("LunarLandr-v3")
@@ -143,6 +162,39 @@ def test_scales_leave_what_is_no_measure() -> None:
     mean, scale = scales(world.raw)  # type: ignore[attr-defined]
     assert mean[:2].tolist() == [0.0, 0.0] and scale[:2].tolist() == [1.0, 1.0]  # the goal is one of two
     assert 50 < scale[2] < 1000
+
+
+class Clock(gymnasium.Env[Any, Any]):
+    """Guess the sign of what is added to the seconds since 1970; beside it are a tiny number and a fixed one."""
+
+    observation_space, action_space = Box(-np.inf, np.inf, (3,), np.float64), Discrete(2)
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
+        super().reset(seed=seed)
+        return self._seen(), {}
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        right = action == (self.number > 0)
+        return self._seen(), float(right), False, False, {}
+
+    def _seen(self) -> Any:
+        self.number = float(self.np_random.normal())
+        return np.array([1.7e9 + self.number, 1e-9 * float(self.np_random.normal()), 7e5])
+
+
+def since(observation: Any) -> int:
+    return int(observation[0] > 1.7e9)
+
+
+def test_huge_and_tiny_numbers_are_not_rounded_before_they_are_scaled(tmp_path: Path) -> None:
+    few = {"horizon": 10, "iterations": 12, "validation_episodes": 20, "test_episodes": 50}
+    run = aggrevated.train(Clock, expert=since, out=tmp_path / "run", say=silent, **few)
+    result = run.result()
+    assert result is not None and result.more["expert_return"] == 10.0 and result.more["test_return"] > 9.0
+    mean, scale = scales(run.config.world.raw)  # type: ignore[attr-defined]
+    assert abs(mean[0] - 1.7e9) < 1 and 0.5 < scale[0] < 2 and 5e-10 < scale[1] < 2e-9
+    assert (mean[2], scale[2]) == (7e5, 7e5)
+    assert [run.policy.predict(np.array([1.7e9 + x, 0.0, 7e5]), deterministic=True)[0] for x in (-1, 1)] == [0, 1]
 
 
 def test_on_the_command_line_beside_ones_own_module(tmp_path: Path) -> None:
@@ -169,3 +221,17 @@ def test_on_the_command_line_beside_ones_own_module(tmp_path: Path) -> None:
         cwd=tmp_path / "run", capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert inside.returncode == 2 and not (tmp_path / "marker").exists()
+
+
+def test_workers_and_sweeps_find_it_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "mine.py").write_text(Path(surroundings.__file__).read_text(encoding="utf-8"), encoding="utf-8")
+
+    def aggrevated_(*words: str) -> subprocess.CompletedProcess[str]:
+        few = ["--horizon", "20", "--iterations", "2", "--validation-episodes", "8", "--test-episodes", "8"]
+        command = [sys.executable, "-m", "aggrevated", *words, "--expert", "mine:lazy", "--json", *few]
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+
+    here, there = (aggrevated_("train", "mine:make", *more) for more in ([], ["--workers", "2"]))
+    assert json.loads(here.stdout)["weights_sha256"] == json.loads(there.stdout)["weights_sha256"]
+    swept = aggrevated_("sweep", "mine:make", "--vary", "temperature=0.05,0.1", "--seeds", "1", "--out", "sweep")
+    assert swept.returncode == 0, swept.stderr

@@ -28,7 +28,7 @@ def environment(world: Own) -> str:
 def way_back(world: Own) -> list[str]:
     """How a state is come back to, and what was tried to believe it."""
     said = getattr(world.raw, "said", ())
-    return [" ".join(said)] if said else []
+    return ["; ".join(said)] if said else []
 
 
 def expert(config: Config, world: Own) -> str:

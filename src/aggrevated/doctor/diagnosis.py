@@ -12,6 +12,7 @@ from aggrevated.config import Config
 from aggrevated.doctor.checks import CHECKS
 from aggrevated.doctor.examination import Examination
 from aggrevated.doctor.finding import VERDICTS, Finding, Verdict
+from aggrevated.doctor.pace import Watch
 from aggrevated.doctor.recommending import Recommendation, recommend
 from aggrevated.doctor.views import Views, views_of
 from aggrevated.errors import AggrevatedError, UsageError
@@ -21,6 +22,7 @@ from aggrevated.machine import one_thread
 from aggrevated.settings import SEED, at_least, require
 
 Check = Callable[[Examination], Iterator[Finding]]
+A_DAY = 86_400
 GOING_WRONG = (ArithmeticError, LookupError, TypeError, ValueError)  # that a patient nobody foresaw can cause
 
 
@@ -62,8 +64,8 @@ def examine(
     """Everything that can be found out about a config's environment and expert within about so many seconds."""
     at_least(2).require("episodes", episodes)
     SEED.require("seed", seed)
-    require(0 < seconds < float("inf"), "seconds", seconds, "a positive number")
-    began = time.monotonic()
+    require(0 < seconds <= A_DAY, "seconds", seconds, f"a positive number, and at most {A_DAY:,}")
+    began, watch = time.monotonic(), Watch()
     patient = Examination(config, episodes, seed, seconds)
     findings: list[Finding] = []
     with one_thread():
@@ -76,7 +78,7 @@ def examine(
             return Diagnosis(config.task.name, "", (broken("parts", error),), None, None, time.monotonic() - began)
         for place, (check, look) in enumerate(CHECKS.items()):
             progress(place, len(CHECKS), check)
-            if time.monotonic() - began > 2 * seconds:
+            if watch.seconds() > 2 * seconds:
                 findings.append(Finding(check, "unknown", f"there was no time left for {check}; give more --seconds"))
             else:
                 findings += looked(check, look, patient)

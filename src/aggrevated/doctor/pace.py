@@ -7,17 +7,28 @@ from collections.abc import Callable
 from typing import TypeVar
 
 R = TypeVar("R")
+BESIDE = 4.0  # others on the machine take at most so much of it
 PILOT, GROWTH = 2, 4
 LEAST, PATIENCE = 8, 4.0  # fewer tell nothing: for as many, it may take so many times as long
+
+
+class Watch:
+    """Seconds of work since it was made: what others on the machine take is not counted, as far as one can know."""
+
+    def __init__(self) -> None:
+        self.worked, self.began = time.process_time(), time.monotonic()
+
+    def seconds(self) -> float:
+        return max(time.process_time() - self.worked, (time.monotonic() - self.began) / BESIDE)
 
 
 def sized(work: Callable[[int], R], most: int, seconds: float) -> R:
     """What `work(n)` gives for as many, at most `most`, as the seconds allow by the pace of smaller tries."""
     n, left = min(PILOT, most), seconds
     while True:
-        began = time.perf_counter()
+        watch = Watch()
         found = work(n)
-        took = time.perf_counter() - began
+        took = watch.seconds()
         left -= took
         fits = int(n * left / max(took, 1e-6))
         if n < LEAST and LEAST * took / n < PATIENCE * seconds:

@@ -108,7 +108,7 @@ class Found:
         if has != needs:
             raise DataError(
                 f"maps {has[0]} observations to {has[1]} actions, but {self.simulator.name} has "
-                f"{needs[0]} and {needs[1]}; train one with 'aggrevated expert train {self.simulator.name}'"
+                f"{needs[0]} and {needs[1]}; give one that was trained in it"
             )
 
     def judges(self, critic: NumpyNetwork, inputs: int) -> None:

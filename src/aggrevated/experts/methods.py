@@ -31,6 +31,10 @@ BY_NAME = {
     "observation": Form.OBSERVATION,
     "obs": Form.OBSERVATION,
 }
+OPAQUE = (
+    "which is given states that only the simulator can read; to get what the environment shows, call its parameter "
+    "observation, for one, or observations"
+)
 TIMES = ("t", "time")
 POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
@@ -89,7 +93,13 @@ class Asked:
         if self.form is Form.OBSERVATION:
             return self._one_by_one(states, more)
         shown = states if self.form is Form.STATES else self.native.batch(states)
-        return self.call(shown) if more is None else self.call(shown, more)
+        arguments = (shown,) if more is None else (shown, more)
+        try:
+            return answer(self.part, self.method, partial(self.call, *arguments), len(states))
+        except PartError as error:
+            if self.form is not Form.STATES or states.dtype != object:
+                raise
+            raise PartError(self.part, error.what, f"{error.remedy}, {OPAQUE}", error.row) from error.__cause__
 
     def _one_by_one(self, states: Array, more: Sequence[Any] | Array | int | None) -> list[Any]:
         seconds = [more] * len(states) if more is None or isinstance(more, int) else more

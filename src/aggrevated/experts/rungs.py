@@ -13,9 +13,10 @@ from gymnasium.spaces import Discrete
 from aggrevated.arrays import Array
 from aggrevated.errors import UsageError
 from aggrevated.experts import ActionValueExpert, Expert, discount_of
-from aggrevated.experts.asking import costs_of_each
+from aggrevated.experts.asking import CHECK, costs_of_each
 from aggrevated.experts.methods import Act, Asked, CostOf, Costs, Form, parameters
 from aggrevated.experts.native import Native
+from aggrevated.parts import finite, numbers
 from aggrevated.simulators import Simulator
 
 RUNGS = ("act", "q", "q_of", "v")
@@ -34,11 +35,12 @@ class Adapted:
 class Cheapest:
     """`act` of an expert that only says what actions cost: the one that costs least."""
 
-    def __init__(self, costs: Callable[[Array], Any]) -> None:
-        self.costs = costs
+    def __init__(self, costs: Callable[[Array], Any], part: str, count: int) -> None:
+        self.costs, self.part, self.count = costs, part, count
 
     def __call__(self, states: Array, t: int) -> Array:
-        chosen: Array = np.argmin(self.costs(states), axis=1)
+        told = numbers(self.part, "costs-to-go", self.costs(states), (len(states), self.count), "mend its q")
+        chosen: Array = np.argmin(finite(self.part, "costs-to-go", told, CHECK), axis=1)
         return chosen
 
 
@@ -115,10 +117,11 @@ def is_whole(given: Any, methods: dict[str, Any]) -> bool:
 
 def best_by(expert: Any, methods: dict[str, Any], space: Any, called: str) -> Callable[[Array, int], Array]:
     """What an expert without `act` would do: what costs least, where every action can be asked about."""
+    part = f"the expert {called}"
     if "q" in methods:
-        return Cheapest(methods["q"])
+        return Cheapest(methods["q"], part, int(space.n))
     if "q_of" in methods and isinstance(space, Discrete):
-        return Cheapest(EachOf(expert, int(space.n)))
+        return Cheapest(EachOf(expert, int(space.n)), part, int(space.n))
     raise UsageError(f"the expert {called} has {' and '.join(methods)}, but no act(states, t); give it one")
 
 

@@ -11,7 +11,7 @@ from aggrevated.arrays import Array
 from aggrevated.errors import UsageError
 
 OPSET, IR = 17, 8  # old enough for every onnxruntime of the last years
-NUMBERS = {"float32": 1, "int64": 7}  # as ONNX counts its types
+NUMBERS = {"float32": 1, "int64": 7, "float64": 11}  # as ONNX counts its types
 
 
 def loaded() -> Any:

@@ -11,7 +11,7 @@ from gymnasium.spaces import Box, Discrete
 
 from aggrevated.arrays import Array
 from aggrevated.errors import DataError
-from aggrevated.exporting.graphs import Graph
+from aggrevated.exporting.graphs import NUMBERS, Graph
 from aggrevated.exporting.steps import step
 from aggrevated.files import Facts, write_atomically
 from aggrevated.policies import Policy
@@ -61,8 +61,10 @@ def seen_by(policy: Policy, graph: Graph, shown: str) -> str:
     if translation.columns is not None:
         seen = graph.add("Gather", seen, graph.constant(translation.columns, np.int64), axis=1)
     if translation.mean is not None and translation.scale is not None:
-        centred = graph.add("Sub", seen, graph.constant(translation.mean))
-        seen = graph.add("Div", centred, graph.constant(translation.scale))
+        exact = graph.add("Cast", seen, to=NUMBERS["float64"])
+        centred = graph.add("Sub", exact, graph.constant(translation.mean, np.float64))
+        scaled = graph.add("Div", centred, graph.constant(translation.scale, np.float64))
+        seen = graph.add("Cast", scaled, to=NUMBERS["float32"])
     return seen
 
 
@@ -127,10 +129,10 @@ def largest_difference(policy: Policy, model: bytes) -> float | None:
 def some_observations(policy: Policy, generator: np.random.Generator) -> Array:
     """A batch of numbers as the environment might show them."""
     drawn = generator.normal(size=(BATCH, *shown_shape(policy)))
+    if drawn.ndim > 2:  # pictures
+        return generator.integers(0, 256, drawn.shape).astype(np.float32)
     if policy.translation is None:
         return drawn.astype(np.float32)
-    if policy.translation.picture:
-        return generator.integers(0, 256, drawn.shape).astype(np.float32)
     if policy.translation.mean is not None and policy.translation.scale is not None:
         columns = slice(None) if policy.translation.columns is None else list(policy.translation.columns)
         drawn[:, columns] = drawn[:, columns] * policy.translation.scale + policy.translation.mean

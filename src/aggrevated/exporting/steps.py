@@ -8,11 +8,13 @@ import numpy as np
 from torch import Tensor, nn
 from torch.nn.utils import vector_to_parameters
 
+from aggrevated.actors.convolutional import WHITE
 from aggrevated.arrays import Array
 from aggrevated.errors import UsageError
 from aggrevated.exporting.graphs import Graph
 from aggrevated.policies import Policy
 from aggrevated.policies.cells import LSTM
+from aggrevated.policies.convolutional import ConvolutionalPolicy
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.mixture import MixturePolicy
 from aggrevated.policies.recurrent import RecurrentPolicy
@@ -38,6 +40,14 @@ def _(policy: WindowPolicy, graph: Graph, seen: str, state: str) -> Step:
     window = graph.add("Concat", state, seen, axis=1) if state else seen
     following = graph.part(window, policy.size, policy.size * policy.width) if state else state
     return layers(graph, policy.inner.network, window), following
+
+
+@step.register
+def _(policy: ConvolutionalPolicy, graph: Graph, seen: str, state: str) -> Step:
+    pictures = graph.add("Reshape", seen, graph.constant([-1, *policy.picture], np.int64))
+    bright = graph.add("Transpose", graph.add("Div", pictures, graph.constant(WHITE)), perm=[0, 3, 1, 2])
+    features = graph.add("Transpose", layers(graph, policy.convolutions, bright), perm=[0, 2, 3, 1])
+    return layers(graph, policy.inner.network, graph.add("Flatten", features)), state
 
 
 @step.register
@@ -78,8 +88,8 @@ def layers(graph: Graph, network: nn.Sequential, x: str) -> str:
         elif isinstance(layer, nn.Conv2d) and isinstance(layer.padding, tuple):
             weights = [graph.constant(numbers(p)) for p in (layer.weight, layer.bias) if p is not None]
             x = graph.add("Conv", x, *weights, strides=list(layer.stride), pads=[*layer.padding, *layer.padding])
-        elif isinstance(layer, nn.ReLU | nn.Tanh | nn.Flatten):
-            x = graph.add({nn.ReLU: "Relu", nn.Tanh: "Tanh", nn.Flatten: "Flatten"}[type(layer)], x)
+        elif isinstance(layer, nn.ReLU | nn.Tanh):
+            x = graph.add("Relu" if isinstance(layer, nn.ReLU) else "Tanh", x)
         else:
             raise UsageError(f"a layer of type {type(layer).__name__} cannot be written as ONNX; use another")
     return x

@@ -36,9 +36,9 @@ Maker = Callable[[Path, Facts], Writer]  # from a run's folder and its config
 
 
 def named_in(names: str | Sequence[str]) -> list[str]:
-    """Names with commas between, or several of such."""
-    words = [names] if isinstance(names, str) else names
-    return [*dict.fromkeys(name.strip() for word in words for name in word.split(",") if name.strip())]
+    """Names with commas between, or several of such; none where nothing is said."""
+    words = [names] if isinstance(names, str) and names else names
+    return [*dict.fromkeys(name.strip() for word in words for name in word.split(","))]
 
 
 def makers(names: str | Sequence[str]) -> dict[str, Maker]:

@@ -3,6 +3,7 @@
 A class of `policies` announces itself by `saved_as`, with `shape` and `from_shape`; so does a head.
 """
 
+import math
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -18,7 +19,7 @@ from aggrevated.files import Facts, in_short
 from aggrevated.policies import Policy
 from aggrevated.policies.heads import CategoricalHead
 from aggrevated.shelves import modules_in
-from aggrevated.spaces import Translation
+from aggrevated.spaces import LARGEST, Translation
 from aggrevated.version import __version__
 
 FORMAT = "aggrevated policy 1"
@@ -79,6 +80,9 @@ def blank(facts: Facts) -> Policy:
     own, of_head = facts["policy"], facts["head"]
     if any(len(value) > LAYERS for value in own["shape"].values() if isinstance(value, list)):
         raise ValueError(f"it has more than {LAYERS} layers")
+    seen = own["shape"]["observations"]
+    if not 0 < (math.prod(seen) if isinstance(seen, list) else seen) <= LARGEST:
+        raise ValueError(f"it reads {seen} numbers")
     with torch.device("meta"):
         head = of_kind(of_head["kind"], kinds_of_heads()).from_shape(of_head["shape"])
         policy: Policy = of_kind(own["kind"], kinds()).from_shape(own["shape"], head)

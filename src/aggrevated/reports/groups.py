@@ -59,7 +59,7 @@ def row(group: Group) -> Facts:
 
     Where returns have no ratio it is what the policy earns above its expert.
     """
-    name, compared = beside_expert(group)
+    name, compared = measure(group), beside_expert(group)
     if np.isnan(compared).any():
         raise DataError(f"{group.label}: the expert earns nothing within this horizon; compare runs with a longer one")
     (low, high), run = bootstrap_interval(compared), group.runs[0]
@@ -78,17 +78,22 @@ def row(group: Group) -> Facts:
     }
 
 
-def beside_expert(group: Group) -> tuple[str, Array]:
-    """(what is compared, that of every trial): the ratio of returns, or the gain above the expert's."""
-    if group.runs[0].config.world.rated:
-        return "ratio", group.column("ratio")
-    return "gain", group.column("test_return") - group.column("expert_return")
+def measure(group: Group) -> str:
+    """What is compared: the ratio of returns, or the gain above the expert's."""
+    return "ratio" if group.runs[0].config.world.rated else "gain"
+
+
+def beside_expert(group: Group) -> Array:
+    """That of every trial."""
+    if measure(group) == "ratio":
+        return group.column("ratio")
+    return group.column("test_return") - group.column("expert_return")
 
 
 def comparison(groups: Sequence[Group], closing: str) -> Table:
     """The table of all groups, best so far, fresh and beside the expert."""
     digits = groups[0].runs[0].config.world.digits
-    name, _ = beside_expert(groups[0])
+    name = measure(groups[0])
     figures = 3 if name == "ratio" else digits
     columns = {
         "method": text("label"),

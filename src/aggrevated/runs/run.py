@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain, count
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from aggrevated.config.resolving import from_facts
 from aggrevated.errors import DataError, UsageError
 from aggrevated.machine import one_thread
 from aggrevated.policies import Policy
+from aggrevated.runs.cards import card_of
 from aggrevated.runs.records import Metrics, Result
 from aggrevated.tasks import Task, can_be_found
 
@@ -102,6 +104,7 @@ class Run:
             policy.load_state_dict(weights)
         except RuntimeError as error:
             raise self._of_another_config() from error
+        policy.card = partial(card_of, self)
         return policy
 
     def chosen(self) -> tuple[dict[str, Tensor], files.Facts]:

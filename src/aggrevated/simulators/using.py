@@ -25,6 +25,12 @@ def seen(simulator: Simulator, states: Array) -> Array:
     return finite(simulator.name, "observations", observations, "check what its steps and its first states are")
 
 
+def unrounded(simulator: Simulator, states: Array) -> Array:
+    """The same before it is rounded to float32, by a simulator that has `vectors(states)`."""
+    vectors = getattr(simulator, "vectors", None)
+    return seen(simulator, states) if vectors is None else np.asarray(vectors(states))
+
+
 def stepped(simulator: Simulator, states: Array, actions: Array) -> tuple[Array, Array, Array]:
     """(next states, costs [n], done [n]); a diverged one, whose cost is not finite, is done."""
     given = answer(simulator.name, "step", lambda: simulator.step(states, actions), len(states))

@@ -23,16 +23,18 @@ from aggrevated.experts.adapting import as_expert, kind_of
 from aggrevated.experts.behaviour import behaviour
 from aggrevated.experts.loading import load_expert
 from aggrevated.files import Facts
+from aggrevated.parts import answer
 from aggrevated.settings import COUNT, Rule, require, setting
 from aggrevated.simulators import Simulator
 from aggrevated.simulators.gymnasium import GymnasiumSimulator
 from aggrevated.simulators.partial import Partial
+from aggrevated.simulators.using import unrounded
 from aggrevated.spaces import Translation
 from aggrevated.worlds.control import Control, found_from_everywhere
 from aggrevated.worlds.references import imported, is_reference
 from aggrevated.worlds.scaling import scales
 
-ORACLES = {"q": "q-network", "q_of": "monte-carlo", "v": "monte-carlo", "act": "monte-carlo"}  # by what an expert knows
+ORACLES = {"q": "q-network", "q_of": "q-of-action", "v": "value-function", "act": "monte-carlo"}  # by what is known
 KEPT = 8  # simulators and experts: a config is replaced several times before it is built
 INDICES = Rule(lambda value: all(0 <= i < 1_000_000 for i in value), "numbers of places, from 0 on")
 
@@ -73,7 +75,10 @@ class Own(Control):
 
     def suits(self) -> dict[str, str]:
         policy = "cnn" if self.translation.picture else "lstm" if self.columns else "mlp"
-        return {"policy": policy, "oracle": ORACLES[kind_of(self.loaded_expert)]}
+        rung = kind_of(self.loaded_expert)
+        if rung != "q" and self.expert_weights:  # critics are the weakest part of a trained model
+            rung = "act"
+        return {"policy": policy, "oracle": ORACLES[rung]}
 
     @property
     def raw(self) -> Simulator:
@@ -181,7 +186,7 @@ class View:
     translation: Translation
 
     def __call__(self, states: Array) -> Array:
-        return self.translation.view(self.simulator.observe(states))
+        return self.translation.view(unrounded(self.simulator, states))
 
 
 def tensors(arrays: dict[str, Array]) -> dict[str, Tensor]:
@@ -199,7 +204,14 @@ def made_from(environment: Any, options: Facts, horizon: int, trusted: bool) -> 
     if callable(environment):
         takes = parameters_of(environment)
         own = options | ({"horizon": horizon} if horizon and "horizon" in takes else {})
-        first = environment(**own)
+        called = str(name or getattr(environment, "__name__", type(environment).__name__))
+        if missing := [one for one in required_by(environment) if one not in own]:
+            example = json.dumps(dict.fromkeys(missing, "..."))
+            raise UsageError(
+                f"{called} needs {' and '.join(missing)} to make an environment: give --environment-options "
+                f"'{example}', or a function that needs nothing"
+            )
+        first = answer(called, "making of environments", lambda: environment(**own))
         if is_simulator(first):
             return of_horizon(first, horizon)
         if isinstance(first, gymnasium.Env):
@@ -223,6 +235,16 @@ def of_horizon(simulator: Simulator, horizon: int) -> Simulator:
     rule = f"{simulator.horizon}, which is the simulator's own; or left out"
     require(horizon in (0, simulator.horizon), "horizon", horizon, rule)
     return simulator
+
+
+def required_by(function: Callable[..., Any]) -> list[str]:
+    """The names of what it cannot do without."""
+    try:
+        taken = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return []
+    several = inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD
+    return [one.name for one in taken if one.default is one.empty and one.kind not in several]
 
 
 def parameters_of(function: Callable[..., Any]) -> Container[str]:

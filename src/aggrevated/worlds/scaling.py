@@ -6,20 +6,25 @@ from gymnasium.spaces import Discrete
 from aggrevated.arrays import Array
 from aggrevated.randomness import Purpose, seeds
 from aggrevated.simulators import Simulator, restricted
-from aggrevated.simulators.using import first_states, seen, stepped
+from aggrevated.simulators.using import first_states, stepped, unrounded
 
 STEPS, EPISODES = 2000, 20  # that are looked at, at most
+LAST_BITS = 10  # what varies by so few of its own type does not
 
 
 def scales(simulator: Simulator) -> tuple[Array, Array]:
-    """(mean, deviation) float32 [O] of each number; 0 and 1 of those that never change, or are only ever 0 or 1.
+    """(mean, deviation) float64 [O] of each number; 0 and 1 of those that are only ever 0 or 1.
 
-    They belong to the simulator alone, so that all runs in it read the same numbers.
+    One that never changes is its own mean, and has its own size for a scale. They belong to the simulator alone, so
+    that all runs in it read the same numbers.
     """
-    shown = np.concatenate([*random_observations(simulator)]).astype(np.float64)
+    found = np.concatenate([*random_observations(simulator)])
+    last_bits = LAST_BITS * np.finfo(found.dtype).eps if found.dtype.kind == "f" else 0.0
+    shown = found.astype(np.float64)
     mean, deviation = shown.mean(axis=0), shown.std(axis=0)
-    left = (deviation <= 1e-6 * np.maximum(np.abs(mean), 1.0)) | np.isin(shown, (0.0, 1.0)).all(axis=0)
-    return np.where(left, 0.0, mean).astype(np.float32), np.where(left, 1.0, deviation).astype(np.float32)
+    flag, fixed = np.isin(shown, (0.0, 1.0)).all(axis=0), deviation <= last_bits * np.abs(mean)
+    scale = np.where(fixed, np.maximum(np.abs(mean), 1.0), deviation)
+    return np.where(flag, 0.0, mean), np.where(flag, 1.0, scale)
 
 
 def random_observations(simulator: Simulator) -> list[Array]:
@@ -27,7 +32,7 @@ def random_observations(simulator: Simulator) -> list[Array]:
     generator, rules = np.random.default_rng(0), restricted(simulator)
     states, found, steps = first_states(simulator, seeds(0, Purpose.DEMONSTRATION, 0, EPISODES)), [], 0
     for _ in range(simulator.horizon):
-        found.append(seen(simulator, states))
+        found.append(unrounded(simulator, states))
         steps += len(states)
         legal = None if rules is None else rules.legal(states)
         states, _, done = stepped(simulator, states, drawn(simulator, generator, len(states), legal))

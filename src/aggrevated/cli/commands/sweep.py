@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
 
 from tyro.conf import Positional, UseAppendAction, arg
 
-from aggrevated.cli.commands.train import CHOICES, groups_of, named_task, refuse_if_later, with_tasks
+from aggrevated.cli.commands.train import CHOICES, decisive, groups_of, named_task, refuse_if_later, with_tasks
 from aggrevated.cli.engines import EngineOptions
 from aggrevated.cli.options import Folder, Integer, Name, TaskName
 from aggrevated.methods import METHODS
@@ -119,10 +119,12 @@ def configs_of(task: str, arguments: Sequence[str]) -> list["Config"]:
     picked = {name: [value] for name in names if (value := value_of(name, arguments)) is not None}
     varied = dict(word.split("=", 1) for word in values_of("vary", arguments) if "=" in word)
     picked |= {name: varied[name].split(",") for name in names if name in varied}
+    known = find_task(task, trust=True)  # it was typed
     for some in product(*picked.values()):
         chosen = dict(zip(picked, some, strict=True))
         try:
-            found.append(completed(usual(find_task(task, trust=True), chosen.pop("method", "aggrevated"), chosen), ()))
+            method = chosen.pop("method", "aggrevated")
+            found.append(completed(usual(known, method, chosen | decisive(known, arguments)), ()))
         except UsageError as error:
             faults.append(error)
     if not found:

@@ -13,7 +13,7 @@ from aggrevated.doctor.finding import Finding
 from aggrevated.doctor.level import level_of, misfit
 
 TIMES = 2.0  # another discount must be surely so many times nearer, in root mean square
-APART = 1.5  # and the costs by the two discounts must lie so far apart that nobody mixes them up
+APART = 1.5, 3.0  # and costs by the two so far apart; a critic that has not learned all looks discounted, too
 
 
 def discount(patient: Examination) -> Iterator[Finding]:
@@ -40,10 +40,11 @@ def discount(patient: Examination) -> Iterator[Finding]:
     sizes = [min((abs(level.fits[way]).mean() for way in of(gamma)), default=0.0) for gamma in (own, best)]
     apart = max(sizes) / max(min(sizes), 1e-30)
     numbers = {"says": own, "fits": best, "times_nearer": nearer.as_list(), "apart": apart}
-    if best != own and nearer.known and nearer.low > TIMES and apart > APART:
+    if best != own and nearer.known and nearer.low > TIMES and apart > APART[0]:
         by = f"{in_words(nearer.value)} times nearer"
         sentence = f"the expert says a discount of {own:g}, but its costs are those of {best:g}: {by}"
-        yield Finding("discount", "fault", sentence, f"let its attribute discount be {best:g}", numbers)
+        remedy = f"let its attribute discount be {best:g}, or roll it out instead of asking it"
+        yield Finding("discount", "fault" if apart > APART[1] else "warning", sentence, remedy, numbers)
     else:
         horizon = f"H = {patient.horizon}"
         yield Finding("discount", "fine", f"{horizon}, and the expert's costs are discounted by {own:g}", "", numbers)

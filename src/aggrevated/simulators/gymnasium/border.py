@@ -23,7 +23,7 @@ from aggrevated.simulators.gymnasium.environments import (
     time_limit_of,
     without_time_limit,
 )
-from aggrevated.simulators.gymnasium.masks import legal_of, mask_in
+from aggrevated.simulators.gymnasium.masks import Telling, legal_of, telling
 from aggrevated.spaces import Translation, usable
 
 UNLIMITED = 1000  # H of an environment that never cuts its episodes
@@ -45,7 +45,7 @@ class Border:
     horizon: int
     translation: Translation
     seeding: Seeding
-    masked: bool  # whether it says which actions are legal
+    telling: Telling | None  # how it says which actions are legal
     said: tuple[str, ...]  # what is unusual about it
 
     @cached_property
@@ -70,7 +70,7 @@ class Border:
         given = answer(self.name, "reset", lambda: begin(env, seed, self.seeding))
         if not isinstance(given, tuple) or len(given) != 2:
             raise PartError(self.name, f"gave {of_parts(given)} as a reset", "give (observation, info)")
-        return Shown(self.shown(given[0]), self.legal(given[1]))
+        return Shown(self.shown(given[0]), self.legal(env, *given))
 
     def advance(self, env: Environment, action: Any) -> tuple[Shown, float, bool]:
         """(what it shows, cost, done) of one step."""
@@ -87,16 +87,19 @@ class Border:
             done = answer(self.name, "step, whose ends must be True or False", lambda: bool(terminated or truncated))
         cost = 0.0 - reward
         if isfinite(cost):
-            return Shown(self.shown(observation), self.legal(info)), cost, done
+            return Shown(self.shown(observation), self.legal(env, observation, info)), cost, done
         return Shown(np.zeros(self.shape, np.float32), None), cost, True  # it diverged: what it shows then is nobody's
 
     def natives(self, actions: list[Any]) -> Array:
         """Our actions as the environment takes them, [n, ...]."""
         return self.translation.native(np.array(actions)) if actions else np.zeros(0)
 
-    def legal(self, info: Any) -> Array | None:
+    def legal(self, env: Environment, observation: Any, info: Any) -> Array | None:
         """Which actions are."""
-        return legal_of(info, self.actions, self.name) if self.masked else None
+        told = self.telling
+        if told is None:
+            return None
+        return legal_of(answer(self.name, "masks", lambda: told(env, observation, info)), self.actions, self.name)
 
     def shown(self, observation: Any) -> Array:
         """What it shows, as a vector or picture of its own; a `PartError` where that is not of its space."""
@@ -159,11 +162,12 @@ def border_of(source: Source, horizon: int | None, name: str | None) -> Border:
     if seeding.value:
         said.append(seeding.value)
     first = answer(name, "reset", lambda: begin(env, 0, seeding))
-    masked = isinstance(first, tuple) and len(first) == 2 and mask_in(first[1]) is not None
-    masked = masked and not isinstance(env.action_space, Box)
-    if masked:
+    told = None
+    if isinstance(first, tuple) and len(first) == 2 and not isinstance(env.action_space, Box):
+        told = answer(name, "masks", lambda: telling(env, *first))
+    if told is not None:
         said.append("it says which actions are legal")
     translation = Translation(env.observation_space, env.action_space)
     env.close()
     other.close()
-    return Border(source, name, horizon, translation, seeding, masked, tuple(said))
+    return Border(source, name, horizon, translation, seeding, told, tuple(said))

@@ -11,6 +11,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from gymnasium.spaces import Box
+from gymnasium.spaces.utils import unflatten
 
 from aggrevated.arrays import Array
 from aggrevated.errors import DataError, PartError, UsageError
@@ -60,7 +62,7 @@ class GymnasiumSimulator:
         if (get_state is None) != (set_state is None):
             raise UsageError(f"{self.name}: get_state and set_state are of use only together; supply both or neither")
         self._pool, self._stepped = Pool(self._border.ready, live), 0
-        if self._border.masked:
+        if self._border.telling is not None:
             self.legal = self._legal
         ways = ways_for(self._border, self._pool, get_state, set_state)
         self._way, self._proof, failed = self._proved(ways)
@@ -89,6 +91,17 @@ class GymnasiumSimulator:
         for row, spot in zip(seen, state, strict=True):
             row[...] = spot.observation
         return seen
+
+    def vectors(self, state: Array) -> Array:
+        """The same in the type in which the environment showed it."""
+        return np.stack([spot.observation for spot in state]) if len(state) else self.observe(state)
+
+    def native_observations(self, state: Array) -> list[Any]:
+        """What the environment showed in each of the states, as it did: copies."""
+        space = self.translation.observations
+        if isinstance(space, Box):
+            return [spot.observation.reshape(space.shape).copy() for spot in state]
+        return [unflatten(space, spot.observation) for spot in state]
 
     def snapshot(self, state: Array) -> list[Any]:
         """[n]: what `get_state` returned, or where episodes are replayed, (the seed, the actions so far)."""

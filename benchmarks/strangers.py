@@ -1,0 +1,223 @@
+"""Environments and experts that the library does not know: whether they work, and how well default settings do.
+
+    python benchmarks/strangers.py experts           # trains the models of Stable-Baselines3, some minutes
+    python benchmarks/strangers.py try               # everything for two iterations, and what is to be refused
+    python benchmarks/strangers.py run [--only "Taxi-v4;nim"] [--methods "aggrevated;dagger"] [--seeds 2]
+    python benchmarks/strangers.py report
+
+`run` makes the runs that are missing, one at a time, each a JSON file in the folder of runs; `report` reads them and
+writes docs/results/strangers.{json,md,png}.
+"""
+
+import argparse
+import json
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from shutil import rmtree
+from tempfile import mkdtemp
+from typing import Any
+
+import stranger_experts as experts
+import stranger_worlds as worlds
+
+RESULTS = Path(__file__).parent.parent / "docs" / "results"
+RUNS = Path("runs") / "strangers"
+TESTED = 400  # fresh episodes
+
+
+@dataclass(frozen=True)
+class Case:
+    """An environment, an expert, and how many simulator steps a run gets."""
+
+    environment: Any
+    expert: Callable[[], Any]
+    kind: str  # of expert
+    budget: int
+    settings: dict[str, Any] = field(default_factory=dict)
+
+
+def model(name):
+    """The zip of a model, as a path."""
+    return lambda: str(RUNS / "experts" / f"{name}.zip")
+
+
+def options(**given):
+    """What an environment is made with."""
+    return {"environment_options": json.dumps(given)}
+
+
+def thing(given):
+    """The expert as it is."""
+    return lambda: given
+
+
+CASES = {
+    "Taxi-v4": Case("Taxi-v4", lambda: experts.Table("Taxi-v4"), "q", 30_000),
+    "CliffWalking-v1": Case("CliffWalking-v1", lambda: experts.Worth("CliffWalking-v1"), "v", 30_000, {"horizon": 100}),
+    "FrozenLake-v1": Case("FrozenLake-v1", lambda: experts.Table("FrozenLake-v1", is_slippery=True), "q", 20_000),
+    "FrozenLake-v1, not slippery": Case(
+        "FrozenLake-v1", thing(experts.planner), "planner", 20_000, options(is_slippery=False)
+    ),
+    "Blackjack-v1": Case("Blackjack-v1", thing(experts.basic), "function", 20_000, {"horizon": 12}),
+    "MountainCar-v0": Case("MountainCar-v0", thing(experts.push), "function", 30_000),
+    "MountainCarContinuous-v0": Case("MountainCarContinuous-v0", thing(experts.pump), "function", 30_000),
+    "Acrobot-v1": Case("Acrobot-v1", model("acrobot-ppo"), "PPO zip", 40_000),
+    "CartPole-v1": Case("CartPole-v1", model("cartpole-dqn"), "DQN zip", 20_000),
+    "LunarLander-v3": Case("LunarLander-v3", thing(experts.land), "function", 40_000),
+    "LunarLander-v3, DQN": Case("LunarLander-v3", model("lander-dqn"), "DQN zip", 20_000),
+    "LunarLanderContinuous-v3": Case("LunarLanderContinuous-v3", thing(experts.land_smoothly), "function", 40_000),
+    "InvertedPendulum-v5": Case("InvertedPendulum-v5", model("pole-ppo"), "PPO zip", 20_000, {"horizon": 300}),
+    "Reacher-v5": Case("Reacher-v5", model("reacher-sac"), "SAC zip", 20_000),
+    "HalfCheetah-v5": Case("HalfCheetah-v5", model("cheetah-sac"), "SAC zip", 20_000, {"horizon": 100}),
+    "Pendulum-v1": Case("Pendulum-v1", model("pendulum-td3"), "TD3 zip", 20_000),
+    "Swimmer-v5": Case("Swimmer-v5", thing(experts.swim), "function", 20_000, {"horizon": 200}),
+    "MountainCar-v0, recorded": Case(
+        "MountainCar-v0", lambda: experts.recorded("MountainCar-v0", experts.push), "demonstrations", 30_000
+    ),
+    "warehouse": Case(worlds.Warehouse, thing(worlds.fetch), "function", 20_000, {"horizon": 40}),
+    "nim": Case(worlds.Nim, lambda: worlds.NimPlayer(), "object with act", 15_000, {"horizon": 12}),
+    "spot": Case(worlds.Spot, thing(worlds.steer), "function", 15_000, {"horizon": 20}),
+    "treasury": Case(worlds.Treasury, lambda: worlds.Banker(), "q", 20_000, {"horizon": 50}),
+    "machines": Case(worlds.Machines, thing(worlds.repair), "function", 25_000, {"horizon": 60}),
+    "lift": Case(worlds.Lift, thing(worlds.towards), "function", 20_000, {"horizon": 60}),
+    "thermostat": Case(worlds.Thermostat, lambda: worlds.Heating(), "nn.Module", 20_000, {"horizon": 40}),
+    "stacked": Case(worlds.stacked, thing(worlds.balance), "function", 30_000),
+    "tracker": Case(worlds.Tracker, thing(lambda o: o[3:] - o[:3]), "function", 20_000, {"horizon": 50}),
+}
+
+
+def wrong_expert(expert, environment="CartPole-v1", **settings):
+    """An expert that cannot teach there."""
+    return environment, thing(expert), settings
+
+
+REFUSED = {
+    "draws from a global generator": (worlds.Unseeded, thing(worlds.first), {}),
+    "gives four things as a step": (worlds.Old, thing(worlds.first), {}),
+    "shows text": (worlds.Worded, thing(worlds.first), {}),
+    "takes a Dict of actions": (worlds.Composed, thing(worlds.first), {}),
+    "shows NaN": (worlds.NotANumber, thing(worlds.first), {}),
+    "has a million actions": (worlds.Many, thing(worlds.first), {}),
+    "divides by zero": (worlds.Crashing, thing(worlds.first), {}),
+    "keeps statistics": (worlds.Learning, thing(worlds.first), {}),
+    "large pictures": ("CarRacing-v3", thing(worlds.first), {}),
+    "an id that is none": ("LunarLandr-v3", thing(worlds.first), {}),
+    "a version that is gone": ("Taxi-v3", thing(worlds.first), {}),
+    "no expert": ("CartPole-v1", thing(None), {}),
+    "a zip of another environment": ("MountainCar-v0", model("cartpole-dqn"), {}),
+    "a zip that is none": wrong_expert(__file__),
+    "a function of three things": wrong_expert(lambda a, b, c: 0),
+    "an action out of range": wrong_expert(lambda observation: 7),
+    "no action": wrong_expert(lambda observation: None),
+    "a vector for a choice": wrong_expert(lambda observation: observation),
+    "a function that raises": wrong_expert(lambda observation: observation["angle"]),
+    "q of another size": wrong_expert(type("Q", (), {"q": lambda self, observations: observations[:, :3]})()),
+    "q with NaN": wrong_expert(type("Q", (), {"q": lambda self, observations: observations[:, :2] * float("nan")})()),
+    "recordings of another size": wrong_expert([([[0.0, 1.0]] * 5, [0, 1, 0, 1, 0])]),
+    "an empty recording": wrong_expert([]),
+    "a class": wrong_expert(worlds.Heating, worlds.Thermostat),
+    "a number": wrong_expert(5),
+}
+
+
+def trained(case, method, seed, folder, **settings):
+    """One run of a case."""
+    from aggrevated import train
+
+    given = dict(case.settings) | settings
+    return train(
+        case.environment, method, expert=case.expert(), out=folder, say=lambda _: None, warn=lambda _: None,
+        seed=seed, **given,
+    )  # fmt: skip
+
+
+def try_all(only):
+    """Everything for two iterations, then what is to be refused: one line each."""
+    from aggrevated.errors import AggrevatedError
+
+    small = {"iterations": 2, "validation_episodes": 4, "test_episodes": 8}
+    jobs = [(name, method, case) for name, case in CASES.items() for method in ("aggrevated", "dagger")]
+    jobs += [(name, "refused", Case(env, expert, "", 0, more)) for name, (env, expert, more) in REFUSED.items()]
+    for name, method, case in jobs:
+        if only and name not in only:
+            continue
+        scratch, began = Path(mkdtemp()), time.monotonic()
+        try:
+            with_method = "aggrevated" if method == "refused" else method
+            result = trained(case, with_method, 0, scratch / "run", **small).result().more
+            said = f"works: {result['test_return']:.2f} beside the expert's {result['expert_return']:.2f}"
+        except AggrevatedError as error:
+            said = f"{type(error).__name__}: {error}"
+        except Exception:
+            said = f"BROKEN: {traceback.format_exc()}"
+        finally:
+            rmtree(scratch, ignore_errors=True)
+        print(f"{name}; {method}; {time.monotonic() - began:.1f} s; {said}", flush=True)
+
+
+def measured(name, method, seed):
+    """One run, and what there is to know of it."""
+    case, scratch = CASES[name], Path(mkdtemp())
+    began = time.monotonic()
+    try:
+        run = trained(case, method, seed, scratch / "run", budget=case.budget, test_episodes=TESTED)
+        lines = [line.facts() for line in run.metrics()]
+        kept = ("n", "simulator_steps", "oracle_queries", "current_return", "best_return")
+        config = run.config
+        return {
+            "result": {k: v for k, v in run.result().facts().items() if k != "run"},
+            "points": [[line.get(key) for key in kept] for line in lines],
+            "oracle": config.oracle.name,
+            "policy": config.policy.name,
+            "seconds": time.monotonic() - began,
+        }
+    finally:
+        rmtree(scratch, ignore_errors=True)
+
+
+def run_missing(only, methods, seeds):
+    """Make the runs that are missing."""
+    RUNS.mkdir(parents=True, exist_ok=True)
+    for seed in range(seeds):
+        for name in only:
+            for method in methods:
+                path = RUNS / f"{name}; {method}; {seed}.json"
+                if path.exists():
+                    continue
+                facts = measured(name, method, seed)
+                path.write_text(json.dumps(facts))
+                result = facts["result"]
+                shown = f"{result['test_return']:.3f} beside {result['expert_return']:.3f}"
+                print(f"{name}, {method}, seed {seed}: {shown}, {facts['seconds']:.0f} s", flush=True)
+
+
+def main():
+    """As the command line says."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=("experts", "try", "run", "report"))
+    parser.add_argument("--only", default="", help="cases, with semicolons between; all if none is named")
+    parser.add_argument("--methods", default="aggrevated;dagger")
+    parser.add_argument("--seeds", type=int, default=2)
+    asked = parser.parse_args()
+    only, methods = ([part for part in text.split(";") if part] for text in (asked.only, asked.methods))
+    if asked.what == "experts":
+        for name in experts.MODELS:
+            began = time.monotonic()
+            path = experts.train_model(name, RUNS / "experts")
+            print(f"{path}: {time.monotonic() - began:.0f} s", flush=True)
+    elif asked.what == "try":
+        try_all(only)
+    elif asked.what == "run":
+        run_missing(only or [*CASES], methods, asked.seeds)
+    else:
+        from strangers_report import report
+
+        report(CASES, RUNS, RESULTS)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
