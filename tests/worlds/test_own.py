@@ -147,6 +147,10 @@ def test_unknown_names_are_said_to_be_so() -> None:
         as_task(3)
 
 
+def test_a_simulator_of_ones_own_is_not_taken_for_a_shipped_task() -> None:
+    assert as_task(aggrevated.CartPole(20), surroundings.act).name == "own-cartpole"
+
+
 def test_references() -> None:
     assert is_reference("a.b:c.d") and not is_reference("a/b:c") and not is_reference("LunarLander-v3")
     assert not is_reference("a:b-v0") and not is_reference(":c") and not is_reference(3)

@@ -55,7 +55,11 @@ def policy(config: Config, world: Own) -> str:
 def loop(config: Config, world: Own) -> str:
     """How much of it."""
     own = config.loop
+    spent = " or ".join(
+        f"{value:,} {what}" for what, value in (("steps", own.budget), ("queries", own.queries)) if value
+    )
+    length = f"{own.iterations} iterations" if own.length else f"as many iterations as {spent} allow,"
     return (
-        f"{config.row.title}, {config.update.name} update: {own.iterations} iterations of {own.trajectories} roll-ins, "
+        f"{config.row.title}, {config.update.name} update: {length} of {own.trajectories} roll-ins, "
         f"the best chosen on {world.validation_episodes} episodes, tested on {world.test_episodes} fresh ones"
     )

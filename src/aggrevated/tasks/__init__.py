@@ -133,9 +133,8 @@ def as_task(given: Any, expert: Any = None) -> Task:
         if not callable(given) and not callable(getattr(given, "step", None)):
             known = "a task's name, a Gymnasium id, a function that makes an environment, or a simulator"
             raise UsageError(f"{given!r} is nothing to learn in: give {known}")
-        name = reference_to(given) or str(
-            getattr(given, "__name__", None) or getattr(given, "name", type(given).__name__)
-        )
+        called = str(getattr(given, "__name__", None) or getattr(given, "name", type(given).__name__))
+        name = reference_to(given) or (f"own-{called}" if can_be_found(called) else called)
         task = Task(name=name, title=name, world=Own(environment=given, trusted=True), oracle="")
     world = task.world
     if expert is None:
