@@ -130,7 +130,7 @@ TOO_LITTLE = "tells only what the action taken costs; choose another --gradient"
         ("train cartpole --oracle value-function", 2, "value-function"),
         ("train hopper --method dagger --gradient all-actions", 2, "all-actions"),
         ("train cartpole --trials 0", 2, "--trials is 0, but must be at least 1"),
-        ("train cartpole --expert acrobot", 65, "train one with 'aggrevated expert train cartpole'"),
+        ("train cartpole --expert acrobot", 65, "give one that was trained in it"),
         ("train cartpole --expert nobody", 2, "no expert 'nobody': give a file, or the name of a shipped expert"),
         ("train cartpole --out /proc/nowhere", 74, "check the path and its permissions"),
         ("resume nowhere", 65, "nowhere is not a run: it has no config.json"),
