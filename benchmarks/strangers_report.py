@@ -20,7 +20,7 @@ def row_of(name, case, folder):
     if not all(runs.values()):
         return None
     paired = min(map(len, runs.values()))
-    row = {"name": name, "expert_kind": case.kind, "budget": case.budget, "seeds": paired}
+    row = {"name": name, "expert_kind": case.kind, "seeds": paired}
     row |= {key: runs["aggrevated"][0][key] for key in ("oracle", "policy")}
     row["expert"] = mean(run["result"]["expert_return"] for own in runs.values() for run in own[:paired])
     for method, own in runs.items():
@@ -48,23 +48,25 @@ def page(rows, cases):
         "# Environments and experts that the library does not know",
         "",
         f"`python benchmarks/strangers.py run` and `report`: {len(rows)} of its {cases} cases, everything at default "
-        "settings, AggreVaTeD and DAgger with the same number of simulator steps (`--budget`; a run ends where another "
-        "iteration would not fit). Returns are those of the chosen policy on 400 fresh episodes, means over seeds; ± "
+        "settings but for 30 iterations instead of 100, AggreVaTeD and DAgger with equally many trajectories. Returns "
+        "are those of the chosen policy on 400 fresh episodes, means over seeds; ± "
         "is the standard error over episodes. *Not below* allows 5 % of the expert's return, and two standard errors.",
         "",
         f"Not below the expert: {kept} of {len(rows)}. Not below DAgger: {beside} of {len(rows)}.",
         "",
         "![Returns beside those of the expert](strangers.png)",
         "",
-        "| environment | expert | oracle | steps | seeds | expert's return | AggreVaTeD | DAgger | not below |",
+        "| environment | expert | oracle | steps, ours and DAgger's | seeds | expert's return | AggreVaTeD | DAgger "
+        "| not below |",
         "|---|---|---|---|---|---|---|---|---|",
     ]
     for row in rows:
         ours, theirs = (f"{row[m]['return']:.4g} ± {row[m]['standard_error']:.2g}" for m in METHODS)
+        steps = " and ".join(f"{mean(row[m]['steps']):,.0f}" for m in METHODS)
         names = [name for name in ("expert", "dagger") if row[f"not_below_{name}"]]
         said = " and ".join({"expert": "the expert", "dagger": "DAgger"}[name] for name in names) or "—"
         lines.append(
-            f"| {row['name']} | {row['expert_kind']} | {row['oracle']} | {row['budget']:,} | {row['seeds']} "
+            f"| {row['name']} | {row['expert_kind']} | {row['oracle']} | {steps} | {row['seeds']} "
             f"| {row['expert']:.4g} | {ours} | {theirs} | {said} |"
         )
     return "\n".join(lines) + "\n"

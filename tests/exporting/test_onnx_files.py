@@ -33,11 +33,17 @@ def mixture(newest):
     return policy
 
 
+def settled(policy):
+    policy.head.settle(np.array([10.0, 0.0, -3.0], np.float32), np.array([5.0, 0.01, 1.0], np.float32))
+    return policy
+
+
 POLICIES = {
     "mlp": lambda: FeedForwardPolicy(SIZE, CategoricalHead(A), (16, 8)),
     "linear": lambda: FeedForwardPolicy(SIZE, CategoricalHead(A), ()),
     "Gaussian": lambda: FeedForwardPolicy(SIZE, GaussianHead(A, low=np.array([-1, -0.2, -0.1]), high=0.2)),
     "window": lambda: WindowPolicy(SIZE, CategoricalHead(A), (6,), width=3),
+    "settled": lambda: settled(FeedForwardPolicy(SIZE, GaussianHead(A, low=-40.0, high=40.0))),
     "window of 1": lambda: WindowPolicy(SIZE, GaussianHead(A), (6,), width=1),
     "LSTM": lambda: RecurrentPolicy(SIZE, CategoricalHead(A), 7),
     "LSTM, Gaussian": lambda: RecurrentPolicy(SIZE, GaussianHead(A, low=-0.1, high=0.1), 7),
@@ -74,9 +80,8 @@ def test_step_by_step_onnxruntime_acts_as_predict_does(make, tmp_path):
             state = {"state": found["state_out"]}
     assert ("state_out" in found) == bool(size)
     if "deviation" in found:
-        np.testing.assert_allclose(
-            found["deviation"], np.tile(policy.head.log_deviation.detach().exp(), (6, 1)), rtol=1e-6
-        )
+        deviation = policy.head.unit * policy.head.log_deviation.detach().exp()
+        np.testing.assert_allclose(found["deviation"], np.tile(deviation, (6, 1)), rtol=1e-6)
         assert found["mean"].shape == found["action"].shape == (6, A)
     else:
         assert found["action"].dtype == np.int64 and len(actions) > 1

@@ -47,6 +47,18 @@ def test_gaussian_density_by_hand():
     assert distribution.log_prob(torch.tensor([[[2.0, 1.0]]])).item() == pytest.approx(expected, abs=1e-6)
 
 
+def test_a_settled_gaussian_is_in_the_units_of_its_actions():
+    """Outputs (1, −2), centre (100, 0), unit (50, 0.01), σ = (1/2, 3): N(150, 25²) and N(−0.02, 0.03²)."""
+    head = gaussian([log(0.5), log(3.0)])
+    head.settle(np.array([100.0, 0.0], np.float32), np.array([50.0, 0.01], np.float32))
+    one = of(head, [[[1.0, -2.0]]])
+    np.testing.assert_allclose(one.mean.detach(), [[[150.0, -0.02]]], rtol=1e-6)
+    np.testing.assert_allclose(one.stddev.detach(), [[[25.0, 0.03]]], rtol=1e-6)
+    sampler, outputs, noise = head.sampler(), np.float32([[1.0, -2.0]]), np.float32([[2.0, -1.0]])
+    np.testing.assert_allclose(sampler.choose(outputs, 0.0, None), [[150.0, -0.02]], rtol=1e-6)
+    np.testing.assert_allclose(sampler.choose(outputs, noise, None), [[200.0, -0.05]], rtol=1e-6)
+
+
 def test_gaussian_gradient_by_hand():
     """∂/∂μ = z/σ and ∂/∂ ln σ = z² − 1, with z = (2, 1) and σ = (1/2, 3)."""
     head, mean = gaussian([log(0.5), log(3.0)]), torch.tensor([1.0, -2.0], requires_grad=True)

@@ -33,10 +33,16 @@ def mixture(newest):
     return policy
 
 
+def settled(policy):
+    policy.head.settle(np.array([10.0, 0.0, -3.0], np.float32), np.array([5.0, 0.01, 1.0], np.float32))
+    return policy
+
+
 POLICIES = {
     "mlp": lambda: FeedForwardPolicy(SIZE, CategoricalHead(A), (8, 5)),
     "linear": lambda: FeedForwardPolicy(SIZE, CategoricalHead(A), ()),
     "Gaussian": lambda: FeedForwardPolicy(SIZE, GaussianHead(A, low=np.array([-1, -2, -0.1]), high=0.2)),
+    "settled": lambda: settled(FeedForwardPolicy(SIZE, GaussianHead(A))),
     "unbounded": lambda: FeedForwardPolicy(SIZE, GaussianHead(A)),
     "window": lambda: WindowPolicy(SIZE, CategoricalHead(A), (6,), width=3),
     "LSTM": lambda: RecurrentPolicy(SIZE, CategoricalHead(A), 5),

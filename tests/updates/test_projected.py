@@ -59,7 +59,7 @@ def log_probabilities(policy, observations):
 
 def test_a_table_has_the_mean_of_all_visits_over_tau():
     """Two visits of state 0, one of state 1, in two iterations: log π = −(mean A*)/(τ · unit), but for a constant."""
-    policy, update = policy_of(()), Exponentiated(temperature=0.5, cooling=0)
+    policy, update = policy_of(()), Exponentiated(temperature=0.5, cooling=0, allowed=0)
     first, second = np.array([[0.0, 1, 2], [1.0, 0, 1]]), np.array([[2.0, 0, 0]])
     update(policy, all_actions, steps_of(np.eye(3)[[0, 1]]), told(first))
     update(policy, all_actions, steps_of(np.eye(3)[[0]]), told(second))
@@ -258,7 +258,7 @@ def test_a_gaussian_is_drawn_to_what_is_advised_and_to_what_was_better():
     costs = CostToGo(
         np.float32([[3.0], [-30.0], [0.0]]), np.float32([[1.0], [1.0], [0.0]]), advice=advice, advantage=True
     )
-    means = means_of(trajectories, costs).means[:, 0, 0].numpy()
+    means = means_of(trajectories, costs, np.ones(1)).means[:, 0, 0].numpy()
     assert means[0] == 0.0 and means[1] > 0.95 and means[2] == 0.5
     policy = FeedForwardPolicy(3, GaussianHead(1), (16,))
     Exponentiated(steps=500)(policy, taken_action, trajectories, costs)
@@ -272,11 +272,13 @@ def test_a_gaussian_minds_a_distance_as_much_as_it_costs():
     actions = np.array([[0.1], [0.2], [1.0], [1.0]])
     costs = np.float32([[10 * 0.1**2], [0.2**2], [0.0], [0.0]])
     told = CostToGo(costs, np.float32([[1.0], [1.0], [0.0], [0.0]]), advice=np.zeros((4, 1, 1), np.float32))
-    weight = means_of(steps_of(np.eye(4), actions=actions), told).weight[:, 0].numpy()
+    weight = means_of(steps_of(np.eye(4), actions=actions), told, np.ones(1)).weight[:, 0].numpy()
     assert weight.sum() == pytest.approx(3 * 4, rel=0.01)
     assert weight[0] - 1 == pytest.approx(10 * (weight[1] - 1), rel=0.1) and weight[2] == weight[3] == 1.0
     free = replace(told, values=0 * costs)
-    np.testing.assert_array_equal(means_of(steps_of(np.eye(4), actions=actions), free).weight, np.ones((4, 1)))
+    np.testing.assert_array_equal(
+        means_of(steps_of(np.eye(4), actions=actions), free, np.ones(1)).weight, np.ones((4, 1))
+    )
 
 
 def test_the_deviation_falls_as_one_over_the_root_of_n_and_goes_on_after_a_restore():

@@ -27,7 +27,9 @@ def policy_and_goal(kind: str, hidden: tuple[int, ...] = (9, 6)):
     if kind == "means":
         deviation = torch.tensor([0.5, 2.0])
         goal = Means(torch.randn(STEPS, 1, 2, generator=generator), weight, deviation)
-        return FeedForwardPolicy(SEEN, GaussianHead(2), hidden), seen, goal
+        policy = FeedForwardPolicy(SEEN, GaussianHead(2), hidden)
+        policy.head.settle(np.array([0.5, -3.0], np.float32), np.array([0.5, 4.0], np.float32))
+        return policy, seen, goal
     known = torch.rand(STEPS, 1, 3, generator=generator) > (0.4 if kind == "some known" else -1.0)
     logits = 5 * torch.randn(STEPS, 1, 3, generator=generator)
     goal = Logits(logits, known, weight, exploring=0.2, scale=0.07, all_known=bool(known.all()))

@@ -17,7 +17,7 @@ from aggrevated.errors import DataError, UsageError
 from aggrevated.runs.run import Run
 from aggrevated.tasks import as_task, find_task
 from aggrevated.worlds.references import imported, is_reference, reference_to
-from aggrevated.worlds.scaling import scales
+from aggrevated.worlds.scaling import scales, usual_actions
 
 SHORT = {"iterations": 2, "validation_episodes": 8, "test_episodes": 8, "horizon": 20}
 ENVIRONMENT, EXPERT = "surroundings:make", "surroundings:act"
@@ -239,3 +239,47 @@ def test_workers_and_sweeps_find_it_too(tmp_path: Path, monkeypatch: pytest.Monk
     assert json.loads(here.stdout)["weights_sha256"] == json.loads(there.stdout)["weights_sha256"]
     swept = aggrevated_("sweep", "mine:make", "--vary", "temperature=0.05,0.1", "--seeds", "1", "--out", "sweep")
     assert swept.returncode == 0, swept.stderr
+
+
+# ---- actions in units of their own
+
+
+class Valve(gymnasium.Env[Any, Any]):
+    """Bring a pressure to its goal, in one step: what is to be done is in thousands and in thousandths."""
+
+    observation_space = Box(-3.0, 3.0, (2,))
+    action_space = Box(np.array([-1e6, -np.inf]), np.array([1e6, np.inf]), dtype=np.float64)
+    units = np.array([2000.0, 0.002])
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        super().reset(seed=seed)
+        self.seen = self.np_random.normal(size=2).clip(-3, 3).astype(np.float32)
+        return self.seen, {}
+
+    def step(self, action: Any) -> Any:
+        cost = float(np.abs(action / self.units - self.seen).sum())
+        self.seen = self.np_random.normal(size=2).clip(-3, 3).astype(np.float32)
+        return self.seen, -cost, False, False, {}
+
+
+def opened(observation: Any) -> Any:
+    return Valve.units * observation
+
+
+def test_a_policy_acts_in_the_units_of_its_expert(tmp_path: Path) -> None:
+    """Nothing of a normal deviation of 1 is lost: acting at random costs 1.6 a step, and 20 steps are 32."""
+    run = aggrevated.train(
+        Valve, expert=opened, out=tmp_path / "run", say=silent,
+        iterations=12, validation_episodes=20, test_episodes=50, horizon=20,
+    )  # fmt: skip
+    result = run.result()
+    assert result is not None and result.more["test_return"] > -8.0
+    loaded = run.policy  # without a question to the expert
+    np.testing.assert_allclose(loaded.head.unit, Valve.units, rtol=0.3)
+
+
+def test_the_usual_actions_are_the_experts() -> None:
+    """An expert that always does the same: half of what is allowed is the unit, or its own size."""
+    simulator = aggrevated.GymnasiumSimulator(Valve, 20)
+    centre, unit = usual_actions(simulator, aggrevated.as_expert(lambda _: np.array([500.0, 30.0]), simulator))
+    assert centre.tolist() == [500.0, 30.0] and unit.tolist() == [1e6, 30.0]

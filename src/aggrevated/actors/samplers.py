@@ -49,7 +49,9 @@ class CategoricalSampler:
 class GaussianSampler:
     """Samples as mean plus scaled normal noise."""
 
-    deviation: Array  # [A]
+    deviation: Array  # [A], in units
+    centre: Array  # [A]
+    unit: Array  # [A]
 
     def noise(self, generators: Sequence[Generator], horizon: int) -> Array:
         """Standard normal noise."""
@@ -59,5 +61,5 @@ class GaussianSampler:
     def choose(self, parameters: Array, noise: Array | float, legal: Array | None) -> Array:
         """Actions [n, A]."""
         assert legal is None, "a Gaussian policy has no illegal actions"
-        actions: Array = parameters + self.deviation * noise
+        actions: Array = self.centre + self.unit * (parameters + self.deviation * noise)
         return actions

@@ -79,12 +79,14 @@ def choose(policy: Policy, graph: Graph, logits: str) -> None:
     graph.give_out("action", action, shape, "int64")
 
 
-def clip(policy: Policy, graph: Graph, mean: str) -> None:
+def clip(policy: Policy, graph: Graph, outputs: str) -> None:
     """`mean`, `deviation` and, within the bounds, the `action`."""
     head: Any = policy.head
     shape = (head.outputs,)
+    scaled = graph.add("Mul", outputs, graph.constant(head.unit.numpy()))
+    mean = graph.add("Add", scaled, graph.constant(head.centre.numpy()))
     graph.give_out("mean", mean, shape)
-    deviation = graph.constant(head.log_deviation.detach().exp().numpy())
+    deviation = graph.constant((head.unit * head.log_deviation.detach().exp()).numpy())
     graph.give_out("deviation", graph.add("Expand", deviation, graph.add("Shape", mean)), shape)
     action, bounds = mean, [(head.low, head.high)]
     if policy.translation is not None:
@@ -116,7 +118,8 @@ def largest_difference(policy: Policy, model: bytes) -> float | None:
         given = {"observation": shown} | ({"state": state} if state.shape[1] else {})
         found = dict(zip(names, session.run(names, given), strict=True))
         state = found.get("state_out", state)
-        pairs = [(found["logits" if is_finite(policy) else "mean"], parameters), (state, memory)]
+        told = (found["logits"], parameters) if is_finite(policy) else (found["mean"], actor.choose(parameters, 0.0))
+        pairs = [told, (state, memory)]
         pairs.append((found["action"], expected_action(policy, found, parameters)))
         worst = max(worst, *(difference(*pair) for pair in pairs))
     if not worst <= TOLERANCE:

@@ -20,6 +20,7 @@ from aggrevated.updates.aggregation import Data
 
 DEAREST = 5.0  # what a mistake counts at most, in mean costs: CartPole's doomed states cost a hundred times the usual
 ASKED = 2.0  # what all steps of a Gaussian count together of which a cost is known, the others together counting 1
+SMALLEST = 1e-3  # of an action's unit: what is advised may be the same everywhere
 FLATTEST = 0.01  # of the usual squared distance from the advice: nearer than that, no curvature can be told
 INDIFFERENCE = 0.5  # tau of two actions, in mean costs: one that is so much better than the advised gets odds of e
 
@@ -147,22 +148,22 @@ def mean_cost(cost: Array, known: Array) -> float:
     return float(np.abs(cost[known], dtype=np.float64).mean()) if np.any(cost[known]) else 1.0
 
 
-def means_of(trajectories: Trajectories, cost_to_go: CostToGo) -> Means:
+def means_of(trajectories: Trajectories, cost_to_go: CostToGo, unit_of_actions: Array) -> Means:
     """Towards what π* advises; where the action taken was better, the more so towards that the better it was.
 
-    EG over the two actions that are known gives a_t the odds exp(−A*/τ).
+    EG over the two actions that are known gives a_t the odds exp(−A*/τ). Actions are in units [A].
     """
     assert cost_to_go.advice is not None, "without advice vectors are learned from by a natural step"
     better = (cost_to_go.weight > 0) & (cost_to_go.values < 0)
     unit = mean_cost(cost_to_go.values, cost_to_go.weight > 0)
     share = np.where(better, 1 / (1 + np.exp(np.minimum(cost_to_go.values, 0) / (INDIFFERENCE * unit))), 0.0)[..., None]
     means = (share * trajectories.actions + (1 - share) * cost_to_go.advice).astype(np.float32)
-    deviation = np.maximum(means[trajectories.mask].std(axis=0), 1e-3)
-    weight = torch.from_numpy(weights_of(trajectories, cost_to_go))
+    deviation = np.maximum(means[trajectories.mask].std(axis=0), SMALLEST * unit_of_actions)
+    weight = torch.from_numpy(weights_of(trajectories, cost_to_go, unit_of_actions))
     return Means(torch.from_numpy(means), weight, torch.from_numpy(deviation))
 
 
-def weights_of(trajectories: Trajectories, cost_to_go: CostToGo) -> Array:
+def weights_of(trajectories: Trajectories, cost_to_go: CostToGo, unit_of_actions: Array) -> Array:
     """[K, T] float32: how much a distance from the advised vector counts at each step.
 
     Around a*, A*(s, a) ≈ κ_s ‖a − a*‖²/2, and exp(−A*/τ) is a Gaussian of precision κ_s/τ: that far off, in KL, is a
@@ -172,7 +173,7 @@ def weights_of(trajectories: Trajectories, cost_to_go: CostToGo) -> Array:
     asked, weight = cost_to_go.weight > 0, trajectories.mask.astype(np.float32)
     if not np.any(cost_to_go.values[asked]):
         return weight
-    apart = np.square(trajectories.actions[asked] - cost_to_go.advice[asked]).sum(axis=-1)
+    apart = np.square((trajectories.actions[asked] - cost_to_go.advice[asked]) / unit_of_actions).sum(axis=-1)
     curvature = np.abs(cost_to_go.values[asked]) / np.maximum(apart + FLATTEST * np.median(apart), 1e-12)
     curvature = np.minimum(curvature / curvature.mean(), DEAREST)
     weight[asked] += ASKED * weight.sum() / np.count_nonzero(asked) * curvature

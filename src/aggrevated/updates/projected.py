@@ -32,6 +32,7 @@ from aggrevated.updates.natural import Natural, NaturalSettings
 from aggrevated.updates.safe_step import MOST_HALVINGS, safe_step
 from aggrevated.updates.small_fit import fit, is_small
 from aggrevated.updates.standstill import Standstill
+from aggrevated.updates.warmth import Warmth
 
 FEWEST = 4  # trajectories in a minibatch of a policy with memory
 LONGEST_GRADIENT = 1.0
@@ -51,6 +52,7 @@ class Exponentiated:
     eta: float = 0.0  # 0: all data
     temperature: float = 0.07  # τ, at first
     cooling: int = 8  # the iteration from which on τ and the learning rate fall as 1/√n; 0: never
+    allowed: float = 0.02  # what a goal may cost over an episode, of what the dearest policy did: else τ falls; 0: any
     decay: float = 0.0  # ρ
     exploring: float = 0.2  # λ
     in_units: bool = True  # whether A* is divided by its mean size
@@ -63,13 +65,14 @@ class Exponentiated:
     natural: Natural = field(default_factory=lambda: NaturalSettings().build(0))
     aggregation: Aggregation = field(init=False, repr=False)
     _standstill: Standstill = field(default_factory=Standstill, init=False, repr=False)
+    _warmth: Warmth = field(init=False, repr=False)
     _adam: Adam | None = field(default=None, init=False, repr=False)
     _widest: Tensor | None = field(default=None, init=False, repr=False)
     _rounds: int = field(default=0, init=False, repr=False)
     _moments: dict[str, Tensor] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        self.aggregation = Aggregation(self.capacity)
+        self.aggregation, self._warmth = Aggregation(self.capacity), Warmth(self.allowed)
 
     def __call__(self, policy: Policy, loss: Loss, trajectories: Trajectories, cost_to_go: CostToGo) -> Step:
         if cost_to_go.bonus:
@@ -80,13 +83,14 @@ class Exponentiated:
         value, gradient = loss_and_gradient(policy, loss, *measured)
         if self._has_handed_over(cost_to_go):  # whose own loss is in other units
             return replace(self.natural(policy, loss, *newest), loss=value, gradient_norm=norm(gradient))
+        tau = self._tau(policy, measured)
         if cost_to_go.every_action and not self.eta:
-            self._standstill.add(excess(policy, measured, self._tau(trajectories.n)))
+            self._standstill.add(excess(policy, measured, tau))
         generator = np.random.default_rng(int(seeds(self.seed, Purpose.UPDATE, self.aggregation.seen, 1)[0]))
         self.aggregation.add(trajectories, cost_to_go, generator)
         data = newest if self.eta else self.aggregation.data
         before = parameters_to_vector(policy.parameters()).detach()
-        self._project(policy, data, generator)
+        self._project(policy, data, tau, generator)
         displacement = parameters_to_vector(policy.parameters()).detach() - before
         vector_to_parameters(before, policy.parameters())
         kl, halvings = safe_step(policy, measured.trajectories, displacement, self.max_kl)
@@ -101,8 +105,8 @@ class Exponentiated:
             return True
         return not cost_to_go.every_action and cost_to_go.advice is None
 
-    def _project(self, policy: Policy, data: Data, generator: np.random.Generator) -> None:
-        goal = self._goal(policy, data)
+    def _project(self, policy: Policy, data: Data, tau: float, generator: np.random.Generator) -> None:
+        goal = self._goal(policy, data, tau)
         if isinstance(policy.head, GaussianHead):
             self._narrow(policy.head)
         if isinstance(goal, Logits) and is_table(policy, data.trajectories) and goal.complete():
@@ -114,8 +118,10 @@ class Exponentiated:
         """n rounds of Eq. 7 with the step η/√n of its regret bound are one of η√n."""
         return min(1.0, (self.cooling / n) ** 0.5) if self.cooling else 1.0
 
-    def _tau(self, n: int) -> float:
-        return self.temperature * self._cooled(n)
+    def _tau(self, policy: Policy, newest: Data) -> float:
+        tau = self.temperature * self._cooled(newest.trajectories.n)
+        finite = not isinstance(policy.head, GaussianHead)
+        return self._warmth.tau(tau, policy, newest) if finite and not self.eta else tau
 
     def _narrow(self, head: GaussianHead) -> None:
         """After n rounds of Eq. 7 a Gaussian has 1/√n of its first deviation: exp(−n η Q*) around the best action."""
@@ -125,13 +131,12 @@ class Exponentiated:
         with torch.no_grad():
             head.log_deviation.copy_(self._widest - 0.5 * np.log(self._rounds))
 
-    def _goal(self, policy: Policy, data: Data) -> Goal:
+    def _goal(self, policy: Policy, data: Data, tau: float) -> Goal:
         """Where Eq. 7 leads from the policy as it is."""
         if isinstance(policy.head, GaussianHead):
-            return means_of(*data)
+            return means_of(*data, policy.head.unit.numpy())
         cost, known, weight = map(torch.from_numpy, costs_of(data, policy.head.outputs, self.in_units))
         if not self.eta:
-            tau = self._tau(data.trajectories.n)
             return Logits(-cost / tau, known, weight, self.exploring, tau)
         with torch.no_grad():
             now = distribution_at(policy, data.trajectories)
@@ -183,8 +188,9 @@ class Exponentiated:
         moments = self._moments if self._adam is None else flatten(self._adam.state_dict()["state"])
         own = {} if self._widest is None else {WIDEST: self._widest, ROUNDS: torch.tensor(self._rounds)}
         excess = {EXCESS: torch.tensor(of, dtype=torch.float64)} if (of := self._standstill.excess) else {}
+        warmth = {WARMTH: torch.tensor([self._warmth.dearest, self._warmth.factor], dtype=torch.float64)}
         natural = {f"{NATURAL}{name}": w for name, w in self.natural.state().items()}
-        return self.aggregation.state() | moments | own | excess | natural
+        return self.aggregation.state() | moments | own | excess | warmth | natural
 
     def restore(self, state: dict[str, Tensor]) -> None:
         self.natural.restore({n.removeprefix(NATURAL): w for n, w in state.items() if n.startswith(NATURAL)})
@@ -192,6 +198,7 @@ class Exponentiated:
         self._adam, self._widest = None, state.pop(WIDEST, None)
         self._rounds = int(state.pop(ROUNDS, torch.tensor(0)))
         self._standstill = Standstill(state.pop(EXCESS, torch.zeros(0)).tolist())
+        self._warmth = Warmth(self.allowed, *state.pop(WARMTH, torch.tensor([0.0, 1.0])).tolist())
         self._moments = {name: w.clone() for name, w in state.items() if name.startswith(MOMENT)}
         self.aggregation.restore({name: w for name, w in state.items() if name not in self._moments})
 
@@ -205,7 +212,7 @@ def clip(weights: Sequence[Tensor]) -> None:
             gradient *= LONGEST_GRADIENT / length
 
 
-WIDEST, ROUNDS, EXCESS, NATURAL = "widest", "rounds", "excess", "natural."
+WIDEST, ROUNDS, EXCESS, WARMTH, NATURAL = "widest", "rounds", "excess", "warmth", "natural."
 MOMENT = "adam."  # what the names of Adam's moments begin with, in a state
 
 
@@ -274,6 +281,12 @@ class ExponentiatedSettings(UpdateSettings):
         0.07, "tau: the policy is fitted to exp(-A*/tau), A* in units of its mean size.", POSITIVE
     )
     cooling: int = setting(8, "The iteration from which on tau and the fit's rate fall as 1/sqrt(n); 0: never.", COUNT)
+    allowed: float = setting(
+        0.02,
+        "What exp(-A*/tau) may cost over an episode, in parts of what the dearest policy so far did: tau falls until "
+        "it does not cost more; 0: tau stays as it is.",
+        SHARE,
+    )
     eta: float = setting(
         0.0, "The step of Eq. 7 in such units, learning from the newest data only; 0: from all data.", NOT_NEGATIVE
     )
@@ -297,5 +310,5 @@ class ExponentiatedSettings(UpdateSettings):
         require(not chosen.loss.entropy, "entropy", chosen.loss.entropy, f"0 for the update {self.name}")
 
     def build(self, seed: int) -> Exponentiated:
-        goal = self.eta, self.temperature, self.cooling, self.decay, self.exploring
+        goal = self.eta, self.temperature, self.cooling, self.allowed, self.decay, self.exploring
         return Exponentiated(*goal, True, self.fit_rate, self.fit_steps, self.minibatch, self.capacity, seed)

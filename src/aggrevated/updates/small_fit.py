@@ -15,6 +15,7 @@ from aggrevated.arrays import Array
 from aggrevated.elementary import ONE, TWO, ZERO, exp_of
 from aggrevated.policies import Policy
 from aggrevated.policies.feed_forward import FeedForwardPolicy
+from aggrevated.policies.heads import GaussianHead, Head
 from aggrevated.products import add_row, compiled, copy_row
 from aggrevated.updates.goals import Goal, Logits, Means
 
@@ -54,8 +55,8 @@ def fit(policy: Policy, adam: Adam, seen: Tensor, goal: Goal, minibatches: Tenso
     acts, pulls = (tuple(np.zeros(size, np.float32) for size in sizes) for _ in range(2))
     step, rate = int(own[0][0]["step"]), float(adam.param_groups[0]["lr"])
     _fit(  # type: ignore[call-arg]
-        *map(tuple, state), *map(tuple, gradients), back, acts, pulls, seen[:, 0].contiguous().numpy(), *asked_by(goal),
-        minibatches.numpy(), step, rate, longest,
+        *map(tuple, state), *map(tuple, gradients), back, acts, pulls, seen[:, 0].contiguous().numpy(),
+        *asked_by(goal, policy.head), minibatches.numpy(), step, rate, longest,
     )  # fmt: skip
     put_back(linear, own, state, step + len(minibatches))
 
@@ -85,18 +86,19 @@ def put_back(linear: list[nn.Linear], own: list[Any], state: list[list[Array]], 
         bias["step"].fill_(steps)
 
 
-def asked_by(goal: Goal) -> tuple[Array, Array, Array, Array, float, float]:
+def asked_by(goal: Goal, head: Head) -> tuple[Array, Array, Array, Array, float, float]:
     """(what is wanted [N, A], which of it is known [N, A], weight [N], unit [A], λ, scale), for both kinds of goal.
 
-    λ < 0 says that it is of means, not of logits.
+    λ < 0 says that it is of means, not of logits; what is wanted are then the outputs that the head makes them of.
     """
     if isinstance(goal, Logits):
         wanted, known = (x[:, 0].contiguous().numpy() for x in (goal.logits, goal.known))
         unit, exploring, scale = np.ones(wanted.shape[1], np.float32), goal.exploring, goal.scale
     else:
-        assert isinstance(goal, Means)
-        wanted = goal.means[:, 0].contiguous().numpy()
-        known, unit, exploring, scale = np.ones(wanted.shape, bool), goal.deviation.float().numpy(), -1.0, 1.0
+        assert isinstance(goal, Means) and isinstance(head, GaussianHead)
+        wanted = ((goal.means[:, 0] - head.centre) / head.unit).contiguous().numpy()
+        known, exploring, scale = np.ones(wanted.shape, bool), -1.0, 1.0
+        unit = (goal.deviation / head.unit).float().numpy()
     weight = goal.weight[:, 0].float().contiguous().numpy()
     return wanted.astype(np.float32, copy=False), known, weight, unit, exploring, scale
 

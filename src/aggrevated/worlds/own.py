@@ -24,18 +24,21 @@ from aggrevated.experts.behaviour import behaviour
 from aggrevated.experts.loading import load_expert
 from aggrevated.files import Facts
 from aggrevated.parts import answer
+from aggrevated.policies import Policy
+from aggrevated.policies.heads import GaussianHead
 from aggrevated.settings import COUNT, Rule, require, setting
 from aggrevated.simulators import Simulator
 from aggrevated.simulators.gymnasium import GymnasiumSimulator
 from aggrevated.simulators.partial import Partial
 from aggrevated.simulators.using import unrounded
 from aggrevated.spaces import Translation
+from aggrevated.worlds import World
 from aggrevated.worlds.control import Control, found_from_everywhere
 from aggrevated.worlds.references import imported, is_reference
-from aggrevated.worlds.scaling import scales
+from aggrevated.worlds.scaling import scales, usual_actions
 
 ORACLES = {"q": "q-network", "q_of": "q-of-action", "v": "value-function", "act": "monte-carlo"}  # by what is known
-KEPT = 8  # simulators and experts: a config is replaced several times before it is built
+KEPT = 10  # simulators and experts: a config is replaced several times before it is built
 INDICES = Rule(lambda value: all(0 <= i < 1_000_000 for i in value), "numbers of places, from 0 on")
 
 
@@ -127,17 +130,14 @@ class Own(Control):
 
     @property
     def loaded_expert(self) -> Expert:
-        key = (
-            "expert",
-            self.environment,
-            self.environment_options,
-            self.horizon,
-            self.expert,
-            self.normalise,
-            self.given,
-        )
-        found: Expert = kept(key, self._load)
+        found: Expert = kept(("expert", *self._identity), self._load)
         return found
+
+    @property
+    def _identity(self) -> tuple[Any, ...]:
+        """All that the expert hangs on."""
+        environment = self.environment, self.environment_options, self.horizon
+        return *environment, self.expert, self.normalise, self.given
 
     def _load(self) -> Expert:
         if self.given is not None and not self.expert:
@@ -152,6 +152,15 @@ class Own(Control):
         if self.expert.endswith(".npz") or self.expert.startswith("minari:"):
             return as_expert(self.expert, self.raw)
         return load_expert(self.expert, self.raw, self.normalise)
+
+    def build(self, seed: int) -> World:
+        return replace(super().build(seed), prepare=self.settle)
+
+    def settle(self, policy: Policy) -> None:
+        """Let a policy of vectors act where the expert does, in its units."""
+        for part in policy.modules():
+            if isinstance(part, GaussianHead):
+                part.settle(*kept(("actions", *self._identity), lambda: usual_actions(self.raw, self.loaded_expert)))
 
     def spaces(self) -> tuple[Space[Any], Space[Any]]:
         translation = self.translation

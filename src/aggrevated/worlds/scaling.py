@@ -1,14 +1,18 @@
-"""What the numbers of an observation are like: learned from roll-ins of random actions, before anything else is."""
+"""What the numbers of observations and actions are like: looked at before anything is learned."""
 
 import numpy as np
-from gymnasium.spaces import Discrete
+from gymnasium.spaces import Box, Discrete
 
 from aggrevated.arrays import Array
+from aggrevated.experts import Expert
+from aggrevated.experts.asking import actions_of
 from aggrevated.randomness import Purpose, seeds
 from aggrevated.simulators import Simulator, restricted
 from aggrevated.simulators.using import first_states, stepped, unrounded
 
 STEPS, EPISODES = 2000, 20  # that are looked at, at most
+ADVISED, LANES = 200, 4  # vectors that an expert is asked for, and episodes at once
+VARIES = 1e-4  # of its size: less is no variation
 LAST_BITS = 10  # what varies by so few of its own type does not
 
 
@@ -53,3 +57,31 @@ def drawn(simulator: Simulator, generator: np.random.Generator, count: int, lega
     uniform = generator.random((count, *space.shape)) * (high - low) + low
     bounded = np.isfinite(space.low) & np.isfinite(space.high)
     return np.where(bounded, uniform, generator.standard_normal(uniform.shape)).astype(space.dtype)
+
+
+def usual_actions(simulator: Simulator, expert: Expert) -> tuple[Array, Array]:
+    """(centre, unit) float32 [A] of the expert's actions on the first steps of some of its own episodes.
+
+    An expert that always does the same has half of what the space allows for a unit, or its own size.
+    """
+    space = simulator.action_space
+    assert isinstance(space, Box)
+    shown = np.concatenate(expert_actions(simulator, expert)).clip(space.low, space.high)
+    centre, deviation = shown.mean(axis=0), shown.std(axis=0)
+    half = (np.asarray(space.high, np.float64) - space.low) / 2
+    otherwise = np.where(np.isfinite(half) & (half > 0), half, np.maximum(np.abs(centre), 1.0))
+    varies = deviation > VARIES * np.minimum(otherwise, np.abs(shown).max(axis=0))
+    return centre.astype(np.float32), np.where(varies, deviation, otherwise).astype(np.float32)
+
+
+def expert_actions(simulator: Simulator, expert: Expert) -> list[Array]:
+    """What π* does at the first steps of a few episodes, float64 [n, A] at each."""
+    states, found = first_states(simulator, seeds(0, Purpose.DEMONSTRATION, 1, LANES)), []
+    for t in range(min(simulator.horizon, ADVISED // LANES)):
+        actions = actions_of(expert, states, t, simulator.action_space)
+        found.append(np.asarray(actions, np.float64).reshape(len(states), -1))
+        states, _, done = stepped(simulator, states, actions)
+        states = states[~done]
+        if not len(states):
+            break
+    return found

@@ -18,9 +18,15 @@ from aggrevated.spaces import LARGEST, bound_facts, bound_from
 
 
 class GaussianHead(nn.Module):
-    """π(a) = N(outputs, σ²), with one learned deviation per dimension, the same in all states."""
+    """π(a) = N(centre + unit · outputs, (unit · σ)²), with one learned deviation per dimension, the same in all states.
+
+    Centre and unit are those of the actions themselves, so that no network has to learn that they are forces of
+    thousands, or angles of thousandths.
+    """
 
     saved_as = "gaussian"
+    centre: Tensor  # [A]
+    unit: Tensor
 
     def __init__(
         self, size: int, log_deviation: float = -0.5, low: Array | float = -np.inf, high: Array | float = np.inf
@@ -29,21 +35,30 @@ class GaussianHead(nn.Module):
         super().__init__()
         self.outputs, self.low, self.high = size, low, high
         self.log_deviation = nn.Parameter(torch.full((size,), log_deviation))
+        self.register_buffer("centre", torch.zeros(size))
+        self.register_buffer("unit", torch.ones(size))
+
+    def settle(self, centre: Array, unit: Array) -> None:
+        """Act around this centre, in these units, [A] each."""
+        self.centre.copy_(torch.from_numpy(centre))
+        self.unit.copy_(torch.from_numpy(unit))
 
     def complete(self, outputs: Tensor) -> Tensor:
         return torch.cat([outputs, self.log_deviation.expand_as(outputs)], dim=-1)
 
     def distribution(self, completed: Tensor, legal: Tensor | None = None) -> Distribution:
         assert legal is None, "a Gaussian policy has no illegal actions"
-        mean, log_deviation = completed.chunk(2, dim=-1)
-        return Independent(Normal(mean, log_deviation.exp(), validate_args=False), 1, validate_args=False)
+        outputs, log_deviation = completed.chunk(2, dim=-1)
+        mean, deviation = self.centre + self.unit * outputs, self.unit * log_deviation.exp()
+        return Independent(Normal(mean, deviation, validate_args=False), 1, validate_args=False)
 
     def within(self, actions: Array) -> Array:
         """The actions, clipped to the action space: what an environment is given."""
         return np.clip(actions, self.low, self.high)
 
     def sampler(self) -> GaussianSampler:
-        return GaussianSampler(self.log_deviation.detach().exp().numpy().copy())
+        centre, unit = self.centre.numpy().copy(), self.unit.numpy().copy()
+        return GaussianSampler(self.log_deviation.detach().exp().numpy().copy(), centre, unit)
 
     def shape(self) -> Facts:
         bounds = {"low": np.asarray(self.low), "high": np.asarray(self.high)}
