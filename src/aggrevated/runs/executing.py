@@ -27,6 +27,7 @@ from aggrevated.runs.records import Metrics, Result
 from aggrevated.runs.run import CHECKPOINTS, CHOSEN, CONFIG, METRICS, RESULT, Run, same_in_all, unused_folder
 from aggrevated.stopping import finish_first
 from aggrevated.tasks import as_task
+from aggrevated.worlds import World
 
 Warn = Callable[[str], None]
 LEAST_UNSAVED = 1.0  # seconds of work that are always worth a checkpoint
@@ -332,12 +333,22 @@ def finish(sitting: Sitting) -> Result:
     learner.policy.load_state_dict(learner.best.weights or {})
     score = sitting.setup.world.test(learner.policy)
     result = replace(so_far(sitting), more=score.facts())
-    draw_curve(run, result, score.expert_return)
+    same = expert_on_validation(sitting.setup.world)
+    draw_curve(run, result, *((score.expert_return, "expert in the test") if same is None else (same, "expert")))
     files.seal_json(run.folder / RESULT, result.facts())
     return result
 
 
-def draw_curve(run: Run, result: Result, expert: float) -> None:
+def expert_on_validation(world: World) -> float | None:
+    """What π* gets on what the policies were chosen by; None where that would take long, or cannot be told."""
+    validate: Any = world.validate
+    try:
+        return float(validate(world.expert)) if world.validates_expert else None
+    except DataError:  # too many of few episodes diverged: no reason to lose a run that has ended
+        return None
+
+
+def draw_curve(run: Run, result: Result, expert: float, whose: str) -> None:
     """curve.png and curve.svg: what every run leaves to look at."""
     from aggrevated.plots.learning_curves import run_curve
 
@@ -346,4 +357,4 @@ def draw_curve(run: Run, result: Result, expert: float) -> None:
     best = [result.initial_return, *(line.best_return for line in lines)]
     title = f"{config.task.title}: {run.label}, seed {config.loop.seed}"
     episodes = [n * config.loop.trajectories for n in (0, *(line.iteration for line in lines))]
-    run_curve(episodes, current, best, expert, title, run.folder / "curve", config.world.measured)
+    run_curve(episodes, current, best, expert, title, run.folder / "curve", config.world.measured, whose)

@@ -123,6 +123,7 @@ class Control(WorldSettings):
             validate=OnEpisodes(self.simulator, seeds(seed, Purpose.VALIDATION, 0, self.validation_episodes)),
             test=OnTestEpisodes(self, seed),
             fingerprint=self.fingerprint(),
+            validates_expert=bool(self.expert_weights),  # a network is quick; a planner may not be
         )
 
     def fingerprint(self) -> dict[str, Tensor]:
