@@ -14,7 +14,6 @@ from typing import Any
 from aggrevated import files, logs
 from aggrevated.algorithm import Iteration, Learner, aggrevated
 from aggrevated.arithmetic import difference, fingerprint
-from aggrevated.config import Config
 from aggrevated.config.building import Setup, set_up
 from aggrevated.config.resolving import resolve
 from aggrevated.config.saying import chosen
@@ -24,7 +23,7 @@ from aggrevated.health import Examined, Health
 from aggrevated.machine import one_thread
 from aggrevated.runs import checkpoint, limits
 from aggrevated.runs.records import Metrics, Result
-from aggrevated.runs.run import CHECKPOINTS, CHOSEN, CONFIG, METRICS, RESULT, Run, same_in_all, unused_folder
+from aggrevated.runs.run import CHECKPOINTS, CHOSEN, CONFIG, METRICS, RESULT, Run, identity, same_in_all, unused_folder
 from aggrevated.stopping import finish_first
 from aggrevated.tasks import as_task
 from aggrevated.worlds import World
@@ -77,6 +76,31 @@ def train(
         say(line)
     run = Run.create(Path(out) if out is not None else unused_folder(config), config)
     execute(run, progress, warn, engine=engine, log=log)
+    return run
+
+
+def resume(
+    folder: Path | str,
+    env: Any = None,
+    *,
+    expert: Any = None,
+    iterations: int | None = None,
+    budget: int | None = None,
+    queries: int | None = None,
+    progress: Callable[[Metrics], None] = silent,
+    warn: Warn = as_warning,
+    engine: Engine = HERE,
+    log: str | Sequence[str] = (),
+    trust: bool = False,
+    anyway: bool = False,
+) -> Run:
+    """Go on with a run from its last checkpoint, or with more to do; it ends with the same bits as if never stopped.
+
+    `env` and `expert` are what `train` was given, where these were objects or functions that have no name to be found
+    by; others than those are refused. `trust`: import the Python code that the folder names.
+    """
+    run = limits.longer(Run.open(folder, trust=trust, env=env, expert=expert), iterations, budget, queries)
+    execute(run, progress, warn, anyway, engine, log)
     return run
 
 
@@ -133,7 +157,8 @@ class Sitting:
         facts = {
             "tally": asdict(self.tally),
             "cost": self.cost,
-            "config": identity(run.config, setup),
+            "config": identity(run.config, setup.world),
+            "habits": files.digest(dict(setup.world.habits)),
             "arithmetic": fingerprint(),
             "metrics": {"seal": self.seal, "lines": self.unkept},
         }
@@ -261,7 +286,8 @@ def begin(run: Run, warn: Warn, anyway: bool = False) -> Sitting:
     setup, lines = set_up(run.config), [line.facts() for line in run.metrics()]
     learner, loop, checkpoints = setup.learner, run.config.loop, run.folder / CHECKPOINTS
     learner.update = Examined(learner.update)
-    kept = checkpoint.restore(checkpoints, learner, setup.oracle, identity(run.config, setup), warn)
+    own, habits = identity(run.config, setup.world), files.digest(dict(setup.world.habits))
+    kept = checkpoint.restore(checkpoints, learner, setup.oracle, own, habits, warn)
     if kept is not None:
         refuse_elsewhere(run, kept.facts["arithmetic"], warn, anyway)
         lines = kept.lines(lines, run.folder / METRICS, warn)
@@ -291,11 +317,6 @@ def refuse_elsewhere(run: Run, then: files.Facts, warn: Warn, anyway: bool) -> N
         if not anyway:
             raise DataError(f"{sentence}; go on there, or here with 'aggrevated resume {run.folder} --anyway'")
         warn(sentence)
-
-
-def identity(config: Config, setup: Setup) -> str:
-    """A digest of all that shapes the bits, the expert's weights too; with more iterations it is still the same run."""
-    return files.digest(dict(setup.world.fingerprint), same_in_all(config))
 
 
 def metrics_of(iteration: Iteration, learner: Learner, seconds: float) -> Metrics:

@@ -57,6 +57,7 @@ class World:
     fingerprint: Mapping[str, Tensor]  # of all that shapes the bits besides the settings
     monitor: Callable[[Policy], Mapping[str, float]] = lambda policy: {}  # for the metrics, when a policy is validated
     prepare: Callable[[Policy], None] = lambda policy: None  # give a policy what it reads besides observations
+    habits: Mapping[str, Tensor] = field(default_factory=dict)  # by which an expert is told from one that begins alike
     validates_expert: bool = False  # whether `validate` also takes π*, and tells soon how good that is
 
     def over(self, engine: Engine) -> World:

@@ -9,15 +9,17 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
+import numpy as np
 import torch
 from gymnasium.spaces import Space
 from torch import Tensor
 
 from aggrevated.arrays import Array
 from aggrevated.engines import HERE, Engine
-from aggrevated.errors import UsageError
+from aggrevated.errors import PartError, UsageError
 from aggrevated.experts import Expert
 from aggrevated.experts.arrays import arrays_of
+from aggrevated.experts.behaviour import behaviour
 from aggrevated.experts.loading import load_expert, named_in, shipped_names
 from aggrevated.files import Facts, digest
 from aggrevated.policies import Policy
@@ -29,6 +31,9 @@ from aggrevated.validation import OnEpisodes, returns_of
 from aggrevated.worlds import EvaluationSettings, Score, World, WorldSettings, require_memory
 
 VALIDATED = 20_000  # steps
+GIVE_AGAIN = (
+    "go on in Python, and give it again: aggrevated.resume(folder, expert=...), or Run.open(folder, expert=...)"
+)
 Maker = Callable[[int], Simulator]  # from the horizon H
 _MEASURED: dict[tuple[object, ...], tuple[Array, object]] = {}  # returns of experts; the makers keep their ids
 
@@ -41,6 +46,11 @@ def nothing(horizon: int) -> float:
 def no_step_saved(horizon: int) -> float:
     """The lowest return, where every step costs 1 until the goal."""
     return -float(horizon)
+
+
+def tensors(arrays: dict[str, Array]) -> dict[str, Tensor]:
+    """The arrays as torch has them."""
+    return {name: torch.from_numpy(np.ascontiguousarray(array)) for name, array in arrays.items()}
 
 
 def found_from_everywhere(expert: str) -> str:
@@ -72,7 +82,7 @@ class Control(WorldSettings):
     evaluation = FreshEpisodes
     make: Maker = field(compare=False)
     seen_by_expert: Maker | None = field(default=None, compare=False)  # the simulator as the expert sees it
-    # unless one is named; what such an expert knows is not in the fingerprint, so that a change of it goes unnoticed
+    # unless one is named; what such an expert knows is not in the fingerprint: its `habits` tell it from another
     make_expert: Callable[[Simulator], Expert] | None = field(default=None, compare=False)
     lowest: Callable[[int], float] = field(default=nothing, compare=False)  # return within H; ratios are from there
     horizon: int = setting(100, "H, after how many steps an episode is cut.", at_least(1))
@@ -102,9 +112,16 @@ class Control(WorldSettings):
     def simulator(self) -> Simulator:
         return self.make(self.horizon)
 
+    @property
+    def given_as_object(self) -> bool:
+        """Whether its expert has no name in its settings, as has one that was given in Python."""
+        return self.make_expert is not None and not self.expert
+
     @cached_property
     def loaded_expert(self) -> Expert:
         """π*."""
+        if not self.expert and self.make_expert is None:
+            raise UsageError(f"the run has an expert that was a Python object; {GIVE_AGAIN}")
         seen = (self.seen_by_expert or self.make)(self.horizon)
         return self.make_expert(seen) if self.make_expert and not self.expert else load_expert(self.expert, seen)
 
@@ -123,12 +140,22 @@ class Control(WorldSettings):
             validate=OnEpisodes(self.simulator, seeds(seed, Purpose.VALIDATION, 0, self.validation_episodes)),
             test=OnTestEpisodes(self, seed),
             fingerprint=self.fingerprint(),
+            habits=self.habits(),
             validates_expert=bool(self.expert_weights),  # a network is quick; a planner may not be
         )
 
     def fingerprint(self) -> dict[str, Tensor]:
         """Of all that shapes the bits besides the settings."""
         return self.expert_weights
+
+    def habits(self) -> dict[str, Tensor]:
+        """Of what an expert does that is no network."""
+        if not self.given_as_object or self.expert_weights:
+            return {}
+        try:
+            return tensors(behaviour(self.loaded_expert, self.simulator))
+        except PartError:  # it draws, or remembers, and has no habits to be known by
+            return {}
 
     def returns(
         self, policy: Policy, episodes: int, seed: int, deterministic: bool = False, engine: Engine = HERE

@@ -11,8 +11,6 @@ from functools import partial
 from typing import Any, ClassVar, Self
 
 import gymnasium
-import numpy as np
-import torch
 from gymnasium.spaces import Space
 from torch import Tensor
 
@@ -30,7 +28,8 @@ from aggrevated.simulators.gymnasium import GymnasiumSimulator
 from aggrevated.simulators.partial import Partial
 from aggrevated.simulators.using import unrounded
 from aggrevated.spaces import Translation
-from aggrevated.worlds.control import Control, found_from_everywhere
+from aggrevated.worlds.control import GIVE_AGAIN, Control, found_from_everywhere, tensors
+from aggrevated.worlds.habits import habits
 from aggrevated.worlds.references import imported, is_reference
 from aggrevated.worlds.scaling import scales
 
@@ -145,7 +144,8 @@ class Own(Control):
         if not self.expert:
             raise UsageError(
                 "an environment of your own needs an expert: give --expert with a Stable-Baselines3 .zip, a .npz of "
-                "demonstrations, or module:attribute of a function of one observation"
+                "demonstrations, or module:attribute of a function of one observation; of a run whose expert was a "
+                f"Python object, {GIVE_AGAIN}"
             )
         if is_reference(self.expert):
             return as_expert(imported(self.expert, self.trusted), self.raw, self.expert)
@@ -167,6 +167,9 @@ class Own(Control):
             | {name: array for name, array in seen.items() if array is not None}
         )
 
+    def habits(self) -> dict[str, Tensor]:
+        return {} if self.expert_weights else tensors(habits(self.loaded_expert, self.raw))
+
     def measured_by(self) -> tuple[object, ...] | None:
         return None  # what an expert of one's own does may hang on more than can be known
 
@@ -187,11 +190,6 @@ class View:
 
     def __call__(self, states: Array) -> Array:
         return self.translation.view(unrounded(self.simulator, states))
-
-
-def tensors(arrays: dict[str, Array]) -> dict[str, Tensor]:
-    """The arrays as torch has them."""
-    return {name: torch.from_numpy(np.ascontiguousarray(array)) for name, array in arrays.items()}
 
 
 def made_from(environment: Any, options: Facts, horizon: int, trusted: bool) -> Simulator:
