@@ -1,15 +1,19 @@
 """What a run says of its expert: on which episodes it was measured, and whether there was anything to learn from it."""
 
+import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 import aggrevated
 import surroundings
+from aggrevated.config.resolving import resolve
 from aggrevated.randomness import Purpose, seeds
 from aggrevated.runs.run import Run
 from aggrevated.simulators.cartpole import CartPole
+from aggrevated.tasks import as_task
 from aggrevated.validation import mean_return
 
 FEW = {"iterations": 1, "trajectories": 3, "validation_episodes": 6, "test_episodes": 9, "horizon": 20}
@@ -46,3 +50,50 @@ def test_the_line_of_another_expert_says_that_it_is_of_the_test(tmp_path: Path) 
     run = trained(tmp_path / "run", surroundings.make, surroundings.lazy)
     measured = run.result().more["expert_return"]  # type: ignore[union-attr]
     assert f"<!-- expert in the test ({measured:.3g}) -->" in legend_of(run)
+
+
+class Slow:
+    """An expert that counts its answers and can be made to take its time."""
+
+    def __init__(self, seconds: float = 0.0) -> None:
+        self.seconds, self.answers = seconds, 0
+
+    def act(self, observation: Any) -> int:
+        self.answers += 1
+        time.sleep(self.seconds)
+        return surroundings.act(observation)
+
+
+def test_an_expert_answers_in_its_test_no_more_often_than_in_training(tmp_path: Path) -> None:
+    expert, before = Slow(), list[int]()
+    settings = {name: value for name, value in FEW.items() if name != "test_episodes"} | {"iterations": 3}
+    run = aggrevated.train(
+        surroundings.make, expert=expert, out=tmp_path / "run", say=silent,
+        progress=lambda line: before.append(expert.answers), **settings,
+    )  # fmt: skip
+    result = run.result()
+    assert result is not None and 20 <= result.more["expert_episodes"] < 1000
+    assert expert.answers - before[-1] <= before[-1] + 20 * 20
+    given = trained(tmp_path / "given", surroundings.make, Slow(), test_episodes=300)
+    assert "expert_episodes" not in given.result().more  # type: ignore[union-attr]
+
+
+def test_a_slow_test_is_announced_and_a_quick_one_is_not() -> None:
+    """1,000 episodes of 20 steps at 2 ms are 40 seconds."""
+    notices = [notice_of(Slow(seconds)) for seconds in (0.002, 0.0)]
+    assert "1,000 of the expert Slow" in notices[0] and "--test-episodes" in notices[0] and notices[1] == ""
+
+
+def notice_of(expert: Slow) -> str:
+    """What is said before a test of 1,000 episodes of 20 steps."""
+    config = resolve(as_task(surroundings.make, expert), horizon=20)
+    test: Any = config.built_world.test
+    return str(test.notice())
+
+
+def test_it_is_said_before_the_test(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("aggrevated.worlds.control.LONG", 0.0)
+    said: list[str] = []
+    expert = Slow()
+    aggrevated.train(surroundings.make, expert=expert, out=tmp_path / "run", say=said.append, **FEW)
+    assert "9 of the expert Slow" in said[-1] and len(said) == 6

@@ -61,5 +61,12 @@ def loop(config: Config, world: Own) -> str:
     length = f"{own.iterations} iterations" if own.length else f"as many iterations as {spent} allow,"
     return (
         f"{config.row.title}, {config.update.name} update: {length} of {own.trajectories} roll-ins, "
-        f"the best chosen on {world.validation_episodes} episodes, tested on {world.test_episodes} fresh ones"
+        f"the best chosen on {world.validation_episodes} episodes, tested on {world.tested:,} fresh ones"
+        f"{fewer_of_expert(world)}"
     )
+
+
+def fewer_of_expert(world: Own) -> str:
+    """That the expert may be tested on fewer."""
+    fewer = world.tested_expert(0) < world.tested
+    return ", the expert on fewer of them where it answered less often in training" if fewer else ""

@@ -75,7 +75,7 @@ def train(
     for line in chosen(config):
         say(line)
     run = Run.create(Path(out) if out is not None else unused_folder(config), config)
-    execute(run, progress, warn, engine=engine, log=log)
+    execute(run, progress, warn, engine=engine, log=log, say=say)
     return run
 
 
@@ -88,6 +88,7 @@ def resume(
     budget: int | None = None,
     queries: int | None = None,
     progress: Callable[[Metrics], None] = silent,
+    say: Callable[[str], None] = aloud,
     warn: Warn = as_warning,
     engine: Engine = HERE,
     log: str | Sequence[str] = (),
@@ -100,7 +101,7 @@ def resume(
     by; others than those are refused. `trust`: import the Python code that the folder names.
     """
     run = limits.longer(Run.open(folder, trust=trust, env=env, expert=expert), iterations, budget, queries)
-    execute(run, progress, warn, anyway, engine, log)
+    execute(run, progress, warn, anyway, engine, log, say)
     return run
 
 
@@ -190,12 +191,14 @@ def execute(
     anyway: bool = False,
     engine: Engine = HERE,
     log: str | Sequence[str] = (),
+    say: Callable[[str], None] = silent,
 ) -> Result:
     """Run it, or the rest of it, to its end, and give its result; `progress` is told of each iteration.
 
     Where this machine does not compute as that which began it, the rest is refused, but for `anyway`. `engine` does the
     work of the lanes, and changes nothing. Asked to stop by a signal, it finishes the iteration and keeps it first.
-    The logs that `log` names hear of every iteration, of those that were run before first.
+    The logs that `log` names hear of every iteration, of those that were run before first. `say` is told what will
+    take long.
     """
     logs.makers(log)
     with files.only_one(run.folder), one_thread():
@@ -220,7 +223,7 @@ def execute(
             sitting.validate_last()
             if digest_of_chosen(run) != files.digest(sitting.setup.learner.best.weights or {}):
                 sitting.keep_chosen()  # by that line, or a stop came between a checkpoint and it, or it was damaged
-            result = finish(sitting)
+            result = finish(sitting, say)
             told.close(result.facts())
         return result
 
@@ -348,16 +351,25 @@ def so_far(sitting: Sitting) -> Result:
     )
 
 
-def finish(sitting: Sitting) -> Result:
+def finish(sitting: Sitting, say: Callable[[str], None] = silent) -> Result:
     """Test the chosen policy on what it was not chosen by, and write result.json."""
     run, learner = sitting.run, sitting.setup.learner
     learner.policy.load_state_dict(learner.best.weights or {})
-    score = sitting.setup.world.test(learner.policy)
+    test: Any = sitting.setup.world.test
+    test = test.after(answers_of_expert(learner)) if hasattr(test, "after") else test
+    if hasattr(test, "notice") and (notice := test.notice()):
+        say(notice)
+    score = test(learner.policy)
     result = replace(so_far(sitting), more=score.facts())
     same = expert_on_validation(sitting.setup.world)
     draw_curve(run, result, *((score.expert_return, "expert in the test") if same is None else (same, "expert")))
     files.seal_json(run.folder / RESULT, result.facts())
     return result
+
+
+def answers_of_expert(learner: Learner) -> int:
+    """How often π* was asked in training, about: by the start, in roll-outs, and as who knows better."""
+    return learner.start_simulator_steps + learner.oracle_steps + learner.oracle_queries
 
 
 def expert_on_validation(world: World) -> float | None:

@@ -40,10 +40,12 @@ class Score:
     ratio: float | None  # 1 is as good as the expert; None where the expert earns nothing
     expert_diverged: int = field(default=0, kw_only=True)  # episodes that are in no mean, at most a tenth
     test_diverged: int = field(default=0, kw_only=True)
+    expert_episodes: int | None = field(default=None, kw_only=True)  # where they were fewer than the policy's
 
     def facts(self) -> Facts:
         """All of it, for JSON."""
-        return asdict(self)
+        found = asdict(self)
+        return found if self.expert_episodes is not None else {n: v for n, v in found.items() if n != "expert_episodes"}
 
 
 @dataclass(frozen=True)

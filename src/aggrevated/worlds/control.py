@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Container
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -19,6 +20,7 @@ from aggrevated.engines import HERE, Engine
 from aggrevated.errors import PartError, UsageError
 from aggrevated.experts import Expert
 from aggrevated.experts.arrays import arrays_of
+from aggrevated.experts.asking import actions_of
 from aggrevated.experts.behaviour import behaviour
 from aggrevated.experts.loading import load_expert, named_in, shipped_names
 from aggrevated.files import Facts, digest
@@ -26,11 +28,14 @@ from aggrevated.policies import Policy
 from aggrevated.randomness import Purpose, seeds
 from aggrevated.settings import COUNT, SEED, at_least, setting
 from aggrevated.simulators import Simulator
+from aggrevated.simulators.using import first_states
 from aggrevated.statistics import standard_error
 from aggrevated.validation import OnEpisodes, returns_of
 from aggrevated.worlds import EvaluationSettings, Score, World, WorldSettings, require_memory
 
 VALIDATED = 20_000  # steps
+TESTED = 1000  # episodes
+PILOT, LONG = 4, 10.0  # answers by which an expert's pace is measured, and seconds that are worth a word before
 GIVE_AGAIN = (
     "go on in Python, and give it again: aggrevated.resume(folder, expert=...), or Run.open(folder, expert=...)"
 )
@@ -95,7 +100,7 @@ class Control(WorldSettings):
         0, "How many episodes the best policy is chosen on; 0: 40 to 100, for 20,000 steps about.", COUNT
     )
     test_episodes: int = setting(
-        1000, "How many fresh episodes the chosen policy is tested on, at the end.", at_least(1)
+        TESTED, "How many fresh episodes the chosen policy is tested on, at the end.", at_least(1)
     )
 
     def completed(self, iterations: int, given: Container[str]) -> Self:
@@ -157,14 +162,29 @@ class Control(WorldSettings):
         except PartError:  # it draws, or remembers, and has no habits to be known by
             return {}
 
+    @property
+    def tested(self) -> int:
+        """How many fresh episodes the chosen policy is tested on."""
+        return self.test_episodes or TESTED
+
+    def tested_expert(self, answers: int) -> int:
+        """The same of the expert, where it gave so many answers in training."""
+        return self.tested
+
     def returns(
-        self, policy: Policy, episodes: int, seed: int, deterministic: bool = False, engine: Engine = HERE
+        self,
+        policy: Policy,
+        episodes: int,
+        seed: int,
+        deterministic: bool = False,
+        engine: Engine = HERE,
+        by_expert: int | None = None,
     ) -> Score:
-        """The returns of policy and expert on episodes that were used for nothing else."""
+        """The returns of policy and expert on episodes that were used for nothing else; `by_expert`: on so many."""
         require_memory("episodes", episodes, self.horizon)
-        fresh = seeds(seed, Purpose.TEST, 0, episodes)
+        fresh, own = seeds(seed, Purpose.TEST, 0, episodes), min(by_expert or episodes, episodes)
         returned, _ = returns_of(policy, self.simulator, fresh, deterministic, engine)
-        of_expert = self.expert_returns(fresh, engine)
+        of_expert = self.expert_returns(fresh[:own], engine)
         test, expert = float(returned.mean()), float(of_expert.mean())
         return Score(
             expert,
@@ -172,8 +192,9 @@ class Control(WorldSettings):
             self.ratio(test, expert),
             expert_standard_error=standard_error(of_expert),
             test_standard_error=standard_error(returned),
-            expert_diverged=episodes - len(of_expert),
+            expert_diverged=own - len(of_expert),
             test_diverged=episodes - len(returned),
+            expert_episodes=own if own < episodes else None,
         )
 
     def expert_returns(self, fresh: Array, engine: Engine = HERE) -> Array:
@@ -216,13 +237,43 @@ class OnTestEpisodes:
     world: Control
     seed: int
     engine: Engine = HERE
+    by_expert: int | None = None  # episodes; None: as many as of the policy
 
     def over(self, engine: Engine) -> OnTestEpisodes:
         """The same by another engine."""
         return replace(self, engine=engine)
 
+    def after(self, answers: int) -> OnTestEpisodes:
+        """The same after a training in which the expert gave so many answers."""
+        return replace(self, by_expert=self.world.tested_expert(answers))
+
+    def notice(self) -> str:
+        """What the expert's part of it will take, where that is long; a network's is not."""
+        world, expert = self.world, self.world.loaded_expert
+        if world.expert_weights:
+            return ""
+        episodes = self.by_expert or world.tested
+        states = first_states(world.simulator, np.arange(PILOT, dtype=np.uint64))
+        began = time.perf_counter()
+        actions_of(expert, states, 0, world.simulator.action_space)
+        pace = (time.perf_counter() - began) / PILOT
+        seconds = pace * episodes * world.horizon
+        if seconds < LONG:
+            return ""
+        return (
+            f"the test: {world.tested:,} fresh episodes of the chosen policy, and {episodes:,} of the expert "
+            f"{expert.name}, at most about {in_time(seconds)} at the {1000 * pace:.3g} ms that it takes for an answer; "
+            "--test-episodes sets how many"
+        )
+
     def __call__(self, policy: Policy) -> Score:
-        return self.world.returns(policy, self.world.test_episodes, self.seed, engine=self.engine)
+        tested = self.world.tested
+        return self.world.returns(policy, tested, self.seed, engine=self.engine, by_expert=self.by_expert)
+
+
+def in_time(seconds: float) -> str:
+    """So long, in a unit that people read."""
+    return f"{seconds / 60:.0f} minutes" if seconds >= 120 else f"{seconds:.0f} seconds"
 
 
 def control_of(world: WorldSettings, what: str) -> Control:

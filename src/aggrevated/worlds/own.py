@@ -34,6 +34,7 @@ from aggrevated.worlds.references import imported, is_reference
 from aggrevated.worlds.scaling import scales
 
 ORACLES = {"q": "q-network", "q_of": "q-of-action", "v": "value-function", "act": "monte-carlo"}  # by what is known
+LEAST_TESTED = 20  # episodes of an expert: fewer tell nothing
 KEPT = 8  # simulators and experts: a config is replaced several times before it is built
 INDICES = Rule(lambda value: all(0 <= i < 1_000_000 for i in value), "numbers of places, from 0 on")
 
@@ -62,6 +63,12 @@ class Own(Control):
     )
     normalise: str = setting("", "The VecNormalize statistics, .pkl or .npz, that the expert was trained with.")
     environment_options: str = setting("", "What the environment is made with, as JSON: '{\"is_slippery\": false}'.")
+    test_episodes: int = setting(
+        0,
+        "How many fresh episodes the chosen policy and the expert are tested on, at the end; 0: 1,000, but an expert "
+        "that is no network answers there about as often as in training at most, in 20 episodes or more.",
+        COUNT,
+    )
     columns: tuple[int, ...] = setting(
         (), "Which numbers of an observation the learner sees, from 0; the expert sees all. Default: all.", INDICES
     )
@@ -169,6 +176,12 @@ class Own(Control):
 
     def habits(self) -> dict[str, Tensor]:
         return {} if self.expert_weights else tensors(habits(self.loaded_expert, self.raw))
+
+    def tested_expert(self, answers: int) -> int:
+        """Unless it was said how many: a slow expert is tested for no longer than it was asked in training."""
+        if self.test_episodes or self.expert_weights:
+            return self.tested
+        return min(self.tested, max(LEAST_TESTED, answers // self.horizon))
 
     def measured_by(self) -> tuple[object, ...] | None:
         return None  # what an expert of one's own does may hang on more than can be known
