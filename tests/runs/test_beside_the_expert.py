@@ -97,3 +97,24 @@ def test_it_is_said_before_the_test(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     expert = Slow()
     aggrevated.train(surroundings.make, expert=expert, out=tmp_path / "run", say=said.append, **FEW)
     assert "9 of the expert Slow" in said[-1] and len(said) == 6
+
+
+def test_a_clone_that_is_better_than_what_was_learned_is_said(tmp_path: Path) -> None:
+    """A random policy that learns by steps of next to nothing, beside a clone of somebody who balances."""
+    simulator = CartPole(60)
+    seen = simulator.observe(simulator.initial(np.arange(300, dtype=np.uint64)))
+    balanced = [(seen, (seen[:, 2] + seen[:, 3] > 0).astype(int))]
+    still = {"update": "regular", "target_kl": 1e-12, "horizon": 60}
+    run = trained(tmp_path / "run", simulator, balanced, **still)
+    result = run.result()
+    assert result is not None and "the clone of the demonstrations does better on validation" in result.more["note"]
+    good = trained(tmp_path / "good", simulator, balanced, horizon=60, iterations=12, trajectories=20)
+    assert "note" not in good.result().more  # type: ignore[union-attr]
+
+
+def test_a_supervised_start_that_was_not_improved_is_said(tmp_path: Path) -> None:
+    still = {"update": "regular", "target_kl": 1e-12, "start": "supervised", "start_steps": 2}
+    run = trained(tmp_path / "run", surroundings.make, surroundings.act, **still)
+    result = run.result()
+    assert result is not None and "of the supervised start" in result.more["note"]
+    assert result.best_return == result.initial_return

@@ -19,6 +19,7 @@ from aggrevated.config.resolving import resolve
 from aggrevated.config.saying import chosen
 from aggrevated.engines import HERE, Engine
 from aggrevated.errors import DataError
+from aggrevated.experts.clone import Clone
 from aggrevated.health import Examined, Health
 from aggrevated.machine import one_thread
 from aggrevated.runs import checkpoint, limits
@@ -360,8 +361,11 @@ def finish(sitting: Sitting, say: Callable[[str], None] = silent) -> Result:
     if hasattr(test, "notice") and (notice := test.notice()):
         say(notice)
     score = test(learner.policy)
-    result = replace(so_far(sitting), more=score.facts())
     same = expert_on_validation(sitting.setup.world)
+    note = better_before(sitting, same)
+    result = replace(so_far(sitting), more=score.facts() | ({"note": note} if note else {}))
+    if note:
+        say(note)
     draw_curve(run, result, *((score.expert_return, "expert in the test") if same is None else (same, "expert")))
     files.seal_json(run.folder / RESULT, result.facts())
     return result
@@ -370,6 +374,23 @@ def finish(sitting: Sitting, say: Callable[[str], None] = silent) -> Result:
 def answers_of_expert(learner: Learner) -> int:
     """How often π* was asked in training, about: by the start, in roll-outs, and as who knows better."""
     return learner.start_simulator_steps + learner.oracle_steps + learner.oracle_queries
+
+
+def better_before(sitting: Sitting, expert: float | None) -> str:
+    """That a supervised start, or a clone of demonstrations, is better on validation than what was learned, if so."""
+    learner, config, found = sitting.setup.learner, sitting.run.config, list[str]()
+    best = learner.best
+    if config.start.name != "random" and best.n == 0 < learner.n:
+        found.append(
+            f"no policy that was learned did better on validation than the first, of the {config.start.name} start, "
+            f"with {best.first:.4g}: that one was chosen"
+        )
+    if expert is not None and isinstance(sitting.setup.world.expert, Clone) and expert > best.returned:
+        found.append(
+            f"the clone of the demonstrations does better on validation, {expert:.4g}, than the chosen policy, "
+            f"{best.returned:.4g}"
+        )
+    return "; ".join(found)
 
 
 def expert_on_validation(world: World) -> float | None:
