@@ -113,8 +113,9 @@ def test_where_nobody_knows_nothing_is_said() -> None:
     told = CostToGo(np.ones((3, 3), np.float32), vectors.mask.astype(np.float32), advantage=True)
     assert mistakes(gaussian, vectors, told) == (None, 1.0, 1.0)
     assert mistakes(gaussian, vectors, replace(told, advice=vectors.actions)) == (None, 1.0, 1.0)  # costs, and advice
-    only_advised = replace(told, values=np.zeros_like(told.values), advice=vectors.actions)
-    assert mistakes(gaussian, vectors, only_advised) == Mistakes()
+    none_lost = replace(told, values=np.zeros_like(told.values), advice=vectors.actions)
+    assert mistakes(gaussian, vectors, none_lost) == (None, 0.0, 0.0)  # A* where it was asked for
+    assert mistakes(gaussian, vectors, replace(none_lost, advantage=False)) == Mistakes()  # nothing but advice
     assert mistakes(policy, trajectories, replace(costs([1.0, 1.0, 1.0]), weight=np.zeros((1, 3)))) == Mistakes()
 
 
@@ -263,6 +264,20 @@ def test_a_healthy_run_says_nothing(tmp_path: Path, method: str) -> None:
     assert {line.died for line in run.metrics()} == {""}  # and no warning, which would be an error here
     result = run.result()
     assert result is not None and result.dead_iterations == 0
+
+
+def test_few_questions_that_find_no_mistake_are_no_vanished_gradient(tmp_path: Path) -> None:
+    """One state of each roll-in is asked about, where the action taken mostly costs nothing; advice is learned from."""
+    few = {"iterations": 15, "trajectories": 1, "queried_steps": 1, "every_action": False, "horizon": 60}
+    way = [1, 2, 1, 0, 1, 0, 1, 0, 2, 1, 1, 0, 0, 2, 2, 0]
+    run = train(
+        "FrozenLake-v1", expert=lambda place: way[place], out=tmp_path / "run", say=lambda _: None,
+        environment_options='{"is_slippery": false}', validation_episodes=5, test_episodes=5, **few,
+    )  # fmt: skip
+    lines = run.metrics()
+    flat = [line.gradient_norm == 0.0 for line in lines]
+    assert any(all(flat[i : i + LASTING]) for i in range(len(flat))) and not all(flat)  # as it looks when it has died
+    assert {line.died for line in lines} == {""}
 
 
 def always_left(self: Any, policy: Any, *rest: Any) -> tuple[int, int]:

@@ -13,7 +13,7 @@ PUBLIC = {
     # the loop, and runs of it in folders
     "aggrevated.algorithm": ("Iteration", "Learner", "aggrevated"),
     "aggrevated.runs.run": ("Run",),
-    "aggrevated.runs.executing": ("execute", "train"),
+    "aggrevated.runs.executing": ("execute", "resume", "train"),
     "aggrevated.runs.records": ("Metrics", "Result"),
     "aggrevated.config": ("Config",),
     "aggrevated.config.resolving": ("resolve",),

@@ -77,6 +77,7 @@ from aggrevated.randomness import seeds as seeds
 from aggrevated.roll_in import Mixture as Mixture
 from aggrevated.roll_in import memories as memories
 from aggrevated.runs.executing import execute as execute
+from aggrevated.runs.executing import resume as resume
 from aggrevated.runs.executing import train as train
 from aggrevated.runs.records import Metrics as Metrics
 from aggrevated.runs.records import Result as Result

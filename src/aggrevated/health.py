@@ -69,12 +69,13 @@ def mistakes(policy: Policy, trajectories: Trajectories, cost_to_go: CostToGo) -
     """What the policy does wrong at the states of the trajectories, at the price of one forward pass at most.
 
     Where the cost-to-go is of the action taken and no advantage over π*, it tells only that nothing is left: by zeros.
+    An A* of zeros at the few states that were asked about is known, and no gradient that vanished, also beside advice.
     """
     some = np.arange(min(trajectories.count, MEASURED))
     trajectories, values = trajectories.take(some), cost_to_go.values[some]
     asked = trajectories.mask & (cost_to_go.weight[some] > 0)
-    advised_only = cost_to_go.advice is not None and not cost_to_go.every_action and not values.any()
-    if advised_only or not asked.any():
+    costless = not cost_to_go.every_action and not cost_to_go.advantage and not values.any()
+    if (costless and cost_to_go.advice is not None) or not asked.any():
         return Mistakes()
     if not cost_to_go.every_action and not cost_to_go.advantage:
         return Mistakes() if values[asked].any() else Mistakes(None, 0.0, 0.0)

@@ -1,6 +1,6 @@
 """The settings of Algorithm 1 itself: how often, how much, how much of it by the expert."""
 
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -33,8 +33,10 @@ SHAPES = ("mixing_decay", "mixing_scale")
 
 
 ROLLED_IN = 1000  # steps per iteration
+BOUGHT = 10  # iterations, by a limit, at least
 OPEN = MOST  # iterations, where it is for a limit to end the run
 LIMITS = ("budget", "queries")
+WORDS = dict(zip(LIMITS, ("simulator steps", "questions to the oracle"), strict=True))
 SPENT = at_least(0, 10**11)
 
 
@@ -54,7 +56,11 @@ class LoopSettings(Settings):
         SPENT,
     )
     queries: int = setting(0, "Questions to the oracle in all, likewise; 0: no limit.", SPENT)
-    trajectories: int = setting(0, "K, the roll-ins per iteration; 0: 5 to 100, for 1,000 steps about.", COUNT)
+    trajectories: int = setting(
+        0,
+        "K, the roll-ins per iteration; 0: 5 to 100, for 1,000 steps about; fewer where a limit would not buy ten.",
+        COUNT,
+    )
     mixing: float = setting(0.0, "alpha_1, the share of roll-in steps that the expert takes in iteration 1.", SHARE)
     mixing_schedule: str = setting("geometric", f"How alpha_n falls: {', '.join(MIXING)}.", one_of(MIXING))
     mixing_decay: float = setting(0.5, "geometric: alpha_n = mixing * decay^(n-1).", SHARE)
@@ -104,9 +110,14 @@ class LoopSettings(Settings):
                 idle = f"{flag(name)} has no effect on --mixing-schedule {self.mixing_schedule}"
                 raise IdleError(f"{idle}: it is of {owners}; choose that, or leave it out", name)
 
-    def sized(self, steps: int) -> Self:
-        """With K for episodes of so many steps, where it was left open."""
-        return replace(self, trajectories=self.trajectories or min(max(ROLLED_IN // max(steps, 1), 5), 100))
+    def sized(self, steps: int, most: Mapping[str, int] | None = None) -> Self:
+        """With K for episodes of so many steps, where it was left open.
+
+        `most` is what a trajectory may cost, by the names of the limits: these are to buy ten iterations, K allowing.
+        """
+        usual = min(max(ROLLED_IN // max(steps, 1), 5), 100)
+        bought = (limit // (BOUGHT * max((most or {}).get(name, 1), 1)) for name, limit in self.limits.items())
+        return replace(self, trajectories=self.trajectories or max(1, min([usual, *bought])))
 
     def check(self, chosen: Chosen) -> None:
         rule = f"a divisor of the {self.iterations} iterations"

@@ -7,11 +7,13 @@ from typing import Any
 
 import pytest
 
+import surroundings
 from aggrevated import train
 from aggrevated.cli.jobs import side_by_side
 from aggrevated.cli.output import print_result
 from aggrevated.config import Config
 from aggrevated.config.resolving import resolve
+from aggrevated.config.saying import chosen
 from aggrevated.engines import HERE
 from aggrevated.errors import UsageError
 from aggrevated.files import digest, unseal
@@ -187,3 +189,27 @@ def test_a_budget_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixt
     assert all(more[name] == whole[name] for name in whole if name not in ("run", "seconds"))
     code, error = failure([*resume, "--budget", "1500"], capsys)
     assert code == 2 and "--budget is 1500, but must be at least the 2,000 of" in error
+
+
+@pytest.mark.parametrize("budget", [3_000, 40_000])
+def test_a_budget_buys_ten_iterations_and_what_one_costs_at_most_is_said(tmp_path: Path, budget: int) -> None:
+    """Whose episodes all last 30 steps: at 3,000 the usual 33 roll-ins, with 3 roll-outs from 2 steps each, are one."""
+    said: list[str] = []
+    run = train(
+        lambda: surroundings.Corridor(99), expert=surroundings.act, out=tmp_path / "run", say=said.append,
+        horizon=30, budget=budget, validation_episodes=5, test_episodes=5,
+    )  # fmt: skip
+    result = run.result()
+    assert result is not None and result.iterations >= 10 and result.simulator_steps <= budget
+    most = run.config.loop.trajectories * (30 + 3 * 2 * 30)
+    assert f"an iteration takes at most {most:,} simulator steps" in said[-1]
+    assert max(costs(run.metrics(), "simulator_steps")) <= most
+    given = resolve(run.config.task, horizon=30, budget=budget, trajectories=33)
+    assert given.loop.trajectories == 33
+
+
+def test_questions_buy_ten_iterations_too_and_of_shipped_tasks_it_is_said() -> None:
+    config = resolve("cartpole", queries=1500, horizon=60)
+    assert config.loop.trajectories == 2 and resolve("cartpole", horizon=60).loop.trajectories > 2
+    assert chosen(config) == ["an iteration takes at most 120 questions to the oracle"]
+    assert chosen(resolve("cartpole")) == []

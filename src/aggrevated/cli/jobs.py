@@ -61,7 +61,7 @@ def run_one(run: Run, engine: Engine, anyway: bool = False, log: Sequence[str] =
             at = f"iteration {line.iteration}, " if loop.limits else ""
             progress.at(done_by(run, line), f"{at}{world.measured} {current}, best {best}{when}, {line.seconds:.1f} s")
 
-        return execute(run, show, note, anyway, engine, log)
+        return execute(run, show, note, anyway, engine, log, note)
 
 
 @contextmanager

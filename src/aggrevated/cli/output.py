@@ -53,6 +53,7 @@ def print_result(trials: Sequence["Record"], folder: Path, as_json: bool) -> Non
     kinds = {name: over_trials([result[name] for result in results]) for name in KINDS if name in results[0]}
     facts = results[0] | means | kinds | {"run": str(folder)}
     facts.pop("weights_sha256", None)
+    facts.pop("note", None)  # of one trial
     if as_json:
         facts["weights_sha256"] = [result["weights_sha256"] for result in results]
         facts["trials"] = results

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any, NoReturn, TypeVar
 
 from aggrevated.config import Config
+from aggrevated.config.costing import most_per_trajectory
 from aggrevated.config.pieces import HEADS, OPTIONS, SHELVES, all_heads, all_of, head_for, piece
 from aggrevated.errors import DataError, IdleError, UsageError
 from aggrevated.files import Facts
@@ -38,7 +39,8 @@ def completed(config: Config, given: Container[str]) -> Config:
     """The config with everything filled in that was left open."""
     iterations = config.loop.opened(given).length
     pieces: dict[str, Any] = {place: own.completed(iterations, given) for place, own in config.pieces.items()}
-    pieces["loop"] = pieces["loop"].sized(pieces["world"].steps)
+    most = most_per_trajectory(pieces) if pieces["loop"].limits else {}
+    pieces["loop"] = pieces["loop"].sized(pieces["world"].steps, most)
     following = {name: value for own in pieces.values() for name, value in own.implied().items() if name not in given}
     return replace(config, **{place: with_settings(own, following) for place, own in pieces.items()})
 

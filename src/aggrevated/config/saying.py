@@ -1,7 +1,9 @@
 """What was chosen for a run, and why: what people are told before it begins."""
 
 from aggrevated.config import Config
+from aggrevated.config.costing import most_per_iteration
 from aggrevated.cost_to_go.monte_carlo import MonteCarloSettings
+from aggrevated.loop import WORDS
 from aggrevated.worlds.own import Own
 
 
@@ -9,7 +11,7 @@ def chosen(config: Config) -> list[str]:
     """Of a world of one's own five lines: environment, way back, expert, policy, loop. Of others what they tell."""
     world = config.world
     if not isinstance(world, Own):
-        return [world.notice] if world.notice else []
+        return [line for line in (world.notice, cost(config)) if line]
     return [environment(world), *way_back(world), expert(config, world), policy(config, world), loop(config, world)]
 
 
@@ -61,5 +63,20 @@ def loop(config: Config, world: Own) -> str:
     length = f"{own.iterations} iterations" if own.length else f"as many iterations as {spent} allow,"
     return (
         f"{config.row.title}, {config.update.name} update: {length} of {own.trajectories} roll-ins, "
-        f"the best chosen on {world.validation_episodes} episodes, tested on {world.test_episodes} fresh ones"
+        f"{f'{cost(config)}, ' if own.limits else ''}"
+        f"the best chosen on {world.validation_episodes} episodes, tested on {world.tested:,} fresh ones"
+        f"{fewer_of_expert(world)}"
     )
+
+
+def cost(config: Config) -> str:
+    """What an iteration may take of what is limited; nothing where nothing is."""
+    most = most_per_iteration(config)
+    words = [f"{most[name]:,} {WORDS[name]}" for name in config.loop.limits]
+    return f"an iteration takes at most {' and '.join(words)}" if words else ""
+
+
+def fewer_of_expert(world: Own) -> str:
+    """That the expert may be tested on fewer."""
+    fewer = world.tested_expert(0) < world.tested
+    return ", the expert on fewer of them where it answered less often in training" if fewer else ""

@@ -119,6 +119,10 @@ class OracleSettings(Settings, ABC):
         """Whether there are actions or steps of which it tells nothing."""
         return self.tells(finite) is not Tells.EVERY_ACTION
 
+    def most_steps(self, horizon: int, actions: int | None) -> int:
+        """How many steps it simulates at most for a trajectory of H steps; of `actions`, or of vectors where None."""
+        return 0
+
     @abstractmethod
     def build(self, simulator: Simulator, expert: Expert) -> Oracle:
         """The oracle; a `UsageError` if this expert cannot be asked so."""
@@ -136,6 +140,14 @@ class CostSettings(OracleSettings):
     """One that tells costs, as they are or less what the state costs whatever is done there."""
 
     advantage: bool = setting(True, "The variance-reduced advantage (Eq. 12, 13), rather than Q itself (Eq. 10, 11).")
+
+
+def most_rolled_out(horizon: int, asked: int, rolled: int) -> int:
+    """The steps of so many roll-outs from each of `asked` steps of a trajectory; 0: from all.
+
+    Each takes H at most, also where the way to its first state is replayed.
+    """
+    return rolled * min(asked or horizon, horizon) * horizon
 
 
 def require_method(expert: Expert, *methods: str) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 from gymnasium.spaces import Discrete
 
 from aggrevated.arrays import Array
-from aggrevated.cost_to_go import CostSettings, CostToGo, Oracle, Tells
+from aggrevated.cost_to_go import CostSettings, CostToGo, Oracle, Tells, most_rolled_out
 from aggrevated.cost_to_go.advantage import cheapest
 from aggrevated.cost_to_go.monte_carlo import anybody, asked, cost_of_acting, weights
 from aggrevated.experts import Expert
@@ -132,6 +132,10 @@ class LolsSettings(CostSettings):
     def tells(self, finite: bool) -> Tells:
         return Tells.EVERY_ACTION if finite and self.every_action else Tells.TAKEN_ACTION
 
+    def most_steps(self, horizon: int, actions: int | None) -> int:
+        every = actions if actions is not None and self.every_action else 1 + self.advantage
+        return most_rolled_out(horizon, self.queried_steps, every)
+
     def build(self, simulator: Simulator, expert: Expert) -> Oracle:
         every = self.tells(isinstance(simulator.action_space, Discrete)) is Tells.EVERY_ACTION
         return Lols(simulator, expert, self.rollout_mixing, self.queried_steps or None, self.advantage, every)
@@ -146,6 +150,9 @@ class SearnCostSettings(CostSettings):
 
     def tells(self, finite: bool) -> Tells:
         return Tells.EVERY_ACTION if finite else Tells.TAKEN_ACTION
+
+    def most_steps(self, horizon: int, actions: int | None) -> int:
+        return most_rolled_out(horizon, self.queried_steps, actions or 1 + self.advantage)
 
     def build(self, simulator: Simulator, expert: Expert) -> Oracle:
         every = isinstance(simulator.action_space, Discrete)

@@ -10,7 +10,7 @@ import numpy as np
 from gymnasium.spaces import Discrete
 
 from aggrevated.arrays import Array
-from aggrevated.cost_to_go import CostSettings, CostToGo, Oracle, Tells
+from aggrevated.cost_to_go import CostSettings, CostToGo, Oracle, Tells, most_rolled_out
 from aggrevated.errors import UsageError
 from aggrevated.experts import Expert
 from aggrevated.experts.asking import actions_of
@@ -217,6 +217,10 @@ class MonteCarloSettings(CostSettings):
 
     def leaves_open(self, finite: bool) -> bool:
         return bool(self.queried_steps) or super().leaves_open(finite)
+
+    def most_steps(self, horizon: int, actions: int | None) -> int:
+        every = actions if actions is not None and self.every_action else 1 + self.advantage
+        return most_rolled_out(horizon, self.queried_steps, every * self.rollouts)
 
     def build(self, simulator: Simulator, expert: Expert) -> Oracle:
         every = self.tells(isinstance(simulator.action_space, Discrete)) is Tells.EVERY_ACTION

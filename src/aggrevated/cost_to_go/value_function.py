@@ -51,6 +51,9 @@ class ValueFunctionSettings(CostSettings):
     def tells(self, finite: bool) -> Tells:
         return Tells.EVERY_ACTION if finite and self.every_action else Tells.TAKEN_ACTION
 
+    def most_steps(self, horizon: int, actions: int | None) -> int:
+        return horizon * actions if actions is not None and self.every_action else 0
+
     def build(self, simulator: Simulator, expert: Expert) -> Oracle:
         if not isinstance(expert, CriticExpert):
             raise self.cannot_ask(expert, "v")

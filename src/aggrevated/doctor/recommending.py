@@ -116,7 +116,7 @@ def bill(patient: Examination, oracle: str) -> tuple[dict[str, int], float]:
         steps = min(settings.queried_steps or length, length)
         actions = min(int(space.n), MOST_ACTIONS * 4) if isinstance(space, Discrete) else 2
         asked = loop.iterations * loop.trajectories * steps * actions * length / 2 * settings.rollouts
-    tested = 2 * world.test_episodes * length
+    tested = 2 * world.tested * length
     by_policy, by_expert = patient.pace
     minutes = ((rolled_in + validated + tested) / by_policy + asked / by_expert) / 60
     parts = {"roll-ins": rolled_in, "oracle": asked, "validation": validated, "test": tested}

@@ -68,12 +68,16 @@ def run_curve(
     title: str,
     path: Path,
     measured: str = "return",
+    whose: str = "expert",
 ) -> None:
-    """The curve that every run leaves: the current policy thin, the best so far thick, the expert dashed."""
+    """The curve that every run leaves: the current policy thin, the best so far thick, the expert dashed.
+
+    `whose` is what the legend calls that line: an expert that was measured on other episodes must say so.
+    """
     figure, axes = frame(title, f"{measured} on validation episodes")
     axes[0].plot(episodes, current, color="#56B4E9", linewidth=1, label="current policy")
     axes[0].plot(episodes, best, color="#0072B2", linewidth=2.2, label="best so far")
-    finish(figure, axes, expert, path)
+    finish(figure, axes, expert, path, whose)
 
 
 def draw(axes: Axes, curve: Curve, x: Array, returns: Array, colour: str) -> None:
@@ -97,10 +101,10 @@ def frame(title: str, measured: str, panels: int = 1) -> tuple[Figure, list[Axes
     return figure, axes
 
 
-def finish(figure: Figure, axes: Sequence[Axes], expert: float | None, path: Path) -> None:
+def finish(figure: Figure, axes: Sequence[Axes], expert: float | None, path: Path, whose: str = "expert") -> None:
     """Add the expert's line and the legend, and write it."""
     if expert is not None:
-        label = f"expert ({expert:.3g})" if expert < 100 else f"expert ({expert:.0f})"
+        label = f"{whose} ({expert:.3g})" if expert < 100 else f"{whose} ({expert:.0f})"
         for panel in axes:
             panel.axhline(expert, color=BOUND, linestyle="--", linewidth=1.4, label=label)
     longest = max(len(str(line.get_label())) for line in axes[0].get_lines())

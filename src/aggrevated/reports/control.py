@@ -72,7 +72,7 @@ def what_is_compared(config: Config) -> str:
     steps_saved = f"of steps saved, (R + H)/(R* + H) with H = {world.horizon}, since returns are negative"
     return (
         "*Best so far* is the paper's metric, measured on validation episodes, and optimistic because it is a maximum. "
-        f"The *chosen policy* is that best one, on {world.test_episodes} fresh episodes. "
+        f"The *chosen policy* is that best one, on {world.tested} fresh episodes. "
         f"The *ratio* is {steps_saved if world.lowest(world.horizon) else 'R/R*'}. "
         "The interval is of the ratio's interquartile mean. *Simulator steps* are those of start, roll-ins and oracle; "
         "*validation steps* come on top."

@@ -3,6 +3,7 @@
 import re
 import secrets
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -81,10 +82,30 @@ class Kept:
             raise DataError(f"{path} is not what the checkpoint beside it knows; restore it, or remove it")
 
 
-def restore(folder: Path, learner: Learner, oracle: Oracle, own: str, warn: Callable[[str], None]) -> Kept | None:
+def refuse_another(folder: Path, facts: Facts, own: str, habits: str) -> None:
+    """A `DataError` if a checkpoint is of another config, environment or expert; those of before know no habits."""
+    if facts.get("config") != own or facts.get("habits", habits) != habits:
+        raise DataError(
+            f"{folder.parent}/config.json, its environment, its expert or its pages changed after the run began; "
+            "undo that"
+        )
+
+
+def newest_facts(folder: Path) -> Facts | None:
+    """What lies beside the learner in the newest checkpoint that is intact; None if there is none."""
+    for path in newest_first(folder):
+        with suppress(DataError):
+            return unseal(path)[1]
+    return None
+
+
+def restore(
+    folder: Path, learner: Learner, oracle: Oracle, own: str, habits: str, warn: Callable[[str], None]
+) -> Kept | None:
     """Bring both to their newest intact checkpoint, and give the facts beside it.
 
-    None, and no change, if there is none. One of another config than `own` is refused; damaged ones are put aside.
+    None, and no change, if there is none. One of another config than `own`, or of an expert with other habits, is
+    refused; damaged ones are put aside.
     """
     intact: list[tuple[dict[str, Tensor], Facts]] = []
     for path in newest_first(folder):
@@ -94,10 +115,7 @@ def restore(folder: Path, learner: Learner, oracle: Oracle, own: str, warn: Call
             warn(f"{error}; going on from an earlier point")
             put_aside(path)
             continue
-        if facts.get("config") != own:
-            raise DataError(
-                f"{folder.parent}/config.json, its expert or its pages changed after the run began; undo that"
-            )
+        refuse_another(folder, facts, own, habits)
         intact.append((tensors if not intact else {}, facts))
     if not intact:
         return None

@@ -14,19 +14,20 @@ from typing import Any
 from aggrevated import files, logs
 from aggrevated.algorithm import Iteration, Learner, aggrevated
 from aggrevated.arithmetic import difference, fingerprint
-from aggrevated.config import Config
 from aggrevated.config.building import Setup, set_up
 from aggrevated.config.resolving import resolve
 from aggrevated.config.saying import chosen
 from aggrevated.engines import HERE, Engine
 from aggrevated.errors import DataError
+from aggrevated.experts.clone import Clone
 from aggrevated.health import Examined, Health
 from aggrevated.machine import one_thread
 from aggrevated.runs import checkpoint, limits
 from aggrevated.runs.records import Metrics, Result
-from aggrevated.runs.run import CHECKPOINTS, CHOSEN, CONFIG, METRICS, RESULT, Run, same_in_all, unused_folder
+from aggrevated.runs.run import CHECKPOINTS, CHOSEN, CONFIG, METRICS, RESULT, Run, identity, same_in_all, unused_folder
 from aggrevated.stopping import finish_first
 from aggrevated.tasks import as_task
+from aggrevated.worlds import World
 
 Warn = Callable[[str], None]
 LEAST_UNSAVED = 1.0  # seconds of work that are always worth a checkpoint
@@ -75,7 +76,33 @@ def train(
     for line in chosen(config):
         say(line)
     run = Run.create(Path(out) if out is not None else unused_folder(config), config)
-    execute(run, progress, warn, engine=engine, log=log)
+    execute(run, progress, warn, engine=engine, log=log, say=say)
+    return run
+
+
+def resume(
+    folder: Path | str,
+    env: Any = None,
+    *,
+    expert: Any = None,
+    iterations: int | None = None,
+    budget: int | None = None,
+    queries: int | None = None,
+    progress: Callable[[Metrics], None] = silent,
+    say: Callable[[str], None] = aloud,
+    warn: Warn = as_warning,
+    engine: Engine = HERE,
+    log: str | Sequence[str] = (),
+    trust: bool = False,
+    anyway: bool = False,
+) -> Run:
+    """Go on with a run from its last checkpoint, or with more to do; it ends with the same bits as if never stopped.
+
+    `env` and `expert` are what `train` was given, where these were objects or functions that have no name to be found
+    by; others than those are refused. `trust`: import the Python code that the folder names.
+    """
+    run = limits.longer(Run.open(folder, trust=trust, env=env, expert=expert), iterations, budget, queries)
+    execute(run, progress, warn, anyway, engine, log, say)
     return run
 
 
@@ -132,7 +159,8 @@ class Sitting:
         facts = {
             "tally": asdict(self.tally),
             "cost": self.cost,
-            "config": identity(run.config, setup),
+            "config": identity(run.config, setup.world),
+            "habits": files.digest(dict(setup.world.habits)),
             "arithmetic": fingerprint(),
             "metrics": {"seal": self.seal, "lines": self.unkept},
         }
@@ -164,12 +192,14 @@ def execute(
     anyway: bool = False,
     engine: Engine = HERE,
     log: str | Sequence[str] = (),
+    say: Callable[[str], None] = silent,
 ) -> Result:
     """Run it, or the rest of it, to its end, and give its result; `progress` is told of each iteration.
 
     Where this machine does not compute as that which began it, the rest is refused, but for `anyway`. `engine` does the
     work of the lanes, and changes nothing. Asked to stop by a signal, it finishes the iteration and keeps it first.
-    The logs that `log` names hear of every iteration, of those that were run before first.
+    The logs that `log` names hear of every iteration, of those that were run before first. `say` is told what will
+    take long.
     """
     logs.makers(log)
     with files.only_one(run.folder), one_thread():
@@ -194,7 +224,7 @@ def execute(
             sitting.validate_last()
             if digest_of_chosen(run) != files.digest(sitting.setup.learner.best.weights or {}):
                 sitting.keep_chosen()  # by that line, or a stop came between a checkpoint and it, or it was damaged
-            result = finish(sitting)
+            result = finish(sitting, say)
             told.close(result.facts())
         return result
 
@@ -260,7 +290,8 @@ def begin(run: Run, warn: Warn, anyway: bool = False) -> Sitting:
     setup, lines = set_up(run.config), [line.facts() for line in run.metrics()]
     learner, loop, checkpoints = setup.learner, run.config.loop, run.folder / CHECKPOINTS
     learner.update = Examined(learner.update)
-    kept = checkpoint.restore(checkpoints, learner, setup.oracle, identity(run.config, setup), warn)
+    own, habits = identity(run.config, setup.world), files.digest(dict(setup.world.habits))
+    kept = checkpoint.restore(checkpoints, learner, setup.oracle, own, habits, warn)
     if kept is not None:
         refuse_elsewhere(run, kept.facts["arithmetic"], warn, anyway)
         lines = kept.lines(lines, run.folder / METRICS, warn)
@@ -292,11 +323,6 @@ def refuse_elsewhere(run: Run, then: files.Facts, warn: Warn, anyway: bool) -> N
         warn(sentence)
 
 
-def identity(config: Config, setup: Setup) -> str:
-    """A digest of all that shapes the bits, the expert's weights too; with more iterations it is still the same run."""
-    return files.digest(dict(setup.world.fingerprint), same_in_all(config))
-
-
 def metrics_of(iteration: Iteration, learner: Learner, seconds: float) -> Metrics:
     """One line of metrics.jsonl."""
     returns = asdict(iteration)
@@ -326,18 +352,57 @@ def so_far(sitting: Sitting) -> Result:
     )
 
 
-def finish(sitting: Sitting) -> Result:
+def finish(sitting: Sitting, say: Callable[[str], None] = silent) -> Result:
     """Test the chosen policy on what it was not chosen by, and write result.json."""
     run, learner = sitting.run, sitting.setup.learner
     learner.policy.load_state_dict(learner.best.weights or {})
-    score = sitting.setup.world.test(learner.policy)
-    result = replace(so_far(sitting), more=score.facts())
-    draw_curve(run, result, score.expert_return)
+    test: Any = sitting.setup.world.test
+    test = test.after(answers_of_expert(learner)) if hasattr(test, "after") else test
+    if hasattr(test, "notice") and (notice := test.notice()):
+        say(notice)
+    score = test(learner.policy)
+    same = expert_on_validation(sitting.setup.world)
+    note = better_before(sitting, same)
+    result = replace(so_far(sitting), more=score.facts() | ({"note": note} if note else {}))
+    if note:
+        say(note)
+    draw_curve(run, result, *((score.expert_return, "expert in the test") if same is None else (same, "expert")))
     files.seal_json(run.folder / RESULT, result.facts())
     return result
 
 
-def draw_curve(run: Run, result: Result, expert: float) -> None:
+def answers_of_expert(learner: Learner) -> int:
+    """How often π* was asked in training, about: by the start, in roll-outs, and as who knows better."""
+    return learner.start_simulator_steps + learner.oracle_steps + learner.oracle_queries
+
+
+def better_before(sitting: Sitting, expert: float | None) -> str:
+    """That a supervised start, or a clone of demonstrations, is better on validation than what was learned, if so."""
+    learner, config, found = sitting.setup.learner, sitting.run.config, list[str]()
+    best = learner.best
+    if config.start.name != "random" and best.n == 0 < learner.n:
+        found.append(
+            f"no policy that was learned did better on validation than the first, of the {config.start.name} start, "
+            f"with {best.first:.4g}: that one was chosen"
+        )
+    if expert is not None and isinstance(sitting.setup.world.expert, Clone) and expert > best.returned:
+        found.append(
+            f"the clone of the demonstrations does better on validation, {expert:.4g}, than the chosen policy, "
+            f"{best.returned:.4g}"
+        )
+    return "; ".join(found)
+
+
+def expert_on_validation(world: World) -> float | None:
+    """What π* gets on what the policies were chosen by; None where that would take long, or cannot be told."""
+    validate: Any = world.validate
+    try:
+        return float(validate(world.expert)) if world.validates_expert else None
+    except DataError:  # too many of few episodes diverged: no reason to lose a run that has ended
+        return None
+
+
+def draw_curve(run: Run, result: Result, expert: float, whose: str) -> None:
     """curve.png and curve.svg: what every run leaves to look at."""
     from aggrevated.plots.learning_curves import run_curve
 
@@ -346,4 +411,4 @@ def draw_curve(run: Run, result: Result, expert: float) -> None:
     best = [result.initial_return, *(line.best_return for line in lines)]
     title = f"{config.task.title}: {run.label}, seed {config.loop.seed}"
     episodes = [n * config.loop.trajectories for n in (0, *(line.iteration for line in lines))]
-    run_curve(episodes, current, best, expert, title, run.folder / "curve", config.world.measured)
+    run_curve(episodes, current, best, expert, title, run.folder / "curve", config.world.measured, whose)

@@ -5,13 +5,12 @@ from dataclasses import replace
 
 from aggrevated.algorithm import Learner
 from aggrevated.errors import UsageError
-from aggrevated.loop import LIMITS, LoopSettings
+from aggrevated.loop import LIMITS, WORDS, LoopSettings
 from aggrevated.runs.records import Metrics
 from aggrevated.runs.run import Run
 from aggrevated.settings import flag, require
 
 COUNTED = dict(zip(LIMITS, ("simulator_steps", "oracle_queries"), strict=True))  # what each is a limit of
-WORDS = dict(zip(LIMITS, ("simulator steps", "questions to the oracle"), strict=True))
 
 
 def spent(by: Learner | Metrics) -> dict[str, int]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, count
 from pathlib import Path
+from typing import Any
 
 from torch import Tensor
 
@@ -19,8 +20,10 @@ from aggrevated.errors import DataError, UsageError
 from aggrevated.machine import one_thread
 from aggrevated.policies import Policy
 from aggrevated.runs.cards import card_of
+from aggrevated.runs.checkpoint import newest_facts, refuse_another
 from aggrevated.runs.records import Metrics, Result
-from aggrevated.tasks import Task, can_be_found
+from aggrevated.tasks import Task, as_task, can_be_found, find_task, with_object
+from aggrevated.worlds import World
 
 CONFIG, METRICS, RESULT, CHECKPOINTS = "config.json", "metrics.jsonl", "result.json", "checkpoints"
 CHOSEN = "policy.safetensors"  # the best policy so far
@@ -45,10 +48,13 @@ class Run:
         return cls(folder, config)
 
     @classmethod
-    def open(cls, folder: Path | str, task: Task | None = None, trust: bool = False) -> Run:
+    def open(
+        cls, folder: Path | str, task: Task | None = None, trust: bool = False, *, env: Any = None, expert: Any = None
+    ) -> Run:
         """A run that exists; one of a task that has no name to be found by needs the task itself.
 
-        Python code that it names is imported, when it is needed, only with `trust`.
+        Python code that it names is imported, when it is needed, only with `trust`. Environment and expert that were
+        given to `train` as objects are given again as `env` and `expert`; others than those are a `DataError`.
         """
         folder = Path(folder)
         path = folder / CONFIG
@@ -56,10 +62,26 @@ class Run:
             raise DataError(f"{folder} is not a run: it has no config.json; give a folder that 'aggrevated train' made")
         remedy = f"undo that, or start a new run with 'aggrevated train --config {path}'"
         facts = files.unseal_json(path, remedy)
-        if task is None and not (isinstance(facts.get("task"), str) and can_be_found(facts["task"])):
+        if task is None and env is None and not (isinstance(facts.get("task"), str) and can_be_found(facts["task"])):
             missing = f"{path} is of the task {facts.get('task')!r}, which no installed package offers"
-            raise DataError(f"{missing}; install it or, in Python, give the task: Run.open(folder, task)")
-        return cls(folder, from_facts(facts, path, task, trust))
+            again = "aggrevated.resume(folder, env=..., expert=...), Run.open(folder, env=..., expert=...)"
+            raise DataError(
+                f"{missing}; install it or, in Python, give the task: Run.open(folder, task), or the environment and "
+                f"expert that it was made of: {again}"
+            )
+        if env is None and expert is None:
+            return cls(folder, from_facts(facts, path, task, trust))
+        run = cls(folder, from_facts(facts, path, given_again(facts, path, task, trust, env, expert), trust))
+        run._refuse_another()
+        return run
+
+    def _refuse_another(self) -> None:
+        """A `DataError` if environment or expert are not those of its checkpoints."""
+        facts = newest_facts(self.folder / CHECKPOINTS)
+        if facts is not None:
+            world = self.config.built_world
+            own, habits = identity(self.config, world), files.digest(dict(world.habits))
+            refuse_another(self.folder / CHECKPOINTS, facts, own, habits)
 
     @property
     def label(self) -> str:
@@ -119,6 +141,20 @@ class Run:
 
     def _of_another_config(self) -> DataError:
         return DataError(f"{self.folder}/config.json does not fit the policy beside it; restore it")
+
+
+def given_again(facts: files.Facts, path: Path, task: Task | None, trust: bool, env: Any, expert: Any) -> Task:
+    """The task of a run with the environment and the expert that it was made of, by the name that it had."""
+    world = facts.get("world")
+    if expert is not None and isinstance(world, dict) and world.get("expert"):
+        raise UsageError(f"{path} names its expert, {world['expert']}; leave expert out, or start a new run")
+    found = task or (find_task(str(facts.get("task")), trust) if env is None else as_task(env))
+    return with_object(replace(found, name=str(facts.get("task"))), expert)
+
+
+def identity(config: Config, world: World) -> str:
+    """A digest of all that shapes the bits, the expert's weights too; with more iterations it is still the same run."""
+    return files.digest(dict(world.fingerprint), same_in_all(config))
 
 
 def same_in_all(config: Config) -> files.Facts:

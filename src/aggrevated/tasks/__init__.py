@@ -121,7 +121,6 @@ def as_task(given: Any, expert: Any = None) -> Task:
 
     What others can import by its name is known by that name, so that its runs can be gone on with everywhere.
     """
-    from aggrevated.worlds.control import Control
     from aggrevated.worlds.own import Own
     from aggrevated.worlds.references import reference_to
 
@@ -137,11 +136,21 @@ def as_task(given: Any, expert: Any = None) -> Task:
         name = reference_to(given) or (f"own-{called}" if can_be_found(called) else called)
         task = Task(name=name, title=name, world=Own(environment=given, trusted=True), oracle="")
     world = task.world
+    if isinstance(world, Own) and expert is not None and (named := reference_to(expert)):
+        return replace(task, world=replace(world, expert=named))
+    return with_object(task, expert)
+
+
+def with_object(task: Task, expert: Any) -> Task:
+    """The task with an expert that has no name; as it is where none is given."""
+    from aggrevated.worlds.control import Control
+    from aggrevated.worlds.own import Own
+
+    world = task.world
     if expert is None:
         return task
     if isinstance(world, Own):
-        named = reference_to(expert)
-        return replace(task, world=replace(world, expert=named) if named else replace(world, expert="", given=expert))
+        return replace(task, world=replace(world, expert="", given=expert))
     if isinstance(world, Control):
         return replace(task, world=replace(world, expert="", make_expert=partial(adapted, expert)))
     raise UsageError(f"{task.name} is not for an expert of your own: leave it out, or give a task of control")

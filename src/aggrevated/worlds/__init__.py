@@ -40,10 +40,12 @@ class Score:
     ratio: float | None  # 1 is as good as the expert; None where the expert earns nothing
     expert_diverged: int = field(default=0, kw_only=True)  # episodes that are in no mean, at most a tenth
     test_diverged: int = field(default=0, kw_only=True)
+    expert_episodes: int | None = field(default=None, kw_only=True)  # where they were fewer than the policy's
 
     def facts(self) -> Facts:
         """All of it, for JSON."""
-        return asdict(self)
+        found = asdict(self)
+        return found if self.expert_episodes is not None else {n: v for n, v in found.items() if n != "expert_episodes"}
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,8 @@ class World:
     fingerprint: Mapping[str, Tensor]  # of all that shapes the bits besides the settings
     monitor: Callable[[Policy], Mapping[str, float]] = lambda policy: {}  # for the metrics, when a policy is validated
     prepare: Callable[[Policy], None] = lambda policy: None  # give a policy what it reads besides observations
+    habits: Mapping[str, Tensor] = field(default_factory=dict)  # by which an expert is told from one that begins alike
+    validates_expert: bool = False  # whether `validate` also takes π*, and tells soon how good that is
 
     def over(self, engine: Engine) -> World:
         """The same, of which those parts that have a method `over` do their work by that engine."""

@@ -11,8 +11,6 @@ from functools import partial
 from typing import Any, ClassVar, Self
 
 import gymnasium
-import numpy as np
-import torch
 from gymnasium.spaces import Space
 from torch import Tensor
 
@@ -26,18 +24,20 @@ from aggrevated.files import Facts
 from aggrevated.parts import answer
 from aggrevated.policies import Policy
 from aggrevated.policies.heads import GaussianHead
-from aggrevated.settings import COUNT, Rule, require, setting
+from aggrevated.settings import COUNT, Chosen, Rule, require, setting
 from aggrevated.simulators import Simulator
 from aggrevated.simulators.gymnasium import GymnasiumSimulator
 from aggrevated.simulators.partial import Partial
 from aggrevated.simulators.using import unrounded
 from aggrevated.spaces import Translation
-from aggrevated.worlds import World
-from aggrevated.worlds.control import Control, found_from_everywhere
+from aggrevated.worlds import World, require_memory
+from aggrevated.worlds.control import GIVE_AGAIN, Control, found_from_everywhere, tensors
+from aggrevated.worlds.habits import habits
 from aggrevated.worlds.references import imported, is_reference
 from aggrevated.worlds.scaling import scales, usual_actions
 
 ORACLES = {"q": "q-network", "q_of": "q-of-action", "v": "value-function", "act": "monte-carlo"}  # by what is known
+LEAST_TESTED = 20  # episodes of an expert: fewer tell nothing
 KEPT = 10  # simulators and experts: a config is replaced several times before it is built
 INDICES = Rule(lambda value: all(0 <= i < 1_000_000 for i in value), "numbers of places, from 0 on")
 
@@ -66,6 +66,12 @@ class Own(Control):
     )
     normalise: str = setting("", "The VecNormalize statistics, .pkl or .npz, that the expert was trained with.")
     environment_options: str = setting("", "What the environment is made with, as JSON: '{\"is_slippery\": false}'.")
+    test_episodes: int = setting(
+        0,
+        "How many fresh episodes the chosen policy and the expert are tested on, at the end; 0: 1,000, but an expert "
+        "that is no network answers there about as often as in training at most, in 20 episodes or more.",
+        COUNT,
+    )
     columns: tuple[int, ...] = setting(
         (), "Which numbers of an observation the learner sees, from 0; the expert sees all. Default: all.", INDICES
     )
@@ -75,6 +81,9 @@ class Own(Control):
         """The horizon is the environment's own, where none was given; statistics are found from everywhere."""
         found = replace(self, horizon=self.raw.horizon, normalise=found_from_everywhere(self.normalise))
         return super(Own, found).completed(iterations, given)
+
+    def check(self, chosen: Chosen) -> None:
+        require_memory("test_episodes", self.tested, self.horizon)
 
     def suits(self) -> dict[str, str]:
         policy = "cnn" if self.translation.picture else "lstm" if self.columns else "mlp"
@@ -145,7 +154,8 @@ class Own(Control):
         if not self.expert:
             raise UsageError(
                 "an environment of your own needs an expert: give --expert with a Stable-Baselines3 .zip, a .npz of "
-                "demonstrations, or module:attribute of a function of one observation"
+                "demonstrations, or module:attribute of a function of one observation; of a run whose expert was a "
+                f"Python object, {GIVE_AGAIN}"
             )
         if is_reference(self.expert):
             return as_expert(imported(self.expert, self.trusted), self.raw, self.expert)
@@ -176,6 +186,15 @@ class Own(Control):
             | {name: array for name, array in seen.items() if array is not None}
         )
 
+    def habits(self) -> dict[str, Tensor]:
+        return {} if self.expert_weights else tensors(habits(self.loaded_expert, self.raw))
+
+    def tested_expert(self, answers: int) -> int:
+        """Unless it was said how many: a slow expert is tested for no longer than it was asked in training."""
+        if self.test_episodes or self.expert_weights:
+            return self.tested
+        return min(self.tested, max(LEAST_TESTED, answers // self.horizon))
+
     def measured_by(self) -> tuple[object, ...] | None:
         return None  # what an expert of one's own does may hang on more than can be known
 
@@ -196,11 +215,6 @@ class View:
 
     def __call__(self, states: Array) -> Array:
         return self.translation.view(unrounded(self.simulator, states))
-
-
-def tensors(arrays: dict[str, Array]) -> dict[str, Tensor]:
-    """The arrays as torch has them."""
-    return {name: torch.from_numpy(np.ascontiguousarray(array)) for name, array in arrays.items()}
 
 
 def made_from(environment: Any, options: Facts, horizon: int, trusted: bool) -> Simulator:

@@ -1,0 +1,20 @@
+"""What an iteration costs at most, before the first: so that a budget buys several of them."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from gymnasium.spaces import Discrete
+
+from aggrevated.config import Config
+
+
+def most_per_trajectory(pieces: Mapping[str, Any]) -> dict[str, int]:
+    """Of a roll-in of all H steps and the questions about it, by the names of the limits."""
+    steps, space = pieces["world"].steps, pieces["world"].spaces()[1]
+    actions = int(space.n) if isinstance(space, Discrete) else None
+    return {"budget": steps + pieces["oracle"].most_steps(steps, actions), "queries": steps}
+
+
+def most_per_iteration(config: Config) -> dict[str, int]:
+    """The same of all K."""
+    return {name: config.loop.trajectories * most for name, most in most_per_trajectory(config.pieces).items()}
