@@ -77,6 +77,9 @@ KNOWN = [
     ('<msubsup><mi xml:id="x">x</mi><mn xml:id="1">1</mn><mn xml:id="2">2</mn></msubsup>', "x→ROOT 1→x 2→x"),
     ('<mn xml:id="3">3</mn><mfrac xml:id="f"><mi xml:id="a">a</mi><mrow><mi xml:id="b">b</mi><mo xml:id="-">-</mo>'
      '<mi xml:id="c">c</mi></mrow></mfrac>', f"3→{BAR} a→{BAR} {BAR}→ROOT b→- -→{BAR} c→-"),
+    ('<mn xml:id="2">2</mn><msqrt xml:id="r"><mi xml:id="x">x</mi><mo xml:id="+">+</mo><mn xml:id="1">1</mn></msqrt>'
+     '<mi xml:id="y">y</mi>', "2→√ √→y x→+ +→√ 1→+ y→ROOT"),
+    ('<mroot xml:id="r"><mi xml:id="x">x</mi><mn xml:id="3">3</mn></mroot>', "3→√ √→ROOT x→√"),
     ('<mn xml:id="2">2</mn><mo>&#8290;</mo><mi xml:id="x">x</mi>', "2→x x→ROOT"),  # an invisible × has no ink
     (row("3 . 1 4"), "3→. .→1 1→4 4→ROOT"),
 ]  # fmt: skip
@@ -99,10 +102,10 @@ def leaf(tag: str, id: str, text: str) -> str:
 
 SENTENCES = [
     (
-        "<msqrt>" + leaf("mi", "x", "x") + "</msqrt>",
-        r"<msqrt id=''>: there is no rule for its heads, only for math, mfrac",
+        "<mfenced>" + leaf("mi", "x", "x") + "</mfenced>",
+        r"<mfenced id=''>: there is no rule for its heads, only for math, mfrac",
     ),
-    ("<mfenced>" + leaf("mi", "x", "x") + "</mfenced>", r"<mfenced id=''>: there is no rule for its heads"),
+    ("<msqrt>" + leaf("mi", "x", "x") + "</msqrt>", r"<msqrt id=''>: no symbol refers to it; give its id"),
     (
         leaf("mo", "s", "\\sum"),
         r"<mo id='s'>: there is no rule for the heads of the operator '\\\\sum'; leave the file",

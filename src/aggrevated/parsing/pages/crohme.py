@@ -12,7 +12,17 @@ import numpy as np
 
 from aggrevated.errors import DataError
 from aggrevated.files import storage_errors
-from aggrevated.parsing.pages.algebra import CLOSING, OPENING, OPERATORS, Fraction, Raised, Token, heads_of_expression
+from aggrevated.parsing.pages.algebra import (
+    CLOSING,
+    OPENING,
+    OPERATORS,
+    ROOT_SIGN,
+    Fraction,
+    Raised,
+    Root,
+    Token,
+    heads_of_expression,
+)
 from aggrevated.parsing.pages.inkml import Group, Ink, Node, read_inkml
 from aggrevated.parsing.pages.page import Page, Strokes
 
@@ -130,12 +140,22 @@ class _Symbols:
             return self.leaf(node)
         if node.tag in SCRIPTS:  # the base may be no more than the `)` of what is raised
             base, *scripts = self.parts(node, SCRIPTS[node.tag])
-            return [*self.tokens(base), *(Raised(tuple(self.tokens(part))) for part in scripts)]
+            low = node.tag != "msup"  # the first script is an index, a second one is an exponent
+            tokens = self.tokens(base)
+            return tokens + [Raised(tuple(self.tokens(part)), low and i == 0) for i, part in enumerate(scripts)]
         if node.tag == "mfrac":
             above, below = self.parts(node, 2)
             numerator, bar = tuple(self.tokens(above)), self.take(node, BAR)
             return [Fraction(numerator, tuple(self.tokens(below)), bar)]
-        rules = ", ".join(sorted({*LEAVES, *ROWS, *SCRIPTS, "mfrac"}))
+        if node.tag == "msqrt":
+            self.take(node, ROOT_SIGN)
+            return [Root(tuple(token for child in node.children for token in self.tokens(child)))]
+        if node.tag == "mroot":
+            under, index = self.parts(node, 2)
+            first = tuple(self.tokens(index))
+            self.take(node, ROOT_SIGN)
+            return [Root(tuple(self.tokens(under)), first)]
+        rules = ", ".join(sorted({*LEAVES, *ROWS, *SCRIPTS, "mfrac", "msqrt", "mroot"}))
         raise self.error(node, f"there is no rule for its heads, only for {rules}; leave the file out")
 
     def leaf(self, node: Node) -> list[Token]:
