@@ -22,12 +22,13 @@ from aggrevated.parsing.pages.crohme import compose
 from aggrevated.parsing.pages.page import Page
 from aggrevated.parsing.parser import OBSERVATIONS, Parser
 from aggrevated.parsing.scoring import Micro, arc_length, by_kind, parsed, scores, symbol
-from aggrevated.parsing.splits import Split, pages_of, to_evaluate
+from aggrevated.parsing.splits import Split, evaluated, folders, left_out, pages_of, to_evaluate
 from aggrevated.parsing.transitions.systems import SYSTEMS
 from aggrevated.policies import Policy
 from aggrevated.settings import COUNT, MOST, SEED, Chosen, at_least, flag, one_of, require, setting
 from aggrevated.worlds import EvaluationSettings, World, WorldSettings
 
+SPLIT = "{} has no train/ and dev/: its own files are split by writers, 80/10/10"
 Reader: TypeAlias = ParsingPolicy | KernelPolicy
 
 
@@ -100,9 +101,10 @@ class Algebra(WorldSettings):
 
     @property
     def notice(self) -> str:
-        if not self.crohme or all((Path(self.crohme) / part).is_dir() for part in ("train", "dev")):
+        if not self.crohme:
             return ""
-        return f"{self.crohme} has no train/ and dev/: its own files are split by writers, 80/10/10"
+        lines = [] if len(folders(Path(self.crohme))) == 2 else [SPLIT.format(self.crohme)]
+        return "\n".join([*lines, *left_out(Path(self.crohme))])
 
     def spaces(self) -> tuple[Space[Any], Space[Any]]:
         return OBSERVATIONS, Discrete(len(SYSTEMS[self.system].actions))

@@ -7,6 +7,7 @@ that learn along with the policy, over the same encoder and decoder.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -19,13 +20,15 @@ from torch.nn.functional import cross_entropy
 
 from aggrevated.actors.networks import NumpyNetwork
 from aggrevated.arrays import Array
+from aggrevated.files import Facts
 from aggrevated.parsing.features.layout import LAYOUT, PLACE
 from aggrevated.parsing.features.projection import Projection
-from aggrevated.parsing.features.symbols import DETAILED
+from aggrevated.parsing.features.symbols import DETAILED, DETAILED_PIXELS, detailed
 from aggrevated.parsing.learners.acting import NumpyReader
 from aggrevated.parsing.learners.expected import NO_ARC, Expected, ExpectedCosts
 from aggrevated.parsing.learners.names import CLASSES, UNKNOWN, decoded, encoded
 from aggrevated.parsing.learners.readers import ContextualSettings, ParsingPolicy
+from aggrevated.parsing.pages.page import Page
 from aggrevated.parsing.transitions import TransitionSystem
 from aggrevated.parsing.transitions.systems import SYSTEMS
 from aggrevated.policies import initial_seed
@@ -34,6 +37,8 @@ from aggrevated.policies.heads import Head
 from aggrevated.settings import NOT_NEGATIVE, at_least, between, setting
 
 COMPONENTS = 200  # of a symbol's picture
+FITTED = 30_000  # symbols are enough to fit them to
+SURENESS = tuple(float(2 ** (power / 4)) for power in range(-8, 9))  # from a quarter to four times
 UNSEEN = -1e4  # the logit of a class that there is not
 
 
@@ -103,6 +108,11 @@ class ReadingPolicy(ParsingPolicy):
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_latest": None}  # what torch cannot copy
+
+    def sizes(self) -> Facts:
+        """What a blank one like it is made of."""
+        sizes = {"hidden": self.kind.hidden, "embedding": self.embedding, "layers": self.layers}
+        return sizes | {"system": self.system.name}
 
     # What it reads.
 
@@ -215,6 +225,17 @@ class ReadingPolicy(ParsingPolicy):
         return number.numpy(), likely.numpy()
 
     @torch.no_grad()
+    def correct_names(self, pages: Array) -> None:
+        """Make it as sure of names as it is right on these pages, to which it has the answers."""
+        assert self.answers is not None
+        read, _ = self.look(torch.from_numpy(pages))
+        inside = torch.arange(read.shape[1]) < self.lengths[pages][:, None]
+        rows = (self.answers.starts[pages][:, None] + torch.arange(read.shape[1]))[inside]
+        logits, names = self.name_logits(read[inside]), self.answers.names[rows]
+        tried = [cross_entropy(logits * by, names, ignore_index=UNKNOWN).item() for by in SURENESS]
+        self.sureness = torch.tensor(SURENESS[int(np.argmin(tried))])
+
+    @torch.no_grad()
     def expected(self, observations: Array, mask: Array, actions: Array) -> Expected:
         """What it expects of these actions [K, T]."""
         found = self.understand(torch.from_numpy(observations), torch.from_numpy(mask))
@@ -246,6 +267,12 @@ class ReadingSettings(ContextualSettings):
             blank_projection(), system, hidden=self.hidden[0], embedding=self.embedding, layers=self.layers,
             dropout=self.dropout, naming=self.naming, doubting=self.doubting, seed=initial_seed(seed),
         )  # fmt: skip
+
+
+def projection_of(pages: Sequence[Page]) -> Projection:
+    """Fitted to the detailed features of these pages; of every so many, where there are very many."""
+    step = max(1, sum(map(len, pages)) // FITTED)
+    return Projection.of(detailed(pages[::step]), DETAILED_PIXELS, COMPONENTS)
 
 
 def blank_projection() -> Projection:
