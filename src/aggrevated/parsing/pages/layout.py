@@ -1,0 +1,258 @@
+"""Where symbols stand on a page: tokens and the boxes of their ink go in, a scale and a place for each come out.
+
+Lengths are in heights of a digit; x goes to the right, y *upwards* from the baseline of the line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import count
+
+import numpy as np
+
+from aggrevated.arrays import Array
+from aggrevated.parsing.pages.algebra import CLOSING, OPENING, OPERATORS, RELATIONS, Fraction, Raised, Root, Token
+from aggrevated.parsing.pages.dice import Dice
+from aggrevated.parsing.pages.writers import Writer
+
+AXIS = 0.4  # the height of operators and bars
+Box = tuple[float, float, float, float]  # left, bottom, right, top
+
+
+@dataclass(frozen=True)
+class Placed:
+    """The ink of symbol `number` goes to (across · x + x₀, up · y + y₀); beyond the knee of `√`, x grows by `bar`."""
+
+    number: int
+    across: float
+    up: float
+    x: float
+    y: float
+    bar: float
+
+    def moved(self, scale: float, x: float, y: float) -> Placed:
+        """Scaled, and then shifted."""
+        across, up, bar = self.across * scale, self.up * scale, self.bar * scale
+        return Placed(self.number, across, up, self.x * scale + x, self.y * scale + y, bar)
+
+
+@dataclass(frozen=True)
+class Block:
+    """Some symbols, in their places beside each other, and the box around them."""
+
+    placed: tuple[Placed, ...]
+    box: Box
+
+    def moved(self, scale: float, x: float, y: float) -> Block:
+        """Scaled, and then shifted."""
+        left, bottom, right, top = (scale * side for side in self.box)
+        box = left + x, bottom + y, right + x, top + y
+        return Block(tuple(placed.moved(scale, x, y) for placed in self.placed), box)
+
+
+def together(blocks: Sequence[Block]) -> Block:
+    """All of them as one."""
+    left, bottom, right, top = zip(*(block.box for block in blocks), strict=True)
+    placed = tuple(placed for block in blocks for placed in block.placed)
+    return Block(placed, (min(left), min(bottom), max(right), max(top)))
+
+
+@dataclass(frozen=True)
+class _Bracketed:
+    """An opening bracket, what is inside, and the closing one."""
+
+    inside: tuple[_Item, ...]
+
+
+_Item = Token | _Bracketed
+
+
+def layout(
+    lines: Sequence[Sequence[Token]], boxes: Sequence[Box], knees: Sequence[float], writer: Writer, dice: Dice
+) -> Array:
+    """[n, 5]: across, up, x, y and bar of each symbol, in reading order.
+
+    `boxes` are those of the ink, in that order, and `knees` where the bar of a `√` begins.
+    """
+    page = _Layout(boxes, knees, writer, dice)
+    blocks = [page.row(_grouped(line)) for line in lines]
+    starts = page.indents(lines, blocks)
+    floor = 0.0
+    placed: list[Placed] = []
+    for block, start in zip(blocks, starts, strict=True):
+        left, _, _, top = block.box
+        lower = block.moved(1.0, start - left, floor - top)
+        floor = lower.box[1] - writer.leading * (0.7 + 0.6 * dice.share())
+        placed += lower.placed
+    return np.array([(p.across, p.up, p.x, p.y, p.bar) for p in sorted(placed, key=lambda p: p.number)])
+
+
+def _grouped(tokens: Iterable[Token]) -> tuple[_Item, ...]:
+    """The tokens with bracketed ones as one item, from the inside out."""
+    open_rows: list[list[_Item]] = [[]]
+    for token in tokens:
+        if isinstance(token, str) and token in OPENING:
+            open_rows.append([])
+        elif isinstance(token, str) and token in CLOSING:
+            inside = open_rows.pop()
+            open_rows[-1].append(_Bracketed(tuple(inside)))
+        else:
+            open_rows[-1].append(token)
+    (row,) = open_rows
+    return tuple(row)
+
+
+def _airy(item: _Item) -> bool:
+    return isinstance(item, str) and item in OPERATORS
+
+
+class _Layout:
+    """Rows, and the structures in them; each method takes the numbers of its symbols in reading order."""
+
+    def __init__(self, boxes: Sequence[Box], knees: Sequence[float], writer: Writer, dice: Dice) -> None:
+        self.boxes, self.knees, self.writer, self.dice = boxes, knees, writer, dice
+        self.numbers = count()
+
+    def row(self, items: Sequence[_Item]) -> Block:
+        """Side by side on a restless baseline."""
+        blocks: list[Block] = []
+        right = height = 0.0
+        before: _Item | None = None
+        base: Block | None = None  # what exponents stand at
+        for item in items:
+            if isinstance(item, Raised) and base is not None:
+                block = self.script(item, base)
+            else:
+                height = 0.8 * height + self.writer.drift * self.dice.spread()
+                block = self.piece(item)
+                left = right + (self.gap(_airy(before) or _airy(item)) if before is not None else 0.0)
+                block = block.moved(1.0, left - block.box[0], height + self.writer.slope * left)
+                base = block
+            blocks.append(block)
+            right, before = max(right, block.box[2]), item
+        return together(blocks)
+
+    def gap(self, airy: bool = False) -> float:
+        writer, dice = self.writer, self.dice
+        gap = writer.spacing * max(-0.4, 1.0 + writer.irregular * dice.spread())
+        return gap * writer.airy if airy else gap
+
+    def piece(self, item: _Item) -> Block:
+        match item:
+            case str():
+                return self.symbol()
+            case _Bracketed(inside):
+                return self.bracketed(inside)
+            case Fraction(above, below):
+                return self.fraction(above, below)
+            case Root(under, index):
+                return self.root(under, index)
+            case Raised(inside):
+                return self.row(_grouped(inside)).moved(self.writer.exponents, 0.0, 0.8)
+
+    def symbol(self) -> Block:
+        number = next(self.numbers)
+        return Block((Placed(number, 1.0, 1.0, 0.0, 0.0, 1.0),), self.boxes[number])
+
+    def fitted(self, number: int, bottom: float, top: float, across: float) -> Block:
+        """A symbol that reaches from `bottom` to `top`."""
+        left, low, right, high = self.boxes[number]
+        up = (top - bottom) / max(high - low, 1e-6)
+        box = left * across, bottom, right * across, top
+        return Block((Placed(number, across, up, 0.0, bottom - up * low, across),), box)
+
+    def bracketed(self, inside: Sequence[_Item]) -> Block:
+        """Brackets about as tall as what they hold, and never flat."""
+        dice, writer = self.dice, self.writer
+        opening, inner, closing = next(self.numbers), self.row(inside), next(self.numbers)
+        _, low, _, high = inner.box
+        low, high = min(low, 0.1), max(high, 0.75)
+        blocks: list[Block] = []
+        for number in (opening, closing):
+            height = (high - low) * writer.brackets * (1.0 + 0.12 * dice.spread())
+            middle = (low + high) / 2 + 0.06 * dice.spread()
+            wide = (height / 1.2) ** 0.5
+            blocks.append(self.fitted(number, middle - height / 2, middle + height / 2, wide))
+        gaps = [0.7 * self.gap() for _ in blocks]
+        inner = inner.moved(1.0, blocks[0].box[2] + gaps[0] - inner.box[0], 0.0)
+        last = blocks[1].moved(1.0, inner.box[2] + gaps[1] - blocks[1].box[0], 0.0)
+        return together([blocks[0], inner, last])
+
+    def script(self, item: Raised, base: Block) -> Block:
+        """An exponent or index at the right of its base."""
+        writer, dice = self.writer, self.dice
+        _, low, right, high = base.box
+        small = self.row(_grouped(item.symbols))
+        scale = writer.exponents * (1.0 + 0.12 * dice.spread())
+        height = scale * (small.box[3] - small.box[1])
+        x = right + 0.4 * self.gap() - scale * small.box[0]
+        if item.lowered:
+            y = min(low, 0.0) + 0.12 * (1.0 + dice.spread()) - 0.55 * height - scale * small.box[1]
+        else:
+            y = max(high, 0.5) + writer.raised + 0.10 * dice.spread() - 0.35 * height - scale * small.box[1]
+        return small.moved(scale, x, y)
+
+    def fraction(self, above: Sequence[Token], below: Sequence[Token]) -> Block:
+        """A bar at the axis, one part centred above it and one below."""
+        writer, dice = self.writer, self.dice
+        over = self.row(_grouped(above))
+        bar = next(self.numbers)
+        under = self.row(_grouped(below))
+        scale = writer.parts
+        widths = [scale * (block.box[2] - block.box[0]) for block in (over, under)]
+        wanted = max(0.35, max(widths) * writer.bars * (1.0 + 0.10 * dice.spread()) + 0.1)
+        left, low, right, high = self.boxes[bar]
+        stretch = wanted / max(right - left, 1e-6)
+        flat = stretch**0.5
+        line = Block(
+            (Placed(bar, stretch, flat, 0.0, AXIS - flat * (low + high) / 2, stretch),),
+            (left * stretch, AXIS - flat * (high - low) / 2, right * stretch, AXIS + flat * (high - low) / 2),
+        )
+        middle = (line.box[0] + line.box[2]) / 2
+        gaps = [0.08 + 0.25 * dice.share() for _ in widths]
+        shifts = [middle + 0.08 * wanted * dice.spread() for _ in widths]
+        over = over.moved(scale, *self.at(over, scale, shifts[0], line.box[3] + gaps[0], 1))
+        under = under.moved(scale, *self.at(under, scale, shifts[1], line.box[1] - gaps[1], 3))
+        return together([over, line, under])
+
+    def at(self, block: Block, scale: float, middle: float, y: float, side: int) -> tuple[float, float]:
+        """The shift that brings the block's middle to x = `middle`, and its bottom (side 1) or top (3) to y."""
+        return middle - scale * (block.box[0] + block.box[2]) / 2, y - scale * block.box[side]
+
+    def root(self, under: Sequence[Token], index: Sequence[Token]) -> Block:
+        """The sign, with a bar over all that is under it, and its index in front."""
+        dice = self.dice
+        small = self.row(_grouped(index)) if index else None
+        sign = next(self.numbers)
+        inner = self.row(_grouped(under))
+        left, low, _, high = inner.box
+        top, bottom = max(high, 0.7) + 0.06 + 0.15 * dice.share(), min(low, 0.1) + 0.08 * dice.spread()
+        across = 0.8 + 0.3 * dice.share()
+        hook = self.fitted(sign, bottom, top, across)
+        knee = across * self.knees[sign]
+        inner = inner.moved(1.0, knee + 0.05 + 0.12 * dice.share() - left, 0.0)
+        end = inner.box[2] + 0.15 * dice.spread()
+        bar = max(0.2, end - knee) / max(self.boxes[sign][2] - self.knees[sign], 0.05)
+        placed = replace(hook.placed[0], bar=bar)
+        line = Block((placed,), (hook.box[0], bottom, max(end, knee + 0.2), top))
+        parts = [line, inner]
+        if small is not None:
+            scale = 0.8 * self.writer.exponents
+            x = knee * 0.5 - scale * small.box[2]
+            parts.append(small.moved(scale, x, (bottom + top) / 2 + 0.05 - scale * small.box[1]))
+        return together(parts)
+
+    def indents(self, lines: Sequence[Sequence[Token]], blocks: Sequence[Block]) -> list[float]:
+        """Where each line begins."""
+        writer, dice = self.writer, self.dice
+        free = [0.25 * dice.spread() for _ in lines]
+        if not writer.aligned:
+            return free
+        columns = [self.column(line, block) for line, block in zip(lines, blocks, strict=True)]
+        return [0.3 * shift + columns[0] - column for shift, column in zip(free, columns, strict=True)]
+
+    def column(self, line: Sequence[Token], block: Block) -> float:
+        """How far from the left the first relation of a line stands, if symbols had equal widths."""
+        place = next((i for i, token in enumerate(line) if isinstance(token, str) and token in RELATIONS), 0)
+        return (block.box[2] - block.box[0]) * place / max(len(line), 1)
