@@ -40,7 +40,9 @@ class Choices:
         costs = np.take_along_axis(q, taken[:, None], axis=1)[:, 0] - q.min(axis=1)
         wrong = policy.wrong(torch.from_numpy(found.observations)).numpy()[mask]
         expected = policy.expected(found.observations, mask, found.actions.astype(np.int64))
-        of_steps = Expected(expected.log_costs[mask], expected.doubt_logits[mask], expected.costs[mask], expected.doubts[mask])
+        of_steps = Expected(
+            expected.log_costs[mask], expected.doubt_logits[mask], expected.costs[mask], expected.doubts[mask]
+        )
         return cls(of_steps, costs, np.take_along_axis(wrong, taken[:, None], axis=1)[:, 0], np.nonzero(mask)[0])
 
     @property
@@ -92,7 +94,10 @@ class Bin:
 def reliability(sure: Array, right: Array) -> tuple[list[Bin], float]:
     """(ten bins of sureness, those that hold something; the expected calibration error: the mean of |sure − right|)."""
     places = np.minimum((sure * BINS).astype(int), BINS - 1)
-    bins = [Bin(float(sure[places == b].mean()), float(right[places == b].mean()), int((places == b).sum())) for b in np.unique(places)]
+    bins = [
+        Bin(float(sure[places == b].mean()), float(right[places == b].mean()), int((places == b).sum()))
+        for b in np.unique(places)
+    ]
     return bins, sum(b.count * abs(b.sure - b.right) for b in bins) / max(len(sure), 1)
 
 

@@ -67,9 +67,19 @@ def library(crohme: str, sets: int, data_seed: int, warps: int, pictured: float)
     key = key_of(every, "library", len(split.train), len(split.validation), len(split.rewriting or ()), warps)
     tensors = cached(key, lambda: computed(split, warps, detailed, projection_of, names))
     kept = {name: tensor.numpy() for name, tensor in tensors.items()}
-    projection, parts = Projection(kept["centre"], kept["matrix"]), parts_of(split, len(kept["lengths"]))
-    symbols = names, kept["labels"], kept["heads"]
-    return Library(digest(tensors), corpus_of(kept), kept["features"], projection, *parts, *symbols)
+    train, validation, test = parts_of(split, len(kept["lengths"]))
+    return Library(
+        key=digest(tensors),
+        corpus=corpus_of(kept),
+        features=kept["features"],
+        projection=Projection(kept["centre"], kept["matrix"]),
+        train=train,
+        validation=validation,
+        test=test,
+        names=names,
+        labels=kept["labels"],
+        heads=kept["heads"],
+    )
 
 
 def computed(

@@ -12,7 +12,6 @@ from functools import cached_property
 from pathlib import Path
 
 import numpy as np
-import torch
 
 from aggrevated import files
 from aggrevated.arrays import Array
@@ -168,7 +167,9 @@ class Reader:
             raise DataError(f"{source} is no reader; give a file that a reader's save wrote, or a run's folder")
         try:
             policy = blank(facts["shape"])
-            policy.load_state_dict({name: tensor.to(policy.state_dict()[name].dtype) for name, tensor in weights.items()})
+            policy.load_state_dict(
+                {name: tensor.to(policy.state_dict()[name].dtype) for name, tensor in weights.items()}
+            )
             if not all(tensor.isfinite().all() for tensor in weights.values()):
                 raise ValueError("some of its weights are not finite")
             if not policy.classes:

@@ -7,10 +7,10 @@ the policy learns the symbols' names and its own expected costs along.
 from __future__ import annotations
 
 import os
-from collections.abc import Container, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 import torch
@@ -24,14 +24,14 @@ from aggrevated.parsing.dataset import Library, library
 from aggrevated.parsing.features.symbols import detailed
 from aggrevated.parsing.learners.names import numbers_of
 from aggrevated.parsing.learners.reading import ReadingPolicy
-from aggrevated.parsing.pages import crohme
 from aggrevated.parsing.pages.algebra import RELATIONS
+from aggrevated.parsing.pages.crohme import BAR, read_folder
 from aggrevated.parsing.pages.page import Page
 from aggrevated.parsing.parser import Corpus, Parser
 from aggrevated.parsing.scoring import KindScore, Micro, by_kind, heads_of, parsed, parses, scores, symbol
 from aggrevated.parsing.splits import Split, evaluated, to_read
 from aggrevated.parsing.transitions.systems import SYSTEMS
-from aggrevated.parsing.world import Algebra, Monitor
+from aggrevated.parsing.world import Algebra, Monitor, left_out_of
 from aggrevated.policies import Policy
 from aggrevated.settings import COUNT, SHARE, at_least, setting
 from aggrevated.worlds import EvaluationSettings, World, WorldSettings
@@ -42,15 +42,15 @@ class ReadPages(EvaluationSettings):
     """Test pages, or real ink."""
 
     crohme: str = setting("", "Real ink: a folder of InkML files or with dev/ in it; all that can be used of it.")
+    verbose: bool = setting(False, "List the files of that folder that cannot be used.")
 
     def measure(self, world: WorldSettings, policy: Policy) -> Facts:
         """UAS, names, by kinds of pages and symbols, and how far the policy's sureness can be trusted."""
         assert isinstance(world, Handwriting) and isinstance(policy, ReadingPolicy)
         if not self.crohme:
-            return judged(policy, world.split().test) | {"left_out": {}}
-        folder = crohme.read_folder(evaluated(Path(self.crohme)))
-        facts = judged(policy, folder.pages, folder.core)
-        return facts | {"left_out": dict(folder.counts)}
+            return judged(policy, world.split().test, ())
+        folder = read_folder(evaluated(Path(self.crohme)))
+        return judged(policy, folder.pages, folder.core) | left_out_of(self.crohme, self.verbose)
 
 
 def judged(policy: ReadingPolicy, pages: Sequence[Page], core: Sequence[bool] = ()) -> Facts:
@@ -93,11 +93,11 @@ def is_chain(page: Page) -> bool:
     return sum(symbol in RELATIONS for symbol in page.symbols) > 1
 
 
-KINDS = {
+KINDS: dict[str, Callable[[Page], bool]] = {
     "chains": is_chain,
     "brackets": lambda page: bool({*"()[]{}"} & {*page.symbols}),
     "square brackets": lambda page: bool({*"[]"} & {*page.symbols}),
-    "fractions": lambda page: crohme.BAR in page.symbols,
+    "fractions": lambda page: BAR in page.symbols,
 }
 
 
@@ -115,8 +115,7 @@ class Handwriting(Algebra):
     """Pages to be read: generated ones, and real ink beside them. What is measured is UAS."""
 
     name = "handwriting"
-    measured_on = ("crohme", "sets", "data_seed")
-    evaluation = ReadPages
+    evaluation: ClassVar[type[EvaluationSettings]] = ReadPages
     crohme: str = setting(
         "", "Learn from CROHME's InkML files in this folder (train/ and dev/), too: all that can be used of them."
     )

@@ -18,7 +18,7 @@ from aggrevated.parsing.pages.algebra import CLOSING, OPENING, OPERATORS, ROOT_S
 from aggrevated.parsing.pages.crohme import BAR
 
 RAISED = 0.2  # of the base's height between the middles, from which on a part is raised or lowered
-SHARED = 0.3  # of its own height: what shares less with the line before it begins another line
+SHARED = 0.3  # of a height: what shares less than that of its own with the line before it begins another line
 
 
 @dataclass(frozen=True)
@@ -80,13 +80,11 @@ class Transcript:
     def written(self, style: Style) -> str:
         """In that style. Every part is written before what it is a part of, so that depth costs nothing."""
         heads, row = self.acyclic, self.line_of
-        parts = {number: "" for number in range(1, len(heads) + 1)}
+        parts = dict.fromkeys(range(1, len(heads) + 1), "")
         for number in self.from_below:
             own = [part for part in self.parts[number] if row[part - 1] == row[number - 1]]
             parts[number] = self._one(number, own, parts, style)
-        tops = [
-            [n for n in line if not heads[n - 1] or row[heads[n - 1] - 1] != row[n - 1]] for line in self.lines
-        ]
+        tops = [[n for n in line if not heads[n - 1] or row[heads[n - 1] - 1] != row[n - 1]] for line in self.lines]
         return "\n".join("".join(parts[number] for number in line).strip() for line in tops)
 
     def _one(self, number: int, own: Sequence[int], written: Mapping[int, str], style: Style) -> str:
@@ -205,7 +203,7 @@ class Transcript:
         return [sorted(line) for line in lines]
 
     def _pieces(self) -> list[list[int]]:
-        """The root with what stands before it, and then each of its later dependents, and other tops, with all below."""
+        """The root with what stands before it; then each of its later dependents, and other tops, with all below."""
         if not self.labels:
             return []
         root, *others = self.parts[0]
@@ -219,10 +217,10 @@ class Transcript:
         return [part for part in self.parts[number] if part > number]
 
     def _begins_a_line(self, piece: Sequence[int], line: Sequence[int]) -> bool:
-        """Whether it stands below the line, and not merely to the right of it, as an index does."""
+        """Whether it stands below the line: with a gap, or not to the right of it, as an index does."""
         left, top, _, bottom = self.around(piece)
         _, _, right, end = self.around(line)
-        return bool(top > end - SHARED * (bottom - top) and left < right)
+        return bool(top > end + SHARED * self._unit or (top > end - SHARED * (bottom - top) and left < right))
 
     @cached_property
     def line_of(self) -> list[int]:

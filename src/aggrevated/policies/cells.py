@@ -32,7 +32,7 @@ class Cell(Protocol):
         ...
 
     def copy_of(self, layer: nn.RNNBase, which: int = 0) -> NumpyCell:
-        """The layer as it is now, on NumPy; of one that reads both ways the second reads backwards, and so on upwards."""
+        """The layer as it is now, on NumPy; of one that reads both ways the second reads backwards; so on upwards."""
         ...
 
 

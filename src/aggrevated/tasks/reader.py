@@ -13,11 +13,13 @@ TASK = Task(
     policy="reading",
     oracle="gold",
     brings=(ReadingSettings, GoldSettings),
-    usual=(Tuned({"hidden": (128,), "dropout": 0.3, "geometry": True, "validate_every": 100}),),
+    usual=(Tuned({"hidden": (128,), "dropout": 0.3, "validate_every": 100}),),
     tuned=(
         *PAPERS_STEPS,
         Tuned({"update": "regular", "start": "supervised", "entropy": 0.4}, method="aggrevated"),
-        Tuned({"annealed": TO_THE_END, "checkpoint_every": 200, "trajectories": 32, "iterations": 4000}, update="regular"),
+        Tuned(
+            {"annealed": TO_THE_END, "checkpoint_every": 200, "trajectories": 32, "iterations": 4000}, update="regular"
+        ),
         Tuned({"start_steps": 1000, "demonstrations": 10_000, "start_rate": 2e-3}, start="supervised"),
         Tuned({"learning_rate": 2e-3}, update="regular"),
     ),

@@ -93,9 +93,10 @@ def loss_and_gradient(
 
 def learned_along(policy: Policy, trajectories: Trajectories, cost_to_go: CostToGo) -> Tensor | float:
     """1/(HK) of what the policy learns along with these trajectories, as the losses are averaged; 0 for most."""
-    seen = (torch.from_numpy(array) for array in (trajectories.observations, trajectories.mask))
+    observations, mask = torch.from_numpy(trajectories.observations), torch.from_numpy(trajectories.mask)
     known = cost_to_go.every_action and cost_to_go.advantage
-    total = policy.along(*seen, legal_in(trajectories), torch.from_numpy(cost_to_go.values) if known else None)
+    costs = torch.from_numpy(cost_to_go.values) if known else None
+    total = policy.along(observations, mask, legal_in(trajectories), costs)
     return 0.0 if total is None else total / (trajectories.horizon * trajectories.count)
 
 

@@ -7,6 +7,7 @@ is the loss to be expected of it. Both outputs are calibrated on pages that noth
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -46,7 +47,8 @@ class ExpectedCosts(nn.Module):
         deviance = (log_costs.exp() - costs * log_costs) * known
         made = known & (wrong != NO_ARC)
         crossed = binary_cross_entropy_with_logits(doubts, wrong.clamp(min=0.0), reduction="none") * made
-        return deviance.sum() + crossed.sum()
+        total: Tensor = deviance.sum() + crossed.sum()
+        return total
 
     @torch.no_grad()
     def expected(self, state: Tensor, taken: Tensor) -> Expected:
@@ -84,12 +86,11 @@ def logistic(linear: Array) -> tuple[Array, Array]:
     return mean, mean * (1 - mean)
 
 
-def fitted(x: Array, y: Array, family: object) -> list[float]:
+def fitted(x: Array, y: Array, family: Callable[[Array], tuple[Array, Array]]) -> list[float]:
     """[slope, level] of the most likely mean of y [n] given the linear form of x [n], drawn to [1, 0] a little.
 
     By Newton's method; the slope stays positive, so that the order of doubts does not change.
     """
-    assert callable(family)
     design = np.stack([x.astype(np.float64), np.ones(len(x))], axis=1)
     usual = np.array([1.0, 0.0])
     weights = usual.copy()
@@ -100,4 +101,4 @@ def fitted(x: Array, y: Array, family: object) -> list[float]:
         step = np.linalg.solve(curvature, gradient)
         weights = weights + step / max(1.0, float(np.abs(step).max()))  # at most 1 at a time
         weights[0] = max(weights[0], 0.05)
-    return weights.tolist()
+    return [float(weight) for weight in weights]

@@ -27,14 +27,14 @@ from aggrevated.parsing.features.symbols import DETAILED, DETAILED_PIXELS, detai
 from aggrevated.parsing.learners.acting import NumpyReader
 from aggrevated.parsing.learners.expected import NO_ARC, Expected, ExpectedCosts
 from aggrevated.parsing.learners.names import CLASSES, UNKNOWN, decoded, encoded
-from aggrevated.parsing.learners.readers import ContextualSettings, ParsingPolicy
+from aggrevated.parsing.learners.readers import ParsingPolicy
 from aggrevated.parsing.pages.page import Page
 from aggrevated.parsing.transitions import TransitionSystem
 from aggrevated.parsing.transitions.systems import SYSTEMS
-from aggrevated.policies import initial_seed
+from aggrevated.policies import HiddenSettings, initial_seed
 from aggrevated.policies.cells import CELLS
 from aggrevated.policies.heads import Head
-from aggrevated.settings import NOT_NEGATIVE, at_least, between, setting
+from aggrevated.settings import BELOW_1, NOT_NEGATIVE, Chosen, at_least, between, require, require_recurrent, setting
 
 COMPONENTS = 200  # of a symbol's picture
 FITTED = 30_000  # symbols are enough to fit them to
@@ -251,14 +251,20 @@ class ReadingPolicy(ParsingPolicy):
 
 
 @dataclass(frozen=True)
-class ReadingSettings(ContextualSettings):
+class ReadingSettings(HiddenSettings):
     """Reads, names the symbols, and knows how much it expects to get wrong."""
 
     name = "reading"
+    mixes = False  # each would read the pages for itself
+    dropout: float = setting(0.0, "The share of what it reads of a symbol that is left out while it learns.", BELOW_1)
     embedding: int = setting(128, "How many numbers stand for a symbol's picture and place.", at_least(1))
     layers: int = setting(1, "Layers of the encoder, 1 or 2.", between(1, 2))
     naming: float = setting(1.0, "The weight of the symbols' names in what is learned.", NOT_NEGATIVE)
     doubting: float = setting(0.25, "The weight of expected costs in what is learned.", NOT_NEGATIVE)
+
+    def check(self, chosen: Chosen) -> None:
+        require_recurrent(self.hidden, self.name)
+        require(self.hidden[0] % 2 == 0, "hidden", self.hidden, "even: half of it reads forwards, half backwards")
 
     def build(self, observations: Space[Any], head: Head, seed: int) -> ReadingPolicy:
         """Without pages, and with a projection to be fitted."""
