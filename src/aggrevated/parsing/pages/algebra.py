@@ -62,6 +62,7 @@ class Root:
 
 Token = str | Raised | Fraction | Root
 ROOT_SIGN = "√"
+BAR = "―"  # of a fraction, as a page shows it: it looks like a minus
 
 
 def heads(lines: Sequence[str]) -> Array:

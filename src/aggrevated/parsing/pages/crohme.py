@@ -17,6 +17,7 @@ import numpy as np
 from aggrevated.errors import DataError
 from aggrevated.files import storage_errors
 from aggrevated.parsing.pages.algebra import (
+    BAR,
     CLOSING,
     OPENING,
     OPERATORS,
@@ -33,9 +34,11 @@ from aggrevated.parsing.pages.page import Page, Strokes
 # What CROHME calls a symbol, and how a page shows it.
 NAMES = {
     "\\times": "×", "times": "×", "\\cdot": "·", "\\div": "÷", "\\pm": "±", "−": "-", "\\{": "{", "\\}": "}",
+    "\\sqrt": "√", "\\alpha": "α", "\\beta": "β", "\\gamma": "γ", "\\theta": "θ", "\\pi": "π", "\\sigma": "σ",
+    "\\lambda": "λ", "\\mu": "μ", "\\Delta": "Δ", "\\omega": "ω", "\\infty": "∞",
+    "\\sin": "sin", "\\cos": "cos", "\\tan": "tan", "\\log": "log", "\\lim": "lim",
     "\\lt": "<", "\\gt": ">", "\\leq": "≤", "\\geq": "≥", "\\neq": "≠", "ne": "≠",
 }  # fmt: skip
-BAR = "―"  # of a fraction: CROHME calls it a minus
 
 NOT_CORE = frozenset(".,!{}")
 FEWEST, MOST = 3, 30

@@ -10,10 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from aggrevated.parsing.pages.algebra import ROOT_SIGN, Fraction, Raised, Root, Token, random_set
+from aggrevated.parsing.pages.algebra import BAR, ROOT_SIGN, Fraction, Raised, Root, Token, random_set
 from aggrevated.parsing.pages.dice import Dice, Weighed
 
-BAR = "―"  # of a fraction
 LONGEST = 30  # symbols on a page
 DEEPEST = 2  # structures inside of each other
 
@@ -23,6 +22,7 @@ SMALL = Weighed.of(
 CAPITAL = Weighed.of(dict.fromkeys("XYABCEFGHILMNPRSTV", 4.0) | dict.fromkeys("DJKOQUWZ", 1.5))
 GREEK = Weighed.of({"α": 3, "β": 3, "π": 4, "θ": 3, "γ": 2, "σ": 2, "λ": 2, "μ": 1, "Δ": 2, "ω": 1, "∞": 1})
 FUNCTIONS = Weighed.of({"f": 6, "g": 3, "h": 2, "F": 3, "G": 2, "H": 1, "P": 1, "p": 1, "V": 1, "y": 1, "d": 1, "a": 1})
+WORDS = Weighed.of({"sin": 4, "cos": 4, "tan": 2, "log": 3, "lim": 1})
 RELATIONS = Weighed.of({"=": 10, "≤": 2.5, "≥": 2.5, "≠": 2.5, "<": 2, ">": 2})
 SIGNS = Weighed.of({"+": 10, "-": 9, "±": 2})
 TIMES = Weighed.of({"×": 5, "/": 2.5, "÷": 2.5, "·": 1})
@@ -180,10 +180,19 @@ class _Sentence:
     def operand(self, depth: int) -> list[Token]:
         dice, manner = self.dice, self.manner
         if dice.chance(manner.functions):
-            return [dice.weigh(FUNCTIONS), *self.arguments()]
+            return self.function()
         if dice.chance(manner.letters):
             return self.letter()
         return self.number()
+
+    def function(self) -> list[Token]:
+        """f(x), sin x, sin(x); a word is one symbol, or as many as it has letters."""
+        dice = self.dice
+        if not dice.chance(0.2):
+            return [dice.weigh(FUNCTIONS), *self.arguments()]
+        word = dice.weigh(WORDS)
+        name: list[Token] = [word] if dice.chance(0.5) else list(word)
+        return name + (self.letter() if dice.chance(0.6) else self.arguments())
 
     def letter(self) -> list[Token]:
         dice, manner = self.dice, self.manner

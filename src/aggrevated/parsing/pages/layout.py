@@ -103,8 +103,8 @@ def _grouped(tokens: Iterable[Token]) -> tuple[_Item, ...]:
     return tuple(row)
 
 
-def _airy(item: _Item) -> bool:
-    return isinstance(item, str) and item in OPERATORS
+def _air(item: _Item) -> int:
+    return (item in OPERATORS) + (item in RELATIONS) if isinstance(item, str) else 0
 
 
 class _Layout:
@@ -126,17 +126,18 @@ class _Layout:
             else:
                 height = 0.8 * height + self.writer.drift * self.dice.spread()
                 block = self.piece(item)
-                left = right + (self.gap(_airy(before) or _airy(item)) if before is not None else 0.0)
+                left = right + (self.gap(max(_air(before), _air(item))) if before is not None else 0.0)
                 block = block.moved(1.0, left - block.box[0], height + self.writer.slope * left)
                 base = block
             blocks.append(block)
             right, before = max(right, block.box[2]), item
         return together(blocks)
 
-    def gap(self, airy: bool = False) -> float:
+    def gap(self, air: int = 0) -> float:
+        """To the next symbol; wider with an operator (1) or a relation (2) on one of its sides."""
         writer, dice = self.writer, self.dice
         gap = writer.spacing * max(-0.4, 1.0 + writer.irregular * dice.spread())
-        return gap * writer.airy if airy else gap
+        return gap * (1.0, writer.airy, writer.airy * writer.parted)[air]
 
     def piece(self, item: _Item) -> Block:
         match item:

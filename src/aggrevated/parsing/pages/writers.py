@@ -34,12 +34,14 @@ class Writer:
     letters: float
     capitals: float
     operators: float
+    inequalities: float  # and other tall signs, over operators
     brackets: float  # height over what is inside
     dots: float
     uneven: float  # sizes from symbol to symbol
     # places
     spacing: float
     airy: float  # spacing around operators over the other
+    parted: float  # spacing around relations over that around operators
     irregular: float  # spacing, from gap to gap
     slope: float  # of the baseline
     drift: float  # of the baseline, from symbol to symbol
@@ -82,13 +84,15 @@ def writer(dice: Dice) -> Writer:
         retraces=dice.pick((0.0, 0.0, 0.02)),
         letters=1.22 * _factor(dice, 0.18),
         capitals=1.05 * _factor(dice, 0.12),
-        operators=0.85 * _factor(dice, 0.22),
-        brackets=1.05 * _factor(dice, 0.15),
+        operators=0.98 * _factor(dice, 0.24),
+        inequalities=1.30 * _factor(dice, 0.15),
+        brackets=1.25 * _factor(dice, 0.18),
         dots=1.0 * _factor(dice, 0.4),
         uneven=dice.between(0.03, 0.12),
-        spacing=dice.between(0.12, 0.42) * neat**0.5,
-        airy=dice.between(0.9, 1.8),
-        irregular=dice.between(0.15, 0.5),
+        spacing=dice.between(0.10, 0.45) * _factor(dice, 0.25) * neat**0.5,
+        airy=dice.between(1.1, 3.2),
+        parted=dice.between(0.9, 2.2),
+        irregular=dice.between(0.15, 0.55),
         slope=0.025 * dice.spread(),
         drift=dice.between(0.01, 0.06),
         exponents=dice.between(0.45, 0.85),

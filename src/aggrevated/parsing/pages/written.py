@@ -23,6 +23,8 @@ from aggrevated.parsing.pages.writers import Writer, writer
 
 _PAGE = 105  # a stream of random numbers that meets no other one
 _DOTS = frozenset(".,·")
+_TALL = frozenset("<>≤≥≠±÷")
+_STEADY = {"-": 0.55, "―": 0.5, "=": 0.7, ".": 0.35, "·": 0.35}  # short or straight: a hand errs less in them
 _MIDDLE = np.array([0.3, AXIS])  # around which symbols turn
 _FASTENED = frozenset("ij=÷!±≤≥")  # whose parts do not touch: a lift between them is never forgotten
 
@@ -87,13 +89,13 @@ class _Path:
 def _shaped(labels: Sequence[str], hand: Writer, draw: np.random.Generator, dice: Dice) -> _Path:
     """The symbols in that hand, all at the origin."""
     kinds = {label: i for i, label in enumerate(dict.fromkeys(labels))}
-    preferred = {label: _owned(dice.pick(ways(label)), hand, draw) for label in kinds}
+    preferred = {label: _owned(label, hand, draw, dice) for label in kinds}
     points, starts, owners = [], [], []
     for number, label in enumerate(labels):
         way, passed = preferred[label]
         if not dice.chance(hand.faithful):
-            way, passed = _owned(dice.pick(ways(label)), hand, draw)
-        passed = passed + hand.wobble * _smooth(len(passed), draw)
+            way, passed = _owned(label, hand, draw, dice)
+        passed = passed + hand.wobble * _STEADY.get(label, 1.0) * _smooth(len(passed), draw)
         curve, begins = way.curve @ passed, _begins(way, label, hand, dice)
         if dice.chance(hand.retraces):
             curve, begins = np.concatenate([curve, curve + 0.02 * dice.spread()]), np.concatenate([begins, begins])
@@ -102,12 +104,14 @@ def _shaped(labels: Sequence[str], hand: Writer, draw: np.random.Generator, dice
         owners.append(np.full(len(curve), number))
     whole = _Path(np.concatenate(points), np.concatenate(owners), np.concatenate(starts), np.full(len(labels), KNEE))
     of_kind = np.array([kinds[label] for label in labels])
-    return _sized(_penned(_bent(whole, of_kind, hand, draw), hand, draw), labels, hand, draw)
+    steady = np.array([_STEADY.get(label, 1.0) for label in labels])
+    return _sized(_penned(_bent(whole, of_kind, steady, hand, draw), hand, draw), labels, hand, draw)
 
 
-def _owned(way: Way, hand: Writer, draw: np.random.Generator) -> tuple[Way, Array]:
-    """The way, and the points that this hand passes when it takes it."""
-    return way, way.points + hand.own * _smooth(len(way.points), draw)
+def _owned(label: str, hand: Writer, draw: np.random.Generator, dice: Dice) -> tuple[Way, Array]:
+    """A way to write that symbol, and the points that this hand passes when it takes it."""
+    way = dice.pick(ways(label))
+    return way, way.points + hand.own * _STEADY.get(label, 1.0) * _smooth(len(way.points), draw)
 
 
 def _smooth(count: int, draw: np.random.Generator) -> Array:
@@ -127,7 +131,7 @@ def _begins(way: Way, label: str, hand: Writer, dice: Dice) -> Array:
     return begins
 
 
-def _bent(path: _Path, kinds: Array, hand: Writer, draw: np.random.Generator) -> _Path:
+def _bent(path: _Path, kinds: Array, steady: Array, hand: Writer, draw: np.random.Generator) -> _Path:
     """Every symbol displaced by two waves that belong to its kind, and two that are its own."""
     around = path.points - _MIDDLE
     moved = path.points.copy()
@@ -135,7 +139,7 @@ def _bent(path: _Path, kinds: Array, hand: Writer, draw: np.random.Generator) ->
         count = int(owners.max()) + 1
         waves, phases = draw.normal(0.0, 4.0, (count, 2, 4)), draw.uniform(0.0, 2 * np.pi, (count, 4))
         angles = np.einsum("pi,pij->pj", around, waves[owners]) + phases[owners]
-        moved += by * np.sin(angles).reshape(-1, 2, 2).sum(axis=1)
+        moved += by * steady[path.owners, None] * np.sin(angles).reshape(-1, 2, 2).sum(axis=1)
     return replace(path, points=moved)
 
 
@@ -169,8 +173,9 @@ def _sized(path: _Path, labels: Sequence[str], hand: Writer, draw: np.random.Gen
     wide, tall = np.exp(hand.stretch * draw.standard_normal((2, n))) * sizes
     angle = hand.turn * draw.standard_normal(n) * np.array([label != ROOT_SIGN for label in labels])
     c, s = np.cos(angle), np.sin(angle)
+    letters = np.array([label.isalpha() for label in labels])
     x, y = (path.points - _MIDDLE).T
-    x = hand.aspect * x + hand.slant * y
+    x = hand.aspect * np.where(letters, 1.12, 1.0)[path.owners] * x + hand.slant * y
     at = path.owners
     turned = np.stack([wide[at] * (c[at] * x - s[at] * y), tall[at] * (s[at] * x + c[at] * y)], axis=1)
     axis = np.array([AXIS if label in OPERATORS else AXIS * _size(label, hand) for label in labels])  # keeps its place
@@ -182,11 +187,13 @@ def _sized(path: _Path, labels: Sequence[str], hand: Writer, draw: np.random.Gen
 def _size(label: str, hand: Writer) -> float:
     if label in _DOTS:
         return hand.dots
-    if label in OPERATORS:
+    if label in _TALL:
+        return hand.operators * hand.inequalities
+    if label in OPERATORS and label != "/":
         return hand.operators
     if label.isalpha():
         return hand.capitals if label.isupper() else hand.letters
-    return 1.0
+    return 1.12 if label == "/" else 1.0
 
 
 # Ink: what a tablet makes of the pen's way.

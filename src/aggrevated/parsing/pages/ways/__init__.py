@@ -14,9 +14,9 @@ from itertools import pairwise
 import numpy as np
 
 from aggrevated.arrays import Array
-from aggrevated.parsing.pages.ways import capitals, digits, greek, signs, small_letters
+from aggrevated.parsing.pages.ways import capitals, digits, greek, signs, small_letters, words
 
-WAYS = digits.WAYS | signs.WAYS | small_letters.WAYS | capitals.WAYS | greek.WAYS
+WAYS = digits.WAYS | signs.WAYS | small_letters.WAYS | capitals.WAYS | greek.WAYS | words.WAYS
 KNEE = 0.40  # where the bar of `√` begins, in heights of a digit
 SAMPLES = 6  # points of the curve between two that the pen passes
 
