@@ -33,7 +33,7 @@ AT_ONCE = 200  # pages
 MOST_BYTES = 64 << 20  # of a file: a reader has some two million
 WIDEST = 4096  # of what a file says of its shape
 SHIPPED = Path(__file__).parent / "readers" / "reader.safetensors"
-KEPT_WHOLE = ("names", "sureness", "costs.correction", "projection.centre")  # the others are stored as 16 bits
+KEPT_WHOLE = ("names", "sureness", "costs.correction", "projection.centre", "projection.matrix")  # others as 16 bits
 
 
 @dataclass(frozen=True)

@@ -24,8 +24,8 @@ from aggrevated.parsing.dataset import Library, library
 from aggrevated.parsing.features.symbols import detailed
 from aggrevated.parsing.learners.names import numbers_of
 from aggrevated.parsing.learners.reading import ReadingPolicy
-from aggrevated.parsing.pages.algebra import RELATIONS
-from aggrevated.parsing.pages.crohme import BAR, read_folder
+from aggrevated.parsing.pages.algebra import BAR, RELATIONS
+from aggrevated.parsing.pages.crohme import read_folder
 from aggrevated.parsing.pages.page import Page
 from aggrevated.parsing.parser import Corpus, Parser
 from aggrevated.parsing.scoring import KindScore, Micro, by_kind, heads_of, parsed, parses, scores, symbol

@@ -14,8 +14,7 @@ from functools import cached_property
 import numpy as np
 
 from aggrevated.arrays import Array
-from aggrevated.parsing.pages.algebra import CLOSING, OPENING, OPERATORS, ROOT_SIGN
-from aggrevated.parsing.pages.crohme import BAR
+from aggrevated.parsing.pages.algebra import BAR, CLOSING, OPENING, OPERATORS, ROOT_SIGN
 
 RAISED = 0.2  # of the base's height between the middles, from which on a part is raised or lowered
 SHARED = 0.3  # of a height: what shares less than that of its own with the line before it begins another line
