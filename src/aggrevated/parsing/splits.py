@@ -15,6 +15,7 @@ from aggrevated.parsing.pictures.as_pictured import as_pictured
 
 _SPLIT, _WARP, _COMPOSE, _PICTURE = 11, 12, 13, 14  # what a random number is for
 LONGEST = 60  # symbols on a page that a reader learns from
+HELD = 500  # generated pages to choose on, and to report, at most
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ def to_read(folder: str, sets: int, seed: int, pictured: float) -> Split:
     Real ink of a folder stands beside them: validation and test are then real, too, and half of validation is not. A
     share of the pages to learn from looks as ink does that was read from a picture.
     """
-    others = max(sets // 20, 1)
+    others = min(max(sets // 20, 1), HELD)
     train, validation, test = (written(count, 3 * seed + part) for part, count in enumerate((sets, others, others)))
     rewriting: list[Page] = []
     if folder:
