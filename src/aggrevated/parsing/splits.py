@@ -58,8 +58,16 @@ def to_read(folder: str, sets: int, seed: int, pictured: float) -> Split:
         validation = ink.validation + validation[: len(ink.validation)]
     train = without_strings_of(short(train + rewriting), short(validation + test))
     generator = np.random.default_rng([_PICTURE, seed])
-    seen = [as_pictured(page, generator) if generator.random() < pictured else page for page in train]
+    seen = [photographed(page, generator) if generator.random() < pictured else page for page in train]
     return Split(seen, short(validation), short(test), single_lines=True, rewriting=short(rewriting))
+
+
+def photographed(page: Page, generator: np.random.Generator) -> Page:
+    """The page as it comes back from a picture; as it is, where that would not be read."""
+    try:
+        return as_pictured(page, generator)
+    except DataError:
+        return page
 
 
 def short(pages: Sequence[Page]) -> list[Page]:
