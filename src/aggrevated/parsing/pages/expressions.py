@@ -63,8 +63,8 @@ def manner(dice: Dice, structures: bool) -> Manner:
         products=dice.between(0.0, 0.35) * (1.3 - letters),
         side_by_side=dice.between(0.1, 0.5) * (0.15 + letters),
         brackets=dice.pick((0.0, 0.1, 0.25)),
-        relations=dice.pick((0.2, 0.6, 0.9)),
-        chains=dice.pick((0.0, 0.1, 0.4)),
+        relations=dice.pick((0.2, 0.6, 0.95)),
+        chains=dice.pick((0.0, 0.2, 0.7)),
         prefixes=dice.pick((0.03, 0.1, 0.4)),
         functions=dice.pick((0.0, 0.0, 0.2)),
         decimals=dice.pick((0.0, 0.0, 0.3)),
@@ -122,11 +122,11 @@ class _Sentence:
         dice = self.dice
         if dice.chance(self.manner.rarities):
             return self.unusual_line()
-        line = self.sum(0)
+        line = self.sum(0) if not dice.chance(self.manner.chains / 2) else self.operand(0)
         more = self.manner.relations
         while dice.chance(more) and self.left > 0:
-            side = self.sum(0) if dice.chance(0.75) else self.operand(0)
-            line += [dice.weigh(RELATIONS), *side]
+            short = dice.chance(0.25 + self.manner.chains / 2)  # a=b=c rather than sums in a row
+            line += [dice.weigh(RELATIONS), *(self.operand(0) if short else self.sum(0))]
             more = self.manner.chains
         return line
 

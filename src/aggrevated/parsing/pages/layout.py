@@ -169,9 +169,11 @@ class _Layout:
         opening, inner, closing = next(self.numbers), self.row(inside), next(self.numbers)
         _, low, _, high = inner.box
         low, high = min(low, 0.1), max(high, 0.75)
+        nested = any(isinstance(item, _Bracketed) for item in inside)  # brackets around brackets are hardly taller
+        taller = writer.brackets**0.3 if nested else writer.brackets
         blocks: list[Block] = []
         for number in (opening, closing):
-            height = (high - low) * writer.brackets * (1.0 + 0.12 * dice.spread())
+            height = (high - low) * taller * (1.0 + 0.12 * dice.spread())
             middle = (low + high) / 2 + 0.06 * dice.spread()
             wide = (height / 1.2) ** 0.5
             blocks.append(self.fitted(number, middle - height / 2, middle + height / 2, wide))

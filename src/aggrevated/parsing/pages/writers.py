@@ -104,7 +104,7 @@ def writer(dice: Dice) -> Writer:
         size=size,
         step=dice.between(0.025, 0.11),
         uneven_steps=dice.between(0.0, 0.4),
-        tremor=dice.pick((0.0, 0.004, 0.010, 0.018)),
+        tremor=dice.pick((0.0, 0.003, 0.007, 0.013)),
         grid=dice.pick((0.0, 1.0, 1.0, 2.0)) / size,
     )
 

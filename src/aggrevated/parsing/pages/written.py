@@ -215,7 +215,7 @@ def _on_tablet(path: _Path, hand: Writer, draw: np.random.Generator) -> tuple[St
     )
     wanted = along[firsts][stroke] + lengths[stroke] * pace / (counts[stroke] - 1)
     sampled = np.stack([np.interp(wanted, along, points[:, i]) for i in range(2)], axis=1)
-    sampled += hand.tremor * draw.standard_normal(sampled.shape)
+    sampled += hand.tremor * _smooth(len(sampled), draw)
     if hand.grid:
         sampled = np.rint(sampled / hand.grid) * hand.grid
     pixels = hand.size * (
