@@ -69,7 +69,7 @@ def manner(dice: Dice, structures: bool) -> Manner:
         functions=dice.pick((0.0, 0.0, 0.2)),
         decimals=dice.pick((0.0, 0.0, 0.3)),
         rarities=dice.pick((0.0, 0.02, 0.1)),
-        structures=dice.pick((0.0, 0.15, 0.3, 0.5)) if structures else 0.0,
+        structures=dice.pick((0.1, 0.3, 0.5, 0.8)) if structures else 0.0,
     )
 
 
@@ -236,10 +236,10 @@ class _Sentence:
         at = dice.share()
         if at < 0.45:
             return [*self.base(depth), Raised(self.small_part(depth))]
-        if at < 0.60:
+        if at < 0.53:
             return self.indexed(depth)
         self.left -= 1
-        if at < 0.88:
+        if at < 0.89:
             return [Fraction(self.part(depth), self.part(depth), BAR)]
         index = [dice.weigh(DIGITS)] if dice.chance(0.2) else []
         return [Root(self.part(depth), index)]

@@ -189,11 +189,11 @@ class _Layout:
         small = self.row(_grouped(item.symbols))
         scale = writer.exponents * (1.0 + 0.12 * dice.spread())
         height = scale * (small.box[3] - small.box[1])
-        x = right + 0.4 * self.gap() - scale * small.box[0]
+        x = right + 0.10 + 0.16 * dice.spread() - scale * small.box[0]
         if item.lowered:
             y = min(low, 0.0) + 0.12 * (1.0 + dice.spread()) - 0.55 * height - scale * small.box[1]
         else:
-            y = max(high, 0.5) + writer.raised + 0.10 * dice.spread() - 0.35 * height - scale * small.box[1]
+            y = max(high, 0.5) + writer.raised + 0.12 * dice.spread() - 0.2 * height - scale * small.box[1]
         return small.moved(scale, x, y)
 
     def fraction(self, above: Sequence[Token], below: Sequence[Token]) -> Block:
@@ -204,7 +204,7 @@ class _Layout:
         under = self.row(_grouped(below))
         scale = writer.parts
         widths = [scale * (block.box[2] - block.box[0]) for block in (over, under)]
-        wanted = max(0.35, max(widths) * writer.bars * (1.0 + 0.10 * dice.spread()) + 0.1)
+        wanted = max(0.35, max(widths) * writer.bars * (1.0 + 0.12 * dice.spread()) + 0.3 * dice.share())
         left, low, right, high = self.boxes[bar]
         stretch = wanted / max(right - left, 1e-6)
         flat = stretch**0.5
@@ -213,8 +213,8 @@ class _Layout:
             (left * stretch, AXIS - flat * (high - low) / 2, right * stretch, AXIS + flat * (high - low) / 2),
         )
         middle = (line.box[0] + line.box[2]) / 2
-        gaps = [0.08 + 0.25 * dice.share() for _ in widths]
-        shifts = [middle + 0.08 * wanted * dice.spread() for _ in widths]
+        gaps = [writer.apart * (0.2 + 1.2 * dice.share()) for _ in widths]
+        shifts = [middle + 0.11 * wanted * dice.spread() for _ in widths]
         over = over.moved(scale, *self.at(over, scale, shifts[0], line.box[3] + gaps[0], 1))
         under = under.moved(scale, *self.at(under, scale, shifts[1], line.box[1] - gaps[1], 3))
         return together([over, line, under])

@@ -49,6 +49,7 @@ class Writer:
     raised: float  # height over the base's top at which it stands
     parts: float  # size of what is above and below a bar
     bars: float  # length of a bar over that of the longer side
+    apart: float  # from a bar to what is above and below
     leading: float  # between lines
     aligned: bool  # relations of all lines below each other
     # the tablet
@@ -96,9 +97,10 @@ def writer(dice: Dice) -> Writer:
         slope=0.025 * dice.spread(),
         drift=dice.between(0.01, 0.06),
         exponents=dice.between(0.45, 0.85),
-        raised=-0.10 + 0.14 * dice.spread(),
+        raised=0.02 + 0.16 * dice.spread(),
         parts=dice.between(0.7, 1.0),
-        bars=dice.between(0.95, 1.35),
+        bars=dice.between(0.95, 1.5),
+        apart=dice.between(0.15, 0.65),
         leading=dice.between(0.35, 1.2),
         aligned=dice.chance(0.25),
         size=size,
