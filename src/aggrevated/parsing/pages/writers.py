@@ -80,7 +80,7 @@ def writer(dice: Dice) -> Writer:
         hooks=dice.pick((0.0, 0.05, 0.25)),
         hook=dice.between(0.03, 0.10),
         early_lifts=dice.pick((0.0, 0.05, 0.2)),
-        joins=dice.pick((0.0, 0.0, 0.03, 0.10)),
+        joins=dice.pick((0.0, 0.0, 0.02, 0.06)),
         breaks=dice.pick((0.0, 0.0, 0.01, 0.03)),
         retraces=dice.pick((0.0, 0.0, 0.02)),
         letters=1.22 * _factor(dice, 0.18),
