@@ -8,7 +8,7 @@ each other to a modest depth. They need not be true: the head rules do not ask f
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from aggrevated.parsing.pages.algebra import BAR, ROOT_SIGN, Fraction, Raised, Root, Token, random_set
 from aggrevated.parsing.pages.dice import Dice, Weighed
@@ -63,13 +63,40 @@ def manner(dice: Dice, structures: bool) -> Manner:
         products=dice.between(0.0, 0.35) * (1.3 - letters),
         side_by_side=dice.between(0.1, 0.5) * (0.15 + letters),
         brackets=dice.pick((0.0, 0.1, 0.25)),
-        relations=dice.pick((0.2, 0.6, 0.9)),
-        chains=dice.pick((0.0, 0.1, 0.4)),
+        relations=dice.pick((0.2, 0.6, 0.95)),
+        chains=dice.pick((0.0, 0.2, 0.7)),
         prefixes=dice.pick((0.03, 0.1, 0.4)),
         functions=dice.pick((0.0, 0.0, 0.2)),
         decimals=dice.pick((0.0, 0.0, 0.3)),
         rarities=dice.pick((0.0, 0.02, 0.1)),
-        structures=dice.pick((0.0, 0.15, 0.3, 0.5)) if structures else 0.0,
+        structures=dice.pick((0.1, 0.3, 0.5, 0.8)) if structures else 0.0,
+    )
+
+
+def arithmetic(dice: Dice) -> Manner:
+    """That of a page of sums: numbers, all four operations, brackets inside of brackets."""
+    return replace(
+        manner(dice, structures=False),
+        letters=0.0,
+        long_numbers=dice.between(0.3, 0.7),
+        terms=dice.between(0.2, 0.5),
+        products=dice.between(0.2, 0.5),
+        side_by_side=0.0,
+        brackets=dice.between(0.2, 0.45),
+        relations=dice.between(0.2, 1.0),
+        rarities=0.0,
+    )
+
+
+def polynomial(dice: Dice) -> Manner:
+    """That of a page of letters with exponents, or of fractions, in long sums."""
+    return replace(
+        manner(dice, structures=True),
+        letters=dice.between(0.5, 0.95),
+        capitals=0.05,
+        terms=dice.between(0.5, 0.75),
+        side_by_side=dice.between(0.2, 0.5),
+        structures=dice.between(0.3, 0.7),
     )
 
 
@@ -77,15 +104,26 @@ def random_lines(dice: Dice, structures: bool = True) -> list[list[Token]]:
     """The lines of one page, one to three, with at most 30 symbols in all."""
     if dice.chance(0.15):
         return [list(line) for line in random_set(dice.generator)]
-    shortest = 1 if structures and dice.chance(0.15) else 3
-    longest = shortest if shortest == 1 and dice.chance(0.3) else dice.pick((5, 8, 14, 22, LONGEST))
-    count = dice.pick((1, 1, 1, 2, 3))
+    count, shortest, longest = dice.pick((1, 1, 1, 2, 3)), 3, dice.pick((5, 8, 14, 22, LONGEST, LONGEST))
+    if structures and count == 1 and dice.chance(0.15):
+        shortest = 1  # a letter, a decimal
+    elif dice.chance(0.6):
+        shortest = 3 + longest // 4
+    of_page = manner_of_page(dice, structures)
     while True:
-        writes = _Sentence(dice, manner(dice, structures), longest * 1.2)
+        writes = _Sentence(dice, of_page, longest * 1.2)
         lines = [writes.line() for _ in range(count)]
-        if all(shortest <= length(line) for line in lines) and sum(map(length, lines)) <= longest:
+        if shortest <= sum(map(length, lines)) <= longest and (count == 1 or all(length(line) > 2 for line in lines)):
             return lines
-        count = max(1, count - dice.count(0, 1))
+        of_page, count = manner_of_page(dice, structures), max(1, count - dice.count(0, 1))
+
+
+def manner_of_page(dice: Dice, structures: bool) -> Manner:
+    """One of those above."""
+    at = dice.share()
+    if at < 0.2:
+        return arithmetic(dice)
+    return polynomial(dice) if structures and at < 0.4 else manner(dice, structures)
 
 
 def length(tokens: Sequence[Token]) -> int:
@@ -122,11 +160,11 @@ class _Sentence:
         dice = self.dice
         if dice.chance(self.manner.rarities):
             return self.unusual_line()
-        line = self.sum(0)
+        line = self.sum(0) if not dice.chance(self.manner.chains / 2) else self.operand(0)
         more = self.manner.relations
         while dice.chance(more) and self.left > 0:
-            side = self.sum(0) if dice.chance(0.75) else self.operand(0)
-            line += [dice.weigh(RELATIONS), *side]
+            short = dice.chance(0.25 + self.manner.chains / 2)  # a=b=c rather than sums in a row
+            line += [dice.weigh(RELATIONS), *(self.operand(0) if short else self.sum(0))]
             more = self.manner.chains
         return line
 
@@ -236,10 +274,10 @@ class _Sentence:
         at = dice.share()
         if at < 0.45:
             return [*self.base(depth), Raised(self.small_part(depth))]
-        if at < 0.60:
+        if at < 0.53:
             return self.indexed(depth)
         self.left -= 1
-        if at < 0.88:
+        if at < 0.89:
             return [Fraction(self.part(depth), self.part(depth), BAR)]
         index = [dice.weigh(DIGITS)] if dice.chance(0.2) else []
         return [Root(self.part(depth), index)]

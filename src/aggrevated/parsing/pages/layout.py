@@ -14,6 +14,7 @@ import numpy as np
 from aggrevated.arrays import Array
 from aggrevated.parsing.pages.algebra import CLOSING, OPENING, OPERATORS, RELATIONS, Fraction, Raised, Root, Token
 from aggrevated.parsing.pages.dice import Dice
+from aggrevated.parsing.pages.expressions import length
 from aggrevated.parsing.pages.writers import Writer
 
 AXIS = 0.4  # the height of operators and bars
@@ -169,9 +170,11 @@ class _Layout:
         opening, inner, closing = next(self.numbers), self.row(inside), next(self.numbers)
         _, low, _, high = inner.box
         low, high = min(low, 0.1), max(high, 0.75)
+        nested = any(isinstance(item, _Bracketed) for item in inside)  # brackets around brackets are hardly taller
+        taller = writer.brackets**0.3 if nested else writer.brackets
         blocks: list[Block] = []
         for number in (opening, closing):
-            height = (high - low) * writer.brackets * (1.0 + 0.12 * dice.spread())
+            height = (high - low) * taller * (1.0 + 0.12 * dice.spread())
             middle = (low + high) / 2 + 0.06 * dice.spread()
             wide = (height / 1.2) ** 0.5
             blocks.append(self.fitted(number, middle - height / 2, middle + height / 2, wide))
@@ -187,62 +190,60 @@ class _Layout:
         small = self.row(_grouped(item.symbols))
         scale = writer.exponents * (1.0 + 0.12 * dice.spread())
         height = scale * (small.box[3] - small.box[1])
-        x = right + 0.4 * self.gap() - scale * small.box[0]
+        x = right + 0.10 + 0.16 * dice.spread() - scale * small.box[0]
         if item.lowered:
             y = min(low, 0.0) + 0.12 * (1.0 + dice.spread()) - 0.55 * height - scale * small.box[1]
         else:
-            y = max(high, 0.5) + writer.raised + 0.10 * dice.spread() - 0.35 * height - scale * small.box[1]
+            y = max(high, 0.5) + writer.raised + 0.12 * dice.spread() - 0.2 * height - scale * small.box[1]
         return small.moved(scale, x, y)
 
     def fraction(self, above: Sequence[Token], below: Sequence[Token]) -> Block:
         """A bar at the axis, one part centred above it and one below."""
         writer, dice = self.writer, self.dice
-        over = self.row(_grouped(above))
-        bar = next(self.numbers)
-        under = self.row(_grouped(below))
-        scale = writer.parts
-        widths = [scale * (block.box[2] - block.box[0]) for block in (over, under)]
-        wanted = max(0.35, max(widths) * writer.bars * (1.0 + 0.10 * dice.spread()) + 0.1)
-        left, low, right, high = self.boxes[bar]
-        stretch = wanted / max(right - left, 1e-6)
-        flat = stretch**0.5
-        line = Block(
-            (Placed(bar, stretch, flat, 0.0, AXIS - flat * (low + high) / 2, stretch),),
-            (left * stretch, AXIS - flat * (high - low) / 2, right * stretch, AXIS + flat * (high - low) / 2),
-        )
-        middle = (line.box[0] + line.box[2]) / 2
-        gaps = [0.08 + 0.25 * dice.share() for _ in widths]
-        shifts = [middle + 0.08 * wanted * dice.spread() for _ in widths]
-        over = over.moved(scale, *self.at(over, scale, shifts[0], line.box[3] + gaps[0], 1))
-        under = under.moved(scale, *self.at(under, scale, shifts[1], line.box[1] - gaps[1], 3))
-        return together([over, line, under])
+        over, number, under = self.row(_grouped(above)), next(self.numbers), self.row(_grouped(below))
+        over, under = (block.moved(writer.parts, 0.0, 0.0) for block in (over, under))
+        longer = max(block.box[2] - block.box[0] for block in (over, under))
+        long = max(0.35, longer * writer.bars * (1.0 + 0.12 * dice.spread()) + 0.3 * dice.share())
+        bar = self.bar(number, long)
+        left, low, right, high = bar.box
+        for block, edge, side, way in ((over, high, 1, 1.0), (under, low, 3, -1.0)):
+            middle = (left + right) / 2 + 0.11 * long * dice.spread()
+            gap = writer.apart * (0.2 + 1.2 * dice.share())
+            shift = middle - (block.box[0] + block.box[2]) / 2, edge + way * gap - block.box[side]
+            bar = together([bar, block.moved(1.0, *shift)])
+        return bar
 
-    def at(self, block: Block, scale: float, middle: float, y: float, side: int) -> tuple[float, float]:
-        """The shift that brings the block's middle to x = `middle`, and its bottom (side 1) or top (3) to y."""
-        return middle - scale * (block.box[0] + block.box[2]) / 2, y - scale * block.box[side]
+    def bar(self, number: int, length: float) -> Block:
+        """That of a fraction."""
+        left, low, right, high = self.boxes[number]
+        across = length / max(right - left, 1e-6)
+        up = across**0.5  # a longer bar is drawn with more care
+        half = up * (high - low) / 2
+        placed = Placed(number, across, up, 0.0, AXIS - up * (low + high) / 2, across)
+        return Block((placed,), (left * across, AXIS - half, right * across, AXIS + half))
 
     def root(self, under: Sequence[Token], index: Sequence[Token]) -> Block:
         """The sign, with a bar over all that is under it, and its index in front."""
         dice = self.dice
         small = self.row(_grouped(index)) if index else None
-        sign = next(self.numbers)
-        inner = self.row(_grouped(under))
+        number, inner = next(self.numbers), self.row(_grouped(under))
         left, low, _, high = inner.box
         top, bottom = max(high, 0.7) + 0.06 + 0.15 * dice.share(), min(low, 0.1) + 0.08 * dice.spread()
         across = 0.8 + 0.3 * dice.share()
-        hook = self.fitted(sign, bottom, top, across)
-        knee = across * self.knees[sign]
+        knee = across * self.knees[number]
         inner = inner.moved(1.0, knee + 0.05 + 0.12 * dice.share() - left, 0.0)
-        end = inner.box[2] + 0.15 * dice.spread()
-        bar = max(0.2, end - knee) / max(self.boxes[sign][2] - self.knees[sign], 0.05)
-        placed = replace(hook.placed[0], bar=bar)
-        line = Block((placed,), (hook.box[0], bottom, max(end, knee + 0.2), top))
-        parts = [line, inner]
-        if small is not None:
-            scale = 0.8 * self.writer.exponents
-            x = knee * 0.5 - scale * small.box[2]
-            parts.append(small.moved(scale, x, (bottom + top) / 2 + 0.05 - scale * small.box[1]))
-        return together(parts)
+        sign = self.sign(number, across, bottom, top, max(knee + 0.2, inner.box[2] + 0.15 * dice.spread()))
+        if small is None:
+            return together([sign, inner])
+        small = small.moved(0.8 * self.writer.exponents, 0.0, 0.0)
+        shift = 0.5 * knee - small.box[2], (bottom + top) / 2 + 0.05 - small.box[1]
+        return together([small.moved(1.0, *shift), sign, inner])
+
+    def sign(self, number: int, across: float, bottom: float, top: float, end: float) -> Block:
+        """A `√` whose bar goes on to x = `end`."""
+        hook, knee = self.fitted(number, bottom, top, across), self.knees[number]
+        bar = (end - across * knee) / max(self.boxes[number][2] - knee, 0.05)
+        return Block((replace(hook.placed[0], bar=bar),), (hook.box[0], bottom, end, top))
 
     def indents(self, lines: Sequence[Sequence[Token]], blocks: Sequence[Block]) -> list[float]:
         """Where each line begins."""
@@ -254,6 +255,8 @@ class _Layout:
         return [0.3 * shift + columns[0] - column for shift, column in zip(free, columns, strict=True)]
 
     def column(self, line: Sequence[Token], block: Block) -> float:
-        """How far from the left the first relation of a line stands, if symbols had equal widths."""
+        """How far from the left the first relation of a line stands; where there is none, the line's first symbol."""
         place = next((i for i, token in enumerate(line) if isinstance(token, str) and token in RELATIONS), 0)
-        return (block.box[2] - block.box[0]) * place / max(len(line), 1)
+        number = min(placed.number for placed in block.placed) + length(line[:place])
+        found = next(placed for placed in block.placed if placed.number == number)
+        return found.x + found.across * self.boxes[number][0] - block.box[0]

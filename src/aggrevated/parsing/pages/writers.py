@@ -49,6 +49,7 @@ class Writer:
     raised: float  # height over the base's top at which it stands
     parts: float  # size of what is above and below a bar
     bars: float  # length of a bar over that of the longer side
+    apart: float  # from a bar to what is above and below
     leading: float  # between lines
     aligned: bool  # relations of all lines below each other
     # the tablet
@@ -79,7 +80,7 @@ def writer(dice: Dice) -> Writer:
         hooks=dice.pick((0.0, 0.05, 0.25)),
         hook=dice.between(0.03, 0.10),
         early_lifts=dice.pick((0.0, 0.05, 0.2)),
-        joins=dice.pick((0.0, 0.0, 0.03, 0.10)),
+        joins=dice.pick((0.0, 0.0, 0.02, 0.06)),
         breaks=dice.pick((0.0, 0.0, 0.01, 0.03)),
         retraces=dice.pick((0.0, 0.0, 0.02)),
         letters=1.22 * _factor(dice, 0.18),
@@ -96,15 +97,16 @@ def writer(dice: Dice) -> Writer:
         slope=0.025 * dice.spread(),
         drift=dice.between(0.01, 0.06),
         exponents=dice.between(0.45, 0.85),
-        raised=-0.10 + 0.14 * dice.spread(),
+        raised=0.02 + 0.16 * dice.spread(),
         parts=dice.between(0.7, 1.0),
-        bars=dice.between(0.95, 1.35),
+        bars=dice.between(0.95, 1.5),
+        apart=dice.between(0.15, 0.65),
         leading=dice.between(0.35, 1.2),
         aligned=dice.chance(0.25),
         size=size,
         step=dice.between(0.025, 0.11),
         uneven_steps=dice.between(0.0, 0.4),
-        tremor=dice.pick((0.0, 0.004, 0.010, 0.018)),
+        tremor=dice.pick((0.0, 0.003, 0.007, 0.013)),
         grid=dice.pick((0.0, 1.0, 1.0, 2.0)) / size,
     )
 
