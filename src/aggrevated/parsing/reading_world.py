@@ -121,7 +121,7 @@ class Handwriting(Algebra):
     )
     sets: int = setting(20_000, "How many pages are generated.", at_least(20))
     warps: int = setting(4, "Rewritten copies of each page of real ink.", COUNT)
-    pictured: float = setting(0.3, "The share of the pages whose ink looks as if it was read from a picture.", SHARE)
+    pictured: float = setting(0.2, "The share of the pages whose ink looks as if it was read from a picture.", SHARE)
 
     def completed(self, iterations: int, given: Container[str]) -> Self:
         """A folder of real ink is found again from everywhere."""

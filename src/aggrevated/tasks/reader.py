@@ -3,7 +3,7 @@
 from aggrevated.parsing.learners.reading import ReadingSettings
 from aggrevated.parsing.parser import GoldSettings
 from aggrevated.parsing.reading_world import Handwriting
-from aggrevated.tasks import PAPERS_STEPS, Task, Tuned
+from aggrevated.tasks import Task, Tuned
 from aggrevated.updates import TO_THE_END
 
 TASK = Task(
@@ -15,10 +15,10 @@ TASK = Task(
     brings=(ReadingSettings, GoldSettings),
     usual=(Tuned({"hidden": (128,), "dropout": 0.3, "validate_every": 100}),),
     tuned=(
-        *PAPERS_STEPS,
+        Tuned({"target_kl": 0.0, "unit": "cost"}, update="regular"),
         Tuned({"update": "regular", "start": "supervised", "entropy": 0.4}, method="aggrevated"),
         Tuned(
-            {"annealed": TO_THE_END, "checkpoint_every": 200, "trajectories": 32, "iterations": 4000}, update="regular"
+            {"annealed": TO_THE_END, "checkpoint_every": 200, "trajectories": 64, "iterations": 2000}, update="regular"
         ),
         Tuned({"start_steps": 1000, "demonstrations": 10_000, "start_rate": 2e-3}, start="supervised"),
         Tuned({"learning_rate": 2e-3}, update="regular"),
