@@ -5,14 +5,16 @@ import numpy as np
 from aggrevated.parsing.features.projection import Projection
 from aggrevated.parsing.learners.kernel import KernelPolicy, SupportVectors
 from aggrevated.parsing.learners.readers import KINDS, ParsingPolicy
+from aggrevated.parsing.learners.reading import ReadingPolicy
 from aggrevated.parsing.pages.page import Page
 from aggrevated.parsing.parser import Corpus, Parser
 from aggrevated.parsing.transitions.oracle_check import random_projective_tree
+from aggrevated.parsing.transitions.systems import SYSTEMS
 from aggrevated.randomness import Purpose, seeds
 from aggrevated.roll_in import Mixture, roll_in
 from aggrevated.trajectories import Trajectories
 
-READERS = (*KINDS, "kernel-svm")
+READERS = (*KINDS, "kernel-svm", "reading")
 WIDTH = 6  # of the features of a symbol
 
 
@@ -43,6 +45,12 @@ def reader(kind: str, pages: Corpus, seed=0, dropout=0.0) -> ParsingPolicy | Ker
         policy = KernelPolicy(projection, 4).with_pages(features_of(pages), pages.lengths)
         SupportVectors()(policy, None, *demonstrated(pages, seed))
         return policy
+    if kind == "reading":
+        policy = ReadingPolicy(
+            projection, SYSTEMS["arc-eager"], hidden=8, embedding=10, layers=2, dropout=dropout, seed=seed
+        )
+        policy.readout.weight.data *= 30
+        return policy.with_names(("a", "b", "c")).with_pages(features_of(pages), pages.lengths)
     policy = ParsingPolicy(projection, 4, kind, hidden=8, embedding=10, dropout=dropout, seed=seed)
     policy.readout.weight.data *= 30  # so that it prefers some actions
     return policy.with_pages(features_of(pages), pages.lengths)

@@ -44,7 +44,7 @@ def test_what_is_written_is_read_again(task: str, method: str) -> None:
         with pytest.raises(UsageError, match="use --method aggrevated"):
             resolve(task, method)
         return
-    if method in ("searn", "smile") and task in ("hopper", "walker", "algebra"):
+    if method in ("searn", "smile") and task in ("hopper", "walker", "algebra", "reader"):
         with pytest.raises(UsageError, match=r"use --method aggrevated|for finite actions|cannot be mixed"):
             resolve(task, method)
         return
@@ -57,7 +57,7 @@ def test_what_is_written_is_read_again(task: str, method: str) -> None:
 
 @pytest.mark.parametrize("task", task_names())
 def test_a_config_goes_to_another_process_without_the_world_that_was_built(task: str) -> None:
-    config = resolve(task, **({"sets": 20, "warps": 0} if task == "algebra" else {}))
+    config = resolve(task, **({"sets": 20, "warps": 0} if task in ("algebra", "reader") else {}))
     assert config.built_world is config.built_world
     sent = pickle.loads(pickle.dumps(config))
     assert sent == config and "built_world" not in vars(sent)

@@ -13,7 +13,7 @@ from aggrevated.arithmetic import fingerprint
 from aggrevated.errors import DataError, StorageError
 from aggrevated.files import seal, unseal
 from aggrevated.parsing import splits
-from aggrevated.parsing.features import crops, geometry, hog, projection, symbols
+from aggrevated.parsing.features import crops, geometry, hog, layout, projection, symbols
 from aggrevated.parsing.pages import crohme
 from aggrevated.parsing.pages.page import Page
 from aggrevated.version import __version__
@@ -30,7 +30,7 @@ def folder() -> Path:
 def key_of(pages: Sequence[Page], *settings: object) -> str:
     """A digest of the pages, of what is to be done with them, and of the code and the arithmetic that do it."""
     sha = sha256(repr((__version__, fingerprint(), *settings)).encode())
-    for module in (crohme, crops, splits, hog, geometry, symbols, projection, products):
+    for module in (crohme, crops, splits, hog, geometry, layout, symbols, projection, products):
         sha.update(Path(module.__file__ or "").read_bytes())
     for page in pages:
         known = page.writer, page.symbols, page.heads.tolist(), [len(strokes) for strokes in page.ink]

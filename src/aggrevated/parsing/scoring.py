@@ -48,7 +48,11 @@ def numbers(parser: Parser) -> Array:
 
 def parsed(policy: Policy | Expert, parser: Parser) -> Array:
     """[P, N]: the heads that a greedy policy, or an expert, gives to each of the parser's pages."""
-    found = parses(policy, parser)
+    return heads_of(parses(policy, parser), parser)
+
+
+def heads_of(found: Trajectories, parser: Parser) -> Array:
+    """[P, N]: the heads that these parses came to, NONE where there is none."""
     lane, last = np.arange(found.count), found.mask.sum(axis=1) - 1
     final, _, _ = parser.step(found.states[lane, last], found.actions[lane, last])
     return parser.heads(final)

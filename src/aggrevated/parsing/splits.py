@@ -10,8 +10,12 @@ from aggrevated.errors import DataError
 from aggrevated.parsing.features.crops import warped
 from aggrevated.parsing.pages import crohme, handwriting
 from aggrevated.parsing.pages.page import Page
+from aggrevated.parsing.pages.written import written
+from aggrevated.parsing.pictures.as_pictured import as_pictured
 
-_SPLIT, _WARP, _COMPOSE = 11, 12, 13  # what a random number is for
+_SPLIT, _WARP, _COMPOSE, _PICTURE = 11, 12, 13, 14  # what a random number is for
+LONGEST = 60  # symbols on a page that a reader learns from
+HELD = 500  # generated pages to choose on, and to report, at most
 
 
 @dataclass(frozen=True)
@@ -22,23 +26,53 @@ class Split:
     validation: list[Page]
     test: list[Page]
     single_lines: bool = False  # whether the training pages are single lines, of which larger pages can be made
+    rewriting: list[Page] | None = None  # those of the training pages that are rewritten; None: all
 
 
-def real(folder: Path, seed: int) -> Split:
-    """CROHME's core expressions: train/ without a tenth of its writers, these writers, and dev/.
+def real(folder: Path, seed: int, core: bool = True) -> Split:
+    """CROHME's expressions, or only those of the core: train/ without a tenth of its writers, these writers, and dev/.
 
     Where there are no such folders, the folder's own files, of which a further tenth of the writers is the test. No
     string is in two parts: what validation or test has is left out of training.
     """
-    parts = folder / "train", folder / "dev"
-    if all(part.is_dir() for part in parts):
-        rest, test = (crohme.load(part, core=True) for part in parts)
-    else:
-        rest, test = without_some_writers(crohme.load(folder, core=True), seed + 1)
+    loaded = [crohme.load(part, core=core) for part in folders(folder)]
+    rest, test = loaded if len(loaded) == 2 else without_some_writers(loaded[0], seed + 1)
     train, validation = without_some_writers(without_strings_of(rest, test), seed)
     if not train:
         raise DataError(f"{folder}: every string to learn from is one of validation or test; give more expressions")
     return Split(train, validation, test, single_lines=True)
+
+
+def to_read(folder: str, sets: int, seed: int, pictured: float) -> Split:
+    """What a reader learns from: pages in very many generated hands, with exponents, fractions and roots.
+
+    Real ink of a folder stands beside them: validation and test are then real, too, and half of validation is not. A
+    share of the pages to learn from looks as ink does that was read from a picture.
+    """
+    others = min(max(sets // 20, 1), HELD)
+    train, validation, test = (written(count, 3 * seed + part) for part, count in enumerate((sets, others, others)))
+    rewriting: list[Page] = []
+    if folder:
+        ink = real(Path(folder), seed, core=False)
+        rewriting, test = ink.train, ink.test
+        validation = ink.validation + validation[: len(ink.validation)]
+    train = without_strings_of(short(train + rewriting), short(validation + test))
+    generator = np.random.default_rng([_PICTURE, seed])
+    seen = [photographed(page, generator) if generator.random() < pictured else page for page in train]
+    return Split(seen, short(validation), short(test), single_lines=True, rewriting=short(rewriting))
+
+
+def photographed(page: Page, generator: np.random.Generator) -> Page:
+    """The page as it comes back from a picture; as it is, where that would not be read."""
+    try:
+        return as_pictured(page, generator)
+    except DataError:
+        return page
+
+
+def short(pages: Sequence[Page]) -> list[Page]:
+    """Those that are not too long: every page takes the room of the longest."""
+    return [page for page in pages if len(page) <= LONGEST]
 
 
 def pages_of(folder: str, sets: int, seed: int, single_writer: bool) -> Split:
@@ -48,9 +82,26 @@ def pages_of(folder: str, sets: int, seed: int, single_writer: bool) -> Split:
     return Split(*handwriting.generated(sets, seed=seed, single_writer=single_writer))
 
 
-def to_evaluate(folder: Path) -> list[Page]:
-    """The core expressions of a folder; of its dev/, if it has one."""
-    return crohme.load(folder / "dev" if (folder / "dev").is_dir() else folder, core=True)
+def to_evaluate(folder: Path, core: bool = True) -> list[Page]:
+    """The expressions of a folder, or only those of the core; of its dev/, if it has one."""
+    return crohme.load(evaluated(folder), core=core)
+
+
+def evaluated(folder: Path) -> Path:
+    """Where the expressions lie that a policy is tried on."""
+    return folder / "dev" if (folder / "dev").is_dir() else folder
+
+
+def folders(folder: Path) -> list[Path]:
+    """Where its InkML files lie: train/ and dev/, or the folder itself."""
+    parts = [folder / "train", folder / "dev"]
+    return parts if all(part.is_dir() for part in parts) else [folder]
+
+
+def left_out(folder: Path) -> list[str]:
+    """What people are told of files that cannot be used, a line for each folder that has some."""
+    lines = ((part, crohme.read_folder(part).notice) for part in folders(folder))
+    return [f"{part}: {line}" for part, line in lines if line]
 
 
 def without_some_writers(pages: list[Page], seed: int) -> tuple[list[Page], list[Page]]:
@@ -75,7 +126,7 @@ def rewritten(split: Split, copy: int) -> list[Page]:
 
     Single lines are, in every other copy, put together to pages of one to three lines of one writer.
     """
-    pages = split.train
+    pages = split.train if split.rewriting is None else split.rewriting
     if split.single_lines and copy % 2:
         pages = crohme.compose(pages, np.random.default_rng([_COMPOSE, copy]))
     return [rewrite(page, np.random.default_rng([_WARP, copy, i])) for i, page in enumerate(pages)]

@@ -6,7 +6,7 @@ import os
 from collections.abc import Container, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Self, TypeAlias
+from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 import torch
@@ -18,16 +18,17 @@ from aggrevated.files import Facts
 from aggrevated.parsing.dataset import Dataset, dataset, of_pages
 from aggrevated.parsing.learners.kernel import KernelPolicy
 from aggrevated.parsing.learners.readers import ParsingPolicy
-from aggrevated.parsing.pages.crohme import compose
+from aggrevated.parsing.pages.crohme import compose, read_folder
 from aggrevated.parsing.pages.page import Page
 from aggrevated.parsing.parser import OBSERVATIONS, Parser
 from aggrevated.parsing.scoring import Micro, arc_length, by_kind, parsed, scores, symbol
-from aggrevated.parsing.splits import Split, pages_of, to_evaluate
+from aggrevated.parsing.splits import Split, evaluated, folders, left_out, pages_of, to_evaluate
 from aggrevated.parsing.transitions.systems import SYSTEMS
 from aggrevated.policies import Policy
 from aggrevated.settings import COUNT, MOST, SEED, Chosen, at_least, flag, one_of, require, setting
 from aggrevated.worlds import EvaluationSettings, World, WorldSettings
 
+SPLIT = "{} has no train/ and dev/: its own files are split by writers, 80/10/10"
 Reader: TypeAlias = ParsingPolicy | KernelPolicy
 
 
@@ -39,6 +40,7 @@ class OnPages(EvaluationSettings):
         "", "Real ink: a folder of InkML files or with dev/ in it; only its core expressions are used."
     )
     composed: bool = setting(False, "Put the expressions of each writer together to pages of one to three lines.")
+    verbose: bool = setting(False, "List the files of that folder that cannot be used.")
 
     def measure(self, world: WorldSettings, policy: Policy) -> Facts:
         """UAS in all its forms, and by kind of symbol."""
@@ -47,7 +49,7 @@ class OnPages(EvaluationSettings):
         parser = world.parser_of(policy, pages)
         heads = parsed(policy, parser)
         kinds = {"by_symbol": by_kind(pages, heads, symbol), "by_arc_length": by_kind(pages, heads, arc_length)}
-        return scores(heads, parser).facts() | kinds
+        return scores(heads, parser).facts() | kinds | left_out_of(self.crohme, self.verbose)
 
     def pages(self, world: Algebra) -> list[Page]:
         """Of what the policy learned from, only the test pages."""
@@ -58,6 +60,14 @@ class OnPages(EvaluationSettings):
         return compose(pages, np.random.default_rng(0)) if self.composed else pages
 
 
+def left_out_of(folder: str, verbose: bool) -> Facts:
+    """How many files of a folder of real ink cannot be used, by reason, and which, if asked; nothing where all can."""
+    found = read_folder(evaluated(Path(folder))) if folder else None
+    if found is None or not found.skipped:
+        return {}
+    return {"left_out": dict(found.counts)} | ({"files_left_out": dict(found.skipped)} if verbose else {})
+
+
 @dataclass(frozen=True, kw_only=True)
 class Algebra(WorldSettings):
     """Handwritten algebra, generated or real. What is measured is UAS, so the expert's is 1."""
@@ -66,7 +76,7 @@ class Algebra(WorldSettings):
     measured = "UAS"
     digits = 3
     measured_on = ("crohme", "sets", "single_writer", "data_seed")
-    evaluation = OnPages
+    evaluation: ClassVar[type[EvaluationSettings]] = OnPages
     system: str = setting("arc-eager", f"The transition system: {' or '.join(SYSTEMS)}.", one_of(SYSTEMS))
     warps: int = setting(0, "Rewritten copies of each training page.", COUNT)
     crohme: str = setting(
@@ -100,9 +110,10 @@ class Algebra(WorldSettings):
 
     @property
     def notice(self) -> str:
-        if not self.crohme or all((Path(self.crohme) / part).is_dir() for part in ("train", "dev")):
+        if not self.crohme:
             return ""
-        return f"{self.crohme} has no train/ and dev/: its own files are split by writers, 80/10/10"
+        lines = [] if len(folders(Path(self.crohme))) == 2 else [SPLIT.format(self.crohme)]
+        return "\n".join([*lines, *left_out(Path(self.crohme))])
 
     def spaces(self) -> tuple[Space[Any], Space[Any]]:
         return OBSERVATIONS, Discrete(len(SYSTEMS[self.system].actions))

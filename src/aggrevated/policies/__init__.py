@@ -66,6 +66,16 @@ class Policy(nn.Module, ABC):
         each = vmap(grad(log_likelihood), in_dims=(None, *[0] * len(arrays)))(theta, *arrays)
         return torch.cat([each[name].flatten(1) for name in theta], dim=1)
 
+    def along(
+        self, observations: Tensor, mask: Tensor, legal: Tensor | None, costs: Tensor | None = None
+    ) -> Tensor | None:
+        """What else it learns from the same trajectories, as a loss summed over them; None where there is nothing.
+
+        `costs` are A* [K, T, A], where that is known. Updates that fit by gradients add this to their own loss; they
+        ask for it after `distribution` of the same observations.
+        """
+        return None
+
     def within(self, actions: Array) -> Array:
         """The actions as an environment may be given them."""
         return self.head.within(actions)

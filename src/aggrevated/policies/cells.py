@@ -31,8 +31,8 @@ class Cell(Protocol):
         """The state after an input."""
         ...
 
-    def copy_of(self, layer: nn.RNNBase, backward: bool = False) -> NumpyCell:
-        """The layer as it is now, on NumPy; of one that reads both ways, one of the two."""
+    def copy_of(self, layer: nn.RNNBase, which: int = 0) -> NumpyCell:
+        """The layer as it is now, on NumPy; of one that reads both ways the second reads backwards; so on upwards."""
         ...
 
 
@@ -49,8 +49,8 @@ class LSTM:
         c = f.sigmoid() * state[1] + i.sigmoid() * g.tanh()
         return o.sigmoid() * c.tanh(), c
 
-    def copy_of(self, layer: nn.RNNBase, backward: bool = False) -> "NumpyLSTM":
-        w, u, b, c = weights_of(layer, backward)
+    def copy_of(self, layer: nn.RNNBase, which: int = 0) -> "NumpyLSTM":
+        w, u, b, c = weights_of(layer, which)
         hidden = layer.hidden_size
         # σ(x) = (1 + tanh(x/2)) / 2: with halved weights for i, f and o, one tanh serves all gates.
         half = np.repeat(np.array([0.5, 0.5, 1.0, 0.5], np.float32), hidden)
@@ -70,15 +70,15 @@ class GRU:
         z, n = (y_z + m_z).sigmoid(), (y_n + (y_r + m_r).sigmoid() * m_n).tanh()
         return (n + z * (state[0] - n),)
 
-    def copy_of(self, layer: nn.RNNBase, backward: bool = False) -> "NumpyGRU":
-        w, u, b, c = weights_of(layer, backward)
+    def copy_of(self, layer: nn.RNNBase, which: int = 0) -> "NumpyGRU":
+        w, u, b, c = weights_of(layer, which)
         half = np.repeat(np.array([0.5, 0.5, 1.0], np.float32), layer.hidden_size)
         return NumpyGRU(transposed(w, half), transposed(u, half), b * half, c * half, layer.hidden_size)
 
 
-def weights_of(layer: nn.RNNBase, backward: bool) -> list[Array]:
+def weights_of(layer: nn.RNNBase, which: int) -> list[Array]:
     """W, U, b and c."""
-    return [p.detach().numpy() for p in layer.parameters()][4 * backward :][:4]
+    return [p.detach().numpy() for p in layer.parameters()][4 * which :][:4]
 
 
 def transposed(weight: Array, scale: Array) -> Array:

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from aggrevated.cost_to_go import CostToGo, Tells
 from aggrevated.errors import UsageError
-from aggrevated.losses import Loss
+from aggrevated.losses import Loss, legal_in
 from aggrevated.policies import Policy
 from aggrevated.policies.heads import Head
 from aggrevated.schedules import Schedule, linear
@@ -78,13 +78,26 @@ def dropped(policy: Policy, seed: int) -> Iterator[None]:
 
 
 def loss_and_gradient(
-    policy: Policy, loss: Loss, trajectories: Trajectories, cost_to_go: CostToGo
+    policy: Policy, loss: Loss, trajectories: Trajectories, cost_to_go: CostToGo, along: CostToGo | None = None
 ) -> tuple[float, Tensor]:
-    """ℓ_n(π_n) and its gradient ∇_θ ℓ_n at θ_n, as one flat vector [d]."""
+    """ℓ_n(π_n) and its gradient ∇_θ ℓ_n at θ_n, as one flat vector [d].
+
+    With `along`, costs in the task's own unit, what the policy learns along is in the gradient, too.
+    """
     with dropout(policy)(int(trajectories.seeds[0])):
         value = loss(policy, trajectories, cost_to_go)
-    gradients = torch.autograd.grad(value, list(policy.parameters()))
+        total = value if along is None else value + learned_along(policy, trajectories, along)
+    gradients = torch.autograd.grad(total, list(policy.parameters()), materialize_grads=True)
     return value.item(), torch.cat([g.reshape(-1) for g in gradients])
+
+
+def learned_along(policy: Policy, trajectories: Trajectories, cost_to_go: CostToGo) -> Tensor | float:
+    """1/(HK) of what the policy learns along with these trajectories, as the losses are averaged; 0 for most."""
+    observations, mask = torch.from_numpy(trajectories.observations), torch.from_numpy(trajectories.mask)
+    known = cost_to_go.every_action and cost_to_go.advantage
+    costs = torch.from_numpy(cost_to_go.values) if known else None
+    total = policy.along(observations, mask, legal_in(trajectories), costs)
+    return 0.0 if total is None else total / (trajectories.horizon * trajectories.count)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from aggrevated.policies import Policy
 from aggrevated.randomness import Purpose, seeds
 from aggrevated.settings import POSITIVE, Chosen, require, setting
 from aggrevated.trajectories import Trajectories
-from aggrevated.updates import Step, UpdateSettings, dropout, loss_and_gradient, norm
+from aggrevated.updates import Step, UpdateSettings, dropout, learned_along, loss_and_gradient, norm
 from aggrevated.updates.aggregation import MEASURED, Aggregation, Data
 from aggrevated.updates.safe_step import safe_step
 
@@ -69,7 +69,8 @@ class FollowTheLeader:
             batch = generator.choice(count, min(self.minibatch, count), replace=False)
             optimiser.zero_grad()
             with learning(self.aggregation.seen * self.steps + step):  # a mask serves two minibatches, and all trials
-                value = loss(policy, *data.take(batch))
+                some = data.take(batch)
+                value = loss(policy, *some) + learned_along(policy, *some)
             value.backward()  # type: ignore[no-untyped-call]
             optimiser.step()
 

@@ -112,7 +112,7 @@ class Exponentiated:
         if isinstance(goal, Logits) and is_table(policy, data.trajectories) and goal.complete():
             fill(policy, data.trajectories, goal)
         else:
-            self._fit(policy, data.trajectories, goal, generator)
+            self._fit(policy, data, goal, generator)
 
     def _cooled(self, n: int) -> float:
         """n rounds of Eq. 7 with the step η/√n of its regret bound are one of η√n."""
@@ -143,8 +143,10 @@ class Exponentiated:
         assert isinstance(now, Categorical)
         return Logits((1 - self.decay) * now.logits - self.eta * cost, known, weight, self.exploring, 1.0)
 
-    def _fit(self, policy: Policy, trajectories: Trajectories, goal: Goal, generator: np.random.Generator) -> None:
+    def _fit(self, policy: Policy, data: Data, goal: Goal, generator: np.random.Generator) -> None:
         """Adam on the mean distance from the goal; single steps in a minibatch, or whole trajectories."""
+        trajectories = data.trajectories
+        costs = torch.from_numpy(data.cost_to_go.values) if data.cost_to_go.every_action else None
         seen, mask, legal = (
             torch.from_numpy(x) for x in (trajectories.observations, trajectories.mask, trajectories.legal)
         )
@@ -167,8 +169,11 @@ class Exponentiated:
             now = first_steps(seen, rows, length), first_steps(mask, rows, length), allowed
             with learning(self.aggregation.seen * self.steps + step):
                 distance = wanted.distance(policy.distribution(*now))
+                told = None if costs is None else first_steps(costs, rows, length)
+                along = None if policy.memoryless else policy.along(*now, told)
             adam.zero_grad()
-            value = (distance * wanted.weight).sum() / wanted.weight.sum().clamp(min=1e-9)
+            total = (distance * wanted.weight).sum()
+            value = (total if along is None else total + along) / wanted.weight.sum().clamp(min=1e-9)
             value.backward()  # type: ignore[no-untyped-call]
             clip(adam.weights)
             adam.step()

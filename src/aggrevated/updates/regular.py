@@ -39,10 +39,11 @@ class Regular:
     _optimiser: Optimiser | None = field(default=None, init=False, repr=False)
 
     def __call__(self, policy: Policy, loss: Loss, trajectories: Trajectories, cost_to_go: CostToGo) -> Step:
+        told = cost_to_go
         if self.in_spreads:
             self._spread = self._spread.including(cost_to_go, trajectories)
             cost_to_go = self._spread.divide(cost_to_go)
-        value, gradient = loss_and_gradient(policy, loss, trajectories, cost_to_go)
+        value, gradient = loss_and_gradient(policy, loss, trajectories, cost_to_go, along=told)
         if not all_finite(gradient.square()):  # an infinite second moment would stop Adam for ever
             return Step(value, norm(gradient), 0.0, MOST_HALVINGS)
         displacement = self._displacement(policy, gradient, trajectories.n)

@@ -9,6 +9,7 @@ from aggrevated.parsing.pages.algebra import (
     SYMBOLS,
     Fraction,
     Raised,
+    Root,
     heads,
     heads_of_expression,
     random_set,
@@ -50,6 +51,14 @@ def test_an_exponent_depends_on_its_base_and_a_bar_heads_both_of_its_sides():
     assert heads_of_expression([["(", "a", ")", Raised("12")]]).tolist() == [3, 1, 0, 5, 3]
     line = ["x", "=", Fraction(["a", "+", "1"], ["2", Raised("n")])]
     assert heads_of_expression([line]).tolist() == [2, 0, 4, 6, 4, 2, 6, 7]
+
+
+def test_a_root_is_a_factor_and_heads_its_index_and_what_is_under_it():
+    assert heads_of_expression([["2", Root(["a", "+", "b"])]]).tolist() == [2, 0, 4, 2, 4]
+    assert heads_of_expression([[Root("x", "3"), "y"]]).tolist() == [2, 4, 2, 0]  # the index comes before the sign
+    assert heads_of_expression([["-", Root("x"), Raised("2"), "=", "1"]]).tolist() == [2, 5, 2, 2, 0, 5]
+    with pytest.raises(DataError, match="line 1, column 1, inside, column 1: the end"):
+        heads_of_expression([[Root([])]])
 
 
 def test_names_of_latex_are_symbols_like_others():

@@ -10,7 +10,7 @@ import pytest
 
 from aggrevated.errors import DataError, StorageError
 from aggrevated.parsing.pages import algebra
-from aggrevated.parsing.pages.crohme import BAR, compose, is_core, load, page, stack
+from aggrevated.parsing.pages.crohme import BAR, compose, is_core, load, page, read_folder, stack
 from aggrevated.parsing.pages.inkml import Ink, read_inkml
 from aggrevated.parsing.pages.page import Page
 from handwriting import is_projective
@@ -77,6 +77,9 @@ KNOWN = [
     ('<msubsup><mi xml:id="x">x</mi><mn xml:id="1">1</mn><mn xml:id="2">2</mn></msubsup>', "x→ROOT 1→x 2→x"),
     ('<mn xml:id="3">3</mn><mfrac xml:id="f"><mi xml:id="a">a</mi><mrow><mi xml:id="b">b</mi><mo xml:id="-">-</mo>'
      '<mi xml:id="c">c</mi></mrow></mfrac>', f"3→{BAR} a→{BAR} {BAR}→ROOT b→- -→{BAR} c→-"),
+    ('<mn xml:id="2">2</mn><msqrt xml:id="r"><mi xml:id="x">x</mi><mo xml:id="+">+</mo><mn xml:id="1">1</mn></msqrt>'
+     '<mi xml:id="y">y</mi>', "2→√ √→y x→+ +→√ 1→+ y→ROOT"),
+    ('<mroot xml:id="r"><mi xml:id="x">x</mi><mn xml:id="3">3</mn></mroot>', "3→√ √→ROOT x→√"),
     ('<mn xml:id="2">2</mn><mo>&#8290;</mo><mi xml:id="x">x</mi>', "2→x x→ROOT"),  # an invisible × has no ink
     (row("3 . 1 4"), "3→. .→1 1→4 4→ROOT"),
 ]  # fmt: skip
@@ -99,10 +102,10 @@ def leaf(tag: str, id: str, text: str) -> str:
 
 SENTENCES = [
     (
-        "<msqrt>" + leaf("mi", "x", "x") + "</msqrt>",
-        r"<msqrt id=''>: there is no rule for its heads, only for math, mfrac",
+        "<mfenced>" + leaf("mi", "x", "x") + "</mfenced>",
+        r"<mfenced id=''>: there is no rule for its heads, only for math, mfrac",
     ),
-    ("<mfenced>" + leaf("mi", "x", "x") + "</mfenced>", r"<mfenced id=''>: there is no rule for its heads"),
+    ("<msqrt>" + leaf("mi", "x", "x") + "</msqrt>", r"<msqrt id=''>: no symbol refers to it; give its id"),
     (
         leaf("mo", "s", "\\sum"),
         r"<mo id='s'>: there is no rule for the heads of the operator '\\\\sum'; leave the file",
@@ -176,7 +179,7 @@ def test_the_core_is_one_line_of_3_to_30_symbols_with_an_operator(tmp_path: Path
     assert is_core(ink_of(tmp_path, math)) == core
 
 
-def test_a_folder_is_loaded_by_name_and_whole_or_not_at_all(tmp_path: Path) -> None:
+def test_a_folder_is_loaded_by_name_and_what_cannot_be_used_is_counted(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"holds no .inkml files; give the folder that holds them, such as train/"):
         load(tmp_path)
     with pytest.raises(StorageError, match=r"cannot use .*absent"):
@@ -186,9 +189,27 @@ def test_a_folder_is_loaded_by_name_and_whole_or_not_at_all(tmp_path: Path) -> N
     (tmp_path / "notes.txt").write_text("not ink")
     assert [one.name for one in load(tmp_path)] == ["a", "b", "c"]
     assert [one.name for one in load(tmp_path, core=True)] == ["b", "c"]
+    assert read_folder(tmp_path).notice == "" and not read_folder(tmp_path).counts
+    for name in "de":
+        (tmp_path / f"{name}.inkml").write_text(document(row("c + d"))[:-9])
+    (tmp_path / "f.inkml").write_text(document(row("c + ≡ d")))
+    found = read_folder(tmp_path)
+    assert [one.name for one in found.pages] == ["a", "b", "c"] and found.core == (False, True, True)
+    assert [one.name for one in load(tmp_path, core=True)] == ["b", "c"]
+    assert sorted(found.counts.values()) == [1, 2] and {*found.skipped.values()} == {
+        ("d.inkml", "e.inkml"),
+        ("f.inkml",),
+    }
+    assert found.notice.startswith("3 of 6 InkML files cannot be used and are left out: 2 x it is not well-formed XML")
+    assert "1 x there is no rule for the heads of the operator '≡'" in found.notice and "f.inkml" not in found.notice
+
+
+def test_a_folder_in_which_nothing_can_be_used_is_refused(tmp_path: Path) -> None:
     (tmp_path / "d.inkml").write_text(document(row("c + d"))[:-9])
-    with pytest.raises(DataError, match=r"d\.inkml: it is not well-formed XML"):
-        load(tmp_path, core=True)
+    with pytest.raises(
+        DataError, match=r"none of the 1 InkML files in .* can be used: .*d\.inkml: it is not well-formed"
+    ):
+        load(tmp_path)
 
 
 def test_a_folder_without_core_expressions_says_what_they_are(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ def geometry(boxes: Array) -> Array:
     n = len(boxes)
     if n == 0:
         return np.zeros((0, len(GEOMETRY)), np.float32)
-    unit = _unit_of_length(boxes)
+    unit = unit_of_length(boxes)
     size = (boxes[:, 2:] - boxes[:, :2]) / unit  # [n, 2]: width, height
     middle = (boxes[:, :2] + boxes[:, 2:]) / 2
     low, high = boxes[:, :2].min(axis=0), boxes[:, 2:].max(axis=0)
@@ -45,12 +45,12 @@ def line_starts(boxes: Array) -> Array:
     """
     starts = np.zeros(len(boxes), bool)
     if len(boxes):
-        step = np.diff((boxes[:, :2] + boxes[:, 2:]) / 2, axis=0) / _unit_of_length(boxes)
+        step = np.diff((boxes[:, :2] + boxes[:, 2:]) / 2, axis=0) / unit_of_length(boxes)
         starts[0], starts[1:] = True, (step[:, 0] < -0.5) & (step[:, 1] > 0.5)
     return starts
 
 
-def _unit_of_length(boxes: Array) -> float:
+def unit_of_length(boxes: Array) -> float:
     """The median height of a symbol; where most are flat, the median of their longer sides."""
     size = boxes[:, 2:] - boxes[:, :2]
     return max(float(np.median(size[:, 1])), 0.5 * float(np.median(size.max(axis=1))), 1e-9)

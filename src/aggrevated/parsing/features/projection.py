@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from aggrevated.arrays import Array
 from aggrevated.parsing.features.geometry import GEOMETRY
-from aggrevated.parsing.features.symbols import RAW
+from aggrevated.parsing.features.symbols import PIXELS, RAW
 from aggrevated.products import affine
 
 COMPONENTS = 160  # of HoG's 576 numbers: 95 to 97 % of the variance
@@ -31,15 +31,16 @@ class Projection(nn.Module):
         return cls(np.zeros(RAW), np.zeros((RAW, COMPONENTS + geometry * len(GEOMETRY))))
 
     @classmethod
-    def of(cls, raw: Array) -> Projection:
-        """Fitted to raw features [n, F]: HoG's components scaled alike, to a mean variance of 1; geometry each to 1."""
-        pixels = RAW - len(GEOMETRY)
+    def of(cls, raw: Array, pixels: int = PIXELS, components: int = COMPONENTS) -> Projection:
+        """Fitted to raw features [n, F]: the components of the first so many numbers scaled alike, to a mean variance
+        of 1; the others, geometry, each to 1."""
+        width = raw.shape[1]
         centre = raw.mean(axis=0, dtype=np.float64)
         centred = raw[:, :pixels] - centre[:pixels]
         variance, axes = np.linalg.eigh(centred.T @ centred / max(len(raw) - 1, 1))
-        matrix = np.zeros((RAW, COMPONENTS + len(GEOMETRY)))
-        matrix[:pixels, :COMPONENTS] = axes[:, : -COMPONENTS - 1 : -1] / np.sqrt(variance[-COMPONENTS:].mean() + 1e-9)
-        matrix[pixels:, COMPONENTS:] = np.diag(1 / (raw[:, pixels:].std(axis=0) + 1e-6))
+        matrix = np.zeros((width, components + width - pixels))
+        matrix[:pixels, :components] = axes[:, : -components - 1 : -1] / np.sqrt(variance[-components:].mean() + 1e-9)
+        matrix[pixels:, components:] = np.diag(1 / (raw[:, pixels:].std(axis=0) + 1e-6))
         return cls(centre, matrix)
 
     @property

@@ -5,14 +5,18 @@ from collections.abc import Sequence
 import numpy as np
 
 from aggrevated.arrays import Array
-from aggrevated.parsing.features.crops import crops
+from aggrevated.parsing.features.crops import SIDE, crops
 from aggrevated.parsing.features.geometry import GEOMETRY, geometry
 from aggrevated.parsing.features.hog import hog
+from aggrevated.parsing.features.layout import LAYOUT, layout
 from aggrevated.parsing.pages.page import Page
 
 PIXELS = 576  # numbers of HoG
 RAW = PIXELS + len(GEOMETRY)  # numbers for each symbol
 
+COARSE = 10  # pixels across and down of a crop at a lower resolution
+DETAILED_PIXELS = PIXELS + COARSE**2
+DETAILED = DETAILED_PIXELS + LAYOUT
 
 SYMBOLS = 128  # whose pictures are drawn at a time: memory stays small and near, however many pages there are
 
@@ -26,6 +30,26 @@ def raw(pages: Sequence[Page]) -> Array:
         found[some, :PIXELS] = hog(crops(ink[some]))
     found[:, PIXELS:] = np.concatenate([geometry(page.boxes) for page in pages])
     return found
+
+
+def detailed(pages: Sequence[Page]) -> Array:
+    """The same with more to it: HoG, the crop at a lower resolution, and `layout`, float32 [Σn, DETAILED]."""
+    ink = [strokes for page in pages for strokes in page.ink]
+    found = np.empty((len(ink), DETAILED), np.float32)
+    for first in range(0, len(ink), SYMBOLS):
+        some = slice(first, first + SYMBOLS)
+        drawn = crops(ink[some])
+        found[some, :PIXELS] = hog(drawn)
+        found[some, PIXELS:DETAILED_PIXELS] = coarse(drawn)
+    found[:, DETAILED_PIXELS:] = np.concatenate([layout(page.boxes) for page in pages])
+    return found
+
+
+def coarse(drawn: Array) -> Array:
+    """[n, COARSE²]: crops [n, 40, 40] at a lower resolution; in the mean as long as HoG's vectors, about."""
+    tile = SIDE // COARSE
+    means: Array = drawn.reshape(-1, COARSE, tile, COARSE, tile).mean(axis=(2, 4)).reshape(-1, COARSE**2)
+    return means / 255.0
 
 
 def table(lengths: Array, features: Array) -> Array:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.random import Generator
@@ -19,8 +20,24 @@ from aggrevated.engines.sending import Kept
 class Pages:
     """What can be read."""
 
-    features: Array  # float32 [P, N, D]
+    features: Array  # float32 [P, N, D], zeros beyond a page, or [Σn, D], one page after the other
     lengths: Array  # int [P]
+
+    def of(self, pages: Array) -> tuple[Array, Array]:
+        """(features [B, n, D], n the most symbols of these pages [B]; their lengths [B])."""
+        lengths = self.lengths[pages]
+        most = int(lengths.max())
+        if self.features.ndim == 3:
+            return self.features[pages, :most], lengths
+        rows = (self.starts[pages][:, None] + np.arange(most)).clip(max=len(self.features) - 1)
+        inside = np.arange(most) < lengths[:, None]
+        return self.features[rows] * inside[:, :, None], lengths
+
+    @cached_property
+    def starts(self) -> Array:
+        """[P]: the row of the first symbol of each page, where they stand one after the other."""
+        first: Array = np.cumsum(self.lengths) - self.lengths
+        return first
 
 
 @dataclass(frozen=True)
@@ -32,6 +49,8 @@ class NumpyReader:
     cells: tuple[NumpyCell, ...]  # of the encoder: none, one from the left, or also one from the right
     keeps_states: bool  # whether these stand for the symbols, rather than start the decoder
     start: int  # M: how many numbers the decoder starts from
+    upper: tuple[NumpyCell, ...] = ()  # the same of a second layer
+    beside: int = 0  # how many of a symbol's last features stand beside what was read of it
 
     def read(self, features: Array, lengths: Array) -> tuple[Array, Array]:
         """(items [B, 2 + N, D], the decoder's first state [B, M]) of pages of features [B, N, F]."""
@@ -40,11 +59,14 @@ class NumpyReader:
         if self.embed is not None:
             rows = self.embed(features.reshape(count * most, -1))
             items = np.maximum(rows, np.float32(0.0)).reshape(count, most, -1)
-        found = [self._through(cell, items, lengths, way) for cell, way in zip(self.cells, (False, True), strict=False)]
-        if found and self.keeps_states:
-            items = np.concatenate([states for states, _ in found], axis=2)
-        elif found:
-            start = found[0][1]
+        for cells in filter(None, (self.cells, self.upper)):
+            found = [self._through(cell, items, lengths, way) for cell, way in zip(cells, (False, True), strict=False)]
+            if self.keeps_states:
+                items = np.concatenate([states for states, _ in found], axis=2)
+            else:
+                start = found[0][1]
+        if self.beside:
+            items = np.concatenate([items, features[:, :, -self.beside :]], axis=2)
         return np.concatenate([np.broadcast_to(self.special, (count, *self.special.shape)), items], axis=1), start
 
     @staticmethod
@@ -73,8 +95,8 @@ class ParsingActor:
     ) -> None:
         self.pages, self.reader, self.view = pages, reader, view
         self.cell, self.network, self.sampler = cell, network, sampler
-        features, lengths = pages.value.features, pages.value.lengths
-        self.place = np.full(len(features), -1)  # of each page among those that were read
+        lengths = pages.value.lengths
+        self.place = np.full(len(lengths), -1)  # of each page among those that were read
         self.items = np.zeros((0, int(lengths.max(initial=0)) + 2, reader.special.shape[1]), np.float32)
         self.starts = np.zeros((0, reader.start), np.float32)
 
@@ -104,8 +126,7 @@ class ParsingActor:
         """Add these pages to those that were read."""
         if not len(pages):
             return
-        lengths = self.pages.value.lengths[pages]
-        items, starts = self.reader.read(self.pages.value.features[pages, : lengths.max()], lengths)
+        items, starts = self.reader.read(*self.pages.value.of(pages))
         room = np.zeros((len(pages), *self.items.shape[1:]), np.float32)
         room[:, : items.shape[1]] = items
         self.place[pages] = len(self.items) + np.arange(len(pages))

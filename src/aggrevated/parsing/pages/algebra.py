@@ -9,7 +9,8 @@ The head rules, decoded from the example in the paper's appendix:
 
 The example leaves three choices free: an exponent depends on its base, a fraction bar heads what is above and below
 it, and a prefix sign depends on the head of the factor that follows it. Relations in a chain (`a=b=c`) group to the
-left like other operators, and a line without a relation is headed by the head of its expression.
+left like other operators, and a line without a relation is headed by the head of its expression. A root is a factor
+whose head is `√`: it heads the head of what is under it, and the root's index (the 3 of ∛) depends on it.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ class Raised:
     """An exponent (or index) of what stands before it: x² is `"x", Raised("2")`, (a+b)² ends in `")", Raised("2")`."""
 
     symbols: Sequence[Token]
+    lowered: bool = False  # an index: the same rule, another place on the page
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,17 @@ class Fraction:
     bar: str = "-"
 
 
-Token = str | Raised | Fraction
+@dataclass(frozen=True)
+class Root:
+    """A root; in reading order: its index, if it has one, `√`, what is under it."""
+
+    under: Sequence[Token]
+    index: Sequence[Token] = ()
+
+
+Token = str | Raised | Fraction | Root
+ROOT_SIGN = "√"
+BAR = "―"  # of a fraction, as a page shows it: it looks like a minus
 
 
 def heads(lines: Sequence[str]) -> Array:
@@ -61,7 +73,7 @@ def heads(lines: Sequence[str]) -> Array:
 def heads_of_expression(lines: Sequence[Sequence[Token]]) -> Array:
     """The same for lines of labels: a symbol is a character, or a LaTeX name like `\\times`.
 
-    They are numbered in reading order: a base before its exponent, a numerator before its bar.
+    They are numbered in reading order: a base before its exponent, a numerator before its bar, an index before its `√`.
     """
     found = _Heads()
     tops = [_Reader(line, found, f"line {row}").line() for row, line in enumerate(lines, 1)]
@@ -125,7 +137,7 @@ class _Reader:
         while self.label in SIGNS:
             signs.append(self.take())
         head = self.factor()
-        while isinstance(self.next, Fraction) or (self.label and self.label not in _ENDS):
+        while isinstance(self.next, Fraction | Root) or (self.label and self.label not in _ENDS):
             follower = self.factor()
             self.heads[head] = follower
             head = follower
@@ -134,9 +146,11 @@ class _Reader:
         return head
 
     def factor(self) -> int:
-        """A symbol, a bracketed expression or a fraction, with its exponents."""
+        """A symbol, a bracketed expression, a fraction or a root, with its exponents."""
         if isinstance(self.next, Fraction):
             head = self.fraction(self.next)
+        elif isinstance(self.next, Root):
+            head = self.root(self.next)
         elif self.label in OPENING:
             head = self.brackets()
         elif self.label and self.label not in _ENDS:
@@ -168,6 +182,15 @@ class _Reader:
         self.heads[self.inner(fraction.below)] = bar
         self.at += 1
         return bar
+
+    def root(self, root: Root) -> int:
+        index = self.inner(root.index) if root.index else None
+        sign = self.heads.add()
+        if index is not None:
+            self.heads[index] = sign
+        self.heads[self.inner(root.under)] = sign
+        self.at += 1
+        return sign
 
     def inner(self, tokens: Sequence[Token]) -> int:
         """The head of an expression that is a single token of this line."""

@@ -5,23 +5,40 @@ knows the head rules and the precedence. What is not algebra (`,` `!` and the po
 with its neighbours.
 """
 
+import re
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
 
 from aggrevated.errors import DataError
 from aggrevated.files import storage_errors
-from aggrevated.parsing.pages.algebra import CLOSING, OPENING, OPERATORS, Fraction, Raised, Token, heads_of_expression
+from aggrevated.parsing.pages.algebra import (
+    BAR,
+    CLOSING,
+    OPENING,
+    OPERATORS,
+    ROOT_SIGN,
+    Fraction,
+    Raised,
+    Root,
+    Token,
+    heads_of_expression,
+)
 from aggrevated.parsing.pages.inkml import Group, Ink, Node, read_inkml
 from aggrevated.parsing.pages.page import Page, Strokes
 
 # What CROHME calls a symbol, and how a page shows it.
 NAMES = {
     "\\times": "×", "times": "×", "\\cdot": "·", "\\div": "÷", "\\pm": "±", "−": "-", "\\{": "{", "\\}": "}",
+    "\\sqrt": "√", "\\alpha": "α", "\\beta": "β", "\\gamma": "γ", "\\theta": "θ", "\\pi": "π", "\\sigma": "σ",
+    "\\lambda": "λ", "\\mu": "μ", "\\Delta": "Δ", "\\omega": "ω", "\\infty": "∞",
+    "\\sin": "sin", "\\cos": "cos", "\\tan": "tan", "\\log": "log", "\\lim": "lim",
     "\\lt": "<", "\\gt": ">", "\\leq": "≤", "\\geq": "≥", "\\neq": "≠", "ne": "≠",
 }  # fmt: skip
-BAR = "―"  # of a fraction: CROHME calls it a minus
 
 NOT_CORE = frozenset(".,!{}")
 FEWEST, MOST = 3, 30
@@ -60,17 +77,76 @@ def _tags(node: Node) -> set[str]:
     return {node.tag}.union(*map(_tags, node.children))
 
 
-def load(folder: Path, *, core: bool = False) -> list[Page]:
-    """The pages of all InkML files in the folder (only the core ones, if asked), by name; one bad file stops it."""
+@dataclass(frozen=True)
+class Folder:
+    """The expressions of a folder of InkML files, and what was left out of it."""
+
+    pages: tuple[Page, ...]  # by the names of their files
+    core: tuple[bool, ...]  # of each, whether it is of the core
+    skipped: Mapping[str, tuple[str, ...]]  # by reason, the files that cannot be used
+
+    @property
+    def counts(self) -> Counter[str]:
+        """How many files were left out for each reason."""
+        return Counter({reason: len(files) for reason, files in self.skipped.items()})
+
+    @property
+    def notice(self) -> str:
+        """A line for people, empty where nothing was left out."""
+        total, kinds = sum(self.counts.values()), self.counts.most_common()
+        if not total:
+            return ""
+        named = "; ".join(f"{count} x {reason}" for reason, count in kinds[:NAMED])
+        more = f"; {len(kinds) - NAMED} reasons more" if len(kinds) > NAMED else ""
+        return f"{total} of {total + len(self.pages)} InkML files cannot be used and are left out: {named}{more}"
+
+
+NAMED = 4  # reasons in a line, the most frequent
+
+
+def read_folder(folder: Path) -> Folder:
+    """All InkML files of a folder; one in which nothing can be used is a `DataError`."""
     with storage_errors(folder):
         files = sorted(path for path in folder.iterdir() if path.suffix.lower() == ".inkml")
+        as_they_are = tuple((path, path.stat().st_mtime_ns, path.stat().st_size) for path in files)
     if not files:
         raise DataError(f"{folder} holds no .inkml files; give the folder that holds them, such as train/ or dev/")
-    pages = [page(ink) for ink in map(read_inkml, files) if is_core(ink) or not core]
+    return read_files(folder, as_they_are)
+
+
+@lru_cache(maxsize=4)  # people are told what is left out before the pages are used
+def read_files(folder: Path, files: tuple[tuple[Path, int, int], ...]) -> Folder:
+    """The same of these files, with their times and sizes."""
+    pages, core = [], []
+    skipped: dict[str, tuple[str, ...]] = {}
+    for path, _, _ in files:
+        try:
+            ink = read_inkml(path)
+            pages.append(page(ink))
+            core.append(is_core(ink))
+        except DataError as error:
+            reason = in_general(str(error), path)
+            skipped[reason] = (*skipped.get(reason, ()), path.name)
+            first = error
+    if not pages:
+        raise DataError(f"none of the {len(files)} InkML files in {folder} can be used: {first}") from first
+    return Folder(tuple(pages), tuple(core), skipped)
+
+
+def in_general(message: str, path: Path) -> str:
+    """What stands against a file, without its name, its ids and the remedy, so that files can be counted by it."""
+    without_place = re.sub(r"^(<[^>]*>: )", "", message.removeprefix(f"{path}: "))
+    return re.sub(r"(?<!operator )('[^']*'|\bcolumn \d+|\bline \d+)", "…", without_place.split(";")[0])
+
+
+def load(folder: Path, *, core: bool = False) -> list[Page]:
+    """The pages of all InkML files in the folder that can be used (only the core ones, if asked), by name."""
+    found = read_folder(folder)
+    pages = [page for page, is_of_it in zip(found.pages, found.core, strict=True) if is_of_it or not core]
     if not pages:
         raise DataError(
-            f"none of the {len(files)} expressions in {folder} is on one line of {FEWEST} to {MOST} symbols with an "
-            f"operator and without {' '.join(sorted(NOT_CORE))}; give a folder that has some"
+            f"none of the {len(found.pages)} expressions in {folder} is on one line of {FEWEST} to {MOST} symbols with "
+            f"an operator and without {' '.join(sorted(NOT_CORE))}; give a folder that has some"
         )
     return pages
 
@@ -130,12 +206,22 @@ class _Symbols:
             return self.leaf(node)
         if node.tag in SCRIPTS:  # the base may be no more than the `)` of what is raised
             base, *scripts = self.parts(node, SCRIPTS[node.tag])
-            return [*self.tokens(base), *(Raised(tuple(self.tokens(part))) for part in scripts)]
+            low = node.tag != "msup"  # the first script is an index, a second one is an exponent
+            tokens = self.tokens(base)
+            return tokens + [Raised(tuple(self.tokens(part)), low and i == 0) for i, part in enumerate(scripts)]
         if node.tag == "mfrac":
             above, below = self.parts(node, 2)
             numerator, bar = tuple(self.tokens(above)), self.take(node, BAR)
             return [Fraction(numerator, tuple(self.tokens(below)), bar)]
-        rules = ", ".join(sorted({*LEAVES, *ROWS, *SCRIPTS, "mfrac"}))
+        if node.tag == "msqrt":
+            self.take(node, ROOT_SIGN)
+            return [Root(tuple(token for child in node.children for token in self.tokens(child)))]
+        if node.tag == "mroot":
+            under, index = self.parts(node, 2)
+            first = tuple(self.tokens(index))
+            self.take(node, ROOT_SIGN)
+            return [Root(tuple(self.tokens(under)), first)]
+        rules = ", ".join(sorted({*LEAVES, *ROWS, *SCRIPTS, "mfrac", "msqrt", "mroot"}))
         raise self.error(node, f"there is no rule for its heads, only for {rules}; leave the file out")
 
     def leaf(self, node: Node) -> list[Token]:

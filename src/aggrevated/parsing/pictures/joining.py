@@ -49,10 +49,7 @@ def unit_of(ink: Sequence[Strokes]) -> float:
 
 def _outline(strokes: Strokes, unit: float) -> Array:
     """[points, 2]: evenly along the pen's path, dense enough to measure distances, in units."""
-    if len(strokes) > 2 and max(map(len, strokes)) <= 2:  # the pieces of a picture, a pixel long each
-        points = np.concatenate(strokes) / unit
-    else:
-        points = np.concatenate([_evenly(stroke / unit) for stroke in strokes])
+    points = np.concatenate([_evenly(stroke / unit) for stroke in strokes])
     return points[:: -(-len(points) // MAX_POINTS)]
 
 

@@ -1,12 +1,10 @@
-"""Blots of ink thinned to lines one pixel wide, and these as short strokes of a pen."""
+"""Blots of ink thinned to lines one pixel wide."""
 
 import numpy as np
 
 from aggrevated.arrays import Array
 from aggrevated.errors import DataError
-from aggrevated.parsing.pages.page import Strokes
 
-MAX_LINE = 100_000  # pixels of all lines together
 MAX_ROUNDS = 25  # each takes a pixel from both sides of a line
 
 # The eight neighbours in turn, from above clockwise: (down, right).
@@ -46,33 +44,3 @@ def skeleton(ink: Array) -> Array:
         if len(left) == before:
             return np.ascontiguousarray(padded[1:-1, 1:-1], bool)
     raise DataError("it has blots much wider than its lines; cut away what is not the page")
-
-
-def pieces(line: Array, labels: Array, kept: Array, scale: float) -> list[Strokes]:
-    """The line of each of the `kept` labels: a stroke [2, 2] between any two neighbouring pixels, times `scale`.
-
-    A pixel without neighbours is a stroke of one point.
-    """
-    if line.sum() > MAX_LINE:
-        raise DataError(f"it has lines of more than {MAX_LINE:,} pixels: that is no page of algebra; give one")
-    padded = np.pad(line, 1)
-    y, x = np.nonzero(line)
-    here = np.stack([x, y], axis=1)
-    lonely = ~np.any([padded[y + 1 + down, x + 1 + right] for down, right in AROUND], axis=0)
-    starts, ends = [], []
-    for down, right in AROUND[2:6]:  # each pair once
-        both = padded[y + 1 + down, x + 1 + right]
-        starts.append(here[both])
-        ends.append(here[both] + (right, down))
-    strokes = np.stack([np.concatenate(starts), np.concatenate(ends)], axis=1)  # [pieces, 2, 2]
-    strokes = np.concatenate([strokes, np.stack([here[lonely]] * 2, axis=1)])
-    owner = labels[strokes[:, 0, 1], strokes[:, 0, 0]]
-    order = np.argsort(owner, kind="stable")
-    first, last = np.searchsorted(owner[order], kept), np.searchsorted(owner[order], kept, side="right")
-    scaled = strokes[order] * float(scale)
-    return [_strokes(scaled[a:b]) for a, b in zip(first, last, strict=True)]
-
-
-def _strokes(strokes: Array) -> Strokes:
-    """[pieces, 2, 2] as strokes; if there is only one, and it ends where it begins, as one point."""
-    return tuple(strokes[:, :1] if len(strokes) == 1 and (strokes[0, 0] == strokes[0, 1]).all() else strokes)

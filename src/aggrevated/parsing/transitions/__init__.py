@@ -25,6 +25,11 @@ class TransitionSystem(Protocol):
         """The expert's preference among transitions that lose equally much."""
         ...
 
+    @property
+    def makes(self) -> tuple[tuple[int, int] | None, ...]:
+        """The arc that each makes, as places of (dependent, head) in what a learner sees; None where it makes none."""
+        ...
+
     def longest(self, n: int) -> int:
         """The most transitions of a parse of n symbols."""
         ...

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from aggrevated.arrays import Array
-from aggrevated.parsing.transitions.configurations import View, at, dependents, put
+from aggrevated.parsing.transitions.configurations import BUFFER, STACK, View, at, dependents, put
 
 SHIFT, LEFT, RIGHT, REDUCE = range(4)
 
@@ -17,6 +17,7 @@ class ArcEager:
     name: str = "arc-eager"
     actions: tuple[str, ...] = ("shift", "left", "right", "reduce")
     order: tuple[int, ...] = (LEFT, RIGHT, REDUCE, SHIFT)
+    makes: tuple[tuple[int, int] | None, ...] = (None, (STACK, BUFFER), (BUFFER, STACK), None)
 
     def longest(self, n: int) -> int:
         """2n − 1: each symbol is pushed once and popped at most once."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from aggrevated.arrays import Array
-from aggrevated.parsing.transitions.configurations import NONE, View, at, dependents, put
+from aggrevated.parsing.transitions.configurations import BELOW, BUFFER, NONE, STACK, View, at, dependents, put
 
 SHIFT, LEFT, RIGHT = range(3)
 
@@ -20,6 +20,7 @@ class ArcHybrid:
     name: str = "arc-hybrid"
     actions: tuple[str, ...] = ("shift", "left", "right")
     order: tuple[int, ...] = (LEFT, RIGHT, SHIFT)
+    makes: tuple[tuple[int, int] | None, ...] = (None, (STACK, BUFFER), (STACK, BELOW))
 
     def longest(self, n: int) -> int:
         """2n − 1, and none has fewer."""

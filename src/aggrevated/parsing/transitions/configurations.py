@@ -15,6 +15,7 @@ import numpy as np
 from aggrevated.arrays import Array
 
 NONE = -1
+STACK, BELOW, BUFFER = 0, 1, 3  # places in what a learner sees: three symbols of the stack, then three of the buffer
 
 
 @dataclass(frozen=True)

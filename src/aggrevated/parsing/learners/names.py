@@ -1,0 +1,44 @@
+"""What symbols are called: the classes of a head, kept with its weights as bytes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from aggrevated.arrays import Array
+
+CLASSES = 160  # there is room for
+BYTES = 16  # of a name in UTF-8
+UNKNOWN = -1  # the class of a name that is none of them
+
+
+def classes_of(symbols: Iterable[str]) -> tuple[str, ...]:
+    """The names that occur, sorted; if there are too many, or too long ones, the most frequent that fit."""
+    counted = Counter(symbols)
+    fit = [name for name, _ in counted.most_common() if 0 < len(name.encode()) <= BYTES]
+    return tuple(sorted(fit[:CLASSES]))
+
+
+def encoded(names: Sequence[str]) -> Tensor:
+    """uint8 [CLASSES, BYTES], zeros where there is no name."""
+    table = np.zeros((CLASSES, BYTES), np.uint8)
+    for row, name in zip(table, names, strict=False):
+        data = name.encode()
+        row[: len(data)] = np.frombuffer(data, np.uint8)
+    return torch.from_numpy(table)
+
+
+def decoded(table: Tensor) -> tuple[str, ...]:
+    """The names that `encoded` was given; a `ValueError` where bytes are none."""
+    rows = (bytes(row).rstrip(b"\0") for row in table.numpy())
+    return tuple(row.decode() for row in rows if row)
+
+
+def numbers_of(symbols: Sequence[str], names: Sequence[str]) -> Array:
+    """int64 [n]: the class of each symbol, UNKNOWN where it has none."""
+    places = {name: place for place, name in enumerate(names)}
+    return np.array([places.get(symbol, UNKNOWN) for symbol in symbols], np.int64)

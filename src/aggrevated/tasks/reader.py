@@ -1,0 +1,27 @@
+"""A reader of handwritten algebra: it parses pages, names their symbols, and says how sure it is of both."""
+
+from aggrevated.parsing.learners.reading import ReadingSettings
+from aggrevated.parsing.parser import GoldSettings
+from aggrevated.parsing.reading_world import Handwriting
+from aggrevated.tasks import Task, Tuned
+from aggrevated.updates import TO_THE_END
+
+TASK = Task(
+    name="reader",
+    title="A reader of handwriting",
+    world=Handwriting(),
+    policy="reading",
+    oracle="gold",
+    brings=(ReadingSettings, GoldSettings),
+    usual=(Tuned({"hidden": (128,), "dropout": 0.3, "validate_every": 100}),),
+    tuned=(
+        Tuned({"target_kl": 0.0, "unit": "cost"}, update="regular"),
+        Tuned({"update": "regular", "start": "supervised", "entropy": 0.4}, method="aggrevated"),
+        Tuned(
+            {"annealed": TO_THE_END, "checkpoint_every": 200, "trajectories": 64, "iterations": 2000}, update="regular"
+        ),
+        Tuned({"start_steps": 1000, "demonstrations": 10_000, "start_rate": 2e-3}, start="supervised"),
+        Tuned({"learning_rate": 2e-3}, update="regular"),
+    ),
+    trials=3,
+)

@@ -1,0 +1,43 @@
+"""Where symbols stand in two dimensions."""
+
+import numpy as np
+
+from aggrevated.parsing.features.geometry import geometry
+from aggrevated.parsing.features.layout import BETWEEN, LAYOUT, NEIGHBOURS, OVERLAPS, PLACE, layout, overlaps
+
+# 1 over a bar over 2, then an x with an exponent: left, top, right, bottom
+FRACTION = np.array([[1, 0, 2, 1], [0, 1.4, 3, 1.5], [1, 2, 2, 3], [4, 1, 5, 2], [5.1, 0.5, 5.5, 1.0]], float)
+
+
+def test_all_columns_are_there_and_finite_for_any_number_of_symbols():
+    assert 8 + BETWEEN * len(NEIGHBOURS) + OVERLAPS + PLACE == LAYOUT
+    for n in range(6):
+        found = layout(FRACTION[:n])
+        assert found.shape == (n, LAYOUT) and found.dtype == np.float32 and np.isfinite(found).all()
+    np.testing.assert_array_equal(layout(FRACTION)[:, :8], geometry(FRACTION))
+    assert np.isfinite(layout(np.zeros((3, 4)))).all()  # dots
+
+
+def test_a_bar_is_known_by_what_is_over_and_under_it():
+    over, under, inside, around, alone = overlaps(FRACTION)[1]
+    assert (over, under, inside, around, alone) == (np.log(2), np.log(2), 0, 0, 0)
+    assert overlaps(FRACTION)[3].tolist() == [0, 0, 0, 0, 1]
+
+
+def test_what_a_root_is_of_is_inside():
+    root = np.array([[0, 0, 4, 2], [1, 0.5, 2, 1.8], [2.5, 0.5, 3.5, 1.8], [5, 0.5, 6, 1.8]], float)
+    np.testing.assert_allclose(overlaps(root)[:, 2:4], [[np.log(3), 0], [0, np.log(2)], [0, np.log(2)], [0, 0]])
+
+
+def test_neither_size_nor_place_of_the_page_matters():
+    np.testing.assert_allclose(layout(7.5 * FRACTION + [30, -4, 30, -4]), layout(FRACTION), atol=1e-5)
+
+
+def test_the_next_symbol_is_seen_where_it_stands():
+    """The exponent from its base: edges, gap and size, in median heights."""
+    unit = 1.0
+    first = 8 + BETWEEN * NEIGHBOURS.index(1)
+    left, top, right, bottom, gap, size = layout(FRACTION)[3, first : first + BETWEEN]
+    expected = [1.1 / unit, -0.5, 0.5, -1.0, 0.1, np.log(0.5)]
+    np.testing.assert_allclose([left, top, right, bottom, gap, size], expected, atol=1e-6)
+    assert not layout(FRACTION)[4, first : first + BETWEEN].any()  # nothing comes after the last

@@ -1,0 +1,55 @@
+"""Expected costs: what is learned is an expectation, and what is corrected is calibrated."""
+
+import numpy as np
+import pytest
+import torch
+
+from aggrevated.parsing.learners.expected import NO_ARC, Expected, ExpectedCosts, fitted, logistic, poisson
+
+
+def test_the_loss_is_least_at_the_means():
+    """A state in which an action costs 0, 0, 1 and 3, and the other makes an arc that is wrong once in four times."""
+    torch.manual_seed(0)
+    head = ExpectedCosts(2, 2, width=8)
+    state = torch.ones(4, 2)
+    costs = torch.tensor([[0.0, 2.0], [0.0, 2.0], [1.0, 2.0], [3.0, 2.0]])
+    wrong = torch.tensor([[NO_ARC, 0.0], [NO_ARC, 0.0], [NO_ARC, 1.0], [NO_ARC, 0.0]])
+    adam = torch.optim.Adam(head.parameters(), lr=0.05)
+    for _ in range(400):
+        adam.zero_grad()
+        head.loss(state, costs, wrong, torch.ones(4, 2, dtype=torch.bool)).backward()
+        adam.step()
+    first, second = (head.expected(state[:1], torch.tensor([action])) for action in (0, 1))
+    assert first.costs[0] == pytest.approx(1.0, abs=0.02) and second.costs[0] == pytest.approx(2.0, abs=0.04)
+    assert second.doubts[0] == pytest.approx(0.25, abs=0.01)
+
+
+def test_what_is_not_known_does_not_count():
+    head = ExpectedCosts(2, 2)
+    state, known = torch.ones(1, 2), torch.tensor([[True, False]])
+    a, b = (head.loss(state, torch.tensor([[1.0, cost]]), torch.tensor([[0.0, 1.0]]), known) for cost in (0.0, 9.0))
+    assert a == b
+
+
+@pytest.mark.parametrize(("family", "draw"), [(poisson, "poisson"), (logistic, "yes")])
+def test_a_slope_and_a_level_are_found_again(family, draw):
+    generator = np.random.default_rng(0)
+    x = generator.normal(-1.0, 1.5, 20_000)
+    mean, _ = family(0.6 * x + 0.4)
+    y = generator.poisson(mean) if draw == "poisson" else generator.random(len(x)) < mean
+    assert fitted(x, y.astype(float), family) == pytest.approx([0.6, 0.4], abs=0.05)
+
+
+def test_without_examples_nothing_is_corrected():
+    assert fitted(np.zeros(0), np.zeros(0), logistic) == [1.0, 0.0]
+
+
+def test_corrected_doubts_are_as_large_as_errors_are_frequent():
+    generator, head = np.random.default_rng(1), ExpectedCosts(2, 2)
+    logits = generator.normal(-3.0, 2.0, 20_000)  # too sure: the truth is half as far out
+    wrong = (generator.random(len(logits)) < 1 / (1 + np.exp(-logits / 2))).astype(float)
+    none = np.full(100, NO_ARC)
+    raw = Expected(np.zeros(20_100), np.concatenate([logits, np.zeros(100)]), np.zeros(0), np.zeros(0))
+    head.calibrate(raw, np.ones(20_100), np.concatenate([wrong, none]))
+    slope, level = head.correction[1].tolist()
+    assert (slope, level) == (pytest.approx(0.5, abs=0.04), pytest.approx(0.0, abs=0.08))

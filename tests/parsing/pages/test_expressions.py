@@ -1,0 +1,175 @@
+"""Expressions as people write them: all that was asked for is there, and a second derivation gives the same heads."""
+
+from collections import Counter
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from aggrevated.parsing.pages.algebra import (
+    BAR,
+    CLOSING,
+    OPENING,
+    RANKS,
+    ROOT_SIGN,
+    SIGNS,
+    Fraction,
+    Raised,
+    Root,
+    heads_of_expression,
+)
+from aggrevated.parsing.pages.dice import Dice, Weighed
+from aggrevated.parsing.pages.expressions import LONGEST, length, random_lines, symbols
+
+PAGES = 400
+
+
+def lines_of(number, structures=True):
+    return random_lines(Dice(np.random.default_rng(number)), structures)
+
+
+class Derived:
+    """Heads once more, another way: split a row at its loosest operator, the last one of its rank, and go on inside."""
+
+    def __init__(self):
+        self.heads = []
+
+    def numbered(self, tokens):
+        """The row as (token, number of its symbol, or its parts with theirs)."""
+        row = []
+        for token in tokens:
+            match token:
+                case str():
+                    row.append((token, self.new()))
+                case Raised(inside):
+                    row.append((Raised, self.numbered(inside)))
+                case Fraction(above, below):
+                    row.append((Fraction, (self.numbered(above), self.new(), self.numbered(below))))
+                case Root(under, index):
+                    row.append((Root, (self.numbered(index), self.new(), self.numbered(under))))
+        return row
+
+    def new(self):
+        self.heads.append(0)
+        return len(self.heads)
+
+    def depend(self, symbol, head):
+        self.heads[symbol - 1] = head
+
+    def head(self, row):
+        """The head of a row, after all heads inside of it were set."""
+        for rank in RANKS:
+            places = [i for i in operators(row) if row[i][0] in rank]
+            if places:
+                at = places[-1]
+                for side in (row[:at], row[at + 1 :]):
+                    self.depend(self.head(side), row[at][1])
+                return row[at][1]
+        return self.side_by_side(row)
+
+    def side_by_side(self, row):
+        signs = [number for token, number in row[: prefixes(row)]]
+        found = self.factors(row[prefixes(row) :])
+        for before, after in pairwise(found):
+            self.depend(before, after)
+        for sign in signs:
+            self.depend(sign, found[-1])
+        return found[-1]
+
+    def factors(self, row):
+        """The heads of what stands side by side."""
+        found, at = [], 0
+        while at < len(row):
+            token, part = row[at]
+            if token is Raised:
+                self.depend(self.head(part), found[-1])
+            elif token in (Fraction, Root):
+                first, sign, second = part
+                for inside in (first, second):
+                    if inside:
+                        self.depend(self.head(inside), sign)
+                found.append(sign)
+            elif token in OPENING:
+                end = closing(row, at)
+                self.depend(self.head(row[at + 1 : end]), part)
+                self.depend(part, row[end][1])
+                found.append(row[end][1])
+                at = end
+            else:
+                found.append(part)
+            at += 1
+        return found
+
+
+def closing(row, at):
+    depth = 0
+    for place in range(at, len(row)):
+        depth += (row[place][0] in OPENING) - (row[place][0] in CLOSING)
+        if depth == 0:
+            return place
+    raise AssertionError("a bracket stays open")
+
+
+def prefixes(row):
+    return next(i for i, (token, _) in enumerate(row) if token not in SIGNS)
+
+
+def operators(row):
+    """Where binary operators stand, outside of brackets: signs after an operand."""
+    depth, operand, found = 0, False, []
+    for place, (token, _) in enumerate(row):
+        depth += (token in OPENING) - (token in CLOSING)
+        is_operator = any(token in rank for rank in RANKS)
+        if depth == 0 and is_operator and operand:
+            found.append(place)
+        operand = not is_operator and token not in OPENING
+    return found
+
+
+def derived(lines):
+    found = Derived()
+    tops = [found.head(found.numbered(line)) for line in lines]
+    for later in tops[1:]:
+        found.depend(later, tops[0])
+    return found.heads
+
+
+@pytest.mark.parametrize("structures", [True, False])
+def test_heads_agree_with_a_second_derivation(structures):
+    for number in range(PAGES):
+        lines = lines_of(number, structures)
+        assert heads_of_expression(lines).tolist() == derived(lines), lines
+
+
+def test_pages_are_as_long_as_they_may_be_and_have_all_that_was_asked_for():
+    seen, rows = Counter(), Counter()
+    for number in range(PAGES):
+        lines = lines_of(number)
+        assert 1 <= sum(map(length, lines)) <= LONGEST
+        rows[len(lines)] += 1
+        seen.update(symbol for line in lines for symbol in symbols(line))
+    assert min(rows[1], rows[2], rows[3]) > PAGES / 20
+    assert set("0123456789+-×÷±/=<>≤≥≠()[]{}.,!") | {BAR, ROOT_SIGN} <= set(seen)
+    assert sum(symbol.isalpha() and symbol.isupper() for symbol in seen) > 15
+
+
+def test_chains_of_relations_are_common_enough_to_be_learned():
+    relations = RANKS[0]
+    lines = [line for number in range(PAGES) for line in lines_of(number)]
+    chains = [line for line in lines if sum(token in relations for token in line if isinstance(token, str)) > 1]
+    assert len(chains) > len(lines) / 20
+
+
+def test_without_structures_there_are_none():
+    assert all(isinstance(token, str) for number in range(PAGES) for line in lines_of(number, False) for token in line)
+
+
+def test_dice_follow_their_weights_and_their_generator():
+    dice, again = (Dice(np.random.default_rng(5)) for _ in range(2))
+    weighed = Weighed.of({"a": 3.0, "b": 1.0})
+    thrown = [dice.weigh(weighed) for _ in range(4000)]
+    assert thrown == [again.weigh(weighed) for _ in range(4000)]
+    assert abs(thrown.count("a") / 4000 - 0.75) < 5 * np.sqrt(0.75 * 0.25 / 4000)
+    assert {dice.count(2, 4) for _ in range(200)} == {2, 3, 4}
+    spread = np.array([dice.spread() for _ in range(4000)])
+    assert abs(spread.mean()) < 0.1 and abs(spread.std() - 1) < 0.1 and np.abs(spread).max() <= 3

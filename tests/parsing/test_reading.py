@@ -1,0 +1,109 @@
+"""A reader: pages in, readings out; one file, which says what it is."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from aggrevated import files
+from aggrevated.errors import DataError
+from aggrevated.parsing.features.symbols import detailed
+from aggrevated.parsing.learners.reading import ReadingPolicy, projection_of
+from aggrevated.parsing.pages.handwriting import write_page
+from aggrevated.parsing.reading import Reader, attached
+from aggrevated.parsing.transitions.systems import SYSTEMS
+
+PAGES = [write_page([line], writer, 0) for writer, line in enumerate(["x=3", "10(x+2)=a+b", "c×d=e", "5"])]
+
+
+@pytest.fixture(scope="module")
+def reader():
+    """One that has learned nothing."""
+    policy = ReadingPolicy(projection_of(PAGES), SYSTEMS["arc-eager"], hidden=16, embedding=12, seed=3)
+    policy.readout.weight.data *= 30
+    return Reader(policy.with_names(("(", ")", "+", "=", "x")), {"made": "by a test"})
+
+
+def same(one, other):
+    return (one.labels, one.text, one.heads.tolist(), one.strokes) == (
+        other.labels,
+        other.text,
+        other.heads.tolist(),
+        other.strokes,
+    )
+
+
+def test_every_symbol_has_a_name_a_head_and_a_line(reader):
+    for page, found in zip(PAGES, reader.read(PAGES), strict=True):
+        n = len(page)
+        assert len(found.labels) == len(found.lines) == len(found.strokes) == n and found.symbols == page.symbols
+        assert {*found.labels} <= {"(", ")", "+", "=", "x"}
+        assert ((found.heads >= 0) & (found.heads <= n)).all() and (found.heads == 0).any()
+        assert ((found.arc_confidence >= 0) & (found.arc_confidence <= 1)).all() and 0 <= found.expected_loss <= n
+        np.testing.assert_array_equal(found.boxes, page.boxes)
+
+
+def test_pages_are_read_alone_as_in_company_whatever_is_written_beside_them(reader):
+    together = reader.read(PAGES)
+    for page, found in zip(PAGES, together, strict=True):
+        blind = replace(page, symbols=("?",) * len(page), heads=np.zeros(len(page), int))
+        (alone,) = reader.read([blind])
+        assert same(alone, found)
+        np.testing.assert_allclose(alone.arc_confidence, found.arc_confidence, atol=1e-5)
+
+
+def test_a_page_without_symbols_has_nothing_to_be_read(reader):
+    empty = replace(PAGES[0], symbols=(), heads=np.zeros(0, int), ink=())
+    found = reader.read([PAGES[0], empty])
+    assert [len(one.labels) for one in found] == [3, 0] and found[1].text == "" and found[1].facts()["symbols"] == []
+    assert reader.read([]) == []
+
+
+def test_facts_are_json(reader):
+    facts = json.loads(json.dumps(reader.read(PAGES)[1].facts()))
+    assert {"text", "latex", "expected_loss", "symbols"} == {*facts} and len(facts["symbols"]) == 11
+    assert {"number", "label", "label_confidence", "head", "arc_confidence", "line", "box", "strokes"} == {
+        *facts["symbols"][0]
+    }
+
+
+def test_a_file_brings_the_same_reader_back(reader, tmp_path):
+    reader.save(tmp_path / "reader.safetensors")
+    back = Reader.load(tmp_path / "reader.safetensors")
+    assert back.card == {"made": "by a test"}
+    for one, other in zip(reader.read(PAGES), back.read(PAGES), strict=True):
+        assert same(one, other)  # though most numbers are rounded to 16 bits
+        np.testing.assert_allclose(one.label_confidence, other.label_confidence, atol=0.02)
+
+
+def test_files_that_are_no_readers_are_refused_in_a_sentence(reader, tmp_path):
+    path = tmp_path / "reader.safetensors"
+    reader.save(path)
+    weights, facts = files.unseal(path)
+    weights = {name: tensor.clone() for name, tensor in weights.items()}
+    broken = {
+        "no reader": (weights, facts | {"format": "other"}),
+        "its hidden is": (weights, facts | {"shape": facts["shape"] | {"hidden": 10**9}}),
+        "make it again": (weights, facts | {"shape": facts["shape"] | {"hidden": 32}}),
+        "not finite": (weights | {"special": torch.full_like(weights["special"], torch.nan)}, facts),
+        "no names": (weights | {"names": torch.zeros_like(weights["names"])}, facts),
+        "can make again": (weights | {"names": torch.full_like(weights["names"], 255)}, facts),
+    }
+    for words, (some, said) in broken.items():
+        files.seal(path, some, said)
+        with pytest.raises(DataError, match=words):
+            Reader.load(path)
+
+
+def test_those_without_a_head_depend_on_the_root_and_nobody_vouches_for_them():
+    heads, sure = attached(np.array([2, 0, -1, 2]), np.array([0.9, 0.8, 0.7, 0.6]))
+    assert heads.tolist() == [2, 0, 2, 2] and sure.tolist() == [0.9, 0.8, 0.0, 0.6]
+    heads, _ = attached(np.array([-1, 1, -1]), np.ones(3))
+    assert heads.tolist() == [0, 1, 1]
+
+
+def test_detailed_features_are_the_same_alone_and_in_company():
+    together = detailed(PAGES)
+    np.testing.assert_array_equal(detailed(PAGES[1:2]), together[3:14])
