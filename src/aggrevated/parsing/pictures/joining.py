@@ -23,7 +23,9 @@ MAX_POINTS = 300  # of a part, when distances are measured
 DOT = 0.33  # of the median of the longer sides: what is smaller, says nothing about the others' size
 STEP = 1 / 30  # between the points at which distances are measured
 TOUCH = 0.1  # what is nearer, touches; for parts that stand side by side, MEET
-MEET = 0.05
+MEET = 0.06
+LOW = 0.8  # symbols that are lower may be two strokes of a small letter: `a` `m` `x`
+NEXT = 0.4  # of the narrower one's width that stands above or below the other: less may be the next symbol
 BESIDE = 0.2  # of the narrower one's width that stands above or below the other: less is side by side
 NEAR = 0.13  # what nearly touches
 ARC = 1.0  # the length of an open arc in widths and heights, at most: a 3 or a 0 is longer
@@ -71,8 +73,11 @@ def _evenly(stroke: Array) -> Array:
 
 def _touch(s: _Shapes, a: int, b: int) -> bool:
     """Whether two parts touch; those side by side, which neighbours in haste are too, only where they meet."""
-    if (s.bar[a] and _is_fraction(s, a)) or (s.bar[b] and _is_fraction(s, b)):
+    if s.bar[a] != s.bar[b] and _is_fraction(s, a if s.bar[a] else b):
         return False
+    if s.overlap(a, b) < NEXT and not s.straight[[a, b]].any() and s.size[[a, b], 1].min() > LOW:
+        a, b = (a, b) if s.boxes[a, 0] < s.boxes[b, 0] else (b, a)  # two digits, unless they are an x as `)(`
+        return s.apart(a, b) < TOUCH and _back(s.points[a]) > 0 and _back(-s.points[b]) > 0
     return s.apart(a, b) < (TOUCH if s.overlap(a, b) > BESIDE else MEET)
 
 
@@ -181,7 +186,8 @@ def _is_fraction(s: _Shapes, bar: int) -> bool:
     left, top, right, bottom = s.boxes[bar]
     middle = (s.boxes[:, 1] + s.boxes[:, 3]) / 2
     reach = 0.7 if right - left < 1.0 else 1.2  # few minus signs are as wide
-    close = (s.across[bar] < -0.1) & (s.down[bar] < reach) & ~s.bar & ~s.dot
+    over = s.across[bar] < -np.minimum(0.1, s.size[:, 0] / 2)  # a 1 is hardly wide
+    close = over & (s.down[bar] < reach) & ~s.bar & ~s.dot
     above = (s.boxes[:, 3] < bottom + 0.15) & (middle < top)
     below = (s.boxes[:, 1] > top - 0.15) & (middle > bottom)
     return bool((close & above).any() and (close & below).any())
@@ -213,7 +219,7 @@ def _capped(s: _Shapes, a: int, b: int) -> bool:
     flat = s.bar[a] and s.size[a, 1] < 0.3 and s.size[b, 1] > 0.5
     high = abs(s.boxes[a, [1, 3]].mean() - s.boxes[b, 1]) < 0.35
     onward = s.boxes[b, 0] < s.boxes[a, 0] < s.boxes[b, 2] + 0.05 < s.boxes[a, 2] + 0.05
-    return bool(flat and high and onward and s.apart(a, b) < 1.5 * NEAR)
+    return bool(flat and high and onward and s.apart(a, b) < 0.3)
 
 
 def _upright(s: _Shapes, a: int, b: int) -> bool:
