@@ -11,12 +11,10 @@ from aggrevated.errors import DataError
 from aggrevated.files import start_of
 from aggrevated.parsing.pages import crohme
 from aggrevated.parsing.pages.inkml import Ink, read_inkml
-from aggrevated.parsing.pages.page import Page, Strokes, boxes_of
+from aggrevated.parsing.pages.page import Page, Strokes
 from aggrevated.parsing.pictures.image import is_image, read_image
-from aggrevated.parsing.pictures.joining import groups, unit_of
-
-STEP = 0.8  # symbols: how far the middle of a symbol may lie from that of its line, up or down
-LOCAL = 3  # symbols at the end of a line whose middles say where it has got to
+from aggrevated.parsing.pictures.joining import groups
+from aggrevated.parsing.pictures.layout import in_reading_order
 
 
 def read_page(path: Path) -> Page:
@@ -66,46 +64,3 @@ def symbols_of_parts(parts: Sequence[Strokes]) -> list[Strokes]:
     """Parts such as `read_image` finds, joined where they are one symbol, in reading order."""
     symbols = [tuple(stroke for part in group for stroke in parts[part]) for group in groups(parts)]
     return [symbols[place] for place in in_reading_order(symbols)]
-
-
-def in_reading_order(ink: Sequence[Strokes]) -> list[int]:
-    """The places of the symbols as they are read: line after line, each from left to right."""
-    return [symbol for line in lines_of(ink) for symbol in line]
-
-
-def lines_of(ink: Sequence[Strokes]) -> list[list[int]]:
-    """The places of the symbols of each line, from left to right; the lines from top to bottom.
-
-    From left to right, each symbol goes on with the line that has got to its height, or begins a new one.
-    """
-    if not ink:
-        return []
-    boxes = boxes_of([np.concatenate(strokes) for strokes in ink]) / unit_of(ink)
-    middle = (boxes[:, :2] + boxes[:, 2:]) / 2
-    lines: list[list[int]] = []
-    for symbol in map(int, np.argsort(middle[:, 0], kind="stable")):
-        steps = [_step(boxes[symbol], boxes[line[-LOCAL:]]) for line in lines]
-        if steps and min(steps) < STEP:
-            lines[int(np.argmin(steps))].append(symbol)
-        else:
-            lines.append([symbol])
-    slope = _slope(middle, lines)
-    return sorted(lines, key=lambda line: float((middle[line, 1] - slope * middle[line, 0]).mean()))
-
-
-def _step(box: Array, end: Array) -> float:
-    """How far up or down a symbol's middle lies from the middle of a line's `end`, [symbols, 4].
-
-    Half as far, if they overlap: a `y` after a `d` lies much lower, and is on the same line.
-    """
-    top, bottom = end[:, 1].mean(), end[:, 3].mean()
-    step = abs(float(box[1] + box[3] - top - bottom)) / 2
-    overlap = min(bottom, box[3]) - max(top, box[1])
-    return step / 2 if overlap > 0.5 * min(bottom - top, box[3] - box[1]) else step
-
-
-def _slope(middle: Array, lines: list[list[int]]) -> float:
-    """How far all lines together go down for each step to the right: their least-squares slope."""
-    from_mean = np.concatenate([middle[line] - middle[line].mean(axis=0) for line in lines])
-    across, down = from_mean.T
-    return float(across @ down) / max(float(across @ across), 1e-9)
