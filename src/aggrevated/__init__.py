@@ -57,6 +57,7 @@ PUBLIC = {
     "aggrevated.policies.recurrent": ("RecurrentPolicy",),
     "aggrevated.policies.window": ("WindowPolicy",),
     "aggrevated.policies.saving": ("load",),
+    "aggrevated.reports.pages": ("PageReader", "ParsedPage", "load_reader"),
     "aggrevated.exporting.onnx_files": ("export_onnx",),
     "aggrevated.policies.heads": ("CategoricalHead", "GaussianHead", "Head", "HeadSettings"),
     "aggrevated.starts": ("StartSettings",),

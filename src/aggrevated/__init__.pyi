@@ -74,6 +74,9 @@ from aggrevated.policies.saving import load as load
 from aggrevated.policies.window import WindowPolicy as WindowPolicy
 from aggrevated.randomness import Purpose as Purpose
 from aggrevated.randomness import seeds as seeds
+from aggrevated.reports.pages import PageReader as PageReader
+from aggrevated.reports.pages import ParsedPage as ParsedPage
+from aggrevated.reports.pages import load_reader as load_reader
 from aggrevated.roll_in import Mixture as Mixture
 from aggrevated.roll_in import memories as memories
 from aggrevated.runs.executing import execute as execute

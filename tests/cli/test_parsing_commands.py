@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 from PIL import Image, ImageDraw
 
+import aggrevated
 from aggrevated.cli import jobs, main
 from aggrevated.config.resolving import resolve
 from aggrevated.engines import HERE
+from aggrevated.files import Facts
 from aggrevated.parsing.pages.handwriting import write_page
 from aggrevated.reports import parsing
 from aggrevated.runs.executing import execute
@@ -114,30 +116,97 @@ def test_evaluate_on_real_ink(run: Path, said: Said, tmp_path: Path) -> None:
     assert alone["sets"] == 12
 
 
-def test_parse_a_picture(run: Path, said: Said, tmp_path: Path) -> None:
+def heads_in(found: Facts) -> list[int]:
+    return [symbol["head"] for symbol in found["symbols"]]
+
+
+def test_parse_a_picture_with_a_policy_of_the_papers(run: Path, said: Said, tmp_path: Path) -> None:
+    """It knows neither names nor how sure it is, and says nothing of these."""
     picture_of(["x=3+a", "a=2"], tmp_path / "page.png")
     found = json.loads(said("parse", "page.png", "--policy", run, "--json"))
-    assert len(found["heads"]) == len(found["symbols"]) == 8 and set(found["symbols"]) == {"?"}
-    assert all(isinstance(head, int) and 0 <= head <= 8 for head in found["heads"])
-    assert (found["svg"], found["png"]) == ("page-tree.svg", "page-tree.png")
-    assert b"<svg" in (tmp_path / "page-tree.svg").read_bytes()
-    assert np.asarray(Image.open(tmp_path / "page-tree.png").convert("L")).min() < 100  # there is ink
+    assert len(found["symbols"]) == 8 and {symbol["label"] for symbol in found["symbols"]} == {"?"}
+    assert all(0 <= head <= 8 for head in heads_in(found)) and "expected_loss" not in found
+    assert {"box", "strokes", "line", "number"} < set(found["symbols"][0]) and "svg" not in found
+    assert "arc_confidence" not in found["symbols"][0] and not list(tmp_path.glob("*-tree*"))
     again = said("parse", "page.png", "--policy", run, "--out", "there.svg", "--growth")
-    assert (tmp_path / "there.svg").is_file() and (tmp_path / "there.png").is_file()
-    assert (tmp_path / "there-growth.png").is_file()
+    assert (tmp_path / "there.svg").is_file() and (tmp_path / "there-growth.png").is_file()
+    assert np.asarray(Image.open(tmp_path / "there.png").convert("L")).min() < 100  # there is ink
     lines = again.splitlines()
-    assert [int(line.split("<-")[1].split()[0]) for line in lines[:8]] == found["heads"]
+    assert [int(line.split("<-")[1].split()[0]) for line in lines[:8]] == heads_in(found)
     assert lines[-1] == "drawings: there.svg, there.png, there-growth.svg"
 
 
 def test_parse_ink(run: Path, said: Said, tmp_path: Path) -> None:
     (tmp_path / "line.inkml").write_text(inkml("a(b+c)=d", 4))
-    found = json.loads(said("parse", "line.inkml", "--policy", run, "--json"))
-    assert found["symbols"] == list("a(b+c)=d") and len(found["heads"]) == 8
-    assert all(0 <= head <= 8 for head in found["heads"])
-    assert (tmp_path / "line-tree.svg").is_file() and (tmp_path / "line-tree.png").is_file()
+    found = json.loads(said("parse", "line.inkml", "--policy", run, "--json", "--draw"))
+    assert [symbol["label"] for symbol in found["symbols"]] == list("a(b+c)=d") and len(heads_in(found)) == 8
+    assert (found["svg"], found["png"]) == ("line-tree.svg", "line-tree.png")
+    assert b"<svg" in (tmp_path / "line-tree.svg").read_bytes()
     lines = said("parse", "line.inkml", "--policy", run).splitlines()
-    assert lines[0].split()[:2] == ["1", "a"] and lines[7].split()[:2] == ["8", "d"]
+    arcs = [line for line in lines if "<-" in line]
+    assert arcs[0].split()[:2] == ["1", "a"] and arcs[7].split()[:2] == ["8", "d"]
+
+
+# ---- the reader that comes with the package
+
+
+def test_a_picture_is_read_after_installation(said: Said, tmp_path: Path) -> None:
+    picture_of(["x+3=5", "x=2"], tmp_path / "page.png")
+    lines = said("parse", "page.png").splitlines()
+    assert lines[:2] == ["x+3=5", "x=2"] and lines[2].startswith("LaTeX: x+3=5")
+    assert lines[3].split()[:4] == ["1", "x", "<-", "2"] and lines[3].endswith("%")
+    found = json.loads(said("parse", "page.png", "--json"))
+    assert found["text"] == "x+3=5\nx=2" and found["doubts"] == [] and 0 <= found["expected_loss"] < 2
+    first, last = found["symbols"][0], found["symbols"][-1]
+    assert (first["label"], first["line"], last["label"], last["line"]) == ("x", 1, "2", 2)
+    left, top, right, bottom = first["box"]
+    with Image.open(tmp_path / "page.png") as picture:
+        assert 0 <= left < right <= picture.width and 0 <= top < bottom <= picture.height
+
+
+def test_folders_are_read_and_what_cannot_be_is_counted(
+    said: Said, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "homework/more").mkdir(parents=True)
+    picture_of(["x=3+a"], tmp_path / "homework/page.png")
+    (tmp_path / "homework/more/line.inkml").write_text(inkml("a+b=c", 4))
+    (tmp_path / "homework/broken.png").write_bytes(b"no picture")
+    (tmp_path / "homework/notes.txt").write_text("not read at all")
+    found = [json.loads(line) for line in said("parse", "homework", "--json").splitlines()]
+    assert [Path(one["file"]).name for one in found] == ["line.inkml", "page.png"]
+    main(["parse", "homework", "--verbose"])
+    heard = capsys.readouterr().err
+    assert "left out 1 of 3 files" in heard and "left out homework/broken.png" in heard
+    with pytest.raises(SystemExit) as caught:
+        main(["parse", "homework", "--strict"])
+    assert caught.value.code == 65
+
+
+def test_what_is_no_algebra_is_said_to_be_so(
+    said: Said, tmp_path: Path, capsys: pytest.CaptureFixture[str], failure: Callable[..., str]
+) -> None:
+    """Lines of scribble, as close as those of a text."""
+    generator, picture = np.random.default_rng(0), Image.new("L", (900, 700), 255)
+    draw = ImageDraw.Draw(picture)
+    for line in range(14):
+        for word in range(12):
+            points = np.cumsum(generator.normal(0, 7, (14, 2)), axis=0) * (1, 0.5) + (60 + 68 * word, 40 + 46 * line)
+            draw.line([tuple(point) for point in points], 20, 3)
+    picture.save(tmp_path / "text.png")
+    main(["parse", "text.png", "--json"])
+    captured = capsys.readouterr()
+    assert json.loads(captured.out)["doubts"] and "may be no page of algebra" in captured.err
+    with pytest.raises(SystemExit) as caught:
+        main(["parse", "text.png", "--strict"])
+    assert caught.value.code == 65
+
+
+def test_three_lines_of_python(tmp_path: Path) -> None:
+    picture_of(["2x=8"], tmp_path / "page.png")
+    reader = aggrevated.load_reader()
+    parsed = reader.parse(tmp_path / "page.png")
+    assert parsed.text == "2x=8" and parsed.latex == "2x=8" and parsed.heads == [2, 3, 0, 3]
+    assert "generated ink" in str(reader.card)
 
 
 def test_compare_parsers(run: Path, said: Said, tmp_path: Path) -> None:

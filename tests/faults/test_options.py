@@ -257,7 +257,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setattr("matplotlib.figure.Figure.savefig", lambda *_, **__: None)
     monkeypatch.setattr(watching, "side_by_side", lambda name, panels, path: write_atomically(path, b"GIF89a"))
     monkeypatch.setattr(Run, "policy", property(policy_of))
-    monkeypatch.setattr(pages, "parse_page", lambda run, page: ([0] * len(page), FRAMES))
+    monkeypatch.setattr(pages, "frames_of", lambda policy, parser: FRAMES)
     yield tmp_path
 
 

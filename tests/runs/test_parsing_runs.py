@@ -20,10 +20,11 @@ from aggrevated.parsing.learners.kernel import KernelPolicy
 from aggrevated.parsing.learners.readers import ParsingPolicy
 from aggrevated.parsing.pages.handwriting import write_page
 from aggrevated.parsing.parser import Parser
+from aggrevated.parsing.pictures.segmentation import Seen
 from aggrevated.parsing.scoring import micro
 from aggrevated.parsing.world import OnPages
 from aggrevated.reports.figures import config_of
-from aggrevated.reports.pages import arcs_of, parse_page, some
+from aggrevated.reports.pages import ParsedPage, arcs_of, frames_of, of_run, some
 from aggrevated.runs.evaluating import evaluate
 from aggrevated.runs.executing import execute
 from aggrevated.runs.run import Run
@@ -132,17 +133,18 @@ def test_a_kernel_machine_is_loaded_and_evaluated_as_it_was_saved(tmp_path: Path
 def test_a_page_is_parsed_step_by_step(tmp_path: Path) -> None:
     run, _ = finished(tmp_path / "run", tiny(iterations=1, validate_every=1))
     page = write_page(["x=3+a", "a=2"], 5, 0)
-    heads, frames = parse_page(run, page)
+    reads = of_run(run).reads
+    heads, frames = reads.read([page])[0].heads.tolist(), frames_of(*reads.parser_of(page))
     assert len(heads) == 8 and all(0 <= head <= 8 and head != number for number, head in enumerate(heads, 1))
     assert frames[0][3] == "start" and frames[0][1] == [0] and frames[0][2] == 1 and (frames[0][0] == -1).all()
-    assert frames[-1][2] == 9 and [max(int(head), 0) for head in frames[-1][0]] == heads
+    assert frames[-1][2] == 9 and all(int(head) in (-1, own) for head, own in zip(frames[-1][0], heads, strict=True))
     assert [len(some(frames, count)) for count in (1, 3, 6)] == [1, 3, 6] and some(frames, 1) == [frames[-1]]
     assert some(frames[:2])[-1] is frames[1]
-    lines = arcs_of(page, heads)
+    lines = arcs_of(ParsedPage(Path("page"), Seen(page), reads.read([page])[0]))
     assert len(lines) == 8 and lines[0].split()[:2] == ["1", "x"] and lines[0].split()[3] == str(heads[0])
 
 
-def test_a_symbol_that_was_left_without_a_head_is_said_to_depend_on_root(
+def test_symbols_that_were_left_without_a_head_depend_on_the_first_of_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By a policy that only shifts."""
@@ -152,8 +154,9 @@ def test_a_symbol_that_was_left_without_a_head_is_said_to_depend_on_root(
         policy.readout.weight.zero_()
         policy.readout.bias.copy_(torch.tensor([5.0, 0.0, 0.0, 0.0]))
     monkeypatch.setattr(Run, "policy", policy)
-    heads, frames = parse_page(Run(tmp_path, config), write_page(["x=3"], 5, 0))
-    assert heads == [0, 0, 0] and [frame[3] for frame in frames] == ["start", "shift", "shift", "shift"]
+    reads, page = of_run(Run(tmp_path, config)).reads, write_page(["x=3"], 5, 0)
+    heads, frames = reads.read([page])[0].heads.tolist(), frames_of(*reads.parser_of(page))
+    assert heads == [0, 1, 1] and [frame[3] for frame in frames] == ["start", "shift", "shift", "shift"]
     assert frames[-1][0].tolist() == [-1, -1, -1]
 
 

@@ -135,6 +135,12 @@ class Reader:
             strokes = numbered(page)
             yield Reading(page.symbols, labels, likely[own], whole, certain, float(losses[place]), page.boxes, strokes)
 
+    def parser_of(self, page: Page) -> tuple[ReadingPolicy, Parser]:
+        """(the policy, with the page before it; the page's parser)."""
+        policy = self.policy
+        policy.with_pages(policy.projection(detailed([page])), np.array([len(page)]))
+        return policy, Parser(Corpus.of([page]), np.arange(1), in_order=True, system=policy.system)
+
     def _sureness(self, parsed: Trajectories, parser: Parser) -> tuple[Array, Array]:
         """(how likely each symbol's head is right [P, N], 0 for those without; the expected loss of each page [P])."""
         expected = self.policy.expected(parsed.observations, parsed.mask, parsed.actions.astype(np.int64))

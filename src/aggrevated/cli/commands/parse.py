@@ -1,63 +1,132 @@
-"""`aggrevated parse`: the tree of one handwritten page."""
+"""`aggrevated parse`: handwritten pages as expressions and trees."""
+
+from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from tyro.conf import Positional, arg
 
-from aggrevated.cli.options import AnyPath, File, RunFolder
+from aggrevated.cli.options import AnyPath, File, Folder
+from aggrevated.errors import AggrevatedError, DataError, UsageError
+
+if TYPE_CHECKING:
+    from aggrevated.reports.pages import PageReader, ParsedPage
 
 
 @dataclass(frozen=True)
 class Parse:
-    """Parse a page of handwritten algebra: print the head of every symbol, and draw the tree under the handwriting.
+    """Read handwritten algebra: print each page as text and LaTeX, with the head of every symbol.
 
-    The file is InkML, or a picture (PNG, JPEG) of dark ink on light paper. Symbols are numbered in reading order from
-    1, and 0 is ROOT.
+    A file is a picture (PNG, JPEG, WebP), a PDF or InkML; of a folder, all such files are read, and those that cannot
+    be are counted. Symbols are numbered in reading order from 1, and 0 is ROOT.
 
     Try:
-      aggrevated parse page.png --policy runs/algebra-aggrevated-regular
-      aggrevated parse expression.inkml --policy runs/algebra-aggrevated-regular --json
+      aggrevated parse page.png --draw
+      aggrevated parse homework/ --json
     """
 
     command = "parse"
-    file: Positional[Annotated[AnyPath, arg(metavar="FILE")]]
-    """An InkML file, or a picture of a page."""
-    policy: RunFolder
-    """The folder of a run of 'aggrevated train algebra'."""
-    out: File = None
-    """The drawing is written here, with the endings .svg and .png; default: FILE's name with -tree, in this folder."""
+    files: Positional[Annotated[tuple[AnyPath, ...], arg(metavar="FILE [FILE ...]")]]
+    """Pictures, PDFs, InkML files, or folders of them."""
+    policy: Folder = None
+    """The folder of a run of 'aggrevated train reader' or 'train algebra', or a reader's file; default: the reader that comes with the package."""  # noqa: E501
+    draw: bool = False
+    """Draw the tree of each page under its handwriting, as .svg and .png."""
     growth: bool = False
     """Draw also how the parse grew, in six steps: the same name with -growth."""
+    out: File = None
+    """The drawing's name, of one file; of several, the folder for them. Default: FILE's name with -tree, in this folder."""  # noqa: E501
+    strict: bool = False
+    """End with exit code 65 where a page does not look like algebra or a file cannot be read."""
+    verbose: bool = False
+    """List the files that cannot be read."""
     json: bool = False
-    """Print one JSON object, with the heads as a list."""
+    """Print one JSON object for each page, a line each."""
 
     def run(self) -> None:
-        """Parse, draw and print."""
-        import numpy as np
+        """Read, print, and draw what is asked for."""
+        from aggrevated.parsing.pictures.segmentation import see
+        from aggrevated.reports.pages import files_in, load_reader
 
-        from aggrevated.cli.output import print_facts
-        from aggrevated.parsing.pictures.segmentation import read_page
+        if not self.files:
+            raise UsageError("there is nothing to parse; give a picture, a PDF, an InkML file or a folder of them")
+        files = files_in(self.files)
+        alone = len(files) == 1 and files[0] == self.files[0]
+        if alone:
+            see(files[0])  # before torch is there: a large picture takes memory, and a bad one should be told at once
+        reader = load_reader(self.policy)
+        if alone:
+            self._show(reader.parse(files[0]), reader, alone=True)
+        else:
+            self._show_all(reader, files)
 
-        page = read_page(self.file)  # before torch is there: a large picture takes memory
+    def _show_all(self, reader: PageReader, files: list[Path]) -> None:
+        from aggrevated.cli.output import note
+        from aggrevated.cli.progress import Progress
+        from aggrevated.reports.pages import counted, reason
 
-        from aggrevated.plots.parse_tree import draw_growth, draw_tree
-        from aggrevated.reports.pages import arcs_of, parse_page, some
-        from aggrevated.runs.trials import runs_in
+        failed: list[tuple[Path, AggrevatedError]] = []
+        doubtful: list[Path] = []
+        with Progress("pages", len(files)) as progress:
+            for done, (file, found) in enumerate(zip(files, reader.parse_all(files), strict=True), 1):
+                if isinstance(found, AggrevatedError):
+                    failed.append((file, found))
+                    if self.verbose:
+                        note(f"left out {file}: {reason(file, found)}")
+                else:
+                    self._show(found, reader, alone=False)
+                    doubtful += [file] if found.doubts else []
+                progress.at(done, f"{done - len(failed)} read", last=done == len(files))
+        for why, count in counted(failed).most_common():
+            note(f"left out {count} of {len(files)} files: {why}")
+        if len(failed) == len(files):
+            raise DataError(f"none of the {len(files)} files could be read; give pictures, PDFs or InkML of algebra")
+        if self.strict and (failed or doubtful):
+            raise DataError(
+                f"{len(failed)} of {len(files)} files could not be read, and {len(doubtful)} pages do not look like "
+                "algebra; look at these, or leave --strict out"
+            )
 
-        heads, frames = parse_page(runs_in(self.policy)[0], page)
-        out = self.out or Path(f"{self.file.stem}-tree")
+    def _show(self, parsed: ParsedPage, reader: PageReader, alone: bool) -> None:
+        """Print one page; warn where it does not look like algebra."""
+        from aggrevated.cli.output import note, print_facts
+        from aggrevated.reports.pages import arcs_of
+
+        drawings = self._drawings(parsed.file, alone)
+        if self.json:
+            print_facts(parsed.facts() | drawings, as_json=True)
+        elif alone:
+            known = set(parsed.reading.labels) != {"?"}
+            expression = [parsed.text, f"LaTeX: {parsed.latex}"] if known else []
+            print("\n".join([*expression, *arcs_of(parsed)]))
+        else:
+            print(f"{parsed.file}: {' / '.join(parsed.text.splitlines())}")
+        if parsed.doubts:
+            note(f"{parsed.file} may be no page of algebra, or not what was read: {'; '.join(parsed.doubts)}")
+        self._draw(parsed, reader, drawings)
+        if drawings and alone and not self.json:
+            print(f"drawings: {', '.join(drawings.values())}")
+        if alone and self.strict and parsed.doubts:
+            raise DataError(f"{parsed.file} does not look like algebra; look at it, or leave --strict out")
+
+    def _drawings(self, file: Path, alone: bool) -> dict[str, str]:
+        """What is drawn, by its ending."""
+        if not (self.draw or self.growth or self.out):
+            return {}
+        out = (self.out or Path(f"{file.stem}-tree")) if alone else (self.out or Path()) / f"{file.stem}-tree"
         out = out.with_suffix("") if out.suffix in (".png", ".svg") else out
         drawings = {ending: str(out.with_name(f"{out.name}.{ending}")) for ending in ("svg", "png")}
+        return drawings | ({"growth": str(out.with_name(f"{out.name}-growth.svg"))} if self.growth else {})
+
+    def _draw(self, parsed: ParsedPage, reader: PageReader, drawings: dict[str, str]) -> None:
+        if not drawings:
+            return
+        from aggrevated.plots.parse_tree import draw_growth, draw_tree
+        from aggrevated.reports.pages import frames_of, some
+
+        draw_tree(parsed.page, parsed.reading.heads, Path(drawings["svg"]).with_suffix(""), title=parsed.file.name)
         if self.growth:
-            drawings["growth"] = str(out.with_name(f"{out.name}-growth.svg"))
-        if self.json:
-            print_facts({"heads": heads, "symbols": list(page.symbols), **drawings}, as_json=True)
-        else:
-            print("\n".join(arcs_of(page, heads)))
-        draw_tree(page, np.array(heads), out, title=self.file.name)
-        if self.growth:
-            draw_growth(page, some(frames), out.with_name(f"{out.name}-growth"), title=self.file.name)
-        if not self.json:
-            print(f"drawings: {', '.join(drawings.values())}")
+            frames = frames_of(*reader.reads.parser_of(parsed.seen.page))
+            draw_growth(parsed.page, some(frames), Path(drawings["growth"]).with_suffix(""), title=parsed.file.name)

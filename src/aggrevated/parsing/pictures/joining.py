@@ -265,4 +265,12 @@ def _back(points: Array) -> float:
     return float(x.max() - max(x[0], x[-1])) / width
 
 
-RULES: tuple[Callable[[_Shapes, int, int], bool], ...] = (_stacked, _dotted, _exclaimed, _capped, _upright, _bridged, _back_to_back)
+RULES: tuple[Callable[[_Shapes, int, int], bool], ...] = (
+    _stacked,
+    _dotted,
+    _exclaimed,
+    _capped,
+    _upright,
+    _bridged,
+    _back_to_back,
+)
