@@ -249,7 +249,7 @@ def _back_to_back(s: _Shapes, a: int, b: int) -> bool:
     slim = bool((s.size[[a, b], 0] < 0.3 * s.size[[a, b], 1]).all())
     low = s.size[[a, b], 1].max() < (1.2 if slim else 1.4)
     beside = s.boxes[a, 0] < s.boxes[b, 0] and s.across[a, b] > -0.4
-    if not level or not low or not beside or s.apart(a, b) > (0.15 if slim else 0.35):
+    if not level or not low or not beside or s.apart(a, b) > (0.12 if slim else 0.35):
         return False
     return _back(s.points[a]) > 0.2 and _back(-s.points[b]) > 0.2
 
@@ -265,4 +265,12 @@ def _back(points: Array) -> float:
     return float(x.max() - max(x[0], x[-1])) / width
 
 
-RULES: tuple[Callable[[_Shapes, int, int], bool], ...] = (_stacked, _dotted, _exclaimed, _capped, _upright, _bridged, _back_to_back)
+RULES: tuple[Callable[[_Shapes, int, int], bool], ...] = (
+    _stacked,
+    _dotted,
+    _exclaimed,
+    _capped,
+    _upright,
+    _bridged,
+    _back_to_back,
+)
