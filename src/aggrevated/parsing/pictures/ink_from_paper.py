@@ -20,6 +20,7 @@ MIN_CONTRAST = 32  # of 255, between ink and paper
 PEN = 6.0  # pixels that a line is wide at most: thicker ones are shrunk
 FRAME = 0.7  # of the page that a frame goes round, and of its sides that are ink, at least
 LEVEL = 0.3  # degrees that a ruled page may be tilted
+DUST = 4  # pixels
 BLOT = 1.5  # half the width of a blot in widths of the pen, at least
 NO_PAGE = "that is no page of algebra"
 
@@ -64,8 +65,11 @@ def _kept(labels: Array, count: int, pen: float) -> tuple[Array, Array, tuple[st
     deep, at = np.zeros(count + 1, np.int32), np.nonzero(labels)
     np.maximum.at(deep, labels[at], ndimage.distance_transform_cdt(labels > 0, "chessboard")[at])
     blots = large & (deep > BLOT * max(pen, 2.0))
-    for label, box in enumerate(ndimage.find_objects(labels), 1):
+    boxes = ndimage.find_objects(labels)
+    for label, box in enumerate(boxes, 1):
         large[label] &= not _is_frame(labels[box] == label, labels.shape)
+    dust = _dust(np.array([0, *(max(rows.stop - rows.start, columns.stop - columns.start) for rows, columns in boxes)]))
+    dust, large = dust & large, large & ~dust
     kept = np.flatnonzero(large & ~blots)
     if len(kept) > MAX_PARTS:
         raise DataError(
@@ -73,8 +77,17 @@ def _kept(labels: Array, count: int, pen: float) -> tuple[Array, Array, tuple[st
         )
     if not len(kept):
         raise DataError("no ink is found in it; give a picture of handwriting")
-    doubts = (f"{int(blots.sum())} blots were left out",) if blots.any() else ()
+    doubts = tuple(
+        f"{int(those.sum())} {what} left out" for those, what in ((blots, "blots were"), (dust, "specks were")) if those.any()
+    )
     return np.where((large & ~blots)[labels], labels, 0), kept, doubts
+
+
+def _dust(sizes: Array) -> Array:
+    """Which pieces are dust, by their longer sides: small ones, where there are far more than algebra has points."""
+    usual = sizes[sizes > DUST]
+    small = sizes <= max(DUST, 0.1 * float(np.percentile(usual, 75)) if len(usual) else 0.0)
+    return small if small.sum() > max(8, 0.4 * (~small).sum()) else np.zeros_like(small)
 
 
 def _is_frame(ink: Array, page: tuple[int, ...]) -> bool:
@@ -108,9 +121,9 @@ def _inked(sheet: Image.Image) -> tuple[Array, Array, float]:
     if abs(tilt) > LEVEL:
         upright, matrix = _rotated(sheet, tilt)
         level = _depth(upright)
-        if without_lines(darker(level, contrast))[1]:
+        if without_lines(darker(level, contrast), level)[1]:
             depth, turned = level, matrix
-    ink, lines = without_lines(darker(depth, contrast))
+    ink, lines = without_lines(darker(depth, contrast), depth)
     if lines:
         depth = np.where(ink, depth, 0.0)
         contrast = _contrast(depth)  # the lines may have been lighter or darker than the ink

@@ -174,8 +174,8 @@ def _stacked(s: _Shapes, a: int, b: int) -> bool:
     if s.bar[a] and s.bar[b]:
         return bool(s.down[a, b] < 0.85 and s.size[[a, b], 0].max() < 3 * s.size[[a, b], 0].min())
     if s.bar[a]:
-        wider = s.size[a, 0] > 2.2 * max(s.size[b, 0], 0.3)
-        return not wider and not _is_fraction(s, a) and s.apart(a, b) < 0.7
+        wider = s.size[a, 0] > 2.2 * max(s.size[b, 0], 0.3)  # but the foot of a 1 is
+        return not _is_fraction(s, a) and s.apart(a, b) < (0.15 if wider else 0.7)
     if s.bar[b]:  # asked the other way round
         return False
     return s.apart(a, b) < (1.5 * NEAR if overlap > 0.75 else NEAR)

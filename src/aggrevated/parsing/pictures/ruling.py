@@ -1,5 +1,7 @@
 """Ruled and squared paper, margins and frames: long straight lines, found and taken away, strokes across them kept."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +12,9 @@ RUN = 1 / 25  # of the page's width: a line shows in runs of ink at least as lon
 FULL = 0.5  # of the page's width that a line covers at least
 MANY = 3  # lines that make a ruled page
 BORDER = 4  # pixels from the page's border at which a single line ends, on both sides, if it is no fraction's bar
+DARKER = 1.25  # how much darker than a line the pen is, if the shades tell them apart
+END = 15  # pixels of a line's end that may be left over
+GAP = 12  # pixels of a line between two strokes that are one stroke
 POINTS = 20_000  # of the ink at most, that the tilt is found from
 TILTS = 35.0  # degrees either way
 SHARP = 2.5  # how much sharper than usual the lines must be at the right tilt
@@ -17,15 +22,22 @@ SHARP = 2.5  # how much sharper than usual the lines must be at the right tilt
 
 @dataclass(frozen=True)
 class _Line:
-    rows: slice  # where it is
+    """Where a line is."""
+
+    rows: slice
+    left: int
+    right: int
     thick: int
 
 
-def without_lines(ink: Array) -> tuple[Array, int]:
-    """The ink without long lines across and down the page, and how many they were."""
-    across, rules = _without_rules(ink)
-    down, margins = _without_rules(across.T)
-    return np.ascontiguousarray(down.T), rules + margins
+def without_lines(ink: Array, depth: Array) -> tuple[Array, int]:
+    """The ink without long lines across and down the page, and how many they were; `depth` says how dark it is."""
+    across, down = _Rules.of(ink), _Rules.of(ink.T)  # both before one is taken away: that cuts the other
+    pen = depth[ink & ~across.runs & ~down.runs.T]
+    darkest = float(np.percentile(pen, 75)) if len(pen) else 0.0
+    left = across.without(ink, depth, darkest)
+    left = down.without(left.T, depth.T, darkest).T
+    return np.ascontiguousarray(left), len(across.lines) + len(down.lines)
 
 
 def tilt_of_lines(ink: Array) -> float:
@@ -52,21 +64,55 @@ def _sharpness(x: Array, y: Array, tilt: float, bin: float) -> float:
     return float((counts.astype(float) ** 2).sum()) / len(x)
 
 
-def _without_rules(ink: Array) -> tuple[Array, int]:
-    """The ink without lines across the page, and how many they were."""
-    width = ink.shape[1]
-    thick = ink | np.roll(ink, 1, axis=0) | np.roll(ink, -1, axis=0)  # a line that is not quite level has long runs
-    runs = _opened(thick, max(20, int(RUN * width)))
-    lines = _lines(runs & ink, width)
-    if not lines:
-        return ink, 0
-    left = ink.copy()
-    tall = _run_lengths(ink)
-    for line in lines:
-        rows = left[line.rows]  # a view
-        near = runs[line.rows]
-        rows &= ~(near & (tall[line.rows] <= line.thick + 2))
-    return left, len(lines)
+@dataclass(frozen=True)
+class _Rules:
+    """The lines across a page."""
+
+    runs: Array  # bool [height, width]: where they are, if they are lines
+    lines: list[_Line]
+
+    @classmethod
+    def of(cls, ink: Array) -> _Rules:
+        width = ink.shape[1]
+        thick = ink | np.roll(ink, 1, axis=0) | np.roll(ink, -1, axis=0)  # one that is not quite level has long runs
+        runs = _opened(thick, max(20, int(RUN * width)))
+        return cls(runs, _lines(runs & ink, width))
+
+    def without(self, ink: Array, depth: Array, darkest: float) -> Array:
+        """The ink without the lines; the pen, where it does not run along them, is so dark."""
+        if not self.lines:
+            return ink
+        left, tall = ink.copy(), _run_lengths(ink)
+        for line in self.lines:
+            rows = line.rows
+            rule = self.runs[rows] & ink[rows] & (tall[rows] <= line.thick + 2)
+            shade = float(np.median(depth[rows][rule])) if rule.any() else 0.0
+            if darkest > DARKER * shade:  # the pen is seen on the line, even along it
+                left[rows] &= ~(self.runs[rows] & (depth[rows] < (shade + darkest) / 2))
+            else:
+                left[rows] &= ~rule | _bridges((ink[rows] & ~rule).any(axis=0))
+            _drop_ends(left, line)
+        return left
+
+
+def _drop_ends(ink: Array, line: _Line) -> None:
+    """Take away what is left of a line at its ends: flat pieces that lie in its rows."""
+    from scipy import ndimage
+
+    rows = slice(max(line.rows.start - 3, 0), line.rows.stop + 3)
+    labels, _ = ndimage.label(ink[rows], np.ones((3, 3)))
+    for label, (down, across) in enumerate(ndimage.find_objects(labels), 1):
+        inside = down.start > 0 and down.stop < len(labels) and down.stop - down.start <= line.thick + 3
+        if inside and (across.stop < line.left + END or across.start > line.right - END):
+            ink[rows][labels == label] = False
+
+
+def _bridges(kept: Array) -> Array:
+    """Short gaps between what is kept along a line, bool [width]: there a stroke runs along it."""
+    from scipy import ndimage
+
+    closed: Array = ndimage.binary_closing(np.pad(kept, GAP), np.ones(GAP))[GAP:-GAP]
+    return closed
 
 
 def _lines(runs: Array, width: int) -> list[_Line]:
@@ -95,7 +141,8 @@ def _lines(runs: Array, width: int) -> list[_Line]:
 def _line(runs: Array, band: list[tuple[int, int, int, int]]) -> _Line:
     rows = slice(min(piece[0] for piece in band), max(piece[1] for piece in band))
     columns = runs[rows].sum(axis=0)
-    return _Line(rows, int(np.median(columns[columns > 0])) if columns.any() else 1)
+    left, right = min(piece[2] for piece in band), max(piece[3] for piece in band)
+    return _Line(rows, left, right, int(np.median(columns[columns > 0])) if columns.any() else 1)
 
 
 def _opened(ink: Array, length: int) -> Array:

@@ -40,8 +40,8 @@ def _without_rims(depth: Array, level: Array, paper: Array) -> Array:
     labels, count = ndimage.label(depth > RIM, np.ones((3, 3)))
     at = np.nonzero(labels)
     own = labels[at]
-    shade = np.bincount(own, level[at], count + 1) / np.maximum(np.bincount(own, minlength=count + 1), 1)
-    lightest, darkest = np.zeros(count + 1), np.full(count + 1, 255.0)
+    lightest, darkest, shade = np.zeros(count + 1), np.full(count + 1, 255.0), np.full(count + 1, 255.0)
+    np.minimum.at(shade, own, level[at])
     beside = ndimage.minimum_filter(paper, 5)
     np.maximum.at(lightest, own, paper[at])
     np.minimum.at(darkest, own, beside[at])

@@ -15,6 +15,7 @@ LONG = 3.5  # symbols that lines are long, at least
 CLEARER = 1.25  # how much sharper than the level page the turned one must be
 BINS = 4.0  # in a symbol's height
 POINTS = 3_000
+WIDEST = 500.0  # symbols that a page is wide: what is wider is dust
 
 
 def tilt_of(parts: Sequence[Strokes]) -> float:
@@ -23,6 +24,8 @@ def tilt_of(parts: Sequence[Strokes]) -> float:
         return 0.0
     points = np.concatenate([stroke for part in parts for stroke in part]) / unit_of(parts)
     points = points[:: -(-len(points) // POINTS)]
+    if np.ptp(points, axis=0).max() > WIDEST:
+        return 0.0
     tilts = np.arange(-MOST, MOST + 0.1, 1.0)
     sharp = np.array([_sharpness(points, tilt) for tilt in tilts])
     best = float(tilts[sharp.argmax()])
