@@ -174,8 +174,8 @@ def _stacked(s: _Shapes, a: int, b: int) -> bool:
     if s.bar[a] and s.bar[b]:
         return bool(s.down[a, b] < 0.85 and s.size[[a, b], 0].max() < 3 * s.size[[a, b], 0].min())
     if s.bar[a]:
-        wider = s.size[a, 0] > 2.2 * max(s.size[b, 0], 0.3)
-        return not wider and not _is_fraction(s, a) and s.apart(a, b) < 0.7
+        wider = s.size[a, 0] > 2.2 * max(s.size[b, 0], 0.3)  # but the foot of a 1 is
+        return not _is_fraction(s, a) and s.apart(a, b) < (0.15 if wider else 0.7)
     if s.bar[b]:  # asked the other way round
         return False
     return s.apart(a, b) < (1.5 * NEAR if overlap > 0.75 else NEAR)
@@ -249,7 +249,7 @@ def _back_to_back(s: _Shapes, a: int, b: int) -> bool:
     slim = bool((s.size[[a, b], 0] < 0.3 * s.size[[a, b], 1]).all())
     low = s.size[[a, b], 1].max() < (1.2 if slim else 1.4)
     beside = s.boxes[a, 0] < s.boxes[b, 0] and s.across[a, b] > -0.4
-    if not level or not low or not beside or s.apart(a, b) > (0.15 if slim else 0.35):
+    if not level or not low or not beside or s.apart(a, b) > (0.12 if slim else 0.35):
         return False
     return _back(s.points[a]) > 0.2 and _back(-s.points[b]) > 0.2
 

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from aggrevated.arrays import Array
 from aggrevated.parsing.pages.page import Strokes, boxes_of
 from aggrevated.parsing.pictures.joining import unit_of
 
@@ -35,11 +34,18 @@ def in_reading_order(ink: Sequence[Strokes]) -> list[int]:
 
 def lines_of(ink: Sequence[Strokes]) -> list[list[int]]:
     """The places of the symbols of each line, as they are read; column by column, in each from top to bottom."""
+    return [line for column in columns_of(ink) for line in column]
+
+
+def columns_of(ink: Sequence[Strokes]) -> list[list[list[int]]]:
+    """The lines of each column, as places of symbols."""
     if not ink:
         return []
     boxes = boxes_of([np.concatenate(strokes) for strokes in ink]) / unit_of(ink)
     blocks = [_Block((place,), *box) for place, box in enumerate(boxes.tolist())]
-    return [list(_members(line)) for line in _lines(_fractions(_roots(blocks)))]
+    return [
+        [list(_members(line)) for line in _lines(column)] for column in _columns(_fractions(_roots(blocks)))
+    ]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -83,7 +89,7 @@ def _around(blocks: Sequence[_Block], members: Sequence[_Block], axis: float) ->
 
 def _read(blocks: list[_Block]) -> list[_Block]:
     """The blocks of a part, such as a numerator, in reading order."""
-    return [block for line in _lines(blocks, columns=False) for block in line]
+    return [block for line in _lines(blocks) for block in line]
 
 
 # Roots and fractions, from the innermost on.
@@ -142,10 +148,21 @@ def _apart(a: _Block, b: _Block) -> float:
     return max(a.top, b.top) - min(a.bottom, b.bottom)
 
 
-# Lines.
+# Columns and lines.
 
 
-def _lines(blocks: list[_Block], columns: bool = True) -> list[list[_Block]]:
+def _columns(blocks: list[_Block]) -> list[list[_Block]]:
+    """The blocks of each column: what stands on either side of a wide gap from top to bottom, in several lines each."""
+    ordered = sorted(blocks, key=lambda block: block.left)
+    right = np.maximum.accumulate([block.right for block in ordered])
+    for cut in range(1, len(ordered)):
+        before, after = ordered[:cut], ordered[cut:]
+        if ordered[cut].left - right[cut - 1] > GUTTER and min(len(_lines(before)), len(_lines(after))) > 1:
+            return [before, *_columns(after)]
+    return [blocks]
+
+
+def _lines(blocks: list[_Block]) -> list[list[_Block]]:
     """The blocks of each line, as they are read."""
     lines: list[list[_Block]] = []
     for block in sorted(blocks, key=lambda block: block.across):
