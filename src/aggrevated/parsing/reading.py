@@ -17,6 +17,7 @@ from aggrevated.arrays import Array
 from aggrevated.files import Facts
 from aggrevated.machine import one_thread
 from aggrevated.parsing.features.symbols import detailed
+from aggrevated.parsing.learners.expected import Expected
 from aggrevated.parsing.learners.reading import ReadingPolicy
 from aggrevated.parsing.pages.page import Page
 from aggrevated.parsing.parser import Corpus, Parser
@@ -116,8 +117,8 @@ class Reader:
         policy.with_pages(policy.projection(detailed(pages)), lengths)
         parser = Parser(Corpus.of(pages), np.arange(len(pages)), in_order=True, system=policy.system)
         parsed = parses(policy, parser)
-        heads, sure, losses = heads_of(parsed, parser), *self._sureness(parsed, parser)
-        number, likely = policy.named(np.arange(len(pages)))
+        expected, number, likely = policy.all_said(parsed.observations, parsed.mask, parsed.actions.astype(np.int64))
+        heads, sure, losses = heads_of(parsed, parser), *sureness(expected, parsed, parser)
         names, ends = policy.classes, np.cumsum(lengths)
         for place, (page, n, end) in enumerate(zip(pages, lengths, ends, strict=True)):
             own = slice(end - n, end)
@@ -125,18 +126,6 @@ class Reader:
             whole, certain = attached(heads[place, :n], sure[place, :n])
             strokes = numbered(page)
             yield Reading(page.symbols, labels, likely[own], whole, certain, float(losses[place]), page.boxes, strokes)
-
-    def _sureness(self, parsed: Trajectories, parser: Parser) -> tuple[Array, Array]:
-        """(how likely each symbol's head is right [P, N], 0 for those without; the expected loss of each page [P])."""
-        expected = self.policy.expected(parsed.observations, parsed.mask, parsed.actions.astype(np.int64))
-        sure = np.zeros((parsed.count, parser.corpus.most))
-        for action, arc in enumerate(parser.system.makes):
-            lane, t = np.nonzero(parsed.mask & (parsed.actions == action))
-            if arc is not None:
-                dependent = parsed.observations[lane, t, 1 + arc[0]].astype(int)
-                sure[lane, dependent - 1] = 1 - expected.doubts[lane, t]
-        losses = (expected.costs * parsed.mask).sum(axis=1)
-        return sure, np.minimum(losses, parser.corpus.lengths[parser.chosen])
 
     @property
     def card(self) -> Facts:
@@ -151,6 +140,18 @@ class Reader:
     def load(cls, path: Path | str = SHIPPED) -> Reader:
         """The reader in a file that `save` or `aggrevated export` wrote, or the one that is in the package."""
         return cls(ReadingPolicy.load(path))
+
+
+def sureness(expected: Expected, parsed: Trajectories, parser: Parser) -> tuple[Array, Array]:
+    """(how likely each symbol's head is right [P, N], 0 for those without; the expected loss of each page [P])."""
+    sure = np.zeros((parsed.count, parser.corpus.most))
+    for action, arc in enumerate(parser.system.makes):
+        lane, t = np.nonzero(parsed.mask & (parsed.actions == action))
+        if arc is not None:
+            dependent = parsed.observations[lane, t, 1 + arc[0]].astype(int)
+            sure[lane, dependent - 1] = 1 - expected.doubts[lane, t]
+    losses = (expected.costs * parsed.mask).sum(axis=1)
+    return sure, np.minimum(losses, parser.corpus.lengths[parser.chosen])
 
 
 def nothing(page: Page) -> Reading:

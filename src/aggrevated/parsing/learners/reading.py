@@ -241,10 +241,19 @@ class ReadingPolicy(ParsingPolicy):
     @torch.no_grad()
     def named(self, pages: Array) -> tuple[Array, Array]:
         """(the class of every symbol of these pages, one after the other [Σn]; how likely it is [Σn])."""
-        read, _ = self.look(torch.from_numpy(pages))
+        return self._named(self.look(torch.from_numpy(pages))[0], pages)
+
+    def _named(self, read: Tensor, pages: Array) -> tuple[Array, Array]:
         inside = torch.arange(read.shape[1]) < self.lengths[pages][:, None]
         likely, number = self.name_logits(read[inside]).mul(self.sureness).softmax(-1).max(-1)
         return number.numpy(), likely.numpy()
+
+    @torch.no_grad()
+    def all_said(self, observations: Array, mask: Array, actions: Array) -> tuple[Expected, Array, Array]:
+        """What it expects of these actions [K, T], and what `named` says of the pages, by one look at them."""
+        found = self.understand(torch.from_numpy(observations), torch.from_numpy(mask))
+        named = self._named(found.read, observations[:, 0, 0].astype(np.int64))
+        return self.costs.expected(found.state, torch.from_numpy(actions)), *named
 
     @torch.no_grad()
     def correct_names(self, pages: Array) -> None:
