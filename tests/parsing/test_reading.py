@@ -23,7 +23,8 @@ def reader():
     """One that has learned nothing."""
     policy = ReadingPolicy(projection_of(PAGES), SYSTEMS["arc-eager"], hidden=16, embedding=12, seed=3)
     policy.readout.weight.data *= 30
-    return Reader(policy.with_names(("(", ")", "+", "=", "x")), {"made": "by a test"})
+    policy.card = {"made": "by a test"}
+    return Reader(policy.with_names(("(", ")", "+", "=", "x")))
 
 
 def same(one, other):

@@ -52,7 +52,7 @@ def test_a_share_of_the_pages_looks_as_from_a_picture_and_the_rest_stays(tmp_pat
             ]
         )
 
-    assert 0.1 < changed(some) < 0.8 and changed(every) == 1.0
+    assert 0.1 < changed(some) < 0.8 and changed(every) > 0.9
     assert [page.symbols for page in plain] == [page.symbols for page in every]
 
 
@@ -72,8 +72,10 @@ def test_a_run_leaves_a_policy_that_reads(finished, tmp_path):
     page = to_read("", 40, 0, 0.0).test[0]
     (found,) = Reader(policy).read([page])
     assert len(found.labels) == len(page)
-    Reader(policy, {"task": "reader"}).save(tmp_path / "reader.safetensors")
-    assert Reader.load(tmp_path / "reader.safetensors").read([page])[0].labels == found.labels
+    Reader(policy).save(tmp_path / "reader.safetensors")
+    back = Reader.load(tmp_path / "reader.safetensors")
+    assert back.read([page])[0].labels == found.labels
+    assert back.card["task"] == "reader" and back.card["command"].startswith("aggrevated train reader --")
     assert {"test_uas", "test_names"} <= {*finished.metrics()[-1].more}
 
 

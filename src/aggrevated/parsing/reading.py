@@ -7,33 +7,26 @@ and how good it is.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 
-from aggrevated import files
 from aggrevated.arrays import Array
-from aggrevated.errors import DataError
-from aggrevated.files import Facts, in_short
+from aggrevated.files import Facts
 from aggrevated.machine import one_thread
 from aggrevated.parsing.features.symbols import detailed
-from aggrevated.parsing.learners.reading import ReadingPolicy, blank_projection
+from aggrevated.parsing.learners.expected import Expected
+from aggrevated.parsing.learners.reading import ReadingPolicy
 from aggrevated.parsing.pages.page import Page
 from aggrevated.parsing.parser import Corpus, Parser
 from aggrevated.parsing.scoring import heads_of, parses
 from aggrevated.parsing.transcript import Transcript
-from aggrevated.parsing.transitions.systems import SYSTEMS
 from aggrevated.trajectories import Trajectories
-from aggrevated.version import __version__
 
-FORMAT = "aggrevated reader 1"
 AT_ONCE = 200  # pages
-MOST_BYTES = 64 << 20  # of a file: a reader has some two million
-WIDEST = 4096  # of what a file says of its shape
 SHIPPED = Path(__file__).parent / "readers" / "reader.safetensors"
-KEPT_WHOLE = ("names", "sureness", "costs.correction", "projection.centre", "projection.matrix")  # others as 16 bits
 
 
 @dataclass(frozen=True)
@@ -97,10 +90,9 @@ class Reading:
 
 @dataclass(frozen=True)
 class Reader:
-    """A policy that reads, and a card that says what it is."""
+    """A policy that reads, with its card."""
 
     policy: ReadingPolicy
-    card: Facts = field(default_factory=dict)
 
     def read(self, pages: Sequence[Page]) -> list[Reading]:
         """What is on these pages; gold heads and labels that they may have are not looked at."""
@@ -125,8 +117,8 @@ class Reader:
         policy.with_pages(policy.projection(detailed(pages)), lengths)
         parser = Parser(Corpus.of(pages), np.arange(len(pages)), in_order=True, system=policy.system)
         parsed = parses(policy, parser)
-        heads, sure, losses = heads_of(parsed, parser), *self._sureness(parsed, parser)
-        number, likely = policy.named(np.arange(len(pages)))
+        expected, number, likely = policy.all_said(parsed.observations, parsed.mask, parsed.actions.astype(np.int64))
+        heads, sure, losses = heads_of(parsed, parser), *sureness(expected, parsed, parser)
         names, ends = policy.classes, np.cumsum(lengths)
         for place, (page, n, end) in enumerate(zip(pages, lengths, ends, strict=True)):
             own = slice(end - n, end)
@@ -141,60 +133,31 @@ class Reader:
         policy.with_pages(policy.projection(detailed([page])), np.array([len(page)]))
         return policy, Parser(Corpus.of([page]), np.arange(1), in_order=True, system=policy.system)
 
-    def _sureness(self, parsed: Trajectories, parser: Parser) -> tuple[Array, Array]:
-        """(how likely each symbol's head is right [P, N], 0 for those without; the expected loss of each page [P])."""
-        expected = self.policy.expected(parsed.observations, parsed.mask, parsed.actions.astype(np.int64))
-        sure = np.zeros((parsed.count, parser.corpus.most))
-        for action, arc in enumerate(parser.system.makes):
-            lane, t = np.nonzero(parsed.mask & (parsed.actions == action))
-            if arc is not None:
-                dependent = parsed.observations[lane, t, 1 + arc[0]].astype(int)
-                sure[lane, dependent - 1] = 1 - expected.doubts[lane, t]
-        losses = (expected.costs * parsed.mask).sum(axis=1)
-        return sure, np.minimum(losses, parser.corpus.lengths[parser.chosen])
-
-    # As one file.
+    @property
+    def card(self) -> Facts:
+        """How it was made, and how good it is."""
+        return self.policy.card
 
     def save(self, path: Path | str) -> None:
-        """Write one file that `load` reads: no code is in it, and most numbers take two bytes."""
-        policy = self.policy
-        weights = {
-            name: tensor if name in KEPT_WHOLE else tensor.half() for name, tensor in policy.state_dict().items()
-        }
-        facts = {"format": FORMAT, "version": __version__, "shape": policy.sizes(), "card": self.card}
-        files.seal(Path(path), weights, facts)
+        """Write it as one file, card and all."""
+        self.policy.save(path)
 
     @classmethod
     def load(cls, path: Path | str = SHIPPED) -> Reader:
-        """The reader that `save` wrote, or the one that is in the package; a `DataError` where it is none."""
-        source = Path(path)
-        weights, facts = files.unseal(source, MOST_BYTES)
-        if facts.get("format") != FORMAT:
-            raise DataError(f"{source} is no reader; give a file that a reader's save wrote, or a run's folder")
-        try:
-            policy = blank(facts["shape"])
-            policy.load_state_dict(
-                {name: tensor.to(policy.state_dict()[name].dtype) for name, tensor in weights.items()}
-            )
-            if not all(tensor.isfinite().all() for tensor in weights.values()):
-                raise ValueError("some of its weights are not finite")
-            if not policy.classes:
-                raise ValueError("it has no names for symbols")
-            return cls(policy, dict(facts["card"]))
-        except Exception as error:  # it is anybody's file: what is wrong is noticed here and there
-            raise DataError(
-                f"{source} is no reader that this version, {__version__}, can make again ({in_short(error)}); "
-                "make it again"
-            ) from error
+        """The reader in a file that `save` or `aggrevated export` wrote, or the one that is in the package."""
+        return cls(ReadingPolicy.load(path))
 
 
-def blank(shape: Facts) -> ReadingPolicy:
-    """A policy of the shape that a file tells; a `ValueError` if that is not one to be made."""
-    sizes = {name: shape[name] for name in ("hidden", "embedding", "layers")}
-    for name, size in sizes.items():
-        if type(size) is not int or not 0 < size <= WIDEST:
-            raise ValueError(f"its {name} is {size!r}")
-    return ReadingPolicy(blank_projection(), SYSTEMS[shape["system"]], **sizes)
+def sureness(expected: Expected, parsed: Trajectories, parser: Parser) -> tuple[Array, Array]:
+    """(how likely each symbol's head is right [P, N], 0 for those without; the expected loss of each page [P])."""
+    sure = np.zeros((parsed.count, parser.corpus.most))
+    for action, arc in enumerate(parser.system.makes):
+        lane, t = np.nonzero(parsed.mask & (parsed.actions == action))
+        if arc is not None:
+            dependent = parsed.observations[lane, t, 1 + arc[0]].astype(int)
+            sure[lane, dependent - 1] = 1 - expected.doubts[lane, t]
+    losses = (expected.costs * parsed.mask).sum(axis=1)
+    return sure, np.minimum(losses, parser.corpus.lengths[parser.chosen])
 
 
 def nothing(page: Page) -> Reading:

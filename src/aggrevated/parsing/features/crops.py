@@ -30,11 +30,10 @@ def crops(ink: Sequence[Strokes]) -> Array:
 
 
 def fitted(strokes: Strokes) -> Strokes:
-    """The strokes in the crop's coordinates: the box's centre at its centre, the longer side as long as fits."""
+    """The strokes of one symbol in the crop's coordinates: its box's centre at the crop's, as large as fits."""
     points = np.concatenate(strokes)
-    low, high = points.min(axis=0), points.max(axis=0)
-    scale = (SIDE - 1 - 2 * MARGIN) / max(float((high - low).max()), 1e-9)
-    return tuple((stroke - (low + high) / 2) * scale + (SIDE - 1) / 2 for stroke in strokes)
+    placed = _fitted(points, np.zeros(len(points), np.int64))
+    return tuple(np.split(placed, np.cumsum([len(stroke) for stroke in strokes])[:-1]))
 
 
 def _segments(ink: Sequence[Strokes]) -> tuple[Array, Array, Array]:
@@ -42,15 +41,27 @@ def _segments(ink: Sequence[Strokes]) -> tuple[Array, Array, Array]:
 
     A stroke of n points has n pieces: its first point on its own, so that a dot leaves ink, and n − 1 lines.
     """
-    starts, ends, owners = [], [], []
-    for number, strokes in enumerate(ink):
-        for stroke in fitted(strokes):
-            starts += [stroke[:1], stroke[:-1]]
-            ends.append(stroke)
-            owners.append(np.full(len(stroke), number))
-    if not ends:
+    strokes = [stroke for strokes in ink for stroke in strokes]
+    if not strokes:
         return np.zeros((0, 2)), np.zeros((0, 2)), np.zeros(0, np.int64)
-    return np.concatenate(starts), np.concatenate(ends), np.concatenate(owners)
+    lengths = np.array([len(stroke) for stroke in strokes])
+    of_stroke = np.repeat(np.arange(len(ink)), [len(strokes) for strokes in ink])
+    owners, firsts = np.repeat(of_stroke, lengths), np.cumsum(lengths) - lengths
+    ends = _fitted(np.concatenate(strokes), owners)
+    starts = np.concatenate([ends[:1], ends[:-1]])
+    starts[firsts] = ends[firsts]
+    return starts, ends, owners
+
+
+def _fitted(points: Array, owners: Array) -> Array:
+    """Points [n, 2] in the coordinates of their owners' crops: the middle of the owner's box in the middle of the crop,
+    its longer side as long as fits."""
+    symbols, first = np.unique(owners, return_index=True)
+    low, high = np.minimum.reduceat(points, first, axis=0), np.maximum.reduceat(points, first, axis=0)
+    scale = (SIDE - 1 - 2 * MARGIN) / np.maximum((high - low).max(axis=1), 1e-9)
+    own = np.searchsorted(symbols, owners)
+    fitted: Array = (points - ((low + high) / 2)[own]) * scale[own][:, None] + (SIDE - 1) / 2
+    return fitted
 
 
 _REACH = np.arange(-2, 3)

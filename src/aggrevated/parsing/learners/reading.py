@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,6 +29,7 @@ from aggrevated.parsing.learners.acting import NumpyReader
 from aggrevated.parsing.learners.expected import NO_ARC, Expected, ExpectedCosts
 from aggrevated.parsing.learners.names import CLASSES, UNKNOWN, decoded, encoded
 from aggrevated.parsing.learners.readers import ParsingPolicy
+from aggrevated.parsing.learners.storing import read, write
 from aggrevated.parsing.pages.page import Page
 from aggrevated.parsing.transitions import TransitionSystem
 from aggrevated.parsing.transitions.systems import SYSTEMS
@@ -113,6 +115,26 @@ class ReadingPolicy(ParsingPolicy):
         """What a blank one like it is made of."""
         sizes = {"hidden": self.kind.hidden, "embedding": self.embedding, "layers": self.layers}
         return sizes | {"system": self.system.name}
+
+    def save(self, path: Path | str, card: Facts | None = None) -> None:
+        """Write one file that `load` reads, with a card that says what it is."""
+        write(Path(path), self.state_dict(), self.sizes(), self.card if card is None else card)
+
+    @classmethod
+    def load(cls, path: Path | str) -> ReadingPolicy:
+        """The policy that `save` wrote; a `DataError` where the file is not that."""
+        return read(Path(path), cls._again)
+
+    @classmethod
+    def _again(cls, shape: Facts, weights: dict[str, Tensor], card: Facts) -> ReadingPolicy:
+        sizes = {name: shape[name] for name in ("hidden", "embedding", "layers")}
+        policy = cls(blank_projection(), SYSTEMS[shape["system"]], **sizes)
+        kinds = {name: tensor.dtype for name, tensor in policy.state_dict().items()}
+        policy.load_state_dict({name: tensor.to(kinds[name]) for name, tensor in weights.items()})
+        if not policy.classes:
+            raise ValueError("it has no names for symbols")
+        policy.card = card
+        return policy
 
     # What it reads.
 
@@ -219,10 +241,19 @@ class ReadingPolicy(ParsingPolicy):
     @torch.no_grad()
     def named(self, pages: Array) -> tuple[Array, Array]:
         """(the class of every symbol of these pages, one after the other [Σn]; how likely it is [Σn])."""
-        read, _ = self.look(torch.from_numpy(pages))
+        return self._named(self.look(torch.from_numpy(pages))[0], pages)
+
+    def _named(self, read: Tensor, pages: Array) -> tuple[Array, Array]:
         inside = torch.arange(read.shape[1]) < self.lengths[pages][:, None]
         likely, number = self.name_logits(read[inside]).mul(self.sureness).softmax(-1).max(-1)
         return number.numpy(), likely.numpy()
+
+    @torch.no_grad()
+    def all_said(self, observations: Array, mask: Array, actions: Array) -> tuple[Expected, Array, Array]:
+        """What it expects of these actions [K, T], and what `named` says of the pages, by one look at them."""
+        found = self.understand(torch.from_numpy(observations), torch.from_numpy(mask))
+        named = self._named(found.read, observations[:, 0, 0].astype(np.int64))
+        return self.costs.expected(found.state, torch.from_numpy(actions)), *named
 
     @torch.no_grad()
     def correct_names(self, pages: Array) -> None:

@@ -1,0 +1,58 @@
+"""How good a reader is, by kinds of pages, and whether it is as sure as it is right; how fast it reads.
+
+python benchmarks/reader.py                                    # the shipped one, on generated pages of its own seed
+python benchmarks/reader.py --reader RUN/reader.safetensors --crohme ink --figure docs/results/reader-reliability
+"""
+
+import argparse
+import json
+import time
+from pathlib import Path
+
+from aggrevated.machine import one_thread
+from aggrevated.parsing.pages.crohme import read_folder
+from aggrevated.parsing.pages.written import written
+from aggrevated.parsing.reading import SHIPPED, Reader
+from aggrevated.parsing.reading_world import judged
+from aggrevated.parsing.splits import evaluated
+from aggrevated.plots.sureness import reliability_diagram
+
+SEED = 1_000_003  # of pages that no reader has learned from
+TOLD = (
+    "uas_micro",
+    "exact_match",
+    "names",
+    "calibration_error",
+    "expected_loss",
+    "loss",
+    "errors_in_most_doubtful_tenth",
+)
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--reader", type=Path, default=SHIPPED)
+    options.add_argument("--crohme", type=Path, help="a folder of InkML files, or with dev/ in it")
+    options.add_argument("--pages", type=int, default=1000, help="generated pages")
+    options.add_argument("--figure", type=Path, help="where the reliability diagram goes, without its ending")
+    asked = options.parse_args()
+    reader, groups = Reader.load(asked.reader), {}
+    pages = written(asked.pages, SEED)
+    with one_thread():
+        found = {"generated pages": judged(reader.policy, pages)}
+        if asked.crohme:
+            folder = read_folder(evaluated(asked.crohme))
+            found["real ink (CROHME)"] = judged(reader.policy, folder.pages, folder.core)
+        began = time.process_time()
+        reader.read(pages)
+        speed = sum(map(len, pages)) / (time.process_time() - began)
+    for name, facts in found.items():
+        print(json.dumps({"on": name, **{key: facts[key] for key in TOLD}, "by_page": facts["by_page"]}, indent=1))
+        groups[name] = facts["reliability"], facts["calibration_error"]
+    print(json.dumps({"symbols_per_second": round(speed), "bytes": asked.reader.stat().st_size}))
+    if asked.figure:
+        reliability_diagram(groups, "Arcs: how sure the reader is, and how often it is right", asked.figure)
+
+
+if __name__ == "__main__":
+    main()
