@@ -248,6 +248,25 @@ def test_a_cost_that_is_no_advantage_cannot_be_compared_with_advice():
     Exponentiated()(policy, taken_action, steps_of(np.ones((1, 1))), replace(costs, advantage=True))
 
 
+# ---- advice
+
+
+def test_where_only_advice_is_known_the_distance_is_cross_entropy():
+    """Two steps: of the first all costs are known, of the second that π* would take the last; π is uniform over 3."""
+    trajectories = steps_of(np.eye(3)[[0, 1]])
+    costs = replace(told([[0.0, 1, 2], [0, 0, 0]]), weight=np.float32([[1], [0]]), advice=np.array([[0], [2]]))
+    policy = policy_of()
+    with torch.no_grad():
+        policy.network[-1].weight.zero_(), policy.network[-1].bias.zero_()
+    goal = Exponentiated()._goal(policy, Data(trajectories, costs), tau=0.5)
+    seen, mask = torch.from_numpy(trajectories.observations), torch.ones(2, 1, dtype=torch.bool)
+    distance = goal.distance(policy.distribution(seen, mask))[:, 0]
+    unit = 1.0  # the mean of 0, 1 and 2
+    squares = np.var([0.0, 1 / unit / 0.5, 2 / unit / 0.5])  # of z − g around their mean
+    np.testing.assert_allclose(distance.detach(), [0.5 * squares, np.log(3)], rtol=1e-5)
+    assert goal.weight.tolist() == [[1.0], [1.0]] and not goal.complete()
+
+
 # ---- vectors
 
 

@@ -127,7 +127,7 @@ def _fit(  # type: ignore[no-untyped-def]
             if exploring < 0:
                 towards_means(out, wanted[row], unit, share, pull)
             else:
-                towards_logits(out, wanted[row], known[row], np.float32(exploring), np.float32(scale) * share, pull)
+                towards_logits(out, wanted[row], known[row], np.float32(exploring), np.float32(scale), share, pull)
             for i in range(layers - 1, -1, -1):
                 backward(acts[i], pulls[i + 1], of_w[i], of_b[i], back[i], pulls[i], i > 0)
         length = 0.0
@@ -178,9 +178,12 @@ def backward(x, pull, of_weight, of_bias, back, before, further):  # type: ignor
 
 
 @compiled
-def towards_logits(out, wanted, known, exploring, scale, pull):  # type: ignore[no-untyped-def]
-    """Write the gradient of `Logits.distance`, 2 m_a (z_a − g_a − Σ m (z − g)), where m is the measure of actions."""
-    most, actions = out[0], len(out)
+def towards_logits(out, wanted, known, exploring, scale, share, pull):  # type: ignore[no-untyped-def]
+    """Write the gradient of `Logits.distance`, 2 m_a (z_a − g_a − Σ m (z − g)), where m is the measure of actions.
+
+    Where goals are −∞ it is that of cross-entropy, π_a − 1 for the action that is not, and π_a for the others.
+    """
+    most, actions, advised = out[0], len(out), False
     for a in range(1, actions):
         most = max(most, out[a])
     total, some = ZERO, ZERO
@@ -188,6 +191,11 @@ def towards_logits(out, wanted, known, exploring, scale, pull):  # type: ignore[
         pull[a] = exp_of(out[a] - most)
         total += pull[a]
         some += ONE if known[a] else ZERO
+        advised = advised or wanted[a] == -np.inf
+    if advised:
+        for a in range(actions):
+            pull[a] = share * (pull[a] / total - (ONE if wanted[a] == ZERO else ZERO))
+        return
     measured, some = ZERO, max(some, ONE)
     for a in range(actions):
         pull[a] = (ONE - exploring) * (pull[a] / total) + exploring / some if known[a] else ZERO
@@ -197,7 +205,7 @@ def towards_logits(out, wanted, known, exploring, scale, pull):  # type: ignore[
         pull[a] /= measured
         mean += pull[a] * (out[a] - wanted[a] if known[a] else ZERO)
     for a in range(actions):
-        pull[a] *= TWO * scale * ((out[a] - wanted[a] if known[a] else ZERO) - mean)
+        pull[a] *= TWO * scale * share * ((out[a] - wanted[a] if known[a] else ZERO) - mean)
 
 
 @compiled
