@@ -1,12 +1,16 @@
 """Pages by very many hands: deterministic, whole, and with structures where they belong."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from aggrevated.errors import DataError
 from aggrevated.parsing.pages.algebra import Fraction, Raised, Root
 from aggrevated.parsing.pages.dice import Dice
-from aggrevated.parsing.pages.layout import Placed
+from aggrevated.parsing.pages.layout import Placed, layout
+from aggrevated.parsing.pages.pen import Path, shaped
+from aggrevated.parsing.pages.tablet import on_tablet
 from aggrevated.parsing.pages.ways import WAYS, ways
 from aggrevated.parsing.pages.writers import writer
 from aggrevated.parsing.pages.written import write, written, written_page
@@ -81,3 +85,76 @@ def test_structures_stand_where_they_should(number):
 
 def test_a_place_is_scaled_before_it_is_shifted():
     assert Placed(3, 1.0, 2.0, 1.0, 0.5, 4.0).moved(0.5, 10.0, 20.0) == Placed(3, 0.5, 1.0, 10.5, 20.25, 2.0)
+
+
+STEADY = {"tremor": 0.0, "grid": 0.0, "uneven_steps": 0.0}
+
+
+def someone(**settings):
+    return replace(writer(Dice(np.random.default_rng(0))), **settings)
+
+
+def test_a_tablet_takes_points_along_each_stroke_and_none_between_two():
+    points = np.array([[0.0, 0.0], [1.0, 0.0], [3.0, 2.0], [3.0, 4.0]])
+    path = Path(points, np.array([0, 0, 1, 1]), np.array([True, False, True, False]), np.zeros(2))
+    (first,), (second,) = on_tablet(path, someone(size=10.0, step=0.25, **STEADY), np.random.default_rng(0))
+    np.testing.assert_allclose(first, [[10, 50], [12.5, 50], [15, 50], [17.5, 50], [20, 50]])
+    assert len(second) == 9
+    np.testing.assert_allclose(second[[0, 4, 8]], [[40, 30], [40, 20], [40, 10]], atol=1e-9)
+
+
+def test_points_fall_on_the_grid():
+    path = Path(np.array([[0.0, 0.0], [0.97, 0.31]]), np.array([0, 0]), np.array([True, False]), np.zeros(1))
+    settings = STEADY | {"size": 50.0, "step": 0.05, "grid": 0.02}
+    ((stroke,),) = on_tablet(path, someone(**settings), np.random.default_rng(0))
+    np.testing.assert_allclose(stroke, np.rint(stroke), atol=1e-9)
+
+
+def test_a_hand_without_faults_writes_the_way_itself():
+    faultless = dict.fromkeys(
+        ("slant", "own", "own_ripple", "wobble", "ripple", "turn", "stretch", "overshoot", "hooks", "early_lifts",
+         "joins", "breaks", "retraces", "uneven"),
+        0.0,
+    )  # fmt: skip
+    draw = np.random.default_rng(1)
+    hand = someone(rounding=0, aspect=1.0, faithful=1.0, **faultless)
+    path = shaped(["7"], hand, draw, Dice(draw))
+    curves = [way.curve @ way.points for way in ways("7")]
+    moved = [curve for curve in curves if curve.shape == path.points.shape]
+    assert min(np.abs(np.diff(curve, axis=0) - np.diff(path.points, axis=0)).max() for curve in moved) < 1e-9
+
+
+def test_lifts_are_forgotten_and_strokes_broken_as_often_as_the_hand_does():
+    def strokes(label, **settings):
+        draw = np.random.default_rng(2)
+        hand = someone(**(dict.fromkeys(("joins", "breaks", "retraces", "early_lifts"), 0.0) | settings))
+        return int(shaped([label] * 40, hand, draw, Dice(draw)).starts.sum())
+
+    usual = strokes("H")
+    assert usual > 80 and strokes("H", joins=1.0) == 40 and strokes("H", retraces=1.0) == 2 * usual
+    assert strokes("c") == 40 < strokes("c", breaks=1.0) <= 80
+    assert strokes("÷", joins=1.0) == 120  # its parts do not touch
+
+
+@pytest.mark.parametrize("number", range(10))
+def test_brackets_hold_what_is_inside(number):
+    opening, *inside, closing = by(number, [["(", Fraction("a", "b"), ")"]]).boxes
+    inside = np.array(inside)
+    for bracket in (opening, closing):
+        tall = bracket[3] - bracket[1]
+        assert tall > 0.6 * (inside[:, 3].max() - inside[:, 1].min())
+    assert opening[0] < inside[:, 0].min() and closing[2] > inside[:, 2].max()
+
+
+def test_a_layout_without_chance_is_known():
+    class Middling(Dice):
+        def share(self):
+            return 0.5
+
+    hand = someone(spacing=0.2, airy=2.0, parted=1.5, slope=0.0, aligned=False)
+    boxes = [(0.0, 0.0, 0.5, 1.0), (0.1, 0.3, 0.6, 0.5), (0.0, 0.0, 0.5, 1.0)]
+    dice = Middling(np.random.default_rng(0))
+    across, up, x, y, _ = layout([["x", "=", "3"]], boxes, [0.0] * 3, hand, dice).T
+    assert across.tolist() == up.tolist() == [1.0, 1.0, 1.0]
+    np.testing.assert_allclose(x, [0.0, 0.5 + 0.6 - 0.1, 1.6 + 0.6])  # gaps of 0.2 × 2.0 × 1.5
+    np.testing.assert_allclose(y, -1.0)  # the top of the line is at 0

@@ -24,8 +24,8 @@ GREEK = Weighed.of({"α": 3, "β": 3, "π": 4, "θ": 3, "γ": 2, "σ": 2, "λ": 
 FUNCTIONS = Weighed.of({"f": 6, "g": 3, "h": 2, "F": 3, "G": 2, "H": 1, "P": 1, "p": 1, "V": 1, "y": 1, "d": 1, "a": 1})
 WORDS = Weighed.of({"sin": 4, "cos": 4, "tan": 2, "log": 3, "lim": 1})
 RELATIONS = Weighed.of({"=": 10, "≤": 2.5, "≥": 2.5, "≠": 2.5, "<": 2, ">": 2})
-SIGNS = Weighed.of({"+": 10, "-": 9, "±": 2})
-TIMES = Weighed.of({"×": 5, "/": 2.5, "÷": 2.5, "·": 1})
+SIGNS = Weighed.of({"+": 10, "-": 10, "±": 3.5})
+TIMES = Weighed.of({"×": 6, "/": 4.5, "÷": 3.5, "·": 1})
 BRACKETS = Weighed.of({("(", ")"): 10, ("[", "]"): 3, ("{", "}"): 1})
 DIGITS = Weighed.of(dict(zip("1234567890", (16, 11, 10, 9, 9, 8, 8, 8, 8, 7), strict=True)))
 

@@ -141,7 +141,7 @@ def _sized(path: Path, labels: Sequence[str], hand: Writer, draw: np.random.Gene
     x = hand.aspect * np.where(letters, 1.12, 1.0)[path.owners] * x + hand.slant * y
     at = path.owners
     turned = np.stack([wide[at] * (c[at] * x - s[at] * y), tall[at] * (s[at] * x + c[at] * y)], axis=1)
-    axis = np.array([AXIS if label in OPERATORS else AXIS * _size(label, hand) for label in labels])  # keeps its place
+    axis = np.array([hand.axis if label in OPERATORS else AXIS * _size(label, hand) for label in labels])
     turned[:, 1] += axis[at]
     knees = wide * (hand.aspect * (KNEE - _MIDDLE[0]) + hand.slant * (1.05 - AXIS))
     return replace(path, points=turned, knees=knees)
@@ -151,7 +151,7 @@ def _size(label: str, hand: Writer) -> float:
     if label in _DOTS:
         return hand.dots
     if label in _TALL:
-        return hand.operators * hand.inequalities
+        return hand.operators * hand.inequalities * (1.15 if label == "÷" else 1.0)
     if label in OPERATORS and label != "/":
         return hand.operators
     if label.isalpha():

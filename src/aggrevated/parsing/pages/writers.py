@@ -45,6 +45,7 @@ class Writer:
     irregular: float  # spacing, from gap to gap
     slope: float  # of the baseline
     drift: float  # of the baseline, from symbol to symbol
+    axis: float  # height of operators' middles over the baseline
     exponents: float  # size of what is raised
     raised: float  # height over the base's top at which it stands
     parts: float  # size of what is above and below a bar
@@ -96,6 +97,7 @@ def writer(dice: Dice) -> Writer:
         irregular=dice.between(0.15, 0.55),
         slope=0.025 * dice.spread(),
         drift=dice.between(0.01, 0.06),
+        axis=0.35 + 0.06 * dice.spread(),
         exponents=dice.between(0.45, 0.85),
         raised=0.02 + 0.16 * dice.spread(),
         parts=dice.between(0.7, 1.0),

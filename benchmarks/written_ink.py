@@ -1,0 +1,124 @@
+"""What generated ink is worth on real ink: learned from `written` pages only, tested on CROHME.
+
+    python benchmarks/written_ink.py CROHME [--pages 8000] [--iterations 400] [--seed 0]
+
+CROHME is a folder with train/ and dev/. UAS is that of the contextual policy (a supervised start, then the regular
+update), and labels are those of a network with one hidden layer on a symbol's gradients and geometry, without context.
+"""
+
+import argparse
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import nn
+
+from aggrevated.algorithm import Learner, aggrevated
+from aggrevated.cost_to_go.advantage import Advantage
+from aggrevated.cost_to_go.entropy_bonus import EntropyBonus
+from aggrevated.cost_to_go.q_star import QStar
+from aggrevated.losses.all_actions import all_actions
+from aggrevated.parsing.dataset import of_pages
+from aggrevated.parsing.features.projection import Projection
+from aggrevated.parsing.features.symbols import PIXELS, raw
+from aggrevated.parsing.learners.readers import ParsingPolicy
+from aggrevated.parsing.pages.crohme import load
+from aggrevated.parsing.pages.written import written
+from aggrevated.parsing.parser import Parser
+from aggrevated.parsing.scoring import parsed, uas
+from aggrevated.schedules import linear
+from aggrevated.starts.supervised import supervised
+from aggrevated.updates.regular import Regular
+
+RATE, BONUS, DROPOUT = 2e-3, 0.4, 0.3  # those of the task `algebra`
+START, DEMONSTRATIONS, K = 600, 4000, 32
+HIDDEN, EPOCHS, MINIBATCH = 256, 12, 128  # of the network for labels
+
+
+def real(folder):
+    """CROHME's pages by part: core expressions, and all others that are no longer than the generated ones."""
+    parts = {}
+    for part in ("train", "dev"):
+        core = {page.name: page for page in load(folder / part, core=True)}
+        others = [page for page in load(folder / part) if page.name not in core and 3 <= len(page) <= 30]
+        parts |= {f"{part}, core": list(core.values()), f"{part}, others": others}
+    return parts
+
+
+def parser_scores(train, parts, iterations, seed):
+    """UAS on each part, by symbols."""
+    projection = Projection.of(raw(train[:2000]))
+    corpus, features = of_pages([*train, *(page for pages in parts.values() for page in pages)], projection)
+    parser = Parser(corpus, np.arange(len(train)))
+    policy = ParsingPolicy(projection, actions=4, kind="contextual", dropout=DROPOUT, seed=seed)
+    policy.with_pages(features, corpus.lengths)
+    supervised(policy, parser, parser.expert, min(len(train), DEMONSTRATIONS), START, RATE, seed)
+    oracle = EntropyBonus(Advantage(QStar(parser.expert)), linear(BONUS, BONUS / 10, iterations))
+    learner = Learner(policy, Regular(linear(RATE, 0.0, iterations)))
+    learning = aggrevated(
+        learner, parser, parser.expert, oracle, all_actions, k=K, seed=seed, validate_every=iterations
+    )
+    for _ in islice(learning, iterations):
+        pass
+    policy.eval()
+    ends = len(train) + np.cumsum([0, *map(len, parts.values())])
+    held = {name: np.arange(ends[i], ends[i + 1]) for i, name in enumerate(parts)}
+    tests = {name: Parser(corpus, pages, in_order=True) for name, pages in held.items()}
+    return {name: uas(parsed(policy, test), test.gold)[0] for name, test in tests.items()}
+
+
+def label_scores(train, parts, seed):
+    """The share of symbols with their label, on each part."""
+    labels = [symbol for page in train for symbol in page.symbols]
+    classes = sorted(set(labels))
+    torch.manual_seed(seed)
+    inputs, wanted = scaled(train), torch.tensor([classes.index(label) for label in labels])
+    network = nn.Sequential(
+        nn.Linear(inputs.shape[1], HIDDEN), nn.ReLU(), nn.Dropout(DROPOUT), nn.Linear(HIDDEN, len(classes))
+    )
+    optimiser = torch.optim.Adam(network.parameters(), 1e-3)
+    for epoch in range(EPOCHS):
+        optimiser.param_groups[0]["lr"] = 1e-3 * (1 - epoch / EPOCHS)
+        for some in torch.randperm(len(inputs)).split(MINIBATCH):
+            optimiser.zero_grad()
+            nn.functional.cross_entropy(network(inputs[some]), wanted[some]).backward()
+            optimiser.step()
+    network.eval()
+    return {name: share_right(network, classes, pages) for name, pages in parts.items()}
+
+
+def share_right(network, classes, pages):
+    """Of the symbols of these pages."""
+    with torch.no_grad():
+        found = network(scaled(pages)).argmax(dim=1).tolist()
+    return float(np.mean([classes[i] == s for i, s in zip(found, (s for p in pages for s in p.symbols), strict=True)]))
+
+
+def scaled(pages):
+    """Raw features with HoG's numbers as large as those of geometry."""
+    features = raw(pages)
+    features[:, :PIXELS] *= 8
+    return torch.from_numpy(features)
+
+
+def main():
+    """Print both scores of every part."""
+    asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    asked.add_argument("crohme", type=Path)
+    asked.add_argument("--pages", type=int, default=8000)
+    asked.add_argument("--iterations", type=int, default=400)
+    asked.add_argument("--seed", type=int, default=0)
+    asked = asked.parse_args()
+    torch.set_num_threads(1)
+    half = asked.pages // 2
+    train = written(half, 2 * asked.seed) + written(asked.pages - half, 2 * asked.seed + 1, structures=False)
+    parts = real(asked.crohme)
+    labels = label_scores(train, parts, asked.seed)
+    trees = parser_scores(train, parts, asked.iterations, asked.seed)
+    for name, pages in parts.items():
+        print(f"{name:14} {len(pages):5} pages   UAS {trees[name]:.3f}   labels {labels[name]:.3f}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
