@@ -174,13 +174,17 @@ def test_the_content_decides_where_the_name_says_nothing(tmp_path: Path) -> None
 
 
 def test_every_other_file_has_its_sentence(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"notes\.txt is neither InkML nor a picture \(PNG, JPEG\); give one of these"):
+    with pytest.raises(
+        DataError, match=r"notes\.txt is neither InkML, a picture \(PNG, JPEG, WebP\) nor PDF; give one"
+    ):
         read_page(written(tmp_path, "x = 3", "notes.txt"))
     with pytest.raises(DataError, match=r"one\.inkml: it has no strokes \(<trace>\); give a file with ink"):
         read_page(written(tmp_path, "<ink/>"))
-    with pytest.raises(DataError, match=r"page\.png: it is neither PNG nor JPEG; save the picture as one of these"):
+    with pytest.raises(
+        DataError, match=r"page\.png: it is neither PNG, JPEG, WebP nor PDF; save the picture as one of these"
+    ):
         read_page(written(tmp_path, "<ink/>", "page.png"))
-    with pytest.raises(DataError, match=r"is not a regular file; give the path of an InkML file or a picture"):
+    with pytest.raises(DataError, match=r"is not a regular file; give the path of an InkML file, a picture"):
         read_page(tmp_path)
     with pytest.raises(StorageError, match=r"cannot use .*none\.png: .*; check the path"):
         read_page(tmp_path / "none.png")

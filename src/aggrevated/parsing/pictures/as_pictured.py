@@ -10,9 +10,9 @@ from PIL import Image, ImageDraw, ImageFilter
 
 from aggrevated.arrays import Array
 from aggrevated.parsing.pages.page import Page, Strokes
-from aggrevated.parsing.pictures.ink_from_paper import darker
 from aggrevated.parsing.pictures.joining import unit_of
 from aggrevated.parsing.pictures.thinning import skeleton
+from aggrevated.parsing.pictures.thresholds import darker
 from aggrevated.parsing.pictures.tracing import traced
 
 SIZES = 40.0, 80.0  # pixels that a symbol is large

@@ -1,7 +1,8 @@
 """A picture of a handwritten page as pen strokes: read with suspicion, told apart from its paper, thinned to lines.
 
-Whatever the bytes are, the answer is the ink or a `DataError` that names the file and the remedy, in less than a second
-and 300 MB: size and kind are checked in the header, before anything is decoded.
+Whatever the bytes are, the answer is the ink or a `DataError` that names the file and the remedy, in less than four
+seconds and 500 MB (a second and 300 MB up to 16 megapixels): size and kind are checked in the header, before anything
+is decoded.
 """
 
 import io
@@ -16,10 +17,11 @@ from PIL import Image
 from aggrevated.errors import DataError
 from aggrevated.files import read_bounded
 from aggrevated.parsing.pages.page import Strokes
-from aggrevated.parsing.pictures.ink_from_paper import parts_of
+from aggrevated.parsing.pictures.ink_from_paper import Found, found_in
 
-MAX_BYTES = 16 << 20
-MAX_PIXELS = 16_000_000  # 4,000 × 4,000; the camera of a phone makes 12 million
+MAX_BYTES = 64 << 20
+MAX_PIXELS = 51_000_000  # the camera of a phone makes 12, 24 or 48 million
+MAX_BUFFERED = 25_000_000  # pixels of what a decoder keeps several times: progressive JPEG, WebP
 MAX_SIDE = 20_000
 MAX_CHUNKS = 10_000  # of a PNG
 MAX_MARKERS = 10_000  # of a JPEG
@@ -27,27 +29,34 @@ MAX_SCANS = 12  # of a JPEG; progressive ones have 10, and each costs a pass ove
 STRIP = 1_000_000  # pixels that are made grey at a time
 LONGEST = 1_600  # pixels of the longer side that the ink is looked for in
 
-SHRINK = "shrink it to 4,000 × 4,000 or fewer"
-PNG, JPEG = b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff"
+SHRINK = "shrink it to 7,000 × 7,000 or fewer"
+PNG, JPEG, RIFF, PDF = b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"RIFF", b"%PDF-"
+ENDINGS = (".png", ".jpg", ".jpeg", ".webp", ".pdf")
+KINDS = "a picture (PNG, JPEG, WebP)"
 # What turns a picture upright, by its EXIF orientation.
 UPRIGHT = {3: Image.Transpose.ROTATE_180, 6: Image.Transpose.ROTATE_270, 8: Image.Transpose.ROTATE_90}
 
 
 def read_image(path: Path) -> list[Strokes]:
-    """The ink of a PNG or JPEG: for each piece that hangs together, its middle lines, in pixels with y downwards.
+    """The ink of a picture: for each piece that hangs together, its middle lines, in pixels with y downwards.
 
     Light ink on dark paper will do as well; the ink is what covers less of the page.
     """
+    return look(path).parts
+
+
+def look(path: Path) -> Found:
+    """What a PNG, JPEG or WebP shows, or the first page of a PDF (with the extra `pdf`)."""
     data = read_bounded(path, MAX_BYTES, "a picture", f"{MAX_BYTES >> 20} MB; save the picture smaller")
     try:
-        return parts_of(*_decoded(data))
+        return found_in(*_decoded(data))
     except DataError as error:
         raise DataError(f"{path}: {error}") from error
 
 
 def is_image(start: bytes) -> bool:
-    """Whether a file that starts so is a PNG or a JPEG."""
-    return start.startswith((PNG, JPEG))
+    """Whether a file that starts so, with 12 bytes at least, is a PNG, a JPEG, a WebP or a PDF."""
+    return start.startswith((PNG, JPEG, PDF)) or (start.startswith(RIFF) and start[8:12] == b"WEBP")
 
 
 # From bytes to grey pixels.
@@ -55,22 +64,20 @@ def is_image(start: bytes) -> bool:
 
 def _decoded(data: bytes) -> tuple[Image.Image, float]:
     """The picture in shades of grey, upright, its longer side at most LONGEST; and by how much it is shrunk."""
-    if data.startswith(PNG):
-        data = _plain_png(data)
-    elif data.startswith(JPEG):
-        data = _main_jpeg(data)
-        _check_jpeg(data)
-    else:
-        raise DataError("it is neither PNG nor JPEG; save the picture as one of these")
+    if data.startswith(PDF):
+        from aggrevated.parsing.pictures.pdf import first_page  # only then: it is an extra
+
+        return first_page(data, LONGEST), 1.0
     try:
-        with warnings.catch_warnings(action="ignore"), Image.open(io.BytesIO(data), formats=("PNG", "JPEG")) as picture:
-            width, height = picture.size
-            if width * height > MAX_PIXELS or max(width, height) > MAX_SIDE:
-                raise DataError(f"it has {width:,} × {height:,} pixels; {SHRINK}")
+        with (
+            warnings.catch_warnings(action="ignore"),
+            Image.open(io.BytesIO(_prepared(data)), formats=("PNG", "JPEG", "WEBP")) as picture,
+        ):
+            size = _checked(picture)
             picture.draft("L", (LONGEST, LONGEST))  # a JPEG is decoded no larger than needed
             picture.load()
             grey = _grey(picture)
-            shrunk = max(width, height) / max(grey.size)
+            shrunk = max(size) / max(grey.size)
             turn = int(picture.getexif().get(0x0112, 1))  # a phone held sideways writes 6 or 8
             return (grey.transpose(UPRIGHT[turn]) if turn in UPRIGHT else grey), shrunk
     except DataError:
@@ -84,9 +91,37 @@ def _decoded(data: bytes) -> tuple[Image.Image, float]:
         ) from error
 
 
+def _prepared(data: bytes) -> bytes:
+    """The bytes without what only costs time, or a `DataError` if they are none of the kinds that are read."""
+    if data.startswith(PNG):
+        return _plain_png(data)
+    if data.startswith(JPEG):
+        data = _main_jpeg(data)
+        _check_jpeg(data)
+        return data
+    if is_image(data[:12]):
+        if b"ANIM" in data[:64]:
+            raise DataError("it is an animated WebP; save one picture of it")
+        return data
+    raise DataError("it is neither PNG, JPEG, WebP nor PDF; save the picture as one of these")
+
+
+def _checked(picture: Image.Image) -> tuple[int, int]:
+    """The size of a picture that is not yet decoded, if it is not too large."""
+    width, height = picture.size
+    buffered = picture.format == "WEBP" or "progressive" in picture.info
+    if max(width, height) > MAX_SIDE or width * height > MAX_PIXELS:
+        raise DataError(f"it has {width:,} × {height:,} pixels; {SHRINK}")
+    if buffered and width * height > MAX_BUFFERED:
+        raise DataError(
+            f"it has {width:,} × {height:,} pixels, too many for a picture of its kind; save it as plain JPEG"
+        )
+    return width, height
+
+
 def _plain_png(data: bytes) -> bytes:
     """The PNG without what only costs time and memory: texts, profiles, animations."""
-    kept, at, chunks = [memoryview(data)[:8]], 8, 0  # views: no copy of 16 MB but the one at the end
+    kept, at, chunks = [memoryview(data)[:8]], 8, 0  # views: no copy of 64 MB but the one at the end
     while at < len(data) and chunks <= MAX_CHUNKS:
         if at + 12 > len(data) or (end := at + 12 + struct.unpack_from(">I", data, at)[0]) > len(data):
             raise DataError("it is cut off; save the picture again")
@@ -98,10 +133,7 @@ def _plain_png(data: bytes) -> bytes:
             break
     if chunks > MAX_CHUNKS:
         raise DataError(f"it has more than {MAX_CHUNKS:,} chunks; save the picture again")
-    plain = b"".join(kept)
-    if plain[24:25] == b"\x10" and plain[25:26] != b"\x00":
-        raise DataError("it has 16 bits for each colour; save it with 8")
-    return plain
+    return b"".join(kept)
 
 
 def _main_jpeg(data: bytes) -> bytes:
@@ -122,7 +154,7 @@ def _check_jpeg(data: bytes) -> None:
 
 
 def _grey(picture: Image.Image) -> Image.Image:
-    """Shades of grey on white paper, shrunk; strip by strip, as a whole copy would take 64 MB more."""
+    """Shades of grey on white paper, shrunk; strip by strip, as a whole copy would take 200 MB more."""
     width, height = picture.size
     factor = max(1, -(-max(width, height) // LONGEST))
     grey = Image.new("L", (-(-width // factor), -(-height // factor)))

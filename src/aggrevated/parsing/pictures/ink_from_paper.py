@@ -1,5 +1,7 @@
 """Ink told apart from its paper: a picture in shades of grey as the middle lines of its pen strokes."""
 
+from dataclasses import dataclass
+
 import numpy as np
 from PIL import Image
 
@@ -7,35 +9,95 @@ from aggrevated.arrays import Array
 from aggrevated.errors import DataError, UsageError
 from aggrevated.parsing.pages.page import Strokes
 from aggrevated.parsing.pictures.joining import MAX_PARTS
+from aggrevated.parsing.pictures.ruling import tilt_of_lines, without_lines
+from aggrevated.parsing.pictures.sheet import flattened
 from aggrevated.parsing.pictures.thinning import skeleton
+from aggrevated.parsing.pictures.thresholds import FAINT, SURE, darker, depth_of, is_dark, threshold_of
 from aggrevated.parsing.pictures.tracing import traced
 
 MAX_INK = 0.25  # share of the page
 MIN_CONTRAST = 32  # of 255, between ink and paper
 PEN = 6.0  # pixels that a line is wide at most: thicker ones are shrunk
-SURE, FAINT = 0.5, 0.25  # of the contrast: what is surely ink, and what is ink if it hangs together with such
+FRAME = 0.7  # of the page that a frame goes round, and of its sides that are ink, at least
+LEVEL = 0.3  # degrees that a ruled page may be tilted
+DUST = 4  # pixels
+BLOT = 1.5  # half the width of a blot in widths of the pen, at least
 NO_PAGE = "that is no page of algebra"
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a picture shows."""
+
+    parts: list[Strokes]  # the middle lines of every piece of ink
+    to_picture: Array  # [3, 3]: takes (x, y, 1) of them to the picture's pixels, times a number
+    doubts: tuple[str, ...] = ()  # what may have been lost
 
 
 def parts_of(grey: Image.Image, scale: float = 1.0) -> list[Strokes]:
     """The middle lines of every piece of ink in a picture of mode L, times `scale`."""
+    return found_in(grey, scale).parts
+
+
+def found_in(grey: Image.Image, scale: float = 1.0) -> Found:
+    """The ink of a picture of mode L, with lengths times `scale`."""
     try:
         from scipy import ndimage
     except ImportError as error:
         raise UsageError("reading pictures needs SciPy: pip install 'aggrevated[parsing]'") from error
-    ink, shrunk = _inked(grey)
+    sheet, matrix = flattened(grey)
+    ink, turned, shrunk = _inked(sheet)
     labels, count = ndimage.label(ink, np.ones((3, 3)))
-    line = skeleton(ink)
+    labels, kept, doubts = _kept(labels, count, _pen(ink))
+    line = skeleton(labels > 0)
+    _keep_dots(line, labels, kept)
+    back = np.diag([scale, scale, 1.0]) @ matrix @ turned @ np.diag([1 / scale, 1 / scale, 1.0])
+    return Found(traced(line, labels, kept, scale * shrunk), back, doubts)
+
+
+def _kept(labels: Array, count: int, pen: float) -> tuple[Array, Array, tuple[str, ...]]:
+    """(the labels without specks and blots, which are left, what is to be said about it)."""
+    from scipy import ndimage
+
     area = np.bincount(labels.ravel(), minlength=count + 1)
-    kept = np.flatnonzero(area[1:] >= max(4.0, 0.3 * _pen(ink) ** 2)) + 1  # smaller ones are specks; 0 is the paper
+    large = area >= max(4.0, 0.3 * pen**2)  # smaller ones are specks
+    large[0] = False  # the paper
+    deep, at = np.zeros(count + 1, np.int32), np.nonzero(labels)
+    np.maximum.at(deep, labels[at], ndimage.distance_transform_cdt(labels > 0, "chessboard")[at])
+    blots = large & (deep > BLOT * max(pen, 2.0))
+    boxes = ndimage.find_objects(labels)
+    for label, box in enumerate(boxes, 1):
+        large[label] &= not _is_frame(labels[box] == label, labels.shape)
+    dust = _dust(np.array([0, *(max(rows.stop - rows.start, columns.stop - columns.start) for rows, columns in boxes)]))
+    dust, large = dust & large, large & ~dust
+    kept = np.flatnonzero(large & ~blots)
     if len(kept) > MAX_PARTS:
         raise DataError(
             f"it has {len(kept):,} separate blots of ink: {NO_PAGE}; give a picture with at most {MAX_PARTS}"
         )
     if not len(kept):
         raise DataError("no ink is found in it; give a picture of handwriting")
-    _keep_dots(line, labels, kept)
-    return traced(line, labels, kept, scale * shrunk)
+    doubts = tuple(
+        f"{int(those.sum())} {what} left out" for those, what in ((blots, "blots were"), (dust, "specks were")) if those.any()
+    )
+    return np.where((large & ~blots)[labels], labels, 0), kept, doubts
+
+
+def _dust(sizes: Array) -> Array:
+    """Which pieces are dust, by their longer sides: small ones, where there are far more than algebra has points."""
+    usual = sizes[sizes > DUST]
+    small = sizes <= max(DUST, 0.1 * float(np.percentile(usual, 75)) if len(usual) else 0.0)
+    return small if small.sum() > max(8, 0.4 * (~small).sum()) else np.zeros_like(small)
+
+
+def _is_frame(ink: Array, page: tuple[int, ...]) -> bool:
+    """Whether a piece, cut out, goes round most of a page of that shape and touches all four sides of its box."""
+    height, width = ink.shape
+    if height < FRAME * page[0] or width < FRAME * page[1]:
+        return False
+    near = max(3, round(0.03 * min(height, width)))
+    sides = ink[:near].any(axis=0), ink[-near:].any(axis=0), ink[:, :near].any(axis=1), ink[:, -near:].any(axis=1)
+    return all(side.mean() > FRAME for side in sides)
 
 
 def _keep_dots(line: Array, labels: Array, kept: Array) -> None:
@@ -47,14 +109,61 @@ def _keep_dots(line: Array, labels: Array, kept: Array) -> None:
         line.ravel()[inked[first[np.searchsorted(owners, vanished)]]] = True
 
 
-def _inked(grey: Image.Image) -> tuple[Array, float]:
-    """Where there is ink, bool [height, width], no line wider than PEN; and how many pixels of `grey` one of its is."""
-    ink = _dark(grey)
+def _inked(sheet: Image.Image) -> tuple[Array, Array, float]:
+    """Where there is ink, bool [height, width], no line wider than PEN; how it was turned; and how much it is shrunk.
+
+    How it was turned is a matrix [3, 3] back to the pixels of the sheet.
+    """
+    depth = _depth(sheet)
+    contrast = _contrast(depth)
+    turned = np.eye(3)
+    tilt = tilt_of_lines(depth > FAINT * contrast)
+    if abs(tilt) > LEVEL:
+        upright, matrix = _rotated(sheet, tilt)
+        level = _depth(upright)
+        if without_lines(darker(level, contrast), level)[1]:
+            depth, turned = level, matrix
+    ink, lines = without_lines(darker(depth, contrast), depth)
+    if lines:
+        depth = np.where(ink, depth, 0.0)
+        contrast = _contrast(depth)  # the lines may have been lighter or darker than the ink
+        ink = darker(depth, contrast)
+    if ink.mean() > MAX_INK:
+        raise DataError(f"{ink.mean():.0%} of it is ink: {NO_PAGE}; cut away what is not the page")
     pen = _pen(ink)
     if pen <= PEN:
-        return ink, 1.0
-    size = (max(round(grey.width * PEN / pen), 1), max(round(grey.height * PEN / pen), 1))
-    return _dark(grey.resize(size, Image.Resampling.BOX)), pen / PEN
+        return ink, turned, 1.0
+    height, width = ink.shape
+    size = (max(round(width * PEN / pen), 1), max(round(height * PEN / pen), 1))
+    small = Image.fromarray(np.where(ink, depth, 0.0).astype(np.float32)).resize(size, Image.Resampling.BOX)
+    return np.asarray(small) > SURE * contrast, turned, pen / PEN
+
+
+def _depth(sheet: Image.Image) -> Array:
+    """How dark each pixel is against its paper; how light, if the paper is dark."""
+    level = np.asarray(sheet)
+    return depth_of(255 - level if is_dark(level) else level)
+
+
+def _contrast(depth: Array) -> float:
+    """How dark the ink is, so that `darker` finds it; a `DataError` if there is none."""
+    threshold, contrast = threshold_of(depth)
+    if contrast < MIN_CONTRAST:
+        raise DataError("no ink stands out from its paper; give a picture with more contrast")
+    return threshold / SURE
+
+
+def _rotated(sheet: Image.Image, tilt: float) -> tuple[Image.Image, Array]:
+    """The picture with lines of that tilt in degrees made level; and the matrix back to its pixels."""
+    middle = int(np.median(np.asarray(sheet)))
+    turned = sheet.rotate(tilt, Image.Resampling.BICUBIC, expand=True, fillcolor=middle)
+    angle = np.radians(tilt)
+    c, s = np.cos(angle), np.sin(angle)
+    about, centre = np.array(turned.size) / 2 - 0.5, np.array(sheet.size) / 2 - 0.5
+    turn = np.array([[c, -s], [s, c]])
+    matrix = np.eye(3)
+    matrix[:2, :2], matrix[:2, 2] = turn, centre - turn @ about
+    return turned, matrix
 
 
 def _pen(ink: Array) -> float:
@@ -62,60 +171,3 @@ def _pen(ink: Array) -> float:
     inside = ink[1:-1, 1:-1] & ink[:-2, 1:-1] & ink[2:, 1:-1] & ink[1:-1, :-2] & ink[1:-1, 2:]
     area = int(ink.sum())
     return 2.0 * area / max(area - int(inside.sum()), 1)
-
-
-def _dark(grey: Image.Image) -> Array:
-    """Where the picture is darker than its paper, or lighter if the paper is dark: bool [height, width]."""
-    level = np.asarray(grey).astype(np.int16)
-    if np.median(level) < 128:
-        level = 255 - level
-    depth = np.clip(_paper(level) - level, 0, 255)
-    threshold, contrast = otsu(np.bincount(depth.ravel(), minlength=256))
-    ink = darker(depth, 2 * threshold)
-    if contrast < MIN_CONTRAST:
-        raise DataError("no ink stands out from its paper; give a picture with more contrast")
-    if ink.mean() > MAX_INK:
-        raise DataError(f"{ink.mean():.0%} of it is ink: {NO_PAGE}; cut away what is not the page")
-    return ink
-
-
-def darker(depth: Array, contrast: float) -> Array:
-    """Where there is ink, bool [height, width], by how much darker than paper a pixel is; ink is darker by `contrast`.
-
-    What is half as dark as ink is ink, and what is a quarter as dark, if it hangs together with such: a line of one
-    pixel is not cut into dashes where it runs between the pixels (Canny, 1986: hysteresis).
-    """
-    from scipy import ndimage
-
-    weak, strong = depth > FAINT * contrast, depth > SURE * contrast
-    labels, count = ndimage.label(weak, np.ones((3, 3)))
-    sure = np.zeros(count + 1, bool)
-    sure[labels[strong]] = True
-    sure[0] = False
-    ink: Array = sure[labels]
-    return ink
-
-
-def _paper(level: Array) -> Array:
-    """How light the paper is around each pixel, int16 [height, width]: light may fall from one side."""
-    height, width = level.shape
-    block = max(16, max(height, width) // 40)
-    image = Image.fromarray(level.astype(np.uint8)).reduce(block)
-    means = np.pad(np.asarray(image), 2, mode="edge")
-    around = np.lib.stride_tricks.sliding_window_view(means, (5, 5)).max(axis=(2, 3))
-    return np.asarray(Image.fromarray(around).resize((width, height), Image.Resampling.BILINEAR)).astype(np.int16)
-
-
-def otsu(histogram: Array) -> tuple[int, float]:
-    """Otsu's (1979) threshold: the level that splits the histogram with the greatest variance between both classes.
-
-    Returns also how far the means of the two classes are apart.
-    """
-    level = np.arange(len(histogram))
-    below, total = np.cumsum(histogram), int(histogram.sum())
-    sums = np.cumsum(histogram * level)
-    low = sums / np.maximum(below, 1)
-    high = (sums[-1] - sums) / np.maximum(total - below, 1)
-    between = below * (total - below) * (high - low) ** 2.0
-    best = int(np.argmax(between))
-    return best, float(high[best] - low[best]) if between[best] > 0 else 0.0

@@ -20,9 +20,17 @@ MAX_NEIGHBOURS = 25  # near pairs of parts, by part
 MAX_POINTS = 300  # of a part, when distances are measured
 
 # Tuned on the writers of CROHME's training data and on generated hands.
+DOT = 0.33  # of the median of the longer sides: what is smaller, says nothing about the others' size
 STEP = 1 / 30  # between the points at which distances are measured
-TOUCH = 0.09  # what is nearer, touches
-NEAR = 0.2  # what nearly touches
+TOUCH = 0.1  # what is nearer, touches; for parts that stand side by side, MEET
+MEET = 0.06
+LOW = 0.8  # symbols that are lower may be two strokes of a small letter: `a` `m` `x`
+NEXT = 0.4  # of the narrower one's width that stands above or below the other: less may be the next symbol
+BESIDE = 0.2  # of the narrower one's width that stands above or below the other: less is side by side
+NEAR = 0.13  # what nearly touches
+ARC = 1.0  # the length of an open arc in widths and heights, at most: a 3 or a 0 is longer
+OPEN = 0.2  # between the heights of its ends, at least
+REACHED = 0.2  # by a stroke that is to end at another
 FAR = 1.2  # what is farther apart, is never one symbol
 
 
@@ -34,17 +42,18 @@ def groups(parts: Sequence[Strokes]) -> list[list[int]]:
         return []
     unit = unit_of(parts)
     outlines = [_outline(part, unit) for part in parts]
-    near = _near(boxes_of(outlines), TOUCH)
-    touching = _united(len(parts), ((a, b) for a, b in near if _apart(outlines[a], outlines[b]) < TOUCH))
+    alone = _Shapes.of(outlines)
+    touching = _united(len(parts), (pair for pair in _near(alone.boxes, TOUCH) if _touch(alone, *pair)))
     shapes = _Shapes.of([np.concatenate([outlines[part] for part in group]) for group in touching])
     joined = _united(len(touching), (pair for pair in shapes.near() if any(rule(shapes, *pair) for rule in RULES)))
     return [sorted(part for group in symbol for part in touching[group]) for symbol in joined]
 
 
 def unit_of(ink: Sequence[Strokes]) -> float:
-    """The size of a symbol: the median of the longer sides."""
+    """The size of a symbol: the median of the longer sides, without those of dots."""
     boxes = boxes_of([np.concatenate(strokes) for strokes in ink])
-    return max(float(np.median((boxes[:, 2:] - boxes[:, :2]).max(axis=1))), 1e-9)
+    sizes = (boxes[:, 2:] - boxes[:, :2]).max(axis=1)
+    return max(float(np.median(sizes[sizes >= DOT * np.median(sizes)])), 1e-9)
 
 
 def _outline(strokes: Strokes, unit: float) -> Array:
@@ -60,6 +69,16 @@ def _evenly(stroke: Array) -> Array:
         return stroke[:1]
     at = np.linspace(0.0, along[-1], min(int(along[-1] / STEP) + 2, MAX_POINTS))
     return np.stack([np.interp(at, along, stroke[:, 0]), np.interp(at, along, stroke[:, 1])], axis=1)
+
+
+def _touch(s: _Shapes, a: int, b: int) -> bool:
+    """Whether two parts touch; those side by side, which neighbours in haste are too, only where they meet."""
+    if s.bar[a] != s.bar[b] and _is_fraction(s, a if s.bar[a] else b):
+        return False
+    if s.overlap(a, b) < NEXT and not s.straight[[a, b]].any() and s.size[[a, b], 1].min() > LOW:
+        a, b = (a, b) if s.boxes[a, 0] < s.boxes[b, 0] else (b, a)  # two digits, unless they are an x as `)(`
+        return s.apart(a, b) < TOUCH and _back(s.points[a]) > 0 and _back(-s.points[b]) > 0
+    return s.apart(a, b) < (TOUCH if s.overlap(a, b) > BESIDE else MEET)
 
 
 def _near(boxes: Array, reach: float) -> list[tuple[int, int]]:
@@ -122,7 +141,7 @@ class _Shapes:
         boxes = boxes_of(points)
         size = boxes[:, 2:] - boxes[:, :2]
         width, height = size.T
-        straight = np.array([_is_straight(one) for one in points])
+        straight = np.array([_bend(one) < 0.02 for one in points])
         bar = (width > 0.15) & (width > np.where(straight, 0.8, 3.0) * height)
         return cls(points, boxes, size, *_gaps(boxes), straight, bar, size.max(axis=1) < 0.4)
 
@@ -139,12 +158,12 @@ class _Shapes:
         return _apart(self.points[a], self.points[b])
 
 
-def _is_straight(points: Array) -> bool:
-    """Whether the points scatter along one line: the second principal axis is a small part of the first."""
+def _bend(points: Array) -> float:
+    """How far the points scatter about one line: the variance across it, in that along it."""
     if len(points) < 3:
-        return True
+        return 0.0
     small, large = np.linalg.eigvalsh(np.cov(points.T))
-    return bool(small < 0.02 * large)
+    return float(small / max(large, 1e-12))
 
 
 def _stacked(s: _Shapes, a: int, b: int) -> bool:
@@ -154,16 +173,23 @@ def _stacked(s: _Shapes, a: int, b: int) -> bool:
         return False
     if s.bar[a] and s.bar[b]:
         return bool(s.down[a, b] < 0.85 and s.size[[a, b], 0].max() < 3 * s.size[[a, b], 0].min())
-    if s.bar[a] and not _is_fraction(s, a):
-        return s.apart(a, b) < 0.7
+    if s.bar[a]:
+        wider = s.size[a, 0] > 2.2 * max(s.size[b, 0], 0.3)  # but the foot of a 1 is
+        return not _is_fraction(s, a) and s.apart(a, b) < (0.15 if wider else 0.7)
+    if s.bar[b]:  # asked the other way round
+        return False
     return s.apart(a, b) < (1.5 * NEAR if overlap > 0.75 else NEAR)
 
 
 def _is_fraction(s: _Shapes, bar: int) -> bool:
     """Whether something other than bars and dots stands close to the bar both above and below."""
-    close = (s.across[bar] < -0.1) & (s.down[bar] < 0.7) & ~s.bar & ~s.dot
-    above = s.boxes[:, 3] < s.boxes[bar, 1] + 0.1
-    below = s.boxes[:, 1] > s.boxes[bar, 3] - 0.1
+    left, top, right, bottom = s.boxes[bar]
+    middle = (s.boxes[:, 1] + s.boxes[:, 3]) / 2
+    reach = 0.7 if right - left < 1.0 else 1.2  # few minus signs are as wide
+    over = s.across[bar] < -np.minimum(0.1, s.size[:, 0] / 2)  # a 1 is hardly wide
+    close = over & (s.down[bar] < reach) & ~s.bar & ~s.dot
+    above = (s.boxes[:, 3] < bottom + 0.15) & (middle < top)
+    below = (s.boxes[:, 1] > top - 0.15) & (middle > bottom)
     return bool((close & above).any() and (close & below).any())
 
 
@@ -171,10 +197,21 @@ def _dotted(s: _Shapes, a: int, b: int) -> bool:
     """A dot above a symbol, perhaps a little beside it, or close to a bar or another dot: `i` `j` `÷` `:`."""
     if not s.dot[a] or s.down[a, b] < 0:
         return False
-    if s.bar[b] or s.dot[b]:
+    if s.bar[b] and not s.dot[b]:  # a division has a dot on either side: other dots by a bar are of an i, or points
+        close = s.dot & (s.across[b] < 0.1) & (s.down[b] < 0.75) & (s.down[b] > 0)
+        other = (s.boxes[:, 1] - s.boxes[b, 1]) * (s.boxes[a, 1] - s.boxes[b, 1]) < 0
+        return bool(close[a] and (close & other).any())
+    if s.dot[b]:
         return bool(s.across[a, b] < 0.1 and s.down[a, b] < 0.75)
     above = s.boxes[a, 3] < s.boxes[b, 1]
     return bool(above and s.across[a, b] < 0.35 and s.down[a, b] < 1.0 and s.size[b, 0] < 1.2)
+
+
+def _exclaimed(s: _Shapes, a: int, b: int) -> bool:
+    """A dot below a straight line down: `!`."""
+    upright = s.straight[b] and s.size[b, 1] > 2 * s.size[b, 0] and s.size[b, 1] > 0.5
+    below = s.boxes[a, 1] > s.boxes[b, 3]
+    return bool(s.dot[a] and upright and below and s.across[a, b] < 0.05 and s.down[a, b] < 0.8)
 
 
 def _capped(s: _Shapes, a: int, b: int) -> bool:
@@ -182,38 +219,58 @@ def _capped(s: _Shapes, a: int, b: int) -> bool:
     flat = s.bar[a] and s.size[a, 1] < 0.3 and s.size[b, 1] > 0.5
     high = abs(s.boxes[a, [1, 3]].mean() - s.boxes[b, 1]) < 0.35
     onward = s.boxes[b, 0] < s.boxes[a, 0] < s.boxes[b, 2] + 0.05 < s.boxes[a, 2] + 0.05
-    return bool(flat and high and onward and s.apart(a, b) < 1.5 * NEAR)
+    return bool(flat and high and onward and s.apart(a, b) < 0.3)
 
 
 def _upright(s: _Shapes, a: int, b: int) -> bool:
     """A stroke straight down on the right that begins and ends lower, `4`, or on the left and only taller, `k`."""
-    if not s.straight[a] or s.size[a, 1] < 1.5 * s.size[a, 0] or s.down[a, b] > -0.1:
+    if s.size[a, 1] < 1.5 * s.size[a, 0] or s.down[a, b] > -0.1:
         return False
     left, top, _, bottom = s.boxes[a] - s.boxes[b]
-    four = left > 0 and top > 0.05 and bottom > 0.1
-    k = left < 0 and top < -0.3 and abs(bottom) < 0.25
-    return bool((four or k) and s.apart(a, b) < NEAR)
+    four = _bend(s.points[a]) < 0.06 and left > 0 and top > 0.05 and bottom > 0.1
+    k = s.straight[a] and left < 0 and top < -0.3 and abs(bottom) < 0.25
+    return bool((four or k) and s.apart(a, b) < REACHED)
+
+
+def _bridged(s: _Shapes, a: int, b: int) -> bool:
+    """A bar from one upright stroke to another, `H`."""
+    if not s.bar[a] or not s.straight[b] or s.size[b, 1] < 2 * max(s.size[b, 0], s.size[a, 1]):
+        return False
+    level = np.abs(s.boxes[:, 1::2] - s.boxes[b, 1::2]).max(axis=1) < 0.4
+    other = s.straight & level & (s.size[:, 1] > 2 * s.size[:, 0]) & (s.down[a] < -0.5 * s.size[a, 1])
+    across = s.boxes[:, [0, 2]].mean(axis=1) - s.boxes[a, [0, 2]].mean()
+    other &= across * across[b] < 0
+    return s.apart(a, b) < REACHED and any(s.apart(a, int(c)) < REACHED for c in np.flatnonzero(other))
 
 
 def _back_to_back(s: _Shapes, a: int, b: int) -> bool:
-    """Two low arcs whose backs nearly meet: `x` as `)(`. Brackets are slimmer."""
+    """Two low arcs whose backs nearly meet: `x` as `)(`. Brackets are slimmer, taller or farther apart."""
     level = np.abs(s.boxes[a, 1::2] - s.boxes[b, 1::2]).max() < 0.4
-    slim = (s.size[[a, b], 0] < 0.3 * s.size[[a, b], 1]).all()
-    low = s.size[[a, b], 1].max() < 1.4 and s.across[a, b] > -0.3
-    if not level or not low or slim or s.apart(a, b) > 1.5 * NEAR:
+    slim = bool((s.size[[a, b], 0] < 0.3 * s.size[[a, b], 1]).all())
+    low = s.size[[a, b], 1].max() < (1.2 if slim else 1.4)
+    beside = s.boxes[a, 0] < s.boxes[b, 0] and s.across[a, b] > -0.4
+    if not level or not low or not beside or s.apart(a, b) > (0.12 if slim else 0.35):
         return False
-    return _bulge(s.points[a]) > 0.1 and _bulge(-s.points[b]) > 0.1
+    return _back(s.points[a]) > 0.2 and _back(-s.points[b]) > 0.2
 
 
-def _bulge(points: Array) -> float:
-    """How far the middle of an arc like `)` stands out to the right beyond both ends, in its own heights; else 0."""
+def _back(points: Array) -> float:
+    """How far both ends of a line like `)` stay behind what is farthest to the right, in widths; else 0."""
     x, y = points.T
-    height = max(float(np.ptp(y)), 1e-9)
-    quarter = np.minimum(np.floor(4 * (y - y.min()) / height), 3)
-    top, middle, bottom = x[quarter == 0], x[(quarter == 1) | (quarter == 2)], x[quarter == 3]
-    if min(map(len, (top, middle, bottom))) == 0 or np.std(middle) > 0.18 * height:  # two sides, such as those of a 0
+    height, length = max(float(np.ptp(y)), 1e-9), float(np.hypot(*np.diff(points, axis=0).T).sum())
+    off = np.abs(y - (y.min() + y.max()) / 2) / height  # from the middle, up to ½
+    width = max(float(np.ptp(x)), 1e-9)
+    if off[int(x.argmax())] > 0.4 or length > ARC * (height + 2 * width) or abs(y[0] - y[-1]) < OPEN * height:
         return 0.0
-    return float(middle.mean() - max(top.mean(), bottom.mean())) / height
+    return float(x.max() - max(x[0], x[-1])) / width
 
 
-RULES: tuple[Callable[[_Shapes, int, int], bool], ...] = (_stacked, _dotted, _capped, _upright, _back_to_back)
+RULES: tuple[Callable[[_Shapes, int, int], bool], ...] = (
+    _stacked,
+    _dotted,
+    _exclaimed,
+    _capped,
+    _upright,
+    _bridged,
+    _back_to_back,
+)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -11,27 +12,61 @@ from aggrevated.errors import DataError
 from aggrevated.files import start_of
 from aggrevated.parsing.pages import crohme
 from aggrevated.parsing.pages.inkml import Ink, read_inkml
-from aggrevated.parsing.pages.page import Page, Strokes, boxes_of
-from aggrevated.parsing.pictures.image import is_image, read_image
-from aggrevated.parsing.pictures.joining import groups, unit_of
+from aggrevated.parsing.pages.page import Page, Strokes
+from aggrevated.parsing.pictures.doubts import doubts_about
+from aggrevated.parsing.pictures.image import ENDINGS, KINDS, is_image, look
+from aggrevated.parsing.pictures.ink_from_paper import Found
+from aggrevated.parsing.pictures.joining import groups
+from aggrevated.parsing.pictures.layout import in_reading_order, lines_of
+from aggrevated.parsing.pictures.turning import tilt_of, turn_of, turned
 
-STEP = 0.8  # symbols: how far the middle of a symbol may lie from that of its line, up or down
-LOCAL = 3  # symbols at the end of a line whose middles say where it has got to
+__all__ = ["Seen", "in_reading_order", "lines_of", "read_page", "see", "symbols_of", "symbols_of_parts", "unparsed"]
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A page as it was found in a file, and how sure that is."""
+
+    page: Page
+    doubts: tuple[str, ...] = ()  # what speaks against it, each in a sentence without a full stop; none is best
+    to_picture: Array = field(
+        default_factory=lambda: np.eye(3)
+    )  # [3, 3]: (x, y, 1) of the page to pixels, times a number
+
+    def in_picture(self, points: Array) -> Array:
+        """Points [n, 2] of the page as pixels of the picture: the page may have been turned and laid flat."""
+        moved = np.column_stack([points, np.ones(len(points))]) @ self.to_picture.T
+        pixels: Array = moved[:, :2] / moved[:, 2:]
+        return pixels
 
 
 def read_page(path: Path) -> Page:
-    """The page in an InkML file or a picture (PNG, JPEG), its symbols in reading order.
+    """The page in an InkML file, a picture (PNG, JPEG, WebP) or a PDF, its symbols in reading order.
 
     Where the file has MathML that there are rules for, it gives order, labels and heads; groups of strokes, where there
     are some, are the symbols. All else comes from geometry: such symbols are `?`, if they have no label, and their
     heads are 0.
     """
-    start = start_of(path, 8, "an InkML file or a picture (PNG, JPEG)")
-    if is_image(start) or path.suffix.lower() in (".png", ".jpg", ".jpeg"):
-        return unparsed(path.stem, symbols_of_parts(read_image(path)))
+    return see(path).page
+
+
+def see(path: Path) -> Seen:
+    """The page in a file as `read_page` gives it, with what speaks against its having been read right."""
+    start = start_of(path, 12, f"an InkML file, {KINDS} or PDF")
+    if is_image(start) or path.suffix.lower() in ENDINGS:
+        return _seen(path.stem, look(path))
     if path.suffix.lower() == ".inkml" or b"<" in start:
-        return _page_of_ink(read_inkml(path))
-    raise DataError(f"{path} is neither InkML nor a picture (PNG, JPEG); give one of these")
+        return Seen(_page_of_ink(read_inkml(path)))
+    raise DataError(f"{path} is neither InkML, {KINDS} nor PDF; give one of these")
+
+
+def _seen(name: str, found: Found) -> Seen:
+    """What was found in a picture, level and in reading order."""
+    turn = turn_of(tilt_of(found.parts))
+    symbols = symbols_of_parts(turned(found.parts, turn))
+    back = found.to_picture.copy()
+    back[:, :2] = back[:, :2] @ turn.T  # its inverse
+    return Seen(unparsed(name, symbols), found.doubts + doubts_about(symbols), back)
 
 
 def _page_of_ink(ink: Ink) -> Page:
@@ -66,46 +101,3 @@ def symbols_of_parts(parts: Sequence[Strokes]) -> list[Strokes]:
     """Parts such as `read_image` finds, joined where they are one symbol, in reading order."""
     symbols = [tuple(stroke for part in group for stroke in parts[part]) for group in groups(parts)]
     return [symbols[place] for place in in_reading_order(symbols)]
-
-
-def in_reading_order(ink: Sequence[Strokes]) -> list[int]:
-    """The places of the symbols as they are read: line after line, each from left to right."""
-    return [symbol for line in lines_of(ink) for symbol in line]
-
-
-def lines_of(ink: Sequence[Strokes]) -> list[list[int]]:
-    """The places of the symbols of each line, from left to right; the lines from top to bottom.
-
-    From left to right, each symbol goes on with the line that has got to its height, or begins a new one.
-    """
-    if not ink:
-        return []
-    boxes = boxes_of([np.concatenate(strokes) for strokes in ink]) / unit_of(ink)
-    middle = (boxes[:, :2] + boxes[:, 2:]) / 2
-    lines: list[list[int]] = []
-    for symbol in map(int, np.argsort(middle[:, 0], kind="stable")):
-        steps = [_step(boxes[symbol], boxes[line[-LOCAL:]]) for line in lines]
-        if steps and min(steps) < STEP:
-            lines[int(np.argmin(steps))].append(symbol)
-        else:
-            lines.append([symbol])
-    slope = _slope(middle, lines)
-    return sorted(lines, key=lambda line: float((middle[line, 1] - slope * middle[line, 0]).mean()))
-
-
-def _step(box: Array, end: Array) -> float:
-    """How far up or down a symbol's middle lies from the middle of a line's `end`, [symbols, 4].
-
-    Half as far, if they overlap: a `y` after a `d` lies much lower, and is on the same line.
-    """
-    top, bottom = end[:, 1].mean(), end[:, 3].mean()
-    step = abs(float(box[1] + box[3] - top - bottom)) / 2
-    overlap = min(bottom, box[3]) - max(top, box[1])
-    return step / 2 if overlap > 0.5 * min(bottom - top, box[3] - box[1]) else step
-
-
-def _slope(middle: Array, lines: list[list[int]]) -> float:
-    """How far all lines together go down for each step to the right: their least-squares slope."""
-    from_mean = np.concatenate([middle[line] - middle[line].mean(axis=0) for line in lines])
-    across, down = from_mean.T
-    return float(across @ down) / max(float(across @ across), 1e-9)

@@ -1,0 +1,61 @@
+"""A page of a PDF is read as a picture of it would be, or refused in a sentence."""
+
+import io
+from pathlib import Path
+
+import pytest
+from PIL import Image, ImageDraw
+
+from aggrevated.errors import DataError, UsageError
+from aggrevated.parsing.pictures import pdf
+from aggrevated.parsing.pictures.segmentation import read_page
+
+
+def paper() -> Image.Image:
+    picture = Image.new("L", (600, 300), 255)
+    pen = ImageDraw.Draw(picture)
+    pen.line([(80, 80), (80, 200)], 0, 8)
+    pen.line([(160, 130), (240, 130)], 0, 8)
+    pen.line([(160, 160), (240, 160)], 0, 8)
+    pen.ellipse((320, 80, 400, 200), outline=0, width=8)
+    return picture
+
+
+def written(folder: Path, data: bytes) -> Path:
+    (folder / "page.pdf").write_bytes(data)
+    return folder / "page.pdf"
+
+
+def as_pdf(picture: Image.Image) -> bytes:
+    file = io.BytesIO()
+    picture.save(file, "PDF")
+    return file.getvalue()
+
+
+def test_the_first_page_is_read(tmp_path: Path) -> None:
+    pytest.importorskip("pypdfium2", reason="pypdfium2 is not installed")
+    page = read_page(written(tmp_path, as_pdf(paper())))
+    assert len(page) == 3
+    across = page.boxes[:, 0] / page.boxes[-1, 2]
+    assert across == pytest.approx([0.2, 0.4, 0.8], abs=0.03)
+
+
+def test_what_is_damaged_is_refused(tmp_path: Path) -> None:
+    pytest.importorskip("pypdfium2", reason="pypdfium2 is not installed")
+    for data in (b"%PDF-1.7\n", as_pdf(paper())[:200], b"%PDF-" + bytes(range(256)) * 99):
+        path = written(tmp_path, data)
+        with pytest.raises(DataError, match=r"page\.pdf: its first page cannot be drawn: it is damaged, locked or too"):
+            read_page(path)
+
+
+def test_without_its_library_the_remedy_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pdf, "CHILD", "raise SystemExit(3)")
+    with pytest.raises(UsageError, match=r"reading PDF needs pypdfium2: pip install 'aggrevated\[pdf\]'; or save"):
+        read_page(written(tmp_path, as_pdf(paper())))
+
+
+def test_what_takes_too_long_is_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pdf, "CHILD", "import time; time.sleep(9)")
+    monkeypatch.setattr(pdf, "SECONDS", 1)
+    with pytest.raises(DataError, match="its first page takes more than 1 seconds to draw; save it as a picture"):
+        read_page(written(tmp_path, as_pdf(paper())))

@@ -1,0 +1,17 @@
+"""Pages as people take them are read right, and none is silently wrong."""
+
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+from thirty_pages import PAGES, main
+
+
+@pytest.mark.timeout(300)
+def test_most_pages_are_read_and_none_is_silently_wrong(tmp_path: Path) -> None:
+    answers = main(tmp_path)
+    counts = Counter(answers.values())
+    assert len(PAGES) >= 30 and counts["right"] >= 27 and counts["wrong"] == 0, answers
