@@ -96,7 +96,8 @@ def test_the_examples_of_the_guide_run(tmp_path: Path) -> None:
 
 
 def test_the_example_of_parsing_runs() -> None:
-    (example,) = CODE.findall((ROOT / "docs/parsing.md").read_text())
+    reading, example = CODE.findall((ROOT / "docs/parsing.md").read_text())
+    exec(reading, {})
     scope: dict[str, object] = {}
     exec(example.replace("sets=100", "sets=20").replace("islice(learning, 40)", "islice(learning, 2)"), scope)
     assert 0 < scope["iteration"].best_return < 1  # type: ignore[attr-defined]
