@@ -53,22 +53,26 @@ def shaped(labels: Sequence[str], hand: Writer, draw: np.random.Generator, dice:
     """The symbols in that hand, all at the origin."""
     kinds = {label: i for i, label in enumerate(dict.fromkeys(labels))}
     preferred = {label: _owned(label, hand, draw, dice) for label in kinds}
-    points, starts, owners = [], [], []
-    for number, label in enumerate(labels):
-        way, passed = preferred[label]
-        if not dice.chance(hand.faithful):
-            way, passed = _owned(label, hand, draw, dice)
-        passed = passed + hand.wobble * _STEADY.get(label, 1.0) * smooth(len(passed), draw)
-        curve, begins = way.curve @ passed, _begins(way, label, hand, dice)
-        if dice.chance(hand.retraces):
-            curve, begins = np.concatenate([curve, curve + 0.02 * dice.spread()]), np.concatenate([begins, begins])
-        points.append(curve)
-        starts.append(begins)
-        owners.append(np.full(len(curve), number))
-    whole = Path(np.concatenate(points), np.concatenate(owners), np.concatenate(starts), np.full(len(labels), KNEE))
+    drawn = [_instance(label, preferred[label], hand, draw, dice) for label in labels]
+    points, starts = (np.concatenate(parts) for parts in zip(*drawn, strict=True))
+    owners = np.repeat(np.arange(len(labels)), [len(curve) for curve, _ in drawn])
+    path = Path(points, owners, starts, np.full(len(labels), KNEE))
     of_kind = np.array([kinds[label] for label in labels])
     steady = np.array([_STEADY.get(label, 1.0) for label in labels])
-    return _sized(_penned(_bent(whole, of_kind, steady, hand, draw), steady, hand, draw), labels, hand, draw)
+    path = _rounded(_bent(path, of_kind, steady, hand, draw), hand.rounding)
+    return _sized(_ended(path, steady, hand, draw), labels, hand, draw)
+
+
+def _instance(
+    label: str, preferred: tuple[Way, Array], hand: Writer, draw: np.random.Generator, dice: Dice
+) -> tuple[Array, Array]:
+    """(the curve of one symbol [P, 2], where its strokes begin, bool [P])."""
+    way, passed = preferred if dice.chance(hand.faithful) else _owned(label, hand, draw, dice)
+    passed = passed + hand.wobble * _STEADY.get(label, 1.0) * smooth(len(passed), draw)
+    curve, begins = way.curve @ passed, _begins(way, label, hand, dice)
+    if dice.chance(hand.retraces):  # the pen goes over the symbol once more, not quite where it was
+        curve, begins = np.concatenate([curve, curve + 0.02 * dice.spread()]), np.concatenate([begins, begins])
+    return curve, begins
 
 
 def _owned(label: str, hand: Writer, draw: np.random.Generator, dice: Dice) -> tuple[Way, Array]:
@@ -106,18 +110,26 @@ def _bent(path: Path, kinds: Array, steady: Array, hand: Writer, draw: np.random
     return replace(path, points=moved)
 
 
-def _penned(path: Path, steady: Array, hand: Writer, draw: np.random.Generator) -> Path:
-    """What speed does to strokes: corners are cut, ends run on, have hooks, or come too soon."""
-    points = path.points.copy()
-    firsts = np.flatnonzero(path.starts)
-    lasts = np.append(firsts[1:], len(points)) - 1
-    inner = np.ones(len(points), bool)
-    inner[firsts] = inner[lasts] = False
+def _ends(starts: Array) -> tuple[Array, Array]:
+    """(the first, the last point of each stroke)."""
+    firsts = np.flatnonzero(starts)
+    return firsts, np.append(firsts[1:], len(starts)) - 1
+
+
+def _rounded(path: Path, times: int) -> Path:
+    """Every point but the ends of strokes averaged with its neighbours, so many times."""
+    points, inner = path.points.copy(), np.ones(len(path.points), bool)
+    inner[np.concatenate(_ends(path.starts))] = False
     at = np.flatnonzero(inner)
-    for _ in range(hand.rounding):
+    for _ in range(times):
         points[at] = (points[at - 1] + 2 * points[at] + points[at + 1]) / 4
-    long = lasts > firsts
-    firsts, lasts = firsts[long], lasts[long]
+    return replace(path, points=points)
+
+
+def _ended(path: Path, steady: Array, hand: Writer, draw: np.random.Generator) -> Path:
+    """Strokes whose ends run on, have hooks, or come too soon."""
+    points, (firsts, lasts) = path.points.copy(), _ends(path.starts)
+    firsts, lasts = firsts[lasts > firsts], lasts[lasts > firsts]
     for ends, before in ((firsts, firsts + 1), (lasts, lasts - 1)):
         along = points[ends] - points[before]
         along /= np.hypot(*along.T)[:, None] + 1e-9
