@@ -74,6 +74,7 @@ class Algebra(WorldSettings):
 
     name = "algebra"
     measured = "UAS"
+    expert_name = "gold"
     digits = 3
     measured_on = ("crohme", "sets", "single_writer", "data_seed")
     evaluation: ClassVar[type[EvaluationSettings]] = OnPages

@@ -78,7 +78,7 @@ def returned(who: str, mean: float, error: float | None) -> str:
 
 def expert_of(config: Config) -> str:
     """The expert's name; of one from a file the file's, without where it lies."""
-    named = without_places(config.settings.get("expert", ""))
+    named = without_places(config.settings.get("expert", "")) or config.world.expert_name
     return named or str(getattr(config.built_world.expert, "name", type(config.built_world.expert).__name__))
 
 

@@ -78,6 +78,7 @@ class WorldSettings(Settings, ABC):
     evaluation: ClassVar[type[EvaluationSettings]]  # how a policy can be tried again
     rated: ClassVar[bool] = True  # whether returns have a ratio, from the lowest that there is
     decisive: ClassVar[tuple[str, ...]] = ()  # settings that `suits` hangs on
+    expert_name: ClassVar[str] = ""  # of a world whose expert is always the same, and which takes long to build
 
     @abstractmethod
     def spaces(self) -> tuple[Space[Any], Space[Any]]:
