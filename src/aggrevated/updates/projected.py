@@ -36,6 +36,7 @@ from aggrevated.updates.warmth import Warmth
 
 FEWEST = 4  # trajectories in a minibatch of a policy with memory
 LONGEST_GRADIENT = 1.0
+BESIDE_ADVICE = 0.125  # τ at least, beside cross-entropy, for which a logit of 8 is sure: larger ones would outweigh it
 
 
 @dataclass
@@ -137,7 +138,9 @@ class Exponentiated:
             return means_of(*data, policy.head.unit.numpy())
         cost, known, weight = map(torch.from_numpy, costs_of(data, policy.head.outputs, self.in_units))
         if not self.eta:
-            logits = torch.where(advised_only(data)[..., None] & (cost > 0), -torch.inf, -cost / tau)
+            advised = advised_only(data)
+            tau = max(tau, BESIDE_ADVICE) if advised.any() else tau
+            logits = torch.where(advised[..., None] & (cost > 0), -torch.inf, -cost / tau)
             return Logits(logits, known, weight, self.exploring, tau)
         with torch.no_grad():
             now = distribution_at(policy, data.trajectories)
