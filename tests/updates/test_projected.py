@@ -251,7 +251,7 @@ def test_a_cost_that_is_no_advantage_cannot_be_compared_with_advice():
 # ---- advice
 
 
-def test_where_an_expert_only_advises_the_distance_is_cross_entropy_and_stakes_are_votes():
+def test_where_only_advice_is_known_the_distance_is_cross_entropy():
     """Two steps: of the first all costs are known, of the second that π* would take the last; π is uniform over 3."""
     trajectories = steps_of(np.eye(3)[[0, 1]])
     costs = replace(told([[0.0, 1, 2], [0, 0, 0]]), weight=np.float32([[1], [0]]), advice=np.array([[0], [2]]))
@@ -259,13 +259,12 @@ def test_where_an_expert_only_advises_the_distance_is_cross_entropy_and_stakes_a
     with torch.no_grad():
         policy.network[-1].weight.zero_(), policy.network[-1].bias.zero_()
     goal = Exponentiated()._goal(policy, Data(trajectories, costs), tau=0.5)
-    odds = np.exp([0.0, -2.0, -4.0])  # the unit is 1, the mean of 0, 1 and 2
-    np.testing.assert_allclose(goal.shares[0, 0], odds / odds.sum(), rtol=1e-5)
-    np.testing.assert_allclose(goal.shares[1, 0], np.exp([-3, -3, 0]) / np.exp([-3, -3, 0]).sum(), rtol=1e-5)
-    np.testing.assert_allclose(goal.weight[:, 0], [2.0, 1.5])  # a mistake of which nothing is known costs A/(A − 1)
     seen, mask = torch.from_numpy(trajectories.observations), torch.ones(2, 1, dtype=torch.bool)
     distance = goal.distance(policy.distribution(seen, mask))[:, 0]
-    np.testing.assert_allclose(distance.detach(), [np.log(3), np.log(3)], rtol=1e-5)
+    unit = 1.0  # the mean of 0, 1 and 2
+    squares = np.var([0.0, 1 / unit / 0.5, 2 / unit / 0.5])  # of z − g around their mean
+    np.testing.assert_allclose(distance.detach(), [0.5 * squares, np.log(3)], rtol=1e-5)
+    assert goal.weight.tolist() == [[1.0], [1.0]] and not goal.complete()
 
 
 # ---- vectors

@@ -21,6 +21,7 @@ from aggrevated.updates.aggregation import Data
 DEAREST = 5.0  # what a mistake counts at most, in mean costs: CartPole's doomed states cost a hundred times the usual
 ASKED = 2.0  # what all steps of a Gaussian count together of which a cost is known, the others together counting 1
 SMALLEST = 1e-3  # of an action's unit: what is advised may be the same everywhere
+LOWEST = -1e4  # a logit in place of −∞, where it does not count
 FLATTEST = 0.01  # of the usual squared distance from the advice: nearer than that, no curvature can be told
 INDIFFERENCE = 0.5  # tau of two actions, in mean costs: one that is so much better than the advised gets odds of e
 
@@ -53,6 +54,9 @@ class Logits:
     An action a counts by (1 − λ) π(a) + λ/A. With λ = 0 that is the Fisher metric: the fit averages A* over the states
     that the policy cannot tell apart, weighted as Σ_a π(a) A*(a) weighs it, and a mistake that is hardly ever made does
     not disturb it; but a policy that is sure and wrong would stay so. With λ > 0 it does not.
+
+    Where all but one are −∞, since nothing is known but what π* advises, the distance is cross-entropy: there is no
+    cost to be averaged, and classes are told apart at their border, not by how far away from it a logit should be.
     """
 
     logits: Tensor  # [n, T, A]
@@ -71,11 +75,19 @@ class Logits:
         return Logits(logits, known, weight, self.exploring, self.scale, bool(known.all()))
 
     def complete(self) -> bool:
-        """Whether all actions are known wherever any is."""
-        return bool((self.known.all(-1) | ~self.known.any(-1)).all())
+        """Whether all actions are known wherever any is, and none only by advice."""
+        return bool((self.known.all(-1) | ~self.known.any(-1)).all() and self.logits.isfinite().all())
 
     def distance(self, distribution: Distribution) -> Tensor:
         assert isinstance(distribution, Categorical)
+        advised = self.logits.isneginf().any(-1)
+        if not advised.any():
+            return self._squared(distribution)
+        votes = -torch.where(self.logits == 0, distribution.logits, 0.0).sum(-1)
+        finite = replace(self, logits=self.logits.clamp(min=LOWEST))
+        return torch.where(advised, votes, finite._squared(distribution))
+
+    def _squared(self, distribution: Categorical) -> Tensor:
         apart, measure = distribution.logits - self.logits, self._measure(distribution.logits.detach().softmax(-1))
         if not self.all_known:
             apart = torch.where(self.known, apart, 0.0)
@@ -95,29 +107,6 @@ class Logits:
 def first_steps(x: Tensor, rows: Tensor, length: int) -> Tensor:
     """Of the trajectories `rows` of x [n, T, ...] the first `length` steps."""
     return x.index_select(0, rows)[:, :length]
-
-
-@dataclass(frozen=True)
-class Votes:
-    """Shares of the actions, by cross-entropy: at most steps nothing is known but what π* advises.
-
-    There is no cost to be averaged there, and classes are told apart at their border, not by how far away from it a
-    logit should be. Each step has as many votes as is at stake.
-    """
-
-    shares: Tensor  # [n, T, A], in all 1
-    weight: Tensor
-
-    def take(self, rows: Tensor, length: int) -> Votes:
-        return Votes(first_steps(self.shares, rows, length), first_steps(self.weight, rows, length))
-
-    def at(self, mask: Tensor) -> Votes:
-        return Votes(self.shares[mask][:, None], self.weight[mask][:, None])
-
-    def distance(self, distribution: Distribution) -> Tensor:
-        assert isinstance(distribution, Categorical)
-        entropy: Tensor = -torch.where(self.shares > 0, self.shares * distribution.logits, 0.0).sum(-1)
-        return entropy
 
 
 @dataclass(frozen=True)
@@ -166,12 +155,15 @@ def costs_of(data: Data, actions: int, in_units: bool = True) -> tuple[Array, Ar
     return cost, known | (only_advised & legal), trajectories.mask.astype(np.float32)
 
 
-def votes_of(cost: Tensor, known: Tensor, weight: Tensor, tau: float) -> Votes:
-    """exp(−A*/τ) over the actions that are known; what is at stake is how far their costs are apart."""
-    shares = torch.where(known, -cost / tau, -torch.inf).softmax(-1).nan_to_num()
-    dearest, cheapest = (torch.where(known, cost, worst) for worst in (-torch.inf, torch.inf))
-    stake = (dearest.amax(-1) - cheapest.amin(-1)).clamp(0.0, DEAREST)
-    return Votes(shares, weight * stake)
+def advised_only(data: Data) -> Tensor:
+    """bool [K, T]: at which steps nothing is known but what π* advises."""
+    told = data.cost_to_go
+    only = (
+        data.trajectories.mask & (told.weight == 0)
+        if told.advice is not None
+        else np.zeros_like(data.trajectories.mask)
+    )
+    return torch.from_numpy(only)
 
 
 def mean_cost(cost: Array, known: Array) -> float:

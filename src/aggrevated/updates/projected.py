@@ -27,7 +27,7 @@ from aggrevated.settings import COUNT, NOT_NEGATIVE, POSITIVE, SHARE, Chosen, at
 from aggrevated.trajectories import Trajectories
 from aggrevated.updates import Step, UpdateSettings, dropout, loss_and_gradient, norm
 from aggrevated.updates.aggregation import MEASURED, Aggregation, Data
-from aggrevated.updates.goals import Goal, Logits, costs_of, first_steps, means_of, votes_of
+from aggrevated.updates.goals import Goal, Logits, advised_only, costs_of, first_steps, means_of
 from aggrevated.updates.natural import Natural, NaturalSettings
 from aggrevated.updates.safe_step import MOST_HALVINGS, safe_step
 from aggrevated.updates.small_fit import fit, is_small
@@ -36,6 +36,7 @@ from aggrevated.updates.warmth import Warmth
 
 FEWEST = 4  # trajectories in a minibatch of a policy with memory
 LONGEST_GRADIENT = 1.0
+BESIDE_ADVICE = 0.125  # τ at least, beside cross-entropy, for which a logit of 8 is sure: larger ones would outweigh it
 
 
 @dataclass
@@ -137,9 +138,10 @@ class Exponentiated:
             return means_of(*data, policy.head.unit.numpy())
         cost, known, weight = map(torch.from_numpy, costs_of(data, policy.head.outputs, self.in_units))
         if not self.eta:
-            if data.cost_to_go.advice is not None:
-                return votes_of(cost, known, weight, tau)
-            return Logits(-cost / tau, known, weight, self.exploring, tau)
+            advised = advised_only(data)
+            tau = max(tau, BESIDE_ADVICE) if advised.any() else tau
+            logits = torch.where(advised[..., None] & (cost > 0), -torch.inf, -cost / tau)
+            return Logits(logits, known, weight, self.exploring, tau)
         with torch.no_grad():
             now = distribution_at(policy, data.trajectories)
         assert isinstance(now, Categorical)

@@ -17,16 +17,15 @@ from aggrevated.policies import Policy
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import GaussianHead, Head
 from aggrevated.products import add_row, compiled, copy_row
-from aggrevated.updates.goals import Goal, Logits, Means, Votes
+from aggrevated.updates.goals import Goal, Logits, Means
 
 MOST_WEIGHTS = 3000  # from there on torch is as fast
-VOTES, MEANS = -2.0, -1.0  # in place of λ, for goals that are no logits
 BETA1, BETA2, EPSILON = 0.9, 0.999, np.float32(1e-8)  # of Adam, as torch has them
 
 
 def is_small(policy: Policy, goal: Goal, legal: Tensor) -> bool:
     """Whether there is a compiled fit for it."""
-    if type(policy) is not FeedForwardPolicy or not isinstance(goal, Logits | Votes | Means) or legal.shape[-1]:
+    if type(policy) is not FeedForwardPolicy or not isinstance(goal, Logits | Means) or legal.shape[-1]:
         return False
     if not all(isinstance(layer, nn.Linear | nn.ReLU) for layer in policy.network):
         return False
@@ -88,20 +87,17 @@ def put_back(linear: list[nn.Linear], own: list[Any], state: list[list[Array]], 
 
 
 def asked_by(goal: Goal, head: Head) -> tuple[Array, Array, Array, Array, float, float]:
-    """(what is wanted [N, A], which of it is known [N, A], weight [N], unit [A], λ, scale), for all kinds of goal.
+    """(what is wanted [N, A], which of it is known [N, A], weight [N], unit [A], λ, scale), for both kinds of goal.
 
-    λ < 0 says which, if not of logits; for means, what is wanted are the outputs that the head makes them of.
+    λ < 0 says that it is of means, not of logits; what is wanted are then the outputs that the head makes them of.
     """
     if isinstance(goal, Logits):
         wanted, known = (x[:, 0].contiguous().numpy() for x in (goal.logits, goal.known))
         unit, exploring, scale = np.ones(wanted.shape[1], np.float32), goal.exploring, goal.scale
-    elif isinstance(goal, Votes):
-        wanted = goal.shares[:, 0].contiguous().numpy()
-        known, unit, exploring, scale = np.ones(wanted.shape, bool), np.ones(wanted.shape[1], np.float32), VOTES, 1.0
     else:
         assert isinstance(goal, Means) and isinstance(head, GaussianHead)
         wanted = ((goal.means[:, 0] - head.centre) / head.unit).contiguous().numpy()
-        known, exploring, scale = np.ones(wanted.shape, bool), MEANS, 1.0
+        known, exploring, scale = np.ones(wanted.shape, bool), -1.0, 1.0
         unit = (goal.deviation / head.unit).float().numpy()
     weight = goal.weight[:, 0].float().contiguous().numpy()
     return wanted.astype(np.float32, copy=False), known, weight, unit, exploring, scale
@@ -128,12 +124,10 @@ def _fit(  # type: ignore[no-untyped-def]
             for i in range(layers):
                 forward(acts[i], weights[i], biases[i], acts[i + 1], i + 1 < layers)
             out, pull = acts[layers], pulls[layers]
-            if exploring == MEANS:
+            if exploring < 0:
                 towards_means(out, wanted[row], unit, share, pull)
-            elif exploring == VOTES:
-                towards_votes(out, wanted[row], share, pull)
             else:
-                towards_logits(out, wanted[row], known[row], np.float32(exploring), np.float32(scale) * share, pull)
+                towards_logits(out, wanted[row], known[row], np.float32(exploring), np.float32(scale), share, pull)
             for i in range(layers - 1, -1, -1):
                 backward(acts[i], pulls[i + 1], of_w[i], of_b[i], back[i], pulls[i], i > 0)
         length = 0.0
@@ -184,9 +178,12 @@ def backward(x, pull, of_weight, of_bias, back, before, further):  # type: ignor
 
 
 @compiled
-def towards_logits(out, wanted, known, exploring, scale, pull):  # type: ignore[no-untyped-def]
-    """Write the gradient of `Logits.distance`, 2 m_a (z_a − g_a − Σ m (z − g)), where m is the measure of actions."""
-    most, actions = out[0], len(out)
+def towards_logits(out, wanted, known, exploring, scale, share, pull):  # type: ignore[no-untyped-def]
+    """Write the gradient of `Logits.distance`, 2 m_a (z_a − g_a − Σ m (z − g)), where m is the measure of actions.
+
+    Where goals are −∞ it is that of cross-entropy, π_a − 1 for the action that is not, and π_a for the others.
+    """
+    most, actions, advised = out[0], len(out), False
     for a in range(1, actions):
         most = max(most, out[a])
     total, some = ZERO, ZERO
@@ -194,6 +191,11 @@ def towards_logits(out, wanted, known, exploring, scale, pull):  # type: ignore[
         pull[a] = exp_of(out[a] - most)
         total += pull[a]
         some += ONE if known[a] else ZERO
+        advised = advised or wanted[a] == -np.inf
+    if advised:
+        for a in range(actions):
+            pull[a] = share * (pull[a] / total - (ONE if wanted[a] == ZERO else ZERO))
+        return
     measured, some = ZERO, max(some, ONE)
     for a in range(actions):
         pull[a] = (ONE - exploring) * (pull[a] / total) + exploring / some if known[a] else ZERO
@@ -203,20 +205,7 @@ def towards_logits(out, wanted, known, exploring, scale, pull):  # type: ignore[
         pull[a] /= measured
         mean += pull[a] * (out[a] - wanted[a] if known[a] else ZERO)
     for a in range(actions):
-        pull[a] *= TWO * scale * ((out[a] - wanted[a] if known[a] else ZERO) - mean)
-
-
-@compiled
-def towards_votes(out, wanted, share, pull):  # type: ignore[no-untyped-def]
-    """Write the gradient of `Votes.distance`, π − p."""
-    most, total = out[0], ZERO
-    for a in range(1, len(out)):
-        most = max(most, out[a])
-    for a in range(len(out)):
-        pull[a] = exp_of(out[a] - most)
-        total += pull[a]
-    for a in range(len(out)):
-        pull[a] = share * (pull[a] / total - wanted[a])
+        pull[a] *= TWO * scale * share * ((out[a] - wanted[a] if known[a] else ZERO) - mean)
 
 
 @compiled
