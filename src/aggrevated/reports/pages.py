@@ -106,8 +106,11 @@ class PageReader:
 
     def parse(self, file: Path | str) -> ParsedPage:
         """The page in one file: InkML, a picture or a PDF. A `DataError` where there is none."""
-        seen = see(Path(file))
-        return ParsedPage(Path(file), seen, self.reads.read([seen.page])[0])
+        return self.understood(Path(file), see(Path(file)))
+
+    def understood(self, file: Path, seen: Seen) -> ParsedPage:
+        """The page that was seen in a file."""
+        return ParsedPage(file, seen, self.reads.read([seen.page])[0])
 
     def parse_all(self, files: Iterable[Path]) -> Iterator[ParsedPage | AggrevatedError]:
         """The page in each file, in their order; for one that cannot be read, the error that says why."""

@@ -53,14 +53,12 @@ class Parse:
         if not self.files:
             raise UsageError("there is nothing to parse; give a picture, a PDF, an InkML file or a folder of them")
         files = files_in(self.files)
-        alone = len(files) == 1 and files[0] == self.files[0]
-        if alone:
-            see(files[0])  # before torch is there: a large picture takes memory, and a bad one should be told at once
+        if files != list(self.files[:1]):
+            self._show_all(load_reader(self.policy), files)
+            return
+        seen = see(files[0])  # before torch is there: a large picture takes memory, and a bad one is told at once
         reader = load_reader(self.policy)
-        if alone:
-            self._show(reader.parse(files[0]), reader, alone=True)
-        else:
-            self._show_all(reader, files)
+        self._show(reader.understood(files[0], seen), reader, alone=True)
 
     def _show_all(self, reader: PageReader, files: list[Path]) -> None:
         from aggrevated.cli.output import note
@@ -99,7 +97,8 @@ class Parse:
             print_facts(parsed.facts() | drawings, as_json=True)
         elif alone:
             known = set(parsed.reading.labels) != {"?"}
-            expression = [parsed.text, f"LaTeX: {parsed.latex}"] if known else []
+            in_one_line = " \\\\ ".join(parsed.latex.splitlines())
+            expression = [parsed.text, f"LaTeX: {in_one_line}"] if known else []
             print("\n".join([*expression, *arcs_of(parsed)]))
         else:
             print(f"{parsed.file}: {' / '.join(parsed.text.splitlines())}")
