@@ -59,9 +59,9 @@ def test_a_minus_between_lines_is_no_fraction() -> None:
 
 
 def test_columns_are_read_one_after_the_other() -> None:
-    ink = [*row(3, 0, 0), *row(2, 0, 200), *row(3, 700, 10), *row(2, 700, 210)]
+    ink = [*row(3, 0, 0), *row(2, 0, 200), *row(3, 900, 10), *row(2, 900, 210)]
     assert columns_of(ink) == [[[0, 1, 2], [3, 4]], [[5, 6, 7], [8, 9]]]
-    wide = [*row(3, 0, 0), *row(3, 700, 0)]  # a gap in one line is no column
+    wide = [*row(3, 0, 0), *row(3, 900, 0)]  # a gap in one line is no column
     assert len(columns_of(wide)) == 1 and in_reading_order(wide) == list(range(6))
 
 

@@ -24,7 +24,7 @@ STEP = 0.9  # how badly a symbol may fit to a line's end and still go on with it
 SHARED = 0.3  # of the shorter of two lines that are one may stand above or below the other
 MEETING = 1.5  # how badly two lines that are one may fit where they meet
 LOCAL = 3  # symbols at the end of a line that say where it has got to
-GUTTER = 2.5  # between columns, at least
+GUTTER = 4.0  # between columns, at least
 
 
 def in_reading_order(ink: Sequence[Strokes]) -> list[int]:

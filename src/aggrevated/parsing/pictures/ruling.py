@@ -104,7 +104,7 @@ class _Rules:
             if darkest > DARKER * shade:  # the pen is seen on the line, even along it
                 left[rows] &= ~(self.runs[rows] & (depth[rows] < (shade + darkest) / 2))
             else:
-                left[rows] &= ~rule | _bridges((ink[rows] & ~rule).any(axis=0))
+                left[rows] &= ~rule | _bridges(np.asarray((ink[rows] & ~rule).any(axis=0)))
             _drop_ends(left, line)
         return left
 
