@@ -173,8 +173,9 @@ class Exponentiated:
             now = first_steps(seen, rows, length), first_steps(mask, rows, length), allowed
             with learning(self.aggregation.seen * self.steps + step):
                 distance = wanted.distance(policy.distribution(*now))
-                told = None if costs is None else first_steps(costs, rows, length)
-                along = None if policy.memoryless else policy.along(*now, told)
+                along = None
+                if not policy.memoryless:  # whose steps stand for themselves, and are no trajectories here
+                    along = policy.along(*now, None if costs is None else first_steps(costs, rows, length))
             adam.zero_grad()
             total = (distance * wanted.weight).sum()
             value = (total if along is None else total + along) / wanted.weight.sum().clamp(min=1e-9)
