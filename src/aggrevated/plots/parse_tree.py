@@ -30,12 +30,21 @@ STACK, BUFFER = "#CFE6F5", "#FBEBC8"  # light tints of blue and orange
 
 MARGIN, TITLE, LEGEND = 0.25, 0.35, 0.35
 ROW = 0.42  # high
-NUMBERS = 0.2
+NUMBERS, NAMES = 0.2, 0.24
 
 
-def draw_tree(page: Page, heads: Array, path: Path, title: str = "", gold: Array | None = None) -> None:
+def draw_tree(
+    page: Page,
+    heads: Array,
+    path: Path,
+    title: str = "",
+    gold: Array | None = None,
+    names: Sequence[str] = (),
+    lines: Sequence[int] = (),
+) -> None:
     """Write path.png and path.svg: the page as written, its symbols in a row, and the tree of `heads` [n] below them.
 
+    `names` are what the symbols were read as, `lines` the line of each; without, lines are told from geometry.
     With `gold` [n], arcs that differ from it are drawn in another colour and dashed, and a legend counts them.
     """
     for tree in (heads,) if gold is None else (heads, gold):
@@ -44,15 +53,19 @@ def draw_tree(page: Page, heads: Array, path: Path, title: str = "", gold: Array
     width = max(2 * MARGIN + CELL * len(page), 4.6)
     low, scale, (across, down) = _fit(page, width - 2 * MARGIN)
     row = (TITLE if title else 0.0) + MARGIN + down + 0.3
-    height = row + ROW + NUMBERS + height_of_arcs(heads) + (0.0 if gold is None else LEGEND)
+    below = row + ROW + NUMBERS + (NAMES if names else 0.0)
+    height = below + height_of_arcs(heads) + (0.0 if gold is None else LEGEND)
     figure, axes = _canvas(width, height)
     _title(axes, title, width)
     corner = np.array([(width - across) / 2, row - 0.3 - down])
     for strokes in page.ink:
         _write(axes, strokes, lambda points: (points - low) * scale + corner, INK)
     left = (width - CELL * len(page)) / 2
-    _row(axes, page, left, row, [INK] * len(page))
-    draw_arcs(axes, heads, left, row + ROW + NUMBERS, [WRONG if bad else ARC for bad in wrong])
+    _row(axes, page, left, row, [INK] * len(page), np.diff(lines, prepend=0) != 0 if lines else None)
+    for place, name in enumerate(names):
+        here = left + CELL * (place + 0.5), row + ROW + NUMBERS + NAMES / 2 - 0.04
+        axes.text(*here, name.replace("$", "\\$"), ha="center", va="center", fontsize=10, color=ARC)
+    draw_arcs(axes, heads, left, below, [WRONG if bad else ARC for bad in wrong])
     if gold is not None:
         same = Line2D([], [], color=ARC, linewidth=1.4, label=f"as in the gold tree ({(~wrong).sum()})")
         other = Line2D([], [], color=WRONG, linewidth=1.4, linestyle="--", label=f"differs from it ({wrong.sum()})")
@@ -127,7 +140,7 @@ def _write(axes: Axes, strokes: Strokes, place: Callable[[Array], Array], colour
     axes.add_patch(PathPatch(outline, fill=False, edgecolor=colour, linewidth=1.3, capstyle="round", joinstyle="round"))
 
 
-def _row(axes: Axes, page: Page, left: float, top: float, colours: Sequence[str]) -> None:
+def _row(axes: Axes, page: Page, left: float, top: float, colours: Sequence[str], starts: Array | None = None) -> None:
     """The symbols side by side, numbered, all at one scale unless one is too large; a rule where a line begins."""
     if not len(page):
         return
@@ -141,7 +154,7 @@ def _row(axes: Axes, page: Page, left: float, top: float, colours: Sequence[str]
         middle, here = (box[:2] + box[2:]) / 2, np.array([x, top + ROW / 2])
         _write(axes, strokes, lambda p, m=middle, s=scale, h=here: (p - m) * s + h, colour)  # type: ignore[misc]
         axes.text(x, top + ROW + 0.1, str(number), ha="center", va="center", fontsize=7, color=NUMBER)
-    for place in np.flatnonzero(line_starts(boxes))[1:]:
+    for place in np.flatnonzero(line_starts(boxes) if starts is None else starts)[1:]:
         axes.plot([left + CELL * place] * 2, [top, top + ROW], color=RULE, linewidth=0.8)
 
 

@@ -125,7 +125,9 @@ class Parse:
         from aggrevated.plots.parse_tree import draw_growth, draw_tree
         from aggrevated.reports.pages import frames_of, some
 
-        draw_tree(parsed.page, parsed.reading.heads, Path(drawings["svg"]).with_suffix(""), title=parsed.file.name)
+        reading, place = parsed.reading, Path(drawings["svg"]).with_suffix("")
+        names = reading.labels if set(reading.labels) != {"?"} else ()
+        draw_tree(parsed.page, reading.heads, place, parsed.file.name, names=names, lines=reading.lines)
         if self.growth:
             frames = frames_of(*reader.reads.parser_of(parsed.seen.page))
             draw_growth(parsed.page, some(frames), Path(drawings["growth"]).with_suffix(""), title=parsed.file.name)

@@ -1,0 +1,66 @@
+"""Draws docs/images/parse-tree.png and parse-growth.png: a page as a photograph, read by the reader in the package.
+
+`python docs/make_parse_pictures.py`. Neither the hand nor the page is one that the reader learned from.
+"""
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+from PIL import Image, ImageDraw, ImageFilter
+
+import aggrevated
+from aggrevated.parsing.pages.algebra import Fraction
+from aggrevated.parsing.pages.dice import Dice
+from aggrevated.parsing.pages.page import Page
+from aggrevated.parsing.pages.writers import writer
+from aggrevated.parsing.pages.written import write
+from aggrevated.plots.parse_tree import draw_growth, draw_tree
+from aggrevated.reports.pages import frames_of, some
+
+IMAGES = Path(__file__).parent / "images"
+SEED = 2_000_001  # of no training
+LINES = [[*"3(x+2)=21"], ["x", "+", "2", "=", Fraction(["2", "1"], ["3"])], [*"x=5"]]
+SHORT = [["3", "x", "+", "2", "=", "8"], ["x", "=", "2"]]
+
+
+def main() -> None:
+    """Write both pictures."""
+    reader = aggrevated.load_reader()
+    with TemporaryDirectory() as folder:
+        for lines, name in ((LINES, "parse-tree"), (SHORT, "parse-growth")):
+            file = Path(folder) / "page.png"
+            photographed(in_a_hand(lines), file)
+            parsed = reader.parse(file)
+            print(name, repr(parsed.text), parsed.latex, parsed.doubts)
+            if name == "parse-tree":
+                said = {"names": parsed.reading.labels, "lines": parsed.reading.lines}
+                draw_tree(parsed.page, parsed.reading.heads, IMAGES / name, "aggrevated parse page.png --draw", **said)
+            else:
+                frames = some(frames_of(*reader.reads.parser_of(parsed.seen.page)))
+                draw_growth(parsed.page, frames, IMAGES / name)
+            (IMAGES / f"{name}.svg").unlink()
+
+
+def in_a_hand(lines: list[list[object]]) -> Page:
+    """The lines as somebody writes them."""
+    draw = np.random.default_rng(SEED)
+    return write(lines, writer(Dice(draw)), draw)  # type: ignore[arg-type]
+
+
+def photographed(page: Page, path: Path) -> None:
+    """With a pen of 5 pixels on paper that light falls on from one side, a little out of focus."""
+    boxes = page.boxes
+    scale = 70 / float(np.median((boxes[:, 2:] - boxes[:, :2]).max(axis=1)))
+    corner = boxes[:, :2].min(axis=0) * scale - 90
+    width, height = (boxes[:, 2:].max(axis=0) * scale - corner + 90).astype(int).tolist()
+    picture = Image.new("L", (width, height), 255)
+    for stroke in (stroke for strokes in page.ink for stroke in strokes):
+        ImageDraw.Draw(picture).line([tuple(point) for point in stroke * scale - corner], 40, 5, joint="curve")
+    light = 150 + 90 * np.linspace(0, 1, width) + np.random.default_rng(0).normal(0, 3, (height, width))
+    grey = np.asarray(picture.filter(ImageFilter.GaussianBlur(1.0))) / 255 * light
+    Image.fromarray(grey.clip(0, 255).astype(np.uint8)).save(path)
+
+
+if __name__ == "__main__":
+    main()
