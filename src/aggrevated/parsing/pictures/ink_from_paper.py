@@ -9,7 +9,7 @@ from aggrevated.arrays import Array
 from aggrevated.errors import DataError, UsageError
 from aggrevated.parsing.pages.page import Strokes
 from aggrevated.parsing.pictures.joining import MAX_PARTS
-from aggrevated.parsing.pictures.ruling import tilt_of_lines, without_lines
+from aggrevated.parsing.pictures.ruling import rests_of_lines, tilt_of_lines, without_lines
 from aggrevated.parsing.pictures.sheet import flattened
 from aggrevated.parsing.pictures.thinning import skeleton
 from aggrevated.parsing.pictures.thresholds import FAINT, SURE, darker, depth_of, is_dark, threshold_of
@@ -46,13 +46,13 @@ def found_in(grey: Image.Image, scale: float = 1.0) -> Found:
     except ImportError as error:
         raise UsageError("reading pictures needs SciPy: pip install 'aggrevated[parsing]'") from error
     sheet, matrix = flattened(grey)
-    ink, turned, shrunk = _inked(sheet)
+    ink, turned, shrunk, rests = _inked(sheet)
     labels, count = ndimage.label(ink, np.ones((3, 3)))
     labels, kept, doubts = _kept(labels, count, _pen(ink))
     line = skeleton(labels > 0)
     _keep_dots(line, labels, kept)
     back = np.diag([scale, scale, 1.0]) @ matrix @ turned @ np.diag([1 / scale, 1 / scale, 1.0])
-    return Found(traced(line, labels, kept, scale * shrunk), back, doubts)
+    return Found(traced(line, labels, kept, scale * shrunk), back, rests + doubts)
 
 
 def _kept(labels: Array, count: int, pen: float) -> tuple[Array, Array, tuple[str, ...]]:
@@ -78,7 +78,9 @@ def _kept(labels: Array, count: int, pen: float) -> tuple[Array, Array, tuple[st
     if not len(kept):
         raise DataError("no ink is found in it; give a picture of handwriting")
     doubts = tuple(
-        f"{int(those.sum())} {what} left out" for those, what in ((blots, "blots were"), (dust, "specks were")) if those.any()
+        f"{int(those.sum())} {what} left out"
+        for those, what in ((blots, "blots were"), (dust, "specks were"))
+        if those.any()
     )
     return np.where((large & ~blots)[labels], labels, 0), kept, doubts
 
@@ -109,8 +111,8 @@ def _keep_dots(line: Array, labels: Array, kept: Array) -> None:
         line.ravel()[inked[first[np.searchsorted(owners, vanished)]]] = True
 
 
-def _inked(sheet: Image.Image) -> tuple[Array, Array, float]:
-    """Where there is ink, bool [height, width], no line wider than PEN; how it was turned; and how much it is shrunk.
+def _inked(sheet: Image.Image) -> tuple[Array, Array, float, tuple[str, ...]]:
+    """Where there is ink, bool [height, width], no line wider than PEN; how it was turned, how much shrunk; doubts.
 
     How it was turned is a matrix [3, 3] back to the pixels of the sheet.
     """
@@ -123,8 +125,14 @@ def _inked(sheet: Image.Image) -> tuple[Array, Array, float]:
         level = _depth(upright)
         if without_lines(darker(level, contrast), level)[1]:
             depth, turned = level, matrix
-    ink, lines = without_lines(darker(depth, contrast), depth)
+    all_ink = darker(depth, contrast)
+    ink, lines = without_lines(all_ink, depth)
+    doubts: tuple[str, ...] = ()
     if lines:
+        if rests := rests_of_lines(all_ink, ink):
+            doubts = (
+                f"{rests} small pieces by the lines of the paper may be strokes that were cut, or rests of lines",
+            )
         depth = np.where(ink, depth, 0.0)
         contrast = _contrast(depth)  # the lines may have been lighter or darker than the ink
         ink = darker(depth, contrast)
@@ -132,11 +140,11 @@ def _inked(sheet: Image.Image) -> tuple[Array, Array, float]:
         raise DataError(f"{ink.mean():.0%} of it is ink: {NO_PAGE}; cut away what is not the page")
     pen = _pen(ink)
     if pen <= PEN:
-        return ink, turned, 1.0
+        return ink, turned, 1.0, doubts
     height, width = ink.shape
     size = (max(round(width * PEN / pen), 1), max(round(height * PEN / pen), 1))
     small = Image.fromarray(np.where(ink, depth, 0.0).astype(np.float32)).resize(size, Image.Resampling.BOX)
-    return np.asarray(small) > SURE * contrast, turned, pen / PEN
+    return np.asarray(small) > SURE * contrast, turned, pen / PEN, doubts
 
 
 def _depth(sheet: Image.Image) -> Array:

@@ -24,7 +24,7 @@ STEP = 0.9  # how badly a symbol may fit to a line's end and still go on with it
 SHARED = 0.3  # of the shorter of two lines that are one may stand above or below the other
 MEETING = 1.5  # how badly two lines that are one may fit where they meet
 LOCAL = 3  # symbols at the end of a line that say where it has got to
-GUTTER = 2.5  # between columns, at least
+GUTTER = 4.0  # between columns, at least
 
 
 def in_reading_order(ink: Sequence[Strokes]) -> list[int]:
@@ -128,12 +128,10 @@ def _fractions(blocks: list[_Block]) -> list[_Block]:
 
 
 def _stack(blocks: list[_Block], bar: _Block, gap: Callable[[_Block, float], float]) -> list[_Block]:
-    """What stands above the bar, or below it, by the `gap` between a block and a height."""
-    over = [
-        b for b in blocks
-        if b is not bar and bar.left - 0.2 < b.across < bar.right + 0.2 and gap(b, bar.middle) > -0.35 * b.height
-        and abs(b.middle - bar.middle) > 0.1
-    ]  # fmt: skip
+    """What stands above the bar, or below it, by the `gap` to a height; nothing beyond a longer bar."""
+    over = [b for b in blocks if b is not bar and _is_over(b, bar) and gap(b, bar.middle) > -0.35 * b.height]
+    ends = [gap(b, bar.middle) for b in over if b.height <= FLAT * b.width and b.width > bar.width]
+    over = [b for b in over if gap(b, bar.middle) < min(ends, default=np.inf)]
     reach = CLOSE if bar.width < WIDE else LOOSE
     stack = [b for b in over if gap(b, bar.middle) < reach]
     grown = bool(stack)
@@ -141,6 +139,11 @@ def _stack(blocks: list[_Block], bar: _Block, gap: Callable[[_Block, float], flo
         more = [b for b in over if b not in stack and any(_apart(b, other) < STACKED for other in stack)]
         stack, grown = stack + more, bool(more)
     return stack
+
+
+def _is_over(block: _Block, bar: _Block) -> bool:
+    """Whether the block stands above or below the bar, not beside it."""
+    return bar.left - 0.2 < block.across < bar.right + 0.2 and abs(block.middle - bar.middle) > 0.1
 
 
 def _apart(a: _Block, b: _Block) -> float:
@@ -202,7 +205,7 @@ def _from_left(line: list[_Block]) -> list[_Block]:
     for place in range(1, len(line)):
         left, right = line[place - 1 : place + 1]
         shared = min(left.right, right.right) - max(left.left, right.left)
-        if left.bottom < right.top and right.left < left.left and shared > 0.5 * min(left.width, right.width):
+        if left.bottom < right.top and right.left < left.left + 0.05 and shared > 0.5 * min(left.width, right.width):
             line[place - 1 : place + 1] = right, left
     return line
 

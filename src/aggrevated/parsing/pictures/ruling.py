@@ -9,10 +9,13 @@ import numpy as np
 from aggrevated.arrays import Array
 
 RUN = 1 / 25  # of the page's width: a line shows in runs of ink at least as long
+SHORTEST = 30  # pixels of a run
+PIECE = 0.15  # of the page's width that a piece of a line has, at least
 FULL = 0.5  # of the page's width that a line covers at least
 MANY = 3  # lines that make a ruled page
 BORDER = 4  # pixels from the page's border at which a single line ends, on both sides, if it is no fraction's bar
 DARKER = 1.25  # how much darker than a line the pen is, if the shades tell them apart
+SMALL = 0.35  # of the usual size of pieces: what is smaller may be a rest
 END = 15  # pixels of a line's end that may be left over
 GAP = 12  # pixels of a line between two strokes that are one stroke
 POINTS = 20_000  # of the ink at most, that the tilt is found from
@@ -38,6 +41,17 @@ def without_lines(ink: Array, depth: Array) -> tuple[Array, int]:
     left = across.without(ink, depth, darkest)
     left = down.without(left.T, depth.T, darkest).T
     return np.ascontiguousarray(left), len(across.lines) + len(down.lines)
+
+
+def rests_of_lines(before: Array, after: Array) -> int:
+    """How many small pieces are left where lines were taken away: strokes that ran along them, or the lines' rests."""
+    from scipy import ndimage
+
+    labels, count = ndimage.label(after, np.ones((3, 3)))
+    gone = ndimage.binary_dilation(before & ~after, np.ones((3, 3)))
+    sizes = np.array([max(part.stop - part.start for part in box) for box in ndimage.find_objects(labels)])
+    beside = np.bincount(labels[gone], minlength=count + 1)[1:] > 0
+    return int((beside & (sizes < SMALL * np.percentile(sizes, 75))).sum()) if count else 0
 
 
 def tilt_of_lines(ink: Array) -> float:
@@ -75,7 +89,7 @@ class _Rules:
     def of(cls, ink: Array) -> _Rules:
         width = ink.shape[1]
         thick = ink | np.roll(ink, 1, axis=0) | np.roll(ink, -1, axis=0)  # one that is not quite level has long runs
-        runs = _opened(thick, max(20, int(RUN * width)))
+        runs = _opened(thick, max(SHORTEST, int(RUN * width)))
         return cls(runs, _lines(runs & ink, width))
 
     def without(self, ink: Array, depth: Array, darkest: float) -> Array:
@@ -86,11 +100,11 @@ class _Rules:
         for line in self.lines:
             rows = line.rows
             rule = self.runs[rows] & ink[rows] & (tall[rows] <= line.thick + 2)
-            shade = float(np.median(depth[rows][rule])) if rule.any() else 0.0
+            shade = float(np.percentile(depth[rows][rule], 75)) if rule.any() else 0.0
             if darkest > DARKER * shade:  # the pen is seen on the line, even along it
                 left[rows] &= ~(self.runs[rows] & (depth[rows] < (shade + darkest) / 2))
             else:
-                left[rows] &= ~rule | _bridges((ink[rows] & ~rule).any(axis=0))
+                left[rows] &= ~rule | _bridges(np.asarray((ink[rows] & ~rule).any(axis=0)))
             _drop_ends(left, line)
         return left
 
@@ -129,13 +143,18 @@ def _lines(runs: Array, width: int) -> list[_Line]:
             near[-1].append(piece)
         else:
             bands.append([piece])
-    full = [band for band in bands if sum(right - left for _, _, left, right in band) >= FULL * width]
+    full = [band for band in bands if _covered(band, width) >= FULL * width]
     if len(full) < MANY:
         full = [
             band for band in full
             if min(piece[2] for piece in band) <= BORDER and max(piece[3] for piece in band) >= width - BORDER
         ]  # fmt: skip
     return [_line(runs, band) for band in full]
+
+
+def _covered(band: list[tuple[int, int, int, int]], width: int) -> int:
+    """How much of the page the long pieces of a line cover: strokes one below the other are none."""
+    return sum(right - left for _, _, left, right in band if right - left >= PIECE * width)
 
 
 def _line(runs: Array, band: list[tuple[int, int, int, int]]) -> _Line:
