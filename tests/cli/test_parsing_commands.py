@@ -126,7 +126,7 @@ def test_parse_a_picture_with_a_policy_of_the_papers(run: Path, said: Said, tmp_
     found = json.loads(said("parse", "page.png", "--policy", run, "--json"))
     assert len(found["symbols"]) == 8 and {symbol["label"] for symbol in found["symbols"]} == {"?"}
     assert all(0 <= head <= 8 for head in heads_in(found)) and "expected_loss" not in found
-    assert {"box", "strokes", "line", "number"} < set(found["symbols"][0]) and "svg" not in found
+    assert {"box", "line", "number"} < set(found["symbols"][0]) and "svg" not in found
     assert "arc_confidence" not in found["symbols"][0] and not list(tmp_path.glob("*-tree*"))
     again = said("parse", "page.png", "--policy", run, "--out", "there.svg", "--growth")
     assert (tmp_path / "there.svg").is_file() and (tmp_path / "there-growth.png").is_file()
@@ -141,6 +141,8 @@ def test_parse_ink(run: Path, said: Said, tmp_path: Path) -> None:
     found = json.loads(said("parse", "line.inkml", "--policy", run, "--json", "--draw"))
     assert [symbol["label"] for symbol in found["symbols"]] == list("a(b+c)=d") and len(heads_in(found)) == 8
     assert (found["svg"], found["png"]) == ("line-tree.svg", "line-tree.png")
+    strokes = [stroke for symbol in found["symbols"] for stroke in symbol["strokes"]]
+    assert len({*strokes}) == len(strokes) == (tmp_path / "line.inkml").read_text().count("<trace ")
     assert b"<svg" in (tmp_path / "line-tree.svg").read_bytes()
     lines = said("parse", "line.inkml", "--policy", run).splitlines()
     arcs = [line for line in lines if "<-" in line]

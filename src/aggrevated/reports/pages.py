@@ -84,7 +84,8 @@ class ParsedPage:
     def facts(self) -> Facts:
         """All of it but what is not known, for JSON; boxes are in pixels of the picture, or in the ink's own units."""
         facts: Facts = {"file": str(self.file)} | self.reading.facts() | {"doubts": list(self.doubts)}
-        for symbol, strokes in zip(facts["symbols"], self.seen.page.ink, strict=True):
+        for place, (symbol, strokes) in enumerate(zip(facts["symbols"], self.seen.page.ink, strict=True)):
+            symbol["strokes"] = list(self.seen.stroke_ids[place]) if self.seen.stroke_ids else math.nan
             (box,) = boxes_of([self.seen.in_picture(np.concatenate(strokes))])
             symbol["box"] = [round(float(edge), 2) for edge in box]
             for name in [name for name, value in symbol.items() if unknown(value)]:

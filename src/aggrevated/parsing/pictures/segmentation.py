@@ -29,6 +29,7 @@ class Seen:
 
     page: Page
     doubts: tuple[str, ...] = ()  # what speaks against it, each in a sentence without a full stop; none is best
+    stroke_ids: tuple[tuple[str, ...], ...] = ()  # of each symbol, as an InkML file calls them
     to_picture: Array = field(
         default_factory=lambda: np.eye(3)
     )  # [3, 3]: (x, y, 1) of the page to pixels, times a number
@@ -56,7 +57,9 @@ def see(path: Path) -> Seen:
     if is_image(start) or path.suffix.lower() in ENDINGS:
         return _seen(path.stem, look(path))
     if path.suffix.lower() == ".inkml" or b"<" in start:
-        return Seen(_page_of_ink(read_inkml(path)))
+        ink = read_inkml(path)
+        page, ids = _page_of_ink(ink), {id(stroke): name for name, stroke in ink.strokes.items()}
+        return Seen(page, stroke_ids=tuple(tuple(ids[id(stroke)] for stroke in strokes) for strokes in page.ink))
     raise DataError(f"{path} is neither InkML, {KINDS} nor PDF; give one of these")
 
 
@@ -66,7 +69,7 @@ def _seen(name: str, found: Found) -> Seen:
     symbols = symbols_of_parts(turned(found.parts, turn))
     back = found.to_picture.copy()
     back[:, :2] = back[:, :2] @ turn.T  # its inverse
-    return Seen(unparsed(name, symbols), found.doubts + doubts_about(symbols), back)
+    return Seen(unparsed(name, symbols), found.doubts + doubts_about(symbols), to_picture=back)
 
 
 def _page_of_ink(ink: Ink) -> Page:
