@@ -14,7 +14,8 @@ PROSE = 25  # symbols, from which on algebra has some signs
 SIGNS = 0.04  # of the symbols that are flat, as `-` `=` and bars are, at least
 SPREAD = 0.75  # standard deviation of the logarithm of sizes
 WIDE = 2.2  # symbols wide: what is, and is neither flat nor over others, may be two that touch
-TANGLED = 14  # strokes of a symbol that has been traced, on average
+TANGLED = 10  # strokes of a symbol that has been traced, on average
+BURR = 0.08  # symbols
 LOST = 0.12  # symbols: what is smaller, and far from all others, is dust
 FAR = 1.5
 
@@ -28,7 +29,7 @@ def doubts_about(ink: Sequence[Strokes]) -> tuple[str, ...]:
     flat = size[:, 1] < 0.45 * size[:, 0]
     found = [
         _many(len(ink)), _prose(ink, flat), _spread(size, flat), _touching(boxes, flat),
-        _tangled([len(strokes) for strokes in ink]),
+        _tangled(ink, unit_of(ink)),
     ]  # fmt: skip
     return tuple(doubt for doubt in found if doubt)
 
@@ -66,5 +67,7 @@ def _touching(boxes: Array, flat: Array) -> str:
     return f"{many} of its symbols are so wide that they may be several that touch" if many else ""
 
 
-def _tangled(strokes: list[int]) -> str:
-    return "its lines cross much more often than those of symbols" if np.mean(strokes) > TANGLED else ""
+def _tangled(ink: Sequence[Strokes], unit: float) -> str:
+    """Between crossings lines are short; shorter still are the burrs of a rough edge, which say nothing."""
+    counts = [sum(np.ptp(stroke, axis=0).max() > BURR * unit for stroke in strokes) for strokes in ink]
+    return "its lines cross much more often than those of symbols" if np.mean(counts) > TANGLED else ""
