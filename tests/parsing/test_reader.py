@@ -87,9 +87,12 @@ def test_files_that_are_no_readers_are_refused_in_a_sentence(reader, tmp_path):
     broken = {
         "no reader": (weights, facts | {"format": "other"}),
         "its hidden is": (weights, facts | {"shape": facts["shape"] | {"hidden": 10**9}}),
+        "its layers is": (weights, facts | {"shape": facts["shape"] | {"layers": 3}}),
+        "its embedding is": (weights, facts | {"shape": facts["shape"] | {"embedding": 4096}}),
         "make it again": (weights, facts | {"shape": facts["shape"] | {"hidden": 32}}),
         "not finite": (weights | {"special": torch.full_like(weights["special"], torch.nan)}, facts),
         "no names": (weights | {"names": torch.zeros_like(weights["names"])}, facts),
+        "gaps between": (weights | {"names": weights["names"].roll(1, 0)}, facts),
         "can make again": (weights | {"names": torch.full_like(weights["names"], 255)}, facts),
     }
     for words, (some, said) in broken.items():

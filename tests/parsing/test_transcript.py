@@ -46,6 +46,14 @@ def test_fractions_have_brackets_where_they_need_them():
     assert (found.text, found.latex) == ("2((a+b)/c)y", "2\\frac{a+b}{c}y")
 
 
+def test_products_below_a_bar_or_raised_are_told_from_factors_beside_it():
+    boxes = [box(0.7, 0), box(0, 1.4, 2.4, 0.1), box(0, 2), box(1.2, 2)]
+    assert transcript([[Fraction(["1"], ["2", "a"], "―")]], "1―2a", boxes).text == "1/(2a)"
+    boxes = [box(0, 1), box(1.1, 0.4, 0.5, 0.5), box(1.7, 0.4, 0.5, 0.5)]
+    assert transcript([["x", Raised(["2", "n"])]], "x2n", boxes).text == "x^(2n)"
+    assert transcript([["x", Raised(["1", "0"])]], "x10", boxes).text == "x^10"
+
+
 def test_roots_have_an_index_or_none():
     boxes = [box(0, 1), box(1.2, 0.2, 0.4, 0.4), box(1.4, 0, 3, 2), box(2.5, 0.6), box(5, 1), box(6, 1)]
     found = transcript([["2", Root(["x"], ["3"]), "+", "1"]], "23√x+1", boxes)

@@ -17,6 +17,7 @@ from aggrevated.arrays import Array
 from aggrevated.parsing.pages.algebra import BAR, CLOSING, OPENING, OPERATORS, ROOT_SIGN
 
 RAISED = 0.2  # of the base's height between the middles, from which on a part is raised or lowered
+WORDS = ("sin", "cos", "tan", "log", "lim")  # that are one symbol
 SHARED = 0.3  # of a height: what shares less than that of its own with the line before it begins another line
 
 
@@ -33,7 +34,7 @@ class Style:
 
 def in_brackets(inner: str) -> str:
     """With brackets, unless it is a number, a name or a single symbol."""
-    return inner if len(inner) <= 1 or inner.isalnum() else f"({inner})"
+    return inner if len(inner) <= 1 or inner.isdigit() or inner in WORDS else f"({inner})"
 
 
 PLAIN = Style(
@@ -49,7 +50,7 @@ LATEX = Style(
         "≥": "\\geq ", "≠": "\\neq ", "…": "\\ldots ", "∞": "\\infty ", "→": "\\to ", "∑": "\\sum ", "∫": "\\int ",
         "α": "\\alpha ", "β": "\\beta ", "γ": "\\gamma ", "δ": "\\delta ", "θ": "\\theta ", "λ": "\\lambda ",
         "μ": "\\mu ", "π": "\\pi ", "σ": "\\sigma ", "φ": "\\phi ", "ω": "\\omega ", "Δ": "\\Delta ",
-        **{name: f"\\{name} " for name in ("sin", "cos", "tan", "log", "lim")},
+        **{name: f"\\{name} " for name in WORDS},
     },
     lambda above, below: f"\\frac{{{above}}}{{{below}}}",
     lambda fraction: fraction,

@@ -1,6 +1,7 @@
 """A page of a PDF is read as a picture of it would be, or refused in a sentence."""
 
 import io
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -59,3 +60,15 @@ def test_what_takes_too_long_is_stopped(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(pdf, "SECONDS", 1)
     with pytest.raises(DataError, match="its first page takes more than 1 seconds to draw; save it as a picture"):
         read_page(written(tmp_path, as_pdf(paper())))
+
+
+def test_nothing_is_imported_from_the_folder_that_it_is_started_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("pypdfium2", "resource"):
+        (tmp_path / f"{name}.py").write_text("open('imported', 'w').close()")
+    path = written(tmp_path, as_pdf(paper()))
+    monkeypatch.chdir(tmp_path)
+    with suppress(UsageError):  # where its library is not installed
+        read_page(path)
+    assert not Path("imported").exists()

@@ -133,6 +133,8 @@ class ReadingPolicy(ParsingPolicy):
         policy.load_state_dict({name: tensor.to(kinds[name]) for name, tensor in weights.items()})
         if not policy.classes:
             raise ValueError("it has no names for symbols")
+        if not torch.equal(encoded(policy.classes), policy.names):
+            raise ValueError("there are gaps between its names for symbols")
         policy.card = card
         return policy
 

@@ -13,7 +13,7 @@ from aggrevated.version import __version__
 
 FORMAT = "aggrevated reader 1"
 MOST_BYTES = 64 << 20  # of a file: a reader has some three million
-WIDEST = 4096  # of what a file says of its shape
+LARGEST = {"hidden": 1024, "embedding": 2048, "layers": 2}  # of a shape: a blank one takes some 300 MB, before weights
 WHOLE = ("names", "sureness", "costs.correction", "projection.centre", "projection.matrix")  # that are not rounded
 T = TypeVar("T")
 
@@ -40,8 +40,8 @@ def read(path: Path, make: Callable[[Facts, dict[str, Tensor], Facts], T]) -> T:
 
 def check(shape: Facts, weights: dict[str, Tensor]) -> None:
     """A `ValueError` where sizes are beyond all bounds, or weights are no numbers."""
-    for name in ("hidden", "embedding", "layers"):
-        if type(shape[name]) is not int or not 0 < shape[name] <= WIDEST:
+    for name, most in LARGEST.items():
+        if type(shape[name]) is not int or not 0 < shape[name] <= most:
             raise ValueError(f"its {name} is {shape[name]!r}")
     if not all(tensor.isfinite().all() for tensor in weights.values()):
         raise ValueError("some of its weights are not finite")

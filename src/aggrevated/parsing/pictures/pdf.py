@@ -37,8 +37,13 @@ sys.stdout.buffer.write(b"%d %d " % grey.size + grey.tobytes())
 def first_page(data: bytes, longest: int) -> Image.Image:
     """The first page in shades of grey, its longer side at most `longest` pixels."""
     try:
-        done = subprocess.run(
-            [sys.executable, "-c", CHILD, str(longest)], input=data, capture_output=True, timeout=SECONDS, check=False
+        done = subprocess.run(  # -P: nothing is imported from the folder that it is started in, which is anybody's
+            [sys.executable, "-P", "-c", CHILD, str(longest)],
+            input=data,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            timeout=SECONDS,
+            check=False,
         )
     except subprocess.TimeoutExpired as error:
         raise DataError(f"its first page takes more than {SECONDS} seconds to draw; save it as a picture") from error
