@@ -239,7 +239,7 @@ def test_what_another_run_cannot_do_has_a_sentence(cartpole: Path, failure: Call
     assert "--crohme has no effect on a run of cartpole" in failure(2, "evaluate", cartpole, "--crohme", "ink")
     (tmp_path / "line.inkml").write_text(inkml("a=b", 4))
     sentence = failure(2, "parse", "line.inkml", "--policy", cartpole)
-    assert "is a run of cartpole; give one of 'aggrevated train algebra'" in sentence
+    assert "is a run of cartpole; give one of 'aggrevated train reader'" in sentence
     assert not list(tmp_path.glob("*-tree.*"))
 
 

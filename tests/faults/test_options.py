@@ -196,7 +196,7 @@ def swept(words: tuple[str, ...], name: str) -> tuple[str, ...]:
 
 def choices(task: Any) -> Iterator[tuple[type, tuple[str, ...]]]:
     """(a piece, the words that choose it) for all pieces of the task; those that cannot be alone are left out."""
-    small = ("--sets", "10", "--warps", "0") if task.name == "algebra" else ()
+    small = {"algebra": ("--sets", "10", "--warps", "0"), "reader": ("--sets", "20")}.get(task.name, ())
     for piece in all_pieces(task):
         place = next((place for place in OPTIONS if piece in all_of(task, place)), None)
         chosen = (f"--{OPTIONS[place]}", piece.name) if place else ()

@@ -11,7 +11,7 @@ import torch
 from gymnasium.spaces import Box, Dict, Discrete, MultiDiscrete
 from safetensors.torch import save
 
-from aggrevated import DataError, StorageError, UsageError, load
+from aggrevated import DataError, StorageError, UsageError, files, load
 from aggrevated.files import digest, seal, unseal
 from aggrevated.policies.convolutional import ConvolutionalPolicy
 from aggrevated.policies.feed_forward import FeedForwardPolicy
@@ -290,3 +290,20 @@ def test_loading_needs_no_training_code(file):
     }
     assert not set(modules) & training and "policies" in modules
     assert took < 10  # seconds; 0.5 on a quiet machine
+
+
+def test_a_policy_of_before_there_were_units_acts_as_it_did(tmp_path: Path) -> None:
+    """Its file has neither centre nor unit."""
+    policy = randomise(FeedForwardPolicy(SIZE, GaussianHead(A)), 1, 3.0)
+    policy.save(tmp_path / "p.safetensors")
+    weights, facts = files.unseal(tmp_path / "p.safetensors")
+    files.seal(
+        tmp_path / "old.safetensors",
+        {n: w for n, w in weights.items() if not n.startswith("head.") or "log" in n},
+        facts,
+    )
+    seen = np.ones(SIZE, np.float32)
+    np.testing.assert_array_equal(
+        load(tmp_path / "old.safetensors").predict(seen, deterministic=True)[0],
+        policy.predict(seen, deterministic=True)[0],
+    )

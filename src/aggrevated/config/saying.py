@@ -79,4 +79,4 @@ def cost(config: Config) -> str:
 def fewer_of_expert(world: Own) -> str:
     """That the expert may be tested on fewer."""
     fewer = world.tested_expert(0) < world.tested
-    return ", the expert on fewer of them where it answered less often in training" if fewer else ""
+    return ", the expert on as many of them as take no more answers than training did" if fewer else ""

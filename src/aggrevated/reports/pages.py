@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -230,16 +231,14 @@ def files_in(paths: Sequence[Path]) -> list[Path]:
     """The files, and those of the folders among them that have the ending of one that can be read."""
     found: list[Path] = []
     for path in paths:
-        if not path.is_dir():
-            found.append(path)
-            continue
         with storage_errors(path):
-            inside = sorted(one for one in path.rglob("*") if one.suffix.lower() in (*ENDINGS, ".inkml"))
-        found += [one for one in inside if one.is_file()]
+            path.stat()  # what was named has to be there
+            inside = (one for one in path.rglob("*") if one.suffix.lower() in (*ENDINGS, ".inkml") and one.is_file())
+            found += sorted(islice(inside, MOST_FILES + 1)) if path.is_dir() else [path]
+        if len(found) > MOST_FILES:
+            raise DataError(f"there are more than {MOST_FILES:,} files in these folders; give fewer at a time")
     if not found:
         raise DataError(f"{paths[0]} holds no picture, PDF or InkML; give a folder that does")
-    if len(found) > MOST_FILES:
-        raise DataError(f"there are more than {MOST_FILES:,} files in these folders; give fewer at a time")
     return found
 
 

@@ -198,7 +198,8 @@ class Exponentiated:
         moments = self._moments if self._adam is None else flatten(self._adam.state_dict()["state"])
         own = {} if self._widest is None else {WIDEST: self._widest, ROUNDS: torch.tensor(self._rounds)}
         excess = {EXCESS: torch.tensor(of, dtype=torch.float64)} if (of := self._standstill.excess) else {}
-        warmth = {WARMTH: torch.tensor([self._warmth.dearest, self._warmth.factor], dtype=torch.float64)}
+        known = self._warmth.dearest, self._warmth.factor
+        warmth = {WARMTH: torch.tensor(known, dtype=torch.float64)} if known != (0.0, 1.0) else {}
         natural = {f"{NATURAL}{name}": w for name, w in self.natural.state().items()}
         return self.aggregation.state() | moments | own | excess | warmth | natural
 

@@ -37,7 +37,7 @@ class Warmth:
         in_units, known, weight = map(torch.from_numpy, costs_of(newest, policy.head.outputs))
         cost = torch.from_numpy(costs_of(newest, policy.head.outputs, in_units=False)[0])
         self.dearest = max(self.dearest, of_an_episode(now.probs, cost, known, weight))
-        while self.factor > COLDEST:
+        while self.factor > COLDEST and self.dearest > 0:  # else nothing has cost anything yet
             goal = torch.where(known, -in_units / (tau * self.factor), -torch.inf).softmax(-1)
             if of_an_episode(goal, cost, known, weight) <= self.allowed * self.dearest:
                 break

@@ -12,6 +12,7 @@ from aggrevated.simulators.using import first_states, stepped, unrounded
 
 STEPS, EPISODES = 2000, 20  # that are looked at, at most
 ADVISED, LANES = 200, 4  # vectors that an expert is asked for, and episodes at once
+UNITS = 1e-30, 1e30  # of actions: beyond, float32 has no room for them
 VARIES = 1e-4  # of its size: less is no variation
 LAST_BITS = 10  # what varies by so few of its own type does not
 
@@ -71,7 +72,8 @@ def usual_actions(simulator: Simulator, expert: Expert) -> tuple[Array, Array]:
     half = (np.asarray(space.high, np.float64) - space.low) / 2
     otherwise = np.where(np.isfinite(half) & (half > 0), half, np.maximum(np.abs(centre), 1.0))
     varies = deviation > VARIES * np.minimum(otherwise, np.abs(shown).max(axis=0))
-    return centre.astype(np.float32), np.where(varies, deviation, otherwise).astype(np.float32)
+    unit = np.where(varies, deviation, np.minimum(otherwise, np.maximum(np.abs(centre), 1.0) / VARIES))
+    return centre.astype(np.float32), unit.clip(*UNITS).astype(np.float32)
 
 
 def expert_actions(simulator: Simulator, expert: Expert) -> list[Array]:

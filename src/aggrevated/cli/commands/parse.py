@@ -114,7 +114,7 @@ class Parse:
         """What is drawn, by its ending."""
         if not (self.draw or self.growth or self.out):
             return {}
-        out = (self.out or Path(f"{file.stem}-tree")) if alone else (self.out or Path()) / f"{file.stem}-tree"
+        out = (self.out or Path(f"{file.stem}-tree")) if alone else (self.out or Path()) / f"{own_name(file)}-tree"
         out = out.with_suffix("") if out.suffix in (".png", ".svg") else out
         drawings = {ending: str(out.with_name(f"{out.name}.{ending}")) for ending in ("svg", "png")}
         return drawings | ({"growth": str(out.with_name(f"{out.name}-growth.svg"))} if self.growth else {})
@@ -131,3 +131,8 @@ class Parse:
         if self.growth:
             frames = frames_of(*reader.reads.parser_of(parsed.seen.page))
             draw_growth(parsed.page, some(frames), Path(drawings["growth"]).with_suffix(""), title=parsed.file.name)
+
+
+def own_name(file: Path) -> str:
+    """A name that no other file of several has, for its drawing: a/page.png becomes a-page.png."""
+    return "-".join(part for part in file.parts if part not in (file.anchor, ".", ".."))

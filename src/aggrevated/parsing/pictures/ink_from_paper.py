@@ -44,7 +44,7 @@ def found_in(grey: Image.Image, scale: float = 1.0) -> Found:
     try:
         from scipy import ndimage
     except ImportError as error:
-        raise UsageError("reading pictures needs SciPy: pip install 'aggrevated[parsing]'") from error
+        raise UsageError("reading pictures needs SciPy: pip install scipy") from error
     sheet, matrix = flattened(grey)
     ink, turned, shrunk, rests = _inked(sheet)
     labels, count = ndimage.label(ink, np.ones((3, 3)))

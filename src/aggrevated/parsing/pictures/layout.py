@@ -25,6 +25,7 @@ SHARED = 0.3  # of the shorter of two lines that are one may stand above or belo
 MEETING = 1.5  # how badly two lines that are one may fit where they meet
 LOCAL = 3  # symbols at the end of a line that say where it has got to
 GUTTER = 4.0  # between columns, at least
+COLUMNS = 12  # gaps that are looked at
 
 
 def in_reading_order(ink: Sequence[Strokes]) -> list[int]:
@@ -154,14 +155,18 @@ def _apart(a: _Block, b: _Block) -> float:
 # Columns and lines.
 
 
-def _columns(blocks: list[_Block]) -> list[list[_Block]]:
-    """The blocks of each column: what stands on either side of a wide gap from top to bottom, in several lines each."""
+def _columns(blocks: list[_Block], most: int = COLUMNS) -> list[list[_Block]]:
+    """The blocks of each column: what stands on either side of a wide gap from top to bottom, in several lines each.
+
+    Only the first few gaps are looked at, which is all that a page has.
+    """
     ordered = sorted(blocks, key=lambda block: block.left)
     right = np.maximum.accumulate([block.right for block in ordered])
-    for cut in range(1, len(ordered)):
+    gaps = [cut for cut in range(1, len(ordered)) if ordered[cut].left - right[cut - 1] > GUTTER]
+    for tried, cut in enumerate(gaps[:most], 1):
         before, after = ordered[:cut], ordered[cut:]
-        if ordered[cut].left - right[cut - 1] > GUTTER and min(len(_lines(before)), len(_lines(after))) > 1:
-            return [before, *_columns(after)]
+        if len(_lines(before)) > 1 and len(_lines(after)) > 1:
+            return [before, *_columns(after, most - tried)]
     return [blocks]
 
 

@@ -38,6 +38,12 @@ class GaussianHead(nn.Module):
         self.register_buffer("centre", torch.zeros(size))
         self.register_buffer("unit", torch.ones(size))
 
+    def _load_from_state_dict(self, state_dict: dict[str, Tensor], prefix: str, *rest: Any) -> None:
+        """Policies that were saved before there were units have 0 and 1."""
+        state_dict.setdefault(f"{prefix}centre", torch.zeros(self.outputs))
+        state_dict.setdefault(f"{prefix}unit", torch.ones(self.outputs))
+        super()._load_from_state_dict(state_dict, prefix, *rest)
+
     def settle(self, centre: Array, unit: Array) -> None:
         """Act around this centre, in these units, [A] each."""
         self.centre.copy_(torch.from_numpy(centre))

@@ -151,7 +151,9 @@ def border_of(source: Source, horizon: int | None, name: str | None) -> Border:
         horizon = time_limit_of(env)
         if horizon is None:
             horizon = UNLIMITED
-            said.append(f"it has no time limit: its episodes are cut after {UNLIMITED:,} steps")
+            said.append(
+                f"it says no time limit: episodes that do not end by themselves are cut after {UNLIMITED:,} steps"
+            )
     if horizon < 1:
         raise UsageError(f"{name} needs a horizon: give the number of steps, 1 or more, after which episodes are cut")
     for space in ("observation_space", "action_space"):
