@@ -1,4 +1,4 @@
-"""Draws docs/images/parse-tree.png and parse-growth.png: a page as a photograph, read by the reader in the package.
+"""Draws docs/images/page.png, and what the reader in the package makes of it: parse-tree.png and parse-growth.png.
 
 `python docs/make_parse_pictures.py`. Neither the hand nor the page is one that the reader learned from.
 """
@@ -29,7 +29,7 @@ def main() -> None:
     reader = aggrevated.load_reader()
     with TemporaryDirectory() as folder:
         for lines, name in ((LINES, "parse-tree"), (SHORT, "parse-growth")):
-            file = Path(folder) / "page.png"
+            file = IMAGES / "page.png" if name == "parse-tree" else Path(folder) / "page.png"
             photographed(in_a_hand(lines), file)
             parsed = reader.parse(file)
             print(name, repr(parsed.text), parsed.latex, parsed.doubts)

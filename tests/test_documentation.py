@@ -5,6 +5,7 @@ import importlib.util
 import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -96,8 +97,10 @@ def test_the_examples_of_the_guide_run(tmp_path: Path) -> None:
 
 
 def test_the_example_of_parsing_runs() -> None:
-    reading, example = CODE.findall((ROOT / "docs/parsing.md").read_text())
+    reading, of_files, example = CODE.findall((ROOT / "docs/parsing.md").read_text())
     exec(reading, {})
+    exec(of_files.replace("page.png", str(ROOT / "docs/images/page.png")), found := dict[str, Any]())
+    assert found["parsed"].text.splitlines() == ["3(x+2)=21", "x+2=21/3", "x=5"] and not found["parsed"].doubts
     scope: dict[str, object] = {}
     exec(example.replace("sets=100", "sets=20").replace("islice(learning, 40)", "islice(learning, 2)"), scope)
     assert 0 < scope["iteration"].best_return < 1  # type: ignore[attr-defined]
