@@ -57,7 +57,7 @@ def test_products_below_a_bar_or_raised_are_told_from_factors_beside_it():
 def test_roots_have_an_index_or_none():
     boxes = [box(0, 1), box(1.2, 0.2, 0.4, 0.4), box(1.4, 0, 3, 2), box(2.5, 0.6), box(5, 1), box(6, 1)]
     found = transcript([["2", Root(["x"], ["3"]), "+", "1"]], "23√x+1", boxes)
-    assert (found.text, found.latex) == ("23√x+1", "2\\sqrt[3]{x}+1")
+    assert (found.text, found.latex) == ("2³√x+1", "2\\sqrt[3]{x}+1")
 
 
 def test_a_fraction_alone_is_one_line_and_lines_below_are_others():

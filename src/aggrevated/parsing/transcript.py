@@ -16,6 +16,7 @@ import numpy as np
 from aggrevated.arrays import Array
 from aggrevated.parsing.pages.algebra import BAR, CLOSING, OPENING, OPERATORS, ROOT_SIGN
 
+RAISED_DIGITS = str.maketrans("0123456789n", "⁰¹²³⁴⁵⁶⁷⁸⁹ⁿ")  # of a root's index, lest 2·³√x be read as 23·√x
 RAISED = 0.2  # of the base's height between the middles, from which on a part is raised or lowered
 WORDS = ("sin", "cos", "tan", "log", "lim")  # that are one symbol
 SHARED = 0.3  # of a height: what shares less than that of its own with the line before it begins another line
@@ -41,7 +42,7 @@ PLAIN = Style(
     {BAR: "-"},
     lambda above, below: f"{in_brackets(above)}/{in_brackets(below)}",
     lambda fraction: f"({fraction})",
-    lambda index, under: f"{index}√{in_brackets(under)}",
+    lambda index, under: f"{index.translate(RAISED_DIGITS)}√{in_brackets(under)}",
     lambda sign, inner: f"{sign}{in_brackets(inner)}",
 )
 LATEX = Style(

@@ -158,3 +158,8 @@ def test_names_are_as_sure_as_they_are_right():
     policy.with_answers(names, HEADS).correct_names(np.arange(24))
     assert policy.sureness < 1
     assert abs(policy.named(np.arange(24))[1].mean() - 2 / 3) < 0.25
+
+
+def test_names_that_would_move_a_terminal_are_refused() -> None:
+    with pytest.raises(ValueError, match="cannot be printed"):
+        decoded(encoded(["x", "\x1b[2J"]))

@@ -33,9 +33,12 @@ def encoded(names: Sequence[str]) -> Tensor:
 
 
 def decoded(table: Tensor) -> tuple[str, ...]:
-    """The names that `encoded` was given; a `ValueError` where bytes are none."""
+    """The names that `encoded` was given; a `ValueError` where bytes are none, or nothing to be printed."""
     rows = (bytes(row).rstrip(b"\0") for row in table.numpy())
-    return tuple(row.decode() for row in rows if row)
+    names = tuple(row.decode() for row in rows if row)
+    if not all(name.isprintable() for name in names):
+        raise ValueError("a name in it cannot be printed")
+    return names
 
 
 def numbers_of(symbols: Sequence[str], names: Sequence[str]) -> Array:
