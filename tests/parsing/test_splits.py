@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from aggrevated.errors import AggrevatedError, DataError
+from aggrevated.parsing import splits
 from aggrevated.parsing.dataset import computed, dataset, of_pages
 from aggrevated.parsing.features.projection import COMPONENTS
 from aggrevated.parsing.pages import handwriting
@@ -224,3 +225,14 @@ def test_the_generator_of_pages_is_the_one_of_ink():
     assert [bits(part) for part in parts(generated(20, 1, False))] == [
         bits(part) for part in handwriting.generated(20, seed=1)
     ]
+
+
+def test_what_is_chosen_on_is_not_rewritten(tmp_path, monkeypatch):
+    """Also where a generated page for validation happens to be one of the real expressions."""
+    crohme_like(tmp_path)
+    ink = splits.real(tmp_path, 0, core=False)
+    monkeypatch.setattr(splits, "written", lambda count, seed: ink.train[:2])
+    split = splits.to_read(str(tmp_path), 20, 0, 0.0)
+    chosen_on = {page.symbols for page in split.validation}
+    assert chosen_on & {page.symbols for page in ink.train} and split.rewriting
+    assert not chosen_on & {page.symbols for page in [*split.train, *split.rewriting]}

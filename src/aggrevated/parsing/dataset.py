@@ -14,7 +14,7 @@ from aggrevated.parsing.cache import cached, key_of
 from aggrevated.parsing.features.projection import Projection
 from aggrevated.parsing.features.symbols import detailed, raw, table
 from aggrevated.parsing.learners.names import classes_of, numbers_of
-from aggrevated.parsing.learners.reading import projection_of
+from aggrevated.parsing.learners.reading import COMPONENTS, FITTED, projection_of
 from aggrevated.parsing.pages.page import Page
 from aggrevated.parsing.parser import Corpus
 from aggrevated.parsing.splits import Split, pages_of, rewritten, to_read
@@ -64,7 +64,8 @@ def library(crohme: str, sets: int, data_seed: int, warps: int, pictured: float)
     split = to_read(crohme, sets, data_seed, pictured)
     every = [*split.train, *split.validation, *split.test]
     names = classes_of(symbol for page in split.train for symbol in page.symbols)
-    key = key_of(every, "library", len(split.train), len(split.validation), len(split.rewriting or ()), warps)
+    counts = len(split.train), len(split.validation), len(split.rewriting or ())
+    key = key_of(every, "library", *counts, warps, COMPONENTS, FITTED, names)
     tensors = cached(key, lambda: computed(split, warps, detailed, projection_of, names))
     kept = {name: tensor.numpy() for name, tensor in tensors.items()}
     train, validation, test = parts_of(split, len(kept["lengths"]))

@@ -56,10 +56,12 @@ def to_read(folder: str, sets: int, seed: int, pictured: float) -> Split:
         ink = real(Path(folder), seed, core=False)
         rewriting, test = ink.train, ink.test
         validation = ink.validation + validation[: len(ink.validation)]
-    train = without_strings_of(short(train + rewriting), short(validation + test))
+    train, rewriting = (
+        without_strings_of(short(own), short(validation + test)) for own in (train + rewriting, rewriting)
+    )
     generator = np.random.default_rng([_PICTURE, seed])
     seen = [photographed(page, generator) if generator.random() < pictured else page for page in train]
-    return Split(seen, short(validation), short(test), single_lines=True, rewriting=short(rewriting))
+    return Split(seen, short(validation), short(test), single_lines=True, rewriting=rewriting)
 
 
 def photographed(page: Page, generator: np.random.Generator) -> Page:
