@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import ClassVar, Self
 
 import numpy as np
-import torch
 
 from aggrevated.arrays import Array
 from aggrevated.engines import Engine
@@ -28,10 +27,10 @@ from aggrevated.parsing.pages.algebra import BAR, RELATIONS
 from aggrevated.parsing.pages.crohme import read_folder
 from aggrevated.parsing.pages.page import Page
 from aggrevated.parsing.parser import Corpus, Parser
-from aggrevated.parsing.scoring import KindScore, Micro, by_kind, heads_of, parsed, parses, scores, symbol
+from aggrevated.parsing.scoring import KindScore, by_kind, heads_of, parses, scores, symbol
 from aggrevated.parsing.splits import Split, evaluated, to_read
 from aggrevated.parsing.transitions.systems import SYSTEMS
-from aggrevated.parsing.world import Algebra, Monitor, left_out_of
+from aggrevated.parsing.world import Algebra, Monitor, left_out_of, world_of
 from aggrevated.policies import Policy
 from aggrevated.settings import COUNT, SHARE, at_least, setting
 from aggrevated.worlds import EvaluationSettings, World, WorldSettings
@@ -144,18 +143,9 @@ class Handwriting(Algebra):
 
     def build(self, seed: int) -> World:
         pages = library(self.crohme, self.sets, self.data_seed, self.warps, self.pictured)
-        system = SYSTEMS[self.system]
-        simulator = Parser(pages.corpus, pages.train, system=system)
-        chosen_on, reported = (Parser(pages.corpus, part, True, system) for part in (pages.validation, pages.test))
-        return World(
-            simulator,
-            simulator.expert,
-            validate=Correcting(chosen_on),
-            test=lambda policy: scores(parsed(policy, reported), reported),
-            fingerprint={"pages": torch.tensor(list(bytes.fromhex(pages.key)), dtype=torch.uint8)},
-            monitor=Named(Monitor(Micro(reported)), pages),
-            prepare=lambda policy: show(policy, pages),
-        )
+        world = world_of(pages, SYSTEMS[self.system], Correcting, lambda policy: show(policy, pages))
+        assert isinstance(world.monitor, Monitor)
+        return replace(world, monitor=Named(world.monitor, pages))
 
 
 def show(policy: Policy, pages: Library) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Container, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Self, TypeAlias
@@ -23,9 +23,11 @@ from aggrevated.parsing.pages.page import Page
 from aggrevated.parsing.parser import OBSERVATIONS, Parser
 from aggrevated.parsing.scoring import Micro, arc_length, by_kind, parsed, scores, symbol
 from aggrevated.parsing.splits import Split, evaluated, folders, left_out, pages_of, to_evaluate
+from aggrevated.parsing.transitions import TransitionSystem
 from aggrevated.parsing.transitions.systems import SYSTEMS
 from aggrevated.policies import Policy
 from aggrevated.settings import COUNT, MOST, SEED, Chosen, at_least, flag, one_of, require, setting
+from aggrevated.validation import Validated
 from aggrevated.worlds import EvaluationSettings, World, WorldSettings
 
 SPLIT = "{} has no train/ and dev/: its own files are split by writers, 80/10/10"
@@ -132,18 +134,27 @@ class Algebra(WorldSettings):
 
     def build(self, seed: int) -> World:
         pages = dataset(self.crohme, self.sets, self.data_seed, self.single_writer, self.warps)
-        system = SYSTEMS[self.system]
-        simulator = Parser(pages.corpus, pages.train, system=system)
-        chosen_on, reported = (Parser(pages.corpus, part, True, system) for part in (pages.validation, pages.test))
-        return World(
-            simulator,
-            simulator.expert,
-            validate=Micro(chosen_on),
-            test=lambda policy: scores(parsed(policy, reported), reported),
-            fingerprint={"pages": torch.tensor(list(bytes.fromhex(pages.key)), dtype=torch.uint8)},
-            monitor=Monitor(Micro(reported)),
-            prepare=lambda policy: show(policy, pages),
-        )
+        return world_of(pages, SYSTEMS[self.system], Micro, lambda policy: show(policy, pages))
+
+
+def world_of(
+    pages: Dataset,
+    system: TransitionSystem,
+    validate: Callable[[Parser], Callable[[Policy], Validated]],
+    prepare: Callable[[Policy], None],
+) -> World:
+    """The parser of the pages to learn from, its expert, and the parsers of those to choose on and to report."""
+    simulator = Parser(pages.corpus, pages.train, system=system)
+    chosen_on, reported = (Parser(pages.corpus, part, True, system) for part in (pages.validation, pages.test))
+    return World(
+        simulator,
+        simulator.expert,
+        validate=validate(chosen_on),
+        test=lambda policy: scores(parsed(policy, reported), reported),
+        fingerprint={"pages": torch.tensor(list(bytes.fromhex(pages.key)), dtype=torch.uint8)},
+        monitor=Monitor(Micro(reported)),
+        prepare=prepare,
+    )
 
 
 def show(policy: Policy, pages: Dataset) -> None:

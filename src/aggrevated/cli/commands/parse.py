@@ -31,13 +31,13 @@ class Parse:
     files: Positional[Annotated[tuple[AnyPath, ...], arg(metavar="FILE [FILE ...]")]]
     """Pictures, PDFs, InkML files, or folders of them."""
     policy: Folder = None
-    """The folder of a run of 'aggrevated train reader' or 'train algebra', or a reader's file; default: the reader that comes with the package."""  # noqa: E501
+    """A run's folder, of 'train reader' or 'train algebra', or a reader's file; default: the one in the package."""
     draw: bool = False
     """Draw the tree of each page under its handwriting, as .svg and .png."""
     growth: bool = False
     """Draw also how the parse grew, in six steps: the same name with -growth."""
     out: File = None
-    """The drawing's name, of one file; of several, the folder for them. Default: FILE's name with -tree, in this folder."""  # noqa: E501
+    """The drawing's name; of several files, the folder for them. Default: FILE's name with -tree, in this folder."""
     strict: bool = False
     """End with exit code 65 where a page does not look like algebra or a file cannot be read."""
     verbose: bool = False
