@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Self
+from typing import Protocol, Self
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from aggrevated.arrays import Array
 from aggrevated.engines import Engine
 from aggrevated.files import Facts
-from aggrevated.parsing.learners.expected import NO_ARC, Expected
+from aggrevated.parsing.learners.expected import NO_ARC, Expected, ExpectedCosts
 from aggrevated.parsing.learners.reading import ReadingPolicy
 from aggrevated.parsing.parser import Parser
 from aggrevated.parsing.scoring import parses
@@ -20,6 +21,17 @@ from aggrevated.trajectories import Trajectories
 from aggrevated.validation import Validated
 
 BINS = 10
+
+
+class Doubting(Protocol):
+    """A policy that says what it expects of its choices, and has the answers to the pages that it reads."""
+
+    @property
+    def costs(self) -> ExpectedCosts: ...
+
+    def wrong(self, observations: Tensor) -> Tensor: ...
+
+    def expected(self, observations: Array, mask: Array, actions: Array) -> Expected: ...
 
 
 @dataclass(frozen=True)
@@ -32,7 +44,7 @@ class Choices:
     page: Array  # int [n]: which parse they belong to
 
     @classmethod
-    def of(cls, policy: ReadingPolicy, parser: Parser, found: Trajectories) -> Choices:
+    def of(cls, policy: Doubting, parser: Parser, found: Trajectories) -> Choices:
         """Of these parses; the policy must have the answers to the parser's pages."""
         mask, rows = found.mask, found.states[found.mask]
         q = np.where(parser.legal(rows), parser.expert.q(rows), np.inf)
@@ -107,7 +119,7 @@ def worst_tenth(expected: Array, lost: Array) -> float:
     return float(lost[order].sum() / max(lost.sum(), 1e-9))
 
 
-def measured(policy: ReadingPolicy, parser: Parser, found: Trajectories) -> Facts:
+def measured(policy: Doubting, parser: Parser, found: Trajectories) -> Facts:
     """How far its sureness can be trusted, for JSON."""
     choices = Choices.of(policy, parser, found)
     bins, error = reliability(*choices.arcs)

@@ -145,6 +145,22 @@ class Policy(nn.Module, ABC):
             ) from error
 
 
+def scores_one_by_one(
+    policy: Policy, observations: Tensor, actions: Tensor, mask: Tensor, own: Tensor, legal: Tensor | None
+) -> Tensor:
+    """`Policy.scores`, by a pass forward and back for each trajectory, no longer than it is: for what has no vmap."""
+    parameters = list(policy.parameters())
+    scores = torch.zeros(len(mask), sum(parameter.numel() for parameter in parameters))
+    for k, length in enumerate(mask.sum(dim=1).tolist()):
+        own_steps = (slice(k, k + 1), slice(length))
+        restricted = None if legal is None else legal[own_steps]
+        distribution = policy.distribution(observations[own_steps], mask[own_steps], restricted)
+        total = (distribution.log_prob(actions[own_steps]) * own[own_steps]).sum()
+        gradients = torch.autograd.grad(total, parameters, materialize_grads=True)
+        torch.cat([gradient.flatten() for gradient in gradients], out=scores[k])
+    return scores
+
+
 @dataclass(frozen=True)
 class PolicySettings(Settings, ABC):
     """A kind of policy."""

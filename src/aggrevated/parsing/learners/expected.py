@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits
 
 from aggrevated.arrays import Array
+from aggrevated.parsing.transitions import TransitionSystem
 
 NO_ARC = -1.0  # in the place of whether an arc is wrong, for actions that make none
 HIGHEST = 4.0  # of a logarithm of costs: no transition loses more than some fifty arcs
@@ -62,6 +63,21 @@ class ExpectedCosts(nn.Module):
         made = wrong != NO_ARC
         self.correction[0] = torch.tensor(fitted(found.log_costs, costs, poisson))
         self.correction[1] = torch.tensor(fitted(found.doubt_logits[made], wrong[made], logistic))
+
+
+def wrong_arcs(system: TransitionSystem, observations: Tensor, heads: Tensor, starts: Tensor) -> Tensor:
+    """[K, T, A]: 1 where the arc that an action would make is wrong, 0 where it is right, NO_ARC without one.
+
+    `heads` [Σn] are the gold ones of all pages, one after the other; a page's first is at `starts` [P].
+    """
+    numbers, first = observations[:, :, 1:].long(), starts[observations[:, 0, 0].long()][:, None]
+    found = observations.new_full((*observations.shape[:2], len(system.actions)), NO_ARC)
+    for action, arc in enumerate(system.makes):
+        if arc is not None:
+            dependent, head = (numbers[:, :, place] for place in arc)
+            rows = (first + dependent - 1).clamp(0, len(heads) - 1)
+            found[:, :, action] = torch.where(dependent >= 1, (heads[rows] != head).float(), NO_ARC)
+    return found
 
 
 @dataclass(frozen=True)

@@ -16,16 +16,16 @@ BYTES = 16  # of a name in UTF-8
 UNKNOWN = -1  # the class of a name that is none of them
 
 
-def classes_of(symbols: Iterable[str]) -> tuple[str, ...]:
+def classes_of(symbols: Iterable[str], classes: int = CLASSES, longest: int = BYTES) -> tuple[str, ...]:
     """The names that occur, sorted; if there are too many, or too long ones, the most frequent that fit."""
     counted = Counter(symbols)
-    fit = [name for name, _ in counted.most_common() if 0 < len(name.encode()) <= BYTES]
-    return tuple(sorted(fit[:CLASSES]))
+    fit = [name for name, _ in counted.most_common() if 0 < len(name.encode()) <= longest]
+    return tuple(sorted(fit[:classes]))
 
 
-def encoded(names: Sequence[str]) -> Tensor:
-    """uint8 [CLASSES, BYTES], zeros where there is no name."""
-    table = np.zeros((CLASSES, BYTES), np.uint8)
+def encoded(names: Sequence[str], classes: int = CLASSES, longest: int = BYTES) -> Tensor:
+    """uint8 [classes, longest], zeros where there is no name."""
+    table = np.zeros((classes, longest), np.uint8)
     for row, name in zip(table, names, strict=False):
         data = name.encode()
         row[: len(data)] = np.frombuffer(data, np.uint8)

@@ -20,7 +20,7 @@ from aggrevated.engines.sending import Kept
 from aggrevated.parsing.features.projection import Projection
 from aggrevated.parsing.learners.acting import NumpyReader, Pages, ParsingActor
 from aggrevated.parsing.parser import LATEST
-from aggrevated.policies import HiddenSettings, Policy, initial_seed
+from aggrevated.policies import HiddenSettings, Policy, initial_seed, scores_one_by_one
 from aggrevated.policies.cells import CELLS
 from aggrevated.policies.heads import CategoricalHead, Head
 from aggrevated.settings import BELOW_1, Chosen, require, require_recurrent, setting
@@ -138,16 +138,7 @@ class ParsingPolicy(Policy):
         self, observations: Tensor, actions: Tensor, mask: Tensor, own: Tensor, legal: Tensor | None = None
     ) -> Tensor:
         """[K, d], by a pass forward and back for each trajectory, no longer than it is."""
-        parameters = list(self.parameters())
-        scores = torch.zeros(len(mask), sum(parameter.numel() for parameter in parameters))
-        for k, length in enumerate(mask.sum(dim=1).tolist()):
-            own_steps = (slice(k, k + 1), slice(length))
-            restricted = None if legal is None else legal[own_steps]
-            distribution = self.distribution(observations[own_steps], mask[own_steps], restricted)
-            total = (distribution.log_prob(actions[own_steps]) * own[own_steps]).sum()
-            gradients = torch.autograd.grad(total, parameters, materialize_grads=True)
-            torch.cat([gradient.flatten() for gradient in gradients], out=scores[k])
-        return scores
+        return scores_one_by_one(self, observations, actions, mask, own, legal)
 
     def actor(self) -> ParsingActor:
         cell = CELLS["lstm"].copy_of(self.decoder) if self.decoder is not None else None

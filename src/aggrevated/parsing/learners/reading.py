@@ -26,7 +26,7 @@ from aggrevated.parsing.features.layout import LAYOUT, PLACE
 from aggrevated.parsing.features.projection import Projection
 from aggrevated.parsing.features.symbols import DETAILED, DETAILED_PIXELS, detailed
 from aggrevated.parsing.learners.acting import NumpyReader
-from aggrevated.parsing.learners.expected import NO_ARC, Expected, ExpectedCosts
+from aggrevated.parsing.learners.expected import Expected, ExpectedCosts, wrong_arcs
 from aggrevated.parsing.learners.names import CLASSES, UNKNOWN, decoded, encoded
 from aggrevated.parsing.learners.readers import ParsingPolicy
 from aggrevated.parsing.learners.storing import read, write
@@ -228,15 +228,7 @@ class ReadingPolicy(ParsingPolicy):
     def wrong(self, observations: Tensor) -> Tensor:
         """[K, T, A]: 1 where the arc that an action would make is wrong, 0 where it is right, NO_ARC without one."""
         assert self.answers is not None
-        numbers, starts = observations[:, :, 1:].long(), self.answers.starts[observations[:, 0, 0].long()][:, None]
-        found = observations.new_full((*observations.shape[:2], len(self.system.actions)), NO_ARC)
-        for action, arc in enumerate(self.system.makes):
-            if arc is not None:
-                dependent, head = (numbers[:, :, place] for place in arc)
-                rows = (starts + dependent - 1).clamp(0, len(self.answers.heads) - 1)
-                wrong = (self.answers.heads[rows] != head).float()
-                found[:, :, action] = torch.where(dependent >= 1, wrong, NO_ARC)
-        return found
+        return wrong_arcs(self.system, observations, self.answers.heads, self.answers.starts)
 
     # What it says.
 
