@@ -44,7 +44,7 @@ def test_what_is_written_is_read_again(task: str, method: str) -> None:
         with pytest.raises(UsageError, match="use --method aggrevated"):
             resolve(task, method)
         return
-    if method in ("searn", "smile") and task in ("hopper", "walker", "algebra", "reader"):
+    if method in ("searn", "smile") and task in ("hopper", "walker", "algebra", "reader", "text"):
         with pytest.raises(UsageError, match=r"use --method aggrevated|for finite actions|cannot be mixed"):
             resolve(task, method)
         return

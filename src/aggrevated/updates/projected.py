@@ -25,7 +25,7 @@ from aggrevated.policies.heads import GaussianHead
 from aggrevated.randomness import Purpose, seeds
 from aggrevated.settings import COUNT, NOT_NEGATIVE, POSITIVE, SHARE, Chosen, at_least, require, setting
 from aggrevated.trajectories import Trajectories
-from aggrevated.updates import Step, UpdateSettings, dropout, loss_and_gradient, norm
+from aggrevated.updates import AnnealedSettings, Step, dropout, loss_and_gradient, norm
 from aggrevated.updates.aggregation import MEASURED, Aggregation, Data
 from aggrevated.updates.goals import Goal, Logits, advised_only, costs_of, first_steps, means_of
 from aggrevated.updates.natural import Natural, NaturalSettings
@@ -62,6 +62,7 @@ class Exponentiated:
     minibatch: int = 512  # steps of trajectories
     capacity: int = 1000  # trajectories
     seed: int = 0
+    annealed: int = 0  # iterations over which the learning rate falls to 0, in a line; 0: never
     max_kl: float = 1e6  # any finite step
     natural: Natural = field(default_factory=lambda: NaturalSettings().build(0))
     aggregation: Aggregation = field(init=False, repr=False)
@@ -119,6 +120,10 @@ class Exponentiated:
         """n rounds of Eq. 7 with the step η/√n of its regret bound are one of η√n."""
         return min(1.0, (self.cooling / n) ** 0.5) if self.cooling else 1.0
 
+    def _annealed(self, n: int) -> float:
+        """What is left of the learning rate."""
+        return max(0.0, 1.0 - (n - 1) / self.annealed) if self.annealed else 1.0
+
     def _tau(self, policy: Policy, newest: Data) -> float:
         tau = self.temperature * self._cooled(newest.trajectories.n)
         finite = not isinstance(policy.head, GaussianHead)
@@ -162,7 +167,7 @@ class Exponentiated:
         lengths = mask.sum(dim=1)
         size = min(max(FEWEST, round(self.minibatch / float(lengths.float().mean()))), len(mask))
         adam, learning = self._optimiser(policy), dropout(policy)
-        adam.param_groups[0]["lr"] = self.learning_rate * self._cooled(trajectories.n)
+        adam.param_groups[0]["lr"] = self.learning_rate * self._cooled(trajectories.n) * self._annealed(trajectories.n)
         minibatches = torch.from_numpy(generator.integers(len(mask), size=(self.steps, size)))
         if is_small(policy, goal, legal):
             fit(policy, adam, seen, goal, minibatches, LONGEST_GRADIENT)
@@ -282,7 +287,7 @@ def fill(policy: Policy, trajectories: Trajectories, goal: Logits) -> None:
 
 
 @dataclass(frozen=True)
-class ExponentiatedSettings(UpdateSettings):
+class ExponentiatedSettings(AnnealedSettings):
     """Exponentiated gradient, projected onto the policies."""
 
     name = "exponentiated"
@@ -322,4 +327,5 @@ class ExponentiatedSettings(UpdateSettings):
 
     def build(self, seed: int) -> Exponentiated:
         goal = self.eta, self.temperature, self.cooling, self.allowed, self.decay, self.exploring
-        return Exponentiated(*goal, True, self.fit_rate, self.fit_steps, self.minibatch, self.capacity, seed)
+        fit = self.fit_rate, self.fit_steps, self.minibatch, self.capacity, seed, self.annealed
+        return Exponentiated(*goal, True, *fit)
