@@ -22,15 +22,16 @@ from aggrevated.simulators import Simulator
 from aggrevated.tasks import Task, find_task
 
 SMALL = {"horizon": 20, "validation_episodes": 3, "test_episodes": 4, "sets": 20, "warps": 1, "hidden": (8,)}
+SMALL |= {"sentences": 40, "rows": 64}
 sys.path.insert(0, str(Path(__file__).parents[1] / "doubles"))
-DOUBLE: Task = import_module("corridor_package").TASK
+DOUBLES: dict[str, Task] = {name: import_module(f"{name}_package").TASK for name in ("corridor", "tagger")}
 sys.path.pop(0)
 
 
-@pytest.fixture(params=[*task_names(), "corridor"])
+@pytest.fixture(params=[*task_names(), *DOUBLES])
 def task(request: pytest.FixtureRequest) -> Task:
-    """Every shipped task, and one of somebody else."""
-    return DOUBLE if request.param == "corridor" else find_task(request.param)
+    """Every shipped task, and those of somebody else."""
+    return DOUBLES.get(request.param) or find_task(request.param)
 
 
 def small(task: Task, **settings) -> Config:

@@ -1,0 +1,233 @@
+"""A package that somebody else wrote: tagging, one word after the other, as a task with a world of its own.
+
+Nothing in src/ knows of it. The tests name it as `tagger_package:TASK`, or install it by its entry point.
+"""
+
+from collections import Counter
+from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+import torch
+from gymnasium.spaces import Box, Discrete, Space
+
+from aggrevated import (
+    SEED,
+    EvaluationSettings,
+    Policy,
+    Score,
+    Task,
+    Tuned,
+    Validated,
+    World,
+    WorldSettings,
+    at_least,
+    mean_return,
+    setting,
+)
+from aggrevated.text.generated import generated
+
+TAGS = (
+    *("ADJ", "ADP", "ADV", "AUX", "CCONJ", "DET", "INTJ", "NOUN"),
+    *("NUM", "PART", "PRON", "PROPN", "PUNCT", "SCONJ", "VERB"),
+)
+NO_TAG = len(TAGS)
+LONGEST = 35
+
+
+@dataclass(frozen=True, eq=False)
+class Corpus:
+    """Sentences as arrays, one word after the other."""
+
+    words: tuple[str, ...]
+    tags: np.ndarray  # int [Σn], gold
+    lengths: np.ndarray  # int [P]
+    seen: np.ndarray  # float32 [Σn, features]: what can be seen at each word
+
+    @cached_property
+    def starts(self):
+        """[P]: the number of each sentence's first word."""
+        return np.cumsum(self.lengths) - self.lengths
+
+    def at(self, states):
+        """The words that are to be tagged next, by number."""
+        return self.starts[states[:, 0]] + states[:, 1]
+
+
+@cache
+def corpus(sentences: int, seed: int, features: int) -> Corpus:
+    """So many generated sentences, with so many features of each word."""
+    found = generated(sentences, seed)
+    words = tuple(word for sentence in found for word in sentence.words)
+    tags = np.array([TAGS.index(tag) for sentence in found for tag in sentence.tags])
+    seen = np.stack([look(s.words, place, features) for s in found for place in range(len(s))])
+    return Corpus(words, tags, np.array([len(sentence) for sentence in found]), seen)
+
+
+def look(words, place, features):
+    """[features]: 1 at the hashes of a word, its end, its shape and its neighbours."""
+    word, before, after = words[place], words[place - 1] if place else "", (*words, "")[place + 1]
+    told = (
+        *(f"word {word.lower()}", f"end {word[-3:]}", f"end {word[-2:]}"),
+        *(f"before {before.lower()}", f"after {after.lower()}", f"after {after[-2:]}"),
+        f"shape {word[0].isupper()} {word[0].isdigit()} {place == 0}",
+    )
+    seen = np.zeros(features, np.float32)
+    seen[[crc32(text.encode()) % features for text in told]] = 1.0
+    return seen
+
+
+@dataclass(frozen=True)
+class Tagging:
+    """Tag sentences of a corpus. A state is the sentence, the place in it, and the two tags that were given last."""
+
+    corpus: Corpus
+    chosen: np.ndarray  # int: which sentences
+    name: str = "tagger"
+    horizon: int = LONGEST
+    action_space = Discrete(len(TAGS))
+
+    @property
+    def observation_space(self):
+        return observations(self.corpus.seen.shape[1])
+
+    @property
+    def words(self):
+        """How many words its sentences have."""
+        return int(self.corpus.lengths[self.chosen].sum())
+
+    def initial(self, seeds):
+        sentence = self.chosen[(seeds % np.uint64(len(self.chosen))).astype(np.int64)]
+        nothing = np.full_like(sentence, NO_TAG)
+        return np.stack([sentence, np.zeros_like(sentence), nothing, nothing], axis=1)
+
+    def observe(self, state):
+        given = np.eye(len(TAGS) + 1, dtype=np.float32)[state[:, 2:]].reshape(len(state), -1)
+        return np.concatenate([self.corpus.seen[self.corpus.at(state)], given], axis=1)
+
+    def step(self, state, action):
+        wrong = action != self.corpus.tags[self.corpus.at(state)]
+        following = np.stack([state[:, 0], state[:, 1] + 1, action, state[:, 2]], axis=1)
+        return following, wrong.astype(float), following[:, 1] == self.corpus.lengths[state[:, 0]]
+
+
+def observations(features: int) -> Box:
+    """What is seen of a word, and the two tags before it."""
+    return Box(0.0, 1.0, (features + 2 * (len(TAGS) + 1),), np.float32)
+
+
+@dataclass(frozen=True)
+class Gold:
+    """It knows the tags: a wrong one costs 1, now, and nothing later."""
+
+    corpus: Corpus
+    name: str = "gold tags"
+
+    def q(self, states):
+        return (np.arange(len(TAGS)) != self.act(states, 0)[:, None]).astype(float)
+
+    def act(self, states, t):
+        return self.corpus.tags[self.corpus.at(states)]
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """The share of words with their gold tag, each sentence being tagged once."""
+
+    tagging: Tagging
+
+    def __call__(self, policy: Policy | Gold) -> Validated:
+        numbers = np.arange(len(self.tagging.chosen), dtype=np.uint64)
+        right = self.tagging.words + len(numbers) * mean_return(policy, self.tagging, numbers, deterministic=True)
+        return Validated(right / self.tagging.words, steps=self.tagging.words)
+
+
+@dataclass(frozen=True)
+class Tagged(Score):
+    """Accuracies; beside them that of the tag that each word had most often."""
+
+    words: int
+    most_frequent: float
+
+
+@dataclass(frozen=True)
+class OtherSentences(EvaluationSettings):
+    """Sentences that nobody has seen."""
+
+    sentences: int = setting(200, "How many sentences.", at_least(1))
+    seed: int = setting(1_000_000, "The seed that they come from.", SEED)
+
+    def measure(self, world: WorldSettings, policy: Policy) -> dict[str, Any]:
+        assert isinstance(world, TaggerWorld)
+        others = corpus(self.sentences, self.seed, world.features)
+        return world.tagged(policy, Tagging(others, np.arange(self.sentences))).facts()
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaggerWorld(WorldSettings):
+    """Generated sentences: of ten, eight to learn from, one to choose on, one to report."""
+
+    name = "tagger"
+    measured = "accuracy"
+    digits = 3
+    measured_on = ("sentences", "data_seed")
+    evaluation = OtherSentences
+    expert_name = "gold tags"
+    sentences: int = setting(500, "How many sentences there are.", at_least(10))
+    features: int = setting(1024, "How many features words are hashed to.", at_least(1))
+    data_seed: int = setting(0, "The seed of the sentences.", SEED)
+
+    @property
+    def steps(self) -> int:
+        return 13
+
+    def spaces(self) -> tuple[Space[Any], Space[Any]]:
+        return observations(self.features), Tagging.action_space
+
+    def part(self, *tenths: int) -> Tagging:
+        """The task of tagging some of the sentences."""
+        found = corpus(self.sentences, self.data_seed, self.features)
+        return Tagging(found, np.flatnonzero(np.isin(np.arange(self.sentences) % 10, tenths)))
+
+    def build(self, seed: int) -> World:
+        learned, chosen_on, reported = self.part(*range(8)), self.part(8), self.part(9)
+        return World(
+            learned,
+            Gold(learned.corpus),
+            validate=Accuracy(chosen_on),
+            test=lambda policy: self.tagged(policy, reported),
+            monitor=lambda policy: {"test_accuracy": float(Accuracy(reported)(policy))},
+            fingerprint={"seen": torch.from_numpy(learned.corpus.seen), "tags": torch.from_numpy(learned.corpus.tags)},
+        )
+
+    def tagged(self, policy: Policy, tagging: Tagging) -> Tagged:
+        """How well a policy tags these sentences."""
+        by_expert, share = float(Accuracy(tagging)(Gold(tagging.corpus))), float(Accuracy(tagging)(policy))
+        return Tagged(by_expert, share, share / by_expert, tagging.words, most_frequent(self.part(*range(8)), tagging))
+
+
+def most_frequent(learned: Tagging, other: Tagging) -> float:
+    """The accuracy of the tag that each word had most often, and of NOUN for words that are new."""
+    counts: dict[str, Counter[int]] = {}
+    for word, tag in tagged_words(learned):
+        counts.setdefault(word, Counter())[tag] += 1
+    best = {word: found.most_common(1)[0][0] for word, found in counts.items()}
+    return float(np.mean([best.get(word, TAGS.index("NOUN")) == tag for word, tag in tagged_words(other)]))
+
+
+def tagged_words(tagging: Tagging) -> list[tuple[str, int]]:
+    """Its words with their gold tags."""
+    found = tagging.corpus
+    inside = np.isin(np.repeat(np.arange(len(found.lengths)), found.lengths), tagging.chosen)
+    return [(found.words[place].lower(), int(found.tags[place])) for place in np.flatnonzero(inside)]
+
+
+TASK = Task(
+    name="tagger",
+    title="A tagger",
+    world=TaggerWorld(),
+    usual=(Tuned({"hidden": (32,), "iterations": 6}),),
+)
+POINTS = {"aggrevated.tasks": "tagger = tagger_package:TASK"}

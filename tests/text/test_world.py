@@ -1,0 +1,102 @@
+"""The task `text`: its world, its settings, what it refuses, and that it learns."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from aggrevated.config.resolving import resolve
+from aggrevated.errors import DataError, IdleError, StorageError, UsageError
+from aggrevated.runs.executing import train
+from aggrevated.tasks import find_task
+from aggrevated.text.conllu import write_conllu
+from aggrevated.text.generated import generated
+from aggrevated.text.policy import SentencePolicy
+from aggrevated.text.reading import SentenceReader
+from aggrevated.text.scoring import TextScore
+
+TEXT = find_task("text")
+SMALL = {"hidden": (16,), "word": 16, "width": 32, "rows": 512}
+
+
+def written(path: Path, sentences) -> Path:
+    blocks = [write_conllu(one, one.heads, one.labels, [""] * len(one)) for one in sentences]
+    path.write_text("".join(blocks))
+    return path
+
+
+@pytest.fixture(scope="module")
+def treebank(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("treebank")
+    sentences = generated(120, seed=4)
+    return written(folder / "train.conllu", sentences[:100]), written(folder / "dev.conllu", sentences[100:])
+
+
+def test_a_treebank_is_learned_from_chosen_on_and_reported(treebank):
+    train_file, dev_file = map(str, treebank)
+    config = resolve(TEXT, data=train_file, dev=dev_file, **SMALL)
+    library = config.world.library()
+    assert len(library.train) == 100 and len(library.validation) == 20
+    assert np.array_equal(library.test, library.validation)
+    assert "--dev" in config.world.notice
+    with_test = resolve(TEXT, data=train_file, dev=dev_file, test=dev_file, **SMALL).world
+    assert len(with_test.library().test) == 20 and "--test" not in with_test.notice
+    split = resolve(TEXT, data=train_file, **SMALL).world.library()
+    assert [len(part) for part in (split.train, split.validation, split.test)] == [80, 10, 10]
+
+
+def test_what_does_not_fit_is_refused_in_a_sentence(treebank, tmp_path):
+    train_file, dev_file = map(str, treebank)
+    with pytest.raises(UsageError, match="--dev needs --data"):
+        resolve(TEXT, dev=dev_file)
+    with pytest.raises(UsageError, match="--test needs --dev"):
+        resolve(TEXT, data=train_file, test=dev_file)
+    with pytest.raises(IdleError, match="--sentences has no effect"):
+        resolve(TEXT, data=train_file, sentences=50)
+    with pytest.raises(StorageError):
+        resolve(TEXT, data=str(tmp_path / "none.conllu"), **SMALL).world.library()
+    few = written(tmp_path / "few.conllu", generated(5, seed=0))
+    with pytest.raises(DataError, match="too few to split"):
+        resolve(TEXT, data=str(few), **SMALL).world.library()
+    with pytest.raises(DataError, match="--longest"):
+        resolve(TEXT, data=train_file, longest=1, **SMALL).world.library()
+
+
+def test_it_learns_generated_sentences(tmp_path):
+    """A short run comes far above where it began, knows what it does not know, and parses what it never saw."""
+    run = train(
+        "text", out=tmp_path / "run", sentences=400, iterations=60, validate_every=30, trajectories=16, seed=1, **SMALL
+    )
+    result = run.result()
+    assert result is not None
+    first, best = run.metrics()[0], result.best_return
+    assert best > 0.5 > first.current_return, (first, best)
+    facts = result.facts()
+    assert set(TextScore.__dataclass_fields__) <= set(facts)
+    assert facts["uas"] > 0.6 and facts["calibration_error"] < 0.08
+    policy = run.policy
+    assert isinstance(policy, SentencePolicy)
+    (parsed,) = SentenceReader(policy).parse_text("the old dog sees a small house .")
+    assert parsed.sentence.words[1] == "old" and (parsed.heads == 0).sum() == 1
+    assert 0 <= parsed.expected_loss <= len(parsed.sentence)
+    assert parsed.conllu().count("ExpectedLoss=") == 8 and "# expected_loss = " in parsed.conllu()
+
+
+def test_a_policy_that_sees_tags_wants_them(tmp_path):
+    run = train("text", out=tmp_path / "run", sentences=40, iterations=1, validate_every=1, trajectories=2,
+                see_tags=True, **SMALL)  # fmt: skip
+    reader = SentenceReader(run.policy)
+    with pytest.raises(DataError, match="--see-tags"):
+        reader.parse_text("a dog sleeps")
+    assert len(list(reader.parse(generated(3, seed=9)))) == 3
+
+
+def test_sentences_come_out_in_their_order_with_the_same_parse_alone_and_together(tmp_path):
+    run = train("text", out=tmp_path / "run", sentences=40, iterations=1, validate_every=1, trajectories=2, **SMALL)
+    reader, sentences = SentenceReader(run.policy), generated(30, seed=11)
+    together = list(reader.parse(iter(sentences)))
+    assert [one.sentence for one in together] == sentences
+    for one in together[::9]:
+        (alone,) = reader.read([one.sentence])
+        assert np.array_equal(alone.heads, one.heads) and alone.labels == one.labels
+        np.testing.assert_allclose(alone.arc_right, one.arc_right, atol=1e-5)
