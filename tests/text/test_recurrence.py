@@ -72,3 +72,25 @@ def test_a_sentence_has_the_same_bits_alone_and_among_others(layer):
         alone = recur(inputs[first : first + length], memory, np.array([length]))[0]
         assert np.array_equal(alone, together[first : first + length])
         first += length
+
+
+def test_its_second_derivative_by_finite_differences(layer):
+    x, direction, step = some_words(), torch.randn(2, HIDDEN, 4 * HIDDEN), 1e-2
+
+    def slope():
+        (found,) = torch.autograd.grad(layer(x, LENGTHS).square().sum(), [layer.memory], create_graph=True)
+        return found
+
+    (curved,) = torch.autograd.grad((slope() * direction).sum(), [layer.memory])
+    with torch.no_grad():
+        layer.memory += step * direction
+        up = slope_of(layer, x)
+        layer.memory -= 2 * step * direction
+        down = slope_of(layer, x)
+        layer.memory += step * direction
+    torch.testing.assert_close(curved, (up - down) / (2 * step), rtol=2e-2, atol=2e-2)
+
+
+def slope_of(layer, x):
+    with torch.enable_grad():
+        return torch.autograd.grad(layer(x, LENGTHS).square().sum(), [layer.memory])[0]

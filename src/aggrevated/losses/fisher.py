@@ -35,11 +35,12 @@ def fisher_product(policy: Policy, trajectories: Trajectories) -> Callable[[Tens
     with torch.no_grad():
         before = distribution_at(policy, trajectories)
     mean = mean_kl(before, policy, trajectories)
-    slope = flat(torch.autograd.grad(mean, parameters, create_graph=True))  # zero at θ_n, and F v along v
+    # Zero at θ_n, and F v along v. Some parameters may be for what is learned along, and not for actions.
+    slope = flat(torch.autograd.grad(mean, parameters, create_graph=True, materialize_grads=True))
 
     def product(vector: Tensor) -> Tensor:
-        along = torch.autograd.grad(slope @ vector.to(slope.dtype), parameters, retain_graph=True)
-        return flat(along).to(vector.dtype)
+        total = slope @ vector.to(slope.dtype)
+        return flat(torch.autograd.grad(total, parameters, retain_graph=True, materialize_grads=True)).to(vector.dtype)
 
     return product
 

@@ -18,7 +18,7 @@ from aggrevated.elementary import exp_of
 from aggrevated.engines.sending import Kept
 from aggrevated.products import add_product, add_row, affine, compiled, copy_row
 from aggrevated.text.recurrence import BothWays, recur
-from aggrevated.text.words import NO_LETTER, PREFIX, SHAPE, SPELLED, SUFFIX, WORD, Shown
+from aggrevated.text.words import LONGEST, NO_LETTER, PREFIX, SHAPE, SPELLED, SUFFIX, WORD, Shown
 
 if TYPE_CHECKING:
     from torch import nn
@@ -118,8 +118,9 @@ class NumpyEncoder:
         """[V, W]: of each of these different words all that is known of it alone."""
         rows, spelled = kinds[:, WORD] % len(self.counts), kinds[:, SPELLED]
         met = self.word[np.where(self.counts[rows] == 0, 0, 1 + rows)]
-        letters = np.pad(self.letter[spelled], ((0, 0), (1, 1), (0, 0)))
-        windows = np.concatenate([letters[:, :-2], letters[:, 1:-1], letters[:, 2:]], axis=2)
+        window = len(self.spelling.weight) // self.letter.shape[1]
+        letters = np.pad(self.letter[spelled], ((0, 0), (window // 2, window // 2), (0, 0)))
+        windows = np.concatenate([letters[:, first : first + LONGEST] for first in range(window)], axis=2)
         written = spelled != NO_LETTER
         found = np.zeros((*spelled.shape, len(self.spelling.bias)), np.float32)
         found[written] = np.maximum(self.spelling(windows[written]), ZERO)

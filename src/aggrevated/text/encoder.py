@@ -16,6 +16,7 @@ from aggrevated.arrays import Array
 from aggrevated.text.recurrence import BothWays
 from aggrevated.text.words import (
     LETTERS,
+    LONGEST,
     NO_LETTER,
     PREFIX,
     PREFIXES,
@@ -28,8 +29,8 @@ from aggrevated.text.words import (
     Shown,
 )
 
-LETTER, SPELLING, OF_SUFFIX, OF_PREFIX, OF_SHAPE, OF_TAG = 32, 64, 24, 16, 8, 32  # widths
-WINDOW = 3  # letters that are looked at together
+LETTER, SPELLING, OF_SUFFIX, OF_PREFIX, OF_SHAPE, OF_TAG = 32, 128, 24, 16, 8, 32  # widths
+WINDOW = 5  # letters that are looked at together
 RARE = 0.25  # a word that was met c times is taken for an unknown one with probability RARE / (RARE + c)
 UNMET = 0  # the row of words that were never met
 
@@ -101,7 +102,8 @@ class Encoder(nn.Module):
     def spelled(self, kinds: Tensor) -> Tensor:
         """[V, W]: what beginning, end, shape and letters tell of each of the different words."""
         letters = self.letter(kinds[:, SPELLED])
-        windows = nn.functional.pad(letters, (0, 0, 1, 1)).unfold(1, WINDOW, 1).transpose(2, 3).flatten(2)
+        around = nn.functional.pad(letters, (0, 0, WINDOW // 2, WINDOW // 2))
+        windows = torch.cat([around[:, first : first + LONGEST] for first in range(WINDOW)], dim=2)
         written = (kinds[:, SPELLED] != NO_LETTER)[:, :, None]
         spelling = (self.spelling(windows).relu() * written).amax(dim=1)
         parts = self.suffix(kinds[:, SUFFIX]), self.prefix(kinds[:, PREFIX]), self.shape(kinds[:, SHAPE]), spelling
