@@ -72,6 +72,8 @@ class Epoch:
     epoch: int
     uas: float
     las: float
+    uas_without_punctuation: float
+    las_without_punctuation: float
     training_cpu_seconds: float
     training_tokens_per_second: float
     batched_tokens_per_second: float
@@ -150,16 +152,21 @@ def parsed(
 
 
 def scores(docs: list[Doc], sentences: list[Sentence]) -> dict[str, float]:
-    """UAS and LAS of all tokens."""
-    heads = labelled = 0
+    """UAS and LAS of all tokens, and without punctuation, as spaCy's own scorer counts."""
+    right = []
     for doc, gold in zip(docs, sentences, strict=True):
         for token, head, relation in zip(doc, gold.heads, gold.relations, strict=True):
             if "||" in token.dep_:
                 raise ValueError(f"{token.dep_} of {token} in {doc}: spaCy has not undone its projective form")
-            heads += token.head.i == head
-            labelled += token.head.i == head and token.dep_ == relation
-    total = sum(map(len, sentences))
-    return {"uas": heads / total, "las": labelled / total}
+            heads = token.head.i == head
+            right.append((heads, heads and token.dep_ == relation, relation.split(":")[0] != "punct"))
+    counted = [row for row in right if row[2]]
+    return {
+        "uas": sum(row[0] for row in right) / len(right),
+        "las": sum(row[1] for row in right) / len(right),
+        "uas_without_punctuation": sum(row[0] for row in counted) / len(counted),
+        "las_without_punctuation": sum(row[1] for row in counted) / len(counted),
+    }
 
 
 def measured(nlp: Language, train: list[Sentence], dev: list[Sentence], epochs: int) -> Iterator[Epoch]:

@@ -51,7 +51,8 @@ class Recurrence(torch.autograd.Function):
         inputs, memory, h, c, gates = ctx.saved_tensors
         if torch.is_grad_enabled():  # somebody wants the gradient of the gradient
             found = step_by_step(inputs, memory, ctx.lengths)
-            return *torch.autograd.grad(found, (inputs, memory), upstream, create_graph=True), None
+            by_inputs, by_memory = torch.autograd.grad(found, (inputs, memory), upstream, create_graph=True)
+            return by_inputs, by_memory, None
         turned = np.ascontiguousarray(memory.detach().numpy().swapaxes(1, 2))
         d = np.empty_like(gates.numpy())
         before = np.zeros_like(h.numpy())  # h of the word that was read before
