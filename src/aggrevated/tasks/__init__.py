@@ -116,6 +116,13 @@ def task_of_ones_own(name: str, trust: bool) -> Task:
     return Task(name=name, title=name, world=Own(environment=name, trusted=trust), oracle="")
 
 
+def may_be_imported(name: str, world: WorldSettings) -> bool:
+    """Whether code that a task names may be: that of a world that came from there has been."""
+    from aggrevated.worlds.references import is_reference
+
+    return bool(getattr(world, "trusted", is_reference(name)))
+
+
 def as_task(given: Any, expert: Any = None) -> Task:
     """The task that is given: itself, by its name, or as what makes an environment, or a simulator; with that expert.
 

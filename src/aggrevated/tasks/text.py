@@ -18,7 +18,7 @@ TASK = Task(
         Tuned({"hidden": (128,), "dropout": 0.33, "trajectories": 64, "iterations": 1500, "validate_every": 100}),
         # A treebank has more sentences than can be kept: the newest are learned from, a few times, and then let go.
         Tuned(
-            {"eta": 1.0, "decay": 0.1, "cooling": 0, "fit_rate": 3e-3, "fit_steps": 12, "annealed": TO_THE_END},
+            {"eta": 3.0, "decay": 0.3, "cooling": 0, "fit_rate": 3e-3, "fit_steps": 12, "annealed": TO_THE_END},
             update="exponentiated",
         ),
     ),

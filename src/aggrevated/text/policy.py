@@ -71,8 +71,8 @@ class SentencePolicy(Policy):
 
     def __init__(
         self, system: TransitionSystem, *, hidden: int = 128, word: int = 100, rows: int = 8192, width: int = 128,
-        dropout: float = 0.0, sees_tags: bool = False, labelling: float = 3.0, tagging: float = 1.5,
-        heading: float = 2.0, doubting: float = 0.4, seed: int = 0,
+        dropout: float = 0.0, sees_tags: bool = False, labelling: float = 4.0, tagging: float = 2.5,
+        heading: float = 3.0, doubting: float = 0.5, seed: int = 0,
     ) -> None:  # fmt: skip
         """`labelling` and so on are the weights of what is learned along."""
         super().__init__()
@@ -260,10 +260,10 @@ class SentenceSettings(HiddenSettings):
     rows: int = setting(8192, "Rows of the table of words; those of more words are shared.", at_least(1))
     width: int = setting(128, "The width of the layer that transitions are chosen by.", at_least(1))
     see_tags: bool = setting(False, "Show it the gold UPOS tags, here and when it parses.")
-    labelling: float = setting(3.0, "The weight of the relations' names in what is learned.", NOT_NEGATIVE)
-    tagging: float = setting(1.5, "The weight of the words' tags.", NOT_NEGATIVE)
-    heading: float = setting(2.0, "The weight of which word heads which, told before the parse begins.", NOT_NEGATIVE)
-    doubting: float = setting(0.4, "The weight of expected costs.", NOT_NEGATIVE)
+    labelling: float = setting(4.0, "The weight of the relations' names in what is learned.", NOT_NEGATIVE)
+    tagging: float = setting(2.5, "The weight of the words' tags.", NOT_NEGATIVE)
+    heading: float = setting(3.0, "The weight of which word heads which, told before the parse begins.", NOT_NEGATIVE)
+    doubting: float = setting(0.5, "The weight of expected costs.", NOT_NEGATIVE)
 
     def check(self, chosen: Chosen) -> None:
         require_recurrent(self.hidden, self.name)
