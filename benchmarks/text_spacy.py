@@ -152,7 +152,7 @@ def parsed(
 
 
 def scores(docs: list[Doc], sentences: list[Sentence]) -> dict[str, float]:
-    """UAS and LAS of all tokens, and without punctuation, as spaCy's own scorer counts."""
+    """UAS and LAS of all tokens, and without those whose gold relation is that of punctuation."""
     right = []
     for doc, gold in zip(docs, sentences, strict=True):
         for token, head, relation in zip(doc, gold.heads, gold.relations, strict=True):

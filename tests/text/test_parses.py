@@ -110,3 +110,11 @@ def test_a_poor_expert_is_wrong_in_about_that_share(share):
     assert wrong == pytest.approx(share, abs=0.08)
     for heads, n in zip(found.gold, found.lengths, strict=True):
         assert tree_fault(heads[1 : n + 1]) is None and is_projective(heads[1 : n + 1])
+
+
+def test_who_learns_from_a_poor_expert_hears_nothing_of_the_gold_heads():
+    """But what it is chosen by, and how sure it may be, is told by them."""
+    heads = LIBRARY.heads_by(corrupted(LIBRARY.corpus, 0.3, seed=1))
+    differ = heads != LIBRARY.heads
+    learned = LIBRARY.shown.places(LIBRARY.train)
+    assert differ[learned].mean() > 0.15 and not differ[LIBRARY.shown.places(LIBRARY.validation)].any()

@@ -101,9 +101,17 @@ class Library:
             test=test if len(test) else validation,
         )
 
-    def show(self, policy: SentencePolicy) -> None:
-        """Let a policy read these sentences, with the answers to learn from."""
-        policy.with_sentences(self.shown).with_answers(self.labels, self.tags, self.fine_tags, self.heads)
+    def show(self, policy: SentencePolicy, heads: Array | None = None) -> None:
+        """Let a policy read these sentences, with the answers to learn from; with other heads [Σn] than the gold ones."""
+        answers = self.heads if heads is None else heads
+        policy.with_sentences(self.shown).with_answers(self.labels, self.tags, self.fine_tags, answers)
+
+    def heads_by(self, corpus: Corpus) -> Array:
+        """[Σn]: the gold heads, but of the sentences to learn from those of another corpus."""
+        heads, lengths = self.heads.copy(), self.shown.lengths[self.train]
+        own = [tree[1 : n + 1] for tree, n in zip(corpus.gold[self.train], lengths, strict=True)]
+        heads[self.shown.places(self.train)] = np.concatenate(own)
+        return heads
 
 
 def corpus_of(sentences: Sequence[Sentence]) -> Corpus:

@@ -11,10 +11,10 @@ from typing import Any, ClassVar, Self
 import torch
 from gymnasium.spaces import Discrete, Space
 
+from aggrevated.arrays import Array
 from aggrevated.errors import IdleError, UsageError
-from aggrevated.experts import Expert
 from aggrevated.files import Facts
-from aggrevated.parsing.parser import OBSERVATIONS, GoldExpert, Parser
+from aggrevated.parsing.parser import OBSERVATIONS, Corpus, GoldExpert, Parser
 from aggrevated.parsing.transitions.systems import SYSTEMS
 from aggrevated.policies import Policy
 from aggrevated.settings import SEED, SHARE, at_least, flag, one_of, setting
@@ -106,22 +106,21 @@ class Text(WorldSettings):
     def build(self, seed: int) -> World:
         given = self.library()
         simulator = Parser(given.corpus, given.train, system=SYSTEMS[self.system], name="text")
-        judge = Judge(given)
+        judge, believed = Judge(given), self.believed(given)
+        heads = given.heads if believed is given.corpus else given.heads_by(believed)
         return World(
             simulator,
-            self.expert(simulator),
+            GoldExpert(replace(simulator, corpus=believed)),
             validate=judge,
             test=lambda policy: score(read_by(policy), given, given.test),
             fingerprint={"sentences": torch.tensor(list(bytes.fromhex(given.key)), dtype=torch.uint8)},
             monitor=judge.monitor,
-            prepare=lambda policy: prepare(read_by(policy), given),
+            prepare=lambda policy: prepare(read_by(policy), given, heads),
         )
 
-    def expert(self, simulator: Parser) -> Expert:
-        """Gold trees, or such as are wrong in places."""
-        if not self.corrupted:
-            return simulator.expert
-        return GoldExpert(replace(simulator, corpus=corrupted(simulator.corpus, self.corrupted, self.data_seed)))
+    def believed(self, given: Library) -> Corpus:
+        """The trees that the expert believes in: gold, or such as are wrong in places. What is lost is told by gold."""
+        return corrupted(given.corpus, self.corrupted, self.data_seed) if self.corrupted else given.corpus
 
 
 def read_by(policy: Policy) -> SentencePolicy:
@@ -130,8 +129,8 @@ def read_by(policy: Policy) -> SentencePolicy:
     return policy
 
 
-def prepare(policy: SentencePolicy, given: Library) -> None:
+def prepare(policy: SentencePolicy, given: Library, heads: Array) -> None:
     """Give a policy the sentences, the classes and the answers, and let it count the words that it will learn from."""
     policy.with_names(*given.names)
-    given.show(policy)
+    given.show(policy, heads)
     policy.encoder.meet(given.shown, given.shown.places(given.train))
