@@ -86,7 +86,10 @@ def test_correcting_makes_sureness_the_share_of_right_heads():
     policy = a_policy()
     correct(policy, LIBRARY, judged(policy, LIBRARY, LIBRARY.validation))
     found = judged(policy, LIBRARY, LIBRARY.validation)
-    assert found.parsed.head_right.mean() == pytest.approx(found.head_right.mean(), abs=0.05)
+    sure, right = found.choices.arcs
+    assert sure.mean() == pytest.approx(right.mean(), abs=0.02)
+    left = found.parsed.left
+    assert found.parsed.head_right[left].mean() == pytest.approx(found.head_right[left].mean(), abs=0.05)
     expected, lost = found.choices.losses
     assert expected.sum() == pytest.approx(lost.sum(), rel=0.05)
 

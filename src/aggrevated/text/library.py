@@ -102,7 +102,7 @@ class Library:
         )
 
     def show(self, policy: SentencePolicy, heads: Array | None = None) -> None:
-        """Let a policy read these sentences, with the answers to learn from; with other heads [Σn] than the gold ones."""
+        """Let a policy read these sentences, with the answers to learn from; `heads` [Σn] in place of the gold ones."""
         answers = self.heads if heads is None else heads
         policy.with_sentences(self.shown).with_answers(self.labels, self.tags, self.fine_tags, answers)
 
