@@ -89,7 +89,7 @@ def test_correcting_makes_sureness_the_share_of_right_heads():
     sure, right = found.choices.arcs
     assert sure.mean() == pytest.approx(right.mean(), abs=0.02)
     left = found.parsed.left
-    assert found.parsed.head_right[left].mean() == pytest.approx(found.head_right[left].mean(), abs=0.05)
+    assert found.parsed.head_right[left].mean() == pytest.approx(found.head_right[left].mean(), abs=0.1)
     expected, lost = found.choices.losses
     assert expected.sum() == pytest.approx(lost.sum(), rel=0.05)
 

@@ -21,6 +21,7 @@ from aggrevated.parsing.transitions import TransitionSystem
 NO_ARC = -1.0  # in the place of whether an arc is wrong, for actions that make none
 HIGHEST = 4.0  # of a logarithm of costs: no transition loses more than some fifty arcs
 ROUNDS = 30  # of Newton's method
+FLATTEST = 0.05  # slope
 RIDGE = 1.0  # how many examples' worth of belief there is that nothing has to be corrected
 
 
@@ -115,6 +116,8 @@ def fitted(x: Array, y: Array, family: Callable[[Array], tuple[Array, Array]]) -
         gradient = design.T @ (y - mean) - RIDGE * (weights - usual)
         curvature = (design * variance[:, None]).T @ design + RIDGE * np.eye(2)
         step = np.linalg.solve(curvature, gradient)
+        if weights[0] == FLATTEST and step[0] < 0:  # the level goes on alone
+            step = np.array([0.0, gradient[1] / curvature[1, 1]])
         weights = weights + step / max(1.0, float(np.abs(step).max()))  # at most 1 at a time
-        weights[0] = max(weights[0], 0.05)
+        weights[0] = max(weights[0], FLATTEST)
     return [float(weight) for weight in weights]
