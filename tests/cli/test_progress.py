@@ -33,3 +33,18 @@ def test_what_only_looks_like_a_terminal_has_lines(
             progress.at(done, "text")
     said = capsys.readouterr().err
     assert said.count("\n") == 10 and "\x1b" not in said and said.endswith("title: 100/100, text\n")
+
+
+def test_what_has_no_known_end_is_counted_ever_more_rarely(capsys: pytest.CaptureFixture[str]) -> None:
+    with Progress("title", None) as progress:
+        for done in range(1, 5001):
+            progress.at(done, "text")
+    assert capsys.readouterr().err.splitlines() == [f"title: {done}, text" for done in (1000, 2000, 4000)]
+
+
+@pytest.mark.usefixtures("terminal")
+def test_a_bar_leaves_results_that_go_elsewhere_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    with Progress("title", None) as progress:
+        print("result")
+        progress.at(1, "text")
+    assert capsys.readouterr().out == "result\n"

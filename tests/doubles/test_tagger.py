@@ -102,3 +102,26 @@ def test_accuracy_is_the_share_of_words_with_their_tag(package: ModuleType) -> N
     assert package.Accuracy(tagging)(package.Gold(tagging.corpus)) == 1.0
     wrong = mean_return(Nouns(), tagging, np.arange(10, dtype=np.uint64))
     assert wrong == pytest.approx((share - 1) * tagging.words / 10)
+
+
+FEW = ("--sentences", "60", "--features", "128", "--iterations", "2", "--trajectories", "10")
+
+
+@pytest.mark.usefixtures("package")
+def test_whose_code_is_not_trusted_is_told_how_to_say_so(capsys: pytest.CaptureFixture[str]) -> None:
+    assert said(capsys, "train", f"{NAME}:TASK", *FEW, "--out", "run")["words"] > 50
+    for command in (["evaluate", "run"], ["resume", "run"], ["train", "--config", "run/config.json"]):
+        with pytest.raises(SystemExit) as caught:
+            main(command)
+        sentence = capsys.readouterr().err
+        assert caught.value.code == 65 and f"{NAME}:TASK is Python code" in sentence and "say --trust" in sentence
+    assert said(capsys, "evaluate", "run", "--trust", "--sentences", "5")["task"] == f"{NAME}:TASK"
+    assert said(capsys, "resume", "run", "--trust", "--iterations", "3")["iterations"] == 3
+    main(["export", "run", "--trust", "--card", "card.md"])
+    assert f"aggrevated train {NAME}:TASK --iterations 3" in Path("card.md").read_text()
+
+
+@pytest.mark.usefixtures("package")
+def test_its_trials_run_side_by_side(capsys: pytest.CaptureFixture[str]) -> None:
+    result = said(capsys, "train", f"{NAME}:TASK", *FEW, "--trials", "2", "--out", "runs")
+    assert [trial["seed"] for trial in result["trials"]] == [0, 1]  # type: ignore[attr-defined]

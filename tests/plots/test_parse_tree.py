@@ -12,7 +12,7 @@ from PIL import Image, ImageColor
 from aggrevated.errors import UsageError
 from aggrevated.parsing.pages.handwriting import write_page
 from aggrevated.parsing.pictures.segmentation import unparsed
-from aggrevated.plots.dependency_arcs import ARC, ROOT, WRONG, _levels, height
+from aggrevated.plots.dependency_arcs import ARC, ROOT, WRONG, height, levels_of
 from aggrevated.plots.parse_tree import BUFFER, STACK, Frame, draw_growth, draw_tree
 
 SHORT = write_page(["x=3+a"], writer=3, seed=5)
@@ -67,18 +67,18 @@ def test_the_same_tree_is_the_same_file(tmp_path: Path) -> None:
 
 
 def test_arcs_nest_and_those_of_one_level_share_no_way() -> None:
-    levels = _levels(LONG.heads)
+    levels = levels_of(LONG.heads)
     spans = {n: sorted((n, int(LONG.heads[n - 1]))) for n in levels}
     for level in Counter(levels.values()):
         same = sorted(spans[n] for n in levels if levels[n] == level)
         assert all(left[1] <= right[0] for left, right in pairwise(same))
-    assert _levels(np.array([2, 0, 2])) == {1: 1, 3: 1} and _levels(np.array([3, 1, 0])) == {2: 1, 1: 2}
+    assert levels_of(np.array([2, 0, 2])) == {1: 1, 3: 1} and levels_of(np.array([3, 1, 0])) == {2: 1, 1: 2}
     assert height(np.array([-1, -1])) < height(np.array([2, -1])) < height(np.array([2, 0]))
 
 
 def test_crossing_arcs_and_several_roots_are_drawn_too(tmp_path: Path) -> None:
     heads = np.array([3, 4, 0, 0, 2])
-    levels = _levels(heads)
+    levels = levels_of(heads)
     assert len({levels[1], levels[2], levels[5]}) == 3
     draw_tree(SHORT, heads, tmp_path / "tree", gold=SHORT.heads)
     assert border(tmp_path / "tree") == 0

@@ -16,6 +16,7 @@ from aggrevated.runs.executing import execute, silent
 from aggrevated.runs.limits import share_done
 from aggrevated.runs.records import Metrics, Result
 from aggrevated.runs.run import METRICS, Run
+from aggrevated.tasks import may_be_imported
 
 HERE = EngineOptions()
 Failed = Callable[[Run, AggrevatedError], None]
@@ -118,7 +119,7 @@ class Job:
 
 def trusted(run: Run) -> bool:
     """Whether the code that it names may be imported."""
-    return bool(getattr(run.config.world, "trusted", False))
+    return may_be_imported(run.config.task.name, run.config.world)
 
 
 def run_quietly(_: None, job: Job) -> tuple[Result | AggrevatedError, list[str]]:

@@ -7,6 +7,7 @@ from typing import Self
 from aggrevated.cli.output import note
 
 NOTEBOOKS = ("JPY_PARENT_PID", "JPY_SESSION_NAME", "COLAB_RELEASE_TAG", "KAGGLE_KERNEL_RUN_TYPE")  # say their kernels
+FIRST = 1000  # of an unknown total, when it is told for the first time
 PLAIN = ("", "dumb", "unknown")  # terminals without a cursor that goes back
 
 
@@ -17,10 +18,10 @@ def moves() -> bool:
 
 
 class Progress:
-    """How far a job of `total` iterations is."""
+    """How far a job of `total` iterations is; where nobody knows how many they are, how many are over."""
 
-    def __init__(self, title: str, total: int) -> None:
-        self.title, self.total, self.tenth = title, total, 0
+    def __init__(self, title: str, total: int | None) -> None:
+        self.title, self.total, self.told = title, total, 0
         self.bar = None
         if moves():
             from rich.console import Console
@@ -28,7 +29,9 @@ class Progress:
             from rich.progress import Progress as Bar
 
             columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-            self.bar = Bar(*columns, TextColumn("{task.fields[text]}"), console=Console(stderr=True))
+            text, console = TextColumn("{task.fields[text]}"), Console(stderr=True)
+            beside = sys.stdout.isatty()  # results that go into a file are not to be printed around the bar
+            self.bar = Bar(*columns, text, console=console, redirect_stdout=beside)
             self.task = self.bar.add_task(title, total=total, text="")
 
     def __enter__(self) -> Self:
@@ -40,9 +43,15 @@ class Progress:
         """Say that `done` of the iterations are over; the last word is said in any case."""
         if self.bar:
             self.bar.update(self.task, completed=done, text=text)
-        elif (tenth := 10 * done // self.total) > self.tenth or last:
-            self.tenth = tenth
-            note(f"{self.title}: {done}/{self.total}, {text}")
+        elif self._is_due(done) or last:
+            self.told = done
+            note(f"{self.title}: {done}{f'/{self.total}' if self.total else ''}, {text}")
+
+    def _is_due(self, done: int) -> bool:
+        """Whether another tenth is over; of an unknown total, whether it is twice as much as the last time."""
+        if self.total is None:
+            return done >= max(2 * self.told, FIRST)
+        return 10 * done // self.total > 10 * self.told // self.total
 
     def __exit__(self, *error: object) -> None:
         if self.bar:

@@ -13,6 +13,8 @@ GONE = (errno.EPIPE, errno.EIO)  # the reader, or the terminal
 class Tolerant(io.FileIO):
     """A stream that becomes the void when nobody reads it any more."""
 
+    has_left = False  # whoever read it
+
     def write(self, data: Any, /) -> int:
         """All of it, as far as anybody can tell."""
         try:
@@ -21,9 +23,16 @@ class Tolerant(io.FileIO):
             void = os.open(os.devnull, os.O_WRONLY)
             os.dup2(void, self.fileno())  # it is told once: Python tries again when it ends
             os.close(void)
+            self.has_left = error.errno in GONE
             if error.errno not in GONE and self.fileno() != 2:  # for notes there is no remedy
                 raise
             return memoryview(data).nbytes
+
+
+def has_left(stream: TextIO) -> bool:
+    """Whether nobody reads the stream any more, so that what is merely said can end."""
+    raw = getattr(getattr(stream, "buffer", None), "raw", None)
+    return isinstance(raw, Tolerant) and raw.has_left
 
 
 def prepare() -> None:

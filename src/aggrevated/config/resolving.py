@@ -15,6 +15,7 @@ from aggrevated.settings import Settings, flag, guess, known, settings_of
 from aggrevated.tasks import Task, all_tasks, find_task
 from aggrevated.version import __version__
 from aggrevated.worlds import WorldSettings
+from aggrevated.worlds.references import imported, is_reference
 
 Piece = TypeVar("Piece", bound=Settings)
 
@@ -164,7 +165,7 @@ def from_facts(facts: Facts, source: object, task: Task | None = None, trust: bo
         remedy = "start a new run with 'aggrevated train'"
         raise DataError(f"{source} is not a config of version {__version__}; {remedy}")
     try:
-        task = task or find_task(facts["task"], trust)
+        task = task or known_task(facts["task"], facts["world"], trust)
         places = {"loop": LoopSettings(), "world": task.world} | dict.fromkeys(("head", *SHELVES))
         pieces: dict[str, Any] = {place: as_written(task, place, own, facts[place]) for place, own in places.items()}
         config = Config(task, facts["method"], **pieces)
@@ -173,6 +174,14 @@ def from_facts(facts: Facts, source: object, task: Task | None = None, trust: bo
     except (UsageError, TypeError, KeyError) as error:
         raise DataError(f"{source} holds settings that cannot be ({error}); restore it or start a new run") from error
     return config
+
+
+def known_task(name: str, world: Any, trust: bool) -> Task:
+    """The task of that name; a `DataError` if the world that the facts are of is in code that is not trusted."""
+    task = find_task(name, trust)
+    if not trust and is_reference(name) and isinstance(world, dict) and world.get("name") != task.world.name:
+        imported(name, trusted=False)
+    return task
 
 
 def as_written(task: Task, place: str, own: Settings | None, facts: Facts) -> Settings:

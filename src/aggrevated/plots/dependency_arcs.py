@@ -1,4 +1,4 @@
-"""Arcs from heads to dependents below a row of symbols, nested so that none runs into another. Lengths are inches."""
+"""Arcs from heads to dependents beside a row of symbols, nested so that none runs into another. Lengths are inches."""
 
 from collections.abc import Sequence
 
@@ -17,12 +17,12 @@ FOOT = 0.5  # below the deepest arc, for ROOT
 
 def height(heads: Array) -> float:
     """How much room the arcs need below the row."""
-    return LEVEL * max(_levels(heads).values(), default=0) + (FOOT if (heads == 0).any() else 0.2)
+    return LEVEL * max(levels_of(heads).values(), default=0) + (FOOT if (heads == 0).any() else 0.2)
 
 
-def _levels(heads: Array) -> dict[int, int]:
+def levels_of(heads: Array) -> dict[int, int]:
     """How deep the arc to each dependent goes (by its number): one more than the deepest inside it."""
-    spans = sorted((abs(int(head) - n), min(int(head), n), max(int(head), n), n) for n, head in _pairs(heads))
+    spans = sorted((abs(int(head) - n), min(int(head), n), max(int(head), n), n) for n, head in pairs_of(heads))
     levels: dict[int, int] = {}
     drawn: list[tuple[int, int, int]] = []
     for _, first, last, n in spans:
@@ -36,7 +36,7 @@ def _levels(heads: Array) -> dict[int, int]:
     return levels
 
 
-def _pairs(heads: Array) -> list[tuple[int, int]]:
+def pairs_of(heads: Array) -> list[tuple[int, int]]:
     """(dependent, head) of all arcs between two symbols."""
     return [(n, int(head)) for n, head in enumerate(heads, start=1) if head > 0]
 
@@ -46,34 +46,34 @@ def draw_arcs(axes: Axes, heads: Array, left: float, top: float, colours: Sequen
 
     Longer ones go deeper; those from ROOT come from the foot. A head of −1 is not known yet.
     """
-    levels = _levels(heads)
+    levels = levels_of(heads)
     foot = top + LEVEL * max(levels.values(), default=0) + 0.28
-    for dependent, head in _pairs(heads):
-        start = left + CELL * (head - 0.5 + _exit(heads, dependent, head))
+    for dependent, head in pairs_of(heads):
+        start = left + CELL * (head - 0.5 + exit_of(heads, dependent, head))
         end, y = left + CELL * (dependent - 0.5), top + LEVEL * levels[dependent]
-        _arrow(axes, [(start, top), (start, y), (end, y), (end, top)], colours[dependent - 1])
+        draw_arrow(axes, [(start, top), (start, y), (end, y), (end, top)], colours[dependent - 1])
     for place in map(int, np.flatnonzero(heads == 0)):
         x, colour = left + CELL * (place + 0.5), colours[place]
-        _arrow(axes, [(x, foot), (x, top)], ROOT if colour == ARC else colour)
+        draw_arrow(axes, [(x, foot), (x, top)], ROOT if colour == ARC else colour)
         axes.text(x, foot + 0.09, "ROOT", ha="center", va="center", fontsize=8, color=ROOT if colour == ARC else colour)
 
 
-def _exit(heads: Array, dependent: int, head: int) -> float:
+def exit_of(heads: Array, dependent: int, head: int) -> float:
     """How far beside the middle of its head's cell an arc begins, in cells: the longest nearest to the middle."""
     side = 1 if dependent > head else -1
-    siblings = [n for n, other in _pairs(heads) if other == head and (n - head) * side > 0]
+    siblings = [n for n, other in pairs_of(heads) if other == head and (n - head) * side > 0]
     place = 1 + sum(abs(n - head) > abs(dependent - head) for n in siblings)
     return side * 0.38 * place / (len(siblings) + 0.2)
 
 
-def _arrow(axes: Axes, corners: list[tuple[float, float]], colour: str) -> None:
+def draw_arrow(axes: Axes, corners: list[tuple[float, float]], colour: str, width: float = 1.2) -> None:
     """A line with rounded corners from the first point to the arrow head at the last."""
     outline = _rounded(corners)
     arrow = FancyArrowPatch(
         path=outline,
         arrowstyle="-|>,head_length=3.2,head_width=1.7",
         color=colour,
-        linewidth=1.2,
+        linewidth=width,
         linestyle="--" if colour == WRONG else "-",
         joinstyle="miter",
         shrinkA=0,

@@ -55,7 +55,7 @@ def draw_tree(
     row = (TITLE if title else 0.0) + MARGIN + down + 0.3
     below = row + ROW + NUMBERS + (NAMES if names else 0.0)
     height = below + height_of_arcs(heads) + (0.0 if gold is None else LEGEND)
-    figure, axes = _canvas(width, height)
+    figure, axes = canvas(width, height)
     _title(axes, title, width)
     corner = np.array([(width - across) / 2, row - 0.3 - down])
     for strokes in page.ink:
@@ -89,7 +89,7 @@ def draw_growth(page: Page, frames: Sequence[Frame], path: Path, title: str = ""
     arcs = [max(height_of_arcs(heads) for heads, *_ in frames[row::rows]) for row in range(rows)]
     tops = MARGIN + (TITLE if title else 0.0) + np.cumsum([0.0, *(0.35 + ROW + NUMBERS + below for below in arcs)])
     width = MARGIN + columns * panel
-    figure, axes = _canvas(width, float(tops[-1]) + LEGEND)
+    figure, axes = canvas(width, float(tops[-1]) + LEGEND)
     _title(axes, title, width)
     for place, frame in enumerate(frames):
         _panel(axes, page, frame, MARGIN + place // rows * panel, float(tops[place % rows]), place + 1)
@@ -106,7 +106,7 @@ def _check(page: Page, heads: Array) -> None:
         )
 
 
-def _canvas(width: float, height: float) -> tuple[Figure, Axes]:
+def canvas(width: float, height: float) -> tuple[Figure, Axes]:
     """A figure of that size in inches, and its coordinates."""
     figure = Figure(figsize=(width, height))
     axes = figure.add_axes((0.0, 0.0, 1.0, 1.0))

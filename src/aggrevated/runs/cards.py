@@ -15,7 +15,7 @@ from aggrevated.config.resolving import resolve, usual
 from aggrevated.errors import AggrevatedError, UsageError
 from aggrevated.files import Facts
 from aggrevated.settings import as_option, settings_of
-from aggrevated.tasks import Task, find_task
+from aggrevated.tasks import Task, find_task, may_be_imported
 from aggrevated.version import __version__
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def command_of(config: Config) -> str:
 def named_task(config: Config) -> Task | None:
     """The task as its name alone leads to; None where it or its expert was given as an object."""
     try:
-        task = find_task(config.task.name, trust=bool(getattr(config.world, "trusted", False)))
+        task = find_task(config.task.name, trust=may_be_imported(config.task.name, config.world))
     except AggrevatedError:
         return None
     own = [(getattr(config.world, part, None), getattr(task.world, part, None)) for part in ("given", "make_expert")]

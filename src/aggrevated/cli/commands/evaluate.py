@@ -42,7 +42,7 @@ class Evaluate:
         from aggrevated.runs.trials import runs_in
         from aggrevated.settings import flag
 
-        config = runs_in(folder_among(folders))[0].config
+        config = runs_in(folder_among(folders), trust=flag("trust") in arguments)[0].config
         usual = config.world.evaluation()
         for name in unknown(arguments, {*usual.values(), *cls.__dataclass_fields__, "help"}):
             raise UsageError(f"{flag(name)} has no effect on a run of {config.task.name}; leave it out")

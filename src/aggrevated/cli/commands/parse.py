@@ -1,4 +1,4 @@
-"""`aggrevated parse`: handwritten pages as expressions and trees."""
+"""`aggrevated parse`: handwritten pages as expressions and trees, sentences as trees."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from tyro.conf import Positional, arg
 
+from aggrevated.cli.drawings import drawings_of
 from aggrevated.cli.options import AnyPath, File, Folder
 from aggrevated.errors import AggrevatedError, DataError, UsageError
 
@@ -17,41 +18,50 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Parse:
-    """Read handwritten algebra: print each page as text and LaTeX, with the head of every symbol.
+    """Read handwritten algebra, or parse text: print expressions and trees, with the head of every symbol or word.
 
-    A file is a picture (PNG, JPEG, WebP), a PDF or InkML; of a folder, all such files are read, and those that cannot
-    be are counted. Symbols are numbered in reading order from 1, and 0 is ROOT.
+    A page is a picture (PNG, JPEG, WebP), a PDF or InkML, and is printed as text and LaTeX; of a folder, all such files
+    are read, and those that cannot be are counted. Symbols are numbered in reading order from 1, and 0 is ROOT.
+    Text is .txt (a sentence a line, its words between spaces), .conllu, or - for standard input. It is parsed by a run
+    of 'train text', and is printed as CoNLL-U.
 
     Try:
       aggrevated parse page.png --draw
-      aggrevated parse homework/ --json
+      aggrevated parse sentences.txt --policy runs/text-aggrevated-regular > parsed.conllu
     """
 
     command = "parse"
     files: Positional[Annotated[tuple[AnyPath, ...], arg(metavar="FILE [FILE ...]")]]
-    """Pictures, PDFs, InkML files, or folders of them."""
+    """Pictures, PDFs, InkML files, or folders of them; or .txt, .conllu, or - for text from standard input."""
     policy: Folder = None
-    """A run's folder, of 'train reader' or 'train algebra', or a reader's file; default: the one in the package."""
+    """For pages, a run's folder, of 'train reader' or 'train algebra', or a reader's file; default: the one in the
+    package. For text, the folder of a run of 'train text'."""
     draw: bool = False
-    """Draw the tree of each page under its handwriting, as .svg and .png."""
+    """Draw the tree of each page under its handwriting, or of each of the first 20 sentences, as .svg and .png."""
     growth: bool = False
-    """Draw also how the parse grew, in six steps: the same name with -growth."""
+    """Draw also how the parse of a page grew, in six steps: the same name with -growth."""
     out: File = None
-    """The drawing's name; of several files, the folder for them. Default: FILE's name with -tree, in this folder."""
+    """The drawing's name; of several files, the folder for them. Default: FILE's name with -tree, in this folder.
+    Sentences after the first have -2, -3 and so on behind it."""
     strict: bool = False
-    """End with exit code 65 where a page does not look like algebra or a file cannot be read."""
+    """End with exit code 65 where a page does not look like algebra or a file cannot be read, where text ends in the
+    middle, or where most of a sentence may be wrong."""
     verbose: bool = False
-    """List the files that cannot be read."""
+    """List the files of pages that cannot be read."""
     json: bool = False
-    """Print one JSON object for each page, a line each."""
+    """Print one JSON object for each page or sentence, a line each."""
 
     def run(self) -> None:
         """Read, print, and draw what is asked for."""
         from aggrevated.parsing.pictures.segmentation import see
         from aggrevated.reports.pages import files_in, load_reader
+        from aggrevated.reports.sentences import has_sentences
 
         if not self.files:
-            raise UsageError("there is nothing to parse; give a picture, a PDF, an InkML file or a folder of them")
+            raise UsageError("there is nothing to parse; give a picture, a PDF, InkML, a folder of these, or text")
+        if any(map(has_sentences, self.files)):
+            self._parse_sentences()
+            return
         files = files_in(self.files)
         if files != list(self.files[:1]):
             self._show_all(load_reader(self.policy), files)
@@ -59,6 +69,14 @@ class Parse:
         seen = see(files[0])  # before torch is there: a large picture takes memory, and a bad one is told at once
         reader = load_reader(self.policy)
         self._show(reader.understood(files[0], seen), reader, alone=True)
+
+    def _parse_sentences(self) -> None:
+        from aggrevated.cli.sentences import SentenceFiles
+
+        for name in ("growth", "verbose"):
+            if getattr(self, name):
+                raise UsageError(f"--{name} is for pages and has no effect on text; leave it out")
+        SentenceFiles(self.files, self.draw, self.out, self.strict, self.json).parse(self.policy)
 
     def _show_all(self, reader: PageReader, files: list[Path]) -> None:
         from aggrevated.cli.output import note
@@ -114,10 +132,8 @@ class Parse:
         """What is drawn, by its ending."""
         if not (self.draw or self.growth or self.out):
             return {}
-        out = (self.out or Path(f"{file.stem}-tree")) if alone else (self.out or Path()) / f"{own_name(file)}-tree"
-        out = out.with_suffix("") if out.suffix in (".png", ".svg") else out
-        drawings = {ending: str(out.with_name(f"{out.name}.{ending}")) for ending in ("svg", "png")}
-        return drawings | ({"growth": str(out.with_name(f"{out.name}-growth.svg"))} if self.growth else {})
+        drawings, grown = (drawings_of(file, self.out, alone, which) for which in ("", "-growth"))
+        return drawings | ({"growth": grown["svg"]} if self.growth else {})
 
     def _draw(self, parsed: ParsedPage, reader: PageReader, drawings: dict[str, str]) -> None:
         if not drawings:
@@ -131,8 +147,3 @@ class Parse:
         if self.growth:
             frames = frames_of(*reader.reads.parser_of(parsed.seen.page))
             draw_growth(parsed.page, some(frames), Path(drawings["growth"]).with_suffix(""), title=parsed.file.name)
-
-
-def own_name(file: Path) -> str:
-    """A name that no other file of several has, for its drawing: a/page.png becomes a-page.png."""
-    return "-".join(part for part in file.parts if part not in (file.anchor, ".", ".."))

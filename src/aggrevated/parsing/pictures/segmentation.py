@@ -60,7 +60,7 @@ def see(path: Path) -> Seen:
         ink = read_inkml(path)
         page, ids = _page_of_ink(ink), {id(stroke): name for name, stroke in ink.strokes.items()}
         return Seen(page, stroke_ids=tuple(tuple(ids[id(stroke)] for stroke in strokes) for strokes in page.ink))
-    raise DataError(f"{path} is neither InkML, {KINDS} nor PDF; give one of these")
+    raise DataError(f"{path} is neither InkML, {KINDS} nor PDF; give one of these, or text (.txt, .conllu)")
 
 
 def _seen(name: str, found: Found) -> Seen:
