@@ -50,7 +50,7 @@ def test_blocks_hold_every_sentence_once_and_are_bounded():
     lengths = np.random.default_rng(0).integers(1, 400, 500)
     blocks = list(in_blocks(lengths, np.arange(500)))
     assert sorted(np.concatenate(blocks).tolist()) == list(range(500))
-    assert all(len(block) == 1 or len(block) * lengths[block].max() <= 4096 for block in blocks)
+    assert all(len(block) == 1 or len(block) * lengths[block].max() <= 2048 for block in blocks)
 
 
 def test_a_parse_does_not_hang_on_what_is_parsed_beside_it():

@@ -262,21 +262,25 @@ class TextReader:
 
 
 def write_conllu(
-    sentence: Sentence, heads: Array, labels: Sequence[str], misc: Sequence[str], comments: Sequence[str] = ()
-) -> str:
+    sentence: Sentence, heads: Array, labels: Sequence[str], misc: Sequence[str], comments: Sequence[str] = (),
+    tags: Sequence[str] = (),
+) -> str:  # fmt: skip
     """The sentence's block, up to its blank line: with these heads [n] and labels, and more MISC and comments.
+
+    `tags` are for words that have no UPOS yet.
 
     `misc` has attributes such as "A=1|B=2" for each word, or "". Like comments ("# key = value") they take the place of
     those that have the same key; everything else is as it was read.
     """
-    parse = zip(heads.tolist(), labels, misc, strict=True)
+    parse = zip(heads.tolist(), labels, misc, tags or (UNKNOWN,) * len(sentence), strict=True)
     lines = _commented(sentence.lines or _made(sentence), comments)
     return "\n".join([_parsed(line, *next(parse)) if _is_word(line) else line for line in lines]) + "\n\n"
 
 
-def _parsed(line: str, head: int, label: str, misc: str) -> str:
+def _parsed(line: str, head: int, label: str, misc: str, tag: str) -> str:
     """The line of a word with another parse."""
     row = line.split("\t")
+    row[UPOS] = tag if row[UPOS] in ("", UNKNOWN) else row[UPOS]
     row[HEAD], row[DEPREL] = UNKNOWN if head == NO_HEAD else str(head), label
     row[MISC] = _joined(row[MISC], misc)
     return "\t".join(row)

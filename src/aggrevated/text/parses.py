@@ -19,7 +19,7 @@ from aggrevated.text.policy import TAGS, SentencePolicy
 from aggrevated.trajectories import Trajectories
 
 AT_ONCE = 256  # sentences
-MOST_WORDS = 4096  # that are parsed together
+MOST_WORDS = 2048  # that are parsed together
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ Sentences come and go one by one, in their order; some thousand words at a time 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 
@@ -24,7 +24,7 @@ from aggrevated.text.policy import SentencePolicy
 from aggrevated.text.sentence import UNKNOWN, Sentence
 from aggrevated.text.words import shown
 
-WORDS, SENTENCES = 20_000, 2_000  # that are waited for, at most, before they are parsed together
+WORDS, SENTENCES = 6_000, 600  # that are waited for, at most, before they are parsed together
 
 
 @dataclass(frozen=True)
@@ -48,8 +48,7 @@ class ParsedSentence:
         """As a block of CoNLL-U: MISC has the expected loss of each arc, a comment that of the sentence."""
         misc = [f"ExpectedLoss={1 - right:.3f}" for right in self.arc_right]
         comments = [f"# expected_loss = {self.expected_loss:.3f}", f"# expected_wrong_heads = {self.wrong_heads:.3f}"]
-        tagged = self.sentence if self.sentence.lines else replace(self.sentence, tags=self.tags)
-        return write_conllu(tagged, self.heads, self.labels, misc, comments)
+        return write_conllu(self.sentence, self.heads, self.labels, misc, comments, self.tags)
 
     def facts(self) -> Facts:
         """All of it, for JSON."""
