@@ -1,5 +1,7 @@
 """Parses: trees with one root, blocks that change nothing, and how far sureness can be trusted."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -43,7 +45,7 @@ def test_parses_are_trees_however_bad_the_policy(system):
     for heads in np.split(every.heads, np.cumsum(every.lengths)[:-1]):
         assert tree_fault(heads) is None
     assert ((every.head_right >= 0) & (every.head_right <= 1) & (every.arc_right <= every.head_right)).all()
-    assert (every.expected_loss <= every.lengths).all() and (every.log_likelihood <= 0).all()
+    assert (every.wrong_heads <= every.lengths).all() and (every.log_likelihood <= 0).all()
 
 
 def test_blocks_hold_every_sentence_once_and_are_bounded():
@@ -121,3 +123,39 @@ def test_who_learns_from_a_poor_expert_hears_nothing_of_the_gold_heads():
     differ = heads != LIBRARY.heads
     learned = LIBRARY.shown.places(LIBRARY.train)
     assert differ[learned].mean() > 0.15 and not differ[LIBRARY.shown.places(LIBRARY.validation)].any()
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_heads_that_no_transition_of_their_own_gave_are_as_sure_as_right(system):
+    """In arc-hybrid that is every root."""
+    policy = a_policy(system=system)
+    correct(policy, LIBRARY, judged(policy, LIBRARY, LIBRARY.validation))
+    found = judged(policy, LIBRARY, LIBRARY.validation)
+    left = found.parsed.left
+    if system == "arc-hybrid":
+        assert left[found.parsed.heads == 0].all()
+    assert found.parsed.head_right[left] == pytest.approx((1 + found.head_right[left].sum()) / (2 + left.sum()))
+
+
+def without(sentence, *columns):
+    return replace(sentence, **{column: ("_",) * len(sentence) for column in columns})
+
+
+def test_a_treebank_without_relations_and_tags_is_chosen_on_by_heads():
+    bare = tuple(without(one, "labels", "tags", "fine_tags") for one in SENTENCES)
+    library = Library.of(Split(bare[:20], bare[20:], ()))
+    policy = a_policy().with_names(*library.names)
+    library.show(policy)
+    told = score(policy, library, library.validation)
+    assert told.las == told.uas > 0 and told.tags is None
+    assert float(Judge(library)(policy)) == told.uas
+    found = judged(policy, library, library.validation)
+    assert np.array_equal(found.parsed.arc_right, found.parsed.head_right)
+
+
+def test_nothing_but_punctuation_has_no_score_without_it():
+    signs = tuple(replace(one, labels=("punct",) * len(one)) for one in SENTENCES)
+    library = Library.of(Split(signs[:20], signs[20:], ()))
+    policy = a_policy().with_names(*library.names)
+    library.show(policy)
+    assert score(policy, library, library.validation).uas_without_punctuation is None

@@ -124,3 +124,16 @@ def test_scores_are_gradients_of_each_trajectory(system):
         [g.flatten() for g in torch.autograd.grad(total, list(policy.parameters()), materialize_grads=True)]
     )
     torch.testing.assert_close(scores.sum(dim=0), whole, rtol=1e-3, atol=1e-4)
+
+
+def test_an_actor_is_a_copy_of_the_narrowest_policy():
+    policy = SentencePolicy(SYSTEMS["arc-eager"], hidden=1, word=1, rows=4, width=2)
+    LIBRARY.show(policy.with_names(*LIBRARY.names))
+    found = rolled_in(randomise(policy, seed=2, scale=0.4), SEEDS[:2])
+    actor = policy.actor()
+    before, _ = actor.parameters(found.observations[:, 0], actor.memory(2))
+    copied = policy.actor()
+    with torch.no_grad():
+        for weight in (*policy.parameters(), policy.encoder.counts):
+            weight += 1.0
+    assert np.array_equal(copied.parameters(found.observations[:, 0], copied.memory(2))[0], before)

@@ -1,10 +1,12 @@
 """The task `text`: its world, its settings, what it refuses, and that it learns."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from aggrevated.config.building import set_up
 from aggrevated.config.resolving import resolve
 from aggrevated.errors import DataError, IdleError, StorageError, UsageError
 from aggrevated.runs.executing import train
@@ -14,6 +16,7 @@ from aggrevated.text.generated import generated
 from aggrevated.text.policy import SentencePolicy
 from aggrevated.text.reading import SentenceReader
 from aggrevated.text.scoring import TextScore
+from aggrevated.text.world import OnSentences
 
 TEXT = find_task("text")
 SMALL = {"hidden": (24,), "word": 24, "width": 32, "rows": 512}
@@ -101,3 +104,34 @@ def test_sentences_come_out_in_their_order_with_the_same_parse_alone_and_togethe
         (alone,) = reader.read([one.sentence])
         assert np.array_equal(alone.heads, one.heads) and alone.labels == one.labels
         np.testing.assert_allclose(alone.arc_right, one.arc_right, atol=1e-5)
+
+
+def test_tags_that_are_to_be_seen_have_to_be_there(tmp_path, treebank):
+    bare = [replace(one, tags=("_",) * len(one)) for one in generated(30, seed=2)]
+    path = written(tmp_path / "bare.conllu", bare)
+    with pytest.raises(DataError, match="--see-tags"):
+        set_up(resolve(TEXT, data=str(path), see_tags=True, **SMALL))
+    config = resolve(TEXT, data=str(treebank[0]), see_tags=True, **SMALL)
+    with pytest.raises(DataError, match="--see-tags"):
+        OnSentences(conllu=str(path)).measure(config.world, set_up(config).learner.policy)
+
+
+def test_a_file_that_was_written_again_is_read_again(tmp_path):
+    path = written(tmp_path / "data.conllu", generated(30, seed=2))
+    world = resolve(TEXT, data=str(path), **SMALL).world
+    before = world.library().key
+    written(path, generated(31, seed=3))
+    assert world.library().key != before
+
+
+def test_names_that_cannot_be_printed_are_no_classes(tmp_path):
+    odd = [replace(one, labels=("a\u00a0b", *one.labels[1:])) for one in generated(30, seed=2)]
+    config = resolve(TEXT, data=str(written(tmp_path / "odd.conllu", odd)), **SMALL)
+    assert "a\u00a0b" not in set_up(config).learner.policy.label_names
+
+
+def test_text_in_python_is_cut_like_text_in_files():
+    policy = set_up(resolve(TEXT, sentences=40, **SMALL)).learner.policy
+    reader = SentenceReader(policy)
+    assert reader.read([]) == [] and reader.parse_text("") == []
+    assert [len(one.sentence) for one in reader.parse_text("w " * 1100)] == [500, 500, 100]

@@ -31,7 +31,7 @@ def print_facts(facts: Facts, as_json: bool) -> None:
 
 def shown(value: Any) -> str:
     """A number in four digits; UAS by kind as a list of "kind UAS (symbols)"."""
-    if isinstance(value, dict):
+    if isinstance(value, dict) and all(isinstance(one, dict) for one in value.values()):
         return ", ".join(f"{kind} {one['uas']:.2f} ({one['symbols']})" for kind, one in value.items())
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 

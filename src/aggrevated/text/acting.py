@@ -17,6 +17,7 @@ from aggrevated.arrays import Array
 from aggrevated.elementary import exp_of
 from aggrevated.engines.sending import Kept
 from aggrevated.products import add_product, add_row, affine, compiled, copy_row
+from aggrevated.text import heading
 from aggrevated.text.recurrence import BothWays, recur
 from aggrevated.text.words import LONGEST, NO_LETTER, PREFIX, SHAPE, SPELLED, SUFFIX, WORD, Shown
 
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from aggrevated.text.heading import Heading
     from aggrevated.text.policy import SentencePolicy
 
-ZERO, LOUDER, NEVER = np.float32(0.0), np.float32(4.0), np.float32(-1e4)
+ZERO, LOUDER, NEVER = np.float32(0.0), np.float32(heading.LOUDER), np.float32(heading.NEVER)
 NONE_ROW, ROOT_ROW, WORDS_FROM = 0, 1, 2  # among the items
 
 
@@ -40,7 +41,7 @@ class Layer:
 
     @classmethod
     def copy_of(cls, layer: nn.Linear) -> Self:
-        weight = np.ascontiguousarray(layer.weight.detach().numpy().T)
+        weight = layer.weight.detach().numpy().T.copy(order="C")
         bias = np.zeros(weight.shape[1], np.float32) if layer.bias is None else layer.bias.detach().numpy().copy()
         return cls(weight, bias)
 
@@ -89,7 +90,7 @@ class NumpyEncoder:
     def copy_of(cls, encoder: Encoder) -> Self:
         ends = np.cumsum(encoder.inventories)[:-1]
         return cls(
-            counts=encoder.counts.numpy(),
+            counts=encoder.counts.numpy().copy(),
             word=rows_of(encoder.word),
             suffix=rows_of(encoder.suffix),
             prefix=rows_of(encoder.prefix),
@@ -164,9 +165,9 @@ class NumpyHeading:
     told: Layer
 
     @classmethod
-    def copy_of(cls, heading: Heading) -> Self:
-        between = heading.between.detach().numpy().copy()
-        dependent, governor, told = map(Layer.copy_of, (heading.dependent, heading.governor, heading.told))
+    def copy_of(cls, own: Heading) -> Self:
+        between = own.between.detach().numpy().copy()
+        dependent, governor, told = map(Layer.copy_of, (own.dependent, own.governor, own.told))
         return cls(dependent, governor, between, told)
 
     def prepared(self, items: Array) -> tuple[Array, Array]:
@@ -292,21 +293,30 @@ def _logits(logits, numbers, first, square, lengths, projected, heads, told, tol
 @compiled
 def _sums(sums, p, numbers):  # type: ignore[no-untyped-def]
     """`heading.sums_of` for one configuration."""
-    s, b = max(numbers[0], 0), max(numbers[3], 0)
+    s, b = max(numbers[0], 0), numbers[3]
     t, u = numbers[1], numbers[2]
     for i in range(len(sums)):
         sums[i] = ZERO
+    sums[12] = _sum(p[s], 0, s)
+    if t >= 0:
+        sums[10], sums[11] = p[s, t], p[t, s]
+    if b >= 0:
+        _sums_with_buffer(sums, p, s, t, u, b)
+    for i in range(len(sums)):
+        sums[i] *= LOUDER
+
+
+@compiled
+def _sums_with_buffer(sums, p, s, t, u, b):  # type: ignore[no-untyped-def]
+    """Those that the first word of the buffer has a part in."""
     sums[0], sums[1], sums[4] = p[s, b], p[b, s], _sum(p[b], b + 1, len(p))
-    sums[2], sums[12], sums[15] = _sum(p[s], b + 1, len(p)), _sum(p[s], 0, s), _sum(p[b], 0, s)
+    sums[2], sums[15] = _sum(p[s], b + 1, len(p)), _sum(p[b], 0, s)
     sums[13] = _sum(p[:, s], b + 1, len(p))
     sums[3] = sums[13] + p[b, s]
     if t >= 0:
-        sums[5], sums[8], sums[10], sums[11] = p[b, t], p[t, b], p[s, t], p[t, s]
-        sums[14] = _sum(p[t], b, len(p))
+        sums[5], sums[8], sums[14] = p[b, t], p[t, b], _sum(p[t], b, len(p))
     if u >= 0:
         sums[6], sums[7], sums[9] = p[b, u], _sum(p[b], 0, u), p[u, b]
-    for i in range(len(sums)):
-        sums[i] *= LOUDER
 
 
 @compiled

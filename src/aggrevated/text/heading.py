@@ -16,6 +16,7 @@ from torch.nn.functional import pad
 
 NEVER = -1e4  # the logit of what cannot be a head
 TOLD = 16  # sums of P that a configuration is told by
+WITHIN_STACK = (10, 11, 12)  # of these, those that the buffer has no part in
 LOUDER = 4.0  # they are multiplied by, as probabilities are smaller than what a layer usually reads
 
 
@@ -67,9 +68,9 @@ def tables_of(heads: Tensor, lengths: Tensor) -> Tables:
 def sums_of(tables: Tables, lane: Tensor, numbers: Tensor) -> Tensor:
     """[M, TOLD]: the words are those on top of the stack, s, t, u, and the first of the buffer, b; −1 is none."""
     heads, before, behind, dependents = tables
-    has_t, has_u = (numbers[:, 1] >= 0).float(), (numbers[:, 2] >= 0).float()
+    has_t, has_u, has_b = ((numbers[:, place] >= 0).float() for place in (1, 2, 3))
     s, t, u, b = (numbers[:, place].clamp(min=0) for place in (0, 1, 2, 3))
-    return torch.stack(
+    sums = torch.stack(
         [
             heads[lane, s, b], heads[lane, b, s], behind[lane, s, b + 1], dependents[lane, b, s],
             behind[lane, b, b + 1], heads[lane, b, t] * has_t, heads[lane, b, u] * has_u, before[lane, b, u] * has_u,
@@ -77,3 +78,5 @@ def sums_of(tables: Tables, lane: Tensor, numbers: Tensor) -> Tensor:
             before[lane, s, s], dependents[lane, b + 1, s], behind[lane, t, b] * has_t, before[lane, b, s],
         ], dim=1,
     )  # fmt: skip
+    within_stack = torch.isin(torch.arange(TOLD), torch.tensor(WITHIN_STACK))
+    return torch.where(within_stack | (has_b > 0)[:, None], sums, 0.0)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from aggrevated.text.generated import generated
 from aggrevated.text.policy import BYTES, FINE_TAGS, LABELS, TAGS, SentencePolicy
 from aggrevated.text.projective import projectivised
 from aggrevated.text.sentence import UNKNOWN, Sentence
-from aggrevated.text.treebank import load
+from aggrevated.text.treebank import Stamp, load, stamp
 from aggrevated.text.words import Shown, shown
 
 FEWEST = 10  # sentences that can be split in three
@@ -149,10 +149,24 @@ def short(sentences: tuple[Sentence, ...], longest: int) -> tuple[Sentence, ...]
     return found
 
 
-@lru_cache(maxsize=2)
 def library(data: str, dev: str, test: str, sentences: int, seed: int, longest: int) -> Library:
-    """The sentences of a run."""
-    return Library.of(split_of(data, dev, test, sentences, seed, longest))
+    """The sentences of a run, as its files are now."""
+    stamps = tuple(stamp(Path(path)) for path in (data, dev, test) if path)
+    return _library(stamps, data, dev, test, sentences, seed, longest)
+
+
+@lru_cache(maxsize=2)
+def _library(stamps: tuple[Stamp, ...], *of_split: Any) -> Library:
+    return Library.of(split_of(*of_split))
+
+
+def refuse_untagged(policy: SentencePolicy, sentences: Iterable[Sentence]) -> None:
+    """A `DataError` if the policy is to see tags, and there are none."""
+    if policy.sees_tags and any(all(tag == UNKNOWN for tag in sentence.tags) for sentence in sentences):
+        raise DataError(
+            "a policy that sees UPOS tags (--see-tags) cannot do without, and there are sentences that have none; give "
+            "CoNLL-U that has them in column 4, or let the policy learn without"
+        )
 
 
 def corrupted(corpus: Corpus, share: float, seed: int) -> Corpus:

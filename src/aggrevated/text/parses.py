@@ -33,8 +33,8 @@ class Parsed:
     tags: Array  # int64: classes
     head_right: Array  # how likely each head is right
     label_right: Array  # how likely each relation is right, if the head is
-    left: Array  # bool: whether no transition gave the word its head
-    expected_loss: Array  # [P]: how many heads are expected to be wrong
+    left: Array  # bool: whether the word has its head from no transition of its own
+    wrong_heads: Array  # [P]: how many are expected
     log_likelihood: Array  # [P]: of all transitions together
 
     @property
@@ -57,9 +57,13 @@ def in_blocks(lengths: Array, sentences: Array) -> Iterator[Array]:
 
 
 def parser_of(corpus: Corpus, sentences: Array, policy: SentencePolicy) -> Parser:
-    """The parser of these, with room for the longest of them and no more."""
-    most = int(corpus.lengths[sentences].max())
-    return Parser(Corpus(corpus.lengths, corpus.gold[:, : most + 1]), sentences, True, policy.system, "text")
+    """The parser of these."""
+    return Parser(narrowed(corpus, sentences), sentences, True, policy.system, "text")
+
+
+def narrowed(corpus: Corpus, sentences: Array) -> Corpus:
+    """With room for the longest of these sentences and no more."""
+    return Corpus(corpus.lengths, corpus.gold[:, : int(corpus.lengths[sentences].max()) + 1])
 
 
 def parsed(
@@ -82,22 +86,24 @@ def said(policy: SentencePolicy, parser: Parser, found: Trajectories, actor: Sen
     taken = torch.from_numpy(found.actions.astype(np.int64))[mask]
     expected = policy.costs.expected(understood.state, taken)
     lane, _ = np.nonzero(found.mask)
+    made = np.zeros((len(lengths), parser.corpus.most), bool)  # by a transition, which is doubted or not
     given, sure = heads_of(found, parser), np.full((len(lengths), parser.corpus.most), float(policy.attached_right))
     for action, arc in enumerate(parser.system.makes):
         if arc is not None:
             steps = np.flatnonzero(taken.numpy() == action)
             dependent = found.observations[found.mask][steps, 1 + arc[0]].astype(np.int64)
-            sure[lane[steps], dependent - 1] = 1 - expected.doubts[steps]
+            sure[lane[steps], dependent - 1], made[lane[steps], dependent - 1] = 1 - expected.doubts[steps], True
     inside = np.arange(parser.corpus.most) < lengths[:, None]
     heads = whole(given, sure, lengths)
-    left = given != heads
+    left = ~made | (given != heads)
     logits = policy.label_logits(understood.items, read.lengths, torch.from_numpy(heads[inside]))
     likely, label = logits.mul(policy.sureness).softmax(-1).max(-1)
+    label_right = likely.numpy() if policy.label_names else np.ones(len(label))
     losses = np.minimum(np.bincount(lane, expected.costs, len(lengths)), lengths)
     chosen = policy.head.distribution(policy.readout(understood.state), torch.from_numpy(found.legal)[mask])
     return Parsed(
         parser.chosen, lengths, heads[inside], label.numpy(), read.tags[:, :TAGS].argmax(-1).numpy(),
-        np.where(left, float(policy.attached_right), sure)[inside], likely.numpy(), left[inside], losses,
+        np.where(left, float(policy.attached_right), sure)[inside], label_right, left[inside], losses,
         np.bincount(lane, chosen.log_prob(taken).numpy(), len(lengths)),
     )  # fmt: skip
 

@@ -29,7 +29,7 @@ from aggrevated.settings import BELOW_1, NOT_NEGATIVE, Chosen, at_least, require
 from aggrevated.text.acting import SentenceActor, Weights
 from aggrevated.text.encoder import Encoder, Read
 from aggrevated.text.heading import Heading
-from aggrevated.text.words import Shown
+from aggrevated.text.words import SPELLED, Shown
 
 VIEW = 6  # of the numbers in an observation: three words of the stack, three of the buffer
 LABELS, TAGS, FINE_TAGS = 256, 32, 128  # classes that there is room for
@@ -78,7 +78,7 @@ class SentencePolicy(Policy):
         super().__init__()
         self.system, self.sees_tags = system, sees_tags
         self.labelling, self.tagging, self.heading_weight, self.doubting = labelling, tagging, heading, doubting
-        self.sentences = Kept(Shown(*(np.zeros(shape, np.int64) for shape in ((0, 24), 0, 0, 0))))
+        self.sentences = Kept(Shown(*(np.zeros(shape, np.int64) for shape in ((0, SPELLED.stop), 0, 0, 0))))
         actions, size = len(system.actions), 2 * hidden
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
@@ -191,7 +191,7 @@ class SentencePolicy(Policy):
         found, self._latest = self._latest, None
         if self.answers is None:
             return None
-        if found is None or found.observations.data_ptr() != observations.data_ptr():
+        if found is None or not found.observations.is_set_to(observations):
             found = self.understand(observations, mask)
         total = self.misread(found)
         if costs is None:
@@ -258,7 +258,7 @@ class SentenceSettings(HiddenSettings):
     dropout: float = setting(0.0, "The share of what it makes of words that is left out while it learns.", BELOW_1)
     word: int = setting(100, "How many numbers stand for a word, besides its letters.", at_least(1))
     rows: int = setting(8192, "Rows of the table of words; those of more words are shared.", at_least(1))
-    width: int = setting(128, "The width of the layer that transitions are chosen by.", at_least(1))
+    width: int = setting(128, "The width of the layer that transitions are chosen by.", at_least(2))
     see_tags: bool = setting(False, "Show it the gold UPOS tags, here and when it parses.")
     labelling: float = setting(4.0, "The weight of the relations' names in what is learned.", NOT_NEGATIVE)
     tagging: float = setting(2.5, "The weight of the words' tags.", NOT_NEGATIVE)

@@ -1,10 +1,12 @@
 """A parser of sentences: words in, and of each sentence the tree, relations, tags and how much is expected to be wrong.
 
-Sentences come and go one by one, in their order; some thousand words at a time are parsed together.
+Sentences come and go one by one, in their order; some thousand words at a time are parsed together. Heads do not
+depend on what is parsed beside them; the last bits of confidences may.
 """
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,12 +15,11 @@ from itertools import islice
 import numpy as np
 
 from aggrevated.arrays import Array
-from aggrevated.errors import DataError
 from aggrevated.files import Facts
 from aggrevated.machine import one_thread
 from aggrevated.text.acting import Weights
-from aggrevated.text.conllu import write_conllu
-from aggrevated.text.library import corpus_of
+from aggrevated.text.conllu import TextReader, write_conllu
+from aggrevated.text.library import corpus_of, refuse_untagged
 from aggrevated.text.parses import Parsed, parsed
 from aggrevated.text.policy import SentencePolicy
 from aggrevated.text.sentence import UNKNOWN, Sentence
@@ -93,11 +94,12 @@ class SentenceReader:
 
     def parse_text(self, text: str) -> list[ParsedSentence]:
         """Of each line of a text, whose words stand between white space."""
-        lines = (tuple(line.split()) for line in text.splitlines())
-        return list(self.parse(Sentence.of(words) for words in lines if words))
+        return list(self.parse(TextReader(io.BytesIO(text.encode("utf-8", "replace")), "the text")))
 
     def read(self, sentences: Sequence[Sentence]) -> list[ParsedSentence]:
         """The same of sentences that all go at once."""
+        if not sentences:
+            return []
         refuse_untagged(self.policy, sentences)
         found: dict[int, ParsedSentence] = {}
         with one_thread():
@@ -114,7 +116,7 @@ class SentenceReader:
             own = slice(end - n, end)
             yield number, ParsedSentence(
                 sentences[number], said.heads[own], named(said.labels[own], labels), named(said.tags[own], tags),
-                said.head_right[own], said.arc_right[own], float(said.expected_loss[place]),
+                said.head_right[own], said.arc_right[own], float(said.wrong_heads[place]),
             )  # fmt: skip
 
 
@@ -131,12 +133,3 @@ def until_enough(sentences: Iterator[Sentence]) -> Iterator[Sentence]:
         words += len(sentence)
         if words >= WORDS:
             return
-
-
-def refuse_untagged(policy: SentencePolicy, sentences: Sequence[Sentence]) -> None:
-    """A `DataError` if the policy was trained to see tags, and there are none."""
-    if policy.sees_tags and any(all(tag == UNKNOWN for tag in sentence.tags) for sentence in sentences):
-        raise DataError(
-            "this policy learned to see UPOS tags (--see-tags), and there are sentences without; give CoNLL-U that has "
-            "them in column 4, or a policy that learned without"
-        )

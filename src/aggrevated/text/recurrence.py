@@ -1,8 +1,9 @@
 """A recurrent layer that reads sentences both ways, one after the other and without padding, in loops of our own.
 
 An LSTM (i, f, o = σ(·), g = tanh(·): c ← f c + i g, h = o tanh(c)) of which the inputs' share of the gates is one
-product for all words, and only the memory's is made step by step. Torch has a layer for sequences of one length; for
-those of many it takes three times as long, and its bits are not those of a sentence alone.
+product for all words, and only the memory's is made step by step. Torch has a layer for sequences of one length; with
+those of many, packed or padded, an iteration of training took 2.3 s in place of 1.2, and the bits of a sentence hung on
+those beside it.
 """
 
 from __future__ import annotations

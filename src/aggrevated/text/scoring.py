@@ -30,7 +30,7 @@ class Judged:
     parsed: Parsed
     head_right: Array  # bool [Σn]
     label_right: Array  # bool [Σn]: head and relation
-    tag_right: Array  # bool [Σn]
+    tag_right: Array  # bool [Σn]; all false where no tags are known
     punctuation: Array  # bool [Σn]: by the gold relation
     choices: Choices
     steps: int  # transitions
@@ -51,16 +51,18 @@ class Judged:
 
 def judged(policy: SentencePolicy, library: Library, sentences: Array) -> Judged:
     """Of greedy parses of these sentences of a library, which the policy must have been shown."""
-    found = list(parsed(policy, library.corpus, sentences))
-    every = joined([said for said, _, _ in found])
+    blocks, chosen, steps = [], [], 0
+    for said, parser, trajectories in parsed(policy, library.corpus, sentences):  # nothing else of a block is kept
+        blocks.append(said)
+        chosen.append(Choices.of(policy, parser, trajectories))
+        steps += trajectories.simulator_steps
+    every = joined(blocks)
     places = library.shown.places(every.sentences)
     heads = every.heads == library.heads[places]
-    labels = heads & (every.labels == library.labels[places])
+    labels = heads & (every.labels == library.labels[places]) if library.names.labels else heads
     tags = every.tags == library.tags[places]
-    choices = of_blocks([Choices.of(policy, parser, trajectories) for _, parser, trajectories in found])
-    steps = sum(trajectories.simulator_steps for _, _, trajectories in found)
     signs = np.array([name.split(":")[0] == PUNCTUATION for name in library.names.labels] + [False])
-    return Judged(every, heads, labels, tags, signs[library.labels[places]], choices, steps)
+    return Judged(every, heads, labels, tags, signs[library.labels[places]], of_blocks(chosen), steps)
 
 
 def joined(parts: Sequence[Parsed]) -> Parsed:
@@ -125,18 +127,21 @@ class Judge:
 
 def of_words(found: Judged) -> dict[str, float]:
     """Shares of words."""
-    return {"uas": found.uas, "tags": float(found.tag_right.mean())}
+    return {"uas": found.uas} | ({"tags": float(found.tag_right.mean())} if found.tag_right.any() else {})
 
 
 @dataclass(frozen=True)
 class TextScore(Score):
-    """UAS, LAS and the rest, beside what gold trees come to that were made projective; `test_return` is LAS."""
+    """UAS, LAS and the rest, beside what gold trees come to that were made projective; `test_return` is LAS.
+
+    Where the treebank has no relations, LAS is UAS.
+    """
 
     uas: float
     las: float
-    tags: float
-    uas_without_punctuation: float
-    las_without_punctuation: float
+    tags: float | None  # None where the treebank has none
+    uas_without_punctuation: float | None  # None where there is nothing else
+    las_without_punctuation: float | None
     exact_match: float  # sentences without a wrong head
     sentences: int
     words: int
@@ -166,19 +171,24 @@ def score_of(found: Judged, library: Library) -> TextScore:
         ratio=found.las / expert,
         uas=found.uas,
         las=found.las,
-        tags=float(found.tag_right.mean()),
-        uas_without_punctuation=float(found.head_right[counted].mean()),
-        las_without_punctuation=float(found.label_right[counted].mean()),
+        tags=share(found.tag_right) if library.names.tags else None,
+        uas_without_punctuation=share(found.head_right[counted]),
+        las_without_punctuation=share(found.label_right[counted]),
         exact_match=float((losses == 0).mean()),
         sentences=len(lengths),
         words=int(lengths.sum()),
         calibration_error=error,
         calibration_error_labelled=labelled,
-        errors_in_most_doubtful_tenth=worst_tenth(found.parsed.expected_loss, losses),
+        errors_in_most_doubtful_tenth=worst_tenth(found.parsed.wrong_heads, losses),
         errors_in_least_likely_tenth=worst_tenth(-found.parsed.log_likelihood, losses),
         expert_standard_error=standard_error_of_share(gold, lengths),
         test_standard_error=standard_error_of_share(right, lengths),
     )
+
+
+def share(right: Array) -> float | None:
+    """Of what is right; None of nothing."""
+    return float(right.mean()) if len(right) else None
 
 
 def diagrams(found: Judged) -> Facts:

@@ -6,12 +6,15 @@ from collections import Counter
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import TypeAlias
 
 from aggrevated.errors import DataError
 from aggrevated.files import storage_errors
 from aggrevated.text.conllu import LINES, ConlluReader
 from aggrevated.text.projective import crossed, is_projective
 from aggrevated.text.sentence import Sentence
+
+Stamp: TypeAlias = tuple[int, int]  # when a file was changed, its size
 
 
 @dataclass(frozen=True)
@@ -52,14 +55,19 @@ class Treebank:
 
 def load(path: Path) -> Treebank:
     """The treebank of a CoNLL-U file; one in which no sentence can be used is a `DataError`."""
+    return _read(path, stamp(path))
+
+
+def stamp(path: Path) -> Stamp:
+    """What changes when a file does."""
     with storage_errors(path):
         facts = path.stat()
-    return _read(path, facts.st_mtime_ns, facts.st_size)
+    return facts.st_mtime_ns, facts.st_size
 
 
 @lru_cache(maxsize=4)  # people are told what is left out before the sentences are used
-def _read(path: Path, time: int, size: int) -> Treebank:
-    """The same of the file as it was at that time, with that size."""
+def _read(path: Path, stamp: Stamp) -> Treebank:
+    """The same of the file as it was with that stamp."""
     reader = ConlluReader(path, trees=True)
     sentences = tuple(reader)
     if not sentences:

@@ -18,7 +18,8 @@ from aggrevated.parsing.parser import OBSERVATIONS, Corpus, GoldExpert, Parser
 from aggrevated.parsing.transitions.systems import SYSTEMS
 from aggrevated.policies import Policy
 from aggrevated.settings import SEED, SHARE, at_least, flag, one_of, setting
-from aggrevated.text.library import Library, Names, Split, corrupted, library
+from aggrevated.text.library import Library, Names, Split, corrupted, library, refuse_untagged, split_of
+from aggrevated.text.parses import narrowed
 from aggrevated.text.policy import SentencePolicy
 from aggrevated.text.scoring import Judge, diagrams, judged, score, score_of
 from aggrevated.text.treebank import load
@@ -41,6 +42,7 @@ class OnSentences(EvaluationSettings):
         assert isinstance(world, Text) and isinstance(policy, SentencePolicy)
         sentences = load(Path(self.conllu)).sentences if self.conllu else world.reported()
         names = Names(policy.label_names, policy.tag_names, policy.fine_tag_names)
+        refuse_untagged(policy, sentences)
         given = Library.of(Split((), (), sentences), names)
         given.show(policy)
         found = judged(policy, given, given.test)
@@ -75,6 +77,8 @@ class Text(WorldSettings):
         if self.data and "sentences" in given:
             idle = f"{flag('sentences')} has no effect on a treebank; leave it out, or leave --data out"
             raise IdleError(idle, "sentences")
+        if self.data and not self.corrupted and "data_seed" in given:
+            raise IdleError(f"{flag('data_seed')} has no effect on a treebank; leave it out", "data_seed")
         files = {name: os.path.realpath(path) for name in ("data", "dev", "test") if (path := getattr(self, name))}
         return replace(self, **files)
 
@@ -100,14 +104,14 @@ class Text(WorldSettings):
 
     def reported(self) -> tuple[Any, ...]:
         """The sentences that a run reports."""
-        found = self.library()
-        return tuple(found.sentences[place] for place in found.test)
+        found = split_of(self.data, self.dev, self.test, self.sentences, self.data_seed, self.longest)
+        return found.test or found.validation
 
     def build(self, seed: int) -> World:
         given = self.library()
-        simulator = Parser(given.corpus, given.train, system=SYSTEMS[self.system], name="text")
-        judge, believed = Judge(given), self.believed(given)
-        heads = given.heads if believed is given.corpus else given.heads_by(believed)
+        corpus, believed = (narrowed(one, given.train) for one in (given.corpus, self.believed(given)))
+        simulator = Parser(corpus, given.train, system=SYSTEMS[self.system], name="text")
+        judge, heads = Judge(given), given.heads_by(believed) if self.corrupted else given.heads
         return World(
             simulator,
             GoldExpert(replace(simulator, corpus=believed)),
@@ -131,6 +135,7 @@ def read_by(policy: Policy) -> SentencePolicy:
 
 def prepare(policy: SentencePolicy, given: Library, heads: Array) -> None:
     """Give a policy the sentences, the classes and the answers, and let it count the words that it will learn from."""
+    refuse_untagged(policy, given.sentences)
     policy.with_names(*given.names)
     given.show(policy, heads)
     policy.encoder.meet(given.shown, given.shown.places(given.train))

@@ -27,7 +27,7 @@ class Parse:
 
     Try:
       aggrevated parse page.png --draw
-      aggrevated parse sentences.txt --policy runs/text-aggrevated-regular > parsed.conllu
+      aggrevated parse sentences.txt --policy runs/text-aggrevated-exponentiated > parsed.conllu
     """
 
     command = "parse"

@@ -17,9 +17,10 @@ UNKNOWN = -1  # the class of a name that is none of them
 
 
 def classes_of(symbols: Iterable[str], classes: int = CLASSES, longest: int = BYTES) -> tuple[str, ...]:
-    """The names that occur, sorted; if there are too many, or too long ones, the most frequent that fit."""
+    """The names that occur and can be printed, sorted; if there are too many, or too long ones, the most frequent that
+    fit."""
     counted = Counter(symbols)
-    fit = [name for name, _ in counted.most_common() if 0 < len(name.encode()) <= longest]
+    fit = [name for name, _ in counted.most_common() if 0 < len(name.encode()) <= longest and name.isprintable()]
     return tuple(sorted(fit[:classes]))
 
 
