@@ -66,7 +66,9 @@ class Text(WorldSettings):
     sentences: int = setting(4000, "How many sentences are generated.", at_least(20))
     data_seed: int = setting(0, "The seed of generated sentences, and of what is wrong with a poor expert.", SEED)
     longest: int = setting(100, "How many words a sentence to learn from may have.", at_least(1, 500))
-    corrupted: float = setting(0.0, "The share of heads that the expert has wrong: a poor one.", SHARE)
+    corrupted: float = setting(
+        0.0, "The share of heads that the expert has wrong: a poor one. The ratio stays that to gold trees.", SHARE
+    )
 
     def completed(self, iterations: int, given: Container[str]) -> Self:
         """Files are found again from everywhere."""
