@@ -3,8 +3,8 @@
     python benchmarks/text_rows.py --data train.conllu --dev dev.conllu --runs FOLDER [--seeds 3] [--only NAME …]
 
 Every row makes the same number of updates with the same number of sentences each, from scratch, with the same policy.
-Runs that are there already are not made again. `--report` only writes docs/results/text-rows.json and .png, and prints the table.
-What is learned along has the weights that the task has for each update.
+Runs that are there already are not made again. `--report` only writes docs/results/text-rows.json and .png
+and prints the table. What is learned along has the weights that the task has for each update.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""`aggrevated parse` of text: sentences are printed as they are parsed, some hundred at a time, however many there are."""
+"""`aggrevated parse` of text: sentences are printed as they are parsed, some hundred at a time."""
 
 from __future__ import annotations
 
