@@ -36,7 +36,10 @@ def facts_of(folder, conllu):
         for line in metrics if "validation_uas" in line
     ]  # fmt: skip
     told = OnSentences(conllu=str(conllu), reliability=True).measure(run.config.world, run.policy)
-    return {"command": command_of(run.config), "seed": run.config.loop.seed, "seconds": metrics[-1]["seconds"],
+    command = command_of(run.config)
+    for path in filter(None, (run.config.world.data, run.config.world.dev, run.config.world.test)):
+        command = command.replace(path, Path(path).name)  # wherever it lay
+    return {"command": command, "seed": run.config.loop.seed, "seconds": metrics[-1]["seconds"],
             "weights_sha256": result.weights_sha256, "curve": curve} | told  # fmt: skip
 
 

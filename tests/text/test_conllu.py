@@ -148,8 +148,10 @@ def test_wherever_a_file_ends_it_is_read_up_to_there() -> None:
             if not trees:
                 assert [word for sentence in words for word in sentence] == expected
             elif len(expected) in (1, 2):  # the root is not there yet, or "I" and its head alone
-                assert words == ([("I", "cä")] if len(expected) == 2 else [])
-                assert (found.counts["cut off at the end of the file"] == 1) == (len(expected) == 1)
+                in_a_word = torn.count(b"\t") < 9 and not torn.partition(b"\t")[0].strip(b"0123456789-.")
+                kept = len(expected) == 2 and not (torn and in_a_word)  # else it is known that words are lacking
+                assert words == ([("I", "cä")] if kept else [])
+                assert (found.counts["cut off at the end of the file"] == 1) != kept
 
 
 @pytest.mark.parametrize(
@@ -180,7 +182,7 @@ def test_what_is_said_of_the_end(text: str, trees: bool, words: int, notice: str
 
 NUMBER_THE_WORDS = r"number the words 1, 2, 3 and so on, and put a blank line between sentences"
 FAULTS = [  # what is replaced in FILE, by what, the line and the sentence
-    ("\tAUX\t", "\t", 5, r"has 9 columns and not 10 with tabs between them; restore it from its source"),
+    ("\tAUX\t", "\t", 5, r"has 9 columns and not 10 with tabs between them; give CoNLL-U"),
     ("\tAUX\t", "\tAUX\t_\t", 5, r"has 11 columns and not 10"),
     ("# sent", "sent", 1, r"has 1 column and not 10"),
     ("1\tNo", "2\tNo", 9, rf"has the ID '2' where 1 should follow; {NUMBER_THE_WORDS}"),

@@ -135,3 +135,17 @@ def test_text_in_python_is_cut_like_text_in_files():
     reader = SentenceReader(policy)
     assert reader.read([]) == [] and reader.parse_text("") == []
     assert [len(one.sentence) for one in reader.parse_text("w " * 1100)] == [500, 500, 100]
+
+
+def test_what_an_evaluation_leaves_out_is_said(tmp_path, treebank):
+    config = resolve(TEXT, data=str(treebank[0]), **SMALL)
+    policy = set_up(config).learner.policy
+    round_about = replace(generated(1, seed=5)[0], words=("a", "b", "c"), heads=np.array([2, 1, 0]),
+                          labels=("det", "dep", "root"), tags=("X",) * 3, fine_tags=("_",) * 3)  # fmt: skip
+    path = written(tmp_path / "some.conllu", [*generated(4, seed=6), round_about])
+    facts = OnSentences(conllu=str(path)).measure(config.world, policy)
+    assert facts["sentences"] == 4 and facts["left_out"] == {"a cycle": 1} and "ended" not in facts
+    whole = written(tmp_path / "cut.conllu", generated(4, seed=6)).read_text()
+    path.write_text(whole[:-9])  # in the middle of the last line
+    facts = OnSentences(conllu=str(path), reliability=True).measure(config.world, policy)
+    assert facts["sentences"] == 3 and "newline" in facts["ended"] and facts["reliability"]["heads"]

@@ -64,15 +64,17 @@ class ConlluReader:
 
     def __iter__(self) -> Iterator[Sentence]:
         self.counts, self.notice = Counter(), ""
-        block = _Block(self.name, self.trees)
+        block, torn = _Block(self.name, self.trees), False
         for number, text, whole in _lines(self.source, self.name):
             if text.strip(" "):
-                if whole or not self._is_torn(number, text):
+                torn = not whole and self._is_torn(number, text)
+                if not torn:
                     block.add(number, text)
             elif whole:
                 yield from self._used(block, block.fault(closed=True))
                 block = _Block(self.name, self.trees)
-        yield from self._used(block, block.fault(closed=False))
+        lacks_words = torn and self.trees and bool(block.words)  # its tree is not the sentence's, even if it is one
+        yield from self._used(block, CUT_OFF if lacks_words else block.fault(closed=False))
 
     def _is_torn(self, number: int, text: str) -> bool:
         """Whether the last line, which has no newline, is the mere beginning of a word's; the lack is noted."""
@@ -123,7 +125,7 @@ class _Block:
         """Take the columns of a word, of a range of words, or of an empty node."""
         if len(row) != COLUMNS:
             columns = "1 column" if len(row) == 1 else f"{len(row)} columns"
-            raise self._error(f"has {columns} and not {COLUMNS} with tabs between them; restore it from its source")
+            raise self._error(f"has {columns} and not {COLUMNS} with tabs between them; give CoNLL-U")
         if row[ID] == str(self.words + 1):
             self._add_word(row)
         elif row[ID] == f"{self.words}.{self.empty_nodes + 1}":

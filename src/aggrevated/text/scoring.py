@@ -197,7 +197,10 @@ def diagrams(found: Judged) -> Facts:
         "heads": (found.parsed.head_right, found.head_right),
         "arcs": (found.parsed.arc_right, found.label_right),
     }
-    return {name: [[b.sure, b.right, b.count] for b in reliability(*pair)[0]] for name, pair in pairs.items()}
+    return {
+        name: [[round(b.sure, 4), round(b.right, 4), b.count] for b in reliability(*pair)[0]]
+        for name, pair in pairs.items()
+    }
 
 
 def reached(library: Library, sentences: Array) -> Array:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from aggrevated.errors import DataError
-from aggrevated.files import storage_errors
+from aggrevated.files import Facts, storage_errors
 from aggrevated.text.conllu import LINES, ConlluReader
 from aggrevated.text.projective import crossed, is_projective
 from aggrevated.text.sentence import Sentence
@@ -35,6 +35,11 @@ class Treebank:
     def left_out(self) -> Counter[str]:
         """How many sentences were left out for each reason."""
         return Counter({reason: count for reason, count in self.counts.items() if reason not in LINES})
+
+    def facts(self) -> Facts:
+        """What is not in its sentences, for JSON: those left out, by reason, and where it ended; nothing if all is."""
+        left_out = {"left_out": dict(self.left_out)} if self.left_out else {}
+        return left_out | ({"ended": self.cut} if self.cut else {})
 
     @property
     def notice(self) -> str:

@@ -40,13 +40,15 @@ class OnSentences(EvaluationSettings):
     def measure(self, world: WorldSettings, policy: Policy) -> Facts:
         """UAS, LAS, tags, and how far the policy's sureness can be trusted."""
         assert isinstance(world, Text) and isinstance(policy, SentencePolicy)
-        sentences = load(Path(self.conllu)).sentences if self.conllu else world.reported()
+        treebank = load(Path(self.conllu)) if self.conllu else None
+        sentences = treebank.sentences if treebank else world.reported()
         names = Names(policy.label_names, policy.tag_names, policy.fine_tag_names)
         refuse_untagged(policy, sentences)
         given = Library.of(Split((), (), sentences), names)
         given.show(policy)
         found = judged(policy, given, given.test)
-        return score_of(found, given).facts() | ({"reliability": diagrams(found)} if self.reliability else {})
+        facts = score_of(found, given).facts() | ({"reliability": diagrams(found)} if self.reliability else {})
+        return facts | (treebank.facts() if treebank else {})
 
 
 @dataclass(frozen=True, kw_only=True)

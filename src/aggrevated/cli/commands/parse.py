@@ -45,7 +45,7 @@ class Parse:
     Sentences after the first have -2, -3 and so on behind it."""
     strict: bool = False
     """End with exit code 65 where a page does not look like algebra or a file cannot be read, where text ends in the
-    middle, or where most of a sentence may be wrong."""
+    middle, or where two fifths of a sentence are expected to be wrong."""
     verbose: bool = False
     """List the files of pages that cannot be read."""
     json: bool = False
