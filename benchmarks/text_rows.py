@@ -101,7 +101,7 @@ def draw(rows: list[dict]) -> None:
         axes.plot(row["uas"], [height] * len(row["uas"]), "o", color=colour, alpha=0.5)
         axes.plot([np.mean(row["uas"])], [height], "|", color=colour, markersize=16, markeredgewidth=2)
     axes.set_yticks(range(len(rows)), [row["row"] for row in reversed(rows)])
-    axes.set_xlabel(f"UAS on dev after {UPDATES} updates of {SENTENCES} sentences; a dot is a seed, a bar the mean")
+    axes.set_xlabel(f"UAS on dev after {UPDATES} updates of {SENTENCES}; dots: seeds")
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(axis="x", color="#E5E7EB")
     figure.savefig(RESULTS / "text-rows.png", dpi=150)
