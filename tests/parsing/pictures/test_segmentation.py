@@ -9,11 +9,20 @@ import pytest
 
 from aggrevated.arrays import Array
 from aggrevated.errors import DataError, StorageError
-from aggrevated.parsing.pages import crohme
+from aggrevated.parsing.pages import crohme, inkml
 from aggrevated.parsing.pages.handwriting import generated, write_page
 from aggrevated.parsing.pages.page import Page
+from aggrevated.parsing.pictures import image
 from aggrevated.parsing.pictures.joining import groups
-from aggrevated.parsing.pictures.segmentation import in_reading_order, lines_of, read_page, symbols_of, unparsed
+from aggrevated.parsing.pictures.segmentation import (
+    in_reading_order,
+    lines_of,
+    read_page,
+    see,
+    seen_in,
+    symbols_of,
+    unparsed,
+)
 
 ARCHIVE = Path(__file__).parents[4] / "shared/data/crohme/crohme_algebra.tar.xz"
 
@@ -171,6 +180,32 @@ def test_mathml_gives_order_labels_and_heads(tmp_path: Path) -> None:
 
 def test_the_content_decides_where_the_name_says_nothing(tmp_path: Path) -> None:
     assert len(read_page(written(tmp_path, f"<ink>{TRACES}</ink>", "page"))) == 3
+
+
+def test_bytes_are_seen_as_their_file_is_and_no_file_needs_to_exist(tmp_path: Path) -> None:
+    from_file, from_bytes = (
+        see(written(tmp_path, f"<ink>{TRACES}{GROUPS}</ink>")),
+        seen_in(f"<ink>{TRACES}{GROUPS}</ink>".encode(), "nowhere/one.inkml"),
+    )
+    assert from_bytes.page.name == from_file.page.name == "one" and from_bytes.page.symbols == from_file.page.symbols
+    assert from_bytes.stroke_ids == from_file.stroke_ids == (("a",), ("c", "b"), ("d",))
+    assert len(seen_in(f"<ink>{TRACES}</ink>".encode(), "page").page) == 3
+
+
+@pytest.mark.parametrize(
+    ("data", "name", "sentence"),
+    [
+        (b"x = 3", "notes.txt", r"^notes\.txt is neither InkML, a picture"),
+        (b"", "page.inkml", r"^page\.inkml: it is not well-formed XML"),
+        (b"<ink/>", "page.inkml", r"^page\.inkml: it has no strokes"),
+        (b"<ink/>", "page.png", r"^page\.png: it is neither PNG, JPEG, WebP nor PDF"),
+        (b"<ink>" + bytes(inkml.MAX_BYTES), "page.inkml", r"^page\.inkml is larger than 1,048,576 bytes; "),
+        (image.PNG + bytes(image.MAX_BYTES), "page", r"^page is larger than 64 MB; save the picture smaller"),
+    ],
+)
+def test_bytes_that_are_no_page_have_the_sentences_of_files(data: bytes, name: str, sentence: str) -> None:
+    with pytest.raises(DataError, match=sentence):
+        seen_in(data, name)
 
 
 def test_every_other_file_has_its_sentence(tmp_path: Path) -> None:

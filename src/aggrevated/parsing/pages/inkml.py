@@ -29,6 +29,7 @@ MAX_POINTS = 50_000
 MAX_SYMBOLS = 300
 MAX_COORDINATE = 1e7
 MAX_TEXT = 80  # characters of an id, a label or a writer
+TOO_LARGE = f"{MAX_BYTES:,} bytes; one expression needs far less: split the file"
 
 ENCODINGS = ("utf-8", "us-ascii", "ascii", "iso-8859-1", "utf-16")  # those that need no codec but the parser's own
 NUMBER = re.compile(r"[+-]?(\d{1,40}(\.\d{0,40})?|\.\d{1,40})([eE][+-]?\d{1,4})?", re.ASCII)
@@ -67,14 +68,24 @@ class Ink:
 
 def read_inkml(path: Path) -> Ink:
     """The ink of one file, whole and consistent, or a `DataError` (`StorageError` if it cannot be read at all)."""
-    too_large = f"{MAX_BYTES:,} bytes; one expression needs far less: split the file"
-    data = read_bounded(path, MAX_BYTES, "an InkML file", too_large)
+    return inkml_in(inkml_bytes(path), str(path))
+
+
+def inkml_bytes(path: Path) -> bytes:
+    """All of such a file, if it is not too large."""
+    return read_bounded(path, MAX_BYTES, "an InkML file", TOO_LARGE)
+
+
+def inkml_in(data: bytes, name: str) -> Ink:
+    """The ink in the bytes of such a file; `name` is what messages call it."""
+    if len(data) > MAX_BYTES:
+        raise DataError(f"{name} is larger than {TOO_LARGE}")
     try:
         root = _parse(data)
         strokes = _strokes(root)
-        return Ink(path, _writer(root), strokes, _groups(root, strokes), _math(root))
+        return Ink(Path(name), _writer(root), strokes, _groups(root, strokes), _math(root))
     except DataError as error:
-        raise DataError(f"{path}: {error}") from error
+        raise DataError(f"{name}: {error}") from error
 
 
 # From bytes to elements.

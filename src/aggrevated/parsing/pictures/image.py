@@ -29,6 +29,7 @@ MAX_SCANS = 12  # of a JPEG; progressive ones have 10, and each costs a pass ove
 STRIP = 1_000_000  # pixels that are made grey at a time
 LONGEST = 1_600  # pixels of the longer side that the ink is looked for in
 
+TOO_LARGE = f"{MAX_BYTES >> 20} MB; save the picture smaller"
 SHRINK = "shrink it to 7,000 × 7,000 or fewer"
 PNG, JPEG, RIFF, PDF = b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"RIFF", b"%PDF-"
 ENDINGS = (".png", ".jpg", ".jpeg", ".webp", ".pdf")
@@ -47,11 +48,22 @@ def read_image(path: Path) -> list[Strokes]:
 
 def look(path: Path) -> Found:
     """What a PNG, JPEG or WebP shows, or the first page of a PDF (with the extra `pdf`)."""
-    data = read_bounded(path, MAX_BYTES, "a picture", f"{MAX_BYTES >> 20} MB; save the picture smaller")
+    return look_in(picture_bytes(path), str(path))
+
+
+def picture_bytes(path: Path) -> bytes:
+    """All of such a file, if it is not too large."""
+    return read_bounded(path, MAX_BYTES, "a picture", TOO_LARGE)
+
+
+def look_in(data: bytes, name: str) -> Found:
+    """What the bytes of such a file show; `name` is what messages call it."""
+    if len(data) > MAX_BYTES:
+        raise DataError(f"{name} is larger than {TOO_LARGE}")
     try:
         return found_in(*_decoded(data))
     except DataError as error:
-        raise DataError(f"{path}: {error}") from error
+        raise DataError(f"{name}: {error}") from error
 
 
 def is_image(start: bytes) -> bool:

@@ -11,16 +11,19 @@ from aggrevated.arrays import Array
 from aggrevated.errors import DataError
 from aggrevated.files import start_of
 from aggrevated.parsing.pages import crohme
-from aggrevated.parsing.pages.inkml import Ink, read_inkml
+from aggrevated.parsing.pages.inkml import Ink, inkml_bytes, inkml_in
 from aggrevated.parsing.pages.page import Page, Strokes
 from aggrevated.parsing.pictures.doubts import doubts_about
-from aggrevated.parsing.pictures.image import ENDINGS, KINDS, is_image, look
+from aggrevated.parsing.pictures.image import ENDINGS, KINDS, is_image, look_in, picture_bytes
 from aggrevated.parsing.pictures.ink_from_paper import Found
 from aggrevated.parsing.pictures.joining import groups
 from aggrevated.parsing.pictures.layout import in_reading_order, lines_of
 from aggrevated.parsing.pictures.turning import tilt_of, turn_of, turned
 
-__all__ = ["Seen", "in_reading_order", "lines_of", "read_page", "see", "symbols_of", "symbols_of_parts", "unparsed"]
+__all__ = [
+    "Seen", "in_reading_order", "lines_of", "read_page", "see", "seen_in", "symbols_of", "symbols_of_parts", "unparsed",
+]  # fmt: skip
+START = 12  # bytes of a file that tell what it is
 
 
 @dataclass(frozen=True)
@@ -53,14 +56,29 @@ def read_page(path: Path) -> Page:
 
 def see(path: Path) -> Seen:
     """The page in a file as `read_page` gives it, with what speaks against its having been read right."""
-    start = start_of(path, 12, f"an InkML file, {KINDS} or PDF")
-    if is_image(start) or path.suffix.lower() in ENDINGS:
-        return _seen(path.stem, look(path))
-    if path.suffix.lower() == ".inkml" or b"<" in start:
-        ink = read_inkml(path)
-        page, ids = _page_of_ink(ink), {id(stroke): name for name, stroke in ink.strokes.items()}
-        return Seen(page, stroke_ids=tuple(tuple(ids[id(stroke)] for stroke in strokes) for strokes in page.ink))
-    raise DataError(f"{path} is neither InkML, {KINDS} nor PDF; give one of these, or text (.txt, .conllu)")
+    start = start_of(path, START, f"an InkML file, {KINDS} or PDF")
+    data = picture_bytes(path) if _is_pictured(start, str(path)) else inkml_bytes(path)
+    return seen_in(data, str(path))
+
+
+def seen_in(data: bytes, name: str) -> Seen:
+    """The page in the bytes of such a file. `name` is as of a file: its ending says what an unclear start may be, and
+    messages name it; nothing of that name needs to exist."""
+    if _is_pictured(data[:START], name):
+        return _seen(Path(name).stem, look_in(data, name))
+    ink = inkml_in(data, name)
+    page, ids = _page_of_ink(ink), {id(stroke): called for called, stroke in ink.strokes.items()}
+    return Seen(page, stroke_ids=tuple(tuple(ids[id(stroke)] for stroke in strokes) for strokes in page.ink))
+
+
+def _is_pictured(start: bytes, name: str) -> bool:
+    """Whether a file that starts so is a picture or PDF, and not InkML; a `DataError` if it is none of them."""
+    ending = Path(name).suffix.lower()
+    if is_image(start) or ending in ENDINGS:
+        return True
+    if ending == ".inkml" or b"<" in start:
+        return False
+    raise DataError(f"{name} is neither InkML, {KINDS} nor PDF; give one of these, or text (.txt, .conllu)")
 
 
 def _seen(name: str, found: Found) -> Seen:
