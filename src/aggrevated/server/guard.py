@@ -1,0 +1,78 @@
+"""Who is answered: requests from this machine's browser, to this server's name, that know its token. Nobody else.
+
+The token is the first part of every path, so that there is no cookie that another server on this machine could be
+sent, and nothing that a page of another origin could make a browser add.
+"""
+
+from __future__ import annotations
+
+import json
+from secrets import compare_digest
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+METHODS = ("GET", "HEAD", "POST")
+HEADERS = {
+    "cache-control": "no-store",
+    "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; "
+    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "permissions-policy": "camera=(), geolocation=(), microphone=()",
+    "referrer-policy": "no-referrer",
+    "x-content-type-options": "nosniff",
+}
+STRANGER = "this address is not yours to open; use the one that the command printed"
+
+
+class Guard:
+    """An application behind its token. What it is not, is not told to those who are refused."""
+
+    def __init__(self, app: ASGIApp, port: int, token: str) -> None:
+        self.app, self.prefix = app, f"/{token}/"
+        self.hosts = {f"{name}:{port}" for name in ("127.0.0.1", "localhost")}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return
+
+        async def with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                own = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
+                message = {**message, "headers": [*message["headers"], *own]}
+            await send(message)
+
+        if self._is_stranger(scope):
+            await refuse(with_headers)
+            return
+        path = scope["path"].removeprefix(self.prefix.removesuffix("/"))
+        await self.app({**scope, "path": path, "raw_path": path.encode()}, receive, with_headers)
+
+    def _is_stranger(self, scope: Scope) -> bool:
+        headers: dict[str, list[str]] = {}
+        for name, value in scope["headers"]:
+            headers.setdefault(name.decode("latin-1").lower(), []).append(value.decode("latin-1"))
+        (host, *others), (origin, *more) = headers.get("host", [""]), headers.get("origin", [""])
+        start = scope["path"][: len(self.prefix)]
+        return (
+            scope["method"] not in METHODS
+            or bool(others or more)
+            or host not in self.hosts
+            or origin not in ("", f"http://{host}")
+            or came_from_elsewhere(headers)
+            or not compare_digest(start.encode(), self.prefix.encode())
+        )
+
+
+def came_from_elsewhere(headers: dict[str, list[str]]) -> bool:
+    """Whether the browser says that a page of another origin asks; somebody who follows a link to here may."""
+    site, mode = (headers.get(f"sec-fetch-{name}", [""])[0] for name in ("site", "mode"))
+    return site not in ("", "none", "same-origin") and mode != "navigate"
+
+
+async def refuse(send: Send) -> None:
+    """One sentence, the same for all."""
+    body = json.dumps({"error": STRANGER}).encode()
+    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+    await send({"type": "http.response.start", "status": 403, "headers": [*headers, (b"connection", b"close")]})
+    await send({"type": "http.response.body", "body": body})
