@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ import numpy as np
 from aggrevated.arrays import Array
 from aggrevated.errors import DataError, UsageError
 from aggrevated.files import read_bounded
+from aggrevated.parsing.pages.trees import require_tree
 
 # The largest of 4,069 CROHME files has 52 kB, 386 elements 52 deep, 75 strokes, 2,735 points and 49 symbols.
 MAX_BYTES = 1 << 20
@@ -33,6 +34,7 @@ TOO_LARGE = f"{MAX_BYTES:,} bytes; one expression needs far less: split the file
 
 ENCODINGS = ("utf-8", "us-ascii", "ascii", "iso-8859-1", "utf-16")  # those that need no codec but the parser's own
 NUMBER = re.compile(r"[+-]?(\d{1,40}(\.\d{0,40})?|\.\d{1,40})([eE][+-]?\d{1,4})?", re.ASCII)
+ROOT = "ROOT"  # what the head of the root is called
 XML_ID = "{http://www.w3.org/XML/1998/namespace}id"
 
 
@@ -48,11 +50,15 @@ class Node:
 
 @dataclass(frozen=True)
 class Group:
-    """One symbol: its label, the ids of its strokes, and the id of the MathML element that it is the ink of."""
+    """One symbol: its label, the ids of its strokes, and the id of the MathML element that it is the ink of.
+
+    Where the file says how symbols hang together, symbols are in reading order, and each has the number of its head.
+    """
 
     label: str
     strokes: tuple[str, ...]
     href: str
+    head: int | None = None  # counted from 1; 0 is ROOT
 
 
 @dataclass(frozen=True)
@@ -222,7 +228,9 @@ def _groups(root: Element, strokes: dict[str, Array]) -> tuple[Group, ...]:
     names = {_id(group) for group in groups} - {""}
     innermost = [group for group in groups if not group.findall("traceGroup")]
     _at_most(len(innermost), MAX_SYMBOLS, "symbols (<traceGroup>)")
-    symbols = tuple(_group(group, strokes, names) for group in innermost)
+    symbols = tuple(
+        _group(group, strokes, names, head) for group, head in zip(innermost, _heads(innermost), strict=True)
+    )
     for group in groups:
         if group.findall("traceGroup") and group.findall("traceView"):
             raise DataError(f"{_where(group)} holds groups and strokes; hold either")
@@ -235,7 +243,36 @@ def _where(group: Element) -> str:
     return f"<traceGroup id={_short(_id(group))}>"
 
 
-def _group(group: Element, strokes: dict[str, Array], names: set[str]) -> Group:
+def _heads(groups: list[Element]) -> Sequence[int | None]:
+    """The number of each group's head, which make a tree; None for all where the file says nothing of heads."""
+    said = [_head(group) for group in groups]
+    if not any(said):
+        return [None] * len(groups)
+    for group, head in zip(groups, said, strict=True):
+        if not head:
+            raise DataError(f"{_where(group)} has no head, and others have; give all symbols a head, or none")
+    ids = [_id(group) for group in groups]
+    _only_once([*ids, ROOT], "more than one <traceGroup> has the id {id}, or it is no id for one")
+    numbers = {ROOT: 0} | {id: number for number, id in enumerate(ids, 1) if id}
+    for group, head in zip(groups, said, strict=True):
+        if head not in numbers:
+            raise DataError(
+                f"{_where(group)} has the head {_short(head)}, which is no symbol; give one's id, or {ROOT}"
+            )
+    heads = [numbers[head] for head in said]
+    require_tree(heads)
+    return heads
+
+
+def _head(group: Element) -> str:
+    """The id of the head that a group names; nothing where it names none."""
+    heads = [note.text for note in group.findall("annotation") if note.get("type") == "head"]
+    if len(heads) > 1:
+        raise DataError(f"{_where(group)} has more than one head; keep one")
+    return _text((heads or [""])[0], f"the head of {_where(group)}").removeprefix("#")
+
+
+def _group(group: Element, strokes: dict[str, Array], names: set[str], head: int | None) -> Group:
     where = _where(group)
     ids = tuple(
         _text(view.get("traceDataRef"), f"a reference in {where}").removeprefix("#")
@@ -253,7 +290,8 @@ def _group(group: Element, strokes: dict[str, Array], names: set[str]) -> Group:
     if len(labels) > 1 or len(hrefs) > 1:
         raise DataError(f"{where} has more than one label or MathML element; keep one of each")
     label, href = (labels or [""])[0], (hrefs or [""])[0]
-    return Group(_text(label, f"the label of {where}"), ids, _text(href, f"the href of {where}").removeprefix("#"))
+    label, href = _text(label, f"the label of {where}"), _text(href, f"the href of {where}").removeprefix("#")
+    return Group(label, ids, href, head)
 
 
 def _math(root: Element) -> Node | None:

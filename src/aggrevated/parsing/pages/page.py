@@ -7,6 +7,7 @@ import numpy as np
 
 from aggrevated.arrays import Array
 
+NAMELESS = "?"  # the label of a symbol that nobody has named
 Strokes = tuple[Array, ...]  # each [points, 2] float64: x to the right, y downwards
 
 

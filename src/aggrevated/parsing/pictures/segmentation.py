@@ -11,8 +11,9 @@ from aggrevated.arrays import Array
 from aggrevated.errors import DataError
 from aggrevated.files import start_of
 from aggrevated.parsing.pages import crohme
+from aggrevated.parsing.pages.corrected import confirmed, has_heads
 from aggrevated.parsing.pages.inkml import Ink, inkml_bytes, inkml_in
-from aggrevated.parsing.pages.page import Page, Strokes
+from aggrevated.parsing.pages.page import NAMELESS, Page, Strokes
 from aggrevated.parsing.pictures.doubts import doubts_about
 from aggrevated.parsing.pictures.image import ENDINGS, KINDS, is_image, look_in, picture_bytes
 from aggrevated.parsing.pictures.ink_from_paper import Found
@@ -47,9 +48,9 @@ class Seen:
 def read_page(path: Path) -> Page:
     """The page in an InkML file, a picture (PNG, JPEG, WebP) or a PDF, its symbols in reading order.
 
-    Where the file has MathML that there are rules for, it gives order, labels and heads; groups of strokes, where there
-    are some, are the symbols. All else comes from geometry: such symbols are `?`, if they have no label, and their
-    heads are 0.
+    Where people have written heads at the symbols, or the file has MathML that there are rules for, that gives order,
+    labels and heads; groups of strokes, where there are some, are the symbols. All else comes from geometry: such
+    symbols are `?`, if they have no label, and their heads are 0.
     """
     return see(path).page
 
@@ -91,6 +92,8 @@ def _seen(name: str, found: Found) -> Seen:
 
 
 def _page_of_ink(ink: Ink) -> Page:
+    if has_heads(ink):
+        return confirmed(ink)
     if ink.math is not None and ink.symbols:
         with suppress(DataError):  # MathML without rules for its heads: the ink is there all the same
             return crohme.page(ink)
@@ -103,14 +106,14 @@ def _page_of_ink(ink: Ink) -> Page:
             raise DataError(f"{ink.path}: {error}") from error
     symbols = [tuple(ink.strokes[id] for id in symbol.strokes) for symbol in ink.symbols]
     order = in_reading_order(symbols)
-    labels = tuple(crohme.NAMES.get(ink.symbols[i].label, ink.symbols[i].label) or "?" for i in order)
+    labels = tuple(crohme.NAMES.get(ink.symbols[i].label, ink.symbols[i].label) or NAMELESS for i in order)
     heads = np.zeros(len(order), np.int64)
     return Page(ink.path.stem, ink.writer, labels, heads, tuple(symbols[i] for i in order))
 
 
 def unparsed(name: str, ink: Sequence[Strokes], writer: str = "") -> Page:
     """A page of which only the ink is known: every symbol is `?`, every head 0."""
-    return Page(name, writer, ("?",) * len(ink), np.zeros(len(ink), np.int64), tuple(ink))
+    return Page(name, writer, (NAMELESS,) * len(ink), np.zeros(len(ink), np.int64), tuple(ink))
 
 
 def symbols_of(strokes: Sequence[Array]) -> list[Strokes]:
