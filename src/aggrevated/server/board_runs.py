@@ -1,0 +1,187 @@
+"""All runs below a folder, followed: what changed since somebody last asked. Reads only, and needs no torch."""
+
+from __future__ import annotations
+
+import time
+from bisect import bisect_right
+from collections.abc import Callable
+from pathlib import Path
+from secrets import token_hex
+from threading import Lock
+from typing import Any
+
+from aggrevated.errors import StorageError
+from aggrevated.files import Facts, in_short, storage_errors
+from aggrevated.server.board_trials import Intervals, curve, mean, row_of, together
+from aggrevated.server.following import Point
+from aggrevated.server.following_folders import Found, find, locks_held
+from aggrevated.server.following_runs import Followed
+
+PATIENCE = 0.5  # seconds of reading, before what was read so far is told
+PAUSE = 0.2  # seconds in which nothing is looked at twice, however many ask
+SHARE = 10  # a search for runs waits so many times as long as the last one took
+COLUMNS = Point._fields
+
+
+class Entry:
+    """One run and what was told of it. A stamp is the number of the look that found something."""
+
+    def __init__(self, run: Followed, name: str) -> None:
+        self.run, self.name = run, name
+        self.row: Facts = {}
+        self.stamp, self.beginnings, self.begun = 0, 0, 0
+        self.marks: list[int] = []  # the stamp of each point
+
+    def look(self, now: int) -> None:
+        """Notice what is new of its points."""
+        tail = self.run.tail
+        if tail.beginnings != self.beginnings:
+            self.beginnings, self.begun, self.marks = tail.beginnings, now, []
+        self.marks += [now] * (len(tail.kept) - len(self.marks))
+
+    def tell(self, row: Facts, now: int) -> None:
+        """Notice what is new of its row."""
+        if row != self.row:
+            self.row, self.stamp = row, now
+
+    def since(self, stamp: int) -> Facts:
+        """Its row, and its points from the first that is new on."""
+        first = 0 if stamp < self.begun else bisect_right(self.marks, stamp)
+        tail = self.run.tail
+        return self.row | {"from": first, "points": tail.kept[first:], "newest": tail.newest}
+
+
+class Board:
+    """The runs below a folder. One look at a time; whoever only asks gets what the last one found."""
+
+    def __init__(self, root: Path) -> None:
+        with storage_errors(root):
+            self.root = root.resolve(strict=True)
+            if not self.root.is_dir():
+                raise StorageError(f"{root} is not a folder; give one that has runs in it")
+        self.life = token_hex(4)  # stamps of another server mean nothing here
+        self.now, self.looked, self.asked = 0, 0.0, 0.0
+        self.found, self._searched, self._search_took = Found(), 0.0, 0.0
+        self.keys: dict[str, int] = {}  # by name; a key stays with its name
+        self.runs: dict[int, Entry] = {}
+        self.groups: dict[int, Facts] = {}
+        self._group_stamps: dict[int, int] = {}
+        self._intervals, self._lock, self._turn = Intervals(), Lock(), 0
+
+    def look(self, seconds: float = PATIENCE) -> None:
+        """Find and follow, for about so long at most."""
+        with self._lock:
+            self.asked = time.monotonic()
+            if self.asked - self.looked < PAUSE:
+                return
+            self.now += 1
+            self._search()
+            self._follow(time.monotonic() + seconds)
+            self._tell()
+            self.looked = time.monotonic()
+
+    def _search(self) -> None:
+        began = time.monotonic()
+        if self._searched and began - self._searched < SHARE * self._search_took:
+            return
+        self.found = find(self.root)
+        runs = {self._key(name): (name, folder) for name, folder in map(self._named, self.found.runs)}
+        known = self.runs
+        self.runs = {key: known.get(key) or Entry(Followed(path), name) for key, (name, path) in runs.items()}
+        self._searched = time.monotonic()
+        self._search_took = self._searched - began
+
+    def _named(self, folder: Path) -> tuple[str, Path]:
+        name = str(folder.relative_to(self.root))
+        return (self.root.name if name == "." else name), folder
+
+    def _key(self, name: str) -> int:
+        return self.keys.setdefault(name, len(self.keys) + 1)
+
+    def _follow(self, until: float) -> None:
+        """Read what is new of all; where the time does not suffice, the next look begins with the others."""
+        held, entries = locks_held(), list(self.runs.values())
+        self._turn %= max(len(entries), 1)
+        ordered = entries[self._turn :] + entries[: self._turn]
+        for entry in ordered:
+            entry.run.look(until, held)
+            entry.look(self.now)
+        late = next((place for place, entry in enumerate(ordered) if entry.run.tail.behind), 0)
+        self._turn += late
+
+    def _tell(self) -> None:
+        rows = {key: entry.run.row(entry.name) for key, entry in self.runs.items()}
+        experts = experts_of(list(rows.values()))
+        groups = together({entry.name: entry.run for entry in self.runs.values()})
+        group_of = {name: folder for folder, names in groups.items() for name in names}
+        for key, row in rows.items():
+            lent = row["expert"] is None and row["world"] in experts
+            row |= {"key": key, "lent": lent, "group": group_of.get(self.runs[key].name, "")}
+            if lent:
+                row["expert"] = experts[row["world"]]
+            self.runs[key].tell(row, self.now)
+        self._tell_groups(groups)
+
+    def _tell_groups(self, groups: dict[str, list[str]]) -> None:
+        told = {}
+        for folder, names in groups.items():
+            key, members = self._key(f"{folder}/"), [self.runs[self.keys[name]] for name in names]
+            points = curve([one.run for one in members], self._intervals)
+            row = row_of(in_short(folder, 200), [one.row for one in members], points)
+            told[key] = row | {"key": key, "members": [one.row["key"] for one in members]}
+            if told[key] != self.groups.get(key):
+                self._group_stamps[key] = self.now
+        self.groups = told
+
+    def since(self, stamp: str) -> Facts:
+        """What changed since that stamp, for JSON; everything, where it is not one of ours."""
+        with self._lock:
+            life, _, number = stamp[:40].partition("-")
+            before = int(number) if life == self.life and number.isascii() and number.isdigit() else 0
+            return {
+                "stamp": f"{self.life}-{self.now}",
+                "root": in_short(self.root.name, 100),
+                "columns": COLUMNS,
+                "keys": [*self.runs, *self.groups],
+                "runs": [one.since(before) for one in self.runs.values() if one.stamp > before],
+                "groups": [one for key, one in self.groups.items() if self._group_stamps[key] > before],
+                "left_out": self.found.left_out,
+            }
+
+    def run_of(self, key: int) -> Followed | None:
+        """The run with that key; of trials the first."""
+        with self._lock:
+            members = self.groups[key]["members"] if key in self.groups else [key]
+            entry = self.runs.get(members[0])
+            return entry.run if entry else None
+
+    def work(self, seconds: float) -> bool:
+        """Do a little of what has time: intervals first, then seals; whether there is more."""
+        if self._intervals.work():
+            return True
+        until = time.monotonic() + seconds
+        for entry in list(self.runs.values()):
+            if not entry.run.seals.done:
+                entry.run.seals.look(until)
+                if time.monotonic() >= until:
+                    return True
+        return False
+
+    def finish(self, say: Callable[[], Any] = lambda: None) -> list[Facts]:
+        """Rows of all runs once everything is read and looked at, trials before the runs that they are of."""
+        self.look(float("inf"))
+        while self.work(0.2):
+            say()
+        self.looked = 0.0
+        self.look(float("inf"))
+        runs = {key: entry.since(0) | {"settings": entry.run.settings()} for key, entry in self.runs.items()}
+        return [*self.groups.values(), *runs.values()]
+
+
+def experts_of(rows: list[Facts]) -> dict[str, float]:
+    """What is known of the experts' returns, by world: the mean over runs that have ended."""
+    worlds: dict[str, list[float]] = {}
+    for row in rows:
+        if row["expert"] is not None and row["state"] != "unreadable":
+            worlds.setdefault(row["world"], []).append(row["expert"])
+    return {world: mean(values) or 0.0 for world, values in worlds.items()}
