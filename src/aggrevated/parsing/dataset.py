@@ -67,6 +67,11 @@ def library(crohme: str, sets: int, data_seed: int, warps: int, pictured: float)
     counts = len(split.train), len(split.validation), len(split.rewriting or ())
     key = key_of(every, "library", *counts, warps, COMPONENTS, FITTED, names)
     tensors = cached(key, lambda: computed(split, warps, detailed, projection_of, names))
+    return library_of(tensors, split, names)
+
+
+def library_of(tensors: dict[str, Tensor], split: Split, names: tuple[str, ...]) -> Library:
+    """What `computed` made of these pages, with the names of its classes."""
     kept = {name: tensor.numpy() for name, tensor in tensors.items()}
     train, validation, test = parts_of(split, len(kept["lengths"]))
     return Library(

@@ -19,6 +19,7 @@ from aggrevated.machine import one_thread
 from aggrevated.parsing.features.symbols import detailed
 from aggrevated.parsing.learners.expected import Expected
 from aggrevated.parsing.learners.reading import ReadingPolicy
+from aggrevated.parsing.learners.shipped import SHIPPED as SHIPPED
 from aggrevated.parsing.pages.page import Page
 from aggrevated.parsing.parser import Corpus, Parser
 from aggrevated.parsing.scoring import heads_of, parses
@@ -26,7 +27,6 @@ from aggrevated.parsing.transcript import Transcript
 from aggrevated.trajectories import Trajectories
 
 AT_ONCE = 200  # pages
-SHIPPED = Path(__file__).parent / "readers" / "reader.safetensors"
 
 
 @dataclass(frozen=True)

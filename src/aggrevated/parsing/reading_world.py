@@ -7,30 +7,22 @@ the policy learns the symbols' names and its own expected costs along.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Container
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar, Self
 
-import numpy as np
-
-from aggrevated.arrays import Array
-from aggrevated.engines import Engine
 from aggrevated.errors import IdleError
 from aggrevated.files import Facts
-from aggrevated.parsing.confidence import Correcting, measured
-from aggrevated.parsing.dataset import Library, library
-from aggrevated.parsing.features.symbols import detailed
-from aggrevated.parsing.learners.names import numbers_of
+from aggrevated.parsing.confidence import Correcting
+from aggrevated.parsing.dataset import library
+from aggrevated.parsing.judging import judged as judged
 from aggrevated.parsing.learners.reading import ReadingPolicy
-from aggrevated.parsing.pages.algebra import BAR, RELATIONS
+from aggrevated.parsing.page_worlds import Monitor, Named, teach, world_of
 from aggrevated.parsing.pages.crohme import read_folder
-from aggrevated.parsing.pages.page import Page
-from aggrevated.parsing.parser import Corpus, Parser
-from aggrevated.parsing.scoring import KindScore, by_kind, heads_of, parses, scores, symbol
 from aggrevated.parsing.splits import Split, evaluated, to_read
 from aggrevated.parsing.transitions.systems import SYSTEMS
-from aggrevated.parsing.world import Algebra, Monitor, left_out_of, world_of
+from aggrevated.parsing.world import Algebra, left_out_of
 from aggrevated.policies import Policy
 from aggrevated.settings import COUNT, SHARE, at_least, setting
 from aggrevated.worlds import EvaluationSettings, World, WorldSettings
@@ -52,63 +44,6 @@ class ReadPages(EvaluationSettings):
         return judged(policy, folder.pages, folder.core) | left_out_of(self.crohme, self.verbose)
 
 
-def judged(policy: ReadingPolicy, pages: Sequence[Page], core: Sequence[bool] = ()) -> Facts:
-    """How good it is on these pages, for JSON; with the core of them apart, where it is known."""
-    parser = shown(policy, pages)
-    found = parses(policy, parser)
-    heads = heads_of(found, parser)
-    names, _ = policy.named(np.arange(len(pages)))
-    right = names == numbers_of([label for page in pages for label in page.symbols], policy.classes)
-    kinds = {name: np.array([test(page) for page in pages]) for name, test in KINDS.items()}
-    if core:
-        kinds |= {"core": np.array(core), "not core": ~np.array(core)}
-    groups = {name: group(parser, heads, right, which) for name, which in kinds.items() if which.any()}
-    whole = {"names": float(right.mean()), "by_page": groups, "by_symbol": by_kind(pages, heads, symbol)}
-    return scores(heads, parser).facts() | whole | measured(policy, parser, found)
-
-
-class GroupScore(KindScore):
-    """Of the pages of one kind."""
-
-    names: float
-    exact: float  # pages without a wrong head
-    pages: int
-
-
-def group(parser: Parser, heads: Array, right: Array, which: Array) -> GroupScore:
-    """Of the pages `which` [P]."""
-    lengths = parser.corpus.lengths[parser.chosen]
-    wanted = (np.arange(heads.shape[1]) < lengths[:, None]) & which[:, None]
-    good = (heads == parser.gold[:, 1:]) & wanted
-    exact = good.sum(axis=1)[which] == lengths[which]
-    return {
-        "uas": float(good.sum() / wanted.sum()), "names": float(right[np.repeat(which, lengths)].mean()),
-        "exact": float(exact.mean()), "symbols": int(wanted.sum()), "pages": int(which.sum()),
-    }  # fmt: skip
-
-
-def is_chain(page: Page) -> bool:
-    """Two relations or more, and no more than one line is likely."""
-    return sum(symbol in RELATIONS for symbol in page.symbols) > 1
-
-
-KINDS: dict[str, Callable[[Page], bool]] = {
-    "chains": is_chain,
-    "brackets": lambda page: bool({*"()[]{}"} & {*page.symbols}),
-    "square brackets": lambda page: bool({*"[]"} & {*page.symbols}),
-    "fractions": lambda page: BAR in page.symbols,
-}
-
-
-def shown(policy: ReadingPolicy, pages: Sequence[Page]) -> Parser:
-    """The parser of these pages, which the policy now reads, with the answers."""
-    corpus = Corpus.of(pages)
-    labels = numbers_of([label for page in pages for label in page.symbols], policy.classes)
-    policy.with_pages(policy.projection(detailed(pages)), corpus.lengths)
-    policy.with_answers(labels, np.concatenate([page.heads for page in pages]))
-    return Parser(corpus, np.arange(len(pages)), in_order=True, system=policy.system)
-
-
 @dataclass(frozen=True, kw_only=True)
 class Handwriting(Algebra):
     """Pages to be read: generated ones, and real ink beside them. What is measured is UAS."""
@@ -126,49 +61,19 @@ class Handwriting(Algebra):
         """A folder of real ink is found again from everywhere."""
         if "single_writer" in given:
             raise IdleError("--single-writer has no effect on pages in many hands; leave it out", "single_writer")
+        if self.pages:
+            return self.with_pages(given)
         return replace(self, crohme=os.path.realpath(self.crohme)) if self.crohme else self
 
     @property
-    def label(self) -> str:
+    def label_of_others(self) -> str:
         return ", with real ink" if self.crohme else ""
 
-    def split(self) -> Split:
-        """The pages."""
+    def split_of_others(self) -> Split:
         return to_read(self.crohme, self.sets, self.data_seed, self.pictured)
 
-    def parser_of(self, policy: Policy, pages: Sequence[Page]) -> Parser:
-        """The parser of these pages, which the policy now reads."""
-        assert isinstance(policy, ReadingPolicy)
-        return shown(policy, pages)
-
-    def build(self, seed: int) -> World:
+    def build_others(self) -> World:
         pages = library(self.crohme, self.sets, self.data_seed, self.warps, self.pictured)
-        world = world_of(pages, SYSTEMS[self.system], Correcting, lambda policy: show(policy, pages))
+        world = world_of(pages, SYSTEMS[self.system], Correcting, lambda policy: teach(policy, pages))
         assert isinstance(world.monitor, Monitor)
         return replace(world, monitor=Named(world.monitor, pages))
-
-
-def show(policy: Policy, pages: Library) -> None:
-    """Give a policy the pages, the projection that made their features, and the answers to learn from."""
-    assert isinstance(policy, ReadingPolicy)
-    policy.projection = pages.projection
-    policy.with_names(pages.names).with_pages(pages.features, pages.corpus.lengths)
-    policy.with_answers(pages.labels, pages.heads)
-
-
-@dataclass(frozen=True)
-class Named:
-    """UAS on the test pages, and the share of symbols there that the policy names right."""
-
-    monitor: Monitor
-    pages: Library
-
-    def over(self, engine: Engine) -> Named:
-        """The same by another engine."""
-        return replace(self, monitor=self.monitor.over(engine))
-
-    def __call__(self, policy: Policy) -> dict[str, float]:
-        assert isinstance(policy, ReadingPolicy)
-        names, _ = policy.named(self.pages.test)
-        first = int(self.pages.corpus.lengths[: self.pages.test[0]].sum())  # the test pages are the last
-        return self.monitor(policy) | {"test_names": float((names == self.pages.labels[first:]).mean())}

@@ -3,35 +3,44 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar, Self, TypeAlias
+from typing import Any, ClassVar, Self
 
 import numpy as np
-import torch
 from gymnasium.spaces import Discrete, Space
 
-from aggrevated.engines import Engine
 from aggrevated.errors import IdleError, UsageError
 from aggrevated.files import Facts
-from aggrevated.parsing.dataset import Dataset, dataset, of_pages
-from aggrevated.parsing.learners.kernel import KernelPolicy
-from aggrevated.parsing.learners.readers import ParsingPolicy
+from aggrevated.parsing.corrected import corrected_world, pages_in, said_of
+from aggrevated.parsing.dataset import dataset, of_pages
+from aggrevated.parsing.judging import judged, shown
+from aggrevated.parsing.learners.reading import ReadingPolicy
+from aggrevated.parsing.learners.shipped import shipped
+from aggrevated.parsing.page_worlds import Reader, show, world_of
 from aggrevated.parsing.pages.crohme import compose, read_folder
 from aggrevated.parsing.pages.page import Page
 from aggrevated.parsing.parser import OBSERVATIONS, Parser
 from aggrevated.parsing.scoring import Micro, arc_length, by_kind, parsed, scores, symbol
 from aggrevated.parsing.splits import Split, evaluated, folders, left_out, pages_of, to_evaluate
-from aggrevated.parsing.transitions import TransitionSystem
 from aggrevated.parsing.transitions.systems import SYSTEMS
 from aggrevated.policies import Policy
-from aggrevated.settings import COUNT, MOST, SEED, Chosen, at_least, flag, one_of, require, setting
-from aggrevated.validation import Validated
+from aggrevated.settings import (
+    COUNT,
+    MOST,
+    SEED,
+    Chosen,
+    at_least,
+    flag,
+    one_of,
+    require,
+    setting,
+    settings_of,
+)
 from aggrevated.worlds import EvaluationSettings, World, WorldSettings
 
 SPLIT = "{} has no train/ and dev/: its own files are split by writers, 80/10/10"
-Reader: TypeAlias = ParsingPolicy | KernelPolicy
 
 
 @dataclass(frozen=True)
@@ -47,13 +56,15 @@ class OnPages(EvaluationSettings):
     def measure(self, world: WorldSettings, policy: Policy) -> Facts:
         """UAS in all its forms, and by kind of symbol."""
         assert isinstance(world, Algebra)
-        pages = self.pages(world)
+        pages = self.chosen_pages(world)
+        if isinstance(policy, ReadingPolicy):
+            return judged(policy, pages) | left_out_of(self.crohme, self.verbose)
         parser = world.parser_of(policy, pages)
         heads = parsed(policy, parser)
         kinds = {"by_symbol": by_kind(pages, heads, symbol), "by_arc_length": by_kind(pages, heads, arc_length)}
         return scores(heads, parser).facts() | kinds | left_out_of(self.crohme, self.verbose)
 
-    def pages(self, world: Algebra) -> list[Page]:
+    def chosen_pages(self, world: Algebra) -> list[Page]:
         """Of what the policy learned from, only the test pages."""
         if self.composed and not self.crohme and not world.crohme:
             raise UsageError("generated pages have one to three lines already; --composed needs --crohme")
@@ -78,12 +89,16 @@ class Algebra(WorldSettings):
     measured = "UAS"
     expert_name = "gold"
     digits = 3
-    measured_on = ("crohme", "sets", "single_writer", "data_seed")
+    measured_on = ("crohme", "pages", "sets", "single_writer", "data_seed")
+    decisive = ("pages",)
     evaluation: ClassVar[type[EvaluationSettings]] = OnPages
     system: str = setting("arc-eager", f"The transition system: {' or '.join(SYSTEMS)}.", one_of(SYSTEMS))
     warps: int = setting(0, "Rewritten copies of each training page.", COUNT)
     crohme: str = setting(
         "", "Learn from CROHME's InkML files in this folder (train/ and dev/), not from generated ink."
+    )
+    pages: str = setting(
+        "", "Teach the reader in the package the corrected pages in this folder, InkML files as 'draw' saves them."
     )
     sets: int = setting(400, "How many sets of equations are generated.", at_least(1))
     single_writer: bool = setting(False, "One hand writes all generated sets, as in the paper's data.")
@@ -91,6 +106,8 @@ class Algebra(WorldSettings):
 
     def completed(self, iterations: int, given: Container[str]) -> Self:
         """A folder of real ink is found again from everywhere."""
+        if self.pages:
+            return self.with_pages(given)
         if not self.crohme:
             return self
         for name in ("sets", "single_writer"):
@@ -99,7 +116,27 @@ class Algebra(WorldSettings):
                 raise IdleError(f"{idle}; leave --crohme out, or leave it out", name)
         return replace(self, crohme=os.path.realpath(self.crohme))
 
+    def with_pages(self, given: Container[str]) -> Self:
+        """The same for corrected pages, whose folder is found again from everywhere."""
+        for name in settings_of(type(self)):
+            if name in given and name not in ("pages", "data_seed", "system"):
+                idle = f"{flag(name)} has no effect on corrected pages"
+                raise IdleError(f"{idle}; leave --pages out, or leave it out", name)
+        return replace(self, pages=os.path.realpath(self.pages))
+
+    def suits(self) -> dict[str, str]:
+        """Corrected pages are for a reader that is good already."""
+        return {"policy": "shipped", "start": "shipped"} if self.pages else {}
+
     def check(self, chosen: Chosen) -> None:
+        if self.pages:
+            rule = "shipped with --pages: corrected pages teach the reader in the package; or leave --pages out"
+            require(chosen.policy.name == "shipped", "policy", chosen.policy.name, rule)
+            own = shipped().system.name
+            require(self.system == own, "system", self.system, f"{own} with --pages, as that of the reader")
+        else:
+            rule = "another: it is for corrected pages; or give --pages"
+            require(chosen.policy.name != "shipped", "policy", chosen.policy.name, rule)
         pages = self.sets * (1 + self.warps)
         require(pages <= MOST, "warps", self.warps, f"fewer: with {self.sets} sets that is {pages:,} pages of {MOST:,}")
 
@@ -109,10 +146,19 @@ class Algebra(WorldSettings):
 
     @property
     def label(self) -> str:
+        if self.pages:
+            return ", corrected pages"
+        return self.label_of_others
+
+    @property
+    def label_of_others(self) -> str:
+        """What a legend adds where nothing was corrected."""
         return ", real ink" if self.crohme else ", one writer" if self.single_writer else ""
 
     @property
     def notice(self) -> str:
+        if self.pages:
+            return "\n".join(said_of(self.pages, self.data_seed))
         if not self.crohme:
             return ""
         lines = [] if len(folders(Path(self.crohme))) == 2 else [SPLIT.format(self.crohme)]
@@ -123,57 +169,25 @@ class Algebra(WorldSettings):
 
     def split(self) -> Split:
         """The pages."""
+        return pages_in(self.pages, self.data_seed).split if self.pages else self.split_of_others()
+
+    def split_of_others(self) -> Split:
+        """The pages, where nothing was corrected."""
         return pages_of(self.crohme, self.sets, self.data_seed, self.single_writer)
 
     def parser_of(self, policy: Policy, pages: Sequence[Page]) -> Parser:
         """The parser of these pages, which the policy now reads."""
         assert isinstance(policy, Reader)
+        if isinstance(policy, ReadingPolicy):
+            return shown(policy, pages)
         corpus, features = of_pages(pages, policy.projection)
         policy.with_pages(features, corpus.lengths)
         return Parser(corpus, np.arange(len(pages)), in_order=True, system=SYSTEMS[self.system])
 
     def build(self, seed: int) -> World:
+        return corrected_world(self.pages, self.data_seed) if self.pages else self.build_others()
+
+    def build_others(self) -> World:
+        """The world, where nothing was corrected."""
         pages = dataset(self.crohme, self.sets, self.data_seed, self.single_writer, self.warps)
         return world_of(pages, SYSTEMS[self.system], Micro, lambda policy: show(policy, pages))
-
-
-def world_of(
-    pages: Dataset,
-    system: TransitionSystem,
-    validate: Callable[[Parser], Callable[[Policy], Validated]],
-    prepare: Callable[[Policy], None],
-) -> World:
-    """The parser of the pages to learn from, its expert, and the parsers of those to choose on and to report."""
-    simulator = Parser(pages.corpus, pages.train, system=system)
-    chosen_on, reported = (Parser(pages.corpus, part, True, system) for part in (pages.validation, pages.test))
-    return World(
-        simulator,
-        simulator.expert,
-        validate=validate(chosen_on),
-        test=lambda policy: scores(parsed(policy, reported), reported),
-        fingerprint={"pages": torch.tensor(list(bytes.fromhex(pages.key)), dtype=torch.uint8)},
-        monitor=Monitor(Micro(reported)),
-        prepare=prepare,
-    )
-
-
-def show(policy: Policy, pages: Dataset) -> None:
-    """Give a policy the pages, and the projection that made their features, with geometry if it is to see that."""
-    assert isinstance(policy, Reader)
-    whole, width = pages.projection, policy.projection.width
-    policy.projection = whole if width == whole.width else whole.without_geometry()
-    policy.with_pages(pages.features[:, :, :width], pages.corpus.lengths)
-
-
-@dataclass(frozen=True)
-class Monitor:
-    """UAS on the test pages, which no choice looks at."""
-
-    measure: Micro
-
-    def over(self, engine: Engine) -> Monitor:
-        """The same by another engine."""
-        return Monitor(self.measure.over(engine))
-
-    def __call__(self, policy: Policy) -> dict[str, float]:
-        return {"test_uas": float(self.measure(policy))}

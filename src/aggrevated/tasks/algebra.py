@@ -2,9 +2,11 @@
 
 from aggrevated.parsing.learners.kernel import KernelSettings, SupportVectorSettings
 from aggrevated.parsing.learners.readers import ContextualSettings, PaperLstmSettings, ReactiveSettings
+from aggrevated.parsing.learners.shipped import ShippedSettings, ShippedStart
 from aggrevated.parsing.parser import GoldSettings
 from aggrevated.parsing.world import Algebra
 from aggrevated.tasks import PAPERS_STEPS, Row, Task, Tuned
+from aggrevated.tasks.reader import CORRECTED
 from aggrevated.updates import TO_THE_END
 
 CURVES = (Row("aggrevated", "regular", "lstm", paper=0.924), Row("aggrevated", "natural", "lstm", paper=0.915))
@@ -47,7 +49,7 @@ TASK = Task(
     oracle="gold",
     brings=(
         *(ContextualSettings, PaperLstmSettings, ReactiveSettings, KernelSettings),
-        *(SupportVectorSettings, GoldSettings),
+        *(SupportVectorSettings, ShippedSettings, ShippedStart, GoldSettings),
     ),
     usual=(
         Tuned({"hidden": (128,), "dropout": 0.3, "validate_every": 5}),
@@ -83,6 +85,7 @@ TASK = Task(
         # a kernel machine is fitted anew in each iteration: few of them, with more pages
         Tuned({"update": "support-vectors", "iterations": 8, "trajectories": 64}, policy="kernel-svm"),
         Tuned({"mixing": 1.0, "validate_every": 1, "checkpoint_every": 1}, policy="kernel-svm"),
+        *CORRECTED,
     ),
     trials=3,
     packages=("scikit-learn", "scipy"),

@@ -1,12 +1,13 @@
 """Pages whose labels and heads people have confirmed: what an InkML file must say, and folders of such files."""
 
+from pathlib import Path
 
 import numpy as np
 
 from aggrevated.errors import DataError
 from aggrevated.parsing.pages import crohme
 from aggrevated.parsing.pages.inkml import Ink
-from aggrevated.parsing.pages.page import Page
+from aggrevated.parsing.pages.page import NAMELESS, Page
 
 NOT_CONFIRMED = 'it has no heads (<annotation type="head">) and no MathML; correct the page and save it again'
 
@@ -21,7 +22,7 @@ def confirmed(ink: Ink) -> Page:
             raise DataError(f"{ink.path}: {NOT_CONFIRMED}")
         return crohme.page(ink)
     for number, symbol in enumerate(ink.symbols, 1):
-        if not symbol.label:
+        if symbol.label in ("", NAMELESS):
             missing = f"symbol {number} (stroke {symbol.strokes[0]!r}) has a head and no label"
             raise DataError(f"{ink.path}: {missing}; write one into its <traceGroup>")
     labels = tuple(crohme.NAMES.get(symbol.label, symbol.label) for symbol in ink.symbols)
@@ -33,3 +34,13 @@ def confirmed(ink: Ink) -> Page:
 def has_heads(ink: Ink) -> bool:
     """Whether the file says at the symbols themselves how they hang together."""
     return any(symbol.head is not None for symbol in ink.symbols)
+
+
+def read_folder(folder: Path) -> crohme.Folder:
+    """The confirmed pages of a folder; one in which there is none is a `DataError`."""
+    return crohme.read_files(folder, files_in(folder), confirmed)
+
+
+def files_in(folder: Path) -> crohme.Files:
+    """Its InkML files, as they are now."""
+    return crohme.files_in(folder, "give the folder in which corrected pages were saved")

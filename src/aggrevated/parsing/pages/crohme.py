@@ -7,10 +7,11 @@ with its neighbours.
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 
@@ -106,23 +107,31 @@ NAMED = 4  # reasons in a line, the most frequent
 
 def read_folder(folder: Path) -> Folder:
     """All InkML files of a folder; one in which nothing can be used is a `DataError`."""
+    return read_files(folder, files_in(folder, "give the folder that holds them, such as train/ or dev/"), page)
+
+
+Files: TypeAlias = tuple[tuple[Path, int, int], ...]  # with their times and sizes
+
+
+def files_in(folder: Path, remedy: str) -> Files:
+    """The InkML files of a folder; none is a `DataError` with that remedy."""
     with storage_errors(folder):
         files = sorted(path for path in folder.iterdir() if path.suffix.lower() == ".inkml")
         as_they_are = tuple((path, path.stat().st_mtime_ns, path.stat().st_size) for path in files)
     if not files:
-        raise DataError(f"{folder} holds no .inkml files; give the folder that holds them, such as train/ or dev/")
-    return read_files(folder, as_they_are)
+        raise DataError(f"{folder} holds no .inkml files; {remedy}")
+    return as_they_are
 
 
 @lru_cache(maxsize=4)  # people are told what is left out before the pages are used
-def read_files(folder: Path, files: tuple[tuple[Path, int, int], ...]) -> Folder:
-    """The same of these files, with their times and sizes."""
+def read_files(folder: Path, files: Files, page_of: Callable[[Ink], Page]) -> Folder:
+    """The pages of these files, each as `page_of` makes it of its ink."""
     pages, core = [], []
     skipped: dict[str, tuple[str, ...]] = {}
     for path, _, _ in files:
         try:
             ink = read_inkml(path)
-            pages.append(page(ink))
+            pages.append(page_of(ink))
             core.append(is_core(ink))
         except DataError as error:
             reason = in_general(str(error), path)
