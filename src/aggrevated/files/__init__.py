@@ -4,6 +4,7 @@ from aggrevated.files.atomic import is_leftover as is_leftover
 from aggrevated.files.atomic import storage_errors as storage_errors
 from aggrevated.files.atomic import sweep as sweep
 from aggrevated.files.atomic import write_atomically as write_atomically
+from aggrevated.files.atomic import write_new as write_new
 from aggrevated.files.bounded_json import MAX_JSON as MAX_JSON
 from aggrevated.files.bounded_json import decoded as decoded
 from aggrevated.files.bounded_json import parsed as parsed

@@ -36,6 +36,7 @@ function filled(element, attributes, children) {
   for (const [name, value] of Object.entries(attributes)) {
     if (name === "text") element.textContent = value;
     else if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else if (name.startsWith("aria-")) element.setAttribute(name, value); // where true and false are words
     else if (value !== false && value !== null && value !== undefined) element.setAttribute(name, value === true ? "" : value);
   }
   element.append(...children);

@@ -1,0 +1,69 @@
+"""How a page is parsed, step by step: what the policy sees, how likely it finds each transition, what each would cost.
+
+The costs are the expert's, Q* and A*, and known where the right tree is: then one can see which mistake matters.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+
+from aggrevated.arrays import Array
+from aggrevated.files import Facts
+from aggrevated.machine import one_thread
+from aggrevated.parsing.parser import CONFIGURATION, Parser
+from aggrevated.parsing.scoring import parses
+from aggrevated.parsing.transitions.configurations import View
+
+if TYPE_CHECKING:
+    from aggrevated.policies import Policy
+    from aggrevated.trajectories import Trajectories
+
+
+def steps_of(policy: Policy, parser: Parser, known: bool) -> list[Facts]:
+    """The configurations on the greedy way through the parser's first page, the last of them with all heads.
+
+    Of every transition whether it is legal and how likely the policy finds it; and, if the tree is `known`, the
+    cost-to-go Q*(s, a) and A*(s, a): how many heads will be wrong in the end, and how many of them by this transition.
+    """
+    with one_thread():
+        found = parses(policy, parser)
+        length = int(found.mask[0].sum())
+        likely = likely_of(policy, found)[:length]
+        states, legal = found.states[0, :length], parser.legal(found.states[0, :length])
+        last, _, _ = parser.step(states[-1:], found.actions[:1, length - 1])
+        costs = parser.expert.q(states) if known else None
+    names, steps = parser.system.actions, []
+    for t in range(length):
+        transitions = [
+            {"name": name, "legal": bool(legal[t, a]), "probability": round(float(likely[t, a]), 4)}
+            for a, name in enumerate(names)
+        ]
+        if costs is not None:
+            least = costs[t][legal[t]].min()
+            for a, transition in enumerate(transitions):
+                if legal[t, a]:
+                    transition |= {"cost_to_go": int(costs[t, a]), "costs": int(costs[t, a] - least)}
+        taken = names[int(found.actions[0, t])]
+        steps.append(configuration(states[t], parser) | {"taken": taken, "transitions": transitions})
+    return [*steps, configuration(last[0], parser) | {"taken": "", "transitions": []}]
+
+
+def configuration(state: Array, parser: Parser) -> Facts:
+    """Stack, first of the buffer (0 where it is empty) and heads so far (-1 where there is none), by number."""
+    view = View(state[None, CONFIGURATION])
+    first = 0 if view.buffer_is_empty[0] else int(view.b[0])
+    heads = parser.heads(state[None])[0][: int(view.n[0])]
+    return {"stack": np.flatnonzero(view.on_stack[0]).tolist(), "buffer": first, "heads": heads.tolist()}
+
+
+@torch.no_grad()
+def likely_of(policy: Policy, found: Trajectories) -> Array:
+    """[T, A]: π(a | o₁ … o_t) along the first of the trajectories."""
+    arrays = (found.observations, found.mask, found.legal)
+    given = [None if array is None else torch.from_numpy(np.ascontiguousarray(array[:1])) for array in arrays]
+    distribution = policy.distribution(*given)
+    probabilities: Array = distribution.probs[0].numpy()  # type: ignore[attr-defined]
+    return probabilities

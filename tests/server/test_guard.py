@@ -1,0 +1,389 @@
+"""Who is not answered, and what is not believed: without a browser, and from a page of another origin in one."""
+
+import http.client
+import json
+import random
+import re
+import signal
+import socket
+import stat
+import threading
+from collections.abc import Iterator
+from functools import partial
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+
+import pytest
+from browsing import Serve, Serving, Tabs
+
+from aggrevated.server.serving import kept_token
+
+STROKE = [[[10, 10], [40, 40]]]
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the server was started."""
+    return tmp_path_factory.mktemp("home")
+
+
+@pytest.fixture(scope="module")
+def drawing(serve: Serve, home: Path) -> Serving:
+    return serve("draw", "--pages", "pages", cwd=home)
+
+
+def ask(
+    serving: Serving, path: str = "", method: str = "GET", body: bytes | None = None, token: str | None = None,
+    **headers: str,
+) -> tuple[int, dict[str, str], bytes]:  # fmt: skip
+    """(status, headers, body) of what the server answers; `path` comes behind the token."""
+    connection = http.client.HTTPConnection("127.0.0.1", serving.port, timeout=20)
+    own = serving.address.split("/")[3] if token is None else token
+    given = {name.replace("_", "-"): value for name, value in headers.items()}
+    try:
+        connection.putrequest(method, f"/{own}/{path}" if own else f"/{path}", skip_host="Host" in given)
+        if body is not None and "Transfer-Encoding" not in given:
+            given.setdefault("Content-Length", str(len(body)))
+        for name, value in given.items():
+            connection.putheader(name, value)
+        connection.endheaders(body)
+        answer = connection.getresponse()
+        return answer.status, {name.lower(): value for name, value in answer.getheaders()}, answer.read()
+    finally:
+        connection.close()
+
+
+def tell(serving: Serving, path: str, facts: object, **headers: str) -> tuple[int, dict[str, object]]:
+    """(status, facts) of what it answers to JSON."""
+    status, _, body = ask(serving, path, "POST", json.dumps(facts).encode(), **headers)
+    return status, json.loads(body)
+
+
+# Strangers.
+
+
+def test_whoever_knows_the_address_is_answered_with_headers_that_keep_others_out(drawing: Serving) -> None:
+    status, headers, body = ask(drawing)
+    assert status == 200 and b"<title>Draw algebra" in body
+    assert "default-src 'none'" in headers["content-security-policy"]
+    assert headers["x-content-type-options"] == "nosniff" and headers["referrer-policy"] == "no-referrer"
+    assert headers["cache-control"] == "no-store" and "access-control-allow-origin" not in headers
+    assert "server" not in headers
+
+
+REFUSED: list[dict[str, str]] = [
+    {"token": ""},
+    {"token": "x" * 32},
+    {"Host": "evil.example"},
+    {"Host": "127.0.0.1"},
+    {"Host": ""},
+    {"Origin": "https://evil.example"},
+    {"Origin": "null"},
+    {"Origin": "http://127.0.0.1:1"},
+    {"Sec_Fetch_Site": "cross-site"},
+    {"Sec_Fetch_Site": "same-site", "Sec_Fetch_Mode": "cors"},
+    {"method": "OPTIONS"},
+    {"method": "PUT"},
+    {"method": "DELETE"},
+    {"method": "TRACE"},
+]
+
+
+@pytest.mark.parametrize("how", REFUSED, ids=str)
+def test_strangers_are_refused_and_told_nothing(drawing: Serving, how: dict[str, str]) -> None:
+    status, headers, body = ask(drawing, "state", **how)  # type: ignore[arg-type]
+    assert status == 403 and json.loads(body) == {
+        "error": "this address is not yours to open; use the one that the command printed"
+    }
+    assert "access-control-allow-origin" not in headers
+
+
+def test_a_token_that_is_nearly_right_is_wrong(drawing: Serving) -> None:
+    own = drawing.address.split("/")[3]
+    for token in (own[:-1], own + "x", own.swapcase(), f"{own}%00", f"x/../{own}"):
+        assert ask(drawing, "state", token=token)[0] == 403
+
+
+def test_only_the_loopback_address_is_listened_on(drawing: Serving) -> None:
+    listening = {
+        fields[1]
+        for table in ("/proc/net/tcp", "/proc/net/tcp6")
+        for fields in (line.split() for line in Path(table).read_text().splitlines()[1:])
+        if fields[3] == "0A" and fields[1].endswith(f":{drawing.port:04X}")
+    }
+    assert listening == {f"0100007F:{drawing.port:04X}"}
+
+
+def test_the_token_of_a_port_is_for_its_owner_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AGGREVATED_CACHE", str(tmp_path))
+    token = kept_token(4711)
+    (file,) = (path for path in tmp_path.rglob("*") if path.is_file())
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600 and kept_token(4711) == token
+    assert kept_token(4712) != token
+    file.chmod(0o644)  # others may have read it
+    assert kept_token(4711) != token
+    file.write_text("short")
+    assert len(kept_token(4711)) == 32
+
+
+@pytest.fixture
+def elsewhere() -> Iterator[str]:
+    """A page of another origin, on this machine."""
+
+    class Quiet(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html")
+            self.end_headers()
+            self.wfile.write(b"<!doctype html><title>elsewhere</title><link rel=icon href='data:,'>")
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = HTTPServer(("127.0.0.1", 0), Quiet)
+    thread = threading.Thread(target=partial(server.serve_forever, 0.05), daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}/"
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+def test_a_page_of_another_origin_gets_nothing_even_with_the_token(
+    drawing: Serving, tabs: Tabs, elsewhere: str, home: Path
+) -> None:
+    tab = tabs.open(elsewhere, allowed=("CORS", "Failed to load", "Refused", "refused", "frame", "MIME", "blocked"))
+    got = tab.evaluate(
+        """async address => {
+          const said = [];
+          for (const mode of ["cors", "no-cors"]) {
+            const answer = await fetch(address + "state", {mode}).catch(() => null);
+            said.push(answer ? answer.type + answer.status : "nothing");
+          }
+          const body = JSON.stringify({parts: [[[[1, 1], [9, 9]]]], said: [{parts: [0], label: "x", head: []}]});
+          const sent = await fetch(address + "keep", {method: "POST", mode: "no-cors", body}).catch(() => null);
+          said.push(sent ? sent.type + sent.status : "nothing");
+          const script = document.createElement("script");
+          script.src = address + "common.js";
+          said.push(await new Promise(done => {
+            script.onload = () => done("script"); script.onerror = () => done("nothing"); document.body.append(script);
+          }));
+          const frame = document.createElement("iframe");
+          frame.src = address;
+          document.body.append(frame);
+          await new Promise(done => setTimeout(done, 300));
+          said.push(frame.contentDocument ? "frame" : "nothing");
+          return said;
+        }""",
+        drawing.address,
+    )
+    assert got[0] == "nothing" and got[1] in ("nothing", "opaque0")
+    assert got[2] in ("nothing", "opaque0") and not (home / "pages").exists()
+    assert got[3:] == ["nothing", "nothing"]
+
+
+# What is too much, or not what it should be.
+
+
+def test_bodies_are_bounded_whether_they_say_how_long_they_are_or_not(drawing: Serving) -> None:
+    for path in ("read", "steps", "inkml", "keep", "look?width=500&height=500"):
+        status, _, body = ask(drawing, path, "POST", b"", Content_Length=str(1 << 40))
+        assert status == 413 and b"send less" in body
+    status, _, body = ask(drawing, "read", "POST", b"", Content_Length="-1")
+    assert status in (400, 413)
+    piece = b"%x\r\n%s\r\n" % (1 << 20, b" " * (1 << 20))
+    with socket.create_connection(("127.0.0.1", drawing.port), timeout=20) as line:
+        token = drawing.address.split("/")[3]
+        line.sendall(
+            f"POST /{token}/read HTTP/1.1\r\nHost: 127.0.0.1:{drawing.port}\r\n"
+            "Transfer-Encoding: chunked\r\n\r\n".encode()
+        )
+        for _ in range(5):
+            line.sendall(piece)
+        assert b" 413 " in line.recv(65536).splitlines()[0]
+
+
+@pytest.mark.parametrize(
+    ("facts", "why"),
+    [
+        ([], "no JSON object"),
+        ({"parts": 3}, "must be a list"),
+        ({"parts": [[]]}, "has no strokes"),
+        ({"parts": [[[]]]}, "has no points"),
+        ({"parts": [[[[1]]]]}, "not two or three numbers"),
+        ({"parts": [[[[1, True]]]]}, "not two or three numbers"),
+        ({"parts": [[[[1, 1e400]]]]}, "not two or three numbers"),
+        ({"parts": [[[[1, float("nan")]]]]}, "not two or three numbers"),
+        ({"parts": [[[[1, 10**400]]]]}, "not two or three numbers|lies beyond"),
+        ({"parts": [[[[1, 1e6]]]]}, "lies beyond"),
+        ({"parts": [STROKE] * 501}, "at most 500"),
+        ({"parts": [[[[1, 1]] * 50_001]]}, "more than 50,000 points"),
+        ({"parts": [STROKE], "said": [{"parts": [1]}]}, "not numbers of parts"),
+        ({"parts": [STROKE], "said": [{"parts": []}]}, "no parts"),
+        ({"parts": [STROKE], "said": [{"parts": [0, 0]}]}, "twice"),
+        ({"parts": [STROKE], "said": [{"parts": [0]}, {"parts": [0]}]}, "two symbols"),
+        ({"parts": [STROKE], "said": [{"parts": [0], "label": "x" * 17}]}, "1 to 16"),
+        ({"parts": [STROKE], "said": [{"parts": [0], "label": "\u202e\n"}]}, "1 to 16"),
+        ({"parts": [STROKE], "said": [7]}, "no object"),
+    ],
+)
+def test_what_is_no_drawing_is_refused_in_a_sentence(drawing: Serving, facts: object, why: str) -> None:
+    status, said = tell(drawing, "read", facts)
+    assert status == 422 and re.search(why, str(said["error"])), said
+
+
+def test_what_is_no_json_is_refused_too(drawing: Serving) -> None:
+    for body in (b"", b"{", b"\xff\xfe", b'{"a": "\\ud800"}', b"[" * 100_000, b'"' + b"a" * 100 + b'"'):
+        status, _, said = ask(drawing, "read", "POST", body)
+        assert status == 422 and b"error" in said, (body[:20], said)
+
+
+def test_no_path_leads_out(drawing: Serving) -> None:
+    for path in (
+        "../../etc/passwd", "..%2f..%2fetc%2fpasswd", "%2e%2e/%2e%2e/etc/passwd", "//etc/passwd", "static/draw.js",
+        "draw.py", "common.css/../drawing.py", "read", "draw.html", "%00", "favicon.ico", "C:\\windows",
+    ):  # fmt: skip
+        status, _, body = ask(drawing, path)
+        assert status in (403, 404, 405) and b"root:" not in body and b"import" not in body, (path, status)
+
+
+def test_pictures_are_bounded(drawing: Serving) -> None:
+    import struct
+    import zlib
+
+    def chunk(name: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+
+    head = struct.pack(">IIBBBBB", 60_000, 60_000, 8, 0, 0, 0, 0)
+    bomb = (
+        b"\x89PNG\r\n\x1a\n"
+        + chunk(b"IHDR", head)
+        + chunk(b"IDAT", zlib.compress(b"\0" * 100_000))
+        + chunk(b"IEND", b"")
+    )
+    status, _, body = ask(drawing, "look?width=500&height=500", "POST", bomb, X_Name="bomb.png")
+    assert status == 422 and "pixels" in json.loads(body)["error"]
+    for side in ("0", "nan", "1e9", "-5", "", "x"):
+        assert ask(drawing, f"look?width={side}&height=500", "POST", b"x")[0] == 422
+    status, _, body = ask(
+        drawing, "look?width=500&height=500", "POST", b"junk", X_Name="%2e%2e%2fetc%2fpasswd%0a%1b[31m"
+    )
+    assert status == 422 and "/" not in json.loads(body)["error"].split()[0] and "\x1b" not in json.loads(body)["error"]
+
+
+def test_a_page_is_kept_in_its_folder_only_and_none_is_overwritten(serve: Serve, tmp_path: Path) -> None:
+    serving = serve("draw", "--pages", "kept", cwd=tmp_path)
+    page = {"parts": [STROKE], "said": [{"parts": [0], "label": "x", "head": []}], "name": "../../evil"}
+    assert [tell(serving, "keep", page)[1]["name"] for _ in range(2)] == ["page-0001.inkml", "page-0002.inkml"]
+    (tmp_path / "kept" / "page-0001.inkml").unlink()
+    assert tell(serving, "keep", page)[1]["name"] == "page-0003.inkml"  # the second is not overwritten
+    assert {path.name for path in tmp_path.rglob("*")} == {"kept", "page-0002.inkml", "page-0003.inkml"}
+    crossing = {"parts": [STROKE] * 1, "said": [{"parts": [0], "label": "x", "head": [0]}]}
+    assert tell(serving, "keep", crossing)[0] in (200, 422)
+
+
+# Fuzz.
+
+
+def mangled(draw: random.Random, whole: bytes) -> bytes:
+    """The bytes with some of them changed, left out, or said again."""
+    data = bytearray(whole)
+    for _ in range(draw.randrange(1, 8)):
+        at = draw.randrange(len(data) + 1)
+        kind = draw.randrange(4)
+        if kind == 0:
+            data[at:at] = draw.randbytes(draw.randrange(1, 9))
+        elif kind == 1:
+            del data[at : at + draw.randrange(1, 20)]
+        elif kind == 2:
+            data[at : at + 1] = draw.choice([b"[", b"{", b'"', b"-", b"9" * 30, b"null", b"1e999", b"<", b"\0"])
+        else:
+            data[at:at] = data[at : at + draw.randrange(1, 40)]
+    return bytes(data)
+
+
+STRANGE = [None, True, -1, 0, 7, 1e308, 10**400, -0.0, "", "x", "\u202e", "é" * 9, [], [0], [[]], {}, {"parts": [0]}]
+
+
+def twisted(draw: random.Random, value: object, depth: int = 0) -> object:
+    """The same JSON with something else in some place of it."""
+    if draw.random() < 0.12 * depth or not isinstance(value, list | dict) or not value:
+        return draw.choice(STRANGE)
+    if isinstance(value, dict):
+        name = draw.choice([*value])
+        return value | {name: twisted(draw, value[name], depth + 1)}
+    place = draw.randrange(len(value))
+    return [*value[:place], twisted(draw, value[place], depth + 1), *value[place + draw.randrange(2) :]]
+
+
+def memory(serving: Serving) -> int:
+    """MB that the process holds."""
+    for line in Path(f"/proc/{serving.process.pid}/status").read_text().splitlines():
+        if line.startswith("VmRSS"):
+            return int(line.split()[1]) // 1024
+    raise AssertionError("no VmRSS")
+
+
+def as_json(draw: random.Random, facts: object) -> bytes:
+    for _ in range(draw.randrange(1, 4)):
+        facts = twisted(draw, facts)
+    return json.dumps(facts).encode()
+
+
+def test_a_thousand_hostile_requests_leave_nothing_behind(drawing: Serving, home: Path) -> None:
+    from writing import written_as
+
+    from aggrevated.parsing.pages.inkml_writing import inkml_of
+
+    draw = random.Random(0)
+    page = written_as("x=2")
+    parts = [[stroke.round(1).tolist()] for strokes in page.ink for stroke in strokes]
+    facts = {"parts": parts, "said": [{"parts": [0], "label": "x", "head": [1]}], "confirmed": True}
+    before, halfway, answers = set(home.rglob("*")), 0, set()
+    for number in range(1000):
+        path = draw.choice(["read", "steps", "inkml", "keep", "look?width=800&height=400"])
+        whole = inkml_of(page) if path.startswith("look") else json.dumps(facts).encode()
+        body = mangled(draw, whole) if draw.random() < 0.4 or path.startswith("look") else as_json(draw, facts)
+        name = draw.choice(["a.inkml", "a.png", "a.pdf", "a.jpg", "..%2f..", ""])
+        method = draw.choice(["POST"] * 9 + ["GET"])
+        status, _, said = ask(drawing, path, method, body, X_Name=name)
+        assert status in (200, 404, 405, 413, 422), (path, body[:200], said)
+        assert b"Traceback" not in said and b".py" not in said
+        answers.add((path, status))
+        if number == 300:
+            halfway = memory(drawing)
+    assert {("read", 200), ("steps", 200), ("inkml", 200), ("keep", 200)} < answers  # some got through to the reader
+    assert memory(drawing) < halfway + 60
+    assert ask(drawing, "state")[0] == 200 and drawing.process.poll() is None
+    assert "failed" not in drawing.said()
+    made = set(home.rglob("*")) - before
+    assert all(path == home / "pages" or path.parent == home / "pages" for path in made)
+
+
+def test_broken_lines_are_no_harm(drawing: Serving) -> None:
+    token = drawing.address.split("/")[3]
+    for raw in (
+        b"", b"\0" * 100, b"GET\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n", b"A" * 100_000,
+        b"GET /%s/ HTTP/1.1\r\n" % token.encode(),
+        b"POST /%s/read HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nContent-Length: 50\r\n\r\n{" % (token.encode(), drawing.port),
+    ):  # fmt: skip
+        with socket.create_connection(("127.0.0.1", drawing.port), timeout=5) as line:
+            line.sendall(raw)
+            line.shutdown(socket.SHUT_WR)
+            line.settimeout(5)
+            answer = b""
+            try:
+                while piece := line.recv(65536):
+                    answer += piece
+            except (TimeoutError, ConnectionError):
+                pass
+            assert b"Traceback" not in answer
+    assert ask(drawing, "state")[0] == 200
+
+
+def test_stopping_it_is_what_a_command_does(serve: Serve) -> None:
+    serving = serve("draw")
+    assert serving.stop(signal.SIGTERM) == 143
+    again = serve("draw")
+    assert again.stop(signal.SIGINT) == 130
+    assert again.said().splitlines()[-1] == "aggrevated: stopped"

@@ -1,0 +1,73 @@
+"""A hand that writes algebra on the page in the browser, by the events of a mouse."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from playwright.sync_api import Page as Tab
+
+from aggrevated.arrays import Array
+from aggrevated.parsing.pages.dice import Dice
+from aggrevated.parsing.pages.page import Page
+from aggrevated.parsing.pages.writers import writer
+from aggrevated.parsing.pages.written import write
+from aggrevated.server.ink import placed
+
+
+def written_as(*lines: str, hand: int = 3) -> Page:
+    """The lines, a sign a symbol, as one of very many hands writes them; with the right tree."""
+    draw = np.random.default_rng(hand)
+    return write([list(line) for line in lines], writer(Dice(draw)), draw)
+
+
+def strokes_on(tab: Tab, page: Page) -> list[Array]:
+    """The page's strokes where they fit on the paper, in pixels of the window."""
+    box = tab.locator("#paper").bounding_box()
+    assert box is not None
+    corner = np.array([box["x"], box["y"]])
+    ink = placed(page.ink, box["width"], box["height"])
+    return [thinned(stroke) + corner for strokes in ink for stroke in strokes]
+
+
+def thinned(stroke: Array, most: int = 12) -> Array:
+    """No more points than a quick mouse tells of."""
+    return stroke[np.linspace(0, len(stroke) - 1, min(len(stroke), most)).round().astype(int)]
+
+
+def draw_strokes(tab: Tab, strokes: Sequence[Array]) -> Iterator[None]:
+    """Draw one stroke after the other; after each, whoever iterates can look."""
+    for stroke in strokes:
+        points = stroke.tolist()
+        tab.mouse.move(*points[0])
+        tab.mouse.down()
+        for x, y in points[1:]:
+            tab.mouse.move(x, y)
+        tab.mouse.up()
+        yield
+
+
+def write_on(tab: Tab, page: Page) -> None:
+    """Write the page, and wait until it is read whole."""
+    strokes = strokes_on(tab, page)
+    for _ in draw_strokes(tab, strokes):
+        pass
+    settled(tab, len(strokes))
+
+
+def settled(tab: Tab, parts: int) -> None:
+    """Wait until what is shown is of so many parts."""
+    inked = "document.querySelectorAll('#paper .stroke').length"
+    counted = f"count => {inked} === count && document.body.dataset.read == count"
+    tab.wait_for_function(counted, arg=parts)
+
+
+def heads_shown(tab: Tab) -> list[int]:
+    """The head of each symbol, from the arcs of the tree."""
+    found = tab.evaluate(
+        "[...document.querySelectorAll('#tree .arc')].map(a => [+a.dataset.dependent, +a.dataset.head])"
+    )
+    return [head for _, head in sorted(found)]
+
+
+def labels_shown(tab: Tab) -> list[str]:
+    """What each symbol is, from the tree."""
+    return [str(name) for name in tab.locator("#tree .symbol:not(.root) .name").all_text_contents()]
