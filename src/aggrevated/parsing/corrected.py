@@ -10,7 +10,7 @@ import copy
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -36,6 +36,7 @@ from aggrevated.parsing.scoring import UasScore, heads_of, parses, scores
 from aggrevated.parsing.splits import Split, photographed, rewrite, without_strings_of
 from aggrevated.parsing.transitions.configurations import NONE
 from aggrevated.policies import Policy
+from aggrevated.statistics import standard_error_of_share
 from aggrevated.trajectories import Trajectories
 from aggrevated.validation import Validated
 from aggrevated.worlds import World
@@ -117,14 +118,14 @@ def names_of(pages: tuple[Page, ...]) -> tuple[str, ...]:
     for page in pages:
         for number, name in enumerate(page.symbols, 1):
             if name not in known and (len(name.encode()) > BYTES or not name.isprintable()):
-                rule = f"{BYTES} bytes at most, and can be printed"
-                raise DataError(
-                    f"{page.name}: the label of symbol {number}, {name[:40]!r}, is no name of {rule}; rename it"
-                )
+                fit = f"labels have at most {BYTES} bytes, and can be printed"
+                raise DataError(f"{page.name}: symbol {number} is called {name[:40]!r}; {fit}: rename it")
     new = sorted({name for page in pages for name in page.symbols} - {*known})
     room = CLASSES - len(known)
     if len(new) > room:
-        raise DataError(f"these pages have {len(new)} labels that the reader does not know; it has room for {room}")
+        raise DataError(
+            f"these pages have {len(new)} labels that the reader does not know; it has room for {room}: use fewer"
+        )
     return (*known, *new)
 
 
@@ -205,7 +206,7 @@ class Right:
 
     def facts(self, prefix: str) -> dict[str, float]:
         """The shares of heads and of names."""
-        return {f"{prefix}_uas": float(self.heads.mean()), f"{prefix}_names": float(self.names.mean())}
+        return {f"{prefix}uas": float(self.heads.mean()), f"{prefix}names": float(self.names.mean())}
 
 
 @dataclass(frozen=True)
@@ -239,14 +240,15 @@ class Watching:
     reported: Sheets
 
     def __call__(self, policy: Policy) -> dict[str, float]:
-        return self.corrected.read(policy).facts("corrected") | self.reported.read(policy).facts("test")
+        return self.corrected.read(policy).facts("corrected_") | self.reported.read(policy).facts("test_")
 
 
 @dataclass(frozen=True)
 class CorrectedScore(UasScore):
-    """UAS on generated test pages, which tells whether something was forgotten, and what was learned of the others.
+    """Heads and names on generated test pages, by which one sees what was forgotten, and on the corrected pages.
 
-    `before` is the reader that is in the package.
+    `test_return` is the share of symbols of test pages with the right head and the right name; `before` tells of the
+    reader that is in the package.
     """
 
     names: float
@@ -268,19 +270,23 @@ class Reporting:
     arrays: Library
 
     def __call__(self, policy: Policy) -> CorrectedScore:
-        before = self._measured(self._before)
-        now = self._measured(policy)
-        whole = scores(heads_of(self.reported.read(policy).found, self.reported.parser), self.reported.parser)
-        return CorrectedScore(
-            **vars(whole), names=now["test_names"],
-            corrected_uas=now["corrected_uas"], corrected_names=now["corrected_names"],
-            before_uas=before["test_uas"], before_names=before["test_names"],
-            before_corrected_uas=before["corrected_uas"], before_corrected_names=before["corrected_names"],
-            corrected_sets=len(self.corrected.parser.chosen),
-        )  # fmt: skip
+        parser = self.reported.parser
+        (corrected, reported), before = self._read(policy), self._read(self._before)
+        whole = scores(heads_of(reported.found, parser), parser)
+        lengths = parser.corpus.lengths[parser.chosen]
+        right = np.add.reduceat(reported.heads & reported.names, np.cumsum(lengths) - lengths, dtype=np.int64)
+        found: dict[str, Any] = {
+            **{**vars(whole), "test_return": reported.both, "ratio": reported.both},
+            "test_standard_error": standard_error_of_share(right, lengths),
+            "names": float(reported.names.mean()),
+            **corrected.facts("corrected_"),
+            **before[0].facts("before_corrected_"),
+            **before[1].facts("before_"),
+        }
+        return CorrectedScore(**found, corrected_sets=len(self.corrected.parser.chosen))
 
-    def _measured(self, policy: Policy) -> dict[str, float]:
-        return Watching(self.corrected, self.reported)(policy)
+    def _read(self, policy: Policy) -> tuple[Right, Right]:
+        return self.corrected.read(policy), self.reported.read(policy)
 
     @property
     def _before(self) -> Policy:

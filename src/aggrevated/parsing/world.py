@@ -83,10 +83,12 @@ def left_out_of(folder: str, verbose: bool) -> Facts:
 
 @dataclass(frozen=True, kw_only=True)
 class Algebra(WorldSettings):
-    """Handwritten algebra, generated or real. What is measured is UAS, so the expert's is 1."""
+    """Handwritten algebra, generated or real. What is measured is UAS, so the expert's is 1.
+
+    On corrected pages names count, too: it is the share of symbols with the right head and the right name.
+    """
 
     name = "algebra"
-    measured = "UAS"
     expert_name = "gold"
     digits = 3
     measured_on = ("crohme", "pages", "sets", "single_writer", "data_seed")
@@ -139,6 +141,10 @@ class Algebra(WorldSettings):
             require(chosen.policy.name != "shipped", "policy", chosen.policy.name, rule)
         pages = self.sets * (1 + self.warps)
         require(pages <= MOST, "warps", self.warps, f"fewer: with {self.sets} sets that is {pages:,} pages of {MOST:,}")
+
+    @property
+    def measured(self) -> str:  # type: ignore[override]  # in other worlds the same whatever is set
+        return "heads with names" if self.pages else "UAS"
 
     @property
     def steps(self) -> int:

@@ -1,0 +1,97 @@
+"""What corrected pages teach the shipped reader: the pages themselves, others by the same hand, and what it knew.
+
+python benchmarks/corrected.py                                 # ten pages each by three generated hands: 5 min
+python benchmarks/corrected.py --crohme DIR --writers 6        # real hands: those with the most expressions
+python benchmarks/corrected.py --learning-rate 1e-3            # further options are those of `aggrevated train algebra`
+"""
+
+import argparse
+import json
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+
+import aggrevated
+from aggrevated.machine import one_thread
+from aggrevated.parsing.judging import judged
+from aggrevated.parsing.learners.reading import ReadingPolicy
+from aggrevated.parsing.pages.crohme import read_folder
+from aggrevated.parsing.pages.dice import Dice
+from aggrevated.parsing.pages.expressions import random_lines
+from aggrevated.parsing.pages.inkml_writing import inkml_of
+from aggrevated.parsing.pages.page import Page
+from aggrevated.parsing.pages.writers import writer
+from aggrevated.parsing.pages.written import write, written
+from aggrevated.parsing.reading import SHIPPED
+
+SEED = 1_000_003  # of pages that no reader has learned from
+OTHERS = 40  # further pages by the same hand
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--pages", type=int, default=10, help="corrected pages by each hand")
+    options.add_argument("--writers", type=int, default=3)
+    options.add_argument("--crohme", type=Path, help="a folder of InkML files, instead of generated hands")
+    asked, more = options.parse_known_args()
+    settings = dict(zip((name[2:].replace("-", "_") for name in more[::2]), map(json.loads, more[1::2]), strict=True))
+    hands = real_hands(asked.crohme, asked.writers) if asked.crohme else generated_hands(asked.writers, asked.pages)
+    for hand, pages in hands:
+        told = taught(pages[: asked.pages], pages[asked.pages :], settings)
+        print(json.dumps({"hand": hand, **told}), flush=True)
+
+
+def generated_hands(count: int, pages: int) -> Iterator[tuple[str, list[Page]]]:
+    """(a name, pages by one hand), of so many hands."""
+    for number in range(count):
+        draw = np.random.default_rng([SEED, number])
+        dice = Dice(draw)
+        hand = writer(dice)
+        yield (
+            f"generated {number}",
+            [write(random_lines(dice, True), hand, draw, f"page-{place:03d}") for place in range(pages + OTHERS)],
+        )
+
+
+def real_hands(folder: Path, count: int) -> Iterator[tuple[str, list[Page]]]:
+    """The same of those who wrote most of the expressions in a folder."""
+    pages = read_folder(folder).pages
+    for hand, _ in Counter(page.writer for page in pages).most_common(count):
+        own = [page for page in pages if page.writer == hand]
+        yield hand, [own[place] for place in np.random.default_rng(SEED).permutation(len(own))]
+
+
+def taught(pages: Sequence[Page], others: Sequence[Page], settings: dict[str, object]) -> dict[str, object]:
+    """Shares of heads and names that are right, before and after, and what it took."""
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place) / "pages"
+        folder.mkdir()
+        for page in pages:
+            (folder / f"{page.name}.inkml").write_bytes(inkml_of(page))
+        began = time.perf_counter()
+        run = aggrevated.train("algebra", pages=str(folder), out=Path(place) / "run", say=silent, **settings)
+        seconds = time.perf_counter() - began
+        now, before = run.policy, ReadingPolicy.load(SHIPPED)
+        lines = run.metrics()
+        best = max(lines, key=lambda line: (line.current_return, -line.iteration)).iteration
+    kinds = {"corrected": pages, "same hand": others, "generated": written(1000, SEED)}
+    with one_thread():
+        facts = {kind: [judged(policy, list(on)) for policy in (before, now)] for kind, on in kinds.items() if on}
+    told = {
+        kind: {what: [round(one[key], 4) for one in found] for what, key in (("uas", "uas_micro"), ("names", "names"))}
+        for kind, found in facts.items()
+    }
+    return told | {"seconds": round(seconds), "best_after": best}
+
+
+def silent(_: str) -> None:
+    """Nothing is said."""
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,108 @@
+"""Corrected pages to learn from: which of a folder are used, what stands beside them, what their symbols are called."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from aggrevated.errors import DataError, StorageError
+from aggrevated.parsing import corrected
+from aggrevated.parsing.corrected import library_in, names_of, pages_in, said_of
+from aggrevated.parsing.features.symbols import detailed
+from aggrevated.parsing.learners.names import CLASSES
+from aggrevated.parsing.learners.shipped import shipped
+from aggrevated.parsing.pages.corrected import read_folder
+from aggrevated.parsing.pages.inkml_writing import inkml_of
+from aggrevated.parsing.pages.page import Page
+from aggrevated.parsing.pages.written import written
+
+PAGES = written(24, 77, structures=False)
+
+
+@pytest.fixture(autouse=True)
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few pages beside those that matter here."""
+    for name, count in (("BESIDE", 20), ("CHOSEN_ON", 6), ("REPORTED", 5), ("OWN", 12), ("OWN_CHOSEN_ON", 8)):
+        monkeypatch.setattr(corrected, name, count)
+
+
+def saved(folder: Path, pages: list[Page], **kept: bool) -> Path:
+    folder.mkdir(exist_ok=True)
+    for page in pages:
+        (folder / f"{page.name}.inkml").write_bytes(inkml_of(page, **kept))
+    return folder
+
+
+def test_pages_that_nobody_confirmed_are_left_out_counted_and_said(tmp_path: Path) -> None:
+    folder = saved(tmp_path / "pages", PAGES[:3])
+    saved(folder, PAGES[3:5], heads=False)
+    saved(folder, PAGES[5:6], groups=False)
+    (folder / "broken.inkml").write_text("<ink>")
+    found = read_folder(folder)
+    assert [page.symbols for page in found.pages] == [page.symbols for page in sorted(PAGES[:3], key=lambda p: p.name)]
+    assert sorted(found.counts.values()) == [1, 3]
+    first, second = said_of(str(folder), 0)
+    assert "4 of 7 InkML files cannot be used and are left out: 3 x it has no heads" in first
+    assert second.startswith("3 corrected pages, 4 copies of each to learn from, beside 20 generated ones; the best")
+
+
+def test_a_folder_without_a_corrected_page_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(StorageError, match="none: No such file or directory"):
+        read_folder(tmp_path / "none")
+    with pytest.raises(DataError, match=r"holds no \.inkml files; give the folder in which corrected pages were saved"):
+        read_folder(tmp_path)
+    folder = saved(tmp_path / "pages", PAGES[:2], heads=False)
+    with pytest.raises(
+        DataError, match=r"none of the 2 InkML files in .* can be used: .* correct the page and save it"
+    ):
+        pages_in(str(folder), 0)
+
+
+def test_a_page_that_is_corrected_again_is_read_again(tmp_path: Path) -> None:
+    folder = saved(tmp_path / "pages", PAGES[:1])
+    assert pages_in(str(folder), 0).learned[0].symbols == PAGES[0].symbols
+    again = replace(PAGES[0], symbols=("ζ",) * len(PAGES[0]))
+    saved(folder, [again])
+    assert pages_in(str(folder), 0).learned[0].symbols == again.symbols
+
+
+def test_few_pages_are_all_learned_from_and_others_are_held_out_of_many(tmp_path: Path) -> None:
+    few = pages_in(str(saved(tmp_path / "few", PAGES[:3])), 0)
+    assert not few.held_out and len(few.learned) == 3 and few.own == 6 and few.copies == 4
+    drawn = few.split.validation[0]
+    (same,) = (page for page in few.learned if page.symbols == drawn.symbols)
+    assert not np.array_equal(drawn.ink[0][0], same.ink[0][0]), "validation is on other copies than those learned from"
+    many = pages_in(str(saved(tmp_path / "many", PAGES)), 0)
+    assert many.held_out and len(many.learned) == 22 and many.own == 2 and many.copies == 1
+    held = {page.name for page in many.split.validation[:2]}
+    assert not held & {page.name for page in many.split.train}
+
+
+@pytest.mark.parametrize("count", [3, 24])
+def test_the_arrays_are_those_of_the_pages_in_the_readers_own_eyes(tmp_path: Path, count: int) -> None:
+    folder = saved(tmp_path / "pages", PAGES[:count])
+    pages, arrays = library_in(str(folder), 0)
+    starts = np.cumsum(arrays.corpus.lengths) - arrays.corpus.lengths
+    found = {
+        tuple(arrays.names[k] for k in arrays.labels[starts[p] :][: arrays.corpus.lengths[p]]) for p in pages.originals
+    }
+    assert found == {page.symbols for page in PAGES[:count]} and len(pages.originals) == count
+    first, page = pages.originals[0], pages.learned[0]
+    own = arrays.features[starts[first] :][: len(page)]
+    assert np.array_equal(own, shipped().projection(detailed([page])))
+    assert arrays.names[: len(shipped().classes)] == shipped().classes
+    assert len(arrays.train) == 20 + len(pages.learned) * (1 + pages.copies)
+
+
+def test_new_names_come_behind_those_that_are_known_and_must_fit() -> None:
+    page, known = PAGES[0], shipped().classes
+    named = replace(page, symbols=("ζ", "∮", *page.symbols[2:]))
+    assert names_of((page, named)) == (*known, "ζ", "∮")
+    room = CLASSES - len(known)
+    many = [replace(page, symbols=(f"n{k}", *page.symbols[1:])) for k in range(room + 1)]
+    assert len(names_of(tuple(many[:-1]))) == CLASSES
+    with pytest.raises(DataError, match=f"{room + 1} labels that the reader does not know; it has room for {room}"):
+        names_of(tuple(many))
+    with pytest.raises(DataError, match="symbol 1 is called 'a label of seventeen'; labels have at most 16 bytes"):
+        names_of((replace(page, symbols=("a label of seventeen", *page.symbols[1:])),))

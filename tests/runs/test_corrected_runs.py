@@ -1,0 +1,146 @@
+"""Runs on corrected pages: what was misread is read right, by whatever takes a run, and all else stays as it was."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from aggrevated import load_reader
+from aggrevated.config.resolving import from_facts, resolve
+from aggrevated.errors import DataError, IdleError, UsageError
+from aggrevated.files import digest
+from aggrevated.parsing import corrected
+from aggrevated.parsing.learners.shipped import shipped
+from aggrevated.parsing.pages.inkml_writing import inkml_of
+from aggrevated.parsing.pages.page import Page
+from aggrevated.parsing.pages.written import written_page
+from aggrevated.parsing.reading_world import ReadPages
+from aggrevated.parsing.world import OnPages
+from aggrevated.runs.evaluating import evaluate
+from aggrevated.runs.executing import execute
+from aggrevated.runs.run import Run
+from conftest import assert_the_same_bits_after_stops, finished
+
+SHORT = {"iterations": 4, "validate_every": 2, "trajectories": 4, "checkpoint_every": 1}
+BOLD = {"iterations": 40, "validate_every": 20, "trajectories": 12, "learning_rate": 2e-3}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def few() -> Iterator[None]:
+    """Few pages beside those that matter here."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, count in (("BESIDE", 30), ("CHOSEN_ON", 8), ("REPORTED", 8), ("OWN", 20), ("OWN_CHOSEN_ON", 4)):
+            patch.setattr(corrected, name, count)
+        yield
+
+
+@pytest.fixture(scope="module")
+def page() -> Page:
+    """1337≥-sinζ: the shipped reader puts `-` and `sin` elsewhere, and has never heard of a ζ."""
+    page = written_page(18, 5, structures=False)
+    return replace(page, symbols=(*page.symbols[:-1], "ζ"))
+
+
+@pytest.fixture(scope="module")
+def folder(page: Page, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """It alone, corrected, in a folder."""
+    folder = tmp_path_factory.mktemp("pages")
+    (folder / "page.inkml").write_bytes(inkml_of(page))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def taught(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """A run that learned it, in larger steps than usual as they are so few."""
+    return finished(tmp_path_factory.mktemp("runs") / "run", resolve("algebra", pages=str(folder), **BOLD))[0]
+
+
+def test_what_was_misread_is_read_right(page: Page, folder: Path, taught: Run, tmp_path: Path) -> None:
+    before = load_reader().parse(folder / "page.inkml")
+    assert before.heads != page.heads.tolist() and before.reading.labels[-1] == "a"
+    after = load_reader(taught.folder).parse(folder / "page.inkml")
+    assert after.heads == page.heads.tolist() and after.reading.labels == page.symbols
+    load_reader(taught.folder).reads.save(tmp_path / "reader.safetensors")  # type: ignore[attr-defined]
+    exported = load_reader(tmp_path / "reader.safetensors")
+    assert exported.parse(folder / "page.inkml").text == after.text
+    assert exported.card["task"] == "algebra" and "--pages" in exported.card["command"]
+
+
+def test_the_result_tells_of_before_and_after(taught: Run) -> None:
+    told = execute(taught).more
+    assert told["before_corrected_uas"] < told["corrected_uas"] == 1.0 and told["corrected_sets"] == 1
+    assert told["before_corrected_names"] == 7 / 8 and told["corrected_names"] == 1.0
+    assert told["test_return"] <= min(told["uas_micro"], told["names"]) and told["sets"] == 8
+    assert {"corrected_uas", "corrected_names", "test_uas", "test_names"} <= {*taught.metrics()[-1].more}
+    assert evaluate(taught, OnPages()).more["uas_micro"] == pytest.approx(told["uas_micro"])
+
+
+def test_the_first_policy_is_the_shipped_reader_and_keeps_the_names_of_its_classes(
+    folder: Path, tmp_path: Path
+) -> None:
+    still = {**SHORT, "iterations": 1, "validate_every": 1, "learning_rate": 1e-12}
+    run, result = finished(tmp_path / "run", resolve("reader", pages=str(folder), **still))
+    known, policy = shipped(), run.policy
+    own = {name: w for name, w in policy.state_dict().items() if name not in ("names", "sureness", "costs.correction")}
+    assert digest(own) == digest({name: known.state_dict()[name] for name in own})
+    assert policy.classes == (*known.classes, "ζ")  # type: ignore[attr-defined]
+    assert result.more["uas_micro"] == result.more["before_uas"] and result.start_simulator_steps == 0
+    assert evaluate(run, ReadPages()).more["names"] == pytest.approx(result.more["before_names"])
+
+
+@pytest.mark.parametrize("task", ["algebra", "reader"])
+def test_a_run_resumes_with_the_same_bits(task: str, folder: Path, tmp_path: Path) -> None:
+    assert_the_same_bits_after_stops(tmp_path, resolve(task, pages=str(folder), **SHORT), 1, 2)
+
+
+def test_both_tasks_come_to_the_same_reader(folder: Path, tmp_path: Path) -> None:
+    found = [finished(tmp_path / task, resolve(task, pages=str(folder), **SHORT))[1] for task in ("algebra", "reader")]
+    assert found[0].weights_sha256 == found[1].weights_sha256
+
+
+def test_a_page_that_changed_is_noticed_when_a_run_goes_on(page: Page, tmp_path: Path) -> None:
+    folder = tmp_path / "pages"
+    folder.mkdir()
+    (folder / "page.inkml").write_bytes(inkml_of(page))
+    run, _ = finished(tmp_path / "run", resolve("algebra", pages=str(folder), **SHORT))
+    longer = Run(run.folder, run.config.replaced(iterations=6))
+    (folder / "page.inkml").write_bytes(inkml_of(replace(page, symbols=("2", *page.symbols[1:]))))
+    with pytest.raises(DataError):
+        execute(Run(longer.folder, from_facts(longer.config.facts(), "config.json")))
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"crohme": "ink"}, "--crohme has no effect on corrected pages; leave --pages out, or leave it out"),
+        ({"sets": 40}, "--sets has no effect on corrected pages"),
+        ({"warps": 3}, "--warps has no effect on corrected pages"),
+        ({"single_writer": True}, "--single-writer has no effect on corrected pages"),
+        ({"hidden": (64,)}, "--hidden has no effect on the policy shipped"),
+    ],
+)
+def test_what_has_no_effect_on_corrected_pages_is_refused(given: dict[str, object], sentence: str) -> None:
+    with pytest.raises(IdleError, match=sentence):
+        resolve("algebra", pages="folder", **given)
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"pages": "folder", "policy": "lstm"}, "--policy is lstm, but must be shipped with --pages: corrected pages"),
+        ({"pages": "folder", "system": "arc-hybrid"}, "--system is arc-hybrid, but must be arc-eager with --pages"),
+        ({"policy": "shipped"}, "--policy is shipped, but must be another: it is for corrected pages; or give --pages"),
+        ({"start": "shipped"}, "--start is shipped, but must be another: its weights fit --policy shipped only"),
+    ],
+)
+def test_what_does_not_fit_corrected_pages_is_refused(given: dict[str, str], sentence: str) -> None:
+    with pytest.raises(UsageError, match=sentence):
+        resolve("algebra", **given)
+
+
+def test_nothing_usable_leaves_no_run_behind(tmp_path: Path) -> None:
+    (tmp_path / "pages").mkdir()
+    with pytest.raises(DataError, match=r"holds no \.inkml files"):
+        Run.create(tmp_path / "run", resolve("algebra", pages=str(tmp_path / "pages"), **SHORT))
+    assert not (tmp_path / "run").exists()
