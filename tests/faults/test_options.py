@@ -30,6 +30,7 @@ from aggrevated.policies import Policy
 from aggrevated.reports import pages, watching
 from aggrevated.runs.executing import execute
 from aggrevated.runs.run import Run
+from aggrevated.server import serving
 from aggrevated.settings import flag, settings_of
 from aggrevated.tasks import all_tasks, find_task
 from aggrevated.theory.experiments import EXPERIMENTS
@@ -98,6 +99,8 @@ COMPLETE = {  # a command that works, so that nothing but the option is wrong wi
     "watch": ("watch", "RUN"),
     "doctor": ("doctor", "cartpole", "--seconds", "0.1", "--episodes", "2", "--out", "OUT"),
     "export": ("export", "RUN", "--out", "p.safetensors"),
+    "board": ("board", "RUN"),
+    "draw": ("draw",),
     "expert list": ("expert", "list"),
     "expert train": ("expert", "train", "cartpole"),
     "expert evaluate": ("expert", "evaluate", "cartpole", "--episodes", "2", "--horizon", "5"),
@@ -251,6 +254,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setattr("tyro._docstrings.get_field_docstring", lambda *_: None, raising=False)  # for --help, and slow
     monkeypatch.setattr(jobs, "run_all", checked)
     monkeypatch.setattr(sweeping, "conduct", done)
+    monkeypatch.setattr(serving, "serve", done)
     monkeypatch.setattr(expert_training, "train_expert", done)
     for name, experiment in EXPERIMENTS.items():
         monkeypatch.setitem(EXPERIMENTS, name, replace(experiment, run=done))

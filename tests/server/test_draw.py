@@ -341,7 +341,7 @@ def test_a_correction_is_kept_trained_on_and_read_back(tabs: Tabs, serve: Serve,
     assert found.symbols == page.symbols and found.heads.tolist() == page.heads.tolist()
 
     first.stop()
-    train = ["train", "algebra", "--pages", "corrected", "--iterations", "20", "--sets", "60", "--out", "run"]
+    train = ["train", "algebra", "--pages", "corrected", "--iterations", "20", "--out", "run"]
     trained = subprocess.run([sys.executable, "-m", "aggrevated", *train], cwd=tmp_path, capture_output=True, text=True)
     assert trained.returncode == 0, trained.stderr
     second = serve("draw", "--policy", "run", cwd=tmp_path)
