@@ -76,6 +76,16 @@ def test_the_result_tells_of_before_and_after(taught: Run) -> None:
     assert evaluate(taught, OnPages()).more["uas_micro"] == pytest.approx(told["uas_micro"])
 
 
+def test_runs_are_evaluated_on_other_corrected_pages(page: Page, taught: Run, tmp_path: Path) -> None:
+    (tmp_path / "page.inkml").write_bytes(inkml_of(page))
+    (tmp_path / "unknown.inkml").write_bytes(inkml_of(page, heads=False))
+    found = evaluate(taught, OnPages(pages=str(tmp_path), verbose=True)).more
+    assert found["uas_micro"] == found["names"] == 1.0 and found["sets"] == 1
+    assert list(found["files_left_out"].values()) == [("unknown.inkml",)]
+    with pytest.raises(UsageError, match="--crohme and --pages name different pages; give one of them"):
+        evaluate(taught, OnPages("ink", str(tmp_path)))
+
+
 def test_the_first_policy_is_the_shipped_reader_and_keeps_the_names_of_its_classes(
     folder: Path, tmp_path: Path
 ) -> None:
@@ -86,6 +96,7 @@ def test_the_first_policy_is_the_shipped_reader_and_keeps_the_names_of_its_class
     assert digest(own) == digest({name: known.state_dict()[name] for name in own})
     assert policy.classes == (*known.classes, "ζ")  # type: ignore[attr-defined]
     assert result.more["uas_micro"] == result.more["before_uas"] and result.start_simulator_steps == 0
+    assert evaluate(run, ReadPages(pages=str(folder))).more["names"] == 7 / 8
     assert evaluate(run, ReadPages()).more["names"] == pytest.approx(result.more["before_names"])
 
 

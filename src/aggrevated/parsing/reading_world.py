@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 from collections.abc import Container
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import ClassVar, Self
 
 from aggrevated.errors import IdleError
@@ -19,10 +18,9 @@ from aggrevated.parsing.dataset import library
 from aggrevated.parsing.judging import judged as judged
 from aggrevated.parsing.learners.reading import ReadingPolicy
 from aggrevated.parsing.page_worlds import Monitor, Named, teach, world_of
-from aggrevated.parsing.pages.crohme import read_folder
-from aggrevated.parsing.splits import Split, evaluated, to_read
+from aggrevated.parsing.splits import Split, to_read
 from aggrevated.parsing.transitions.systems import SYSTEMS
-from aggrevated.parsing.world import Algebra, left_out_of
+from aggrevated.parsing.world import CORRECTED, Algebra, asked_for, left_out_of
 from aggrevated.policies import Policy
 from aggrevated.settings import COUNT, SHARE, at_least, setting
 from aggrevated.worlds import EvaluationSettings, World, WorldSettings
@@ -30,18 +28,19 @@ from aggrevated.worlds import EvaluationSettings, World, WorldSettings
 
 @dataclass(frozen=True)
 class ReadPages(EvaluationSettings):
-    """Test pages, or real ink."""
+    """Test pages, real ink, or corrected pages."""
 
     crohme: str = setting("", "Real ink: a folder of InkML files or with dev/ in it; all that can be used of it.")
+    pages: str = setting("", CORRECTED)
     verbose: bool = setting(False, "List the files of that folder that cannot be used.")
 
     def measure(self, world: WorldSettings, policy: Policy) -> Facts:
         """UAS, names, by kinds of pages and symbols, and how far the policy's sureness can be trusted."""
         assert isinstance(world, Handwriting) and isinstance(policy, ReadingPolicy)
-        if not self.crohme:
-            return judged(policy, world.split().test, ())
-        folder = read_folder(evaluated(Path(self.crohme)))
-        return judged(policy, folder.pages, folder.core) | left_out_of(self.crohme, self.verbose)
+        for folder in (folders := asked_for(self.crohme, self.pages)):
+            core = () if self.pages else folder.core
+            return judged(policy, folder.pages, core) | left_out_of(folders, self.verbose)
+        return judged(policy, world.split().test)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -19,7 +19,8 @@ from aggrevated.parsing.judging import judged, shown
 from aggrevated.parsing.learners.reading import ReadingPolicy
 from aggrevated.parsing.learners.shipped import shipped
 from aggrevated.parsing.page_worlds import Reader, show, world_of
-from aggrevated.parsing.pages.crohme import compose, read_folder
+from aggrevated.parsing.pages.corrected import read_folder as corrected_in
+from aggrevated.parsing.pages.crohme import Folder, compose, read_folder
 from aggrevated.parsing.pages.page import Page
 from aggrevated.parsing.parser import OBSERVATIONS, Parser
 from aggrevated.parsing.scoring import Micro, arc_length, by_kind, parsed, scores, symbol
@@ -40,16 +41,18 @@ from aggrevated.settings import (
 )
 from aggrevated.worlds import EvaluationSettings, World, WorldSettings
 
+CORRECTED = "Corrected pages: a folder of InkML files as 'draw' saves them."
 SPLIT = "{} has no train/ and dev/: its own files are split by writers, 80/10/10"
 
 
 @dataclass(frozen=True)
 class OnPages(EvaluationSettings):
-    """Test pages, or real ink."""
+    """Test pages, real ink, or corrected pages."""
 
     crohme: str = setting(
         "", "Real ink: a folder of InkML files or with dev/ in it; only its core expressions are used."
     )
+    pages: str = setting("", CORRECTED)
     composed: bool = setting(False, "Put the expressions of each writer together to pages of one to three lines.")
     verbose: bool = setting(False, "List the files of that folder that cannot be used.")
 
@@ -58,27 +61,44 @@ class OnPages(EvaluationSettings):
         assert isinstance(world, Algebra)
         pages = self.chosen_pages(world)
         if isinstance(policy, ReadingPolicy):
-            return judged(policy, pages) | left_out_of(self.crohme, self.verbose)
+            return judged(policy, pages) | self.left_out
         parser = world.parser_of(policy, pages)
         heads = parsed(policy, parser)
         kinds = {"by_symbol": by_kind(pages, heads, symbol), "by_arc_length": by_kind(pages, heads, arc_length)}
-        return scores(heads, parser).facts() | kinds | left_out_of(self.crohme, self.verbose)
+        return scores(heads, parser).facts() | kinds | self.left_out
+
+    @property
+    def left_out(self) -> Facts:
+        """What is told of files that cannot be used."""
+        return left_out_of(asked_for(self.crohme, self.pages), self.verbose)
 
     def chosen_pages(self, world: Algebra) -> list[Page]:
         """Of what the policy learned from, only the test pages."""
         if self.composed and not self.crohme and not world.crohme:
             raise UsageError("generated pages have one to three lines already; --composed needs --crohme")
+        if self.pages:
+            return list(asked_for(self.crohme, self.pages)[0].pages)
         seen = not self.crohme or os.path.realpath(self.crohme) == world.crohme
         pages = world.split().test if seen else to_evaluate(Path(self.crohme))
         return compose(pages, np.random.default_rng(0)) if self.composed else pages
 
 
-def left_out_of(folder: str, verbose: bool) -> Facts:
-    """How many files of a folder of real ink cannot be used, by reason, and which, if asked; nothing where all can."""
-    found = read_folder(evaluated(Path(folder))) if folder else None
-    if found is None or not found.skipped:
-        return {}
-    return {"left_out": dict(found.counts)} | ({"files_left_out": dict(found.skipped)} if verbose else {})
+def asked_for(crohme: str, pages: str) -> list[Folder]:
+    """The folder of real ink or of corrected pages that is named; none where neither is."""
+    if crohme and pages:
+        raise UsageError("--crohme and --pages name different pages; give one of them")
+    if pages:
+        return [corrected_in(Path(pages))]
+    return [read_folder(evaluated(Path(crohme)))] if crohme else []
+
+
+def left_out_of(folders: Sequence[Folder], verbose: bool) -> Facts:
+    """How many files of these folders cannot be used, by reason, and which, if asked; nothing where all can."""
+    for found in folders:
+        if found.skipped:
+            files = {"files_left_out": dict(found.skipped)} if verbose else {}
+            return {"left_out": dict(found.counts)} | files
+    return {}
 
 
 @dataclass(frozen=True, kw_only=True)
