@@ -5,6 +5,7 @@ The costs are the expert's, Q* and A*, and known where the right tree is: then o
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,6 +14,7 @@ import torch
 from aggrevated.arrays import Array
 from aggrevated.files import Facts
 from aggrevated.machine import one_thread
+from aggrevated.parsing.pages.page import NAMELESS, Page
 from aggrevated.parsing.parser import CONFIGURATION, Parser
 from aggrevated.parsing.scoring import parses
 from aggrevated.parsing.transitions.configurations import View
@@ -49,6 +51,29 @@ def steps_of(policy: Policy, parser: Parser, known: bool) -> list[Facts]:
         taken = names[int(found.actions[0, t])]
         steps.append(configuration(states[t], parser) | {"taken": taken, "transitions": transitions})
     return [*steps, configuration(last[0], parser) | {"taken": "", "transitions": []}]
+
+
+def has_tree(page: Page) -> bool:
+    """Whether it says which heads are right: elsewhere all are ROOT, and symbols have no names."""
+    return bool((page.heads != 0).any()) or (len(page) == 1 and page.symbols != (NAMELESS,))
+
+
+def in_lines(steps: Sequence[Facts], labels: Sequence[str]) -> list[str]:
+    """A line for each step, for people: the transition taken, how likely it was, what it costs, stack and buffer."""
+    names = ["ROOT", *labels]
+    lines = []
+    for number, step in enumerate(steps):
+        said = next((in_short(one) for one in step["transitions"] if one["name"] == step["taken"]), "")
+        stack = " ".join(names[place] for place in step["stack"])
+        buffer = " ".join(names[step["buffer"] :]) if step["buffer"] else ""
+        lines.append(f"{number:3d} {step['taken'] or 'end':<8}{said:<22} {stack} | {buffer}".rstrip())
+    return lines
+
+
+def in_short(transition: Facts) -> str:
+    """How likely it was and, if that is known, how many arcs it costs."""
+    costs = transition.get("costs")
+    return f"{transition['probability']:.1%}" + ("" if costs is None else f", costs {costs}")
 
 
 def configuration(state: Array, parser: Parser) -> Facts:

@@ -25,7 +25,7 @@ from aggrevated.parsing.pages.written import written_page
 from aggrevated.parsing.pictures.segmentation import Seen, seen_in, symbols_of, unparsed
 from aggrevated.parsing.transcript import Transcript
 from aggrevated.reports.pages import PageReader, ParsedPage
-from aggrevated.reports.steps import steps_of
+from aggrevated.reports.steps import has_tree, steps_of
 from aggrevated.server.answers import Turns, answer, application, body_of, facts_of
 from aggrevated.server.ink import Drawing, Parts, drawing_in, placed
 from aggrevated.version import __version__
@@ -164,7 +164,7 @@ def on_paper(seen: Seen, width: float, height: float, grouped: bool = False) -> 
     pieces = [[strokes] if is_pictured else [(stroke,) for stroke in strokes] for strokes in ink]
     firsts = np.cumsum([0, *map(len, pieces)]).tolist()
     own = [list(range(first, last)) for first, last in pairwise(firsts)]
-    gold = bool((page.heads != 0).any()) or (len(page) == 1 and page.symbols != (NAMELESS,))
+    gold = has_tree(page)
     said = [
         {"parts": parts}
         | ({} if label == NAMELESS else {"label": label})

@@ -98,7 +98,7 @@ def points_of(stroke: object, place: int) -> Array:
 
 def is_number(value: object) -> bool:
     """Whether it is one that an array can hold."""
-    return type(value) in (int, float) and abs(value) <= LARGEST  # type: ignore[operator]
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= LARGEST
 
 
 def said_in(facts: dict[str, Any], count: int) -> tuple[Said, ...]:

@@ -11,6 +11,7 @@ from tyro.conf import Positional, arg
 from aggrevated.cli.drawings import drawings_of
 from aggrevated.cli.options import AnyPath, File, Folder
 from aggrevated.errors import AggrevatedError, DataError, UsageError
+from aggrevated.files import Facts
 
 if TYPE_CHECKING:
     from aggrevated.reports.pages import PageReader, ParsedPage
@@ -40,6 +41,9 @@ class Parse:
     """Draw the tree of each page under its handwriting, or of each of the first 20 sentences, as .svg and .png."""
     growth: bool = False
     """Draw also how the parse of a page grew, in six steps: the same name with -growth."""
+    steps: bool = False
+    """Print also how the parse of a page went, step by step; with what each transition costs where an InkML file says
+    which tree is right."""
     out: File = None
     """The drawing's name; of several files, the folder for them. Default: FILE's name with -tree, in this folder.
     Sentences after the first have -2, -3 and so on behind it."""
@@ -73,7 +77,7 @@ class Parse:
     def _parse_sentences(self) -> None:
         from aggrevated.cli.sentences import SentenceFiles
 
-        for name in ("growth", "verbose"):
+        for name in ("growth", "steps", "verbose"):
             if getattr(self, name):
                 raise UsageError(f"--{name} is for pages and has no effect on text; leave it out")
         SentenceFiles(self.files, self.draw, self.out, self.strict, self.json).parse(self.policy)
@@ -109,10 +113,11 @@ class Parse:
         """Print one page; warn where it does not look like algebra."""
         from aggrevated.cli.output import note, print_facts
         from aggrevated.reports.pages import arcs_of
+        from aggrevated.reports.steps import in_lines
 
-        drawings = self._drawings(parsed.file, alone)
+        drawings, steps = self._drawings(parsed.file, alone), self._steps(parsed, reader)
         if self.json:
-            print_facts(parsed.facts() | drawings, as_json=True)
+            print_facts(parsed.facts() | ({"steps": steps} if self.steps else {}) | drawings, as_json=True)
         elif alone:
             known = set(parsed.reading.labels) != {"?"}
             in_one_line = " \\\\ ".join(parsed.latex.splitlines())
@@ -120,6 +125,8 @@ class Parse:
             print("\n".join([*expression, *arcs_of(parsed)]))
         else:
             print(f"{parsed.file}: {' / '.join(parsed.text.splitlines())}")
+        if steps and not self.json:
+            print("\n".join(in_lines(steps, parsed.reading.labels)))
         if parsed.doubts:
             note(f"{parsed.file} may be no page of algebra, or not what was read: {'; '.join(parsed.doubts)}")
         self._draw(parsed, reader, drawings)
@@ -127,6 +134,14 @@ class Parse:
             print(f"drawings: {', '.join(drawings.values())}")
         if alone and self.strict and parsed.doubts:
             raise DataError(f"{parsed.file} does not look like algebra; look at it, or leave --strict out")
+
+    def _steps(self, parsed: ParsedPage, reader: PageReader) -> list[Facts]:
+        """How it was parsed, if that is asked for."""
+        if not self.steps or not len(parsed.page):
+            return []
+        from aggrevated.reports.steps import has_tree, steps_of
+
+        return steps_of(*reader.reads.parser_of(parsed.seen.page), known=has_tree(parsed.seen.page))
 
     def _drawings(self, file: Path, alone: bool) -> dict[str, str]:
         """What is drawn, by its ending."""
