@@ -156,3 +156,59 @@ def test_regret_grows_with_the_logarithm_of_s():
     )
     assert at_the_end[-1] < 4 * at_the_end[0]
     assert slope(np.log(np.log(2.0**depths - 1)), np.log(at_the_end)) == pytest.approx(1.2, abs=0.4)
+
+
+# ---- episode by episode
+
+
+def test_follow_the_leader_with_noise_is_a_slow_loop_with_sums():
+    """The same luck: first the policy, then in each episode the roll-outs of both actions on the path."""
+    means, episodes, rollouts = np.array([0.2, 0.9, 0.6, 0.4, 0.5, 0.1, 0.7, 0.8]), 40, 3
+    trees, generator = tree.Trees(means[None]), np.random.default_rng(5)
+    policy, sums, total = generator.integers(2, size=(1, 7), dtype=np.int8)[0], np.zeros((2, 7)), 0.0
+    regret, found = tree.follow_the_leader(trees, episodes, 5, rollouts)
+    below = [min(means), 0.2, 0.1, 0.2, 0.4, 0.1, 0.7, *means]
+    first = episodes
+    for n in range(episodes):
+        visited = [0]
+        while visited[-1] < 7:
+            visited.append(2 * visited[-1] + 1 + int(policy[visited[-1]]))
+        *nodes, leaf = visited
+        q = generator.binomial(rollouts, [[[below[2 * s + side] for s in nodes]] for side in (1, 2)])[:, 0] / rollouts
+        total += below[leaf] - 0.1
+        first = min(first, n) if below[leaf] == 0.1 else first
+        assert regret.curve[0, n] == pytest.approx(total, abs=1e-12)
+        for level, s in enumerate(nodes):
+            sums[:, s] += q[:, level]
+            policy[s] = sums[1, s] < sums[0, s]
+    assert found[0] == first and "noisy" in regret.label
+
+
+@pytest.mark.parametrize("rollouts", [None, 2])
+@pytest.mark.parametrize("episodes_of", [tree.leading, tree.descending])
+def test_episodes_are_paths_of_the_policy_and_lose_what_the_curve_says(episodes_of, rollouts):
+    trees, count = tree.uniform_leaves(4, 5, seed=3), 60
+    whole = {tree.leading: lambda: tree.follow_the_leader(trees, count, 8, rollouts)[0]}
+    curve = whole.get(episodes_of, lambda: tree.exponentiated_gradient(trees, count, 8, rollouts))().curve
+    total, lane = np.zeros(4), np.arange(4)
+    for n, episode in enumerate(episodes_of(trees, count, 8, rollouts)):
+        total = total + episode.regret
+        np.testing.assert_array_equal(total, curve[:, n])
+        assert (episode.nodes[:, 0] == 0).all() and episode.q.shape == (2, 4, 4)
+        np.testing.assert_array_equal(episode.nodes[:, 1:], 2 * episode.nodes[:, :-1] + 1 + episode.actions[:, :-1])
+        if episodes_of is tree.leading:
+            np.testing.assert_array_equal(episode.actions, episode.policy[lane[:, None], episode.nodes])
+        if rollouts is None:
+            exact = trees.v_star[lane[:, None], 2 * episode.nodes + 1]
+            np.testing.assert_array_equal(episode.q[0], exact)
+        else:
+            assert set(np.unique(episode.q)) <= {0.0, 0.5, 1.0}
+    assert n == count - 1
+
+
+def test_a_larger_step_learns_faster_where_q_is_exact():
+    trees = tree.one_good_leaf(10, 5, 0.25, seed=0)
+    small, own, large = (
+        tree.exponentiated_gradient(trees, 200, 0, rollouts=None, step=step).curve[:, -1].mean() for step in (0.5, 1, 4)
+    )
+    assert large < own < small

@@ -1,6 +1,7 @@
 """RL on the tree is a bandit over its leaves (proof of Theorem special_lower): index policies, all trials at once."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -21,7 +22,24 @@ def moss(pulls: Array, arms: int, rounds: int) -> Array:
     return np.sqrt(np.maximum(np.log(rounds / (arms * pulls)), 0.0) / pulls)
 
 
+@dataclass(frozen=True)
+class Round:
+    """What one round was in every trial."""
+
+    arm: Array  # [trials]
+    cost: Array  # [trials]: True is 1
+    regret: Array  # [trials]: of the arm's mean
+
+
 def index_policy(means: Array, rounds: int, bonus: Bonus, label: str, seed: int, scale: float = 1.0) -> Regret:
+    """The regret of pulling the arm of least index, as `pulling` does."""
+    recorder = Recorder(len(means), rounds)
+    for n, one in enumerate(pulling(means, rounds, bonus, seed, scale), 1):
+        recorder.add(n, one.regret)
+    return recorder.regret(label, learns_from_expert=False)
+
+
+def pulling(means: Array, rounds: int, bonus: Bonus, seed: int, scale: float = 1.0) -> Iterator[Round]:
     """Pull the arm of least mean − scale · bonus, for arms with 0/1 costs of these means [trials, L].
 
     Only the pulled arm's index changes, so a round costs one argmin over the arms.
@@ -31,13 +49,11 @@ def index_policy(means: Array, rounds: int, bonus: Bonus, label: str, seed: int,
     lane, best = np.arange(trials), means.min(axis=1)
     pulls, total = np.zeros_like(means), np.zeros_like(means)
     index = generator.random(means.shape) - 1e6  # every arm once first, in random order
-    recorder = Recorder(trials, rounds)
-    for n in range(1, rounds + 1):
+    for _ in range(rounds):
         arm = index.argmin(axis=1)
         cost = generator.random(trials) < means[lane, arm]
         pulls[lane, arm] += 1
         total[lane, arm] += cost
         often = pulls[lane, arm]
         index[lane, arm] = total[lane, arm] / often - scale * bonus(often, arms, rounds)
-        recorder.add(n, means[lane, arm] - best)
-    return recorder.regret(label, learns_from_expert=False)
+        yield Round(arm, cost, means[lane, arm] - best)

@@ -64,58 +64,100 @@ def paths(trees: Trees, go_right: Callable[[int, Array], Array]) -> Iterator[tup
         node = 2 * node + 1 + action
 
 
-def follow_the_leader(trees: Trees, episodes: int, seed: int) -> tuple[Regret, Array]:
+@dataclass(frozen=True)
+class Episode:
+    """What one episode was in every trial: π_n, its path, what the expert said there, and what was lost.
+
+    `policy` is the learner's own array: it changes when the next episode is asked for.
+    """
+
+    policy: Array  # [trials, S − L] of going right: the log-odds (EG), or whether the leader does (FTL)
+    nodes: Array  # [trials, D]
+    actions: Array  # [trials, D]: 1 is right
+    q: Array  # [2, trials, D]: Q̃ of going left and right
+    regret: Array  # [trials]: μ(π_n) − μ(π*)
+
+
+def follow_the_leader(trees: Trees, episodes: int, seed: int, rollouts: int | None = None) -> tuple[Regret, Array]:
     """AggreVaTe with FTL over deterministic policies and exact Q* (Theorem special_upper), from random policies.
 
-    (its regret, [trials] after how many episodes the policy reaches the best leaf).
+    (its regret, [trials] after how many episodes the policy reaches the best leaf). With `rollouts` Q* is noisy.
     """
-    policy = np.random.default_rng(seed).integers(2, size=(trees.trials, trees.means.shape[1] - 1), dtype=np.int8)
-    lane, v, best = np.arange(trees.trials), trees.v_star, trees.means.min(axis=1)
     recorder, found = Recorder(trees.trials, episodes), np.full(trees.trials, episodes)
-    for n in range(1, episodes + 1):
-        visited = list(paths(trees, lambda level, node: policy[lane, node]))
-        node, action = visited[-1]
-        regret = v[lane, 2 * node + 1 + action] - best
-        found[(regret == 0) & (found == episodes)] = n - 1
-        recorder.add(n, regret)
-        for node, _ in visited:  # the leader: the cheaper action wherever Q* has been seen
-            policy[lane, node] = v[lane, 2 * node + 2] < v[lane, 2 * node + 1]
-    return recorder.regret("AggreVaTe, FTL, exact Q*"), found
+    for n, episode in enumerate(leading(trees, episodes, seed, rollouts), 1):
+        found[(episode.regret == 0) & (found == episodes)] = n - 1
+        recorder.add(n, episode.regret)
+    return recorder.regret(f"AggreVaTe, FTL, {'exact' if rollouts is None else 'noisy'} Q*"), found
+
+
+def leading(trees: Trees, episodes: int, seed: int, rollouts: int | None = None) -> Iterator[Episode]:
+    """The episodes of `follow_the_leader`. The leader is the action whose Q̃, over all visits to the node, is less."""
+    generator = np.random.default_rng(seed)
+    policy = generator.integers(2, size=(trees.trials, trees.means.shape[1] - 1), dtype=np.int8)
+    lane, best = np.arange(trees.trials), trees.means.min(axis=1)
+    total = np.zeros((2, *policy.shape)) if rollouts else None  # of Q̃ so far
+    for _ in range(episodes):
+        nodes, actions = down(trees, lambda level, node: policy[lane, node])
+        q = asked(trees, nodes, generator, rollouts)
+        yield Episode(policy, nodes, actions, q, trees.v_star[lane, 2 * nodes[:, -1] + 1 + actions[:, -1]] - best)
+        here = lane[:, None], nodes
+        if total is not None:  # what is exact is known at once
+            total[:, *here] += q
+            q = total[:, *here]
+        policy[here] = q[1] < q[0]
 
 
 def exponentiated_gradient(
-    trees: Trees, episodes: int, seed: int, rollouts: int | None = 1, per_node: bool = False
+    trees: Trees, episodes: int, seed: int, rollouts: int | None = 1, per_node: bool = False, step: float = 1.0
 ) -> Regret:
     """AggreVaTeD with EG (Theorem special_lower_noisy): one path an episode, Q̃ of both actions at its nodes.
 
     Q̃ is the mean of `rollouts` of π* from there, or exact. The policy is a mixture of base policies (the leaves), or,
-    with `per_node`, a distribution π^s at each node (Eq. 7). The step is the sharper one of docs/theory.md.
+    with `per_node`, a distribution π^s at each node (Eq. 7). η is `step` times the sharper one of docs/theory.md.
     """
+    recorder = Recorder(trees.trials, episodes)
+    for n, episode in enumerate(descending(trees, episodes, seed, rollouts, per_node, step), 1):
+        recorder.add(n, episode.regret)
+    kind = "π^s" if per_node else "base policies"
+    return recorder.regret(f"AggreVaTeD, EG over {kind}, {'exact' if rollouts is None else 'noisy'} Q*")
+
+
+def descending(
+    trees: Trees, episodes: int, seed: int, rollouts: int | None = 1, per_node: bool = False, step: float = 1.0
+) -> Iterator[Episode]:
+    """The episodes of `exponentiated_gradient`."""
     generator = np.random.default_rng(seed)
-    lane, v_star, best = np.arange(trees.trials), trees.v_star, trees.means.min(axis=1)
+    lane, best = np.arange(trees.trials), trees.means.min(axis=1)
     log_odds = np.zeros((trees.trials, trees.means.shape[1] - 1))  # of going right
     value = up_the_tree(trees.means, lambda left, right: (left + right) / 2)  # of π_n below each node
-    eta = 2 * np.sqrt(np.log(2) / episodes)
-    recorder = Recorder(trees.trials, episodes)
+    eta = step * 2 * np.sqrt(np.log(2) / episodes)
     luck = np.empty((trees.decisions, trees.trials))
 
     def go_right(level: int, node: Array) -> Array:
         drawn: Array = luck[level] < log_odds[lane, node]
         return drawn.astype(int)
 
-    for n in range(1, episodes + 1):
-        recorder.add(n, value[:, 0] - best)
+    for _ in range(episodes):
         luck[:] = generator.logistic(size=luck.shape)
-        visited = list(paths(trees, go_right))
-        nodes, actions = (np.stack(x, axis=1) for x in zip(*visited, strict=True))  # [trials, D]
-        q = v_star[lane[:, None], 2 * nodes + np.array([1, 2])[:, None, None]]  # [2, trials, D]
-        if rollouts is not None:
-            q = generator.binomial(rollouts, q) / rollouts
+        nodes, actions = down(trees, go_right)
+        q = asked(trees, nodes, generator, rollouts)
+        yield Episode(log_odds, nodes, actions, q, value[:, 0] - best)
         here = lane[:, None], nodes
         log_odds[here] = odds_after(log_odds[here], actions, q, eta, per_node)
         revalue(value, log_odds, nodes, actions)
-    kind = "π^s" if per_node else "base policies"
-    return recorder.regret(f"AggreVaTeD, EG over {kind}, {'exact' if rollouts is None else 'noisy'} Q*")
+
+
+def down(trees: Trees, go_right: Callable[[int, Array], Array]) -> tuple[Array, Array]:
+    """(nodes, actions) [trials, D] of a path."""
+    nodes, actions = (np.stack(x, axis=1) for x in zip(*paths(trees, go_right), strict=True))
+    return nodes, actions
+
+
+def asked(trees: Trees, nodes: Array, generator: np.random.Generator, rollouts: int | None) -> Array:
+    """Q̃ [2, trials, D] of going left and right at these nodes: the mean of so many roll-outs of π*, or exact."""
+    lane = np.arange(trees.trials)[:, None]
+    q: Array = trees.v_star[lane, 2 * nodes + np.array([1, 2])[:, None, None]]
+    return q if rollouts is None else generator.binomial(rollouts, q) / rollouts
 
 
 def odds_after(log_odds: Array, actions: Array, q: Array, eta: float, per_node: bool) -> Array:
