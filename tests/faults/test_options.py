@@ -97,6 +97,7 @@ COMPLETE = {  # a command that works, so that nothing but the option is wrong wi
     "reproduce": ("reproduce", "cartpole", "--quick", "--trials", "1", "--out", "OUT"),
     "theory": ("theory", "tree"),
     "watch": ("watch", "RUN"),
+    "board": ("board", "RUN", "--once"),
     "doctor": ("doctor", "cartpole", "--seconds", "0.1", "--episodes", "2", "--out", "OUT"),
     "export": ("export", "RUN", "--out", "p.safetensors"),
     "board": ("board", "RUN"),
