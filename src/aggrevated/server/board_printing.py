@@ -22,6 +22,8 @@ def table(rows: Sequence[Facts], left_out: Sequence[str]) -> Table:
     }
     sentences = [f"{row['path']}: {words}" for row in rows for words in (*row["damage"], *row["warnings"])]
     count = sum("members" not in row for row in rows)
+    unchecked = sum(not row.get("checked", True) for row in rows)
+    left_out = [*left_out, f"the seals of {unchecked} runs were not checked to their end"] if unchecked else left_out
     closing = f"{count} runs; --json prints their curves and settings, too"
     return Table(rows, columns, "\n".join([*sentences, *left_out, closing]))
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import stat
 import time
 from bisect import bisect_right
-from collections.abc import Callable
 from pathlib import Path
 from secrets import token_hex
 from threading import Lock
-from typing import Any
 
 from aggrevated.errors import StorageError
 from aggrevated.files import Facts, in_short, storage_errors
@@ -17,8 +17,9 @@ from aggrevated.server.following import Point
 from aggrevated.server.following_folders import Found, find, locks_held
 from aggrevated.server.following_runs import Followed
 
-PATIENCE = 0.5  # seconds of reading, before what was read so far is told
+PATIENCE = 0.3  # seconds of reading, before what was read so far is told
 PAUSE = 0.2  # seconds in which nothing is looked at twice, however many ask
+SLICE = 0.2  # seconds of work between two looks at the clock
 SHARE = 10  # a search for runs waits so many times as long as the last one took
 COLUMNS = Point._fields
 
@@ -56,8 +57,9 @@ class Board:
 
     def __init__(self, root: Path) -> None:
         with storage_errors(root):
-            self.root = root.resolve(strict=True)
-            if not self.root.is_dir():
+            kind = root.stat().st_mode
+            self.root = Path(os.path.realpath(root))
+            if not stat.S_ISDIR(kind):
                 raise StorageError(f"{root} is not a folder; give one that has runs in it")
         self.life = token_hex(4)  # stamps of another server mean nothing here
         self.now, self.looked, self.asked = 0, 0.0, 0.0
@@ -72,13 +74,18 @@ class Board:
         """Find and follow, for about so long at most."""
         with self._lock:
             self.asked = time.monotonic()
-            if self.asked - self.looked < PAUSE:
+            if self.asked - self.looked < PAUSE and not self.behind:
                 return
             self.now += 1
             self._search()
             self._follow(time.monotonic() + seconds)
             self._tell()
             self.looked = time.monotonic()
+
+    @property
+    def behind(self) -> bool:
+        """Whether there is more to read than there was time for."""
+        return any(entry.run.tail.behind for entry in self.runs.values())
 
     def _search(self) -> None:
         began = time.monotonic()
@@ -155,9 +162,14 @@ class Board:
             entry = self.runs.get(members[0])
             return entry.run if entry else None
 
+    def trials_of(self, key: int) -> int:
+        """How many trials there are behind a key; 0 behind that of a run."""
+        with self._lock:
+            return len(self.groups[key]["members"]) if key in self.groups else 0
+
     def work(self, seconds: float) -> bool:
         """Do a little of what has time: intervals first, then seals; whether there is more."""
-        if self._intervals.work():
+        if self.behind or self._intervals.work():
             return True
         until = time.monotonic() + seconds
         for entry in list(self.runs.values()):
@@ -167,13 +179,14 @@ class Board:
                     return True
         return False
 
-    def finish(self, say: Callable[[], Any] = lambda: None) -> list[Facts]:
-        """Rows of all runs once everything is read and looked at, trials before the runs that they are of."""
-        self.look(float("inf"))
-        while self.work(0.2):
-            say()
+    def finish(self, seconds: float = 20.0) -> list[Facts]:
+        """Rows of all runs, trials first, once all is read and looked at; what takes longer is left unchecked."""
+        until = time.monotonic() + seconds
+        self.look(seconds)
+        while self.work(SLICE) and time.monotonic() < until:
+            pass
         self.looked = 0.0
-        self.look(float("inf"))
+        self.look(seconds)
         runs = {key: entry.since(0) | {"settings": entry.run.settings()} for key, entry in self.runs.items()}
         return [*self.groups.values(), *runs.values()]
 

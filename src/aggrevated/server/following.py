@@ -18,7 +18,7 @@ from aggrevated.errors import DataError
 from aggrevated.files import Facts, in_short
 from aggrevated.files.journal import MAX_LINE, object_in
 
-MOST_POINTS = 256  # of a curve, the newest not counted; between this and half as many are kept of a longer one
+MOST_POINTS = 200  # of a curve, the newest not counted; between this and half as many are kept of a longer one
 PIECE = 8 << 20  # bytes that are read at once
 REMEMBERED = 64  # bytes before the place where reading goes on: they are looked at again
 SHOWN = ("current_return", "best_return", "simulator_steps", "oracle_queries", "seconds")  # besides the iteration

@@ -1,0 +1,171 @@
+// Runs that are opened: what they are, their commands and films, and their settings side by side.
+
+import { askFor, copy, make, say, still, the } from "./common.js";
+import { swatch } from "./board-curves.js";
+import { counted, shown } from "./board-scales.js";
+import { toExpert } from "./board-table.js";
+
+const AGAIN = 500; // milliseconds until a film is asked for again
+const MOST = 12; // runs whose settings stand side by side
+
+/** All opened runs, as cards. */
+export class Details {
+  constructor(runs, choice, act) {
+    Object.assign(this, { runs, choice, act, cards: new Map(), compared: "" });
+    the("alike").checked = choice.alike;
+    the("alike").addEventListener("change", () => act.choose("alike", the("alike").checked));
+  }
+
+  /** Show what is. */
+  show() {
+    const opened = this.choice.opened.map((path) => this.runs.at(path)).filter(Boolean);
+    const cards = opened.map((entry) => {
+      if (!this.cards.has(entry.path)) this.cards.set(entry.path, new Card(entry, this.runs.styleOf(entry), this.act));
+      return this.cards.get(entry.path).fill(entry);
+    });
+    for (const path of this.cards.keys()) if (!this.choice.opened.includes(path)) this.cards.delete(path);
+    const place = the("opened");
+    if (cards.length !== place.children.length || cards.some((one, i) => place.children[i] !== one)) place.replaceChildren(...cards);
+    the("nothing-opened").hidden = cards.length > 0;
+    the("settings").hidden = !cards.length;
+    this.compare(opened.slice(0, MOST));
+  }
+
+  /** Settings side by side; asked for only where the runs, or what is wanted of them, are others. */
+  async compare(opened) {
+    const wanted = JSON.stringify([this.runs.life, opened.map((one) => one.key), this.choice.alike]);
+    if (!opened.length || wanted === this.compared) return;
+    this.compared = wanted;
+    try {
+      const rows = await askFor(`settings?runs=${opened.map((one) => one.key).join(",")}`);
+      if (this.compared === wanted) this.lay(opened, rows);
+    } catch (error) {
+      this.compared = "";
+      say(error.message, true);
+    }
+  }
+
+  lay(opened, rows) {
+    const alone = opened.length === 1;
+    const shownRows = rows.filter((row) => alone || this.choice.alike || row.differs);
+    const head = make("tr", {}, make("th", { scope: "col", text: "Setting" }), ...opened.map((one) => make("th", { scope: "col", text: one.path })));
+    const body = shownRows.map((row) => make("tr", { class: row.differs ? "differs" : "" },
+      make("th", { scope: "row" }, row.differs ? make("span", { text: "≠ ", "aria-label": "differs:", role: "img" }) : "", row.name),
+      ...row.values.map((value) => make("td", { text: value ?? "–" }))));
+    the("side-by-side").replaceChildren(make("thead", {}, head), make("tbody", {}, ...body));
+    the("no-difference").hidden = shownRows.length > 0;
+    the("alike").closest("label").hidden = alone;
+  }
+}
+
+/** One opened run. */
+class Card {
+  constructor(entry, style, act) {
+    this.facts = make("dl");
+    this.said = make("div");
+    this.command = make("div", { class: "command" });
+    this.resume = make("div", { class: "command", hidden: true });
+    this.film = new Film(entry);
+    this.element = make("article", { class: "one", "aria-label": entry.path },
+      make("header", {}, make("h3", {}, swatch(style), make("span", { text: entry.path })),
+        make("button", { type: "button", class: "small", text: "Close", "aria-label": `Close ${entry.path}`, onclick: () => act.toggle("opened", entry.path) })),
+      this.facts, this.said, this.command, this.resume, this.film.element);
+    this.key = null;
+  }
+
+  /** With what the run is now. */
+  fill(entry) {
+    const facts = factsOf(entry);
+    const text = JSON.stringify([facts, entry.warnings, entry.damage]);
+    if (text !== this.text) {
+      this.text = text;
+      this.facts.replaceChildren(...facts.flatMap(([name, value]) => [make("dt", { text: name }), make("dd", { text: value })]));
+      this.said.replaceChildren(...entry.damage.map((one) => make("p", { class: "bad", text: `✕ ${one}` })), ...entry.warnings.map((one) => make("p", { class: "warm", text: `⚠ ${one}` })));
+    }
+    this.resume.hidden = entry.state !== "stopped";
+    if (entry.key !== this.key) this.ask(entry);
+    this.key = entry.key;
+    this.film.key = entry.key;
+    return this.element;
+  }
+
+  /** Its command: the short one comes from a process that has to load first. */
+  async ask(entry) {
+    if (entry.state === "unreadable") return;
+    this.command.replaceChildren(make("code", { text: "…" }));
+    try {
+      const told = await askFor(`command?run=${entry.key}`);
+      this.command.replaceChildren(...copied(told.command, `Copy the command of ${entry.path}`));
+      this.resume.replaceChildren(...copied(told.resume, `Copy what goes on with ${entry.path}`));
+    } catch (error) {
+      this.command.replaceChildren(make("p", { class: "bad", text: error.message }));
+      this.key = null;
+    }
+  }
+}
+
+function copied(text, label) {
+  return [make("code", { text }), make("button", { type: "button", class: "small", text: "Copy", "aria-label": label, onclick: () => copy(text) })];
+}
+
+function factsOf(entry) {
+  const trials = entry.members ? `${entry.members.length} trials, ${entry.ended} ended` : `${entry.state}, by ${entry.known_by}${entry.checked ? "" : "; seals are being checked"}`;
+  const interval = entry.low !== null && entry.low !== undefined ? ` (${shown(entry.low)} to ${shown(entry.high)})` : "";
+  const expert = entry.expert === null || entry.expert === undefined ? "not known before a run of this world has ended" : `${shown(entry.expert)}${entry.lent ? ", of another run of the same world" : ""}; to expert ${toExpert(entry)}`;
+  const bill = entry.members ? [] : [["Bill", `${counted(entry.steps)} simulator steps, ${counted(entry.queries)} queries, ${counted(entry.seconds)} s`]];
+  const tested = entry.test === null || entry.test === undefined ? [] : [["Test", shown(entry.test)]];
+  return [["State", trials], ["What", `${entry.label}, ${entry.policy} policy, on ${entry.task}`], ["Best", shown(entry.best) + interval], ...tested, ["Expert", expert], ...bill];
+}
+
+/** The policy acting beside its expert. */
+class Film {
+  constructor(entry) {
+    this.key = entry.key;
+    this.path = entry.path;
+    this.seed = make("input", { type: "number", min: 0, max: 1000000, value: 0, step: 1 });
+    this.button = make("button", { type: "button", class: "small", text: "Make a film", "aria-label": `Make a film of ${entry.path} beside its expert`, onclick: () => this.begin() });
+    this.pause = make("button", { type: "button", class: "small", text: "Stop", hidden: true, onclick: () => this.toggle() });
+    this.said = make("p", { class: "muted", role: "status" });
+    this.place = make("div");
+    this.element = make("div", { class: "film" }, make("div", { class: "row" }, this.button, make("label", { class: "inline" }, "of episode ", this.seed), this.pause), this.said, this.place);
+  }
+
+  /** Ask for it, and wait until it is there. */
+  async begin() {
+    this.button.disabled = true;
+    this.said.className = "muted";
+    this.said.textContent = "It is being made; the first takes some seconds.";
+    try {
+      let film = await askFor("film", { run: this.key, seed: Number(this.seed.value) });
+      while (film.state === "making") {
+        await new Promise((done) => setTimeout(done, AGAIN));
+        film = await askFor(`film?film=${film.film}`);
+      }
+      if (film.state === "failed") throw new Error(film.error);
+      this.show(film);
+    } catch (error) {
+      this.said.className = "bad";
+      this.said.textContent = error.message;
+    }
+    this.button.disabled = false;
+  }
+
+  show(film) {
+    this.said.textContent = `Learned ${shown(film.learned_return)}, expert ${shown(film.expert_return)}, from the same start.`;
+    this.moving = make("img", { src: `film.gif?film=${film.film}`, alt: `The policy of ${this.path} on the left, its expert on the right` });
+    this.moving.addEventListener("load", () => {
+      this.still = make("canvas", { width: this.moving.naturalWidth, height: this.moving.naturalHeight, role: "img", "aria-label": "The first picture of the film" });
+      this.still.getContext("2d").drawImage(this.moving, 0, 0);
+      this.pause.hidden = false;
+      if (still.matches) this.toggle();
+    }, { once: true });
+    this.place.replaceChildren(this.moving);
+    this.pause.textContent = "Stop";
+  }
+
+  toggle() {
+    const moves = this.place.firstChild === this.moving;
+    this.place.replaceChildren(moves ? this.still : this.moving);
+    this.pause.textContent = moves ? "Play" : "Stop";
+  }
+}

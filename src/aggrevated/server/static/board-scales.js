@@ -1,0 +1,50 @@
+// Numbers on paper: where ticks are, how values become pixels, how they are written.
+
+const SHORT = new Intl.NumberFormat("en", { maximumSignificantDigits: 4 });
+const LARGE = new Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: 3 });
+const WHOLE = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
+
+/** A return, for people; a dash where there is none. */
+export const shown = (value) => (value === null || value === undefined ? "–" : SHORT.format(value).replace("-", "−"));
+
+/** A count, for people. */
+export const counted = (value) => (value === null || value === undefined ? "–" : WHOLE.format(value));
+
+/** A number at a tick: large ones in short. */
+export const ticked = (value) => (Math.abs(value) >= 10000 ? LARGE.format(value) : SHORT.format(value)).replace("-", "−");
+
+/** A difference, with its sign. */
+export const signed = (value) => (value > 0 ? "+" : "") + shown(value);
+
+/** Round numbers that cover a range, about so many. */
+export function ticks(low, high, about) {
+  const span = high - low || Math.abs(high) || 1;
+  const power = 10 ** Math.floor(Math.log10(span / about));
+  const step = [1, 2, 5, 10].map((one) => one * power).find((one) => span / one <= about) || 10 * power;
+  const first = Math.ceil(low / step - 1e-9);
+  const last = Math.floor(high / step + 1e-9);
+  return Array.from({ length: Math.max(0, last - first + 1) }, (_, i) => Number(((first + i) * step).toPrecision(12)));
+}
+
+/** Powers of ten in a range, and where these are few, twice and five times them. */
+export function logTicks(low, high) {
+  const found = [];
+  for (let power = Math.floor(Math.log10(low)); power <= Math.ceil(Math.log10(high)); power += 1) {
+    for (const one of Math.log10(high / low) < 2.5 ? [1, 2, 5] : [1]) found.push(one * 10 ** power);
+  }
+  return found.filter((one) => one >= low * 0.999 && one <= high * 1.001);
+}
+
+/** A function from values to pixels; `invert` is its inverse, `ticks` are where labels go. */
+export function scale([low, high], [from, to], log, about) {
+  const place = log ? (value) => Math.log(Math.max(value, low)) : (value) => value;
+  const start = place(low);
+  const span = place(high) - start || 1;
+  const pixels = (value) => from + ((place(value) - start) / span) * (to - from);
+  pixels.invert = (pixel) => {
+    const at = start + ((pixel - from) / (to - from)) * span;
+    return log ? Math.exp(at) : at;
+  };
+  pixels.ticks = log ? logTicks(low, high) : ticks(low, high, about);
+  return pixels;
+}
