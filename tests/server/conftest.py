@@ -15,6 +15,15 @@ from browsing import pictures_folder as pictures_folder
 from playwright.sync_api import Browser, sync_playwright
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests that need a browser are skipped where there is none, each by its name."""
+    if CHROMIUM is None:
+        for item in items:
+            if "browser" in getattr(item, "fixturenames", ()):
+                why = f"{item.name}: there is no Chromium here (Debian: apt-get install chromium)"
+                item.add_marker(pytest.mark.skip(reason=why))
+
+
 @pytest.fixture(scope="module")
 def serve(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serve]:
     """Start `aggrevated ARGUMENTS`, in a folder of its own unless one is given; all end with the module."""
@@ -45,9 +54,7 @@ def serve(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serve]:
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    """One browser for all tests of a worker; without Chromium these tests are skipped."""
-    if CHROMIUM is None:
-        pytest.skip("there is no Chromium here (Debian: apt-get install chromium)")
+    """One browser for all tests of a worker."""
     with sync_playwright() as playwright:
         found = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         yield found

@@ -30,7 +30,7 @@ async function read() {
   try {
     const found = store.isEmpty ? { symbols: [], text: "", latex: "", doubts: [] } : await askFor("read", store.request());
     if (!dirty) show(found, ids);
-    if (!dirty && !store.isEmpty) performance.measure("read", { start: asked, end: performance.now() });
+    if (!dirty && !store.isEmpty) requestAnimationFrame(() => performance.measure("read", { start: asked })); // as it is seen
   } catch (error) {
     say(error.message, true);
     if (error.offline) return setTimeout(() => { asking = false; read(); }, AGAIN);
