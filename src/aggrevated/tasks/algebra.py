@@ -1,5 +1,6 @@
 """Section 6.2 of the paper, dependency parsing of handwritten algebra: Table 1 and "UAS versus iterations"."""
 
+from aggrevated.parsing.learners.anchored import AnchoredSettings
 from aggrevated.parsing.learners.kernel import KernelSettings, SupportVectorSettings
 from aggrevated.parsing.learners.readers import ContextualSettings, PaperLstmSettings, ReactiveSettings
 from aggrevated.parsing.learners.shipped import ShippedSettings, ShippedStart
@@ -49,7 +50,7 @@ TASK = Task(
     oracle="gold",
     brings=(
         *(ContextualSettings, PaperLstmSettings, ReactiveSettings, KernelSettings),
-        *(SupportVectorSettings, ShippedSettings, ShippedStart, GoldSettings),
+        *(SupportVectorSettings, ShippedSettings, ShippedStart, AnchoredSettings, GoldSettings),
     ),
     usual=(
         Tuned({"hidden": (128,), "dropout": 0.3, "validate_every": 5}),

@@ -1,5 +1,6 @@
 """A reader of handwritten algebra: it parses pages, names their symbols, and says how sure it is of both."""
 
+from aggrevated.parsing.learners.anchored import AnchoredSettings
 from aggrevated.parsing.learners.reading import ReadingSettings
 from aggrevated.parsing.learners.shipped import ShippedSettings, ShippedStart
 from aggrevated.parsing.parser import GoldSettings
@@ -9,7 +10,7 @@ from aggrevated.updates import TO_THE_END
 
 # Corrected pages: the reader in the package goes on learning, in small steps that end as its rate does.
 CORRECTED = (
-    Tuned({"update": "regular", "start": "shipped", "entropy": 0.1, "dropout": 0.1}, policy="shipped"),
+    Tuned({"update": "anchored", "start": "shipped", "entropy": 0.1, "dropout": 0.1}, policy="shipped"),
     Tuned({"iterations": 200, "trajectories": 32, "learning_rate": 3e-4}, policy="shipped"),
     Tuned({"validate_every": 50, "checkpoint_every": 50}, policy="shipped"),
     Tuned({"annealed": TO_THE_END, "target_kl": 0.0, "unit": "cost"}, policy="shipped"),
@@ -20,7 +21,7 @@ TASK = Task(
     world=Handwriting(),
     policy="reading",
     oracle="gold",
-    brings=(ReadingSettings, ShippedSettings, ShippedStart, GoldSettings),
+    brings=(ReadingSettings, ShippedSettings, ShippedStart, AnchoredSettings, GoldSettings),
     usual=(Tuned({"hidden": (128,), "dropout": 0.3, "validate_every": 100}),),
     tuned=(
         Tuned({"target_kl": 0.0, "unit": "cost"}, update="regular"),
