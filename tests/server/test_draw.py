@@ -83,8 +83,8 @@ def test_strokes_drawn_by_the_mouse_give_the_right_tree_and_a_film(tab: Tab, tmp
 
 def frame_of(tab: Tab) -> Image.Image:
     """What is seen, half as large."""
-    whole = Image.open(BytesIO(tab.screenshot(clip={"x": 0, "y": 0, "width": 1280, "height": 860}))).convert("RGB")
-    return whole.resize((896, 602), Image.Resampling.LANCZOS).quantize(64).convert("RGB")
+    whole = Image.open(BytesIO(tab.screenshot(clip={"x": 0, "y": 0, "width": 1280, "height": 900}))).convert("RGB")
+    return whole.resize((896, 630), Image.Resampling.LANCZOS)
 
 
 def test_a_picture_dropped_on_the_page_is_read(tab: Tab) -> None:

@@ -21,7 +21,8 @@ export class Tree extends EventTarget {
     this.#symbols = symbols;
     const heads = step ? step.heads : symbols.map((symbol) => symbol.head);
     const levels = levelsOf(heads);
-    this.#top = 22 + LEVEL * Math.max(1, ...levels.values());
+    const whole = levelsOf(symbols.map((symbol) => symbol.head)); // while it grows, there is room for all of it
+    this.#top = 22 + LEVEL * Math.max(1, ...levels.values(), ...whole.values());
     const [width, height] = [LEFT + CELL * symbols.length + 8, this.#top + ROW + FOOT];
     for (const [name, value] of Object.entries({ width, height, viewBox: `0 0 ${width} ${height}` })) this.#svg.setAttribute(name, value);
     const arcs = symbols.filter((_, place) => heads[place] >= 0).flatMap((symbol) => this.#arc(symbol, heads, levels, step));
