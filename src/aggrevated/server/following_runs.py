@@ -129,7 +129,9 @@ class Followed:
 
     def damages(self) -> list[str]:
         """What is not as it was written, or cannot be read, in the library's sentences."""
-        found = (self.config.sentence, self.result.sentence, self.tail.sentence, self.seals.sentence)
+        found = [self.config.sentence, self.result.sentence, self.tail.sentence, self.seals.sentence]
+        if self.tail.lines and self.tail.newest is None:
+            found.append(f"{self.tail.path} has no line of metrics; restore it, or start a new run")
         return [sentence for sentence in found if sentence]
 
     def warnings(self) -> list[str]:
