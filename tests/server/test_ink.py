@@ -12,6 +12,8 @@ from writing import written_as
 from aggrevated import load_reader
 from aggrevated.errors import DataError
 from aggrevated.parsing.pages.inkml_writing import inkml_of
+from aggrevated.parsing.pages.page import Page
+from aggrevated.parsing.reading import Reading
 from aggrevated.reports.pages import PageReader
 from aggrevated.reports.steps import steps_of
 from aggrevated.server.drawing import Drawings
@@ -121,6 +123,23 @@ def test_a_page_that_is_no_tree_is_not_kept(reader: PageReader, tmp_path: Path) 
     with pytest.raises(DataError, match="depend on ROOT"):
         drawings.keep(asked(said=[{"parts": [0], "head": []}]))
     assert not (tmp_path / "kept").exists()
+
+
+def test_a_page_whose_symbols_nobody_has_named_is_not_kept(tmp_path: Path) -> None:
+    class Nameless:
+        """A policy of the paper's, which knows no names."""
+
+        def read(self, pages: list[Page]) -> list[Reading]:
+            unsure = np.full(8, np.nan)
+            one = Reading(("?",) * 8, ("?",) * 8, unsure, PAGE.heads, unsure, np.nan, pages[0].boxes, ((),) * 8)
+            return [one]
+
+    drawings = Drawings(PageReader(Nameless()), tmp_path / "kept")  # type: ignore[arg-type]
+    with pytest.raises(DataError, match="symbol 1 has no label"):
+        drawings.keep(asked())
+    said = [{"parts": list(parts), "label": name} for parts, name in zip(asked().symbols(), PAGE.symbols, strict=True)]
+    assert drawings.keep(asked(said=said))["name"] == "page-0001.inkml"
+    assert b"head" not in drawings.inkml(asked(), confirmed=False)
 
 
 def test_the_examples_are_pages_of_ink(reader: PageReader, tmp_path: Path) -> None:

@@ -123,10 +123,8 @@ class Drawings:
     def inkml(self, drawing: Drawing, confirmed: bool) -> bytes:
         """The page as InkML: ink and symbols; labels and heads where somebody has confirmed them."""
         read = self.read(drawing)
-        named = NAMELESS not in read.labels
-        return inkml_of(
-            read.page, read.transcript.text, labels=confirmed and named, heads=confirmed, pressures=read.pressures
-        )
+        text = read.transcript.text if confirmed else ""
+        return inkml_of(read.page, text, labels=confirmed, heads=confirmed, pressures=read.pressures)
 
     def keep(self, drawing: Drawing) -> Facts:
         """Write the page, with the tree that somebody has confirmed, into the folder, by a name that is free there."""
