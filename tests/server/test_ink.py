@@ -2,6 +2,7 @@
 
 import json
 import socket
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -172,3 +173,11 @@ def test_what_cannot_be_served_is_told(tmp_path: Path, capsys: pytest.CaptureFix
         port = taken.getsockname()[1]
         code, sentence = failure(["draw", "--port", str(port), "--no-browser"], capsys)
     assert code == 74 and f"port {port} of 127.0.0.1 cannot be used" in sentence and "--port" in sentence
+
+
+def test_without_the_extra_it_is_named(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in [name for name in sys.modules if name.startswith(("uvicorn", "aggrevated.server"))]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    code, sentence = failure(["draw"], capsys)
+    assert code == 2 and "pages need uvicorn" in sentence and "pip install 'aggrevated[pages]'" in sentence
