@@ -124,6 +124,7 @@ class Board:
         for key, row in rows.items():
             lent = row["expert"] is None and row["world"] in experts
             row |= {"key": key, "lent": lent, "group": group_of.get(self.runs[key].name, "")}
+            row["damage"] = [one.replace(f"{self.root}/", f"{self.root.name}/") for one in row["damage"]]
             if lent:
                 row["expert"] = experts[row["world"]]
             self.runs[key].tell(row, self.now)
