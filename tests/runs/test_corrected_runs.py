@@ -121,6 +121,13 @@ def test_a_page_that_changed_is_noticed_when_a_run_goes_on(page: Page, tmp_path:
         execute(Run(longer.folder, from_facts(longer.config.facts(), "config.json")))
 
 
+@pytest.mark.parametrize("method", ["aggrevated", "aggrevate", "dagger", "sl", "reinforce", "sl-rl"])
+def test_every_method_begins_with_the_shipped_reader(method: str) -> None:
+    config = resolve("algebra", method, pages="folder")
+    assert (config.policy.name, config.start.name) == ("shipped", "shipped")
+    assert config.world.label == ", corrected pages" and config.world.measured == "heads with names"
+
+
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [

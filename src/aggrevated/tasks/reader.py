@@ -10,10 +10,12 @@ from aggrevated.updates import TO_THE_END
 
 # Corrected pages: the reader in the package goes on learning, in small steps that end as its rate does.
 CORRECTED = (
-    Tuned({"update": "anchored", "start": "shipped", "entropy": 0.1, "dropout": 0.1}, policy="shipped"),
+    Tuned({"update": "anchored", "start": "shipped", "dropout": 0.1}, policy="shipped"),
     Tuned({"iterations": 200, "trajectories": 32, "learning_rate": 3e-4}, policy="shipped"),
     Tuned({"validate_every": 50, "checkpoint_every": 50}, policy="shipped"),
-    Tuned({"annealed": TO_THE_END, "target_kl": 0.0, "unit": "cost"}, policy="shipped"),
+    Tuned(
+        {"annealed": TO_THE_END, "target_kl": 0.0, "unit": "cost", "entropy": 0.1}, policy="shipped", update="anchored"
+    ),
 )
 TASK = Task(
     name="reader",

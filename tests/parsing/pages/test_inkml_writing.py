@@ -14,6 +14,7 @@ from aggrevated.parsing.pages.handwriting import write_page
 from aggrevated.parsing.pages.inkml import Group, inkml_in
 from aggrevated.parsing.pages.inkml_writing import inkml_of
 from aggrevated.parsing.pages.page import Page
+from aggrevated.parsing.pages.trees import require_tree
 from aggrevated.parsing.pictures.segmentation import seen_in
 from aggrevated.parsing.transitions.oracle_check import random_projective_tree
 
@@ -169,3 +170,22 @@ def test_arcs_that_cross_are_refused_with_the_numbers_of_symbols() -> None:
     data = KNOWN.replace(">s2<", ">s3<", 1)
     with pytest.raises(DataError, match=r"the arc from symbol 1 to its head 3 crosses the arc from symbol 2 to ROOT"):
         read(data)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    heads=st.lists(st.sampled_from(["ROOT", "s1", "s2", "s3", "#s1", "s4", "t1", "", "root"]), min_size=3, max_size=3)
+)
+def test_whatever_heads_say_it_is_a_tree_or_a_sentence(heads: list[str]) -> None:
+    data = KNOWN
+    for number, (old, new) in enumerate(zip(("s2", "ROOT", "s2"), heads, strict=True), 1):
+        before, found, after = data.partition(f'xml:id="s{number}"')
+        data = before + found + after.replace(f'"head">{old}<', f'"head">{new}<', 1)
+    try:
+        page = read(data)
+    except DataError as error:
+        assert str(error).startswith("one.inkml: ")
+        return
+    if any(heads):
+        require_tree(page.heads)
+    assert page.symbols == ("a", "<", "&")
