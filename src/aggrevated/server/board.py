@@ -34,6 +34,7 @@ FILES = (
 MOST_COMPARED = 12  # runs whose settings stand side by side
 MOST_BODY = 1_000  # bytes
 SLICE, REST, IDLE = 0.01, 0.04, 0.25  # seconds of work in the background, and between
+FIRST = 1.0  # seconds that a new page has for itself
 LOOKED_AT = 10.0  # seconds after which nobody looks any more, and nothing is read
 
 
@@ -146,5 +147,6 @@ def look_closer(board: Board, stop: Event) -> None:
     while board.behind and not stop.is_set():
         board.look()
     while not stop.is_set():
-        busy = time.monotonic() - board.asked < LOOKED_AT and board.work(SLICE)
+        now = time.monotonic()
+        busy = now - board.asked < LOOKED_AT and now - board.opened > FIRST and board.work(SLICE)
         stop.wait(REST if busy else IDLE)

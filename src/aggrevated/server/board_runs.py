@@ -62,7 +62,7 @@ class Board:
             if not stat.S_ISDIR(kind):
                 raise StorageError(f"{root} is not a folder; give one that has runs in it")
         self.life = token_hex(4)  # stamps of another server mean nothing here
-        self.now, self.looked, self.asked = 0, 0.0, 0.0
+        self.now, self.looked, self.asked, self.opened = 0, 0.0, 0.0, 0.0
         self.found, self._searched, self._search_took = Found(), 0.0, 0.0
         self.keys: dict[str, int] = {}  # by name; a key stays with its name
         self.runs: dict[int, Entry] = {}
@@ -146,6 +146,8 @@ class Board:
         with self._lock:
             life, _, number = stamp[:40].partition("-")
             before = int(number) if life == self.life and number.isascii() and number.isdigit() else 0
+            if not before:
+                self.opened = time.monotonic()
             return {
                 "stamp": f"{self.life}-{self.now}",
                 "root": in_short(self.root.name, 100),
@@ -157,16 +159,18 @@ class Board:
             }
 
     def run_of(self, key: int) -> Followed | None:
-        """The run with that key; of trials the first."""
-        with self._lock:
-            members = self.groups[key]["members"] if key in self.groups else [key]
-            entry = self.runs.get(members[0])
-            return entry.run if entry else None
+        """The run with that key; of trials the first. No look is waited for: what it changes, it replaces."""
+        members = self._members(key) or [key]
+        entry = self.runs.get(members[0])
+        return entry.run if entry else None
 
     def trials_of(self, key: int) -> int:
         """How many trials there are behind a key; 0 behind that of a run."""
-        with self._lock:
-            return len(self.groups[key]["members"]) if key in self.groups else 0
+        return len(self._members(key))
+
+    def _members(self, key: int) -> list[int]:
+        found: list[int] = self.groups.get(key, {}).get("members", [])
+        return found
 
     def work(self, seconds: float) -> bool:
         """Do a little of what has time: intervals first, then seals; whether there is more."""
