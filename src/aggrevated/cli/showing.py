@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 from tyro.conf import arg
 
-from aggrevated.cli.output import note
 from aggrevated.errors import UsageError
 from aggrevated.settings import between
 
@@ -24,6 +23,8 @@ Browser: TypeAlias = Annotated[bool, arg(help="Only say where the page is, and d
 
 def show(make: Callable[[], ASGIApp], port: int, browser: bool, as_json: bool) -> None:
     """Bind, make the application, say its address on standard output, and serve it."""
+    from aggrevated.cli.output import note  # which imports NumPy, and --help does not
+
     PORT.require("port", port)
     try:
         from aggrevated.server.serving import bind, serve
