@@ -218,25 +218,41 @@ def test_the_names_of_files_are_those_that_runs_write() -> None:
 
 
 def test_whether_a_run_is_running_is_asked_of_its_lock_which_is_not_taken(tmp_path: Path) -> None:
-    run = folders.write(folders.begin(tmp_path / "run", iterations=9), map(folders.line, range(1, 4)))
-    old = time.time() - 3600
-    os.utime(run / "metrics.jsonl", (old, old))
+    run = folders.begin(tmp_path / "run", iterations=9)
     board = Board(tmp_path)
-    assert (looked(board)["run"]["state"], looked(board)["run"]["known_by"]) == (
-        "stopped",
-        "the age of its newest line",
-    )
+
+    def state(of: Board = board) -> tuple[str, str]:
+        row = looked(of)["run"]
+        return row["state"], row["known_by"]
+
+    assert state()[0] == "waiting"
+    folders.write(run, map(folders.line, range(1, 4)))
+    assert state() == ("running", "the age of its newest line")  # by somebody whose lock is not seen here
+    os.utime(run / "metrics.jsonl", (0, 0))
+    assert state(Board(tmp_path)) == ("stopped", "the age of its newest line")
+    board = Board(tmp_path)
     with files.only_one(run):
         if locks_held() is None:
             pytest.skip("this system does not say who holds a lock")
-        assert (looked(board)["run"]["state"], looked(board)["run"]["known_by"]) == ("running", "its lock")
-    assert (looked(board)["run"]["state"], looked(board)["run"]["known_by"]) == ("stopped", "its lock")
-    os.utime(run / "metrics.jsonl")
-    assert looked(Board(tmp_path))["run"]["state"] == "running"  # by somebody whose locks are not seen here
+        assert state(board) == ("running", "its lock")
+        folders.append(run, [folders.line(4)])
+    assert state(board) == ("stopped", "its lock")  # at once, however young its newest line is
+    folders.append(run, [folders.line(5)])
+    assert state(board) == ("running", "the age of its newest line")
     folders.end(run, 9)
-    assert looked(board)["run"]["state"] == "ended"
+    assert state(board)[0] == "ended"
     folders.end(run, 3)  # it was made longer since
-    assert looked(board)["run"]["state"] == "stopped"
+    assert state(board)[0] == "running"
+
+
+def test_on_a_disk_of_this_machine_a_lock_that_nobody_holds_tells_that_a_run_stopped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = folders.write(folders.begin(tmp_path / "run", iterations=9), map(folders.line, range(1, 4)))
+    (run / ".lock").touch()
+    for disk, state in ((8, "stopped"), (0, "running")):
+        monkeypatch.setattr(following_folders.os, "major", lambda device, disk=disk: disk)
+        assert looked(Board(tmp_path))["run"]["state"] == state
 
 
 def test_what_changed_is_told_and_nothing_else(tmp_path: Path) -> None:

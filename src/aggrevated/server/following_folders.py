@@ -80,3 +80,11 @@ def is_held(folder: Path, held: set[tuple[int, int]]) -> bool:
     except OSError:
         return False
     return (found.st_dev, found.st_ino) in held
+
+
+def lock_tells(folder: Path) -> bool:
+    """Whether a lock that is not held means that nobody runs it: not on file systems that other machines share."""
+    try:
+        return os.major(os.lstat(folder / LOCK).st_dev) != 0
+    except OSError:
+        return False

@@ -13,7 +13,7 @@ from aggrevated.files import Facts, in_short, unseal_json
 from aggrevated.files.sealed_json import digest_of
 from aggrevated.methods import METHODS
 from aggrevated.server.following import Place, Point, Tail, number, whole_number, words
-from aggrevated.server.following_folders import CONFIG, METRICS, RESULT, is_held
+from aggrevated.server.following_folders import CONFIG, METRICS, RESULT, is_held, lock_tells
 from aggrevated.server.following_seals import Seals
 
 MOST_JSON = 256 << 10  # bytes; config.json has some 1,500, a result of parsing some 10,000
@@ -70,15 +70,20 @@ class Followed:
         self.config, self.result = Sealed(folder / CONFIG), Sealed(folder / RESULT)
         self.tail = Tail(folder / METRICS)
         self.seals = Seals(self.tail)
-        self.held = self.was_held = False
+        self.held = self.was_held = False  # its lock, as far as this machine knows
+        self.grew_unheld = False  # somebody writes whose lock is not seen here: in a container, or elsewhere
+        self._lock_tells = False
 
     def look(self, until: float, held: set[tuple[int, int]] | None) -> None:
         """Read what is new, until that time at most; `held` are the locks of all processes."""
         self.config.look()
         self.result.look()
+        offset, was_held = self.tail.offset, self.held
         self.tail.read(until)
         self.held = held is not None and is_held(self.folder, held)
         self.was_held = self.was_held or self.held
+        self.grew_unheld = self.grew_unheld or (0 < offset < self.tail.offset and not self.held and not was_held)
+        self._lock_tells = held is not None and lock_tells(self.folder)
 
     @property
     def asked(self) -> Facts:
@@ -114,18 +119,18 @@ class Followed:
             return "running", "its lock"
         if self.outcome is not None:
             return "ended", "its result.json"
-        if self.was_held:
-            return "stopped", "its lock"
-        if self.tail.place is None:
+        if self.tail.place is None and not self.was_held:
             return "waiting", "that it has no metrics yet"
+        if (self.was_held or self._lock_tells) and not self.grew_unheld:
+            return "stopped", "its lock"
         return ("running" if self._is_young() else "stopped"), "the age of its newest line"
 
     def _is_young(self) -> bool:
-        assert self.tail.place is not None
         newest, pause = self.tail.newest, 0.0
         if newest is not None and newest.seconds is not None and newest.iteration:
             pause = newest.seconds / newest.iteration
-        return time.time() - self.tail.place.changed / 1e9 < max(YOUNG, ITERATIONS * pause)
+        changed = self.tail.place.changed if self.tail.place else 0
+        return time.time() - changed / 1e9 < max(YOUNG, ITERATIONS * pause)
 
     def damages(self) -> list[str]:
         """What is not as it was written, or cannot be read, in the library's sentences."""
