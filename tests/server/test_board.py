@@ -206,9 +206,10 @@ def test_a_server_that_dies_and_comes_back_is_followed_further(serve: Serve, tab
 def test_a_run_is_watched_to_its_end_and_filmed(serve: Serve, tabs: Tabs, tmp_path: Path) -> None:
     (tmp_path / "temporary").mkdir()
     watching = serve("board", str(tmp_path), env={"TMPDIR": str(tmp_path / "temporary")})
-    page = tabs.open(watching.address)
+    page = tabs.open(watching.address, permissions=["clipboard-read", "clipboard-write"])
     expect(page.locator("#status")).to_contain_text("they appear by themselves")
-    few = ["--iterations", "40", "--horizon", "60", "--validation-episodes", "10", "--test-episodes", "10"]
+    few = ["--iterations", "40", "--trajectories", "16", "--horizon", "60"]
+    few += ["--validation-episodes", "10", "--test-episodes", "10"]
     command = [sys.executable, "-m", "aggrevated", "train", "cartpole", *few, "--out", str(tmp_path / "run")]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as training:
         expect(row(page, "run")).to_contain_text("● running", timeout=30_000)
@@ -221,6 +222,9 @@ def test_a_run_is_watched_to_its_end_and_filmed(serve: Serve, tabs: Tabs, tmp_pa
     page.get_by_role("button", name="Make a film of run beside its expert").click()
     expect(page.locator(".film img")).to_be_visible(timeout=60_000)
     expect(page.locator(".film p")).to_contain_text("expert 60, from the same start")
+    page.get_by_role("button", name="Copy the command of run").click()
+    expect(page.locator("#status")).to_have_text("Copied.")
+    assert page.evaluate("navigator.clipboard.readText()") == " ".join(["aggrevated train cartpole", *few])
     page.get_by_role("button", name="Stop").click()
     expect(page.locator(".film canvas")).to_be_visible()
     assert {path: path.stat().st_mtime_ns for path in (tmp_path / "run").rglob("*")} == before

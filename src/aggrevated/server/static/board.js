@@ -14,6 +14,7 @@ const choice = new Choice();
 const figures = new Map(); // by task
 let lit = ""; // the path of the run that is pointed at
 let drawing = 0;
+let told = ""; // of how many runs there are; said again only where it is another sentence
 
 const act = {
   toggle(list, path) {
@@ -97,6 +98,18 @@ function warn() {
   list.replaceChildren(...items.map(({ kind, text }) => make("li", { class: kind, text })));
 }
 
+function tell(sentence) {
+  if (sentence !== told) say(sentence);
+  told = sentence;
+}
+
+/** Nobody answers, or not as they should. */
+function trouble(error) {
+  if (!error) return;
+  told = "";
+  say(error.message, true);
+}
+
 /** What the server told. */
 function take(found) {
   const fresh = found.runs.length || found.groups.length || found.keys.length !== runs.byKey.size;
@@ -107,7 +120,7 @@ function take(found) {
   if (fresh || first) showAll();
   const alone = runs.all().filter((one) => !one.members);
   const running = alone.filter((one) => one.state === "running").length;
-  say(alone.length ? `${alone.length} runs, ${running} running; followed live.` : "There are no runs here yet; they appear by themselves.");
+  tell(alone.length ? `${alone.length} runs, ${running} running; followed live.` : "There are no runs here yet; they appear by themselves.");
   if (fresh) performance.mark("board-drawn", { detail: found.stamp });
 }
 
@@ -124,4 +137,4 @@ the("none").addEventListener("click", () => {
   showAll();
 });
 new ResizeObserver(drawSoon).observe(the("figures"));
-new Following(take, (error) => error && say(error.message, true)).look();
+new Following(take, trouble).look();
