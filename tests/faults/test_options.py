@@ -102,6 +102,7 @@ COMPLETE = {  # a command that works, so that nothing but the option is wrong wi
     "export": ("export", "RUN", "--out", "p.safetensors"),
     "board": ("board", "RUN"),
     "draw": ("draw",),
+    "tree": ("tree",),
     "expert list": ("expert", "list"),
     "expert train": ("expert", "train", "cartpole"),
     "expert evaluate": ("expert", "evaluate", "cartpole", "--episodes", "2", "--horizon", "5"),
