@@ -2,7 +2,7 @@
 
 import { make, makeSvg } from "./common.js";
 import { curveOf } from "./board-model.js";
-import { scale, shown, ticked } from "./board-scales.js";
+import { known, scale, shown, ticked } from "./board-scales.js";
 
 const MARGIN = { left: 52, right: 14, top: 12, bottom: 40 };
 const MANY = 12; // curves, from which on they are drawn thinner and without a list of their names
@@ -14,6 +14,7 @@ const SHAPES = [
   (x, y) => `M${x},${y - 5}l5,5l-5,5l-5,-5z`,
 ];
 const LABEL = 90; // pixels that an expert's label has
+const READ = 6; // curves whose values are said
 const STEPS = 200; // of the slider
 
 /** The sign of a curve, as lists show it. */
@@ -29,7 +30,10 @@ export class Figure {
     this.task = task;
     this.at = 1; // where along the axis is read, from 0 to 1
     this.chart = makeSvg("svg", { class: "chart", role: "img" });
-    this.slider = make("input", { type: "range", min: 0, max: STEPS, value: STEPS, "aria-label": `Read the curves of ${task} at`, oninput: () => this.moveTo(this.slider.value / STEPS) });
+    this.slider = make("input", {
+      type: "range", min: 0, max: STEPS, value: STEPS, "aria-label": `Read the curves of ${task} at`,
+      oninput: () => this.moveTo(this.slider.value / STEPS),
+    });
     this.where = make("span", { class: "muted" });
     this.readout = make("ul", { class: "readout" });
     this.note = make("p", { class: "muted" });
@@ -43,12 +47,14 @@ export class Figure {
   /** Draw curves: [{entry, style, thin, strong}], by what was chosen. */
   draw(curves, choice) {
     this.choice = choice;
-    this.curves = curves.map((one) => ({ ...one, points: curveOf(one.entry, choice.axis, choice.log) })).filter((one) => one.points.length);
+    const all = curves.map((one) => ({ ...one, points: curveOf(one.entry, choice.axis, choice.log) }));
+    this.curves = all.filter((one) => one.points.length);
     this.experts = expertsOf(curves.map((one) => one.entry));
     this.layOut();
     this.chart.replaceChildren(...this.axes(), ...this.bands(), ...this.lines(), ...this.expertLines());
     this.cursor = this.chart.appendChild(makeSvg("path", { class: "cursor" }));
-    this.chart.setAttribute("class", `chart${this.curves.length > MANY ? " many" : ""}${this.curves.some((one) => one.strong) ? " dimmed" : ""}`);
+    this.chart.classList.toggle("many", this.curves.length > MANY);
+    this.chart.classList.toggle("dimmed", this.curves.some((one) => one.strong));
     this.chart.setAttribute("aria-label", this.inWords());
     this.note.textContent = noteOn(curves.map((one) => one.entry), this.experts);
     this.read();
@@ -87,19 +93,21 @@ export class Figure {
     ]);
     const along = this.x.ticks.flatMap((value) => [
       makeSvg("path", { class: "axis", d: `M${round(this.x(value))},${bottom}v4` }),
-      makeSvg("text", { x: round(this.x(value)), y: bottom + 17, "text-anchor": this.x(value) > right - 12 ? "end" : "middle", text: ticked(value) }),
+      makeSvg("text", {
+        x: round(this.x(value)), y: bottom + 17, "text-anchor": this.x(value) > right - 12 ? "end" : "middle", text: ticked(value),
+      }),
     ]);
     const line = makeSvg("path", { class: "axis", d: `M${MARGIN.left},${bottom}H${right}` });
-    const title = makeSvg("text", { x: (MARGIN.left + right) / 2, y: this.height - 6, "text-anchor": "middle", text: TITLES[this.choice.axis] });
+    const middle = { x: (MARGIN.left + right) / 2, y: this.height - 6, "text-anchor": "middle" };
+    const title = makeSvg("text", { ...middle, text: TITLES[this.choice.axis] });
     return [...across, ...along, line, title];
   }
 
   bands() {
-    return this.curves.filter((one) => one.points.some((point) => point.low !== null && point.low !== undefined)).map((one) => {
-      const known = one.points.filter((point) => point.low !== null && point.low !== undefined);
-      const up = known.map((point) => `${round(this.x(point.x))},${round(this.y(point.high))}`);
-      const down = known.map((point) => `${round(this.x(point.x))},${round(this.y(point.low))}`).reverse();
-      return makeSvg("path", { class: `band c${one.style.colour}${one.strong ? " strong" : ""}`, d: `M${up.join("L")}L${down.join("L")}Z` });
+    return this.curves.filter((one) => one.points.some((point) => known(point.low))).map((one) => {
+      const there = one.points.filter((point) => known(point.low));
+      const d = `${this.path(there, "high")}L${this.path([...there].reverse(), "low").slice(1)}Z`;
+      return makeSvg("path", { class: `band c${one.style.colour}${one.strong ? " strong" : ""}`, d });
     });
   }
 
@@ -107,8 +115,10 @@ export class Figure {
     return this.curves.flatMap(({ points, style, thin, strong, entry }) => {
       const kind = `${thin ? " thin" : ""}${strong ? " strong" : ""}`;
       const last = points.at(-1);
-      const line = makeSvg("path", { class: `curve c${style.colour} d${style.dash}${kind}`, d: this.path(points, "y"), "data-path": entry.path });
-      const mark = makeSvg("path", { class: `mark c${style.colour}${strong ? " strong" : ""}`, d: SHAPES[style.shape](round(this.x(last.x)), round(this.y(last.y))) });
+      const look = `curve c${style.colour} d${style.dash}${kind}`;
+      const line = makeSvg("path", { class: look, d: this.path(points, "y"), "data-path": entry.path });
+      const end = SHAPES[style.shape](round(this.x(last.x)), round(this.y(last.y)));
+      const mark = makeSvg("path", { class: `mark c${style.colour}${strong ? " strong" : ""}`, d: end });
       const current = strong && this.isAlone && !entry.members
         ? [makeSvg("path", { class: `curve thin c${style.colour}`, d: this.path(points, "current") })] : [];
       return [...current, line, mark];
@@ -116,8 +126,9 @@ export class Figure {
   }
 
   path(points, name) {
-    const there = points.filter((point) => point[name] !== null && point[name] !== undefined);
-    return there.length ? `M${there.map((point) => `${round(this.x(point.x))},${round(this.y(point[name]))}`).join("L")}` : "";
+    const there = points.filter((point) => known(point[name]));
+    const places = there.map((point) => `${round(this.x(point.x))},${round(this.y(point[name]))}`);
+    return places.length ? `M${places.join("L")}` : "";
   }
 
   expertLines() {
@@ -132,8 +143,10 @@ export class Figure {
   expertLabel(value, right) {
     const across = Math.max(0, right - MARGIN.left - LABEL);
     const places = [1, 0, 0.5].flatMap((share) => [-5, 14].map((below) => ({ start: MARGIN.left + share * across, below })));
-    const best = places.map((place) => ({ ...place, near: this.near(value, place) })).reduce((least, one) => (one.near < least.near ? one : least));
-    return makeSvg("text", { class: "expert-label", x: best.start + LABEL - 4, y: round(this.y(value)) + best.below, "text-anchor": "end", text: `expert ${shown(value)}` });
+    const crowded = places.map((place) => ({ ...place, near: this.near(value, place) }));
+    const best = crowded.reduce((least, one) => (one.near < least.near ? one : least));
+    const at = { x: best.start + LABEL - 4, y: round(this.y(value)) + best.below, "text-anchor": "end" };
+    return makeSvg("text", { class: "expert-label", ...at, text: `expert ${shown(value)}` });
   }
 
   /** How many curves would be hidden by a label there. */
@@ -167,9 +180,12 @@ export class Figure {
     const words = this.at < 1 ? `At ${ticked(Number(x.toPrecision(3)))}` : "Newest";
     this.where.textContent = words;
     this.slider.setAttribute("aria-valuetext", `${words} ${this.choice.axis}`);
-    const read = this.curves.map((one) => ({ ...one, point: pointAt(one.points, this.at < 1 ? x : Infinity) })).filter((one) => one.point);
+    const there = this.curves.map((one) => ({ ...one, point: pointAt(one.points, this.at < 1 ? x : Infinity) }));
+    const read = there.filter((one) => one.point);
     read.sort((a, b) => Number(b.strong) - Number(a.strong) || b.point.y - a.point.y);
-    this.readout.replaceChildren(...read.slice(0, MANY / 2).map(readLine), ...(read.length > MANY / 2 ? [make("li", { class: "muted", text: `and ${read.length - MANY / 2} more` })] : []));
+    const rest = read.length - READ;
+    const more = rest > 0 ? [make("li", { class: "muted", text: `and ${rest} more` })] : [];
+    this.readout.replaceChildren(...read.slice(0, READ).map(readLine), ...more);
   }
 
   /** The numbers of all curves at a few places, for whoever does not see them. */
@@ -177,24 +193,35 @@ export class Figure {
     this.numbers.querySelector(".scroll")?.remove();
     if (!this.numbers.open || !this.curves.length) return;
     const places = this.x.ticks.filter((value) => value > 0).slice(-5);
-    const head = make("tr", {}, make("th", { scope: "col", text: "Run" }), ...places.map((value) => make("th", { scope: "col", class: "number", text: ticked(value) })), make("th", { scope: "col", class: "number", text: "Newest" }));
-    const rows = this.curves.map(({ entry, points }) => make("tr", {}, make("th", { scope: "row", text: entry.path }),
-      ...[...places, Infinity].map((value) => make("td", { class: "number", text: shown(value > points.at(-1).x && value !== Infinity ? null : pointAt(points, value)?.y) }))));
-    const table = make("table", {}, make("caption", { class: "hidden-visually", text: `Best return so far in ${this.task}, over ${this.choice.axis}` }), make("thead", {}, head), make("tbody", {}, ...rows));
-    this.numbers.append(make("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": `Numbers of ${this.task}` }, table));
+    const heads = [...places.map(ticked), "Newest"].map((text) => make("th", { scope: "col", class: "number", text }));
+    const rows = this.curves.map((curve) => numbersOf(curve, places));
+    const caption = `Best return so far in ${this.task}, over ${this.choice.axis}`;
+    const table = make("table", {}, make("caption", { class: "hidden-visually", text: caption }),
+      make("thead", {}, make("tr", {}, make("th", { scope: "col", text: "Run" }), ...heads)), make("tbody", {}, ...rows));
+    const region = { class: "scroll", tabindex: 0, role: "region", "aria-label": `Numbers of ${this.task}` };
+    this.numbers.append(make("div", region, table));
   }
 
   inWords() {
-    const best = this.curves.reduce((most, one) => (one.points.at(-1).y > (most?.points.at(-1).y ?? -Infinity) ? one : most), null);
+    const [best] = [...this.curves].sort((a, b) => b.points.at(-1).y - a.points.at(-1).y);
     const first = best ? `; the best is ${best.entry.path} with ${shown(best.points.at(-1).y)}` : "";
     return `${this.task}: ${this.curves.length} curves of the best return so far over ${this.choice.axis}${first}`;
   }
 }
 
 function readLine({ entry, style, point }) {
-  const between = point.low !== null && point.low !== undefined ? ` (${shown(point.low)} to ${shown(point.high)})` : "";
-  const trials = point.trials ? ` of ${point.trials} trials` : "";
-  return make("li", {}, swatch(style), make("span", { class: "label" }, entry.path, make("span", { class: "muted", text: trials })), make("b", { text: shown(point.y) + between }));
+  const between = known(point.low) ? ` (${shown(point.low)} to ${shown(point.high)})` : "";
+  const trials = make("span", { class: "muted", text: point.trials ? ` of ${point.trials} trials` : "" });
+  const label = make("span", { class: "label" }, entry.path, trials);
+  return make("li", {}, swatch(style), label, make("b", { text: shown(point.y) + between }));
+}
+
+/** A row of numbers: the curve at these places, as far as it goes, and its newest. */
+function numbersOf({ entry, points }, places) {
+  const last = points.at(-1);
+  const values = [...places.map((x) => (x > last.x ? null : pointAt(points, x)?.y)), last.y];
+  const cells = values.map((value) => make("td", { class: "number", text: shown(value) }));
+  return make("tr", {}, make("th", { scope: "row", text: entry.path }), ...cells);
 }
 
 /** The last point that is not beyond x. */
@@ -211,7 +238,9 @@ function pointAt(points, x) {
 /** [{world, value}]: what is known of the experts of these entries, each world once. */
 function expertsOf(entries) {
   const worlds = new Map();
-  for (const { world, expert } of entries) if (expert !== null && expert !== undefined) worlds.set(world, [...(worlds.get(world) || []), expert]);
+  for (const { world, expert } of entries) {
+    if (known(expert)) worlds.set(world, [...(worlds.get(world) || []), expert]);
+  }
   return [...worlds].map(([world, values]) => ({ world, value: values.reduce((sum, one) => sum + one, 0) / values.length }));
 }
 

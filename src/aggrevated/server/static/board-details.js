@@ -2,7 +2,7 @@
 
 import { askFor, copy, make, say, still, the } from "./common.js";
 import { swatch } from "./board-curves.js";
-import { counted, shown } from "./board-scales.js";
+import { counted, known, shown } from "./board-scales.js";
 import { toExpert } from "./board-table.js";
 
 const AGAIN = 500; // milliseconds until a film is asked for again
@@ -25,7 +25,8 @@ export class Details {
     });
     for (const path of this.cards.keys()) if (!this.choice.opened.includes(path)) this.cards.delete(path);
     const place = the("opened");
-    if (cards.length !== place.children.length || cards.some((one, i) => place.children[i] !== one)) place.replaceChildren(...cards);
+    const same = cards.length === place.children.length && cards.every((one, i) => place.children[i] === one);
+    if (!same) place.replaceChildren(...cards);
     the("nothing-opened").hidden = cards.length > 0;
     the("settings").hidden = !cards.length;
     this.compare(opened.slice(0, MOST));
@@ -48,11 +49,11 @@ export class Details {
   lay(opened, rows) {
     const alone = opened.length === 1;
     const shownRows = rows.filter((row) => alone || this.choice.alike || row.differs);
-    const head = make("tr", {}, make("th", { scope: "col", text: "Setting" }), ...opened.map((one) => make("th", { scope: "col", text: one.path })));
+    const heads = ["Setting", ...opened.map((one) => one.path)].map((text) => make("th", { scope: "col", text }));
     const body = shownRows.map((row) => make("tr", { class: row.differs ? "differs" : "" },
       make("th", { scope: "row" }, row.differs ? make("span", { text: "≠ ", "aria-label": "differs:", role: "img" }) : "", row.name),
       ...row.values.map((value) => make("td", { text: value ?? "–" }))));
-    the("side-by-side").replaceChildren(make("thead", {}, head), make("tbody", {}, ...body));
+    the("side-by-side").replaceChildren(make("thead", {}, make("tr", {}, ...heads)), make("tbody", {}, ...body));
     the("no-difference").hidden = shownRows.length > 0;
     the("alike").closest("label").hidden = alone;
   }
@@ -66,9 +67,9 @@ class Card {
     this.command = make("div", { class: "command" });
     this.resume = make("div", { class: "command", hidden: true });
     this.film = new Film(entry);
-    this.element = make("article", { class: "one", "aria-label": entry.path },
-      make("header", {}, make("h3", {}, swatch(style), make("span", { text: entry.path })),
-        make("button", { type: "button", class: "small", text: "Close", "aria-label": `Close ${entry.path}`, onclick: () => act.toggle("opened", entry.path) })),
+    const close = button("Close", `Close ${entry.path}`, () => act.toggle("opened", entry.path));
+    const title = make("h3", {}, swatch(style), make("span", { text: entry.path }));
+    this.element = make("article", { class: "one", "aria-label": entry.path }, make("header", {}, title, close),
       this.facts, this.said, this.command, this.resume, this.film.element);
     this.key = null;
   }
@@ -80,7 +81,8 @@ class Card {
     if (text !== this.text) {
       this.text = text;
       this.facts.replaceChildren(...facts.flatMap(([name, value]) => [make("dt", { text: name }), make("dd", { text: value })]));
-      this.said.replaceChildren(...entry.damage.map((one) => make("p", { class: "bad", text: `✕ ${one}` })), ...entry.warnings.map((one) => make("p", { class: "warm", text: `⚠ ${one}` })));
+      const damage = entry.damage.map((one) => make("p", { class: "bad", text: `✕ ${one}` }));
+      this.said.replaceChildren(...damage, ...entry.warnings.map((one) => make("p", { class: "warm", text: `⚠ ${one}` })));
     }
     this.resume.hidden = entry.state !== "stopped";
     if (entry.key !== this.key) this.ask(entry);
@@ -105,16 +107,36 @@ class Card {
 }
 
 function copied(text, label) {
-  return [make("code", { text }), make("button", { type: "button", class: "small", text: "Copy", "aria-label": label, onclick: () => copy(text) })];
+  return [make("code", { text }), button("Copy", label, () => copy(text))];
 }
 
+/** A small button; `label` says of what it is. */
+function button(text, label, onclick) {
+  return make("button", { type: "button", class: "small", text, "aria-label": label, onclick });
+}
+
+/** [name, value] of all that a card lists. */
 function factsOf(entry) {
-  const trials = entry.members ? `${entry.members.length} trials, ${entry.ended} ended` : `${entry.state}, by ${entry.known_by}${entry.checked ? "" : "; seals are being checked"}`;
-  const interval = entry.low !== null && entry.low !== undefined ? ` (${shown(entry.low)} to ${shown(entry.high)})` : "";
-  const expert = entry.expert === null || entry.expert === undefined ? "not known before a run of this world has ended" : `${shown(entry.expert)}${entry.lent ? ", of another run of the same world" : ""}; to expert ${toExpert(entry)}`;
-  const bill = entry.members ? [] : [["Bill", `${counted(entry.steps)} simulator steps, ${counted(entry.queries)} queries, ${counted(entry.seconds)} s`]];
-  const tested = entry.test === null || entry.test === undefined ? [] : [["Test", shown(entry.test)]];
-  return [["State", trials], ["What", `${entry.label}, ${entry.policy} policy, on ${entry.task}`], ["Best", shown(entry.best) + interval], ...tested, ["Expert", expert], ...bill];
+  const interval = known(entry.low) ? ` (${shown(entry.low)} to ${shown(entry.high)})` : "";
+  const bill = `${counted(entry.steps)} simulator steps, ${counted(entry.queries)} queries, ${counted(entry.seconds)} s`;
+  return [
+    ["State", stateOf(entry)],
+    ["What", `${entry.label}, ${entry.policy} policy, on ${entry.task}`],
+    ["Best", shown(entry.best) + interval],
+    ...(known(entry.test) ? [["Test", shown(entry.test)]] : []),
+    ["Expert", expertOf(entry)],
+    ...(entry.members ? [] : [["Bill", bill]]),
+  ];
+}
+
+function stateOf(entry) {
+  if (entry.members) return `${entry.members.length} trials, ${entry.ended} ended`;
+  return `${entry.state}, by ${entry.known_by}${entry.checked ? "" : "; seals are being checked"}`;
+}
+
+function expertOf(entry) {
+  if (!known(entry.expert)) return "not known before a run of this world has ended";
+  return `${shown(entry.expert)}${entry.lent ? ", of another run of the same world" : ""}; to expert ${toExpert(entry)}`;
 }
 
 /** The policy acting beside its expert. */
@@ -123,11 +145,12 @@ class Film {
     this.key = entry.key;
     this.path = entry.path;
     this.seed = make("input", { type: "number", min: 0, max: 1000000, value: 0, step: 1 });
-    this.button = make("button", { type: "button", class: "small", text: "Make a film", "aria-label": `Make a film of ${entry.path} beside its expert`, onclick: () => this.begin() });
+    this.button = button("Make a film", `Make a film of ${entry.path} beside its expert`, () => this.begin());
     this.pause = make("button", { type: "button", class: "small", text: "Stop", hidden: true, onclick: () => this.toggle() });
     this.said = make("p", { class: "muted", role: "status" });
     this.place = make("div");
-    this.element = make("div", { class: "film" }, make("div", { class: "row" }, this.button, make("label", { class: "inline" }, "of episode ", this.seed), this.pause), this.said, this.place);
+    const which = make("label", { class: "inline" }, "of episode ", this.seed);
+    this.element = make("div", { class: "film" }, make("div", { class: "row" }, this.button, which, this.pause), this.said, this.place);
   }
 
   /** Ask for it, and wait until it is there. */
@@ -152,9 +175,11 @@ class Film {
 
   show(film) {
     this.said.textContent = `Learned ${shown(film.learned_return)}, expert ${shown(film.expert_return)}, from the same start.`;
-    this.moving = make("img", { src: `film.gif?film=${film.film}`, alt: `The policy of ${this.path} on the left, its expert on the right` });
+    const alt = `The policy of ${this.path} on the left, its expert on the right`;
+    this.moving = make("img", { src: `film.gif?film=${film.film}`, alt });
     this.moving.addEventListener("load", () => {
-      this.still = make("canvas", { width: this.moving.naturalWidth, height: this.moving.naturalHeight, role: "img", "aria-label": "The first picture of the film" });
+      const [width, height] = [this.moving.naturalWidth, this.moving.naturalHeight];
+      this.still = make("canvas", { width, height, role: "img", "aria-label": "The first picture of the film" });
       this.still.getContext("2d").drawImage(this.moving, 0, 0);
       this.pause.hidden = false;
       if (still.matches) this.toggle();

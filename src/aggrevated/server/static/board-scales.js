@@ -4,11 +4,14 @@ const SHORT = new Intl.NumberFormat("en", { maximumSignificantDigits: 4 });
 const LARGE = new Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: 3 });
 const WHOLE = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 
+/** Whether there is such a number. */
+export const known = (value) => value !== null && value !== undefined;
+
 /** A return, for people; a dash where there is none. */
-export const shown = (value) => (value === null || value === undefined ? "–" : SHORT.format(value).replace("-", "−"));
+export const shown = (value) => (!known(value) ? "–" : SHORT.format(value).replace("-", "−"));
 
 /** A count, for people. */
-export const counted = (value) => (value === null || value === undefined ? "–" : WHOLE.format(value));
+export const counted = (value) => (!known(value) ? "–" : WHOLE.format(value));
 
 /** A number at a tick: large ones in short. */
 export const ticked = (value) => (Math.abs(value) >= 10000 ? LARGE.format(value) : SHORT.format(value)).replace("-", "−");

@@ -3,9 +3,17 @@
 import { make, the } from "./common.js";
 import { swatch } from "./board-curves.js";
 import { troubleOf } from "./board-model.js";
-import { counted, shown, signed } from "./board-scales.js";
+import { counted, known, shown, signed } from "./board-scales.js";
 
-const STATES = { running: "● running", ended: "✓ ended", stopped: "■ stopped", waiting: "… waiting", unreadable: "✕ unreadable", damaged: "✕ damaged", died: "⚠ died" };
+const STATES = {
+  running: "● running",
+  ended: "✓ ended",
+  stopped: "■ stopped",
+  waiting: "… waiting",
+  unreadable: "✕ unreadable",
+  damaged: "✕ damaged",
+  died: "⚠ died",
+};
 const ORDER = ["damaged", "died", "running", "stopped", "waiting", "unreadable", "ended"];
 const FILTERS = ["task", "method", "update", "state"];
 
@@ -33,13 +41,16 @@ export class Table {
   show() {
     this.offer();
     const listed = this.listed();
-    const wanted = listed.flatMap((entry) => [entry, ...(this.choice.unfolded.includes(entry.path) ? this.runs.membersOf(entry) : [])]);
+    const isUnfolded = (entry) => this.choice.unfolded.includes(entry.path);
+    const wanted = listed.flatMap((entry) => [entry, ...(isUnfolded(entry) ? this.runs.membersOf(entry) : [])]);
     const elements = wanted.map((entry) => this.rowOf(entry).fill(entry, this.choice));
     const body = the("rows");
-    if (elements.length !== body.children.length || elements.some((one, i) => body.children[i] !== one)) body.replaceChildren(...elements);
+    const same = elements.length === body.children.length && elements.every((one, i) => body.children[i] === one);
+    if (!same) body.replaceChildren(...elements);
     const paths = new Set(this.runs.all().map((one) => one.path));
     for (const path of this.rows.keys()) if (!paths.has(path)) this.rows.delete(path);
-    write(the("count"), listed.length === this.runs.entries.length ? `${listed.length}` : `${listed.length} of ${this.runs.entries.length}`);
+    const all = this.runs.entries.length;
+    write(the("count"), listed.length === all ? `${all}` : `${listed.length} of ${all}`);
   }
 
   rowOf(entry) {
@@ -50,18 +61,24 @@ export class Table {
 
   /** What can be filtered by: what there is. */
   offer() {
-    const all = this.runs.entries;
     for (const name of FILTERS) {
-      const values = name === "state" ? ORDER.filter((one) => all.some((entry) => entry.state === one || troubleOf(entry) === one)) : [...new Set(all.map((entry) => entry[name]).filter(Boolean))].sort();
+      const values = this.valuesOf(name);
       const chosen = this.choice[name];
       if (chosen && !values.includes(chosen)) values.push(chosen);
       const select = the(name);
       if (select.dataset.values !== values.join("\n")) {
         select.dataset.values = values.join("\n");
-        select.replaceChildren(make("option", { value: "", text: "all" }), ...values.map((one) => make("option", { value: one, text: one })));
+        const options = values.map((one) => make("option", { value: one, text: one }));
+        select.replaceChildren(make("option", { value: "", text: "all" }), ...options);
       }
       select.value = chosen;
     }
+  }
+
+  valuesOf(name) {
+    const all = this.runs.entries;
+    if (name !== "state") return [...new Set(all.map((entry) => entry[name]).filter(Boolean))].sort();
+    return ORDER.filter((one) => all.some((entry) => entry.state === one || troubleOf(entry) === one));
   }
 }
 
@@ -82,7 +99,8 @@ class Row {
     this.best = make("td", { class: "number" });
     this.expert = make("td", { class: "number" });
     const name = make("div", { class: "name" }, swatch(style), this.open, this.what);
-    this.element = make("tr", { onpointerenter: () => act.light(path), onpointerleave: () => act.light(""), onfocusin: () => act.light(path), onfocusout: () => act.light("") },
+    const [light, dim] = [() => act.light(path), () => act.light("")];
+    this.element = make("tr", { onpointerenter: light, onpointerleave: dim, onfocusin: light, onfocusout: dim },
       make("td", {}, this.box, ...(kind === "group" ? [this.unfold] : [])), make("td", {}, name), this.state, this.best, this.expert);
   }
 
@@ -114,12 +132,13 @@ class Row {
 
   writeState(words, state, trouble, iterations) {
     if (this.state.textContent === words.join("") + iterations) return;
-    this.state.replaceChildren(...words.map((text, i) => make("div", { class: `state ${i ? trouble : state}`, text })), make("div", { class: "done", text: iterations }));
+    const lines = words.map((text, i) => make("div", { class: `state ${i ? trouble : state}`, text }));
+    this.state.replaceChildren(...lines, make("div", { class: "done", text: iterations }));
   }
 }
 
 /** How an entry is to its expert: the ratio in the test, else the difference; a dash where nothing is known. */
 export function toExpert({ ratio, best, expert }) {
-  if (ratio !== null && ratio !== undefined) return `${shown(ratio)} ×`;
-  return best === null || expert === null || expert === undefined ? "–" : signed(best - expert);
+  if (known(ratio)) return `${shown(ratio)} ×`;
+  return known(best) && known(expert) ? signed(best - expert) : "–";
 }
