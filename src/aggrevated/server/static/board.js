@@ -129,12 +129,12 @@ the("log").checked = choice.log;
 the("axis").addEventListener("change", () => act.choose("axis", the("axis").value));
 the("log").addEventListener("change", () => act.choose("log", the("log").checked));
 the("filters").addEventListener("submit", (event) => event.preventDefault());
-the("filters").addEventListener("reset", () => setTimeout(() => { choice.clear(); showAll(); }));
-the("all").addEventListener("click", () => { choice.hidden = []; choice.keep(); showAll(); });
-the("none").addEventListener("click", () => {
-  choice.hidden = runs.all().map((one) => one.path);
-  choice.keep();
+the("clear").addEventListener("click", () => {
+  choice.clear();
+  the("find").value = "";
   showAll();
 });
+the("all").addEventListener("click", () => act.choose("hidden", []));
+the("none").addEventListener("click", () => act.choose("hidden", runs.all().map((one) => one.path)));
 new ResizeObserver(drawSoon).observe(the("figures"));
 new Following(take, trouble).look();
