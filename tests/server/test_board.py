@@ -230,6 +230,7 @@ def test_a_run_is_watched_to_its_end_and_filmed(serve: Serve, tabs: Tabs, tmp_pa
     assert {path: path.stat().st_mtime_ns for path in (tmp_path / "run").rglob("*")} == before
     (films,) = (tmp_path / "temporary").iterdir()
     assert [one.name for one in films.iterdir()] == ["1.gif"]
+    page.close()
     assert watching.stop() in (143, -signal.SIGTERM) and not films.exists()
 
 
