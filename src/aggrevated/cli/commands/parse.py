@@ -11,9 +11,9 @@ from tyro.conf import Positional, arg
 from aggrevated.cli.drawings import drawings_of
 from aggrevated.cli.options import AnyPath, File, Folder
 from aggrevated.errors import AggrevatedError, DataError, UsageError
-from aggrevated.files import Facts
 
 if TYPE_CHECKING:
+    from aggrevated.files import Facts
     from aggrevated.reports.pages import PageReader, ParsedPage
 
 
