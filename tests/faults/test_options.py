@@ -100,7 +100,6 @@ COMPLETE = {  # a command that works, so that nothing but the option is wrong wi
     "board": ("board", "RUN", "--once"),
     "doctor": ("doctor", "cartpole", "--seconds", "0.1", "--episodes", "2", "--out", "OUT"),
     "export": ("export", "RUN", "--out", "p.safetensors"),
-    "board": ("board", "RUN"),
     "draw": ("draw",),
     "tree": ("tree",),
     "expert list": ("expert", "list"),
