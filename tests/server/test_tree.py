@@ -17,7 +17,7 @@ from starlette.types import Message
 
 from aggrevated.cli import main
 from aggrevated.errors import UsageError
-from aggrevated.server.playing import MOST_BODY, playing_app
+from aggrevated.server.tree import MOST_BODY, playing_app
 from aggrevated.theory import bounds, tree
 from aggrevated.theory.bandits import index_policy, ucb1
 from aggrevated.theory.experiments import UCB1_BONUS, on_hard_trees
@@ -182,7 +182,7 @@ def test_the_command_prints_what_the_page_shows(capsys: pytest.CaptureFixture[st
 def test_the_page_begins_with_what_the_command_was_given(monkeypatch: pytest.MonkeyPatch) -> None:
     shown: list[Any] = []
     monkeypatch.setattr("aggrevated.server.serving.serve", lambda app, *_: shown.append(app))
-    monkeypatch.setattr("aggrevated.server.playing.playing_app", shown.append)
+    monkeypatch.setattr("aggrevated.server.tree.playing_app", shown.append)
     main(["tree", "--depth", "4", "--step", "0.3", "--no-browser"])
     assert shown[0] == Settings(depth=4, step=0.3)
     assert json.loads(posted("", "/state", "GET", shown[0])[1]) == vars(shown[0])

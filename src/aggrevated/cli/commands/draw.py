@@ -45,7 +45,7 @@ class Draw:
 
     def _app(self) -> ASGIApp:
         from aggrevated.reports.pages import load_reader
-        from aggrevated.server.drawing import Drawings, drawing_app
+        from aggrevated.server.draw import Drawings, drawing_app
 
         drawings = Drawings(load_reader(self.policy), self.pages)
         drawings.warm_up()

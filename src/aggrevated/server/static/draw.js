@@ -1,10 +1,10 @@
 // The page to draw on: what is written is read, what was read is shown, what is corrected is kept.
 
 import { ask, askFor, copy, download, make, say, the } from "./common.js";
-import { Paper, asPicture } from "./paper.js";
-import { Steps } from "./steps.js";
-import { Store } from "./store.js";
-import { Tree } from "./tree.js";
+import { Paper, asPicture } from "./draw-paper.js";
+import { Steps } from "./draw-steps.js";
+import { Store } from "./draw-store.js";
+import { Tree } from "./draw-tree.js";
 
 const AGAIN = 1000; // milliseconds until a server that does not answer is asked again
 const IDLE = 250; // milliseconds of rest before the steps of the parse are asked for

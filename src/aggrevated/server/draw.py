@@ -37,7 +37,17 @@ SIDES = 100.0, 20_000.0  # that the page of a browser can have
 NAME = "drawing"
 EXAMPLES = 2026  # the seed of pages that are shown to people
 TRIED, USUAL = 4, 16  # of so many pages the one whose symbols are nearest to that number
-STATIC = ("draw.html", "common.css", "common.js", "draw.css", "draw.js", "paper.js", "tree.js", "steps.js", "store.js")
+STATIC = (
+    "draw.html",
+    "common.css",
+    "common.js",
+    "draw.css",
+    "draw.js",
+    "draw-paper.js",
+    "draw-tree.js",
+    "draw-steps.js",
+    "draw-store.js",
+)
 
 
 @dataclass(frozen=True)
@@ -216,7 +226,7 @@ def drawing_app(drawings: Drawings) -> Starlette:
         *(Route(f"/{name}", endpoint, methods=["GET"]) for name, endpoint in asked.items()),
         *(Route(f"/{name}", endpoint, methods=["POST"]) for name, endpoint in told.items()),
     ]
-    return application(routes, *STATIC)
+    return application(routes, *FILES)
 
 
 def is_confirmed(facts: dict[str, Any]) -> bool:

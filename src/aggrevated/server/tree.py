@@ -14,8 +14,8 @@ from aggrevated.theory.game import Game, Settings
 
 MOST_BODY = 1_000  # bytes
 FILES = (
-    "theory.html", "common.css", "common.js", "theory.css", "theory.js", "theory-curves.js", "theory-player.js",
-    "theory-settings.js", "theory-tree.js",
+    "tree.html", "common.css", "common.js", "tree.css", "tree.js", "tree-curves.js", "tree-player.js",
+    "tree-settings.js", "tree-tree.js",
 )  # fmt: skip
 
 
