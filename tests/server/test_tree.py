@@ -3,6 +3,7 @@
 import asyncio
 import json
 import time
+from concurrent.futures import ThreadPoolExecutor
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -121,7 +122,8 @@ def posted(body: str, path: str = "/game", method: str = "POST", first: Settings
         said.append(message)
 
     head = {"type": "http", "method": method, "path": path, "query_string": b"", "headers": []}
-    asyncio.run(playing_app(first)(head, receive, send))
+    with ThreadPoolExecutor(1) as beside:  # in this thread Playwright may have a loop that runs
+        beside.submit(asyncio.run, playing_app(first)(head, receive, send)).result()
     return said[0]["status"], b"".join(message.get("body", b"") for message in said[1:])
 
 
