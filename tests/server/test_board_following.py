@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ import pytest
 
 from aggrevated import files
 from aggrevated.errors import DataError
-from aggrevated.runs import run as runs
+from aggrevated.runs.trials import SEVERAL
 from aggrevated.server import board_trials, following, following_folders
 from aggrevated.server.board_runs import Board
 from aggrevated.server.following import MOST_POINTS, Tail
@@ -210,11 +211,9 @@ def test_of_very_many_folders_some_are_left_out_and_that_is_said(
     assert len(found.runs) == 4 and "only 4 runs" in found.left_out[0]
 
 
-def test_the_names_of_files_are_those_that_runs_write() -> None:
-    assert (following_folders.CONFIG, following_folders.METRICS) == (runs.CONFIG, runs.METRICS)
-    assert (following_folders.RESULT, following_folders.TRIALS) == (runs.RESULT, runs.TRIALS)
-    assert following_folders.CHECKPOINTS == runs.CHECKPOINTS
-    assert following_folders.LOCK == files.locks.LOCK
+@pytest.mark.parametrize("name", ["trial-00", "seed-7", "trials", "run-1"])
+def test_trials_are_known_by_the_names_that_runs_give_them(name: str) -> None:
+    assert bool(following_folders.SEVERAL.fullmatch(name)) == any(fnmatch(name, one) for one in SEVERAL)
 
 
 def test_whether_a_run_is_running_is_asked_of_its_lock_which_is_not_taken(tmp_path: Path) -> None:

@@ -21,13 +21,15 @@ from aggrevated.machine import one_thread
 from aggrevated.policies import Policy
 from aggrevated.runs.cards import card_of
 from aggrevated.runs.checkpoint import newest_facts, refuse_another
+from aggrevated.runs.names import CHECKPOINTS as CHECKPOINTS
+from aggrevated.runs.names import CHOSEN as CHOSEN
+from aggrevated.runs.names import CONFIG as CONFIG
+from aggrevated.runs.names import METRICS as METRICS
+from aggrevated.runs.names import RESULT as RESULT
+from aggrevated.runs.names import TRIALS as TRIALS
 from aggrevated.runs.records import Metrics, Result
 from aggrevated.tasks import Task, as_task, can_be_found, find_task, with_object
 from aggrevated.worlds import World
-
-CONFIG, METRICS, RESULT, CHECKPOINTS = "config.json", "metrics.jsonl", "result.json", "checkpoints"
-CHOSEN = "policy.safetensors"  # the best policy so far
-TRIALS = "trials.json"  # in a folder with the runs of several trials
 
 
 @dataclass(frozen=True)

@@ -20,10 +20,10 @@ from starlette.responses import FileResponse, Response
 from starlette.routing import Route
 
 from aggrevated.errors import AggrevatedError, UsageError
+from aggrevated.runs.names import TRIALS
 from aggrevated.server.answers import Turns, answer, application, facts_of
 from aggrevated.server.board_runs import Board
 from aggrevated.server.films import Films, Workshop
-from aggrevated.server.following_folders import TRIALS
 from aggrevated.server.following_runs import Followed
 from aggrevated.settings import SEED
 

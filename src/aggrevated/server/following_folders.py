@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
-CONFIG, METRICS, RESULT, TRIALS = "config.json", "metrics.jsonl", "result.json", "trials.json"  # as in runs/run.py
-LOCK, CHECKPOINTS = ".lock", "checkpoints"  # which would import torch
+from aggrevated.files.locks import LOCK
+from aggrevated.runs.names import CHECKPOINTS, CONFIG
+
 SEVERAL = re.compile(r"(trial|seed)-\d+")  # what the folders of runs are called that belong together
 
 DEEPEST, MOST_FOLDERS, MOST_RUNS, MOST_ENTRIES = 6, 5_000, 1_000, 20_000

@@ -12,8 +12,9 @@ from aggrevated.errors import AggrevatedError
 from aggrevated.files import Facts, in_short, unseal_json
 from aggrevated.files.sealed_json import digest_of
 from aggrevated.methods import METHODS
+from aggrevated.runs.names import CONFIG, METRICS, RESULT
 from aggrevated.server.following import Place, Point, Tail, number, whole_number, words
-from aggrevated.server.following_folders import CONFIG, METRICS, RESULT, is_held, lock_tells
+from aggrevated.server.following_folders import is_held, lock_tells
 from aggrevated.server.following_seals import Seals
 
 MOST_JSON = 256 << 10  # bytes; config.json has some 1,500, a result of parsing some 10,000
