@@ -304,6 +304,13 @@ def test_runs_of_other_settings_are_no_trials(tmp_path: Path) -> None:
     assert finished(tmp_path).keys() == {"t/trial-00", "t/trial-01"}
 
 
+def test_trials_right_in_the_folder_are_called_as_it_is(tmp_path: Path) -> None:
+    for i in range(2):
+        folders.begin(tmp_path / "cartpole" / f"trial-{i:02d}", seed=i)
+    rows = finished(tmp_path / "cartpole")
+    assert rows.keys() == {"cartpole", "trial-00", "trial-01"} and rows["trial-01"]["group"] == "cartpole"
+
+
 def test_a_run_that_ended_lends_its_expert_to_those_of_the_same_world(tmp_path: Path) -> None:
     folders.end(folders.begin(tmp_path / "ended", iterations=9, test_episodes=50), 9, 123.0)
     folders.begin(tmp_path / "same", update="natural")

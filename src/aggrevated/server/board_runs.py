@@ -99,8 +99,10 @@ class Board:
         self._search_took = self._searched - began
 
     def _named(self, folder: Path) -> tuple[str, Path]:
-        name = str(folder.relative_to(self.root))
-        return (self.root.name if name == "." else name), folder
+        return self._shown(str(folder.relative_to(self.root))), folder
+
+    def _shown(self, name: str) -> str:
+        return self.root.name if name == "." else name
 
     def _key(self, name: str) -> int:
         return self.keys.setdefault(name, len(self.keys) + 1)
@@ -120,7 +122,7 @@ class Board:
         rows = {key: entry.run.row(entry.name) for key, entry in self.runs.items()}
         experts = experts_of(list(rows.values()))
         groups = together({entry.name: entry.run for entry in self.runs.values()})
-        group_of = {name: folder for folder, names in groups.items() for name in names}
+        group_of = {name: self._shown(folder) for folder, names in groups.items() for name in names}
         for key, row in rows.items():
             lent = row["expert"] is None and row["world"] in experts
             row |= {"key": key, "lent": lent, "group": group_of.get(self.runs[key].name, "")}
@@ -135,7 +137,7 @@ class Board:
         for folder, names in groups.items():
             key, members = self._key(f"{folder}/"), [self.runs[self.keys[name]] for name in names]
             points = curve([one.run for one in members], self._intervals)
-            row = row_of(in_short(folder, 200), [one.row for one in members], points)
+            row = row_of(in_short(self._shown(folder), 200), [one.row for one in members], points)
             told[key] = row | {"key": key, "members": [one.row["key"] for one in members]}
             if told[key] != self.groups.get(key):
                 self._group_stamps[key] = self.now
