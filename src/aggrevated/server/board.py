@@ -7,12 +7,10 @@ import shlex
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Event, Thread
 
-import anyio.to_thread
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -41,8 +39,8 @@ LOOKED_AT = 10.0  # seconds after which nobody looks any more, and nothing is re
 class Pages:
     """What the page asks for."""
 
-    def __init__(self, board: Board, films: Films) -> None:
-        self.board, self.films, self.turns = board, films, Turns()
+    def __init__(self, board: Board, films: Films, commands: Workshop) -> None:
+        self.board, self.films, self.commands, self.turns = board, films, commands, Turns()
 
     def routes(self) -> list[Route]:
         """All of them."""
@@ -78,9 +76,7 @@ class Pages:
         run, trials = self._run(key), self.board.trials_of(as_key(key))
         told = {"command": f"aggrevated train --config {shlex.quote(str(run.config.path))}"}
         with suppress(AggrevatedError):  # what cannot be said shorter
-            told = await anyio.to_thread.run_sync(
-                partial(self.films.workshop.ask, what="command", folder=str(run.folder))
-            )
+            told = await self.commands.ask(what="command", folder=str(run.folder))
         folder = run.folder
         if trials and (folder.parent / TRIALS).is_file():
             folder, told["command"] = folder.parent, f"{told['command']} --trials {trials}"
@@ -121,23 +117,20 @@ def as_key(text: str) -> int:
     return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0
 
 
-def application_of(board: Board, workshop: Workshop, folder: Path) -> Starlette:
-    """The page and what it asks for."""
-    return application(Pages(board, Films(folder, workshop)).routes(), *FILES)
-
-
 @contextmanager
 def watching(root: Path, trust: bool) -> Iterator[Starlette]:
     """The application, with what works beside it: ended, and its films removed, when the block is left."""
-    board, workshop, stop = Board(root), Workshop(trust), Event()
+    board, stop = Board(root), Event()
+    making, commanding = Workshop(trust), Workshop(trust)  # a command does not wait for a film
     beside = Thread(target=look_closer, args=(board, stop), daemon=True)
     with TemporaryDirectory(prefix="aggrevated-board-") as folder:
         beside.start()
         try:
-            yield application_of(board, workshop, Path(folder))
+            yield application(Pages(board, Films(Path(folder), making), commanding).routes(), *FILES)
         finally:
             stop.set()
-            workshop.close()
+            making.close()
+            commanding.close()
             beside.join(5)
 
 

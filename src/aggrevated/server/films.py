@@ -1,4 +1,4 @@
-"""Films of policies beside their experts, and commands: made by one process beside the server, which has torch.
+"""Films of policies beside their experts, and commands: made by processes beside the server, which have torch.
 
 The server itself stays small and quick. Films lie in a folder that is removed with it, never beside a run.
 """
@@ -12,37 +12,48 @@ import subprocess
 import sys
 import time
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from threading import Lock
 from typing import IO, Any
 
+import anyio
 import anyio.to_thread
+from starlette.exceptions import HTTPException
 
 from aggrevated.errors import AggrevatedError, DataError
 from aggrevated.files import Facts, in_short
+from aggrevated.runs.names import CHOSEN
 
 MOST_FILMS = 20  # that are kept
+UNDER_WAY = 4  # that are made, or wait for it
 TO_ANSWER = 300.0  # seconds that a film may take, with all imports
+TO_END = 2.0  # seconds in which whoever waits for a process notices that it was ended
 AT_ONCE = 1 << 16  # bytes
 WORKER = "aggrevated.server.films_worker"
 
 
 class Workshop:
-    """The process that films are made in: begun when it is first needed, and again where it died."""
+    """A process that does one thing after the other: begun when it is first needed, and again where it died."""
 
     def __init__(self, trust: bool) -> None:
         self.trust = trust
         self._process: subprocess.Popen[bytes] | None = None
-        self._lock = Lock()
+        self._lock, self._closed = Lock(), False
+        self._turns = anyio.CapacityLimiter(1)  # who waits for his turn holds no thread of the server's
 
-    def ask(self, **request: Any) -> Facts:
-        """Its answer; a mistake in the sentence that a command would print."""
+    async def ask(self, **request: Any) -> Facts:
+        """Its answer; a mistake in the sentence that a command would print. Who asks may be cancelled."""
+        work = partial(self._ask, {**request, "trust": self.trust})
+        return await anyio.to_thread.run_sync(work, limiter=self._turns, abandon_on_cancel=True)
+
+    def _ask(self, request: Facts) -> Facts:
         with self._lock:
             try:
-                answer = self._asked({**request, "trust": self.trust})
+                answer = self._asked(request)
             except (OSError, ValueError) as error:
                 self._end()
-                raise AggrevatedError("what makes films ended in the middle; try again") from error
+                raise AggrevatedError("what makes films and commands ended in the middle; try again") from error
         if "error" in answer:
             raise DataError(str(answer["error"]))
         return answer
@@ -58,12 +69,16 @@ class Workshop:
         return answer
 
     def _begun(self) -> subprocess.Popen[bytes]:
-        if self._process is None or self._process.poll() is not None:
+        if self._process is not None and self._process.poll() is not None:
+            self._end()
+        if self._process is None and not self._closed:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", WORKER],
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, bufsize=0,
                 start_new_session=True,  # Ctrl-C is for the server, which ends it
             )  # fmt: skip
+        if self._process is None or self._closed:  # closed before, or in just this moment
+            raise ChildProcessError("closed")
         return self._process
 
     def _end(self) -> None:
@@ -76,11 +91,14 @@ class Workshop:
         self._process = None
 
     def close(self) -> None:
-        """End it, whatever it is doing."""
+        """End it, whatever it is doing, and begin no other."""
+        self._closed = True
         process = self._process
         if process is not None:
-            process.kill()  # whoever waits for it is told that it ended
-            process.wait()
+            process.kill()  # whoever waits for it is told that it ended, and lets go of the lock
+        if self._lock.acquire(timeout=TO_END):
+            self._end()
+            self._lock.release()
 
 
 def line_of(pipe: IO[bytes], until: float) -> bytes:
@@ -118,10 +136,12 @@ class Films:
 
     def begin(self, run: Path, seed: int) -> Film:
         """Begin to make it, unless it is there or on its way already; a policy that learned more is another film."""
-        which = (run, seed, age_of(run / "policy.safetensors"))
+        which = (run, seed, age_of(run / CHOSEN))
         film = self.made.get(self._numbers.get(which, 0))
         if film is not None and film.facts["state"] != "failed":
             return film
+        if sum(one.facts["state"] == "making" for one in self.made.values()) >= UNDER_WAY:
+            raise HTTPException(503, f"{UNDER_WAY} films are being made already; wait for one of them")
         number = self._numbers[which] = max(self.made, default=0) + 1
         film = self.made[number] = Film(number, self.folder / f"{number}.gif")
         task = asyncio.get_running_loop().create_task(self._make(film, run, seed))
@@ -131,11 +151,9 @@ class Films:
         return film
 
     async def _make(self, film: Film, run: Path, seed: int) -> None:
-        def work() -> Facts:
-            return self.workshop.ask(what="film", folder=str(run), seed=seed, path=str(film.path))
-
         try:
-            film.facts = {"state": "ready", **await anyio.to_thread.run_sync(work)}
+            asked = {"what": "film", "folder": str(run), "seed": seed, "path": str(film.path)}
+            film.facts = {"state": "ready", **await self.workshop.ask(**asked)}
         except AggrevatedError as error:
             film.facts = {"state": "failed", "error": in_short(error, 400)}
 
