@@ -8,7 +8,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
 
 from playwright.sync_api import Browser, BrowserContext, Page
 
@@ -26,7 +25,7 @@ class Serving:
 
     process: "subprocess.Popen[str]"
     address: str
-    errors: IO[str]  # what it says on standard error
+    errors: Path  # what it says on standard error
 
     @property
     def port(self) -> int:
@@ -34,8 +33,7 @@ class Serving:
 
     def said(self) -> str:
         """All of it so far."""
-        self.errors.seek(0)
-        return self.errors.read()
+        return self.errors.read_text()
 
     def stop(self, how: int = signal.SIGTERM) -> int:
         """Stop it, and give its exit code."""

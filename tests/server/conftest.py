@@ -31,15 +31,15 @@ def serve(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serve]:
 
     def start(*arguments: str, cwd: Path | None = None, env: dict[str, str] | None = None) -> Serving:
         place = tmp_path_factory.mktemp("serving")
-        errors = (place / "errors.txt").open("w+")
-        process = subprocess.Popen(
-            [sys.executable, "-m", "aggrevated", *arguments, "--no-browser", "--json"],
-            stdout=subprocess.PIPE, stderr=errors, text=True, cwd=cwd or place, env=os.environ | (env or {}),
-        )  # fmt: skip
+        errors = place / "errors.txt"
+        with errors.open("a") as told:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "aggrevated", *arguments, "--no-browser", "--json"],
+                stdout=subprocess.PIPE, stderr=told, text=True, cwd=cwd or place, env=os.environ | (env or {}),
+            )  # fmt: skip
         assert process.stdout is not None
         line = process.stdout.readline()
-        errors.seek(0)
-        assert line, errors.read()
+        assert line, errors.read_text()
         begun.append(Serving(process, json.loads(line)["address"], errors))
         return begun[-1]
 
@@ -47,7 +47,6 @@ def serve(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serve]:
     for one in begun:
         one.stop(signal.SIGKILL)
         assert "Traceback" not in one.said(), one.said()
-        one.errors.close()
         if one.process.stdout is not None:
             one.process.stdout.close()
 

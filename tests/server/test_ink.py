@@ -2,6 +2,7 @@
 
 import json
 import socket
+import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -33,6 +34,12 @@ def asked(**said: object) -> Drawing:
     """The drawing of a page, a part for each stroke."""
     parts = [[stroke.tolist()] for strokes in PAGE.ink for stroke in strokes]
     return drawing_in({"parts": parts, **said})
+
+
+def seen(drawings: Drawings, drawing: Drawing) -> dict[str, object]:
+    """What the page shows of a drawing."""
+    read = drawings.read(drawing)
+    return {"labels": list(read.labels), "heads": read.heads.tolist()}
 
 
 def test_points_have_a_pressure_of_a_half_unless_a_pen_says_another() -> None:
@@ -121,8 +128,11 @@ def test_what_a_page_looks_at_comes_back_as_it_was(reader: PageReader, tmp_path:
 
 def test_a_page_that_is_no_tree_is_not_kept(reader: PageReader, tmp_path: Path) -> None:
     drawings = Drawings(reader, tmp_path / "kept")
+    two_roots = asked(said=[{"parts": [0], "head": []}])
     with pytest.raises(DataError, match="depend on ROOT"):
-        drawings.keep(asked(said=[{"parts": [0], "head": []}]))
+        drawings.keep(two_roots, seen(drawings, two_roots))
+    with pytest.raises(DataError, match="not the tree that was shown"):
+        drawings.keep(asked(), seen(drawings, two_roots))
     assert not (tmp_path / "kept").exists()
 
 
@@ -137,9 +147,10 @@ def test_a_page_whose_symbols_nobody_has_named_is_not_kept(tmp_path: Path) -> No
 
     drawings = Drawings(PageReader(Nameless()), tmp_path / "kept")  # type: ignore[arg-type]
     with pytest.raises(DataError, match="symbol 1 has no label"):
-        drawings.keep(asked())
+        drawings.keep(asked(), seen(drawings, asked()))
     said = [{"parts": list(parts), "label": name} for parts, name in zip(asked().symbols(), PAGE.symbols, strict=True)]
-    assert drawings.keep(asked(said=said))["name"] == "page-0001.inkml"
+    named = asked(said=said)
+    assert drawings.keep(named, seen(drawings, named))["name"] == "page-0001.inkml"
     assert b"head" not in drawings.inkml(asked(), confirmed=False)
 
 
@@ -175,9 +186,8 @@ def test_what_cannot_be_served_is_told(tmp_path: Path, capsys: pytest.CaptureFix
     assert code == 74 and f"port {port} of 127.0.0.1 cannot be used" in sentence and "--port" in sentence
 
 
-def test_without_the_extra_it_is_named(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    for name in [name for name in sys.modules if name.startswith(("uvicorn", "aggrevated.server"))]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, "uvicorn", None)
-    code, sentence = failure(["draw"], capsys)
-    assert code == 2 and "pages need uvicorn" in sentence and "pip install 'aggrevated[pages]'" in sentence
+def test_without_the_extra_it_is_named() -> None:
+    script = "import sys; sys.modules['uvicorn'] = None; from aggrevated.cli import main; main(['draw'])"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2 and "pages need uvicorn" in done.stderr
+    assert "pip install 'aggrevated[pages]'" in done.stderr

@@ -18,7 +18,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from aggrevated.errors import AggrevatedError, DataError
-from aggrevated.files import decoded, parsed
+from aggrevated.files import decoded, in_short, parsed
 
 T = TypeVar("T")
 Endpoint = Callable[[Request], Awaitable[Response]]
@@ -103,7 +103,7 @@ def file_of(name: str) -> Endpoint:
 
 
 def answer(facts: object, status: int = 200) -> Response:
-    """As JSON; numbers that are none are null."""
+    """As JSON, which has no number that is none."""
     return Response(
         json.dumps(facts, ensure_ascii=False, allow_nan=False).encode(), status, media_type="application/json"
     )
@@ -128,6 +128,6 @@ async def gone(request: Request, error: Exception) -> Response:
 
 async def failed(request: Request, error: Exception) -> Response:
     """A mistake of ours: the terminal is told what it was, the browser only that it was."""
-    name = type(error).__name__
-    print(f"{request.method} {request.url.path} failed: {name}: {error}", file=sys.stderr, flush=True)
+    told = in_short(f"{request.method} {request.url.path} failed: {type(error).__name__}: {error}", 300)
+    print(told, file=sys.stderr, flush=True)
     return JSONResponse({"error": "that went wrong; the terminal says how"}, 500)

@@ -37,17 +37,10 @@ SIDES = 100.0, 20_000.0  # that the page of a browser can have
 NAME = "drawing"
 EXAMPLES = 2026  # the seed of pages that are shown to people
 TRIED, USUAL = 4, 16  # of so many pages the one whose symbols are nearest to that number
-STATIC = (
-    "draw.html",
-    "common.css",
-    "common.js",
-    "draw.css",
-    "draw.js",
-    "draw-paper.js",
+FILES = (
+    "draw.html", "draw.css", "common.css", "common.js", "draw.js", "draw-paper.js", "draw-store.js", "draw-steps.js",
     "draw-tree.js",
-    "draw-steps.js",
-    "draw-store.js",
-)
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -136,8 +129,11 @@ class Drawings:
         text = read.transcript.text if confirmed else ""
         return inkml_of(read.page, text, labels=confirmed, heads=confirmed, pressures=read.pressures)
 
-    def keep(self, drawing: Drawing) -> Facts:
-        """Write the page, with the tree that somebody has confirmed, into the folder, by a name that is free there."""
+    def keep(self, drawing: Drawing, seen: object) -> Facts:
+        """Write the page, with the tree that somebody saw and confirmed, into the folder, by a name that is free."""
+        read = self.read(drawing)
+        if seen != {"labels": list(read.labels), "heads": read.heads.tolist()}:
+            raise DataError("that is not the tree that was shown; look at it again, and confirm it")
         data = self.inkml(drawing, confirmed=True)
         for number in count(self._kept() + 1):
             name = f"page-{number:04d}.inkml"
@@ -212,7 +208,7 @@ def drawing_app(drawings: Drawings) -> Starlette:
 
     async def keep(request: Request) -> Response:
         facts = await facts_of(request, MAX_DRAWING)
-        return answer(await turns(lambda: drawings.keep(drawing_in(facts))))
+        return answer(await turns(lambda: drawings.keep(drawing_in(facts), facts.get("seen"))))
 
     async def look(request: Request) -> Response:
         name = in_short(Path(unquote(request.headers.get("x-name", "")).replace("\\", "/")).name or "the file", 60)

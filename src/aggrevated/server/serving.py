@@ -63,25 +63,29 @@ def bind(port: int = 0) -> Address:
 
 
 def kept_token(port: int) -> str:
-    """The token of a port, from a file that only its owner can read; made where there is none."""
+    """The token of a port, from a file that only its owner can read; a new one where there is none such."""
     path = folder() / f"port-{port}.token"
     with storage_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with suppress(FileExistsError):
-            file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-            with os.fdopen(file, "w") as new:
-                new.write(token_urlsafe(24))
-        known = path.read_text(errors="replace")
-        if TOKEN.fullmatch(known) and path.stat().st_mode & 0o077 == 0:
-            return known
-        path.unlink()  # damaged, or open to others: no secret
-    return kept_token(port)
+        for _ in range(2):
+            with suppress(FileExistsError):
+                file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+                with os.fdopen(file, "w") as new:
+                    new.write(token_urlsafe(24))
+            known = path.read_text(errors="replace")
+            if TOKEN.fullmatch(known) and path.stat().st_mode & 0o077 == 0:
+                return known
+            path.unlink()  # damaged, or open to others: no secret
+    sentence = f"{path.parent} keeps no secrets: what is written there can be read by others"
+    raise StorageError(f"{sentence}; leave --port out, or set $AGGREVATED_CACHE to a folder of your own")
 
 
 def folder() -> Path:
     """Where tokens are kept: in a folder of the user's own that does not outlive the login, else in the cache."""
-    own = os.environ.get("AGGREVATED_CACHE") or os.environ.get("XDG_RUNTIME_DIR") or os.environ.get("XDG_CACHE_HOME")
-    return Path(own or "~/.cache").expanduser() / "aggrevated" / "server"
+    if chosen := os.environ.get("AGGREVATED_CACHE"):
+        return Path(chosen) / "server"
+    own = os.environ.get("XDG_RUNTIME_DIR") or os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    return Path(own).expanduser() / "aggrevated" / "server"
 
 
 def serve(app: ASGIApp, address: Address, browser: bool, ready: Callable[[], None]) -> None:

@@ -108,12 +108,13 @@ export class Store extends EventTarget {
     return { parts: this.#now.parts.map((part) => part.strokes), said, ...more };
   }
 
+  /** In the place of what was said of these parts, this; nobody's head is a symbol that there is not any more. */
   #tell(parts, told, ink = this.#now.parts) {
     const touched = new Set(parts);
-    const others = this.#now.said.filter((one) => !one.parts.some((id) => touched.has(id)));
     const known = new Set(told.map((one) => one.parts.join()));
-    const gone = known.has(parts.join()) ? new Set() : touched; // nobody's head any more
-    this.#change({ parts: ink, said: [...others.map((one) => without(one, gone)), ...told], confirmed: false });
+    const others = this.#now.said.filter((one) => !one.parts.some((id) => touched.has(id)));
+    const kept = others.map((one) => (one.head && known.has(one.head.join()) ? one : without(one, touched)));
+    this.#change({ parts: ink, said: [...kept, ...told], confirmed: false });
   }
 
   #change(what) {

@@ -17,6 +17,7 @@ export class Tree extends EventTarget {
 
   /** Symbols with `number`, `label`, `head` …; `step`, if the parse is played, has `stack`, `buffer` and `heads`. */
   show(symbols, step = null) {
+    this.#letGo(); // what was held is not there any more
     const focused = this.#cells.findIndex((cell) => cell === document.activeElement);
     this.#symbols = symbols;
     const heads = step ? step.heads : symbols.map((symbol) => symbol.head);

@@ -13,7 +13,8 @@ const store = new Store();
 const paper = new Paper(store);
 const tree = new Tree();
 const steps = new Steps();
-let reading = { symbols: [], text: "", latex: "", doubts: [] };
+const NOTHING = { symbols: [], text: "", latex: "", doubts: [] };
+let reading = NOTHING;
 let asking = false; // a drawing is being read
 let dirty = false; // it has changed since
 let idle = null;
@@ -28,17 +29,24 @@ async function read() {
   const asked = performance.now();
   const ids = store.parts.map((part) => part.id);
   try {
-    const found = store.isEmpty ? { symbols: [], text: "", latex: "", doubts: [] } : await askFor("read", store.request());
+    const found = store.isEmpty ? NOTHING : await askFor("read", store.request());
     if (!dirty) show(found, ids);
-    if (!dirty && !store.isEmpty) requestAnimationFrame(() => performance.measure("read", { start: asked })); // as it is seen
+    if (!dirty && !store.isEmpty) seen(() => performance.measure("read", { start: asked }));
   } catch (error) {
     say(error.message, true);
-    if (error.offline) return setTimeout(() => { asking = false; read(); }, AGAIN);
-    if (!error.offline && !dirty) show({ symbols: [], text: "", latex: "", doubts: [] }, ids, false);
+    if (!refused(error)) return void setTimeout(() => { asking = false; read(); }, AGAIN);
+    if (!dirty) show(NOTHING, ids, false);
   }
   asking = false;
+  enable();
   if (dirty) read();
 }
+
+/** Whether it is the drawing that is wrong; else the server is away or busy, and is asked again. */
+const refused = (error) => error.status === 422 || error.status === 413;
+
+/** After what was drawn is on the screen: the next frame has begun when that is so. */
+const seen = (then) => requestAnimationFrame(() => requestAnimationFrame(then));
 
 /** Show what was read; symbols know their parts by id, and what of them was said. */
 function show(found, ids, aloud = true) {
@@ -76,31 +84,35 @@ function redraw() {
 /** Ask how it was parsed. */
 async function follow() {
   if (!reading.symbols.length) return steps.show([], []);
-  const { confirmed } = store;
+  const [of, { confirmed }] = [reading, store];
+  const outdated = () => of !== reading || asking || confirmed !== store.confirmed; // there will be others
   try {
     const found = await askFor("steps", store.request({ confirmed }));
-    if (asking || confirmed !== store.confirmed) return; // there will be others
+    if (outdated()) return;
     steps.show(found.steps, reading.symbols.map((symbol) => symbol.label));
     document.body.dataset.followed = `${document.body.dataset.read} ${confirmed ? "confirmed" : "open"}`;
   } catch (error) {
+    if (outdated()) return;
     say(error.message, true);
-    if (store.confirmed && !error.offline) store.confirm(false); // it is no tree
+    if (!refused(error)) idle = setTimeout(follow, AGAIN);
+    else if (confirmed) store.confirm(false); // it is no tree
   }
 }
 
 function enable() {
   const some = reading.symbols.length > 0;
+  const whole = some && !asking; // nobody confirms what is not seen
   for (const kind of ["inkml", "png", "json", "latex"]) the(`save-${kind}`).disabled = !some;
   the("copy").disabled = !some;
-  the("confirm").disabled = !some;
+  the("confirm").disabled = !whole;
   the("confirm").setAttribute("aria-pressed", store.confirmed);
-  the("keep").disabled = !some || !store.confirmed;
+  the("keep").disabled = !whole || !store.confirmed;
   the("undo").disabled = !store.canUndo;
   the("redo").disabled = !store.canRedo;
   the("clear").disabled = store.isEmpty;
 }
 
-store.addEventListener("change", () => { enable(); read(); });
+store.addEventListener("change", () => { read(); enable(); });
 store.addEventListener("confirm", () => { enable(); follow(); });
 steps.addEventListener("go", redraw);
 
@@ -147,17 +159,21 @@ the("head").addEventListener("change", () => setHead(tree.chosen, Number(the("he
 the("join").addEventListener("click", () => store.join([...chosen().parts, ...reading.symbols[tree.chosen].parts]));
 the("split").addEventListener("click", () => store.split(chosen().parts));
 the("forget").addEventListener("click", () => store.forget(chosen().parts));
-the("symbol").addEventListener("submit", (event) => { event.preventDefault(); setLabel(); });
+the("symbol").addEventListener("submit", (event) => event.preventDefault()); // the label has changed by then
 the("confirm").addEventListener("click", () => store.confirm(!store.confirmed));
 the("keep").addEventListener("click", async () => {
   try {
-    const { name, folder, kept } = await askFor("keep", store.request({ confirmed: true }));
-    the("kept").textContent = `${kept} kept in ${folder}: aggrevated train algebra --pages ${folder}`;
+    const seenTree = { labels: reading.symbols.map((one) => one.label), heads: reading.symbols.map((one) => one.head) };
+    const { name, folder, kept } = await askFor("keep", store.request({ confirmed: true, seen: seenTree }));
+    the("kept").textContent = `${kept} kept in ${folder}: aggrevated train algebra --pages ${quoted(folder)}`;
     say(`Kept as ${name}.`);
   } catch (error) {
     say(error.message, true);
   }
 });
+
+/** As a shell takes it. */
+const quoted = (text) => (/^[\w./~-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`);
 
 // Tools, files and keys.
 
