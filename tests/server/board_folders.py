@@ -50,11 +50,14 @@ def append(folder: Path, lines: Iterable[Facts]) -> None:
             journal.append(facts)
 
 
-def end(folder: Path, iterations: int, expert: float = 400.0, first: float = 20.0, test: float = 390.0) -> Path:
+def end(
+    folder: Path, iterations: int, expert: float = 400.0, first: float = 20.0, test: float = 390.0, rated: bool = True
+) -> Path:
     """Its result."""
     facts = {"iterations": iterations, "budget": 0, "queries": 0, "ended": "iterations", "initial_return": first}
     worst = min(0.0, first)
-    measured = {"expert_return": expert, "test_return": test, "ratio": (test - worst) / (expert - worst)}
+    ratio = (test - worst) / (expert - worst) if rated else None
+    measured = {"expert_return": expert, "test_return": test, "ratio": ratio}
     seal_json(folder / "result.json", facts | measured)
     return folder
 

@@ -75,6 +75,12 @@ def test_all_runs_are_listed_and_drawn_with_their_experts(page: Page) -> None:
     assert page.locator(".expert-label").all_text_contents() == ["expert −92.4", "expert 369"]
     expect(row(page, "cartpole-natural")).to_contain_text("5 trials")
     expect(row(page, "cartpole-natural")).to_contain_text("60 / 60")
+    beside = {name: row(page, name).locator("td").last.text_content() for name in names(page)}
+    assert beside == dict.fromkeys(names(page), "–") | {
+        "acrobot-exponentiated": "1.069 ×", "acrobot-natural": "1.069 ×",
+        "cartpole-exponentiated": "1.268 ×", "cartpole-natural": "1.225 ×",
+    }  # fmt: skip
+    expect(page.locator("#measures")).to_contain_text("the ratio of returns (×) for acrobot, cartpole.")
     expect(page.locator(".band")).to_have_count(1)
     expect(row(page, "cartpole-reinforce")).to_contain_text("⚠ died")
     expect(row(page, "acrobot-changed")).to_contain_text("✕ damaged")

@@ -18,6 +18,7 @@ from aggrevated import files
 from aggrevated.errors import DataError
 from aggrevated.runs.trials import SEVERAL
 from aggrevated.server import board_trials, following, following_folders
+from aggrevated.server.board_printing import table
 from aggrevated.server.board_runs import Board
 from aggrevated.server.following import MOST_POINTS, Tail
 from aggrevated.server.following_folders import find, locks_held
@@ -317,6 +318,26 @@ def test_a_run_that_ended_lends_its_expert_to_those_of_the_same_world(tmp_path: 
     folders.begin(tmp_path / "other", horizon=20)
     rows = finished(tmp_path)
     assert (rows["same"]["expert"], rows["same"]["lent"], rows["other"]["expert"]) == (123.0, True, None)
+
+
+def test_beside_its_expert_a_task_has_a_ratio_or_a_gain_and_never_both(tmp_path: Path) -> None:
+    for i in range(2):
+        folders.end(
+            folders.begin(tmp_path / "rated" / f"trial-{i:02d}", seed=i, iterations=9), 9, 400.0, test=380.0 + 40 * i
+        )
+    folders.write(folders.begin(tmp_path / "under-way", iterations=9), [folders.line(1, 500.0)])
+    folders.end(folders.begin(tmp_path / "own", "acrobot", iterations=9), 9, -90.0, test=-85.0, rated=False)
+    folders.write(folders.begin(tmp_path / "own-under-way", "acrobot", iterations=9), [folders.line(1, -70.0)])
+    rows = finished(tmp_path)
+    known = {name: (row["measure"], row["expert"], row["beside"]) for name, row in rows.items() if "/" not in name}
+    assert known == {
+        "rated": ("ratio", 400.0, 1.0),
+        "under-way": ("ratio", 400.0, None),  # a ratio is of the test
+        "own": ("gain", -90.0, 5.0),
+        "own-under-way": ("gain", -90.0, None),
+    }
+    printed = table(list(rows.values()), []).columns["to expert"]
+    assert [printed(rows[name]) for name in known] == ["1.000 ×", "+5.000", "", ""]
 
 
 def test_nothing_is_written_and_nothing_heavy_imported(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ def table(rows: Sequence[Facts], left_out: Sequence[str]) -> Table:
         "iterations": iterations,
         "best": number("best"),
         "expert": number("expert"),
-        "ratio": number("ratio"),
+        "to expert": beside_expert,
     }
     sentences = [f"{row['path']}: {words}" for row in rows for words in (*row["damage"], *row["warnings"])]
     count = sum("members" not in row for row in rows)
@@ -26,6 +26,13 @@ def table(rows: Sequence[Facts], left_out: Sequence[str]) -> Table:
     left_out = [*left_out, f"the seals of {unchecked} runs were not checked to their end"] if unchecked else left_out
     closing = f"{count} runs; --json prints their curves and settings, too"
     return Table(rows, columns, "\n".join([*sentences, *left_out, closing]))
+
+
+def beside_expert(row: Facts) -> str:
+    """The ratio in the test or, where a task has none, the gain."""
+    if row["beside"] is None:
+        return ""
+    return f"{row['beside']:.3f} ×" if row["measure"] == "ratio" else f"{row['beside']:+,.3f}"
 
 
 def iterations(row: Facts) -> str:

@@ -120,12 +120,14 @@ class Board:
 
     def _tell(self) -> None:
         rows = {key: entry.run.row(entry.name) for key, entry in self.runs.items()}
-        experts = experts_of(list(rows.values()))
+        experts, measures = experts_of(list(rows.values())), measures_of(list(rows.values()))
         groups = together({entry.name: entry.run for entry in self.runs.values()})
         group_of = {name: self._shown(folder) for folder, names in groups.items() for name in names}
         for key, row in rows.items():
             lent = row["expert"] is None and row["world"] in experts
             row |= {"key": key, "lent": lent, "group": group_of.get(self.runs[key].name, "")}
+            row["measure"] = measures.get(row["task"], "")
+            row["beside"] = beside_expert(row)
             row["damage"] = [one.replace(f"{self.root}/", f"{self.root.name}/") for one in row["damage"]]
             if lent:
                 row["expert"] = experts[row["world"]]
@@ -196,6 +198,24 @@ class Board:
         self.look(seconds)
         runs = {key: entry.since(0) | {"settings": entry.run.settings()} for key, entry in self.runs.items()}
         return [*self.groups.values(), *runs.values()]
+
+
+def measures_of(rows: list[Facts]) -> dict[str, str]:
+    """What runs are compared by, by task: ratio or gain, as `reports.groups.measure` has it.
+
+    Which of them is known once a run of the task has ended: of worlds without a ratio, none has it.
+    """
+    ended = [row for row in rows if row["test"] is not None and row["expert"] is not None]
+    rated = {row["task"] for row in ended if row["ratio"] is not None}
+    return {row["task"]: "ratio" if row["task"] in rated else "gain" for row in ended}
+
+
+def beside_expert(row: Facts) -> float | None:
+    """That of a run, in its test; None before it has ended, whatever is known of others."""
+    if row["measure"] != "gain":
+        ratio: float | None = row["ratio"]
+        return ratio
+    return row["test"] - row["expert"] if None not in (row["test"], row["expert"]) else None
 
 
 def experts_of(rows: list[Facts]) -> dict[str, float]:

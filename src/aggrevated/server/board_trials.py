@@ -110,9 +110,9 @@ def row_of(folder: str, rows: Sequence[Facts], points: list[list[float | None]])
     """What the list says of trials: what they have in common, and their mean."""
     states = {row["state"] for row in rows}
     state = next(one for one in ("running", "stopped", "waiting", "ended") if one in states)
-    ratios, experts = ([row[name] for row in rows if row[name] is not None] for name in ("ratio", "expert"))
+    beside, experts = ([row[name] for row in rows if row[name] is not None] for name in ("beside", "expert"))
     last = points[-1] if points else [0, 0, *[None] * 6]
-    common = ("label", "task", "method", "update", "policy", "planned", "episodes", "world")
+    common = ("label", "task", "method", "update", "policy", "planned", "episodes", "world", "measure")
     return {name: rows[0][name] for name in common} | {
         "path": folder,
         "state": state,
@@ -122,7 +122,7 @@ def row_of(folder: str, rows: Sequence[Facts], points: list[list[float | None]])
         "low": last[3],
         "high": last[4],
         "expert": mean(experts),
-        "ratio": mean(ratios) if len(ratios) == len(rows) else None,
+        "beside": mean(beside) if len(beside) == len(rows) else None,
         "warnings": [f"{Path(row['path']).name}: {words}" for row in rows for words in row["warnings"]],
         "damage": [sentence for row in rows for sentence in row["damage"]],
         "curve": points,

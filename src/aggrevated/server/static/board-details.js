@@ -136,7 +136,8 @@ function stateOf(entry) {
 
 function expertOf(entry) {
   if (!known(entry.expert)) return "not known before a run of this world has ended";
-  return `${shown(entry.expert)}${entry.lent ? ", of another run of the same world" : ""}; to expert ${toExpert(entry)}`;
+  const beside = known(entry.beside) ? `; ${entry.measure} in the test ${toExpert(entry)}` : "";
+  return `${shown(entry.expert)}${entry.lent ? ", of another run of the same world" : ""}${beside}`;
 }
 
 /** The policy acting beside its expert. */

@@ -50,6 +50,7 @@ export class Table {
     const paths = new Set(this.runs.all().map((one) => one.path));
     for (const path of this.rows.keys()) if (!paths.has(path)) this.rows.delete(path);
     const all = this.runs.entries.length;
+    write(the("measures"), measures(listed));
     write(the("count"), listed.length === all ? `${all}` : `${listed.length} of ${all}`);
   }
 
@@ -137,8 +138,16 @@ class Row {
   }
 }
 
-/** How an entry is to its expert: the ratio in the test, else the difference; a dash where nothing is known. */
-export function toExpert({ ratio, best, expert }) {
-  if (known(ratio)) return `${shown(ratio)} ×`;
-  return known(best) && known(expert) ? signed(best - expert) : "–";
+/** How an entry is to its expert in the test: × is a ratio, + or − a gain; a dash before that is known. */
+export function toExpert({ measure, beside }) {
+  if (!known(beside)) return "–";
+  return measure === "ratio" ? `${shown(beside)} ×` : signed(beside);
+}
+
+/** Which of the two it is, by task; nothing before a run has ended. */
+function measures(entries) {
+  const tasks = (measure) => [...new Set(entries.filter((one) => one.measure === measure).map((one) => one.task))].sort().join(", ");
+  const [rated, others] = [tasks("ratio"), tasks("gain")];
+  const words = [rated && `the ratio of returns (×) for ${rated}`, others && `the gain above its return (+, −) for ${others}`];
+  return rated || others ? `To expert, in the test of runs that have ended: ${words.filter(Boolean).join("; ")}.` : "";
 }
