@@ -209,6 +209,19 @@ def test_a_server_that_dies_and_comes_back_is_followed_further(serve: Serve, tab
     expect(page.locator("#status")).to_contain_text("no runs here yet")
 
 
+def test_a_run_that_is_repaired_gets_its_command_and_its_settings(serve: Serve, tabs: Tabs, tmp_path: Path) -> None:
+    config = folders.begin(tmp_path / "run", iterations=99) / "config.json"
+    whole = config.read_text()
+    config.write_text(whole.replace("99", "98"))
+    page = tabs.open(serve("board", str(tmp_path)).address)
+    page.get_by_role("button", name="run", exact=True).click()
+    expect(page.locator(".one")).to_contain_text("was changed after it was written")
+    expect(page.locator("#no-difference")).to_be_visible()
+    config.write_text(whole)
+    expect(page.locator(".one code").first).to_have_text("aggrevated train cartpole --iterations 99", timeout=30_000)
+    expect(page.locator("#side-by-side")).to_contain_text("loop.trajectories")
+
+
 def test_a_run_is_watched_to_its_end_and_filmed(serve: Serve, tabs: Tabs, tmp_path: Path) -> None:
     (tmp_path / "temporary").mkdir()
     watching = serve("board", str(tmp_path), env={"TMPDIR": str(tmp_path / "temporary")})

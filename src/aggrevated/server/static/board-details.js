@@ -34,7 +34,7 @@ export class Details {
 
   /** Settings side by side; asked for only where the runs, or what is wanted of them, are others. */
   async compare(opened) {
-    const wanted = JSON.stringify([this.runs.life, opened.map((one) => one.key), this.choice.alike]);
+    const wanted = JSON.stringify([this.runs.life, opened.map((one) => [one.key, isReadable(one)]), this.choice.alike]);
     if (!opened.length || wanted === this.compared) return;
     this.compared = wanted;
     try {
@@ -85,15 +85,15 @@ class Card {
       this.said.replaceChildren(...damage, ...entry.warnings.map((one) => make("p", { class: "warm", text: `⚠ ${one}` })));
     }
     this.resume.hidden = entry.state !== "stopped";
-    if (entry.key !== this.key) this.ask(entry);
-    this.key = entry.key;
+    const key = isReadable(entry) ? entry.key : null; // one that is repaired is asked again
+    if (key !== null && key !== this.key) this.ask(entry);
+    this.key = key;
     this.film.key = entry.key;
     return this.element;
   }
 
   /** Its command: the short one comes from a process that has to load first. */
   async ask(entry) {
-    if (entry.state === "unreadable") return;
     this.command.replaceChildren(make("code", { text: "…" }));
     try {
       const told = await askFor(`command?run=${entry.key}`);
@@ -105,6 +105,8 @@ class Card {
     }
   }
 }
+
+const isReadable = (entry) => entry.state !== "unreadable";
 
 function copied(text, label) {
   return [make("code", { text }), button("Copy", label, () => copy(text))];
