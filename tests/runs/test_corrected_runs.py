@@ -76,6 +76,13 @@ def test_the_result_tells_of_before_and_after(taught: Run) -> None:
     assert evaluate(taught, OnPages()).more["uas_micro"] == pytest.approx(told["uas_micro"])
 
 
+def test_evaluating_a_run_gives_what_its_test_gave(taught: Run) -> None:
+    again, result = evaluate(taught, OnPages()), taught.result()
+    assert result is not None
+    for name in ("test_return", "ratio", "uas_micro", "names", "test_standard_error"):
+        assert again.facts()[name] == pytest.approx(result.facts()[name]), name
+
+
 def test_runs_are_evaluated_on_other_corrected_pages(page: Page, taught: Run, tmp_path: Path) -> None:
     (tmp_path / "page.inkml").write_bytes(inkml_of(page))
     (tmp_path / "unknown.inkml").write_bytes(inkml_of(page, heads=False))

@@ -16,10 +16,15 @@ from aggrevated.parsing.pages.algebra import BAR, RELATIONS
 from aggrevated.parsing.pages.page import Page
 from aggrevated.parsing.parser import Corpus, Parser
 from aggrevated.parsing.scoring import KindScore, by_kind, heads_of, parses, scores, symbol
+from aggrevated.parsing.transitions.configurations import NONE
+from aggrevated.statistics import standard_error_of_share
 
 
-def judged(policy: ReadingPolicy, pages: Sequence[Page], core: Sequence[bool] = ()) -> Facts:
-    """How good it is on these pages, for JSON; with the core of them apart, where it is known."""
+def judged(policy: ReadingPolicy, pages: Sequence[Page], core: Sequence[bool] = (), named: bool = False) -> Facts:
+    """How good it is on these pages, for JSON; with the core of them apart, where it is known.
+
+    `named`: what it is measured by is the share of symbols with the right head and the right name, not of heads alone.
+    """
     parser = shown(policy, pages)
     found = parses(policy, parser)
     heads = heads_of(found, parser)
@@ -30,7 +35,17 @@ def judged(policy: ReadingPolicy, pages: Sequence[Page], core: Sequence[bool] = 
         kinds |= {"core": np.array(core), "not core": ~np.array(core)}
     groups = {name: group(parser, heads, right, which) for name, which in kinds.items() if which.any()}
     whole = {"names": float(right.mean()), "by_page": groups, "by_symbol": by_kind(pages, heads, symbol)}
-    return scores(heads, parser).facts() | whole | measured(policy, parser, found)
+    facts = scores(heads, parser).facts() | (with_names(parser, heads, right) if named else {})
+    return facts | whole | measured(policy, parser, found)
+
+
+def with_names(parser: Parser, heads: Array, right: Array) -> Facts:
+    """What stands for UAS where names count, too; `right` [Σn] tells which are."""
+    gold, lengths = parser.gold[:, 1:], parser.corpus.lengths[parser.chosen]
+    both = (heads == gold)[gold != NONE] & right
+    of_pages = np.add.reduceat(both, np.cumsum(lengths) - lengths, dtype=np.int64)
+    share = float(both.mean())
+    return {"test_return": share, "ratio": share, "test_standard_error": standard_error_of_share(of_pages, lengths)}
 
 
 class GroupScore(KindScore):

@@ -39,8 +39,8 @@ class ReadPages(EvaluationSettings):
         assert isinstance(world, Handwriting) and isinstance(policy, ReadingPolicy)
         for folder in (folders := asked_for(self.crohme, self.pages)):
             core = () if self.pages else folder.core
-            return judged(policy, folder.pages, core) | left_out_of(folders, self.verbose)
-        return judged(policy, world.split().test)
+            return judged(policy, folder.pages, core, bool(world.pages)) | left_out_of(folders, self.verbose)
+        return judged(policy, world.split().test, named=bool(world.pages))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -61,7 +61,7 @@ class OnPages(EvaluationSettings):
         assert isinstance(world, Algebra)
         pages = self.chosen_pages(world)
         if isinstance(policy, ReadingPolicy):
-            return judged(policy, pages) | self.left_out
+            return judged(policy, pages, named=bool(world.pages)) | self.left_out
         parser = world.parser_of(policy, pages)
         heads = parsed(policy, parser)
         kinds = {"by_symbol": by_kind(pages, heads, symbol), "by_arc_length": by_kind(pages, heads, arc_length)}

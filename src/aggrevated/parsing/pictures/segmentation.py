@@ -24,6 +24,7 @@ from aggrevated.parsing.pictures.turning import tilt_of, turn_of, turned
 __all__ = [
     "Seen", "in_reading_order", "lines_of", "read_page", "see", "seen_in", "symbols_of", "symbols_of_parts", "unparsed",
 ]  # fmt: skip
+TEXT = ", or text (.txt, .conllu)"
 START = 12  # bytes of a file that tell what it is
 
 
@@ -62,24 +63,24 @@ def see(path: Path) -> Seen:
     return seen_in(data, str(path))
 
 
-def seen_in(data: bytes, name: str) -> Seen:
+def seen_in(data: bytes, name: str, also: str = TEXT) -> Seen:
     """The page in the bytes of such a file. `name` is as of a file: its ending says what an unclear start may be, and
-    messages name it; nothing of that name needs to exist."""
-    if _is_pictured(data[:START], name):
+    messages name it; nothing of that name needs to exist. `also` says what else can be given there."""
+    if _is_pictured(data[:START], name, also):
         return _seen(Path(name).stem, look_in(data, name))
     ink = inkml_in(data, name)
     page, ids = _page_of_ink(ink), {id(stroke): called for called, stroke in ink.strokes.items()}
     return Seen(page, stroke_ids=tuple(tuple(ids[id(stroke)] for stroke in strokes) for strokes in page.ink))
 
 
-def _is_pictured(start: bytes, name: str) -> bool:
+def _is_pictured(start: bytes, name: str, also: str = TEXT) -> bool:
     """Whether a file that starts so is a picture or PDF, and not InkML; a `DataError` if it is none of them."""
     ending = Path(name).suffix.lower()
     if is_image(start) or ending in ENDINGS:
         return True
     if ending == ".inkml" or b"<" in start:
         return False
-    raise DataError(f"{name} is neither InkML, {KINDS} nor PDF; give one of these, or text (.txt, .conllu)")
+    raise DataError(f"{name} is neither InkML, {KINDS} nor PDF; give one of these{also}")
 
 
 def _seen(name: str, found: Found) -> Seen:
