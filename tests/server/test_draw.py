@@ -214,7 +214,7 @@ def test_a_tree_that_is_none_is_not_confirmed(tabs: Tabs, drawing: Serving) -> N
     symbol.nth(1).drag_to(symbol.nth(0))  # a second root
     expect(tab.locator("#tree .arc.said")).to_have_count(1)
     tab.click("#confirm")
-    expect(tab.locator("#status")).to_contain_text("depend on ROOT")
+    expect(tab.locator("#refusal")).to_contain_text("depend on ROOT")
     expect(tab.locator("#confirm")).to_have_attribute("aria-pressed", "false")
     expect(tab.locator("#keep")).to_be_disabled()
 
@@ -249,6 +249,15 @@ def test_a_label_that_was_typed_is_one_change(tab: Tab) -> None:
     tab.press("#label", "Enter")
     expect(tab.locator("#text")).to_have_text("k(b+c)=d")
     tab.click("#undo")
+    expect(tab.locator("#text")).to_have_text("a(b+c)=d")
+
+
+def test_a_label_that_is_too_long_changes_nothing(tab: Tab) -> None:
+    write_on(tab, SHORT)
+    tab.locator("#tree .symbol").nth(1).click()
+    tab.fill("#label", "∫" * 6)
+    tab.press("#label", "Enter")
+    expect(tab.locator("#status")).to_contain_text("16 bytes at most")
     expect(tab.locator("#text")).to_have_text("a(b+c)=d")
 
 
@@ -442,8 +451,10 @@ def test_nothing_stands_in_the_way_of_those_who_cannot_see_it(
 
 def test_it_fits_a_telephone(tabs: Tabs, drawing: Serving, tmp_path: Path) -> None:
     tab = ready(tabs.open(drawing.address, viewport=NARROW, has_touch=True, device_scale_factor=2))
+    top = tab.locator("#paper").bounding_box()
     drop(tab, "gold.inkml", inkml_of(SHORT))
     followed(tab, "10 confirmed")
+    assert tab.locator("#paper").bounding_box() == top  # it does not move under the pen
     tab.click("#first")
     assert tab.evaluate("document.documentElement.scrollWidth") <= 390
     assert accessible(tab) == []

@@ -18,7 +18,7 @@ PORT = between(0, 65_535)
 Port: TypeAlias = Annotated[
     int, arg(help="The port on the loopback address. The address is then the same every time; 0: one that is free.")
 ]
-Browser: TypeAlias = Annotated[bool, arg(help="Only say where the page is, and do not open it.")]
+NoBrowser: TypeAlias = Annotated[bool, arg(help="Only say where the page is, and do not open it.")]
 
 
 def show(make: Callable[[], ASGIApp], port: int, browser: bool, as_json: bool) -> None:

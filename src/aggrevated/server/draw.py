@@ -15,7 +15,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from aggrevated.arrays import Array
-from aggrevated.errors import DataError
+from aggrevated.errors import DataError, UsageError
 from aggrevated.files import Facts, in_short, storage_errors, write_new
 from aggrevated.parsing.pages.inkml import inkml_in
 from aggrevated.parsing.pages.inkml_writing import inkml_of
@@ -38,8 +38,8 @@ NAME = "drawing"
 EXAMPLES = 2026  # the seed of pages that are shown to people
 TRIED, USUAL = 4, 16  # of so many pages the one whose symbols are nearest to that number
 FILES = (
-    "draw.html", "draw.css", "common.css", "common.js", "draw.js", "draw-paper.js", "draw-store.js", "draw-steps.js",
-    "draw-tree.js",
+    "draw.html", "draw.css", "common.css", "common.js", "player.js", "draw.js", "draw-paper.js", "draw-store.js",
+    "draw-steps.js", "draw-tree.js",
 )  # fmt: skip
 
 
@@ -81,6 +81,8 @@ class Drawings:
     """What there is behind the page: a reader, and a folder for corrected pages."""
 
     def __init__(self, reader: PageReader, folder: Path) -> None:
+        if folder.exists() and not folder.is_dir():
+            raise UsageError(f"--pages is {folder}, which is no folder; name one, and it is made when it is needed")
         self.reader, self.folder = reader, folder
 
     def warm_up(self) -> None:
@@ -143,7 +145,7 @@ class Drawings:
 
     def look(self, data: bytes, name: str, width: float, height: float) -> Facts:
         """The ink in a picture or InkML as parts of a page of that size, with what the file says of its symbols."""
-        seen = seen_in(data, name)
+        seen = seen_in(data, name, also="")
         if not len(seen.page):
             raise DataError(f"{name} has no ink; give a picture or InkML of algebra")
         grouped = bool(seen.stroke_ids) and bool(inkml_in(data, name).symbols)

@@ -122,7 +122,7 @@ def one_said(entry: object, count: int) -> Said:
         raise DataError("what is said of a symbol is no object; reload the page")
     label, head = entry.get("label"), entry.get("head")
     if label is not None and not (isinstance(label, str) and label.isprintable() and 0 < len(label.encode()) <= BYTES):
-        raise DataError(f"a label must be 1 to {BYTES} letters or signs that can be printed; shorten it")
+        raise DataError(f"a label must be something that can be printed, of at most {BYTES} bytes; shorten it")
     parts = some_parts(entry.get("parts"), count)
     if not parts or (label is not None and label != label.strip()):
         raise DataError("a symbol has no parts, or a label begins or ends with a space; reload the page")

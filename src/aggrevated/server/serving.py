@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 import socket
@@ -15,6 +16,7 @@ from threading import Thread
 
 import uvicorn
 from starlette.types import ASGIApp
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from aggrevated.errors import StorageError
 from aggrevated.files import storage_errors
@@ -22,7 +24,8 @@ from aggrevated.server.guard import Guard
 
 LOOPBACK = "127.0.0.1"
 TOKEN = re.compile(r"[A-Za-z0-9_-]{32}")
-AT_ONCE = 100  # connections
+AT_ONCE = 500  # connections
+PATIENCE = 5.0  # seconds that a connection has to say what it wants
 LONGEST_HEAD = 16 << 10  # bytes of a request before its body
 TO_END = 2  # seconds that requests have when the server ends
 
@@ -92,7 +95,7 @@ def serve(app: ASGIApp, address: Address, browser: bool, ready: Callable[[], Non
     """Answer until somebody stops it; `ready` is called once it does, and then the browser opened, if wanted."""
     guarded = Guard(app, address.port, address.token)
     config = uvicorn.Config(
-        guarded, http="h11", ws="none", lifespan="off", log_level="critical", access_log=False, server_header=False,
+        guarded, http=Impatient, ws="none", lifespan="off", log_level="critical", access_log=False, server_header=False,
         proxy_headers=False, limit_concurrency=AT_ONCE, h11_max_incomplete_event_size=LONGEST_HEAD,
         timeout_graceful_shutdown=TO_END,
     )  # fmt: skip
@@ -103,6 +106,23 @@ def serve(app: ASGIApp, address: Address, browser: bool, ready: Callable[[], Non
             Thread(target=open_browser, args=(address,), daemon=True).start()
 
     Announced(config, announced).run(sockets=[address.listener])
+
+
+class Impatient(H11Protocol):
+    """Connections that say nothing, or do not come to the end of a request's head, are closed: others want to come."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self.loop.call_later(PATIENCE, self.give_up, self.cycle)
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        self.loop.call_later(PATIENCE, self.give_up, self.cycle)
+
+    def give_up(self, then: object) -> None:
+        """Close it, unless a request has come since `then`."""
+        if self.cycle is then and not self.transport.is_closing():
+            self.transport.close()
 
 
 class Announced(uvicorn.Server):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from tyro.conf import Positional
 
 from aggrevated.cli.options import AnyPath, Trust
-from aggrevated.cli.showing import PORT, Browser, Port
+from aggrevated.cli.showing import PORT, NoBrowser, Port
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
@@ -29,7 +29,7 @@ class Board:
     """Print the runs as they are now, and serve nothing."""
     trust: Trust = False
     port: Port = 0
-    browser: Browser = True
+    no_browser: NoBrowser = False
     json: bool = False
     """Print the page's address as JSON; with --once, all rows with their curves and settings."""
 
@@ -61,4 +61,4 @@ class Board:
 
                 return beside.enter_context(watching(self.runs, self.trust))
 
-            show(app, self.port, self.browser, self.json)
+            show(app, self.port, not self.no_browser, self.json)

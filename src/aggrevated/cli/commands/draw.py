@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from aggrevated.cli.options import AnyPath, Folder
-from aggrevated.cli.showing import Browser, Port
+from aggrevated.cli.showing import NoBrowser, Port
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
@@ -33,7 +33,7 @@ class Draw:
     pages: AnyPath = Path("pages")
     """The folder that corrected pages are kept in, as InkML; made when the first one is."""
     port: Port = 0
-    browser: Browser = True
+    no_browser: NoBrowser = False
     json: bool = False
     """Print the address as a JSON object."""
 
@@ -41,7 +41,7 @@ class Draw:
         """Serve until somebody stops it."""
         from aggrevated.cli.showing import show
 
-        show(self._app, self.port, self.browser, self.json)
+        show(self._app, self.port, not self.no_browser, self.json)
 
     def _app(self) -> ASGIApp:
         from aggrevated.reports.pages import load_reader

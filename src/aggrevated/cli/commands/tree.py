@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from tyro.conf import arg
 
-from aggrevated.cli.showing import PORT, Browser, Port
+from aggrevated.cli.showing import PORT, NoBrowser, Port
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
@@ -44,7 +44,7 @@ class Tree:
     once: bool = False
     """Print how it ends, and serve nothing."""
     port: Port = 0
-    browser: Browser = True
+    no_browser: NoBrowser = False
     json: bool = False
     """Print the page's address as a JSON object; with --once, all that the page shows."""
 
@@ -57,7 +57,7 @@ class Tree:
             return
         from aggrevated.cli.showing import show
 
-        show(lambda: self._app(settings), self.port, self.browser, self.json)
+        show(lambda: self._app(settings), self.port, not self.no_browser, self.json)
 
     def _settings(self) -> Settings:
         from aggrevated.theory.game import Settings

@@ -7,6 +7,7 @@ import { Store } from "./draw-store.js";
 import { Tree } from "./draw-tree.js";
 
 const AGAIN = 1000; // milliseconds until a server that does not answer is asked again
+const LONGEST = 16; // bytes of a label
 const IDLE = 250; // milliseconds of rest before the steps of the parse are asked for
 
 const store = new Store();
@@ -74,7 +75,7 @@ function show(found, ids, aloud = true) {
 }
 
 const expected = ({ expected_loss: loss }) => loss === undefined ? "read."
-  : `about ${loss.toFixed(1)} of the heads are expected to be wrong.`;
+  : `${loss.toFixed(1)} wrong heads are to be expected.`;
 
 function redraw() {
   paper.show(reading.symbols, tree.chosen);
@@ -95,7 +96,10 @@ async function follow() {
     if (outdated()) return;
     say(error.message, true);
     if (!refused(error)) idle = setTimeout(follow, AGAIN);
-    else if (confirmed) store.confirm(false); // it is no tree
+    else if (confirmed) {
+      store.confirm(false); // it is no tree
+      the("refusal").textContent = error.message;
+    }
   }
 }
 
@@ -112,8 +116,8 @@ function enable() {
   the("clear").disabled = store.isEmpty;
 }
 
-store.addEventListener("change", () => { read(); enable(); });
-store.addEventListener("confirm", () => { enable(); follow(); });
+store.addEventListener("change", () => { the("refusal").textContent = ""; read(); enable(); });
+store.addEventListener("confirm", () => { the("refusal").textContent = ""; enable(); follow(); });
 steps.addEventListener("go", redraw);
 
 // Correcting.
@@ -148,7 +152,9 @@ function setHead(number, head) {
 
 function setLabel() {
   const [symbol, label] = [chosen(), the("label").value.trim()];
-  if (symbol && label && label !== symbol.label) store.say(symbol.parts, { label });
+  if (!symbol || !label || label === symbol.label) return;
+  if (new TextEncoder().encode(label).length > LONGEST) return say(`${label} is too long for a label: ${LONGEST} bytes at most.`, true);
+  store.say(symbol.parts, { label });
 }
 
 tree.addEventListener("choose", () => { edit(); redraw(); });
@@ -202,7 +208,7 @@ async function save(kind) {
     if (kind === "inkml") download("algebra.inkml", await (await inkml()).blob());
     if (kind === "png") download("algebra.png", await asPicture(store.parts));
     if (kind === "json") download("algebra.json", JSON.stringify(reading, null, 1), "application/json");
-    if (kind === "latex") download("algebra.tex", `${reading.latex}\n`, "text/plain");
+    if (kind === "latex") download("algebra.tex", `${reading.latex.replaceAll("\n", " \\\\\n")}\n`, "text/plain");
     say(`Saved as ${kind === "latex" ? "LaTeX" : kind.toUpperCase()}.`);
   } catch (error) {
     say(error.message, true);
@@ -240,7 +246,7 @@ addEventListener("drop", (event) => {
 });
 addEventListener("paste", (event) => open([...(event.clipboardData?.files ?? [])][0]));
 addEventListener("keydown", (event) => {
-  if (event.target.closest("input, select, textarea")) return;
+  if (event.target.closest("input:not([type=range])")) return; // where letters are typed
   const key = event.key.toLowerCase();
   if ((event.ctrlKey || event.metaKey) && key === "z") {
     event.preventDefault();
