@@ -1,10 +1,11 @@
 """How soon after a stroke `aggrevated draw` shows what it is, in the browser; and how many pages a second are read.
 
-    python benchmarks/draw.py [--symbols 30] [--pages 6] [--one-core]
+    python benchmarks/draw.py [--symbols 30] [--pages 6] [--one-core] [--json PATH]
 
 Chromium (Debian's) draws pages of about so many symbols stroke by stroke. A delay is from the end of a stroke to the
 frame in which symbols, labels and tree are drawn, of the strokes with which a page has nine tenths of its symbols or
-more. With --one-core server and browser share one core, else each has one.
+more; between two strokes there are 0 to 600 ms, so that some come while the steps of the parse are worked out. With
+--one-core server and browser share one core, else each has one.
 """
 
 import argparse
@@ -25,6 +26,10 @@ from writing import draw_strokes, strokes_on
 
 from aggrevated.parsing.pages.page import Page
 from aggrevated.parsing.pages.written import written_page
+from aggrevated.reports import versions
+
+
+TARGET = 150.0  # milliseconds for 30 symbols on one core
 
 
 def pages_of(symbols: int, count: int) -> list[Page]:
@@ -39,7 +44,7 @@ def pages_of(symbols: int, count: int) -> list[Page]:
 
 def delays(address: str, pages: list[Page]) -> list[float]:
     """Milliseconds from the end of each late stroke to what is seen of it."""
-    found = []
+    found, pauses = [], np.random.default_rng(0)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         for page in pages:
@@ -51,7 +56,7 @@ def delays(address: str, pages: list[Page]) -> list[float]:
             for number, _ in enumerate(draw_strokes(tab, strokes), 1):
                 shown = "n => document.body.dataset.read == n && performance.getEntriesByName('read').length"
                 tab.wait_for_function(shown, arg=number)
-                tab.wait_for_timeout(350 if number >= late else 0)  # the steps of the parse are asked for then
+                tab.wait_for_timeout(pauses.uniform(0, 600) if number >= late else 0)
                 if number == late:
                     tab.evaluate("performance.clearMeasures()")
             found += tab.evaluate("performance.getEntriesByName('read').map(one => one.duration)")
@@ -77,6 +82,7 @@ def main() -> None:
     parser.add_argument("--symbols", type=int, default=30)
     parser.add_argument("--pages", type=int, default=6)
     parser.add_argument("--one-core", action="store_true")
+    parser.add_argument("--json", type=Path, help="where the numbers are written")
     asked = parser.parse_args()
     cores = sorted(os.sched_getaffinity(0))
     command = [sys.executable, "-m", "aggrevated", "draw", "--no-browser", "--json"]
@@ -92,10 +98,17 @@ def main() -> None:
     finally:
         server.terminate()
         server.wait()
-    median, most = np.median(found), np.percentile(found, 95)
+    facts = {
+        "symbols": asked.symbols, "pages": len(pages), "strokes": len(found), "one_core": asked.one_core,
+        "milliseconds": {"median": float(np.median(found)), "95 %": float(np.percentile(found, 95)), "target": TARGET},
+        "pages_a_second": rate, "versions": versions(("aggrevated", "torch", "numpy", "starlette", "uvicorn")),
+    }  # fmt: skip
     print(f"{len(found)} strokes on {len(pages)} pages of {asked.symbols} ± 1 symbols")
-    print(f"from the end of a stroke to what is seen of it: median {median:.0f} ms, 95 % within {most:.0f} ms")
+    told = ", ".join(f"{name} {value:.0f} ms" for name, value in facts["milliseconds"].items())
+    print(f"from the end of a stroke to what is seen of it: {told}")
     print(f"pages read one after the other: {rate:.1f} a second")
+    if asked.json:
+        asked.json.write_text(json.dumps(facts, indent=1, ensure_ascii=False) + "\n")
 
 
 if __name__ == "__main__":
