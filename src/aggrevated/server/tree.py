@@ -14,7 +14,7 @@ from aggrevated.theory.game import Game, Settings
 
 MOST_BODY = 1_000  # bytes
 FILES = (
-    "tree.html", "common.css", "common.js", "tree.css", "tree.js", "tree-curves.js", "tree-player.js",
+    "tree.html", "common.css", "common.js", "player.js", "scales.js", "tree.css", "tree.js", "tree-curves.js",
     "tree-settings.js", "tree-tree.js",
 )  # fmt: skip
 

@@ -2,7 +2,7 @@
 
 import { make, makeSvg } from "./common.js";
 import { curveOf } from "./board-model.js";
-import { known, scale, shown, ticked } from "./board-scales.js";
+import { axes, known, round, scale, shown, sign, ticked } from "./scales.js";
 
 const MARGIN = { left: 52, right: 14, top: 12, bottom: 40 };
 const MANY = 12; // curves, from which on they are drawn thinner and without a list of their names
@@ -19,9 +19,7 @@ const STEPS = 200; // of the slider
 
 /** The sign of a curve, as lists show it. */
 export function swatch({ colour, dash, shape }) {
-  return makeSvg("svg", { class: "swatch", viewBox: "0 0 36 14", "aria-hidden": "true" },
-    makeSvg("path", { class: `curve c${colour} d${dash}`, d: "M1,7H35" }),
-    makeSvg("path", { class: `mark c${colour}`, d: SHAPES[shape](18, 7) }));
+  return sign(`c${colour} d${dash}`, makeSvg("path", { class: `mark c${colour}`, d: SHAPES[shape](18, 7) }));
 }
 
 /** One figure: the curves of one task. */
@@ -85,22 +83,7 @@ export class Figure {
   }
 
   axes() {
-    const bottom = this.height - MARGIN.bottom;
-    const right = this.width - MARGIN.right;
-    const across = this.y.ticks.flatMap((value) => [
-      makeSvg("path", { class: "grid", d: `M${MARGIN.left},${round(this.y(value))}H${right}` }),
-      makeSvg("text", { x: MARGIN.left - 6, y: round(this.y(value)) + 4, "text-anchor": "end", text: ticked(value) }),
-    ]);
-    const along = this.x.ticks.flatMap((value) => [
-      makeSvg("path", { class: "axis", d: `M${round(this.x(value))},${bottom}v4` }),
-      makeSvg("text", {
-        x: round(this.x(value)), y: bottom + 17, "text-anchor": this.x(value) > right - 12 ? "end" : "middle", text: ticked(value),
-      }),
-    ]);
-    const line = makeSvg("path", { class: "axis", d: `M${MARGIN.left},${bottom}H${right}` });
-    const middle = { x: (MARGIN.left + right) / 2, y: this.height - 6, "text-anchor": "middle" };
-    const title = makeSvg("text", { ...middle, text: TITLES[this.choice.axis] });
-    return [...across, ...along, line, title];
+    return axes(this.x, this.y, { width: this.width, height: this.height, margin: MARGIN, title: TITLES[this.choice.axis] });
   }
 
   bands() {
@@ -262,5 +245,3 @@ function range(values) {
   }
   return low <= high ? [low, high] : [0, 1];
 }
-
-const round = (value) => Math.round(value * 10) / 10;

@@ -2,7 +2,7 @@
 
 import { askFor, copy, make, say, still, the } from "./common.js";
 import { swatch } from "./board-curves.js";
-import { counted, known, shown } from "./board-scales.js";
+import { counted, known, shown } from "./scales.js";
 import { toExpert } from "./board-table.js";
 
 const AGAIN = 500; // milliseconds until a film is asked for again

@@ -3,7 +3,7 @@
 import { make, the } from "./common.js";
 import { swatch } from "./board-curves.js";
 import { troubleOf } from "./board-model.js";
-import { counted, known, shown, signed } from "./board-scales.js";
+import { counted, known, shown, signed } from "./scales.js";
 
 const STATES = {
   running: "● running",

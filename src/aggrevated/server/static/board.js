@@ -120,7 +120,8 @@ function take(found) {
   if (fresh || first) showAll();
   const alone = runs.all().filter((one) => !one.members);
   const running = alone.filter((one) => one.state === "running").length;
-  tell(alone.length ? `${alone.length} runs, ${running} running; followed live.` : "There are no runs here yet; they appear by themselves.");
+  const none = "There are no runs here yet; they appear by themselves.";
+  tell(alone.length ? `${alone.length} runs, ${running} running; followed live.` : none);
   if (fresh) performance.mark("board-drawn", { detail: found.stamp });
 }
 

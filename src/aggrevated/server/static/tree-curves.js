@@ -1,13 +1,11 @@
 // Cumulative regret over episodes: what has happened strong, what will happen faint; beside it the bounds, as numbers, too.
 
 import { make, makeSvg, the } from "./common.js";
+import { axes, round, scale, sign } from "./scales.js";
 
 const MARGIN = { left: 46, right: 48, top: 10, bottom: 38 };
 const APART = 14; // pixels between names at the ends of curves
 const FAR = 1.6; // a bound so many times above all curves is not drawn, unless the scale is logarithmic
-
-/** The sign of a line, as lists show it. */
-export const swatch = (kind) => makeSvg("svg", { class: "swatch", viewBox: "0 0 36 14", "aria-hidden": "true" }, makeSvg("path", { class: `curve ${kind}`, d: "M1,7H35" }));
 
 export class Curves extends EventTarget {
   constructor() {
@@ -22,10 +20,9 @@ export class Curves extends EventTarget {
     [this.end, this.n] = [game.settings.episodes, 0];
     this.lines = [
       ...game.learners.map(({ name, regret }) => ({ kind: name.toLowerCase(), name, title: name, values: regret })),
-      ...game.lines.map(({ of, kind, title, values }) => ({ kind: kind === "random" ? kind : `bound of-${of.toLowerCase()}`, atMost: kind === "at most", title, values })),
+      ...game.lines.map(boundOf),
     ];
-    const row = ({ kind, title }) => make("tr", {}, make("th", { scope: "row" }, make("span", {}, swatch(kind), title)), make("td", { class: "number" }), make("td", { class: "number" }));
-    const rows = this.lines.map(row);
+    const rows = this.lines.map(rowOf);
     the("numbers").tBodies[0].replaceChildren(...rows);
     rows.forEach((one, place) => (one.cells[2].textContent = shown(this.lines[place].values.at(-1))));
     this.draw();
@@ -36,19 +33,22 @@ export class Curves extends EventTarget {
     this.#scale();
     const { width, height } = this;
     this.earlier = this.drawn.map(({ kind }) => makeSvg("path", { class: `curve ${kind}` }));
-    const later = this.drawn.filter(({ name }) => name).map(({ kind, values }) => makeSvg("path", { class: `curve later ${kind}`, d: this.#d(values, this.end) }));
+    const learners = this.drawn.filter(({ name }) => name);
+    const later = learners.map(({ kind, values }) => makeSvg("path", { class: `curve later ${kind}`, d: this.#d(values, this.end) }));
     this.cursor = makeSvg("path", { class: "cursor" });
     this.svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
-    this.svg.replaceChildren(...this.#axes(), ...later, ...this.earlier, this.cursor, ...this.#endings());
+    const around = axes(this.x, this.y, { width, height, margin: MARGIN, title: "episodes" });
+    this.svg.replaceChildren(...around, ...later, ...this.earlier, this.cursor, ...this.#endings());
     const hidden = this.lines.filter((one) => !this.drawn.includes(one)).map(({ title }) => `“${title}”`);
-    the("beyond").textContent = hidden.length ? `${hidden.join(", ")} is far above the figure; choose logarithmic to see it.` : "";
+    const beyond = `${hidden.join(", ")} is far above the figure; choose logarithmic to see it.`;
+    the("beyond").textContent = hidden.length ? beyond : "";
     this.show(this.n ?? 0);
   }
 
   show(n) {
     this.n = n;
-    this.earlier.forEach((path, place) => path.setAttribute("d", this.#d(this.drawn[place].values, this.drawn[place].name ? n : this.end)));
-    this.cursor.setAttribute("d", n ? `M${round(this.#x(n))},${MARGIN.top}V${this.height - MARGIN.bottom}` : "");
+    this.drawn.forEach(({ name, values }, place) => this.earlier[place].setAttribute("d", this.#d(values, name ? n : this.end)));
+    this.cursor.setAttribute("d", n ? `M${round(this.x(n))},${MARGIN.top}V${this.height - MARGIN.bottom}` : "");
     the("now").textContent = n ? `after ${n}` : "now";
     const rows = [...the("numbers").tBodies[0].rows];
     const values = this.lines.map((one) => (n ? one.values[n - 1] : 0));
@@ -62,46 +62,28 @@ export class Curves extends EventTarget {
     this.log = the("log").checked;
     const most = Math.max(...this.lines.filter((one) => !one.atMost).map(({ values }) => values.at(-1)));
     this.drawn = this.lines.filter((one) => this.log || !one.atMost || one.values.at(-1) <= FAR * most);
-    this.high = Math.max(...this.drawn.map(({ values }) => values.at(-1))) * (this.log ? 1.3 : 1.05) || 1;
+    const high = Math.max(...this.drawn.map(({ values }) => values.at(-1))) * (this.log ? 1.3 : 1.05) || 1;
     const positive = this.drawn.flatMap(({ values }) => values.find((value) => value > 1e-9) ?? []);
-    this.low = this.log ? Math.max(Math.min(...positive), this.high / 1e5) : 0;
-  }
-
-  #x(n) {
-    return MARGIN.left + ((this.width - MARGIN.left - MARGIN.right) * n) / this.end;
-  }
-
-  #y(value) {
-    const share = this.log ? Math.log(value / this.low) / Math.log(this.high / this.low) : value / this.high;
-    return this.height - MARGIN.bottom - (this.height - MARGIN.bottom - MARGIN.top) * Math.max(0, share);
+    this.low = this.log ? Math.max(Math.min(...positive), high / 1e5) : 0;
+    this.x = scale([0, this.end], [MARGIN.left, this.width - MARGIN.right], false, this.width < 450 ? 4 : 6);
+    this.y = scale([this.low, high], [this.height - MARGIN.bottom, MARGIN.top], this.log, 6);
   }
 
   /** The line through the first n values; on a logarithmic scale from where it is above the paper's edge. */
   #d(values, n) {
-    const points = values.slice(0, n).map((value, place) => [value, place + 1]).filter(([value]) => !this.log || value >= this.low);
-    return points.map(([value, place], index) => `${index ? "L" : "M"}${round(this.#x(place))},${round(this.#y(value))}`).join("");
-  }
-
-  #axes() {
-    const [bottom, right] = [this.height - MARGIN.bottom, this.width - MARGIN.right];
-    const across = (this.log ? decades(this.low, this.high) : ticks(this.high)).flatMap((value) => [
-      makeSvg("path", { class: "grid", d: `M${MARGIN.left},${round(this.#y(value))}H${right}` }),
-      makeSvg("text", { x: MARGIN.left - 6, y: round(this.#y(value)) + 4, "text-anchor": "end", text: String(value) }),
-    ]);
-    const along = ticks(this.end, this.width < 450 ? 3 : 6).flatMap((value) => [
-      makeSvg("path", { class: "axis", d: `M${round(this.#x(value))},${bottom}v4` }),
-      makeSvg("text", { x: round(this.#x(value)), y: bottom + 17, "text-anchor": "middle", text: String(value) }),
-    ]);
-    const title = makeSvg("text", { x: (MARGIN.left + right) / 2, y: this.height - 5, "text-anchor": "middle", text: "episodes" });
-    return [...across, ...along, makeSvg("path", { class: "axis", d: `M${MARGIN.left},${bottom}H${right}` }), title];
+    const places = values.slice(0, n).flatMap((value, place) =>
+      (!this.log || value >= this.low ? [`${round(this.x(place + 1))},${round(this.y(value))}`] : []));
+    return places.length ? `M${places.join("L")}` : "";
   }
 
   /** Names at the ends of the learners' curves, apart from each other. */
   #endings() {
-    const ends = this.drawn.filter(({ name }) => name).map(({ name, values }) => ({ name, y: this.#y(Math.max(values.at(-1), this.low)) }));
+    const learners = this.drawn.filter(({ name }) => name);
+    const ends = learners.map(({ name, values }) => ({ name, y: this.y(Math.max(values.at(-1), this.low)) }));
     ends.sort((a, b) => b.y - a.y);
     ends.forEach((one, place) => place && (one.y = Math.min(one.y, ends[place - 1].y - APART)));
-    return ends.map(({ name, y }) => makeSvg("text", { class: "ending", x: this.width - MARGIN.right + 8, y: round(y + 4), text: name }));
+    const x = this.width - MARGIN.right + 8;
+    return ends.map(({ name, y }) => makeSvg("text", { class: "ending", x, y: round(y + 4), text: name }));
   }
 
   #point(event) {
@@ -111,19 +93,16 @@ export class Curves extends EventTarget {
   }
 }
 
-/** 0 and round numbers up to the highest. */
-function ticks(high, about = 5) {
-  const size = 10 ** Math.floor(Math.log10(high / about));
-  const step = [1, 2, 5, 10].map((many) => many * size).find((one) => high / one <= about + 0.5);
-  return Array.from({ length: Math.floor(high / step + 1e-9) + 1 }, (_, place) => Number((place * step).toPrecision(6)));
+/** A bound, or what chance loses, as a line. */
+function boundOf({ of, kind, title, values }) {
+  return { kind: kind === "random" ? kind : `bound of-${of.toLowerCase()}`, atMost: kind === "at most", title, values };
 }
 
-function decades(low, high) {
-  const first = Math.ceil(Math.log10(low));
-  const found = Array.from({ length: Math.max(0, Math.floor(Math.log10(high)) - first + 1) }, (_, place) => Number((10 ** (first + place)).toPrecision(6)));
-  return found.length > 1 ? found : [...found, Number(high.toPrecision(2))];
+/** A row of the table, without its numbers. */
+function rowOf({ kind, title }) {
+  const name = make("th", { scope: "row" }, make("span", {}, sign(kind), title));
+  return make("tr", {}, name, make("td", { class: "number" }), make("td", { class: "number" }));
 }
 
 /** A regret, as the table has it. */
-export const shown = (value) => value.toLocaleString("en", { minimumFractionDigits: 2, maximumFractionDigits: 2 });
-const round = (value) => Math.round(value * 10) / 10;
+const shown = (value) => value.toLocaleString("en", { minimumFractionDigits: 2, maximumFractionDigits: 2 });

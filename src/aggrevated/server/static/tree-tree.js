@@ -20,8 +20,10 @@ export class LearnerView {
     this.title = make("p", { class: "muted" });
     this.facts = make("p", { class: "facts" });
     const heading = make("h2", { id: `title-${this.kind}` }, sign, name);
-    this.element = make("section", { class: "card", "aria-labelledby": `title-${this.kind}` }, heading, this.title, this.svg,
-      make("p", { class: "key muted", text: `${ABOUT[name]} Filled nodes: visited. Line to the ring: this episode. ★: the best leaf.` }), this.facts);
+    const text = `${ABOUT[name]} Filled nodes: visited. Line to the ring: this episode. ★: the best leaf.`;
+    const key = make("p", { class: "key muted", text });
+    const labelled = { class: "card", "aria-labelledby": `title-${this.kind}` };
+    this.element = make("section", labelled, heading, this.title, this.svg, key, this.facts);
   }
 
   /** Another game. */
@@ -76,12 +78,13 @@ export class LearnerView {
     for (let node = this.inner + this.leaves - 1; node >= 0; node--) {
       const level = Math.floor(Math.log2(node + 1));
       const y = TOP + ((LEAVES - TOP) * level) / this.game.decisions;
-      const x = node >= this.inner ? LEFT + (node - this.inner + 0.5) * step : (this.places[2 * node + 1][0] + this.places[2 * node + 2][0]) / 2;
-      this.places[node] = [x, y];
+      const below = [2 * node + 1, 2 * node + 2].map((child) => this.places[child]?.[0]);
+      this.places[node] = [node >= this.inner ? LEFT + (node - this.inner + 0.5) * step : (below[0] + below[1]) / 2, y];
     }
     this.edges = this.places.map((place, node) => node && makeSvg("path", { d: line(this.places[(node - 1) >> 1], place) }));
     const radius = (node) => Math.min(4, (node >= this.inner ? 0.42 : 0.6) * step);
-    this.nodes = this.places.map(([cx, cy], node) => makeSvg("circle", { cx: round(cx), cy: round(cy), r: round(Math.max(1.1, radius(node))) }));
+    const circle = ([cx, cy], node) => makeSvg("circle", { cx: round(cx), cy: round(cy), r: round(Math.max(1.1, radius(node))) });
+    this.nodes = this.places.map(circle);
     this.path = makeSvg("path", { class: "path" });
     this.end = makeSvg("circle", { class: "end", r: round(Math.max(4.5, radius(this.inner) + 3)) });
     this.most = makeSvg("text", { class: "most", "text-anchor": "middle" });
@@ -95,7 +98,8 @@ export class LearnerView {
     const { means, best } = this.game;
     const at = (leaf) => this.places[leaf + this.inner][0];
     const costs = means.map((cost, leaf) => makeSvg("rect", {
-      class: leaf === best ? "cost best" : "cost", x: round(at(leaf) - width / 2), width, y: round(COSTS - COST * cost), height: round(COST * cost),
+      class: leaf === best ? "cost best" : "cost",
+      x: round(at(leaf) - width / 2), width, y: round(COSTS - COST * cost), height: round(COST * cost),
     }));
     this.bars = means.map((_, leaf) => makeSvg("rect", { class: "count", x: round(at(leaf) - width / 2), width }));
     this.titles = means.map((_, leaf) => this.bars[leaf].appendChild(makeSvg("title")));
@@ -118,7 +122,7 @@ export class LearnerView {
     const path = leaf === null ? [] : this.pathOf(leaf).map((node) => this.places[node]);
     this.path.setAttribute("d", path.map(([x, y], place) => `${place ? "L" : "M"}${round(x)},${round(y)}`).join(""));
     this.end.setAttribute("visibility", leaf === null ? "hidden" : "visible");
-    if (leaf !== null) for (const [name, value] of [["cx", path.at(-1)[0]], ["cy", path.at(-1)[1]]]) this.end.setAttribute(name, round(value));
+    (path.at(-1) || []).forEach((value, place) => this.end.setAttribute(place ? "cy" : "cx", round(value)));
     this.#say(leaf);
   }
 
@@ -137,7 +141,8 @@ export class LearnerView {
     const above = (node - 1) >> 1;
     const led = this.policy[above] === (node === 2 * above + 2 ? 1 : 0);
     if (!led) return { kind: "off", wide: THIN };
-    return this.through[above] ? { kind: "on", wide: Math.min(4, Math.max(1.6, this.step / 2)) } : { kind: "on guess", wide: Math.min(1.4, Math.max(0.9, this.step / 4)) };
+    if (!this.through[above]) return { kind: "on guess", wide: Math.min(1.4, Math.max(0.9, this.step / 4)) };
+    return { kind: "on", wide: Math.min(4, Math.max(1.6, this.step / 2)) };
   }
 
   #count() {
@@ -156,9 +161,10 @@ export class LearnerView {
 
   #say(leaf) {
     const tried = this.n ? this.learner.tried[this.n - 1] : 0;
-    const where = leaf === null ? "no episode yet" : `this episode ends at leaf ${leaf + 1} of ${this.leaves}${leaf === this.game.best ? ", the best" : ""}`;
+    const best = leaf === this.game.best ? ", the best" : "";
+    const where = leaf === null ? "no episode yet" : `this episode ends at leaf ${leaf + 1} of ${this.leaves}${best}`;
     this.svg.setAttribute("aria-label", `Tree of ${this.name}: ${where}; ${tried} leaves tried`);
-    const said = leaf === null ? ["No episode yet."] : [`Leaf ${leaf + 1}${leaf === this.game.best ? ", the best one" : ""}. `, ...this.#heard(leaf)];
+    const said = leaf === null ? ["No episode yet."] : [`Leaf ${leaf + 1}${best && `${best} one`}. `, ...this.#heard(leaf)];
     this.facts.replaceChildren(...said);
   }
 

@@ -1,17 +1,18 @@
 // The tree to play with: asks the server for a game, and shows the episode that is looked at.
 
 import { askFor, say, the } from "./common.js";
-import { Curves, swatch } from "./tree-curves.js";
-import { Player } from "./tree-player.js";
+import { Player } from "./player.js";
+import { sign } from "./scales.js";
+import { Curves } from "./tree-curves.js";
 import { Settings } from "./tree-settings.js";
 import { LearnerView } from "./tree-tree.js";
 
 const AGAIN = 1500; // milliseconds until a server that does not answer is asked again
 
 const settings = new Settings();
-const player = new Player();
+const player = new Player({ step: "episode", speed: () => Number(the("speed").value), said: "said" });
 const curves = new Curves();
-const views = ["EG", "FTL", "UCB"].map((name) => new LearnerView(name, swatch(name.toLowerCase())));
+const views = ["EG", "FTL", "UCB"].map((name) => new LearnerView(name, sign(name.toLowerCase())));
 let game = null;
 let asked = 0; // how many games were asked for; only the newest is shown
 
@@ -31,7 +32,9 @@ function show(found) {
   game = found;
   views.forEach((view, place) => view.begin(game, game.learners[place]));
   curves.begin(game);
-  player.begin(game.settings.episodes);
+  const atEnd = player.at > 0 && player.at === player.end; // who looks at the end stays there
+  player.pause();
+  player.begin(game.settings.episodes, atEnd ? game.settings.episodes : player.at);
   document.body.dataset.game = JSON.stringify(game.settings);
   say("Ready.");
 }
@@ -45,6 +48,7 @@ player.addEventListener("go", () => {
 });
 curves.addEventListener("point", ({ detail }) => player.stopAt(detail));
 settings.addEventListener("change", play);
+player.listen();
 new ResizeObserver(() => {
   if (!game) return;
   for (const view of views) if (view.svg.clientWidth !== view.width) view.draw();

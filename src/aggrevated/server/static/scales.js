@@ -1,4 +1,6 @@
-// Numbers on paper: where ticks are, how values become pixels, how they are written.
+// Numbers on paper: where ticks are, how values become pixels, how they are written; axes, and the signs of lines.
+
+import { makeSvg } from "./common.js";
 
 const SHORT = new Intl.NumberFormat("en", { maximumSignificantDigits: 4 });
 const LARGE = new Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: 3 });
@@ -50,4 +52,32 @@ export function scale([low, high], [from, to], log, about) {
   };
   pixels.ticks = log ? logTicks(low, high) : ticks(low, high, about);
   return pixels;
+}
+
+/** A place on paper: to a tenth of a pixel. */
+export const round = (value) => Math.round(value * 10) / 10;
+
+/** The axes of a figure: x and y are scales, `width`, `height` and `margin` its paper, `title` says what is along. */
+export function axes(x, y, { width, height, margin, title }) {
+  const [bottom, right] = [height - margin.bottom, width - margin.right];
+  const across = y.ticks.flatMap((value) => [
+    makeSvg("path", { class: "grid", d: `M${margin.left},${round(y(value))}H${right}` }),
+    makeSvg("text", { x: margin.left - 6, y: round(y(value)) + 4, "text-anchor": "end", text: ticked(value) }),
+  ]);
+  const along = x.ticks.flatMap((value) => {
+    const anchor = x(value) > width - 26 ? "end" : "middle"; // a number stays on the paper
+    return [
+      makeSvg("path", { class: "axis", d: `M${round(x(value))},${bottom}v4` }),
+      makeSvg("text", { x: round(x(value)), y: bottom + 17, "text-anchor": anchor, text: ticked(value) }),
+    ];
+  });
+  const line = makeSvg("path", { class: "axis", d: `M${margin.left},${bottom}H${right}` });
+  const below = makeSvg("text", { x: (margin.left + right) / 2, y: height - 6, "text-anchor": "middle", text: title });
+  return [...across, ...along, line, below];
+}
+
+/** The sign of a line, as lists show it; with marks on it. */
+export function sign(kind, ...marks) {
+  const line = makeSvg("path", { class: `curve ${kind}`, d: "M1,7H35" });
+  return makeSvg("svg", { class: "swatch", viewBox: "0 0 36 14", "aria-hidden": "true" }, line, ...marks);
 }
