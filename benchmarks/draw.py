@@ -28,7 +28,6 @@ from aggrevated.parsing.pages.page import Page
 from aggrevated.parsing.pages.written import written_page
 from aggrevated.reports import versions
 
-
 TARGET = 150.0  # milliseconds for 30 symbols on one core
 
 
