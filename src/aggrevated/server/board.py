@@ -26,8 +26,8 @@ from aggrevated.server.following_runs import Followed
 from aggrevated.settings import SEED
 
 FILES = (
-    "board.html", "board.css", "common.css", "common.js", "scales.js", "board.js", "board-following.js", "board-model.js",
-    "board-curves.js", "board-table.js", "board-details.js",
+    "board.html", "board.css", "common.css", "common.js", "scales.js", "board.js", "board-following.js",
+    "board-model.js", "board-curves.js", "board-table.js", "board-details.js",
 )  # fmt: skip
 MOST_COMPARED = 12  # runs whose settings stand side by side
 MOST_BODY = 1_000  # bytes
