@@ -39,7 +39,7 @@ def tail_of(folder: Path) -> Tail:
 
 def looked(board: Board) -> dict[str, Any]:
     """All rows by path, after another look."""
-    board.looked = 0.0
+    board.looked = board._searched = 0.0  # however long the last search took
     board.look(ALWAYS)
     return {row["path"]: row for row in [*board.since("")["runs"], *board.since("")["groups"]]}
 

@@ -24,7 +24,7 @@ def table(rows: Sequence[Facts], left_out: Sequence[str]) -> Table:
     count = sum("members" not in row for row in rows)
     unchecked = sum(not row.get("checked", True) for row in rows)
     left_out = [*left_out, f"the seals of {unchecked} runs were not checked to their end"] if unchecked else left_out
-    closing = f"{count} runs; --json prints their curves and settings, too"
+    closing = f"{'1 run' if count == 1 else f'{count} runs'}; --json prints their curves and settings, too"
     return Table(rows, columns, "\n".join([*sentences, *left_out, closing]))
 
 

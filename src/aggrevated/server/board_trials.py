@@ -112,7 +112,7 @@ def row_of(folder: str, rows: Sequence[Facts], points: list[list[float | None]])
     state = next(one for one in ("running", "stopped", "waiting", "ended") if one in states)
     beside, experts = ([row[name] for row in rows if row[name] is not None] for name in ("beside", "expert"))
     last = points[-1] if points else [0, 0, *[None] * 6]
-    common = ("label", "task", "method", "update", "policy", "planned", "episodes", "world", "measure")
+    common = ("label", "task", "method", "update", "policy", "planned", "episodes", "world", "measure", "moves")
     return {name: rows[0][name] for name in common} | {
         "path": folder,
         "state": state,

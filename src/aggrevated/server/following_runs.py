@@ -207,11 +207,18 @@ class Followed:
             "test": number(outcome, "test_return"),
             "ratio": number(outcome, "ratio"),
             "world": self.world,
+            "moves": self.moves,
             "warnings": self.warnings(),
             "damage": self.damages(),
             "checked": self.seals.done,
             "behind": self.tail.behind,
         }
+
+    @property
+    def moves(self) -> bool:
+        """Whether there are episodes to make a film of; parses have none."""
+        world = self.asked.get("world")
+        return isinstance(world, dict) and "horizon" in world
 
     def settings(self) -> dict[str, Any]:
         """All that it was asked to do, by PIECE.SETTING."""

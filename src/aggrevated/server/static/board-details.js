@@ -89,6 +89,7 @@ class Card {
     if (key !== null && key !== this.key) this.ask(entry);
     this.key = key;
     this.film.key = entry.key;
+    this.film.element.hidden = entry.moves === false;
     return this.element;
   }
 

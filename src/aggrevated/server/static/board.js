@@ -121,7 +121,8 @@ function take(found) {
   const alone = runs.all().filter((one) => !one.members);
   const running = alone.filter((one) => one.state === "running").length;
   const none = "There are no runs here yet; they appear by themselves.";
-  tell(alone.length ? `${alone.length} runs, ${running} running; followed live.` : none);
+  const few = alone.length === 1 ? "1 run" : `${alone.length} runs`;
+  tell(alone.length ? `${few}, ${running} running; followed live.` : none);
   if (fresh) performance.mark("board-drawn", { detail: found.stamp });
 }
 
