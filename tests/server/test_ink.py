@@ -18,7 +18,7 @@ from aggrevated.parsing.pages.page import Page
 from aggrevated.parsing.reading import Reading
 from aggrevated.reports.pages import PageReader
 from aggrevated.reports.steps import steps_of
-from aggrevated.server.draw import Drawings
+from aggrevated.server.drawings import Drawings
 from aggrevated.server.ink import ROOT, Drawing, Said, drawing_in, placed
 from commanding import failure, said
 

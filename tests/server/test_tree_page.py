@@ -19,7 +19,7 @@ from starlette.types import Message
 
 from aggrevated.cli import main
 from aggrevated.errors import UsageError
-from aggrevated.server.tree import MOST_BODY, playing_app
+from aggrevated.server.tree import MOST_BODY, tree_app
 from aggrevated.theory import bounds, tree
 from aggrevated.theory.bandits import index_policy, ucb1
 from aggrevated.theory.experiments import UCB1_BONUS, on_hard_trees
@@ -125,7 +125,7 @@ def posted(body: str, path: str = "/game", method: str = "POST", first: Settings
 
     head = {"type": "http", "method": method, "path": path, "query_string": b"", "headers": []}
     with ThreadPoolExecutor(1) as beside:  # in this thread Playwright may have a loop that runs
-        beside.submit(asyncio.run, playing_app(first)(head, receive, send)).result()
+        beside.submit(asyncio.run, tree_app(first)(head, receive, send)).result()
     return said[0]["status"], b"".join(message.get("body", b"") for message in said[1:])
 
 
@@ -186,7 +186,7 @@ def test_the_command_prints_what_the_page_shows(capsys: pytest.CaptureFixture[st
 def test_the_page_begins_with_what_the_command_was_given(monkeypatch: pytest.MonkeyPatch) -> None:
     shown: list[Any] = []
     monkeypatch.setattr("aggrevated.server.serving.serve", lambda app, *_: shown.append(app))
-    monkeypatch.setattr("aggrevated.server.tree.playing_app", shown.append)
+    monkeypatch.setattr("aggrevated.server.tree.tree_app", shown.append)
     main(["tree", "--depth", "4", "--step", "0.3", "--no-browser"])
     assert shown[0] == Settings(depth=4, step=0.3)
     assert json.loads(posted("", "/state", "GET", shown[0])[1]) == vars(shown[0])

@@ -1,235 +1,93 @@
-"""The page to draw on: ink comes in, symbols and trees go out; what was corrected is kept as pages to learn from."""
+"""The page of `aggrevated draw`: what it asks for, and what of that is believed."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from itertools import count, pairwise
 from pathlib import Path
-from typing import Any
 from urllib.parse import unquote
 
-import numpy as np
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from aggrevated.arrays import Array
-from aggrevated.errors import DataError, UsageError
-from aggrevated.files import Facts, in_short, storage_errors, write_new
-from aggrevated.parsing.pages.inkml import inkml_in
-from aggrevated.parsing.pages.inkml_writing import inkml_of
-from aggrevated.parsing.pages.page import NAMELESS, Page
-from aggrevated.parsing.pages.trees import require_tree
-from aggrevated.parsing.pages.written import written_page
-from aggrevated.parsing.pictures.segmentation import Seen, seen_in, symbols_of, unparsed
-from aggrevated.parsing.transcript import Transcript
-from aggrevated.reports.pages import PageReader, ParsedPage
-from aggrevated.reports.steps import has_tree, steps_of
+from aggrevated.errors import DataError
+from aggrevated.files import Facts, in_short
 from aggrevated.server.answers import Turns, answer, application, body_of, facts_of
-from aggrevated.server.ink import Drawing, Parts, drawing_in, placed
-from aggrevated.version import __version__
+from aggrevated.server.drawings import Drawings
+from aggrevated.server.ink import drawing_in
 
 MAX_DRAWING = 4 << 20  # bytes; 50,000 points take less
 MAX_FILE = 32 << 20  # bytes of a picture; the camera of a phone makes a third of it
-MAX_SYMBOLS = 300
 SIDES = 100.0, 20_000.0  # that the page of a browser can have
-NAME = "drawing"
-EXAMPLES = 2026  # the seed of pages that are shown to people
-TRIED, USUAL = 4, 16  # of so many pages the one whose symbols are nearest to that number
 FILES = (
     "draw.html", "draw.css", "common.css", "common.js", "player.js", "draw.js", "draw-paper.js", "draw-store.js",
     "draw-steps.js", "draw-tree.js",
 )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Read:
-    """A drawing as it was read, and as it is after what was said of it."""
-
-    drawing: Drawing
-    symbols: tuple[Parts, ...]  # in reading order
-    parsed: ParsedPage
-    labels: tuple[str, ...]
-    heads: Array
-
-    @property
-    def page(self) -> Page:
-        """With the labels and heads that hold now."""
-        return replace(self.parsed.seen.page, symbols=self.labels, heads=self.heads)
-
-    @property
-    def transcript(self) -> Transcript:
-        return Transcript(self.labels, self.heads, self.parsed.reading.boxes)
-
-    @property
-    def pressures(self) -> list[list[Array]]:
-        """Of each symbol's strokes."""
-        return [[one for part in parts for one in self.drawing.pressures[part]] for parts in self.symbols]
-
-    def facts(self) -> Facts:
-        """All that the page shows."""
-        facts, written = self.parsed.facts(), self.transcript
-        for symbol, parts, label, head in zip(facts["symbols"], self.symbols, self.labels, self.heads, strict=True):
-            symbol |= {"parts": list(parts), "read_as": symbol["label"], "read_head": symbol["head"]}
-            symbol |= {"label": label, "head": int(head)}
-            symbol.pop("strokes", None)
-        return facts | {"text": written.text, "latex": written.latex}
+def draw_app(drawings: Drawings) -> Starlette:
+    """The page and what it asks for."""
+    return application(Pages(drawings).routes(), *FILES)
 
 
-class Drawings:
-    """What there is behind the page: a reader, and a folder for corrected pages."""
+class Pages:
+    """What the page asks for. Reading is done one drawing after the other."""
 
-    def __init__(self, reader: PageReader, folder: Path) -> None:
-        if folder.exists() and not folder.is_dir():
-            raise UsageError(f"--pages is {folder}, which is no folder; name one, and it is made when it is needed")
-        self.reader, self.folder = reader, folder
+    def __init__(self, drawings: Drawings) -> None:
+        self.drawings, self.turns = drawings, Turns()
 
-    def warm_up(self) -> None:
-        """Read a page that nobody sees: the first one takes seconds, and nobody should wait for it."""
-        self.reader.understood(Path(NAME), Seen(written_page(0, EXAMPLES)))
+    def routes(self) -> list[Route]:
+        """All of them."""
+        told = (self.read, self.steps, self.inkml, self.keep, self.look)
+        asked = [Route("/state", self.state), Route("/example", self.example)]
+        return [*asked, *(Route(f"/{endpoint.__name__}", endpoint, methods=["POST"]) for endpoint in told)]
 
-    def state(self) -> Facts:
-        """What the page has to know before anything is drawn."""
-        policy = getattr(self.reader.reads, "policy", None)
-        names = getattr(policy, "classes", ())
-        return {"version": __version__, "labels": list(names), "folder": str(self.folder), "kept": self._kept()}
+    async def state(self, request: Request) -> Response:
+        """What has to be known before anything is drawn."""
+        return answer(self.drawings.state())
 
-    def _kept(self) -> int:
-        with storage_errors(self.folder):
-            return sum(1 for _ in self.folder.glob("*.inkml")) if self.folder.is_dir() else 0
-
-    def read(self, drawing: Drawing) -> Read:
-        """Its symbols, their labels and heads; what was said of them holds."""
-        symbols = drawing.symbols()
-        if len(symbols) > MAX_SYMBOLS:
-            raise DataError(f"there are more than {MAX_SYMBOLS} symbols; write less on one page")
-        seen = Seen(unparsed(NAME, [drawing.strokes(parts) for parts in symbols]))
-        parsed = self.reader.understood(Path(NAME), seen)
-        labels, heads = list(parsed.reading.labels), parsed.reading.heads.copy()
-        number = {parts: place for place, parts in enumerate(symbols, 1)} | {(): 0}
-        for one in drawing.said:
-            place = number[one.parts] - 1
-            labels[place] = one.label or labels[place]
-            if one.head is not None and number[one.head] != place + 1:
-                heads[place] = number[one.head]
-        return Read(drawing, tuple(symbols), parsed, tuple(labels), heads)
-
-    def steps(self, drawing: Drawing, confirmed: bool) -> Facts:
-        """How the page is parsed; with what each transition costs, where its tree is confirmed."""
-        read = self.read(drawing)
-        if not read.symbols:
-            return {"steps": []}
-        if confirmed:
-            require_tree(read.heads)
-        policy, parser = self.reader.reads.parser_of(read.page)
-        return {"steps": steps_of(policy, parser, known=confirmed)}
-
-    def inkml(self, drawing: Drawing, confirmed: bool) -> bytes:
-        """The page as InkML: ink and symbols; labels and heads where somebody has confirmed them."""
-        read = self.read(drawing)
-        text = read.transcript.text if confirmed else ""
-        return inkml_of(read.page, text, labels=confirmed, heads=confirmed, pressures=read.pressures)
-
-    def keep(self, drawing: Drawing, seen: object) -> Facts:
-        """Write the page, with the tree that somebody saw and confirmed, into the folder, by a name that is free."""
-        read = self.read(drawing)
-        if seen != {"labels": list(read.labels), "heads": read.heads.tolist()}:
-            raise DataError("that is not the tree that was shown; look at it again, and confirm it")
-        data = self.inkml(drawing, confirmed=True)
-        for number in count(self._kept() + 1):
-            name = f"page-{number:04d}.inkml"
-            if write_new(self.folder / name, data):
-                return {"name": name, "folder": str(self.folder), "kept": self._kept()}
-        raise AssertionError("numbers do not end")
-
-    def look(self, data: bytes, name: str, width: float, height: float) -> Facts:
-        """The ink in a picture or InkML as parts of a page of that size, with what the file says of its symbols."""
-        seen = seen_in(data, name, also="")
-        if not len(seen.page):
-            raise DataError(f"{name} has no ink; give a picture or InkML of algebra")
-        grouped = bool(seen.stroke_ids) and bool(inkml_in(data, name).symbols)
-        return on_paper(seen, width, height, grouped)
-
-    def example(self, seed: int, width: float, height: float) -> Facts:
-        """A page that nobody wrote, in a hand of its own."""
-        pages = [written_page(TRIED * seed + number, EXAMPLES) for number in range(TRIED)]
-        page = min(pages, key=lambda page: abs(len(page) - USUAL))
-        parts = [stroke for strokes in page.ink for stroke in strokes]
-        return on_paper(Seen(unparsed(NAME, symbols_of(parts)), stroke_ids=((),)), width, height)
-
-
-def on_paper(seen: Seen, width: float, height: float, grouped: bool = False) -> Facts:
-    """The ink of a page as parts of a page of that size; what is known of its symbols is said of them.
-
-    `grouped`: somebody has said which strokes are a symbol.
-    """
-    page = seen.page
-    ink = placed(page.ink, width, height)
-    is_pictured = not seen.stroke_ids
-    pieces = [[strokes] if is_pictured else [(stroke,) for stroke in strokes] for strokes in ink]
-    firsts = np.cumsum([0, *map(len, pieces)]).tolist()
-    own = [list(range(first, last)) for first, last in pairwise(firsts)]
-    gold = has_tree(page)
-    said = [
-        {"parts": parts}
-        | ({} if label == NAMELESS else {"label": label})
-        | ({"head": own[head - 1] if head else []} if gold else {})
-        for parts, label, head in zip(own, page.symbols, page.heads.tolist(), strict=True)
-        if grouped or label != NAMELESS
-    ]
-    parts = [[np.round(stroke, 2).tolist() for stroke in part] for piece in pieces for part in piece]
-    return {"parts": parts, "said": said, "confirmed": gold, "doubts": list(seen.doubts)}
-
-
-def drawing_app(drawings: Drawings) -> Starlette:
-    """The page, and what it asks for. Reading is done one drawing after the other."""
-    turns = Turns()
-
-    async def state(request: Request) -> Response:
-        return answer(drawings.state())
-
-    async def read(request: Request) -> Response:
-        facts = await facts_of(request, MAX_DRAWING)
-        return answer(await turns(lambda: drawings.read(drawing_in(facts)).facts()))
-
-    async def steps(request: Request) -> Response:
-        facts = await facts_of(request, MAX_DRAWING)
-        return answer(await turns(lambda: drawings.steps(drawing_in(facts), is_confirmed(facts))))
-
-    async def inkml(request: Request) -> Response:
-        facts = await facts_of(request, MAX_DRAWING)
-        data = await turns(lambda: drawings.inkml(drawing_in(facts), is_confirmed(facts)))
-        return Response(data, media_type="application/inkml+xml")
-
-    async def example(request: Request) -> Response:
-        sides = [side(request.query_params.get(which)) for which in ("width", "height")]
+    async def example(self, request: Request) -> Response:
+        """A page that nobody wrote."""
         seed = request.query_params.get("seed", "0")
         number = int(seed) if seed.isascii() and seed.isdigit() and len(seed) < 10 else 0
-        return answer(await turns(drawings.example, number, *sides))
+        return answer(await self.turns(self.drawings.example, number, *sides_of(request)))
 
-    async def keep(request: Request) -> Response:
+    async def read(self, request: Request) -> Response:
+        """Symbols, labels and tree."""
         facts = await facts_of(request, MAX_DRAWING)
-        return answer(await turns(lambda: drawings.keep(drawing_in(facts), facts.get("seen"))))
+        return answer(await self.turns(lambda: self.drawings.read(drawing_in(facts)).facts()))
 
-    async def look(request: Request) -> Response:
-        name = in_short(Path(unquote(request.headers.get("x-name", "")).replace("\\", "/")).name or "the file", 60)
-        sides = [side(request.query_params.get(which)) for which in ("width", "height")]
-        data = await body_of(request, MAX_FILE)
-        return answer(await turns(drawings.look, data, name, *sides))
+    async def steps(self, request: Request) -> Response:
+        """How it is parsed."""
+        facts = await facts_of(request, MAX_DRAWING)
+        return answer(await self.turns(lambda: self.drawings.steps(drawing_in(facts), is_confirmed(facts))))
 
-    asked = {"state": state, "example": example}
-    told = {"read": read, "steps": steps, "inkml": inkml, "keep": keep, "look": look}
-    routes = [
-        *(Route(f"/{name}", endpoint, methods=["GET"]) for name, endpoint in asked.items()),
-        *(Route(f"/{name}", endpoint, methods=["POST"]) for name, endpoint in told.items()),
-    ]
-    return application(routes, *FILES)
+    async def inkml(self, request: Request) -> Response:
+        """The page as a file."""
+        facts = await facts_of(request, MAX_DRAWING)
+        data = await self.turns(lambda: self.drawings.inkml(drawing_in(facts), is_confirmed(facts)))
+        return Response(data, media_type="application/inkml+xml")
+
+    async def keep(self, request: Request) -> Response:
+        """Keep the page to learn from."""
+        facts = await facts_of(request, MAX_DRAWING)
+        return answer(await self.turns(lambda: self.drawings.keep(drawing_in(facts), facts.get("seen"))))
+
+    async def look(self, request: Request) -> Response:
+        """The ink in a picture or InkML."""
+        called = Path(unquote(request.headers.get("x-name", "")).replace("\\", "/")).name
+        sides, data = sides_of(request), await body_of(request, MAX_FILE)
+        return answer(await self.turns(self.drawings.look, data, in_short(called or "the file", 60), *sides))
 
 
-def is_confirmed(facts: dict[str, Any]) -> bool:
+def is_confirmed(facts: Facts) -> bool:
     """Whether somebody has said that the tree is right."""
     return facts.get("confirmed") is True
+
+
+def sides_of(request: Request) -> tuple[float, float]:
+    """Width and height of the page in the browser."""
+    return side(request.query_params.get("width")), side(request.query_params.get("height"))
 
 
 def side(said: str | None) -> float:

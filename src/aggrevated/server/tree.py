@@ -19,7 +19,7 @@ FILES = (
 )  # fmt: skip
 
 
-def playing_app(first: Settings) -> Starlette:
+def tree_app(first: Settings) -> Starlette:
     """The page, which begins with these settings, and the games that it asks for, played one after the other."""
     turns = Turns()
 

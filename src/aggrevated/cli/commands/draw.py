@@ -45,8 +45,9 @@ class Draw:
 
     def _app(self) -> ASGIApp:
         from aggrevated.reports.pages import load_reader
-        from aggrevated.server.draw import Drawings, drawing_app
+        from aggrevated.server.draw import draw_app
+        from aggrevated.server.drawings import Drawings
 
         drawings = Drawings(load_reader(self.policy), self.pages)
         drawings.warm_up()
-        return drawing_app(drawings)
+        return draw_app(drawings)

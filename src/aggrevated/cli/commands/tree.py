@@ -82,6 +82,6 @@ class Tree:
 
     @staticmethod
     def _app(settings: Settings) -> ASGIApp:
-        from aggrevated.server.tree import playing_app
+        from aggrevated.server.tree import tree_app
 
-        return playing_app(settings)
+        return tree_app(settings)
