@@ -12,7 +12,9 @@ import pytest
 from browsing import CHROMIUM, FLAGS, Serve, Serving, Tabs
 from browsing import accessible as accessible
 from browsing import pictures_folder as pictures_folder
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, expect, sync_playwright
+
+expect.set_options(timeout=20_000)  # milliseconds: other tests run beside these
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
