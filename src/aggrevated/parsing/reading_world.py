@@ -37,10 +37,11 @@ class ReadPages(EvaluationSettings):
     def measure(self, world: WorldSettings, policy: Policy) -> Facts:
         """UAS, names, by kinds of pages and symbols, and how far the policy's sureness can be trusted."""
         assert isinstance(world, Handwriting) and isinstance(policy, ReadingPolicy)
-        for folder in (folders := asked_for(self.crohme, self.pages)):
-            core = () if self.pages else folder.core
-            return judged(policy, folder.pages, core, bool(world.pages)) | left_out_of(folders, self.verbose)
-        return judged(policy, world.split().test, named=bool(world.pages))
+        folders = asked_for(self.crohme, self.pages)
+        if not folders:
+            return judged(policy, world.split().test, named=bool(world.pages))
+        core = () if self.pages else folders[0].core
+        return judged(policy, folders[0].pages, core, bool(world.pages)) | left_out_of(folders, self.verbose)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -63,14 +63,14 @@ def in_lines(steps: Sequence[Facts], labels: Sequence[str]) -> list[str]:
     names = ["ROOT", *labels]
     lines = []
     for number, step in enumerate(steps):
-        said = next((in_short(one) for one in step["transitions"] if one["name"] == step["taken"]), "")
+        said = next((odds_of(one) for one in step["transitions"] if one["name"] == step["taken"]), "")
         stack = " ".join(names[place] for place in step["stack"])
         buffer = " ".join(names[step["buffer"] :]) if step["buffer"] else ""
         lines.append(f"{number:3d} {step['taken'] or 'end':<8}{said:<22} {stack} | {buffer}".rstrip())
     return lines
 
 
-def in_short(transition: Facts) -> str:
+def odds_of(transition: Facts) -> str:
     """How likely it was and, if that is known, how many arcs it costs."""
     costs = transition.get("costs")
     return f"{transition['probability']:.1%}" + ("" if costs is None else f", costs {costs}")
@@ -87,8 +87,7 @@ def configuration(state: Array, parser: Parser) -> Facts:
 @torch.no_grad()
 def likely_of(policy: Policy, found: Trajectories) -> Array:
     """[T, A]: π(a | o₁ … o_t) along the first of the trajectories."""
-    arrays = (found.observations, found.mask, found.legal)
-    given = [None if array is None else torch.from_numpy(np.ascontiguousarray(array[:1])) for array in arrays]
+    given = (torch.from_numpy(array[:1]) for array in (found.observations, found.mask, found.legal))
     distribution = policy.distribution(*given)
     probabilities: Array = distribution.probs[0].numpy()  # type: ignore[attr-defined]
     return probabilities

@@ -11,19 +11,19 @@ import numpy as np
 from aggrevated.arrays import Array
 from aggrevated.errors import DataError, UsageError
 from aggrevated.files import Facts, storage_errors, write_new
-from aggrevated.parsing.pages.inkml import inkml_in
+from aggrevated.parsing.pages.inkml import MAX_SYMBOLS, inkml_in
 from aggrevated.parsing.pages.inkml_writing import inkml_of
 from aggrevated.parsing.pages.page import NAMELESS, Page
 from aggrevated.parsing.pages.trees import require_tree
 from aggrevated.parsing.pages.written import written_page
 from aggrevated.parsing.pictures.segmentation import Seen, seen_in, symbols_of, unparsed
+from aggrevated.parsing.reading import Reader
 from aggrevated.parsing.transcript import Transcript
 from aggrevated.reports.pages import PageReader, ParsedPage
 from aggrevated.reports.steps import has_tree, steps_of
 from aggrevated.server.ink import Drawing, Parts, placed
 from aggrevated.version import __version__
 
-MAX_SYMBOLS = 300
 NAME = "drawing"
 EXAMPLES = 2026  # the seed of pages that are shown to people
 TRIED, USUAL = 4, 16  # of so many pages the one whose symbols are nearest to that number
@@ -53,6 +53,11 @@ class Read:
         """Of each symbol's strokes."""
         return [[one for part in parts for one in self.drawing.pressures[part]] for parts in self.symbols]
 
+    def inkml(self, confirmed: bool) -> bytes:
+        """The page as InkML, with labels and heads where these are confirmed."""
+        text = self.transcript.text if confirmed else ""
+        return inkml_of(self.page, text, labels=confirmed, heads=confirmed, pressures=self.pressures)
+
     def facts(self) -> Facts:
         """All that the page shows."""
         facts, written = self.parsed.facts(), self.transcript
@@ -77,8 +82,8 @@ class Drawings:
 
     def state(self) -> Facts:
         """What the page has to know before anything is drawn."""
-        policy = getattr(self.reader.reads, "policy", None)
-        names = getattr(policy, "classes", ())
+        reads = self.reader.reads
+        names = reads.policy.classes if isinstance(reads, Reader) else ()
         return {"version": __version__, "labels": list(names), "folder": str(self.folder), "kept": self._kept()}
 
     def _kept(self) -> int:
@@ -113,16 +118,14 @@ class Drawings:
 
     def inkml(self, drawing: Drawing, confirmed: bool) -> bytes:
         """The page as InkML: ink and symbols; labels and heads where somebody has confirmed them."""
-        read = self.read(drawing)
-        text = read.transcript.text if confirmed else ""
-        return inkml_of(read.page, text, labels=confirmed, heads=confirmed, pressures=read.pressures)
+        return self.read(drawing).inkml(confirmed)
 
     def keep(self, drawing: Drawing, seen: object) -> Facts:
         """Write the page, with the tree that somebody saw and confirmed, into the folder, by a name that is free."""
         read = self.read(drawing)
         if seen != {"labels": list(read.labels), "heads": read.heads.tolist()}:
             raise DataError("that is not the tree that was shown; look at it again, and confirm it")
-        data = self.inkml(drawing, confirmed=True)
+        data = read.inkml(confirmed=True)
         for number in count(self._kept() + 1):
             name = f"page-{number:04d}.inkml"
             if write_new(self.folder / name, data):

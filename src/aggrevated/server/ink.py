@@ -16,13 +16,14 @@ import numpy as np
 from aggrevated.arrays import Array
 from aggrevated.errors import DataError
 from aggrevated.parsing.learners.names import BYTES
+from aggrevated.parsing.pages.inkml import MAX_POINTS
 from aggrevated.parsing.pages.page import Strokes
 from aggrevated.parsing.pictures.joining import MAX_PARTS, groups
 from aggrevated.parsing.pictures.layout import in_reading_order
 
-MAX_POINTS = 50_000
 MAX_COORDINATE = 1e5
 LARGEST = sys.float_info.max
+LARGE = 60.0  # units of a page that a usual symbol is high, at most
 Parts = tuple[int, ...]  # the places of a symbol's parts, sorted
 ROOT: Parts = ()
 
@@ -138,7 +139,7 @@ def some_parts(value: object, count: int) -> Parts:
 
 
 def placed(ink: Sequence[Strokes], width: float, height: float) -> list[Strokes]:
-    """The ink of each symbol where it fits into a page of that size, a margin around; never larger than it was."""
+    """The ink of each symbol in the middle of a page of that size: as large as fits and as people write."""
     every = np.concatenate([stroke for strokes in ink for stroke in strokes])
     low, size = every.min(axis=0), np.ptp(every, axis=0)
     margin = 0.06 * min(width, height)
@@ -147,6 +148,3 @@ def placed(ink: Sequence[Strokes], width: float, height: float) -> list[Strokes]
     scale = min(float((room / np.maximum(size, 1e-9)).min()), LARGE / max(tallest, 1e-9))
     shift = (np.array([width, height]) - scale * size) / 2
     return [tuple((stroke - low) * scale + shift for stroke in strokes) for strokes in ink]
-
-
-LARGE = 60.0  # units of a page that a usual symbol is high, at most

@@ -116,8 +116,8 @@ class Impatient(H11Protocol):
         self.loop.call_later(PATIENCE, self.give_up, self.cycle)
 
     def on_response_complete(self) -> None:
+        self.loop.call_later(PATIENCE, self.give_up, self.cycle)  # before what may wait behind it begins
         super().on_response_complete()
-        self.loop.call_later(PATIENCE, self.give_up, self.cycle)
 
     def give_up(self, then: object) -> None:
         """Close it, unless a request has come since `then`."""
