@@ -1,0 +1,221 @@
+"""Writes the measured numbers of README.md and docs from the JSON in docs/results: `python docs/make_numbers.py`.
+
+A number is followed by a comment, which nobody sees, that says where it comes from:
+
+    1.070<!--hopper:table[AggreVaTeD, natural].ratio-->
+
+- FILE:PATH is a file below docs/results, without .json, and keys joined by dots.
+- In brackets stands a key with any letters in it; of a list the item that has this value (`[symbols & core]`: both;
+  `[workers=2]`: that key has it), or its place, from 0 on; of a text the number at this place. `[*]` is all items.
+- `len`, `sum`, `mean`, `median`, `min` and `max` end the path of a list.
+- ` * 100`, ` / 1000`, ` - FILE:PATH` and the like may follow, and are done from left to right.
+- ` ~2` at the end rounds to two digits. Decimals, sign and leading zero are those of the number as it stands.
+
+A number whose interval is in the JSON (`ratio_low`, `ratio_high`) has it beside it: the next two marks are these.
+
+`--check` changes nothing, says what would change, and exits with 1. `<!--given-->` after numbers says that they are no
+measurements of ours: the paper's, or settings. tests/test_numbers.py finds sentences that compare and have neither.
+"""
+
+import argparse
+import json
+import operator
+import re
+import statistics
+import sys
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+BY_HAND = (
+    "README.md",
+    "reader.md",
+    "text.md",
+)  # in docs/results; a command writes the other pages there, from the JSON
+GENERATED = ("docs/settings.md",)
+
+MARK = re.compile(
+    r"(?P<number>(?:(?<![\w.,)\]])[-−+])?(?<![\d.,])(?:\d{1,3}(?:,\d{3})+|\d+)?(?:\.\d+)?)"
+    r"<!--(?P<source>[^\s<>](?:[^<>]*[^\s<>])?)-->"
+)
+TERM = re.compile(r"(?P<file>[\w/-]+):(?P<path>(?:\[[^\]]*\]|[^\s\[\]])+)|(?P<factor>\d+(?:\.\d+)?)")
+KEY = re.compile(r"\[([^\]]*)\]|([^.\[\]]+)")
+SIGNS: dict[str, Callable[[float, float], float]] = {
+    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv,
+}  # fmt: skip
+INTERVALS = {"difference": ("low", "high"), "median": ("lower", "upper")}  # of others NAME_low and NAME_high
+OF_LISTS: dict[str, Callable[[list[Any]], float]] = {
+    "len": len, "sum": sum, "mean": statistics.fmean, "median": statistics.median, "min": min, "max": max,
+}  # fmt: skip
+
+
+class NoNumberError(Exception):
+    """A mark that leads to no number."""
+
+
+def pages() -> list[Path]:
+    """The pages that people write."""
+    found = [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))]
+    made = {page for page in (ROOT / "docs/results").glob("*.md") if page.name not in BY_HAND}
+    return [page for page in found if page not in made and str(page.relative_to(ROOT)) not in GENERATED]
+
+
+@cache
+def facts(file: str) -> Any:
+    """What is in docs/results/FILE.json."""
+    try:
+        return json.loads((ROOT / "docs/results" / f"{file}.json").read_text())
+    except FileNotFoundError as error:
+        raise NoNumberError(f"there is no docs/results/{file}.json") from error
+
+
+def looked_up(source: str) -> float:
+    """The number that a mark means."""
+    total, rest, sign = None, source, ""
+    while rest:
+        term = TERM.match(rest)
+        if term is None:
+            raise NoNumberError(f"'{rest}' is neither FILE:PATH nor a number")
+        value = float(term["factor"]) if term["factor"] else float(number(found(facts(term["file"]), term["path"])))
+        total = value if total is None else SIGNS[sign](total, value)
+        rest = rest[term.end() :]
+        if rest:
+            following = re.match(r" ([-+*/]) ", rest)
+            if following is None:
+                raise NoNumberError(f"' + ', ' - ', ' * ' or ' / ' expected at '{rest}'")
+            sign, rest = following[1], rest[following.end() :]
+    if total is None:
+        raise NoNumberError("it is empty")
+    return total
+
+
+def number(value: object) -> float:
+    """The value, if it is a number."""
+    if not isinstance(value, (int, float)):
+        raise NoNumberError(f"it leads to {str(value)[:60]}, which is no number")
+    return value
+
+
+def found(value: Any, path: str) -> Any:
+    """What the path leads to."""
+    keys = [(bracketed if plain == "" else plain, plain == "") for bracketed, plain in KEY.findall(path)]
+    for place, (key, bracketed) in enumerate(keys):
+        if isinstance(value, dict):
+            if key not in value:
+                raise NoNumberError(f"there is no '{key}' among {', '.join(map(str, value))[:200]}")
+            value = value[key]
+        elif isinstance(value, list) and not bracketed and key in OF_LISTS:
+            value = OF_LISTS[key](value)
+        elif isinstance(value, list) and key == "*":
+            rest = "".join(f"[{name}]" if in_brackets else f".{name}" for name, in_brackets in keys[place + 1 :])
+            path_of_items, dot, ending = rest.rpartition(".")
+            if not dot or ending not in OF_LISTS:
+                raise NoNumberError(f"all items need one of {', '.join(OF_LISTS)} at the end")
+            return OF_LISTS[ending]([found(item, path_of_items) for item in value])
+        elif isinstance(value, list):
+            value = item_of(value, key)
+        elif isinstance(value, str) and bracketed and key.isdigit():
+            value = float(re.findall(r"\d+(?:,\d{3})*(?:\.\d+)?", value)[int(key)].replace(",", ""))
+        else:
+            raise NoNumberError(f"there is nothing below {str(value)[:60]}: '{key}'")
+    return value
+
+
+def item_of(items: list[Any], words: str) -> Any:
+    """The one item that has all of these values, or the one at this place."""
+    if words.isdigit() and not any(isinstance(item, dict) for item in items):
+        return items[int(words)]
+    fitting = [item for item in items if all(has(item, word) for word in words.split(" & "))]
+    if len(fitting) != 1:
+        raise NoNumberError(f"{len(fitting)} items are [{words}]")
+    return fitting[0]
+
+
+def has(item: dict[str, Any], word: str) -> bool:
+    """Whether one of its values, or that of a key, is this."""
+    key, equals, value = word.partition("=")
+    if equals and key in item:
+        return str(item[key]) == value
+    return word in [str(value) for value in item.values() if isinstance(value, str)]
+
+
+def written(value: float, old: str, digits: int = 0) -> str:
+    """The number as the old one is written."""
+    if digits and value:
+        value = float(f"{value:.{digits - 1}e}")
+    decimals = len(old.partition(".")[2])
+    text = f"{abs(value):,.{decimals}f}"
+    if old.lstrip("-−+").startswith("."):
+        text = text.removeprefix("0")
+    if value < 0 and text.strip("0.,"):
+        return ("-" if old.startswith("-") else "−") + text
+    return ("+" if old.startswith("+") else "") + text
+
+
+def filled_in(text: str) -> tuple[str, list[str]]:
+    """The text with its numbers from the JSON, and what is wrong with marks."""
+    wrong = []
+
+    def replaced(mark: re.Match[str]) -> str:
+        if mark["source"] == "given":
+            return mark[0]
+        source, _, digits = mark["source"].partition(" ~")
+        try:
+            if not mark["number"].strip("-−+"):
+                raise NoNumberError("no number stands before it")
+            return f"{written(looked_up(source), mark['number'], int(digits or 0))}<!--{mark['source']}-->"
+        except (NoNumberError, ValueError, IndexError, ZeroDivisionError) as error:
+            wrong.append(f"<!--{mark['source']}-->: {error}")
+            return mark[0]
+
+    return MARK.sub(replaced, text), wrong
+
+
+def without_interval(text: str) -> Iterator[str]:
+    """Marks of numbers that have an interval, which is not beside them."""
+    sources = [mark["source"] for mark in MARK.finditer(text)]
+    for place, source in enumerate(sources):
+        term = TERM.match(source)
+        if term is None or not term["file"] or not (name := re.search(r"(.*\.)(\w+)$", term["path"])):
+            continue
+        try:
+            beside = found(facts(term["file"]), name[1].rstrip("."))
+        except NoNumberError:
+            continue
+        ends = INTERVALS.get(name[2], (f"{name[2]}_low", f"{name[2]}_high"))
+        if isinstance(beside, dict) and ends[0] in beside and ends[1] in beside:
+            wanted = [source.replace(term[0], f"{term['file']}:{name[1]}{end}", 1) for end in ends]
+            if sources[place + 1 : place + 3] != wanted:
+                yield f"<!--{source}--> has an interval: {' and '.join(ends)} must be the next two marks"
+
+
+def differences(old: str, new: str) -> Iterator[str]:
+    """What would change."""
+    for before, after in zip(MARK.finditer(old), MARK.finditer(new), strict=True):
+        if before[0] != after[0]:
+            yield f"{before['number']} is {after['number']} by {after['source']}"
+
+
+def main() -> int:
+    """Write, or check; 1 if something is not as it should be."""
+    parser = argparse.ArgumentParser(description="Write the marked numbers of README.md and docs from docs/results.")
+    parser.add_argument("--check", action="store_true", help="change nothing, and say what would change")
+    given = parser.parse_args()
+    faults = 0
+    for page in pages():
+        old = page.read_text()
+        new, wrong = filled_in(old)
+        wrong += without_interval(old)
+        changed = [*differences(old, new)]
+        for line in [*wrong, *changed]:
+            print(f"{page.relative_to(ROOT)}: {line}")
+        faults += len(wrong) + (len(changed) if given.check else 0)
+        if new != old and not given.check:
+            page.write_text(new)
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
