@@ -1,0 +1,404 @@
+"""Methods side by side over something that is varied, at equal budgets: a figure, its numbers and its answer in words.
+
+A trial that never reached the expert is a number, too: it is counted as later than all that were measured, and shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from aggrevated.arrays import Array
+from aggrevated.config import Config
+from aggrevated.config.resolving import resolve
+from aggrevated.files import Facts
+from aggrevated.plots.versus import EXPERT, Panel, Series, versus
+from aggrevated.reports import Table, markdown, publish, text, versions
+from aggrevated.reports.figures import Figure, Request
+from aggrevated.reports.groups import Group, beside_expert, between, filled, measure
+from aggrevated.runs.records import Result
+from aggrevated.runs.run import Run, as_file_name, made_or_opened
+from aggrevated.statistics import bootstrap_interval, interquartile_mean
+from aggrevated.tasks import Row, Task
+from aggrevated.worlds.control import Control
+
+Measure = Literal["final", "steps", "episodes", "queries"]
+UNTIL: dict[Measure, str] = {  # the measures of how soon the expert is reached, and their axes
+    "steps": "simulator steps until the expert is reached",
+    "episodes": "episodes until the expert is reached",
+    "queries": "questions to the oracle until the expert is reached",
+}
+NEVER = float("inf")
+COUNTS = ("simulator_steps", "oracle_steps", "validation_steps", "oracle_queries", "iterations")
+RESAMPLES = 2000
+
+
+@dataclass(frozen=True)
+class Case:
+    """One place on the axis: what is set there for all methods."""
+
+    x: float
+    label: str  # "L = 5"; also the name of the folder of its runs, so that no two cases may share one
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    task: Task | None = None  # another than the figure's
+
+
+@dataclass(frozen=True)
+class Versus(Figure):
+    """All methods in all cases, five trials each. Cases and methods are named, and the first method is compared to."""
+
+    name: str
+    title: str
+    question: str  # one sentence, with a question mark
+    task: Task
+    varied: str  # of the axis
+    cases: tuple[Case, ...]
+    methods: Mapping[str, Row]  # by what the legend calls them
+    settings: Mapping[str, Any] = field(default_factory=dict)  # common to all, such as the budget
+    trials: int = 5
+    measures: tuple[Measure, ...] = ("final", "steps")
+    tells: tuple[Literal["reached", "difference"], ...] = ("reached",)  # what the answer is made of
+    within: float = 0.0  # of the expert, in ratios or in gains: what counts as having reached it
+    log_x: bool = False
+    lines: Mapping[Measure, Mapping[str, Callable[[Case], float]]] = field(default_factory=dict)  # of theory
+    notes: tuple[str, ...] = ()  # further paragraphs of its page
+
+    def rows(self, request: Request) -> Sequence[Row]:
+        """Those of all cases, one case after the other."""
+        return [row for _ in self.cases for row in self.methods.values()]
+
+    def config(self, case: Case, row: Row, quick: bool) -> Config:
+        """The settings of a row in a case; `quick`: with a fifth of what it may spend."""
+        given = {"update": row.update, "policy": row.policy, "start": row.start}
+        given |= {**self.settings, **case.settings, **row.settings}
+        config = resolve(case.task or self.task, row.method, **given)
+        if not quick:
+            return config
+        least = {"iterations": config.loop.length} | config.loop.limits
+        fewer = {name: max(1, most // 5) for name, most in least.items() if most}
+        return resolve(case.task or self.task, row.method, **given | fewer)
+
+    def runs(self, request: Request) -> list[list[Run]]:
+        """Those of all methods in all cases, in folders by their labels."""
+        groups, seeds = [], range(self.trials_of(request))
+        for case in self.cases:
+            for label, row in self.methods.items():
+                folder = self.folder(request) / as_file_name(case.label) / as_file_name(label)
+                config = self.config(case, row, request.quick)
+                groups.append([made_or_opened(folder / f"trial-{i:02d}", config.replaced(seed=i)) for i in seeds])
+        return groups
+
+    def final(self, group: Group) -> Array:
+        """[trials]: how good the chosen policies are beside their expert, on fresh episodes."""
+        return beside_expert(group)
+
+    def write(self, groups: Sequence[Group], request: Request, folder: Path) -> Table:
+        """NAME.json, .png, .svg and .md."""
+        facts = self.facts(groups, request)
+        draw(self, facts, folder / self.name)
+        publish(folder, self.name, facts, page(self, facts))
+        return table(self, facts, folder)
+
+    def facts(self, groups: Sequence[Group], request: Request) -> Facts:
+        """All numbers, and the answer that follows from them."""
+        many, found = len(self.methods), []
+        for number, case in enumerate(self.cases):
+            beside = groups[number * many : (number + 1) * many]
+            first = self.final(beside[0])
+            named = zip(self.methods.items(), beside, strict=True)
+            methods = [of_method(self, label, row, group, first) for (label, row), group in named]
+            plain = {name: list(value) if isinstance(value, tuple) else value for name, value in case.settings.items()}
+            found.append({"x": case.x, "label": case.label, "settings": plain, "methods": methods})
+        used = [(case.label, label) for case in self.cases for label in self.methods]
+        settings: Facts = {case.label: {} for case in self.cases}
+        for (case_label, label), group in zip(used, groups, strict=True):
+            settings[case_label][label] = group.runs[0].config.facts()
+        return {
+            "command": request.command(self),
+            "versions": versions(("aggrevated", "torch", "numpy", *self.task.packages)),
+            "seeds": [run.config.loop.seed for run in groups[0].runs],
+            "question": self.question,
+            "answer": answer(self, found),
+            "measure": measure(groups[0]),
+            "within": self.within,
+            "varied": self.varied,
+            "cases": found,
+            "settings": settings,
+        }
+
+
+# ---- numbers
+
+
+def of_method(figure: Versus, label: str, row: Row, group: Group, first: Array) -> Facts:
+    """All that is known of one method in one case."""
+    final, name = figure.final(group), measure(group)
+    pairs = zip(group.runs, group.results, final, strict=True)
+    trials = [of_trial(run, result, figure.within) | {name: float(value)} for run, result, value in pairs]
+    low, high = bootstrap_interval(final)
+    until = {f"{one}_to_expert": median([trial[f"{one}_to_expert"] for trial in trials]) for one in UNTIL}
+    return {
+        "label": label,
+        "method": row.method,
+        "update": row.update,
+        "imitates": group.runs[0].config.row.imitates,
+        "iqm": float(interquartile_mean(final)),
+        "low": float(low),
+        "high": float(high),
+        "mean": float(final.mean()),
+        "reached": sum(trial["steps_to_expert"] is not None for trial in trials),
+        **until,
+        "to_first": paired(final, first),
+        "trials": trials,
+    }
+
+
+def of_trial(run: Run, result: Result, within: float) -> Facts:
+    """One trial: what it earned, what it spent, and when it reached the expert; None if it never did."""
+    facts, loop = result.facts(), run.config.loop
+    level = enough(run, float(facts["expert_return"]), within)
+    steps = episodes = queries = None
+    if result.initial_return >= level:
+        steps, episodes, queries = result.start_simulator_steps, 0, 0
+    else:
+        for line in filled(run.metrics()):
+            if line.best_return >= level:
+                steps, queries = line.simulator_steps, line.oracle_queries
+                episodes = line.iteration * loop.trajectories
+                break
+    return {
+        "seed": result.seed,
+        **{name: facts[name] for name in ("test_return", "expert_return", "best_return", "initial_return")},
+        **{name: facts[name] for name in COUNTS},
+        "budget": result.budget,
+        "episodes": result.iterations * loop.trajectories,
+        "steps_to_expert": steps,
+        "episodes_to_expert": episodes,
+        "queries_to_expert": queries,
+        "weights_sha256": result.weights_sha256,
+    }
+
+
+def enough(run: Run, expert: float, within: float) -> float:
+    """The return that counts as the expert's."""
+    world = run.config.world
+    if not world.rated:
+        return expert - within
+    lowest = world.lowest(world.horizon) if isinstance(world, Control) else 0.0
+    return expert - within * (expert - lowest)
+
+
+def median(values: Sequence[float | None]) -> Facts:
+    """The median, with what was not reached above all that was, and its own 95 % bootstrap interval; None: not reached.
+
+    It is the lower of the two middle ones, and so one that was measured.
+    """
+    known = np.sort([NEVER if value is None else float(value) for value in values])
+    middle = (len(known) - 1) // 2
+    draws = np.random.default_rng(0).integers(len(known), size=(RESAMPLES, len(known)))
+    medians = np.sort(np.sort(known[draws], axis=1)[:, middle])
+    low, high = medians[int(0.025 * RESAMPLES)], medians[int(0.975 * RESAMPLES) - 1]
+    shown = {"median": known[middle], "low": low, "high": high}
+    return {name: None if np.isinf(value) else float(value) for name, value in shown.items()}
+
+
+def paired(values: Array, first: Array) -> Facts:
+    """The mean difference to the first method over the same seeds, and its own 95 % bootstrap interval."""
+    differences = values - first
+    draws = np.random.default_rng(0).integers(len(differences), size=(RESAMPLES, len(differences)))
+    low, high = np.percentile(differences[draws].mean(axis=1), [2.5, 97.5])
+    return {"difference": float(differences.mean()), "low": float(low), "high": float(high)}
+
+
+# ---- words
+
+
+def answer(figure: Versus, cases: Sequence[Facts]) -> str:
+    """What the numbers say to the question."""
+    ways = {"reached": reaching, "difference": differing}
+    return " ".join(ways[way](figure, cases) for way in figure.tells)
+
+
+def reaching(figure: Versus, cases: Sequence[Facts]) -> str:
+    """In which cases most trials of each method reach the expert; methods of which the same holds in one sentence."""
+    by_cases: dict[str, list[str]] = {}
+    for number, label in enumerate(figure.methods):
+        where = [case["label"] for case in cases if mostly(case["methods"][number])]
+        by_cases.setdefault(in_which(where, [case["label"] for case in cases]), []).append(label)
+    near = f"within {figure.within:g} of the expert" if figure.within else "the expert"
+    verb = {False: "reaches", True: "reach"}
+    told = [f"{listed(labels)} {verb[len(labels) > 1]} {near} {where}" for where, labels in by_cases.items()]
+    return "In more than half of the trials, " + "; ".join(told) + "."
+
+
+def mostly(method: Facts) -> bool:
+    """Whether more than half of the trials reached the expert."""
+    return bool(2 * method["reached"] > len(method["trials"]))
+
+
+def in_which(where: Sequence[str], among: Sequence[str]) -> str:
+    """Some of the cases, in words."""
+    if len(where) == len(among):
+        return "in every case"
+    if not where:
+        return "in no case"
+    if list(where) == list(among[: len(where)]) and len(where) > 1:
+        return f"up to {where[-1]} and not above"
+    return f"only at {listed(where)}"
+
+
+def differing(figure: Versus, cases: Sequence[Facts]) -> str:
+    """Where each method differs from the first by more than chance, by the interval of the paired difference."""
+    first, *others = figure.methods
+    told = []
+    for number, label in enumerate(others, 1):
+        signs: dict[str, list[str]] = {"less": [], "more": []}
+        for case in cases:
+            found = case["methods"][number]["to_first"]
+            if found["high"] < 0 or found["low"] > 0:
+                words = f"{case['label']} ({found['difference']:+.3g}, {found['low']:+.3g} to {found['high']:+.3g})"
+                signs["less" if found["high"] < 0 else "more"].append(words)
+        parts = [f"{sign} at {listed(where)}" for sign, where in signs.items() if where]
+        told.append(f"{label} earns {' and '.join(parts)}" if parts else f"{label} differs nowhere")
+    return f"Beside {first}, paired by seeds with 95 % intervals: " + "; ".join(told) + "."
+
+
+def listed(words: Sequence[str]) -> str:
+    """a, b and c."""
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+
+
+# ---- figure, page and table
+
+
+def draw(figure: Versus, facts: Facts, path: Path) -> None:
+    """A panel for each measure."""
+    x = np.array([case.x for case in figure.cases], float)
+    places = np.log2(x) if figure.log_x else x
+    labels = [f"{case.x:g}" for case in figure.cases] if len(set(x)) == len(x) else [c.label for c in figure.cases]
+    panels = [panel(figure, facts, name) for name in figure.measures]
+    versus(panels, places, labels, figure.varied, figure.title, path)
+
+
+def panel(figure: Versus, facts: Facts, name: Measure) -> Panel:
+    """One measure of all methods over all cases."""
+    cases, key = facts["cases"], f"{name}_to_expert"
+    found = []
+    for number, label in enumerate(figure.methods):
+        methods = [case["methods"][number] for case in cases]
+        if name == "final":
+            columns = [[method[end] for method in methods] for end in ("iqm", "low", "high")]
+            trials = [[trial[facts["measure"]] for trial in method["trials"]] for method in methods]
+        else:
+            columns = [[or_never(method[key][end]) for method in methods] for end in ("median", "low", "high")]
+            trials = [[or_never(trial[key]) for trial in method["trials"]] for method in methods]
+        value, low, high = map(np.array, columns)
+        found.append(Series(label, value, low, high, np.array(trials), dotted=not methods[0]["imitates"]))
+    lines = {said: np.array([line(case) for case in figure.cases]) for said, line in figure.lines.get(name, {}).items()}
+    if name == "final":
+        level = 1.0 if facts["measure"] == "ratio" else 0.0
+        expert = {EXPERT: np.full(len(cases), level)}
+        said = "return / expert's" if level else "return above the expert's"
+        return Panel(f"{said}, fresh episodes", found, lines=expert | lines)
+    at = {"steps": "simulator_steps", "episodes": "episodes", "queries": "oracle_queries"}[name]
+    most = [max(spent(trial, at) for method in case["methods"] for trial in method["trials"]) for case in cases]
+    drawn = [
+        replace(one, value=seen(one.value), low=seen(one.low), high=seen(one.high), trials=seen(one.trials))
+        for one in found
+    ]
+    return Panel(UNTIL[name], drawn, log=True, limit=np.array(most, float), lines=lines)
+
+
+def spent(trial: Facts, at: str) -> float:
+    """What a trial may spend of it: the limit, or as much as it did."""
+    return float(trial["budget"] if at == "simulator_steps" and trial["budget"] else trial[at]) or 1.0
+
+
+def or_never(value: float | None) -> float:
+    return NEVER if value is None else value
+
+
+def seen(values: Array) -> Array:
+    """On a logarithmic axis, what took nothing is drawn as 1."""
+    return np.maximum(values, 1.0)
+
+
+def page(figure: Versus, facts: Facts) -> list[str]:
+    """Question, figure, answer and table, in Markdown."""
+    quick = " in short" if "--quick" in facts["command"] else ""
+    return [
+        f"# {figure.title}{quick}",
+        f"*{figure.question}*",
+        f"![{figure.title}]({figure.name}.png)",
+        facts["answer"],
+        *figure.notes,
+        how_to_read(figure, facts),
+        markdown(" | ".join(HEADER), [cells(facts, case, method) for case, method in both(facts)]),
+    ]
+
+
+HEADER = (
+    *("case", "method", "beside the expert: IQM", "95 % interval", "less the first method's, paired"),
+    *("reached the expert", "steps until then, median", "95 % interval"),
+)
+
+
+def how_to_read(figure: Versus, facts: Facts) -> str:
+    """The words above the table."""
+    trials = len(facts["cases"][0]["methods"][0]["trials"])
+    what = "return over the expert's" if facts["measure"] == "ratio" else "return less the expert's"
+    close = f" less {figure.within:g}" if figure.within else ""
+    return (
+        f"Each number is over {trials} trials (the same seeds for all methods): the {what} of the policy chosen on "
+        "validation, on fresh episodes, as interquartile mean with its own bootstrap interval; the mean difference to "
+        "the first method over the same seeds with its own; and the median of the simulator steps (start, roll-ins and "
+        f"oracle; validation is apart) after which a policy first had the expert's return{close} on validation. "
+        "A trial that never did counts as later than all that did, and is a triangle at the budget in the figure."
+    )
+
+
+def both(facts: Facts) -> list[tuple[Facts, Facts]]:
+    """Every method in every case."""
+    return [(case, method) for case in facts["cases"] for method in case["methods"]]
+
+
+def cells(facts: Facts, case: Facts, method: Facts) -> list[str]:
+    """One line of the table."""
+    to_first, steps = method["to_first"], method["steps_to_expert"]
+    is_first = method["label"] == case["methods"][0]["label"]
+    difference = f"{to_first['difference']:+.3f} ({between(to_first['low'], to_first['high'], 3)})"
+    return [
+        case["label"],
+        method["label"],
+        f"{method['iqm']:.3f}",
+        between(method["low"], method["high"], 3),
+        "" if is_first else difference,
+        f"{method['reached']} of {len(method['trials'])}",
+        in_steps(steps["median"]),
+        f"{in_steps(steps['low'])} to {in_steps(steps['high'])}",
+    ]
+
+
+def in_steps(value: float | None) -> str:
+    return "never" if value is None else f"{value:,.0f}"
+
+
+def table(figure: Versus, facts: Facts, folder: Path) -> Table:
+    """The same, to print."""
+    names = ("case", "label", "iqm", "interval", "to first", "reached", "steps", "steps interval")
+    lines = [dict(zip(names, cells(facts, case, method), strict=True)) for case, method in both(facts)]
+    rows = [
+        method | {"case": case["label"], "shown": line} for (case, method), line in zip(both(facts), lines, strict=True)
+    ]
+    columns = {name: shown(name) for name in names if name not in ("interval", "steps interval")}
+    closing = f"{facts['answer']}\nfigure and page: {folder}/{figure.name}.png and .md"
+    return Table(rows, columns, closing, figure.question)
+
+
+def shown(name: str) -> Callable[[Facts], str]:
+    """A column of what a line says."""
+    return lambda row: text(name)(row["shown"])

@@ -1,0 +1,130 @@
+"""Methods side by side: what stands in the JSON, what is said of it, and that nothing is left out."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from aggrevated.files import Facts
+from aggrevated.reports.figures import Request
+from aggrevated.reports.groups import Group
+from aggrevated.reports.versus import Case, Versus, differing, in_which, median, paired, panel, reaching
+from aggrevated.runs.executing import execute
+from aggrevated.tasks import Row, find_task
+
+SMALL = {"budget": 600, "trajectories": 2, "validation_episodes": 5, "test_episodes": 10}
+TINY = Versus(
+    name="tiny",
+    title="Tiny",
+    question="Does it matter?",
+    task=find_task("cartpole"),
+    varied="horizon H",
+    cases=(Case(5, "H = 5", {"horizon": 5}), Case(30, "H = 30", {"horizon": 30})),
+    methods={
+        "AggreVaTeD": Row("aggrevated", "exponentiated"),
+        "slow": Row("reinforce", "regular", settings={"learning_rate": 1e-9}),
+    },
+    settings=SMALL,
+    tells=("reached", "difference"),
+    lines={"steps": {"theory": lambda case: 2.0 ** case.x}},
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Facts]:
+    folder = tmp_path_factory.mktemp("tiny")
+    request = Request(trials=2, out=folder / "runs")
+    groups = TINY.runs(request)
+    for run in (run for runs in groups for run in runs):
+        execute(run)
+    TINY.write([Group.of(runs) for runs in groups], request, folder)
+    return folder, json.loads((folder / "tiny.json").read_text())
+
+
+def test_every_trial_of_every_method_in_every_case_stands_in_the_json(made: tuple[Path, Facts]) -> None:
+    _, facts = made
+    assert [case["x"] for case in facts["cases"]] == [5, 30]
+    for case in facts["cases"]:
+        assert [method["label"] for method in case["methods"]] == ["AggreVaTeD", "slow"]
+        for method in case["methods"]:
+            assert [trial["seed"] for trial in method["trials"]] == [0, 1]
+            for trial in method["trials"]:
+                assert trial["simulator_steps"] <= trial["budget"] == 600
+                assert trial["ratio"] == pytest.approx(trial["test_return"] / trial["expert_return"])
+                assert len(trial["weights_sha256"]) == 64
+    assert set(facts["settings"]["H = 5"]) == {"AggreVaTeD", "slow"}
+    assert facts["settings"]["H = 5"]["slow"]["world"]["horizon"] == 5
+
+
+def test_folders_tell_cases_apart_and_runs_are_taken_up_again(made: tuple[Path, Facts]) -> None:
+    folder, _ = made
+    found = sorted(str(path.parent.relative_to(folder / "runs")) for path in folder.rglob("config.json"))
+    assert found[0] == "H-30/AggreVaTeD/trial-00" and len(found) == 8
+    again = TINY.runs(Request(trials=2, out=folder / "runs"))
+    assert all(run.result() is not None for runs in again for run in runs)
+
+
+def test_a_trial_that_never_reached_the_expert_is_kept_and_drawn(made: tuple[Path, Facts]) -> None:
+    """REINFORCE with a rate of nothing stays at its first policy."""
+    _, facts = made
+    _, slow = facts["cases"][1]["methods"]
+    assert slow["reached"] == 0 and slow["steps_to_expert"] == {"median": None, "low": None, "high": None}
+    assert [trial["steps_to_expert"] for trial in slow["trials"]] == [None, None]
+    drawn = panel(TINY, facts, "steps")
+    assert np.isinf(drawn.series[1].value[1]) and np.isinf(drawn.series[1].trials[1]).all()
+    assert drawn.limit is not None and drawn.limit.tolist() == [600, 600]
+    assert drawn.lines["theory"].tolist() == [2.0**5, 2.0**30]
+
+
+def test_the_page_has_question_answer_and_all_lines(made: tuple[Path, Facts]) -> None:
+    folder, facts = made
+    page = (folder / "tiny.md").read_text()
+    assert "*Does it matter?*" in page and facts["answer"] in page
+    assert page.count("| H = 30 |") == 2 and "| never | never to never |" in page
+    assert all((folder / f"tiny.{ending}").stat().st_size > 5000 for ending in ("png", "svg"))
+
+
+def test_quick_runs_have_a_fifth_of_the_budget() -> None:
+    case, row = TINY.cases[0], TINY.methods["AggreVaTeD"]
+    assert TINY.config(case, row, quick=True).loop.budget == 120
+    by_iterations = replace(TINY, settings=SMALL | {"budget": 0, "iterations": 10})
+    assert by_iterations.config(case, row, quick=True).loop.iterations == 2
+
+
+def test_a_median_with_what_was_not_reached() -> None:
+    assert median([5, None, 3, 9, None])["median"] == 9
+    assert median([None, None, 3, 9, None]) == {"median": None, "low": 3.0, "high": None}
+    assert median([4, 4, 4, 4, 4]) == {"median": 4.0, "low": 4.0, "high": 4.0}
+
+
+def test_a_paired_difference_does_not_know_of_what_all_seeds_share() -> None:
+    seeds = np.array([0.0, 10.0, -30.0, 2.0, 5.0])
+    found = paired(seeds + np.array([1.0, 1.1, 0.9, 1.0, 1.0]), seeds)
+    assert found["difference"] == pytest.approx(1.0) and 0.9 < found["low"] < found["high"] < 1.1
+
+
+def a_case(label: str, reached: tuple[int, int], difference: tuple[float, float, float]) -> Facts:
+    keys = ("difference", "low", "high")
+    trials = [{}] * 5
+    return {
+        "label": label,
+        "methods": [
+            {"reached": reached[0], "trials": trials, "to_first": dict.fromkeys(keys, 0.0)},
+            {"reached": reached[1], "trials": trials, "to_first": dict(zip(keys, difference, strict=True))},
+        ],
+    }
+
+
+def test_the_answer_follows_from_the_numbers() -> None:
+    cases = [a_case("2", (5, 5), (0, -1, 1)), a_case("4", (5, 3), (-2, -3, -1)), a_case("8", (4, 2), (1, 0.5, 2))]
+    assert reaching(TINY, cases) == (
+        "In more than half of the trials, AggreVaTeD reaches the expert in every case; "
+        "slow reaches the expert up to 4 and not above."
+    )
+    assert differing(TINY, cases) == (
+        "Beside AggreVaTeD, paired by seeds with 95 % intervals: slow earns less at 4 (-2, -3 to -1) and more at 8 "
+        "(+1, +0.5 to +2)."
+    )
+    assert in_which(["4"], ["2", "4"]) == "only at 4" and in_which([], ["2"]) == "in no case"
