@@ -28,7 +28,7 @@ from commanding import said
 TINY = ["--iterations", "4", "--trajectories", "4", "--horizon", "60", "--validation-episodes", "4"]
 TINY += ["--test-episodes", "20"]
 KEYS = "task method update seed iterations expert_return initial_return best_return test_return ratio simulator_steps "
-KEYS += "oracle_queries seconds run weights_sha256 expert_standard_error test_standard_error"
+KEYS += "oracle_queries seconds cpu_seconds run weights_sha256 expert_standard_error test_standard_error"
 EVALUATED = "task method update seed run weights_sha256 expert_return expert_standard_error test_return "
 EVALUATED += "test_standard_error ratio expert_diverged test_diverged episodes deterministic"  # and no old costs
 

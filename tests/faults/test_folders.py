@@ -42,7 +42,7 @@ def weights(folder: Path) -> str:
 
 
 def lines(folder: Path) -> list[dict[str, Any]]:
-    return [line | {"seconds": 0} for line in read_journal(folder / "metrics.jsonl")]
+    return [line | {"seconds": 0, "cpu_seconds": 0} for line in read_journal(folder / "metrics.jsonl")]
 
 
 def edit(path: Path, old: str, new: str) -> None:

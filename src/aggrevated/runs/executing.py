@@ -111,12 +111,13 @@ class Tally:
     """What a run counts besides its learner."""
 
     seconds: float = 0.0
+    cpu_seconds: float = 0.0
     shortened_steps: int = 0
     dead_iterations: int = 0
 
     def add(self, line: Metrics) -> None:
         """One more iteration."""
-        self.seconds = line.seconds
+        self.seconds, self.cpu_seconds = line.seconds, line.cpu_seconds
         self.shortened_steps += line.halvings > 0
         self.dead_iterations += bool(line.died)
 
@@ -258,6 +259,7 @@ def learning(sitting: Sitting, warn: Warn, engine: Engine = HERE) -> Iterator[Me
     """The iterations that are missing, each written down, and a checkpoint every few of them."""
     run, setup, health, tally = sitting.run, sitting.setup, sitting.health, sitting.tally
     learner, loop, began = setup.learner, run.config.loop, time.perf_counter() - tally.seconds
+    cpu_began = time.process_time() - tally.cpu_seconds
     iterations = aggrevated(
         learner, setup.world.simulator, setup.world.expert, setup.oracle, setup.loss,
         seed=loop.seed, k=loop.trajectories, alpha=setup.alpha,
@@ -266,7 +268,9 @@ def learning(sitting: Sitting, warn: Warn, engine: Engine = HERE) -> Iterator[Me
     with files.Journal(run.folder / METRICS, sitting.seal) as journal:
         while not sitting.ended:
             before = limits.spent(learner)
-            metrics = metrics_of(next(iterations), learner, time.perf_counter() - began)
+            iteration = next(iterations)
+            took = time.perf_counter() - began, time.process_time() - cpu_began
+            metrics = metrics_of(iteration, learner, *took)
             metrics = replace(metrics, died=health.after(metrics))
             if learner.n % loop.validate_every == 0:
                 metrics = replace(metrics, more=setup.world.monitor(learner.policy))
@@ -292,20 +296,21 @@ def begin(run: Run, warn: Warn, anyway: bool = False) -> Sitting:
     learner.update = Examined(learner.update)
     own, habits = identity(run.config, setup.world), files.digest(dict(setup.world.habits))
     kept = checkpoint.restore(checkpoints, learner, setup.oracle, own, habits, warn)
+    tally = Tally(**kept.facts["tally"]) if kept is not None else Tally()
     if kept is not None:
         refuse_elsewhere(run, kept.facts["arithmetic"], warn, anyway)
         lines = kept.lines(lines, run.folder / METRICS, warn)
     else:
         if lines or any(checkpoints.glob("*")):
             warn(f"{run.folder} has no checkpoint that can be used; starting it over, to the same end")
-        lines = []
+        lines, cpu_began = [], time.process_time()
         learner.start_simulator_steps, learner.oracle_queries = run.config.start.begin(
             learner.policy, setup.world.simulator, setup.world.expert, loop.seed, loop.trajectories
         )
         learner.simulator_steps = learner.start_simulator_steps
+        tally.cpu_seconds = round(time.process_time() - cpu_began, 3)
     records = [Metrics.read(line, run.folder / METRICS) for line in lines]
     seal = files.rewrite_journal(run.folder / METRICS, (record.facts() for record in records))
-    tally = Tally(**kept.facts["tally"]) if kept is not None else Tally()
     cost = kept.facts["cost"] if kept is not None else {}
     sitting = Sitting(run, setup, Health.of(records), seal, tally, cost, kept=learner.n)
     if kept is not None and seal != kept.facts["metrics"]["seal"]:  # lines are lost for good
@@ -323,11 +328,12 @@ def refuse_elsewhere(run: Run, then: files.Facts, warn: Warn, anyway: bool) -> N
         warn(sentence)
 
 
-def metrics_of(iteration: Iteration, learner: Learner, seconds: float) -> Metrics:
+def metrics_of(iteration: Iteration, learner: Learner, seconds: float, cpu_seconds: float) -> Metrics:
     """One line of metrics.jsonl."""
     returns = asdict(iteration)
     n, step = returns.pop("n"), returns.pop("step")
-    return Metrics(iteration=n, **returns, **step, **checkpoint.counts(learner), seconds=round(seconds, 3), died="")
+    took = {"seconds": round(seconds, 3), "cpu_seconds": round(cpu_seconds, 3)}
+    return Metrics(iteration=n, **returns, **step, **checkpoint.counts(learner), **took, died="")
 
 
 def so_far(sitting: Sitting) -> Result:

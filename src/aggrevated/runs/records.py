@@ -1,7 +1,7 @@
 """What a run writes down, with types: a line of metrics.jsonl, and result.json. Both are flat in JSON."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields
 from typing import Any, Self, get_args, get_type_hints
 
 from aggrevated.errors import DataError
@@ -24,7 +24,8 @@ class Record:
         """What `facts` gave, or a `DataError` that names its source."""
         if not isinstance(facts, dict):
             raise DataError(f"{source} holds {facts!r}, and no facts by name; restore it, or start a new run")
-        names = [f.name for f in fields(cls) if f.name != "more"]
+        own = [f for f in fields(cls) if f.name != "more"]
+        names = [f.name for f in own if f.name in facts or f.default is MISSING]  # what came later has a default
         kinds = get_type_hints(cls)
         missing = [name for name in names if name not in facts]
         if missing:
@@ -77,6 +78,7 @@ class Metrics(Record):
     diverged: int
     validation_diverged: int
     seconds: float
+    cpu_seconds: float = 0.0  # of this process, with the start's; not of an engine's workers
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,6 +103,7 @@ class Result(Record):
     diverged: int
     validation_diverged: int
     seconds: float
+    cpu_seconds: float = 0.0  # of this process, with the start's; not of an engine's workers
     shortened_steps: int
     dead_iterations: int
     run: str
