@@ -165,6 +165,21 @@ def models(record: dict) -> dict[str, Model]:
     return found
 
 
+def derived(record: dict) -> dict:
+    """The record with what follows from it: efficiency by CPU, and the models."""
+    alone = next(row["driver"] for row in record["rows"] if row["engine"] == "in process")
+    for row in record["rows"]:
+        critical = row["workers"] * (row["driver"] + row["busiest"])
+        row["efficiency"] = alone / critical if row["busiest"] else 1.0
+    told = {
+        name: asdict(model)
+        | {"ends": {str(lanes): model.ends(lanes) for lanes in (1, 5, 50, 500)}}
+        | {"of_1000": {"efficiency": model.efficiency(1000, 50), "seconds": model.seconds(1000, 50)}}
+        for name, model in models(record).items()
+    }
+    return record | {"models": told}
+
+
 def draw(record: dict, path: Path) -> None:
     """The measured curve to 4 workers, and the model beside it."""
     figure = Figure(figsize=(9.6, 3.8), layout="constrained")
@@ -232,7 +247,7 @@ def curve(options: argparse.Namespace) -> None:
         print(f"driver, {update}: " + ", ".join(f"K = {k}: {1e3 * t:.1f} ms" for k, t in found.items()))
     print("bytes:", travels)
     record = {"rows": [asdict(row) for row in rows], "driver": drivers, "bytes": travels, "job": job, "k": K}
-    record = json.loads(json.dumps(record))
+    record = derived(json.loads(json.dumps(record)))
     for name, model in models(record).items():
         ends = ", ".join(f"{lanes} lanes: {model.ends(lanes):.0f}" for lanes in (5, 50, 500))
         print(f"{name}: {model}; 80 % ends at workers with {ends}; at 1,000: {model.efficiency(1000, 50):.2f}")
