@@ -1,6 +1,7 @@
 """What corrected pages teach the shipped reader: the pages themselves, others by the same hand, and what it knew.
 
 python benchmarks/corrected.py                                 # ten pages each by three generated hands: 5 min
+python benchmarks/corrected.py --json docs/results/corrected.json
 python benchmarks/corrected.py --crohme DIR --writers 6        # real hands: those with the most expressions
 python benchmarks/corrected.py --learning-rate 1e-3            # further options are those of `aggrevated train algebra`
 """
@@ -38,12 +39,16 @@ def main() -> None:
     options.add_argument("--pages", type=int, default=10, help="corrected pages by each hand")
     options.add_argument("--writers", type=int, default=3)
     options.add_argument("--crohme", type=Path, help="a folder of InkML files, instead of generated hands")
+    options.add_argument("--json", type=Path, help="where the numbers are written")
     asked, more = options.parse_known_args()
     settings = dict(zip((name[2:].replace("-", "_") for name in more[::2]), map(json.loads, more[1::2]), strict=True))
     hands = real_hands(asked.crohme, asked.writers) if asked.crohme else generated_hands(asked.writers, asked.pages)
+    command, rows = " ".join(["python", "benchmarks/corrected.py", *sys.argv[1:]]), []
     for hand, pages in hands:
-        told = taught(pages[: asked.pages], pages[asked.pages :], settings)
-        print(json.dumps({"hand": hand, **told}), flush=True)
+        rows.append({"hand": hand, **taught(pages[: asked.pages], pages[asked.pages :], settings)})
+        print(json.dumps(rows[-1]), flush=True)
+        if asked.json:
+            asked.json.write_text(json.dumps({"command": command, "hands": rows}, indent=1) + "\n")
 
 
 def generated_hands(count: int, pages: int) -> Iterator[tuple[str, list[Page]]]:

@@ -7,7 +7,8 @@ A number is followed by a comment, which nobody sees, that says where it comes f
 - FILE:PATH is a file below docs/results, without .json, and keys joined by dots.
 - In brackets stands a key with any letters in it; of a list the item that has this value (`[symbols & core]`: both;
   `[workers=2]`: that key has it), or its place, from 0 on; of a text the number at this place. `[*]` is all items.
-- `len`, `sum`, `mean`, `median`, `min` and `max` end the path of a list.
+- `len`, `sum`, `mean`, `median`, `min` and `max` end the path of a list; `half` is half of the 95 % interval of the
+  mean, by Student's t.
 - ` * 100`, ` / 1000`, ` - FILE:PATH` and the like may follow, and are done from left to right.
 - ` ~2` at the end rounds to two digits. Decimals, sign and leading zero are those of the number as it stands.
 
@@ -27,6 +28,8 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+from scipy.stats import t as student
 
 ROOT = Path(__file__).resolve().parent.parent
 BY_HAND = (
@@ -49,6 +52,14 @@ INTERVALS = {"difference": ("low", "high"), "median": ("lower", "upper")}  # of 
 OF_LISTS: dict[str, Callable[[list[Any]], float]] = {
     "len": len, "sum": sum, "mean": statistics.fmean, "median": statistics.median, "min": min, "max": max,
 }  # fmt: skip
+
+
+def half(values: list[float]) -> float:
+    """Half of the 95 % interval of the mean, by Student's t."""
+    return float(student.ppf(0.975, len(values) - 1)) * statistics.stdev(values) / len(values) ** 0.5
+
+
+OF_LISTS["half"] = half
 
 
 class NoNumberError(Exception):
