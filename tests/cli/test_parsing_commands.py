@@ -258,14 +258,22 @@ def small_tables(monkeypatch: pytest.MonkeyPatch) -> None:
         Tuned({"start_steps": 2, "demonstrations": 3}, start="supervised"),
         Tuned({"start": "supervised", "update": "regular", "entropy": 0.4}, method="aggrevated"),
         Tuned({"update": "regular"}, method="sl"),
+        Tuned({"update": "regular"}, method="dagger"),
     )
     tiny = replace(algebra.TASK, tuned=tuned)
-    rows = (Row("aggrevated", "regular", "lstm", paper=0.924), Row("sl", "regular", "contextual"))
+    rows = (
+        Row("aggrevated", "regular", "lstm", paper=0.924),
+        Row("sl", "regular", "contextual"),
+        Row("dagger", "regular", "lstm", start="supervised"),
+    )
     monkeypatch.setattr(algebra, "TASK", tiny)
     monkeypatch.setattr(parsing, "TASK", tiny)
     monkeypatch.setattr(parsing, "TABLE1", rows)
     monkeypatch.setattr(parsing, "CURVES", rows[:1])
-    monkeypatch.setattr(parsing, "REAL_INK", rows[1:])
+    monkeypatch.setattr(
+        parsing, "TUNING", [replace(rows[0], settings={"learning_rate": rate}) for rate in (1e-3, 1e-2)]
+    )
+    monkeypatch.setattr(parsing, "REAL_INK", rows[1:2])
     monkeypatch.setattr(parsing, "FIGURES", tuple(replace(figure, task=tiny, trials=2) for figure in parsing.FIGURES))
     monkeypatch.setattr(jobs, "run_all", lambda runs, where=None: [jobs.run_one(run, HERE) for run in runs])
 
@@ -276,7 +284,8 @@ def test_reproduce_table1_and_its_curves(said: Said, tmp_path: Path) -> None:
     folder = tmp_path / "runs" / "reproduce-table1"
     assert [row["label"] for row in table] == [
         "AggreVaTeD, regular, lstm",
-        "SL, regular, contextual",
+        "SL, regular, contextual, from scratch",
+        "DAgger, regular, lstm",
         "always the next head",
         "random transitions",
     ]
@@ -286,9 +295,11 @@ def test_reproduce_table1_and_its_curves(said: Said, tmp_path: Path) -> None:
         json.loads((folder / f"aggrevated-regular-lstm/trial-0{trial}/result.json").read_text()) for trial in (0, 1)
     ]
     scores = [result["uas_micro"] for result in results]
-    assert first["uas_micro"] == pytest.approx(sum(scores) / 2)
-    assert (first["uas_micro_least"], first["uas_micro_most"]) == (min(scores), max(scores))
-    assert table[2]["uas_micro"] == results[0]["uas_next_head"]
+    assert first["uas_micro"] == pytest.approx(sum(scores) / 2) and first["pages"] == 3 + 2 * 2
+    assert min(scores) <= first["uas_micro_low"] <= first["uas_micro"] <= first["uas_micro_high"] <= max(scores)
+    assert table[3]["uas_micro"] == pytest.approx(sum(result["uas_next_head"] for result in results) / 2)
+    trials = [Run.open(folder / f"aggrevated-regular-lstm/trial-0{trial}").config for trial in (0, 1)]
+    assert [(one.settings["seed"], one.settings["data_seed"]) for one in trials] == [(0, 0), (1, 1)]
 
     page = (folder / "table1.md").read_text()
     assert "are not public: its numbers are of other pages than ours, and the two columns are not comparable" in page
@@ -297,8 +308,14 @@ def test_reproduce_table1_and_its_curves(said: Said, tmp_path: Path) -> None:
     assert (folder / "table1.png").read_bytes().startswith(b"\x89PNG")
     assert b"<svg" in (folder / "table1.svg").read_bytes()
     facts = json.loads((folder / "table1.json").read_text())
-    assert facts["table"] == table and facts["seeds"] == [0, 1] and len(facts["trials"]) == 4
-    assert facts["settings"]["SL, regular, contextual"]["policy"]["name"] == "contextual"
+    assert facts["table"] == table and facts["seeds"] == [0, 1] and len(facts["trials"]) == 6
+    assert facts["settings"]["DAgger, regular, lstm"]["policy"]["name"] == "lstm"
+    (compared,) = facts["comparisons"]  # the other is another policy from another start
+    rival = [one["uas_micro"] for one in facts["trials"] if one["label"] == "DAgger, regular, lstm"]
+    assert compared["each"] == pytest.approx([a - b for a, b in zip(scores, rival, strict=True)])
+    assert (compared["label"], compared["against"]) == ("AggreVaTeD, regular, lstm", "DAgger, regular, lstm")
+    assert compared["above"] == sum(one > 0 for one in compared["each"]) and "Of 1 comparisons" in page
+    assert [len(one["test_uas"]) for one in facts["curves"]] == [2, 2, 2] and "tuning" not in facts
     assert str(tmp_path) not in (folder / "table1.json").read_text()  # it is for publishing
 
     ended = {path: path.stat().st_mtime_ns for path in folder.glob("*/*/result.json")}
@@ -307,12 +324,27 @@ def test_reproduce_table1_and_its_curves(said: Said, tmp_path: Path) -> None:
     assert [path.name for path in (tmp_path / "runs").iterdir()] == ["reproduce-table1"]
     assert [curve["label"] for curve in curves] == ["AggreVaTeD, regular, lstm"]
     metrics = [Run.open(folder / f"aggrevated-regular-lstm/trial-0{trial}").metrics() for trial in (0, 1)]
-    assert curves[0]["iterations"] == [1, 2]
+    assert curves[0]["pages"] == [5, 7]  # three of the start, two in each iteration
     assert curves[0]["test_uas"] == [[line.more["test_uas"] for line in trial] for trial in metrics]
     assert curves[0]["validation_uas"] == [[line.current_return for line in trial] for trial in metrics]
     for ending in ("json", "png", "svg"):
         assert (tmp_path / f"report/parsing-curves.{ending}").is_file()
     assert "AggreVaTeD" in said("reproduce", "table1")  # for people
+
+
+@pytest.mark.usefixtures("small_tables")
+def test_what_was_tried_is_kept_and_joins_the_table(said: Said, tmp_path: Path) -> None:
+    tried = json.loads(said("reproduce", "table1-tuning", "--report", "report", "--json"))
+    log = json.loads((tmp_path / "report/tuning/table1.json").read_text())
+    assert log["tried"] == tried and log["command"] == "aggrevated reproduce table1-tuning --trials 2"
+    assert [one["settings"] for one in tried] == [{"learning_rate": 1e-3}, {"learning_rate": 1e-2}]
+    runs = [Run.open(tmp_path / f"runs/reproduce-table1-tuning/00-aggrevated-regular-lstm/trial-0{i}") for i in (0, 1)]
+    assert tried[0]["seeds"] == [100, 101] == [run.config.settings["data_seed"] for run in runs]  # of no trial
+    results = [json.loads((run.folder / "result.json").read_text()) for run in runs]
+    assert tried[0]["validation_uas_each"] == [result["best_return"] for result in results]
+    said("reproduce", "table1", "--report", "report")
+    assert json.loads((tmp_path / "report/table1.json").read_text())["tuning"] == log
+    assert "under `tuning`" in (tmp_path / "report/table1.md").read_text()
 
 
 @pytest.mark.usefixtures("small_tables")
