@@ -30,6 +30,7 @@ POLICIES = {
     "linear": lambda seen, head: FeedForwardPolicy(seen, head, ()),
     "19, 8, 5": lambda seen, head: FeedForwardPolicy(seen, head, (19, 8, 5)),
     "lstm": lambda seen, head: RecurrentPolicy(seen, head, 11),
+    "lstm that sees actions": lambda seen, head: RecurrentPolicy(seen, head, 11, see_actions=True),
 }
 SEEDS = seeds(3, Purpose.ROLL_IN, 1, 9)
 

@@ -13,6 +13,7 @@ from aggrevated.actors.feed_forward import FeedForwardActor
 from aggrevated.actors.networks import network_row
 from aggrevated.actors.recurrent import RecurrentActor
 from aggrevated.actors.samplers import CategoricalSampler
+from aggrevated.actors.seeing_actions import SeeingActor
 from aggrevated.arrays import Array
 from aggrevated.draws import uniforms
 from aggrevated.elementary import gumbel_of
@@ -52,7 +53,9 @@ def episodes(
     simulator: Simulator, actor: Actor | None, seeds: Array, deterministic: bool, keep: bool = True
 ) -> Episodes | None:
     """An episode of the actor for each seed; None where simulator or actor have no compiled form."""
-    form = compiled_form(simulator)
+    form, seen_too = compiled_form(simulator), 0
+    if isinstance(actor, SeeingActor):
+        seen_too, actor = actor.actions, actor.inner
     if form is None or type(actor) not in (FeedForwardActor, RecurrentActor):
         return None
     assert isinstance(actor, FeedForwardActor | RecurrentActor)
@@ -71,7 +74,7 @@ def episodes(
         cell = actor.cell
         assert isinstance(cell, NumpyLSTM)
         weights = cell.w, cell.u, cell.b, actor.weight, actor.bias
-        lstm(form.number, form.seen, columns, seeds, simulator.horizon, deterministic, *weights, *where)
+        lstm(form.number, form.seen, columns, seeds, simulator.horizon, deterministic, seen_too, *weights, *where)
     return room
 
 
@@ -105,24 +108,29 @@ def feed_forward(  # type: ignore[no-untyped-def]
 
 @compiled
 def lstm(  # type: ignore[no-untyped-def]
-    simulator, seen, columns, seeds, horizon, deterministic, w, u, b, weight, bias,
+    simulator, seen, columns, seeds, horizon, deterministic, seen_too, w, u, b, weight, bias,
     states, observations, actions, costs, lengths, totals,
 ):  # fmt: skip
     state, whole, numbers = np.empty(states.shape[2]), np.empty(seen, np.float32), np.empty(4, np.uint64)
     choices, gates, parameters = len(bias), np.empty_like(b), np.empty_like(bias)
-    noise, observation = np.zeros(AT_ONCE * choices, np.float32), np.empty(len(columns), np.float32)
+    noise, inputs = np.zeros(AT_ONCE * choices, np.float32), np.empty(len(columns) + seen_too, np.float32)
+    observation, previous = inputs[: len(columns)], inputs[len(columns) :]
     memory, keep = np.empty(2 * len(u), np.float32), states.shape[1] == horizon
     for k in range(len(seeds)):
         begin(simulator, seeds[k], state)
         memory[:] = 0
+        previous[:] = 0
         for t in range(horizon):
             look_at(simulator, state, whole, columns, observation)
-            lstm_row(observation, memory, w, u, b, gates)
+            lstm_row(inputs, memory, w, u, b, gates)
             copy_row(parameters, bias)
             add_row(parameters, memory, weight)
             if not deterministic:
                 draw(seeds[k], horizon, t, choices, noise, numbers)
-            actions[k, t if keep else 0] = largest(parameters, noise, t, choices)
+            action = largest(parameters, noise, t, choices)
+            actions[k, t if keep else 0] = action
+            for a in range(seen_too):
+                previous[a] = a == action
             if step(simulator, k, t, keep, state, observation, states, observations, actions, costs, lengths, totals):
                 break
 

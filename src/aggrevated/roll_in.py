@@ -8,6 +8,7 @@ import numpy as np
 from gymnasium.spaces import Box, Discrete
 
 from aggrevated.actors import Actor
+from aggrevated.actors.seeing_actions import remembered
 from aggrevated.arrays import Array
 from aggrevated.episodes import Episodes, episodes
 from aggrevated.errors import DataError, UsageError
@@ -67,7 +68,7 @@ class Mixture:
             rows = np.flatnonzero(by_expert)
             with placed(rows=rows):
                 action[rows] = actions_of(self.expert, state[rows], t, space)
-        return action, memory
+        return action, remembered(self.learner, memory, action)
 
 
 def roll_in(simulator: Simulator, mixture: Mixture, seeds: Array, deterministic: bool = False) -> Trajectories:
@@ -216,7 +217,7 @@ def refuse_none(left: int, episodes: int) -> None:
 def memories(actor: Actor, trajectories: Trajectories) -> Array:
     """[K, T, M]: what the actor remembered at each step *before* it saw the observation; zeros after an episode's end.
 
-    With it a roll-out can begin at any s_t. It is worked out again from the observations: roll-ins keep nothing.
+    With it a roll-out can begin at any s_t. It is worked out again from what was seen and done: roll-ins keep nothing.
     """
     lanes, memory = np.arange(trajectories.count), actor.memory(trajectories.count)
     before = np.zeros((*trajectories.mask.shape, memory.shape[1]), memory.dtype)
@@ -225,4 +226,5 @@ def memories(actor: Actor, trajectories: Trajectories) -> Array:
         lanes, memory = lanes[live], memory[live]
         before[lanes, t] = memory
         _, memory = actor.parameters(trajectories.observations[lanes, t], memory)
+        memory = remembered(actor, memory, trajectories.actions[lanes, t])
     return before

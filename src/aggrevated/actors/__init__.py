@@ -13,7 +13,10 @@ from aggrevated.arrays import Array
 
 
 class Actor(Protocol):
-    """π_θ(·|o₁ … o_t) one step at a time, for n episodes at once. Never changes after it is made."""
+    """π_θ(·|o₁ … o_t) one step at a time, for n episodes at once. Never changes after it is made.
+
+    One that also sees actions has a method `remember` (`aggrevated.actors.seeing_actions`), called after each.
+    """
 
     def memory(self, count: int) -> Array:
         """[count, M]: what the policy remembers before the first observation (M = 0 for a feed-forward policy)."""

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.random import Generator
 
 from aggrevated.actors import Actor
+from aggrevated.actors.seeing_actions import remembered
 from aggrevated.arrays import Array
 
 
@@ -31,6 +32,11 @@ class MixtureActor:
         logits -= log_sum(logits, axis=2)
         logits += self.log_shares[:, None, None]
         return log_sum(logits, axis=0)[0], np.concatenate([after for _, after in steps], axis=1)
+
+    def remember(self, memory: Array, action: Array) -> Array:
+        """Whichever of them chose it, all see the action, if they see any."""
+        own = np.split(memory, len(self.actors), axis=1)
+        return np.concatenate([remembered(*each, action) for each in zip(self.actors, own, strict=True)], axis=1)
 
     def choose(self, parameters: Array, noise: Array | float, legal: Array | None = None) -> Array:
         return self.actors[-1].choose(parameters, noise, legal)

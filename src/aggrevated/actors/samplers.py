@@ -24,6 +24,10 @@ class Sampler(Protocol):
         """[n] or [n, A] actions: drawn from the distribution with `noise` [n, A], its mode with noise 0."""
         ...
 
+    def code(self, actions: Array) -> Array:
+        """[..., A] float32: actions as a policy that sees them does."""
+        ...
+
 
 @dataclass(frozen=True)
 class CategoricalSampler:
@@ -44,6 +48,11 @@ class CategoricalSampler:
         actions: Array = value.argmax(axis=1)
         return actions
 
+    def code(self, actions: Array) -> Array:
+        """One of A numbers is 1."""
+        code: Array = (actions[..., None] == np.arange(self.actions)).astype(np.float32)
+        return code
+
 
 @dataclass(frozen=True)
 class GaussianSampler:
@@ -63,3 +72,7 @@ class GaussianSampler:
         assert legal is None, "a Gaussian policy has no illegal actions"
         actions: Array = self.centre + self.unit * (parameters + self.deviation * noise)
         return actions
+
+    def code(self, actions: Array) -> Array:
+        """In units, from the centre."""
+        return ((actions - self.centre) / self.unit).astype(np.float32)

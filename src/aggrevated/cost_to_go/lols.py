@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from gymnasium.spaces import Discrete
 
+from aggrevated.actors.seeing_actions import remembered
 from aggrevated.arrays import Array
 from aggrevated.cost_to_go import CostSettings, CostToGo, Oracle, Tells, most_rolled_out
 from aggrevated.cost_to_go.advantage import cheapest
@@ -115,6 +116,10 @@ class RollOuts:
             action, memory[lanes] = self.mixture.act(
                 state, shown, legal, memory[lanes], noise, self.by_expert[t, own], t, self.simulator.action_space
             )
+            begun = lanes[self.times[own] == t]
+            if first is not None and len(begun):  # `first` is taken instead, and may be seen
+                assert self.mixture.learner is not None
+                memory[begun] = remembered(self.mixture.learner, memory[begun], first[begun])
             return action
 
         return cost_of_acting(self.simulator, act, self.states[rows], self.times[rows], first)

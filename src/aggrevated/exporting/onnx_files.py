@@ -10,7 +10,7 @@ import numpy as np
 from gymnasium.spaces import Box, Discrete
 
 from aggrevated.arrays import Array
-from aggrevated.errors import DataError
+from aggrevated.errors import DataError, UsageError
 from aggrevated.exporting.graphs import NUMBERS, Graph
 from aggrevated.exporting.steps import step
 from aggrevated.files import Facts, write_atomically
@@ -35,6 +35,11 @@ def export_onnx(policy: Policy, path: Path | str, card: Facts | None = None) -> 
 
 def onnx_of(policy: Policy, card: Facts) -> Any:
     """The model, with the card as its metadata."""
+    if policy.see_actions:
+        raise UsageError(
+            "a policy that sees its previous actions cannot be written as ONNX, which is not told which were taken; "
+            "save it by policy.save instead, or train it without --see-actions"
+        )
     graph, remembered = Graph(), policy.actor().memory(1).shape[1]
     shown = graph.take_in("observation", shown_shape(policy))
     state = graph.take_in("state", (remembered,)) if remembered else ""

@@ -22,8 +22,13 @@ Loss: TypeAlias = Callable[[Policy, Trajectories, CostToGo], Tensor]
 
 def distribution_at(policy: Policy, trajectories: Trajectories) -> torch.distributions.Distribution:
     """π_θ at every step of the trajectories, [K, T]."""
-    observations, mask = torch.from_numpy(trajectories.observations), torch.from_numpy(trajectories.mask)
-    return policy.distribution(observations, mask, legal_in(trajectories))
+    mask = torch.from_numpy(trajectories.mask)
+    return policy.distribution(inputs_in(policy, trajectories), mask, legal_in(trajectories))
+
+
+def inputs_in(policy: Policy, trajectories: Trajectories) -> Tensor:
+    """[K, T, ...]: what the policy saw at each step, as its `distribution` takes it."""
+    return policy.inputs(trajectories.observations, trajectories.actions)
 
 
 def legal_in(trajectories: Trajectories) -> Tensor | None:

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from aggrevated.losses import legal_in
+from aggrevated.losses import inputs_in, legal_in
 from aggrevated.policies import Policy
 from aggrevated.trajectories import Trajectories
 
@@ -13,7 +13,7 @@ def scores(policy: Policy, trajectories: Trajectories) -> Tensor:
 
     Only the learner's own steps have a score.
     """
-    arrays = (trajectories.observations, trajectories.actions, trajectories.mask, trajectories.by_learner)
-    observations, actions, mask, own = map(torch.from_numpy, arrays)
-    rows = policy.scores(observations, actions, mask, own, legal_in(trajectories))
+    arrays = (trajectories.actions, trajectories.mask, trajectories.by_learner)
+    actions, mask, own = map(torch.from_numpy, arrays)
+    rows = policy.scores(inputs_in(policy, trajectories), actions, mask, own, legal_in(trajectories))
     return rows.div_(trajectories.horizon * trajectories.count**0.5)

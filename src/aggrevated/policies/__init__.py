@@ -17,6 +17,7 @@ from torch.distributions import Distribution
 from torch.func import functional_call, grad, vmap
 
 from aggrevated.actors import Actor
+from aggrevated.actors.seeing_actions import previous, remembered
 from aggrevated.arrays import Array
 from aggrevated.errors import UsageError
 from aggrevated.files import Facts
@@ -32,15 +33,22 @@ class Policy(nn.Module, ABC):
     head: Head
     memoryless: ClassVar[bool] = False  # whether each step of a trajectory may stand for itself
     saved_as: ClassVar[str] = ""  # what its file says it is; one without cannot be saved
+    see_actions: bool = False  # whether its inputs have the previous action beside each observation
     translation: Translation | None = None  # what an environment of one's own shows and takes, where it is for one
     _card: Facts | Callable[[], Facts] | None = None
 
     @abstractmethod
     def distribution(self, observations: Tensor, mask: Tensor, legal: Tensor | None = None) -> Distribution:
-        """The action distributions of whole trajectories, from observations [K, T, ...].
+        """The action distributions of whole trajectories, from observations [K, T, ...], as `inputs` gives them.
 
         `mask` [K, T] is true where a step was taken; `legal` [K, T, A], if given, where an action may be taken.
         """
+
+    def inputs(self, observations: Array, actions: Array) -> Tensor:
+        """[K, T, ...]: what it sees of trajectories: the observations; if it sees actions, the previous one beside."""
+        if self.see_actions:
+            observations = np.concatenate([observations, previous(self.head.sampler().code(actions))], axis=2)
+        return torch.from_numpy(observations)
 
     @abstractmethod
     def actor(self) -> Actor:
@@ -127,7 +135,8 @@ class Policy(nn.Module, ABC):
         parameters, memory = actor.parameters(batch, memory)
         noise = 0.0 if deterministic else actor.noise([np.random.default_rng()], len(batch))[0]
         legal = None if action_masks is None else np.atleast_2d(action_masks).astype(bool)
-        action = self.within(actor.choose(parameters, noise, legal))
+        chosen = actor.choose(parameters, noise, legal)
+        action, memory = self.within(chosen), remembered(actor, memory, chosen)
         if self.translation is not None:
             action = self.translation.native(action)
         return (action[0] if single else action), memory
@@ -180,6 +189,13 @@ class HiddenSettings(PolicySettings):
     """One with hidden layers."""
 
     hidden: tuple[int, ...] = setting(USUAL_WIDTHS, "Widths of the policy's hidden layers.", WIDTHS)
+
+
+@dataclass(frozen=True)
+class SequenceSettings(HiddenSettings):
+    """One that sees more than the present."""
+
+    see_actions: bool = setting(False, "Let the policy see its previous actions beside what it observes.")
 
 
 def size_of(observations: Space[Any]) -> int:

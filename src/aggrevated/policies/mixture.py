@@ -36,7 +36,7 @@ class MixturePolicy(Policy):
         super().__init__()
         if not isinstance(head, CategoricalHead):
             raise UsageError("a mixture of policies is for a finite set of actions, not for vectors")
-        self.newest, self.head = newest, head
+        self.newest, self.head, self.see_actions = newest, head, newest.see_actions
         vector = parameters_to_vector(newest.parameters()).detach()
         self.register_buffer("older", vector.new_zeros(0, len(vector)))
         self.register_buffer("shares", torch.ones(1, dtype=torch.float64))

@@ -1,4 +1,7 @@
-"""Policies with a memory, π_θ(·|o₁ … o_t): LSTM and GRU, for finite and for continuous actions."""
+"""Policies with a memory, π_θ(·|o₁ … o_t): LSTM and GRU, for finite and for continuous actions.
+
+The paper's histories are o₁, a₁, …, o_t: with `see_actions` the previous action stands beside each observation.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,8 +13,9 @@ from torch import Tensor, nn
 from torch.distributions import Distribution
 
 from aggrevated.actors.recurrent import RecurrentActor
+from aggrevated.actors.seeing_actions import SeeingActor
 from aggrevated.files import Facts
-from aggrevated.policies import HiddenSettings, Policy, initial_generator, size_of
+from aggrevated.policies import Policy, SequenceSettings, initial_generator, size_of
 from aggrevated.policies.cells import CELLS, LSTM
 from aggrevated.policies.heads import Head
 from aggrevated.policies.unrolled import Unrolled
@@ -32,11 +36,13 @@ class RecurrentPolicy(Policy):
         hidden: int = 32,
         cell: str = "lstm",
         generator: torch.Generator | None = None,
+        see_actions: bool = False,
     ) -> None:
         """A random policy: uniform weights as is usual, and a read-out at a tenth, so that π₁ rules no action out."""
         super().__init__()
-        self.cell = CELLS[cell]
-        self.recurrent = self.cell.layer(observation_size, hidden, batch_first=True)
+        self.cell, self.size, self.see_actions = CELLS[cell], observation_size, see_actions
+        inputs = observation_size + see_actions * head.outputs
+        self.recurrent = self.cell.layer(inputs, hidden, batch_first=True)
         self.readout = nn.Linear(hidden, head.outputs)
         self.head = head
         generator = generator or initial_generator(0)
@@ -89,21 +95,24 @@ class RecurrentPolicy(Policy):
         hidden = torch.stack([state[0] for state in states], 1)
         return hidden.detach(), lambda by_hidden: torch.autograd.grad(hidden[:, 1:], (at_y, at_m), by_hidden)
 
-    def actor(self) -> RecurrentActor:
+    def actor(self) -> RecurrentActor | SeeingActor:
         readout = self.readout.weight.detach().numpy().T.copy(), self.readout.bias.detach().numpy().copy()
-        return RecurrentActor(self.cell.copy_of(self.recurrent), *readout, self.head.sampler())
+        inner = RecurrentActor(self.cell.copy_of(self.recurrent), *readout, self.head.sampler())
+        return SeeingActor(inner, inner.sampler, self.head.outputs) if self.see_actions else inner
 
     def shape(self) -> Facts:
         cell = next(name for name, cell in CELLS.items() if cell is self.cell)
-        return {"observations": self.recurrent.input_size, "hidden": self.recurrent.hidden_size, "cell": cell}
+        seen = {"see_actions": True} if self.see_actions else {}
+        return {"observations": self.size, "hidden": self.recurrent.hidden_size, "cell": cell, **seen}
 
     @classmethod
     def from_shape(cls, shape: Facts, head: Head) -> Self:
-        return cls(shape["observations"], head, shape["hidden"], shape["cell"])
+        sees = bool(shape.get("see_actions", False))
+        return cls(shape["observations"], head, shape["hidden"], shape["cell"], see_actions=sees)
 
 
 @dataclass(frozen=True)
-class LstmSettings(HiddenSettings):
+class LstmSettings(SequenceSettings):
     """It remembers what it learned to."""
 
     name = "lstm"
@@ -112,7 +121,8 @@ class LstmSettings(HiddenSettings):
         require_recurrent(self.hidden, self.name)
 
     def build(self, observations: Space[Any], head: Head, seed: int) -> RecurrentPolicy:
-        return RecurrentPolicy(size_of(observations), head, self.hidden[0], self.name, initial_generator(seed))
+        size, generator = size_of(observations), initial_generator(seed)
+        return RecurrentPolicy(size, head, self.hidden[0], self.name, generator, self.see_actions)
 
 
 @dataclass(frozen=True)

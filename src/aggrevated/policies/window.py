@@ -9,9 +9,10 @@ from gymnasium.spaces import Space
 from torch import Tensor
 from torch.distributions import Distribution
 
+from aggrevated.actors.seeing_actions import SeeingActor
 from aggrevated.actors.window import WindowActor
 from aggrevated.files import Facts
-from aggrevated.policies import USUAL_WIDTHS, HiddenSettings, Policy, initial_generator, size_of
+from aggrevated.policies import USUAL_WIDTHS, Policy, SequenceSettings, initial_generator, size_of
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import Head
 
@@ -28,10 +29,12 @@ class WindowPolicy(Policy):
         hidden: Sequence[int] = USUAL_WIDTHS,
         generator: torch.Generator | None = None,
         width: int = 4,
+        see_actions: bool = False,
     ) -> None:
         super().__init__()
-        self.size, self.width = observation_size, width
-        self.inner = FeedForwardPolicy(width * observation_size, head, hidden, generator)
+        self.size, self.width, self.see_actions = observation_size, width, see_actions
+        self.inputs_a_step = observation_size + see_actions * head.outputs
+        self.inner = FeedForwardPolicy(width * self.inputs_a_step, head, hidden, generator)
 
     def distribution(self, observations: Tensor, mask: Tensor, legal: Tensor | None = None) -> Distribution:
         padded = torch.nn.functional.pad(observations, (0, 0, self.width - 1, 0))  # [K, T + w − 1, O]
@@ -43,22 +46,26 @@ class WindowPolicy(Policy):
         """That of the policy inside: its parameters are not to be there twice."""
         return self.inner.head
 
-    def actor(self) -> WindowActor:
-        return WindowActor(self.inner.actor(), self.size * (self.width - 1), self.size)
+    def actor(self) -> WindowActor | SeeingActor:
+        inner = WindowActor(self.inner.actor(), self.inputs_a_step * (self.width - 1), self.inputs_a_step)
+        return SeeingActor(inner, inner.inner.sampler, self.head.outputs) if self.see_actions else inner
 
     def shape(self) -> Facts:
-        return {"observations": self.size, "hidden": self.inner.shape()["hidden"], "width": self.width}
+        seen = {"see_actions": True} if self.see_actions else {}
+        return {"observations": self.size, "hidden": self.inner.shape()["hidden"], "width": self.width, **seen}
 
     @classmethod
     def from_shape(cls, shape: Facts, head: Head) -> Self:
-        return cls(shape["observations"], head, shape["hidden"], width=shape["width"])
+        sees = bool(shape.get("see_actions", False))
+        return cls(shape["observations"], head, shape["hidden"], width=shape["width"], see_actions=sees)
 
 
 @dataclass(frozen=True)
-class WindowSettings(HiddenSettings):
+class WindowSettings(SequenceSettings):
     """It sees the last four observations."""
 
     name = "window"
 
     def build(self, observations: Space[Any], head: Head, seed: int) -> WindowPolicy:
-        return WindowPolicy(size_of(observations), head, self.hidden, initial_generator(seed))
+        size, generator = size_of(observations), initial_generator(seed)
+        return WindowPolicy(size, head, self.hidden, generator, see_actions=self.see_actions)

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from aggrevated.cost_to_go import CostToGo, Tells
 from aggrevated.errors import UsageError
-from aggrevated.losses import Loss, legal_in
+from aggrevated.losses import Loss, inputs_in, legal_in
 from aggrevated.policies import Policy
 from aggrevated.policies.heads import Head
 from aggrevated.schedules import Schedule, linear
@@ -93,7 +93,7 @@ def loss_and_gradient(
 
 def learned_along(policy: Policy, trajectories: Trajectories, cost_to_go: CostToGo) -> Tensor | float:
     """1/(HK) of what the policy learns along with these trajectories, as the losses are averaged; 0 for most."""
-    observations, mask = torch.from_numpy(trajectories.observations), torch.from_numpy(trajectories.mask)
+    observations, mask = inputs_in(policy, trajectories), torch.from_numpy(trajectories.mask)
     known = cost_to_go.every_action and cost_to_go.advantage
     costs = torch.from_numpy(cost_to_go.values) if known else None
     total = policy.along(observations, mask, legal_in(trajectories), costs)

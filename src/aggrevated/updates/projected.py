@@ -18,7 +18,7 @@ from torch.nn.utils import parameters_to_vector, vector_to_parameters
 from aggrevated.adam import Adam
 from aggrevated.cost_to_go import CostToGo
 from aggrevated.errors import UsageError
-from aggrevated.losses import Loss, LossSettings, distribution_at
+from aggrevated.losses import Loss, LossSettings, distribution_at, inputs_in
 from aggrevated.policies import Policy
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import GaussianHead
@@ -156,9 +156,8 @@ class Exponentiated:
         """Adam on the mean distance from the goal; single steps in a minibatch, or whole trajectories."""
         trajectories = data.trajectories
         costs = torch.from_numpy(data.cost_to_go.values) if data.cost_to_go.every_action else None
-        seen, mask, legal = (
-            torch.from_numpy(x) for x in (trajectories.observations, trajectories.mask, trajectories.legal)
-        )
+        seen = inputs_in(policy, trajectories)
+        mask, legal = torch.from_numpy(trajectories.mask), torch.from_numpy(trajectories.legal)
         if policy.memoryless:
             mask = mask & (goal.weight > 0)
             seen, legal, goal, mask = seen[mask][:, None], legal[mask][:, None], goal.at(mask), mask[mask][:, None]
