@@ -33,7 +33,7 @@ def even(method: str, update: str, policy: str, paper: float | None = None, **se
 
 BONUS = {"entropy": 0.4}  # for all that follow a gradient of costs: it goes flat where a policy is sure and wrong
 CRITIC = BONUS | {"oracle": "critic", "critic_steps": 20}  # reinforcement learning with all that helps it
-SCRATCH = {"start": "random"}
+SCRATCH: dict[str, Any] = {"start": "random"}
 # the exponentiated update, each page seen in one iteration only, as by the others; ρ takes the place of the bonus
 NEWEST_PAGES = {"eta": 1.0, "decay": 0.3, "cooling": 0, "fit_steps": 3, "annealed": TO_THE_END}
 EVEN_LSTM = (
@@ -77,7 +77,7 @@ def tried(row: Row, **settings: Any) -> Row:
     return replace(row, settings={**row.settings, "iterations": shorter, **settings}, paper=None)
 
 
-REGULAR, _, EXPONENTIATED, DAGGER, SL, SL_RL, *_ = EVEN_LSTM
+REGULAR, EXPONENTIATED, DAGGER, SL, SL_RL = (EVEN_LSTM[i] for i in (0, 2, 3, 4, 5))
 TUNING = (
     *(tried(EXPONENTIATED, decay=rho) for rho in (0.1, 0.3)),
     tried(EXPONENTIATED, decay=0.1, fit_rate=1e-3),
