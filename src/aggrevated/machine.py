@@ -1,6 +1,7 @@
 """What this machine gives a run: cores, and threads."""
 
 import os
+import platform
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,6 +25,26 @@ def threads_to_use() -> int:
     if not given.isdecimal() or int(given) < 1:
         raise UsageError(f"{THREADS} is {given!r}, but must be a whole number of at least 1")
     return int(given)
+
+
+def about_this_machine() -> dict[str, str | int]:
+    """What the time that something took hangs on, and nothing that names it."""
+    return {
+        "processor": processor(),
+        "cores": cores(),
+        "system": platform.system(),
+        "python": platform.python_version(),
+    }
+
+
+def processor() -> str:
+    """Its model, where the system tells; else what kind it is."""
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as file:
+            models = [line.split(":", 1)[1].strip() for line in file if line.startswith("model name")]
+    except OSError:
+        models = []
+    return next(iter(models), platform.machine())
 
 
 @contextmanager

@@ -1,8 +1,79 @@
-"""Statistics over trials: the interquartile mean with bootstrap intervals, and what explains their differences."""
+"""Statistics over trials: the interquartile mean with bootstrap intervals, and what explains their differences.
+
+One estimator for a number and for its interval, and the same resamples for all: intervals can be made again.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from aggrevated.arrays import Array
+
+LEVEL, RESAMPLES = 0.95, 2000
+NEVER = float("inf")  # when something happens that did not happen within the budget
+
+
+class Estimate(NamedTuple):
+    """A number and its 95 % bootstrap interval."""
+
+    value: float
+    low: float
+    high: float
+
+    def named(self, name: str) -> dict[str, float | None]:
+        """NAME, NAME_low and NAME_high, for JSON; None for what is later than all that was measured."""
+        numbers = {name: self.value, f"{name}_low": self.low, f"{name}_high": self.high}
+        return {key: None if np.isinf(value) else value for key, value in numbers.items()}
+
+
+def estimate(values: Array) -> Estimate:
+    """The interquartile mean of a number of every trial."""
+    low, high = bootstrap_interval(values)
+    return Estimate(float(interquartile_mean(values)), float(low), float(high))
+
+
+def median_time(times: Sequence[float | None]) -> Estimate:
+    """The median of when something happened; what never did (None) is later than all that did, and not left out.
+
+    It is the lower of the two middle ones, and so one that was measured.
+    """
+    known = np.sort([NEVER if time is None else float(time) for time in times])
+    middle = (len(known) - 1) // 2
+    medians = np.sort(np.sort(known[resamples(len(known))], axis=1)[:, middle])
+    tail = int(RESAMPLES * (1 - LEVEL) / 2)
+    return Estimate(float(known[middle]), float(medians[tail]), float(medians[-1 - tail]))
+
+
+def paired_difference(values: Array, others: Array) -> Estimate:
+    """The mean of the differences of trials that share their seeds."""
+    differences = np.asarray(values - others, float)
+    return of_resampled(differences, lambda drawn: drawn.mean(axis=1))
+
+
+def probability_of_improvement(values: Array, others: Array) -> Estimate:
+    """P(X > Y) + P(X = Y)/2 over all pairs of a trial of each, as Agarwal et al. 2021 have it."""
+    better = (values[:, None] > others) + 0.5 * (values[:, None] == others)
+    rng, count = np.random.default_rng(0), (RESAMPLES, len(values))
+    rows, columns = rng.integers(len(values), size=count), rng.integers(len(others), size=(RESAMPLES, len(others)))
+    drawn = np.array([better[np.ix_(row, column)].mean() for row, column in zip(rows, columns, strict=True)])
+    return Estimate(float(better.mean()), *ends(drawn))
+
+
+def of_resampled(values: Array, statistic: Callable[[Array], Array]) -> Estimate:
+    """A statistic of the rows of [resamples, trials], with its interval."""
+    return Estimate(float(statistic(values[None])[0]), *ends(statistic(values[resamples(len(values))])))
+
+
+def resamples(count: int) -> Array:
+    """[resamples, trials]: which trials are drawn, with replacement."""
+    return np.random.default_rng(0).integers(count, size=(RESAMPLES, count))
+
+
+def ends(drawn: Array) -> tuple[float, float]:
+    """The percentile interval of what was found in the resamples."""
+    low, high = np.percentile(drawn, [50 * (1 - LEVEL), 50 * (1 + LEVEL)])
+    return float(low), float(high)
 
 
 def interquartile_mean(values: Array) -> Array:
@@ -11,12 +82,10 @@ def interquartile_mean(values: Array) -> Array:
     return np.asarray(np.sort(values, axis=0)[cut : len(values) - cut].mean(axis=0))
 
 
-def bootstrap_interval(values: Array, level: float = 0.95, resamples: int = 2000, seed: int = 0) -> tuple[Array, Array]:
+def bootstrap_interval(values: Array) -> tuple[Array, Array]:
     """(low, high): the percentile interval of the interquartile mean when trials (axis 0) are drawn again."""
-    draws = np.random.default_rng(seed).integers(len(values), size=(resamples, len(values)))
-    means = np.stack([interquartile_mean(values[draw]) for draw in draws])
-    tail = 100 * (1 - level) / 2
-    low, high = np.percentile(means, [tail, 100 - tail], axis=0)
+    means = np.stack([interquartile_mean(values[draw]) for draw in resamples(len(values))])
+    low, high = np.percentile(means, [50 * (1 - LEVEL), 50 * (1 + LEVEL)], axis=0)
     return low, high
 
 

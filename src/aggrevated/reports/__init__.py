@@ -1,11 +1,15 @@
 """What is made of runs: tables, figures and pages, to print and to publish."""
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 from aggrevated.files import Facts, write_atomically, write_json
+from aggrevated.machine import about_this_machine
 
 Column = Callable[[Facts], str]
 
@@ -42,13 +46,32 @@ def versions(packages: Sequence[str]) -> dict[str, str]:
 
 def publish(folder: Path, name: str, facts: Facts, parts: Sequence[str]) -> None:
     """Write NAME.json and, of these paragraphs and one on where they come from, NAME.md."""
-    seeds = facts["seeds"]
+    seeds, whole = facts["seeds"], sealed(facts)
     source = (
         f"Command: `{facts['command']}`; seeds {seeds[0]} to {seeds[-1]}; {in_words(facts['versions'])}. "
-        f"All numbers, and every setting of every method: [{name}.json]({name}.json)."
+        f"All numbers, and every setting of every method: [{name}.json]({name}.json), the same when made again but for "
+        f"what was taken by the clock, with the bits `{whole['bits'][:12]}`."
     )
-    write_json(folder / f"{name}.json", facts)
+    write_json(folder / f"{name}.json", whole)
     write_atomically(folder / f"{name}.md", ("\n\n".join([*parts, source]) + "\n").encode())
+
+
+def sealed(facts: Facts) -> Facts:
+    """With the machine that made them, and a digest of all that another machine must find likewise."""
+    return facts | {"machine": about_this_machine(), "bits": bits_of(facts)}
+
+
+def bits_of(facts: Facts) -> str:
+    """SHA-256 of the numbers without those of a clock, and without the machine that it hung on."""
+    return sha256(json.dumps(timeless(facts), sort_keys=True).encode()).hexdigest()
+
+
+def timeless(value: Any) -> Any:
+    """Without what is called seconds, whatever comes before it or after."""
+    if isinstance(value, Mapping):
+        kept = {str(key): one for key, one in value.items() if "seconds" not in str(key)}
+        return {key: timeless(one) for key, one in kept.items() if key not in ("machine", "bits")}
+    return [timeless(one) for one in value] if isinstance(value, list | tuple) else value
 
 
 def in_words(numbers: Mapping[str, str]) -> str:

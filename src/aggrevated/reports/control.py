@@ -1,68 +1,189 @@
-"""A figure of the paper, reproduced: learning curves of all its methods, a table, and the page for docs/results."""
+"""A figure of the paper, reproduced: learning curves of all its methods, tables, and the page for docs/results."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+
+import numpy as np
 
 from aggrevated.config import Config
 from aggrevated.files import Facts
+from aggrevated.plots.budgets import Method, budgets
 from aggrevated.reports import Table, by_name, markdown, publish, thousands, versions
-from aggrevated.reports.groups import Group, comparison, draw
+from aggrevated.reports.groups import Group, between, comparison
+from aggrevated.reports.reaching import LEVELS, Course, area, course, level_of, lowest_of, reach_row, reached
+from aggrevated.statistics import estimate, paired_difference, probability_of_improvement
 from aggrevated.tasks import Task
 from aggrevated.worlds.control import control_of
 
 HEADER = (
-    "method | best so far | chosen policy, fresh | expert | ratio | IQM | 95 % interval | simulator steps | "
-    "validation steps"
+    "method | trials | best so far | chosen policy, fresh | ratio | 95 % interval | mean ratio over the budget | "
+    "95 % interval | simulator steps | validation steps | questions | CPU s"
+)
+REACH_HEADER = (
+    "method | the expert: steps | 95 % interval | trials | episodes | questions | CPU s | 1.05 × it: steps | "
+    "95 % interval | trials"
+)
+PAIRED_HEADER = (
+    "first | second | difference of ratios | 95 % interval | P(first is better) | 95 % interval | "
+    "difference over the budget | 95 % interval | seeds"
 )
 
 
-def write_report(groups: Sequence[Group], task: Task, command: str, folder: Path) -> Table:
+def write_report(
+    groups: Sequence[Group], task: Task, command: str, folder: Path, tuned: Sequence[Facts], short: Facts
+) -> Table:
     """Write TASK.json, .png, .svg and .md into the folder, and give the table."""
     table = comparison(groups, f"figure and page: {folder}/{task.name}.png and .md")
-    draw(groups, folder / task.name)
+    courses = {group.label: courses_of(group) for group in groups}
+    areas = {group.label: areas_of(group, courses[group.label]) for group in groups}
+    rows = [by_name(row) | estimate(np.array(areas[row["label"]])).named("area") for row in table.rows]
+    expert = rows[0]["expert_return"]
     facts: Facts = {
         "command": command,
         "versions": versions(("aggrevated", "torch", "numpy", "gymnasium", *task.packages)),
-        "seeds": [run.config.loop.seed for run in groups[0].runs],
+        "seeds": [run.config.loop.seed for run in max((group.runs for group in groups), key=len)],
+        "expert": {"return": expert},
         "settings": {group.label: group.runs[0].config.facts() for group in groups},
-        "table": [by_name(row) for row in table.rows],
-        "trials": [by_name(result.facts()) for group in groups for result in group.results],
+        "tuning": list(tuned),
+        "table": rows,
+        "reach": [reach_of(group, courses[group.label]) for group in groups],
+        "paired": list(pairs(groups, areas)),
+        "trials": [
+            {"label": group.label, **by_name(result.facts()), "area": float(own)}
+            for group in groups
+            for result, own in zip(group.results, areas[group.label], strict=True)
+        ],
+        "curves": courses,
+        "short": short,
     }
+    draw(groups, courses, task, folder / task.name, expert)
     publish(folder, task.name, facts, page(groups, task, facts))
     return table
+
+
+def courses_of(group: Group) -> list[Course]:
+    """How each trial went."""
+    return [course(run, result) for run, result in zip(group.runs, group.results, strict=True)]
+
+
+def areas_of(group: Group, courses: Sequence[Course]) -> list[float]:
+    """The ratio of the best policy so far, averaged over the budget, of each trial."""
+    found = []
+    for run, result, own in zip(group.runs, group.results, courses, strict=True):
+        lowest, expert = lowest_of(run), level_of(run, result, 1.0)
+        budget = result.budget or own["simulator_steps"][-1]
+        found.append((area(own, budget) - lowest) / (expert - lowest))
+    return found
+
+
+def reach_of(group: Group, courses: Sequence[Course]) -> Facts:
+    """What it took until the expert, and 1.05 times it, was reached on validation."""
+    trials = list(zip(group.runs, group.results, courses, strict=True))
+    found = {
+        name: [reached(own, level_of(run, result, ratio)) for run, result, own in trials]
+        for name, ratio in LEVELS.items()
+    }
+    return reach_row(group.label, found)
+
+
+def pairs(groups: Sequence[Group], areas: Mapping[str, Sequence[float]]) -> Iterator[Facts]:
+    """The first method against each other one, and the second against the third: on the seeds that both have."""
+    chosen = [(groups[0], other) for other in groups[1:]] + ([(groups[1], groups[2])] if len(groups) > 2 else [])
+    for first, second in chosen:
+        n = min(len(first.runs), len(second.runs))
+        ratios = first.column("ratio")[:n], second.column("ratio")[:n]
+        over = [np.array(areas[group.label][:n]) for group in (first, second)]
+        yield {
+            "label": f"{first.label} against {second.label}",
+            "first": first.label,
+            "second": second.label,
+            "seeds": n,
+            **paired_difference(*ratios).named("difference"),
+            **probability_of_improvement(*ratios).named("improvement"),
+            **paired_difference(*over).named("area_difference"),
+        }
+
+
+def draw(
+    groups: Sequence[Group], courses: Mapping[str, Sequence[Course]], task: Task, path: Path, expert: float
+) -> None:
+    """The learning curves over all that is spent."""
+    methods = [
+        Method(group.label, courses[group.label], dotted=not group.runs[0].config.row.imitates) for group in groups
+    ]
+    steps = [group.mean("validation_steps") / 1000 for group in groups]
+    validation = (
+        f"validation, which chooses the best so far, took {min(steps):,.0f} k to {max(steps):,.0f} k steps more"
+    )
+    budgets(methods, expert, task.title, path, validation, groups[0].runs[0].config.world.measured)
 
 
 def page(groups: Sequence[Group], task: Task, facts: Facts) -> list[str]:
     """The results page, in Markdown."""
     config = groups[0].runs[0].config
-    trials = "; ".join(f"{g.label}: {', '.join(f'{x:.3f}' for x in sorted(g.column('ratio')))}" for g in groups)
     return [
         f"# {task.title}: the paper's figure, reproduced{' in short' if '--quick' in facts['command'] else ''}",
         f"![Learning curves]({task.name}.png)",
-        what_is_drawn(config, len(groups[0].runs)),
+        what_is_drawn(config),
         markdown(HEADER, [cells(row) for row in facts["table"]]),
         what_is_compared(config),
-        f"Each trial: {trials}.",
+        "## What it took",
+        markdown(REACH_HEADER, [reach_cells(row) for row in facts["reach"]]),
+        what_it_took(facts),
+        "## Who is better",
+        markdown(PAIRED_HEADER, [paired_cells(row) for row in facts["paired"]]),
+        "Over the seeds that both have: the mean of the differences, and the probability that a trial of the first is "
+        "better than one of the second (ties count half), each with its own 95 % bootstrap interval; the last "
+        "difference is of the ratio of the best policy so far, averaged over the budget, and tells who is sooner.",
+        what_was_tuned(facts["tuning"]),
     ]
 
 
 def cells(row: Facts) -> list[str]:
     """One line of its table."""
-    returns = [f"{row[name]:.1f}" for name in ("best_return", "test_return", "expert_return")]
-    interval = f"{row['ratio_low']:.3f} to {row['ratio_high']:.3f}"
-    ratios = [f"**{row['ratio_mean']:.3f}**", f"{row['ratio_iqm']:.3f}", interval]
-    bill = [thousands(name)(row) for name in ("simulator_steps", "validation_steps")]
-    return [row["label"], *returns, *ratios, *bill]
+    returns = [f"{row[name]:.1f}" for name in ("best_return", "test_return")]
+    ratios = [f"**{row['ratio']:.3f}**", between(row["ratio_low"], row["ratio_high"], 3)]
+    areas = [f"{row['area']:.3f}", between(row["area_low"], row["area_high"], 3)]
+    bill = [thousands(name)(row) for name in ("simulator_steps", "validation_steps", "oracle_queries")]
+    return [row["label"], str(row["trials"]), *returns, *ratios, *areas, *bill, f"{row['cpu_seconds']:.0f}"]
 
 
-def what_is_drawn(config: Config, trials: int) -> str:
+def reach_cells(row: Facts) -> list[str]:
+    """One line of the table of what it took."""
+    others = [counted(row.get(f"expert_{name}")) for name in ("episodes", "oracle_queries", "cpu_seconds")]
+    expert, more = ([counted(row[name]), interval(row, name), tally(row, name)] for name in LEVELS)
+    return [row["label"], *expert, *others, *more]
+
+
+def tally(row: Facts, level: str) -> str:
+    return f"{row[f'{level}_reached']} of {row['trials']}"
+
+
+def interval(row: Facts, name: str) -> str:
+    return f"{counted(row[f'{name}_low'])} to {counted(row[f'{name}_high'])}"
+
+
+def counted(value: float | None) -> str:
+    """A cost, for people."""
+    return "never" if value is None else f"{value:,.0f}" if value >= 10 else f"{value:.2g}"
+
+
+def paired_cells(row: Facts) -> list[str]:
+    """One line of the table of comparisons."""
+    numbers = []
+    for name in ("difference", "improvement", "area_difference"):
+        sign = "" if name == "improvement" else "+"
+        numbers += [f"{row[name]:{sign}.3f}", f"{row[f'{name}_low']:{sign}.3f} to {row[f'{name}_high']:{sign}.3f}"]
+    return [row["first"], row["second"], *numbers, str(row["seeds"])]
+
+
+def what_is_drawn(config: Config) -> str:
     """The words below the figure."""
-    world, loop = control_of(config.world, "this page"), config.loop
-    hidden = config.policy.values().get("hidden", ())
+    world = control_of(config.world, "this page")
     return (
-        f"The best policy so far on {world.validation_episodes} validation episodes, over the episodes rolled in: "
-        f"interquartile mean of {trials} trials and 95 % bootstrap band; the expert is the dashed line. "
-        f"H = {world.horizon}, K = {loop.trajectories}, hidden {list(hidden)}, mixing {loop.mixing:g}."
+        f"The best policy so far on validation episodes, H = {world.horizon}: interquartile mean of the trials and "
+        "95 % bootstrap band; the expert is the dashed line, reinforcement learning dotted. Every method may spend the "
+        f"same simulator steps, {config.loop.budget:,}, on start, roll-ins and oracle."
     )
 
 
@@ -71,9 +192,36 @@ def what_is_compared(config: Config) -> str:
     world = control_of(config.world, "this page")
     steps_saved = f"of steps saved, (R + H)/(R* + H) with H = {world.horizon}, since returns are negative"
     return (
-        "*Best so far* is the paper's metric, measured on validation episodes, and optimistic because it is a maximum. "
-        f"The *chosen policy* is that best one, on {world.tested} fresh episodes. "
-        f"The *ratio* is {steps_saved if world.lowest(world.horizon) else 'R/R*'}. "
-        "The interval is of the ratio's interquartile mean. *Simulator steps* are those of start, roll-ins and oracle; "
-        "*validation steps* come on top."
+        "Numbers are interquartile means over the trials, each with its own 95 % bootstrap interval; what was spent is "
+        "a mean. *Best so far* is the paper's metric, measured on validation episodes, and optimistic because it is a "
+        f"maximum. The *chosen policy* is that best one, on {world.tested} fresh episodes. "
+        f"The *ratio* is {steps_saved if world.lowest(world.horizon) else 'R/R*'}, of the chosen policy; over the "
+        "budget it is that of the best so far, on average over all steps that may be spent. *Simulator steps* are those "
+        "of start, roll-ins and oracle; *validation steps* come on top. CPU seconds are of a core that other work shared."
     )
+
+
+def what_it_took(facts: Facts) -> str:
+    """The words below the table of what it took."""
+    made = facts["expert"].get("steps")
+    bill = f" Making the expert took {made:,} environment steps, which no row has in it." if made else ""
+    return (
+        "Medians over the trials of what had been spent when the best policy so far, on validation, first earned what "
+        "the expert earns, and 1.05 times the ratio; a trial that never did counts as later than all that did." + bill
+    )
+
+
+def what_was_tuned(tuned: Sequence[Facts]) -> str:
+    """Which settings were tried, in words."""
+    if not tuned:
+        return "Nothing was tuned for this page."
+    found = [f"{one['label']}: {one['setting']} {one['chosen']:g} of {values(one)}" for one in tuned]
+    seeds = ", ".join(map(str, tuned[0]["tried"][0]["seeds"]))
+    return (
+        f"Tuned on seeds {seeds}, by the best return so far averaged over the budget: {'; '.join(found)}. "
+        "All that was tried is in the JSON. A method that is not named here has no setting that was tuned."
+    )
+
+
+def values(tuned: Facts) -> str:
+    return "/".join(f"{one['value']:g}" for one in tuned["tried"])

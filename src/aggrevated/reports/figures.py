@@ -6,17 +6,21 @@ One mechanism for all: a figure names the runs that it needs, if any, and writes
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import ClassVar
 
 from aggrevated.config import Config
 from aggrevated.config.resolving import resolve
+from aggrevated.files import Facts
 from aggrevated.reports import Table
 from aggrevated.reports.control import write_report
 from aggrevated.reports.groups import Group
+from aggrevated.reports.tuning import Tuning
+from aggrevated.runs.executing import execute
 from aggrevated.runs.run import Run, made_or_opened
 from aggrevated.settings import known
 from aggrevated.shelves import modules_in, task_names
@@ -65,6 +69,11 @@ class Figure(ABC):
         """Where its runs are."""
         return request.out or Path("runs") / f"reproduce-{self.runs_of or self.name}{'-quick' if request.quick else ''}"
 
+    def stages(self, request: Request) -> Iterator[list[Run]]:
+        """What is to be run, one stage after the other: what a later one is may hang on how an earlier one ended."""
+        if runs := [run for group in self.runs(request) for run in group]:
+            yield runs
+
     def runs(self, request: Request) -> list[list[Run]]:
         """The runs of its rows; those that are in the folder already are taken up where they are."""
         groups, trials = [], range(self.trials_of(request))
@@ -73,10 +82,15 @@ class Figure(ABC):
             groups.append([made_or_opened(folder / f"trial-{i:02d}", config.replaced(seed=i)) for i in trials])
         return groups
 
+    def first(self) -> Config | None:
+        """The settings of its first row; None where nothing is run."""
+        rows = self.rows(Request())
+        return config_of(self.task, rows[0], quick=False) if rows else None
+
 
 @dataclass(frozen=True)
 class LearningCurves(Figure):
-    """The paper's figure of a task of control."""
+    """The paper's figure of a task of control: all methods with the same budget, each tuned on seeds of its own."""
 
     name: str
     task: Task
@@ -85,8 +99,45 @@ class LearningCurves(Figure):
     def rows(self, request: Request) -> Sequence[Row]:
         return self.task.figure
 
+    def configs(self, quick: bool) -> list[Config]:
+        """Those of its rows, before they are tuned."""
+        protocol = self.task.protocol
+        return [config_of(self.task, row, quick, protocol.budget if protocol else 0) for row in self.task.figure]
+
+    def first(self) -> Config:
+        return self.configs(quick=False)[0]
+
+    def tunings(self, request: Request) -> list[Tuning]:
+        """What is tried for each row; nothing in a quick one."""
+        protocol, folder = self.task.protocol, self.folder(request) / "tuning"
+        if protocol is None or request.quick:
+            return [Tuning("", {}) for _ in self.task.figure]
+        rows = zip(self.task.figure, self.configs(request.quick), strict=True)
+        return [Tuning.of(row, config, protocol, folder / folder_of(row)) for row, config in rows]
+
+    def stages(self, request: Request) -> Iterator[list[Run]]:
+        if tried := [run for tuning in self.tunings(request) for run in tuning.runs]:
+            yield tried
+        yield from super().stages(request)
+
+    def runs(self, request: Request) -> list[list[Run]]:
+        """The trials, with what was found to be best for each row."""
+        groups = []
+        rows = zip(self.task.figure, self.configs(request.quick), self.tunings(request), strict=True)
+        for row, config, tuning in rows:
+            own, folder = config.replaced(**tuning.chosen()), self.folder(request) / folder_of(row)
+            seeds = range(request.trials or (not request.quick and row.trials) or self.trials_of(request))
+            groups.append([made_or_opened(folder / f"trial-{i:02d}", own.replaced(seed=i)) for i in seeds])
+        return groups
+
     def write(self, groups: Sequence[Group], request: Request, folder: Path) -> Table:
-        return write_report(groups, self.task, request.command(self), folder)
+        named = [
+            replace(group, label=named_as(group.label, row))
+            for group, row in zip(groups, self.task.figure, strict=True)
+        ]
+        tunings = zip(named, self.tunings(request), strict=True)
+        tuned = [tuning.facts(group.label) for group, tuning in tunings if tuning.tries]
+        return write_report(named, self.task, request.command(self), folder, tuned, short_trial(self))
 
 
 def figures() -> dict[str, Figure]:
@@ -103,9 +154,16 @@ def find_figure(name: str) -> Figure:
     return figures()[known(name, "figure", [*drawn, *figures()])]
 
 
-def config_of(task: Task, row: Row, quick: bool) -> Config:
-    """The settings of a row; `quick`: with a fifth of the iterations."""
+def named_as(label: str, row: Row) -> str:
+    """A row's name in a legend."""
+    return f"{label}, {row.said}" if row.said and row.said not in label else label
+
+
+def config_of(task: Task, row: Row, quick: bool, budget: int = 0) -> Config:
+    """The settings of a row; `quick`: with a fifth of the iterations, or of the budget."""
     given = {"update": row.update, "policy": row.policy, "start": row.start, **row.settings}
+    if budget and "iterations" not in row.settings:
+        return resolve(task, row.method, **{**given, "budget": budget // 5 if quick else budget})
     config = resolve(task, row.method, **given)
     if not quick:
         return config
@@ -116,3 +174,20 @@ def folder_of(row: Row) -> str:
     """The name of the folder of a row's runs."""
     varied = (name.replace("_", "-") for name in row.settings)
     return "-".join(filter(None, (row.method, row.update, row.policy, row.start, *varied)))
+
+
+SHORT = {  # as little of a trial as shows that its bits are the same
+    **{"iterations": 2, "budget": 0, "validate_every": 1, "trajectories": 4},
+    **{"validation_episodes": 4, "test_episodes": 4, "start_steps": 20, "demonstrations": 4},
+}
+
+
+def short_trial(figure: Figure) -> Facts:
+    """Two small iterations of its first row: whoever makes them again, on whatever machine, has the same weights."""
+    config = figure.first()
+    if config is None:
+        return {}
+    config = config.replaced(**{name: value for name, value in SHORT.items() if name in config.settings})
+    with TemporaryDirectory() as folder:
+        result = execute(Run.create(Path(folder) / "short", config))
+    return {"settings": config.facts(), "weights_sha256": result.weights_sha256}

@@ -13,11 +13,12 @@ from aggrevated.errors import DataError, UsageError
 from aggrevated.files import Facts
 from aggrevated.plots.learning_curves import Curve, learning_curves, padded
 from aggrevated.reports import Table, number, text
+from aggrevated.reports.reaching import filled as filled
 from aggrevated.runs.checkpoint import BILL
-from aggrevated.runs.records import Metrics, Result
+from aggrevated.runs.records import Result
 from aggrevated.runs.run import Run
 from aggrevated.settings import is_a
-from aggrevated.statistics import bootstrap_interval, interquartile_mean
+from aggrevated.statistics import estimate
 
 
 @dataclass(frozen=True)
@@ -51,18 +52,19 @@ class Group:
         return float(self.column(name).mean())
 
 
-MEANS = ("best_return", "test_return", "expert_return", *BILL, "seconds")
+EARNED = ("best_return", "test_return")
+MEANS = ("expert_return", *BILL, "oracle_queries", "seconds", "cpu_seconds")
 
 
 def row(group: Group) -> Facts:
-    """Means over the trials of the paper's metric, the test return and the ratio, with the ratio's 95 % interval.
+    """The paper's metric, the test return and the ratio: interquartile means over the trials, with their own intervals.
 
-    Where returns have no ratio it is what the policy earns above its expert.
+    Where returns have no ratio it is what the policy earns above its expert. What was spent is a mean.
     """
     name, compared = measure(group), beside_expert(group)
     if np.isnan(compared).any():
         raise DataError(f"{group.label}: the expert earns nothing within this horizon; compare runs with a longer one")
-    (low, high), run = bootstrap_interval(compared), group.runs[0]
+    run = group.runs[0]
     return {
         "method": run.config.method,
         "update": run.config.update.name,
@@ -70,11 +72,9 @@ def row(group: Group) -> Facts:
         "label": group.label,
         "run": str(run.folder if len(group.runs) == 1 else run.folder.parent),
         "trials": len(group.results),
-        **{name: group.mean(name) for name in MEANS},
-        f"{name}_mean": float(compared.mean()),
-        f"{name}_iqm": float(interquartile_mean(compared)),
-        f"{name}_low": float(low),
-        f"{name}_high": float(high),
+        **{key: value for one in EARNED for key, value in estimate(group.column(one)).named(one).items()},
+        **{one: group.mean(one) for one in MEANS},
+        **estimate(compared).named(name),
     }
 
 
@@ -101,8 +101,7 @@ def comparison(groups: Sequence[Group], closing: str) -> Table:
         "best": number("best_return", digits),
         "test": number("test_return", digits),
         "expert": number("expert_return", digits),
-        name: number(f"{name}_mean", figures),
-        "IQM": number(f"{name}_iqm", figures),
+        name: number(name, figures),
         "95 %": lambda row: between(row[f"{name}_low"], row[f"{name}_high"], figures),
     }
     return Table([row(group) for group in groups], columns, closing)
@@ -125,14 +124,6 @@ def draw(groups: Sequence[Group], path: Path) -> None:
     costly = any(group.column("oracle_steps").any() for group in groups)  # the oracle's roll-outs are part of the bill
     curves = [curve(group, costly) for group in groups]
     learning_curves(curves, expert, configs[0].task.title, path, configs[0].world.measured)
-
-
-def filled(lines: Sequence[Metrics]) -> list[Metrics]:
-    """One for each iteration: those that were lost are as the next that is there."""
-    found = list[Metrics]()
-    for line in lines:
-        found += [line] * (line.iteration - len(found))
-    return found
 
 
 def curve(group: Group, costly: bool) -> Curve:

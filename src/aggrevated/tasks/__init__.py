@@ -4,7 +4,7 @@ A task is found by the name of its file here, by an entry point of the group `ag
 passed as the object that it is.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -46,6 +46,18 @@ class Row:
     start: str | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)  # further ones that are not the task's
     paper: float | None = None  # what the paper reports
+    said: str = ""  # what the legend adds to its name
+    tuned_by: str = ""  # the setting of which a page tries a third and three times as much
+    trials: int = 0  # others than the figure's
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """How the rows of a figure are compared: what each of them may spend, and what it is tuned on before."""
+
+    budget: int  # simulator steps of start, roll-ins and oracle
+    tuning_seeds: tuple[int, ...] = (100, 101)
+    tuning_budget: int = 0  # 0: the same
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,6 +77,7 @@ class Task:
     usual: tuple[Tuned, ...] = ()  # what belongs to it in every run, such as the paper's shape of the policy
     tuned: tuple[Tuned, ...] = ()  # what was tuned for the paper's figures
     figure: tuple[Row, ...] = ()  # of the paper's figure
+    protocol: Protocol | None = None  # of that
     trials: int = 10  # of each row
     packages: tuple[str, ...] = ()  # that it needs besides the usual ones
     recipe: Recipe | None = None  # how its expert was made
@@ -79,10 +92,37 @@ PAPERS_STEPS = (  # as its experiments were run: step sizes tuned for each task,
     Tuned({"target_kl": 0.0, "unit": "cost", "solver": "closed-form"}, update="natural"),
     Tuned({"target_kl": 0.0, "unit": "cost"}, update="regular"),
 )
-IMITATION = (Row("aggrevated", "natural"), Row("aggrevated", "regular"))
-PAPER = (*IMITATION, Row("reinforce", "regular"), Row("tnpg", "natural"))  # the rows of all its figures of control
-# Hopper and Walker: reinforcement learning also from the same supervised start
-CONTINUOUS = (*PAPER, Row("reinforce", "regular", start="supervised"), Row("tnpg", "natural", start="supervised"))
+KL, RATE = "delta_kl", "learning_rate"  # what is tuned of a natural step, and of a regular one
+CRITIC = {"oracle": "critic"}
+
+
+def imitation(trials: int = 0) -> tuple[Row, ...]:
+    """AggreVaTeD in its three forms, by the paper; the first of them has nothing that is tuned for a task."""
+    return (
+        Row("aggrevated", "exponentiated", trials=trials),
+        Row("aggrevated", "natural", tuned_by=KL, trials=trials),
+        Row("aggrevated", "regular", tuned_by=RATE, trials=trials),
+    )
+
+
+DIAL = (Row("loki", "natural", tuned_by=KL), Row("lols", "natural", tuned_by=KL))  # between imitation and reinforcement
+RIVALS = (  # whoever asks for no roll-out; reinforcement learning with a critic
+    Row("dagger", "follow-the-leader", tuned_by=RATE),
+    Row("sl", "follow-the-leader", tuned_by=RATE),
+    Row("thor", "natural", tuned_by=KL),
+    Row("reinforce", "regular", settings=CRITIC, tuned_by=RATE, said="critic"),
+    Row("tnpg", "natural", settings=CRITIC, tuned_by=KL, said="critic"),
+)
+
+
+def with_settings(rows: Iterable[Row], start: str | None = None, **settings: Any) -> tuple[Row, ...]:
+    """The rows from another start, and with further settings."""
+    return tuple(replace(row, start=start, settings={**settings, **row.settings}) for row in rows)
+
+
+AGGREVATE = Row("aggrevate", "follow-the-leader", tuned_by=RATE)  # for finite sets of actions
+# reinforcement learning as the paper has it: from scratch, without a critic
+SCRATCH = (Row("reinforce", "regular", tuned_by=RATE), Row("tnpg", "natural", tuned_by=KL))
 
 
 def find_task(name: str, trust: bool = False) -> Task:

@@ -4,7 +4,19 @@ from dataclasses import replace
 
 from aggrevated.simulators.acrobot import Acrobot
 from aggrevated.simulators.partial import Partial, columns_of
-from aggrevated.tasks import PAPER, PAPERS_STEPS, Row, Tuned, acrobot
+from aggrevated.tasks import (
+    AGGREVATE,
+    DIAL,
+    PAPERS_STEPS,
+    RATE,
+    RIVALS,
+    SCRATCH,
+    Protocol,
+    Row,
+    Tuned,
+    acrobot,
+    imitation,
+)
 
 
 def partial_acrobot(horizon: int) -> Partial:
@@ -28,6 +40,14 @@ TASK = replace(
         Tuned({"learning_rate": 0.03}, method="aggrevated", update="regular", policy="window"),
         Tuned({"learning_rate": 0.03}, method="aggrevated", update="regular", policy="mlp"),
     ),
-    figure=(*PAPER, *(Row("aggrevated", "regular", policy) for policy in ("gru", "window", "mlp"))),
+    figure=(
+        *imitation(),
+        AGGREVATE,
+        *DIAL,
+        *RIVALS,
+        *SCRATCH,
+        *(Row("aggrevated", "regular", policy, tuned_by=RATE) for policy in ("gru", "window", "mlp")),
+    ),
+    protocol=Protocol(budget=250_000, tuning_seeds=(100,), tuning_budget=125_000),
     recipe=None,  # its expert is Acrobot's
 )

@@ -4,7 +4,7 @@ from functools import partial
 
 from aggrevated.expert_training import Recipe
 from aggrevated.simulators.mujoco import MuJoCo
-from aggrevated.tasks import CONTINUOUS, PAPERS_STEPS, Task, Tuned
+from aggrevated.tasks import DIAL, PAPERS_STEPS, RIVALS, SCRATCH, Protocol, Task, Tuned, imitation, with_settings
 from aggrevated.worlds.control import Control
 
 TRPO_SETTINGS = {  # the paper's shape, one hidden layer of 64; otherwise sb3-contrib's own but for `batch_size`
@@ -16,6 +16,7 @@ TRPO_SETTINGS = {  # the paper's shape, one hidden layer of 64; otherwise sb3-co
     "target_kl": 0.01,
     "policy_kwargs": {"net_arch": [64]},
 }
+A_LITTLE_AT_A_TIME = {"trajectories": 25}  # K, where what may be spent is little
 WORLD = Control(make=partial(MuJoCo, "hopper"), horizon=100, expert="hopper")
 TASK = Task(
     name="hopper",
@@ -35,7 +36,13 @@ TASK = Task(
         Tuned({"learning_rate": 0.03}, method="reinforce", start="random"),
         Tuned({"delta_kl": 0.1}, method="tnpg", start="random"),
     ),
-    figure=CONTINUOUS,
+    figure=(
+        *with_settings(imitation()[:1], validate_every=2),
+        *with_settings((*imitation()[1:], *DIAL), "supervised", **A_LITTLE_AT_A_TIME, queried_steps=5),
+        *with_settings(RIVALS, "supervised", **A_LITTLE_AT_A_TIME, validate_every=4),
+        *with_settings(SCRATCH, **A_LITTLE_AT_A_TIME, validate_every=4),
+    ),
+    protocol=Protocol(budget=400_000, tuning_seeds=(100,), tuning_budget=200_000),
     trials=5,
     packages=("mujoco",),
     recipe=Recipe(

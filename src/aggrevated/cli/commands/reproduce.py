@@ -53,11 +53,11 @@ class Reproduce:
         self.where.checked(runs=2)
         request = Request(self.quick, self.trials, self.crohme, self.out, self.report, note)
         folder = figure.folder(request)
-        groups = figure.runs(request)
-        if groups:
-            with going_on_with("the same command again"):
-                run_all([run for runs in groups for run in runs], self.where)
-        table = figure.write([Group.of(runs) for runs in groups], request, self.report or folder)
+        with going_on_with("the same command again"):
+            for stage in figure.stages(request):
+                run_all(stage, self.where)
+        groups = [Group.of(runs) for runs in figure.runs(request)]
+        table = figure.write(groups, request, self.report or folder)
         print_table(table, self.json)
 
     def _refuse_idle(self, needs: Container[str], has_runs: bool) -> None:
