@@ -332,7 +332,7 @@ def test_table1_is_even_handed() -> None:
     """All networks see as many pages, those with a start have the same, and what follows costs has the same bonus."""
     configs = [config_of(algebra.TASK, row, quick=False) for row in algebra.TABLE1]
     networks = [config for config in configs if config.policy.name != "kernel-svm"]
-    assert {pages_after(config, config.loop.iterations) for config in networks} == {8000}
+    assert {pages_after(config, config.loop.iterations) for config in networks} == {6400}
     assert {config.loop.validate_every * config.loop.trajectories for config in networks} == {320}
     starts = {(config.policy.name, config.start) for config in networks if config.start.name != "random"}
     assert len(starts) == 3 and {start.name for _, start in starts} == {"supervised"}

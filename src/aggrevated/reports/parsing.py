@@ -25,20 +25,21 @@ from aggrevated.runs.run import Run, made_or_opened
 from aggrevated.starts.supervised import SupervisedStart
 from aggrevated.statistics import estimate, paired_difference, probability_of_improvement
 from aggrevated.tasks import Row, Task
-from aggrevated.tasks.algebra import CURVES, REAL_INK, TABLE1, TASK, TUNING
+from aggrevated.tasks.algebra import CHOSEN_EVERY, CURVES, PAGES, REAL_INK, STARTED, TABLE1, TASK, TUNING
 
 NOT_THE_SAME = (
     "The paper's data (400 pages by one writer, Duyck & Gordon 2015) are not public: its numbers are of other pages "
     "than ours, and the two columns are not comparable."
 )
 EVEN = (
-    "**Equal pages.** Every network learns from 8,000 pages. The first 3,200 of these are the same supervised start "
-    "for all rows of a policy; what is *from scratch* has its 8,000 without one. The best policy is chosen on the "
-    "validation pages after every 320. A step is of 16 pages, of the natural update 64. The exponentiated update "
-    "makes three steps of Adam on each 16 pages, all others one. What follows a gradient of costs has an entropy bonus "
-    "of 0.4, which falls to a tenth; reinforcement learning has a critic. The kernel machine is fitted anew to all "
-    "that it has seen, in time that grows as the square of it: it has 512 pages, and no start. CPU seconds are those "
-    "of start and iterations; runs stood side by side, one for each core."
+    f"**Equal pages.** Every network learns from {PAGES:,} pages. The first {STARTED:,} of these are the same "
+    f"supervised start for all rows of a policy; what is *from scratch* has its {PAGES:,} without one. The best "
+    f"policy is chosen on the validation pages after every {CHOSEN_EVERY}. A step is of 16 pages, of the natural "
+    "update 64. The exponentiated update makes three steps of Adam on each 16 pages, all others one. What follows a "
+    "gradient of costs has an entropy bonus of 0.4, which falls to a tenth; reinforcement learning has a critic. "
+    "The kernel machine is fitted anew to all that it has seen, in time that grows as the square of it: it has 512 "
+    "pages, and no start. CPU seconds are those of start and iterations; runs stood side by side, one for each "
+    "core."
 )
 TRIALS = "Trial i has seed i and pages of its own, made with `--data-seed` i: the intervals are over both."
 PAIRED = (
