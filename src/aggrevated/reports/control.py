@@ -196,8 +196,8 @@ def what_is_compared(config: Config) -> str:
         "a mean. *Best so far* is the paper's metric, measured on validation episodes, and optimistic because it is a "
         f"maximum. The *chosen policy* is that best one, on {world.tested} fresh episodes. "
         f"The *ratio* is {steps_saved if world.lowest(world.horizon) else 'R/R*'}, of the chosen policy; over the "
-        "budget it is that of the best so far, on average over all steps that may be spent. *Simulator steps* are those "
-        "of start, roll-ins and oracle; *validation steps* come on top. CPU seconds are of a core that other work shared."
+        "budget it is that of the best so far, on average over all steps that may be spent. *Simulator steps* are of "
+        "start, roll-ins and oracle; *validation steps* come on top. CPU seconds are of a core that others shared."
     )
 
 

@@ -105,7 +105,10 @@ def imitation(trials: int = 0) -> tuple[Row, ...]:
     )
 
 
-DIAL = (Row("loki", "natural", tuned_by=KL), Row("lols", "natural", tuned_by=KL))  # between imitation and reinforcement
+DIAL = (  # between imitation and reinforcement; every question of LOLS is a roll-out for each action
+    Row("loki", "natural", tuned_by=KL),
+    Row("lols", "natural", settings={"trajectories": 10, "queried_steps": 3}, tuned_by=KL),
+)
 RIVALS = (  # whoever asks for no roll-out; reinforcement learning with a critic
     Row("dagger", "follow-the-leader", tuned_by=RATE),
     Row("sl", "follow-the-leader", tuned_by=RATE),
