@@ -16,8 +16,8 @@ from aggrevated.parsing.transitions.systems import SYSTEMS
 from aggrevated.parsing.world import Algebra, OnPages
 from aggrevated.plots.learning_curves import Curve
 from aggrevated.plots.parsing import curves_on_both, dots
-from aggrevated.reports import Table, by_name, markdown, number, publish, text, versions
-from aggrevated.reports.figures import Figure, Request, config_of, folder_of
+from aggrevated.reports import Table, by_name, markdown, number, publish, sealed, text, versions
+from aggrevated.reports.figures import Figure, Request, config_of, folder_of, short_trial
 from aggrevated.reports.groups import Group
 from aggrevated.runs.evaluating import evaluate
 from aggrevated.runs.records import Metrics, Result
@@ -123,7 +123,8 @@ class Table1(Scores):
         """Comparisons, curves, and the log of the tuning, if it lies beside the report."""
         log = folder / TUNED
         tuning = {"tuning": read_json(log)} if log.is_file() else {}
-        return {"comparisons": comparisons(groups), "curves": [curve_facts(group) for group in groups], **tuning}
+        curves = [curve_facts(group) for group in groups]
+        return {"comparisons": comparisons(groups), "curves": curves, "short": short_trial(self), **tuning}
 
     def page(self, facts: Facts) -> list[str]:
         found = facts["comparisons"]
@@ -149,7 +150,7 @@ class Tuning(Figure):
     def write(self, groups: Sequence[Group], request: Request, folder: Path) -> Table:
         rows = [tried(group, row) for group, row in zip(named(groups), self.rows(request), strict=True)]
         (folder / TUNED).parent.mkdir(parents=True, exist_ok=True)
-        write_json(folder / TUNED, {"command": request.command(self), "tried": rows})
+        write_json(folder / TUNED, sealed({"command": request.command(self), "tried": rows}))
         return Table(
             rows, {"method": text("label"), "validation UAS": number("validation_uas")}, f"log: {folder / TUNED}"
         )
@@ -235,7 +236,7 @@ class ParsingCurves(Figure):
         path, groups = folder / self.name, named(groups)
         curves_on_both([[curve(group, of) for group in groups] for of in (on_validation, on_test)], path)
         facts = [curve_facts(group) for group in groups]
-        write_json(folder / f"{self.name}.json", {"command": request.command(self), "curves": facts})
+        write_json(folder / f"{self.name}.json", sealed({"command": request.command(self), "curves": facts}))
         return Table(facts, closing=f"figure: {path}.png and .svg")
 
 
