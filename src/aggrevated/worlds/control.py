@@ -8,7 +8,7 @@ from collections.abc import Callable, Container
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
@@ -83,7 +83,7 @@ class Control(WorldSettings):
     """A simulator with an expert that was trained in it."""
 
     name = "control"
-    measured_on = ("horizon",)
+    measured_on: ClassVar[tuple[str, ...]] = ("horizon",)
     evaluation = FreshEpisodes
     make: Maker = field(compare=False)
     seen_by_expert: Maker | None = field(default=None, compare=False)  # the simulator as the expert sees it

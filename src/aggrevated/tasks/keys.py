@@ -1,0 +1,42 @@
+"""A grid world of locked doors and keys, with breadth-first search as its expert: other rooms in every episode."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+
+from aggrevated.experts import Expert
+from aggrevated.experts.breadth_first import BreadthFirst
+from aggrevated.settings import at_least, setting
+from aggrevated.simulators import Simulator
+from aggrevated.simulators.keys import COLOURS, NARROWEST, Keys
+from aggrevated.tasks import Task, Tuned
+from aggrevated.worlds.control import Control, Maker, no_step_saved
+
+LARGEST = 30
+
+
+@dataclass(frozen=True, kw_only=True)
+class KeysWorld(Control):
+    """Rooms behind locked doors, and an expert that knows the way."""
+
+    name = "keys"
+    measured_on = ("horizon", "size", "doors")
+    make: Maker = field(init=False, compare=False)
+    make_expert: Callable[[Simulator], Expert] | None = field(default=BreadthFirst, compare=False)  # type: ignore[assignment]
+    lowest: Callable[[int], float] = field(default=no_step_saved, compare=False)
+    size: int = setting(8, "The side of the grid, in cells.", at_least(2 * NARROWEST + 1, LARGEST))
+    doors: int = setting(2, "How many locked doors there are, with a key for each.", at_least(0, COLOURS))
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "make", partial(Keys, size=self.size, doors=self.doors))
+
+    def yardstick(self) -> object:
+        return super().yardstick(), self.size, self.doors
+
+
+TASK = Task(
+    name="keys",
+    title="Doors and keys",
+    world=KeysWorld(horizon=100),
+    usual=(Tuned({"hidden": (64,)}),),
+)

@@ -1,0 +1,48 @@
+"""Bin packing with an exact solver as its expert, which is quick for a dozen items: what is learned is for more."""
+
+from collections.abc import Callable, Container
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Self
+
+from aggrevated.experts import Expert
+from aggrevated.experts.exact_packing import ExactPacking
+from aggrevated.settings import COUNT, at_least, setting
+from aggrevated.simulators import Simulator
+from aggrevated.simulators.packing import Packing
+from aggrevated.tasks import Task, Tuned
+from aggrevated.worlds.control import Control, Maker, no_step_saved
+
+MOST = 1000
+
+
+@dataclass(frozen=True, kw_only=True)
+class PackingWorld(Control):
+    """Items, bins, and an expert that knows how few are enough; the lowest return is a bin for each item."""
+
+    name = "packing"
+    digits = 2
+    measured_on = ("horizon", "items")
+    make: Maker = field(init=False, compare=False)
+    make_expert: Callable[[Simulator], Expert] | None = field(default=ExactPacking, compare=False)  # type: ignore[assignment]
+    lowest: Callable[[int], float] = field(default=no_step_saved, compare=False)
+    horizon: int = setting(0, "H, after how many items an episode is cut; 0: after all.", COUNT)
+    items: int = setting(12, "How many items there are; with many more, the expert takes its time.", at_least(1, MOST))
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "make", partial(Packing, items=self.items))
+
+    def completed(self, iterations: int, given: Container[str]) -> Self:
+        cut = replace(self, horizon=min(self.horizon or self.items, self.items))
+        return super(PackingWorld, cut).completed(iterations, given)
+
+    def yardstick(self) -> object:
+        return super().yardstick(), self.items
+
+
+TASK = Task(
+    name="packing",
+    title="Bin packing",
+    world=PackingWorld(),
+    usual=(Tuned({"hidden": (64,)}),),
+)

@@ -1,0 +1,144 @@
+"""Bin packing against lists of bins, and the exact solver against every way to pack."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+
+from aggrevated.experts.exact_packing import BestFit, ExactPacking, first_fit, lower_bound
+from aggrevated.simulators.packing import BINS, CAPACITY, ITEMS, LARGEST, PUT, SMALLEST, Packing
+from aggrevated.tasks.packing import PackingWorld
+
+
+def visited(simulator, episodes=20):
+    """All states of episodes in which legal actions are drawn."""
+    generator, found = np.random.default_rng(0), []
+    state = simulator.initial(np.arange(episodes, dtype=np.uint64))
+    for _ in range(simulator.items):
+        found.append(state)
+        drawn = np.where(simulator.legal(state), generator.random((len(state), CAPACITY)), -1.0)
+        state, _, _ = simulator.step(state, drawn.argmax(axis=1))
+    return np.concatenate(found)
+
+
+def read(state):
+    """(the rooms of all bins, the items that are left) of a state."""
+    rooms = [room for room in range(CAPACITY) for _ in range(state[BINS + room])]
+    return rooms, tuple(int(item) for item in state[ITEMS + state[PUT] :])
+
+
+@cache
+def every_way(rooms, items):
+    """The fewest new bins, by trying every bin for every item, in the order in which they come."""
+    if not items:
+        return 0
+    item, rest = items[0], items[1:]
+    into = [every_way(put(rooms, room, item), rest) for room in set(rooms) if room >= item]
+    return min([*into, 1 + every_way(put((*rooms, CAPACITY), CAPACITY, item), rest)])
+
+
+def put(rooms, room, item):
+    left = list(rooms)
+    left[left.index(room)] -= item
+    return tuple(sorted(left))
+
+
+@pytest.mark.parametrize("items", [1, 4, 9])
+def test_q_star_is_the_best_of_every_way_to_pack(items):
+    simulator = Packing(items, items)
+    states = visited(simulator)
+    told, legal = ExactPacking(simulator).q(states), simulator.legal(states)
+    for state, q, fits in zip(states, told, legal, strict=True):
+        rooms, (item, *rest) = read(state)
+        assert fits.tolist() == [room >= item and (room == CAPACITY or room in rooms) for room in range(1, 11)]
+        for room in range(1, CAPACITY + 1):
+            new = room == CAPACITY
+            if fits[room - 1]:
+                there = put((*rooms, CAPACITY) if new else tuple(rooms), room, item)
+                assert q[room - 1] == new + every_way(there, tuple(rest))
+            else:
+                assert q[room - 1] == items + 1
+
+
+def test_q_star_keeps_bellmans_equation():
+    simulator = Packing(14, 14)
+    states, expert = visited(simulator), ExactPacking(simulator)
+    q, legal = expert.q(states), simulator.legal(states)
+    for action in range(CAPACITY):
+        rows = np.flatnonzero(legal[:, action])
+        following, cost, done = simulator.step(states[rows], np.full(len(rows), action))
+        least = np.zeros(len(rows))
+        least[~done] = expert.q(following[~done]).min(axis=1)
+        np.testing.assert_array_equal(q[rows, action], cost + least)
+
+
+def test_in_which_order_items_come_changes_nothing_for_whoever_knows_them_all():
+    simulator = Packing(13, 13)
+    states = simulator.initial(np.arange(30, dtype=np.uint64))
+    turned = states.copy()
+    turned[:, ITEMS:] = turned[:, : ITEMS - 1 : -1]
+    expert = ExactPacking(simulator)
+    np.testing.assert_array_equal(expert.q(states).min(axis=1), expert.q(turned).min(axis=1))
+
+
+def test_a_step_moves_one_bin_and_counts_the_new_ones():
+    simulator = Packing(9, 9)
+    states = visited(simulator)
+    legal = simulator.legal(states)
+    for action in range(CAPACITY):
+        rows = np.flatnonzero(legal[:, action])
+        following, cost, done = simulator.step(states[rows], np.full(len(rows), action))
+        for before, after, paid, ended in zip(states[rows], following, cost, done, strict=True):
+            rooms, (item, *rest) = read(before)
+            new = action + 1 == CAPACITY
+            expected = put((*rooms, CAPACITY) if new else tuple(rooms), action + 1, item)
+            assert sorted(room for room in range(CAPACITY) for _ in range(after[BINS + room])) == list(expected)
+            assert paid == new and ended == (not rest)
+
+
+def test_what_is_seen_does_not_hang_on_how_many_items_were_put_away_before():
+    """Two states with the same bins and items left are seen alike, but for the share that is left."""
+    short, long = Packing(3, 3), Packing(5, 5)
+    state, longer = np.zeros((1, ITEMS + 3), np.int16), np.zeros((1, ITEMS + 5), np.int16)
+    state[0, ITEMS:], longer[0, ITEMS:] = [4, 2, 2], [5, 3, 4, 2, 2]
+    state[0, BINS + 5] = longer[0, BINS + 5] = 2
+    longer[0, PUT] = 2
+    one, other = short.observe(state)[0], long.observe(longer)[0]
+    np.testing.assert_array_equal(one[:-1], other[:-1])
+    assert (one[-1], other[-1]) == (pytest.approx(2 / 3), pytest.approx(2 / 5))
+    assert one[4] == pytest.approx(2 / 3) and one[:9].sum() == one[4]  # two bins with room for 5
+    assert one[9:15].tolist() == [0, 0, 1, 0, 0, 0]
+    assert one[15:21].tolist() == [pytest.approx(2 / 3), 0, 0, 0, 0, 0]
+
+
+def test_items_are_of_all_sizes_alike():
+    items = Packing(50, 50).initial(np.arange(400, dtype=np.uint64))[:, ITEMS:]
+    shares = np.bincount(items.ravel(), minlength=LARGEST + 1)[SMALLEST:] / items.size
+    np.testing.assert_allclose(shares, 1 / 6, atol=0.01)
+
+
+def test_rules_of_thumb_by_hand():
+    items = np.array([6, 5, 4, 5, 2, 7])  # first fit: 6 4 | 5 5 | 2 7
+    assert first_fit(items) == 3 and lower_bound(items) == 3
+    assert first_fit(np.array([4, 5, 6, 5])) == 3 and lower_bound(np.array([4, 5, 6, 5])) == 2
+    simulator = Packing(6, 6)
+    state, bins = np.zeros((1, ITEMS + 6), np.int16), 0.0
+    state[0, ITEMS:] = [6, 5, 5, 3, 2, 7]  # best fit: 6 3 | 5 5 | 2 7
+    for t in range(6):
+        state, cost, _ = simulator.step(state, BestFit(simulator).act(state, t))
+        bins += float(cost[0])
+    assert bins == 3
+
+
+def test_no_rule_and_no_bound_is_on_the_wrong_side_of_the_optimum():
+    simulator = Packing(12, 12)
+    states = simulator.initial(np.arange(100, dtype=np.uint64))
+    best = ExactPacking(simulator).q(states).min(axis=1)
+    assert all(lower_bound(own[ITEMS:]) <= few <= first_fit(own[ITEMS:]) for own, few in zip(states, best, strict=True))
+
+
+def test_an_episode_ends_with_its_items_wherever_it_was_to_be_cut():
+    world = PackingWorld(items=8)
+    assert world.completed(1, ()).horizon == 8 == world.completed(1, ()).simulator.horizon
+    assert PackingWorld(items=8, horizon=20).completed(1, ()).horizon == 8
+    assert PackingWorld(items=8, horizon=5).completed(1, ()).horizon == 5
