@@ -15,7 +15,7 @@ from aggrevated.loop import LoopSettings
 from aggrevated.runs.executing import execute, silent
 from aggrevated.runs.limits import share_done
 from aggrevated.runs.records import Metrics, Result
-from aggrevated.runs.run import METRICS, Run
+from aggrevated.runs.run import METRICS, RESULT, Run
 from aggrevated.tasks import may_be_imported
 
 HERE = EngineOptions()
@@ -82,11 +82,11 @@ def side_by_side(
     here, results = Path.cwd(), list[Result]()
     asked = anyway, failed is not None
     jobs = [Job(run.folder, run.config.loop, here, *asked, trusted(run), tuple(log)) for run in runs]
-    limited = any(run.config.loop.limits for run in runs)
+    limited, known = any(run.config.loop.limits for run in runs), dict[Path, tuple[int, int]]()
     with Progress("% of each run" if limited else "iterations", sum(map(length_of, runs))) as progress:
 
         def show(ended: int) -> None:
-            done = sum(map(done_of, runs))
+            done = sum(done_of(run, known) for run in runs)
             progress.at(done, f"{ended} of {len(runs)} runs ended", last=ended == len(runs))
 
         outcomes = engine.map(run_quietly, None, jobs, show)
@@ -147,12 +147,16 @@ def done_by(run: Run, line: Metrics) -> int:
     return int(100 * share_done(loop, line)) if loop.limits else line.iteration
 
 
-def done_of(run: Run) -> int:
-    """How far it is, by what is in its folder."""
+def done_of(run: Run, known: dict[Path, tuple[int, int]]) -> int:
+    """How far it is, by what is in its folder; `known` is what was read before, which is looked at again if it grew."""
     if not run.config.loop.limits:
         return iterations_done(run.folder)
-    lines = run.metrics() if (run.folder / METRICS).is_file() else []
-    return 100 if run.result() is not None else done_by(run, lines[-1]) if lines else 0
+    ended, path = (run.folder / RESULT).is_file(), run.folder / METRICS
+    size = -1 if ended else path.stat().st_size if path.is_file() else 0
+    if known.get(run.folder, (0, 0))[0] != size:
+        lines = run.metrics() if path.is_file() else []
+        known[run.folder] = size, 100 if run.result() is not None else done_by(run, lines[-1]) if lines else 0
+    return known.get(run.folder, (0, 0))[1]
 
 
 def iterations_done(folder: Path) -> int:
