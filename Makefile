@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: train test format clean
+.PHONY: train test results format clean
 
 train: $(VENV)/installed
 	$(BIN)/aggrevated train cartpole
@@ -14,6 +14,10 @@ test: $(VENV)/installed
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python -m pytest
+
+# All of docs/results, or one page of it: make results PAGE=hopper OPTIONS="--engine processes --workers 8"
+results: $(VENV)/installed
+	$(BIN)/python benchmarks/results.py $(PAGE) $(OPTIONS)
 
 format: $(VENV)/installed
 	$(BIN)/ruff format .

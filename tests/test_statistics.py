@@ -5,7 +5,11 @@ import pytest
 
 from aggrevated.statistics import (
     bootstrap_interval,
+    estimate,
     interquartile_mean,
+    median_time,
+    paired_difference,
+    probability_of_improvement,
     ranks,
     standard_error,
     standard_error_of_share,
@@ -67,3 +71,30 @@ def test_the_error_of_a_share_is_how_far_it_lies_from_that_of_all() -> None:
     shares = parts.sum(axis=1) / wholes.sum(axis=1)
     said = np.array([standard_error_of_share(*pair) for pair in zip(parts[:200], wholes[:200], strict=True)])
     assert said.mean() == pytest.approx(shares.std(), rel=0.05)
+
+
+def test_a_number_and_its_interval_are_of_one_estimator() -> None:
+    values = np.array([1.0, 2.0, 3.0, 100.0])
+    assert estimate(values) == (2.5, *bootstrap_interval(values))
+    assert estimate(values).named("ratio")["ratio"] == 2.5
+
+
+def test_what_never_happened_is_later_than_all_that_did() -> None:
+    assert median_time([30.0, 10.0, None]).value == 30.0
+    assert median_time([10.0, 20.0, 30.0, 40.0]).value == 20.0  # one that was measured
+    never = median_time([10.0, None, None]).named("steps")
+    assert never == {"steps": None, "steps_low": 10.0, "steps_high": None}
+
+
+def test_a_paired_difference_does_not_see_what_both_share() -> None:
+    seeds = np.random.default_rng(0).normal(0.0, 10.0, 20)
+    found = paired_difference(seeds + 1.0 + 0.01 * np.arange(20), seeds)
+    assert found.value == pytest.approx(1.095) and 1.0 < found.low < found.high < 1.2
+
+
+def test_the_probability_of_improvement_counts_pairs_and_half_of_the_ties() -> None:
+    found = probability_of_improvement(np.array([1.0, 2.0]), np.array([0.0, 2.0]))
+    assert found.value == (1 + 0 + 1 + 0.5) / 4
+    assert probability_of_improvement(np.arange(5.0) + 10, np.arange(5.0)) == (1.0, 1.0, 1.0)
+    same = probability_of_improvement(np.arange(20.0), np.arange(20.0))
+    assert same.value == 0.5 and same.low < 0.4 and same.high > 0.6

@@ -18,11 +18,11 @@ from aggrevated.cli.output import print_table
 from aggrevated.config.pieces import OPTIONS, names_of
 from aggrevated.config.resolving import resolve
 from aggrevated.methods import METHODS
-from aggrevated.reports import groups
+from aggrevated.reports import bits_of, groups
 from aggrevated.runs.run import Run
 from aggrevated.settings import flag, settings_of
 from aggrevated.shelves import task_names
-from aggrevated.tasks import Tuned, acrobot, find_task
+from aggrevated.tasks import SCRATCH, Protocol, Tuned, acrobot, find_task, imitation
 from commanding import said
 
 TINY = ["--iterations", "4", "--trajectories", "4", "--horizon", "60", "--validation-episodes", "4"]
@@ -76,23 +76,37 @@ def test_trials_in_processes_give_the_bits_of_single_runs(here: Path, capsys: py
     assert together["test_return"] == pytest.approx(sum(run["test_return"] for run in alone) / 2)
 
 
-def test_reproduce_quick_writes_the_report_and_goes_on_where_it_was(
+def test_reproduce_tunes_compares_and_goes_on_where_it_was(
     here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    small = Tuned({"iterations": 5, "trajectories": 3, "validation_episodes": 5})
-    tiny = replace(acrobot.TASK, tuned=(*acrobot.TASK.tuned, small))
+    small = Tuned({"trajectories": 3, "validation_episodes": 5, "test_episodes": 10})
+    rows = (*imitation(trials=3), *SCRATCH)
+    tiny = replace(acrobot.TASK, tuned=(*acrobot.TASK.tuned, small), usual=(*acrobot.TASK.usual, small), figure=rows)
+    tiny = replace(tiny, protocol=Protocol(budget=3000, tuning_seeds=(100,), tuning_budget=1500), trials=2)
     monkeypatch.setattr(acrobot, "TASK", tiny)
-    command = ["reproduce", "acrobot", "--quick", "--json", "--out", str(here / "runs/reproduce-acrobot-quick")]
+    folder = here / "runs/reproduce-acrobot"
+    command = ["reproduce", "acrobot", "--json"]
     table = json.loads(said(command, capsys))
-    keys = {"method", "update", "trials", "ratio_mean", "ratio_iqm", "ratio_low", "ratio_high"}
-    assert len(table) == 4 and all(keys <= set(row) for row in table)
-    page = (here / "runs/reproduce-acrobot-quick/acrobot.md").read_text()
-    assert "aggrevated reproduce acrobot --quick" in page and "(R + H)/(R* + H)" in page
-    for ending in ("json", "png", "svg"):
-        assert (here / f"runs/reproduce-acrobot-quick/acrobot.{ending}").is_file()
-    assert str(here) not in (here / "runs/reproduce-acrobot-quick/acrobot.json").read_text()  # it is for publishing
+    keys = {"method", "update", "trials", "ratio", "ratio_low", "ratio_high"}
+    assert [row["trials"] for row in table] == [3, 3, 3, 2, 2] and all(keys <= set(row) for row in table)
+    page = (folder / "acrobot.md").read_text()
+    assert "aggrevated reproduce acrobot" in page and "(R + H)/(R* + H)" in page and "Tuned on seeds 100" in page
+    assert all((folder / f"acrobot.{ending}").is_file() for ending in ("png", "svg"))
+    text = (folder / "acrobot.json").read_text()
+    assert str(here) not in text  # it is for publishing
+    facts = json.loads(text)
+    assert bits_of(facts) == facts["bits"] and facts["machine"]["cores"]
+    most = 3000 + 3 * 200  # the last iteration may be longer than the one before it
+    assert all(trial["simulator_steps"] <= most for trial in facts["trials"])
+    for tuned in facts["tuning"]:
+        best = max(tuned["tried"], key=lambda tried: sum(tried["areas"]))
+        assert best["value"] == tuned["chosen"] == facts["settings"][tuned["label"]]["update"][tuned["setting"]]
+    for label, trials in facts["curves"].items():
+        ended = [trial for trial in facts["trials"] if trial["label"] == label]
+        assert [trial["best_return"][-1] for trial in trials] == [trial["best_return"] for trial in ended]
+        assert [trial["simulator_steps"][-1] for trial in trials] == [trial["simulator_steps"] for trial in ended]
     again = json.loads(said(command, capsys))
-    assert [row["ratio_mean"] for row in again] == [row["ratio_mean"] for row in table]
+    assert again == table and json.loads((folder / "acrobot.json").read_text())["bits"] == facts["bits"]
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
@@ -142,8 +156,8 @@ def test_trials_are_not_put_into_a_folder_that_is_used(here: Path, capsys: pytes
 def test_the_table_shows_every_number_whole_in_80_columns(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    numbers = {"best_return": -182.94, "test_return": -184.49, "expert_return": -191.76, "ratio_mean": 1.067}
-    numbers |= {"ratio_iqm": 1.066, "ratio_low": 1.057, "ratio_high": 1.077}
+    numbers = {"best_return": -182.94, "test_return": -184.49, "expert_return": -191.76, "ratio": 1.067}
+    numbers |= {"ratio_low": 1.057, "ratio_high": 1.077}
     row = {"label": "AggreVaTeD, natural, lstm", "trials": 10, **numbers}
     monkeypatch.setattr(groups, "row", lambda of: row)
     monkeypatch.setenv("COLUMNS", "80")
@@ -151,7 +165,7 @@ def test_the_table_shows_every_number_whole_in_80_columns(
     group = groups.Group(row["label"], [Run(Path("nowhere"), resolve("acrobot-partial"))], [])
     print_table(groups.comparison([group], ""), as_json=False)
     text = capsys.readouterr().out
-    for number in ("-182.9", "-184.5", "-191.8", "1.067", "1.066", "1.057-1.077"):
+    for number in ("-182.9", "-184.5", "-191.8", "1.067", "1.057-1.077"):
         assert number in text
     assert len(text.splitlines()[0]) <= 80  # the border, which has no colour codes
 

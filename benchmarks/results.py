@@ -1,0 +1,100 @@
+"""Every page of docs/results, made again: `make results`, or one of them: `make results PAGE=hopper`.
+
+Before each page it says what it may take; afterwards what it took, and whether its bits are those that were there. What
+was stopped goes on where it was. Options that it does not know, such as --engine, go to `aggrevated reproduce`.
+"""
+
+import argparse
+import shlex
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from aggrevated.files import read_json
+
+ROOT = Path(__file__).parent.parent
+RESULTS = ROOT / "docs" / "results"
+MOST, ALL = 90, 480  # minutes of two cores: of a page, and of all together
+
+
+@dataclass(frozen=True)
+class Page:
+    """What makes it, and how many minutes of two cores it may take."""
+
+    minutes: int
+    commands: Sequence[str] = ()  # of a benchmark; nothing: `aggrevated reproduce` by the page's name
+    needs: str = ""  # data that no repository may hold, by the name of the option that says where it is
+
+
+PAGES: Mapping[str, Page] = {
+    "cartpole": Page(20),
+    "acrobot": Page(30),
+    "acrobot-partial": Page(60),
+    "hopper": Page(60),
+    "walker": Page(60),
+    "paper-as-run": Page(60),
+    "theory": Page(10),
+    "table1": Page(80),
+    "parsing-curves": Page(1),  # from the runs of Table 1
+    "pays-lock": Page(10),
+    "pays-tree": Page(5),
+    "pays-cliff": Page(10),
+    "pays-keys": Page(15),
+    "pays-packing": Page(10),
+    "expert-strength": Page(15),
+    "real-ink": Page(30, needs="crohme"),
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("pages", nargs="*", metavar="PAGE", help=f"of: {', '.join(PAGES)}; default: all")
+    parser.add_argument("--folder", type=Path, default=RESULTS, help="where pages go (default: docs/results)")
+    parser.add_argument("--runs", type=Path, default=ROOT / "runs" / "results", help="where runs go")
+    parser.add_argument("--crohme", type=Path, help="CROHME's InkML files, for real-ink, which is left out without it")
+    options, rest = parser.parse_known_args()
+    if unknown := [name for name in options.pages if name not in PAGES]:
+        parser.error(f"there is no page {unknown[0]}; give one of {', '.join(PAGES)}")
+    for name in options.pages or PAGES:
+        page = PAGES[name]
+        if page.needs and getattr(options, page.needs) is None:
+            print(f"{name}: left out, as it needs --{page.needs} DIR")
+            continue
+        made(name, page, options, rest)
+
+
+def made(name: str, page: Page, options: argparse.Namespace, rest: Sequence[str]) -> None:
+    """Make one page, and tell how it went."""
+    print(f"{name}: may take {page.minutes} minutes of two cores", flush=True)
+    before, began = bits_in(options.folder / f"{name}.json"), time.perf_counter()
+    for command in page.commands or (reproduce(name, page, options, rest),):
+        subprocess.run(shlex.split(command), check=True, cwd=ROOT)
+    took, after = (time.perf_counter() - began) / 60, bits_in(options.folder / f"{name}.json")
+    same = (
+        "the bits are those that were there" if before == after else f"other bits than before ({before[:12] or 'none'})"
+    )
+    print(f"{name}: {took:.1f} minutes; bits {after[:12]}: {same}", flush=True)
+
+
+def reproduce(name: str, page: Page, options: argparse.Namespace, rest: Sequence[str]) -> str:
+    """The command of a page that is a figure."""
+    own = "table1" if name == "parsing-curves" else name
+    words = [sys.executable, "-m", "aggrevated", "reproduce", name, "--out", str(options.runs / own)]
+    words += ["--report", str(options.folder), *rest]
+    if name == "theory":
+        words = [word for word in words if word not in ("--out", str(options.runs / own))]
+    if page.needs:
+        words += [f"--{page.needs}", str(getattr(options, page.needs))]
+    return shlex.join(words)
+
+
+def bits_in(path: Path) -> str:
+    """The digest of a page's numbers; nothing where there is none."""
+    return str(read_json(path).get("bits", "")) if path.is_file() else ""
+
+
+if __name__ == "__main__":
+    main()
