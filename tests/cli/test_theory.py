@@ -16,6 +16,7 @@ from aggrevated.plots.regret_curves import draw_curves, draw_growth, label_ends,
 from aggrevated.reports.theory import asked_for, shown
 from aggrevated.theory.experiments import EXPERIMENTS
 from aggrevated.theory.study import Growth, Regret, Study
+from aggrevated.theory.tuning import APART, SETTINGS
 
 TINY = {
     "tree": {"depth": 4, "episodes": 64, "trials": 3, "seed": 0},
@@ -69,16 +70,46 @@ def test_an_experiment_gives_numbers_and_a_figure(name: str, done: tuple[Path, d
 
 def test_what_each_experiment_compares(done: tuple[Path, dict[str, dict]]) -> None:
     tree, noisy, mdp, lower = done[1].values()
-    assert set(tree["regret"]) > {"UCB1 over leaves, ¼ bonus", "MOSS over leaves, ½ bonus", "AggreVaTe, FTL, exact Q*"}
+    assert set(tree["regret"]) > {"UCB1 over leaves", "MOSS over leaves", "AggreVaTe, FTL, exact Q*"}
     assert tree["random_trees_within_k_minus_1"] and tree["most_episodes_to_the_best_leaf"]["4"] == 3
-    rl = min(tree["regret"][label] for label in ("UCB1 over leaves, ¼ bonus", "MOSS over leaves, ½ bonus"))
+    rl = min(regret for label, regret in tree["regret"].items() if "over leaves" in label)
     assert tree["ratio_of_best_rl_to_aggrevate"] == pytest.approx(rl / tree["regret"]["AggreVaTe, FTL, exact Q*"])
     assert len(noisy["regret"]) == 2 and set(noisy["exponents"]) == set("NS") and len(noisy["exponents_of_ln_s"]) == 2
-    assert {"UCBVI", "REINFORCE", "TNPG"} < set(mdp["regret"]) and len(mdp["regret"]) == 5
+    tuned = [label for label in mdp["regret"] if label.startswith(("UCBVI, b", "REINFORCE, rate", "TNPG, δ_KL"))]
+    assert {"UCBVI", "AggreVaTeD, EG, exact Q*", "AggreVaTeD, EG, noisy Q*"} < set(mdp["regret"]) and len(tuned) == 3
     assert mdp["largest_ratio_of_exact_to_exact_bound"] <= 1
     (regret,) = lower["regret"].values()
     assert lower["regret_over_lower_bound"] == pytest.approx(regret / lower["lower_bound"])
     assert lower["gap"] == pytest.approx(0.5 * np.sqrt(8 * np.log(4) / 200))
+
+
+@pytest.mark.parametrize("name", ["tree", "mdp"])
+def test_all_are_tuned_alike_on_instances_of_their_own(name: str, done: tuple[Path, dict[str, dict]]) -> None:
+    facts = done[1][name]
+    tries: dict[str, list[dict]] = {}
+    for one in facts["tuning"]:
+        tries.setdefault(one["algorithm"], []).append(one)
+        assert one["seed"] == facts["seed"] + APART and len(one["regret_of_trials"]) == facts["trials"]
+    assert len(tries) == {"tree": 3, "mdp": 5}[name]
+    for algorithm, tried in tries.items():
+        assert len({one["value"] for one in tried}) == SETTINGS
+        (chosen,) = (one for one in tried if one["chosen"])
+        assert chosen["regret"] == min(one["regret"] for one in tried)
+        tuned = facts["tuned"][algorithm]
+        labels = {algorithm, f"{algorithm}, {chosen['setting']}"} & set(facts["regret"])
+        assert tuned["setting"] == chosen["setting"] and tuned["regret"] in [facts["regret"][one] for one in labels]
+
+
+@pytest.mark.parametrize("name", TINY)
+def test_curves_trials_and_intervals_are_in_the_json(name: str, done: tuple[Path, dict[str, dict]]) -> None:
+    facts = done[1][name]
+    episodes, bound, *curves = facts["curves"].values()
+    assert episodes[-1] == facts["episodes"] and len(curves) == len(facts["regret"]) and len(bound) == len(episodes)
+    for label, regret in facts["regret"].items():
+        low, high = facts["regret_interval"][label]
+        assert low <= regret <= high
+        assert len(facts["curves"][label]) == len(episodes) and len(facts["regret_of_trials"][label]) == facts["trials"]
+        assert facts["curves"][label][-1] == pytest.approx(regret) == np.mean(facts["regret_of_trials"][label])
 
 
 @pytest.mark.parametrize("name", TINY)
@@ -89,7 +120,7 @@ def test_the_same_seed_gives_the_same_numbers_and_files(
     for ending in ("png", "svg", "json"):
         assert (here / f"runs/theory/{name}.{ending}").read_bytes() == (done[0] / f"{name}.{ending}").read_bytes()
     other = EXPERIMENTS[name].run(**TINY[name] | {"seed": 1}).facts()["regret"]
-    assert all(other[label] != regret for label, regret in done[1][name]["regret"].items())
+    assert all(other[label] != regret for label, regret in done[1][name]["regret"].items() if label in other)
 
 
 def test_for_people_it_is_a_table_and_where_the_figure_is(
@@ -169,6 +200,10 @@ def test_reproduce_makes_all_four_and_a_page_of_them(
     for one in facts:
         assert f"`{one['command']}`" in page and f"]({one['experiment']}.png)" in page
         assert f"is {one['largest_ratio_to_bound']:.3f}." in page
+        for pair in one["comparisons"]:
+            assert (
+                f"{pair['difference']:,.1f} [{pair['difference_low']:,.1f}, {pair['difference_high']:,.1f}] on" in page
+            )
         for label, regret in one["regret"].items():
             assert re.search(rf"\| {re.escape(label)} \| {regret:,.1f} \| [\d.,]+ to [\d.,]+ \|", page)
         assert all((folder / f"{one['experiment']}.{ending}").is_file() for ending in ("png", "svg", "json"))

@@ -22,7 +22,7 @@ from aggrevated.errors import UsageError
 from aggrevated.server.tree import MOST_BODY, tree_app
 from aggrevated.theory import bounds, tree
 from aggrevated.theory.bandits import index_policy, ucb1
-from aggrevated.theory.experiments import UCB1_BONUS, on_hard_trees
+from aggrevated.theory.experiments import UCB1_BONUS, led, on_hard_trees
 from aggrevated.theory.game import Game, Settings
 from aggrevated.theory.study import when
 
@@ -61,13 +61,11 @@ def test_the_regrets_are_those_of_the_theory_to_the_bit(settings: Settings) -> N
 
 def test_on_hard_trees_they_are_those_of_the_study() -> None:
     settings = Settings(depth=5, rollouts=1, episodes=100, seed=3)
-    study = {one.label: one.curve[0] for one in on_hard_trees(5, 100, 1, 3)}
+    bandit, _, gradient = on_hard_trees(5, 100, 1)
     eg, _, ucb = Game(settings).played
-    np.testing.assert_array_equal(eg.regret, study["AggreVaTeD, EG over base policies, noisy Q*"])
-    np.testing.assert_array_equal(ucb.regret, study["UCB1 over leaves, ¼ bonus"])
-    np.testing.assert_array_equal(
-        Game(Settings(5, episodes=100, seed=3)).played[1].regret, study["AggreVaTe, FTL, exact Q*"]
-    )
+    np.testing.assert_array_equal(eg.regret, gradient.regret(3, 1.0).curve[0])
+    np.testing.assert_array_equal(ucb.regret, bandit.regret(3, UCB1_BONUS).curve[0])
+    np.testing.assert_array_equal(Game(Settings(5, episodes=100, seed=3)).played[1].regret, led(5, 100, 1, 3).curve[0])
 
 
 @pytest.mark.parametrize("rollouts", [0, 2])

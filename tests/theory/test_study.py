@@ -1,12 +1,14 @@
 """What is made of regret: curves, exponents, facts, and the four experiments' bookkeeping."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from aggrevated.theory import experiments
 from aggrevated.theory.study import POINTS, Growth, Recorder, Regret, Study, slope, when
+from aggrevated.theory.tuning import APART, Tunable, choice, to_show, tune
 
 
 def test_the_exponent_of_a_power_law_is_its_power():
@@ -49,13 +51,47 @@ def test_the_facts_by_hand():
     assert facts == {
         "experiment": "tree", "depth": 3, "regret": {"EG": 4.0, "UCB1": 50.0},
         "exponents": {"N": {"EG": 0.5}, "S": {"EG": 0.0}}, "bound": 10.0, "largest_ratio_to_bound": 0.75, "extra": 1,
+        "regret_interval": {"EG": [3.0, 5.0], "UCB1": [50.0, 50.0]},
+        "regret_of_trials": {"EG": [3.0, 5.0], "UCB1": [50.0, 50.0]},
+        "curves": {"episodes": [1, 2, 3], "bound": [2.0, 4.0, 10.0], "EG": [1.0, 2.5, 4.0], "UCB1": [50.0] * 3},
+        "comparisons": [], "tuned": {}, "tuning": [],
     }  # fmt: skip
     assert json.loads(json.dumps(facts)) == facts
 
 
+def test_who_is_ahead_is_said_only_where_the_interval_of_the_difference_says_it():
+    found = small_study().comparison("EG", "UCB1")
+    assert found == {
+        "first": "EG", "second": "UCB1", "difference": -46.0, "difference_low": -47.0, "difference_high": -45.0,
+        "ahead": "EG",
+    }  # fmt: skip
+    assert small_study().comparison("UCB1", "EG")["ahead"] == "EG"
+    assert small_study().comparison("EG", "EG")["ahead"] is None
+
+
+def test_tuning_takes_the_least_mean_on_other_instances_and_shows_the_theorem_s_beside_it():
+    asked = []
+
+    def run(seed, setting):
+        asked.append((seed, setting))
+        return Regret("", np.array([[0.0, abs(setting - 10.0)], [0.0, 2.0]]))
+
+    tunable = Tunable("EG", "step ×", (1.0, 10.0, 100.0, 1000.0), run)
+    tried = tune(tunable, seed=7)
+    assert asked == [(7 + APART, setting) for setting in (1.0, 10.0, 100.0, 1000.0)]
+    assert [one.chosen for one in tried] == [False, True, False, False] and tried[1].trials == (0.0, 2.0)
+    assert [one.setting for one in tried] == ["step × 1", "step × 10", "step × 100", "step × 1000"]
+    assert tried[0].regret == 5.5 and tried[1].label == "EG, step × 10" and tried[0].label == "EG"
+    assert to_show(tunable, tried) == [1.0, 10.0]
+    assert to_show(replace(tunable, has_theorem=False), tried) == [10.0]
+    assert choice(tried, "EG") is tried[1]
+    with pytest.raises(AssertionError, match="as many tries"):
+        Tunable("EG", "step ×", (1.0, 10.0), run)
+
+
 def test_a_table_has_a_row_for_each_algorithm():
     eg, ucb = experiments.table(small_study())
-    assert (eg.regret, eg.least, eg.most) == (4.0, 3.0, 5.0)
+    assert (eg.regret, eg.low, eg.high, eg.least, eg.most) == (4.0, 3.0, 5.0, 3.0, 5.0)
     assert (eg.exponent_n, eg.exponent_s) == pytest.approx((0.5, 0.0), abs=1e-12)
     assert ucb.algorithm == "UCB1" and ucb.exponent_n is None and ucb.exponent_s is None
 

@@ -50,7 +50,7 @@ def test_it_ends_with_the_optimal_policy_of_a_small_mdp():
     mdps = transitions, np.array([[[0.6, 0.9], [0.05, 0.9]]]), np.array([[1.0, 0.0]])
     assert greedy(optimal_q(*mdps[:2], HORIZON))[0, 0, 0].tolist() == [0, 1]
     twenty = tuple(np.repeat(array, 20, axis=0) for array in mdps)
-    regret = ucbvi(twenty, HORIZON, 400, seed=0)
+    regret = ucbvi(twenty, HORIZON, 400, seed=0, scale=0.1)
     assert (regret.curve[:, -1] == regret.curve[:, -50]).all()  # not one mistake in the last 100 episodes
     assert regret.curve[:, -1].min() > 0 and not regret.learns_from_expert
 
@@ -60,7 +60,7 @@ def test_regret_starts_with_that_of_the_first_policy_and_is_never_negative():
     mdps = random_mdps(10, 4, 3, 0)
     q_star = optimal_q(*mdps[:2], HORIZON)
     first = np.broadcast_to(np.eye(3)[0], q_star.shape)
-    curve = ucbvi(mdps, HORIZON, 200, seed=0).curve
+    curve = ucbvi(mdps, HORIZON, 200, seed=0, scale=0.1).curve
     best = (mdps[2] * q_star[:, 0].min(axis=2)).sum(axis=1)
     np.testing.assert_allclose(curve[:, 0], total_cost(*mdps, first) - best)
     assert (np.diff(curve, axis=1) > -1e-12).all()

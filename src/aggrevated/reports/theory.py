@@ -8,18 +8,19 @@ from typing import Any
 from aggrevated.errors import UsageError
 from aggrevated.files import Facts, storage_errors, write_atomically, write_json
 from aggrevated.machine import one_thread
-from aggrevated.reports import Table, in_words, markdown, number, text, versions
+from aggrevated.reports import Table, in_words, markdown, number, sealed, text, versions
 from aggrevated.reports.figures import Figure, Request
 from aggrevated.reports.groups import Group
 from aggrevated.settings import flag, known, require
 from aggrevated.theory.experiments import EXPERIMENTS, RegretRow, table
 from aggrevated.theory.study import Study
+from aggrevated.theory.tuning import SETTINGS
 
 LEAST = {"depth": 4, "states": 4, "actions": 2, "horizon": 1, "episodes": 64, "trials": 1, "seed": 0, "rollouts": 1}
 MOST = {"depth": 16, "states": 10_000, "actions": 1_000, "horizon": 1_000, "episodes": 10_000_000, "trials": 10_000}
 MOST |= {"seed": 2**63 - 1, "rollouts": 1_000_000}
 NUMBERS = 100_000_000  # in one array, at most
-HEADER = "algorithm | regret at N | least and most of the trials | exponent in N | in S"
+HEADER = "algorithm | regret at N | interval of the mean | least and most of the trials | exponent in N | in S"
 
 
 def asked_for(name: str, given: Mapping[str, int]) -> dict[str, int]:
@@ -61,7 +62,7 @@ def run_experiment(name: str, settings: Mapping[str, Any], folder: Path) -> tupl
     regret_curves(study, folder / name)
     options = " ".join(f"{flag(option)} {value}" for option, value in settings.items())
     command = {"command": f"aggrevated theory {name} {options}", "versions": versions(("aggrevated", "numpy", "torch"))}
-    facts = study.facts() | command
+    facts = sealed(study.facts() | command)
     write_json(folder / f"{name}.json", facts)
     return study, facts
 
@@ -80,7 +81,7 @@ class TheoryPage(Figure):
     def write(self, groups: Sequence[Group], request: Request, folder: Path) -> Table:
         results = []
         for name, experiment in EXPERIMENTS.items():
-            settings = dict(experiment.defaults) | ({} if request.quick else dict(experiment.docs))
+            settings = dict(experiment.defaults) | dict(experiment.quick if request.quick else experiment.docs)
             request.note(f"theory {name}: " + ", ".join(f"{option} {value}" for option, value in settings.items()))
             results.append(run_experiment(name, settings, folder))
         write_atomically(folder / "theory.md", page(results).encode())
@@ -92,7 +93,8 @@ FIGURES = (TheoryPage(),)
 
 def regrets(study: Study, facts: Facts, closing: str) -> Table:
     """A study, to print."""
-    numbers = {"regret at N": ("regret", 1), "least": ("least", 1), "most": ("most", 1)}
+    interval = {"from": ("low", 1), "to": ("high", 1)}
+    numbers = {"regret at N": ("regret", 1), **interval, "least": ("least", 1), "most": ("most", 1)}
     exponents = {"exponent in N": ("exponent_n", 2), "in S": ("exponent_s", 2)}
     columns = {name: number(*column) for name, column in (numbers | exponents).items()}
     largest = f"the largest ratio of regret to it, in any trial: {facts['largest_ratio_to_bound']:.3f}"
@@ -108,6 +110,7 @@ def page(results: Sequence[tuple[Study, Facts]]) -> str:
             f"## {study.title}",
             f"![{study.title}]({study.name}.png)",
             markdown(HEADER, list(map(cells, table(study)))),
+            *told(study),
             beside_the_bound(study, facts),
             f"Command: `{facts['command']}`; {in_words(facts['versions'])}. "
             f"All numbers: [{study.name}.json]({study.name}.json).",
@@ -118,7 +121,46 @@ def page(results: Sequence[tuple[Study, Facts]]) -> str:
 def cells(row: RegretRow) -> list[str]:
     """One line of its table."""
     exponents = ("" if x is None else f"{x:.2f}" for x in (row.exponent_n, row.exponent_s))
-    return [row.algorithm, f"{row.regret:,.1f}", f"{row.least:,.1f} to {row.most:,.1f}", *exponents]
+    ranges = f"{row.low:,.1f} to {row.high:,.1f}", f"{row.least:,.1f} to {row.most:,.1f}"
+    return [row.algorithm, f"{row.regret:,.1f}", *ranges, *exponents]
+
+
+def told(study: Study) -> list[str]:
+    """Who is ahead of whom, and how all were tuned; nothing where nothing was."""
+    if not study.tuning:
+        return []
+    return [" ".join(compared(study, *pair) for pair in study.compared), tuned(study)]
+
+
+def compared(study: Study, first: str, second: str) -> str:
+    """Two algorithms in a sentence, from their numbers."""
+    means = {regret.label: regret.mean() for regret in study.regrets}
+    found = study.comparison(first, second)
+    of_first, of_second = (with_interval(*means[label]) for label in (first, second))
+    difference = with_interval(found["difference"], found["difference_low"], found["difference_high"])
+    verdict = f"**{found['ahead']}** is ahead" if found["ahead"] else "neither is ahead for sure"
+    both = f"{first} loses {of_first}, {second} {of_second}"
+    return f"{both}: a difference of {difference} on the same instances, {verdict}."
+
+
+def with_interval(value: float, low: float, high: float) -> str:
+    """A number and its interval."""
+    return f"{value:,.1f} [{low:,.1f}, {high:,.1f}]"
+
+
+def tuned(study: Study) -> str:
+    """What was tried, with its regret on the instances for tuning, the chosen one marked."""
+    each: dict[str, list[str]] = {}
+    for one in study.tuning:
+        shown_as = f"{one.setting}: {one.regret:,.1f}"
+        each.setdefault(one.algorithm, []).append(f"**{shown_as}**" if one.chosen else shown_as)
+    tries = "; ".join(f"{algorithm}, {', '.join(settings)}" for algorithm, settings in each.items())
+    first = study.tuning[0]
+    where = f"on {len(first.trials)} other instances (seed {first.seed})"
+    return (
+        f"All were tuned alike: the best of {SETTINGS} settings, {where}. Regret there: {tries}. "
+        "A row that names no setting is as its theorem has it."
+    )
 
 
 def beside_the_bound(study: Study, facts: Facts) -> str:

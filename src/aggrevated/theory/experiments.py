@@ -1,35 +1,45 @@
 """The four experiments of `aggrevated theory`: which algorithms on which instances, beside which bound."""
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from aggrevated.arrays import Array
 from aggrevated.simulators.tabular import optimal_q, random_mdps
 from aggrevated.theory import bounds, finite_mdp, one_step, tree
-from aggrevated.theory.bandits import index_policy, moss, ucb1
-from aggrevated.theory.study import Growth, Regret, Study, slope, when
+from aggrevated.theory.bandits import Bonus, index_policy, moss, ucb1
+from aggrevated.theory.study import Growth, Regret, Study, Tried, slope, when
+from aggrevated.theory.tuning import Tunable, choice, to_show, tune
 from aggrevated.theory.ucbvi import ucbvi
+from aggrevated.updates import Update
 from aggrevated.updates.natural import Natural
 from aggrevated.updates.regular import Regular
 
 RANDOM_TREES, DEEPEST = 1000, 16  # for Theorem special_upper: all depths from 2 on
-UCB1_BONUS, MOSS_BONUS = 0.25, 0.5  # of their own: the best of 1/4, 1/2 and 1 on these instances at depths 10 and 12
-REINFORCE_RATE, TNPG_DELTA = 0.3, 0.03  # the best of a few on such MDPs
+UCB1_BONUS = 0.25  # of its own, in the game
+STEPS = (1.0, 10.0, 100.0, 1000.0)  # times the theorem's
+BONUSES = (1.0, 0.3, 0.1, 0.03)  # times the theorem's, closer together: what is best lies between
+RATES = (0.03, 0.1, 0.3, 1.0)  # of Adam, and δ_KL: no theorem says any
 
 
 def tree_study(depth: int, episodes: int, trials: int, seed: int) -> Study:
     """Theorems special_upper and special_lower: instances with one good leaf, better by ½√(L/N)."""
     leaves, gap, points = 2 ** (depth - 1), hard_gap(depth, episodes), when(episodes)
-    regrets = on_hard_trees(depth, episodes, trials, seed)
-    depths = [d for d in range(depth - 6, depth, 2) if d >= 4]
-    in_s = {2**d - 1: on_hard_trees(d, episodes, trials, seed) for d in depths} | {2**depth - 1: regrets}
-    fewer = halvings(episodes, least=2 * leaves)
-    in_n = {n: on_hard_trees(depth, n, trials, seed) for n in fewer} | {episodes: regrets}
-    last = {regret.label: float(regret.curve[:, -1].mean()) for regret in regrets}
+    algorithms = on_hard_trees(depth, episodes, trials)
+    tried = [one for algorithm in algorithms for one in tune(algorithm, seed)]
+    leader = led(depth, episodes, trials, seed)
+    regrets = [*all_shown(algorithms, tried, seed), leader]
+
+    def growing(depth: int, episodes: int) -> list[Regret]:
+        return tuned_or_imitating(on_hard_trees(depth, episodes, trials), tried, seed)
+
+    depths = [d for d in range(depth - 6, depth + 1, 2) if d >= 4]
+    fewer = [*halvings(episodes, least=2 * leaves), episodes]
+    in_n, in_s = {n: growing(depth, n) for n in fewer}, {2**d - 1: growing(d, episodes) for d in depths}
+    last = {regret.label: float(regret.last.mean()) for regret in regrets}
     best_rl = min(last[r.label] for r in regrets if not r.learns_from_expert)
+    imitator, bandit = algorithms[-1].algorithm, best_of(tried, [one.algorithm for one in algorithms[:-1]])
     return Study(
         "tree",
         f"The tree, depth {depth} (S = {2**depth - 1:,}), one good leaf",
@@ -38,24 +48,67 @@ def tree_study(depth: int, episodes: int, trials: int, seed: int) -> Study:
         tuple(regrets),
         bounds.special_upper(depth, points, gap),
         "Theorem special_upper, (K−1)·gap",
-        (regrets[3].label,),
-        tuple(g for g in (*growth("N", in_n), *growth("S", in_s)) if g.label != regrets[3].label),  # its gap varies
+        (leader.label,),
+        (*growth("N", in_n), *growth("S", in_s)),
         bounds.special_lower(leaves, gap, points),
         "Theorem special_lower: no RL below, in the mean",
         gap * points * (1 - 1 / leaves),
-        ratio("ratio_of_best_rl_to_aggrevate", best_rl, last[regrets[3].label]) | on_random_trees(depth, seed),
+        ratio("ratio_of_best_rl_to_aggrevate", best_rl, last[leader.label]) | on_random_trees(depth, seed),
+        tuple(tried),
+        against(bandit, imitator, choice(tried, imitator).label, leader.label),
     )
 
 
-def on_hard_trees(depth: int, episodes: int, trials: int, seed: int) -> list[Regret]:
-    """Two bandits over leaves, and AggreVaTeD and AggreVaTe, on the instances with one good leaf."""
-    trees = tree.one_good_leaf(trials, depth, hard_gap(depth, episodes), seed)
+def on_hard_trees(depth: int, episodes: int, trials: int) -> list[Tunable]:
+    """Two bandits over leaves, and AggreVaTeD, on the instances with one good leaf."""
+
+    def trees(seed: int) -> tree.Trees:
+        return tree.one_good_leaf(trials, depth, hard_gap(depth, episodes), seed)
+
+    def bandit(bonus: Bonus, label: str) -> Tunable:
+        return Tunable(
+            label, "bonus ×", BONUSES, lambda seed, x: index_policy(trees(seed).means, episodes, bonus, "", seed, x)
+        )
+
+    def imitation(seed: int, step: float) -> Regret:
+        return tree.exponentiated_gradient(trees(seed), episodes, seed, step=step)
+
+    label = "AggreVaTeD, EG over base policies, noisy Q*"
     return [
-        index_policy(trees.means, episodes, ucb1, "UCB1 over leaves, ¼ bonus", seed, UCB1_BONUS),
-        index_policy(trees.means, episodes, moss, "MOSS over leaves, ½ bonus", seed, MOSS_BONUS),
-        tree.exponentiated_gradient(trees, episodes, seed),
-        tree.follow_the_leader(trees, episodes, seed)[0],
+        bandit(ucb1, "UCB1 over leaves"),
+        bandit(moss, "MOSS over leaves"),
+        Tunable(label, "step ×", STEPS, imitation),
     ]
+
+
+def led(depth: int, episodes: int, trials: int, seed: int) -> Regret:
+    """AggreVaTe, which has nothing to tune, on the same instances."""
+    trees = tree.one_good_leaf(trials, depth, hard_gap(depth, episodes), seed)
+    return tree.follow_the_leader(trees, episodes, seed)[0]
+
+
+def all_shown(algorithms: Iterable[Tunable], tried: Sequence[Tried], seed: int) -> list[Regret]:
+    """Each algorithm as its theorem has it, and as it was tuned."""
+    return [one.regret(seed, value) for one in algorithms for value in to_show(one, tried)]
+
+
+def tuned_or_imitating(algorithms: Iterable[Tunable], tried: Sequence[Tried], seed: int) -> list[Regret]:
+    """Each as it was tuned, and those that imitate as their theorem has them, too."""
+    shown = []
+    for one in algorithms:
+        settings = to_show(one, tried)
+        shown += [one.regret(seed, value) for value in (settings if one.what == "step ×" else settings[-1:])]
+    return shown
+
+
+def best_of(tried: Sequence[Tried], algorithms: Iterable[str]) -> str:
+    """The label of the one with the least regret in tuning, tuned."""
+    return min((choice(tried, algorithm) for algorithm in algorithms), key=lambda one: one.regret).label
+
+
+def against(rl: str, *imitators: str) -> tuple[tuple[str, str], ...]:
+    """Each of these and RL."""
+    return tuple((imitator, rl) for imitator in dict.fromkeys(imitators))
 
 
 def hard_gap(depth: int, episodes: int) -> float:
@@ -119,45 +172,77 @@ def tree_noisy_study(depth: int, episodes: int, trials: int, seed: int, rollouts
 
 def mdp_study(states: int, actions: int, horizon: int, episodes: int, trials: int, seed: int, rollouts: int) -> Study:
     """Theorem upper_bound on random MDPs, with UCBVI, REINFORCE and TNPG beside it."""
+    points, largest = when(episodes), float(optimal_q(*random_mdps(trials, states, actions, seed)[:2], horizon).max())
 
-    def imitation(states: int, episodes: int) -> list[Regret]:
-        return with_an_expert(random_mdps(trials, states, actions, seed), horizon, episodes, seed, rollouts)
+    def imitators(states: int, episodes: int) -> tuple[Tunable, Tunable]:
+        return with_an_expert(trials, states, actions, horizon, episodes, rollouts)
 
-    mdps, points, regrets = random_mdps(trials, states, actions, seed), when(episodes), imitation(states, episodes)
-    sizes = {"states": states, "actions": actions, "horizon": horizon}
-    largest = float(optimal_q(*mdps[:2], horizon).max())
+    exact, noisy = with_expert = imitators(states, episodes)
+    without = without_an_expert(trials, states, actions, horizon, episodes)
+    tried = [one for algorithm in (*with_expert, *without) for one in tune(algorithm, seed)]
+    imitating = all_shown(with_expert, tried, seed)
+    sizes = [s for s in (states // 4, states // 2) if s >= 2]
+    fewer = halvings(episodes, least=500, times=3)
+    in_n = {n: all_shown(imitators(states, n), tried, seed) for n in fewer} | {episodes: imitating}
+    in_s = {s: all_shown(imitators(s, episodes), tried, seed) for s in sizes} | {states: imitating}
     exact_bound = bounds.upper_bound(horizon, largest, states, actions, points)
-    in_n = {n: imitation(states, n) for n in halvings(episodes, least=500, times=3)} | {episodes: regrets}
-    in_s = {s: imitation(s, episodes) for s in (states // 4, states // 2) if s >= 2} | {states: regrets}
+    rl = best_of(tried, [one.algorithm for one in without])
+    settings = {"states": states, "actions": actions, "horizon": horizon, "episodes": episodes}
     return Study(
         "mdp",
         f"Random MDPs, S = {states}, A = {actions}, H = {horizon}",
-        {**sizes, "episodes": episodes, "trials": trials, "seed": seed, "rollouts": rollouts},
+        {**settings, "trials": trials, "seed": seed, "rollouts": rollouts},
         points,
-        (*regrets, *without_an_expert(mdps, horizon, episodes, seed)),
+        (*imitating, *all_shown(without, tried, seed)),
         bounds.noisy_upper_bound(horizon, largest, states, actions, points),
         "Theorem upper_bound with noisy Q*, δ = 0.05",
-        tuple(regret.label for regret in regrets),
+        (exact.algorithm, noisy.algorithm),
         (*growth("N", in_n), *growth("S", in_s)),
-        more={"largest_ratio_of_exact_to_exact_bound": float((regrets[0].curve / exact_bound).max())},
+        more={"largest_ratio_of_exact_to_exact_bound": float((imitating[0].curve / exact_bound).max())},
+        tuning=tuple(tried),
+        compared=(
+            *against(rl, noisy.algorithm, choice(tried, noisy.algorithm).label),
+            *against(rl, exact.algorithm, choice(tried, exact.algorithm).label),
+            *against(without[0].algorithm, noisy.algorithm),
+        ),
     )
 
 
-def with_an_expert(mdps: finite_mdp.Mdps, horizon: int, episodes: int, seed: int, rollouts: int) -> list[Regret]:
+def with_an_expert(
+    trials: int, states: int, actions: int, horizon: int, episodes: int, rollouts: int
+) -> tuple[Tunable, Tunable]:
     """AggreVaTeD with exact and with noisy Q*."""
-    noise = finite_mdp.rolled_out(mdps, rollouts)
-    return [
-        finite_mdp.exact(mdps, horizon, episodes),
-        finite_mdp.sampled(mdps, horizon, episodes, seed, noise, "AggreVaTeD, EG, noisy Q*"),
-    ]
+
+    def exact(seed: int, step: float) -> Regret:
+        return finite_mdp.exact(random_mdps(trials, states, actions, seed), horizon, episodes, step)
+
+    def noisy(seed: int, step: float) -> Regret:
+        mdps = random_mdps(trials, states, actions, seed)
+        return finite_mdp.sampled(mdps, horizon, episodes, seed, finite_mdp.rolled_out(mdps, rollouts), "", step)
+
+    return (
+        Tunable("AggreVaTeD, EG, exact Q*", "step ×", STEPS, exact),
+        Tunable("AggreVaTeD, EG, noisy Q*", "step ×", STEPS, noisy),
+    )
 
 
-def without_an_expert(mdps: finite_mdp.Mdps, horizon: int, episodes: int, seed: int) -> list[Regret]:
+def without_an_expert(trials: int, states: int, actions: int, horizon: int, episodes: int) -> list[Tunable]:
     """Reinforcement learning on the same MDPs: UCBVI, REINFORCE and TNPG."""
+
+    def optimist(seed: int, bonus: float) -> Regret:
+        return ucbvi(random_mdps(trials, states, actions, seed), horizon, episodes, seed, bonus)
+
+    def gradient(update: Callable[[float], Update]) -> Callable[[int, float], Regret]:
+        def run(seed: int, setting: float) -> Regret:
+            mdps = random_mdps(trials, states, actions, seed)
+            return finite_mdp.policy_gradient(mdps, horizon, episodes, seed, lambda: update(setting), "", k=50)
+
+        return run
+
     return [
-        ucbvi(mdps, horizon, episodes, seed),
-        finite_mdp.policy_gradient(mdps, horizon, episodes, seed, lambda: Regular(REINFORCE_RATE), "REINFORCE", k=50),
-        finite_mdp.policy_gradient(mdps, horizon, episodes, seed, lambda: Natural(TNPG_DELTA, 1.0), "TNPG", k=50),
+        Tunable("UCBVI", "bonus ×", BONUSES, optimist),
+        Tunable("REINFORCE", "rate", RATES, gradient(Regular), has_theorem=False),
+        Tunable("TNPG", "δ_KL", RATES, gradient(lambda delta: Natural(delta, 1.0)), has_theorem=False),
     ]
 
 
@@ -218,18 +303,20 @@ class Experiment:
     run: Callable[..., Study]
     defaults: Mapping[str, Any]
     docs: Mapping[str, Any]
+    quick: Mapping[str, Any] = field(default_factory=dict)  # for `reproduce theory --quick`
 
 
 COMMON = {"trials": 20, "seed": 0}
 EXPERIMENTS = {
-    "tree": Experiment(tree_study, {"depth": 10, "episodes": 8192, **COMMON}, {"depth": 14, "episodes": 65536}),
+    "tree": Experiment(tree_study, {"depth": 10, "episodes": 8192, **COMMON}, {"depth": 12, "episodes": 32768}),
     "tree-noisy": Experiment(
         tree_noisy_study, {"depth": 10, "episodes": 4000, **COMMON, "rollouts": 1}, {"depth": 16, "episodes": 10000}
     ),
     "mdp": Experiment(
         mdp_study,
         {"states": 8, "actions": 3, "horizon": 2, "episodes": 4000, "trials": 10, "seed": 0, "rollouts": 1},
-        {"episodes": 64000},
+        {"episodes": 16000},
+        {"episodes": 500, "trials": 5},
     ),
     "lower-bound": Experiment(
         lower_bound_study, {"states": 32, "actions": 16, "episodes": 16000, **COMMON}, {"states": 64, "episodes": 32000}
@@ -239,10 +326,12 @@ EXPERIMENTS = {
 
 @dataclass(frozen=True)
 class RegretRow:
-    """One algorithm of a study: its regret at N, with the spread over trials, and how it grows."""
+    """One algorithm of a study: its regret at N, with interval and spread over trials, and how it grows."""
 
     algorithm: str
     regret: float
+    low: float
+    high: float
     least: float
     most: float
     exponent_n: float | None  # None where it was not fitted
@@ -258,7 +347,7 @@ def table(study: Study) -> list[RegretRow]:
 
     rows = []
     for regret in study.regrets:
-        last: Array = regret.curve[:, -1]
         exponents = exponent("N", regret.label), exponent("S", regret.label)
-        rows.append(RegretRow(regret.label, float(last.mean()), float(last.min()), float(last.max()), *exponents))
+        spread = float(regret.last.min()), float(regret.last.max())
+        rows.append(RegretRow(regret.label, *regret.mean(), *spread, *exponents))
     return rows

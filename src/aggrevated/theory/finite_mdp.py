@@ -28,13 +28,13 @@ def step_size(q_max: Array, horizon: int, states: int, actions: int, episodes: i
     return size
 
 
-def exact(mdps: Mdps, horizon: int, episodes: int) -> Regret:
-    """EG as in the proof: infinitely many roll-ins, exact Q*."""
+def exact(mdps: Mdps, horizon: int, episodes: int, step: float = 1.0) -> Regret:
+    """EG as in the proof: infinitely many roll-ins, exact Q*; η is `step` times the theorem's."""
     transitions, costs, start = mdps
     q_star = optimal_q(transitions, costs, horizon)
     best = (start * q_star[:, 0].min(axis=2)).sum(axis=1)
     _, states, actions = costs.shape
-    eta = step_size(q_star.max(axis=(1, 2, 3)), horizon, states, actions, episodes)[:, None, None, None]
+    eta = step * step_size(q_star.max(axis=(1, 2, 3)), horizon, states, actions, episodes)[:, None, None, None]
     log_policy = np.full(q_star.shape, -np.log(actions))
     recorder = Recorder(len(costs), episodes)
     for n in range(1, episodes + 1):
@@ -45,15 +45,15 @@ def exact(mdps: Mdps, horizon: int, episodes: int) -> Regret:
     return recorder.regret("AggreVaTeD, EG, exact Q*")
 
 
-def sampled(mdps: Mdps, horizon: int, episodes: int, seed: int, noise: Noise, label: str) -> Regret:
-    """EG with one roll-in an episode, and Q̃ of every action at the H states it visits."""
+def sampled(mdps: Mdps, horizon: int, episodes: int, seed: int, noise: Noise, label: str, step: float = 1.0) -> Regret:
+    """EG with one roll-in an episode, and Q̃ of every action at the H states it visits; η is `step` times its own."""
     transitions, costs, start = mdps
     generator, (trials, states, actions) = np.random.default_rng(seed), costs.shape
     lane, times = np.arange(trials)[:, None], np.arange(horizon)[None]
     q_star = optimal_q(transitions, costs, horizon)
     best = (start * q_star[:, 0].min(axis=2)).sum(axis=1)
     q_max = np.sqrt(horizon * q_star.max(axis=(1, 2, 3)))  # E[Q̃²] ≤ H Q*, as Q̃ lies between 0 and H
-    eta = step_size(q_max, horizon, states, actions, episodes)[:, None, None]
+    eta = step * step_size(q_max, horizon, states, actions, episodes)[:, None, None]
     log_policy = np.full(q_star.shape, -np.log(actions))
     recorder = Recorder(trials, episodes)
     for n in range(1, episodes + 1):
@@ -122,7 +122,7 @@ def policy_gradient(
                 parameter.zero_()
         learning = aggrevated(
             Learner(policy, update()), mdp, None, Advantage(Realised()), taken_action,
-            seed=seed + trial, k=k, validation_episodes=1,
+            seed=seed + trial, k=k, validation_episodes=1, validate_every=iterations + 1,
         )  # fmt: skip
         for iteration in range(iterations):
             table = probabilities(policy, mdp)

@@ -6,11 +6,12 @@ from aggrevated.arrays import Array
 from aggrevated.simulators.tabular import draw, greedy, optimal_q, total_cost
 from aggrevated.theory.study import Recorder, Regret
 
-SCALE = 0.1  # of the bonus: the theory's constant never stops exploring within such N; this was best of 0.03 to 1
 
+def ucbvi(mdps: tuple[Array, Array, Array], horizon: int, episodes: int, seed: int, scale: float = 1.0) -> Regret:
+    """Its regret on these MDPs (transitions, costs, start), with costs of 0 or 1; one trial on each, all at once.
 
-def ucbvi(mdps: tuple[Array, Array, Array], horizon: int, episodes: int, seed: int, scale: float = SCALE) -> Regret:
-    """Its regret on these MDPs (transitions, costs, start), with costs of 0 or 1; one trial on each, all at once."""
+    The bonus is `scale` times what makes it optimistic with high probability.
+    """
     transitions, costs, start = mdps
     generator, (trials, states, actions) = np.random.default_rng(seed), costs.shape
     lane = np.arange(trials)
