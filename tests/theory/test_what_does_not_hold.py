@@ -4,8 +4,17 @@ from itertools import product
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 
-from aggrevated.simulators.tabular import greedy, optimal_q, q_of, random_mdps, state_distributions, total_cost
+from aggrevated.simulators.tabular import (
+    binary_tree,
+    greedy,
+    optimal_q,
+    q_of,
+    random_mdps,
+    state_distributions,
+    total_cost,
+)
 from aggrevated.theory import finite_mdp, tree
 from aggrevated.theory.bounds import DELTA, special_lower_noisy
 from aggrevated.theory.study import slope
@@ -58,6 +67,53 @@ def test_regret_is_h_times_the_regret_in_the_loss(pairs):
     assert regret.min() > 0.01
 
 
+# ---- Eq. 2
+
+
+def terms_of_eq_2(mdp, expert_q, played, expert):
+    """(μ of each πₙ, μ(π*), ε_N, regret in ℓ a round), for πₙ [N, H, S, A] that were played and any expert."""
+    p, c, start, horizon = mdp
+    d = state_distributions(p, start, played)  # [N, H, S]
+    own = np.einsum("nts,ntsa,tsa->n", d, played, expert_q) / horizon
+    of_expert = np.einsum("nts,tsa,tsa->n", d, expert, expert_q) / horizon
+    least = np.einsum("nts,tsa->tsa", d, expert_q).min(axis=2).sum() / horizon / len(played)
+    costs = total_cost(p, c, start, played)
+    return costs, total_cost(p, c, start, expert), of_expert.mean() - least, own.mean() - least
+
+
+@pytest.mark.parametrize("horizon", [2, 5, 10])
+def test_eq_2_needs_the_factor_h_before_both_terms(horizon):
+    """An expert far from optimal, policies half-way to being greedy in its Q: the mean of μ(πₙ) is
+    μ(π*) − H ε_N + H · regret a round, and so they gain H times what Eq. 2 says."""
+    p, c, start = (array[0] for array in random_mdps(1, 4, 3, 5))
+    expert, *others = np.random.default_rng(0).dirichlet(np.ones(3), (21, horizon, 4))
+    expert_q = q_of(p, c, expert)
+    played = 0.5 * np.stack(others) + 0.5 * greedy(expert_q)
+    costs, of_expert, epsilon, regret = terms_of_eq_2((p, c, start, horizon), expert_q, played, expert)
+    assert epsilon > regret > 0.05
+    assert costs.mean() == pytest.approx(of_expert + horizon * (regret - epsilon), abs=1e-10)
+    assert abs(costs.mean() - (of_expert + regret - epsilon)) > 0.01
+
+
+@pytest.mark.parametrize("depth", [3, 6, 9])
+def test_as_printed_eq_2_is_violated_by_ftl_on_the_tree(depth):
+    """From "always right", the best leaf leftmost: in K − 1 episodes FTL plays no policy below μ(π*) + gap, and its
+    regret in ℓ is gap/H a round, which is all that Eq. 2 as printed leaves between π̂ and π*."""
+    gap, horizon = 0.25, depth
+    mdp = binary_tree(np.array([0.5 - gap, *[0.5] * (2 ** (depth - 1) - 1)]))
+    policy, played = np.broadcast_to(np.eye(2)[1], mdp.q_star.shape).copy(), []
+    for t in range(depth - 1):
+        played.append(policy.copy())
+        policy[t, 2**t - 1] = np.eye(2)[0]  # what FTL learns on this path: at the first mistake left is better
+    expert = greedy(mdp.q_star)
+    costs, of_expert, epsilon, regret = terms_of_eq_2(
+        (mdp.transitions, mdp.costs, mdp.start, horizon), mdp.q_star, np.stack(played), expert
+    )
+    assert epsilon == pytest.approx(0, abs=1e-12) and regret == pytest.approx(gap / horizon)
+    assert costs.min() > of_expert - epsilon + regret + 0.5 * gap  # whichever of them is π̂
+    assert costs.min() == pytest.approx(of_expert + horizon * (regret - epsilon))
+
+
 # ---- the scale of the Fisher matrix (with the library's scores: tests/losses/test_scores.py)
 
 
@@ -80,6 +136,26 @@ def test_eq_9_is_the_fisher_matrix_per_state_divided_by_h():
         per_state += chance * sum(np.outer(one, one) for one in each) / 3
     np.testing.assert_allclose(eq_9, per_state / 3, atol=1e-15)
     assert np.abs(per_state).max() > 0.05
+
+
+def test_the_step_of_delta_kl_moves_the_trajectories_by_h_squared_times_half_of_it():
+    """η = √(δ_KL / ∇ᵀδ) with Eq. 9: KL(ρ_{n+1} ‖ ρ_n) is H² δ_KL / 2, not δ_KL; here H = 3 and 3 states."""
+    p, _, start = (array[0] for array in random_mdps(1, 3, 2, 0))
+    generator, horizon, delta_kl = np.random.default_rng(0), 3, 1e-6
+    theta = generator.normal(size=3)  # the log-odds of action 1
+    chance = 1 / (1 + np.exp(-theta))
+
+    def policy(of):
+        return np.broadcast_to(np.stack([1 - of, of], axis=1), (horizon, 3, 2))
+
+    visits = state_distributions(p, start, policy(chance)).sum(axis=0)
+    fisher = np.diag(visits * chance * (1 - chance)) / horizon**2  # Eq. 9
+    gradient = generator.normal(size=3)
+    direction = np.linalg.solve(fisher, gradient)
+    after = 1 / (1 + np.exp(-(theta - np.sqrt(delta_kl / (gradient @ direction)) * direction)))
+    one = after * np.log(after / chance) + (1 - after) * np.log((1 - after) / (1 - chance))
+    kl = state_distributions(p, start, policy(after)).sum(axis=0) @ one  # of trajectories: the sum over their steps
+    assert kl == pytest.approx(horizon**2 * delta_kl / 2, rel=0.01)
 
 
 # ---- the step of the appendix
@@ -141,6 +217,33 @@ def test_on_random_mdps_long_steps_do_no_harm(n, monkeypatch):
         assert (other.curve[:, -1] < 0.6 * own.curve[:, -1]).all()
 
 
+def test_the_sum_over_time_of_the_appendix_is_h_times_what_it_says():
+    """Σ_t (S ln A / μ + μ Q² N / (2 H²)) is at least Q √(2 S ln A N), for any μ; printed: (1/H) of that."""
+    q, h, s, a, n = 2.0, 5, 8, 4, 1000
+    mu = np.geomspace(1e-4, 1e4, 200_001)
+    least = (h * (s * np.log(a) / mu + mu * q**2 * n / (2 * h**2))).min()
+    assert least == pytest.approx(q * np.sqrt(2 * s * np.log(a) * n), rel=1e-6)
+    printed = q / h * np.sqrt(2 * s * np.log(a) * n)
+    assert least == pytest.approx(h * printed, rel=1e-6)
+
+
+def test_the_lemma_on_eg_does_not_hold_for_any_losses():
+    """One round, 100 actions, a loss of −1 for one of them: regret .99, and the lemma allows .30; with 1 added, so
+    that no loss is negative, it holds."""
+    d, step = 100, np.sqrt(2 * 100 * np.log(100))
+    losses = np.zeros(d)
+    losses[0] = -1.0
+
+    def regret_and_lemma(y):
+        return y.mean() - y.min(), np.log(d) / step + step / 2 * (y**2).mean()
+
+    regret, allowed = regret_and_lemma(losses)
+    assert (regret, allowed) == (pytest.approx(0.99), pytest.approx(np.sqrt(2 * np.log(100) / 100)))
+    assert regret > 3 * allowed
+    regret, allowed = regret_and_lemma(losses + 1)
+    assert regret < allowed
+
+
 # ---- the noisy tree
 
 
@@ -166,3 +269,52 @@ def test_on_uniform_leaf_costs_regret_is_linear_while_n_is_below_s():
 
     assert exponent(tree.uniform_leaves(4, 12, seed=1)) > 0.9
     assert exponent(tree.one_good_leaf(4, 12, 0.25, seed=1)) < 0.65
+
+
+# ---- the lower bound
+
+
+def within_half(n, states):
+    """P(½ N/S ≤ N_i ≤ 1½ N/S), exactly, for N_i ~ Binomial(N, 1/S)."""
+    counts = np.arange(n + 1)
+    inside = (counts >= 0.5 * n / states) & (counts <= 1.5 * n / states)
+    return binom.pmf(counts, n, 1 / states)[inside].sum()
+
+
+@pytest.mark.parametrize(("states", "n"), [(2, 10), (2, 40), (4, 40), (4, 160), (8, 160), (12, 640)])
+def test_hoeffding_gives_another_exponent_than_the_lower_bound_has(states, n):
+    """ε = 1/(2S) makes 2 N ε² = N/(2S²), and two sides make two of it; as printed the chance would be greater."""
+    printed, follows = 1 - np.exp(-2 * n / states**2), 1 - 2 * np.exp(-n / (2 * states**2))
+    assert follows <= within_half(n, states) < printed
+
+
+def test_with_many_states_the_printed_exponent_is_true_though_it_does_not_follow():
+    """Hoeffding's inequality does not know that N_i has a variance of N/S only: S = 16, N = 640."""
+    assert within_half(640, 16) > 1 - np.exp(-2 * 640 / 16**2) > 1 - 2 * np.exp(-640 / (2 * 16**2))
+
+
+@pytest.mark.parametrize("epsilon", [0.05, 0.25])
+def test_two_sides_of_hoeffding_s_inequality_need_its_factor_two(epsilon):
+    """One throw of a coin is off by ½ for sure, so that it is within ε with chance 0; printed: 1 − exp(−2ε²)."""
+    assert 1 - np.exp(-2 * epsilon**2) > 0 >= 1 - 2 * np.exp(-2 * epsilon**2)
+
+
+@pytest.mark.parametrize(("states", "n"), [(1, 1), (2, 1), (2, 10), (8, 1), (8, 160), (64, 100), (64, 10_000)])
+def test_what_the_lower_bound_makes_of_it_holds_nevertheless(states, n):
+    """E√N_i is near √(N/S), which is above both the printed and the mended bound."""
+    root = (binom.pmf(np.arange(n + 1), n, 1 / states) * np.sqrt(np.arange(n + 1))).sum()
+    assert root >= np.sqrt(0.5 * n / states) * (1 - np.exp(-2 * n / states**2))
+    assert root >= np.sqrt(0.5 * n / states) * (1 - 2 * np.exp(-n / (2 * states**2)))
+
+
+def test_against_a_fixed_expert_fair_coins_cost_nothing():
+    """The classic √(N ln A) is regret against the best action of hindsight. R_N is against π*, the best in the mean,
+    and of coins that are all fair no algorithm has any: the instances need a gap, as `one_step.hard_gap` has it."""
+    a, n = 16, 200
+    coins = np.random.default_rng(0).random((2000, n, a)) < 0.5  # each row: a game
+    following = np.cumsum(coins, axis=1).argmin(axis=2)[:, :-1]  # follow-the-leader, as one of all algorithms
+    paid = np.take_along_axis(coins[:, 1:], following[..., None], axis=2).sum(axis=(1, 2))
+    hindsight = paid - coins[:, 1:].sum(axis=1).min(axis=1)
+    in_the_mean = paid - coins[:, 1:, 0].sum(axis=1)  # any fixed action is a best one
+    assert hindsight.mean() > 0.7 * np.sqrt(0.5 * n * np.log(a))
+    assert abs(in_the_mean.mean()) < 4 * in_the_mean.std() / np.sqrt(2000)
