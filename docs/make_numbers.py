@@ -15,7 +15,7 @@ A number is followed by a comment, which nobody sees, that says where it comes f
 A number whose interval is in the JSON (`ratio_low`, `ratio_high`) has it beside it: the next two marks are these.
 
 `--check` changes nothing, says what would change, and exits with 1. `<!--given-->` after numbers says that they are no
-measurements of ours: the paper's, or settings. tests/test_numbers.py finds sentences that compare and have neither.
+measurements of ours: the paper's, or settings. tests/test_numbers.py finds numbers that look measured and have neither.
 """
 
 import argparse
@@ -32,12 +32,7 @@ from typing import Any
 from scipy.stats import t as student
 
 ROOT = Path(__file__).resolve().parent.parent
-BY_HAND = (
-    "README.md",
-    "reader.md",
-    "text.md",
-)  # in docs/results; a command writes the other pages there, from the JSON
-GENERATED = ("docs/settings.md",)
+BY_HAND = {"README.md", "reader.md", "text.md"}  # of docs/results; commands write the other pages there from the JSON
 
 MARK = re.compile(
     r"(?P<number>(?:(?<![\w.,)\]])[-−+])?(?<![\d.,])(?:\d{1,3}(?:,\d{3})+|\d+)?(?:\.\d+)?)"
@@ -48,7 +43,7 @@ KEY = re.compile(r"\[([^\]]*)\]|([^.\[\]]+)")
 SIGNS: dict[str, Callable[[float, float], float]] = {
     "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv,
 }  # fmt: skip
-INTERVALS = {"difference": ("low", "high"), "median": ("lower", "upper")}  # of others NAME_low and NAME_high
+INTERVALS = {"median": ("lower", "upper")}  # of others NAME_low and NAME_high
 OF_LISTS: dict[str, Callable[[list[Any]], float]] = {
     "len": len, "sum": sum, "mean": statistics.fmean, "median": statistics.median, "min": min, "max": max,
 }  # fmt: skip
@@ -68,9 +63,9 @@ class NoNumberError(Exception):
 
 def pages() -> list[Path]:
     """The pages that people write."""
-    found = [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))]
-    made = {page for page in (ROOT / "docs/results").glob("*.md") if page.name not in BY_HAND}
-    return [page for page in found if page not in made and str(page.relative_to(ROOT)) not in GENERATED]
+    docs, results = ROOT / "docs", ROOT / "docs/results"
+    made = {docs / "settings.md", *results.glob("**/*.md")} - {results / name for name in BY_HAND}
+    return [page for page in (ROOT / "README.md", *sorted(docs.glob("**/*.md"))) if page not in made]
 
 
 @cache
