@@ -1,12 +1,13 @@
 """A grid world of locked doors and keys, with breadth-first search as its expert: other rooms in every episode."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Container
+from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import Self
 
 from aggrevated.experts import Expert
 from aggrevated.experts.breadth_first import BreadthFirst
-from aggrevated.settings import at_least, setting
+from aggrevated.settings import COUNT, at_least, setting
 from aggrevated.simulators import Simulator
 from aggrevated.simulators.keys import COLOURS, NARROWEST, Keys
 from aggrevated.tasks import Task, Tuned
@@ -24,11 +25,17 @@ class KeysWorld(Control):
     make: Maker = field(init=False, compare=False)
     make_expert: Callable[[Simulator], Expert] | None = field(default=BreadthFirst, compare=False)  # type: ignore[assignment]
     lowest: Callable[[int], float] = field(default=no_step_saved, compare=False)
+    horizon: int = setting(0, "H, after how many steps an episode is cut; 0: 2 * size * (doors + 1).", COUNT)
     size: int = setting(8, "The side of the grid, in cells.", at_least(2 * NARROWEST + 1, LARGEST))
     doors: int = setting(2, "How many locked doors there are, with a key for each.", at_least(0, COLOURS))
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "make", partial(Keys, size=self.size, doors=self.doors))
+
+    def completed(self, iterations: int, given: Container[str]) -> Self:
+        """So many steps are enough for the longest ways: across the grid and back, for each key and for the goal."""
+        horizon = self.horizon or 2 * self.size * (self.doors + 1)
+        return super(KeysWorld, replace(self, horizon=horizon)).completed(iterations, given)
 
     def yardstick(self) -> object:
         return super().yardstick(), self.size, self.doors
@@ -37,6 +44,6 @@ class KeysWorld(Control):
 TASK = Task(
     name="keys",
     title="Doors and keys",
-    world=KeysWorld(horizon=100),
+    world=KeysWorld(),
     usual=(Tuned({"hidden": (64,)}),),
 )

@@ -1,0 +1,197 @@
+"""Where it pays: bin packing, learned where an exact solver is quick and tested where there are many more items."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from aggrevated.arrays import Array
+from aggrevated.experts.exact_packing import BestFit, ExactPacking, first_fit, lower_bound
+from aggrevated.files import Facts
+from aggrevated.plots.versus import EXPERT, Panel, Series, versus
+from aggrevated.randomness import Purpose, seeds
+from aggrevated.reports import Table, markdown, publish, text
+from aggrevated.reports.figures import Request
+from aggrevated.reports.groups import Group, between
+from aggrevated.reports.versus import Case, Versus, listed, page, paired
+from aggrevated.runs.run import Run
+from aggrevated.simulators.packing import ITEMS, Packing
+from aggrevated.statistics import bootstrap_interval, interquartile_mean
+from aggrevated.tasks import Row, find_task
+from aggrevated.validation import returns_of
+
+LEARNED = 12  # items
+LARGER = (12, 20, 40, 80)
+EXACT = 20  # items, with which the solver is still quick
+EPISODES = 300  # of each trial, with each number of items
+RULES = {"best_fit": "best fit", "first_fit": "first fit", "exact": "exact solver"}
+
+
+@dataclass(frozen=True)
+class Larger(Versus):
+    """Learned with a few items, and tested with more."""
+
+    sizes: tuple[int, ...] = LARGER
+
+    def facts(self, groups: Sequence[Group], request: Request) -> Facts:
+        own, tested = super().facts(groups, request), []
+        for size in self.sizes:
+            named = zip(self.methods, groups, strict=True)
+            methods = [of_method(label, [trial(run, size) for run in group.runs]) for label, group in named]
+            tested.append({"items": size, "methods": methods})
+        return own | {"larger": tested, "answer": f"{own['answer']} {beside_best_fit(tested)}"}
+
+    def write(self, groups: Sequence[Group], request: Request, folder: Path) -> Table:
+        facts = self.facts(groups, request)
+        tested = facts["larger"]
+        draw(self, tested, folder / self.name)
+        title, question, figure, answer, *more = page(self, facts)
+        lines = [cells(case, method) for case in tested for method in case["methods"]]
+        rules = [rule_cells(case) for case in tested]
+        parts = [title, question, figure, answer, HOW_TO_READ, markdown(" | ".join(HEADER), lines)]
+        learned = f"With the {LEARNED} items that they learned with, beside the exact solver:"
+        publish(folder, self.name, facts, [*parts, markdown(" | ".join(RULED), rules), learned, *more])
+        names = ("items", "method", "bins", "over the bound", "to best fit")
+        rows = [dict(zip(HEADER, line, strict=True)) for line in lines]
+        closing = f"{facts['answer']}\nfigure and page: {folder}/{self.name}.png and .md"
+        return Table(rows, {name: text(name) for name in names}, closing, self.question)
+
+
+# ---- numbers
+
+
+def trial(run: Run, size: int) -> Facts:
+    """Bins in the mean of one trial's policy with so many items, and of rules of thumb on the same episodes."""
+    simulator = Packing(size, size)
+    fresh = seeds(run.config.loop.seed, Purpose.TEST, 0, EPISODES)
+    states = simulator.initial(fresh)
+    items = states[:, ITEMS:]
+    exact = float(ExactPacking(simulator).q(states).min(axis=1).mean()) if size <= EXACT else None
+    return {
+        "seed": run.config.loop.seed,
+        "bins": float(-returns_of(run.policy, simulator, fresh)[0].mean()),
+        "best_fit": float(-returns_of(BestFit(simulator), simulator, fresh)[0].mean()),
+        "first_fit": float(np.mean([first_fit(own) for own in items])),
+        "lower_bound": float(np.mean([lower_bound(own) for own in items])),
+        "exact": exact,
+    }
+
+
+def over(trials: Sequence[Facts], name: str) -> Array:
+    """[trials]: by how many percent that number of bins is above the lower bound; NaN where it is not known."""
+    pairs = [(np.nan if one[name] is None else one[name], one["lower_bound"]) for one in trials]
+    return np.array([100 * (bins / bound - 1) for bins, bound in pairs])
+
+
+def of_method(label: str, trials: Sequence[Facts]) -> Facts:
+    """All trials of one method with so many items, and how they stand beside best fit."""
+    above = over(trials, "bins")
+    low, high = bootstrap_interval(above)
+    return {
+        "label": label,
+        "bins": float(np.mean([one["bins"] for one in trials])),
+        "iqm": float(interquartile_mean(above)),
+        "low": float(low),
+        "high": float(high),
+        "to_best_fit": paired(above, over(trials, "best_fit")),
+        **{name: float(over(trials, name).mean()) if trials[0][name] is not None else None for name in RULES},
+        "trials": list(trials),
+    }
+
+
+# ---- words
+
+
+def beside_best_fit(tested: Sequence[Facts]) -> str:
+    """With how many items each method needs fewer bins than best fit, or more, by the interval over trials."""
+    told = []
+    for number, method in enumerate(tested[0]["methods"]):
+        signs: dict[str, list[str]] = {"fewer": [], "more": []}
+        for case in tested:
+            found = case["methods"][number]["to_best_fit"]
+            if found["high"] < 0 or found["low"] > 0:
+                signs["fewer" if found["high"] < 0 else "more"].append(f"{case['items']} ({in_points(found)})")
+        parts = [f"{sign} with {listed(where)}" for sign, where in signs.items() if where]
+        told.append(f"{method['label']} takes {' and '.join(parts)} items" if parts else f"{method['label']} as many")
+    return (
+        "Beside best fit, in points of the lower bound's percent with 95 % intervals over trials: "
+        + "; ".join(told)
+        + "."
+    )
+
+
+def in_points(found: Facts) -> str:
+    return f"{found['difference']:+.2f}, {found['low']:+.2f} to {found['high']:+.2f}"
+
+
+HOW_TO_READ = (
+    f"Policies learned with {LEARNED} items, tested on {EPISODES} fresh episodes of each trial with 12 to 80: bins "
+    "above ⌈Σ sizes / C⌉, which no packing undercuts, in percent; interquartile mean of the trials with its own "
+    "bootstrap interval, and the mean difference to best fit on the same episodes with its own. Nothing was learned, "
+    f"or chosen, with more than {LEARNED} items. The exact solver is asked with up to {EXACT}."
+)
+HEADER = ("items", "method", "bins", "over the bound", "95 % interval", "to best fit")
+RULED = ("items", *RULES.values())
+
+
+def cells(case: Facts, method: Facts) -> list[str]:
+    """One line of the table."""
+    found = method["to_best_fit"]
+    difference = f"{found['difference']:+.2f} ({between(found['low'], found['high'], 2)})"
+    interval = between(method["low"], method["high"], 2)
+    return [
+        str(case["items"]),
+        method["label"],
+        f"{method['bins']:.2f}",
+        f"{method['iqm']:.2f} %",
+        interval,
+        difference,
+    ]
+
+
+def rule_cells(case: Facts) -> list[str]:
+    """The rules of thumb with so many items, above the bound."""
+    known = case["methods"][0]
+    return [str(case["items"]), *("" if known[rule] is None else f"{known[rule]:.2f} %" for rule in RULES)]
+
+
+def draw(figure: Larger, tested: Sequence[Facts], path: Path) -> None:
+    """One panel over the number of items, with the rules of thumb as lines."""
+    series = []
+    for number, label in enumerate(figure.methods):
+        found = [case["methods"][number] for case in tested]
+        iqm, low, high = (np.array([one[end] for one in found]) for end in ("iqm", "low", "high"))
+        trials = np.array([over(one["trials"], "bins") for one in found])
+        series.append(Series(label, iqm, low, high, trials, dotted=label in WITHOUT))
+    rules = RULES | {"exact": EXPERT}
+    lines = {said: np.array([case["methods"][0][rule] for case in tested], float) for rule, said in rules.items()}
+    x = np.log2(np.array(figure.sizes, float))
+    shown = Panel("bins above the lower bound, in %", series, lines=lines)
+    labels = [str(size) for size in figure.sizes]
+    versus([shown], x, labels, figure.varied, figure.title, path)
+
+
+METHODS = {
+    "AggreVaTeD, exponentiated": Row("aggrevated", "exponentiated"),
+    "AggreVaTeD, natural": Row("aggrevated", "natural"),
+    "AggreVaTeD, regular": Row("aggrevated", "regular"),
+    "DAgger": Row("dagger", "follow-the-leader"),
+    "SL": Row("sl", "follow-the-leader"),
+    "SL-RL, critic": Row("sl-rl", "natural", settings={"oracle": "critic"}),
+    "TNPG, critic": Row("tnpg", "natural", settings={"oracle": "critic"}),
+}
+WITHOUT = ("SL-RL, critic", "TNPG, critic")  # an expert to ask
+PACKING = Larger(
+    name="pays-packing",
+    title=f"Bin packing: learned with {LEARNED} items, tested with more",
+    question="Does what an exact solver says of small instances help where it is too slow to be asked?",
+    task=find_task("packing"),
+    varied="items to be packed",
+    cases=(Case(LEARNED, f"n = {LEARNED}", {"items": LEARNED}),),
+    methods=METHODS,
+    settings={"budget": 30_000, "trajectories": 50, "validate_every": 5, "validation_episodes": 300},
+    tells=("difference",),
+    within=0.01,
+)
+FIGURES = (PACKING,)
