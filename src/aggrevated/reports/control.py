@@ -10,6 +10,7 @@ from aggrevated.files import Facts
 from aggrevated.plots.budgets import Method, budgets
 from aggrevated.reports import Table, by_name, markdown, publish, thousands, versions
 from aggrevated.reports.groups import Group, between, comparison
+from aggrevated.reports.peers import Peer, bill_of, peers_of
 from aggrevated.reports.reaching import LEVELS, Course, area, course, level_of, lowest_of, reach_row, reached
 from aggrevated.statistics import estimate, paired_difference, probability_of_improvement
 from aggrevated.tasks import Task
@@ -30,10 +31,10 @@ PAIRED_HEADER = (
 
 
 def write_report(
-    groups: Sequence[Group], task: Task, command: str, folder: Path, tuned: Sequence[Facts], short: Facts
+    name: str, groups: Sequence[Group], task: Task, command: str, folder: Path, tuned: Sequence[Facts], short: Facts
 ) -> Table:
-    """Write TASK.json, .png, .svg and .md into the folder, and give the table."""
-    table = comparison(groups, f"figure and page: {folder}/{task.name}.png and .md")
+    """Write NAME.json, .png, .svg and .md into the folder, and give the table."""
+    table = comparison(groups, f"figure and page: {folder}/{name}.png and .md")
     courses = {group.label: courses_of(group) for group in groups}
     areas = {group.label: areas_of(group, courses[group.label]) for group in groups}
     rows = [by_name(row) | estimate(np.array(areas[row["label"]])).named("area") for row in table.rows]
@@ -42,11 +43,14 @@ def write_report(
         "command": command,
         "versions": versions(("aggrevated", "torch", "numpy", "gymnasium", *task.packages)),
         "seeds": [run.config.loop.seed for run in max((group.runs for group in groups), key=len)],
-        "expert": {"return": expert},
+        "expert": {"return": expert, "steps": bill_of(task.name)},
         "settings": {group.label: group.runs[0].config.facts() for group in groups},
         "tuning": list(tuned),
         "table": rows,
-        "reach": [reach_of(group, courses[group.label]) for group in groups],
+        "reach": [
+            *(reach_of(group, courses[group.label]) for group in groups),
+            *map(reach_of_peer, peers_of(task.name, folder)),
+        ],
         "paired": list(pairs(groups, areas)),
         "trials": [
             {"label": group.label, **by_name(result.facts()), "area": float(own)}
@@ -56,8 +60,8 @@ def write_report(
         "curves": courses,
         "short": short,
     }
-    draw(groups, courses, task, folder / task.name, expert)
-    publish(folder, task.name, facts, page(groups, task, facts))
+    draw(groups, courses, task, folder / name, expert)
+    publish(folder, name, facts, page(name, groups, task, facts))
     return table
 
 
@@ -84,6 +88,15 @@ def reach_of(group: Group, courses: Sequence[Course]) -> Facts:
         for name, ratio in LEVELS.items()
     }
     return reach_row(group.label, found)
+
+
+def reach_of_peer(peer: Peer) -> Facts:
+    """The same of another library's algorithm, which counts environment steps."""
+    found = {
+        level: [{"simulator_steps": steps} for steps in column]
+        for level, column in (("expert", peer.to_expert), ("more", peer.to_beyond))
+    }
+    return reach_row(peer.label, found) | {"chosen": peer.chosen, "budget": peer.budget}
 
 
 def pairs(groups: Sequence[Group], areas: Mapping[str, Sequence[float]]) -> Iterator[Facts]:
@@ -118,12 +131,12 @@ def draw(
     budgets(methods, expert, task.title, path, validation, groups[0].runs[0].config.world.measured)
 
 
-def page(groups: Sequence[Group], task: Task, facts: Facts) -> list[str]:
+def page(name: str, groups: Sequence[Group], task: Task, facts: Facts) -> list[str]:
     """The results page, in Markdown."""
     config = groups[0].runs[0].config
     return [
         f"# {task.title}: the paper's figure, reproduced{' in short' if '--quick' in facts['command'] else ''}",
-        f"![Learning curves]({task.name}.png)",
+        f"![Learning curves]({name}.png)",
         what_is_drawn(config),
         markdown(HEADER, [cells(row) for row in facts["table"]]),
         what_is_compared(config),
@@ -150,7 +163,8 @@ def cells(row: Facts) -> list[str]:
 
 def reach_cells(row: Facts) -> list[str]:
     """One line of the table of what it took."""
-    others = [counted(row.get(f"expert_{name}")) for name in ("episodes", "oracle_queries", "cpu_seconds")]
+    spent = (f"expert_{name}" for name in ("episodes", "oracle_queries", "cpu_seconds"))
+    others = [counted(row[name]) if name in row else "" for name in spent]
     expert, more = ([counted(row[name]), interval(row, name), tally(row, name)] for name in LEVELS)
     return [row["label"], *expert, *others, *more]
 
@@ -180,10 +194,12 @@ def paired_cells(row: Facts) -> list[str]:
 def what_is_drawn(config: Config) -> str:
     """The words below the figure."""
     world = control_of(config.world, "this page")
+    spend = f"spend the same simulator steps, {config.loop.budget:,}, on start, roll-ins and oracle"
+    ends = spend if config.loop.budget else f"have the same {config.loop.iterations} iterations"
     return (
         f"The best policy so far on validation episodes, H = {world.horizon}: interquartile mean of the trials and "
-        "95 % bootstrap band; the expert is the dashed line, reinforcement learning dotted. Every method may spend the "
-        f"same simulator steps, {config.loop.budget:,}, on start, roll-ins and oracle."
+        "95 % bootstrap band; the expert is the dashed line, reinforcement learning dotted. Every method may "
+        f"{ends}."
     )
 
 

@@ -137,7 +137,7 @@ class LearningCurves(Figure):
         ]
         tunings = zip(named, self.tunings(request), strict=True)
         tuned = [tuning.facts(group.label) for group, tuning in tunings if tuning.tries]
-        return write_report(named, self.task, request.command(self), folder, tuned, short_trial(self))
+        return write_report(self.name, named, self.task, request.command(self), folder, tuned, short_trial(self))
 
 
 def figures() -> dict[str, Figure]:

@@ -73,7 +73,7 @@ def reach_row(label: str, found: dict[str, list[dict[str, float | None]]]) -> Fa
     for level, trials in found.items():
         row[f"{level}_reached"] = sum(trial["simulator_steps"] is not None for trial in trials)
         row["trials"] = len(trials)
-        for name in SPENT:
+        for name in (name for name in SPENT if name in trials[0]):
             key = level if name == "simulator_steps" else f"{level}_{name}"
             row |= median_time([trial[name] for trial in trials]).named(key)
     return row
