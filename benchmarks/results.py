@@ -35,7 +35,8 @@ PAGES: Mapping[str, Page] = {
     "acrobot-partial": Page(60),
     "hopper": Page(60),
     "walker": Page(60),
-    "paper-as-run": Page(60),
+    "paper-hopper": Page(40),
+    "paper-acrobot-partial": Page(40),
     "theory": Page(10),
     "table1": Page(80),
     "parsing-curves": Page(1),  # from the runs of Table 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 import numpy as np
@@ -67,7 +67,7 @@ def area(course: Course, budget: float) -> float:
     return float(np.diff(np.maximum.accumulate(at)) @ np.array(course["best_return"]) / budget)
 
 
-def reach_row(label: str, found: dict[str, list[dict[str, float | None]]]) -> Facts:
+def reach_row(label: str, found: Mapping[str, Sequence[Mapping[str, float | None]]]) -> Facts:
     """Of one method: for each level the medians of what it took, their intervals, and in how many trials."""
     row: Facts = {"label": label}
     for level, trials in found.items():

@@ -332,8 +332,8 @@ def metrics_of(iteration: Iteration, learner: Learner, seconds: float, cpu_secon
     """One line of metrics.jsonl."""
     returns = asdict(iteration)
     n, step = returns.pop("n"), returns.pop("step")
-    took = {"seconds": round(seconds, 3), "cpu_seconds": round(cpu_seconds, 3)}
-    return Metrics(iteration=n, **returns, **step, **checkpoint.counts(learner), **took, died="")
+    known = {**returns, **step, **checkpoint.counts(learner)}
+    return Metrics(iteration=n, **known, seconds=round(seconds, 3), cpu_seconds=round(cpu_seconds, 3), died="")
 
 
 def so_far(sitting: Sitting) -> Result:

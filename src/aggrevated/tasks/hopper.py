@@ -1,6 +1,7 @@
 """The paper's figure "Hopper": H = 100, K = 50, one layer of 64, supervised start, 5 trials."""
 
 from functools import partial
+from typing import Any
 
 from aggrevated.expert_training import Recipe
 from aggrevated.simulators.mujoco import MuJoCo
@@ -16,7 +17,7 @@ TRPO_SETTINGS = {  # the paper's shape, one hidden layer of 64; otherwise sb3-co
     "target_kl": 0.01,
     "policy_kwargs": {"net_arch": [64]},
 }
-A_LITTLE_AT_A_TIME = {"trajectories": 25}  # K, where what may be spent is little
+A_LITTLE_AT_A_TIME: dict[str, Any] = {"trajectories": 25}  # K, where what may be spent is little
 WORLD = Control(make=partial(MuJoCo, "hopper"), horizon=100, expert="hopper")
 TASK = Task(
     name="hopper",
