@@ -123,7 +123,11 @@ def with_settings(rows: Iterable[Row], start: str | None = None, **settings: Any
     return tuple(replace(row, start=start, settings={**settings, **row.settings}) for row in rows)
 
 
-AGGREVATE = Row("aggrevate", "follow-the-leader", tuned_by=RATE)  # for finite sets of actions
+# for finite sets of actions; and DAgger with as few roll-ins an iteration as AggreVaTeD has by default
+FINITE = (
+    Row("aggrevate", "follow-the-leader", tuned_by=RATE),
+    Row("dagger", "follow-the-leader", settings={"trajectories": 5}, tuned_by=RATE, said="K = 5"),
+)
 # reinforcement learning as the paper has it: from scratch, without a critic
 SCRATCH = (Row("reinforce", "regular", tuned_by=RATE), Row("tnpg", "natural", tuned_by=KL))
 

@@ -2,7 +2,7 @@
 
 from aggrevated.expert_training import Recipe
 from aggrevated.simulators.acrobot import Acrobot
-from aggrevated.tasks import AGGREVATE, DIAL, PAPERS_STEPS, RIVALS, SCRATCH, Protocol, Task, Tuned, imitation
+from aggrevated.tasks import DIAL, FINITE, PAPERS_STEPS, RIVALS, SCRATCH, Protocol, Task, Tuned, imitation
 from aggrevated.worlds.control import Control, no_step_saved
 
 WORLD = Control(make=Acrobot, lowest=no_step_saved, horizon=200, expert="acrobot")
@@ -18,7 +18,7 @@ TASK = Task(
         Tuned({"learning_rate": 0.05}, update="regular"),
         Tuned({"learning_rate": 0.01}, update="follow-the-leader"),
     ),
-    figure=(*imitation(trials=20), AGGREVATE, *DIAL, *RIVALS, *SCRATCH),
+    figure=(*imitation(trials=20), *FINITE, *DIAL, *RIVALS, *SCRATCH),
     protocol=Protocol(budget=250_000),
     trials=5,
     recipe=Recipe(

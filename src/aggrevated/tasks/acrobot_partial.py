@@ -5,8 +5,8 @@ from dataclasses import replace
 from aggrevated.simulators.acrobot import Acrobot
 from aggrevated.simulators.partial import Partial, columns_of
 from aggrevated.tasks import (
-    AGGREVATE,
     DIAL,
+    FINITE,
     PAPERS_STEPS,
     RATE,
     RIVALS,
@@ -42,7 +42,7 @@ TASK = replace(
     ),
     figure=(
         *imitation(),
-        AGGREVATE,
+        *FINITE,
         *DIAL,
         *RIVALS,
         *SCRATCH,

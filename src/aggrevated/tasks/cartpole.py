@@ -2,7 +2,7 @@
 
 from aggrevated.expert_training import Recipe
 from aggrevated.simulators.cartpole import CartPole
-from aggrevated.tasks import AGGREVATE, DIAL, PAPERS_STEPS, RIVALS, SCRATCH, Protocol, Task, Tuned, imitation
+from aggrevated.tasks import DIAL, FINITE, PAPERS_STEPS, RIVALS, SCRATCH, Protocol, Task, Tuned, imitation
 from aggrevated.worlds.control import Control
 
 TASK = Task(
@@ -18,7 +18,7 @@ TASK = Task(
         Tuned({"learning_rate": 0.01}, update="follow-the-leader"),
         Tuned({"learning_rate": 0.1}, method="reinforce", update="regular"),
     ),
-    figure=(*imitation(trials=20), AGGREVATE, *DIAL, *RIVALS, *SCRATCH),
+    figure=(*imitation(trials=20), *FINITE, *DIAL, *RIVALS, *SCRATCH),
     protocol=Protocol(budget=400_000),
     trials=5,
     recipe=Recipe(

@@ -43,7 +43,7 @@ TASK = Task(
         *with_settings(RIVALS, "supervised", **A_LITTLE_AT_A_TIME, validate_every=4),
         *with_settings(SCRATCH, **A_LITTLE_AT_A_TIME, validate_every=4),
     ),
-    protocol=Protocol(budget=400_000, tuning_seeds=(100,), tuning_budget=200_000),
+    protocol=Protocol(budget=200_000, tuning_seeds=(100,), tuning_budget=100_000),
     trials=5,
     packages=("mujoco",),
     recipe=Recipe(
