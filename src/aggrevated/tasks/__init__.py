@@ -123,10 +123,10 @@ def with_settings(rows: Iterable[Row], start: str | None = None, **settings: Any
     return tuple(replace(row, start=start, settings={**settings, **row.settings}) for row in rows)
 
 
-# for finite sets of actions; and DAgger with as few roll-ins an iteration as AggreVaTeD has by default
-FINITE = (
+FEW = {"trajectories": 5, "iterations": 60}  # roll-ins, as AggreVaTeD has them by default; every iteration is a fit
+FINITE = (  # for finite sets of actions
     Row("aggrevate", "follow-the-leader", tuned_by=RATE),
-    Row("dagger", "follow-the-leader", settings={"trajectories": 5}, tuned_by=RATE, said="K = 5"),
+    Row("dagger", "follow-the-leader", settings=FEW, tuned_by=RATE, said="K = 5, 60 iterations"),
 )
 # reinforcement learning as the paper has it: from scratch, without a critic
 SCRATCH = (Row("reinforce", "regular", tuned_by=RATE), Row("tnpg", "natural", tuned_by=KL))
