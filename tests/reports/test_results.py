@@ -1,0 +1,48 @@
+"""The pages of docs/results: a short trial of each is made again and has the bits that were published."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from aggrevated.machine import one_thread
+from aggrevated.reports import bits_of
+from aggrevated.reports.figures import find_figure, short_trial
+
+RESULTS = Path(__file__).parents[2] / "docs/results"
+sys.path.append(str(RESULTS.parents[1] / "benchmarks"))
+
+
+def published() -> dict[str, Any]:
+    """The pages that say what a short trial of them gives."""
+    pages = {path.stem: json.loads(path.read_text()) for path in sorted(RESULTS.glob("*.json"))}
+    return {name: page for name, page in pages.items() if isinstance(page, dict) and page.get("short")}
+
+
+@pytest.mark.parametrize("name", published())
+def test_a_short_trial_of_a_page_has_the_published_bits(name: str) -> None:
+    with one_thread():
+        assert short_trial(find_figure(name)) == published()[name]["short"]
+
+
+@pytest.mark.parametrize("name", published())
+def test_the_digest_of_a_page_is_that_of_its_numbers(name: str) -> None:
+    page = published()[name]
+    assert bits_of(page) == page["bits"] and page["machine"]["cores"]
+
+
+def test_seconds_and_machines_change_no_digest_and_numbers_do() -> None:
+    page = {"ratio": 1.25, "trials": [{"cpu_seconds": 3.0, "steps": 5}], "machine": {"cores": 2}}
+    slow = {"ratio": 1.25, "trials": [{"cpu_seconds": 4.0, "steps": 5}], "machine": {"cores": 64}, "bits": "x"}
+    other = {"ratio": 1.25, "trials": [{"cpu_seconds": 3.0, "steps": 6}]}
+    assert bits_of(page) == bits_of(slow) != bits_of(other)
+
+
+def test_every_page_that_is_a_figure_can_be_asked_for_and_fits_its_budget() -> None:
+    from results import ALL, MOST, PAGES
+
+    assert all(find_figure(name) for name, page in PAGES.items() if not page.commands)
+    assert max(page.minutes for page in PAGES.values()) <= MOST
+    assert sum(page.minutes for page in PAGES.values()) <= ALL

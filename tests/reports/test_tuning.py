@@ -1,0 +1,29 @@
+"""What a page tunes: three values on seeds of their own, and the one that earned most over the budget."""
+
+from pathlib import Path
+
+from aggrevated.config.resolving import resolve
+from aggrevated.reports.tuning import Tuning, earned
+from aggrevated.runs.executing import execute
+from aggrevated.tasks import Protocol, Row
+
+SMALL = {"trajectories": 2, "validation_episodes": 4, "test_episodes": 4, "update": "regular", "budget": 900}
+
+
+def test_the_value_that_earned_most_is_chosen_and_all_tries_are_told(tmp_path: Path) -> None:
+    row = Row("aggrevated", "regular", tuned_by="learning_rate")
+    config = resolve("cartpole", **SMALL)
+    tuning = Tuning.of(row, config, Protocol(900, tuning_seeds=(100, 101), tuning_budget=400), tmp_path)
+    assert list(tuning.tries) == [0.03, 0.01, 0.09] and len(tuning.runs) == 6
+    for run in tuning.runs:
+        assert execute(run).budget == 400
+    facts = tuning.facts("a label")
+    means = {tried["value"]: sum(tried["areas"]) / 2 for tried in facts["tried"]}
+    assert tuning.chosen() == {"learning_rate": facts["chosen"]} and means[facts["chosen"]] == max(means.values())
+    assert facts["tried"][0]["seeds"] == [100, 101]
+    assert facts["tried"][0]["areas"][0] == earned(tuning.runs[0]) > 5  # steps of a pole that stands for a moment
+
+
+def test_a_row_without_anything_to_tune_tries_nothing(tmp_path: Path) -> None:
+    tuning = Tuning.of(Row("aggrevated", "exponentiated"), resolve("cartpole"), Protocol(900), tmp_path)
+    assert not tuning.runs and tuning.chosen() == {} and not list(tmp_path.iterdir())
