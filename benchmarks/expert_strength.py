@@ -1,0 +1,104 @@
+"""Experts from bad to best: eight checkpoints of the training that made a task's shipped expert, by a rule.
+
+`python benchmarks/expert_strength.py acrobot` writes strength/acrobot-1 … -8, worst first, and how all others did.
+"""
+
+import interleave
+
+# isort: split
+import argparse
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from torch import Tensor
+
+from aggrevated.expert_training import EPISODES, card, kept, model_for
+from aggrevated.experts.kinds import expert_from
+from aggrevated.experts.loading import SHIPPED
+from aggrevated.files import seal, write_json
+from aggrevated.machine import one_thread
+from aggrevated.randomness import Purpose, seeds
+from aggrevated.tasks import find_task
+from aggrevated.validation import mean_return
+from aggrevated.version import __version__
+from aggrevated.worlds.control import control_of
+
+EXPERTS = 8
+EVERY = 500  # steps there is a checkpoint: twice as often as the recipe has it, because the first steps change most
+RULE = (
+    f"of those every {EVERY} steps, the ones nearest to {EXPERTS} lengths of an episode in equal ratios, from the "
+    f"worst that reaches the goal at all to the best, by {EPISODES} episodes of their own"
+)
+WHY = "One of eight for docs/where-it-pays.md, from bad to best: what a learner gains over experts of any strength."
+
+
+def trained(task: str, seed: int) -> tuple[list[int], list[float], list[dict[str, Tensor]]]:
+    """(steps, mean return, weights) of every checkpoint of the task's recipe, to its end."""
+    recipe, simulator = find_task(task).recipe, control_of(find_task(task).world, "this").simulator
+    model, episodes = model_for(recipe, simulator, seed), seeds(seed, Purpose.VALIDATION, 0, EPISODES)
+    steps: list[int] = []
+    returns: list[float] = []
+    weights: list[dict[str, Tensor]] = []
+
+    def keep(scope: dict[str, Any], _: dict[str, Any]) -> bool:
+        """Called by Stable-Baselines3 after every step."""
+        if model.num_timesteps % EVERY == 0:
+            found = kept(model.policy.state_dict())
+            steps.append(model.num_timesteps)
+            weights.append(found)
+            returns.append(mean_return(expert_from(found, recipe.network, task, simulator), simulator, episodes))
+            print(f"{task}: {returns[-1]:.2f} after {steps[-1]:,} steps", flush=True)
+        return True
+
+    with one_thread():
+        model.learn(recipe.steps, callback=keep)
+    return steps, returns, weights
+
+
+def chosen(returns: Sequence[float], lowest: float) -> list[int]:
+    """Which checkpoints are taken, worst first, each once: the nearest to lengths in equal ratios."""
+    lengths = -np.array(returns)
+    reaching = lengths[lengths < -lowest]
+    places: list[int] = []
+    for wanted in np.geomspace(reaching.max(), reaching.min(), EXPERTS):
+        order = np.argsort(np.abs(np.log(lengths / wanted)), kind="stable")
+        places.append(next(int(i) for i in order if i not in places and lengths[i] < -lowest))
+    return sorted(places, key=lambda i: returns[i])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("task", choices=["acrobot"], help="where an episode's length is its cost")
+    parser.add_argument("--seed", type=int, default=0, help="of the training (default: that of the shipped expert)")
+    parser.add_argument("--folder", type=Path, default=SHIPPED / "strength", help="of TASK-1.safetensors and so on")
+    options = parser.parse_args()
+    task, began = find_task(options.task), time.process_time()
+    world = control_of(task.world, "this")
+    steps, returns, weights = trained(task.name, options.seed)
+    command = f"python benchmarks/expert_strength.py {task.name} --seed {options.seed}"
+    options.folder.mkdir(parents=True, exist_ok=True)
+    places = chosen(returns, world.lowest(world.horizon))
+    for number, i in enumerate(places, 1):
+        facts = card(task.name, task.recipe, world.simulator, options.seed, steps[i], weights[i])
+        facts = replace(facts, command=command, chosen=RULE, why=WHY)
+        seal(options.folder / f"{task.name}-{number}.safetensors", weights[i], facts.facts())
+        print(f"{number}: step {steps[i]:,}, {facts.mean_return:.2f} ± {facts.standard_error:.2f} on fresh episodes")
+    versions = {name: found for name in interleave.PACKAGES if (found := interleave.installed(name))}
+    record = {
+        "command": command,
+        "rule": RULE,
+        "steps": steps,
+        "returns": [round(returned, 3) for returned in returns],
+        "chosen": [steps[i] for i in places],
+        "cpu_seconds": round(time.process_time() - began, 1),
+        "versions": versions | {"aggrevated": __version__},
+    }
+    write_json(options.folder / f"{task.name}.json", record)
+
+
+if __name__ == "__main__":
+    main()
