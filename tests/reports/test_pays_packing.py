@@ -1,0 +1,90 @@
+"""Packings learned with a few items and tested with more: the numbers, and that rules of thumb stand beside them."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from aggrevated.experts.exact_packing import BestFit, ExactPacking
+from aggrevated.files import Facts
+from aggrevated.randomness import Purpose, seeds
+from aggrevated.reports import pays_packing
+from aggrevated.reports.figures import Request, find_figure
+from aggrevated.reports.groups import Group
+from aggrevated.reports.pays_packing import PACKING, beside_best_fit
+from aggrevated.runs.executing import execute
+from aggrevated.simulators.packing import Packing
+from aggrevated.validation import returns_of
+
+SMALL = {"budget": 1200, "trajectories": 5, "validation_episodes": 10, "test_episodes": 10}
+TWO = {name: PACKING.methods[name] for name in ("AggreVaTeD, exponentiated", "TNPG, critic")}
+FIGURE = replace(PACKING, methods=TWO, settings=SMALL, sizes=(12, 24))
+EPISODES = 20
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Facts]:
+    folder = tmp_path_factory.mktemp("packing")
+    request = Request(trials=2, out=folder / "runs")
+    groups = FIGURE.runs(request)
+    assert [len(runs) for runs in groups] == [2, 2]
+    for run in (run for runs in groups for run in runs):
+        execute(run)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(pays_packing, "EPISODES", EPISODES)
+        FIGURE.write([Group.of(runs) for runs in groups], request, folder)
+    return folder, json.loads((folder / "pays-packing.json").read_text())
+
+
+def test_it_is_found_by_its_name() -> None:
+    assert find_figure("pays-packing") is PACKING
+
+
+def test_every_trial_is_tested_with_every_number_of_items(made: tuple[Path, Facts]) -> None:
+    _, facts = made
+    assert [case["items"] for case in facts["larger"]] == [12, 24]
+    for case in facts["larger"]:
+        assert [method["label"] for method in case["methods"]] == list(TWO)
+        for method in case["methods"]:
+            assert [trial["seed"] for trial in method["trials"]] == [0, 1]
+            for trial in method["trials"]:
+                assert trial["lower_bound"] <= min(trial["bins"], trial["best_fit"], trial["first_fit"])
+                assert (trial["exact"] is None) == (case["items"] > 20)
+
+
+def test_rules_of_thumb_are_measured_on_the_episodes_of_the_trial(made: tuple[Path, Facts]) -> None:
+    _, facts = made
+    simulator, fresh = Packing(12, 12), seeds(1, Purpose.TEST, 0, EPISODES)
+    trial = facts["larger"][0]["methods"][0]["trials"][1]
+    assert trial["best_fit"] == -returns_of(BestFit(simulator), simulator, fresh)[0].mean()
+    assert trial["exact"] == -returns_of(ExactPacking(simulator), simulator, fresh)[0].mean()
+
+
+def test_percentages_are_above_the_bound_and_differences_paired(made: tuple[Path, Facts]) -> None:
+    _, facts = made
+    method = facts["larger"][1]["methods"][0]
+    above = [100 * (one["bins"] / one["lower_bound"] - 1) for one in method["trials"]]
+    fitted = [100 * (one["best_fit"] / one["lower_bound"] - 1) for one in method["trials"]]
+    assert method["iqm"] == pytest.approx(np.mean(above))
+    assert method["to_best_fit"]["difference"] == pytest.approx(np.mean(above) - np.mean(fitted))
+
+
+def test_the_page_has_its_tables_and_the_answer(made: tuple[Path, Facts]) -> None:
+    folder, facts = made
+    page = (folder / "pays-packing.md").read_text()
+    assert facts["answer"] in page and "| items | method |" in page and "| items | best fit | first fit |" in page
+    assert (folder / "pays-packing.png").stat().st_size > 10_000
+
+
+def test_what_is_said_beside_best_fit_follows_from_the_intervals() -> None:
+    def case(items: int, low: float, high: float) -> Facts:
+        return {
+            "items": items,
+            "methods": [{"label": "X", "to_best_fit": {"difference": (low + high) / 2, "low": low, "high": high}}],
+        }
+
+    said = beside_best_fit([case(12, -2.0, -1.0), case(20, -1.0, 0.5), case(40, 1.0, 2.0)])
+    assert "X takes fewer with 12 (-1.50, -2.00 to -1.00) and more with 40 (+1.50, +1.00 to +2.00) items." in said
+    assert "X as many." in beside_best_fit([case(20, -1.0, 0.5)])
