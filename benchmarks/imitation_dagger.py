@@ -1,7 +1,8 @@
 """DAgger of the library `imitation`, used as in its tutorial, with our expert and a student of our size."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import datasets
 import gymnasium
@@ -19,49 +20,62 @@ from stable_baselines3.common.vec_env import DummyVecEnv
 
 from aggrevated.arrays import Array
 from aggrevated.experts.loading import load_expert
-from aggrevated.experts.q_network import QNetworkExpert
 from aggrevated.simulators import Simulator
+from aggrevated.tasks import find_task
+from as_environment import AsEnvironment
 
 
 class Advisor(NonTrainablePolicy):
-    """Our expert, as `imitation` asks one: π*(s) is what its Q-network expects the highest reward of."""
+    """Our expert, as `imitation` asks one."""
 
-    def __init__(self, expert: QNetworkExpert, observation_space: Space, action_space: Space) -> None:
+    def __init__(self, choose: Callable[[Array], Array], observation_space: Space, action_space: Space) -> None:
         super().__init__(observation_space, action_space)
-        self.network = expert.network
+        self.choose = choose
 
     def _choose_action(self, obs: Array) -> Array:
-        return np.argmax(self.network(obs[None]), axis=1)[0]
+        return self.choose(obs)
 
 
 def train(
     simulator: Simulator,
-    environment: str,
+    environment: str | AsEnvironment,
     seed: int,
-    hidden: Sequence[int],
+    settings: Mapping[str, Any],
     budget: int,
     report: Callable[[int, Callable[[Array], Array]], None],
 ) -> None:
     """Round after round until the budget is used; `report(environment steps, mode)` before the first and after each."""
     datasets.disable_progress_bars()  # `imitation` keeps its demonstrations with it
     set_random_seed(seed)
-    steps = Monitor(gymnasium.make(environment, max_episode_steps=simulator.horizon, disable_env_checker=True))
-    advisor = Advisor(load_expert(simulator.name, simulator), steps.observation_space, steps.action_space)
+    steps, choose = taught(simulator, environment)
+    advisor = Advisor(choose, steps.observation_space, steps.action_space)
+    least = {f"rollout_round_min_{name}": settings[name] for name in ("episodes", "timesteps") if name in settings}
+    # episodes that it would run for its log only are no part of DAgger
+    cloning = {"log_rollouts_venv": None, "progress_bar": False, "n_epochs": settings.get("n_epochs", 4)}
     with TemporaryDirectory() as folder:
-        trainer = trainer_for(advisor, steps, seed, hidden, folder)
+        trainer = trainer_for(advisor, steps, seed, settings, folder)
 
         def mode(observations: Array) -> Array:
             return trainer.policy.predict(observations, deterministic=True)[0]
 
         report(0, mode)
         while steps.get_total_steps() < budget:
-            # one round; episodes that it would run for its log only are no part of DAgger
-            trainer.train(1, bc_train_kwargs={"log_rollouts_venv": None, "progress_bar": False})
+            trainer.train(1, bc_train_kwargs=cloning, **least)  # one round
             report(steps.get_total_steps(), mode)
 
 
+def taught(simulator: Simulator, environment: str | AsEnvironment) -> tuple[Monitor, Callable[[Array], Array]]:
+    """(the environment, π*): by what it sees in Gymnasium's, or by the state of ours, where the student sees less."""
+    if isinstance(environment, AsEnvironment):
+        hidden = find_task(simulator.name).world.loaded_expert
+        return Monitor(environment), lambda obs: hidden.act(environment.state, 0)[0]
+    expert = load_expert(simulator.name, simulator)
+    steps = gymnasium.make(environment, max_episode_steps=simulator.horizon, disable_env_checker=True)
+    return Monitor(steps), lambda obs: np.argmax(expert.network(obs[None]), axis=1)[0]
+
+
 def trainer_for(
-    advisor: Advisor, environment: Monitor, seed: int, hidden: Sequence[int], folder: str
+    advisor: Advisor, environment: Monitor, seed: int, settings: Mapping[str, Any], folder: str
 ) -> SimpleDAggerTrainer:
     """The tutorial's trainer, with a student of so many ReLU instead of two layers of 32 tanh."""
     lanes = DummyVecEnv([lambda: environment])
@@ -69,7 +83,9 @@ def trainer_for(
     spaces = lanes.observation_space, lanes.action_space
     rng, silent = np.random.default_rng(seed), logger.configure(folder, format_strs=[])
     # the learning rate of this policy's own optimiser is not used: BC has an Adam of its own
-    student = ActorCriticPolicy(*spaces, lambda _: np.inf, net_arch=list(hidden), activation_fn=torch.nn.ReLU)
+    student = ActorCriticPolicy(
+        *spaces, lambda _: np.inf, net_arch=list(settings["net_arch"]), activation_fn=torch.nn.ReLU
+    )
     cloning = BC(
         observation_space=spaces[0], action_space=spaces[1], rng=rng, policy=student, device="cpu", custom_logger=silent
     )

@@ -27,7 +27,6 @@ from aggrevated.expert_training import model_for
 from aggrevated.files import Facts, read_json, write_json
 from aggrevated.randomness import Purpose, seeds
 from aggrevated.simulators import Simulator
-from aggrevated.simulators.gymnasium import GymnasiumSimulator
 from aggrevated.tasks import find_task
 from aggrevated.validation import mean_return
 from aggrevated.version import __version__
@@ -120,12 +119,16 @@ def trpo(task: str, seed: int, plan: Plan, report: Report) -> None:
 def dagger(task: str, seed: int, plan: Plan, report: Report) -> None:
     """DAgger of `imitation`, which is installed in an environment of its own."""
     train = import_module("imitation_dagger").train
-    train(simulator_of(task), environment_of(task), seed, plan.settings["net_arch"], plan.budget, report)
+    train(simulator_of(task), environment_of(task), seed, plan.settings, plan.budget, report)
 
 
 def simulator_of(task: str) -> Simulator:
     """Ours where there is one, else Gymnasium's environment behind our adapter."""
-    return GymnasiumSimulator(LUNAR_LANDER, 1000) if task == "lunar-lander" else find_task(task).world.simulator
+    if task != "lunar-lander":
+        return find_task(task).world.simulator
+    adapter = import_module("aggrevated.simulators.gymnasium")  # which needs a newer Gymnasium than `imitation`
+    simulator: Simulator = adapter.GymnasiumSimulator(LUNAR_LANDER, 1000)
+    return simulator
 
 
 def environment_of(task: str) -> str:
