@@ -1,6 +1,6 @@
 """The parsers of the paper's Table 1 side by side, on generated pages and on real ink, their curves and tuning."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
@@ -9,7 +9,7 @@ import numpy as np
 
 from aggrevated.config import Config
 from aggrevated.errors import UsageError
-from aggrevated.files import Facts, read_json, write_json
+from aggrevated.files import Facts, write_json
 from aggrevated.parsing.parser import Corpus, Parser
 from aggrevated.parsing.scoring import at_random, next_head
 from aggrevated.parsing.transitions.systems import SYSTEMS
@@ -19,6 +19,7 @@ from aggrevated.plots.parsing import curves_on_both, dots
 from aggrevated.reports import Table, by_name, markdown, number, publish, sealed, text, versions
 from aggrevated.reports.figures import Figure, Request, config_of, folder_of, short_trial
 from aggrevated.reports.groups import Group
+from aggrevated.reports.parsing_tuning import Tried
 from aggrevated.runs.evaluating import evaluate
 from aggrevated.runs.records import Metrics, Result
 from aggrevated.runs.run import Run, made_or_opened
@@ -41,7 +42,12 @@ EVEN = (
     "pages, and no start. CPU seconds are those of start and iterations; runs stood side by side, one for each "
     "core."
 )
-TRIALS = "Trial i has seed i and pages of its own, made with `--data-seed` i: the intervals are over both."
+ON_OTHER_PAGES = "Trial i has seed i and pages of its own, made with `--data-seed` i: the intervals are over both."
+TUNED = (
+    "Seven rows of the LSTM were tuned before, half as long, with seeds and pages that no trial has; what did best on "
+    "validation pages was taken. Every setting that was tried is in the JSON under `tuning`. The rates of the others "
+    "were tuned in earlier rounds, with other starts and numbers of pages."
+)
 PAIRED = (
     "Differences of UAS between two rows on the same pages with the same seed: their mean, its 95 % bootstrap "
     "interval, in how many trials the first is above the second, and how probable an improvement is "
@@ -72,7 +78,7 @@ class Scores(Figure):
         """The results of its trials."""
         return group.results
 
-    def more(self, groups: Sequence[Group], folder: Path) -> Facts:
+    def more(self, groups: Sequence[Group], request: Request) -> Facts:
         """What else is kept."""
         return {}
 
@@ -92,7 +98,7 @@ class Scores(Figure):
             "table": [*(line(*row) for row in rows), *baselines([run.config for run in groups[0].runs])],
             "settings": {group.label: public(group.runs[0].config) for group in groups},
             "trials": [{"label": group.label, **by_name(one.facts())} for group, results in trials for one in results],
-        } | self.more(groups, folder)
+        } | self.more(groups, request)
         path = folder / self.name
         dots(facts["table"], [[one.more["uas_micro"] for one in results] for results in measured], self.title, path)
         numbers = markdown(HEADER, [cells(row) for row in facts["table"]])
@@ -103,71 +109,63 @@ class Scores(Figure):
 
 @dataclass(frozen=True)
 class Table1(Scores):
-    """The paper's rows and others with the same pages, the same start and the same chances; trials on other pages."""
+    """The paper's rows and others with the same pages, the same start and the same help; each trial on other pages."""
 
     name: str = "table1"
     title: str = "Table 1 of the paper, on generated pages"
-    notes: tuple[str, ...] = (NOT_THE_SAME, EVEN, TRIALS)
+    notes: tuple[str, ...] = (NOT_THE_SAME, EVEN, ON_OTHER_PAGES)
     trials: int = 5
 
     def rows(self, request: Request) -> Sequence[Row]:
         return TABLE1
 
+    def stages(self, request: Request) -> Iterator[list[Run]]:
+        if tries := [run for tuning in tunings(self, request) for runs in tuning.runs for run in runs]:
+            yield tries
+        yield from super().stages(request)
+
     def runs(self, request: Request) -> list[list[Run]]:
-        return on_own_pages(self, request, range(self.trials_of(request)))
+        return on_own_pages(self, request)
 
     def write(self, groups: Sequence[Group], request: Request, folder: Path) -> Table:
         return super().write(named(groups), request, folder)
 
-    def more(self, groups: Sequence[Group], folder: Path) -> Facts:
-        """Comparisons, curves, and the log of the tuning, if it lies beside the report."""
-        log = folder / TUNED
-        tuning = {"tuning": read_json(log)} if log.is_file() else {}
-        curves = [curve_facts(group) for group in groups]
-        return {"comparisons": comparisons(groups), "curves": curves, "short": short_trial(self), **tuning}
+    def more(self, groups: Sequence[Group], request: Request) -> Facts:
+        """Comparisons, curves, every setting tried, and a short trial to make again."""
+        return {
+            "comparisons": comparisons(groups),
+            "curves": [curve_facts(group) for group in groups],
+            "tuning": [one.facts(label_of(one.runs[0][0].config)) for one in tunings(self, request)],
+            "short": short_trial(self),
+        }
 
     def page(self, facts: Facts) -> list[str]:
         found = facts["comparisons"]
         table = markdown(DIFFERENCES, [compared_cells(one) for one in found])
-        tuned = ["Every setting that was tried, on which seeds, is in the JSON under `tuning`."] * ("tuning" in facts)
-        return [*self.notes, *tuned, "## What the cost is worth", summary(found), table, PAIRED]
+        return [
+            *self.notes,
+            *([TUNED] if facts["tuning"] else []),
+            "## What the cost is worth",
+            summary(found),
+            table,
+            PAIRED,
+        ]
 
 
-@dataclass(frozen=True)
-class Tuning(Figure):
-    """What was tried before Table 1, on other pages with other seeds, judged on validation pages only."""
-
-    name: str = "table1-tuning"
-    task: Task = TASK
-    trials: int = 2
-
-    def rows(self, request: Request) -> Sequence[Row]:
-        return TUNING
-
-    def runs(self, request: Request) -> list[list[Run]]:
-        return on_own_pages(self, request, range(UNSEEN, UNSEEN + self.trials_of(request)), numbered=True)
-
-    def write(self, groups: Sequence[Group], request: Request, folder: Path) -> Table:
-        rows = [tried(group, row) for group, row in zip(named(groups), self.rows(request), strict=True)]
-        (folder / TUNED).parent.mkdir(parents=True, exist_ok=True)
-        write_json(folder / TUNED, sealed({"command": request.command(self), "tried": rows}))
-        return Table(
-            rows, {"method": text("label"), "validation UAS": number("validation_uas")}, f"log: {folder / TUNED}"
-        )
+def tunings(figure: Figure, request: Request) -> list[Tried]:
+    """What is tried before; nothing in a quick one."""
+    folder = figure.folder(request) / "tuning"
+    return [] if request.quick else [Tried.of(figure.task, row, changes, folder) for row, changes in TUNING]
 
 
-UNSEEN = 100  # the first seed, and data seed, that no trial has
-TUNED = Path("tuning/table1.json")
-
-
-def on_own_pages(figure: Figure, request: Request, seeds: Sequence[int], numbered: bool = False) -> list[list[Run]]:
-    """The runs of its rows: for each seed those of that seed on pages of that seed."""
-    groups = []
-    for i, row in enumerate(figure.rows(request)):
-        config, name = config_of(figure.task, row, request.quick), folder_of(replace(row, settings={}))
-        folder = figure.folder(request) / (f"{i:02d}-{name}" if numbered else name)
-        trials = enumerate(config.replaced(seed=seed, data_seed=seed) for seed in seeds)
-        groups.append([made_or_opened(folder / f"trial-{j:02d}", config) for j, config in trials])
+def on_own_pages(figure: Figure, request: Request) -> list[list[Run]]:
+    """The runs of its rows, with what was found to be best for them: trial i has seed i, and pages of that seed."""
+    tuned, groups = tunings(figure, request), []
+    for row in figure.rows(request):
+        chosen = next((one.chosen() for one in tuned if one.row == row), row)
+        folder = figure.folder(request) / folder_of(replace(row, settings={}))
+        config, trials = config_of(figure.task, chosen, request.quick), range(figure.trials_of(request))
+        groups.append([made_or_opened(folder / f"trial-{i:02d}", config.replaced(seed=i, data_seed=i)) for i in trials])
     return groups
 
 
@@ -179,20 +177,6 @@ def named(groups: Sequence[Group]) -> list[Group]:
 def label_of(config: Config) -> str:
     scratch = ", from scratch" if config.start.name == "random" and config.policy.name != "kernel-svm" else ""
     return f"{config.row.title}, {config.update.name}, {config.policy.name}{scratch}"
-
-
-def tried(group: Group, row: Row) -> Facts:
-    """One setting of the tuning."""
-    first, best = ([getattr(result, name) for result in group.results] for name in ("initial_return", "best_return"))
-    return {
-        "label": group.label,
-        "settings": dict(row.settings),
-        "seeds": [run.config.loop.seed for run in group.runs],
-        "validation_uas": float(np.mean(best)),
-        "validation_uas_each": best,
-        "validation_uas_of_the_start": first,
-        "cpu_seconds": group.mean("cpu_seconds"),
-    }
 
 
 @dataclass(frozen=True)
@@ -230,7 +214,7 @@ class ParsingCurves(Figure):
         return CURVES
 
     def runs(self, request: Request) -> list[list[Run]]:
-        return on_own_pages(self, request, range(self.trials_of(request)))
+        return on_own_pages(self, request)
 
     def write(self, groups: Sequence[Group], request: Request, folder: Path) -> Table:
         path, groups = folder / self.name, named(groups)
@@ -240,7 +224,7 @@ class ParsingCurves(Figure):
         return Table(facts, closing=f"figure: {path}.png and .svg")
 
 
-FIGURES = (Table1(), Tuning(), ParsingCurves(), RealInk())
+FIGURES = (Table1(), ParsingCurves(), RealInk())
 
 
 def line(group: Group, row: Row, results: Sequence[Result]) -> Facts:
