@@ -1,0 +1,73 @@
+"""What other libraries needed, read from files; and what the experts took to make."""
+
+from pathlib import Path
+
+import pytest
+
+from aggrevated.errors import DataError
+from aggrevated.files import write_json
+from aggrevated.reports.peers import bill_of, peers_of
+
+PUBLISHED = Path(__file__).parents[2] / "docs/results"
+
+
+def filed(folder: Path, name: str, **changed: object) -> None:
+    """A file as benchmarks/tuned_peers.py writes them, two seeds, of which the second never gets there."""
+    facts = {
+        **{"task": "acrobot", "label": "PPO", "budget": 100, "chosen": "zoo", "settings": {"n_steps": 8}},
+        **{"steps_to_expert": [64, None], "steps_to_beyond": [None, None], "best_return": [-90.0, -200.0]},
+        "curves": {
+            "0": {"steps": [0, 64, 100], "returns": [-200.0, -90.0, -91.0], "cpu_seconds": 1.5},
+            "1": {"steps": [0, 100], "returns": [-200.0, -200.0], "cpu_seconds": 2.0},
+        },
+    }
+    (folder / "peers/tuned").mkdir(parents=True, exist_ok=True)
+    whole = {name: value for name, value in (facts | changed).items() if value is not None}
+    write_json(folder / f"peers/tuned/{name}.json", whole)
+
+
+def test_a_peer_is_as_its_file_says_and_one_that_never_got_there_is_not_left_out(tmp_path: Path) -> None:
+    filed(tmp_path, "ppo-acrobot")
+    (peer,) = peers_of("acrobot", tmp_path)
+    assert (peer.label, peer.budget, peer.chosen) == ("PPO", 100, "zoo")
+    assert peer.seeds == [0, 1] and peer.to_expert == [64, None] and peer.to_beyond == [None, None]
+    assert peer.best_return == [-90.0, -200.0] and peer.cpu_seconds == [1.5, 2.0]
+    assert peer.curves[1] == ([0, 100], [-200.0, -200.0])
+
+
+def test_only_finished_files_of_the_task_are_read_and_none_need_be_there(tmp_path: Path) -> None:
+    assert peers_of("acrobot", tmp_path) == []
+    filed(tmp_path, "ppo-acrobot-partial", task="acrobot-partial")
+    filed(tmp_path, "dqn-acrobot", chosen=None)
+    assert peers_of("acrobot", tmp_path) == []
+    assert len(peers_of("acrobot-partial", tmp_path)) == 1
+
+
+def test_a_file_that_is_something_else_is_named(tmp_path: Path) -> None:
+    filed(tmp_path, "ppo-acrobot", steps_to_expert=None)
+    with pytest.raises(DataError, match=r"ppo-acrobot\.json.*steps_to_expert"):
+        peers_of("acrobot", tmp_path)
+
+
+@pytest.mark.parametrize("task", ["cartpole", "acrobot"])
+def test_what_is_published_follows_from_its_curves(task: str) -> None:
+    from aggrevated.files import read_json
+
+    assert peers_of(task, PUBLISHED)
+    for path in sorted((PUBLISHED / "peers/tuned").glob(f"*-{task}.json")):
+        facts = read_json(path)
+        for level, said in (("expert", "steps_to_expert"), ("beyond", "steps_to_beyond")):
+            for curve, steps in zip(facts["curves"].values(), facts[said], strict=True):
+                points = zip(curve["steps"], curve["returns"], strict=True)
+                assert steps == next((n for n, r in points if r >= facts[level]), None)
+
+
+def test_the_bill_of_an_expert_is_that_of_its_training() -> None:
+    assert {task: bill_of(task) for task in ("cartpole", "acrobot", "acrobot-partial", "hopper", "walker")} == {
+        "cartpole": 28_160,
+        "acrobot": 18_000,
+        "acrobot-partial": 18_000,
+        "hopper": 30_720,
+        "walker": 409_600,
+    }
+    assert bill_of("algebra") is None
