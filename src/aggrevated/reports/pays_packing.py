@@ -1,4 +1,4 @@
-"""Where it pays: bin packing, learned where an exact solver is quick and tested where there are many more items."""
+"""Where it pays: bin packing, learned with a dozen items from an exact solver and tested with many more."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,14 +16,13 @@ from aggrevated.reports.figures import Request
 from aggrevated.reports.groups import Group, between
 from aggrevated.reports.versus import Case, Versus, listed, page, paired
 from aggrevated.runs.run import Run
-from aggrevated.simulators.packing import ITEMS, Packing
+from aggrevated.simulators.packing import CAPACITY, ITEMS, LARGEST, SMALLEST, Packing
 from aggrevated.statistics import bootstrap_interval, interquartile_mean
 from aggrevated.tasks import Row, find_task
 from aggrevated.validation import returns_of
 
 LEARNED = 12  # items
 LARGER = (12, 20, 40, 80)
-EXACT = 20  # items, with which the solver is still quick
 EPISODES = 300  # of each trial, with each number of items
 RULES = {"best_fit": "best fit", "first_fit": "first fit", "exact": "exact solver"}
 
@@ -67,21 +66,19 @@ def trial(run: Run, size: int) -> Facts:
     fresh = seeds(run.config.loop.seed, Purpose.TEST, 0, EPISODES)
     states = simulator.initial(fresh)
     items = states[:, ITEMS:]
-    exact = float(ExactPacking(simulator).q(states).min(axis=1).mean()) if size <= EXACT else None
     return {
         "seed": run.config.loop.seed,
         "bins": float(-returns_of(run.policy, simulator, fresh)[0].mean()),
         "best_fit": float(-returns_of(BestFit(simulator), simulator, fresh)[0].mean()),
         "first_fit": float(np.mean([first_fit(own) for own in items])),
         "lower_bound": float(np.mean([lower_bound(own) for own in items])),
-        "exact": exact,
+        "exact": float(ExactPacking(simulator).q(states).min(axis=1).mean()),
     }
 
 
 def over(trials: Sequence[Facts], name: str) -> Array:
-    """[trials]: by how many percent that number of bins is above the lower bound; NaN where it is not known."""
-    pairs = [(np.nan if one[name] is None else one[name], one["lower_bound"]) for one in trials]
-    return np.array([100 * (bins / bound - 1) for bins, bound in pairs])
+    """[trials]: by how many percent that number of bins is above the lower bound."""
+    return np.array([100 * (one[name] / one["lower_bound"] - 1) for one in trials])
 
 
 def of_method(label: str, trials: Sequence[Facts]) -> Facts:
@@ -95,7 +92,7 @@ def of_method(label: str, trials: Sequence[Facts]) -> Facts:
         "low": float(low),
         "high": float(high),
         "to_best_fit": paired(above, over(trials, "best_fit")),
-        **{name: float(over(trials, name).mean()) if trials[0][name] is not None else None for name in RULES},
+        **{name: float(over(trials, name).mean()) for name in RULES},
         "trials": list(trials),
     }
 
@@ -129,7 +126,7 @@ HOW_TO_READ = (
     f"Policies learned with {LEARNED} items, tested on {EPISODES} fresh episodes of each trial with 12 to 80: bins "
     "above ⌈Σ sizes / C⌉, which no packing undercuts, in percent; interquartile mean of the trials with its own "
     "bootstrap interval, and the mean difference to best fit on the same episodes with its own. Nothing was learned, "
-    f"or chosen, with more than {LEARNED} items. The exact solver is asked with up to {EXACT}."
+    f"or chosen, with more than {LEARNED} items."
 )
 HEADER = ("items", "method", "bins", "over the bound", "95 % interval", "to best fit")
 RULED = ("items", *RULES.values())
@@ -153,7 +150,7 @@ def cells(case: Facts, method: Facts) -> list[str]:
 def rule_cells(case: Facts) -> list[str]:
     """The rules of thumb with so many items, above the bound."""
     known = case["methods"][0]
-    return [str(case["items"]), *("" if known[rule] is None else f"{known[rule]:.2f} %" for rule in RULES)]
+    return [str(case["items"]), *(f"{known[rule]:.2f} %" for rule in RULES)]
 
 
 def draw(figure: Larger, tested: Sequence[Facts], path: Path) -> None:
@@ -178,14 +175,14 @@ METHODS = {
     "AggreVaTeD, regular": Row("aggrevated", "regular"),
     "DAgger": Row("dagger", "follow-the-leader"),
     "SL": Row("sl", "follow-the-leader"),
-    "SL-RL, critic": Row("sl-rl", "natural", settings={"oracle": "critic"}),
+    "SL-RL, critic": Row("sl-rl", "natural", settings={"oracle": "critic", "demonstrations": 300}),
     "TNPG, critic": Row("tnpg", "natural", settings={"oracle": "critic"}),
 }
 WITHOUT = ("SL-RL, critic", "TNPG, critic")  # an expert to ask
 PACKING = Larger(
     name="pays-packing",
     title=f"Bin packing: learned with {LEARNED} items, tested with more",
-    question="Does what an exact solver says of small instances help where it is too slow to be asked?",
+    question="Does what an exact solver says of small instances carry over to larger ones?",
     task=find_task("packing"),
     varied="items to be packed",
     cases=(Case(LEARNED, f"n = {LEARNED}", {"items": LEARNED}),),
@@ -193,5 +190,19 @@ PACKING = Larger(
     settings={"budget": 30_000, "trajectories": 50, "validate_every": 5, "validation_episodes": 300},
     tells=("difference",),
     within=0.01,
+    notes=(
+        f"Items of sizes {SMALLEST} to {LARGEST}, each as likely, come one by one to bins of {CAPACITY}; all of "
+        "them are known from the start, and a new bin costs 1. The expert is an exhaustive search: its Q* is "
+        "exact, and takes no simulator steps; with bins of this capacity it takes milliseconds at most also with 80 "
+        "items, so that the optimum is known throughout. The learner sees how many bins there are of each room, the "
+        "item, and how many of each size are to come. The ratio is of bins saved, (R + n)/(R* + n).",
+        "What was tried before: sizes 2 to 7 were chosen among four ranges by the gap between best fit and the "
+        "optimum, before anything was learned. All methods ran on seed 0, which is one of these trials, once with "
+        "the settings that stand here (SL-RL with 50 demonstrations), and the exponentiated, natural and regular "
+        "updates and DAgger were tested there with up to 80 items; all of them on seeds 0 and 1 with a fifth of "
+        "the budget. On seed 100: K = 10 and 50 for the regular update (50 was better), 50 and 500 demonstrations "
+        "for SL-RL (more were better, and 300 are as many as the budget of --quick has room for). Nothing else "
+        "was tuned.",
+    ),
 )
 FIGURES = (PACKING,)

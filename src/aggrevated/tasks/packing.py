@@ -1,4 +1,4 @@
-"""Bin packing with an exact solver as its expert, which is quick for a dozen items: what is learned is for more."""
+"""Bin packing with an exact solver as its expert: what is learned with a few items can be tested with more."""
 
 from collections.abc import Callable, Container
 from dataclasses import dataclass, field, replace
@@ -27,7 +27,7 @@ class PackingWorld(Control):
     make_expert: Callable[[Simulator], Expert] | None = field(default=ExactPacking, compare=False)  # type: ignore[assignment]
     lowest: Callable[[int], float] = field(default=no_step_saved, compare=False)
     horizon: int = setting(0, "H, after how many items an episode is cut; 0: after all.", COUNT)
-    items: int = setting(12, "How many items there are; with many more, the expert takes its time.", at_least(1, MOST))
+    items: int = setting(12, "How many items there are.", at_least(1, MOST))
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "make", partial(Packing, items=self.items))
