@@ -10,7 +10,7 @@ import pytest
 from aggrevated.files import Facts
 from aggrevated.reports.figures import Request
 from aggrevated.reports.groups import Group
-from aggrevated.reports.versus import Case, Versus, differing, in_which, median, paired, panel, reaching
+from aggrevated.reports.versus import Case, Versus, differing, in_which, paired, panel, reaching
 from aggrevated.runs.executing import execute
 from aggrevated.tasks import Row, find_task
 
@@ -91,12 +91,6 @@ def test_quick_runs_have_a_fifth_of_the_budget() -> None:
     assert TINY.config(case, row, quick=True).loop.budget == 120
     by_iterations = replace(TINY, settings=SMALL | {"budget": 0, "iterations": 10})
     assert by_iterations.config(case, row, quick=True).loop.iterations == 2
-
-
-def test_a_median_with_what_was_not_reached() -> None:
-    assert median([5, None, 3, 9, None])["median"] == 9
-    assert median([None, None, 3, 9, None]) == {"median": None, "low": 3.0, "high": None}
-    assert median([4, 4, 4, 4, 4]) == {"median": 4.0, "low": 4.0, "high": 4.0}
 
 
 def test_a_paired_difference_does_not_know_of_what_all_seeds_share() -> None:

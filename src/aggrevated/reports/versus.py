@@ -18,11 +18,11 @@ from aggrevated.config.resolving import resolve
 from aggrevated.files import Facts
 from aggrevated.plots.versus import EXPERT, Panel, Series, versus
 from aggrevated.reports import Table, markdown, publish, text, versions
-from aggrevated.reports.figures import Figure, Request
+from aggrevated.reports.figures import Figure, Request, short_trial
 from aggrevated.reports.groups import Group, beside_expert, between, filled, measure
 from aggrevated.runs.records import Result
 from aggrevated.runs.run import Run, as_file_name, made_or_opened
-from aggrevated.statistics import bootstrap_interval, interquartile_mean
+from aggrevated.statistics import NEVER, Estimate, estimate, median_time, paired_difference
 from aggrevated.tasks import Row, Task
 from aggrevated.worlds.control import Control
 
@@ -32,9 +32,7 @@ UNTIL: dict[Measure, str] = {  # the measures of how soon the expert is reached,
     "episodes": "episodes until the expert is reached",
     "queries": "questions to the oracle until the expert is reached",
 }
-NEVER = float("inf")
 COUNTS = ("simulator_steps", "oracle_steps", "validation_steps", "oracle_queries", "iterations")
-RESAMPLES = 2000
 
 
 @dataclass(frozen=True)
@@ -82,6 +80,9 @@ class Versus(Figure):
         fewer = {name: max(1, most // 5) for name, most in least.items() if most}
         return resolve(case.task or self.task, row.method, **given | fewer)
 
+    def first(self) -> Config:
+        return self.config(self.cases[0], next(iter(self.methods.values())), quick=False)
+
     def runs(self, request: Request) -> list[list[Run]]:
         """Those of all methods in all cases, in folders by their labels."""
         groups, seeds = [], range(self.trials_of(request))
@@ -95,6 +96,10 @@ class Versus(Figure):
     def final(self, group: Group) -> Array:
         """[trials]: how good the chosen policies are beside their expert, on fresh episodes."""
         return beside_expert(group)
+
+    def measured(self, group: Group) -> str:
+        """What `final` is: a ratio, or a gain."""
+        return measure(group)
 
     def write(self, groups: Sequence[Group], request: Request, folder: Path) -> Table:
         """NAME.json, .png, .svg and .md."""
@@ -123,11 +128,12 @@ class Versus(Figure):
             "seeds": [run.config.loop.seed for run in groups[0].runs],
             "question": self.question,
             "answer": answer(self, found),
-            "measure": measure(groups[0]),
+            "measure": self.measured(groups[0]),
             "within": self.within,
             "varied": self.varied,
             "cases": found,
             "settings": settings,
+            "short": short_trial(self),
         }
 
 
@@ -136,19 +142,19 @@ class Versus(Figure):
 
 def of_method(figure: Versus, label: str, row: Row, group: Group, first: Array) -> Facts:
     """All that is known of one method in one case."""
-    final, name = figure.final(group), measure(group)
+    final, name = figure.final(group), figure.measured(group)
     pairs = zip(group.runs, group.results, final, strict=True)
     trials = [of_trial(run, result, figure.within) | {name: float(value)} for run, result, value in pairs]
-    low, high = bootstrap_interval(final)
-    until = {f"{one}_to_expert": median([trial[f"{one}_to_expert"] for trial in trials]) for one in UNTIL}
+    found = estimate(final)
+    until = {f"{one}_to_expert": until_expert(trials, f"{one}_to_expert") for one in UNTIL}
     return {
         "label": label,
         "method": row.method,
         "update": row.update,
         "imitates": group.runs[0].config.row.imitates,
-        "iqm": float(interquartile_mean(final)),
-        "low": float(low),
-        "high": float(high),
+        "iqm": found.value,
+        "low": found.low,
+        "high": found.high,
         "mean": float(final.mean()),
         "reached": sum(trial["steps_to_expert"] is not None for trial in trials),
         **until,
@@ -192,26 +198,21 @@ def enough(run: Run, expert: float, within: float) -> float:
     return expert - within * (expert - lowest)
 
 
-def median(values: Sequence[float | None]) -> Facts:
-    """The median, with what was not reached above all that was, and its own 95 % bootstrap interval; None: not reached.
-
-    It is the lower of the two middle ones, and so one that was measured.
-    """
-    known = np.sort([NEVER if value is None else float(value) for value in values])
-    middle = (len(known) - 1) // 2
-    draws = np.random.default_rng(0).integers(len(known), size=(RESAMPLES, len(known)))
-    medians = np.sort(np.sort(known[draws], axis=1)[:, middle])
-    low, high = medians[int(0.025 * RESAMPLES)], medians[int(0.975 * RESAMPLES) - 1]
-    shown = {"median": known[middle], "low": low, "high": high}
-    return {name: None if np.isinf(value) else float(value) for name, value in shown.items()}
+def until_expert(trials: Sequence[Facts], one: str) -> Facts:
+    """The median, with what was not reached above all that was, and its own interval; None: not reached."""
+    found = median_time([trial[one] for trial in trials])
+    return in_facts(found, "median")
 
 
 def paired(values: Array, first: Array) -> Facts:
-    """The mean difference to the first method over the same seeds, and its own 95 % bootstrap interval."""
-    differences = values - first
-    draws = np.random.default_rng(0).integers(len(differences), size=(RESAMPLES, len(differences)))
-    low, high = np.percentile(differences[draws].mean(axis=1), [2.5, 97.5])
-    return {"difference": float(differences.mean()), "low": float(low), "high": float(high)}
+    """The mean difference to the first method over the same seeds, and its own interval."""
+    return in_facts(paired_difference(values, first), "difference")
+
+
+def in_facts(found: Estimate, name: str) -> Facts:
+    """For JSON; None: never."""
+    numbers = {name: found.value, "low": found.low, "high": found.high}
+    return {key: None if np.isinf(value) else value for key, value in numbers.items()}
 
 
 # ---- words
