@@ -10,7 +10,7 @@ EPISODES = 2000  # of each trial, whatever the length
 
 def by_trying(case: Case) -> float:
     """Steps until the lock is open, in the mean, of whoever tries all combinations and none of them twice."""
-    return case.x * (DIGITS**case.x + 1) / 2
+    return float(case.x * (DIGITS**case.x + 1) / 2)
 
 
 LOCK = Versus(

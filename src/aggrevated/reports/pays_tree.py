@@ -107,7 +107,7 @@ def answer(cases: Sequence[Facts]) -> str:
         known = [(k, found["median"]) for k, found in zip(depths, of(cases, one.label), strict=True) if found]
         reached = [(k, median) for k, median in known if median is not None]
         if not reached:
-            told.append(f"{one.label} was free of regret at no depth")
+            told.append(f"{one.label}: at no depth")
             continue
         (first, least), (last, most) = reached[0], reached[-1]
         x, y = (np.array(column, float) for column in zip(*reached, strict=True))
@@ -115,7 +115,7 @@ def answer(cases: Sequence[Facts]) -> str:
             grows = f"{slope(x, y):.1f} more for each level"
         else:
             grows = f"{2 ** slope(x, np.log2(y)):.2f} × as many for each level"
-        told.append(f"{one.label} {least:,.0f} at depth {first} and {most:,.0f} at {last}, {grows}")
+        told.append(f"{one.label}: {least:,.0f} at depth {first} and {most:,.0f} at {last}, {grows}")
     beyond = [case["depth"] for case in cases if len(case["contenders"]) < len(CONTENDERS)]
     more = (
         f" Bandits were not run at depths {listed([str(depth) for depth in beyond])}: there, no RL needs fewer than "

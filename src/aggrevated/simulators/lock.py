@@ -50,7 +50,7 @@ class Lock:
         done = dialled + 1 >= self.length
         return np.stack([dialled + 1, right], axis=1), -(right * done).astype(np.float64), done
 
-    def is_right(self, state: Array, action: Array) -> Array:
+    def is_right(self, state: Array, action: Array | int) -> Array:
         """[n]: whether these digits are the right next ones."""
         right: Array = self.combination[np.minimum(state[:, 0], self.length - 1)] == action
         return right
