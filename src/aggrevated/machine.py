@@ -5,6 +5,7 @@ import platform
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from aggrevated.errors import AggrevatedError, UsageError
 
@@ -40,8 +41,8 @@ def about_this_machine() -> dict[str, str | int]:
 def processor() -> str:
     """Its model, where the system tells; else what kind it is."""
     try:
-        with open("/proc/cpuinfo", encoding="utf-8") as file:
-            models = [line.split(":", 1)[1].strip() for line in file if line.startswith("model name")]
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+        models = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
     except OSError:
         models = []
     return next(iter(models), platform.machine())

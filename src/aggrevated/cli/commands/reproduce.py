@@ -24,11 +24,13 @@ class Reproduce:
     command = "reproduce"
     figure: Positional[TaskName]
     """A task with a figure in the paper (cartpole, acrobot, acrobot-partial, hopper, walker), theory
-    (all experiments of it), table1, parsing-curves (from the runs of table1), or real-ink (with --crohme)."""
+    (all experiments of it), table1, parsing-curves (from the runs of table1), real-ink (with --crohme),
+    paper-hopper or paper-acrobot-partial (as the paper was run), pays-lock, pays-tree, pays-cliff, pays-keys,
+    pays-packing or expert-strength (where it pays)."""
     quick: bool = False
-    """A fifth of the iterations (theory: its small settings): to see that everything works, not for numbers."""
+    """A fifth of the budget, and nothing tuned (theory: its small settings): to see that everything works."""
     trials: Integer = None
-    """Trials per method; trial i has seed i. Default: 10 (hopper and walker: 5, parsing: 3), or 2 with --quick."""
+    """Trials per method; trial i has seed i. Default: 5 (cartpole and acrobot: 20 for AggreVaTeD), or 2 with --quick."""
     crohme: Folder = None
     """real-ink: CROHME's InkML files, in train/ and dev/."""
     out: Folder = None
