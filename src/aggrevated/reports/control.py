@@ -221,6 +221,11 @@ def what_it_took(facts: Facts) -> str:
     """The words below the table of what it took."""
     made = facts["expert"].get("steps")
     bill = f" Making the expert took {made:,} environment steps, which no row has in it." if made else ""
+    if peers := [row["label"] for row in facts["reach"] if "chosen" in row]:
+        bill += (
+            f" Of other libraries ({', '.join(peers)}; tuned likewise, [how](../../benchmarks/README.md)) it is their "
+            "most likely actions that are measured, ours are sampled; they say nothing of episodes and questions."
+        )
     return (
         "Medians over the trials of what had been spent when the best policy so far, on validation, first earned what "
         "the expert earns, and 1.05 times the ratio; a trial that never did counts as later than all that did." + bill
