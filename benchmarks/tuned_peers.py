@@ -342,13 +342,13 @@ CONTESTS = {
     ("ppo", "acrobot-partial"): Contest(
         by_gradients(PPO), {name: {**one, "frames": FRAMES} for name, one in PPO_ACROBOT.items()}, 100_000, 1024
     ),
-    ("dagger", "acrobot-partial"): Contest(dagger, rounds(32, FRAMES), 10_000),
+    ("dagger", "acrobot-partial"): Contest(dagger, rounds(32, FRAMES), 5_000),
     ("trpo", "hopper"): Contest(trpo, TRPO_ROBOTS, 150_000, 2048, 50),
     ("ppo", "hopper"): Contest(by_gradients(PPO), PPO_ROBOTS, 150_000, 2048, 50),
     ("trpo", "walker"): Contest(trpo, TRPO_ROBOTS, 300_000, 4096, 50, seeds=3, tuning_budget=100_000),
     ("ppo", "walker"): Contest(by_gradients(PPO), PPO_ROBOTS, 300_000, 4096, 50, seeds=3, tuning_budget=100_000),
-    ("dagger", "hopper"): Contest(dagger, rounds(64), 15_000, episodes=50),
-    ("dagger", "walker"): Contest(dagger, rounds(64), 15_000, episodes=50),
+    ("dagger", "hopper"): Contest(dagger, rounds(64), 5_000, episodes=50),
+    ("dagger", "walker"): Contest(dagger, rounds(64), 5_000, episodes=50),
 }
 
 if __name__ == "__main__":
