@@ -58,6 +58,7 @@ class PaysTree(Figure):
             "command": request.command(self),
             "versions": versions(("aggrevated", "numpy")),
             "seeds": [0],
+            "title": self.title,
             "question": self.question,
             "answer": answer(cases),
             "trees": trees,

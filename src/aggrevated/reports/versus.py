@@ -126,6 +126,7 @@ class Versus(Figure):
             "command": request.command(self),
             "versions": versions(("aggrevated", "torch", "numpy", *self.task.packages)),
             "seeds": [run.config.loop.seed for run in groups[0].runs],
+            "title": self.title,
             "question": self.question,
             "answer": answer(self, found),
             "measure": self.measured(groups[0]),
