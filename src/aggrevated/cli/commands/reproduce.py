@@ -28,7 +28,7 @@ class Reproduce:
     paper-hopper or paper-acrobot-partial (as the paper was run), pays-lock, pays-tree, pays-cliff, pays-keys,
     pays-packing or expert-strength (where it pays)."""
     quick: bool = False
-    """A fifth of the budget, and nothing tuned (theory: its small settings): to see that everything works."""
+    """Little of the budget, and nothing tuned (theory: its small settings): to see that everything works."""
     trials: Integer = None
     """Trials per method; trial i has seed i. Default: 5 (cartpole and acrobot: 20 for AggreVaTeD), or 2 with --quick."""
     crohme: Folder = None
