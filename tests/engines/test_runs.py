@@ -33,7 +33,14 @@ def result(name: str, folder, engine) -> dict:
     run = train(settings.pop("task"), settings.pop("method", "aggrevated"), out=folder, engine=engine, **settings)
     found = asdict(run.result())
     lines = [asdict(line) | {"seconds": 0, "cpu_seconds": 0} for line in run.metrics()]
-    return {"lines": lines, **found, "seconds": 0, "cpu_seconds": 0, "run": "", "config": (folder / "config.json").read_text()}
+    return {
+        "lines": lines,
+        **found,
+        "seconds": 0,
+        "cpu_seconds": 0,
+        "run": "",
+        "config": (folder / "config.json").read_text(),
+    }
 
 
 @pytest.fixture(scope="module")
