@@ -46,8 +46,12 @@ PAGES: Mapping[str, Page] = {
     "pays-keys": Page(15),
     "pays-packing": Page(10),
     "expert-strength": Page(15),
+    "where-it-pays": Page(1),  # from the pages of these
     "real-ink": Page(30, needs="crohme"),
 }
+
+WITHOUT_RUNS = ("theory", "pays-tree", "where-it-pays")
+PARTS = {"theory": ("tree", "tree-noisy", "mdp", "lower-bound"), "where-it-pays": ()}  # whose numbers are elsewhere
 
 
 def main() -> None:
@@ -65,36 +69,39 @@ def main() -> None:
             print(f"{name}: left out, as it needs --{page.needs} DIR")
             continue
         made(name, page, options, rest)
+    if options.folder == RESULTS:
+        subprocess.run([sys.executable, ROOT / "docs/make_numbers.py"], check=True)
 
 
 def made(name: str, page: Page, options: argparse.Namespace, rest: Sequence[str]) -> None:
     """Make one page, and tell how it went."""
     print(f"{name}: may take {page.minutes} minutes of two cores", flush=True)
-    before, began = bits_in(options.folder / f"{name}.json"), time.perf_counter()
+    before, began = bits_of(name, options.folder), time.perf_counter()
     for command in page.commands or (reproduce(name, page, options, rest),):
         subprocess.run(shlex.split(command), check=True, cwd=ROOT)
-    took, after = (time.perf_counter() - began) / 60, bits_in(options.folder / f"{name}.json")
+    took, after = (time.perf_counter() - began) / 60, bits_of(name, options.folder)
     same = (
         "the bits are those that were there" if before == after else f"other bits than before ({before[:12] or 'none'})"
     )
-    print(f"{name}: {took:.1f} minutes; bits {after[:12]}: {same}", flush=True)
+    print(f"{name}: {took:.1f} minutes; bits {after or 'none'}: {same}", flush=True)
 
 
 def reproduce(name: str, page: Page, options: argparse.Namespace, rest: Sequence[str]) -> str:
     """The command of a page that is a figure."""
     own = "table1" if name == "parsing-curves" else name
-    words = [sys.executable, "-m", "aggrevated", "reproduce", name, "--out", str(options.runs / own)]
-    words += ["--report", str(options.folder), *rest]
-    if name == "theory":
-        words = [word for word in words if word not in ("--out", str(options.runs / own))]
+    words = [sys.executable, "-m", "aggrevated", "reproduce", name, "--report", str(options.folder)]
+    if name not in WITHOUT_RUNS:
+        words += ["--out", str(options.runs / own), *rest]
     if page.needs:
         words += [f"--{page.needs}", str(getattr(options, page.needs))]
     return shlex.join(words)
 
 
-def bits_in(path: Path) -> str:
-    """The digest of a page's numbers; nothing where there is none."""
-    return str(read_json(path).get("bits", "")) if path.is_file() else ""
+def bits_of(name: str, folder: Path) -> str:
+    """The digest of a page's numbers; nothing where there are none."""
+    files = PARTS.get(name, (name,))
+    paths = [folder / f"{file}.json" for file in files]
+    return " ".join(str(read_json(path).get("bits", ""))[:12] for path in paths if path.is_file())
 
 
 if __name__ == "__main__":
