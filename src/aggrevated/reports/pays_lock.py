@@ -22,8 +22,8 @@ LOCK = Versus(
     varied="digits L of the lock",
     cases=tuple(Case(n, f"L = {n}", {"length": n, "budget": EPISODES * n}) for n in LENGTHS),
     methods={
-        "AggreVaTeD, exponentiated": Row("aggrevated", "exponentiated"),
-        "AggreVaTeD, regular": Row("aggrevated", "regular"),
+        "AggreVaTeD (exponentiated)": Row("aggrevated", "exponentiated"),
+        "AggreVaTeD (regular)": Row("aggrevated", "regular"),
         "DAgger": Row("dagger", "follow-the-leader"),
         "SL": Row("sl", "follow-the-leader"),
         "REINFORCE": Row("reinforce", "regular"),

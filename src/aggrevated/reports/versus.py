@@ -88,7 +88,7 @@ class Versus(Figure):
         groups, seeds = [], range(self.trials_of(request))
         for case in self.cases:
             for label, row in self.methods.items():
-                folder = self.folder(request) / as_file_name(case.label) / as_file_name(label)
+                folder = self.folder(request) / in_a_path(case.label) / in_a_path(label)
                 config = self.config(case, row, request.quick)
                 groups.append([made_or_opened(folder / f"trial-{i:02d}", config.replaced(seed=i)) for i in seeds])
         return groups
@@ -136,6 +136,11 @@ class Versus(Figure):
             "settings": settings,
             "short": short_trial(self),
         }
+
+
+def in_a_path(label: str) -> str:
+    """A label as the name of a folder."""
+    return as_file_name(label).strip("-")
 
 
 # ---- numbers
