@@ -121,4 +121,5 @@ def test_the_answer_follows_from_the_numbers() -> None:
         "Beside AggreVaTeD, paired by seeds with 95 % intervals: slow earns less at 4 (-2, -3 to -1) and more at 8 "
         "(+1, +0.5 to +2)."
     )
+    assert in_which(["4", "8"], ["2", "4", "8"]) == "from 4 on"
     assert in_which(["4"], ["2", "4"]) == "only at 4" and in_which([], ["2"]) == "in no case"

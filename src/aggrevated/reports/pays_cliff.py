@@ -30,8 +30,8 @@ CLIFF = Versus(
         "programming and free: its Q* takes no simulator steps, and every action has its own cost, so that what DAgger "
         "is told to do is never one of several equally good ones. What to do is simple near the edge and needs "
         "several units among the stones, where most of the steps are. The step size of DAgger and SL is "
-        "the best of .003, .01, .03, .1 and .3 for DAgger with 16 units, on seeds of which no trial but the first has "
-        "one; AggreVaTeD has its defaults. Policies are tested as they are, by drawing actions.",
+        "the best of .003, .01, .03, .1 and .3 for DAgger with 16 units, on seeds 0, 10 and 11; "
+        "AggreVaTeD has its defaults. Policies are tested as they are, by drawing actions.",
     ),
 )
 FIGURES = (CLIFF,)

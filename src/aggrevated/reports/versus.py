@@ -255,6 +255,8 @@ def in_which(where: Sequence[str], among: Sequence[str]) -> str:
         return "in no case"
     if list(where) == list(among[: len(where)]) and len(where) > 1:
         return f"up to {where[-1]} and not above"
+    if list(where) == list(among[-len(where) :]) and len(where) > 1:
+        return f"from {where[0]} on"
     return f"only at {listed(where)}"
 
 
