@@ -32,9 +32,9 @@ class Page:
 PAGES: Mapping[str, Page] = {
     "cartpole": Page(20),
     "acrobot": Page(30),
-    "acrobot-partial": Page(60),
-    "hopper": Page(60),
-    "walker": Page(60),
+    "acrobot-partial": Page(45),
+    "hopper": Page(30),
+    "walker": Page(40),
     "paper-hopper": Page(40),
     "paper-acrobot-partial": Page(40),
     "theory": Page(10),
