@@ -30,7 +30,7 @@ class Reproduce:
     quick: bool = False
     """Little of the budget, and nothing tuned (theory: its small settings): to see that everything works."""
     trials: Integer = None
-    """Trials per method; trial i has seed i. Default: 5 (cartpole and acrobot: 20 for AggreVaTeD), or 2 with --quick."""
+    """Trials per method; trial i has seed i. Default: 5 (cartpole, acrobot: AggreVaTeD 20), or 2 with --quick."""
     crohme: Folder = None
     """real-ink: CROHME's InkML files, in train/ and dev/."""
     out: Folder = None
