@@ -310,7 +310,7 @@ def test_a_dead_run_warns_once_and_the_same_after_a_stop(tmp_path: Path, monkeyp
     broken = Run.open(tmp_path / "broken")
     execute(broken, warn=said.append)
     assert len(said) == 1  # it is said once in a run, however often that is taken up
-    lines = [[replace(line, seconds=0.0) for line in run.metrics()] for run in (whole, broken)]
+    lines = [[replace(line, seconds=0.0, cpu_seconds=0.0) for line in run.metrics()] for run in (whole, broken)]
     assert lines[0] == lines[1] and lines[0][-1].died == WRONG
 
 

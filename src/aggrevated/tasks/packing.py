@@ -7,13 +7,13 @@ from typing import Self
 
 from aggrevated.experts import Expert
 from aggrevated.experts.exact_packing import ExactPacking
-from aggrevated.settings import COUNT, at_least, setting
+from aggrevated.settings import at_least, setting
 from aggrevated.simulators import Simulator
 from aggrevated.simulators.packing import Packing
 from aggrevated.tasks import Task, Tuned
 from aggrevated.worlds.control import Control, Maker, no_step_saved
 
-MOST = 1000
+MOST = 1000  # items
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,14 +26,15 @@ class PackingWorld(Control):
     make: Maker = field(init=False, compare=False)
     make_expert: Callable[[Simulator], Expert] | None = field(default=ExactPacking, compare=False)  # type: ignore[assignment]
     lowest: Callable[[int], float] = field(default=no_step_saved, compare=False)
-    horizon: int = setting(0, "H, after how many items an episode is cut; 0: after all.", COUNT)
+    horizon: int = setting(0, "H, after how many items an episode is cut; 0: after all.", at_least(0, MOST))
     items: int = setting(12, "How many items there are.", at_least(1, MOST))
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "make", partial(Packing, items=self.items))
 
     def completed(self, iterations: int, given: Container[str]) -> Self:
-        cut = replace(self, horizon=min(self.horizon or self.items, self.items))
+        asked = min(self.horizon or self.items, self.items) if self.horizon <= MOST else self.horizon  # is refused
+        cut = replace(self, horizon=asked)
         return super(PackingWorld, cut).completed(iterations, given)
 
     def yardstick(self) -> object:
