@@ -41,7 +41,7 @@ class Request:
     def command(self, figure: Figure) -> str:
         """What to type to get it again, without places on this machine."""
         data = "" if self.crohme is None else f" --crohme {self.crohme.name}"
-        trials = f" --trials {figure.trials_of(self)}" if figure.trials else ""
+        trials = "" if self.trials is None else f" --trials {self.trials}"
         return f"aggrevated reproduce {figure.name}{data}{' --quick' if self.quick else ''}{trials}"
 
 
@@ -126,9 +126,14 @@ class LearningCurves(Figure):
         rows = zip(self.task.figure, self.configs(request.quick), self.tunings(request), strict=True)
         for row, config, tuning in rows:
             own, folder = config.replaced(**tuning.chosen()), self.folder(request) / folder_of(row)
-            seeds = range(request.trials or (not request.quick and row.trials) or self.trials_of(request))
+            seeds = range(self.trials_of_row(row, request))
             groups.append([made_or_opened(folder / f"trial-{i:02d}", own.replaced(seed=i)) for i in seeds])
         return groups
+
+    def trials_of_row(self, row: Row, request: Request) -> int:
+        """Its own number, where it has one, unless another was asked for."""
+        as_usual = request.trials is None and not request.quick
+        return row.trials if row.trials and as_usual else self.trials_of(request)
 
     def write(self, groups: Sequence[Group], request: Request, folder: Path) -> Table:
         named = [

@@ -13,7 +13,7 @@ from aggrevated.errors import DataError, UsageError
 from aggrevated.files import Facts
 from aggrevated.plots.learning_curves import Curve, learning_curves, padded
 from aggrevated.reports import Table, number, text
-from aggrevated.reports.reaching import filled as filled
+from aggrevated.reports.reaching import filled
 from aggrevated.runs.checkpoint import BILL
 from aggrevated.runs.records import Result
 from aggrevated.runs.run import Run

@@ -13,6 +13,7 @@ from aggrevated.tasks import Row, acrobot_partial, hopper
 PLAIN = {"advantage": False}
 DECAYING = {"mixing": 0.5, "mixing_decay": 0.9}
 UNDAMPED = {"solver": "conjugate-gradient", "damping": 0.0, "cg_iterations": 10}
+SHORT = {"delta_kl": 1e-5}  # what an undamped step can bear: with the damped step's 1e-3 it learns, and then falls
 EVERY_STEP = {"queried_steps": 0, "trajectories": 10, "iterations": 100, "validate_every": 2}
 SEEN = {"see_actions": True, "iterations": 100}
 FIGURES = (
@@ -37,6 +38,12 @@ FIGURES = (
             title="Acrobot from link positions, as the paper was run",
             figure=(
                 Row("aggrevated", "natural", settings=SEEN | PLAIN | DECAYING | UNDAMPED, said="as run"),
+                Row(
+                    "aggrevated",
+                    "natural",
+                    settings=SEEN | PLAIN | DECAYING | UNDAMPED | SHORT,
+                    said="as run, short steps",
+                ),
                 Row("aggrevated", "regular", settings=SEEN | PLAIN | DECAYING, said="as run"),
                 Row("aggrevated", "natural", settings=SEEN | PLAIN | DECAYING, said="as run but damped"),
                 Row("aggrevated", "natural", settings=SEEN, said="damped, Eq. 12, alpha 0"),

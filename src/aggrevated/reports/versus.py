@@ -19,12 +19,12 @@ from aggrevated.files import Facts
 from aggrevated.plots.versus import EXPERT, Panel, Series, versus
 from aggrevated.reports import Table, markdown, publish, text, versions
 from aggrevated.reports.figures import Figure, Request, short_trial
-from aggrevated.reports.groups import Group, beside_expert, between, filled, measure
+from aggrevated.reports.groups import Group, beside_expert, between, measure
+from aggrevated.reports.reaching import course, lowest_of, reached
 from aggrevated.runs.records import Result
 from aggrevated.runs.run import Run, as_file_name, made_or_opened
 from aggrevated.statistics import NEVER, Estimate, estimate, median_time, paired_difference
 from aggrevated.tasks import Row, Task
-from aggrevated.worlds.control import Control
 
 Measure = Literal["final", "steps", "episodes", "queries"]
 UNTIL: dict[Measure, str] = {  # the measures of how soon the expert is reached, and their axes
@@ -171,37 +171,24 @@ def of_method(figure: Versus, label: str, row: Row, group: Group, first: Array) 
 
 def of_trial(run: Run, result: Result, within: float) -> Facts:
     """One trial: what it earned, what it spent, and when it reached the expert; None if it never did."""
-    facts, loop = result.facts(), run.config.loop
-    level = enough(run, float(facts["expert_return"]), within)
-    steps = episodes = queries = None
-    if result.initial_return >= level:
-        steps, episodes, queries = result.start_simulator_steps, 0, 0
-    else:
-        for line in filled(run.metrics()):
-            if line.best_return >= level:
-                steps, queries = line.simulator_steps, line.oracle_queries
-                episodes = line.iteration * loop.trajectories
-                break
+    facts = result.facts()
+    spent = reached(course(run, result), enough(run, float(facts["expert_return"]), within))
     return {
         "seed": result.seed,
         **{name: facts[name] for name in ("test_return", "expert_return", "best_return", "initial_return")},
         **{name: facts[name] for name in COUNTS},
         "budget": result.budget,
-        "episodes": result.iterations * loop.trajectories,
-        "steps_to_expert": steps,
-        "episodes_to_expert": episodes,
-        "queries_to_expert": queries,
+        "episodes": result.iterations * run.config.loop.trajectories,
+        "steps_to_expert": spent["simulator_steps"],
+        "episodes_to_expert": spent["episodes"],
+        "queries_to_expert": spent["oracle_queries"],
         "weights_sha256": result.weights_sha256,
     }
 
 
 def enough(run: Run, expert: float, within: float) -> float:
     """The return that counts as the expert's."""
-    world = run.config.world
-    if not world.rated:
-        return expert - within
-    lowest = world.lowest(world.horizon) if isinstance(world, Control) else 0.0
-    return expert - within * (expert - lowest)
+    return expert - within * (expert - lowest_of(run) if run.config.world.rated else 1.0)
 
 
 def until_expert(trials: Sequence[Facts], one: str) -> Facts:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from aggrevated.errors import DataError
 from aggrevated.files import Facts, read_json, write_atomically
-from aggrevated.reports import Table, in_words, sealed, text
+from aggrevated.reports import Table, bits_of, in_words, text
 from aggrevated.reports.figures import Figure, Request
 from aggrevated.reports.groups import Group
 
@@ -36,6 +36,8 @@ class WhereItPays(Figure):
         parts = ["# Where it pays", INTRODUCTION]
         for name, facts in found.items():
             parts += section(name, facts)
+        if missing := [f"`aggrevated reproduce {name}`" for name in STUDIES if name not in found]:
+            parts.append(f"Not made yet: {', '.join(missing)}.")
         parts.append(f"Made by `aggrevated reproduce {self.name}` of the pages that it links to.")
         write_atomically(folder / f"{self.name}.md", ("\n\n".join(parts) + "\n").encode())
         rows = [
@@ -51,7 +53,7 @@ FIGURES = (WhereItPays(),)
 def study(path: Path) -> Facts:
     """What a study found, as it was written."""
     facts = read_json(path)
-    if facts.get("bits") != sealed(facts)["bits"]:
+    if facts.get("bits") != bits_of(facts):
         raise DataError(f"{path} is not as it was written; make it again with 'aggrevated reproduce {path.stem}'")
     return facts
 
