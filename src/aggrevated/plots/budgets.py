@@ -44,7 +44,8 @@ def budgets(methods: Sequence[Method], expert: float, title: str, path: Path, va
         panel.axhline(expert, color=BOUND, linestyle=(0, (5, 2)), linewidth=1.2, label=f"expert ({expert:.4g})")
     for panel in panels[::2]:
         panel.set(ylabel=f"{measured} of the best policy so far")
-    legend_below(figure, panels[0], columns=3)
+    longest = max(len(method.label) for method in methods)
+    legend_below(figure, panels[0], columns=3 if longest < 44 else 2)
     save(figure, path)
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
+from aggrevated.arrays import Array
 from aggrevated.config import Config
 from aggrevated.files import Facts
 from aggrevated.plots.budgets import Method, budgets
@@ -17,8 +18,8 @@ from aggrevated.tasks import Task
 from aggrevated.worlds.control import control_of
 
 HEADER = (
-    "method | trials | best so far | chosen policy, fresh | ratio | 95 % interval | mean ratio over the budget | "
-    "95 % interval | simulator steps | validation steps | questions | CPU s"
+    "method | trials | best so far | last policy | chosen policy, fresh | ratio | 95 % interval | "
+    "mean ratio over the budget | 95 % interval | simulator steps | validation steps | questions | CPU s"
 )
 REACH_HEADER = (
     "method | the expert: steps | 95 % interval | trials | episodes | questions | CPU s | 1.05 × it: steps | "
@@ -31,13 +32,25 @@ PAIRED_HEADER = (
 
 
 def write_report(
-    name: str, groups: Sequence[Group], task: Task, command: str, folder: Path, tuned: Sequence[Facts], short: Facts
+    name: str,
+    groups: Sequence[Group],
+    task: Task,
+    command: str,
+    folder: Path,
+    tuned: Sequence[Facts],
+    short: Facts,
+    notes: Sequence[str] = (),
 ) -> Table:
     """Write NAME.json, .png, .svg and .md into the folder, and give the table."""
     table = comparison(groups, f"figure and page: {folder}/{name}.png and .md")
     courses = {group.label: courses_of(group) for group in groups}
     areas = {group.label: areas_of(group, courses[group.label]) for group in groups}
-    rows = [by_name(row) | estimate(np.array(areas[row["label"]])).named("area") for row in table.rows]
+    rows = [
+        by_name(row)
+        | estimate(np.array(areas[group.label])).named("area")
+        | estimate(last_returns(group)).named("last_return")
+        for group, row in zip(groups, table.rows, strict=True)
+    ]
     expert = rows[0]["expert_return"]
     facts: Facts = {
         "command": command,
@@ -61,7 +74,7 @@ def write_report(
         "short": short,
     }
     draw(groups, courses, task, folder / name, expert)
-    publish(folder, name, facts, page(name, groups, task, facts))
+    publish(folder, name, facts, [*page(name, groups, task, facts), *notes])
     return table
 
 
@@ -78,6 +91,11 @@ def areas_of(group: Group, courses: Sequence[Course]) -> list[float]:
         budget = result.budget or own["simulator_steps"][-1]
         found.append((area(own, budget) - lowest) / (expert - lowest))
     return found
+
+
+def last_returns(group: Group) -> Array:
+    """What the last policy of each trial earned on validation, be it the best or not."""
+    return np.array([run.metrics()[-1].current_return for run in group.runs])
 
 
 def reach_of(group: Group, courses: Sequence[Course]) -> Facts:
@@ -154,7 +172,7 @@ def page(name: str, groups: Sequence[Group], task: Task, facts: Facts) -> list[s
 
 def cells(row: Facts) -> list[str]:
     """One line of its table."""
-    returns = [f"{row[name]:.1f}" for name in ("best_return", "test_return")]
+    returns = [f"{row[name]:.1f}" for name in ("best_return", "last_return", "test_return")]
     ratios = [f"**{row['ratio']:.3f}**", between(row["ratio_low"], row["ratio_high"], 3)]
     areas = [f"{row['area']:.3f}", between(row["area_low"], row["area_high"], 3)]
     bill = [thousands(name)(row) for name in ("simulator_steps", "validation_steps", "oracle_queries")]
@@ -210,7 +228,8 @@ def what_is_compared(config: Config) -> str:
     return (
         "Numbers are interquartile means over the trials, each with its own 95 % bootstrap interval; what was spent is "
         "a mean. *Best so far* is the paper's metric, measured on validation episodes, and optimistic because it is a "
-        f"maximum. The *chosen policy* is that best one, on {world.tested} fresh episodes. "
+        "maximum; the *last policy* is the one that the run ended with, on the same episodes. "
+        f"The *chosen policy* is the best one, on {world.tested} fresh episodes. "
         f"The *ratio* is {steps_saved if world.lowest(world.horizon) else 'R/R*'}, of the chosen policy; over the "
         "budget it is that of the best so far, on average over all steps that may be spent. *Simulator steps* are of "
         "start, roll-ins and oracle; *validation steps* come on top. CPU seconds are of a core that others shared."

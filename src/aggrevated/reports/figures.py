@@ -95,6 +95,7 @@ class LearningCurves(Figure):
     name: str
     task: Task
     trials: int
+    notes: Sequence[str] = ()  # what else its page says
 
     def rows(self, request: Request) -> Sequence[Row]:
         return self.task.figure
@@ -142,7 +143,8 @@ class LearningCurves(Figure):
         ]
         tunings = zip(named, self.tunings(request), strict=True)
         tuned = [tuning.facts(group.label) for group, tuning in tunings if tuning.tries]
-        return write_report(self.name, named, self.task, request.command(self), folder, tuned, short_trial(self))
+        command, short = request.command(self), short_trial(self)
+        return write_report(self.name, named, self.task, command, folder, tuned, short, self.notes)
 
 
 def figures() -> dict[str, Figure]:

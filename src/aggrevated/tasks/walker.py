@@ -5,7 +5,7 @@ from functools import partial
 
 from aggrevated.expert_training import Recipe
 from aggrevated.simulators.mujoco import MuJoCo
-from aggrevated.tasks import Tuned, hopper
+from aggrevated.tasks import Protocol, Tuned, hopper
 
 TASK = replace(
     hopper.TASK,
@@ -21,6 +21,7 @@ TASK = replace(
         Tuned({"learning_rate": 0.01}, method="reinforce", start="random"),
         Tuned({"delta_kl": 0.1}, method="tnpg", start="random"),
     ),
+    protocol=Protocol(budget=100_000, tuning_seeds=(100,), tuning_budget=50_000),
     recipe=Recipe(
         algorithm="TRPO",
         environment="Walker2d-v5",
