@@ -13,7 +13,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from aggrevated.files import read_json
+from aggrevated.arithmetic import difference, fingerprint
+from aggrevated.files import Facts, read_json
 
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "docs" / "results"
@@ -77,12 +78,13 @@ def made(name: str, page: Page, options: argparse.Namespace, rest: Sequence[str]
     """Make one page, and tell how it went."""
     print(f"{name}: may take {page.minutes} minutes of two cores", flush=True)
     before, began = bits_of(name, options.folder), time.perf_counter()
+    elsewhere = made_elsewhere(name, options.folder)
     for command in page.commands or (reproduce(name, page, options, rest),):
         subprocess.run(shlex.split(command), check=True, cwd=ROOT)
     took, after = (time.perf_counter() - began) / 60, bits_of(name, options.folder)
-    same = (
-        "the bits are those that were there" if before == after else f"other bits than before ({before[:12] or 'none'})"
-    )
+    same = "the bits are those that were there"
+    if before != after:
+        same = f"other bits than before ({before or 'none'}{elsewhere and f', made with {elsewhere}'})"
     print(f"{name}: {took:.1f} minutes; bits {after or 'none'}: {same}", flush=True)
 
 
@@ -99,9 +101,19 @@ def reproduce(name: str, page: Page, options: argparse.Namespace, rest: Sequence
 
 def bits_of(name: str, folder: Path) -> str:
     """The digest of a page's numbers; nothing where there are none."""
-    files = PARTS.get(name, (name,))
-    paths = [folder / f"{file}.json" for file in files]
-    return " ".join(str(read_json(path).get("bits", ""))[:12] for path in paths if path.is_file())
+    return " ".join(str(facts.get("bits", ""))[:12] for facts in numbers_of(name, folder))
+
+
+def made_elsewhere(name: str, folder: Path) -> str:
+    """What has other bits here than where the page was made, in words; "" if nothing has."""
+    found = [facts.get("machine", {}).get("arithmetic") for facts in numbers_of(name, folder)]
+    return next((difference(arithmetic, fingerprint()) for arithmetic in found if arithmetic), "")
+
+
+def numbers_of(name: str, folder: Path) -> list[Facts]:
+    """What a page's JSON holds, or those of its parts."""
+    paths = [folder / f"{file}.json" for file in PARTS.get(name, (name,))]
+    return [read_json(path) for path in paths if path.is_file()]
 
 
 if __name__ == "__main__":

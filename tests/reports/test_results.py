@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from aggrevated.arithmetic import difference, fingerprint
 from aggrevated.machine import one_thread
 from aggrevated.reports import bits_of
 from aggrevated.reports.figures import find_figure, short_trial
@@ -23,8 +24,11 @@ def published() -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", published())
 def test_a_short_trial_of_a_page_has_the_published_bits(name: str) -> None:
+    page = published()[name]
+    if other := difference(page["machine"]["arithmetic"], fingerprint()):
+        pytest.skip(f"the page was made with {other}: bits are not promised to be the same here")
     with one_thread():
-        assert short_trial(find_figure(name)) == published()[name]["short"]
+        assert short_trial(find_figure(name)) == page["short"]
 
 
 @pytest.mark.parametrize("name", published())

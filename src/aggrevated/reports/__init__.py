@@ -8,6 +8,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from aggrevated.arithmetic import fingerprint
 from aggrevated.files import Facts, write_atomically, write_json
 from aggrevated.machine import about_this_machine
 
@@ -50,15 +51,17 @@ def publish(folder: Path, name: str, facts: Facts, parts: Sequence[str]) -> None
     source = (
         f"Command: `{facts['command']}`; seeds {seeds[0]} to {seeds[-1]}; {in_words(facts['versions'])}. "
         f"All numbers, and every setting of every method: [{name}.json]({name}.json), the same when made again but for "
-        f"what was taken by the clock, with the bits `{whole['bits'][:12]}`."
+        f"what was taken by the clock, with the bits `{whole['bits'][:12]}` where "
+        "[arithmetic is the same](../guide.md#the-same-bits)."
     )
     write_json(folder / f"{name}.json", whole)
     write_atomically(folder / f"{name}.md", ("\n\n".join([*parts, source]) + "\n").encode())
 
 
 def sealed(facts: Facts) -> Facts:
-    """With the machine that made them, and a digest of all that another machine must find likewise."""
-    return facts | {"machine": about_this_machine(), "bits": bits_of(facts)}
+    """With the machine that made them, and a digest of all that one with the same arithmetic must find likewise."""
+    machine = about_this_machine() | {"arithmetic": fingerprint()}
+    return facts | {"machine": machine, "bits": bits_of(facts)}
 
 
 def bits_of(facts: Facts) -> str:
