@@ -43,7 +43,8 @@ KEY = re.compile(r"\[([^\]]*)\]|([^.\[\]]+)")
 SIGNS: dict[str, Callable[[float, float], float]] = {
     "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv,
 }  # fmt: skip
-INTERVALS = {"median": ("lower", "upper")}  # of others NAME_low and NAME_high
+PLAIN = ("low", "high")
+INTERVALS = {"median": (("lower", "upper"), PLAIN), "iqm": (PLAIN,), "difference": (PLAIN,)}  # or NAME_low, NAME_high
 OF_LISTS: dict[str, Callable[[list[Any]], float]] = {
     "len": len, "sum": sum, "mean": statistics.fmean, "median": statistics.median, "min": min, "max": max,
 }  # fmt: skip
@@ -203,8 +204,10 @@ def without_interval(text: str) -> Iterator[str]:
             beside = found(facts(term["file"]), name[1].rstrip("."))
         except NoNumberError:
             continue
-        ends = INTERVALS.get(name[2], (f"{name[2]}_low", f"{name[2]}_high"))
-        if isinstance(beside, dict) and ends[0] in beside and ends[1] in beside:
+        own = (f"{name[2]}_low", f"{name[2]}_high")
+        known = (own, *INTERVALS.get(name[2], ()))
+        ends = next((pair for pair in known if isinstance(beside, dict) and set(pair) <= set(beside)), None)
+        if ends:
             wanted = [source.replace(term[0], f"{term['file']}:{name[1]}{end}", 1) for end in ends]
             if sources[place + 1 : place + 3] != wanted:
                 yield f"<!--{source}--> has an interval: {' and '.join(ends)} must be the next two marks"

@@ -15,7 +15,7 @@ NEVER = float("inf")  # when something happens that did not happen within the bu
 
 
 class Estimate(NamedTuple):
-    """A number and its 95 % bootstrap interval."""
+    """A number and its 95 % interval."""
 
     value: float
     low: float
@@ -46,9 +46,16 @@ def median_time(times: Sequence[float | None]) -> Estimate:
 
 
 def paired_difference(values: Array, others: Array) -> Estimate:
-    """The mean of the differences of trials that share their seeds."""
+    """The mean of the differences of trials that share their seeds, with its interval by Student's t.
+
+    Five trials drawn again hold the mean in 84 of 100 cases and not in 95: too few for a claim of "better".
+    """
+    from scipy.special import stdtrit
+
     differences = np.asarray(values - others, float)
-    return of_resampled(differences, lambda drawn: drawn.mean(axis=1))
+    mean, error = float(differences.mean()), standard_error(differences)
+    half = 0.0 if error is None else float(stdtrit(len(differences) - 1, 0.5 * (1 + LEVEL))) * error
+    return Estimate(mean, mean - half, mean + half)
 
 
 def probability_of_improvement(values: Array, others: Array) -> Estimate:

@@ -90,7 +90,11 @@ def test_reproduce_tunes_compares_and_goes_on_where_it_was(
     keys = {"method", "update", "trials", "ratio", "ratio_low", "ratio_high"}
     assert [row["trials"] for row in table] == [3, 3, 3, 2, 2] and all(keys <= set(row) for row in table)
     page = (folder / "acrobot.md").read_text()
-    assert "`aggrevated reproduce acrobot`" in page and "(R + H)/(R* + H)" in page and "Tuned on seeds 100" in page
+    assert (
+        "`aggrevated reproduce acrobot`" in page
+        and "(R + H)/(R* + H)" in page
+        and "with a budget of 1,500 on seeds 100" in page
+    )
     assert all((folder / f"acrobot.{ending}").is_file() for ending in ("png", "svg"))
     text = (folder / "acrobot.json").read_text()
     assert str(here) not in text  # it is for publishing

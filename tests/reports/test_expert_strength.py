@@ -53,7 +53,7 @@ def test_what_is_said_of_gains_follows_from_their_intervals() -> None:
     ]
     said = gaining({"cases": cases})
     assert "A ends above -150.0 (+9.0, +5.0 to +12.0) and below -80.0 (-4.0, -6.0 to -1.0)" in said
-    assert said.endswith("B ends level with every expert.")
+    assert said.endswith("B ends where its expert does, as far as can be told.")
 
 
 def test_the_page_has_the_bill_of_every_expert() -> None:

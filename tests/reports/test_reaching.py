@@ -25,10 +25,10 @@ def test_the_level_is_reached_by_the_first_policy_that_has_it() -> None:
 
 
 def test_the_area_is_the_mean_over_all_that_may_be_spent() -> None:
-    assert area(COURSE, 50.0) == (10 * 1 + 30 * 3 + 10 * 5) / 50
-    assert area(COURSE, 20.0) == (10 * 1 + 10 * 3) / 20  # what came after the budget does not count
-    late = COURSE | {"simulator_steps": [10.0, 10.0, 40.0]}  # a start that took 10: before it there is nothing better
-    assert area(late, 50.0) == area(COURSE, 50.0)
+    assert area(COURSE, 50.0, before=0.0) == (10 * 1 + 30 * 3 + 10 * 5) / 50
+    assert area(COURSE, 20.0, before=0.0) == (10 * 1 + 10 * 3) / 20  # what came after the budget does not count
+    late = COURSE | {"simulator_steps": [4.0, 10.0, 40.0]}  # the policy of a start that took 4 is not there before
+    assert area(late, 50.0, before=0.5) == (4 * 0.5 + 6 * 1 + 30 * 3 + 10 * 5) / 50
 
 
 def test_a_row_tells_medians_and_in_how_many_trials() -> None:

@@ -114,8 +114,8 @@ def a_case(label: str, reached: tuple[int, int], difference: tuple[float, float,
 def test_the_answer_follows_from_the_numbers() -> None:
     cases = [a_case("2", (5, 5), (0, -1, 1)), a_case("4", (5, 3), (-2, -3, -1)), a_case("8", (4, 2), (1, 0.5, 2))]
     assert reaching(TINY, cases) == (
-        "In more than half of the trials, AggreVaTeD reaches the expert in every case; "
-        "slow reaches the expert up to 4 and not above."
+        "In more than half of the trials, AggreVaTeD reaches the expert's return in every case; "
+        "slow reaches the expert's return up to 4 and not above."
     )
     assert differing(TINY, cases) == (
         "Beside AggreVaTeD, paired by seeds with 95 % intervals: slow earns less at 4 (-2, -3 to -1) and more at 8 "
@@ -123,3 +123,4 @@ def test_the_answer_follows_from_the_numbers() -> None:
     )
     assert in_which(["4", "8"], ["2", "4", "8"]) == "from 4 on"
     assert in_which(["4"], ["2", "4"]) == "only at 4" and in_which([], ["2"]) == "in no case"
+    assert in_which(["2", "8"], ["2", "4", "8"]) == "everywhere but at 4"

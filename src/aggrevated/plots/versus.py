@@ -97,12 +97,11 @@ def draw_series(axes: Axes, series: Series, x: Array, limit: Array | None, numbe
     axes.plot(x, line, style, color=colour, marker=marker, markersize=5, linewidth=1.8, label=series.label)
     never = np.isinf(series.value)
     axes.plot(x[never], top[never], NEVER, color=colour, markersize=8, markerfacecolor="none", markeredgewidth=1.6)
-    if limit is not None:
-        for trial in series.trials.T:
-            there = np.isfinite(trial)
-            axes.plot(x[there], trial[there], ".", color=colour, markersize=3, alpha=0.5)
-            missed = np.isinf(trial) & reached
-            axes.plot(x[missed], top[missed], NEVER, color=colour, markersize=4, alpha=0.6)
+    for trial in series.trials.T:
+        there = np.isfinite(trial)
+        axes.plot(x[there], trial[there], ".", color=colour, markersize=3, alpha=0.5)
+        missed = np.isinf(trial) & reached
+        axes.plot(x[missed], top[missed], NEVER, color=colour, markersize=4, alpha=0.6)
     return bool(np.isinf(series.trials).any() or never.any())
 
 

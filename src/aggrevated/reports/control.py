@@ -44,7 +44,8 @@ def write_report(
     """Write NAME.json, .png, .svg and .md into the folder, and give the table."""
     table = comparison(groups, f"figure and page: {folder}/{name}.png and .md")
     courses = {group.label: courses_of(group) for group in groups}
-    areas = {group.label: areas_of(group, courses[group.label]) for group in groups}
+    budget = groups[0].results[0].budget or min(own["simulator_steps"][-1] for each in courses.values() for own in each)
+    areas = {group.label: areas_of(group, courses[group.label], budget) for group in groups}
     rows = [
         by_name(row)
         | estimate(np.array(areas[group.label])).named("area")
@@ -62,7 +63,7 @@ def write_report(
         "table": rows,
         "reach": [
             *(reach_of(group, courses[group.label]) for group in groups),
-            *map(reach_of_peer, peers_of(task.name, folder)),
+            *map(reach_of_peer, peers_of(task.name, folder) if task.protocol else ()),
         ],
         "paired": list(pairs(groups, areas)),
         "trials": [
@@ -83,13 +84,12 @@ def courses_of(group: Group) -> list[Course]:
     return [course(run, result) for run, result in zip(group.runs, group.results, strict=True)]
 
 
-def areas_of(group: Group, courses: Sequence[Course]) -> list[float]:
-    """The ratio of the best policy so far, averaged over the budget, of each trial."""
+def areas_of(group: Group, courses: Sequence[Course], budget: float) -> list[float]:
+    """The ratio of the best policy so far, averaged over the budget, of each trial; 0 while the start goes on."""
     found = []
     for run, result, own in zip(group.runs, group.results, courses, strict=True):
         lowest, expert = lowest_of(run), level_of(run, result, 1.0)
-        budget = result.budget or own["simulator_steps"][-1]
-        found.append((area(own, budget) - lowest) / (expert - lowest))
+        found.append((area(own, budget, lowest) - lowest) / (expert - lowest))
     return found
 
 
@@ -163,9 +163,9 @@ def page(name: str, groups: Sequence[Group], task: Task, facts: Facts) -> list[s
         what_it_took(facts),
         "## Who is better",
         markdown(PAIRED_HEADER, [paired_cells(row) for row in facts["paired"]]),
-        "Over the seeds that both have: the mean of the differences, and the probability that a trial of the first is "
-        "better than one of the second (ties count half), each with its own 95 % bootstrap interval; the last "
-        "difference is of the ratio of the best policy so far, averaged over the budget, and tells who is sooner.",
+        "Over the seeds that both have: the mean of the differences with its 95 % interval by Student's t, and the "
+        "probability that a trial of the first is better than one of the second (ties count half) by bootstrap; the "
+        "last difference is of the ratio of the best policy so far, averaged over the budget, and tells who is sooner.",
         what_was_tuned(facts["tuning"]),
     ]
 
@@ -231,7 +231,8 @@ def what_is_compared(config: Config) -> str:
         "maximum; the *last policy* is the one that the run ended with, on the same episodes. "
         f"The *chosen policy* is the best one, on {world.tested} fresh episodes. "
         f"The *ratio* is {steps_saved if world.lowest(world.horizon) else 'R/R*'}, of the chosen policy; over the "
-        "budget it is that of the best so far, on average over all steps that may be spent. *Simulator steps* are of "
+        "budget it is that of the best so far, on average over all steps that may be spent (without a budget: over as "
+        "many as every trial has), and 0 while a start goes on. *Simulator steps* are of "
         "start, roll-ins and oracle; *validation steps* come on top. CPU seconds are of a core that others shared."
     )
 
@@ -247,18 +248,21 @@ def what_it_took(facts: Facts) -> str:
         )
     return (
         "Medians over the trials of what had been spent when the best policy so far, on validation, first earned what "
-        "the expert earns, and 1.05 times the ratio; a trial that never did counts as later than all that did." + bill
+        "the expert earns, and a ratio of 1.05; a trial that never did counts as later than all that did. A method "
+        "that ends near its expert's level is there sooner or later by chance." + bill
     )
 
 
 def what_was_tuned(tuned: Sequence[Facts]) -> str:
     """Which settings were tried, in words."""
     if not tuned:
-        return "Nothing was tuned for this page."
+        return "This page tunes nothing itself."
     found = [f"{one['label']}: {one['setting']} {one['chosen']:g} of {values(one)}" for one in tuned]
     seeds = ", ".join(map(str, tuned[0]["tried"][0]["seeds"]))
     return (
-        f"Tuned on seeds {seeds}, by the best return so far averaged over the budget: {'; '.join(found)}. "
+        f"Tuned with a budget of {tuned[0]['budget']:,} on seeds {seeds}, by the best return so far averaged over it: "
+        f"{'; '.join(found)}. What is chosen at an end of its three values might do better beyond it, and what is "
+        "better than its start only after that budget is chosen by chance. "
         "All that was tried is in the JSON. A method that is not named here has no setting that was tuned."
     )
 

@@ -86,7 +86,7 @@ def gaining(facts: Facts) -> str:
             elif found["high"] < 0:
                 worse.append(words)
         parts = [f"{said} {listed(words)}" for said, words in (("above", better), ("below", worse)) if words]
-        told.append(f"{method['label']} ends {' and '.join(parts) or 'level with every expert'}")
+        told.append(f"{method['label']} ends {' and '.join(parts) or 'where its expert does, as far as can be told'}")
     return (
         "Experts by their return, with what is gained over each and its 95 % interval, where that excludes 0: "
         + "; ".join(told)

@@ -138,7 +138,7 @@ class LearningCurves(Figure):
 
     def write(self, groups: Sequence[Group], request: Request, folder: Path) -> Table:
         named = [
-            replace(group, label=named_as(group.label, row))
+            replace(group, label=named_as(started(group), row))
             for group, row in zip(groups, self.task.figure, strict=True)
         ]
         tunings = zip(named, self.tunings(request), strict=True)
@@ -159,6 +159,12 @@ def find_figure(name: str) -> Figure:
         return LearningCurves(name, task, task.trials)
     drawn = [task.name for task in all_tasks() if task.figure]
     return figures()[known(name, "figure", [*drawn, *figures()])]
+
+
+def started(group: Group) -> str:
+    """Its label, with its start where it is not a random policy, be that usual for it or not."""
+    start = group.runs[0].config.start.name
+    return group.label if start == "random" or f"{start} start" in group.label else f"{group.label}, {start} start"
 
 
 def named_as(label: str, row: Row) -> str:

@@ -49,8 +49,8 @@ TUNED = (
     "were tuned in earlier rounds, with other starts and numbers of pages."
 )
 PAIRED = (
-    "Differences of UAS between two rows on the same pages with the same seed: their mean, its 95 % bootstrap "
-    "interval, in how many trials the first is above the second, and how probable an improvement is "
+    "Differences of UAS between two rows on the same pages with the same seed: their mean, its 95 % "
+    "interval by Student's t, in how many trials the first is above the second, and how probable an improvement is "
     "(P(X > Y) + P(X = Y)/2 over all pairs of trials)."
 )
 ON_REAL_INK = (

@@ -17,7 +17,7 @@ from aggrevated.reports.groups import Group, between
 from aggrevated.reports.versus import Case, Versus, listed, page, paired
 from aggrevated.runs.run import Run
 from aggrevated.simulators.packing import CAPACITY, ITEMS, LARGEST, SMALLEST, Packing
-from aggrevated.statistics import bootstrap_interval, interquartile_mean
+from aggrevated.statistics import estimate
 from aggrevated.tasks import Row, find_task
 from aggrevated.validation import returns_of
 
@@ -45,12 +45,12 @@ class Larger(Versus):
         facts = self.facts(groups, request)
         tested = facts["larger"]
         draw(self, tested, folder / self.name)
-        title, question, figure, answer, *more = page(self, facts)
+        title, question, figure, answer, *notes, beside = page(self, facts)
         lines = [cells(case, method) for case in tested for method in case["methods"]]
         rules = [rule_cells(case) for case in tested]
         parts = [title, question, figure, answer, HOW_TO_READ, markdown(" | ".join(HEADER), lines)]
         learned = f"With the {LEARNED} items that they learned with, beside the exact solver:"
-        publish(folder, self.name, facts, [*parts, markdown(" | ".join(RULED), rules), learned, *more])
+        publish(folder, self.name, facts, [*parts, markdown(" | ".join(RULED), rules), *notes, learned, beside])
         names = ("items", "method", "bins", "over the bound", "to best fit")
         rows = [dict(zip(HEADER, line, strict=True)) for line in lines]
         closing = f"{facts['answer']}\nfigure and page: {folder}/{self.name}.png and .md"
@@ -84,13 +84,13 @@ def over(trials: Sequence[Facts], name: str) -> Array:
 def of_method(label: str, trials: Sequence[Facts]) -> Facts:
     """All trials of one method with so many items, and how they stand beside best fit."""
     above = over(trials, "bins")
-    low, high = bootstrap_interval(above)
+    found = estimate(above)
     return {
         "label": label,
         "bins": float(np.mean([one["bins"] for one in trials])),
-        "iqm": float(interquartile_mean(above)),
-        "low": float(low),
-        "high": float(high),
+        "iqm": found.value,
+        "low": found.low,
+        "high": found.high,
         "to_best_fit": paired(above, over(trials, "best_fit")),
         **{name: float(over(trials, name).mean()) for name in RULES},
         "trials": list(trials),
@@ -110,7 +110,9 @@ def beside_best_fit(tested: Sequence[Facts]) -> str:
             if found["high"] < 0 or found["low"] > 0:
                 signs["fewer" if found["high"] < 0 else "more"].append(f"{case['items']} ({in_points(found)})")
         parts = [f"{sign} with {listed(where)}" for sign, where in signs.items() if where]
-        told.append(f"{method['label']} takes {' and '.join(parts)} items" if parts else f"{method['label']} as many")
+        told.append(
+            f"{method['label']} takes {' and '.join(parts)} items" if parts else f"{method['label']} is not told apart"
+        )
     return (
         "Beside best fit, in points of the lower bound's percent with 95 % intervals over trials: "
         + "; ".join(told)
@@ -125,8 +127,8 @@ def in_points(found: Facts) -> str:
 HOW_TO_READ = (
     f"Policies learned with {LEARNED} items, tested on {EPISODES} fresh episodes of each trial with 12 to 80: bins "
     "above ⌈Σ sizes / C⌉, which no packing undercuts, in percent; interquartile mean of the trials with its own "
-    "bootstrap interval, and the mean difference to best fit on the same episodes with its own. Nothing was learned, "
-    f"or chosen, with more than {LEARNED} items."
+    "bootstrap interval, and the mean difference to best fit on the same episodes with its own by Student's t. "
+    f"Nothing was learned, or chosen, with more than {LEARNED} items."
 )
 HEADER = ("items", "method", "bins", "over the bound", "95 % interval", "to best fit")
 RULED = ("items", *RULES.values())

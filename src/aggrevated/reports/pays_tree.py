@@ -119,8 +119,8 @@ def answer(cases: Sequence[Facts]) -> str:
         told.append(f"{one.label}: {least:,.0f} at depth {first} and {most:,.0f} at {last}, {grows}")
     beyond = [case["depth"] for case in cases if len(case["contenders"]) < len(CONTENDERS)]
     more = (
-        f" Bandits were not run at depths {listed([str(depth) for depth in beyond])}: there, no RL needs fewer than "
-        f"{cases[-1]['least_of_rl']:,.0f} episodes in the mean at depth {depths[-1]}."
+        f" Bandits were not run at depths {listed([str(depth) for depth in beyond])}: at the last of these no RL "
+        f"needs fewer than {cases[-1]['least_of_rl']:,.0f} episodes in the mean."
         if beyond
         else ""
     )
@@ -142,7 +142,7 @@ def draw(figure: PaysTree, cases: Sequence[Facts], path: Path) -> None:
     lines = {LEAST: np.array([case["least_of_rl"] for case in cases])}
     panel = Panel("episodes until play is free of regret", series, log=True, limit=limit, lines=lines)
     labels = [f"{depth:.0f}" for depth in depths]
-    versus([panel], depths, labels, "depth K (bandits were run to depth 12)", figure.title, path)
+    versus([panel], depths, labels, "depth K", figure.title, path)
 
 
 def page(figure: PaysTree, facts: Facts) -> list[str]:

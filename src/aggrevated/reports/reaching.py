@@ -32,7 +32,10 @@ def course(run: Run, result: Result) -> Course:
     The first is the policy that the run began with, the last how it ended: between them nothing changed.
     """
     k, best = run.config.loop.trajectories, result.initial_return
-    points = [(result.start_simulator_steps, 0, 0, 0.0, 0, best)]
+    start = result.start_simulator_steps
+    points = [
+        (start, 0, start, 0.0, 0, best)
+    ]  # every step of a start is an answer of the expert; seconds are not known
     lines = filled(run.metrics())
     for line in lines:
         if line.best_return > best or line is lines[-1]:
@@ -61,10 +64,13 @@ def reached(course: Course, level: float) -> dict[str, float | None]:
     return {name: None if at is None else course[name][at] for name in SPENT}
 
 
-def area(course: Course, budget: float) -> float:
-    """The best return so far, on average over what may be spent: high for whoever is good, and soon."""
-    at = np.clip([0.0, *course["simulator_steps"][1:], budget], 0.0, budget)
-    return float(np.diff(np.maximum.accumulate(at)) @ np.array(course["best_return"]) / budget)
+def area(course: Course, budget: float, before: float) -> float:
+    """The best return so far, on average over what may be spent: high for whoever is good, and soon.
+
+    Until the start is paid for, nothing is known but `before`.
+    """
+    at = np.clip([0.0, *course["simulator_steps"], budget], 0.0, budget)
+    return float(np.diff(np.maximum.accumulate(at)) @ np.array([before, *course["best_return"]]) / budget)
 
 
 def reach_row(label: str, found: Mapping[str, Sequence[Mapping[str, float | None]]]) -> Facts:

@@ -54,15 +54,17 @@ class Tuning:
 
     def facts(self, label: str) -> Facts:
         """Every setting tried, on which seeds, and what came of it."""
+        chosen = self.chosen().get(self.setting)
         tried = [
             {"value": value, "seeds": [run.config.loop.seed for run in self.tries[value]], "areas": areas}
             for value, areas in self.areas().items()
         ]
-        return {"label": label, "setting": self.setting, "tried": tried, "chosen": self.chosen().get(self.setting)}
+        budget = self.runs[0].config.loop.budget
+        return {"label": label, "setting": self.setting, "budget": budget, "tried": tried, "chosen": chosen}
 
 
 def earned(run: Run) -> float:
     """Of a run that has ended."""
     result = run.result()
     assert result is not None
-    return area(course(run, result), result.budget)
+    return area(course(run, result), result.budget, result.initial_return)

@@ -26,12 +26,8 @@ from aggrevated.runs.run import Run, as_file_name, made_or_opened
 from aggrevated.statistics import NEVER, Estimate, estimate, median_time, paired_difference
 from aggrevated.tasks import Row, Task
 
-Measure = Literal["final", "steps", "episodes", "queries"]
-UNTIL: dict[Measure, str] = {  # the measures of how soon the expert is reached, and their axes
-    "steps": "simulator steps until the expert is reached",
-    "episodes": "episodes until the expert is reached",
-    "queries": "questions to the oracle until the expert is reached",
-}
+Measure = Literal["final", "steps"]
+UNTIL = {name: f"{name}_to_expert" for name in ("steps", "episodes", "queries")}  # how soon the expert is reached
 COUNTS = ("simulator_steps", "oracle_steps", "validation_steps", "oracle_queries", "iterations")
 
 
@@ -42,7 +38,6 @@ class Case:
     x: float
     label: str  # "L = 5"; also the name of the folder of its runs, so that no two cases may share one
     settings: Mapping[str, Any] = field(default_factory=dict)
-    task: Task | None = None  # another than the figure's
 
 
 @dataclass(frozen=True)
@@ -73,12 +68,12 @@ class Versus(Figure):
         """The settings of a row in a case; `quick`: with a fifth of what it may spend."""
         given = {"update": row.update, "policy": row.policy, "start": row.start}
         given |= {**self.settings, **case.settings, **row.settings}
-        config = resolve(case.task or self.task, row.method, **given)
+        config = resolve(self.task, row.method, **given)
         if not quick:
             return config
         least = {"iterations": config.loop.length} | config.loop.limits
         fewer = {name: max(1, most // 5) for name, most in least.items() if most}
-        return resolve(case.task or self.task, row.method, **given | fewer)
+        return resolve(self.task, row.method, **given | fewer)
 
     def first(self) -> Config:
         return self.config(self.cases[0], next(iter(self.methods.values())), quick=False)
@@ -152,7 +147,7 @@ def of_method(figure: Versus, label: str, row: Row, group: Group, first: Array) 
     pairs = zip(group.runs, group.results, final, strict=True)
     trials = [of_trial(run, result, figure.within) | {name: float(value)} for run, result, value in pairs]
     found = estimate(final)
-    until = {f"{one}_to_expert": until_expert(trials, f"{one}_to_expert") for one in UNTIL}
+    until = {one: until_expert(trials, one) for one in UNTIL.values()}
     return {
         "label": label,
         "method": row.method,
@@ -223,10 +218,18 @@ def reaching(figure: Versus, cases: Sequence[Facts]) -> str:
     for number, label in enumerate(figure.methods):
         where = [case["label"] for case in cases if mostly(case["methods"][number])]
         by_cases.setdefault(in_which(where, [case["label"] for case in cases]), []).append(label)
-    near = f"within {figure.within:g} of the expert" if figure.within else "the expert"
+    near = near_expert(figure, cases)
     verb = {False: "reaches", True: "reach"}
     told = [f"{listed(labels)} {verb[len(labels) > 1]} {near} {where}" for where, labels in by_cases.items()]
     return "In more than half of the trials, " + "; ".join(told) + "."
+
+
+def near_expert(figure: Versus, cases: Sequence[Facts]) -> str:
+    """What counts as having reached it, in words: a ratio, or a return."""
+    if not figure.within:
+        return "the expert's return"
+    rated = "ratio" in cases[0]["methods"][0]["trials"][0]
+    return f"a ratio of {1 - figure.within:g}" if rated else f"the expert's return less {figure.within:g}"
 
 
 def mostly(method: Facts) -> bool:
@@ -244,6 +247,8 @@ def in_which(where: Sequence[str], among: Sequence[str]) -> str:
         return f"up to {where[-1]} and not above"
     if list(where) == list(among[-len(where) :]) and len(where) > 1:
         return f"from {where[0]} on"
+    if len(where) == len(among) - 1 > 1:
+        return f"everywhere but at {next(case for case in among if case not in where)}"
     return f"only at {listed(where)}"
 
 
@@ -259,7 +264,7 @@ def differing(figure: Versus, cases: Sequence[Facts]) -> str:
                 words = f"{case['label']} ({found['difference']:+.3g}, {found['low']:+.3g} to {found['high']:+.3g})"
                 signs["less" if found["high"] < 0 else "more"].append(words)
         parts = [f"{sign} at {listed(where)}" for sign, where in signs.items() if where]
-        told.append(f"{label} earns {' and '.join(parts)}" if parts else f"{label} differs nowhere")
+        told.append(f"{label} earns {' and '.join(parts)}" if parts else f"{label} is not told apart")
     return f"Beside {first}, paired by seeds with 95 % intervals: " + "; ".join(told) + "."
 
 
@@ -282,7 +287,7 @@ def draw(figure: Versus, facts: Facts, path: Path) -> None:
 
 def panel(figure: Versus, facts: Facts, name: Measure) -> Panel:
     """One measure of all methods over all cases."""
-    cases, key = facts["cases"], f"{name}_to_expert"
+    cases, key = facts["cases"], UNTIL["steps"]
     found = []
     for number, label in enumerate(figure.methods):
         methods = [case["methods"][number] for case in cases]
@@ -300,18 +305,19 @@ def panel(figure: Versus, facts: Facts, name: Measure) -> Panel:
         expert = {EXPERT: np.full(len(cases), level)}
         said = "return / expert's" if level else "return above the expert's"
         return Panel(f"{said}, fresh episodes", found, lines=expert | lines)
-    at = {"steps": "simulator_steps", "episodes": "episodes", "queries": "oracle_queries"}[name]
-    most = [max(spent(trial, at) for method in case["methods"] for trial in method["trials"]) for case in cases]
+    most = [max(map(limit, (trial for method in case["methods"] for trial in method["trials"]))) for case in cases]
     drawn = [
         replace(one, value=seen(one.value), low=seen(one.low), high=seen(one.high), trials=seen(one.trials))
         for one in found
     ]
-    return Panel(UNTIL[name], drawn, log=True, limit=np.array(most, float), lines=lines)
+    return Panel(
+        "simulator steps until the expert is reached", drawn, log=True, limit=np.array(most, float), lines=lines
+    )
 
 
-def spent(trial: Facts, at: str) -> float:
-    """What a trial may spend of it: the limit, or as much as it did."""
-    return float(trial["budget"] if at == "simulator_steps" and trial["budget"] else trial[at]) or 1.0
+def limit(trial: Facts) -> float:
+    """How many simulator steps a trial may take, or as many as it did."""
+    return float(trial["budget"] or trial["simulator_steps"]) or 1.0
 
 
 def or_never(value: float | None) -> float:
@@ -347,13 +353,14 @@ def how_to_read(figure: Versus, facts: Facts) -> str:
     """The words above the table."""
     trials = len(facts["cases"][0]["methods"][0]["trials"])
     what = "return over the expert's" if facts["measure"] == "ratio" else "return less the expert's"
-    close = f" less {figure.within:g}" if figure.within else ""
+    shown = ", and is a triangle at the budget in the figure" if "steps" in figure.measures else ""
     return (
         f"Each number is over {trials} trials (the same seeds for all methods): the {what} of the policy chosen on "
         "validation, on fresh episodes, as interquartile mean with its own bootstrap interval; the mean difference to "
-        "the first method over the same seeds with its own; and the median of the simulator steps (start, roll-ins and "
-        f"oracle; validation is apart) after which a policy first had the expert's return{close} on validation. "
-        "A trial that never did counts as later than all that did, and is a triangle at the budget in the figure."
+        "the first method over the same seeds with its own by Student's t; and the median of the simulator steps "
+        "(start, roll-ins and oracle; validation is apart) after which a policy first had "
+        f"{near_expert(figure, facts['cases'])} on validation. "
+        f"A trial that never did counts as later than all that did{shown}."
     )
 
 

@@ -13,10 +13,10 @@ from aggrevated.reports.groups import Group
 STUDIES = ("pays-tree", "pays-lock", "pays-cliff", "pays-keys", "pays-packing", "expert-strength")
 INTRODUCTION = (
     "*When does knowing the cost of a mistake matter?* Each study below was made to tell methods apart: one thing is "
-    "varied, the expert is free or cheap to ask, five seeds are the same for all methods, and all may spend the same. "
-    "Its question and its answer stand here, the answer written by the program from the numbers; tables, all trials, "
-    "every setting and what speaks against the study are behind the link. Each command takes minutes of two cores. "
-    "[In short](../where-it-pays.md)."
+    "varied, the expert is free or cheap to ask, and five seeds, or trees, and the budget are the same for all who "
+    "learn. Its question and its answer stand here, the answer written by the program from the numbers; tables, all "
+    "trials, every setting and what speaks against the study are behind the link. Each command takes minutes of "
+    "two cores. [In short](../where-it-pays.md)."
 )
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from aggrevated.arrays import Array
-from aggrevated.statistics import Estimate, of_resampled, paired_difference
+from aggrevated.statistics import Estimate, of_resampled
 
 POINTS = 200  # of a curve, evenly spread over the episodes
 
@@ -132,7 +132,7 @@ class Study:
     def comparison(self, first: str, second: str) -> dict[str, Any]:
         """The difference of two algorithms' R_N on the same instances, and which is ahead; none if it may be 0."""
         last = {regret.label: regret.last for regret in self.regrets}
-        difference = paired_difference(last[first], last[second])
+        difference = of_resampled(last[first] - last[second], lambda drawn: drawn.mean(axis=1))
         ahead = first if difference.high < 0 else second if difference.low > 0 else None
         return {"first": first, "second": second, **difference.named("difference"), "ahead": ahead}
 
