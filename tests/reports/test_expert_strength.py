@@ -64,7 +64,7 @@ def test_the_page_has_the_bill_of_every_expert() -> None:
 
 def test_what_is_published_is_the_gain_of_every_trial_over_its_expert(tmp_path: Path) -> None:
     few = {
-        "AggreVaTeD, exponentiated": STRENGTH.methods["AggreVaTeD, exponentiated"],
+        "AggreVaTeD (exponentiated)": STRENGTH.methods["AggreVaTeD (exponentiated)"],
         "SL-RL": replace(STRENGTH.methods["SL-RL"], settings={"start_steps": 5, "demonstrations": 1}),
     }
     small = {"budget": 600, "trajectories": 1, "validation_episodes": 2, "test_episodes": 5}

@@ -19,7 +19,7 @@ from aggrevated.simulators.packing import Packing
 from aggrevated.validation import returns_of
 
 SMALL = {"budget": 1200, "trajectories": 5, "validation_episodes": 10, "test_episodes": 10}
-TWO = {name: PACKING.methods[name] for name in ("AggreVaTeD, exponentiated", "TNPG, critic")}
+TWO = {name: PACKING.methods[name] for name in ("AggreVaTeD (exponentiated)", "TNPG (critic)")}
 FIGURE = replace(PACKING, methods=TWO, settings=SMALL, sizes=(12, 24))
 EPISODES = 20
 

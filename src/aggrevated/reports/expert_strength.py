@@ -81,9 +81,9 @@ def gaining(facts: Facts) -> str:
         for case in facts["cases"]:
             found = case["methods"][number]
             words = f"{case['x']:.1f} ({found['iqm']:+.1f}, {found['low']:+.1f} to {found['high']:+.1f})"
-            if found["low"] > 0:
+            if round(found["low"], 1) > 0:
                 better.append(words)
-            elif found["high"] < 0:
+            elif round(found["high"], 1) < 0:
                 worse.append(words)
         parts = [f"{said} {listed(words)}" for said, words in (("above", better), ("below", worse)) if words]
         told.append(f"{method['label']} ends {' and '.join(parts) or 'where its expert does, as far as can be told'}")
@@ -121,8 +121,8 @@ STRENGTH = ExpertStrength(
         Case(card.mean_return, f"expert of {card.mean_return:.1f}", {"expert": name}) for name, card in CARDS.items()
     ),
     methods={
-        "AggreVaTeD, exponentiated": Row("aggrevated", "exponentiated"),
-        "AggreVaTeD, natural": Row("aggrevated", "natural"),
+        "AggreVaTeD (exponentiated)": Row("aggrevated", "exponentiated"),
+        "AggreVaTeD (natural)": Row("aggrevated", "natural"),
         "DAgger": Row("dagger", "follow-the-leader"),
         "LOKI": Row("loki", "exponentiated"),
         "SL-RL": Row("sl-rl", "natural"),

@@ -27,13 +27,13 @@ KEYS = Versus(
         for doors in DOORS
     ),
     methods={
-        "AggreVaTeD, exponentiated": Row("aggrevated", "exponentiated", settings=MIXED),
-        "AggreVaTeD, natural": Row("aggrevated", "natural", settings=MIXED),
-        "AggreVaTeD, regular": Row("aggrevated", "regular", settings=MIXED | {"trajectories": 10}),
+        "AggreVaTeD (exponentiated)": Row("aggrevated", "exponentiated", settings=MIXED),
+        "AggreVaTeD (natural)": Row("aggrevated", "natural", settings=MIXED),
+        "AggreVaTeD (regular)": Row("aggrevated", "regular", settings=MIXED | {"trajectories": 10}),
         "DAgger": Row("dagger", "follow-the-leader", settings=MIXED),
         "SL": Row("sl", "follow-the-leader"),
-        "SL-RL, critic": Row("sl-rl", "natural", settings={"oracle": "critic", "demonstrations": 300}),
-        "TNPG, critic": Row("tnpg", "natural", settings={"oracle": "critic"}),
+        "SL-RL (critic)": Row("sl-rl", "natural", settings={"oracle": "critic", "demonstrations": 300}),
+        "TNPG (critic)": Row("tnpg", "natural", settings={"oracle": "critic"}),
     },
     settings={"trajectories": 50, "validate_every": 5},
     tells=("reached", "difference"),

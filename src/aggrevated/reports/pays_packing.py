@@ -172,15 +172,15 @@ def draw(figure: Larger, tested: Sequence[Facts], path: Path) -> None:
 
 
 METHODS = {
-    "AggreVaTeD, exponentiated": Row("aggrevated", "exponentiated"),
-    "AggreVaTeD, natural": Row("aggrevated", "natural"),
-    "AggreVaTeD, regular": Row("aggrevated", "regular"),
+    "AggreVaTeD (exponentiated)": Row("aggrevated", "exponentiated"),
+    "AggreVaTeD (natural)": Row("aggrevated", "natural"),
+    "AggreVaTeD (regular)": Row("aggrevated", "regular"),
     "DAgger": Row("dagger", "follow-the-leader"),
     "SL": Row("sl", "follow-the-leader"),
-    "SL-RL, critic": Row("sl-rl", "natural", settings={"oracle": "critic", "demonstrations": 300}),
-    "TNPG, critic": Row("tnpg", "natural", settings={"oracle": "critic"}),
+    "SL-RL (critic)": Row("sl-rl", "natural", settings={"oracle": "critic", "demonstrations": 300}),
+    "TNPG (critic)": Row("tnpg", "natural", settings={"oracle": "critic"}),
 }
-WITHOUT = ("SL-RL, critic", "TNPG, critic")  # an expert to ask
+WITHOUT = ("SL-RL (critic)", "TNPG (critic)")  # an expert to ask
 PACKING = Larger(
     name="pays-packing",
     title=f"Bin packing: learned with {LEARNED} items, tested with more",
