@@ -1,11 +1,11 @@
-"""Every page of docs/results, made again: `make results`, or one of them: `make results PAGE=hopper`.
+"""The pages of docs/results that runs or theory make, again: `make results`, or one: `make results PAGE=hopper`.
 
 Before each page it says what it may take; afterwards what it took, and whether its bits are those that were there. What
-was stopped goes on where it was. Options that it does not know, such as --engine, go to `aggrevated reproduce`.
+was stopped goes on where it was. Pages of other benchmarks (untuned, strangers, speed, scale, text, reader, guides) are
+not among them: benchmarks/README.md has their commands. Options that it does not know, such as --engine, go to `aggrevated reproduce`.
 """
 
 import argparse
-import shlex
 import subprocess
 import sys
 import time
@@ -26,7 +26,6 @@ class Page:
     """What makes it, and how many minutes of two cores it may take."""
 
     minutes: int
-    commands: Sequence[str] = ()  # of a benchmark; nothing: `aggrevated reproduce` by the page's name
     needs: str = ""  # data that no repository may hold, by the name of the option that says where it is
 
 
@@ -79,8 +78,7 @@ def made(name: str, page: Page, options: argparse.Namespace, rest: Sequence[str]
     print(f"{name}: may take {page.minutes} minutes of two cores", flush=True)
     before, began = bits_of(name, options.folder), time.perf_counter()
     elsewhere = made_elsewhere(name, options.folder)
-    for command in page.commands or (reproduce(name, page, options, rest),):
-        subprocess.run(shlex.split(command), check=True, cwd=ROOT)
+    subprocess.run(reproduce(name, page, options, rest), check=True, cwd=ROOT)
     took, after = (time.perf_counter() - began) / 60, bits_of(name, options.folder)
     same = "the bits are those that were there"
     if before != after:
@@ -88,15 +86,15 @@ def made(name: str, page: Page, options: argparse.Namespace, rest: Sequence[str]
     print(f"{name}: {took:.1f} minutes; bits {after or 'none'}: {same}", flush=True)
 
 
-def reproduce(name: str, page: Page, options: argparse.Namespace, rest: Sequence[str]) -> str:
-    """The command of a page that is a figure."""
+def reproduce(name: str, page: Page, options: argparse.Namespace, rest: Sequence[str]) -> list[str]:
+    """The command of a page."""
     own = "table1" if name == "parsing-curves" else name
     words = [sys.executable, "-m", "aggrevated", "reproduce", name, "--report", str(options.folder)]
     if name not in WITHOUT_RUNS:
         words += ["--out", str(options.runs / own), *rest]
     if page.needs:
         words += [f"--{page.needs}", str(getattr(options, page.needs))]
-    return shlex.join(words)
+    return words
 
 
 def bits_of(name: str, folder: Path) -> str:

@@ -58,6 +58,6 @@ def test_seconds_and_machines_change_no_digest_and_numbers_do() -> None:
 def test_every_page_that_is_a_figure_can_be_asked_for_and_fits_its_budget() -> None:
     from results import ALL, MOST, PAGES
 
-    assert all(find_figure(name) for name, page in PAGES.items() if not page.commands)
+    assert all(find_figure(name) for name in PAGES)
     assert max(page.minutes for page in PAGES.values()) <= MOST
     assert sum(page.minutes for page in PAGES.values()) <= ALL
