@@ -2,7 +2,8 @@
 
 Before each page it says what it may take; afterwards what it took, and whether its bits are those that were there. What
 was stopped goes on where it was. Pages of other benchmarks (untuned, strangers, speed, scale, text, reader, guides) are
-not among them: benchmarks/README.md has their commands. Options that it does not know, such as --engine, go to `aggrevated reproduce`.
+not among them: benchmarks/README.md has their commands. Options that it does not know, such as --engine, go to
+`aggrevated reproduce`.
 """
 
 import argparse
