@@ -79,7 +79,8 @@ def made(name: str, page: Page, options: argparse.Namespace, rest: Sequence[str]
     print(f"{name}: may take {page.minutes} minutes of two cores", flush=True)
     before, began = bits_of(name, options.folder), time.perf_counter()
     elsewhere = made_elsewhere(name, options.folder)
-    subprocess.run(reproduce(name, page, options, rest), check=True, cwd=ROOT)
+    if code := subprocess.run(reproduce(name, page, options, rest), cwd=ROOT).returncode:
+        raise SystemExit(code if code > 0 else 128 - code)  # it has said why; the same command goes on where it was
     took, after = (time.perf_counter() - began) / 60, bits_of(name, options.folder)
     same = "the bits are those that were there"
     if before != after:
