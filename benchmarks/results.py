@@ -34,11 +34,11 @@ PAGES: Mapping[str, Page] = {
     "cartpole": Page(20),
     "acrobot": Page(30),
     "acrobot-partial": Page(45),
-    "hopper": Page(30),
+    "hopper": Page(45),
     "walker": Page(40),
     "paper-hopper": Page(40),
     "paper-acrobot-partial": Page(40),
-    "theory": Page(10),
+    "theory": Page(20),
     "table1": Page(80),
     "parsing-curves": Page(1),  # from the runs of Table 1
     "pays-lock": Page(10),

@@ -29,9 +29,7 @@ MEASURED = re.compile(
     re.VERBOSE,
 )
 
-GIVEN = re.compile(
-    r"[^¤;:|(,]*(?:,\d[^¤;:|(,]*)*¶"
-)  # a mark speaks for the numbers from the last comma, or the like, on
+GIVEN = re.compile(r"[^¤;:|(,]*(?:,\d[^¤;:|(,]*)*¶")  # what a mark speaks for: from the last comma, or the like, on
 
 
 @cache

@@ -86,6 +86,13 @@ def test_what_never_happened_is_later_than_all_that_did() -> None:
     assert never == {"steps": None, "steps_low": 10.0, "steps_high": None}
 
 
+def test_the_interval_of_a_paired_difference_is_by_student_s_t() -> None:
+    found = paired_difference(np.array([2.0, 4.0, 6.0]), np.array([1.0, 2.0, 3.0]))
+    half = 4.302653 / 3**0.5  # the 97.5 % quantile with two degrees of freedom; the deviation is 1
+    assert found == pytest.approx((2.0, 2.0 - half, 2.0 + half), rel=1e-6)
+    assert paired_difference(np.array([3.0]), np.array([1.0])) == (2.0, 2.0, 2.0)  # one tells nothing of its error
+
+
 def test_a_paired_difference_does_not_see_what_both_share() -> None:
     seeds = np.random.default_rng(0).normal(0.0, 10.0, 20)
     found = paired_difference(seeds + 1.0 + 0.01 * np.arange(20), seeds)

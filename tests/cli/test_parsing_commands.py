@@ -302,7 +302,7 @@ def test_reproduce_table1_and_its_curves(said: Said, tmp_path: Path) -> None:
     page = (folder / "table1.md").read_text()
     assert "are not public: its numbers are of other pages than ours, and the two columns are not comparable" in page
     assert f"| AggreVaTeD, regular, lstm | **{first['uas_micro']:.3f}** |" in page and "| 0.924 |" in page
-    assert "aggrevated reproduce table1" in page
+    assert "`aggrevated reproduce table1`" in page
     assert (folder / "table1.png").read_bytes().startswith(b"\x89PNG")
     assert b"<svg" in (folder / "table1.svg").read_bytes()
     facts = json.loads((folder / "table1.json").read_text())

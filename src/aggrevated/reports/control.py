@@ -95,7 +95,11 @@ def areas_of(group: Group, courses: Sequence[Course], budget: float) -> list[flo
 
 def last_returns(group: Group) -> Array:
     """What the last policy of each trial earned on validation, be it the best or not."""
-    return np.array([run.metrics()[-1].current_return for run in group.runs])
+    ended = [
+        [result.initial_return, *(line.current_return for line in run.metrics())][-1]
+        for run, result in zip(group.runs, group.results, strict=True)
+    ]
+    return np.array(ended)
 
 
 def reach_of(group: Group, courses: Sequence[Course]) -> Facts:

@@ -32,10 +32,8 @@ def course(run: Run, result: Result) -> Course:
     The first is the policy that the run began with, the last how it ended: between them nothing changed.
     """
     k, best = run.config.loop.trajectories, result.initial_return
-    start = result.start_simulator_steps
-    points = [
-        (start, 0, start, 0.0, 0, best)
-    ]  # every step of a start is an answer of the expert; seconds are not known
+    asked = started = result.start_simulator_steps  # the expert takes every step of a start; its seconds are not kept
+    points = [(started, 0, asked, 0.0, 0, best)]
     lines = filled(run.metrics())
     for line in lines:
         if line.best_return > best or line is lines[-1]:
