@@ -186,6 +186,7 @@ class RealInk(Scores):
     name: str = "real-ink"
     title: str = "Real ink: CROHME's core expressions by other writers"
     notes: tuple[str, ...] = (ON_REAL_INK,)
+    trials: int = 5
     needs: ClassVar[tuple[str, ...]] = ("crohme",)
 
     def rows(self, request: Request) -> Sequence[Row]:
