@@ -271,7 +271,7 @@ def small_tables(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parsing, "TABLE1", rows)
     monkeypatch.setattr(parsing, "CURVES", rows[:1])
     monkeypatch.setattr(parsing, "TUNING", ((rows[0], ({}, {"learning_rate": 0.3})),))
-    monkeypatch.setattr(parsing, "REAL_INK", rows[1:2])
+    monkeypatch.setattr(parsing, "REAL_INK", rows[::2])
     monkeypatch.setattr(parsing, "FIGURES", tuple(replace(figure, task=tiny, trials=2) for figure in parsing.FIGURES))
     monkeypatch.setattr(jobs, "run_all", lambda runs, where=None: [jobs.run_one(run, HERE) for run in runs])
 
@@ -344,10 +344,20 @@ def test_reproduce_table1_and_its_curves(said: Said, tmp_path: Path) -> None:
 @pytest.mark.usefixtures("small_tables")
 def test_reproduce_real_ink(said: Said, tmp_path: Path) -> None:
     crohme_like(tmp_path / "crohme")
-    table = json.loads(said("reproduce", "real-ink", "--crohme", "crohme", "--trials", "1", "--json", "--out", "out"))
-    assert [row["label"] for row in table[:2]] == ["SL, regular, contextual, real ink", "SL, regular, contextual"]
+    table = json.loads(said("reproduce", "real-ink", "--crohme", "crohme", "--trials", "2", "--json", "--out", "out"))
+    real, dagger, never = (
+        "AggreVaTeD, regular, lstm, real ink",
+        "DAgger, regular, lstm, real ink",
+        "AggreVaTeD, regular, lstm",
+    )
+    assert [row["label"] for row in table[:3]] == [real, dagger, never]
     text, page = (tmp_path / "out/real-ink.json").read_text(), (tmp_path / "out/real-ink.md").read_text()
     assert str(tmp_path) not in text and "no part of this repository" in page
-    assert json.loads(text)["settings"]["SL, regular, contextual, real ink"]["world"]["crohme"] == "crohme"
-    never = json.loads(said("evaluate", "out/sl-regular-contextual/trial-00", "--crohme", "crohme", "--json"))
-    assert table[1]["uas_micro"] == never["uas_micro"] and never["sets"] == 3  # measured on the same real pages
+    facts = json.loads(text)
+    assert facts["settings"][real]["world"]["crohme"] == "crohme"
+    assert [(one["label"], one["against"]) for one in facts["comparisons"]] == [(real, dagger)]  # on the same ink only
+    assert f"| {real} | {dagger} |" in page
+    runs = [f"out/aggrevated-regular-lstm-iterations/trial-0{trial}" for trial in (0, 1)]
+    scores = [json.loads(said("evaluate", run, "--crohme", "crohme", "--json")) for run in runs]
+    assert table[2]["uas_micro"] == pytest.approx(np.mean([score["uas_micro"] for score in scores]))  # on real pages
+    assert scores[0]["sets"] == 3

@@ -88,19 +88,18 @@ class Scores(Figure):
 
     def write(self, groups: Sequence[Group], request: Request, folder: Path) -> Table:
         """Write NAME.json, .png, .svg and .md, and give the table."""
-        measured = [self.measured(group, request) for group in groups]
-        rows = zip(groups, self.rows(request), measured, strict=True)
-        trials = zip(groups, measured, strict=True)
+        groups = [replace(group, results=self.measured(group, request)) for group in named(groups)]
+        rows = zip(groups, self.rows(request), strict=True)
         facts: Facts = {
             "command": request.command(self),
             "versions": versions(("aggrevated", "torch", "numpy", *self.task.packages)),
             "seeds": [run.config.loop.seed for run in groups[0].runs],
             "table": [*(line(*row) for row in rows), *baselines([run.config for run in groups[0].runs])],
             "settings": {group.label: public(group.runs[0].config) for group in groups},
-            "trials": [{"label": group.label, **by_name(one.facts())} for group, results in trials for one in results],
+            "trials": [{"label": group.label, **by_name(one.facts())} for group in groups for one in group.results],
         } | self.more(groups, request)
         path = folder / self.name
-        dots(facts["table"], [[one.more["uas_micro"] for one in results] for results in measured], self.title, path)
+        dots(facts["table"], [[one.more["uas_micro"] for one in group.results] for group in groups], self.title, path)
         numbers = markdown(HEADER, [cells(row) for row in facts["table"]])
         parts = [f"# {self.title}", f"![UAS of each method]({self.name}.png)", numbers, *self.page(facts)]
         publish(folder, self.name, facts, parts)
@@ -127,9 +126,6 @@ class Table1(Scores):
     def runs(self, request: Request) -> list[list[Run]]:
         return on_own_pages(self, request)
 
-    def write(self, groups: Sequence[Group], request: Request, folder: Path) -> Table:
-        return super().write(named(groups), request, folder)
-
     def more(self, groups: Sequence[Group], request: Request) -> Facts:
         """Comparisons, curves, every setting tried, and a short trial to make again."""
         return {
@@ -141,14 +137,12 @@ class Table1(Scores):
 
     def page(self, facts: Facts) -> list[str]:
         found = facts["comparisons"]
-        table = markdown(DIFFERENCES, [compared_cells(one) for one in found])
         return [
             *self.notes,
             *([TUNED] if facts["tuning"] else []),
             "## What the cost is worth",
             summary(found),
-            table,
-            PAIRED,
+            *differences(found),
         ]
 
 
@@ -176,7 +170,8 @@ def named(groups: Sequence[Group]) -> list[Group]:
 
 def label_of(config: Config) -> str:
     scratch = ", from scratch" if config.start.name == "random" and config.policy.name != "kernel-svm" else ""
-    return f"{config.row.title}, {config.update.name}, {config.policy.name}{scratch}"
+    ink = ", real ink" if isinstance(config.world, Algebra) and config.world.crohme else ""
+    return f"{config.row.title}, {config.update.name}, {config.policy.name}{scratch}{ink}"
 
 
 @dataclass(frozen=True)
@@ -200,6 +195,12 @@ class RealInk(Scores):
     def measured(self, group: Group, request: Request) -> list[Result]:
         scores = [evaluate(run, OnPages(str(request.crohme))).more for run in group.runs]
         return [replace(result, more=score) for result, score in zip(group.results, scores, strict=True)]
+
+    def more(self, groups: Sequence[Group], request: Request) -> Facts:
+        return {"comparisons": comparisons(groups)}
+
+    def page(self, facts: Facts) -> list[str]:
+        return [*self.notes, *differences(facts["comparisons"])]
 
 
 @dataclass(frozen=True)
@@ -228,9 +229,10 @@ class ParsingCurves(Figure):
 FIGURES = (Table1(), ParsingCurves(), RealInk())
 
 
-def line(group: Group, row: Row, results: Sequence[Result]) -> Facts:
+def line(group: Group, row: Row) -> Facts:
     """Of a method: test UAS over the trials with its interval, and what the paper reports."""
-    config, scores = group.runs[0].config, [result.more for result in results]
+    config, iterations = group.runs[0].config, group.results[0].iterations
+    scores = [result.more for result in group.results]
     uas, macro, exact = (np.array([score[of] for score in scores]) for of in ("uas_micro", "uas_macro", "exact_match"))
     return {
         "label": group.label,
@@ -243,8 +245,8 @@ def line(group: Group, row: Row, results: Sequence[Result]) -> Facts:
         "uas_macro": estimate(macro).value,
         "exact_match": estimate(exact).value,
         "paper": row.paper,
-        "iterations": results[0].iterations,
-        "pages": pages_after(config, results[0].iterations),
+        "iterations": iterations,
+        "pages": pages_after(config, iterations),
         "cpu_seconds": group.mean("cpu_seconds"),
     }
 
@@ -256,7 +258,7 @@ def pages_after(config: Config, iterations: int) -> int:
 
 
 def comparisons(groups: Sequence[Group]) -> list[Facts]:
-    """AggreVaTeD against all others with the same policy and start, and its updates against each other."""
+    """AggreVaTeD against all others with the same policy, start and pages; its updates against each other."""
     pairs = [
         (one, other) for one in groups for other in groups if is_compared(*(g.runs[0].config for g in (one, other)))
     ]
@@ -265,7 +267,8 @@ def comparisons(groups: Sequence[Group]) -> list[Facts]:
 
 def is_compared(one: Config, other: Config) -> bool:
     """Reinforcement learning is for who makes the same steps; the regular update is what others are compared to."""
-    if one.method != "aggrevated" or (one.policy.name, one.start.name) != (other.policy.name, other.start.name):
+    same = (one.policy.name, one.start.name, one.world) == (other.policy.name, other.start.name, other.world)
+    if one.method != "aggrevated" or not same:
         return False
     if other.method == "aggrevated":
         return other.update.name == "regular" != one.update.name
@@ -305,6 +308,11 @@ def by_rival(found: Sequence[Facts]) -> str:
         lows = [one["difference_low"] for one, method in zip(found, methods, strict=True) if method == name]
         sentences.append(f"Against {name}: {sum(low > 0 for low in lows)} of {len(lows)} above 0.")
     return " ".join(sentences)
+
+
+def differences(found: Sequence[Facts]) -> list[str]:
+    """The comparisons as a table, and how it is to be read; nothing of none."""
+    return [markdown(DIFFERENCES, [compared_cells(one) for one in found]), PAIRED] if found else []
 
 
 def compared_cells(one: Facts) -> list[str]:

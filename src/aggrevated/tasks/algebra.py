@@ -91,6 +91,7 @@ TUNING: tuple[tuple[Row, tuple[Mapping[str, Any], ...]], ...] = (
 REAL_INK = (
     Row("aggrevated", "regular", "contextual"),
     Row("aggrevated", "regular", "lstm", settings={"iterations": 1000}),
+    Row("dagger", "regular", "contextual", start="supervised"),
 )
 # Reinforcement learning hears of its costs at the end of a page only: more pages for each step.
 COSTS_AT_THE_END = {"trajectories": 64, "iterations": 300}
