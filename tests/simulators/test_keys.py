@@ -20,6 +20,7 @@ from aggrevated.simulators.keys import (
     POSITION,
     WINDOW,
     Keys,
+    Moving,
 )
 
 MOVES = ((-1, 0), (1, 0), (0, -1), (0, 1))
@@ -148,6 +149,17 @@ def test_the_expert_reaches_the_goal_in_as_many_steps_as_it_says():
         taken[lanes] += cost
         lanes, state = lanes[~done], state[~done]
     np.testing.assert_array_equal(taken, said)
+
+
+@every_grid
+def test_legal_is_what_leads_somewhere(simulator):
+    states = visited(simulator, episodes=40)
+    legal = Moving(simulator.horizon, simulator.size, simulator.doors).legal(states)
+    for action in range(4):
+        following, _, _ = simulator.step(states, np.full(len(states), action))
+        np.testing.assert_array_equal(legal[:, action], following[:, POSITION] != states[:, POSITION])
+    best = BreadthFirst(simulator).act(states, 0)
+    assert np.take_along_axis(legal, best[:, None], axis=1).all()  # the expert keeps to it
 
 
 def test_what_is_seen_is_around_and_by_a_compass():

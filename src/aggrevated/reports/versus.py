@@ -38,6 +38,7 @@ class Case:
     x: float
     label: str  # "L = 5"; also the name of the folder of its runs, so that no two cases may share one
     settings: Mapping[str, Any] = field(default_factory=dict)
+    tick: str = ""  # what the axis says there; if nothing, x
 
 
 @dataclass(frozen=True)
@@ -95,6 +96,10 @@ class Versus(Figure):
     def measured(self, group: Group) -> str:
         """What `final` is: a ratio, or a gain."""
         return measure(group)
+
+    def remarks(self, facts: Facts) -> list[str]:
+        """What its page says besides, below the answer."""
+        return []
 
     def write(self, groups: Sequence[Group], request: Request, folder: Path) -> Table:
         """NAME.json, .png, .svg and .md."""
@@ -280,7 +285,8 @@ def draw(figure: Versus, facts: Facts, path: Path) -> None:
     """A panel for each measure."""
     x = np.array([case.x for case in figure.cases], float)
     places = np.log2(x) if figure.log_x else x
-    labels = [f"{case.x:g}" for case in figure.cases] if len(set(x)) == len(x) else [c.label for c in figure.cases]
+    distinct = len(set(x)) == len(x)
+    labels = [case.tick or (f"{case.x:g}" if distinct else case.label) for case in figure.cases]
     panels = [panel(figure, facts, name) for name in figure.measures]
     versus(panels, places, labels, figure.varied, figure.title, path)
 
@@ -337,6 +343,7 @@ def page(figure: Versus, facts: Facts) -> list[str]:
         f"*{figure.question}*",
         f"![{figure.title}]({figure.name}.png)",
         facts["answer"],
+        *figure.remarks(facts),
         *figure.notes,
         how_to_read(figure, facts),
         markdown(" | ".join(HEADER), [cells(facts, case, method) for case, method in both(facts)]),

@@ -69,6 +69,17 @@ class Keys:
         return following, np.ones(len(state)), done
 
 
+@dataclass(frozen=True)
+class Moving(Keys):
+    """The same where no step is one on the spot: what would be is not legal."""
+
+    def legal(self, state: Array) -> Array:
+        """[n, 4]: where one can go."""
+        open_to = np.empty((len(state), ACTIONS), np.bool_)
+        _try(np.ascontiguousarray(state), self.side, open_to)
+        return open_to
+
+
 @compiled
 def below(generator, count):  # type: ignore[no-untyped-def]
     """A whole number from 0 to count − 1."""
@@ -246,6 +257,15 @@ def _begin(seeds, size, doors, states):  # type: ignore[no-untyped-def]
 def _look(states, size, observations):  # type: ignore[no-untyped-def]
     for lane in range(len(states)):
         look(states[lane], size, observations[lane])
+
+
+@compiled
+def _try(states, side, open_to):  # type: ignore[no-untyped-def]
+    for lane in range(len(states)):
+        state = states[lane]
+        for action in range(ACTIONS):
+            there, _ = moved(state, side, int(state[POSITION]), int(state[CARRIED]), action)
+            open_to[lane, action] = there != state[POSITION]
 
 
 @compiled

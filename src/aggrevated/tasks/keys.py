@@ -9,7 +9,7 @@ from aggrevated.experts import Expert
 from aggrevated.experts.breadth_first import BreadthFirst
 from aggrevated.settings import COUNT, at_least, setting
 from aggrevated.simulators import Simulator
-from aggrevated.simulators.keys import COLOURS, NARROWEST, Keys
+from aggrevated.simulators.keys import COLOURS, NARROWEST, Keys, Moving
 from aggrevated.tasks import Task, Tuned
 from aggrevated.worlds.control import Control, Maker, no_step_saved
 
@@ -21,16 +21,18 @@ class KeysWorld(Control):
     """Rooms behind locked doors, and an expert that knows the way."""
 
     name = "keys"
-    measured_on = ("horizon", "size", "doors")
+    measured_on = ("horizon", "size", "doors", "on_the_spot")
     make: Maker = field(init=False, compare=False)
     make_expert: Callable[[Simulator], Expert] | None = field(default=BreadthFirst, compare=False)  # type: ignore[assignment]
     lowest: Callable[[int], float] = field(default=no_step_saved, compare=False)
     horizon: int = setting(0, "H, after how many steps an episode is cut; 0: 2 * size * (doors + 1).", COUNT)
     size: int = setting(8, "The side of the grid, in cells.", at_least(2 * NARROWEST + 1, LARGEST))
     doors: int = setting(2, "How many locked doors there are, with a key for each.", at_least(0, COLOURS))
+    on_the_spot: bool = setting(True, "A step into a wall is one on the spot; without it, no such step may be taken.")
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "make", partial(Keys, size=self.size, doors=self.doors))
+        kind = Keys if self.on_the_spot else Moving
+        object.__setattr__(self, "make", partial(kind, size=self.size, doors=self.doors))
 
     def completed(self, iterations: int, given: Container[str]) -> Self:
         """So many steps are enough for the longest ways: across the grid and back, for each key and for the goal."""
@@ -38,7 +40,7 @@ class KeysWorld(Control):
         return super(KeysWorld, replace(self, horizon=horizon)).completed(iterations, given)
 
     def yardstick(self) -> object:
-        return super().yardstick(), self.size, self.doors
+        return super().yardstick(), self.size, self.doors, self.on_the_spot
 
 
 TASK = Task(
