@@ -1,0 +1,58 @@
+"""Steps on the spot among doors and keys, counted by hand beside what the page says of them."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from aggrevated.files import Facts
+from aggrevated.randomness import Purpose, seeds
+from aggrevated.reports.figures import Request
+from aggrevated.reports.groups import Group
+from aggrevated.reports.pays_keys import EPISODES, KEYS, NONE_ON_THE_SPOT, doors
+from aggrevated.roll_in import Mixture, roll_in
+from aggrevated.runs.executing import execute
+from aggrevated.runs.run import Run
+from aggrevated.simulators.keys import POSITION, Keys
+
+SMALL = {"budget": 400, "trajectories": 5, "validation_episodes": 10, "test_episodes": 10}
+CASES = tuple(replace(case, settings={**case.settings, "budget": 400}) for case in (doors(3), NONE_ON_THE_SPOT))
+METHODS = {"AggreVaTeD (exponentiated)": KEYS.methods["AggreVaTeD (exponentiated)"], "DAgger": KEYS.methods["DAgger"]}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[list[Run]], Facts, str]:
+    folder = tmp_path_factory.mktemp("keys")
+    request, figure = (
+        Request(trials=2, out=folder / "runs"),
+        replace(KEYS, cases=CASES, methods=METHODS, settings=SMALL),
+    )
+    groups = figure.runs(request)
+    for run in (run for runs in groups for run in runs):
+        execute(run)
+    figure.write([Group.of(runs) for runs in groups], request, folder)
+    return groups, json.loads((folder / "pays-keys.json").read_text()), (folder / "pays-keys.md").read_text()
+
+
+def counted(run: Run) -> float:
+    """The share of steps after which one is where one was; of the last of an episode by taking it again."""
+    world, fresh = run.config.world, seeds(run.config.loop.seed, Purpose.TEST, 0, EPISODES)
+    simulator = Keys(world.horizon, world.size, world.doors)  # type: ignore[attr-defined]
+    found = roll_in(run.config.built_world.simulator, Mixture(None, run.policy.actor()), fresh)  # type: ignore[attr-defined]
+    states = found.states[found.mask]
+    following, _, _ = simulator.step(states, found.actions[found.mask])
+    return float(np.mean(following[:, POSITION] == states[:, POSITION]))
+
+
+def test_the_share_of_steps_on_the_spot(made: tuple[list[list[Run]], Facts, str]) -> None:
+    groups, facts, page = made
+    shares = [method["on_the_spot"]["share"] for case in facts["cases"] for method in case["methods"]]
+    assert shares[0] == pytest.approx(np.mean([counted(run) for run in groups[0]])) and shares[0] > 0
+    assert shares[2:] == [0, 0]  # where there are none
+    assert f"| AggreVaTeD (exponentiated) | {shares[0]:.3f} (" in page
+
+
+def test_the_last_case_differs_in_that_only(made: tuple[list[list[Run]], Facts, str]) -> None:
+    groups, _, _ = made
+    assert groups[2][0].config == groups[0][0].config.replaced(on_the_spot=False)
