@@ -39,7 +39,7 @@ def counted(run: Run) -> float:
     """The share of steps after which one is where one was; of the last of an episode by taking it again."""
     world, fresh = run.config.world, seeds(run.config.loop.seed, Purpose.TEST, 0, EPISODES)
     simulator = Keys(world.horizon, world.size, world.doors)  # type: ignore[attr-defined]
-    found = roll_in(run.config.built_world.simulator, Mixture(None, run.policy.actor()), fresh)  # type: ignore[attr-defined]
+    found = roll_in(run.config.built_world.simulator, Mixture(None, run.policy.actor()), fresh)
     states = found.states[found.mask]
     following, _, _ = simulator.step(states, found.actions[found.mask])
     return float(np.mean(following[:, POSITION] == states[:, POSITION]))
