@@ -9,7 +9,7 @@ from aggrevated.parsing.transitions.systems import SYSTEMS
 from aggrevated.simulators import Simulator, restricted
 from aggrevated.simulators.acrobot import Acrobot
 from aggrevated.simulators.cartpole import CartPole
-from aggrevated.simulators.keys import Keys, Moving
+from aggrevated.simulators.keys import Keys, OnlyMoves
 from aggrevated.simulators.mujoco import ROBOTS, MuJoCo
 from aggrevated.simulators.packing import Packing
 from aggrevated.simulators.partial import Partial
@@ -24,7 +24,7 @@ def only_the_time(state):
 
 
 SIMULATORS = [CartPole(horizon=40), Acrobot(horizon=40), TinyMdp(), partial_acrobot(40), Walk()]
-SIMULATORS += [Keys(horizon=40), Moving(horizon=40), Packing()]
+SIMULATORS += [Keys(horizon=40), OnlyMoves(horizon=40), Packing()]
 SIMULATORS.append(Tabular(*(array[0] for array in random_mdps(1, 4, 3, 0)), horizon=9))
 SIMULATORS.append(Partial(TinyMdp(), only_the_time, Box(0.0, 1.0, (1,)), "tiny, only the time"))
 SIMULATORS += [MuJoCo(name, 40, threads=2) for name in ROBOTS]

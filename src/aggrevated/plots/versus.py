@@ -40,6 +40,7 @@ class Panel:
     log: bool = False
     limit: Array | None = None  # [cases]: where what was not reached is drawn
     lines: Mapping[str, Array] = field(default_factory=dict)  # of theory, or the expert, by what the legend calls them
+    apart: Array | None = None  # [cases] bool: where no line leads to; None: nowhere
 
 
 def versus(panels: Sequence[Panel], x: Array, labels: Sequence[str], xlabel: str, title: str, path: Path) -> None:
@@ -76,7 +77,7 @@ def draw(axes: Axes, panel: Panel, x: Array) -> None:
     never = False
     for number, series in enumerate(panel.series):
         shifted = x + (number - middle) * APART * span
-        never |= draw_series(axes, series, shifted, panel.limit, number)
+        never |= draw_series(axes, series, shifted, panel, number)
     if never:
         axes.plot([], [], NEVER, color="#6B7280", linestyle="none", label="not reached within the budget")
     for number, (label, y) in enumerate(panel.lines.items()):
@@ -84,17 +85,20 @@ def draw(axes: Axes, panel: Panel, x: Array) -> None:
         axes.plot(x, within(y, panel), style, color=BOUND, linewidth=1.4, label=label, zorder=1)
 
 
-def draw_series(axes: Axes, series: Series, x: Array, limit: Array | None, number: int) -> bool:
+def draw_series(axes: Axes, series: Series, x: Array, panel: Panel, number: int) -> bool:
     """One method: the line through what was reached, intervals, every trial; whether something was not reached."""
     colour, marker = COLOURS[number % len(COLOURS)], MARKERS[number % len(MARKERS)]
-    top = np.full(len(x), np.nan) if limit is None else limit
+    top = np.full(len(x), np.nan) if panel.limit is None else panel.limit
+    apart = np.zeros(len(x), bool) if panel.apart is None else panel.apart
     reached = np.isfinite(series.value)
     line = np.where(reached, series.value, np.nan)
     low, high = (np.where(np.isfinite(end), end, top) for end in (series.low, series.high))
     below, above = (np.where(reached, np.abs(end - line), np.nan) for end in (low, high))
     style = ":" if series.dotted else "-"
     axes.errorbar(x, line, [below, above], color=colour, fmt="none", elinewidth=1.2, capsize=2, alpha=0.7)
-    axes.plot(x, line, style, color=colour, marker=marker, markersize=5, linewidth=1.8, label=series.label)
+    together = np.where(apart, np.nan, line)
+    axes.plot(x, together, style, color=colour, marker=marker, markersize=5, linewidth=1.8, label=series.label)
+    axes.plot(x[apart], line[apart], marker, color=colour, markersize=5)
     never = np.isinf(series.value)
     axes.plot(x[never], top[never], NEVER, color=colour, markersize=8, markerfacecolor="none", markeredgewidth=1.6)
     for trial in series.trials.T:

@@ -22,7 +22,7 @@ from aggrevated.reports.groups import Group
 from aggrevated.reports.parsing_tuning import Tried
 from aggrevated.runs.evaluating import evaluate
 from aggrevated.runs.records import Metrics, Result
-from aggrevated.runs.run import Run, made_or_opened
+from aggrevated.runs.run import Run, as_file_name, made_or_opened
 from aggrevated.starts.supervised import SupervisedStart
 from aggrevated.statistics import estimate, paired_difference, probability_of_improvement
 from aggrevated.tasks import Row, Task
@@ -36,8 +36,9 @@ EVEN = (
     f"**Equal pages.** Every network learns from {PAGES:,} pages. The first {STARTED:,} of these are the same "
     f"supervised start for all rows of a policy; what is *from scratch* has its {PAGES:,} without one. The best "
     f"policy is chosen on the validation pages after every {CHOSEN_EVERY}. A step is of 16 pages, of the natural "
-    "update 64. The exponentiated update makes three steps of Adam on each 16 pages, all others one. What follows a "
-    "gradient of costs has an entropy bonus of 0.4, which falls to a tenth; reinforcement learning has a critic. "
+    "update 64. The exponentiated update makes three steps of Adam on each 16 pages, and one in the row that says so; "
+    "all others make one. What follows a gradient of costs has an entropy bonus of 0.4, which falls to a tenth; "
+    "reinforcement learning has a critic. "
     "The kernel machine is fitted anew to all that it has seen, in time that grows as the square of it: it has 512 "
     "pages, and no start. CPU seconds are those of start and iterations; runs stood side by side, one for each "
     "core."
@@ -59,7 +60,10 @@ ON_REAL_INK = (
     "row that does not say so never saw real ink. CROHME's files are under a licence of their own and are no part of "
     "this repository."
 )
-HEADER = "method | UAS, micro | 95 % interval | macro | whole pages | iterations | pages seen | CPU seconds | paper"
+HEADER = (
+    "method | UAS, micro | 95 % interval | macro | whole pages | iterations | pages seen | the start was chosen | "
+    "CPU seconds | paper"
+)
 DIFFERENCES = "method | against | difference | 95 % interval | above in | probability of improvement"
 COLUMNS = {"method": text("label"), "UAS": number("uas_micro"), "paper, on other data": number("paper")}
 
@@ -88,13 +92,13 @@ class Scores(Figure):
 
     def write(self, groups: Sequence[Group], request: Request, folder: Path) -> Table:
         """Write NAME.json, .png, .svg and .md, and give the table."""
-        groups = [replace(group, results=self.measured(group, request)) for group in named(groups)]
-        rows = zip(groups, self.rows(request), strict=True)
+        rows = self.rows(request)
+        groups = [replace(group, results=self.measured(group, request)) for group in named(groups, rows)]
         facts: Facts = {
             "command": request.command(self),
             "versions": versions(("aggrevated", "torch", "numpy", *self.task.packages)),
             "seeds": [run.config.loop.seed for run in groups[0].runs],
-            "table": [*(line(*row) for row in rows), *baselines([run.config for run in groups[0].runs])],
+            "table": [*map(line, groups, rows), *baselines([run.config for run in groups[0].runs])],
             "settings": {group.label: public(group.runs[0].config) for group in groups},
             "trials": [{"label": group.label, **by_name(one.facts())} for group in groups for one in group.results],
         } | self.more(groups, request)
@@ -157,15 +161,19 @@ def on_own_pages(figure: Figure, request: Request) -> list[list[Run]]:
     tuned, groups = tunings(figure, request), []
     for row in figure.rows(request):
         chosen = next((one.chosen() for one in tuned if one.row == row), row)
-        folder = figure.folder(request) / folder_of(replace(row, settings={}))
+        plain = folder_of(replace(row, settings={}))
+        folder = figure.folder(request) / (f"{plain}-{as_file_name(row.said)}" if row.said else plain)
         config, trials = config_of(figure.task, chosen, request.quick), range(figure.trials_of(request))
         groups.append([made_or_opened(folder / f"trial-{i:02d}", config.replaced(seed=i, data_seed=i)) for i in trials])
     return groups
 
 
-def named(groups: Sequence[Group]) -> list[Group]:
+def named(groups: Sequence[Group], rows: Sequence[Row]) -> list[Group]:
     """With labels that say what differs: all have a start, and those that can have one a critic."""
-    return [replace(group, label=label_of(group.runs[0].config)) for group in groups]
+    said = [f", {row.said}" if row.said else "" for row in rows]
+    return [
+        replace(group, label=label_of(group.runs[0].config) + more) for group, more in zip(groups, said, strict=True)
+    ]
 
 
 def label_of(config: Config) -> str:
@@ -219,7 +227,7 @@ class ParsingCurves(Figure):
         return on_own_pages(self, request)
 
     def write(self, groups: Sequence[Group], request: Request, folder: Path) -> Table:
-        path, groups = folder / self.name, named(groups)
+        path, groups = folder / self.name, named(groups, self.rows(request))
         curves_on_both([[curve(group, of) for group in groups] for of in (on_validation, on_test)], path)
         facts = [curve_facts(group) for group in groups]
         write_json(folder / f"{self.name}.json", sealed({"command": request.command(self), "curves": facts}))
@@ -247,8 +255,14 @@ def line(group: Group, row: Row) -> Facts:
         "paper": row.paper,
         "iterations": iterations,
         "pages": pages_after(config, iterations),
+        "of_start": sum(is_of_start(result) for result in group.results),
         "cpu_seconds": group.mean("cpu_seconds"),
     }
+
+
+def is_of_start(result: Result) -> bool:
+    """Whether no policy that was learned did better on validation than the one to begin with, which was chosen then."""
+    return result.best_return <= result.initial_return
 
 
 def pages_after(config: Config, iterations: int) -> int:
@@ -305,8 +319,9 @@ def by_rival(found: Sequence[Facts]) -> str:
     methods = [one["against"].split(",")[0] for one in found]
     sentences = []
     for name in dict.fromkeys(methods):
-        lows = [one["difference_low"] for one, method in zip(found, methods, strict=True) if method == name]
-        sentences.append(f"Against {name}: {sum(low > 0 for low in lows)} of {len(lows)} above 0.")
+        own = [one for one, method in zip(found, methods, strict=True) if method == name]
+        above, below = (sum(one["difference_low"] > 0 for one in own), sum(one["difference_high"] < 0 for one in own))
+        sentences.append(f"Against {name}: of {len(own)}, {above} above 0 and {below} below.")
     return " ".join(sentences)
 
 
@@ -373,8 +388,9 @@ def cells(row: Facts) -> list[str]:
     """One line of the page's table; what takes no learning has only its UAS."""
     of_paper = "" if row["paper"] is None else f"{row['paper']:.3f}"
     if "trials" not in row:
-        return [row["label"], f"{row['uas_micro']:.3f}", *[""] * 6, of_paper]
+        return [row["label"], f"{row['uas_micro']:.3f}", *[""] * 7, of_paper]
     spread = f"{row['uas_micro_low']:.3f} to {row['uas_micro_high']:.3f}"
-    cost = [str(row["iterations"]), f"{row['pages']:,}", f"{row['cpu_seconds']:.0f}"]
+    of_start = f"{row['of_start']} of {row['trials']}" if row["of_start"] else ""
+    cost = [str(row["iterations"]), f"{row['pages']:,}", of_start, f"{row['cpu_seconds']:.0f}"]
     scores = [f"**{row['uas_micro']:.3f}**", spread, f"{row['uas_macro']:.3f}", f"{row['exact_match']:.2f}"]
     return [row["label"], *scores, *cost, of_paper]

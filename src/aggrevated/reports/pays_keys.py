@@ -13,10 +13,10 @@ from aggrevated.reports.groups import Group, between
 from aggrevated.reports.versus import Case, Versus
 from aggrevated.roll_in import Mixture, roll_in
 from aggrevated.runs.run import Run
-from aggrevated.simulators.keys import Moving
+from aggrevated.simulators.keys import OnlyMoves
 from aggrevated.statistics import estimate
 from aggrevated.tasks import Row, find_task
-from aggrevated.worlds.control import control_of
+from aggrevated.tasks.keys import KeysWorld
 
 DOORS, SIZE, BUDGET = (1, 2, 3), 6, 20_000  # steps for each door: with more of them, episodes are longer
 MIXED = {"mixing": 0.5, "mixing_decay": 0.9}  # without it, most roll-ins ran to the horizon at first
@@ -31,13 +31,15 @@ TUNING = (
     "10 and 50; for SL-RL K = 10 and 50 and 10 to 500 demonstrations, of which more were better, and 300 are as "
     "many as the budget of --quick has room for. SL was never tuned."
 )
+ADVISED = "DAgger"
 EPISODES = 100  # of each trial, to count steps on the spot
 WHY = (
-    "Why costs do harm here. Q* is what an action costs *if the expert takes over after it*: a step into a wall 1 more "
-    "than the best, a step back 2. To a student that cannot tell three ways apart, each as likely, the wall is the "
+    "A likely reason. Q* is what an action costs *if the expert takes over after it*: a step into a wall 1 more than "
+    "the best, a step back 2. To a student that cannot tell three ways apart, each as likely, the wall is the "
     "cheapest in the mean; but nobody takes over, it sees what it saw, and does it again. Who is told what the expert "
-    f"does never hears of such a step. The share of steps on the spot, on {EPISODES} fresh episodes of each trial, as "
-    "interquartile mean with its 95 % interval:"
+    "does never hears of such a step. Beside {first}, {other} earns {with_them} with {doors}, and {without} where "
+    "there is no such step, paired by seeds. The share of steps on the spot, on {episodes} test episodes of each "
+    "trial, as interquartile mean with its 95 % interval:"
 )
 
 
@@ -53,24 +55,38 @@ class Standing(Versus):
         return own
 
     def remarks(self, facts: Facts) -> list[str]:
-        by_method = zip(*(case["methods"] for case in facts["cases"]), strict=True)
+        by_method = list(zip(*(case["methods"] for case in facts["cases"]), strict=True))
         lines = [[found[0]["label"], *(share(one["on_the_spot"]) for one in found)] for found in by_method]
         header = " | ".join(["method", *(case["label"] for case in facts["cases"])])
-        return [WHY, markdown(header, lines)]
+        return [why(facts["cases"]), markdown(header, lines)]
+
+
+def why(cases: Sequence[Facts]) -> str:
+    """What may be the reason, and what the case that was made to find out says to it."""
+    usual, moves = cases[-2:]
+    place = next(place for place, method in enumerate(usual["methods"]) if method["label"] == ADVISED)
+    with_them, without = (earned(case["methods"][place]["to_first"]) for case in (usual, moves))
+    first = usual["methods"][0]["label"]
+    said = {"with_them": with_them, "without": without, "doors": usual["label"]}
+    return WHY.format(first=first, other=ADVISED, episodes=EPISODES, **said)
 
 
 def on_the_spot(run: Run) -> float:
     """The share of its policy's steps that lead nowhere."""
-    world = control_of(run.config.world, "this")
-    fresh = seeds(run.config.loop.seed, Purpose.TEST, 0, EPISODES)
-    found = roll_in(world.simulator, Mixture(None, run.policy.actor()), fresh)
-    moving = Moving(world.horizon, run.config.settings["size"], run.config.settings["doors"])
-    leads = moving.legal(found.states[found.mask])
+    world = run.config.world
+    assert isinstance(world, KeysWorld)
+    tested = seeds(run.config.loop.seed, Purpose.TEST, 0, EPISODES)
+    found = roll_in(world.simulator, Mixture(None, run.policy.actor()), tested)
+    leads = OnlyMoves(world.horizon, world.size, world.doors).legal(found.states[found.mask])
     return float(1 - np.take_along_axis(leads, found.actions[found.mask][:, None], axis=1).mean())
 
 
 def share(found: Facts) -> str:
     return f"{found['share']:.3f} ({between(found['share_low'], found['share_high'], 3)})"
+
+
+def earned(found: Facts) -> str:
+    return f"{found['difference']:+.2f} ({found['low']:+.2f} to {found['high']:+.2f})"
 
 
 def doors(count: int) -> Case:
@@ -80,9 +96,10 @@ def doors(count: int) -> Case:
 
 NONE_ON_THE_SPOT = Case(
     max(DOORS) + 1,
-    f"{max(DOORS)} doors, no step on the spot",
+    f"{max(DOORS)} doors without steps on the spot",
     {**doors(max(DOORS)).settings, "on_the_spot": False},
-    tick=f"{max(DOORS)}, no step\non the spot",
+    tick=f"{max(DOORS)} without steps\non the spot",
+    apart=True,
 )
 KEYS = Standing(
     name="pays-keys",
@@ -95,7 +112,7 @@ KEYS = Standing(
         "AggreVaTeD (exponentiated)": Row("aggrevated", "exponentiated", settings=MIXED),
         "AggreVaTeD (natural)": Row("aggrevated", "natural", settings=MIXED),
         "AggreVaTeD (regular)": Row("aggrevated", "regular", settings=MIXED | {"trajectories": 10}),
-        "DAgger": Row("dagger", "follow-the-leader", settings=MIXED),
+        ADVISED: Row("dagger", "follow-the-leader", settings=MIXED),
         "SL": Row("sl", "follow-the-leader"),
         "SL-RL (critic)": Row("sl-rl", "natural", settings={"oracle": "critic", "demonstrations": 300}),
         "TNPG (critic)": Row("tnpg", "natural", settings={"oracle": "critic"}),

@@ -39,6 +39,7 @@ class Case:
     label: str  # "L = 5"; also the name of the folder of its runs, so that no two cases may share one
     settings: Mapping[str, Any] = field(default_factory=dict)
     tick: str = ""  # what the axis says there; if nothing, x
+    apart: bool = False  # not one in the row of the others: no line leads there
 
 
 @dataclass(frozen=True)
@@ -220,9 +221,12 @@ def answer(figure: Versus, cases: Sequence[Facts]) -> str:
 def reaching(figure: Versus, cases: Sequence[Facts]) -> str:
     """In which cases most trials of each method reach the expert; methods of which the same holds in one sentence."""
     by_cases: dict[str, list[str]] = {}
+    apart = [case.label for case in figure.cases if case.apart]
+    row = [case["label"] for case in cases if case["label"] not in apart]
     for number, label in enumerate(figure.methods):
         where = [case["label"] for case in cases if mostly(case["methods"][number])]
-        by_cases.setdefault(in_which(where, [case["label"] for case in cases]), []).append(label)
+        besides = "".join(f" and with {case}" for case in apart if case in where)
+        by_cases.setdefault(in_which([case for case in where if case in row], row) + besides, []).append(label)
     near = near_expert(figure, cases)
     verb = {False: "reaches", True: "reach"}
     told = [f"{listed(labels)} {verb[len(labels) > 1]} {near} {where}" for where, labels in by_cases.items()]
@@ -294,6 +298,7 @@ def draw(figure: Versus, facts: Facts, path: Path) -> None:
 def panel(figure: Versus, facts: Facts, name: Measure) -> Panel:
     """One measure of all methods over all cases."""
     cases, key = facts["cases"], UNTIL["steps"]
+    apart = np.array([case.apart for case in figure.cases])
     found = []
     for number, label in enumerate(figure.methods):
         methods = [case["methods"][number] for case in cases]
@@ -310,14 +315,19 @@ def panel(figure: Versus, facts: Facts, name: Measure) -> Panel:
         level = 1.0 if facts["measure"] == "ratio" else 0.0
         expert = {EXPERT: np.full(len(cases), level)}
         said = "return / expert's" if level else "return above the expert's"
-        return Panel(f"{said}, fresh episodes", found, lines=expert | lines)
+        return Panel(f"{said}, fresh episodes", found, lines=expert | lines, apart=apart)
     most = [max(map(limit, (trial for method in case["methods"] for trial in method["trials"]))) for case in cases]
     drawn = [
         replace(one, value=seen(one.value), low=seen(one.low), high=seen(one.high), trials=seen(one.trials))
         for one in found
     ]
     return Panel(
-        "simulator steps until the expert is reached", drawn, log=True, limit=np.array(most, float), lines=lines
+        "simulator steps until the expert is reached",
+        drawn,
+        log=True,
+        limit=np.array(most, float),
+        lines=lines,
+        apart=apart,
     )
 
 

@@ -70,13 +70,13 @@ class Keys:
 
 
 @dataclass(frozen=True)
-class Moving(Keys):
+class OnlyMoves(Keys):
     """The same where no step is one on the spot: what would be is not legal."""
 
     def legal(self, state: Array) -> Array:
         """[n, 4]: where one can go."""
         open_to = np.empty((len(state), ACTIONS), np.bool_)
-        _try(np.ascontiguousarray(state), self.side, open_to)
+        _can_go(np.ascontiguousarray(state), self.side, open_to)
         return open_to
 
 
@@ -260,7 +260,7 @@ def _look(states, size, observations):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _try(states, side, open_to):  # type: ignore[no-untyped-def]
+def _can_go(states, side, open_to):  # type: ignore[no-untyped-def]
     for lane in range(len(states)):
         state = states[lane]
         for action in range(ACTIONS):

@@ -22,13 +22,13 @@ CHOSEN_EVERY = 320  # pages
 def even(method: str, update: str, policy: str, paper: float | None = None, **settings: Any) -> Row:
     """A row with all that makes it comparable with the others: how many pages, which start, how often validated."""
     k = 64 if update == "natural" else MINIBATCH  # K bounds the rank of its Fisher matrix
-    scratch = settings.pop("start", "supervised") == "random"
+    scratch, said = settings.pop("start", "supervised") == "random", settings.pop("said", "")
     learning = {"trajectories": k, "validate_every": CHOSEN_EVERY // k}
     learning["iterations"] = (PAGES if scratch else PAGES - STARTED) // k
     rate = 5e-4 if policy == "reactive" else 2e-3
     start = {"start_steps": STARTED // MINIBATCH, "demonstrations": STARTED, "start_rate": rate}
     given = learning | ({} if scratch else start) | settings
-    return Row(method, update, policy, "random" if scratch else "supervised", given, paper)
+    return Row(method, update, policy, "random" if scratch else "supervised", given, paper, said)
 
 
 BONUS = {"entropy": 0.4}  # for all that follow a gradient of costs: it goes flat where a policy is sure and wrong
@@ -47,6 +47,7 @@ EVEN_LSTM = (
     even("aggrevated", "regular", "lstm", **SCRATCH, **BONUS, learning_rate=2e-3),
     even("reinforce", "regular", "lstm", 0.256, **SCRATCH, **CRITIC, learning_rate=1e-3),
     even("tnpg", "natural", "lstm", 0.237, **SCRATCH, **CRITIC),
+    even("aggrevated", "exponentiated", "lstm", **NEWEST_PAGES | {"fit_steps": 1}, fit_rate=2e-3, said="one step"),
 )
 EVEN_REACTIVE = (
     even("aggrevated", "regular", "reactive", 0.851, **BONUS, learning_rate=5e-4),

@@ -9,7 +9,7 @@ from aggrevated.experts import Expert
 from aggrevated.experts.breadth_first import BreadthFirst
 from aggrevated.settings import COUNT, at_least, setting
 from aggrevated.simulators import Simulator
-from aggrevated.simulators.keys import COLOURS, NARROWEST, Keys, Moving
+from aggrevated.simulators.keys import COLOURS, NARROWEST, Keys, OnlyMoves
 from aggrevated.tasks import Task, Tuned
 from aggrevated.worlds.control import Control, Maker, no_step_saved
 
@@ -28,10 +28,12 @@ class KeysWorld(Control):
     horizon: int = setting(0, "H, after how many steps an episode is cut; 0: 2 * size * (doors + 1).", COUNT)
     size: int = setting(8, "The side of the grid, in cells.", at_least(2 * NARROWEST + 1, LARGEST))
     doors: int = setting(2, "How many locked doors there are, with a key for each.", at_least(0, COLOURS))
-    on_the_spot: bool = setting(True, "A step into a wall is one on the spot; without it, no such step may be taken.")
+    on_the_spot: bool = setting(
+        True, "A step into a wall or a locked door is one on the spot; if not, it may not be taken."
+    )
 
     def __post_init__(self) -> None:
-        kind = Keys if self.on_the_spot else Moving
+        kind = Keys if self.on_the_spot else OnlyMoves
         object.__setattr__(self, "make", partial(kind, size=self.size, doors=self.doors))
 
     def completed(self, iterations: int, given: Container[str]) -> Self:
