@@ -200,12 +200,16 @@ class RealInk(Scores):
         real = {"crohme": str(folder.resolve())}
         return [*(replace(row, settings={**row.settings, **real}) for row in REAL_INK), REAL_INK[0]]
 
+    def first(self) -> Config:
+        """The row from generated ink only, which can be made again where there is no real ink."""
+        return config_of(self.task, REAL_INK[0], quick=False)
+
     def measured(self, group: Group, request: Request) -> list[Result]:
         scores = [evaluate(run, OnPages(str(request.crohme))).more for run in group.runs]
         return [replace(result, more=score) for result, score in zip(group.results, scores, strict=True)]
 
     def more(self, groups: Sequence[Group], request: Request) -> Facts:
-        return {"comparisons": comparisons(groups)}
+        return {"comparisons": comparisons(groups), "short": short_trial(self)}
 
     def page(self, facts: Facts) -> list[str]:
         return [*self.notes, *differences(facts["comparisons"])]
