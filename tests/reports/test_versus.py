@@ -10,7 +10,7 @@ import pytest
 from aggrevated.files import Facts
 from aggrevated.reports.figures import Request
 from aggrevated.reports.groups import Group
-from aggrevated.reports.versus import Case, Versus, differing, in_which, paired, panel, reaching
+from aggrevated.reports.versus import Case, Versus, differing, in_which, paired, panel, reaching, where_in
 from aggrevated.runs.executing import execute
 from aggrevated.tasks import Row, find_task
 
@@ -121,6 +121,10 @@ def test_the_answer_follows_from_the_numbers() -> None:
         "Beside AggreVaTeD, paired by seeds with 95 % intervals: slow earns less at 4 (-2, -3 to -1) and more at 8 "
         "(+1, +0.5 to +2)."
     )
+    assert where_in(["2", "4"], ["x"], ["2", "4", "x"]) == "in every case"
+    assert where_in(["2", "4"], ["x"], ["2", "4"]) == "everywhere but at x"  # which is not "up to 4 and not above"
+    assert where_in(["2", "4"], ["x"], ["2", "x"]) == "only at 2 and at x"
+    assert where_in(["2", "4"], ["x"], ["x"]) == "only at x" and where_in(["2"], ["x"], []) == "in no case"
     assert in_which(["4", "8"], ["2", "4", "8"]) == "from 4 on"
     assert in_which(["4"], ["2", "4"]) == "only at 4" and in_which([], ["2"]) == "in no case"
     assert in_which(["2", "8"], ["2", "4", "8"]) == "everywhere but at 4"

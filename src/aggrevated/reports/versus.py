@@ -225,8 +225,7 @@ def reaching(figure: Versus, cases: Sequence[Facts]) -> str:
     row = [case["label"] for case in cases if case["label"] not in apart]
     for number, label in enumerate(figure.methods):
         where = [case["label"] for case in cases if mostly(case["methods"][number])]
-        besides = "".join(f" and with {case}" for case in apart if case in where)
-        by_cases.setdefault(in_which([case for case in where if case in row], row) + besides, []).append(label)
+        by_cases.setdefault(where_in(row, apart, where), []).append(label)
     near = near_expert(figure, cases)
     verb = {False: "reaches", True: "reach"}
     told = [f"{listed(labels)} {verb[len(labels) > 1]} {near} {where}" for where, labels in by_cases.items()]
@@ -244,6 +243,18 @@ def near_expert(figure: Versus, cases: Sequence[Facts]) -> str:
 def mostly(method: Facts) -> bool:
     """Whether more than half of the trials reached the expert."""
     return bool(2 * method["reached"] > len(method["trials"]))
+
+
+def where_in(row: Sequence[str], apart: Sequence[str], where: Sequence[str]) -> str:
+    """Some of the cases, in words: those in a row, and those that stand apart."""
+    inside = [case for case in where if case in row]
+    if not where or len(where) == len(row) + len(apart):
+        return in_which(where, [*row, *apart])
+    if len(inside) == len(row):
+        return f"everywhere but at {listed([case for case in apart if case not in where])}"
+    if not inside:
+        return f"only at {listed(where)}"
+    return in_which(inside, row) + "".join(f" and at {case}" for case in apart if case in where)
 
 
 def in_which(where: Sequence[str], among: Sequence[str]) -> str:
