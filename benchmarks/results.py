@@ -3,7 +3,8 @@
 Before each page it says what it may take; afterwards what it took, and whether its bits are those that were there. What
 was stopped goes on where it was. Pages of other benchmarks (untuned, strangers, speed, scale, text, reader, guides) are
 not among them: benchmarks/README.md has their commands. Options that it does not know, such as --engine, go to
-`aggrevated reproduce`.
+`aggrevated reproduce`. With --peers nothing is run: the pages of control get the rows of other libraries anew, from
+the files of tuned_peers.py.
 """
 
 import argparse
@@ -16,6 +17,9 @@ from pathlib import Path
 
 from aggrevated.arithmetic import difference, fingerprint
 from aggrevated.files import Facts, read_json
+from aggrevated.reports.control import write_with_peers
+from aggrevated.shelves import task_names
+from aggrevated.tasks import find_task
 
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "docs" / "results"
@@ -61,10 +65,16 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, default=RESULTS, help="where pages go (default: docs/results)")
     parser.add_argument("--runs", type=Path, default=ROOT / "runs" / "results", help="where runs go")
     parser.add_argument("--crohme", type=Path, help="CROHME's InkML files, for real-ink, which is left out without it")
+    parser.add_argument(
+        "--peers", action="store_true", help="only the rows of other libraries, in the pages of control"
+    )
     options, rest = parser.parse_known_args()
     if unknown := [name for name in options.pages if name not in PAGES]:
         parser.error(f"there is no page {unknown[0]}; give one of {', '.join(PAGES)}")
     for name in options.pages or PAGES:
+        if options.peers:
+            with_peers(name, options.folder)
+            continue
         page = PAGES[name]
         if page.needs and getattr(options, page.needs) is None:
             print(f"{name}: left out, as it needs --{page.needs} DIR")
@@ -86,6 +96,13 @@ def made(name: str, page: Page, options: argparse.Namespace, rest: Sequence[str]
     if before != after:
         same = f"other bits than before ({before or 'none'}{elsewhere and f', made with {elsewhere}'})"
     print(f"{name}: {took:.1f} minutes; bits {after or 'none'}: {same}", flush=True)
+
+
+def with_peers(name: str, folder: Path) -> None:
+    """The page again with the rows of other libraries as they are by now, if it is one that has such rows."""
+    if name in task_names() and find_task(name).protocol:
+        write_with_peers(name, folder)
+        print(f"{name}: bits {bits_of(name, folder)}")
 
 
 def reproduce(name: str, page: Page, options: argparse.Namespace, rest: Sequence[str]) -> list[str]:

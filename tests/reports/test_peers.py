@@ -1,14 +1,17 @@
 """What other libraries needed, read from files; and what the experts took to make."""
 
+import shutil
 from pathlib import Path
 
 import pytest
 
 from aggrevated.errors import DataError
-from aggrevated.files import write_json
+from aggrevated.files import read_json, write_json
+from aggrevated.reports.control import write_with_peers
 from aggrevated.reports.peers import bill_of, peers_of
 
 PUBLISHED = Path(__file__).parents[2] / "docs/results"
+CONTROL = ("cartpole", "acrobot", "acrobot-partial", "hopper", "walker")
 
 
 def filed(folder: Path, name: str, **changed: object) -> None:
@@ -49,10 +52,8 @@ def test_a_file_that_is_something_else_is_named(tmp_path: Path) -> None:
         peers_of("acrobot", tmp_path)
 
 
-@pytest.mark.parametrize("task", ["cartpole", "acrobot"])
+@pytest.mark.parametrize("task", CONTROL)
 def test_what_is_published_follows_from_its_curves(task: str) -> None:
-    from aggrevated.files import read_json
-
     assert peers_of(task, PUBLISHED)
     for path in sorted((PUBLISHED / "peers/tuned").glob(f"*-{task}.json")):
         facts = read_json(path)
@@ -62,8 +63,33 @@ def test_what_is_published_follows_from_its_curves(task: str) -> None:
                 assert steps == next((n for n, r in points if r >= facts[level]), None)
 
 
+@pytest.mark.parametrize("task", CONTROL)
+def test_a_published_page_has_all_peers_that_are_published_and_nothing_else_changes_with_them(
+    task: str, tmp_path: Path
+) -> None:
+    for path in [PUBLISHED / f"{task}.json", *(PUBLISHED / "peers/tuned").glob(f"*-{task}.json")]:
+        (tmp_path / path.relative_to(PUBLISHED)).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, tmp_path / path.relative_to(PUBLISHED))
+    write_with_peers(task, tmp_path)
+    for ending in ("json", "md"):
+        assert (tmp_path / f"{task}.{ending}").read_text() == (PUBLISHED / f"{task}.{ending}").read_text()
+
+
+def test_a_page_gets_and_loses_the_rows_of_other_libraries(tmp_path: Path) -> None:
+    shutil.copy(PUBLISHED / "acrobot.json", tmp_path)
+    write_with_peers("acrobot", tmp_path)
+    alone = read_json(tmp_path / "acrobot.json")
+    assert all(row["label"] in alone["settings"] for row in alone["reach"])
+    filed(tmp_path, "ppo-acrobot")
+    write_with_peers("acrobot", tmp_path)
+    found = read_json(tmp_path / "acrobot.json")
+    assert found["reach"][:-1] == alone["reach"] and found["reach"][-1]["label"] == "PPO"
+    assert found["bits"] != alone["bits"] and found["machine"] == alone["machine"]
+    assert "| PPO | 64 | 64 to never | 1 of 2 |" in (tmp_path / "acrobot.md").read_text()
+
+
 def test_the_bill_of_an_expert_is_that_of_its_training() -> None:
-    assert {task: bill_of(task) for task in ("cartpole", "acrobot", "acrobot-partial", "hopper", "walker")} == {
+    assert {task: bill_of(task) for task in CONTROL} == {
         "cartpole": 28_160,
         "acrobot": 18_000,
         "acrobot-partial": 18_000,

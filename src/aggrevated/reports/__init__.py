@@ -59,8 +59,9 @@ def publish(folder: Path, name: str, facts: Facts, parts: Sequence[str]) -> None
 
 
 def sealed(facts: Facts) -> Facts:
-    """With the machine that made them, and a digest of all that one with the same arithmetic must find likewise."""
-    machine = about_this_machine() | {"arithmetic": fingerprint()}
+    """With the machine that made them, this one unless they name another, and a digest of all that one with the same
+    arithmetic must find likewise."""
+    machine = facts.get("machine") or about_this_machine() | {"arithmetic": fingerprint()}
     return facts | {"machine": machine, "bits": bits_of(facts)}
 
 

@@ -7,14 +7,15 @@ import numpy as np
 
 from aggrevated.arrays import Array
 from aggrevated.config import Config
-from aggrevated.files import Facts
+from aggrevated.config.resolving import from_facts
+from aggrevated.files import Facts, read_json
 from aggrevated.plots.budgets import Method, budgets
 from aggrevated.reports import Table, by_name, markdown, publish, thousands, versions
 from aggrevated.reports.groups import Group, between, comparison
 from aggrevated.reports.peers import Peer, bill_of, peers_of
 from aggrevated.reports.reaching import LEVELS, Course, area, course, level_of, lowest_of, reach_row, reached
 from aggrevated.statistics import estimate, paired_difference, probability_of_improvement
-from aggrevated.tasks import Task
+from aggrevated.tasks import Task, find_task
 from aggrevated.worlds.control import control_of
 
 HEADER = (
@@ -44,26 +45,40 @@ def write_report(
     """Write NAME.json, .png, .svg and .md into the folder, and give the table."""
     table = comparison(groups, f"figure and page: {folder}/{name}.png and .md")
     courses = {group.label: courses_of(group) for group in groups}
-    budget = groups[0].results[0].budget or min(own["simulator_steps"][-1] for each in courses.values() for own in each)
-    areas = {group.label: areas_of(group, courses[group.label], budget) for group in groups}
-    rows = [
-        by_name(row)
-        | estimate(np.array(areas[group.label])).named("area")
-        | estimate(last_returns(group)).named("last_return")
-        for group, row in zip(groups, table.rows, strict=True)
-    ]
-    expert = rows[0]["expert_return"]
     facts: Facts = {
         "command": command,
         "versions": versions(("aggrevated", "torch", "numpy", "gymnasium", *task.packages)),
-        "seeds": [run.config.loop.seed for run in max((group.runs for group in groups), key=len)],
-        "expert": {"return": expert, "steps": bill_of(task.name)},
         "settings": {group.label: group.runs[0].config.facts() for group in groups},
         "tuning": list(tuned),
-        "table": rows,
-        "reach": [
-            *(reach_of(group, courses[group.label]) for group in groups),
-            *map(reach_of_peer, peers_of(task.name, folder) if task.protocol else ()),
+        **numbers_of(groups, table, courses),
+        "expert": {"return": table.rows[0]["expert_return"], "steps": bill_of(task.name)},
+        "reach": [*(reach_of(group, courses[group.label]) for group in groups), *reach_of_peers(task, folder)],
+        "short": short,
+    }
+    draw(groups, courses, task, folder / name, facts["expert"]["return"])
+    publish(folder, name, facts, [*page(name, task, facts), *notes])
+    return table
+
+
+def write_with_peers(name: str, folder: Path) -> None:
+    """The page of a task again, with what is known of other libraries by now; all else stays as it is."""
+    facts, task = read_json(folder / f"{name}.json"), find_task(name)
+    own = [row for row in facts["reach"] if not is_of_peer(row)]
+    facts["reach"] = [*own, *reach_of_peers(task, folder)]
+    publish(folder, name, facts, page(name, task, facts))
+
+
+def numbers_of(groups: Sequence[Group], table: Table, courses: Mapping[str, Sequence[Course]]) -> Facts:
+    """What the trials came to, how they went, and how they compare."""
+    budget = groups[0].results[0].budget or min(own["simulator_steps"][-1] for each in courses.values() for own in each)
+    areas = {group.label: areas_of(group, courses[group.label], budget) for group in groups}
+    return {
+        "seeds": [run.config.loop.seed for run in max((group.runs for group in groups), key=len)],
+        "table": [
+            by_name(row)
+            | estimate(np.array(areas[group.label])).named("area")
+            | estimate(last_returns(group)).named("last_return")
+            for group, row in zip(groups, table.rows, strict=True)
         ],
         "paired": list(pairs(groups, areas)),
         "trials": [
@@ -72,11 +87,7 @@ def write_report(
             for result, own in zip(group.results, areas[group.label], strict=True)
         ],
         "curves": courses,
-        "short": short,
     }
-    draw(groups, courses, task, folder / name, expert)
-    publish(folder, name, facts, [*page(name, groups, task, facts), *notes])
-    return table
 
 
 def courses_of(group: Group) -> list[Course]:
@@ -110,6 +121,16 @@ def reach_of(group: Group, courses: Sequence[Course]) -> Facts:
         for name, ratio in LEVELS.items()
     }
     return reach_row(group.label, found)
+
+
+def reach_of_peers(task: Task, folder: Path) -> list[Facts]:
+    """The rows of other libraries, for a task that is done at equal budgets."""
+    return [reach_of_peer(peer) for peer in peers_of(task.name, folder)] if task.protocol else []
+
+
+def is_of_peer(row: Facts) -> bool:
+    """Whether a row of what it took is another library's: only theirs say what was chosen."""
+    return "chosen" in row
 
 
 def reach_of_peer(peer: Peer) -> Facts:
@@ -153,9 +174,9 @@ def draw(
     budgets(methods, expert, task.title, path, validation, groups[0].runs[0].config.world.measured)
 
 
-def page(name: str, groups: Sequence[Group], task: Task, facts: Facts) -> list[str]:
+def page(name: str, task: Task, facts: Facts) -> list[str]:
     """The results page, in Markdown."""
-    config = groups[0].runs[0].config
+    config = from_facts(facts["settings"][facts["table"][0]["label"]], f"{name}.json", task)
     return [
         f"# {task.title}: the paper's figure, reproduced{' in short' if '--quick' in facts['command'] else ''}",
         f"![Learning curves]({name}.png)",
@@ -245,7 +266,7 @@ def what_it_took(facts: Facts) -> str:
     """The words below the table of what it took."""
     made = facts["expert"].get("steps")
     bill = f" Making the expert took {made:,} environment steps, which no row has in it." if made else ""
-    if peers := [row["label"] for row in facts["reach"] if "chosen" in row]:
+    if peers := [row["label"] for row in facts["reach"] if is_of_peer(row)]:
         bill += (
             f" Of other libraries ({', '.join(peers)}; tuned likewise, [how](../../benchmarks/README.md)) it is their "
             "most likely actions that are measured, ours are sampled; they say nothing of episodes and questions."
