@@ -10,7 +10,10 @@ import pytest
 from aggrevated.files import Facts
 from aggrevated.reports.figures import Request
 from aggrevated.reports.groups import Group
-from aggrevated.reports.versus import Case, Versus, differing, in_which, paired, panel, reaching, where_in
+from aggrevated.reports.versus import Case, Versus
+from aggrevated.reports.versus_numbers import paired
+from aggrevated.reports.versus_page import panel
+from aggrevated.reports.versus_words import differing, in_which, reaching, where_in
 from aggrevated.runs.executing import execute
 from aggrevated.tasks import Row, find_task
 

@@ -16,7 +16,9 @@ from aggrevated.plots.versus import EXPERT, Panel, Series, versus
 from aggrevated.reports import Table, markdown, publish
 from aggrevated.reports.figures import Request
 from aggrevated.reports.groups import Group
-from aggrevated.reports.versus import Case, Versus, listed, page, panel, table
+from aggrevated.reports.versus import Case, Versus
+from aggrevated.reports.versus_page import page, panel, table
+from aggrevated.reports.versus_words import listed
 from aggrevated.statistics import estimate
 from aggrevated.tasks import Row, find_task
 

@@ -14,7 +14,10 @@ from aggrevated.randomness import Purpose, seeds
 from aggrevated.reports import Table, markdown, publish, text
 from aggrevated.reports.figures import Request
 from aggrevated.reports.groups import Group, between
-from aggrevated.reports.versus import Case, Versus, listed, page, paired
+from aggrevated.reports.versus import Case, Versus
+from aggrevated.reports.versus_numbers import paired
+from aggrevated.reports.versus_page import page
+from aggrevated.reports.versus_words import listed
 from aggrevated.runs.run import Run
 from aggrevated.simulators.packing import CAPACITY, ITEMS, LARGEST, SMALLEST, Packing
 from aggrevated.statistics import estimate

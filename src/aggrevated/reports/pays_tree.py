@@ -15,7 +15,9 @@ from aggrevated.plots.versus import Panel, Series, versus
 from aggrevated.reports import Table, markdown, publish, text, versions
 from aggrevated.reports.figures import Figure, Request
 from aggrevated.reports.groups import Group
-from aggrevated.reports.versus import in_facts, in_steps, listed, or_never
+from aggrevated.reports.versus_numbers import in_facts
+from aggrevated.reports.versus_page import in_steps, or_never
+from aggrevated.reports.versus_words import listed
 from aggrevated.statistics import median_time
 from aggrevated.theory.study import slope
 from aggrevated.theory.tree import one_good_leaf
