@@ -26,9 +26,14 @@ from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.vec_env import VecEnv, VecNormalize
 
 import peers
+from aggrevated.algorithm import aggrevated
+from aggrevated.arrays import Array
+from aggrevated.config.building import set_up
+from aggrevated.config.resolving import resolve
 from aggrevated.experts.loading import shipped
 from aggrevated.files import Facts, read_json, write_json
 from aggrevated.machine import about_this_machine
+from aggrevated.policies import Policy
 from aggrevated.randomness import Purpose, seeds
 from aggrevated.tasks import find_task
 from aggrevated.version import __version__
@@ -61,17 +66,28 @@ class Contest:
 # ---- what the peers do
 
 
+def when_due(contest: Contest, report: peers.Report) -> Callable[[int, Callable[[], peers.Choose]], None]:
+    """Reports only when it is time for another point."""
+    due = 0.0
+
+    def point(taken: int, mode: Callable[[], peers.Choose]) -> None:
+        nonlocal due
+        if taken >= due:
+            due = max(taken + contest.every, 1.1 * taken)
+            report(taken, mode())
+
+    return point
+
+
 class Points(BaseCallback):
     """Reports at the start of a roll-out, which is after an update, when it is time."""
 
     def __init__(self, contest: Contest, report: peers.Report) -> None:
         super().__init__()
-        self.every, self.report, self.due = contest.every, report, 0.0
+        self.point = when_due(contest, report)
 
     def _on_rollout_start(self) -> None:
-        if self.num_timesteps >= self.due:
-            self.due = max(self.num_timesteps + self.every, 1.1 * self.num_timesteps)
-            self.report(self.num_timesteps, peers.mode_of(self.model))
+        self.point(self.num_timesteps, lambda: peers.mode_of(self.model))
 
     def _on_step(self) -> bool:
         return True
@@ -121,6 +137,35 @@ def dagger(task: str, seed: int, settings: Settings, contest: Contest, report: p
     frames = settings.get("frames", 1)
     environment = peers.environment_of(task) if in_gymnasium else AsEnvironment(simulator, frames)
     import_module("imitation_dagger").train(simulator, environment, seed, settings, contest.budget, report)
+
+
+def of_ours(method: str) -> Callable[[str, int, Settings, Contest, peers.Report], None]:
+    """A method of this library, measured as others are: by its most likely actions, after an update."""
+
+    def train(task: str, seed: int, settings: Settings, contest: Contest, report: peers.Report) -> None:
+        config = resolve(task, method, seed=seed, **settings)
+        setup = set_up(config)
+        learner, world = setup.learner, setup.world
+        loop = {"seed": seed, "k": config.loop.trajectories, "alpha": setup.alpha}
+        unasked = {"validate": lambda policy: 0.0, "validate_every": 2**31}  # others choose no policy either
+        point = when_due(contest, report)
+        point(0, lambda: mode_of_ours(learner.policy))
+        for _ in aggrevated(learner, world.simulator, world.expert, setup.oracle, setup.loss, **loop, **unasked):
+            point(learner.simulator_steps, lambda: mode_of_ours(learner.policy))
+
+    return train
+
+
+def mode_of_ours(policy: Policy) -> peers.Choose:
+    """What our policy thinks best, in episodes that all begin with the first call."""
+    memory = None
+
+    def choose(observations: Array) -> Array:
+        nonlocal memory
+        actions, memory = policy.predict(observations, memory, deterministic=True)
+        return actions
+
+    return choose
 
 
 # ---- what is measured
@@ -268,6 +313,8 @@ LABELS = {
     "dqn": "DQN (Stable-Baselines3)",
     "trpo": "TRPO (sb3-contrib)",
     "dagger": "DAgger (imitation)",
+    "aggrevated": "AggreVaTeD, exponentiated, by its mode",
+    "our-dagger": "DAgger, follow-the-leader, by its mode",
 }
 ZOO_CARTPOLE, ZOO_ACROBOT = peers.ZOO["cartpole"], peers.ZOO["acrobot"]
 PPO_CARTPOLE = {
@@ -320,7 +367,17 @@ def ladder(first: Settings, **others: tuple[str, Any]) -> Mapping[str, Settings]
     return {"as our expert": first} | {words: {**first, name: value} for name, (words, value) in others.items()}
 
 
+def shorter(first: Settings) -> Mapping[str, Settings]:
+    """Our defaults, with shorter iterations, and with one trajectory in each: as DAgger of `imitation` may choose."""
+    return {
+        "default": {**first, "trajectories": 0},
+        "K = 2": {**first, "trajectories": 2},
+        "K = 1": {**first, "trajectories": 1},
+    }
+
+
 FRAMES = 4  # that are seen of Acrobot's links
+ROBOTS = ("hopper", "walker")
 TRPO_ROBOTS = ladder(TRPO, target_kl=("KL × 3", 0.03), n_steps=("roll-outs / 2", 1024))
 CONTESTS = {
     ("ppo", "cartpole"): Contest(by_gradients(PPO), PPO_CARTPOLE, 60_000, 512),
@@ -349,6 +406,14 @@ CONTESTS = {
     ("ppo", "walker"): Contest(by_gradients(PPO), PPO_ROBOTS, 300_000, 4096, 50, seeds=3, tuning_budget=100_000),
     ("dagger", "hopper"): Contest(dagger, rounds(64), 5_000, episodes=50),
     ("dagger", "walker"): Contest(dagger, rounds(64), 5_000, episodes=50),
+    **{
+        (peer, task): Contest(of_ours(method), shorter(settings), budget, episodes=50 if task in ROBOTS else 100)
+        for peer, method, settings, budgets in (
+            ("aggrevated", "aggrevated", {}, (15_000, 10_000, 10_000, 40_000, 40_000)),
+            ("our-dagger", "dagger", {"start": "random"}, (15_000, 10_000, 5_000, 5_000, 5_000)),
+        )
+        for task, budget in zip(("cartpole", "acrobot", "acrobot-partial", *ROBOTS), budgets, strict=True)
+    },
 }
 
 if __name__ == "__main__":

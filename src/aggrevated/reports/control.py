@@ -268,8 +268,10 @@ def what_it_took(facts: Facts) -> str:
     bill = f" Making the expert took {made:,} environment steps, which no row has in it." if made else ""
     if peers := [row["label"] for row in facts["reach"] if is_of_peer(row)]:
         bill += (
-            f" Of other libraries ({', '.join(peers)}; tuned likewise, [how](../../benchmarks/README.md)) it is their "
-            "most likely actions that are measured, ours are sampled; they say nothing of episodes and questions."
+            f" The last rows ({'; '.join(peers)}) are [measured apart](../../benchmarks/README.md"
+            "#tuned-peers-to-our-experts-and-beyond): each is the best of three settings, and it is the most likely "
+            "actions of its latest policy that are measured, where the rows above sample; they say nothing of episodes "
+            "and questions."
         )
     return (
         "Medians over the trials of what had been spent when the best policy so far, on validation, first earned what "
