@@ -12,7 +12,8 @@ A number is followed by a comment, which nobody sees, that says where it comes f
 - ` * 100`, ` / 1000`, ` - FILE:PATH` and the like may follow, and are done from left to right.
 - ` ~2` at the end rounds to two digits. Decimals, sign and leading zero are those of the number as it stands.
 
-A number whose interval is in the JSON (`ratio_low`, `ratio_high`) has it beside it: the next two marks are these.
+A number whose interval is in the JSON (`ratio_low`, `ratio_high`) has it beside it: the next marks are these. What is
+null there was never reached, and is written as a word.
 
 `--check` changes nothing, says what would change, and exits with 1. `<!--given-->` after numbers says that they are no
 measurements of ours: the paper's, or settings. tests/test_numbers.py finds numbers that look measured and have neither.
@@ -207,10 +208,10 @@ def without_interval(text: str) -> Iterator[str]:
         own = (f"{name[2]}_low", f"{name[2]}_high")
         known = (own, *INTERVALS.get(name[2], ()))
         ends = next((pair for pair in known if isinstance(beside, dict) and set(pair) <= set(beside)), None)
-        if ends:
-            wanted = [source.replace(term[0], f"{term['file']}:{name[1]}{end}", 1) for end in ends]
-            if sources[place + 1 : place + 3] != wanted:
-                yield f"<!--{source}--> has an interval: {' and '.join(ends)} must be the next two marks"
+        ends = [end for end in ends or () if beside[end] is not None]  # an end that is never has no number
+        wanted = [source.replace(term[0], f"{term['file']}:{name[1]}{end}", 1) for end in ends]
+        if sources[place + 1 : place + 1 + len(wanted)] != wanted:
+            yield f"<!--{source}--> has an interval: {' and '.join(ends)} must be the next marks"
 
 
 def differences(old: str, new: str) -> Iterator[str]:

@@ -141,7 +141,8 @@ def numbers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
         {"label": "ours, natural", "ratio": 1.0704, "ratio_low": 1.061, "ratio_high": 1.078, "steps": 740_775},
         {"label": "theirs", "ratio": 0.92, "steps": 1200, "returns": [-3.0, -4.0], "said": "12.5 [3, 1,200] steps"},
     ]
-    (results / "hopper.json").write_text(json.dumps({"table": rows}))
+    seldom = {"label": "seldom", "expert": 30_208, "expert_low": 18_432, "expert_high": None}
+    (results / "hopper.json").write_text(json.dumps({"table": rows, "reach": [seldom]}))
     (results / "peers/ppo.json").write_text(json.dumps([{"case": "a", "workers": 2, "s": 0.5}, {"case": "a", "s": 2}]))
     monkeypatch.setattr(made, "ROOT", tmp_path)
     return made
@@ -197,6 +198,13 @@ def test_a_number_with_an_interval_needs_it_beside_it(numbers: ModuleType) -> No
     assert "ratio_low and ratio_high must be the next" in next(numbers.without_interval(alone))
     assert [*numbers.without_interval(beside)] == []
     assert [*numbers.without_interval("0.9<!--hopper:table[theirs].ratio-->")] == []
+
+
+def test_an_end_of_an_interval_that_was_never_reached_is_a_word(numbers: ModuleType) -> None:
+    path = "hopper:reach[seldom].expert"
+    alone = f"30,208<!--{path}--> (18,432 to never)"
+    assert "expert_low must be the next" in next(numbers.without_interval(alone))
+    assert [*numbers.without_interval(f"30,208<!--{path}--> (18,432<!--{path}_low--> to never)")] == []
 
 
 def test_the_command_writes_and_check_only_says(
