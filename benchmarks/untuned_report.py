@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
-from math import ceil, inf, nan
+from math import ceil, floor, inf, log10, nan
 from pathlib import Path
 
 import numpy as np
@@ -341,16 +341,24 @@ def beside(made: Runs) -> dict[tuple[str, str], dict[str, Pair]]:
     }
 
 
-def tally(pairs: Iterable[Pair]) -> str:
-    """How often ahead, not told apart, and behind."""
-    words = [pair.word for pair in pairs]
-    return ", ".join(f"{words.count(word)} {word}" for word in ("ahead", "not told apart", "behind", "one seed"))
+WORDS = ("ahead", "not told apart", "behind")  # of comparisons over two seeds or more
+
+
+def tally(made: Runs, row: str) -> dict[str, dict[str, int]]:
+    """In how many cases we are ahead of a rival, not told apart, and behind: by kind of comparison."""
+    found = {name: [pairs[name].word for (_, rival), pairs in beside(made).items() if rival == row] for name in BESIDE}
+    return {name: {word: words.count(word) for word in WORDS} for name, words in found.items()}
+
+
+def in_words(counts: Mapping[str, int]) -> str:
+    """3 ahead, 1 behind."""
+    return ", ".join(f"{count} {word}" for word, count in counts.items())
 
 
 def signed(difference: Estimate) -> str:
-    """+1.2 (+0.8 to +1.6), with minus signs, and digits enough to see the interval's ends."""
-    widest = max(map(abs, difference))
-    digits = 1 if widest >= 10 else 2 if widest >= 1 else 3
+    """+1.2 (+0.8 to +1.6): with minus signs, and with as many digits as the interval's width is worth."""
+    width = (difference.high - difference.low) / 2
+    digits = min(4, max(1, 1 - floor(log10(width)))) if width else 3
     value, low, high = (f"{one:+.{digits}f}".replace("-", "−") for one in difference)
     return f"{value} ({low} to {high})"
 
@@ -367,6 +375,7 @@ def numbers(made: Runs, targets: Sequence[Target]) -> Facts:
         "versions": versions(),
         "experts_own_training": {name: card.step for name, card in shipped().items()},
         "targets": [asdict(target) for target in targets],
+        "tally": {row: tally(made, row) for row in RIVALS},
         "beside": beside_facts(made),
         "missing": [f"{case}; {row}" for case, row in missing_rows(made)],
         "cases": rows,
@@ -421,7 +430,7 @@ def versions() -> dict[str, str]:
 
 def page(made: Runs, peers: Peers, targets: Sequence[Target], strangers: Sequence[str]) -> str:
     """For people."""
-    of_dagger = {name: [of[name] for (_, row), of in beside(made).items() if row == "dagger"] for name in BESIDE}
+    of_dagger = tally(made, "dagger")
     return "\n".join([
         *introduction(made, peers),
         *how_it_went(targets),
@@ -435,7 +444,9 @@ def page(made: Runs, peers: Peers, targets: Sequence[Target], strangers: Sequenc
         "it does not hold 0, else *not told apart*; in brackets the means, ours first. In the end: the test return. At "
         "equal steps, or queries: the best return on validation when both have used so many; in reinforcement learning "
         "nobody is asked, and it may go on for any number of steps. The comparisons are not corrected for one another. "
-        f"Beside DAgger, in the end: {tally(of_dagger['end'])}; at equal steps: {tally(of_dagger['equal_steps'])}.", "",
+        f"Beside DAgger, in the end: {in_words(of_dagger['end'])}; "
+        f"at equal steps: {in_words(of_dagger['equal_steps'])}; at "
+        f"equal queries: {in_words(of_dagger['equal_queries'])}.", "",
         "| case | beside | seeds | in the end | at equal simulator steps | at equal oracle queries |",
         "|---|---|---|---|---|---|",
         *[
@@ -569,8 +580,10 @@ def number(value: float) -> str:
 
 
 def draw(made: Runs, peers: Peers, path: Path) -> None:
-    """A panel for each main case; LOKI's, which is a case of its own, is in that of its task."""
-    panels = [case for case in CASES if not case.endswith((*SMALL, ", loki"))]
+    """A panel for each main case that has runs; LOKI's, which is a case of its own, is in that of its task."""
+    panels = [
+        case for case in CASES if not case.endswith((*SMALL, ", loki")) and any(made[case, r] for r in CASES[case][2])
+    ]
     columns = 3
     figure = Figure(figsize=(11, 2.75 * ceil(len(panels) / columns) + 1.0), layout="constrained")
     grid = figure.subplots(ceil(len(panels) / columns), columns, squeeze=False)
