@@ -144,6 +144,8 @@ def of_ours(method: str) -> Callable[[str, int, Settings, Contest, peers.Report]
 
     def train(task: str, seed: int, settings: Settings, contest: Contest, report: peers.Report) -> None:
         config = resolve(task, method, seed=seed, **settings)
+        if config.start.name != "random":
+            raise SystemExit(f"{method} on {task} has a {config.start.name} start, which would be on no bill here")
         setup = set_up(config)
         learner, world = setup.learner, setup.world
         loop = {"seed": seed, "k": config.loop.trajectories, "alpha": setup.alpha}

@@ -57,6 +57,7 @@ def test_what_is_published_follows_from_its_curves(task: str) -> None:
     assert peers_of(task, PUBLISHED)
     for path in sorted((PUBLISHED / "peers/tuned").glob(f"*-{task}.json")):
         facts = read_json(path)
+        assert "chosen" in facts, f"{path} is not finished"
         for level, said in (("expert", "steps_to_expert"), ("beyond", "steps_to_beyond")):
             for curve, steps in zip(facts["curves"].values(), facts[said], strict=True):
                 points = zip(curve["steps"], curve["returns"], strict=True)

@@ -16,6 +16,7 @@ from aggrevated.reports.peers import Peer, bill_of, peers_of
 from aggrevated.reports.reaching import LEVELS, Course, area, course, level_of, lowest_of, reach_row, reached
 from aggrevated.statistics import estimate, paired_difference, probability_of_improvement
 from aggrevated.tasks import Task, find_task
+from aggrevated.version import __version__
 from aggrevated.worlds.control import control_of
 
 HEADER = (
@@ -176,7 +177,8 @@ def draw(
 
 def page(name: str, task: Task, facts: Facts) -> list[str]:
     """The results page, in Markdown."""
-    config = from_facts(facts["settings"][facts["table"][0]["label"]], f"{name}.json", task)
+    first = facts["settings"][facts["table"][0]["label"]] | {"version": __version__}  # older numbers are shown, too
+    config = from_facts(first, f"{name}.json", task)
     return [
         f"# {task.title}: the paper's figure, reproduced{' in short' if '--quick' in facts['command'] else ''}",
         f"![Learning curves]({name}.png)",
@@ -266,12 +268,12 @@ def what_it_took(facts: Facts) -> str:
     """The words below the table of what it took."""
     made = facts["expert"].get("steps")
     bill = f" Making the expert took {made:,} environment steps, which no row has in it." if made else ""
-    if peers := [row["label"] for row in facts["reach"] if is_of_peer(row)]:
+    if peers := [f"{row['label']}, at most {row['budget']:,} steps" for row in facts["reach"] if is_of_peer(row)]:
         bill += (
             f" The last rows ({'; '.join(peers)}) are [measured apart](../../benchmarks/README.md"
             "#tuned-peers-to-our-experts-and-beyond): each is the best of three settings, and it is the most likely "
-            "actions of its latest policy that are measured, where the rows above sample; they say nothing of episodes "
-            "and questions."
+            "actions of its latest policy that are measured, where the rows above sample; a point that passes the "
+            "budget still counts; they say nothing of episodes and questions."
         )
     return (
         "Medians over the trials of what had been spent when the best policy so far, on validation, first earned what "
