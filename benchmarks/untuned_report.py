@@ -482,10 +482,10 @@ def introduction(made: Runs, peers: Peers) -> list[str]:
         "*Default* means one setting for all tasks, not a blind one: it was chosen by looking at these very tasks, on "
         "seeds 0 to 3, among some forty variants, and the hand-over to the natural update on acrobot-partial without "
         "memory, seeds 0 and 1: of the seeds here only seed 4 was not looked at then. DAgger has as many iterations, "
-        "and trajectories in each, as AggreVaTeD; with more, and with everything tuned at equal budgets, both are on the "
-        "pages of the paper's tasks. Where the expert has a Q-network (CartPole, Acrobot) or a table, AggreVaTeD is "
-        "told the costs of all actions for no simulator steps, where DAgger hears one action; elsewhere it rolls the expert "
-        "out, and in the end has spent several times DAgger's steps: compare at equal steps.", "",
+        "and trajectories in each, as AggreVaTeD; with more, and with everything tuned at equal budgets, both are on "
+        "the pages of the paper's tasks. Where the expert has a Q-network (CartPole, Acrobot) or a table, AggreVaTeD "
+        "is told the costs of all actions for no simulator steps, where DAgger hears one action; elsewhere it rolls "
+        "the expert out, and in the end has spent several times DAgger's steps: compare at equal steps.", "",
         "No number of simulator steps, in a curve or a target, has validation in it, which chooses the "
         f"policy: {on_top(made)}. "
         "Nor have the peers' steps those of the episodes that they were measured on.", "",
