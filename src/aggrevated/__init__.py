@@ -58,8 +58,6 @@ PUBLIC = {
     "aggrevated.policies.window": ("WindowPolicy",),
     "aggrevated.policies.saving": ("load",),
     "aggrevated.reports.pages": ("PageReader", "ParsedPage", "load_reader"),
-    "aggrevated.reports.sentences": ("load_sentence_reader",),
-    "aggrevated.text.reading": ("ParsedSentence", "SentenceReader"),
     "aggrevated.exporting.onnx_files": ("export_onnx",),
     "aggrevated.policies.heads": ("CategoricalHead", "GaussianHead", "Head", "HeadSettings"),
     "aggrevated.starts": ("StartSettings",),

@@ -77,7 +77,6 @@ from aggrevated.randomness import seeds as seeds
 from aggrevated.reports.pages import PageReader as PageReader
 from aggrevated.reports.pages import ParsedPage as ParsedPage
 from aggrevated.reports.pages import load_reader as load_reader
-from aggrevated.reports.sentences import load_sentence_reader as load_sentence_reader
 from aggrevated.roll_in import Mixture as Mixture
 from aggrevated.roll_in import memories as memories
 from aggrevated.runs.executing import execute as execute
@@ -118,8 +117,6 @@ from aggrevated.tasks import Row as Row
 from aggrevated.tasks import Task as Task
 from aggrevated.tasks import Tuned as Tuned
 from aggrevated.tasks import find_task as find_task
-from aggrevated.text.reading import ParsedSentence as ParsedSentence
-from aggrevated.text.reading import SentenceReader as SentenceReader
 from aggrevated.trajectories import Trajectories as Trajectories
 from aggrevated.updates import Step as Step
 from aggrevated.updates import Update as Update

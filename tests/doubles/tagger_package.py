@@ -27,7 +27,7 @@ from aggrevated import (
     mean_return,
     setting,
 )
-from aggrevated.text.generated import generated
+from generated_sentences import generated
 
 TAGS = (
     *("ADJ", "ADP", "ADV", "AUX", "CCONJ", "DET", "INTJ", "NOUN"),

@@ -59,13 +59,9 @@ class Parse:
         """Read, print, and draw what is asked for."""
         from aggrevated.parsing.pictures.segmentation import see
         from aggrevated.reports.pages import files_in, load_reader
-        from aggrevated.reports.sentences import has_sentences
 
         if not self.files:
             raise UsageError("there is nothing to parse; give a picture, a PDF, InkML, a folder of these, or text")
-        if any(map(has_sentences, self.files)):
-            self._parse_sentences()
-            return
         files = files_in(self.files)
         if files != list(self.files[:1]):
             self._show_all(load_reader(self.policy), files)
@@ -73,14 +69,6 @@ class Parse:
         seen = see(files[0])  # before torch is there: a large picture takes memory, and a bad one is told at once
         reader = load_reader(self.policy)
         self._show(reader.understood(files[0], seen), reader, alone=True)
-
-    def _parse_sentences(self) -> None:
-        from aggrevated.cli.sentences import SentenceFiles
-
-        for name in ("growth", "steps", "verbose"):
-            if getattr(self, name):
-                raise UsageError(f"--{name} is for pages and has no effect on text; leave it out")
-        SentenceFiles(self.files, self.draw, self.out, self.strict, self.json).parse(self.policy)
 
     def _show_all(self, reader: PageReader, files: list[Path]) -> None:
         from aggrevated.cli.output import note

@@ -16,7 +16,7 @@ from typing import TypeAlias, TypeVar
 import numpy as np
 
 from aggrevated.parsing.pages.dice import Dice, Weighed
-from aggrevated.text.sentence import Sentence
+from treebank_sentence import Sentence
 
 T = TypeVar("T")
 Given: TypeAlias = Mapping[str, "Phrase | None"]  # by relation; None is left out

@@ -1,1 +1,0 @@
-"""Sentences as dependency trees: the transition systems, costs and loop of `parsing`, over words."""
