@@ -21,19 +21,21 @@ from aggrevated.errors import DataError
 from aggrevated.files import digest
 from aggrevated.parsing.cache import cached, key_of
 from aggrevated.parsing.confidence import correct
-from aggrevated.parsing.dataset import Library, computed, library_of
+from aggrevated.parsing.dataset import computed
 from aggrevated.parsing.features.symbols import detailed
 from aggrevated.parsing.learners.names import BYTES, CLASSES
 from aggrevated.parsing.learners.reading import ReadingPolicy
 from aggrevated.parsing.learners.shipped import shipped
-from aggrevated.parsing.page_worlds import teach, world_of
+from aggrevated.parsing.library import Library, labelling, library_of, teach
+from aggrevated.parsing.page_worlds import world_of
 from aggrevated.parsing.pages.corrected import files_in, read_folder
 from aggrevated.parsing.pages.crohme import Files
 from aggrevated.parsing.pages.page import Page
 from aggrevated.parsing.pages.written import written
 from aggrevated.parsing.parser import Parser
+from aggrevated.parsing.reading_splits import photographed
 from aggrevated.parsing.scoring import UasScore, heads_of, parses, scores
-from aggrevated.parsing.splits import Split, photographed, rewrite, without_strings_of
+from aggrevated.parsing.splits import Split, rewrite, without_strings_of
 from aggrevated.parsing.transitions.configurations import NONE
 from aggrevated.policies import Policy
 from aggrevated.statistics import standard_error_of_share
@@ -149,7 +151,7 @@ def library_in(folder: str, seed: int) -> tuple[Pages, Library]:
     every = [*split.train, *split.validation, *split.test]
     counts = len(split.train), len(split.validation), pages.copies
     key = key_of(every, "corrected", *counts, pages.names, digest(projection.state_dict()))
-    tensors = cached(key, lambda: computed(split, pages.copies, detailed, lambda _: projection, pages.names))
+    tensors = cached(key, lambda: computed(split, pages.copies, detailed, lambda _: projection, labelling(pages.names)))
     return pages, library_of(tensors, split, pages.names)
 
 

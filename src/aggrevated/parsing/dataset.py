@@ -12,12 +12,10 @@ from aggrevated.arrays import Array
 from aggrevated.files import digest
 from aggrevated.parsing.cache import cached, key_of
 from aggrevated.parsing.features.projection import Projection
-from aggrevated.parsing.features.symbols import detailed, raw, table
-from aggrevated.parsing.learners.names import classes_of, numbers_of
-from aggrevated.parsing.learners.reading import COMPONENTS, FITTED, projection_of
+from aggrevated.parsing.features.symbols import raw, table
 from aggrevated.parsing.pages.page import Page
 from aggrevated.parsing.parser import Corpus
-from aggrevated.parsing.splits import Split, pages_of, rewritten, to_read
+from aggrevated.parsing.splits import Split, pages_of, rewritten
 from aggrevated.parsing.transitions.configurations import with_root
 
 BLOCK = 500  # pages at a time
@@ -36,15 +34,6 @@ class Dataset:
     test: Array
 
 
-@dataclass(frozen=True)
-class Library(Dataset):
-    """The same for a policy that also says what symbols are; its features are [Σn, D], one page after the other."""
-
-    names: tuple[str, ...]  # the classes of symbols
-    labels: Array  # int64 [Σn]: the class of each
-    heads: Array  # int64 [Σn]: the gold heads
-
-
 @lru_cache(maxsize=2)
 def dataset(crohme: str, sets: int, data_seed: int, single_writer: bool, warps: int) -> Dataset:
     """Of CROHME's pages in that folder; where none is named, of generated ones."""
@@ -58,46 +47,16 @@ def dataset(crohme: str, sets: int, data_seed: int, single_writer: bool, warps: 
     return Dataset(digest(tensors), corpus_of(kept), features, projection, *parts_of(split, len(kept["lengths"])))
 
 
-@lru_cache(maxsize=1)
-def library(crohme: str, sets: int, data_seed: int, warps: int, pictured: float) -> Library:
-    """Of generated pages, and of CROHME's in that folder beside them, if one is named."""
-    split = to_read(crohme, sets, data_seed, pictured)
-    every = [*split.train, *split.validation, *split.test]
-    names = classes_of(symbol for page in split.train for symbol in page.symbols)
-    counts = len(split.train), len(split.validation), len(split.rewriting or ())
-    key = key_of(every, "library", *counts, warps, COMPONENTS, FITTED, names)
-    tensors = cached(key, lambda: computed(split, warps, detailed, projection_of, names))
-    return library_of(tensors, split, names)
-
-
-def library_of(tensors: dict[str, Tensor], split: Split, names: tuple[str, ...]) -> Library:
-    """What `computed` made of these pages, with the names of its classes."""
-    kept = {name: tensor.numpy() for name, tensor in tensors.items()}
-    train, validation, test = parts_of(split, len(kept["lengths"]))
-    return Library(
-        key=digest(tensors),
-        corpus=corpus_of(kept),
-        features=kept["features"],
-        projection=Projection(kept["centre"], kept["matrix"]),
-        train=train,
-        validation=validation,
-        test=test,
-        names=names,
-        labels=kept["labels"],
-        heads=kept["heads"],
-    )
-
-
 def computed(
     split: Split,
     warps: int,
     raw: Callable[[Sequence[Page]], Array] = raw,
     fit: Callable[[Sequence[Page]], Projection] = lambda pages: Projection.of(raw(pages)),
-    names: tuple[str, ...] | None = None,
+    labelled: Callable[[Sequence[str]], Array] | None = None,
 ) -> dict[str, Tensor]:
     """Features, heads and lengths of all pages, one after the other; the projection is fitted to the training pages.
 
-    With `names`, the classes of symbols, also which of them each symbol is.
+    With `labelled`, also the class of each symbol.
     """
     projection = fit(split.train)
     batches = [split.train, *(rewritten(split, copy) for copy in range(warps)), split.validation, split.test]
@@ -106,9 +65,9 @@ def computed(
         "heads": np.concatenate([page.heads for batch in batches for page in batch]),
         "lengths": np.array([len(page) for batch in batches for page in batch]),
     }
-    if names is not None:
+    if labelled is not None:
         symbols = [symbol for batch in batches for page in batch for symbol in page.symbols]
-        arrays["labels"] = numbers_of(symbols, names)
+        arrays["labels"] = labelled(symbols)
     fitted = {"centre": projection.centre, "matrix": projection.matrix}
     return {name: torch.from_numpy(array) for name, array in arrays.items()} | fitted
 

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import torch
 
 from aggrevated.engines import Engine
-from aggrevated.parsing.dataset import Dataset, Library
+from aggrevated.parsing.dataset import Dataset
 from aggrevated.parsing.learners.kernel import KernelPolicy
 from aggrevated.parsing.learners.readers import ParsingPolicy
-from aggrevated.parsing.learners.reading import ReadingPolicy
 from aggrevated.parsing.parser import Parser
 from aggrevated.parsing.scoring import Micro, parsed, scores
 from aggrevated.parsing.transitions import TransitionSystem
@@ -63,29 +62,3 @@ class Monitor:
 
     def __call__(self, policy: Policy) -> dict[str, float]:
         return {"test_uas": float(self.measure(policy))}
-
-
-def teach(policy: Policy, pages: Library) -> None:
-    """Give a policy the pages, the projection that made their features, and the answers to learn from."""
-    assert isinstance(policy, ReadingPolicy)
-    policy.projection = pages.projection
-    policy.with_names(pages.names).with_pages(pages.features, pages.corpus.lengths)
-    policy.with_answers(pages.labels, pages.heads)
-
-
-@dataclass(frozen=True)
-class Named:
-    """UAS on the test pages, and the share of symbols there that the policy names right."""
-
-    monitor: Monitor
-    pages: Library
-
-    def over(self, engine: Engine) -> Named:
-        """The same by another engine."""
-        return replace(self, monitor=self.monitor.over(engine))
-
-    def __call__(self, policy: Policy) -> dict[str, float]:
-        assert isinstance(policy, ReadingPolicy)
-        names, _ = policy.named(self.pages.test)
-        first = int(self.pages.corpus.lengths[: self.pages.test[0]].sum())  # the test pages are the last
-        return self.monitor(policy) | {"test_names": float((names == self.pages.labels[first:]).mean())}

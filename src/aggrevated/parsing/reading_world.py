@@ -7,23 +7,41 @@ the policy learns the symbols' names and its own expected costs along.
 from __future__ import annotations
 
 import os
-from collections.abc import Container
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import ClassVar, Self
 
-from aggrevated.errors import IdleError
+from aggrevated.errors import IdleError, UsageError
 from aggrevated.files import Facts
 from aggrevated.parsing.confidence import Correcting
-from aggrevated.parsing.dataset import library
+from aggrevated.parsing.corrected import corrected_world, pages_in, said_of
 from aggrevated.parsing.judging import judged as judged
+from aggrevated.parsing.judging import shown
 from aggrevated.parsing.learners.reading import ReadingPolicy
-from aggrevated.parsing.page_worlds import Monitor, Named, teach, world_of
-from aggrevated.parsing.splits import Split, to_read
+from aggrevated.parsing.learners.shipped import shipped
+from aggrevated.parsing.library import Named, library, teach
+from aggrevated.parsing.page_worlds import Monitor, world_of
+from aggrevated.parsing.pages.corrected import read_folder as corrected_in
+from aggrevated.parsing.pages.crohme import Folder
+from aggrevated.parsing.pages.page import Page
+from aggrevated.parsing.parser import Parser
+from aggrevated.parsing.reading_splits import to_read
+from aggrevated.parsing.splits import Split
 from aggrevated.parsing.transitions.systems import SYSTEMS
-from aggrevated.parsing.world import CORRECTED, Algebra, asked_for, left_out_of
+from aggrevated.parsing.world import Algebra, asked_for, left_out_of
 from aggrevated.policies import Policy
-from aggrevated.settings import COUNT, SHARE, at_least, setting
+from aggrevated.settings import COUNT, SHARE, Chosen, at_least, flag, require, setting, settings_of
 from aggrevated.worlds import EvaluationSettings, World, WorldSettings
+
+CORRECTED = "Corrected pages: a folder of InkML files as 'draw' saves them."
+
+
+def named_folders(crohme: str, pages: str) -> list[Folder]:
+    """The folder of real ink or of corrected pages that is named; none where neither is."""
+    if crohme and pages:
+        raise UsageError("--crohme and --pages name different pages; give one of them")
+    return [corrected_in(Path(pages))] if pages else asked_for(crohme)
 
 
 @dataclass(frozen=True)
@@ -37,7 +55,7 @@ class ReadPages(EvaluationSettings):
     def measure(self, world: WorldSettings, policy: Policy) -> Facts:
         """UAS, names, by kinds of pages and symbols, and how far the policy's sureness can be trusted."""
         assert isinstance(world, Handwriting) and isinstance(policy, ReadingPolicy)
-        folders = asked_for(self.crohme, self.pages)
+        folders = named_folders(self.crohme, self.pages)
         if not folders:
             return judged(policy, world.split().test, named=bool(world.pages))
         core = () if self.pages else folders[0].core
@@ -49,9 +67,14 @@ class Handwriting(Algebra):
     """Pages to be read: generated ones, and real ink beside them. What is measured is UAS."""
 
     name = "handwriting"
+    measured_on = (*Algebra.measured_on, "pages")
+    decisive = ("pages",)
     evaluation: ClassVar[type[EvaluationSettings]] = ReadPages
     crohme: str = setting(
         "", "Learn from CROHME's InkML files in this folder (train/ and dev/), too: all that can be used of them."
+    )
+    pages: str = setting(
+        "", "Teach the reader in the package the corrected pages in this folder, InkML files as 'draw' saves them."
     )
     sets: int = setting(20_000, "How many pages are generated.", at_least(20))
     warps: int = setting(4, "Rewritten copies of each page of real ink.", COUNT)
@@ -65,14 +88,53 @@ class Handwriting(Algebra):
             return self.with_pages(given)
         return replace(self, crohme=os.path.realpath(self.crohme)) if self.crohme else self
 
-    @property
-    def label_of_others(self) -> str:
-        return ", with real ink" if self.crohme else ""
+    def with_pages(self, given: Container[str]) -> Self:
+        """The same for corrected pages, whose folder is found again from everywhere."""
+        for name in settings_of(type(self)):
+            if name in given and name not in ("pages", "data_seed", "system"):
+                idle = f"{flag(name)} has no effect on corrected pages"
+                raise IdleError(f"{idle}; leave --pages out, or leave it out", name)
+        return replace(self, pages=os.path.realpath(self.pages))
 
-    def split_of_others(self) -> Split:
+    def suits(self) -> dict[str, str]:
+        """Corrected pages are for a reader that is good already."""
+        return {"policy": "shipped", "start": "shipped"} if self.pages else {}
+
+    def check(self, chosen: Chosen) -> None:
+        if self.pages:
+            rule = "shipped with --pages: corrected pages teach the reader in the package; or leave --pages out"
+            require(chosen.policy.name == "shipped", "policy", chosen.policy.name, rule)
+            own = shipped().system.name
+            require(self.system == own, "system", self.system, f"{own} with --pages, as that of the reader")
+        else:
+            rule = "another: it is for corrected pages; or give --pages"
+            require(chosen.policy.name != "shipped", "policy", chosen.policy.name, rule)
+        super().check(chosen)
+
+    @property
+    def measured(self) -> str:  # type: ignore[override]  # in other worlds the same whatever is set
+        return "heads with names" if self.pages else "UAS"
+
+    @property
+    def label(self) -> str:
+        return ", corrected pages" if self.pages else ", with real ink" if self.crohme else ""
+
+    @property
+    def notice(self) -> str:
+        return "\n".join(said_of(self.pages, self.data_seed)) if self.pages else super().notice
+
+    def split(self) -> Split:
+        if self.pages:
+            return pages_in(self.pages, self.data_seed).split
         return to_read(self.crohme, self.sets, self.data_seed, self.pictured)
 
-    def build_others(self) -> World:
+    def parser_of(self, policy: Policy, pages: Sequence[Page]) -> Parser:
+        assert isinstance(policy, ReadingPolicy)
+        return shown(policy, pages)
+
+    def build(self, seed: int) -> World:
+        if self.pages:
+            return corrected_world(self.pages, self.data_seed)
         pages = library(self.crohme, self.sets, self.data_seed, self.warps, self.pictured)
         world = world_of(pages, SYSTEMS[self.system], Correcting, lambda policy: teach(policy, pages))
         assert isinstance(world.monitor, Monitor)

@@ -10,12 +10,9 @@ from aggrevated.errors import DataError
 from aggrevated.parsing.features.crops import warped
 from aggrevated.parsing.pages import crohme, handwriting
 from aggrevated.parsing.pages.page import Page
-from aggrevated.parsing.pages.written import written
-from aggrevated.parsing.pictures.as_pictured import as_pictured
 
-_SPLIT, _WARP, _COMPOSE, _PICTURE = 11, 12, 13, 14  # what a random number is for
+_SPLIT, _WARP, _COMPOSE = 11, 12, 13  # what a random number is for
 LONGEST = 60  # symbols on a page that a reader learns from
-HELD = 500  # generated pages to choose on, and to report, at most
 
 
 @dataclass(frozen=True)
@@ -41,35 +38,6 @@ def real(folder: Path, seed: int, core: bool = True) -> Split:
     if not train:
         raise DataError(f"{folder}: every string to learn from is one of validation or test; give more expressions")
     return Split(train, validation, test, single_lines=True)
-
-
-def to_read(folder: str, sets: int, seed: int, pictured: float) -> Split:
-    """What a reader learns from: pages in very many generated hands, with exponents, fractions and roots.
-
-    Real ink of a folder stands beside them: validation and test are then real, too, and half of validation is not. A
-    share of the pages to learn from looks as ink does that was read from a picture.
-    """
-    others = min(max(sets // 20, 1), HELD)
-    train, validation, test = (written(count, 3 * seed + part) for part, count in enumerate((sets, others, others)))
-    rewriting: list[Page] = []
-    if folder:
-        ink = real(Path(folder), seed, core=False)
-        rewriting, test = ink.train, ink.test
-        validation = ink.validation + validation[: len(ink.validation)]
-    train, rewriting = (
-        without_strings_of(short(own), short(validation + test)) for own in (train + rewriting, rewriting)
-    )
-    generator = np.random.default_rng([_PICTURE, seed])
-    seen = [photographed(page, generator) if generator.random() < pictured else page for page in train]
-    return Split(seen, short(validation), short(test), single_lines=True, rewriting=rewriting)
-
-
-def photographed(page: Page, generator: np.random.Generator) -> Page:
-    """The page as it comes back from a picture; as it is, where that would not be read."""
-    try:
-        return as_pictured(page, generator)
-    except DataError:
-        return page
 
 
 def short(pages: Sequence[Page]) -> list[Page]:

@@ -13,13 +13,8 @@ from gymnasium.spaces import Discrete, Space
 
 from aggrevated.errors import IdleError, UsageError
 from aggrevated.files import Facts
-from aggrevated.parsing.corrected import corrected_world, pages_in, said_of
 from aggrevated.parsing.dataset import dataset, of_pages
-from aggrevated.parsing.judging import judged, shown
-from aggrevated.parsing.learners.reading import ReadingPolicy
-from aggrevated.parsing.learners.shipped import shipped
 from aggrevated.parsing.page_worlds import Reader, show, world_of
-from aggrevated.parsing.pages.corrected import read_folder as corrected_in
 from aggrevated.parsing.pages.crohme import Folder, compose, read_folder
 from aggrevated.parsing.pages.page import Page
 from aggrevated.parsing.parser import OBSERVATIONS, Parser
@@ -37,22 +32,19 @@ from aggrevated.settings import (
     one_of,
     require,
     setting,
-    settings_of,
 )
 from aggrevated.worlds import EvaluationSettings, World, WorldSettings
 
-CORRECTED = "Corrected pages: a folder of InkML files as 'draw' saves them."
 SPLIT = "{} has no train/ and dev/: its own files are split by writers, 80/10/10"
 
 
 @dataclass(frozen=True)
 class OnPages(EvaluationSettings):
-    """Test pages, real ink, or corrected pages."""
+    """Test pages, or real ink."""
 
     crohme: str = setting(
         "", "Real ink: a folder of InkML files or with dev/ in it; only its core expressions are used."
     )
-    pages: str = setting("", CORRECTED)
     composed: bool = setting(False, "Put the expressions of each writer together to pages of one to three lines.")
     verbose: bool = setting(False, "List the files of that folder that cannot be used.")
 
@@ -60,8 +52,6 @@ class OnPages(EvaluationSettings):
         """UAS in all its forms, and by kind of symbol."""
         assert isinstance(world, Algebra)
         pages = self.chosen_pages(world)
-        if isinstance(policy, ReadingPolicy):
-            return judged(policy, pages, named=bool(world.pages)) | self.left_out
         parser = world.parser_of(policy, pages)
         heads = parsed(policy, parser)
         kinds = {"by_symbol": by_kind(pages, heads, symbol), "by_arc_length": by_kind(pages, heads, arc_length)}
@@ -70,25 +60,19 @@ class OnPages(EvaluationSettings):
     @property
     def left_out(self) -> Facts:
         """What is told of files that cannot be used."""
-        return left_out_of(asked_for(self.crohme, self.pages), self.verbose)
+        return left_out_of(asked_for(self.crohme), self.verbose)
 
     def chosen_pages(self, world: Algebra) -> list[Page]:
         """Of what the policy learned from, only the test pages."""
         if self.composed and not self.crohme and not world.crohme:
             raise UsageError("generated pages have one to three lines already; --composed needs --crohme")
-        if self.pages:
-            return list(asked_for(self.crohme, self.pages)[0].pages)
         seen = not self.crohme or os.path.realpath(self.crohme) == world.crohme
         pages = world.split().test if seen else to_evaluate(Path(self.crohme))
         return compose(pages, np.random.default_rng(0)) if self.composed else pages
 
 
-def asked_for(crohme: str, pages: str) -> list[Folder]:
-    """The folder of real ink or of corrected pages that is named; none where neither is."""
-    if crohme and pages:
-        raise UsageError("--crohme and --pages name different pages; give one of them")
-    if pages:
-        return [corrected_in(Path(pages))]
+def asked_for(crohme: str) -> list[Folder]:
+    """The folder of real ink that is named; none where none is."""
     return [read_folder(evaluated(Path(crohme)))] if crohme else []
 
 
@@ -103,24 +87,17 @@ def left_out_of(folders: Sequence[Folder], verbose: bool) -> Facts:
 
 @dataclass(frozen=True, kw_only=True)
 class Algebra(WorldSettings):
-    """Handwritten algebra, generated or real. What is measured is UAS, so the expert's is 1.
-
-    On corrected pages names count, too: it is the share of symbols with the right head and the right name.
-    """
+    """Handwritten algebra, generated or real. What is measured is UAS, so the expert's is 1."""
 
     name = "algebra"
     expert_name = "gold"
     digits = 3
-    measured_on = ("crohme", "pages", "sets", "single_writer", "data_seed")
-    decisive = ("pages",)
+    measured_on: ClassVar[tuple[str, ...]] = ("crohme", "sets", "single_writer", "data_seed")
     evaluation: ClassVar[type[EvaluationSettings]] = OnPages
     system: str = setting("arc-eager", f"The transition system: {' or '.join(SYSTEMS)}.", one_of(SYSTEMS))
     warps: int = setting(0, "Rewritten copies of each training page.", COUNT)
     crohme: str = setting(
         "", "Learn from CROHME's InkML files in this folder (train/ and dev/), not from generated ink."
-    )
-    pages: str = setting(
-        "", "Teach the reader in the package the corrected pages in this folder, InkML files as 'draw' saves them."
     )
     sets: int = setting(400, "How many sets of equations are generated.", at_least(1))
     single_writer: bool = setting(False, "One hand writes all generated sets, as in the paper's data.")
@@ -128,8 +105,6 @@ class Algebra(WorldSettings):
 
     def completed(self, iterations: int, given: Container[str]) -> Self:
         """A folder of real ink is found again from everywhere."""
-        if self.pages:
-            return self.with_pages(given)
         if not self.crohme:
             return self
         for name in ("sets", "single_writer"):
@@ -138,33 +113,11 @@ class Algebra(WorldSettings):
                 raise IdleError(f"{idle}; leave --crohme out, or leave it out", name)
         return replace(self, crohme=os.path.realpath(self.crohme))
 
-    def with_pages(self, given: Container[str]) -> Self:
-        """The same for corrected pages, whose folder is found again from everywhere."""
-        for name in settings_of(type(self)):
-            if name in given and name not in ("pages", "data_seed", "system"):
-                idle = f"{flag(name)} has no effect on corrected pages"
-                raise IdleError(f"{idle}; leave --pages out, or leave it out", name)
-        return replace(self, pages=os.path.realpath(self.pages))
-
-    def suits(self) -> dict[str, str]:
-        """Corrected pages are for a reader that is good already."""
-        return {"policy": "shipped", "start": "shipped"} if self.pages else {}
-
     def check(self, chosen: Chosen) -> None:
-        if self.pages:
-            rule = "shipped with --pages: corrected pages teach the reader in the package; or leave --pages out"
-            require(chosen.policy.name == "shipped", "policy", chosen.policy.name, rule)
-            own = shipped().system.name
-            require(self.system == own, "system", self.system, f"{own} with --pages, as that of the reader")
-        else:
-            rule = "another: it is for corrected pages; or give --pages"
-            require(chosen.policy.name != "shipped", "policy", chosen.policy.name, rule)
         pages = self.sets * (1 + self.warps)
         require(pages <= MOST, "warps", self.warps, f"fewer: with {self.sets} sets that is {pages:,} pages of {MOST:,}")
 
-    @property
-    def measured(self) -> str:  # type: ignore[override]  # in other worlds the same whatever is set
-        return "heads with names" if self.pages else "UAS"
+    measured = "UAS"
 
     @property
     def steps(self) -> int:
@@ -172,19 +125,11 @@ class Algebra(WorldSettings):
 
     @property
     def label(self) -> str:
-        if self.pages:
-            return ", corrected pages"
-        return self.label_of_others
-
-    @property
-    def label_of_others(self) -> str:
-        """What a legend adds where nothing was corrected."""
+        """What a legend adds."""
         return ", real ink" if self.crohme else ", one writer" if self.single_writer else ""
 
     @property
     def notice(self) -> str:
-        if self.pages:
-            return "\n".join(said_of(self.pages, self.data_seed))
         if not self.crohme:
             return ""
         lines = [] if len(folders(Path(self.crohme))) == 2 else [SPLIT.format(self.crohme)]
@@ -195,25 +140,15 @@ class Algebra(WorldSettings):
 
     def split(self) -> Split:
         """The pages."""
-        return pages_in(self.pages, self.data_seed).split if self.pages else self.split_of_others()
-
-    def split_of_others(self) -> Split:
-        """The pages, where nothing was corrected."""
         return pages_of(self.crohme, self.sets, self.data_seed, self.single_writer)
 
     def parser_of(self, policy: Policy, pages: Sequence[Page]) -> Parser:
         """The parser of these pages, which the policy now reads."""
         assert isinstance(policy, Reader)
-        if isinstance(policy, ReadingPolicy):
-            return shown(policy, pages)
         corpus, features = of_pages(pages, policy.projection)
         policy.with_pages(features, corpus.lengths)
         return Parser(corpus, np.arange(len(pages)), in_order=True, system=SYSTEMS[self.system])
 
     def build(self, seed: int) -> World:
-        return corrected_world(self.pages, self.data_seed) if self.pages else self.build_others()
-
-    def build_others(self) -> World:
-        """The world, where nothing was corrected."""
         pages = dataset(self.crohme, self.sets, self.data_seed, self.single_writer, self.warps)
         return world_of(pages, SYSTEMS[self.system], Micro, lambda policy: show(policy, pages))

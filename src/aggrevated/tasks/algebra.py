@@ -3,14 +3,11 @@
 from collections.abc import Mapping
 from typing import Any
 
-from aggrevated.parsing.learners.anchored import AnchoredSettings
 from aggrevated.parsing.learners.kernel import KernelSettings, SupportVectorSettings
 from aggrevated.parsing.learners.readers import ContextualSettings, PaperLstmSettings, ReactiveSettings
-from aggrevated.parsing.learners.shipped import ShippedSettings, ShippedStart
 from aggrevated.parsing.parser import GoldSettings
 from aggrevated.parsing.world import Algebra
 from aggrevated.tasks import PAPERS_STEPS, Row, Task, Tuned
-from aggrevated.tasks.reader import CORRECTED
 from aggrevated.updates import TO_THE_END
 
 # Table 1: every network learns from as many pages, and those that have a start have the same one, of half of them.
@@ -106,7 +103,7 @@ TASK = Task(
     oracle="gold",
     brings=(
         *(ContextualSettings, PaperLstmSettings, ReactiveSettings, KernelSettings),
-        *(SupportVectorSettings, ShippedSettings, ShippedStart, AnchoredSettings, GoldSettings),
+        *(SupportVectorSettings, GoldSettings),
     ),
     usual=(
         Tuned({"hidden": (128,), "dropout": 0.3, "validate_every": 5}),
@@ -142,7 +139,6 @@ TASK = Task(
         # a kernel machine is fitted anew in each iteration: few of them, with more pages
         Tuned({"update": "support-vectors", "iterations": 8, "trajectories": 64}, policy="kernel-svm"),
         Tuned({"mixing": 1.0, "validate_every": 1, "checkpoint_every": 1}, policy="kernel-svm"),
-        *CORRECTED,
     ),
     trials=3,
     packages=("scikit-learn", "scipy"),
