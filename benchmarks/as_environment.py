@@ -7,7 +7,7 @@ import gymnasium
 import numpy as np
 from gymnasium.spaces import Box
 
-from aggrevated.arrays import Array
+from aggrevated.core.arrays import Array
 from aggrevated.simulators import Simulator
 
 

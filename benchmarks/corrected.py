@@ -18,17 +18,17 @@ from pathlib import Path
 import numpy as np
 
 import aggrevated
-from aggrevated.machine import one_thread
-from aggrevated.parsing.judging import judged
-from aggrevated.parsing.learners.reading import ReadingPolicy
+from aggrevated.core.hardware import one_thread
 from aggrevated.parsing.pages.crohme import read_folder
-from aggrevated.parsing.pages.dice import Dice
-from aggrevated.parsing.pages.expressions import random_lines
-from aggrevated.parsing.pages.inkml_writing import inkml_of
 from aggrevated.parsing.pages.page import Page
-from aggrevated.parsing.pages.writers import writer
-from aggrevated.parsing.pages.written import write, written
-from aggrevated.parsing.reading import SHIPPED
+from aggrevated_reader.evaluation import judged
+from aggrevated_reader.learners.reading_policy import ReadingPolicy
+from aggrevated_reader.page_reader import SHIPPED
+from aggrevated_reader.pages.batched_rng import Dice
+from aggrevated_reader.pages.expressions import random_lines
+from aggrevated_reader.pages.generated import write, written
+from aggrevated_reader.pages.inkml_writing import inkml_of
+from aggrevated_reader.pages.writers import writer
 
 SEED = 1_000_003  # of pages that no reader has learned from
 OTHERS = 40  # further pages by the same hand

@@ -25,8 +25,8 @@ from browsing import CHROMIUM, FLAGS
 from writing import draw_strokes, strokes_on
 
 from aggrevated.parsing.pages.page import Page
-from aggrevated.parsing.pages.written import written_page
 from aggrevated.reports import versions
+from aggrevated_reader.pages.generated import written_page
 
 TARGET = 150.0  # milliseconds for 30 symbols on one core
 

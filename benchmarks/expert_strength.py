@@ -16,16 +16,16 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from aggrevated.expert_training import EPISODES, card, kept, model_for
-from aggrevated.experts.kinds import expert_from
+from aggrevated.core.hardware import one_thread
+from aggrevated.core.rng import Purpose, seeds
+from aggrevated.experts.checkpoint_formats import expert_from
 from aggrevated.experts.loading import SHIPPED
-from aggrevated.files import seal, write_json
-from aggrevated.machine import one_thread
-from aggrevated.randomness import Purpose, seeds
+from aggrevated.problems.control import control_of
+from aggrevated.problems.expert_training import EPISODES, card, kept, model_for
+from aggrevated.storage import seal, write_json
 from aggrevated.tasks import find_task
 from aggrevated.validation import mean_return
 from aggrevated.version import __version__
-from aggrevated.worlds.control import control_of
 
 EXPERTS = 8
 EVERY = 500  # steps there is a checkpoint: twice as often as the recipe has it, because the first steps change most

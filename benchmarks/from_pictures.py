@@ -18,8 +18,8 @@ import aggrevated
 from aggrevated.errors import DataError
 from aggrevated.parsing.pages.crohme import read_folder
 from aggrevated.parsing.pages.page import boxes_of
-from aggrevated.parsing.pictures.segmentation import Seen, see, symbols_of, unparsed
 from aggrevated.parsing.splits import evaluated
+from aggrevated_reader.pictures.segmentation import Seen, see, symbols_of, unparsed
 
 SIZE, MARGIN, FINE = 60, 50, 4  # pixels of a symbol and around the page; and how much finer it is drawn first
 

@@ -1,7 +1,7 @@
 """The practical limit of a roll-in on one core: simulator, policy and sampling in one numba loop over lanes and time.
 
-It keeps what `aggrevated.roll_in` keeps (states, observations, actions, costs), and its numbers are its own: another
-generator, float32 exponentials, fused multiply-adds.
+It stores what `aggrevated.rollout.roll_in` stores (states, observations, actions, costs). Its numbers differ: it uses
+another generator, float32 exponentials and fused multiply-adds.
 """
 
 from math import ceil, cos, exp, pi, sin

@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from aggrevated.files import write_atomically
+from aggrevated.storage import write_atomically
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "docs/results/guides.json"

@@ -18,7 +18,7 @@ from stable_baselines3.common.policies import ActorCriticPolicy
 from stable_baselines3.common.utils import set_random_seed
 from stable_baselines3.common.vec_env import DummyVecEnv
 
-from aggrevated.arrays import Array
+from aggrevated.core.arrays import Array
 from aggrevated.experts.loading import load_expert
 from aggrevated.simulators import Simulator
 from aggrevated.tasks import find_task

@@ -15,8 +15,8 @@ import numpy as np
 
 import aggrevated
 from aggrevated import train
-from aggrevated.config.resolving import resolve
-from aggrevated.trajectories import Trajectories
+from aggrevated.config.resolver import resolve
+from aggrevated.rollout.trajectories import Trajectories
 
 
 class Turns:

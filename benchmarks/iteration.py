@@ -20,9 +20,9 @@ from typing import Any
 
 import numpy as np
 
-from aggrevated.config.resolving import resolve
-from aggrevated.randomness import Purpose, seeds
-from aggrevated.roll_in import Mixture, roll_in
+from aggrevated.config.resolver import resolve
+from aggrevated.core.rng import Purpose, seeds
+from aggrevated.rollout.roll_in import Mixture, roll_in
 
 HERE = Path(__file__).parent
 SAME = {  # every setting that an iteration's work hangs on: defaults may change

@@ -16,11 +16,11 @@ from mujoco.rollout import rollout
 from stable_baselines3 import PPO
 from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv, VecEnv
 
+from aggrevated.core.rng import Purpose, seeds
 from aggrevated.experts.loading import load_expert
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import GaussianHead
-from aggrevated.randomness import Purpose, seeds
-from aggrevated.roll_in import Mixture, roll_in
+from aggrevated.rollout.roll_in import Mixture, roll_in
 from aggrevated.simulators.mujoco import MuJoCo
 
 ROBOTS = ("hopper", "walker")
@@ -67,7 +67,7 @@ def task(name: str) -> Task:
 
 @dataclass
 class Ours:
-    """`aggrevated.roll_in`, from θ to trajectories, and which share of its time passed in the simulator's call."""
+    """`aggrevated.rollout.roll_in`, from θ to trajectories, and the share of its time inside the simulator's call."""
 
     simulator: MuJoCo
     policy: FeedForwardPolicy

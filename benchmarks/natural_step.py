@@ -15,17 +15,17 @@ import torch
 from torch import Tensor
 from torch.distributions import kl_divergence
 
-from aggrevated.cost_to_go import CostToGo
 from aggrevated.losses import distribution_at
 from aggrevated.losses.all_actions import all_actions
-from aggrevated.losses.scores import scores
+from aggrevated.losses.trajectory_scores import scores
+from aggrevated.oracles import CostToGo
 from aggrevated.policies import Policy
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import CategoricalHead
-from aggrevated.trajectories import Trajectories
+from aggrevated.rollout.trajectories import Trajectories
 from aggrevated.updates import loss_and_gradient
+from aggrevated.updates.fisher_solvers import closed_form, conjugate_gradient
 from aggrevated.updates.natural import Natural
-from aggrevated.updates.solvers import closed_form, conjugate_gradient
 
 K, T, ACTIONS = 50, 100, 3
 NETWORKS = {"5k": (11, (64, 64)), "95k": (24, (256, 256, 88))}  # observation size, hidden layers

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from aggrevated.algorithm import aggrevated
-from aggrevated.config.building import set_up
-from aggrevated.config.resolving import resolve
+from aggrevated.config.builder import set_up
+from aggrevated.config.resolver import resolve
 
 KINDS = ("contextual", "lstm", "reactive")
 PARTS = ("policy", "simulator", "oracle", "update")

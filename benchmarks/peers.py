@@ -22,11 +22,11 @@ from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.vec_env import VecNormalize
 
-from aggrevated.arrays import Array
-from aggrevated.expert_training import model_for
-from aggrevated.files import Facts, read_json, write_json
-from aggrevated.randomness import Purpose, seeds
+from aggrevated.core.arrays import Array
+from aggrevated.core.rng import Purpose, seeds
+from aggrevated.problems.expert_training import model_for
 from aggrevated.simulators import Simulator
+from aggrevated.storage import Facts, read_json, write_json
 from aggrevated.tasks import find_task
 from aggrevated.validation import mean_return
 from aggrevated.version import __version__

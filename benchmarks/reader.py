@@ -9,13 +9,13 @@ import json
 import time
 from pathlib import Path
 
-from aggrevated.machine import one_thread
+from aggrevated.core.hardware import one_thread
 from aggrevated.parsing.pages.crohme import read_folder
-from aggrevated.parsing.pages.written import written
-from aggrevated.parsing.reading import SHIPPED, Reader
-from aggrevated.parsing.reading_world import judged
 from aggrevated.parsing.splits import evaluated
-from aggrevated.plots.sureness import reliability_diagram
+from aggrevated_experiments.plots.reliability_diagram import reliability_diagram
+from aggrevated_reader.page_reader import SHIPPED, Reader
+from aggrevated_reader.pages.generated import written
+from aggrevated_reader.reader_problem import judged
 
 SEED = 1_000_003  # of pages that no reader has learned from
 TOLD = (

@@ -14,10 +14,10 @@ from sb3_contrib import RecurrentPPO
 from stable_baselines3.common.vec_env import DummyVecEnv
 from torch.distributions import Categorical
 
+from aggrevated.core.rng import Purpose, seeds
 from aggrevated.policies.heads import CategoricalHead
 from aggrevated.policies.recurrent import RecurrentPolicy
-from aggrevated.randomness import Purpose, seeds
-from aggrevated.roll_in import Mixture, roll_in
+from aggrevated.rollout.roll_in import Mixture, roll_in
 from aggrevated.simulators import Simulator
 from aggrevated.simulators.cartpole import CartPole
 from aggrevated.tasks.acrobot_partial import partial_acrobot

@@ -21,14 +21,14 @@ from torch import Tensor
 
 from aggrevated.losses import distribution_at
 from aggrevated.losses.all_actions import all_actions
-from aggrevated.losses.scores import scores
+from aggrevated.losses.trajectory_scores import scores
 from aggrevated.policies import Policy
 from aggrevated.policies.heads import CategoricalHead
 from aggrevated.policies.recurrent import RecurrentPolicy
-from aggrevated.trajectories import Trajectories
+from aggrevated.rollout.trajectories import Trajectories
 from aggrevated.updates import loss_and_gradient
+from aggrevated.updates.fisher_solvers import closed_form
 from aggrevated.updates.natural import Natural
-from aggrevated.updates.solvers import closed_form
 from natural_step import ACTIONS, example, flat, hessian_vector, natural, once
 
 K, T, INPUTS, HIDDEN = 50, 200, 4, 32

@@ -15,11 +15,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from aggrevated.arithmetic import difference, fingerprint
-from aggrevated.files import Facts, read_json
-from aggrevated.reports.control import write_with_peers
-from aggrevated.shelves import task_names
+from aggrevated.core.registry import task_names
+from aggrevated.kernels.numerics import difference, fingerprint
+from aggrevated.storage import Facts, read_json
 from aggrevated.tasks import find_task
+from aggrevated_experiments.learning_curves_page import write_with_peers
 
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "docs" / "results"

@@ -17,10 +17,10 @@ from stable_baselines3 import PPO
 from stable_baselines3.common.vec_env import DummyVecEnv
 from torch.distributions import Categorical
 
+from aggrevated.core.rng import Purpose, seeds
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import CategoricalHead
-from aggrevated.randomness import Purpose, seeds
-from aggrevated.roll_in import Mixture, roll_in
+from aggrevated.rollout.roll_in import Mixture, roll_in
 from aggrevated.simulators import Simulator
 from aggrevated.simulators.acrobot import Acrobot
 from aggrevated.simulators.cartpole import CartPole
@@ -50,7 +50,7 @@ class Task:
 
 
 def ours(task: Task, policy: FeedForwardPolicy) -> Work:
-    """`aggrevated.roll_in`, from θ to trajectories; the copy of the weights is in the time."""
+    """`aggrevated.rollout.roll_in`, from θ to trajectories; the copy of the weights is in the time."""
     iteration = count()
 
     def work() -> int:

@@ -24,7 +24,7 @@ from pathlib import Path
 from aggrevated.engines import Engine, InProcess
 from aggrevated.engines.processes import Processes
 from aggrevated.engines.ray import CLUSTER, Ray
-from aggrevated.runs.executing import train
+from aggrevated.training.trainer import train
 
 RUNS = {
     "cartpole": {"iterations": 12},

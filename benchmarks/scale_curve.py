@@ -14,15 +14,15 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from aggrevated.algorithm import aggrevated
-from aggrevated.config.building import set_up
-from aggrevated.config.resolving import resolve
+from aggrevated.collection import Place, lanes
+from aggrevated.config.builder import set_up
+from aggrevated.config.resolver import resolve
+from aggrevated.core.hardware import THREADS, one_thread
+from aggrevated.core.rng import Purpose, seeds
 from aggrevated.engines import Engine, InProcess, blocks
 from aggrevated.engines.processes import Processes
 from aggrevated.engines.ray import Ray
-from aggrevated.engines.sending import Kept, packed
-from aggrevated.gathering import Place, lanes
-from aggrevated.machine import THREADS, one_thread
-from aggrevated.randomness import Purpose, seeds
+from aggrevated.engines.serialization import Kept, packed
 
 K = 50
 TICK = os.sysconf("SC_CLK_TCK")

@@ -27,17 +27,17 @@ from stable_baselines3.common.vec_env import VecEnv, VecNormalize
 
 import peers
 from aggrevated.algorithm import aggrevated
-from aggrevated.arrays import Array
-from aggrevated.config.building import set_up
-from aggrevated.config.resolving import resolve
+from aggrevated.config.builder import set_up
+from aggrevated.config.resolver import resolve
+from aggrevated.core.arrays import Array
+from aggrevated.core.hardware import about_this_machine
+from aggrevated.core.rng import Purpose, seeds
 from aggrevated.experts.loading import shipped
-from aggrevated.files import Facts, read_json, write_json
-from aggrevated.machine import about_this_machine
 from aggrevated.policies import Policy
-from aggrevated.randomness import Purpose, seeds
+from aggrevated.problems.control import control_of
+from aggrevated.storage import Facts, read_json, write_json
 from aggrevated.tasks import find_task
 from aggrevated.version import __version__
-from aggrevated.worlds.control import control_of
 from as_environment import AsEnvironment, mean_return_seen
 
 FOLDER = peers.FOLDER / "tuned"

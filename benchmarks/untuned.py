@@ -95,9 +95,9 @@ def one(name, row, seed, folder):
 
 def on_validation(world, seed):
     """The expert's return on the very episodes that the curve is measured on; None where there are no episodes."""
-    from aggrevated.randomness import Purpose, seeds
+    from aggrevated.core.rng import Purpose, seeds
+    from aggrevated.problems.control import Control
     from aggrevated.validation import mean_return
-    from aggrevated.worlds.control import Control
 
     if not isinstance(world, Control):
         return None

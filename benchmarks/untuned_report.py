@@ -17,10 +17,10 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
+from aggrevated.core.statistics import Estimate, paired_difference
 from aggrevated.experts.loading import shipped
-from aggrevated.files import Facts, read_json, write_atomically
 from aggrevated.plots.learning_curves import BOUND, tidy
-from aggrevated.statistics import Estimate, paired_difference
+from aggrevated.storage import Facts, read_json, write_atomically
 from aggrevated.tasks import find_task
 from newcomers import LONGEST, SHORTEST
 from untuned import CASES, planned

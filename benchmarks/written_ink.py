@@ -15,21 +15,21 @@ import torch
 from torch import nn
 
 from aggrevated.algorithm import Learner, aggrevated
-from aggrevated.cost_to_go.advantage import Advantage
-from aggrevated.cost_to_go.entropy_bonus import EntropyBonus
-from aggrevated.cost_to_go.q_star import QStar
+from aggrevated.core.schedules import linear
 from aggrevated.losses.all_actions import all_actions
+from aggrevated.oracles.advantage import Advantage
+from aggrevated.oracles.entropy_bonus import EntropyBonus
+from aggrevated.oracles.q_star import QStar
 from aggrevated.parsing.dataset import of_pages
 from aggrevated.parsing.features.projection import Projection
 from aggrevated.parsing.features.symbols import PIXELS, raw
-from aggrevated.parsing.learners.readers import ParsingPolicy
+from aggrevated.parsing.learners.parser_policies import ParsingPolicy
 from aggrevated.parsing.pages.crohme import load
-from aggrevated.parsing.pages.written import written
 from aggrevated.parsing.parser import Parser
 from aggrevated.parsing.scoring import parsed, uas
-from aggrevated.schedules import linear
 from aggrevated.starts.supervised import supervised
 from aggrevated.updates.regular import Regular
+from aggrevated_reader.pages.generated import written
 
 RATE, BONUS, DROPOUT = 2e-3, 0.4, 0.3  # those of the task `algebra`
 START, DEMONSTRATIONS, K = 600, 4000, 32

@@ -11,12 +11,12 @@ from PIL import Image, ImageDraw, ImageFilter
 
 import aggrevated
 from aggrevated.parsing.pages.algebra import Fraction
-from aggrevated.parsing.pages.dice import Dice
 from aggrevated.parsing.pages.page import Page
-from aggrevated.parsing.pages.writers import writer
-from aggrevated.parsing.pages.written import write
 from aggrevated.plots.parse_tree import draw_growth, draw_tree
-from aggrevated.reports.pages import frames_of, some
+from aggrevated_reader.pages.batched_rng import Dice
+from aggrevated_reader.pages.generated import write
+from aggrevated_reader.pages.writers import writer
+from aggrevated_reader.pages_report import frames_of, some
 
 IMAGES = Path(__file__).parent / "images"
 SEED = 2_000_001  # of no training

@@ -5,10 +5,10 @@ from inspect import getdoc
 from pathlib import Path
 from typing import get_args, get_origin, get_type_hints
 
-from aggrevated.config.pieces import HEADS, OPTIONS, SHELVES
-from aggrevated.loop import LoopSettings
-from aggrevated.settings import ANYTHING, WORDS_OF_TYPES, Settings, flag, settings_of
-from aggrevated.shelves import task_names
+from aggrevated.config.component_registry import HEADS, OPTIONS, SHELVES
+from aggrevated.config.loop import LoopSettings
+from aggrevated.core.registry import task_names
+from aggrevated.core.settings import ANYTHING, WORDS_OF_TYPES, Settings, flag, settings_of
 from aggrevated.tasks import Task, find_task
 
 HEAD = """# Settings

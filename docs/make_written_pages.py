@@ -6,7 +6,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from aggrevated.parsing.pages.page import Page
-from aggrevated.parsing.pages.written import written
+from aggrevated_reader.pages.generated import written
 
 IMAGE = Path(__file__).parent / "images" / "written-pages.png"
 SEED, ROWS, COLUMNS = 0, 3, 4

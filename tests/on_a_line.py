@@ -6,8 +6,8 @@ import gymnasium
 import numpy as np
 from gymnasium.spaces import Box, Dict, Discrete, MultiDiscrete
 
+from aggrevated.core.spaces import Translation
 from aggrevated.simulators.gymnasium import GymnasiumSimulator
-from aggrevated.spaces import Translation
 
 
 class Line(gymnasium.Env):

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from aggrevated.errors import AggrevatedError
-from aggrevated.files import seal_json
-from aggrevated.runs.records import Result
-from aggrevated.runs.run import Run
-from aggrevated.sweeps.asked import Asked
-from aggrevated.sweeps.spaces import parsed
+from aggrevated.storage import seal_json
+from aggrevated.sweeps.request import Asked
+from aggrevated.sweeps.search_space import parsed
 from aggrevated.sweeps.sweep import Failed, Sweep
 from aggrevated.sweeps.trials import Trial
 from aggrevated.tasks import find_task
+from aggrevated.training.records import Result
+from aggrevated.training.run_folder import Run
 
 SMALL = {"iterations": 2, "trajectories": 2, "horizon": 30, "validation_episodes": 2, "test_episodes": 5}
 needs_optuna = pytest.mark.skipif(

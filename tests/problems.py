@@ -12,14 +12,14 @@ import torch
 from gymnasium.spaces import Box, Discrete
 from numpy.typing import NDArray
 
-from aggrevated.config.pieces import SHELVES, head_for
-from aggrevated.cost_to_go import CostToGo
+from aggrevated.config.component_registry import SHELVES, head_for
 from aggrevated.losses import Loss
+from aggrevated.oracles import CostToGo
 from aggrevated.policies import Policy
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import CategoricalHead
+from aggrevated.rollout.trajectories import Trajectories
 from aggrevated.simulators import Simulator
-from aggrevated.trajectories import Trajectories
 
 Array = NDArray[np.generic]
 

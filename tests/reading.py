@@ -2,17 +2,17 @@
 
 import numpy as np
 
+from aggrevated.core.rng import Purpose, seeds
 from aggrevated.parsing.features.projection import Projection
 from aggrevated.parsing.learners.kernel import KernelPolicy, SupportVectors
-from aggrevated.parsing.learners.readers import KINDS, ParsingPolicy
-from aggrevated.parsing.learners.reading import ReadingPolicy
+from aggrevated.parsing.learners.parser_policies import KINDS, ParsingPolicy
 from aggrevated.parsing.pages.page import Page
 from aggrevated.parsing.parser import Corpus, Parser
 from aggrevated.parsing.transitions.oracle_check import random_projective_tree
 from aggrevated.parsing.transitions.systems import SYSTEMS
-from aggrevated.randomness import Purpose, seeds
-from aggrevated.roll_in import Mixture, roll_in
-from aggrevated.trajectories import Trajectories
+from aggrevated.rollout.roll_in import Mixture, roll_in
+from aggrevated.rollout.trajectories import Trajectories
+from aggrevated_reader.learners.reading_policy import ReadingPolicy
 
 READERS = (*KINDS, "kernel-svm", "reading")
 WIDTH = 6  # of the features of a symbol
@@ -65,7 +65,7 @@ def trajectories(pages: Corpus, policy=None, count=12, n=1) -> Trajectories:
 
 def demonstrated(pages: Corpus, n=1, count=8):
     """(parses by the expert, what it advised)."""
-    from aggrevated.cost_to_go.disagreement import disagreement
+    from aggrevated.oracles.zero_one import disagreement
 
     parser = Parser(pages, np.arange(len(pages.lengths)))
     found = trajectories(pages, count=count, n=n)

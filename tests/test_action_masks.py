@@ -8,20 +8,20 @@ import torch
 from gymnasium.spaces import Box, Discrete
 
 from aggrevated.algorithm import Learner, aggrevated
-from aggrevated.cost_to_go.advantage import Advantage, Taken
-from aggrevated.cost_to_go.disagreement import Disagreement
-from aggrevated.cost_to_go.q_star import QStar
+from aggrevated.core.rng import Purpose, seeds
 from aggrevated.errors import PartError
 from aggrevated.losses.all_actions import all_actions
 from aggrevated.losses.likelihood import likelihood
-from aggrevated.losses.scores import scores
 from aggrevated.losses.taken_action import taken_action
+from aggrevated.losses.trajectory_scores import scores
+from aggrevated.oracles.advantage import Advantage, Taken
+from aggrevated.oracles.q_star import QStar
+from aggrevated.oracles.zero_one import Disagreement
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import CategoricalHead
 from aggrevated.policies.recurrent import RecurrentPolicy
 from aggrevated.policies.window import WindowPolicy
-from aggrevated.randomness import Purpose, seeds
-from aggrevated.roll_in import Mixture, roll_in
+from aggrevated.rollout.roll_in import Mixture, roll_in
 from aggrevated.updates.follow_the_leader import FollowTheLeader
 from aggrevated.updates.natural import Natural
 from aggrevated.updates.regular import Regular

@@ -6,8 +6,8 @@ import sys
 import pytest
 import torch
 
-from aggrevated import adam
-from aggrevated.adam import Adam
+from aggrevated.kernels import adam
+from aggrevated.kernels.adam import Adam
 
 
 def problem(seed):
@@ -57,7 +57,7 @@ def test_taken_up_in_the_middle_it_goes_on(first):
 
 def test_it_does_not_import_torch_s_compiler():
     code = (
-        "import sys, torch; from aggrevated.adam import Adam\n"
+        "import sys, torch; from aggrevated.kernels.adam import Adam\n"
         "w = torch.ones(2, requires_grad=True); w.sum().backward()\n"
         "Adam([w]).step(); print('torch._dynamo' in sys.modules)"
     )

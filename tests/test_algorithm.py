@@ -8,13 +8,13 @@ import pytest
 import torch
 
 from aggrevated.algorithm import Learner, aggrevated
-from aggrevated.cost_to_go.advantage import Advantage, Taken
-from aggrevated.cost_to_go.q_star import QStar
-from aggrevated.cost_to_go.realised import Realised
+from aggrevated.core.rng import Purpose, seeds
+from aggrevated.core.schedules import geometric
 from aggrevated.losses.all_actions import all_actions
 from aggrevated.losses.taken_action import taken_action
-from aggrevated.randomness import Purpose, seeds
-from aggrevated.schedules import geometric
+from aggrevated.oracles.advantage import Advantage, Taken
+from aggrevated.oracles.q_star import QStar
+from aggrevated.oracles.reward_to_go import Realised
 from aggrevated.updates import Step
 from aggrevated.updates.natural import Natural
 from aggrevated.updates.regular import Regular

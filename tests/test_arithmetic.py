@@ -7,9 +7,9 @@ import sys
 import pytest
 import torch
 
-from aggrevated.arithmetic import ANSWERS, PACKAGES, difference, fingerprint
+from aggrevated.kernels.numerics import ANSWERS, PACKAGES, difference, fingerprint
 
-ASK = "from aggrevated.arithmetic import fingerprint; print(fingerprint()['answers'])"
+ASK = "from aggrevated.kernels.numerics import fingerprint; print(fingerprint()['answers'])"
 
 
 def elsewhere(**environment: str) -> str:

@@ -12,23 +12,23 @@ from gymnasium.envs.classic_control import CartPoleEnv
 from gymnasium.spaces import Box
 
 from aggrevated import Control, Task, Tuned, train
-from aggrevated import roll_in as roll_in_module
 from aggrevated.algorithm import Learner, aggrevated
-from aggrevated.cost_to_go.monte_carlo import MonteCarlo
+from aggrevated.core.rng import Purpose, seeds
 from aggrevated.losses.taken_action import taken_action
+from aggrevated.oracles.monte_carlo import MonteCarlo
 from aggrevated.parsing.pages.handwriting import write_page
 from aggrevated.parsing.parser import Corpus, Parser
 from aggrevated.parsing.scoring import micro, parsed, uas
-from aggrevated.randomness import Purpose, seeds
-from aggrevated.roll_in import Mixture, roll_in
-from aggrevated.runs.executing import execute
-from aggrevated.runs.records import Metrics
-from aggrevated.runs.run import Run
+from aggrevated.rollout import roll_in as roll_in_module
+from aggrevated.rollout.roll_in import Mixture, roll_in
 from aggrevated.simulators import Simulator, replayed_by
 from aggrevated.simulators.cartpole import CartPole
 from aggrevated.simulators.gymnasium import GymnasiumSimulator
-from aggrevated.simulators.partial import Partial
+from aggrevated.simulators.partial_observation import Partial
 from aggrevated.starts.supervised import supervised
+from aggrevated.training.records import Metrics
+from aggrevated.training.run_folder import Run
+from aggrevated.training.trainer import execute
 from aggrevated.updates.regular import Regular
 from aggrevated.validation import Validated
 from handwriting import LINES
@@ -86,7 +86,7 @@ def learned(simulator: Simulator, expert: Any, iterations: int = 2) -> Learner:
 
 
 def test_every_step_is_on_the_bill_also_of_what_diverged(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("aggrevated.gathering.MOST_DIVERGED", 0.5)
+    monkeypatch.setattr("aggrevated.collection.MOST_DIVERGED", 0.5)
     simulator = Counted()
     learner = learned(simulator, Home())
     assert learner.diverged > 0

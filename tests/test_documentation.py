@@ -12,7 +12,7 @@ import pytest
 
 from aggrevated import Mixture, train
 from aggrevated.cli import every_command
-from aggrevated.roll_in import roll_in
+from aggrevated.rollout.roll_in import roll_in
 from problems import Home, Walk
 
 ROOT = Path(__file__).parent.parent

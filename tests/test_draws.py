@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aggrevated.draws import seed_state, uniform, uniforms
-from aggrevated.randomness import Stream, generator
+from aggrevated.core.rng import Stream, generator
+from aggrevated.kernels.numpy_rng import seed_state, uniform, uniforms
 
 SEEDS = st.integers(0, 2**64 - 1)
 

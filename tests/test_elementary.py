@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from aggrevated.elementary import exp_of, gumbel, log_of, tanh, tanh_of
+from aggrevated.kernels.elementary_functions import exp_of, gumbel, log_of, tanh, tanh_of
 
 
 def test_tanh_is_within_a_few_bits_everywhere():

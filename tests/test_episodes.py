@@ -4,20 +4,20 @@ import numpy as np
 import pytest
 import torch
 
-from aggrevated import roll_in as module
-from aggrevated.episodes import episodes
+from aggrevated.core.rng import Purpose, seeds
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import CategoricalHead
 from aggrevated.policies.recurrent import RecurrentPolicy
 from aggrevated.policies.window import WindowPolicy
-from aggrevated.randomness import Purpose, seeds
-from aggrevated.roll_in import Mixture, returns, roll_in
+from aggrevated.rollout import roll_in as module
+from aggrevated.rollout.compiled import episodes
+from aggrevated.rollout.roll_in import Mixture, returns, roll_in
+from aggrevated.rollout.trajectories import ARRAYS
 from aggrevated.simulators.acrobot import Acrobot
 from aggrevated.simulators.cartpole import CartPole
 from aggrevated.simulators.compiled import compiled_form
-from aggrevated.simulators.partial import Partial, columns_of
+from aggrevated.simulators.partial_observation import Partial, columns_of
 from aggrevated.tasks.acrobot_partial import partial_acrobot
-from aggrevated.trajectories import ARRAYS
 
 SIMULATORS = {
     "cartpole": CartPole(60),

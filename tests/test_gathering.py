@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from aggrevated.cost_to_go.advantage import Advantage
-from aggrevated.cost_to_go.monte_carlo import MonteCarlo
-from aggrevated.cost_to_go.realised import Realised
+from aggrevated.collection import Gathering
 from aggrevated.engines import HERE, InProcess
 from aggrevated.errors import DataError
-from aggrevated.gathering import Gathering
-from aggrevated.roll_in import Mixture
-from aggrevated.trajectories import ARRAYS
+from aggrevated.oracles.advantage import Advantage
+from aggrevated.oracles.monte_carlo import MonteCarlo
+from aggrevated.oracles.reward_to_go import Realised
+from aggrevated.rollout.roll_in import Mixture
+from aggrevated.rollout.trajectories import ARRAYS
 from problems import TinyExpert, TinyMdp, linear_policy
 
 LANES = np.arange(24, dtype=np.uint64)

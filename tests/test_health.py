@@ -15,24 +15,34 @@ from gymnasium.spaces import Discrete
 from aggrevated import train
 from aggrevated.algorithm import Learner, aggrevated
 from aggrevated.cli import main
-from aggrevated.cost_to_go import CostToGo
-from aggrevated.cost_to_go.advantage import Advantage, Taken
-from aggrevated.cost_to_go.disagreement import Disagreement
-from aggrevated.cost_to_go.monte_carlo import MonteCarlo
-from aggrevated.cost_to_go.q_star import QStar
-from aggrevated.cost_to_go.realised import Realised
-from aggrevated.health import FLAT, LASTING, REMEDY, SHORTENED, WRONG, Examined, Health, Mistakes, mistakes
 from aggrevated.losses.all_actions import all_actions
 from aggrevated.losses.likelihood import likelihood
-from aggrevated.roll_in import Mixture, roll_in
-from aggrevated.runs.executing import execute
-from aggrevated.runs.records import Metrics
-from aggrevated.runs.run import Run
+from aggrevated.oracles import CostToGo
+from aggrevated.oracles.advantage import Advantage, Taken
+from aggrevated.oracles.monte_carlo import MonteCarlo
+from aggrevated.oracles.q_star import QStar
+from aggrevated.oracles.reward_to_go import Realised
+from aggrevated.oracles.zero_one import Disagreement
+from aggrevated.rollout.roll_in import Mixture, roll_in
+from aggrevated.rollout.trajectories import Trajectories
 from aggrevated.starts.random import RandomStart
-from aggrevated.trajectories import Trajectories
+from aggrevated.training.diagnostics import (
+    FLAT,
+    LASTING,
+    REMEDY,
+    SHORTENED,
+    WRONG,
+    Examined,
+    Health,
+    Mistakes,
+    mistakes,
+)
+from aggrevated.training.records import Metrics
+from aggrevated.training.run_folder import Run
+from aggrevated.training.trainer import execute
 from aggrevated.updates import Step, Update
+from aggrevated.updates.exponentiated import Exponentiated
 from aggrevated.updates.natural import Natural
-from aggrevated.updates.projected import Exponentiated
 from aggrevated.updates.regular import Regular
 from aggrevated.updates.safe_step import MOST_HALVINGS
 from problems import (

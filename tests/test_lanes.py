@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from aggrevated.config.resolving import resolve
-from aggrevated.randomness import Purpose, seeds
-from aggrevated.roll_in import Mixture, roll_in
+from aggrevated.config.resolver import resolve
+from aggrevated.core.rng import Purpose, seeds
+from aggrevated.rollout.roll_in import Mixture, roll_in
 from aggrevated.validation import returns_of
 from problems import randomise
 

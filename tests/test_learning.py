@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from aggrevated.config.resolving import resolve
-from aggrevated.runs.executing import execute
-from aggrevated.runs.run import Run
+from aggrevated.config.resolver import resolve
+from aggrevated.training.run_folder import Run
+from aggrevated.training.trainer import execute
 
 
 @pytest.mark.parametrize(

@@ -6,13 +6,13 @@ import sys
 
 import pytest
 
+from aggrevated.core.hardware import POOLS, memory_errors, one_thread
 from aggrevated.errors import AggrevatedError
-from aggrevated.machine import POOLS, memory_errors, one_thread
 
 LOOK = """
 import os, sys
 from threadpoolctl import threadpool_info
-from aggrevated.machine import POOLS, one_thread
+from aggrevated.core.hardware import POOLS, one_thread
 
 def threads():
     pools = [pool["num_threads"] for pool in threadpool_info()]

@@ -8,11 +8,11 @@ import torch
 from gymnasium.spaces import Box, Discrete
 
 from aggrevated.algorithm import Learner, aggrevated
-from aggrevated.cost_to_go.advantage import Advantage
-from aggrevated.cost_to_go.disagreement import Disagreement
-from aggrevated.cost_to_go.q_star import QStar
 from aggrevated.losses.all_actions import all_actions
 from aggrevated.losses.likelihood import likelihood
+from aggrevated.oracles.advantage import Advantage
+from aggrevated.oracles.q_star import QStar
+from aggrevated.oracles.zero_one import Disagreement
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import CategoricalHead
 from aggrevated.policies.recurrent import RecurrentPolicy

@@ -7,11 +7,11 @@ import pytest
 from gymnasium.spaces import Discrete
 
 from aggrevated.algorithm import Learner, aggrevated
-from aggrevated.config.resolving import resolve
-from aggrevated.cost_to_go.disagreement import Disagreement
-from aggrevated.cost_to_go.lols import Lols
+from aggrevated.config.resolver import resolve
 from aggrevated.losses.all_actions import all_actions
 from aggrevated.losses.likelihood import likelihood
+from aggrevated.oracles.lols import Lols
+from aggrevated.oracles.zero_one import Disagreement
 from aggrevated.updates.regular import Regular
 from problems import EXPERT, TinyExpert, TinyMdp, linear_policy, probabilities
 

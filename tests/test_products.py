@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from aggrevated.products import add_product, affine
+from aggrevated.kernels.linear_algebra import add_product, affine
 
 
 @pytest.mark.parametrize(("inputs", "outputs"), [(1, 1), (4, 16), (16, 2), (64, 64), (300, 7), (0, 3)])

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from aggrevated.randomness import Purpose, generator, seeds
+from aggrevated.core.rng import Purpose, generator, seeds
 
 
 def test_literal_seeds():

@@ -6,17 +6,17 @@ import numpy as np
 import pytest
 import torch
 
+from aggrevated.core.rng import Purpose, seeds
 from aggrevated.errors import DataError
 from aggrevated.losses.taken_action import taken_action
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import CategoricalHead, GaussianHead
 from aggrevated.policies.recurrent import RecurrentPolicy
 from aggrevated.policies.window import WindowPolicy
-from aggrevated.randomness import Purpose, seeds
-from aggrevated.roll_in import Mixture, memories, roll_in
+from aggrevated.rollout.roll_in import Mixture, memories, roll_in
+from aggrevated.rollout.trajectories import Trajectories
 from aggrevated.simulators.acrobot import Acrobot
 from aggrevated.simulators.cartpole import CartPole
-from aggrevated.trajectories import Trajectories
 from problems import (
     Home,
     TinyExpert,

@@ -4,10 +4,10 @@ from math import exp, log
 
 import pytest
 
-from aggrevated.config.resolving import resolve
+from aggrevated.config.loop import MIXING, LoopSettings
+from aggrevated.config.resolver import resolve
+from aggrevated.core.schedules import NEVER, at, constant, exponential, geometric, inverse_sigmoid, linear, never_below
 from aggrevated.errors import UsageError
-from aggrevated.loop import MIXING, LoopSettings
-from aggrevated.schedules import NEVER, at, constant, exponential, geometric, inverse_sigmoid, linear, never_below
 
 
 def test_geometric_starts_at_n_1_and_goes_to_0():

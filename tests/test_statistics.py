@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from aggrevated.statistics import (
+from aggrevated.core.statistics import (
     bootstrap_interval,
     estimate,
     interquartile_mean,

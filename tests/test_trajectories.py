@@ -5,7 +5,7 @@ from dataclasses import FrozenInstanceError, replace
 import numpy as np
 import pytest
 
-from aggrevated.trajectories import pad_and_stack
+from aggrevated.rollout.trajectories import pad_and_stack
 from problems import random_trajectories, with_expert_steps
 
 

@@ -3,16 +3,16 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from aggrevated.agreement import agree
-from aggrevated.cost_to_go import Oracle
+from aggrevated.collection import Gathering
+from aggrevated.compatibility import agree
+from aggrevated.core.rng import Purpose, seeds
+from aggrevated.core.schedules import NEVER, Schedule
 from aggrevated.engines import HERE, Engine
 from aggrevated.experts import Expert
-from aggrevated.gathering import Gathering
 from aggrevated.losses import Loss
+from aggrevated.oracles import Oracle
 from aggrevated.policies import Policy
-from aggrevated.randomness import Purpose, seeds
-from aggrevated.roll_in import Mixture
-from aggrevated.schedules import NEVER, Schedule
+from aggrevated.rollout.roll_in import Mixture
 from aggrevated.simulators import Simulator
 from aggrevated.updates import Step, Update
 from aggrevated.validation import Best, OnEpisodes

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from aggrevated.core.registry import load, offered
+from aggrevated.core.settings import known
 from aggrevated.errors import UsageError
-from aggrevated.settings import known
-from aggrevated.shelves import load, offered
 
 ASKED = ("asked",)  # the cost-to-go: Q*, in whichever way the task's expert can be asked for it
 OTHERS = "others"  # among updates: and whatever else fits

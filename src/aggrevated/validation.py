@@ -7,12 +7,12 @@ from typing import Self
 import numpy as np
 from torch import Tensor
 
-from aggrevated.agreement import agree
-from aggrevated.arrays import Array
+from aggrevated.collection import Place, returns_over
+from aggrevated.compatibility import agree
+from aggrevated.core.arrays import Array
 from aggrevated.engines import HERE, Engine
-from aggrevated.engines.sending import Kept
+from aggrevated.engines.serialization import Kept
 from aggrevated.experts import Expert
-from aggrevated.gathering import Place, returns_over
 from aggrevated.policies import Policy
 from aggrevated.simulators import Simulator
 

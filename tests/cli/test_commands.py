@@ -13,16 +13,16 @@ from pathlib import Path
 import pytest
 
 from aggrevated.cli import every_command, main
-from aggrevated.cli.engines import EngineOptions
+from aggrevated.cli.engine_options import EngineOptions
 from aggrevated.cli.output import print_table
-from aggrevated.config.pieces import OPTIONS, names_of
-from aggrevated.config.resolving import resolve
+from aggrevated.config.component_registry import OPTIONS, names_of
+from aggrevated.config.resolver import resolve
+from aggrevated.core.registry import task_names
+from aggrevated.core.settings import flag, settings_of
 from aggrevated.methods import METHODS
-from aggrevated.reports import bits_of, groups
-from aggrevated.runs.run import Run
-from aggrevated.settings import flag, settings_of
-from aggrevated.shelves import task_names
+from aggrevated.reports import bits_of, comparison
 from aggrevated.tasks import SCRATCH, Protocol, Tuned, acrobot, find_task, imitation
+from aggrevated.training.run_folder import Run
 from commanding import said
 
 TINY = ["--iterations", "4", "--trajectories", "4", "--horizon", "60", "--validation-episodes", "4"]
@@ -163,11 +163,11 @@ def test_the_table_shows_every_number_whole_in_80_columns(
     numbers = {"best_return": -182.94, "test_return": -184.49, "expert_return": -191.76, "ratio": 1.067}
     numbers |= {"ratio_low": 1.057, "ratio_high": 1.077}
     row = {"label": "AggreVaTeD, natural, lstm", "trials": 10, **numbers}
-    monkeypatch.setattr(groups, "row", lambda of: row)
+    monkeypatch.setattr(comparison, "row", lambda of: row)
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    group = groups.Group(row["label"], [Run(Path("nowhere"), resolve("acrobot-partial"))], [])
-    print_table(groups.comparison([group], ""), as_json=False)
+    group = comparison.Group(row["label"], [Run(Path("nowhere"), resolve("acrobot-partial"))], [])
+    print_table(comparison.comparison([group], ""), as_json=False)
     text = capsys.readouterr().out
     for number in ("-182.9", "-184.5", "-191.8", "1.067", "1.057-1.077"):
         assert number in text

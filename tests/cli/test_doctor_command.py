@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from aggrevated.files import read_json
+from aggrevated.storage import read_json
 from commanding import failure, said
 
 QUICK = ["--seconds", "1.5", "--episodes", "16"]

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from aggrevated.config.resolving import resolve
+from aggrevated.config.resolver import resolve
 from aggrevated.experts.loading import SHIPPED
-from aggrevated.files import seal, unseal
-from aggrevated.runs.run import Run
+from aggrevated.storage import seal, unseal
+from aggrevated.training.run_folder import Run
 from commanding import failure
 
 TINY = ["--iterations", "1", "--trajectories", "2", "--horizon", "20", "--validation-episodes", "2"]

@@ -8,7 +8,7 @@ import pytest
 
 from aggrevated import load
 from aggrevated.cli import main
-from aggrevated.runs.run import Run
+from aggrevated.training.run_folder import Run
 from commanding import failure, said
 
 SMALL = ["--iterations", "2", "--trajectories", "2", "--horizon", "30", "--validation-episodes", "3"]

@@ -10,16 +10,16 @@ import pytest
 from PIL import Image, ImageDraw
 
 import aggrevated
-from aggrevated.cli import jobs, main
-from aggrevated.config.resolving import resolve
+from aggrevated.cli import main, run_jobs
+from aggrevated.config.resolver import resolve
 from aggrevated.engines import HERE
-from aggrevated.files import Facts
 from aggrevated.parsing.pages.handwriting import write_page
-from aggrevated.reports import parsing
-from aggrevated.runs.executing import execute
-from aggrevated.runs.run import Run
+from aggrevated.storage import Facts
 from aggrevated.tasks import Row, Tuned, algebra
+from aggrevated.training.run_folder import Run
+from aggrevated.training.trainer import execute
 from aggrevated.updates import TO_THE_END
+from aggrevated_experiments.parsing import table1
 from handwriting import crohme_like, inkml
 
 SCORES = {"uas_micro", "uas_macro", "exact_match", "sets", "symbols", "by_symbol", "by_arc_length"}
@@ -267,13 +267,13 @@ def small_tables(monkeypatch: pytest.MonkeyPatch) -> None:
         Row("dagger", "regular", "lstm", start="supervised"),
     )
     monkeypatch.setattr(algebra, "TASK", tiny)
-    monkeypatch.setattr(parsing, "TASK", tiny)
-    monkeypatch.setattr(parsing, "TABLE1", rows)
-    monkeypatch.setattr(parsing, "CURVES", rows[:1])
-    monkeypatch.setattr(parsing, "TUNING", ((rows[0], ({}, {"learning_rate": 0.3})),))
-    monkeypatch.setattr(parsing, "REAL_INK", rows[::2])
-    monkeypatch.setattr(parsing, "FIGURES", tuple(replace(figure, task=tiny, trials=2) for figure in parsing.FIGURES))
-    monkeypatch.setattr(jobs, "run_all", lambda runs, where=None: [jobs.run_one(run, HERE) for run in runs])
+    monkeypatch.setattr(table1, "TASK", tiny)
+    monkeypatch.setattr(table1, "TABLE1", rows)
+    monkeypatch.setattr(table1, "CURVES", rows[:1])
+    monkeypatch.setattr(table1, "TUNING", ((rows[0], ({}, {"learning_rate": 0.3})),))
+    monkeypatch.setattr(table1, "REAL_INK", rows[::2])
+    monkeypatch.setattr(table1, "FIGURES", tuple(replace(figure, task=tiny, trials=2) for figure in table1.FIGURES))
+    monkeypatch.setattr(run_jobs, "run_all", lambda runs, where=None: [run_jobs.run_one(run, HERE) for run in runs])
 
 
 @pytest.mark.usefixtures("small_tables")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from aggrevated.cli import jobs, main
+from aggrevated.cli import main, run_jobs
 from aggrevated.errors import DataError
 from commanding import failure, said
 from pretended import needs_optuna
@@ -77,7 +77,7 @@ def test_tpe_prints_a_table_goes_on_and_further_and_resume_knows_it(
 def test_trials_that_fail_are_told_and_only_if_all_fail_the_command_does(
     here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    execute = jobs.execute
+    execute = run_jobs.execute
 
     def some_fail(run, *rest, **more):
         if run.config.loop.mixing > limit[0]:
@@ -85,7 +85,7 @@ def test_trials_that_fail_are_told_and_only_if_all_fail_the_command_does(
         return execute(run, *rest, **more)
 
     limit = [0.5]
-    monkeypatch.setattr(jobs, "execute", some_fail)
+    monkeypatch.setattr(run_jobs, "execute", some_fail)
     vary = ["--vary", "mixing=0,0.9", "--seeds", "1", *HERE]
     main([*SWEEP, *vary])
     shown = capsys.readouterr()

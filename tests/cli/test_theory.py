@@ -12,11 +12,11 @@ import pytest
 from matplotlib.figure import Figure
 
 from aggrevated.cli import main
-from aggrevated.plots.regret_curves import draw_curves, draw_growth, label_ends, regret_curves, short
-from aggrevated.reports.theory import asked_for, shown
-from aggrevated.theory.experiments import EXPERIMENTS
-from aggrevated.theory.study import Growth, Regret, Study
-from aggrevated.theory.tuning import APART, SETTINGS
+from aggrevated_experiments.theory.experiments import EXPERIMENTS
+from aggrevated_experiments.theory.page import asked_for, shown
+from aggrevated_experiments.theory.regret_curves import draw_curves, draw_growth, label_ends, regret_curves, short
+from aggrevated_experiments.theory.study import Growth, Regret, Study
+from aggrevated_experiments.theory.tuning import APART, SETTINGS
 
 TINY = {
     "tree": {"depth": 4, "episodes": 64, "trials": 3, "seed": 0},
@@ -214,7 +214,7 @@ def test_reproduce_quick_leaves_the_settings_of_the_docs_out(
     here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lower = replace(EXPERIMENTS["lower-bound"], defaults=TINY["lower-bound"], docs={"trials": 4})
-    monkeypatch.setattr("aggrevated.reports.theory.EXPERIMENTS", {"lower-bound": lower})
+    monkeypatch.setattr("aggrevated_experiments.theory.page.EXPERIMENTS", {"lower-bound": lower})
     printed = said(["reproduce", "theory", "--quick"], capsys)
     assert printed == "figures and page: runs/reproduce-theory-quick/theory.md\n"
     facts = json.loads((here / "runs/reproduce-theory-quick/lower-bound.json").read_text())

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from aggrevated.config.resolving import from_facts, resolve
+from aggrevated.config.resolver import from_facts, resolve
+from aggrevated.core.registry import task_names
 from aggrevated.errors import DataError, UsageError
 from aggrevated.methods import METHODS
-from aggrevated.shelves import task_names
 
 
 @pytest.mark.parametrize(

@@ -8,14 +8,14 @@ import pytest
 from gymnasium.spaces import Box, Dict, Discrete, MultiDiscrete
 
 from aggrevated.config import Config
-from aggrevated.config.pieces import OPTIONS, SHELVES, head_for, names_of
-from aggrevated.config.resolving import all_settings, from_facts, resolve
-from aggrevated.cost_to_go import Tells
+from aggrevated.config.component_registry import OPTIONS, SHELVES, head_for, names_of
+from aggrevated.config.resolver import all_settings, from_facts, resolve
+from aggrevated.core.registry import task_names
+from aggrevated.core.settings import settings_of
 from aggrevated.errors import DataError, UsageError
 from aggrevated.methods import METHODS
+from aggrevated.oracles import Tells
 from aggrevated.policies import size_of
-from aggrevated.settings import settings_of
-from aggrevated.shelves import task_names
 from aggrevated.tasks import Tuned, find_task
 from aggrevated.version import __version__
 

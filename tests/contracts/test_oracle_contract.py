@@ -11,26 +11,26 @@ import numpy as np
 import pytest
 from gymnasium.spaces import Discrete
 
-import aggrevated.cost_to_go
-from aggrevated.cost_to_go import CostToGo, Oracle
-from aggrevated.cost_to_go.advantage import Advantage, Taken
-from aggrevated.cost_to_go.advised import Advised
-from aggrevated.cost_to_go.critic import Critic as LearnedCritic
-from aggrevated.cost_to_go.disagreement import Advice, Disagreement
-from aggrevated.cost_to_go.entropy_bonus import EntropyBonus
-from aggrevated.cost_to_go.loki import Loki
-from aggrevated.cost_to_go.lols import Lols
-from aggrevated.cost_to_go.lookahead import Lookahead
-from aggrevated.cost_to_go.monte_carlo import MonteCarlo
-from aggrevated.cost_to_go.q_of import QOfAction, QOfEveryAction
-from aggrevated.cost_to_go.q_star import QStar
-from aggrevated.cost_to_go.realised import Realised
-from aggrevated.cost_to_go.truncated import Truncated
-from aggrevated.cost_to_go.value_function import ValueFunction
+import aggrevated.oracles
+from aggrevated.oracles import CostToGo, Oracle
+from aggrevated.oracles.advantage import Advantage, Taken
+from aggrevated.oracles.critic import Critic as LearnedCritic
+from aggrevated.oracles.entropy_bonus import EntropyBonus
+from aggrevated.oracles.expert_action import Advised
+from aggrevated.oracles.loki import Loki
+from aggrevated.oracles.lols import Lols
+from aggrevated.oracles.monte_carlo import MonteCarlo
+from aggrevated.oracles.one_step_lookahead import Lookahead
+from aggrevated.oracles.q_of_action import QOfAction, QOfEveryAction
+from aggrevated.oracles.q_star import QStar
+from aggrevated.oracles.reward_to_go import Realised
+from aggrevated.oracles.truncated_horizon import Truncated
+from aggrevated.oracles.value_function import ValueFunction
+from aggrevated.oracles.zero_one import Advice, Disagreement
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import GaussianHead
-from aggrevated.roll_in import Mixture, roll_in
-from aggrevated.trajectories import Trajectories
+from aggrevated.rollout.roll_in import Mixture, roll_in
+from aggrevated.rollout.trajectories import Trajectories
 from problems import Home, Lucky, TinyExpert, Walk, linear_policy, randomise, with_legal
 
 K = 24
@@ -188,7 +188,7 @@ def assert_same(one: CostToGo, other: CostToGo, rows=slice(None)):
 
 def test_every_oracle_in_the_folder_is_here():
     """A new one must be added to the cases: whatever class can be called is an oracle, but for the protocol itself."""
-    folder = aggrevated.cost_to_go
+    folder = aggrevated.oracles
     modules = [import_module(f"{folder.__name__}.{one.name}") for one in iter_modules(folder.__path__)]
     classes = {kind for module in modules for kind in vars(module).values() if isclass(kind)}
     found = {kind for kind in classes if kind.__module__.startswith(folder.__name__) and "__call__" in vars(kind)}

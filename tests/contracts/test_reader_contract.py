@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from aggrevated.parsing.learners.readers import ParsingPolicy
+from aggrevated.parsing.learners.parser_policies import ParsingPolicy
 from aggrevated.parsing.parser import Parser
 from reading import READERS, corpus, reader, trajectories
 

@@ -9,12 +9,12 @@ from aggrevated.parsing.transitions.systems import SYSTEMS
 from aggrevated.simulators import Simulator, restricted
 from aggrevated.simulators.acrobot import Acrobot
 from aggrevated.simulators.cartpole import CartPole
-from aggrevated.simulators.keys import Keys, OnlyMoves
 from aggrevated.simulators.mujoco import ROBOTS, MuJoCo
-from aggrevated.simulators.packing import Packing
-from aggrevated.simulators.partial import Partial
+from aggrevated.simulators.partial_observation import Partial
 from aggrevated.simulators.tabular import Tabular, random_mdps
 from aggrevated.tasks.acrobot_partial import partial_acrobot
+from aggrevated_experiments.where_it_pays.simulators.keys import Keys, OnlyMoves
+from aggrevated_experiments.where_it_pays.simulators.packing import Packing
 from problems import TinyMdp, Walk
 from reading import corpus
 

@@ -12,10 +12,10 @@ import pytest
 import torch
 
 import aggrevated.updates
-from aggrevated.cost_to_go import CostToGo
 from aggrevated.losses.all_actions import all_actions
 from aggrevated.losses.likelihood import likelihood
 from aggrevated.losses.taken_action import taken_action
+from aggrevated.oracles import CostToGo
 from aggrevated.parsing.features.projection import Projection
 from aggrevated.parsing.learners.kernel import KernelPolicy, SupportVectors
 from aggrevated.policies import Policy
@@ -24,15 +24,15 @@ from aggrevated.policies.heads import CategoricalHead, GaussianHead
 from aggrevated.policies.mixture import MixturePolicy
 from aggrevated.policies.recurrent import RecurrentPolicy
 from aggrevated.policies.window import WindowPolicy
-from aggrevated.trajectories import Trajectories
+from aggrevated.rollout.trajectories import Trajectories
 from aggrevated.updates import Update
+from aggrevated.updates.exponentiated import Exponentiated
+from aggrevated.updates.fisher_solvers import conjugate_gradient, held_out
 from aggrevated.updates.follow_the_leader import FollowTheLeader
-from aggrevated.updates.mixture import PolicyMixture, searn, smile
 from aggrevated.updates.natural import Natural
-from aggrevated.updates.projected import Exponentiated
+from aggrevated.updates.policy_mixture import PolicyMixture, searn, smile
 from aggrevated.updates.regular import Regular
 from aggrevated.updates.safe_step import MOST_HALVINGS
-from aggrevated.updates.solvers import conjugate_gradient, held_out
 from problems import flat, random_costs, random_trajectories, randomise, with_vectors
 from reading import WIDTH, corpus, demonstrated, features_of
 

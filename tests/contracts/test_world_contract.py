@@ -11,14 +11,14 @@ import pytest
 import torch
 
 from aggrevated.config import Config
-from aggrevated.config.building import blank_policy, set_up
-from aggrevated.config.resolving import from_facts, resolve
-from aggrevated.files import digest
+from aggrevated.config.builder import blank_policy, set_up
+from aggrevated.config.resolver import from_facts, resolve
+from aggrevated.core.registry import task_names
+from aggrevated.core.settings import settings_of
 from aggrevated.policies import Policy
-from aggrevated.roll_in import Mixture, roll_in
-from aggrevated.settings import settings_of
-from aggrevated.shelves import task_names
+from aggrevated.rollout.roll_in import Mixture, roll_in
 from aggrevated.simulators import Simulator
+from aggrevated.storage import digest
 from aggrevated.tasks import Task, find_task
 
 SMALL = {"horizon": 20, "validation_episodes": 3, "test_episodes": 4, "sets": 20, "warps": 1, "hidden": (8,)}

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from aggrevated.trajectories import Trajectories
+from aggrevated.rollout.trajectories import Trajectories
 
 
 @pytest.fixture

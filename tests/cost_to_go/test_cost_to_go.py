@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from gymnasium.spaces import Discrete
 
-from aggrevated.cost_to_go import CostToGo, scatter
-from aggrevated.cost_to_go.advantage import Advantage, Taken, mean_of_the_others
-from aggrevated.cost_to_go.disagreement import Advice, Disagreement, disagreement
-from aggrevated.cost_to_go.q_star import QStar
-from aggrevated.cost_to_go.realised import Realised
 from aggrevated.errors import DataError
-from aggrevated.trajectories import Trajectories
+from aggrevated.oracles import CostToGo, scatter
+from aggrevated.oracles.advantage import Advantage, Taken, mean_of_the_others
+from aggrevated.oracles.q_star import QStar
+from aggrevated.oracles.reward_to_go import Realised
+from aggrevated.oracles.zero_one import Advice, Disagreement, disagreement
+from aggrevated.rollout.trajectories import Trajectories
 from problems import Q_STAR, Home, TinyExpert, TinyMdp, Walk, every_trajectory, linear_policy, random_trajectories
 
 
@@ -177,7 +177,7 @@ def test_shapes_are_asserted():
 
 def test_the_tiny_expert_never_pays_for_its_own_actions():
     """A*(s, π*(s)) = 0 along the expert's own trajectories."""
-    from aggrevated.roll_in import Mixture, roll_in
+    from aggrevated.rollout.roll_in import Mixture, roll_in
 
     trajectories = roll_in(TinyMdp(), Mixture(TinyExpert(), None, 1.0), np.arange(16))
     assert not Taken(Advantage(QStar(TinyExpert())))(trajectories).values.any()

@@ -6,17 +6,17 @@ import numpy as np
 import pytest
 import torch
 
-from aggrevated.cost_to_go import remembering
-from aggrevated.cost_to_go.advantage import Advantage
-from aggrevated.cost_to_go.critic import Critic, CriticSettings, gae
-from aggrevated.cost_to_go.entropy_bonus import EntropyBonus
-from aggrevated.cost_to_go.realised import Realised
+from aggrevated.core.rng import Purpose, seeds
+from aggrevated.oracles import remembering
+from aggrevated.oracles.advantage import Advantage
+from aggrevated.oracles.critic import Critic, CriticSettings, gae
+from aggrevated.oracles.entropy_bonus import EntropyBonus
+from aggrevated.oracles.reward_to_go import Realised
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import CategoricalHead
-from aggrevated.randomness import Purpose, seeds
-from aggrevated.roll_in import Mixture, roll_in
+from aggrevated.rollout.roll_in import Mixture, roll_in
+from aggrevated.rollout.trajectories import Trajectories
 from aggrevated.simulators.tabular import Tabular, q_of, random_mdps
-from aggrevated.trajectories import Trajectories
 from problems import random_trajectories, randomise
 
 STATES, HORIZON = 3, 4

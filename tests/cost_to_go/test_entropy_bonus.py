@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 import torch
 
-from aggrevated.cost_to_go import CostToGo
-from aggrevated.cost_to_go.advantage import Taken
-from aggrevated.cost_to_go.entropy_bonus import EntropyBonus
-from aggrevated.cost_to_go.q_star import QStar
+from aggrevated.core.schedules import linear
 from aggrevated.losses.all_actions import all_actions
 from aggrevated.losses.likelihood import likelihood
 from aggrevated.losses.taken_action import taken_action
+from aggrevated.oracles import CostToGo
+from aggrevated.oracles.advantage import Taken
+from aggrevated.oracles.entropy_bonus import EntropyBonus
+from aggrevated.oracles.q_star import QStar
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import GaussianHead
-from aggrevated.schedules import linear
 from problems import (
     TinyExpert,
     every_trajectory,

@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 
 from aggrevated.algorithm import Learner, aggrevated
-from aggrevated.config.building import oracle_of
-from aggrevated.config.resolving import resolve
-from aggrevated.cost_to_go import remembering
-from aggrevated.cost_to_go.advantage import Advantage, Taken
-from aggrevated.cost_to_go.critic import Critic
-from aggrevated.cost_to_go.loki import Loki, imitation_iterations
-from aggrevated.cost_to_go.q_star import QStar
-from aggrevated.cost_to_go.realised import Realised
+from aggrevated.config.builder import oracle_of
+from aggrevated.config.resolver import resolve
 from aggrevated.errors import UsageError
 from aggrevated.losses.taken_action import taken_action
+from aggrevated.oracles import remembering
+from aggrevated.oracles.advantage import Advantage, Taken
+from aggrevated.oracles.critic import Critic
+from aggrevated.oracles.loki import Loki, imitation_iterations
+from aggrevated.oracles.q_star import QStar
+from aggrevated.oracles.reward_to_go import Realised
 from aggrevated.updates.natural import Natural
 from aggrevated.updates.regular import Regular
 from problems import TinyExpert, TinyMdp, flat, linear_policy

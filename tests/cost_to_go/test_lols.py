@@ -6,20 +6,20 @@ import numpy as np
 import pytest
 import torch
 
-from aggrevated.cost_to_go.lols import Lols
-from aggrevated.cost_to_go.monte_carlo import MonteCarlo
-from aggrevated.cost_to_go.realised import Realised
+from aggrevated.collection import refuse_silence
+from aggrevated.core.rng import Purpose, seeds
 from aggrevated.errors import DataError
-from aggrevated.gathering import refuse_silence
+from aggrevated.oracles.lols import Lols
+from aggrevated.oracles.monte_carlo import MonteCarlo
+from aggrevated.oracles.reward_to_go import Realised
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import CategoricalHead, GaussianHead
 from aggrevated.policies.recurrent import RecurrentPolicy
 from aggrevated.policies.window import WindowPolicy
-from aggrevated.randomness import Purpose, seeds
-from aggrevated.roll_in import Mixture, roll_in
+from aggrevated.rollout.roll_in import Mixture, roll_in
 from aggrevated.simulators.cartpole import CartPole
 from aggrevated.simulators.tabular import Tabular, TabularExpert, greedy, q_of, random_mdps
-from aggrevated.theory.finite_mdp import probabilities as table_of
+from aggrevated_experiments.theory.finite_mdp import probabilities as table_of
 from problems import Q_STAR, Home, TinyExpert, TinyMdp, Walk, every_trajectory, linear_policy, randomise
 
 KINDS = {

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from aggrevated.cost_to_go import Tells
-from aggrevated.cost_to_go.advantage import Advantage
-from aggrevated.cost_to_go.lookahead import Lookahead
-from aggrevated.cost_to_go.value_function import ValueFunction, ValueFunctionSettings
 from aggrevated.errors import PartError
+from aggrevated.oracles import Tells
+from aggrevated.oracles.advantage import Advantage
+from aggrevated.oracles.one_step_lookahead import Lookahead
+from aggrevated.oracles.value_function import ValueFunction, ValueFunctionSettings
 from problems import COST, EXPERT, Q_STAR, TinyMdp, Walk, every_trajectory, linear_policy, with_legal
 
 

@@ -5,16 +5,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from aggrevated.cost_to_go.monte_carlo import MonteCarlo, asked, cost_of_following, weights
+from aggrevated.collection import refuse_silence
+from aggrevated.core.rng import Purpose, seeds
 from aggrevated.errors import DataError, UsageError
-from aggrevated.gathering import refuse_silence
 from aggrevated.losses.taken_action import taken_action
+from aggrevated.oracles.monte_carlo import MonteCarlo, asked, cost_of_following, weights
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import CategoricalHead, GaussianHead
-from aggrevated.randomness import Purpose, seeds
-from aggrevated.roll_in import Mixture, roll_in
+from aggrevated.rollout.roll_in import Mixture, roll_in
+from aggrevated.rollout.trajectories import Trajectories
 from aggrevated.simulators.cartpole import CartPole
-from aggrevated.trajectories import Trajectories
 from problems import (
     Q_STAR,
     Home,

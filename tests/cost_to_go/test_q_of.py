@@ -5,11 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from aggrevated.cost_to_go import Tells
-from aggrevated.cost_to_go.advantage import Advantage, Taken
-from aggrevated.cost_to_go.q_of import QOfAction, QOfActionSettings, QOfEveryAction
-from aggrevated.cost_to_go.q_star import QStar
 from aggrevated.errors import PartError, UsageError
+from aggrevated.oracles import Tells
+from aggrevated.oracles.advantage import Advantage, Taken
+from aggrevated.oracles.q_of_action import QOfAction, QOfActionSettings, QOfEveryAction
+from aggrevated.oracles.q_star import QStar
 from problems import Home, TinyExpert, TinyMdp, Walk
 
 

@@ -8,13 +8,13 @@ import pytest
 from gymnasium.spaces import Box, Discrete
 
 from aggrevated.algorithm import Learner, aggrevated
-from aggrevated.cost_to_go.truncated import Truncated, TruncatedSettings, v_star
-from aggrevated.cost_to_go.value_function import ValueFunction
 from aggrevated.errors import UsageError
 from aggrevated.losses.taken_action import taken_action
+from aggrevated.oracles.truncated_horizon import Truncated, TruncatedSettings, v_star
+from aggrevated.oracles.value_function import ValueFunction
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import CategoricalHead
-from aggrevated.trajectories import Trajectories
+from aggrevated.rollout.trajectories import Trajectories
 from aggrevated.updates.natural import Natural
 from problems import Q_STAR, Home, TinyExpert, every_trajectory, linear_policy, random_trajectories, with_legal
 

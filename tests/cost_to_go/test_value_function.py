@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from aggrevated.cost_to_go.value_function import ValueFunction
-from aggrevated.trajectories import Trajectories
+from aggrevated.oracles.value_function import ValueFunction
+from aggrevated.rollout.trajectories import Trajectories
 from problems import EXPERT, Q_STAR, every_trajectory, linear_policy, with_expert_steps
 
 V_STAR = Q_STAR.min(axis=2)

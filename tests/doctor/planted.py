@@ -9,16 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from aggrevated.arrays import Array
 from aggrevated.config import Config
-from aggrevated.config.resolving import resolve
+from aggrevated.config.resolver import resolve
+from aggrevated.core.arrays import Array
 from aggrevated.experts.loading import SHIPPED, load_expert
-from aggrevated.files import seal, unseal
+from aggrevated.problems.control import Control
 from aggrevated.simulators import Simulator
 from aggrevated.simulators.acrobot import Acrobot
 from aggrevated.simulators.cartpole import CartPole
+from aggrevated.storage import seal, unseal
 from aggrevated.tasks import Task, find_task
-from aggrevated.worlds.control import Control
 
 
 @dataclass(frozen=True)

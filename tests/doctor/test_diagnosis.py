@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from planted import Forgetful, in_world, with_expert
 
-from aggrevated.arrays import Array
-from aggrevated.config.resolving import resolve
+from aggrevated.config.resolver import resolve
+from aggrevated.core.arrays import Array
 from aggrevated.doctor import examine
-from aggrevated.doctor.checks.agreement import agreement
-from aggrevated.doctor.checks.snapshot import snapshot
+from aggrevated.doctor.checks.greedy_consistency import agreement
+from aggrevated.doctor.checks.markov_state import snapshot
 from aggrevated.doctor.examination import Examination
 from aggrevated.errors import UsageError
 from aggrevated.simulators.cartpole import CartPole

@@ -2,7 +2,7 @@
 
 import time
 
-from aggrevated.doctor.pace import sized
+from aggrevated.doctor.time_budget import sized
 
 
 def test_all_of_it_where_it_is_fast() -> None:

@@ -8,7 +8,7 @@ import pytest
 from planted import faults
 
 from aggrevated.config import Config
-from aggrevated.config.resolving import resolve
+from aggrevated.config.resolver import resolve
 from aggrevated.doctor import examine
 
 SEEDS = range(5 if os.environ.get("AGGREVATED_FAULTS") == "all" else 1)

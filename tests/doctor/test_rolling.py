@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from aggrevated.cost_to_go.monte_carlo import cost_of_following
-from aggrevated.doctor.rolling import roll_out
+from aggrevated.core.rng import Purpose, seeds
+from aggrevated.doctor.discounted_rollouts import roll_out
 from aggrevated.experts.loading import load_expert
-from aggrevated.randomness import Purpose, seeds
-from aggrevated.roll_in import Mixture, roll_in
+from aggrevated.oracles.monte_carlo import cost_of_following
+from aggrevated.rollout.roll_in import Mixture, roll_in
 from aggrevated.simulators.cartpole import CartPole
 
 

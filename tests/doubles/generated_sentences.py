@@ -14,9 +14,9 @@ from itertools import pairwise
 from typing import TypeAlias, TypeVar
 
 import numpy as np
-
-from aggrevated.parsing.pages.dice import Dice, Weighed
 from treebank_sentence import Sentence
+
+from aggrevated_reader.pages.batched_rng import Dice, Weighed
 
 T = TypeVar("T")
 Given: TypeAlias = Mapping[str, "Phrase | None"]  # by relation; None is left out

@@ -11,6 +11,7 @@ from zlib import crc32
 
 import numpy as np
 import torch
+from generated_sentences import generated
 from gymnasium.spaces import Box, Discrete, Space
 
 from aggrevated import (
@@ -27,7 +28,6 @@ from aggrevated import (
     mean_return,
     setting,
 )
-from generated_sentences import generated
 
 TAGS = (
     *("ADJ", "ADP", "ADV", "AUX", "CCONJ", "DET", "INTJ", "NOUN"),

@@ -13,10 +13,10 @@ from gymnasium.spaces import MultiDiscrete
 
 import aggrevated
 from aggrevated.cli import main
-from aggrevated.config.pieces import HEADS, SHELVES, head_for
-from aggrevated.config.resolving import resolve
+from aggrevated.config.component_registry import HEADS, SHELVES, head_for
+from aggrevated.config.resolver import resolve
 from aggrevated.errors import UsageError
-from aggrevated.runs.run import Run
+from aggrevated.training.run_folder import Run
 
 SRC = Path(aggrevated.__file__).parent
 

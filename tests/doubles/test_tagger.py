@@ -13,7 +13,7 @@ import pytest
 
 import aggrevated
 from aggrevated.cli import main
-from aggrevated.runs.run import Run
+from aggrevated.training.run_folder import Run
 from aggrevated.validation import mean_return
 
 NAME = "tagger_package"

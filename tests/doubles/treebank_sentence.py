@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from aggrevated.arrays import Array
+from aggrevated.core.arrays import Array
 
 UNKNOWN = "_"  # a tag or relation that nobody told, as CoNLL-U writes it
 NO_HEAD = -1

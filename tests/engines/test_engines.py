@@ -14,7 +14,7 @@ import work
 
 from aggrevated.engines import HERE, InProcess, blocks
 from aggrevated.engines.processes import Processes
-from aggrevated.engines.sending import Kept, packed, unpacked
+from aggrevated.engines.serialization import Kept, packed, unpacked
 from aggrevated.errors import AggrevatedError, DataError, UsageError
 
 

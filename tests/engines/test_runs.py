@@ -9,8 +9,8 @@ import pytest
 from aggrevated.cli import main
 from aggrevated.engines import HERE, InProcess
 from aggrevated.engines.processes import Processes
-from aggrevated.runs.executing import execute, train
-from aggrevated.runs.run import Run
+from aggrevated.training.run_folder import Run
+from aggrevated.training.trainer import execute, train
 
 FEW = {"iterations": 2, "validation_episodes": 9, "test_episodes": 8}
 RUNS = {

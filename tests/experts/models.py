@@ -9,8 +9,8 @@ import numpy as np
 import torch
 from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Space
 
-from aggrevated.arrays import Array
-from aggrevated.spaces import Translation
+from aggrevated.core.arrays import Array
+from aggrevated.core.spaces import Translation
 
 BOX = Box(-np.array([1, 2, 3], np.float32), np.array([1, 2, 3], np.float32))
 MATRIX = Box(-5.0, 5.0, (2, 2), np.float64)

@@ -11,11 +11,11 @@ from torch import nn
 
 from aggrevated.errors import PartError, UsageError
 from aggrevated.experts import ActionValueExpert, CriticExpert, ValueExpert
-from aggrevated.experts.adapting import as_expert, kind_of
-from aggrevated.experts.asking import actions_of, costs_of, costs_of_taken, values_of
-from aggrevated.experts.behaviour import behaviour, rounded
+from aggrevated.experts.adapters import as_expert, kind_of
+from aggrevated.experts.behavior_fingerprint import behaviour, rounded
+from aggrevated.experts.checked import actions_of, costs_of, costs_of_taken, values_of
 from aggrevated.experts.q_function import QFunction
-from aggrevated.roll_in import Mixture, roll_in
+from aggrevated.rollout.roll_in import Mixture, roll_in
 from on_a_line import HOMEWARDS, STATES, Grid
 
 HOME = [1, 0, 2]  # by the sign of the place: stay, go left, go right

@@ -10,13 +10,13 @@ import cloudpickle
 import numpy as np
 import pytest
 
+from aggrevated.core.spaces import Translation
 from aggrevated.errors import DataError, UsageError
-from aggrevated.experts.adapting import as_expert, kind_of
-from aggrevated.experts.clone import clone_of
-from aggrevated.experts.demonstrations import demonstrations_in, read_demonstrations
-from aggrevated.experts.recorded import Demonstrations
-from aggrevated.roll_in import Mixture, roll_in
-from aggrevated.spaces import Translation
+from aggrevated.experts.adapters import as_expert, kind_of
+from aggrevated.experts.behavior_clone import clone_of
+from aggrevated.experts.demonstration_files import demonstrations_in, read_demonstrations
+from aggrevated.experts.demonstrations import Demonstrations
+from aggrevated.rollout.roll_in import Mixture, roll_in
 from on_a_line import HOMEWARDS, STATES, Grid, Line
 
 
@@ -84,7 +84,7 @@ def test_a_clone_of_vectors(vectors):
 
 
 def test_one_step_is_enough_to_say_something(simulator, monkeypatch):
-    monkeypatch.setattr("aggrevated.experts.fitting.MOST", 300)
+    monkeypatch.setattr("aggrevated.experts.behavior_clone_fit.MOST", 300)
     clone = as_expert([(np.array([[1.0, 1.0]]), [2])], simulator)
     assert set(clone.act(simulator.initial(np.arange(3, dtype=np.uint64)), 0)) == {2}
 

@@ -15,7 +15,7 @@ from models import ARM, BOX, Small, algorithm, seen
 
 from aggrevated.errors import DataError
 from aggrevated.experts.loading import load_expert
-from aggrevated.experts.training_facts import training_facts
+from aggrevated.experts.training_metadata import training_facts
 from payloads import payloads
 
 vec_env: Any = pytest.importorskip("stable_baselines3.common.vec_env")

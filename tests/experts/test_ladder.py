@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from aggrevated.experts.adapting import as_expert, kind_of
-from aggrevated.runs.executing import train
+from aggrevated.experts.adapters import as_expert, kind_of
+from aggrevated.problems.control import Control
 from aggrevated.tasks import Task
-from aggrevated.worlds.control import Control
+from aggrevated.training.trainer import train
 from on_a_line import line, pushed
 
 ORACLES = {"q": "q-network", "q_of": "q-of-action", "v": "value-function", "act": "monte-carlo"}

@@ -7,15 +7,15 @@ import numpy as np
 import pytest
 import torch
 
-from aggrevated.arrays import Array
+from aggrevated.core.arrays import Array
 from aggrevated.errors import DataError
 from aggrevated.experts.actor_critic import ActorCriticExpert
 from aggrevated.experts.loading import SHIPPED, load_expert
-from aggrevated.files import seal, unseal
 from aggrevated.simulators import Simulator
 from aggrevated.simulators.acrobot import Acrobot
 from aggrevated.simulators.cartpole import CartPole
 from aggrevated.simulators.mujoco import MuJoCo
+from aggrevated.storage import seal, unseal
 from aggrevated.tasks import find_task
 
 

@@ -10,11 +10,11 @@ import torch
 from gymnasium.spaces import Box, Dict, Discrete, Space
 from models import ARM, BOX, DICT, MATRIX, Small, algorithm, sampled, seen, spread
 
+from aggrevated.core.spaces import rows_of
 from aggrevated.errors import DataError
-from aggrevated.experts.arrays import arrays_of
 from aggrevated.experts.loading import load_expert
-from aggrevated.experts.training_facts import training_facts
-from aggrevated.spaces import rows_of
+from aggrevated.experts.training_metadata import training_facts
+from aggrevated.experts.weights_of import arrays_of
 
 vec_env: Any = pytest.importorskip("stable_baselines3.common.vec_env")
 pytest.importorskip("sb3_contrib")

@@ -8,23 +8,23 @@ import numpy as np
 import pytest
 
 from aggrevated.algorithm import Learner, aggrevated
-from aggrevated.cost_to_go.advantage import Advantage
-from aggrevated.cost_to_go.q_star import QStar
 from aggrevated.errors import UsageError
 from aggrevated.experts import CriticExpert, ValueExpert, discount_of
 from aggrevated.experts.actor_critic import ActorCriticExpert
+from aggrevated.experts.ensemble import SeveralWithQ, SeveralWithV, several
 from aggrevated.experts.loading import SHIPPED, load_expert
-from aggrevated.experts.several import SeveralWithQ, SeveralWithV, several
-from aggrevated.files import seal, unseal
 from aggrevated.losses.all_actions import all_actions
+from aggrevated.oracles.advantage import Advantage
+from aggrevated.oracles.q_star import QStar
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import CategoricalHead
+from aggrevated.problems.control import Control
 from aggrevated.simulators.cartpole import CartPole
 from aggrevated.simulators.mujoco import MuJoCo
 from aggrevated.simulators.tabular import Tabular, q_of, total_cost
-from aggrevated.theory.finite_mdp import probabilities
+from aggrevated.storage import seal, unseal
 from aggrevated.updates.regular import Regular
-from aggrevated.worlds.control import Control
+from aggrevated_experiments.theory.finite_mdp import probabilities
 from problems import Home
 
 STATES, GOAL, H = 7, 6, 10

@@ -9,9 +9,9 @@ import torch
 from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete, Space
 from models import ARM, BOX, DICT, MATRIX, model_of, sampled, seen
 
+from aggrevated.core.spaces import rows_of
 from aggrevated.errors import DataError
 from aggrevated.experts.loading import load_expert
-from aggrevated.spaces import rows_of
 
 FlattenExtractor: Any = pytest.importorskip("stable_baselines3.common.torch_layers").FlattenExtractor
 pytest.importorskip("sb3_contrib")

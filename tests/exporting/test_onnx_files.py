@@ -10,14 +10,14 @@ from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete
 from gymnasium.spaces.utils import flatten
 
 from aggrevated import DataError, UsageError, export_onnx
-from aggrevated.exporting import onnx_files
+from aggrevated.core.spaces import Translation
+from aggrevated.export import onnx_files
 from aggrevated.policies.convolutional import ConvolutionalPolicy
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import CategoricalHead, GaussianHead
 from aggrevated.policies.mixture import MixturePolicy
 from aggrevated.policies.recurrent import RecurrentPolicy
 from aggrevated.policies.window import WindowPolicy
-from aggrevated.spaces import Translation
 from problems import randomise
 
 onnx = pytest.importorskip("onnx", reason="pip install 'aggrevated[onnx]'")

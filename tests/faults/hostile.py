@@ -14,8 +14,8 @@ import torch
 from PIL import Image, ImageDraw
 from torch import Tensor
 
-from aggrevated.files import digest, seal
-from aggrevated.files.journal import sealed as sealed_line
+from aggrevated.storage import digest, seal
+from aggrevated.storage.journal import sealed as sealed_line
 from handwriting import inkml
 
 DQN = OrderedDict(

@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 from aggrevated.cli import main
-from aggrevated.config.resolving import resolve
+from aggrevated.config.resolver import resolve
 from aggrevated.errors import DataError, UsageError
-from aggrevated.files import only_one, read_journal, rewrite_journal, unseal
-from aggrevated.runs import run as module
-from aggrevated.runs.executing import execute
-from aggrevated.runs.run import Run, refuse_if_used
-from aggrevated.runs.trials import create_trials, runs_in, runs_to_resume
+from aggrevated.storage import only_one, read_journal, rewrite_journal, unseal
+from aggrevated.training import run_folder as module
+from aggrevated.training.run_folder import Run, refuse_if_used
+from aggrevated.training.trainer import execute
+from aggrevated.training.trials import create_trials, runs_in, runs_to_resume
 from commanding import failure, said
 
 TINY = {"trajectories": 2, "horizon": 20, "validation_episodes": 2, "test_episodes": 4, "hidden": (4,)}
@@ -254,9 +254,9 @@ def test_a_stop_between_the_last_checkpoint_and_the_policy(tmp_path: Path, monke
     config = config.replaced(hidden=(16,))
     whole = execute(Run.create(tmp_path / "whole", config))
     run, seals = Run.create(tmp_path / "run", config), [0]
-    from aggrevated import files
+    from aggrevated import storage
 
-    original = files.seal
+    original = storage.seal
 
     def stopped(path: Path, *given: Any) -> None:
         if path.name == "policy.safetensors":
@@ -267,7 +267,7 @@ def test_a_stop_between_the_last_checkpoint_and_the_policy(tmp_path: Path, monke
 
     for _ in range(3):
         with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-            patch.setattr(files, "seal", stopped)
+            patch.setattr(storage, "seal", stopped)
             execute(Run.open(run.folder))
     result = execute(Run.open(run.folder))
     assert result.weights_sha256 == whole.weights_sha256
@@ -294,7 +294,7 @@ def test_what_cannot_be_read_now_is_not_put_aside(copy: Path, monkeypatch: pytes
 
 
 def test_the_newest_checkpoint_is_that_of_the_largest_number(tmp_path: Path) -> None:
-    from aggrevated.runs.checkpoint import newest_first
+    from aggrevated.training.checkpoint import newest_first
 
     for n in (999_999, 1_000_000, 7):
         (tmp_path / f"{n:06d}.safetensors").touch()

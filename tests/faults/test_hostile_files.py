@@ -38,13 +38,13 @@ from hostile import (
 )
 
 from aggrevated.errors import AggrevatedError, DataError
-from aggrevated.experts.card import Card
 from aggrevated.experts.loading import SHIPPED, load_expert, shipped
+from aggrevated.experts.model_card import Card
 from aggrevated.experts.stable_baselines import MAX_WEIGHTS, stable_baselines
-from aggrevated.files import digest, read_journal, read_json, rewrite_journal, seal, unseal
-from aggrevated.files.journal import MAX_LINE
 from aggrevated.simulators.cartpole import CartPole
 from aggrevated.simulators.mujoco import MuJoCo
+from aggrevated.storage import digest, read_journal, read_json, rewrite_journal, seal, unseal
+from aggrevated.storage.journal import MAX_LINE
 from handwriting import inkml
 
 ALL = os.environ.get("AGGREVATED_FAULTS") == "all"
@@ -374,9 +374,9 @@ from pathlib import Path
 import numpy as np, torch
 from aggrevated.errors import AggrevatedError
 from aggrevated.experts.loading import load_expert
-from aggrevated.files import read_journal, read_json
+from aggrevated.storage import read_journal, read_json
 from aggrevated.parsing.pages.inkml import read_inkml
-from aggrevated.parsing.pictures.segmentation import read_page
+from aggrevated_reader.pictures.segmentation import read_page
 from aggrevated.simulators.cartpole import CartPole
 torch.set_num_threads(1)
 def expert(path):

@@ -17,23 +17,24 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from aggrevated import expert_training
-from aggrevated.cli import every_command, jobs, main, sweeping
-from aggrevated.cli.engines import EngineOptions
-from aggrevated.cli.jobs import HERE
-from aggrevated.config.building import blank_policy
-from aggrevated.config.pieces import OPTIONS, all_of
-from aggrevated.config.resolving import all_pieces, resolve
+from aggrevated.cli import every_command, main, run_jobs, run_sweep
+from aggrevated.cli.engine_options import EngineOptions
+from aggrevated.cli.run_jobs import HERE
+from aggrevated.config.builder import blank_policy
+from aggrevated.config.component_registry import OPTIONS, all_of
+from aggrevated.config.resolver import all_pieces, resolve
+from aggrevated.core.settings import flag, settings_of
 from aggrevated.errors import UsageError
-from aggrevated.files import write_atomically
 from aggrevated.policies import Policy
-from aggrevated.reports import pages, watching
-from aggrevated.runs.executing import execute
-from aggrevated.runs.run import Run
-from aggrevated.server import serving
-from aggrevated.settings import flag, settings_of
+from aggrevated.problems import expert_training
+from aggrevated.reports import replay
+from aggrevated.storage import write_atomically
 from aggrevated.tasks import all_tasks, find_task
-from aggrevated.theory.experiments import EXPERIMENTS
+from aggrevated.training.run_folder import Run
+from aggrevated.training.trainer import execute
+from aggrevated_experiments.theory.experiments import EXPERIMENTS
+from aggrevated_reader import pages_report
+from aggrevated_reader.web import server
 
 LOOP, FOLDER, BELOW_A_FILE = "loop", "folder", "file/below"  # each is there when a command runs
 VALUES = (  # for all
@@ -254,16 +255,16 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         done()
 
     monkeypatch.setattr("tyro._docstrings.get_field_docstring", lambda *_: None, raising=False)  # for --help, and slow
-    monkeypatch.setattr(jobs, "run_all", checked)
-    monkeypatch.setattr(sweeping, "conduct", done)
-    monkeypatch.setattr(serving, "serve", done)
+    monkeypatch.setattr(run_jobs, "run_all", checked)
+    monkeypatch.setattr(run_sweep, "conduct", done)
+    monkeypatch.setattr(server, "serve", done)
     monkeypatch.setattr(expert_training, "train_expert", done)
     for name, experiment in EXPERIMENTS.items():
         monkeypatch.setitem(EXPERIMENTS, name, replace(experiment, run=done))
     monkeypatch.setattr("matplotlib.figure.Figure.savefig", lambda *_, **__: None)
-    monkeypatch.setattr(watching, "side_by_side", lambda name, panels, path: write_atomically(path, b"GIF89a"))
+    monkeypatch.setattr(replay, "side_by_side", lambda name, panels, path: write_atomically(path, b"GIF89a"))
     monkeypatch.setattr(Run, "policy", property(policy_of))
-    monkeypatch.setattr(pages, "frames_of", lambda policy, parser: FRAMES)
+    monkeypatch.setattr(pages_report, "frames_of", lambda policy, parser: FRAMES)
     yield tmp_path
 
 

@@ -37,12 +37,12 @@ from aggrevated import (
     set_time_limit,
     train,
 )
+from aggrevated.core.user_code import TIME_LIMIT
 from aggrevated.errors import DataError
 from aggrevated.experts.loading import SHIPPED
-from aggrevated.files import seal, unseal
-from aggrevated.parts import TIME_LIMIT
 from aggrevated.simulators import Simulator
 from aggrevated.simulators.cartpole import CartPole
+from aggrevated.storage import seal, unseal
 from aggrevated.validation import returns_of
 from commanding import failure
 from problems import Home, TinyExpert, TinyMdp, Walk, linear_policy
@@ -164,7 +164,7 @@ def test_a_simulator_that_is_broken(wrong: Any, words: str) -> None:
 
 def trajectories_of(simulator: Simulator) -> Any:
     from aggrevated import Mixture
-    from aggrevated.roll_in import roll_in
+    from aggrevated.rollout.roll_in import roll_in
 
     return roll_in(simulator, Mixture(None, FeedForwardPolicy(1, CategoricalHead(2), (4,)).actor()), SEEDS)
 

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from aggrevated.config.resolving import from_facts, resolve
+from aggrevated.config.resolver import from_facts, resolve
 from aggrevated.errors import DataError
-from aggrevated.files import seal_json
-from aggrevated.runs.executing import execute
-from aggrevated.runs.records import Metrics, Result
-from aggrevated.runs.run import Run
+from aggrevated.storage import seal_json
+from aggrevated.training.records import Metrics, Result
+from aggrevated.training.run_folder import Run
+from aggrevated.training.trainer import execute
 from commanding import failure
 
 ODD = (None, True, "x", "", [], {}, [[1]], 1.5, -1, 10**23, 1e12, float("nan"), "\udcff", "a\0b")

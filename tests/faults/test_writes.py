@@ -13,8 +13,8 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from aggrevated.files import unseal
-from aggrevated.runs.run import Run
+from aggrevated.storage import unseal
+from aggrevated.training.run_folder import Run
 
 ALL = os.environ.get("AGGREVATED_FAULTS") == "all"
 EVERY = 1 if ALL else 11  # of the operations, one is tried

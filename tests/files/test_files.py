@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from aggrevated.errors import DataError, StorageError
-from aggrevated.files import digest, read_json, seal, unseal, write_atomically, write_json
+from aggrevated.storage import digest, read_json, seal, unseal, write_atomically, write_json
 
 TENSORS = {"weight": torch.arange(6.0).reshape(2, 3), "bias": torch.tensor([1.5, -2.0])}
 

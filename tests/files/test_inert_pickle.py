@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from aggrevated.errors import DataError
-from aggrevated.files import Inert, array_in, number_in, read_inert
-from aggrevated.files.inert_pickle import MAX_OPCODES, MAX_PICKLE
+from aggrevated.storage import Inert, array_in, number_in, read_inert
+from aggrevated.storage.safe_unpickle import MAX_OPCODES, MAX_PICKLE
 from payloads import payloads
 
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from aggrevated import UsageError, logs, train
+from aggrevated import UsageError, loggers, train
 from aggrevated.cli import main
-from aggrevated.config.resolving import resolve
-from aggrevated.runs.executing import execute
-from aggrevated.runs.run import Run
+from aggrevated.config.resolver import resolve
+from aggrevated.training.run_folder import Run
+from aggrevated.training.trainer import execute
 from commanding import failure
 
 SMALL = {"iterations": 4, "trajectories": 2, "horizon": 20, "validation_episodes": 2, "test_episodes": 2}
@@ -52,8 +52,8 @@ def listening(monkeypatch: pytest.MonkeyPatch):
     """Other packages offer these logs."""
 
     def offer(**given):
-        monkeypatch.setattr(logs, "offered", lambda group: given)
-        monkeypatch.setattr(logs, "load", lambda point: point)
+        monkeypatch.setattr(loggers, "offered", lambda group: given)
+        monkeypatch.setattr(loggers, "load", lambda point: point)
 
     return offer
 

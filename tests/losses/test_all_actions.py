@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 import torch
 
-from aggrevated.cost_to_go import CostToGo
-from aggrevated.cost_to_go.advantage import Advantage
-from aggrevated.cost_to_go.q_star import QStar
 from aggrevated.losses.all_actions import all_actions
-from aggrevated.roll_in import Mixture, roll_in
-from aggrevated.trajectories import Trajectories
+from aggrevated.oracles import CostToGo
+from aggrevated.oracles.advantage import Advantage
+from aggrevated.oracles.q_star import QStar
+from aggrevated.rollout.roll_in import Mixture, roll_in
+from aggrevated.rollout.trajectories import Trajectories
 from problems import (
     TinyExpert,
     TinyMdp,

@@ -7,10 +7,10 @@ import pytest
 import torch
 from torch.nn.utils import vector_to_parameters
 
-from aggrevated.cost_to_go.advantage import Advantage, Taken
 from aggrevated.losses.all_actions import all_actions
 from aggrevated.losses.likelihood import likelihood
 from aggrevated.losses.taken_action import taken_action
+from aggrevated.oracles.advantage import Advantage, Taken
 from problems import deep_policy, flat, gradient, random_costs, random_trajectories, with_expert_steps
 
 TRAJECTORIES = with_expert_steps(random_trajectories())

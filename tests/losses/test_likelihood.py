@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from aggrevated.cost_to_go import CostToGo
-from aggrevated.cost_to_go.disagreement import Disagreement
 from aggrevated.losses.all_actions import all_actions
 from aggrevated.losses.likelihood import likelihood
+from aggrevated.oracles import CostToGo
+from aggrevated.oracles.zero_one import Disagreement
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import GaussianHead
-from aggrevated.roll_in import Mixture, roll_in
+from aggrevated.rollout.roll_in import Mixture, roll_in
 from problems import (
     TinyExpert,
     TinyMdp,

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch.distributions import Categorical
 
-from aggrevated.losses.scores import scores
+from aggrevated.losses.trajectory_scores import scores
 from aggrevated.policies import Policy
 from problems import (
     deep_policy,

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 import torch
 
-from aggrevated.cost_to_go.advantage import Advantage, Taken
-from aggrevated.cost_to_go.q_star import QStar
-from aggrevated.cost_to_go.realised import Realised
 from aggrevated.errors import UsageError
 from aggrevated.losses.all_actions import all_actions
 from aggrevated.losses.taken_action import taken_action
-from aggrevated.trajectories import Trajectories
+from aggrevated.oracles.advantage import Advantage, Taken
+from aggrevated.oracles.q_star import QStar
+from aggrevated.oracles.reward_to_go import Realised
+from aggrevated.rollout.trajectories import Trajectories
 from problems import (
     COST,
     START,

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from aggrevated.parsing.cache import KEPT, cached, folder, key_of
+from aggrevated.parsing.feature_cache import KEPT, cached, folder, key_of
 from aggrevated.parsing.pages.handwriting import write_page
 
 PAGES = [write_page(["x=3+a"], 1, 0), write_page(["y=2"], 2, 0)]

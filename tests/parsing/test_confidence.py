@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from aggrevated.parsing.confidence import Choices, Correcting, correct, measured, reliability, worst_tenth
 from aggrevated.parsing.parser import Parser
 from aggrevated.parsing.scoring import micro, parses
 from aggrevated.parsing.transitions.configurations import NONE
 from aggrevated.parsing.transitions.systems import SYSTEMS
+from aggrevated_reader.calibration import Choices, Correcting, correct, measured, reliability, worst_tenth
 from reading import corpus, reader
 
 PAGES = corpus(40)

@@ -7,15 +7,15 @@ import numpy as np
 import pytest
 
 from aggrevated.errors import DataError, StorageError
-from aggrevated.parsing import corrected
-from aggrevated.parsing.corrected import library_in, names_of, pages_in, said_of
 from aggrevated.parsing.features.symbols import detailed
-from aggrevated.parsing.learners.names import CLASSES
-from aggrevated.parsing.learners.shipped import shipped
-from aggrevated.parsing.pages.corrected import read_folder
-from aggrevated.parsing.pages.inkml_writing import inkml_of
 from aggrevated.parsing.pages.page import Page
-from aggrevated.parsing.pages.written import written
+from aggrevated_reader import corrected_pages_problem
+from aggrevated_reader.corrected_pages_problem import library_in, names_of, pages_in, said_of
+from aggrevated_reader.learners.shipped_reader import shipped
+from aggrevated_reader.learners.symbol_names import CLASSES
+from aggrevated_reader.pages.corrected_files import read_folder
+from aggrevated_reader.pages.generated import written
+from aggrevated_reader.pages.inkml_writing import inkml_of
 
 PAGES = written(24, 77, structures=False)
 
@@ -24,7 +24,7 @@ PAGES = written(24, 77, structures=False)
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
     """Few pages beside those that matter here."""
     for name, count in (("BESIDE", 20), ("CHOSEN_ON", 6), ("REPORTED", 5), ("OWN", 12), ("OWN_CHOSEN_ON", 8)):
-        monkeypatch.setattr(corrected, name, count)
+        monkeypatch.setattr(corrected_pages_problem, name, count)
 
 
 def saved(folder: Path, pages: list[Page], **kept: bool) -> Path:

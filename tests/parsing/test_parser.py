@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 import torch
 
-from aggrevated.cost_to_go.monte_carlo import cost_of_following
+from aggrevated.core.rng import Purpose, seeds
+from aggrevated.oracles.monte_carlo import cost_of_following
 from aggrevated.parsing.features.projection import Projection
-from aggrevated.parsing.learners.readers import KINDS, ParsingPolicy
+from aggrevated.parsing.learners.parser_policies import KINDS, ParsingPolicy
 from aggrevated.parsing.pages.page import Page
 from aggrevated.parsing.parser import Corpus, Parser
 from aggrevated.parsing.scoring import uas
@@ -14,8 +15,7 @@ from aggrevated.parsing.transitions import arc_eager
 from aggrevated.parsing.transitions.configurations import NONE
 from aggrevated.parsing.transitions.oracle_check import random_projective_tree
 from aggrevated.parsing.transitions.systems import SYSTEMS
-from aggrevated.randomness import Purpose, seeds
-from aggrevated.roll_in import Mixture, roll_in
+from aggrevated.rollout.roll_in import Mixture, roll_in
 
 every_system = pytest.mark.parametrize("system", SYSTEMS.values(), ids=SYSTEMS)
 every_kind = pytest.mark.parametrize("kind", KINDS)

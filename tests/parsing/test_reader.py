@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 import torch
 
-from aggrevated import files
+from aggrevated import storage
 from aggrevated.errors import DataError
 from aggrevated.parsing.features.symbols import detailed
-from aggrevated.parsing.learners.reading import ReadingPolicy, projection_of
 from aggrevated.parsing.pages.handwriting import write_page
-from aggrevated.parsing.reading import Reader, attached
 from aggrevated.parsing.transitions.systems import SYSTEMS
+from aggrevated_reader.learners.reading_policy import ReadingPolicy, projection_of
+from aggrevated_reader.page_reader import Reader, attached
 
 PAGES = [write_page([line], writer, 0) for writer, line in enumerate(["x=3", "10(x+2)=a+b", "c×d=e", "5"])]
 
@@ -82,7 +82,7 @@ def test_a_file_brings_the_same_reader_back(reader, tmp_path):
 def test_files_that_are_no_readers_are_refused_in_a_sentence(reader, tmp_path):
     path = tmp_path / "reader.safetensors"
     reader.save(path)
-    weights, facts = files.unseal(path)
+    weights, facts = storage.unseal(path)
     weights = {name: tensor.clone() for name, tensor in weights.items()}
     broken = {
         "no reader": (weights, facts | {"format": "other"}),
@@ -96,7 +96,7 @@ def test_files_that_are_no_readers_are_refused_in_a_sentence(reader, tmp_path):
         "can make again": (weights | {"names": torch.full_like(weights["names"], 255)}, facts),
     }
     for words, (some, said) in broken.items():
-        files.seal(path, some, said)
+        storage.seal(path, some, said)
         with pytest.raises(DataError, match=words):
             Reader.load(path)
 

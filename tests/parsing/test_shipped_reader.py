@@ -2,10 +2,10 @@
 
 import pytest
 
-from aggrevated.machine import one_thread
-from aggrevated.parsing.pages.written import written
-from aggrevated.parsing.reading import SHIPPED, Reader
-from aggrevated.parsing.reading_world import judged
+from aggrevated.core.hardware import one_thread
+from aggrevated_reader.page_reader import SHIPPED, Reader
+from aggrevated_reader.pages.generated import written
+from aggrevated_reader.reader_problem import judged
 
 
 @pytest.fixture(scope="module")

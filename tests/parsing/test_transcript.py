@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from aggrevated.parsing.pages.algebra import Fraction, Raised, Root, heads_of_expression
-from aggrevated.parsing.transcript import Transcript
+from aggrevated_reader.transcript import Transcript
 
 
 def box(x, y, w=1.0, h=1.0):

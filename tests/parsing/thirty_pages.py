@@ -21,7 +21,7 @@ from PIL import Image, ImageDraw, ImageFont
 from scipy import ndimage
 
 from aggrevated.errors import DataError
-from aggrevated.parsing.pictures.segmentation import see
+from aggrevated_reader.pictures.segmentation import see
 
 FONTS = Path(matplotlib.get_data_path()) / "fonts" / "ttf"
 MARGIN = 90  # pixels around the ink

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from PIL import Image, ImageColor, ImageFont
 
-from aggrevated.arrays import Array
+from aggrevated.core.arrays import Array
 from aggrevated.errors import UsageError
 from aggrevated.plots.animation import (
     CAPTION_HEIGHT,
@@ -27,8 +27,8 @@ from aggrevated.plots.animation import (
     indexed,
     side_by_side,
 )
-from aggrevated.plots.drawings import BLUE, DRAWINGS, GREEN, GREY, ORANGE, PURPLE, WIDTH, Canvas, picture
-from aggrevated.reports.watching import drawn
+from aggrevated.plots.state_drawings import BLUE, DRAWINGS, GREEN, GREY, ORANGE, PURPLE, WIDTH, Canvas, picture
+from aggrevated.reports.replay import drawn
 from aggrevated.simulators import Simulator
 from aggrevated.simulators.acrobot import Acrobot
 from aggrevated.simulators.cartpole import CartPole

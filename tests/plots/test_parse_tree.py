@@ -11,9 +11,9 @@ from PIL import Image, ImageColor
 
 from aggrevated.errors import UsageError
 from aggrevated.parsing.pages.handwriting import write_page
-from aggrevated.parsing.pictures.segmentation import unparsed
 from aggrevated.plots.dependency_arcs import ARC, ROOT, WRONG, height, levels_of
 from aggrevated.plots.parse_tree import BUFFER, STACK, Frame, draw_growth, draw_tree
+from aggrevated_reader.pictures.segmentation import unparsed
 
 SHORT = write_page(["x=3+a"], writer=3, seed=5)
 LONG = write_page(["10(x+2)=a+b-4(y-7)", "10x+20=a+b-4y+28", "x=(a+b-4y+8)/10"], writer=7, seed=3)

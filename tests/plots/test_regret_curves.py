@@ -9,8 +9,8 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.text import Annotation
 
-from aggrevated.plots import regret_curves as plots
-from aggrevated.theory.study import Growth, Regret, Study
+from aggrevated_experiments.theory import regret_curves as plots
+from aggrevated_experiments.theory.study import Growth, Regret, Study
 
 
 def test_places_that_are_apart_stay_and_equal_ones_are_spread_around_their_own() -> None:

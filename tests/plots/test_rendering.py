@@ -7,10 +7,10 @@ import pytest
 from PIL import Image
 
 from aggrevated.errors import UsageError
-from aggrevated.plots import rendering
+from aggrevated.plots import mujoco_rendering
 from aggrevated.plots.animation import Panel, side_by_side
-from aggrevated.plots.drawings import picture
-from aggrevated.plots.rendering import HEIGHT, WIDTH, camera, context
+from aggrevated.plots.mujoco_rendering import HEIGHT, WIDTH, camera, context
+from aggrevated.plots.state_drawings import picture
 from aggrevated.simulators.mujoco import MuJoCo
 
 
@@ -98,7 +98,7 @@ def test_without_a_renderer_there_is_one_sentence(monkeypatch, wanted):
     )
     both = ["mujoco.egl", "mujoco.osmesa"]
     assert tried == ([f"mujoco.{wanted}"] if f"mujoco.{wanted}" in both else both)
-    assert rendering.BACKENDS == ("egl", "osmesa")
+    assert mujoco_rendering.BACKENDS == ("egl", "osmesa")
 
 
 def test_the_first_renderer_that_works_is_used(monkeypatch):

@@ -1,6 +1,6 @@
 """The reliability diagram: a panel for each group, with its error in words."""
 
-from aggrevated.plots.sureness import reliability_diagram
+from aggrevated_experiments.plots.reliability_diagram import reliability_diagram
 
 
 def test_a_panel_for_each_group_with_its_error(tmp_path):

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import torch
 
+from aggrevated.core.rng import generator
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import CategoricalHead
-from aggrevated.randomness import generator
 
 SOFTMAX_012 = np.array([0.09003057, 0.24472847, 0.66524096])
 

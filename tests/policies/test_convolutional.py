@@ -9,15 +9,15 @@ import torch
 from gymnasium.spaces import Box, Discrete
 
 from aggrevated.actors.convolutional import NumpyConvolution
-from aggrevated.config.resolving import resolve
+from aggrevated.config.resolver import resolve
 from aggrevated.errors import UsageError
-from aggrevated.files import digest
 from aggrevated.policies.convolutional import ConvolutionalPolicy, ConvolutionalSettings, layers_for
 from aggrevated.policies.feed_forward import MlpSettings
 from aggrevated.policies.heads import CategoricalHead, GaussianHead
-from aggrevated.policies.saving import load
-from aggrevated.runs.executing import execute
-from aggrevated.runs.run import Run
+from aggrevated.policies.serialization import load
+from aggrevated.storage import digest
+from aggrevated.training.run_folder import Run
+from aggrevated.training.trainer import execute
 from pictures import GRID
 from problems import flat, randomise
 

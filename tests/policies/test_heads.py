@@ -7,9 +7,9 @@ import pytest
 import torch
 from torch.distributions import kl_divergence
 
+from aggrevated.core.rng import generator
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import CategoricalHead, GaussianHead
-from aggrevated.randomness import generator
 
 LOG_ROOT_2_PI = 0.9189385332046727
 

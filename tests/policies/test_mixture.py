@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 import torch
 
+from aggrevated.core.rng import Purpose, seeds
 from aggrevated.errors import UsageError
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import CategoricalHead, GaussianHead
 from aggrevated.policies.mixture import MixturePolicy
 from aggrevated.policies.recurrent import RecurrentPolicy
-from aggrevated.randomness import Purpose, seeds
-from aggrevated.roll_in import Mixture, memories, roll_in
+from aggrevated.rollout.roll_in import Mixture, memories, roll_in
 from problems import TinyMdp, linear_policy, probabilities, randomise, state_distributions
 
 SHARES = np.array([0.5, 0.3, 0.2])

@@ -9,15 +9,15 @@ import pytest
 import torch
 from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
-from aggrevated.cost_to_go.advantage import Advantage, Taken
 from aggrevated.losses.all_actions import all_actions
 from aggrevated.losses.likelihood import likelihood
-from aggrevated.losses.scores import scores
 from aggrevated.losses.taken_action import taken_action
-from aggrevated.policies.cells import CELLS
+from aggrevated.losses.trajectory_scores import scores
+from aggrevated.oracles.advantage import Advantage, Taken
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import CategoricalHead, GaussianHead
 from aggrevated.policies.recurrent import RecurrentPolicy
+from aggrevated.policies.recurrent_cells import CELLS
 from aggrevated.policies.window import WindowPolicy
 from problems import (
     flat,

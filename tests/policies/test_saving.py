@@ -11,15 +11,15 @@ import torch
 from gymnasium.spaces import Box, Dict, Discrete, MultiDiscrete
 from safetensors.torch import save
 
-from aggrevated import DataError, StorageError, UsageError, files, load
-from aggrevated.files import digest, seal, unseal
+from aggrevated import DataError, StorageError, UsageError, load, storage
+from aggrevated.core.spaces import Translation
 from aggrevated.policies.convolutional import ConvolutionalPolicy
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import CategoricalHead, GaussianHead
 from aggrevated.policies.mixture import MixturePolicy
 from aggrevated.policies.recurrent import RecurrentPolicy
 from aggrevated.policies.window import WindowPolicy
-from aggrevated.spaces import Translation
+from aggrevated.storage import digest, seal, unseal
 from problems import randomise
 
 SIZE, A = 4, 3
@@ -296,8 +296,8 @@ def test_a_policy_of_before_there_were_units_acts_as_it_did(tmp_path: Path) -> N
     """Its file has neither centre nor unit."""
     policy = randomise(FeedForwardPolicy(SIZE, GaussianHead(A)), 1, 3.0)
     policy.save(tmp_path / "p.safetensors")
-    weights, facts = files.unseal(tmp_path / "p.safetensors")
-    files.seal(
+    weights, facts = storage.unseal(tmp_path / "p.safetensors")
+    storage.seal(
         tmp_path / "old.safetensors",
         {n: w for n, w in weights.items() if not n.startswith("head.") or "log" in n},
         facts,

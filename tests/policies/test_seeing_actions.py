@@ -12,25 +12,25 @@ from torch.distributions import Categorical
 from torch.nn.utils import vector_to_parameters
 
 from aggrevated.algorithm import Learner, aggrevated
-from aggrevated.cost_to_go.advantage import Advantage
-from aggrevated.cost_to_go.lols import Lols
-from aggrevated.cost_to_go.q_star import QStar
+from aggrevated.core.rng import Purpose, seeds
 from aggrevated.errors import UsageError
-from aggrevated.exporting.onnx_files import onnx_of
+from aggrevated.export.onnx_files import onnx_of
 from aggrevated.losses import distribution_at
 from aggrevated.losses.all_actions import all_actions
-from aggrevated.losses.scores import scores
+from aggrevated.losses.trajectory_scores import scores
+from aggrevated.oracles.advantage import Advantage
+from aggrevated.oracles.lols import Lols
+from aggrevated.oracles.q_star import QStar
 from aggrevated.policies import scores_one_by_one
 from aggrevated.policies.heads import CategoricalHead, GaussianHead
 from aggrevated.policies.mixture import MixturePolicy
 from aggrevated.policies.recurrent import RecurrentPolicy
-from aggrevated.policies.saving import load
+from aggrevated.policies.serialization import load
 from aggrevated.policies.window import WindowPolicy
-from aggrevated.randomness import Purpose, seeds
-from aggrevated.roll_in import Mixture, memories, roll_in
+from aggrevated.rollout.roll_in import Mixture, memories, roll_in
 from aggrevated.simulators.cartpole import CartPole
+from aggrevated.updates.exponentiated import Exponentiated
 from aggrevated.updates.natural import Natural
-from aggrevated.updates.projected import Exponentiated
 from aggrevated.updates.regular import Regular
 from aggrevated.validation import returns_of
 from problems import (

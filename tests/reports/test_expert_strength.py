@@ -7,14 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from aggrevated.core.rng import Purpose, seeds
 from aggrevated.experts.loading import load_expert
-from aggrevated.randomness import Purpose, seeds
-from aggrevated.reports.expert_strength import CARDS, EXPERTS, STRENGTH, expert_facts, gaining, the_experts
-from aggrevated.reports.figures import Request
-from aggrevated.reports.groups import Group
-from aggrevated.runs.executing import execute
+from aggrevated.reports.comparison import Group
 from aggrevated.simulators.acrobot import Acrobot
+from aggrevated.training.trainer import execute
 from aggrevated.validation import returns_of
+from aggrevated_experiments.expert_strength import CARDS, EXPERTS, STRENGTH, expert_facts, gaining, the_experts
+from aggrevated_experiments.figures import Request
 
 
 def test_the_experts_are_eight_from_bad_to_best_of_one_training() -> None:

@@ -6,15 +6,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from aggrevated.files import Facts
-from aggrevated.randomness import Purpose, seeds
-from aggrevated.reports.figures import Request
-from aggrevated.reports.groups import Group
-from aggrevated.reports.pays_keys import EPISODES, KEYS, NONE_ON_THE_SPOT, doors
-from aggrevated.roll_in import Mixture, roll_in
-from aggrevated.runs.executing import execute
-from aggrevated.runs.run import Run
-from aggrevated.simulators.keys import POSITION, Keys
+from aggrevated.core.rng import Purpose, seeds
+from aggrevated.reports.comparison import Group
+from aggrevated.rollout.roll_in import Mixture, roll_in
+from aggrevated.storage import Facts
+from aggrevated.training.run_folder import Run
+from aggrevated.training.trainer import execute
+from aggrevated_experiments.figures import Request
+from aggrevated_experiments.where_it_pays.simulators.keys import POSITION, Keys
+from aggrevated_experiments.where_it_pays.study_keys import EPISODES, KEYS, NONE_ON_THE_SPOT, doors
 
 SMALL = {"trajectories": 5, "validation_episodes": 10, "test_episodes": 10}
 CASES = tuple(replace(case, settings={**case.settings, "budget": 400}) for case in (doors(3), NONE_ON_THE_SPOT))

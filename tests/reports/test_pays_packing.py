@@ -7,16 +7,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from aggrevated.experts.exact_packing import BestFit, ExactPacking
-from aggrevated.files import Facts
-from aggrevated.randomness import Purpose, seeds
-from aggrevated.reports import pays_packing
-from aggrevated.reports.figures import Request, find_figure
-from aggrevated.reports.groups import Group
-from aggrevated.reports.pays_packing import PACKING, beside_best_fit
-from aggrevated.runs.executing import execute
-from aggrevated.simulators.packing import Packing
+from aggrevated.core.rng import Purpose, seeds
+from aggrevated.reports.comparison import Group
+from aggrevated.storage import Facts
+from aggrevated.training.trainer import execute
 from aggrevated.validation import returns_of
+from aggrevated_experiments.figures import Request, find_figure
+from aggrevated_experiments.where_it_pays import study_packing
+from aggrevated_experiments.where_it_pays.experts.exact_packing import BestFit, ExactPacking
+from aggrevated_experiments.where_it_pays.simulators.packing import Packing
+from aggrevated_experiments.where_it_pays.study_packing import PACKING, beside_best_fit
 
 SMALL = {"budget": 1200, "trajectories": 5, "validation_episodes": 10, "test_episodes": 10}
 TWO = {name: PACKING.methods[name] for name in ("AggreVaTeD (exponentiated)", "TNPG (critic)")}
@@ -33,7 +33,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Facts]:
     for run in (run for runs in groups for run in runs):
         execute(run)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(pays_packing, "EPISODES", EPISODES)
+        patched.setattr(study_packing, "EPISODES", EPISODES)
         FIGURE.write([Group.of(runs) for runs in groups], request, folder)
     return folder, json.loads((folder / "pays-packing.json").read_text())
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from aggrevated.errors import DataError
-from aggrevated.files import read_json, write_json
-from aggrevated.reports.control import write_with_peers
-from aggrevated.reports.peers import bill_of, peers_of
+from aggrevated.storage import read_json, write_json
+from aggrevated_experiments.learning_curves_page import write_with_peers
+from aggrevated_experiments.peers import bill_of, peers_of
 
 PUBLISHED = Path(__file__).parents[2] / "docs/results"
 CONTROL = ("cartpole", "acrobot", "acrobot-partial", "hopper", "walker")

@@ -1,6 +1,6 @@
 """What had been spent when the expert was reached, on courses worked out by hand."""
 
-from aggrevated.reports.reaching import area, reach_row, reached
+from aggrevated.reports.sample_efficiency import area, reach_row, reached
 
 COURSE = {
     "simulator_steps": [0.0, 10.0, 40.0],

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from aggrevated.arithmetic import difference, fingerprint
-from aggrevated.machine import one_thread
+from aggrevated.core.hardware import one_thread
+from aggrevated.kernels.numerics import difference, fingerprint
 from aggrevated.reports import bits_of
-from aggrevated.reports.figures import find_figure, short_trial
+from aggrevated_experiments.figures import find_figure, short_trial
 
 RESULTS = Path(__file__).parents[2] / "docs/results"
 sys.path.append(str(RESULTS.parents[1] / "benchmarks"))

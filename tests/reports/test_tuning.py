@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from aggrevated.config.resolving import resolve
-from aggrevated.reports.tuning import Tuning, earned
-from aggrevated.runs.executing import execute
+from aggrevated.config.resolver import resolve
 from aggrevated.tasks import Protocol, Row
+from aggrevated.training.trainer import execute
+from aggrevated_experiments.row_tuning import Tuning, earned
 
 SMALL = {"trajectories": 2, "validation_episodes": 4, "test_episodes": 4, "update": "regular", "budget": 900}
 

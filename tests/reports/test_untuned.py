@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from aggrevated.statistics import Estimate
+from aggrevated.core.statistics import Estimate
 
 
 @pytest.fixture

@@ -7,15 +7,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from aggrevated.files import Facts
-from aggrevated.reports.figures import Request
-from aggrevated.reports.groups import Group
-from aggrevated.reports.versus import Case, Versus
-from aggrevated.reports.versus_numbers import paired
-from aggrevated.reports.versus_page import panel
-from aggrevated.reports.versus_words import differing, in_which, reaching, where_in
-from aggrevated.runs.executing import execute
+from aggrevated.reports.comparison import Group
+from aggrevated.storage import Facts
 from aggrevated.tasks import Row, find_task
+from aggrevated.training.trainer import execute
+from aggrevated_experiments.figures import Request
+from aggrevated_experiments.method_comparison.numbers import paired
+from aggrevated_experiments.method_comparison.page import panel
+from aggrevated_experiments.method_comparison.study import Case, Versus
+from aggrevated_experiments.method_comparison.summary_text import differing, in_which, reaching, where_in
 
 SMALL = {"budget": 600, "trajectories": 2, "validation_episodes": 5, "test_episodes": 10}
 TINY = Versus(

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from aggrevated.config import Config
-from aggrevated.config.resolving import resolve
-from aggrevated.files import digest, unseal
-from aggrevated.runs.executing import execute
-from aggrevated.runs.records import Metrics, Result
-from aggrevated.runs.run import Run
+from aggrevated.config.resolver import resolve
+from aggrevated.storage import digest, unseal
+from aggrevated.training.records import Metrics, Result
+from aggrevated.training.run_folder import Run
+from aggrevated.training.trainer import execute
 
 SMALL = {
     "iterations": 6,

@@ -9,11 +9,11 @@ import pytest
 
 import aggrevated
 import surroundings
-from aggrevated.config.resolving import resolve
-from aggrevated.randomness import Purpose, seeds
-from aggrevated.runs.run import Run
+from aggrevated.config.resolver import resolve
+from aggrevated.core.rng import Purpose, seeds
 from aggrevated.simulators.cartpole import CartPole
 from aggrevated.tasks import as_task
+from aggrevated.training.run_folder import Run
 from aggrevated.validation import mean_return
 
 FEW = {"iterations": 1, "trajectories": 3, "validation_episodes": 6, "test_episodes": 9, "horizon": 20}
@@ -92,7 +92,7 @@ def notice_of(expert: Slow) -> str:
 
 
 def test_it_is_said_before_the_test(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("aggrevated.worlds.control.LONG", 0.0)
+    monkeypatch.setattr("aggrevated.problems.control.LONG", 0.0)
     said: list[str] = []
     expert = Slow()
     aggrevated.train(surroundings.make, expert=expert, out=tmp_path / "run", say=said.append, **FEW)

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from aggrevated.cli import asked_for
-from aggrevated.config.resolving import resolve
-from aggrevated.runs.cards import card_of, command_of, model_card
-from aggrevated.runs.executing import execute
-from aggrevated.runs.run import Run
+from aggrevated.config.resolver import resolve
 from aggrevated.tasks import as_task
+from aggrevated.training.model_card import card_of, command_of, model_card
+from aggrevated.training.run_folder import Run
+from aggrevated.training.trainer import execute
 
 SMALL = {"iterations": 3, "trajectories": 2, "horizon": 30, "validation_episodes": 3, "test_episodes": 4}
 

@@ -7,19 +7,19 @@ from pathlib import Path
 import pytest
 
 from aggrevated import load_reader
-from aggrevated.config.resolving import from_facts, resolve
+from aggrevated.config.resolver import from_facts, resolve
 from aggrevated.errors import DataError, IdleError, UsageError
-from aggrevated.files import digest
-from aggrevated.parsing import corrected
-from aggrevated.parsing.learners.shipped import shipped
-from aggrevated.parsing.pages.inkml_writing import inkml_of
 from aggrevated.parsing.pages.page import Page
-from aggrevated.parsing.pages.written import written_page
-from aggrevated.parsing.reading_world import ReadPages
-from aggrevated.parsing.world import OnPages
-from aggrevated.runs.evaluating import evaluate
-from aggrevated.runs.executing import execute
-from aggrevated.runs.run import Run
+from aggrevated.parsing.problem import OnPages
+from aggrevated.storage import digest
+from aggrevated.training.evaluation import evaluate
+from aggrevated.training.run_folder import Run
+from aggrevated.training.trainer import execute
+from aggrevated_reader import corrected_pages_problem
+from aggrevated_reader.learners.shipped_reader import shipped
+from aggrevated_reader.pages.generated import written_page
+from aggrevated_reader.pages.inkml_writing import inkml_of
+from aggrevated_reader.reader_problem import ReadPages
 from conftest import assert_the_same_bits_after_stops, finished
 
 SHORT = {"iterations": 4, "validate_every": 2, "trajectories": 4, "checkpoint_every": 1}
@@ -31,7 +31,7 @@ def few() -> Iterator[None]:
     """Few pages beside those that matter here."""
     with pytest.MonkeyPatch.context() as patch:
         for name, count in (("BESIDE", 30), ("CHOSEN_ON", 8), ("REPORTED", 8), ("OWN", 20), ("OWN_CHOSEN_ON", 4)):
-            patch.setattr(corrected, name, count)
+            patch.setattr(corrected_pages_problem, name, count)
         yield
 
 

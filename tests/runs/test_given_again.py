@@ -9,8 +9,8 @@ import aggrevated
 import surroundings
 from aggrevated.cli import main
 from aggrevated.errors import DataError, UsageError
-from aggrevated.runs.evaluating import evaluate
-from aggrevated.runs.run import Run
+from aggrevated.training.evaluation import evaluate
+from aggrevated.training.run_folder import Run
 
 FEW = {"iterations": 2, "trajectories": 3, "validation_episodes": 6, "test_episodes": 5, "horizon": 20}
 

@@ -9,19 +9,19 @@ import pytest
 
 import surroundings
 from aggrevated import train
-from aggrevated.cli.jobs import side_by_side
 from aggrevated.cli.output import print_result
+from aggrevated.cli.run_jobs import side_by_side
 from aggrevated.config import Config
-from aggrevated.config.resolving import resolve
-from aggrevated.config.saying import chosen
+from aggrevated.config.loop import OPEN
+from aggrevated.config.resolver import resolve
+from aggrevated.config.summary import chosen
 from aggrevated.engines import HERE
 from aggrevated.errors import UsageError
-from aggrevated.files import digest, unseal
-from aggrevated.loop import OPEN
-from aggrevated.runs.executing import execute
-from aggrevated.runs.limits import longer
-from aggrevated.runs.records import Metrics
-from aggrevated.runs.run import Run
+from aggrevated.storage import digest, unseal
+from aggrevated.training.limits import longer
+from aggrevated.training.records import Metrics
+from aggrevated.training.run_folder import Run
+from aggrevated.training.trainer import execute
 from commanding import failure, said
 from conftest import SMALL, finished, small, stop_after, without_time
 

@@ -10,26 +10,26 @@ import pytest
 import torch
 
 from aggrevated.config import Config
-from aggrevated.config.building import set_up
-from aggrevated.config.resolving import resolve
-from aggrevated.cost_to_go.entropy_bonus import EntropyBonus
+from aggrevated.config.builder import set_up
+from aggrevated.config.resolver import resolve
 from aggrevated.errors import DataError, UsageError
-from aggrevated.files import digest
+from aggrevated.oracles.entropy_bonus import EntropyBonus
 from aggrevated.parsing.dataset import dataset
 from aggrevated.parsing.learners.kernel import KernelPolicy
-from aggrevated.parsing.learners.readers import ParsingPolicy
+from aggrevated.parsing.learners.parser_policies import ParsingPolicy
 from aggrevated.parsing.pages.handwriting import write_page
 from aggrevated.parsing.parser import Parser
-from aggrevated.parsing.pictures.segmentation import Seen
+from aggrevated.parsing.problem import OnPages
 from aggrevated.parsing.scoring import micro
-from aggrevated.parsing.world import OnPages
-from aggrevated.reports.figures import config_of
-from aggrevated.reports.pages import ParsedPage, arcs_of, frames_of, of_run, some
-from aggrevated.reports.parsing import pages_after
-from aggrevated.runs.evaluating import evaluate
-from aggrevated.runs.executing import execute
-from aggrevated.runs.run import Run
+from aggrevated.storage import digest
 from aggrevated.tasks import algebra
+from aggrevated.training.evaluation import evaluate
+from aggrevated.training.run_folder import Run
+from aggrevated.training.trainer import execute
+from aggrevated_experiments.figures import config_of
+from aggrevated_experiments.parsing.table1 import pages_after
+from aggrevated_reader.pages_report import ParsedPage, arcs_of, frames_of, of_run, some
+from aggrevated_reader.pictures.segmentation import Seen
 from conftest import assert_the_same_bits_after_stops, finished, small, stop_after
 from handwriting import crohme_like
 

@@ -3,16 +3,16 @@
 import numpy as np
 import pytest
 
-from aggrevated.config.resolving import resolve
+from aggrevated.config.resolver import resolve
 from aggrevated.errors import UsageError
 from aggrevated.parsing.dataset import library
-from aggrevated.parsing.learners.reading import ReadingPolicy
-from aggrevated.parsing.reading import Reader
-from aggrevated.parsing.reading_world import Handwriting, ReadPages
 from aggrevated.parsing.splits import to_read
-from aggrevated.runs.evaluating import evaluate
-from aggrevated.runs.executing import execute
-from aggrevated.runs.run import Run
+from aggrevated.training.evaluation import evaluate
+from aggrevated.training.run_folder import Run
+from aggrevated.training.trainer import execute
+from aggrevated_reader.learners.reading_policy import ReadingPolicy
+from aggrevated_reader.page_reader import Reader
+from aggrevated_reader.reader_problem import Handwriting, ReadPages
 from handwriting import crohme_like
 
 TINY = {"sets": 40, "warps": 1, "pictured": 0.2, "hidden": (8,), "embedding": 8, "start_steps": 2, "demonstrations": 8}

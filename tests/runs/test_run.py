@@ -7,21 +7,21 @@ from typing import Any
 import pytest
 import torch
 
-from aggrevated.arithmetic import ANSWERS, fingerprint
 from aggrevated.config import Config
-from aggrevated.config.pieces import SHELVES
-from aggrevated.config.resolving import resolve
-from aggrevated.cost_to_go.critic import Critic
+from aggrevated.config.component_registry import SHELVES
+from aggrevated.config.resolver import resolve
+from aggrevated.core.hardware import THREADS
 from aggrevated.errors import DataError, UsageError
 from aggrevated.experts.loading import SHIPPED
-from aggrevated.files import digest, only_one, seal, unseal
-from aggrevated.machine import THREADS
+from aggrevated.kernels.numerics import ANSWERS, fingerprint
 from aggrevated.methods import METHODS, OTHERS, TAKEN
+from aggrevated.oracles.critic import Critic
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.recurrent import RecurrentPolicy
 from aggrevated.policies.window import WindowPolicy
-from aggrevated.runs.executing import execute
-from aggrevated.runs.run import Run, refuse_if_used
+from aggrevated.storage import digest, only_one, seal, unseal
+from aggrevated.training.run_folder import Run, refuse_if_used
+from aggrevated.training.trainer import execute
 from conftest import SMALL, assert_the_same_bits_after_stops, finished, small, stop_after, without_time
 
 UPDATES = SHELVES["update"].names()
@@ -244,7 +244,7 @@ def test_a_run_of_another_machine_is_refused_but_for_anyway(
 ) -> None:
     run = Run.create(tmp_path / "run", small())
     with monkeypatch.context() as elsewhere:
-        elsewhere.setattr("aggrevated.runs.executing.fingerprint", lambda: fingerprint() | there)
+        elsewhere.setattr("aggrevated.training.trainer.fingerprint", lambda: fingerprint() | there)
         stop_after(run, 3)
     with pytest.raises(DataError, match=f"was begun with {words}.*--anyway"):
         execute(run)

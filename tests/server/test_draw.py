@@ -19,9 +19,9 @@ from playwright.sync_api import Page as Tab
 from writing import draw_strokes, heads_shown, labels_shown, settled, strokes_on, write_on, written_as
 
 from aggrevated import load_reader
-from aggrevated.parsing.pages.inkml_writing import inkml_of
-from aggrevated.parsing.pictures.segmentation import read_page
 from aggrevated.plots.animation import encoded
+from aggrevated_reader.pages.inkml_writing import inkml_of
+from aggrevated_reader.pictures.segmentation import read_page
 
 WIDE = {"width": 1280, "height": 900}
 NARROW = {"width": 390, "height": 844}

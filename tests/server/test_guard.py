@@ -18,7 +18,7 @@ import pytest
 from browsing import Serve, Serving, Tabs
 
 from aggrevated.errors import StorageError
-from aggrevated.server.serving import kept_token
+from aggrevated_reader.web.server import kept_token
 
 STROKE = [[[10, 10], [40, 40]]]
 
@@ -345,7 +345,7 @@ def as_json(draw: random.Random, facts: object) -> bytes:
 def test_a_thousand_hostile_requests_leave_nothing_behind(drawing: Serving, home: Path) -> None:
     from writing import written_as
 
-    from aggrevated.parsing.pages.inkml_writing import inkml_of
+    from aggrevated_reader.pages.inkml_writing import inkml_of
 
     draw = random.Random(0)
     page = written_as("x=2")

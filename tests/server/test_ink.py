@@ -13,13 +13,13 @@ from writing import written_as
 
 from aggrevated import load_reader
 from aggrevated.errors import DataError
-from aggrevated.parsing.pages.inkml_writing import inkml_of
 from aggrevated.parsing.pages.page import Page
-from aggrevated.parsing.reading import Reading
-from aggrevated.reports.pages import PageReader
-from aggrevated.reports.steps import steps_of
-from aggrevated.server.drawings import Drawings
-from aggrevated.server.ink import ROOT, Drawing, Said, drawing_in, placed
+from aggrevated_reader.page_reader import Reading
+from aggrevated_reader.pages.inkml_writing import inkml_of
+from aggrevated_reader.pages_report import PageReader
+from aggrevated_reader.parse_steps import steps_of
+from aggrevated_reader.web.drawings import Drawings
+from aggrevated_reader.web.ink import ROOT, Drawing, Said, drawing_in, placed
 from commanding import failure, said
 
 PAGE = written_as("a(b+c)=d")

@@ -5,12 +5,12 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from playwright.sync_api import Page as Tab
 
-from aggrevated.arrays import Array
-from aggrevated.parsing.pages.dice import Dice
+from aggrevated.core.arrays import Array
 from aggrevated.parsing.pages.page import Page
-from aggrevated.parsing.pages.writers import writer
-from aggrevated.parsing.pages.written import write
-from aggrevated.server.ink import placed
+from aggrevated_reader.pages.batched_rng import Dice
+from aggrevated_reader.pages.generated import write
+from aggrevated_reader.pages.writers import writer
+from aggrevated_reader.web.ink import placed
 
 
 def written_as(*lines: str, hand: int = 3) -> Page:

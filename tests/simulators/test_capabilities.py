@@ -5,13 +5,13 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from aggrevated.cost_to_go.monte_carlo import MonteCarlo
 from aggrevated.errors import UsageError
+from aggrevated.oracles.monte_carlo import MonteCarlo
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import CategoricalHead
-from aggrevated.roll_in import Mixture, roll_in
+from aggrevated.rollout.roll_in import Mixture, roll_in
 from aggrevated.simulators import Restricted, Simulator, Stochastic, Wrapper, restricted, stochastic
-from aggrevated.simulators.partial import Partial
+from aggrevated.simulators.partial_observation import Partial
 from aggrevated.simulators.tabular import Tabular, TabularExpert, random_mdps
 from problems import Lucky, TinyExpert, TinyMdp, linear_policy, randomise
 

@@ -11,11 +11,11 @@ import torch
 from gymnasium import spaces
 from gymnasium.wrappers import FlattenObservation, NormalizeObservation, TimeAwareObservation
 
+from aggrevated.core.rng import Purpose, seeds
 from aggrevated.errors import DataError, UsageError
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import CategoricalHead
-from aggrevated.randomness import Purpose, seeds
-from aggrevated.roll_in import Mixture, roll_in
+from aggrevated.rollout.roll_in import Mixture, roll_in
 from aggrevated.simulators import Simulator
 from aggrevated.simulators.acrobot import Acrobot
 from aggrevated.simulators.cartpole import CartPole

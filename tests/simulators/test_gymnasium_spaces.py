@@ -9,13 +9,13 @@ import pytest
 from gymnasium import spaces
 from gymnasium.wrappers import RescaleAction, StickyAction, TimeLimit
 
-from aggrevated.cost_to_go.monte_carlo import MonteCarlo
+from aggrevated.core.rng import Purpose, seeds
 from aggrevated.errors import PartError, UsageError
-from aggrevated.randomness import Purpose, seeds
-from aggrevated.roll_in import Mixture, roll_in
+from aggrevated.oracles.monte_carlo import MonteCarlo
+from aggrevated.rollout.roll_in import Mixture, roll_in
 from aggrevated.simulators import restricted, stochastic
 from aggrevated.simulators.gymnasium import GymnasiumSimulator
-from aggrevated.simulators.gymnasium import proof as proof_module
+from aggrevated.simulators.gymnasium import determinism as proof_module
 from aggrevated.simulators.gymnasium.states import MOST_BRANCHES, History, Place
 
 SEEDS = np.array([1, 2, 3], np.uint64)

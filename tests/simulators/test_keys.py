@@ -5,8 +5,8 @@ from collections import deque
 import numpy as np
 import pytest
 
-from aggrevated.experts.breadth_first import BreadthFirst
-from aggrevated.simulators.keys import (
+from aggrevated_experiments.where_it_pays.experts.breadth_first import BreadthFirst
+from aggrevated_experiments.where_it_pays.simulators.keys import (
     AROUND,
     CARRIED,
     CELLS,

@@ -5,9 +5,9 @@ from itertools import product
 import numpy as np
 import pytest
 
-from aggrevated.simulators import cliff as world
-from aggrevated.simulators.cliff import Cliff, CliffExpert
-from aggrevated.simulators.lock import DIGITS, Lock, LockExpert
+from aggrevated_experiments.where_it_pays.simulators import cliff as world
+from aggrevated_experiments.where_it_pays.simulators.cliff import Cliff, CliffExpert
+from aggrevated_experiments.where_it_pays.simulators.lock import DIGITS, Lock, LockExpert
 
 SEEDS = np.arange(64, dtype=np.uint64)
 

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from aggrevated.cli import main
+from aggrevated.core.hardware import THREADS, cores
 from aggrevated.errors import UsageError
-from aggrevated.machine import THREADS, cores
 from aggrevated.simulators.mujoco import ROBOTS, MuJoCo
 
 mujoco = pytest.importorskip("mujoco")

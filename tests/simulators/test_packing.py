@@ -5,9 +5,17 @@ from functools import cache
 import numpy as np
 import pytest
 
-from aggrevated.experts.exact_packing import BestFit, ExactPacking, first_fit, lower_bound
-from aggrevated.simulators.packing import BINS, CAPACITY, ITEMS, LARGEST, PUT, SMALLEST, Packing
-from aggrevated.tasks.packing import PackingWorld
+from aggrevated_experiments.where_it_pays.experts.exact_packing import BestFit, ExactPacking, first_fit, lower_bound
+from aggrevated_experiments.where_it_pays.simulators.packing import (
+    BINS,
+    CAPACITY,
+    ITEMS,
+    LARGEST,
+    PUT,
+    SMALLEST,
+    Packing,
+)
+from aggrevated_experiments.where_it_pays.tasks.packing import PackingWorld
 
 
 def visited(simulator, episodes=20):

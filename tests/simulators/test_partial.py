@@ -7,18 +7,18 @@ import pytest
 import torch
 from gymnasium.spaces import Box
 
-from aggrevated.config.building import set_up
-from aggrevated.config.resolving import resolve
-from aggrevated.cost_to_go.q_star import QStar
+from aggrevated.config.builder import set_up
+from aggrevated.config.resolver import resolve
+from aggrevated.core.rng import Purpose, seeds
 from aggrevated.experts.loading import load_expert
+from aggrevated.oracles.q_star import QStar
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import CategoricalHead
 from aggrevated.policies.recurrent import RecurrentPolicy
 from aggrevated.policies.window import WindowPolicy
-from aggrevated.randomness import Purpose, seeds
-from aggrevated.roll_in import Mixture, roll_in
+from aggrevated.rollout.roll_in import Mixture, roll_in
 from aggrevated.simulators.acrobot import Acrobot
-from aggrevated.simulators.partial import Partial
+from aggrevated.simulators.partial_observation import Partial
 from aggrevated.tasks.acrobot_partial import partial_acrobot
 from problems import POLICIES, TinyMdp, linear_policy, random_policy, randomise
 

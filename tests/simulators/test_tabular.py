@@ -5,11 +5,11 @@ from itertools import product
 import numpy as np
 import pytest
 
-from aggrevated.cost_to_go.monte_carlo import MonteCarlo
 from aggrevated.errors import UsageError
+from aggrevated.oracles.monte_carlo import MonteCarlo
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import CategoricalHead
-from aggrevated.roll_in import Mixture, roll_in
+from aggrevated.rollout.roll_in import Mixture, roll_in
 from aggrevated.simulators import Simulator
 from aggrevated.simulators.tabular import (
     Tabular,

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 import torch
 
-from aggrevated.cost_to_go.disagreement import Advice
+from aggrevated.core.rng import Purpose, seeds
 from aggrevated.losses.likelihood import likelihood
+from aggrevated.oracles.zero_one import Advice
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import GaussianHead
 from aggrevated.policies.window import WindowPolicy
-from aggrevated.randomness import Purpose, seeds
-from aggrevated.roll_in import Mixture, roll_in
+from aggrevated.rollout.roll_in import Mixture, roll_in
 from aggrevated.starts import supervised as module
 from aggrevated.starts.random import RandomStart
 from aggrevated.starts.supervised import SupervisedStart, supervised

@@ -6,7 +6,7 @@ import pytest
 
 from aggrevated.cli import asked_for
 from aggrevated.errors import DataError, UsageError
-from aggrevated.sweeps.asked import Asked
+from aggrevated.sweeps.request import Asked
 from pretended import asked
 
 RATES = "learning-rate=0.001,0.01"

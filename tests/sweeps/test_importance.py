@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from aggrevated.statistics import variance_explained
+from aggrevated.core.statistics import variance_explained
 from aggrevated.sweeps.importance import importance, levels_of
-from aggrevated.sweeps.spaces import Choices, Range
+from aggrevated.sweeps.search_space import Choices, Range
 from aggrevated.sweeps.trials import Trial
 
 X, KIND = Range("x", 0.0, 1.0), Choices("kind", ("a", "b"))

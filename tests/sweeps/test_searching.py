@@ -5,8 +5,8 @@ import sys
 import pytest
 
 from aggrevated.errors import UsageError
-from aggrevated.sweeps.searching import ROUND, grid, next_round, tpe, usual_search
-from aggrevated.sweeps.spaces import parsed
+from aggrevated.sweeps.search import ROUND, grid, next_round, tpe, usual_search
+from aggrevated.sweeps.search_space import parsed
 from aggrevated.sweeps.trials import Trial
 from aggrevated.tasks import find_task
 from pretended import asked, needs_optuna

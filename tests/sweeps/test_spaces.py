@@ -3,7 +3,7 @@
 import pytest
 
 from aggrevated.errors import UsageError
-from aggrevated.sweeps.spaces import Choices, Range, parsed, spoken
+from aggrevated.sweeps.search_space import Choices, Range, parsed, spoken
 from aggrevated.tasks import find_task
 
 CARTPOLE = find_task("cartpole")

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from aggrevated.arithmetic import fingerprint
 from aggrevated.errors import DataError, StorageError, UsageError
-from aggrevated.files import only_one, seal_json
-from aggrevated.runs.run import Run
-from aggrevated.runs.trials import runs_in
+from aggrevated.kernels.numerics import fingerprint
+from aggrevated.storage import only_one, seal_json
 from aggrevated.sweeps import sweep as module
-from aggrevated.sweeps.searching import ROUND
+from aggrevated.sweeps.search import ROUND
 from aggrevated.sweeps.sweep import Failed, Sweep, begun_or_opened
 from aggrevated.sweeps.trials import Trial, best_first
+from aggrevated.training.run_folder import Run
+from aggrevated.training.trials import runs_in
 from pretended import asked, made_up, needs_optuna, pretend, whole
 
 RATES, UPDATES = "learning-rate=1e-4..1e-1:log", "update=regular,exponentiated"

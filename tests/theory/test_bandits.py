@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from aggrevated.theory.bandits import index_policy, moss, pulling, ucb1
+from aggrevated_experiments.theory.bandits import index_policy, moss, pulling, ucb1
 
 
 def test_the_widths_by_hand():

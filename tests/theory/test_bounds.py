@@ -2,7 +2,13 @@
 
 import numpy as np
 
-from aggrevated.theory.bounds import noisy_upper_bound, special_lower, special_lower_noisy, special_upper, upper_bound
+from aggrevated_experiments.theory.bounds import (
+    noisy_upper_bound,
+    special_lower,
+    special_lower_noisy,
+    special_upper,
+    upper_bound,
+)
 
 N = np.array([1.0, 4.0, 100.0])
 

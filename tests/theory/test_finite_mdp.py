@@ -7,10 +7,10 @@ import torch
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import CategoricalHead
 from aggrevated.simulators.tabular import Tabular, greedy, optimal_q, random_mdps, state_distributions, total_cost
-from aggrevated.theory import finite_mdp
-from aggrevated.theory.bounds import noisy_upper_bound, upper_bound
-from aggrevated.theory.study import when
 from aggrevated.updates.regular import Regular
+from aggrevated_experiments.theory import finite_mdp
+from aggrevated_experiments.theory.bounds import noisy_upper_bound, upper_bound
+from aggrevated_experiments.theory.study import when
 
 
 def test_the_step_by_hand():

@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from aggrevated.theory.bounds import upper_bound
-from aggrevated.theory.one_step import exponentiated_gradient, hard_gap, no_algorithm_below
-from aggrevated.theory.study import slope, when
+from aggrevated_experiments.theory.bounds import upper_bound
+from aggrevated_experiments.theory.one_step import exponentiated_gradient, hard_gap, no_algorithm_below
+from aggrevated_experiments.theory.study import slope, when
 
 
 def test_the_gap_by_hand():

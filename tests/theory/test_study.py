@@ -6,9 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from aggrevated.theory import experiments
-from aggrevated.theory.study import POINTS, Growth, Recorder, Regret, Study, slope, when
-from aggrevated.theory.tuning import APART, Tunable, choice, to_show, tune
+from aggrevated_experiments.theory import experiments
+from aggrevated_experiments.theory.study import POINTS, Growth, Recorder, Regret, Study, slope, when
+from aggrevated_experiments.theory.tuning import APART, Tunable, choice, to_show, tune
 
 
 def test_the_exponent_of_a_power_law_is_its_power():

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from aggrevated.simulators.tabular import binary_tree
-from aggrevated.theory import tree
-from aggrevated.theory.bounds import special_lower_noisy, special_upper
-from aggrevated.theory.study import slope, when
+from aggrevated_experiments.theory import tree
+from aggrevated_experiments.theory.bounds import special_lower_noisy, special_upper
+from aggrevated_experiments.theory.study import slope, when
 
 
 def test_v_star_by_hand():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from aggrevated.simulators.tabular import greedy, optimal_q, random_mdps, total_cost
-from aggrevated.theory.ucbvi import optimistic, ucbvi
+from aggrevated_experiments.theory.ucbvi import optimistic, ucbvi
 
 HORIZON = 3
 

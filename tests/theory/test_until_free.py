@@ -3,8 +3,15 @@
 import numpy as np
 import pytest
 
-from aggrevated.theory.tree import one_good_leaf
-from aggrevated.theory.until_free import CONTENDERS, GAP, SHARE, least_of_rl, random_play, until_free
+from aggrevated_experiments.theory.time_to_zero_regret import (
+    CONTENDERS,
+    GAP,
+    SHARE,
+    least_of_rl,
+    random_play,
+    until_free,
+)
+from aggrevated_experiments.theory.tree import one_good_leaf
 
 
 def by_a_loop(regrets: list[float], level: float) -> float:

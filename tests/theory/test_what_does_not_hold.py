@@ -15,10 +15,10 @@ from aggrevated.simulators.tabular import (
     state_distributions,
     total_cost,
 )
-from aggrevated.theory import finite_mdp, tree
-from aggrevated.theory.bounds import DELTA, special_lower_noisy
-from aggrevated.theory.study import slope
-from aggrevated.updates.exponentiated import exponentiated
+from aggrevated.updates.tabular_exponentiated import exponentiated
+from aggrevated_experiments.theory import finite_mdp, tree
+from aggrevated_experiments.theory.bounds import DELTA, special_lower_noisy
+from aggrevated_experiments.theory.study import slope
 
 # ---- the performance difference lemma
 

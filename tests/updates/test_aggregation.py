@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from aggrevated.cost_to_go import CostToGo
-from aggrevated.trajectories import Trajectories
-from aggrevated.updates.aggregation import Aggregation
+from aggrevated.oracles import CostToGo
+from aggrevated.rollout.trajectories import Trajectories
+from aggrevated.updates.dataset_aggregation import Aggregation
 
 SIDE = 8
 PICTURE = SIDE * SIDE * 4  # bytes

@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 import torch
 
-from aggrevated.cost_to_go.q_star import QStar
 from aggrevated.losses.all_actions import all_actions
-from aggrevated.parsing.learners.readers import KINDS
+from aggrevated.oracles.q_star import QStar
+from aggrevated.parsing.learners.parser_policies import KINDS
 from aggrevated.parsing.parser import Parser
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import CategoricalHead
 from aggrevated.policies.recurrent import RecurrentPolicy
 from aggrevated.updates import dropout, loss_and_gradient
+from aggrevated.updates.exponentiated import Exponentiated
 from aggrevated.updates.follow_the_leader import FollowTheLeader
-from aggrevated.updates.projected import Exponentiated
 from aggrevated.updates.regular import Regular
 from problems import gradient, random_costs, random_trajectories
 from reading import corpus, reader, trajectories

@@ -8,16 +8,16 @@ import pytest
 import torch
 
 from aggrevated.algorithm import Learner, aggrevated
-from aggrevated.cost_to_go import CostToGo
-from aggrevated.cost_to_go.advantage import Advantage
-from aggrevated.cost_to_go.q_star import QStar
 from aggrevated.losses.all_actions import all_actions
+from aggrevated.oracles import CostToGo
+from aggrevated.oracles.advantage import Advantage
+from aggrevated.oracles.q_star import QStar
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import CategoricalHead
 from aggrevated.simulators.tabular import Tabular, TabularExpert, greedy, random_mdps, total_cost
-from aggrevated.theory.finite_mdp import probabilities
-from aggrevated.updates.exponentiated import base_policies, exponentiated, log_normalised
-from aggrevated.updates.projected import Exponentiated
+from aggrevated.updates.exponentiated import Exponentiated
+from aggrevated.updates.tabular_exponentiated import base_policies, exponentiated, log_normalised
+from aggrevated_experiments.theory.finite_mdp import probabilities
 from problems import linear_policy, random_trajectories
 
 STRICT = {"over": "raise", "invalid": "raise", "divide": "raise"}

@@ -7,17 +7,17 @@ import pytest
 import torch
 from gymnasium.spaces import Discrete
 
-from aggrevated.cost_to_go import CostToGo
-from aggrevated.cost_to_go.disagreement import Advice, Disagreement
-from aggrevated.cost_to_go.q_star import QStar
 from aggrevated.errors import UsageError
 from aggrevated.losses.all_actions import all_actions
 from aggrevated.losses.likelihood import likelihood
 from aggrevated.losses.taken_action import taken_action
+from aggrevated.oracles import CostToGo
+from aggrevated.oracles.q_star import QStar
+from aggrevated.oracles.zero_one import Advice, Disagreement
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import CategoricalHead, GaussianHead
-from aggrevated.roll_in import Mixture, roll_in
-from aggrevated.trajectories import Trajectories
+from aggrevated.rollout.roll_in import Mixture, roll_in
+from aggrevated.rollout.trajectories import Trajectories
 from aggrevated.updates.follow_the_leader import MEASURED, FollowTheLeader
 from problems import (
     EXPERT,

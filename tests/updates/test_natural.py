@@ -8,13 +8,13 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aggrevated.cost_to_go.q_star import QStar
 from aggrevated.losses import distribution_at
 from aggrevated.losses.all_actions import all_actions
-from aggrevated.losses.scores import scores
-from aggrevated.roll_in import Mixture, roll_in
+from aggrevated.losses.trajectory_scores import scores
+from aggrevated.oracles.q_star import QStar
+from aggrevated.rollout.roll_in import Mixture, roll_in
+from aggrevated.updates.fisher_solvers import closed_form, conjugate_gradient
 from aggrevated.updates.natural import Natural
-from aggrevated.updates.solvers import closed_form, conjugate_gradient
 from problems import (
     TinyExpert,
     TinyMdp,

@@ -8,20 +8,20 @@ import pytest
 import torch
 from torch.nn.utils import parameters_to_vector
 
-from aggrevated.cost_to_go import CostToGo
 from aggrevated.errors import UsageError
 from aggrevated.losses.all_actions import all_actions
 from aggrevated.losses.taken_action import taken_action
+from aggrevated.oracles import CostToGo
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import CategoricalHead, GaussianHead
 from aggrevated.policies.recurrent import RecurrentPolicy
-from aggrevated.trajectories import Trajectories
+from aggrevated.rollout.trajectories import Trajectories
 from aggrevated.updates import loss_and_gradient, norm
-from aggrevated.updates.aggregation import Data
-from aggrevated.updates.goals import DEAREST, costs_of, means_of
+from aggrevated.updates.dataset_aggregation import Data
+from aggrevated.updates.exponentiated import Exponentiated, excess
 from aggrevated.updates.natural import NaturalSettings
-from aggrevated.updates.projected import Exponentiated, excess
-from aggrevated.updates.standstill import Standstill
+from aggrevated.updates.plateau import Standstill
+from aggrevated.updates.projection_targets import DEAREST, costs_of, means_of
 from problems import flat, random_costs, random_trajectories, randomise, with_vectors
 
 

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 import torch
 
+from aggrevated.core.schedules import linear
 from aggrevated.losses.all_actions import all_actions
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import CategoricalHead
-from aggrevated.schedules import linear
 from aggrevated.updates.regular import Regular
 from problems import flat, gradient, random_costs, random_trajectories, randomise
 

@@ -8,15 +8,15 @@ import pytest
 from gymnasium.spaces import Discrete
 
 from aggrevated.algorithm import Learner, aggrevated
-from aggrevated.cost_to_go.disagreement import Disagreement
-from aggrevated.cost_to_go.lols import Lols
+from aggrevated.core.schedules import geometric
 from aggrevated.errors import UsageError
 from aggrevated.losses.all_actions import all_actions
 from aggrevated.losses.likelihood import likelihood
+from aggrevated.oracles.lols import Lols
+from aggrevated.oracles.zero_one import Disagreement
 from aggrevated.policies.heads import CategoricalHead
 from aggrevated.policies.mixture import MixturePolicy
-from aggrevated.schedules import geometric
-from aggrevated.updates.mixture import PolicyMixture, searn, smile
+from aggrevated.updates.policy_mixture import PolicyMixture, searn, smile
 from problems import EXPERT, TinyExpert, TinyMdp, linear_policy, probabilities
 
 

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 import torch
 
-from aggrevated.adam import Adam
+from aggrevated.kernels.adam import Adam
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import CategoricalHead, GaussianHead
 from aggrevated.policies.recurrent import RecurrentPolicy
-from aggrevated.updates import projected
-from aggrevated.updates.goals import Logits, Means
-from aggrevated.updates.projected import Exponentiated, clip
-from aggrevated.updates.small_fit import fit, is_small
+from aggrevated.updates import exponentiated
+from aggrevated.updates.compiled_mlp_fit import fit, is_small
+from aggrevated.updates.exponentiated import Exponentiated, clip
+from aggrevated.updates.projection_targets import Logits, Means
 
 STEPS, SEEN = 60, 5
 NO_RULES = torch.zeros(STEPS, 1, 0, dtype=torch.bool)
@@ -89,11 +89,11 @@ def test_what_has_no_compiled_fit():
 
 
 def test_a_whole_update_is_that_of_torch(monkeypatch):
-    from aggrevated.cost_to_go.advantage import Advantage
-    from aggrevated.cost_to_go.q_star import QStar
     from aggrevated.experts.loading import load_expert
     from aggrevated.losses.all_actions import all_actions
-    from aggrevated.roll_in import Mixture, roll_in
+    from aggrevated.oracles.advantage import Advantage
+    from aggrevated.oracles.q_star import QStar
+    from aggrevated.rollout.roll_in import Mixture, roll_in
     from aggrevated.simulators.cartpole import CartPole
 
     simulator = CartPole(60)
@@ -101,7 +101,7 @@ def test_a_whole_update_is_that_of_torch(monkeypatch):
     for small in (True, False):
         policy = FeedForwardPolicy(4, CategoricalHead(2), (16,))
         if not small:
-            monkeypatch.setattr(projected, "is_small", lambda *_: False)
+            monkeypatch.setattr(exponentiated, "is_small", lambda *_: False)
         update = Exponentiated(steps=20)
         trajectories = roll_in(simulator, Mixture(None, policy.actor()), np.arange(8, dtype=np.uint64))
         update(policy, all_actions, trajectories, oracle(trajectories))

@@ -6,8 +6,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aggrevated.updates.solvers import BLOCK, GRID, closed_form, conjugate_gradient, held_out, krylov
-from aggrevated.updates.solvers import SOLVERS as NAMED
+from aggrevated.updates.fisher_solvers import BLOCK, GRID, closed_form, conjugate_gradient, held_out, krylov
+from aggrevated.updates.fisher_solvers import SOLVERS as NAMED
 
 SOLVERS = pytest.mark.parametrize("solver", [closed_form, conjugate_gradient])
 

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 import torch
 
-from aggrevated.cost_to_go import CostToGo
 from aggrevated.losses.all_actions import all_actions
 from aggrevated.losses.likelihood import likelihood
 from aggrevated.losses.taken_action import taken_action
+from aggrevated.oracles import CostToGo
+from aggrevated.updates.cost_scale import Spread
+from aggrevated.updates.fisher_solvers import held_out
 from aggrevated.updates.natural import Natural
 from aggrevated.updates.regular import Regular
-from aggrevated.updates.solvers import held_out
-from aggrevated.updates.spread import Spread
 from problems import deep_policy, flat, random_costs, random_trajectories, with_legal
 
 TRAJECTORIES = random_trajectories()

@@ -5,9 +5,9 @@ import pytest
 import torch
 from test_projected import policy_of, told
 
-from aggrevated.trajectories import Trajectories
-from aggrevated.updates.aggregation import Data
-from aggrevated.updates.warmth import COLDEST, COOLER, Warmth, of_an_episode
+from aggrevated.rollout.trajectories import Trajectories
+from aggrevated.updates.dataset_aggregation import Data
+from aggrevated.updates.temperature import COLDEST, COOLER, Warmth, of_an_episode
 
 
 def episode(costs):

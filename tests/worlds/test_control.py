@@ -5,15 +5,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from aggrevated.config.building import blank_policy
-from aggrevated.config.resolving import resolve
+from aggrevated.config.builder import blank_policy
+from aggrevated.config.resolver import resolve
+from aggrevated.core.rng import Purpose, seeds
 from aggrevated.experts.loading import load_expert
-from aggrevated.randomness import Purpose, seeds
+from aggrevated.problems import control
+from aggrevated.problems.control import Control, FreshEpisodes
 from aggrevated.simulators.cartpole import CartPole
 from aggrevated.tasks.cartpole import TASK
 from aggrevated.validation import mean_return, returns_of
-from aggrevated.worlds import control
-from aggrevated.worlds.control import Control, FreshEpisodes
 
 
 @pytest.fixture

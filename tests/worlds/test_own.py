@@ -14,10 +14,10 @@ from gymnasium.spaces import Box, Discrete
 import aggrevated
 import surroundings
 from aggrevated.errors import DataError, UsageError
-from aggrevated.runs.run import Run
+from aggrevated.problems.code_references import imported, is_reference, reference_to
+from aggrevated.problems.normalization import scales, usual_actions
 from aggrevated.tasks import as_task, find_task
-from aggrevated.worlds.references import imported, is_reference, reference_to
-from aggrevated.worlds.scaling import scales, usual_actions
+from aggrevated.training.run_folder import Run
 
 SHORT = {"iterations": 2, "validation_episodes": 8, "test_episodes": 8, "horizon": 20}
 ENVIRONMENT, EXPERT = "surroundings:make", "surroundings:act"

@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from aggrevated.arrays import Array
-from aggrevated.elementary import exp_of, log_of, tanh, tanh_of
-from aggrevated.products import compiled
+from aggrevated.core.arrays import Array
+from aggrevated.kernels.elementary_functions import exp_of, log_of, tanh, tanh_of
+from aggrevated.kernels.linear_algebra import compiled
 
 ZERO, HALF, ONE, THREE, SIX, TWENTY = (np.float32(c) for c in (0.0, 0.5, 1.0, 3.0, 6.0, 20.0))
 SLOPE, MIDDLE = np.float32(0.01), np.float32((1 / 8 + 1 / 3) / 2)  # of leaky_relu, of rrelu when it is not trained

@@ -5,9 +5,9 @@ from typing import Protocol
 
 import numpy as np
 
-from aggrevated.arrays import Array
-from aggrevated.elementary import HALF, ONE, tanh, tanh_of
-from aggrevated.products import add_row, affine, compiled, copy_row
+from aggrevated.core.arrays import Array
+from aggrevated.kernels.elementary_functions import HALF, ONE, tanh, tanh_of
+from aggrevated.kernels.linear_algebra import add_row, affine, compiled, copy_row
 
 
 class NumpyCell(Protocol):

@@ -12,8 +12,8 @@ from numpy.random import Generator
 
 from aggrevated.actors.feed_forward import FeedForwardActor
 from aggrevated.actors.networks import ZERO32
-from aggrevated.arrays import Array
-from aggrevated.products import affine
+from aggrevated.core.arrays import Array
+from aggrevated.kernels.linear_algebra import affine
 
 if TYPE_CHECKING:
     from torch import nn

@@ -8,7 +8,7 @@ from numpy.random import Generator
 
 from aggrevated.actors.networks import NumpyNetwork
 from aggrevated.actors.samplers import Sampler
-from aggrevated.arrays import Array
+from aggrevated.core.arrays import Array
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.random import Generator
 
 from aggrevated.actors import Actor
-from aggrevated.actors.seeing_actions import remembered
-from aggrevated.arrays import Array
+from aggrevated.actors.action_history import remembered
+from aggrevated.core.arrays import Array
 
 
 @dataclass(frozen=True)

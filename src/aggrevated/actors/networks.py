@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from aggrevated.actors.activations import ACTIVATIONS
-from aggrevated.arrays import Array
-from aggrevated.elementary import tanh_of
-from aggrevated.products import add_row, affine, compiled, copy_row
+from aggrevated.core.arrays import Array
+from aggrevated.kernels.elementary_functions import tanh_of
+from aggrevated.kernels.linear_algebra import add_row, affine, compiled, copy_row
 
 if TYPE_CHECKING:
     from torch import nn

@@ -8,8 +8,8 @@ from numpy.random import Generator
 
 from aggrevated.actors.cells import NumpyCell
 from aggrevated.actors.samplers import Sampler
-from aggrevated.arrays import Array
-from aggrevated.products import affine
+from aggrevated.core.arrays import Array
+from aggrevated.kernels.linear_algebra import affine
 
 
 @dataclass(frozen=True)

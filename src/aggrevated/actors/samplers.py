@@ -7,8 +7,8 @@ from typing import Protocol
 import numpy as np
 from numpy.random import Generator
 
-from aggrevated.arrays import Array
-from aggrevated.elementary import gumbel
+from aggrevated.core.arrays import Array
+from aggrevated.kernels.elementary_functions import gumbel
 
 LEAST = np.float32(-3e38)
 

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.random import Generator
 
 from aggrevated.actors.feed_forward import FeedForwardActor
-from aggrevated.arrays import Array
+from aggrevated.core.arrays import Array
 
 
 @dataclass(frozen=True)

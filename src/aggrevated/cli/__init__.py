@@ -11,9 +11,9 @@ from typing import Annotated, Any, NoReturn, Protocol, Union
 import tyro
 
 from aggrevated.cli.streams import prepare
+from aggrevated.core.hardware import one_thread
+from aggrevated.core.registry import load, modules_in, offered
 from aggrevated.errors import AggrevatedError, UsageError
-from aggrevated.machine import one_thread
-from aggrevated.shelves import modules_in
 from aggrevated.version import __version__
 
 PROGRAM = "aggrevated"
@@ -25,6 +25,7 @@ stopped.
 
 ASKING = (signal.SIGTERM, signal.SIGHUP)  # to stop; Ctrl-C is Python's own
 FIRST = ("train", "resume", "evaluate", "compare")  # the others follow by name
+GROUP = "aggrevated.commands"  # of entry points, by which other packages offer theirs
 
 
 class Runnable(Protocol):
@@ -34,10 +35,11 @@ class Runnable(Protocol):
 
 
 def every_command() -> dict[str, type[Runnable]]:
-    """By name: every class in the files of commands/ that says which command it is."""
+    """By name: every class in the files of commands/ that says which command it is, and those of installed packages."""
     modules = [import_module(name) for name in modules_in("aggrevated.cli.commands")]
     values = [value for module in modules for value in vars(module).values() if isinstance(value, type)]
-    found = {value.command: value for value in values if hasattr(value, "command")}
+    found = {name: load(point) for name, point in offered(GROUP).items()}
+    found |= {value.command: value for value in values if hasattr(value, "command")}
     return {name: found[name] for name in dict.fromkeys([*FIRST, *sorted(found)])}
 
 

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from aggrevated.files import Facts
+from aggrevated.storage import Facts
 
 if TYPE_CHECKING:
-    from aggrevated.experts.card import Card
+    from aggrevated.experts.model_card import Card
     from aggrevated.reports import Table
-    from aggrevated.runs.records import Record
+    from aggrevated.training.records import Record
 
 
 def note(sentence: str) -> None:

@@ -6,21 +6,21 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any
 
-from aggrevated.cost_to_go import OracleSettings, Tells
-from aggrevated.cost_to_go.loki import ReinforcementSettings
+from aggrevated.config.loop import LoopSettings
+from aggrevated.core.settings import Settings, known, require, settings_of
 from aggrevated.errors import UsageError
-from aggrevated.files import Facts
-from aggrevated.loop import LoopSettings
 from aggrevated.losses import LossSettings
 from aggrevated.methods import Method, find_method
+from aggrevated.oracles import OracleSettings, Tells
+from aggrevated.oracles.loki import ReinforcementSettings
 from aggrevated.policies import PolicySettings
 from aggrevated.policies.heads import HeadSettings
-from aggrevated.settings import Settings, known, require, settings_of
+from aggrevated.problems import World, WorldSettings, require_memory
 from aggrevated.starts import StartSettings
+from aggrevated.storage import Facts
 from aggrevated.tasks import Task
 from aggrevated.updates import UpdateSettings
 from aggrevated.version import __version__
-from aggrevated.worlds import World, WorldSettings, require_memory
 
 AT_ONCE = ("trajectories", "demonstrations", "validation_episodes", "test_episodes")  # how many episodes are
 

@@ -2,4 +2,4 @@
 
 from aggrevated.doctor.diagnosis import Diagnosis as Diagnosis
 from aggrevated.doctor.diagnosis import examine as examine
-from aggrevated.doctor.finding import Finding as Finding
+from aggrevated.doctor.findings import Finding as Finding

@@ -9,17 +9,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from aggrevated.config import Config
+from aggrevated.core.hardware import one_thread
+from aggrevated.core.settings import SEED, at_least, require
 from aggrevated.doctor.checks import CHECKS
 from aggrevated.doctor.examination import Examination
-from aggrevated.doctor.finding import VERDICTS, Finding, Verdict
-from aggrevated.doctor.pace import Watch
-from aggrevated.doctor.recommending import Recommendation, recommend
-from aggrevated.doctor.views import Views, views_of
+from aggrevated.doctor.figure_data import Views, views_of
+from aggrevated.doctor.findings import VERDICTS, Finding, Verdict
+from aggrevated.doctor.recommendation import Recommendation, recommend
+from aggrevated.doctor.time_budget import Watch
 from aggrevated.errors import AggrevatedError, UsageError
-from aggrevated.experts.asking import called
-from aggrevated.files import Facts
-from aggrevated.machine import one_thread
-from aggrevated.settings import SEED, at_least, require
+from aggrevated.experts.checked import called
+from aggrevated.storage import Facts
 
 Check = Callable[[Examination], Iterator[Finding]]
 A_DAY = 86_400

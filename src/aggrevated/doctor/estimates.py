@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from aggrevated.arrays import Array
-from aggrevated.statistics import ranks
+from aggrevated.core.arrays import Array
+from aggrevated.core.statistics import ranks
 
 RESAMPLES = 600
 TAIL = 0.5  # per cent on each side: there are a dozen checks, and a healthy patient shall pass them all

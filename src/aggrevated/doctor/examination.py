@@ -10,22 +10,22 @@ import numpy as np
 from gymnasium.spaces import Discrete
 
 from aggrevated.actors import Actor
-from aggrevated.arrays import Array
 from aggrevated.config import Config
-from aggrevated.config.building import blank_policy
-from aggrevated.doctor.actors import UniformActor, bounds
-from aggrevated.doctor.pace import sized
-from aggrevated.doctor.rolling import Rolled, roll_out
-from aggrevated.doctor.training import Training, training_of
+from aggrevated.config.builder import blank_policy
+from aggrevated.core.arrays import Array
+from aggrevated.core.rng import Purpose, seeds
+from aggrevated.core.user_code import answer, finite, numbers
+from aggrevated.doctor.discounted_rollouts import Rolled, roll_out
+from aggrevated.doctor.perturbed_experts import UniformActor, bounds
+from aggrevated.doctor.time_budget import sized
+from aggrevated.doctor.training_metadata import Training, training_of
 from aggrevated.errors import UsageError
 from aggrevated.experts import CriticExpert, Expert, ValueExpert, discount_of
-from aggrevated.experts.asking import actions_of, costs_of, values_of
-from aggrevated.parts import answer, finite, numbers
-from aggrevated.randomness import Purpose, seeds
-from aggrevated.roll_in import Mixture, roll_in
+from aggrevated.experts.checked import actions_of, costs_of, values_of
+from aggrevated.problems.control import Control, control_of
+from aggrevated.rollout.roll_in import Mixture, roll_in
+from aggrevated.rollout.trajectories import Trajectories
 from aggrevated.simulators import Simulator, restricted, stochastic
-from aggrevated.trajectories import Trajectories
-from aggrevated.worlds.control import Control, control_of
 
 DISCOUNTS = (0.9, 0.95, 0.99, 0.995, 1.0)
 PROBES = 240

@@ -8,9 +8,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from aggrevated.arrays import Array
+from aggrevated.core.arrays import Array
 from aggrevated.doctor.diagnosis import Diagnosis
-from aggrevated.doctor.views import Views
+from aggrevated.doctor.figure_data import Views
 from aggrevated.plots.learning_curves import BOUND, COLOURS, save, tidy
 
 EXPERT, FIRST, RANDOM = COLOURS[0], COLOURS[4], "#9CA3AF"

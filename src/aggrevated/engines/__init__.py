@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol, TypeVar
 
-from aggrevated.arrays import Array
+from aggrevated.core.arrays import Array
 
 S = TypeVar("S")
 E = TypeVar("E")

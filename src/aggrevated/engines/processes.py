@@ -15,11 +15,11 @@ from multiprocessing.process import BaseProcess
 from types import ModuleType
 from typing import Any, TypeVar, cast
 
+from aggrevated.core.hardware import cores, threads_to_use
 from aggrevated.engines import Waiting
-from aggrevated.engines.sending import packed, unpacked
+from aggrevated.engines.serialization import packed, unpacked
 from aggrevated.engines.worker import serve, unknown
 from aggrevated.errors import AggrevatedError
-from aggrevated.machine import cores, threads_to_use
 
 S = TypeVar("S")
 E = TypeVar("E")
@@ -27,7 +27,7 @@ R = TypeVar("R")
 PATIENCE = 100  # workers that are lost over one job before it is given up
 FAREWELL = 4.0  # seconds that workers have to keep what they have, when all is stopped
 SECONDS = 0.5  # between two words to whoever waits
-PRELOADED = ["aggrevated.engines.preloaded"]  # what workers share the memory of
+PRELOADED = ["aggrevated.engines.forkserver_preload"]  # what workers share the memory of
 
 
 @dataclass

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Any, TypeVar, cast
 
+from aggrevated.core.hardware import cores
 from aggrevated.engines import Waiting
-from aggrevated.engines.sending import Kept, packed, unpacked
+from aggrevated.engines.serialization import Kept, packed, unpacked
 from aggrevated.errors import AggrevatedError, UsageError
-from aggrevated.machine import cores
 
 S = TypeVar("S")
 E = TypeVar("E")
@@ -145,8 +145,8 @@ def outcome(ray: Any, ref: Any) -> Any:
 
 def do(common: tuple[tuple[str, ...], bytes], refs: dict[str, Any], item: bytes) -> bytes:
     """A job, in one of Ray's workers."""
+    from aggrevated.core.hardware import THREADS, one_thread
     from aggrevated.engines.worker import answered, unknown
-    from aggrevated.machine import THREADS, one_thread
 
     paths, data = common
     sys.path.extend(path for path in paths if path not in sys.path)  # modules are found where they are found here

@@ -12,9 +12,9 @@ from collections.abc import Callable
 from multiprocessing.connection import Connection
 from typing import Any
 
-from aggrevated.engines.sending import Kept, packed, unpacked
+from aggrevated.core.hardware import THREADS, one_thread
+from aggrevated.engines.serialization import Kept, packed, unpacked
 from aggrevated.errors import AggrevatedError
-from aggrevated.machine import THREADS, one_thread
 
 
 def serve(connection: Connection, threads: int) -> None:

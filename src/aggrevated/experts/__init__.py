@@ -2,7 +2,7 @@
 
 from typing import Protocol, runtime_checkable
 
-from aggrevated.arrays import Array
+from aggrevated.core.arrays import Array
 
 
 class Expert(Protocol):

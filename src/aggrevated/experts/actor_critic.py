@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from aggrevated.actors.networks import NumpyNetwork
-from aggrevated.arrays import Array
-from aggrevated.elementary import tanh
-from aggrevated.experts.squashed import unscaled
+from aggrevated.core.arrays import Array
+from aggrevated.experts.squashing import unscaled
+from aggrevated.kernels.elementary_functions import tanh
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from aggrevated.actors.networks import NumpyNetwork
-from aggrevated.arrays import Array
+from aggrevated.core.arrays import Array
 
 
 @dataclass(frozen=True)

@@ -6,13 +6,13 @@ from typing import TypeAlias
 from torch import Tensor
 
 from aggrevated.errors import DataError, UsageError
-from aggrevated.experts.card import Card
-from aggrevated.experts.kinds import OwnExpert, expert_from
-from aggrevated.experts.normalising import read_normalisation
-from aggrevated.experts.several import SeveralWithQ, SeveralWithV, several
+from aggrevated.experts.checkpoint_formats import OwnExpert, expert_from
+from aggrevated.experts.ensemble import SeveralWithQ, SeveralWithV, several
+from aggrevated.experts.model_card import Card
 from aggrevated.experts.stable_baselines import MAX_WEIGHTS, discount, stable_baselines
-from aggrevated.files import Facts, storage_errors, unseal
+from aggrevated.experts.vec_normalize import read_normalisation
 from aggrevated.simulators import Simulator
+from aggrevated.storage import Facts, storage_errors, unseal
 
 SHIPPED = Path(__file__).parent / "weights"
 NetworkExpert: TypeAlias = OwnExpert | SeveralWithQ | SeveralWithV

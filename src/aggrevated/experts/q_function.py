@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from aggrevated.arrays import Array
-from aggrevated.parts import as_array, numbers
+from aggrevated.core.arrays import Array
+from aggrevated.core.user_code import as_array, numbers
 from aggrevated.simulators import Simulator
-from aggrevated.simulators.using import seen
+from aggrevated.simulators.checked import seen
 
 
 @dataclass(frozen=True)

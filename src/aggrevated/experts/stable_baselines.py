@@ -9,8 +9,8 @@ from torch import Tensor
 
 from aggrevated.actors.activations import named_by_torch
 from aggrevated.errors import DataError
-from aggrevated.experts.kinds import FUNCTION, kind_of
-from aggrevated.files import MAX_JSON, Facts, chunks, decoded, in_short, open_zip, parsed, plain_file, read_state_dict
+from aggrevated.experts.checkpoint_formats import FUNCTION, kind_of
+from aggrevated.storage import MAX_JSON, Facts, chunks, decoded, in_short, open_zip, parsed, plain_file, read_state_dict
 
 MAX_WEIGHTS = 192 << 20  # bytes, 50 million float32: reading takes twice as much
 OWN = re.compile(r"(stable_baselines3|sb3_contrib)\b")  # modules whose policies do what the names of their tensors say

@@ -12,10 +12,10 @@ from typing import ClassVar, TypeAlias
 import torch
 from torch import Tensor
 
-from aggrevated.cost_to_go import CostToGo, Tells
+from aggrevated.core.settings import NOT_NEGATIVE, Settings, setting
+from aggrevated.oracles import CostToGo, Tells
 from aggrevated.policies import Policy
-from aggrevated.settings import NOT_NEGATIVE, Settings, setting
-from aggrevated.trajectories import Trajectories
+from aggrevated.rollout.trajectories import Trajectories
 
 Loss: TypeAlias = Callable[[Policy, Trajectories, CostToGo], Tensor]
 

@@ -7,11 +7,11 @@ import torch
 from torch import Tensor
 from torch.distributions import Categorical
 
-from aggrevated.cost_to_go import CostToGo, Tells
 from aggrevated.errors import DataError
 from aggrevated.losses import Loss, LossSettings, average, distribution_at
+from aggrevated.oracles import CostToGo, Tells
 from aggrevated.policies import Policy
-from aggrevated.trajectories import Trajectories
+from aggrevated.rollout.trajectories import Trajectories
 
 
 def all_actions(policy: Policy, trajectories: Trajectories, cost_to_go: CostToGo) -> Tensor:

@@ -8,7 +8,7 @@ from torch.distributions import Categorical, Distribution, kl_divergence
 
 from aggrevated.losses import distribution_at
 from aggrevated.policies import Policy
-from aggrevated.trajectories import Trajectories
+from aggrevated.rollout.trajectories import Trajectories
 
 
 def kl(before: Distribution, after: Distribution) -> Tensor:

@@ -6,11 +6,11 @@ from types import MappingProxyType
 import torch
 from torch import Tensor
 
-from aggrevated.cost_to_go import CostToGo, Tells
 from aggrevated.errors import UsageError
 from aggrevated.losses import Loss, LossSettings, average, distribution_at
+from aggrevated.oracles import CostToGo, Tells
 from aggrevated.policies import Policy
-from aggrevated.trajectories import Trajectories
+from aggrevated.rollout.trajectories import Trajectories
 
 
 def taken_action(policy: Policy, trajectories: Trajectories, cost_to_go: CostToGo) -> Tensor:

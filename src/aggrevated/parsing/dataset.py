@@ -8,15 +8,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from aggrevated.arrays import Array
-from aggrevated.files import digest
-from aggrevated.parsing.cache import cached, key_of
+from aggrevated.core.arrays import Array
+from aggrevated.parsing.feature_cache import cached, key_of
 from aggrevated.parsing.features.projection import Projection
 from aggrevated.parsing.features.symbols import raw, table
 from aggrevated.parsing.pages.page import Page
 from aggrevated.parsing.parser import Corpus
 from aggrevated.parsing.splits import Split, pages_of, rewritten
 from aggrevated.parsing.transitions.configurations import with_root
+from aggrevated.storage import digest
 
 BLOCK = 500  # pages at a time
 

@@ -15,14 +15,14 @@ from functools import cached_property
 import numpy as np
 from gymnasium.spaces import Box, Discrete
 
-from aggrevated.arrays import Array
-from aggrevated.cost_to_go.q_star import QStarSettings
+from aggrevated.core.arrays import Array
+from aggrevated.core.rng import Stream, generator
+from aggrevated.oracles.q_star import QStarSettings
 from aggrevated.parsing.pages.page import Page
 from aggrevated.parsing.transitions import TransitionSystem
 from aggrevated.parsing.transitions.configurations import NONE, View, begin, with_root, wrong
 from aggrevated.parsing.transitions.gold import advised, already_lost
 from aggrevated.parsing.transitions.systems import SYSTEMS
-from aggrevated.randomness import Stream, generator
 
 LATEST = 3  # of the stack, the buffer and the arcs
 ARCS = slice(1, 1 + LATEST)

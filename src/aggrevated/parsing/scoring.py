@@ -8,20 +8,20 @@ from typing import Self, TypedDict
 
 import numpy as np
 
-from aggrevated.arrays import Array
+from aggrevated.collection import Place
+from aggrevated.core.arrays import Array
+from aggrevated.core.statistics import standard_error_of_share
 from aggrevated.engines import HERE, Engine
-from aggrevated.engines.sending import Kept
+from aggrevated.engines.serialization import Kept
 from aggrevated.experts import Expert
-from aggrevated.gathering import Place
 from aggrevated.parsing.pages.page import Page
 from aggrevated.parsing.parser import Parser
 from aggrevated.parsing.transitions.configurations import NONE
 from aggrevated.policies import Policy
-from aggrevated.roll_in import Mixture, roll_in
-from aggrevated.statistics import standard_error_of_share
-from aggrevated.trajectories import Trajectories
+from aggrevated.problems import Score
+from aggrevated.rollout.roll_in import Mixture, roll_in
+from aggrevated.rollout.trajectories import Trajectories
 from aggrevated.validation import Validated, returns_of
-from aggrevated.worlds import Score
 
 LENGTHS = ((1, 1), (2, 2), (3, 4), (5, 8), (9, 10**6))  # of arcs, in symbols
 

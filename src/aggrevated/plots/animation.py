@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
-from aggrevated.arrays import Array
+from aggrevated.core.arrays import Array
 from aggrevated.errors import UsageError
-from aggrevated.files import write_atomically
-from aggrevated.plots.drawings import DRAWINGS, FAINT, INK, MUTED, PAPER, picture
+from aggrevated.plots.state_drawings import DRAWINGS, FAINT, INK, MUTED, PAPER, picture
 from aggrevated.simulators.mujoco import ROBOTS
+from aggrevated.storage import write_atomically
 
 MARGIN, TITLE_HEIGHT, PARTS_HEIGHT, CAPTION_HEIGHT = 12, 30, 22, 28  # pixels
 TITLE_SIZE, CAPTION_SIZE = 15, 13

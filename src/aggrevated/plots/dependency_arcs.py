@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.patches import FancyArrowPatch
 from matplotlib.path import Path as Outline
 
-from aggrevated.arrays import Array
+from aggrevated.core.arrays import Array
 
 ARC, WRONG, ROOT = "#0072B2", "#D55E00", "#009E73"  # Okabe and Ito's
 CELL = 0.34  # of one symbol in the row, wide

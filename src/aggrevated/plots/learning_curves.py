@@ -12,9 +12,9 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from aggrevated.arrays import Array
-from aggrevated.files import write_atomically
-from aggrevated.statistics import bootstrap_interval, interquartile_mean
+from aggrevated.core.arrays import Array
+from aggrevated.core.statistics import bootstrap_interval, interquartile_mean
+from aggrevated.storage import write_atomically
 
 # Okabe and Ito's colours, which colour-blind readers can tell apart.
 COLOURS = ("#0072B2", "#009E73", "#D55E00", "#CC79A7", "#E69F00", "#56B4E9", "#000000")

@@ -17,7 +17,7 @@ from matplotlib.patches import PathPatch
 from matplotlib.path import Path as Line
 from matplotlib.ticker import MaxNLocator
 
-from aggrevated.arrays import Array
+from aggrevated.core.arrays import Array
 from aggrevated.plots.learning_curves import COLOURS, save
 
 BEST = COLOURS[2]

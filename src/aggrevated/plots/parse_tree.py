@@ -14,7 +14,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import FancyBboxPatch, Patch, PathPatch
 from matplotlib.path import Path as Outline
 
-from aggrevated.arrays import Array
+from aggrevated.core.arrays import Array
 from aggrevated.errors import UsageError
 from aggrevated.parsing.features.geometry import line_starts
 from aggrevated.parsing.pages.page import Page, Strokes

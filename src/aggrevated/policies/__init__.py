@@ -17,14 +17,14 @@ from torch.distributions import Distribution
 from torch.func import functional_call, grad, vmap
 
 from aggrevated.actors import Actor
-from aggrevated.actors.seeing_actions import previous, remembered
-from aggrevated.arrays import Array
+from aggrevated.actors.action_history import previous, remembered
+from aggrevated.core.arrays import Array
+from aggrevated.core.rng import Purpose, seeds
+from aggrevated.core.settings import WIDTHS, Settings, setting
+from aggrevated.core.spaces import Translation
 from aggrevated.errors import UsageError
-from aggrevated.files import Facts
 from aggrevated.policies.heads.base import Head
-from aggrevated.randomness import Purpose, seeds
-from aggrevated.settings import WIDTHS, Settings, setting
-from aggrevated.spaces import Translation
+from aggrevated.storage import Facts
 
 
 class Policy(nn.Module, ABC):
@@ -110,7 +110,7 @@ class Policy(nn.Module, ABC):
 
     def save(self, path: Path | str, card: Facts | None = None) -> None:
         """Write one file that `aggrevated.load` reads, with a card that says what it is."""
-        from aggrevated.policies.saving import save
+        from aggrevated.policies.serialization import save
 
         save(self, Path(path), self.card if card is None else card)
 

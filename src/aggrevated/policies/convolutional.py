@@ -11,13 +11,13 @@ from torch import Tensor, nn
 from torch.distributions import Distribution
 
 from aggrevated.actors.convolutional import WHITE, ConvolutionalActor, NumpyConvolution
-from aggrevated.arrays import Array
+from aggrevated.core.arrays import Array
+from aggrevated.core.spaces import PICTURE
 from aggrevated.errors import UsageError
-from aggrevated.files import Facts
 from aggrevated.policies import USUAL_WIDTHS, HiddenSettings, Policy, initial_generator
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import Head
-from aggrevated.spaces import PICTURE
+from aggrevated.storage import Facts
 
 SMALLEST = 8  # height or width
 LARGE = 64  # pixels in a row or a column, from which on the first stride is long

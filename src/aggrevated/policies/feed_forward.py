@@ -11,10 +11,10 @@ from torch.distributions import Distribution
 
 from aggrevated.actors.feed_forward import FeedForwardActor
 from aggrevated.actors.networks import NumpyNetwork
-from aggrevated.files import Facts
 from aggrevated.policies import USUAL_WIDTHS, HiddenSettings, Policy, initial_generator, size_of
 from aggrevated.policies.heads import Head
-from aggrevated.policies.networks import relu_network
+from aggrevated.policies.mlp import relu_network
+from aggrevated.storage import Facts
 
 
 class FeedForwardPolicy(Policy):

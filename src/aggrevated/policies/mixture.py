@@ -11,11 +11,11 @@ from torch.func import functional_call
 from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
 from aggrevated.actors.mixture import MixtureActor
-from aggrevated.arrays import Array
+from aggrevated.core.arrays import Array
 from aggrevated.errors import UsageError
-from aggrevated.files import Facts
 from aggrevated.policies import Policy
 from aggrevated.policies.heads import CategoricalHead, Head
+from aggrevated.storage import Facts
 
 
 class MixturePolicy(Policy):
@@ -91,7 +91,7 @@ class MixturePolicy(Policy):
 
     @classmethod
     def from_shape(cls, shape: Facts, head: Head) -> Self:
-        from aggrevated.policies.saving import kinds
+        from aggrevated.policies.serialization import kinds
 
         return cls(kinds()[shape["of"]].from_shape(shape, deepcopy(head)), head)
 

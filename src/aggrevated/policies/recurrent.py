@@ -12,14 +12,14 @@ from gymnasium.spaces import Space
 from torch import Tensor, nn
 from torch.distributions import Distribution
 
+from aggrevated.actors.action_history import SeeingActor
 from aggrevated.actors.recurrent import RecurrentActor
-from aggrevated.actors.seeing_actions import SeeingActor
-from aggrevated.files import Facts
+from aggrevated.core.settings import Chosen, require_recurrent
 from aggrevated.policies import Policy, SequenceSettings, initial_generator, size_of
-from aggrevated.policies.cells import CELLS, LSTM
+from aggrevated.policies.compiled_lstm import Unrolled
 from aggrevated.policies.heads import Head
-from aggrevated.policies.unrolled import Unrolled
-from aggrevated.settings import Chosen, require_recurrent
+from aggrevated.policies.recurrent_cells import CELLS, LSTM
+from aggrevated.storage import Facts
 
 Back: TypeAlias = Callable[[Tensor], tuple[Tensor, ...]]
 

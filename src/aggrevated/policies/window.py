@@ -9,12 +9,12 @@ from gymnasium.spaces import Space
 from torch import Tensor
 from torch.distributions import Distribution
 
-from aggrevated.actors.seeing_actions import SeeingActor
+from aggrevated.actors.action_history import SeeingActor
 from aggrevated.actors.window import WindowActor
-from aggrevated.files import Facts
 from aggrevated.policies import USUAL_WIDTHS, Policy, SequenceSettings, initial_generator, size_of
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import Head
+from aggrevated.storage import Facts
 
 
 class WindowPolicy(Policy):

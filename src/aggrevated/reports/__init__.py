@@ -8,9 +8,9 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from aggrevated.arithmetic import fingerprint
-from aggrevated.files import Facts, write_atomically, write_json
-from aggrevated.machine import about_this_machine
+from aggrevated.core.hardware import about_this_machine
+from aggrevated.kernels.numerics import fingerprint
+from aggrevated.storage import Facts, write_atomically, write_json
 
 Column = Callable[[Facts], str]
 

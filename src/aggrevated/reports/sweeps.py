@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from typing import Any
 
-from aggrevated.files import Facts, write_atomically
+from aggrevated.core.settings import flag
 from aggrevated.plots.parallel_coordinates import Setting, parallel_coordinates
 from aggrevated.reports import Column, Table, markdown, number
-from aggrevated.settings import flag
-from aggrevated.sweeps.spaces import Choices, Varied, dashed, spoken
+from aggrevated.storage import Facts, write_atomically
+from aggrevated.sweeps.search_space import Choices, Varied, dashed, spoken
 from aggrevated.sweeps.sweep import Sweep
 from aggrevated.sweeps.trials import Trial, best_first
 

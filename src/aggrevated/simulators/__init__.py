@@ -9,7 +9,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from gymnasium.spaces import Box, Discrete
 
-from aggrevated.arrays import Array
+from aggrevated.core.arrays import Array
 
 
 @runtime_checkable

@@ -6,9 +6,9 @@ from math import ceil, cos, pi, sin
 import numpy as np
 from gymnasium.spaces import Box, Discrete
 
-from aggrevated.arrays import Array
-from aggrevated.draws import seed_state, uniform
-from aggrevated.products import compiled
+from aggrevated.core.arrays import Array
+from aggrevated.kernels.linear_algebra import compiled
+from aggrevated.kernels.numpy_rng import seed_state, uniform
 
 # Both links: length 1 m, mass 1 kg, centre of mass at 0.5 m, moment of inertia 1.
 LENGTH, MASS, CENTRE, INERTIA, GRAVITY, DT = 1.0, 1.0, 0.5, 1.0, 9.8, 0.2

@@ -6,9 +6,9 @@ from math import cos, pi, sin
 import numpy as np
 from gymnasium.spaces import Box, Discrete
 
-from aggrevated.arrays import Array
-from aggrevated.draws import seed_state, uniform
-from aggrevated.products import compiled
+from aggrevated.core.arrays import Array
+from aggrevated.kernels.linear_algebra import compiled
+from aggrevated.kernels.numpy_rng import seed_state, uniform
 
 GRAVITY, CART_MASS, POLE_MASS, HALF_LENGTH, FORCE, TAU = 9.8, 1.0, 0.1, 0.5, 10.0, 0.02
 TOTAL_MASS = POLE_MASS + CART_MASS

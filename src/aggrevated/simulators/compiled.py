@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from aggrevated.arrays import Array
-from aggrevated.products import compiled
+from aggrevated.core.arrays import Array
+from aggrevated.kernels.linear_algebra import compiled
 from aggrevated.simulators import Simulator
 from aggrevated.simulators.acrobot import NUMBERS as ACROBOT_NUMBERS
 from aggrevated.simulators.acrobot import SEEN as ACROBOT_SEEN
@@ -19,7 +19,7 @@ from aggrevated.simulators.cartpole import CartPole
 from aggrevated.simulators.cartpole import advance as advance_cartpole
 from aggrevated.simulators.cartpole import begin as begin_cartpole
 from aggrevated.simulators.cartpole import look as look_at_cartpole
-from aggrevated.simulators.partial import Columns, Partial
+from aggrevated.simulators.partial_observation import Columns, Partial
 
 CARTPOLE, ACROBOT = 0, 1
 

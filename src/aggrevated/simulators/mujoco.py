@@ -19,9 +19,9 @@ from typing import Any, cast
 import numpy as np
 from gymnasium.spaces import Box
 
-from aggrevated.arrays import Array
+from aggrevated.core.arrays import Array
+from aggrevated.core.hardware import threads_to_use
 from aggrevated.errors import UsageError
-from aggrevated.machine import threads_to_use
 
 UNSTABLE = 1e10  # mjMAXVAL: what MuJoCo itself takes for the sign of a diverged simulation
 Healthy = Callable[[Array, Array], Array]  # from positions [n, nq] and velocities [n, nv] to bool [n]

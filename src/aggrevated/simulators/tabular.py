@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 from gymnasium.spaces import Box, Discrete
 
-from aggrevated.arrays import Array
+from aggrevated.core.arrays import Array
 from aggrevated.errors import UsageError
 
 # ---- dynamic programming
@@ -80,7 +80,7 @@ def random_mdps(count: int, states: int, actions: int, seed: int) -> tuple[Array
 def binary_tree(leaf_costs: Array) -> Tabular:
     """The tree of Section 5.1 over these expected leaf costs [2^(K−1)]: S = 2^K − 1 states, H = K, left and right.
 
-    Transitions are a dense array here; `aggrevated.theory.tree` has what deep trees need.
+    Transitions are a dense array here; `aggrevated_experiments.theory.tree` has what deep trees need.
     """
     leaves = len(leaf_costs)
     states = 2 * leaves - 1

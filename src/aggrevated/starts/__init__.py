@@ -3,9 +3,9 @@
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
+from aggrevated.core.settings import Settings
 from aggrevated.experts import Expert
 from aggrevated.policies import Policy
-from aggrevated.settings import Settings
 from aggrevated.simulators import Simulator
 
 

@@ -2,14 +2,14 @@
 
 from dataclasses import dataclass
 
-from aggrevated.agreement import agree
-from aggrevated.cost_to_go.disagreement import disagreement
+from aggrevated.compatibility import agree
+from aggrevated.core.rng import Purpose, seeds
+from aggrevated.core.settings import COUNT, POSITIVE, at_least, setting
 from aggrevated.experts import Expert
 from aggrevated.losses.likelihood import likelihood
+from aggrevated.oracles.zero_one import disagreement
 from aggrevated.policies import Policy
-from aggrevated.randomness import Purpose, seeds
-from aggrevated.roll_in import Mixture, roll_in
-from aggrevated.settings import COUNT, POSITIVE, at_least, setting
+from aggrevated.rollout.roll_in import Mixture, roll_in
 from aggrevated.simulators import Simulator
 from aggrevated.starts import StartSettings
 from aggrevated.updates.follow_the_leader import FollowTheLeader

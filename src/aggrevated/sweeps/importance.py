@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from aggrevated.arrays import Array
-from aggrevated.statistics import ranks, variance_explained
-from aggrevated.sweeps.spaces import Choices, Varied
+from aggrevated.core.arrays import Array
+from aggrevated.core.statistics import ranks, variance_explained
+from aggrevated.sweeps.search_space import Choices, Varied
 from aggrevated.sweeps.trials import Trial
 
 PARTS = 5  # of a range, each with as many trials

@@ -7,17 +7,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from aggrevated import files
-from aggrevated.arithmetic import difference, fingerprint
-from aggrevated.config.building import set_up
+from aggrevated import storage
+from aggrevated.config.builder import set_up
+from aggrevated.core.hardware import one_thread
 from aggrevated.errors import AggrevatedError, DataError, StorageError, UsageError
-from aggrevated.machine import one_thread
-from aggrevated.runs.records import Result
-from aggrevated.runs.run import Run, begin_folder, made_or_opened, refuse_if_used
-from aggrevated.sweeps.asked import Asked
+from aggrevated.kernels.numerics import difference, fingerprint
 from aggrevated.sweeps.importance import importance
-from aggrevated.sweeps.searching import ROUND, loaded, next_round
+from aggrevated.sweeps.request import Asked
+from aggrevated.sweeps.search import ROUND, loaded, next_round
 from aggrevated.sweeps.trials import Trial, best_first
+from aggrevated.training.records import Result
+from aggrevated.training.run_folder import Run, begin_folder, made_or_opened, refuse_if_used
 from aggrevated.version import __version__
 
 RECORD = "sweep.json"
@@ -37,7 +37,7 @@ class Sweep:
     def open(cls, folder: Path, anyway: bool = False, trust: bool = False) -> Sweep:
         """A sweep that exists; one begun where sums round otherwise is refused, but for `anyway`."""
         path = folder / RECORD
-        facts = files.unseal_json(path, "restore it, or begin anew with another --out")
+        facts = storage.unseal_json(path, "restore it, or begin anew with another --out")
         if facts.get("version") != __version__ or not {"asked", "trials", "arithmetic"} <= set(facts):
             raise DataError(f"{path} is not of a sweep of version {__version__}; begin anew with another --out")
         elsewhere = difference(facts["arithmetic"], fingerprint())
@@ -60,7 +60,7 @@ class Sweep:
         """How much each setting explains of the differences between trials."""
         return {one.name: importance(one, self.trials) for one in self.asked.varied}
 
-    def facts(self) -> files.Facts:
+    def facts(self) -> storage.Facts:
         """For sweep.json: what was asked, and what came of it."""
         best = self.best
         return {
@@ -74,13 +74,13 @@ class Sweep:
 
     def write(self) -> Sweep:
         """Write sweep.json."""
-        files.seal_json(self.folder / RECORD, self.facts())
+        storage.seal_json(self.folder / RECORD, self.facts())
         return self
 
     def rounds(self, run_them: Runner) -> Iterator[Sweep]:
         """The sweep after each of its rounds, those that are over already included."""
-        with files.only_one(self.folder):
-            files.sweep(self.folder)
+        with storage.only_one(self.folder):
+            storage.sweep(self.folder)
             sweep = replace(self, trials=Sweep.open(self.folder, anyway=True).trials).write()
             for first in range(0, self.asked.trials, ROUND):
                 sweep = sweep.asked_for(first)

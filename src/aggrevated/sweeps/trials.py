@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from aggrevated.files import Facts
+from aggrevated.storage import Facts
 
 
 @dataclass(frozen=True)

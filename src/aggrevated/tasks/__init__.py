@@ -11,11 +11,11 @@ from functools import partial
 from importlib import import_module
 from typing import Any
 
+from aggrevated.core.registry import TASKS, load, offered, shipped_tasks, task_names
+from aggrevated.core.settings import Settings, guess
 from aggrevated.errors import UsageError
-from aggrevated.expert_training import Recipe
-from aggrevated.settings import Settings, guess
-from aggrevated.shelves import TASKS, load, offered, shipped_tasks, task_names
-from aggrevated.worlds import WorldSettings
+from aggrevated.problems import WorldSettings
+from aggrevated.problems.expert_training import Recipe
 
 UNTUNED = ("exponentiated",)  # updates that are the same for all tasks
 
@@ -150,8 +150,8 @@ def find_task(name: str, trust: bool = False) -> Task:
 
 def task_of_ones_own(name: str, trust: bool) -> Task:
     """That of an environment of Gymnasium, by its id, or of what `module:attribute` is."""
-    from aggrevated.worlds.own import Own
-    from aggrevated.worlds.references import imported, is_reference
+    from aggrevated.problems.code_references import imported, is_reference
+    from aggrevated.problems.custom import Own
 
     if is_reference(name):
         found = imported(name, trust) if trust else None
@@ -165,7 +165,7 @@ def task_of_ones_own(name: str, trust: bool) -> Task:
 
 def may_be_imported(name: str, world: WorldSettings) -> bool:
     """Whether code that a task names may be: that of a world that came from there has been."""
-    from aggrevated.worlds.references import is_reference
+    from aggrevated.problems.code_references import is_reference
 
     return bool(getattr(world, "trusted", is_reference(name)))
 
@@ -175,8 +175,8 @@ def as_task(given: Any, expert: Any = None) -> Task:
 
     What others can import by its name is known by that name, so that its runs can be gone on with everywhere.
     """
-    from aggrevated.worlds.own import Own
-    from aggrevated.worlds.references import reference_to
+    from aggrevated.problems.code_references import reference_to
+    from aggrevated.problems.custom import Own
 
     if isinstance(given, Task):
         task = given
@@ -197,8 +197,8 @@ def as_task(given: Any, expert: Any = None) -> Task:
 
 def with_object(task: Task, expert: Any) -> Task:
     """The task with an expert that has no name; as it is where none is given."""
-    from aggrevated.worlds.control import Control
-    from aggrevated.worlds.own import Own
+    from aggrevated.problems.control import Control
+    from aggrevated.problems.custom import Own
 
     world = task.world
     if expert is None:
@@ -212,14 +212,14 @@ def with_object(task: Task, expert: Any) -> Task:
 
 def adapted(expert: Any, simulator: Any) -> Any:
     """Whatever it is, as an expert in that simulator."""
-    from aggrevated.experts.adapting import as_expert
+    from aggrevated.experts.adapters import as_expert
 
     return as_expert(expert, simulator)
 
 
 def can_be_found(name: str) -> bool:
     """Whether there is such a task, or may be one; nothing is imported that is not installed."""
-    from aggrevated.worlds.references import is_reference
+    from aggrevated.problems.code_references import is_reference
 
     return name in task_names() or is_reference(name) or is_registered(name)
 

@@ -1,9 +1,9 @@
 """The paper's figure "Acrobot": H = 200, K = 50, one layer of 16 ReLU, α = 0."""
 
-from aggrevated.expert_training import Recipe
+from aggrevated.problems.control import Control, no_step_saved
+from aggrevated.problems.expert_training import Recipe
 from aggrevated.simulators.acrobot import Acrobot
 from aggrevated.tasks import DIAL, FINITE, PAPERS_STEPS, RIVALS, SCRATCH, Protocol, Task, Tuned, imitation
-from aggrevated.worlds.control import Control, no_step_saved
 
 WORLD = Control(make=Acrobot, lowest=no_step_saved, horizon=200, expert="acrobot")
 TASK = Task(

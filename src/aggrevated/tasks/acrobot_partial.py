@@ -3,20 +3,8 @@
 from dataclasses import replace
 
 from aggrevated.simulators.acrobot import Acrobot
-from aggrevated.simulators.partial import Partial, columns_of
-from aggrevated.tasks import (
-    DIAL,
-    FINITE,
-    PAPERS_STEPS,
-    RATE,
-    RIVALS,
-    SCRATCH,
-    Protocol,
-    Row,
-    Tuned,
-    acrobot,
-    imitation,
-)
+from aggrevated.simulators.partial_observation import Partial, columns_of
+from aggrevated.tasks import DIAL, FINITE, PAPERS_STEPS, RATE, RIVALS, SCRATCH, Protocol, Row, Tuned, acrobot, imitation
 
 
 def partial_acrobot(horizon: int) -> Partial:

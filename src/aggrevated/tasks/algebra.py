@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from aggrevated.parsing.learners.kernel import KernelSettings, SupportVectorSettings
-from aggrevated.parsing.learners.readers import ContextualSettings, PaperLstmSettings, ReactiveSettings
+from aggrevated.parsing.learners.parser_policies import ContextualSettings, PaperLstmSettings, ReactiveSettings
 from aggrevated.parsing.parser import GoldSettings
-from aggrevated.parsing.world import Algebra
+from aggrevated.parsing.problem import Algebra
 from aggrevated.tasks import PAPERS_STEPS, Row, Task, Tuned
 from aggrevated.updates import TO_THE_END
 

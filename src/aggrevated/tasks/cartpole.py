@@ -1,9 +1,9 @@
 """The paper's figure "Cartpole": H = 500, K = 50, one layer of 16 ReLU, α = 0."""
 
-from aggrevated.expert_training import Recipe
+from aggrevated.problems.control import Control
+from aggrevated.problems.expert_training import Recipe
 from aggrevated.simulators.cartpole import CartPole
 from aggrevated.tasks import DIAL, FINITE, PAPERS_STEPS, RIVALS, SCRATCH, Protocol, Task, Tuned, imitation
-from aggrevated.worlds.control import Control
 
 TASK = Task(
     name="cartpole",

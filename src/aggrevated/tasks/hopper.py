@@ -3,10 +3,10 @@
 from functools import partial
 from typing import Any
 
-from aggrevated.expert_training import Recipe
+from aggrevated.problems.control import Control
+from aggrevated.problems.expert_training import Recipe
 from aggrevated.simulators.mujoco import MuJoCo
 from aggrevated.tasks import DIAL, PAPERS_STEPS, RIVALS, SCRATCH, Protocol, Task, Tuned, imitation, with_settings
-from aggrevated.worlds.control import Control
 
 TRPO_SETTINGS = {  # the paper's shape, one hidden layer of 64; otherwise sb3-contrib's own but for `batch_size`
     "learning_rate": 1e-3,

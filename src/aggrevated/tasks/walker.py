@@ -3,7 +3,7 @@
 from dataclasses import replace
 from functools import partial
 
-from aggrevated.expert_training import Recipe
+from aggrevated.problems.expert_training import Recipe
 from aggrevated.simulators.mujoco import MuJoCo
 from aggrevated.tasks import Protocol, Tuned, hopper
 

@@ -10,14 +10,14 @@ from typing import ClassVar, Protocol, Self
 import torch
 from torch import Tensor, nn
 
-from aggrevated.cost_to_go import CostToGo, Tells
+from aggrevated.core.schedules import Schedule, linear
+from aggrevated.core.settings import COUNT, NOT_NEGATIVE, Settings, one_of, setting
 from aggrevated.errors import UsageError
 from aggrevated.losses import Loss, inputs_in, legal_in
+from aggrevated.oracles import CostToGo, Tells
 from aggrevated.policies import Policy
 from aggrevated.policies.heads import Head
-from aggrevated.schedules import Schedule, linear
-from aggrevated.settings import COUNT, NOT_NEGATIVE, Settings, one_of, setting
-from aggrevated.trajectories import Trajectories
+from aggrevated.rollout.trajectories import Trajectories
 
 
 @dataclass(frozen=True)

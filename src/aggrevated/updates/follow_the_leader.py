@@ -6,16 +6,16 @@ import numpy as np
 from torch import Tensor
 from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
-from aggrevated.adam import Adam
-from aggrevated.cost_to_go import CostToGo, Tells
+from aggrevated.core.rng import Purpose, seeds
+from aggrevated.core.settings import POSITIVE, Chosen, require, setting
 from aggrevated.errors import UsageError
+from aggrevated.kernels.adam import Adam
 from aggrevated.losses import Loss, LossSettings
+from aggrevated.oracles import CostToGo, Tells
 from aggrevated.policies import Policy
-from aggrevated.randomness import Purpose, seeds
-from aggrevated.settings import POSITIVE, Chosen, require, setting
-from aggrevated.trajectories import Trajectories
+from aggrevated.rollout.trajectories import Trajectories
 from aggrevated.updates import Step, UpdateSettings, dropout, learned_along, loss_and_gradient, norm
-from aggrevated.updates.aggregation import MEASURED, Aggregation, Data
+from aggrevated.updates.dataset_aggregation import MEASURED, Aggregation, Data
 from aggrevated.updates.safe_step import safe_step
 
 

@@ -7,18 +7,18 @@ from typing import Self
 import torch
 from torch import Tensor
 
-from aggrevated.cost_to_go import CostToGo
+from aggrevated.core.schedules import Schedule, at
+from aggrevated.core.settings import NOT_NEGATIVE, Chosen, at_least, one_of, require, setting
 from aggrevated.losses import Loss
 from aggrevated.losses.fisher import fisher_product
-from aggrevated.losses.scores import scores
+from aggrevated.losses.trajectory_scores import scores
+from aggrevated.oracles import CostToGo
 from aggrevated.policies import Policy
-from aggrevated.schedules import Schedule, at
-from aggrevated.settings import NOT_NEGATIVE, Chosen, at_least, one_of, require, setting
-from aggrevated.trajectories import Trajectories
+from aggrevated.rollout.trajectories import Trajectories
 from aggrevated.updates import GradientSettings, Step, loss_and_gradient, norm
+from aggrevated.updates.cost_scale import Spread
+from aggrevated.updates.fisher_solvers import SOLVERS, Solver, closed_form, krylov
 from aggrevated.updates.safe_step import MOST_HALVINGS, NEAR, all_finite, halvings_of, safe_step, step_of_kl
-from aggrevated.updates.solvers import SOLVERS, Solver, closed_form, krylov
-from aggrevated.updates.spread import Spread
 
 PER_STATE = "per-state"  # the solver that needs no scores
 PAPERS = ("closed-form", "conjugate-gradient")  # one system, with the damping that a task tuned for it

@@ -8,16 +8,16 @@ import torch
 from torch import Tensor
 from torch.nn.utils import parameters_to_vector
 
-from aggrevated.adam import Adam, Optimiser
-from aggrevated.cost_to_go import CostToGo
+from aggrevated.core.schedules import Schedule, at
+from aggrevated.core.settings import POSITIVE, one_of, setting
+from aggrevated.kernels.adam import Adam, Optimiser
 from aggrevated.losses import Loss
+from aggrevated.oracles import CostToGo
 from aggrevated.policies import Policy
-from aggrevated.schedules import Schedule, at
-from aggrevated.settings import POSITIVE, one_of, setting
-from aggrevated.trajectories import Trajectories
+from aggrevated.rollout.trajectories import Trajectories
 from aggrevated.updates import GradientSettings, Step, loss_and_gradient, norm
+from aggrevated.updates.cost_scale import Spread
 from aggrevated.updates.safe_step import MOST_HALVINGS, NEAR, all_finite, halvings_of, safe_step, step_of_kl
-from aggrevated.updates.spread import Spread
 
 
 @dataclass

@@ -10,7 +10,7 @@ from torch.nn.utils import parameters_to_vector, vector_to_parameters
 from aggrevated.losses import distribution_at
 from aggrevated.losses.fisher import mean_kl
 from aggrevated.policies import Policy
-from aggrevated.trajectories import Trajectories
+from aggrevated.rollout.trajectories import Trajectories
 
 MOST_HALVINGS = 20
 MOST_TRIES = 8  # of a step that is to have a certain KL

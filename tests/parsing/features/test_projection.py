@@ -9,7 +9,7 @@ from aggrevated.parsing.features.geometry import GEOMETRY, geometry
 from aggrevated.parsing.features.hog import hog
 from aggrevated.parsing.features.projection import COMPONENTS, Projection
 from aggrevated.parsing.features.symbols import PIXELS, SYMBOLS, raw, table
-from aggrevated.parsing.learners.readers import KINDS, ParsingPolicy
+from aggrevated.parsing.learners.parser_policies import KINDS, ParsingPolicy
 from aggrevated.parsing.pages.handwriting import write_page
 
 PAGES = [write_page(["x=3"], 1, 0), write_page(["10(x+2)=a+b", "c×d=e"], 2, 0)]

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from aggrevated.parsing.learners.anchored import Anchored, AnchoredSettings, weights_of
+from aggrevated_reader.learners.anchored_update import Anchored, AnchoredSettings, weights_of
 
 
 class PlusOne:

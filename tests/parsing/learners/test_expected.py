@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from aggrevated.parsing.learners.expected import NO_ARC, Expected, ExpectedCosts, fitted, logistic, poisson
+from aggrevated_reader.learners.expected_cost import NO_ARC, Expected, ExpectedCosts, fitted, logistic, poisson
 
 
 def test_the_loss_is_least_at_the_means():

@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 import torch
 
-from aggrevated.config.resolving import resolve
+from aggrevated.config.resolver import resolve
 from aggrevated.errors import UsageError
-from aggrevated.files import digest
 from aggrevated.parsing.features.projection import Projection
 from aggrevated.parsing.learners.kernel import ITEMS, SHARP, KernelPolicy, SupportVectors, fit, rbf
 from aggrevated.parsing.parser import Corpus, Parser
 from aggrevated.parsing.scoring import micro
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import CategoricalHead
+from aggrevated.storage import digest
 from reading import WIDTH, corpus, demonstrated, features_of, page, reader
 
 svm = pytest.importorskip("sklearn.svm", reason="scikit-learn is not installed: pip install scikit-learn")

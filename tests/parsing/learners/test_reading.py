@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 import torch
 
-from aggrevated.cost_to_go.advantage import Advantage
-from aggrevated.cost_to_go.q_star import QStar
 from aggrevated.losses.all_actions import all_actions
-from aggrevated.parsing.learners.expected import NO_ARC
-from aggrevated.parsing.learners.names import UNKNOWN, classes_of, decoded, encoded, numbers_of
+from aggrevated.oracles.advantage import Advantage
+from aggrevated.oracles.q_star import QStar
 from aggrevated.parsing.parser import Parser
 from aggrevated.updates import learned_along, loss_and_gradient
+from aggrevated.updates.exponentiated import Exponentiated
 from aggrevated.updates.follow_the_leader import FollowTheLeader
-from aggrevated.updates.projected import Exponentiated
 from aggrevated.updates.regular import Regular
+from aggrevated_reader.learners.expected_cost import NO_ARC
+from aggrevated_reader.learners.symbol_names import UNKNOWN, classes_of, decoded, encoded, numbers_of
 from reading import corpus, demonstrated, features_of, reader, trajectories
 
 PAGES = corpus(24)

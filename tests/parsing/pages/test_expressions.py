@@ -18,8 +18,8 @@ from aggrevated.parsing.pages.algebra import (
     Root,
     heads_of_expression,
 )
-from aggrevated.parsing.pages.dice import Dice, Weighed
-from aggrevated.parsing.pages.expressions import LONGEST, length, random_lines, symbols
+from aggrevated_reader.pages.batched_rng import Dice, Weighed
+from aggrevated_reader.pages.expressions import LONGEST, length, random_lines, symbols
 
 PAGES = 400
 

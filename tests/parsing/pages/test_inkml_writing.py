@@ -8,15 +8,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aggrevated.errors import DataError
-from aggrevated.parsing.pages.corrected import confirmed
 from aggrevated.parsing.pages.crohme import NAMES
 from aggrevated.parsing.pages.handwriting import write_page
 from aggrevated.parsing.pages.inkml import Group, inkml_in
-from aggrevated.parsing.pages.inkml_writing import inkml_of
 from aggrevated.parsing.pages.page import Page
 from aggrevated.parsing.pages.trees import require_tree
-from aggrevated.parsing.pictures.segmentation import seen_in
 from aggrevated.parsing.transitions.oracle_check import random_projective_tree
+from aggrevated_reader.pages.corrected_files import confirmed
+from aggrevated_reader.pages.inkml_writing import inkml_of
+from aggrevated_reader.pictures.segmentation import seen_in
 
 LINE = np.array([[0.0, 0.0], [10.0, 5.0]])
 PAGE = Page(

@@ -7,13 +7,13 @@ import pytest
 
 from aggrevated.errors import DataError
 from aggrevated.parsing.pages.algebra import Fraction, Raised, Root
-from aggrevated.parsing.pages.dice import Dice
-from aggrevated.parsing.pages.layout import Placed, layout
-from aggrevated.parsing.pages.pen import Path, shaped
-from aggrevated.parsing.pages.tablet import on_tablet
-from aggrevated.parsing.pages.ways import WAYS, ways
-from aggrevated.parsing.pages.writers import writer
-from aggrevated.parsing.pages.written import write, written, written_page
+from aggrevated_reader.pages.batched_rng import Dice
+from aggrevated_reader.pages.generated import write, written, written_page
+from aggrevated_reader.pages.glyphs import WAYS, ways
+from aggrevated_reader.pages.layout import Placed, layout
+from aggrevated_reader.pages.pen import Path, shaped
+from aggrevated_reader.pages.tablet import on_tablet
+from aggrevated_reader.pages.writers import writer
 from handwriting import is_projective
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from aggrevated.parsing.features.crops import crops
 from aggrevated.parsing.pages.handwriting import generated, write_page
 from aggrevated.parsing.pages.page import Page
-from aggrevated.parsing.pictures.as_pictured import as_pictured
+from aggrevated_reader.pictures.rasterize_roundtrip import as_pictured
 
 PAGES = [page for part in generated(20, 5, seed=8) for page in part]
 

@@ -21,12 +21,12 @@ from aggrevated.errors import DataError, StorageError
 from aggrevated.parsing.features.crops import crops
 from aggrevated.parsing.pages.handwriting import generated, write_page
 from aggrevated.parsing.pages.page import Page
-from aggrevated.parsing.pictures import image
-from aggrevated.parsing.pictures.image import read_image
-from aggrevated.parsing.pictures.ink_from_paper import parts_of
-from aggrevated.parsing.pictures.segmentation import read_page
-from aggrevated.parsing.pictures.thinning import skeleton
-from aggrevated.parsing.pictures.thresholds import otsu
+from aggrevated_reader.pictures import image
+from aggrevated_reader.pictures.binarization import parts_of
+from aggrevated_reader.pictures.image import read_image
+from aggrevated_reader.pictures.segmentation import read_page
+from aggrevated_reader.pictures.thinning import skeleton
+from aggrevated_reader.pictures.thresholds import otsu
 
 IMAGES = int(os.environ.get("AGGREVATED_IMAGES", "100"))
 HEIGHT, PEN, MARGIN = 70, 5, 60  # pixels: of a symbol, of its lines, around the page
@@ -318,7 +318,7 @@ import re, sys, time
 from pathlib import Path
 import scipy.ndimage
 from aggrevated.errors import AggrevatedError
-from aggrevated.parsing.pictures.segmentation import read_page
+from aggrevated_reader.pictures.segmentation import read_page
 def peak():  # in MB; ru_maxrss would count what the parent had before this process began
     return int(re.search(r"VmHWM:\s*(\d+)", Path("/proc/self/status").read_text())[1]) / 1024
 for line in sys.stdin:

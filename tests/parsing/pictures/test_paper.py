@@ -7,13 +7,13 @@ import pytest
 from PIL import Image, ImageDraw
 
 from aggrevated.parsing.pages.handwriting import write_page
-from aggrevated.parsing.pictures.doubts import doubts_about
-from aggrevated.parsing.pictures.ink_from_paper import found_in
-from aggrevated.parsing.pictures.ruling import tilt_of_lines, without_lines
-from aggrevated.parsing.pictures.segmentation import see
-from aggrevated.parsing.pictures.sheet import flattened
-from aggrevated.parsing.pictures.thresholds import darker, depth_of, is_dark
-from aggrevated.parsing.pictures.turning import tilt_of, turn_of, turned
+from aggrevated_reader.pictures.binarization import found_in
+from aggrevated_reader.pictures.deskew import tilt_of, turn_of, turned
+from aggrevated_reader.pictures.page_crop import flattened
+from aggrevated_reader.pictures.ruled_lines import tilt_of_lines, without_lines
+from aggrevated_reader.pictures.segmentation import see
+from aggrevated_reader.pictures.thresholds import darker, depth_of, is_dark
+from aggrevated_reader.pictures.warnings import doubts_about
 
 
 def page_of(

@@ -8,8 +8,8 @@ import pytest
 from PIL import Image, ImageDraw
 
 from aggrevated.errors import DataError, UsageError
-from aggrevated.parsing.pictures import pdf
-from aggrevated.parsing.pictures.segmentation import read_page
+from aggrevated_reader.pictures import pdf
+from aggrevated_reader.pictures.segmentation import read_page
 
 
 def paper() -> Image.Image:

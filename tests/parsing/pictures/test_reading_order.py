@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from aggrevated.arrays import Array
+from aggrevated.core.arrays import Array
 from aggrevated.parsing.pages.page import Strokes
-from aggrevated.parsing.pictures.layout import columns_of, in_reading_order, lines_of
+from aggrevated_reader.pictures.layout import columns_of, in_reading_order, lines_of
 
 
 def box(left: float, top: float, right: float, bottom: float) -> Strokes:

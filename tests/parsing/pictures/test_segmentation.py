@@ -7,14 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from aggrevated.arrays import Array
+from aggrevated.core.arrays import Array
 from aggrevated.errors import DataError, StorageError
 from aggrevated.parsing.pages import crohme, inkml
 from aggrevated.parsing.pages.handwriting import generated, write_page
 from aggrevated.parsing.pages.page import Page
-from aggrevated.parsing.pictures import image
-from aggrevated.parsing.pictures.joining import groups
-from aggrevated.parsing.pictures.segmentation import (
+from aggrevated_reader.pictures import image
+from aggrevated_reader.pictures.segmentation import (
     in_reading_order,
     lines_of,
     read_page,
@@ -23,6 +22,7 @@ from aggrevated.parsing.pictures.segmentation import (
     symbols_of,
     unparsed,
 )
+from aggrevated_reader.pictures.symbol_grouping import groups
 
 ARCHIVE = Path(__file__).parents[4] / "shared/data/crohme/crohme_algebra.tar.xz"
 

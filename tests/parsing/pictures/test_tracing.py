@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aggrevated.errors import DataError
-from aggrevated.parsing.pictures.thinning import skeleton
-from aggrevated.parsing.pictures.tracing import traced
+from aggrevated_reader.pictures.thinning import skeleton
+from aggrevated_reader.pictures.tracing import traced
 
 PICTURES = {  # and how many points the strokes have
     "####": [4],

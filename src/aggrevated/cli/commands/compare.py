@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tyro.conf import Positional
 
-from aggrevated.cli.options import AnyPath, NewName
+from aggrevated.cli.option_types import AnyPath, NewName
 
 
 @dataclass(frozen=True)
@@ -30,8 +30,8 @@ class Compare:
         """Compare, and print the table."""
         from aggrevated.cli.output import print_table
         from aggrevated.errors import UsageError
-        from aggrevated.reports.groups import Group, comparison, draw
-        from aggrevated.runs.trials import runs_in
+        from aggrevated.reports.comparison import Group, comparison, draw
+        from aggrevated.training.trials import runs_in
 
         if not self.run_folders:
             raise UsageError("compare needs at least one run folder: aggrevated compare RUN RUN ...")

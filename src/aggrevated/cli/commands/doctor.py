@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Self
 
 from tyro.conf import Positional, arg
 
-from aggrevated.cli.options import Folder
+from aggrevated.cli.option_types import Folder
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Doctor:
     def fitted(cls, arguments: Sequence[str]) -> tuple[type[Self], list[str]]:
         """(the command with the options of the task that the arguments name, the arguments as it takes them)."""
         from aggrevated.cli.commands.train import groups_of, named_task, usual_of, with_tasks
-        from aggrevated.cli.pieces import fitted, switches
+        from aggrevated.cli.component_options import fitted, switches
 
         task = named_task(arguments)
         if task is None:
@@ -57,12 +57,12 @@ class Doctor:
         import json
 
         from aggrevated.cli.commands.train import CHOICES, refuse_if_later
+        from aggrevated.cli.component_options import given
         from aggrevated.cli.output import note
-        from aggrevated.cli.pieces import given
         from aggrevated.cli.progress import Progress
-        from aggrevated.config.resolving import resolve
+        from aggrevated.config.resolver import resolve
         from aggrevated.doctor import examine
-        from aggrevated.doctor.page import lines, write
+        from aggrevated.doctor.html_report import lines, write
         from aggrevated.errors import DataError
 
         refuse_if_later(self.command, self.task, self.usual)

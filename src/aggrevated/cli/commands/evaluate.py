@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 
 from tyro.conf import Positional
 
-from aggrevated.cli.options import RunFolder, Trust
+from aggrevated.cli.option_types import RunFolder, Trust
 
 
 @dataclass(frozen=True)
@@ -37,10 +37,10 @@ class Evaluate:
         folders = [Path(word) for word in arguments[1:] if not word.startswith("-")]
         if not folders:
             return cls, list(arguments)
-        from aggrevated.cli.pieces import fitted, group, switches, unknown
+        from aggrevated.cli.component_options import fitted, group, switches, unknown
+        from aggrevated.core.settings import flag
         from aggrevated.errors import UsageError
-        from aggrevated.runs.trials import runs_in
-        from aggrevated.settings import flag
+        from aggrevated.training.trials import runs_in
 
         config = runs_in(folder_among(folders), trust=flag("trust") in arguments)[0].config
         usual = config.world.evaluation()
@@ -50,10 +50,10 @@ class Evaluate:
 
     def run(self) -> None:
         """Evaluate, and print the result."""
+        from aggrevated.cli.component_options import given
         from aggrevated.cli.output import print_result
-        from aggrevated.cli.pieces import given
-        from aggrevated.runs.evaluating import evaluate
-        from aggrevated.runs.trials import runs_in
+        from aggrevated.training.evaluation import evaluate
+        from aggrevated.training.trials import runs_in
 
         how = replace(self.usual, **given(self, {"evaluation": self.usual}))
         how.check_values()
@@ -62,7 +62,7 @@ class Evaluate:
 
 def folder_among(words: Sequence[Path]) -> Path:
     """The folder of a run, or of trials, among the words; if none is one, the first of them."""
-    from aggrevated.runs.trials import SEVERAL
+    from aggrevated.training.trials import SEVERAL
 
     found = (path for path in words for name in (".", *SEVERAL) if any(path.glob(f"{name}/config.json")))
     return next(found, words[0])

@@ -7,7 +7,7 @@ from typing import Annotated
 import tyro
 from tyro.conf import Positional
 
-from aggrevated.cli.options import File, Integer, Name, TaskName
+from aggrevated.cli.option_types import File, Integer, Name, TaskName
 
 
 @dataclass(frozen=True)
@@ -51,12 +51,12 @@ class TrainExpert:
     def run(self) -> None:
         """Train, write the expert, and print its card."""
         from aggrevated.cli.output import note, print_cards
+        from aggrevated.core.settings import require
         from aggrevated.errors import UsageError
-        from aggrevated.expert_training import train_expert
-        from aggrevated.files import seal, storage_errors
-        from aggrevated.settings import require
+        from aggrevated.problems.control import control_of
+        from aggrevated.problems.expert_training import train_expert
+        from aggrevated.storage import seal, storage_errors
         from aggrevated.tasks import find_task
-        from aggrevated.worlds.control import control_of
 
         require(0 <= self.seed < 2**32, "seed", self.seed, "0 or more, and below 2^32, as Stable-Baselines3 takes it")
         task = find_task(self.task)
@@ -106,12 +106,12 @@ class EvaluateExpert:
     def run(self) -> None:
         """Evaluate, and print the result."""
         from aggrevated.cli.output import print_facts
-        from aggrevated.config.resolving import with_settings
-        from aggrevated.randomness import Purpose, seeds
+        from aggrevated.config.resolver import with_settings
+        from aggrevated.core.rng import Purpose, seeds
+        from aggrevated.problems import require_memory
+        from aggrevated.problems.control import FreshEpisodes, control_of
         from aggrevated.tasks import find_task
         from aggrevated.validation import returns_of
-        from aggrevated.worlds import require_memory
-        from aggrevated.worlds.control import FreshEpisodes, control_of
 
         task = find_task(self.task)
         FreshEpisodes(self.episodes, self.seed).check_values()

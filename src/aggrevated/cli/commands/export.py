@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from tyro.conf import Positional
 
-from aggrevated.cli.options import File, RunFolder, Trust
+from aggrevated.cli.option_types import File, RunFolder, Trust
 
 ENDINGS = {"out": ".safetensors", "onnx": ".onnx", "card": ".md"}
 
@@ -38,10 +38,10 @@ class Export:
     def run(self) -> None:
         """Write what was asked for, and print where it is."""
         from aggrevated.cli.output import note, print_facts
-        from aggrevated.files import Facts, write_atomically
-        from aggrevated.runs.cards import card_of, model_card
-        from aggrevated.runs.trials import runs_in
-        from aggrevated.settings import require
+        from aggrevated.core.settings import require
+        from aggrevated.storage import Facts, write_atomically
+        from aggrevated.training.model_card import card_of, model_card
+        from aggrevated.training.trials import runs_in
 
         wanted = {name: getattr(self, name) for name in ENDINGS}
         for name, ending in ENDINGS.items():
@@ -56,7 +56,7 @@ class Export:
             run.policy.save(wanted["out"], card_of(run))
             facts["out"] = str(wanted["out"])
         if wanted["onnx"] is not None:
-            from aggrevated.exporting.onnx_files import export_onnx
+            from aggrevated.export.onnx_files import export_onnx
 
             difference = export_onnx(run.policy, wanted["onnx"], card_of(run))
             facts |= {"onnx": str(wanted["onnx"]), "largest_difference": difference}

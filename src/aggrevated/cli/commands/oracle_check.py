@@ -25,11 +25,11 @@ class OracleCheck:
     def run(self) -> None:
         """Check both systems; a mismatch is a failure."""
         from aggrevated.cli.output import note, print_table
+        from aggrevated.core.settings import SEED, at_least, require
         from aggrevated.errors import AggrevatedError
         from aggrevated.parsing.transitions.oracle_check import check
         from aggrevated.parsing.transitions.systems import SYSTEMS
         from aggrevated.reports import Table
-        from aggrevated.settings import SEED, at_least, require
 
         at_least(1).require("trees", self.trees)
         require(1 <= self.symbols <= 9, "symbols", self.symbols, "from 1 to 9")

@@ -4,8 +4,8 @@ from dataclasses import dataclass, field
 
 from tyro.conf import Positional
 
-from aggrevated.cli.engines import EngineOptions
-from aggrevated.cli.options import Integer, RunFolder, Trust
+from aggrevated.cli.engine_options import EngineOptions
+from aggrevated.cli.option_types import Integer, RunFolder, Trust
 
 ENDS = ("iterations", "budget", "queries")
 
@@ -40,11 +40,11 @@ class Resume:
 
     def run(self) -> None:
         """Resume, and print the result."""
-        from aggrevated.cli.jobs import going_on_with, run_all
         from aggrevated.cli.output import print_result
-        from aggrevated.runs.limits import longer
-        from aggrevated.runs.trials import runs_to_resume
-        from aggrevated.settings import flag
+        from aggrevated.cli.run_jobs import going_on_with, run_all
+        from aggrevated.core.settings import flag
+        from aggrevated.training.limits import longer
+        from aggrevated.training.trials import runs_to_resume
 
         if (self.run_folder / "sweep.json").is_file():
             self._go_on_with_sweep()
@@ -58,9 +58,9 @@ class Resume:
 
     def _go_on_with_sweep(self) -> None:
         """Make the trials that are missing, and print the best."""
-        from aggrevated.cli.sweeping import conduct
+        from aggrevated.cli.run_sweep import conduct
+        from aggrevated.core.settings import flag
         from aggrevated.errors import UsageError
-        from aggrevated.settings import flag
         from aggrevated.sweeps.sweep import Sweep
 
         for name in (name for name in ENDS if getattr(self, name) is not None):

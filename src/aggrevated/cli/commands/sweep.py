@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
 from tyro.conf import Positional, UseAppendAction, arg
 
 from aggrevated.cli.commands.train import CHOICES, decisive, groups_of, named_task, refuse_if_later, with_tasks
-from aggrevated.cli.engines import EngineOptions
-from aggrevated.cli.options import Folder, Integer, Name, TaskName
+from aggrevated.cli.engine_options import EngineOptions
+from aggrevated.cli.option_types import Folder, Integer, Name, TaskName
 from aggrevated.methods import METHODS
 
 if TYPE_CHECKING:
     from aggrevated.config import Config
-    from aggrevated.sweeps.asked import Asked
-    from aggrevated.sweeps.spaces import Varied
+    from aggrevated.sweeps.request import Asked
+    from aggrevated.sweeps.search_space import Varied
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Sweep:
         task = named_task(arguments)
         if task is None:
             return with_tasks(cls), list(arguments)
-        from aggrevated.cli.pieces import fitted, switches
+        from aggrevated.cli.component_options import fitted, switches
 
         configs = configs_of(task, arguments)
         pieces = [piece for config in configs for piece in config.pieces.values()]
@@ -70,9 +70,9 @@ class Sweep:
 
     def run(self) -> None:
         """Make the trials that are missing, and print the best."""
-        from aggrevated.cli.sweeping import conduct
-        from aggrevated.runs.run import as_file_name
+        from aggrevated.cli.run_sweep import conduct
         from aggrevated.sweeps.sweep import begun_or_opened
+        from aggrevated.training.run_folder import as_file_name
 
         refuse_if_later(self.command, self.task, next(iter(self.usual or ()), None))
         self.where.checked(runs=2)
@@ -81,9 +81,9 @@ class Sweep:
 
     def asked(self, folder: Path) -> "Asked":
         """What is asked for; what is left open is as in the sweep that is there, if it varies the same."""
-        from aggrevated.sweeps.asked import TRIALS, Asked
-        from aggrevated.sweeps.searching import grid, usual_search
-        from aggrevated.sweeps.spaces import parsed
+        from aggrevated.sweeps.request import TRIALS, Asked
+        from aggrevated.sweeps.search import grid, usual_search
+        from aggrevated.sweeps.search_space import parsed
 
         varied = parsed(self.vary, self.usual[0].task, self.method)
         then = asked_before(folder, varied)
@@ -98,8 +98,8 @@ class Sweep:
 
     def fixed(self) -> dict[str, Any]:
         """The settings that were given."""
-        from aggrevated.cli.pieces import given
-        from aggrevated.sweeps.spaces import from_everywhere
+        from aggrevated.cli.component_options import given
+        from aggrevated.sweeps.search_space import from_everywhere
 
         chosen = {name: getattr(self.choice, name) for name in CHOICES}  # type: ignore[attr-defined]
         found = {name: value for name, value in chosen.items() if value is not None}
@@ -110,8 +110,8 @@ class Sweep:
 
 def configs_of(task: str, arguments: Sequence[str]) -> list["Config"]:
     """The configs, all else at its defaults, of every combination of method and pieces that was asked for."""
-    from aggrevated.cli.pieces import value_of, values_of
-    from aggrevated.config.resolving import completed, usual
+    from aggrevated.cli.component_options import value_of, values_of
+    from aggrevated.config.resolver import completed, usual
     from aggrevated.errors import UsageError
     from aggrevated.tasks import find_task
 

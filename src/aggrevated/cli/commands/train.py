@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self, TypeVar, get_t
 
 from tyro.conf import Positional, arg
 
-from aggrevated.cli.engines import EngineOptions
-from aggrevated.cli.options import Folder, Trust
+from aggrevated.cli.engine_options import EngineOptions
+from aggrevated.cli.option_types import Folder, Trust
 from aggrevated.methods import METHODS
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class Train:
     @classmethod
     def fitted(cls, arguments: Sequence[str]) -> tuple[type[Self], list[str]]:
         """(the command with the options of the task that the arguments name, the arguments as it takes them)."""
-        from aggrevated.cli.pieces import fitted, switches, value_of
+        from aggrevated.cli.component_options import fitted, switches, value_of
 
         file, task = value_of("config", arguments), named_task(arguments)
         if file is None and task is None:
@@ -76,13 +76,13 @@ class Train:
 
     def run(self) -> None:
         """Train, and print the result."""
-        from aggrevated.cli.jobs import going_on_with, run_all
         from aggrevated.cli.output import note, print_result
-        from aggrevated.config.saying import chosen
+        from aggrevated.cli.run_jobs import going_on_with, run_all
+        from aggrevated.config.summary import chosen
+        from aggrevated.core.settings import TRIALS
         from aggrevated.errors import UsageError
-        from aggrevated.runs.run import unused_folder
-        from aggrevated.runs.trials import create_trials
-        from aggrevated.settings import TRIALS
+        from aggrevated.training.run_folder import unused_folder
+        from aggrevated.training.trials import create_trials
 
         if self.config is None:
             refuse_if_later(self.command, self.task, self.usual)
@@ -102,8 +102,8 @@ class Train:
 
     def asked(self) -> "Config":
         """What the run is to be."""
-        from aggrevated.cli.pieces import given
-        from aggrevated.config.resolving import resolve
+        from aggrevated.cli.component_options import given
+        from aggrevated.config.resolver import resolve
 
         settings = given(self, self.usual.pieces)
         if self.config is None:
@@ -116,12 +116,12 @@ class Train:
 
 def as_in(file: Path, arguments: Sequence[str]) -> "Config":
     """The config in a file, sealed or not; a `UsageError` for what cannot be said besides."""
-    from aggrevated.cli.pieces import value_of
-    from aggrevated.config.resolving import from_facts
+    from aggrevated.cli.component_options import value_of
+    from aggrevated.config.resolver import from_facts
+    from aggrevated.core.settings import flag
     from aggrevated.errors import UsageError
-    from aggrevated.files import read_json
-    from aggrevated.files.sealed_json import SEAL
-    from aggrevated.settings import flag
+    from aggrevated.storage import read_json
+    from aggrevated.storage.checksummed_json import SEAL
 
     for name in ("method", *CHOICES):
         if value_of(name, arguments) is not None:
@@ -135,8 +135,8 @@ def as_in(file: Path, arguments: Sequence[str]) -> "Config":
 
 def usual_of(task: str, arguments: Sequence[str]) -> "Config":
     """The config of a task with all choices that the arguments make, and else its defaults."""
-    from aggrevated.cli.pieces import value_of
-    from aggrevated.config.resolving import completed, usual
+    from aggrevated.cli.component_options import value_of
+    from aggrevated.config.resolver import completed, usual
     from aggrevated.tasks import find_task
 
     found = find_task(task, trust=True)  # it was typed
@@ -147,9 +147,9 @@ def usual_of(task: str, arguments: Sequence[str]) -> "Config":
 
 def decisive(task: "Task", arguments: Sequence[str]) -> dict[str, Any]:
     """Those of the world's settings that decide which pieces suit it, as far as they are given."""
-    from aggrevated.cli.pieces import value_of, words_of
-    from aggrevated.settings import settings_of
-    from aggrevated.sweeps.spaces import value
+    from aggrevated.cli.component_options import value_of, words_of
+    from aggrevated.core.settings import settings_of
+    from aggrevated.sweeps.search_space import value
 
     kinds, found = get_type_hints(type(task.world)), {}
     for name in (name for name in task.world.decisive if value_of(name, arguments) is not None):
@@ -160,7 +160,7 @@ def decisive(task: "Task", arguments: Sequence[str]) -> dict[str, Any]:
 
 def named_task(arguments: Sequence[str]) -> str | None:
     """The task among the arguments: the first if it is no option, else whatever is called like one."""
-    from aggrevated.shelves import task_names
+    from aggrevated.core.registry import task_names
 
     first = [word for word in arguments[1:2] if not word.startswith("-")]  # there it is meant to be a task
     return next(iter(first or [word for word in arguments[1:] if word in task_names()]), None)
@@ -179,7 +179,7 @@ def refuse_if_later(command: str, task: str, usual: "Config | None") -> None:
 
 def with_tasks(command: type[T]) -> type[T]:
     """The command without a task, whose help lists them."""
-    from aggrevated.shelves import task_names
+    from aggrevated.core.registry import task_names
 
     listed = make_dataclass(command.__name__, [], bases=(command,), frozen=True)
     listed.__doc__ = f"{getdoc(command)}\n\nTasks: {', '.join(task_names())}."
@@ -188,8 +188,8 @@ def with_tasks(command: type[T]) -> type[T]:
 
 def groups_of(configs: Sequence["Config"], command: type[Any], arguments: Sequence[str]) -> dict[str, type]:
     """The options of all pieces of these configs by their places; a `UsageError` for one that none of them has."""
-    from aggrevated.cli.pieces import group, unknown
-    from aggrevated.config.resolving import refuse
+    from aggrevated.cli.component_options import group, unknown
+    from aggrevated.config.resolver import refuse
 
     settings = {name for config in configs for name in config.settings}
     own = {*command.__dataclass_fields__, *EngineOptions.__dataclass_fields__, "help", "version"}
@@ -205,7 +205,7 @@ def groups_of(configs: Sequence["Config"], command: type[Any], arguments: Sequen
 
 def choices_of(config: "Config") -> type:
     """The options that choose the pieces, each with the names that there are."""
-    from aggrevated.config.pieces import OPTIONS, names_of
+    from aggrevated.config.component_registry import OPTIONS, names_of
 
     fields: list[Any] = []
     for place, name in OPTIONS.items():

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from tyro.conf import Positional
 
-from aggrevated.cli.options import File, RunFolder, Trust
+from aggrevated.cli.option_types import File, RunFolder, Trust
 
 
 @dataclass(frozen=True)
@@ -30,9 +30,9 @@ class Watch:
     def run(self) -> None:
         """Roll out both, and draw."""
         from aggrevated.cli.output import print_facts
-        from aggrevated.reports.watching import watch
-        from aggrevated.runs.trials import runs_in
-        from aggrevated.settings import SEED, require
+        from aggrevated.core.settings import SEED, require
+        from aggrevated.reports.replay import watch
+        from aggrevated.training.trials import runs_in
 
         SEED.require("seed", self.seed)
         run = runs_in(self.run_folder, self.trust)[0]

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from aggrevated.arrays import Array
-from aggrevated.doctor.checks.sign import AGAINST
+from aggrevated.core.arrays import Array
+from aggrevated.doctor.checks.cost_sign import AGAINST
 from aggrevated.doctor.estimates import centred, correlation, estimated, rank_correlation
 from aggrevated.doctor.examination import Examination
-from aggrevated.doctor.finding import Finding
-from aggrevated.doctor.level import level_of
+from aggrevated.doctor.findings import Finding
+from aggrevated.doctor.value_bias import level_of
 
 STRANGE = 0.2  # rank correlations that are surely below this are those of somebody else's costs
 UNIT = 3.0  # so many times too much or too little is another unit

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from aggrevated.arrays import Array
+from aggrevated.core.arrays import Array
 from aggrevated.doctor.estimates import estimated, rank_correlation
 from aggrevated.doctor.examination import Examination
-from aggrevated.doctor.finding import Finding
-from aggrevated.doctor.level import level_of, misfit
+from aggrevated.doctor.findings import Finding
+from aggrevated.doctor.value_bias import level_of, misfit
 
 TIMES = 2.0  # another discount must be surely so many times nearer, in root mean square
 APART = 1.5, 3.0  # and costs by the two so far apart; a critic that has not learned all looks discounted, too

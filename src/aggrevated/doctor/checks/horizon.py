@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from aggrevated.arrays import Array
+from aggrevated.core.arrays import Array
 from aggrevated.doctor.estimates import estimated
 from aggrevated.doctor.examination import Examination
-from aggrevated.doctor.finding import Finding
-from aggrevated.doctor.level import level_of, misfit
+from aggrevated.doctor.findings import Finding
+from aggrevated.doctor.value_bias import level_of, misfit
 
 NEAR = (0.75, 4 / 3)  # times as long: what is beyond is another task
 MATTERS = 0.05  # of the expert's episodes: so many must be longer than the shorter of the two

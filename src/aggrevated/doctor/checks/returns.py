@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from aggrevated.core.statistics import standard_error
 from aggrevated.doctor.estimates import Estimate, mean_of
 from aggrevated.doctor.examination import Examination
-from aggrevated.doctor.finding import Finding
-from aggrevated.statistics import standard_error
+from aggrevated.doctor.findings import Finding
 
 LOST = 0.5  # of what it earned in training above what chance earns: less than this is another expert, or another world
 

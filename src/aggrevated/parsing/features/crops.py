@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from aggrevated.arrays import Array
+from aggrevated.core.arrays import Array
 from aggrevated.parsing.pages.page import Strokes
 
 SIDE = 40  # pixels

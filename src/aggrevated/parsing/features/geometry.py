@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from aggrevated.arrays import Array
+from aggrevated.core.arrays import Array
 
 GEOMETRY = (
     "log width",  # of the box, in median symbol heights, as all lengths here

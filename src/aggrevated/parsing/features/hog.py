@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 
-from aggrevated.arrays import Array
+from aggrevated.core.arrays import Array
 
 ORIENTATIONS = 9
 CELL = 8  # pixels

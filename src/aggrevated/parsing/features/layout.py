@@ -6,7 +6,7 @@ root by the box around it. `geometry` tells less, and stays as the paper's rows 
 
 import numpy as np
 
-from aggrevated.arrays import Array
+from aggrevated.core.arrays import Array
 from aggrevated.parsing.features.geometry import geometry, unit_of_length
 
 NEIGHBOURS = (-2, -1, 1, 2)  # places in reading order

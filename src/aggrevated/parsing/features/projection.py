@@ -6,10 +6,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from aggrevated.arrays import Array
+from aggrevated.core.arrays import Array
+from aggrevated.kernels.linear_algebra import affine
 from aggrevated.parsing.features.geometry import GEOMETRY
 from aggrevated.parsing.features.symbols import PIXELS, RAW
-from aggrevated.products import affine
 
 COMPONENTS = 160  # of HoG's 576 numbers: 95 to 97 % of the variance
 

@@ -18,20 +18,20 @@ from torch import Tensor
 from torch.distributions import Categorical, Distribution
 
 from aggrevated.actors.samplers import CategoricalSampler
-from aggrevated.arrays import Array
-from aggrevated.cost_to_go import CostToGo, Tells
-from aggrevated.cost_to_go.disagreement import DisagreementSettings
+from aggrevated.core.arrays import Array
+from aggrevated.core.settings import Chosen, require, setting
 from aggrevated.errors import UsageError
+from aggrevated.kernels.linear_algebra import affine
 from aggrevated.losses import Loss, distribution_at
 from aggrevated.losses.likelihood import cheapest
+from aggrevated.oracles import CostToGo, Tells
+from aggrevated.oracles.zero_one import DisagreementSettings
 from aggrevated.parsing.features.projection import Projection
 from aggrevated.parsing.parser import LATEST
 from aggrevated.policies import Policy, PolicySettings
 from aggrevated.policies.heads import CategoricalHead, Head
-from aggrevated.products import affine
-from aggrevated.settings import Chosen, require, setting
+from aggrevated.rollout.trajectories import Trajectories
 from aggrevated.starts.random import RandomStart
-from aggrevated.trajectories import Trajectories
 from aggrevated.updates import Step, UpdateSettings
 from aggrevated.updates.follow_the_leader import FollowTheLeader
 

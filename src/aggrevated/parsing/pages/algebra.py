@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from aggrevated.arrays import Array
+from aggrevated.core.arrays import Array
 from aggrevated.errors import DataError
 
 OPENING = frozenset({"(", "[", "{", "\\{"})

@@ -16,7 +16,6 @@ from typing import TypeAlias
 import numpy as np
 
 from aggrevated.errors import DataError
-from aggrevated.files import storage_errors
 from aggrevated.parsing.pages.algebra import (
     BAR,
     CLOSING,
@@ -31,6 +30,7 @@ from aggrevated.parsing.pages.algebra import (
 )
 from aggrevated.parsing.pages.inkml import Group, Ink, Node, read_inkml
 from aggrevated.parsing.pages.page import Page, Strokes
+from aggrevated.storage import storage_errors
 
 # What CROHME calls a symbol, and how a page shows it.
 NAMES = {

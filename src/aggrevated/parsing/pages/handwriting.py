@@ -12,7 +12,7 @@ from functools import cache
 
 import numpy as np
 
-from aggrevated.arrays import Array
+from aggrevated.core.arrays import Array
 from aggrevated.errors import DataError, UsageError
 from aggrevated.parsing.pages.algebra import SYMBOLS, heads, random_set
 from aggrevated.parsing.pages.page import Page, Strokes

@@ -16,10 +16,10 @@ from xml.etree.ElementTree import Element, ParseError, TreeBuilder
 
 import numpy as np
 
-from aggrevated.arrays import Array
+from aggrevated.core.arrays import Array
 from aggrevated.errors import DataError, UsageError
-from aggrevated.files import read_bounded
 from aggrevated.parsing.pages.trees import require_tree
+from aggrevated.storage import read_bounded
 
 # The largest of 4,069 CROHME files has 52 kB, 386 elements 52 deep, 75 strokes, 2,735 points and 49 symbols.
 MAX_BYTES = 1 << 20

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from aggrevated.arrays import Array
+from aggrevated.core.arrays import Array
 
 NAMELESS = "?"  # the label of a symbol that nobody has named
 Strokes = tuple[Array, ...]  # each [points, 2] float64: x to the right, y downwards

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from itertools import combinations
 
-from aggrevated.arrays import Array
+from aggrevated.core.arrays import Array
 from aggrevated.errors import DataError
 
 

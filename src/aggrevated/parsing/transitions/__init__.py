@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from aggrevated.arrays import Array
+from aggrevated.core.arrays import Array
 
 
 class TransitionSystem(Protocol):

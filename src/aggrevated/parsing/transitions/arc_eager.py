@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from aggrevated.arrays import Array
+from aggrevated.core.arrays import Array
 from aggrevated.parsing.transitions.configurations import BUFFER, STACK, View, at, dependents, put
 
 SHIFT, LEFT, RIGHT, REDUCE = range(4)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from aggrevated.arrays import Array
+from aggrevated.core.arrays import Array
 
 NONE = -1
 STACK, BELOW, BUFFER = 0, 1, 3  # places in what a learner sees: three symbols of the stack, then three of the buffer

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from aggrevated.arrays import Array
+from aggrevated.core.arrays import Array
 from aggrevated.parsing.transitions import TransitionSystem
 from aggrevated.parsing.transitions.configurations import NONE, View, begin, with_root
 

@@ -12,8 +12,8 @@ from torch import Tensor
 from torch.distributions import Distribution
 
 from aggrevated.actors.samplers import Sampler
-from aggrevated.arrays import Array
-from aggrevated.settings import Settings
+from aggrevated.core.arrays import Array
+from aggrevated.core.settings import Settings
 
 
 class Head(Protocol):

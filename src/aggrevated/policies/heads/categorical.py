@@ -8,9 +8,9 @@ from torch import Tensor, nn
 from torch.distributions import Categorical
 
 from aggrevated.actors.samplers import CategoricalSampler
-from aggrevated.arrays import Array
-from aggrevated.files import Facts
+from aggrevated.core.arrays import Array
 from aggrevated.policies.heads.base import HeadSettings
+from aggrevated.storage import Facts
 
 ILLEGAL = -1e8  # a logit that is never chosen, and finite, so that a step with no legal action is no NaN
 

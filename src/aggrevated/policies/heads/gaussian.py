@@ -10,11 +10,11 @@ from torch import Tensor, nn
 from torch.distributions import Distribution, Independent, Normal
 
 from aggrevated.actors.samplers import GaussianSampler
-from aggrevated.arrays import Array
-from aggrevated.files import Facts
+from aggrevated.core.arrays import Array
+from aggrevated.core.settings import between, setting
+from aggrevated.core.spaces import LARGEST, bound_facts, bound_from
 from aggrevated.policies.heads.base import HeadSettings
-from aggrevated.settings import between, setting
-from aggrevated.spaces import LARGEST, bound_facts, bound_from
+from aggrevated.storage import Facts
 
 
 class GaussianHead(nn.Module):

@@ -6,7 +6,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable
 
 from aggrevated.errors import UsageError
-from aggrevated.simulators.gymnasium.environments import Environment
+from aggrevated.simulators.gymnasium.make import Environment
 
 
 class Pool:

@@ -14,15 +14,15 @@ import numpy as np
 from gymnasium.spaces import Box
 from gymnasium.spaces.utils import unflatten
 
-from aggrevated.arrays import Array
+from aggrevated.core.arrays import Array
 from aggrevated.errors import DataError, PartError, UsageError
-from aggrevated.simulators.gymnasium.border import border_of
-from aggrevated.simulators.gymnasium.environments import Environment, Source, made, source_of, time_limit_of
-from aggrevated.simulators.gymnasium.pictures import drawn
+from aggrevated.simulators.gymnasium.determinism import FEWEST, PROOF_STEPS, Moment, left_to_chance, prove
+from aggrevated.simulators.gymnasium.make import Environment, Source, made, source_of, time_limit_of
 from aggrevated.simulators.gymnasium.pool import Pool
-from aggrevated.simulators.gymnasium.proof import FEWEST, PROOF_STEPS, Moment, left_to_chance, prove
+from aggrevated.simulators.gymnasium.rendering import drawn
+from aggrevated.simulators.gymnasium.restore import Replay, Way, ways_for
+from aggrevated.simulators.gymnasium.space_conversion import border_of
 from aggrevated.simulators.gymnasium.states import Place, Spot, batch
-from aggrevated.simulators.gymnasium.ways import Replay, Way, ways_for
 
 OWN = {
     "_made_by", "_border", "name", "horizon", "translation", "observation_space", "action_space", "_pool", "_way",

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from aggrevated.arrays import Array
+from aggrevated.core.arrays import Array
 
 MOST_BRANCHES = 8  # of branches, before a history is written out: pickles go down as many levels
 

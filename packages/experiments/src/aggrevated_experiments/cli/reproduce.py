@@ -1,0 +1,75 @@
+"""`aggrevated reproduce`: the paper's figures, from scratch."""
+
+from collections.abc import Container
+from dataclasses import asdict, dataclass, field
+
+from tyro.conf import Positional
+
+from aggrevated.cli.engine_options import EngineOptions
+from aggrevated.cli.option_types import Folder, Integer, TaskName
+
+
+@dataclass(frozen=True)
+class Reproduce:
+    """Run the paper's protocol for a figure or table: every method, several trials each, then figure, table and page.
+
+    Stopped and started again with the same --out, it goes on where it was.
+
+    Try:
+      aggrevated reproduce cartpole
+      aggrevated reproduce acrobot --quick --json
+      aggrevated reproduce table1
+    """
+
+    command = "reproduce"
+    figure: Positional[TaskName]
+    """A task with a figure in the paper (cartpole, acrobot, acrobot-partial, hopper, walker), theory
+    (all experiments of it), table1, parsing-curves (from the runs of table1), real-ink (with --crohme),
+    paper-hopper or paper-acrobot-partial (as the paper was run), pays-lock, pays-tree, pays-cliff, pays-keys,
+    pays-packing or expert-strength (where it pays)."""
+    quick: bool = False
+    """Little of the budget, and nothing tuned (theory: its small settings): to see that everything works."""
+    trials: Integer = None
+    """Trials per method; trial i has seed i. Default: 5 (cartpole, acrobot: AggreVaTeD 20), or 2 with --quick."""
+    crohme: Folder = None
+    """real-ink: CROHME's InkML files, in train/ and dev/."""
+    out: Folder = None
+    """Where the runs go; default: runs/reproduce-FIGURE."""
+    report: Folder = None
+    """Where FIGURE.json, .png, .svg and .md go; default: beside the runs."""
+    json: bool = False
+    """Print the table as a JSON list of rows."""
+    where: EngineOptions = field(default_factory=EngineOptions)
+
+    def run(self) -> None:
+        """Run what is missing, and report."""
+        from aggrevated.cli.output import note, print_table
+        from aggrevated.cli.run_jobs import going_on_with, run_all
+        from aggrevated.core.settings import TRIALS
+        from aggrevated.reports.comparison import Group
+        from aggrevated_experiments.figures import Request, find_figure
+
+        TRIALS.require("trials", 1 if self.trials is None else self.trials)
+        figure = find_figure(self.figure)
+        self._refuse_idle(figure.needs, bool(figure.trials))
+        self.where.checked(runs=2)
+        request = Request(self.quick, self.trials, self.crohme, self.out, self.report, note)
+        folder = figure.folder(request)
+        with going_on_with("the same command again"):
+            for stage in figure.stages(request):
+                run_all(stage, self.where)
+        groups = [Group.of(runs) for runs in figure.runs(request)]
+        table = figure.write(groups, request, self.report or folder)
+        print_table(table, self.json)
+
+    def _refuse_idle(self, needs: Container[str], has_runs: bool) -> None:
+        """A `UsageError` for an option that the figure needs and does not have, or has and does not know."""
+        from aggrevated.core.settings import flag
+        from aggrevated.errors import UsageError
+
+        if (self.crohme is not None) != ("crohme" in needs):
+            raise UsageError("--crohme is for 'aggrevated reproduce real-ink', which needs it, and for nothing else")
+        given = {"trials": self.trials, **asdict(self.where)}
+        for name, value in given.items():
+            if value not in (None, ()) and not has_runs:
+                raise UsageError(f"{flag(name)} has no effect on {self.figure}, which has no runs; leave it out")

@@ -1,0 +1,139 @@
+"""Where it pays: experts from bad to best, eight checkpoints of one training, and what learners gain over each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+
+from aggrevated.core.arrays import Array
+from aggrevated.core.statistics import estimate
+from aggrevated.experts.loading import SHIPPED
+from aggrevated.experts.model_card import Card
+from aggrevated.reports import Table, markdown, publish
+from aggrevated.reports.comparison import Group
+from aggrevated.storage import Facts, unseal
+from aggrevated.tasks import Row, find_task
+from aggrevated_experiments.figures import Request
+from aggrevated_experiments.method_comparison.page import page, panel, table
+from aggrevated_experiments.method_comparison.study import Case, Versus
+from aggrevated_experiments.method_comparison.summary_text import listed
+from aggrevated_experiments.plots.method_comparison import EXPERT, Panel, Series, versus
+
+EXPERTS = 8
+BUDGET = 30_000  # simulator steps of each trial
+
+
+def strength(number: int) -> str:
+    """The name of an expert, the worst being the first."""
+    return f"strength/acrobot-{number}"
+
+
+def card_of(name: str) -> Card:
+    """How it was made."""
+    path = SHIPPED / f"{name}.safetensors"
+    return Card.read(unseal(path)[1], path)
+
+
+class ExpertStrength(Versus):
+    """Returns are compared as they are: beside an expert that hardly ever reaches the goal, a ratio says nothing."""
+
+    def measured(self, group: Group) -> str:
+        return "gain"
+
+    def final(self, group: Group) -> Array:
+        return group.column("test_return") - group.column("expert_return")
+
+    def write(self, groups: Sequence[Group], request: Request, folder: Path) -> Table:
+        facts = self.facts(groups, request)
+        facts |= {"answer": gaining(facts), "experts": [expert_facts(case) for case in self.cases]}
+        x = np.array([case.x for case in self.cases])
+        panels = [returns_panel(self, facts, x), panel(self, facts, "final")]
+        versus(panels, x, [f"{one:.0f}" for one in x], self.varied, self.title, folder / self.name)
+        publish(folder, self.name, facts, [*page(self, facts), *the_experts(facts)])
+        return table(self, facts, folder)
+
+
+def expert_facts(case: Case) -> Facts:
+    """What is known of an expert, and what it took to make it."""
+    name = str(case.settings["expert"])
+    card = asdict(card_of(name))
+    said = ("step", "mean_return", "standard_error", "episodes", "algorithm", "command", "chosen", "seed")
+    return {"expert": name, **{one: card[one] for one in said}}
+
+
+def returns_panel(figure: Versus, facts: Facts, x: Array) -> Panel:
+    """What learners earn over what their experts do, and the diagonal, on which they are equals."""
+    found = []
+    for number, label in enumerate(figure.methods):
+        methods = [case["methods"][number] for case in facts["cases"]]
+        trials = np.array([[trial["test_return"] for trial in method["trials"]] for method in methods])
+        value, low, high = np.array([estimate(row) for row in trials]).T
+        found.append(Series(label, value, low, high, trials, dotted=not methods[0]["imitates"]))
+    return Panel("return of the learner, fresh episodes", found, lines={EXPERT: x})
+
+
+def gaining(facts: Facts) -> str:
+    """Which experts each method is better than, and which it falls behind, by the interval of what it gains."""
+    told = []
+    for number, method in enumerate(facts["cases"][0]["methods"]):
+        better, worse = list[str](), list[str]()
+        for case in facts["cases"]:
+            found = case["methods"][number]
+            words = f"{case['x']:.1f} ({found['iqm']:+.1f}, {found['low']:+.1f} to {found['high']:+.1f})"
+            if round(found["low"], 1) > 0:
+                better.append(words)
+            elif round(found["high"], 1) < 0:
+                worse.append(words)
+        parts = [f"{said} {listed(words)}" for said, words in (("above", better), ("below", worse)) if words]
+        told.append(f"{method['label']} ends {' and '.join(parts) or 'where its expert does, as far as can be told'}")
+    return (
+        "Experts by their return, with what is gained over each and its 95 % interval, where that excludes 0: "
+        + "; ".join(told)
+        + "."
+    )
+
+
+def the_experts(facts: Facts) -> list[str]:
+    """Who they are, in Markdown."""
+    experts = facts["experts"]
+    rows = [
+        [one["expert"], f"{one['mean_return']:.2f} ± {one['standard_error']:.2f}", f"{one['step']:,}"]
+        for one in experts
+    ]
+    return [
+        "## The experts",
+        f"Checkpoints of one training, {experts[0]['algorithm']}, seed {experts[0]['seed']}: {experts[0]['chosen']}. "
+        f"Their returns are of {experts[0]['episodes']:,} fresh episodes. Environment steps are what the training had "
+        "taken by then; no learner's budget has them in it.",
+        markdown("expert | return ± standard error | environment steps to make it", rows),
+    ]
+
+
+CARDS = {strength(number): card_of(strength(number)) for number in range(1, EXPERTS + 1)}
+STRENGTH = ExpertStrength(
+    name="expert-strength",
+    title="Experts from bad to best",
+    question="What does a learner gain over its expert, and how good must the expert be for it to gain nothing more?",
+    task=find_task("acrobot"),
+    varied="return of the expert",
+    cases=tuple(
+        Case(card.mean_return, f"expert of {card.mean_return:.1f}", {"expert": name}) for name, card in CARDS.items()
+    ),
+    methods={
+        "AggreVaTeD (exponentiated)": Row("aggrevated", "exponentiated"),
+        "AggreVaTeD (natural)": Row("aggrevated", "natural"),
+        "DAgger": Row("dagger", "follow-the-leader"),
+        "LOKI": Row("loki", "exponentiated"),
+        "SL-RL": Row("sl-rl", "natural"),
+    },
+    settings={"budget": BUDGET, "trajectories": 10, "validate_every": 2, "validation_episodes": 100},
+    notes=(
+        f"Acrobot, H = 200: a return is minus the steps to the goal. Every trial has {BUDGET:,} simulator steps, of "
+        "start and roll-ins; Q* is the expert's own network, right or wrong, and takes none. What lies on the diagonal "
+        "is as good as its expert, what lies above it better.",
+    ),
+)
+FIGURES = (STRENGTH,)

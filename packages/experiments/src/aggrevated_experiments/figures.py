@@ -1,0 +1,220 @@
+"""What can be made again from scratch: every figure, table and page of docs/results, by name.
+
+One mechanism for all: a figure names the runs that it needs, if any, and writes its report from them.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from importlib import import_module
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import ClassVar
+
+from aggrevated.config import Config
+from aggrevated.config.resolver import resolve
+from aggrevated.core.registry import task_names
+from aggrevated.core.settings import known
+from aggrevated.reports import Table
+from aggrevated.reports.comparison import Group
+from aggrevated.storage import Facts
+from aggrevated.tasks import Row, Task, all_tasks, find_task
+from aggrevated.training.run_folder import Run, made_or_opened
+from aggrevated.training.trainer import execute
+from aggrevated_experiments.learning_curves_page import write_report
+from aggrevated_experiments.row_tuning import Tuning
+
+# the modules that announce figures as FIGURES; they import this one
+PAGES = (
+    "aggrevated_experiments.expert_strength",
+    "aggrevated_experiments.paper_settings",
+    "aggrevated_experiments.parsing.table1",
+    "aggrevated_experiments.theory.page",
+    "aggrevated_experiments.where_it_pays.page",
+    "aggrevated_experiments.where_it_pays.study_cliff",
+    "aggrevated_experiments.where_it_pays.study_keys",
+    "aggrevated_experiments.where_it_pays.study_lock",
+    "aggrevated_experiments.where_it_pays.study_packing",
+    "aggrevated_experiments.where_it_pays.study_tree",
+)
+
+
+@dataclass(frozen=True)
+class Request:
+    """What was asked for."""
+
+    quick: bool = False
+    trials: int | None = None  # of each row; None: as usual
+    crohme: Path | None = None  # real ink
+    out: Path | None = None  # of the runs
+    report: Path | None = None
+    note: Callable[[str], None] = lambda sentence: None
+
+    def command(self, figure: Figure) -> str:
+        """What to type to get it again, without places on this machine."""
+        data = "" if self.crohme is None else f" --crohme {self.crohme.name}"
+        trials = "" if self.trials is None else f" --trials {self.trials}"
+        return f"aggrevated reproduce {figure.name}{data}{' --quick' if self.quick else ''}{trials}"
+
+
+class Figure(ABC):
+    """What has a name and can be made again."""
+
+    name: str
+    task: Task  # of its rows
+    trials: int = 0  # of each row, as usual; 0 where there are no runs
+    runs_of: str = ""  # whose runs it uses, where they are not its own
+    needs: ClassVar[tuple[str, ...]] = ()  # those options of a request that only some figures know, and it needs
+
+    def rows(self, request: Request) -> Sequence[Row]:
+        """What is to be run; nothing by default."""
+        return ()
+
+    @abstractmethod
+    def write(self, groups: Sequence[Group], request: Request, folder: Path) -> Table:
+        """Write the report into the folder, and give what is printed."""
+
+    def trials_of(self, request: Request) -> int:
+        return (2 if request.quick else self.trials) if request.trials is None else request.trials
+
+    def folder(self, request: Request) -> Path:
+        """Where its runs are."""
+        return request.out or Path("runs") / f"reproduce-{self.runs_of or self.name}{'-quick' if request.quick else ''}"
+
+    def stages(self, request: Request) -> Iterator[list[Run]]:
+        """What is to be run, one stage after the other: what a later one is may hang on how an earlier one ended."""
+        if runs := [run for group in self.runs(request) for run in group]:
+            yield runs
+
+    def runs(self, request: Request) -> list[list[Run]]:
+        """The runs of its rows; those that are in the folder already are taken up where they are."""
+        groups, trials = [], range(self.trials_of(request))
+        for row in self.rows(request):
+            config, folder = config_of(self.task, row, request.quick), self.folder(request) / folder_of(row)
+            groups.append([made_or_opened(folder / f"trial-{i:02d}", config.replaced(seed=i)) for i in trials])
+        return groups
+
+    def first(self) -> Config | None:
+        """The settings of its first row; None where nothing is run."""
+        rows = self.rows(Request())
+        return config_of(self.task, rows[0], quick=False) if rows else None
+
+
+@dataclass(frozen=True)
+class LearningCurves(Figure):
+    """The paper's figure of a task of control: all methods with the same budget, each tuned on seeds of its own."""
+
+    name: str
+    task: Task
+    trials: int
+    notes: Sequence[str] = ()  # what else its page says
+
+    def rows(self, request: Request) -> Sequence[Row]:
+        return self.task.figure
+
+    def configs(self, quick: bool) -> list[Config]:
+        """Those of its rows, before they are tuned."""
+        protocol = self.task.protocol
+        return [config_of(self.task, row, quick, protocol.budget if protocol else 0) for row in self.task.figure]
+
+    def first(self) -> Config:
+        return self.configs(quick=False)[0]
+
+    def tunings(self, request: Request) -> list[Tuning]:
+        """What is tried for each row; nothing in a quick one."""
+        protocol, folder = self.task.protocol, self.folder(request) / "tuning"
+        if protocol is None or request.quick:
+            return [Tuning("", {}) for _ in self.task.figure]
+        rows = zip(self.task.figure, self.configs(request.quick), strict=True)
+        return [Tuning.of(row, config, protocol, folder / folder_of(row)) for row, config in rows]
+
+    def stages(self, request: Request) -> Iterator[list[Run]]:
+        if tried := [run for tuning in self.tunings(request) for run in tuning.runs]:
+            yield tried
+        yield from super().stages(request)
+
+    def runs(self, request: Request) -> list[list[Run]]:
+        """The trials, with what was found to be best for each row."""
+        groups = []
+        rows = zip(self.task.figure, self.configs(request.quick), self.tunings(request), strict=True)
+        for row, config, tuning in rows:
+            own, folder = config.replaced(**tuning.chosen()), self.folder(request) / folder_of(row)
+            seeds = range(self.trials_of_row(row, request))
+            groups.append([made_or_opened(folder / f"trial-{i:02d}", own.replaced(seed=i)) for i in seeds])
+        return groups
+
+    def trials_of_row(self, row: Row, request: Request) -> int:
+        """Its own number, where it has one, unless another was asked for."""
+        as_usual = request.trials is None and not request.quick
+        return row.trials if row.trials and as_usual else self.trials_of(request)
+
+    def write(self, groups: Sequence[Group], request: Request, folder: Path) -> Table:
+        named = [
+            replace(group, label=named_as(started(group), row))
+            for group, row in zip(groups, self.task.figure, strict=True)
+        ]
+        tunings = zip(named, self.tunings(request), strict=True)
+        tuned = [tuning.facts(group.label) for group, tuning in tunings if tuning.tries]
+        command, short = request.command(self), short_trial(self)
+        return write_report(self.name, named, self.task, command, folder, tuned, short, self.notes)
+
+
+def figures() -> dict[str, Figure]:
+    """Those that are no task's: the modules beside this one announce theirs as FIGURES."""
+    modules = [import_module(name) for name in PAGES]
+    return {figure.name: figure for module in modules for figure in getattr(module, "FIGURES", ())}
+
+
+def find_figure(name: str) -> Figure:
+    """The figure of that name, or a `UsageError` that lists them all."""
+    if name in task_names() and (task := find_task(name)).figure:
+        return LearningCurves(name, task, task.trials)
+    drawn = [task.name for task in all_tasks() if task.figure]
+    return figures()[known(name, "figure", [*drawn, *figures()])]
+
+
+def started(group: Group) -> str:
+    """Its label, with its start where it is not a random policy, be that usual for it or not."""
+    start = group.runs[0].config.start.name
+    return group.label if start == "random" or f"{start} start" in group.label else f"{group.label}, {start} start"
+
+
+def named_as(label: str, row: Row) -> str:
+    """A row's name in a legend."""
+    return f"{label}, {row.said}" if row.said and row.said not in label else label
+
+
+def config_of(task: Task, row: Row, quick: bool, budget: int = 0) -> Config:
+    """The settings of a row; `quick`: with a fifth of the iterations, or a twentieth of the budget."""
+    given = {"update": row.update, "policy": row.policy, "start": row.start, **row.settings}
+    if budget:
+        return resolve(task, row.method, **{**given, "budget": budget // 20 if quick else budget})
+    config = resolve(task, row.method, **given)
+    if not quick:
+        return config
+    return resolve(task, row.method, **{**given, "iterations": max(1, config.loop.iterations // 5)})
+
+
+def folder_of(row: Row) -> str:
+    """The name of the folder of a row's runs."""
+    varied = (name.replace("_", "-") for name in row.settings)
+    return "-".join(filter(None, (row.method, row.update, row.policy, row.start, *varied)))
+
+
+SHORT = {  # as little of a trial as shows that its bits are the same
+    **{"iterations": 2, "budget": 0, "validate_every": 1, "trajectories": 4},
+    **{"validation_episodes": 4, "test_episodes": 4, "start_steps": 20, "demonstrations": 4},
+}
+
+
+def short_trial(figure: Figure) -> Facts:
+    """Two small iterations of its first row: whoever makes them again, on whatever machine, has the same weights."""
+    config = figure.first()
+    if config is None:
+        return {}
+    config = config.replaced(**{name: value for name, value in SHORT.items() if name in config.settings})
+    with TemporaryDirectory() as folder:
+        result = execute(Run.create(Path(folder) / "short", config))
+    return {"settings": config.facts(), "weights_sha256": result.weights_sha256}

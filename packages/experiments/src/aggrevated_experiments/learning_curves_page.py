@@ -1,0 +1,300 @@
+"""A figure of the paper, reproduced: learning curves of all its methods, tables, and the page for docs/results."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from aggrevated.config import Config
+from aggrevated.config.resolver import from_facts
+from aggrevated.core.arrays import Array
+from aggrevated.core.statistics import estimate, paired_difference, probability_of_improvement
+from aggrevated.problems.control import control_of
+from aggrevated.reports import Table, by_name, markdown, publish, thousands, versions
+from aggrevated.reports.comparison import Group, between, comparison
+from aggrevated.reports.sample_efficiency import LEVELS, Course, area, course, level_of, lowest_of, reach_row, reached
+from aggrevated.storage import Facts, read_json
+from aggrevated.tasks import Task, find_task
+from aggrevated.version import __version__
+from aggrevated_experiments.peers import Peer, bill_of, peers_of
+from aggrevated_experiments.plots.budgets import Method, budgets
+
+HEADER = (
+    "method | trials | best so far | last policy | chosen policy, fresh | ratio | 95 % interval | "
+    "mean ratio over the budget | 95 % interval | simulator steps | validation steps | questions | CPU s"
+)
+REACH_HEADER = (
+    "method | the expert: steps | 95 % interval | trials | episodes | questions | CPU s | 1.05 × it: steps | "
+    "95 % interval | trials"
+)
+PAIRED_HEADER = (
+    "first | second | difference of ratios | 95 % interval | P(first is better) | 95 % interval | "
+    "difference over the budget | 95 % interval | seeds"
+)
+
+
+def write_report(
+    name: str,
+    groups: Sequence[Group],
+    task: Task,
+    command: str,
+    folder: Path,
+    tuned: Sequence[Facts],
+    short: Facts,
+    notes: Sequence[str] = (),
+) -> Table:
+    """Write NAME.json, .png, .svg and .md into the folder, and give the table."""
+    table = comparison(groups, f"figure and page: {folder}/{name}.png and .md")
+    courses = {group.label: courses_of(group) for group in groups}
+    facts: Facts = {
+        "command": command,
+        "versions": versions(("aggrevated", "torch", "numpy", "gymnasium", *task.packages)),
+        "settings": {group.label: group.runs[0].config.facts() for group in groups},
+        "tuning": list(tuned),
+        **numbers_of(groups, table, courses),
+        "expert": {"return": table.rows[0]["expert_return"], "steps": bill_of(task.name)},
+        "reach": [*(reach_of(group, courses[group.label]) for group in groups), *reach_of_peers(task, folder)],
+        "short": short,
+    }
+    draw(groups, courses, task, folder / name, facts["expert"]["return"])
+    publish(folder, name, facts, [*page(name, task, facts), *notes])
+    return table
+
+
+def write_with_peers(name: str, folder: Path) -> None:
+    """The page of a task again, with what is known of other libraries by now; all else stays as it is."""
+    facts, task = read_json(folder / f"{name}.json"), find_task(name)
+    own = [row for row in facts["reach"] if not is_of_peer(row)]
+    facts["reach"] = [*own, *reach_of_peers(task, folder)]
+    publish(folder, name, facts, page(name, task, facts))
+
+
+def numbers_of(groups: Sequence[Group], table: Table, courses: Mapping[str, Sequence[Course]]) -> Facts:
+    """What the trials came to, how they went, and how they compare."""
+    budget = groups[0].results[0].budget or min(own["simulator_steps"][-1] for each in courses.values() for own in each)
+    areas = {group.label: areas_of(group, courses[group.label], budget) for group in groups}
+    return {
+        "seeds": [run.config.loop.seed for run in max((group.runs for group in groups), key=len)],
+        "table": [
+            by_name(row)
+            | estimate(np.array(areas[group.label])).named("area")
+            | estimate(last_returns(group)).named("last_return")
+            for group, row in zip(groups, table.rows, strict=True)
+        ],
+        "paired": list(pairs(groups, areas)),
+        "trials": [
+            {"label": group.label, **by_name(result.facts()), "area": float(own)}
+            for group in groups
+            for result, own in zip(group.results, areas[group.label], strict=True)
+        ],
+        "curves": courses,
+    }
+
+
+def courses_of(group: Group) -> list[Course]:
+    """How each trial went."""
+    return [course(run, result) for run, result in zip(group.runs, group.results, strict=True)]
+
+
+def areas_of(group: Group, courses: Sequence[Course], budget: float) -> list[float]:
+    """The ratio of the best policy so far, averaged over the budget, of each trial; 0 while the start goes on."""
+    found = []
+    for run, result, own in zip(group.runs, group.results, courses, strict=True):
+        lowest, expert = lowest_of(run), level_of(run, result, 1.0)
+        found.append((area(own, budget, lowest) - lowest) / (expert - lowest))
+    return found
+
+
+def last_returns(group: Group) -> Array:
+    """What the last policy of each trial earned on validation, be it the best or not."""
+    ended = [
+        [result.initial_return, *(line.current_return for line in run.metrics())][-1]
+        for run, result in zip(group.runs, group.results, strict=True)
+    ]
+    return np.array(ended)
+
+
+def reach_of(group: Group, courses: Sequence[Course]) -> Facts:
+    """What it took until the expert, and 1.05 times it, was reached on validation."""
+    trials = list(zip(group.runs, group.results, courses, strict=True))
+    found = {
+        name: [reached(own, level_of(run, result, ratio)) for run, result, own in trials]
+        for name, ratio in LEVELS.items()
+    }
+    return reach_row(group.label, found)
+
+
+def reach_of_peers(task: Task, folder: Path) -> list[Facts]:
+    """The rows of other libraries, for a task that is done at equal budgets."""
+    return [reach_of_peer(peer) for peer in peers_of(task.name, folder)] if task.protocol else []
+
+
+def is_of_peer(row: Facts) -> bool:
+    """Whether a row of what it took is another library's: only theirs say what was chosen."""
+    return "chosen" in row
+
+
+def reach_of_peer(peer: Peer) -> Facts:
+    """The same of another library's algorithm, which counts environment steps."""
+    found = {
+        level: [{"simulator_steps": steps} for steps in column]
+        for level, column in (("expert", peer.to_expert), ("more", peer.to_beyond))
+    }
+    return reach_row(peer.label, found) | {"chosen": peer.chosen, "budget": peer.budget}
+
+
+def pairs(groups: Sequence[Group], areas: Mapping[str, Sequence[float]]) -> Iterator[Facts]:
+    """The first method against each other one, and the second against the third: on the seeds that both have."""
+    chosen = [(groups[0], other) for other in groups[1:]] + ([(groups[1], groups[2])] if len(groups) > 2 else [])
+    for first, second in chosen:
+        n = min(len(first.runs), len(second.runs))
+        ratios = first.column("ratio")[:n], second.column("ratio")[:n]
+        over = [np.array(areas[group.label][:n]) for group in (first, second)]
+        yield {
+            "label": f"{first.label} against {second.label}",
+            "first": first.label,
+            "second": second.label,
+            "seeds": n,
+            **paired_difference(*ratios).named("difference"),
+            **probability_of_improvement(*ratios).named("improvement"),
+            **paired_difference(*over).named("area_difference"),
+        }
+
+
+def draw(
+    groups: Sequence[Group], courses: Mapping[str, Sequence[Course]], task: Task, path: Path, expert: float
+) -> None:
+    """The learning curves over all that is spent."""
+    methods = [
+        Method(group.label, courses[group.label], dotted=not group.runs[0].config.row.imitates) for group in groups
+    ]
+    steps = [group.mean("validation_steps") / 1000 for group in groups]
+    validation = (
+        f"validation, which chooses the best so far, took {min(steps):,.0f} k to {max(steps):,.0f} k steps more"
+    )
+    budgets(methods, expert, task.title, path, validation, groups[0].runs[0].config.world.measured)
+
+
+def page(name: str, task: Task, facts: Facts) -> list[str]:
+    """The results page, in Markdown."""
+    first = facts["settings"][facts["table"][0]["label"]] | {"version": __version__}  # older numbers are shown, too
+    config = from_facts(first, f"{name}.json", task)
+    return [
+        f"# {task.title}: the paper's figure, reproduced{' in short' if '--quick' in facts['command'] else ''}",
+        f"![Learning curves]({name}.png)",
+        what_is_drawn(config),
+        markdown(HEADER, [cells(row) for row in facts["table"]]),
+        what_is_compared(config),
+        "## What it took",
+        markdown(REACH_HEADER, [reach_cells(row) for row in facts["reach"]]),
+        what_it_took(facts),
+        "## Who is better",
+        markdown(PAIRED_HEADER, [paired_cells(row) for row in facts["paired"]]),
+        "Over the seeds that both have: the mean of the differences with its 95 % interval by Student's t, and the "
+        "probability that a trial of the first is better than one of the second (ties count half) by bootstrap; the "
+        "last difference is of the ratio of the best policy so far, averaged over the budget, and tells who is sooner.",
+        what_was_tuned(facts["tuning"]),
+    ]
+
+
+def cells(row: Facts) -> list[str]:
+    """One line of its table."""
+    returns = [f"{row[name]:.1f}" for name in ("best_return", "last_return", "test_return")]
+    ratios = [f"**{row['ratio']:.3f}**", between(row["ratio_low"], row["ratio_high"], 3)]
+    areas = [f"{row['area']:.3f}", between(row["area_low"], row["area_high"], 3)]
+    bill = [thousands(name)(row) for name in ("simulator_steps", "validation_steps", "oracle_queries")]
+    return [row["label"], str(row["trials"]), *returns, *ratios, *areas, *bill, f"{row['cpu_seconds']:.0f}"]
+
+
+def reach_cells(row: Facts) -> list[str]:
+    """One line of the table of what it took."""
+    spent = (f"expert_{name}" for name in ("episodes", "oracle_queries", "cpu_seconds"))
+    others = [counted(row[name]) if name in row else "" for name in spent]
+    expert, more = ([counted(row[name]), interval(row, name), tally(row, name)] for name in LEVELS)
+    return [row["label"], *expert, *others, *more]
+
+
+def tally(row: Facts, level: str) -> str:
+    return f"{row[f'{level}_reached']} of {row['trials']}"
+
+
+def interval(row: Facts, name: str) -> str:
+    return f"{counted(row[f'{name}_low'])} to {counted(row[f'{name}_high'])}"
+
+
+def counted(value: float | None) -> str:
+    """A cost, for people."""
+    return "never" if value is None else f"{value:,.0f}" if value >= 10 else f"{value:.2g}"
+
+
+def paired_cells(row: Facts) -> list[str]:
+    """One line of the table of comparisons."""
+    numbers = []
+    for name in ("difference", "improvement", "area_difference"):
+        sign = "" if name == "improvement" else "+"
+        numbers += [f"{row[name]:{sign}.3f}", f"{row[f'{name}_low']:{sign}.3f} to {row[f'{name}_high']:{sign}.3f}"]
+    return [row["first"], row["second"], *numbers, str(row["seeds"])]
+
+
+def what_is_drawn(config: Config) -> str:
+    """The words below the figure."""
+    world = control_of(config.world, "this page")
+    spend = f"spend the same simulator steps, {config.loop.budget:,}, on start, roll-ins and oracle"
+    ends = spend if config.loop.budget else f"have the same {config.loop.iterations} iterations"
+    return (
+        f"The best policy so far on validation episodes, H = {world.horizon}: interquartile mean of the trials and "
+        "95 % bootstrap band; the expert is the dashed line, reinforcement learning dotted. Every method may "
+        f"{ends}."
+    )
+
+
+def what_is_compared(config: Config) -> str:
+    """The words below the table."""
+    world = control_of(config.world, "this page")
+    steps_saved = f"of steps saved, (R + H)/(R* + H) with H = {world.horizon}, since returns are negative"
+    return (
+        "Numbers are interquartile means over the trials, each with its own 95 % bootstrap interval; what was spent is "
+        "a mean. *Best so far* is the paper's metric, measured on validation episodes, and optimistic because it is a "
+        "maximum; the *last policy* is the one that the run ended with, on the same episodes. "
+        f"The *chosen policy* is the best one, on {world.tested} fresh episodes. "
+        f"The *ratio* is {steps_saved if world.lowest(world.horizon) else 'R/R*'}, of the chosen policy; over the "
+        "budget it is that of the best so far, on average over all steps that may be spent (without a budget: over as "
+        "many as every trial has), and 0 while a start goes on. *Simulator steps* are of "
+        "start, roll-ins and oracle; *validation steps* come on top. CPU seconds are of a core that others shared."
+    )
+
+
+def what_it_took(facts: Facts) -> str:
+    """The words below the table of what it took."""
+    made = facts["expert"].get("steps")
+    bill = f" Making the expert took {made:,} environment steps, which no row has in it." if made else ""
+    if peers := [f"{row['label']}, at most {row['budget']:,} steps" for row in facts["reach"] if is_of_peer(row)]:
+        bill += (
+            f" The last rows ({'; '.join(peers)}) are [measured apart](../../benchmarks/README.md"
+            "#tuned-peers-to-our-experts-and-beyond): each is the best of three settings, and it is the most likely "
+            "actions of its latest policy that are measured, where the rows above sample; a point that passes the "
+            "budget still counts; they say nothing of episodes and questions."
+        )
+    return (
+        "Medians over the trials of what had been spent when the best policy so far, on validation, first earned what "
+        "the expert earns, and a ratio of 1.05; a trial that never did counts as later than all that did. A method "
+        "that ends near its expert's level is there sooner or later by chance." + bill
+    )
+
+
+def what_was_tuned(tuned: Sequence[Facts]) -> str:
+    """Which settings were tried, in words."""
+    if not tuned:
+        return "This page tunes nothing itself."
+    found = [f"{one['label']}: {one['setting']} {one['chosen']:g} of {values(one)}" for one in tuned]
+    seeds = ", ".join(map(str, tuned[0]["tried"][0]["seeds"]))
+    return (
+        f"Tuned with a budget of {tuned[0]['budget']:,} on seeds {seeds}, by the best return so far averaged over it: "
+        f"{'; '.join(found)}. What is chosen at an end of its three values might do better beyond it, and what is "
+        "better than its start only after that budget is chosen by chance. "
+        "All that was tried is in the JSON. A method that is not named here has no setting that was tuned."
+    )
+
+
+def values(tuned: Facts) -> str:
+    return "/".join(f"{one['value']:g}" for one in tuned["tried"])

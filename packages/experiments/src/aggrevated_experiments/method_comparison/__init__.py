@@ -1,0 +1,1 @@
+"""Methods compared seed by seed on many tasks: numbers, text and page."""

@@ -1,0 +1,85 @@
+"""The numbers of a study of methods side by side: of a method in a case, of a trial, of a difference."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from aggrevated.core.arrays import Array
+from aggrevated.core.statistics import Estimate, estimate, median_time, paired_difference
+from aggrevated.reports.comparison import Group
+from aggrevated.reports.sample_efficiency import course, lowest_of, reached
+from aggrevated.storage import Facts
+from aggrevated.tasks import Row
+from aggrevated.training.records import Result
+from aggrevated.training.run_folder import Run
+
+if TYPE_CHECKING:
+    from aggrevated_experiments.method_comparison.study import Versus
+
+UNTIL = {name: f"{name}_to_expert" for name in ("steps", "episodes", "queries")}  # how soon the expert is reached
+COUNTS = ("simulator_steps", "oracle_steps", "validation_steps", "oracle_queries", "iterations")
+
+
+def of_method(figure: Versus, label: str, row: Row, group: Group, first: Array) -> Facts:
+    """All that is known of one method in one case."""
+    final, name = figure.final(group), figure.measured(group)
+    pairs = zip(group.runs, group.results, final, strict=True)
+    trials = [of_trial(run, result, figure.within) | {name: float(value)} for run, result, value in pairs]
+    found = estimate(final)
+    until = {one: until_expert(trials, one) for one in UNTIL.values()}
+    return {
+        "label": label,
+        "method": row.method,
+        "update": row.update,
+        "imitates": group.runs[0].config.row.imitates,
+        "iqm": found.value,
+        "low": found.low,
+        "high": found.high,
+        "mean": float(final.mean()),
+        "reached": sum(trial["steps_to_expert"] is not None for trial in trials),
+        **until,
+        "to_first": paired(final, first),
+        "trials": trials,
+    }
+
+
+def of_trial(run: Run, result: Result, within: float) -> Facts:
+    """One trial: what it earned, what it spent, and when it reached the expert; None if it never did."""
+    facts = result.facts()
+    spent = reached(course(run, result), enough(run, float(facts["expert_return"]), within))
+    return {
+        "seed": result.seed,
+        **{name: facts[name] for name in ("test_return", "expert_return", "best_return", "initial_return")},
+        **{name: facts[name] for name in COUNTS},
+        "budget": result.budget,
+        "episodes": result.iterations * run.config.loop.trajectories,
+        "steps_to_expert": spent["simulator_steps"],
+        "episodes_to_expert": spent["episodes"],
+        "queries_to_expert": spent["oracle_queries"],
+        "weights_sha256": result.weights_sha256,
+    }
+
+
+def enough(run: Run, expert: float, within: float) -> float:
+    """The return that counts as the expert's."""
+    return expert - within * (expert - lowest_of(run) if run.config.world.rated else 1.0)
+
+
+def until_expert(trials: Sequence[Facts], one: str) -> Facts:
+    """The median, with what was not reached above all that was, and its own interval; None: not reached."""
+    found = median_time([trial[one] for trial in trials])
+    return in_facts(found, "median")
+
+
+def paired(values: Array, first: Array) -> Facts:
+    """The mean difference to the first method over the same seeds, and its own interval."""
+    return in_facts(paired_difference(values, first), "difference")
+
+
+def in_facts(found: Estimate, name: str) -> Facts:
+    """For JSON; None: never."""
+    numbers = {name: found.value, "low": found.low, "high": found.high}
+    return {key: None if np.isinf(value) else value for key, value in numbers.items()}

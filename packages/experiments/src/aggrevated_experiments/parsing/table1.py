@@ -1,0 +1,400 @@
+"""The parsers of the paper's Table 1 side by side, on generated pages and on real ink, their curves and tuning."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+
+from aggrevated.config import Config
+from aggrevated.core.statistics import estimate, paired_difference, probability_of_improvement
+from aggrevated.errors import UsageError
+from aggrevated.parsing.parser import Corpus, Parser
+from aggrevated.parsing.problem import Algebra, OnPages
+from aggrevated.parsing.scoring import at_random, next_head
+from aggrevated.parsing.transitions.systems import SYSTEMS
+from aggrevated.plots.learning_curves import Curve
+from aggrevated.reports import Table, by_name, markdown, number, publish, sealed, text, versions
+from aggrevated.reports.comparison import Group
+from aggrevated.starts.supervised import SupervisedStart
+from aggrevated.storage import Facts, write_json
+from aggrevated.tasks import Row, Task
+from aggrevated.tasks.algebra import CHOSEN_EVERY, CURVES, PAGES, REAL_INK, STARTED, TABLE1, TASK, TUNING
+from aggrevated.training.evaluation import evaluate
+from aggrevated.training.records import Metrics, Result
+from aggrevated.training.run_folder import Run, as_file_name, made_or_opened
+from aggrevated_experiments.figures import Figure, Request, config_of, folder_of, short_trial
+from aggrevated_experiments.parsing.tuning import Tried
+from aggrevated_experiments.plots.parsing import curves_on_both, dots
+
+NOT_THE_SAME = (
+    "The paper's data (400 pages by one writer, Duyck & Gordon 2015) are not public: its numbers are of other pages "
+    "than ours, and the two columns are not comparable."
+)
+EVEN = (
+    f"**Equal pages.** Every network learns from {PAGES:,} pages. The first {STARTED:,} of these are the same "
+    f"supervised start for all rows of a policy; what is *from scratch* has its {PAGES:,} without one. The best "
+    f"policy is chosen on the validation pages after every {CHOSEN_EVERY}. A step is of 16 pages, of the natural "
+    "update 64. The exponentiated update makes three steps of Adam on each 16 pages, and one in the row that says "
+    "so, which was added after the others had been seen; all others make one. What follows a gradient of costs has "
+    "an entropy bonus of 0.4, which falls to a tenth; reinforcement learning has a critic. "
+    "The kernel machine is fitted anew to all that it has seen, in time that grows as the square of it: it has 512 "
+    "pages, and no start. CPU seconds are those of start and iterations; runs stood side by side, one for each "
+    "core."
+)
+ON_OTHER_PAGES = "Trial i has seed i and pages of its own, made with `--data-seed` i: the intervals are over both."
+TUNED = (
+    "Seven rows of the LSTM were tuned before, half as long, with seeds and pages that no trial has; what did best on "
+    "validation pages was taken. Every setting that was tried is in the JSON under `tuning`. The rates of the others "
+    "were tuned in earlier rounds, with other starts and numbers of pages."
+)
+PAIRED = (
+    "Differences of UAS between two rows on the same pages with the same seed: their mean, its 95 % "
+    "interval by Student's t, in how many trials the first is above the second, and how probable an improvement is "
+    "(P(X > Y) + P(X = Y)/2 over all pairs of trials)."
+)
+ON_REAL_INK = (
+    "CROHME's core expressions: one line of 3 to 30 symbols with an operator. Learned from `train/` without a tenth of "
+    "its writers, who are for validation; tested on `dev/`. No string of validation or test is learned from. The "
+    "row that does not say so never saw real ink. CROHME's files are under a licence of their own and are no part of "
+    "this repository."
+)
+HEADER = (
+    "method | UAS, micro | 95 % interval | macro | whole pages | iterations | pages seen | the start was chosen | "
+    "CPU seconds | paper"
+)
+DIFFERENCES = "method | against | difference | 95 % interval | above in | probability of improvement"
+COLUMNS = {"method": text("label"), "UAS": number("uas_micro"), "paper, on other data": number("paper")}
+
+
+@dataclass(frozen=True)
+class Scores(Figure):
+    """UAS of every row, over the trials."""
+
+    name: str
+    title: str
+    notes: tuple[str, ...]
+    task: Task = TASK
+    trials: int = TASK.trials
+
+    def measured(self, group: Group, request: Request) -> list[Result]:
+        """The results of its trials."""
+        return group.results
+
+    def more(self, groups: Sequence[Group], request: Request) -> Facts:
+        """What else is kept."""
+        return {}
+
+    def page(self, facts: Facts) -> list[str]:
+        """What else its page says."""
+        return list(self.notes)
+
+    def write(self, groups: Sequence[Group], request: Request, folder: Path) -> Table:
+        """Write NAME.json, .png, .svg and .md, and give the table."""
+        rows = self.rows(request)
+        groups = [replace(group, results=self.measured(group, request)) for group in named(groups, rows)]
+        facts: Facts = {
+            "command": request.command(self),
+            "versions": versions(("aggrevated", "torch", "numpy", *self.task.packages)),
+            "seeds": [run.config.loop.seed for run in groups[0].runs],
+            "table": [*map(line, groups, rows), *baselines([run.config for run in groups[0].runs])],
+            "settings": {group.label: public(group.runs[0].config) for group in groups},
+            "trials": [{"label": group.label, **by_name(one.facts())} for group in groups for one in group.results],
+        } | self.more(groups, request)
+        path = folder / self.name
+        dots(facts["table"], [[one.more["uas_micro"] for one in group.results] for group in groups], self.title, path)
+        numbers = markdown(HEADER, [cells(row) for row in facts["table"]])
+        parts = [f"# {self.title}", f"![UAS of each method]({self.name}.png)", numbers, *self.page(facts)]
+        publish(folder, self.name, facts, parts)
+        return Table(facts["table"], COLUMNS, f"figure: {path}.png and .svg")
+
+
+@dataclass(frozen=True)
+class Table1(Scores):
+    """The paper's rows and others with the same pages, the same start and the same help; each trial on other pages."""
+
+    name: str = "table1"
+    title: str = "Table 1 of the paper, on generated pages"
+    notes: tuple[str, ...] = (NOT_THE_SAME, EVEN, ON_OTHER_PAGES)
+    trials: int = 5
+
+    def rows(self, request: Request) -> Sequence[Row]:
+        return TABLE1
+
+    def stages(self, request: Request) -> Iterator[list[Run]]:
+        if tries := [run for tuning in tunings(self, request) for runs in tuning.runs for run in runs]:
+            yield tries
+        yield from super().stages(request)
+
+    def runs(self, request: Request) -> list[list[Run]]:
+        return on_own_pages(self, request)
+
+    def more(self, groups: Sequence[Group], request: Request) -> Facts:
+        """Comparisons, curves, every setting tried, and a short trial to make again."""
+        return {
+            "comparisons": comparisons(groups),
+            "curves": [curve_facts(group) for group in groups],
+            "tuning": [one.facts(label_of(one.runs[0][0].config)) for one in tunings(self, request)],
+            "short": short_trial(self),
+        }
+
+    def page(self, facts: Facts) -> list[str]:
+        found = facts["comparisons"]
+        return [
+            *self.notes,
+            *([TUNED] if facts["tuning"] else []),
+            "## What the cost is worth",
+            summary(found),
+            *differences(found),
+        ]
+
+
+def tunings(figure: Figure, request: Request) -> list[Tried]:
+    """What is tried before; nothing in a quick one."""
+    folder = figure.folder(request) / "tuning"
+    return [] if request.quick else [Tried.of(figure.task, row, changes, folder) for row, changes in TUNING]
+
+
+def on_own_pages(figure: Figure, request: Request) -> list[list[Run]]:
+    """The runs of its rows, with what was found to be best for them: trial i has seed i, and pages of that seed."""
+    tuned, groups = tunings(figure, request), []
+    for row in figure.rows(request):
+        chosen = next((one.chosen() for one in tuned if one.row == row), row)
+        plain = folder_of(replace(row, settings={}))
+        folder = figure.folder(request) / (f"{plain}-{as_file_name(row.said)}" if row.said else plain)
+        config, trials = config_of(figure.task, chosen, request.quick), range(figure.trials_of(request))
+        groups.append([made_or_opened(folder / f"trial-{i:02d}", config.replaced(seed=i, data_seed=i)) for i in trials])
+    return groups
+
+
+def named(groups: Sequence[Group], rows: Sequence[Row]) -> list[Group]:
+    """With labels that say what differs: all have a start, and those that can have one a critic."""
+    said = [f", {row.said}" if row.said else "" for row in rows]
+    return [
+        replace(group, label=label_of(group.runs[0].config) + more) for group, more in zip(groups, said, strict=True)
+    ]
+
+
+def label_of(config: Config) -> str:
+    scratch = ", from scratch" if config.start.name == "random" and config.policy.name != "kernel-svm" else ""
+    ink = ", real ink" if isinstance(config.world, Algebra) and config.world.crohme else ""
+    return f"{config.row.title}, {config.update.name}, {config.policy.name}{scratch}{ink}"
+
+
+@dataclass(frozen=True)
+class RealInk(Scores):
+    """Parsers that learned from real ink, on the ink of other writers."""
+
+    name: str = "real-ink"
+    title: str = "Real ink: CROHME's core expressions by other writers"
+    notes: tuple[str, ...] = (ON_REAL_INK,)
+    trials: int = 5
+    needs: ClassVar[tuple[str, ...]] = ("crohme",)
+
+    def rows(self, request: Request) -> Sequence[Row]:
+        """The rows from real ink, and the first from generated ink only."""
+        folder = request.crohme
+        if folder is None or not all((folder / part).is_dir() for part in ("train", "dev")):
+            raise UsageError(f"{folder} has no train/ and dev/; give the folder that has both")
+        real = {"crohme": str(folder.resolve())}
+        return [*(replace(row, settings={**row.settings, **real}) for row in REAL_INK), REAL_INK[0]]
+
+    def first(self) -> Config:
+        """The row from generated ink only, which can be made again where there is no real ink."""
+        return config_of(self.task, REAL_INK[0], quick=False)
+
+    def measured(self, group: Group, request: Request) -> list[Result]:
+        scores = [evaluate(run, OnPages(str(request.crohme))).more for run in group.runs]
+        return [replace(result, more=score) for result, score in zip(group.results, scores, strict=True)]
+
+    def more(self, groups: Sequence[Group], request: Request) -> Facts:
+        return {"comparisons": comparisons(groups), "short": short_trial(self)}
+
+    def page(self, facts: Facts) -> list[str]:
+        return [*self.notes, *differences(facts["comparisons"])]
+
+
+@dataclass(frozen=True)
+class ParsingCurves(Figure):
+    """UAS of the current policy over the pages seen, on validation and on test pages."""
+
+    name: str = "parsing-curves"
+    task: Task = TASK
+    trials: int = 5
+    runs_of: str = "table1"
+
+    def rows(self, request: Request) -> Sequence[Row]:
+        return CURVES
+
+    def runs(self, request: Request) -> list[list[Run]]:
+        return on_own_pages(self, request)
+
+    def write(self, groups: Sequence[Group], request: Request, folder: Path) -> Table:
+        path, groups = folder / self.name, named(groups, self.rows(request))
+        curves_on_both([[curve(group, of) for group in groups] for of in (on_validation, on_test)], path)
+        facts = [curve_facts(group) for group in groups]
+        write_json(folder / f"{self.name}.json", sealed({"command": request.command(self), "curves": facts}))
+        return Table(facts, closing=f"figure: {path}.png and .svg")
+
+
+FIGURES = (Table1(), ParsingCurves(), RealInk())
+
+
+def line(group: Group, row: Row) -> Facts:
+    """Of a method: test UAS over the trials with its interval, and what the paper reports."""
+    config, iterations = group.runs[0].config, group.results[0].iterations
+    scores = [result.more for result in group.results]
+    uas, macro, exact = (np.array([score[of] for score in scores]) for of in ("uas_micro", "uas_macro", "exact_match"))
+    return {
+        "label": group.label,
+        "method": config.method,
+        "update": config.update.name,
+        "policy": config.policy.name,
+        "start": config.start.name,
+        "trials": len(scores),
+        **estimate(uas).named("uas_micro"),
+        "uas_macro": estimate(macro).value,
+        "exact_match": estimate(exact).value,
+        "paper": row.paper,
+        "iterations": iterations,
+        "pages": pages_after(config, iterations),
+        "of_start": sum(is_of_start(result) for result in group.results),
+        "cpu_seconds": group.mean("cpu_seconds"),
+    }
+
+
+def is_of_start(result: Result) -> bool:
+    """Whether no policy that was learned did better on validation than the one to begin with, which was chosen then."""
+    return result.best_return <= result.initial_return
+
+
+def pages_after(config: Config, iterations: int) -> int:
+    """The pages that were learned from, those of a supervised start among them."""
+    started = config.start.demonstrations if isinstance(config.start, SupervisedStart) else 0
+    return started + iterations * config.loop.trajectories
+
+
+def comparisons(groups: Sequence[Group]) -> list[Facts]:
+    """AggreVaTeD against all others with the same policy, start and pages; its updates against each other."""
+    pairs = [
+        (one, other) for one in groups for other in groups if is_compared(*(g.runs[0].config for g in (one, other)))
+    ]
+    return [paired(one, other) for one, other in pairs]
+
+
+def is_compared(one: Config, other: Config) -> bool:
+    """Reinforcement learning is for who makes the same steps; the regular update is what others are compared to."""
+    same = (one.policy.name, one.start.name, one.world) == (other.policy.name, other.start.name, other.world)
+    if one.method != "aggrevated" or not same:
+        return False
+    if other.method == "aggrevated":
+        return other.update.name == "regular" != one.update.name
+    return other.row.imitates or other.update.name == one.update.name or one.update.name == "exponentiated"
+
+
+def paired(one: Group, other: Group) -> Facts:
+    """The differences of UAS, trial by trial: on the same pages, with the same seed."""
+    a, b = (np.array([result.more["uas_micro"] for result in group.results]) for group in (one, other))
+    return {
+        "label": one.label,
+        "against": other.label,
+        **paired_difference(a, b).named("difference"),
+        "above": int((a > b).sum()),
+        "trials": len(a),
+        **probability_of_improvement(a, b).named("improvement"),
+        "each": (a - b).tolist(),
+    }
+
+
+def summary(found: Sequence[Facts]) -> str:
+    """How many comparisons with other methods came out which way."""
+    others = [one for one in found if not one["against"].startswith("AggreVaTeD")]
+    above = sum(one["difference_low"] > 0 for one in others)
+    below = sum(one["difference_high"] < 0 for one in others)
+    return (
+        f"Of {len(others)} comparisons of AggreVaTeD with other methods from the same start, {above} have an interval "
+        f"above 0, {below} one below 0, and {len(others) - above - below} one with 0 in it. {by_rival(others)}"
+    )
+
+
+def by_rival(found: Sequence[Facts]) -> str:
+    """The same for each of the other methods."""
+    methods = [one["against"].split(",")[0] for one in found]
+    sentences = []
+    for name in dict.fromkeys(methods):
+        own = [one for one, method in zip(found, methods, strict=True) if method == name]
+        above, below = (sum(one["difference_low"] > 0 for one in own), sum(one["difference_high"] < 0 for one in own))
+        sentences.append(f"Against {name}: of {len(own)}, {above} above 0 and {below} below.")
+    return " ".join(sentences)
+
+
+def differences(found: Sequence[Facts]) -> list[str]:
+    """The comparisons as a table, and how it is to be read; nothing of none."""
+    return [markdown(DIFFERENCES, [compared_cells(one) for one in found]), PAIRED] if found else []
+
+
+def compared_cells(one: Facts) -> list[str]:
+    """One line of the differences."""
+    interval = f"{one['difference_low']:+.3f} to {one['difference_high']:+.3f}"
+    often = f"{one['above']} of {one['trials']}"
+    return [one["label"], one["against"], f"**{one['difference']:+.3f}**", interval, often, f"{one['improvement']:.2f}"]
+
+
+def on_validation(metrics: Metrics) -> float:
+    return metrics.current_return
+
+
+def on_test(metrics: Metrics) -> float:
+    return float(metrics.more["test_uas"])
+
+
+def curve(group: Group, value: Callable[[Metrics], float]) -> Curve:
+    """A value of the policies that were validated, over the pages seen."""
+    trials = [[metrics for metrics in run.metrics() if metrics.more] for run in group.runs]
+    pages = np.array([pages_after(group.runs[0].config, metrics.iteration) for metrics in trials[0]])
+    return Curve(group.label, pages, np.array([[value(metrics) for metrics in trial] for trial in trials]))
+
+
+def curve_facts(group: Group) -> Facts:
+    """The same for both kinds of pages, each trial, for JSON."""
+    validation, test = (curve(group, of) for of in (on_validation, on_test))
+    both = {"validation_uas": validation.returns.tolist(), "test_uas": test.returns.tolist()}
+    return {"label": group.label, "pages": validation.episodes.tolist(), **both}
+
+
+def baselines(configs: Sequence[Config]) -> list[Facts]:
+    """What takes no learning, on the test pages of each trial: every head the next symbol, transitions at random."""
+    parsers = [parser_of(config) for config in configs]
+    real = any(isinstance(config.world, Algebra) and config.world.crohme for config in configs)
+    following, chance = (estimate(np.array([of(parser) for parser in parsers])).value for of in (next_head, at_random))
+    return [
+        {"label": "always the next head", "uas_micro": following, "paper": None},
+        {"label": "random transitions", "uas_micro": chance, "paper": None if real else 0.15},
+    ]
+
+
+def parser_of(config: Config) -> Parser:
+    """Of the test pages."""
+    world = config.world
+    assert isinstance(world, Algebra)
+    pages = world.split().test
+    return Parser(Corpus.of(pages), np.arange(len(pages)), in_order=True, system=SYSTEMS[world.system])
+
+
+def public(config: Config) -> Facts:
+    """The settings, without the place of data on this machine."""
+    assert isinstance(config.world, Algebra)
+    return config.replaced(crohme=Path(config.world.crohme).name).facts()
+
+
+def cells(row: Facts) -> list[str]:
+    """One line of the page's table; what takes no learning has only its UAS."""
+    of_paper = "" if row["paper"] is None else f"{row['paper']:.3f}"
+    if "trials" not in row:
+        return [row["label"], f"{row['uas_micro']:.3f}", *[""] * 7, of_paper]
+    spread = f"{row['uas_micro_low']:.3f} to {row['uas_micro_high']:.3f}"
+    of_start = f"{row['of_start']} of {row['trials']}" if row["of_start"] else ""
+    cost = [str(row["iterations"]), f"{row['pages']:,}", of_start, f"{row['cpu_seconds']:.0f}"]
+    scores = [f"**{row['uas_micro']:.3f}**", spread, f"{row['uas_macro']:.3f}", f"{row['exact_match']:.2f}"]
+    return [row["label"], *scores, *cost, of_paper]

@@ -1,0 +1,74 @@
+"""What is tried before Table 1 is made: settings of its rows on other pages, judged on validation pages only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from aggrevated.errors import DataError
+from aggrevated.storage import Facts
+from aggrevated.tasks import Row, Task
+from aggrevated.training.run_folder import Run, made_or_opened
+from aggrevated_experiments.figures import config_of, folder_of
+
+SEEDS = (100, 101)  # and data seeds: of no trial
+
+
+@dataclass(frozen=True)
+class Tried:
+    """What is tried for one row: its settings as they are, and with changes."""
+
+    row: Row
+    changes: Sequence[Mapping[str, Any]]  # the first are none
+    runs: Sequence[Sequence[Run]]  # for each of them those of all seeds
+
+    @classmethod
+    def of(cls, task: Task, row: Row, changes: Sequence[Mapping[str, Any]], folder: Path) -> Tried:
+        """The runs, with half of the iterations; those that are in the folder already are taken up where they are."""
+        runs = []
+        for i, changed in enumerate(changes):
+            settings = {**row.settings, **changed}
+            shorter = replace(row, settings=settings | {"iterations": settings["iterations"] // 2})
+            config, own = config_of(task, shorter, quick=False), folder / f"{folder_of(replace(row, settings={}))}-{i}"
+            runs.append([made_or_opened(own / f"trial-{j}", config.replaced(seed=j, data_seed=j)) for j in SEEDS])
+        return cls(row, changes, runs)
+
+    def scores(self) -> list[list[float]]:
+        """The best UAS on validation pages, of every change with every seed."""
+        return [[found(run) for run in runs] for runs in self.runs]
+
+    def chosen(self) -> Row:
+        """The row with the changes that did best on average; of equals the first."""
+        best = int(np.argmax([np.mean(scores) for scores in self.scores()]))
+        return replace(self.row, settings={**self.row.settings, **self.changes[best]})
+
+    def facts(self, label: str) -> Facts:
+        """All that was tried, on which seeds, and what came of it."""
+        chosen = self.chosen()
+        tried = [
+            {
+                "settings": {**self.row.settings, **changed},
+                "validation_uas": scores,
+                "pages_after_the_start": pages(runs),
+            }
+            for changed, scores, runs in zip(self.changes, self.scores(), self.runs, strict=True)
+        ]
+        return {"label": label, "seeds": list(SEEDS), "tried": tried, "chosen": dict(chosen.settings)}
+
+
+def found(run: Run) -> float:
+    """Of a run that has ended."""
+    result = run.result()
+    if result is None:
+        raise DataError(f"{run.folder} has not ended; finish it with 'aggrevated resume {run.folder}'")
+    return result.best_return
+
+
+def pages(runs: Sequence[Run]) -> int:
+    """How many were learned from."""
+    loop = runs[0].config.loop
+    return loop.iterations * loop.trajectories

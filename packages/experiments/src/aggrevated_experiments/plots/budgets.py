@@ -1,0 +1,78 @@
+"""The same learning curves over all that learning costs: episodes, simulator steps, questions, CPU seconds."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from aggrevated.core.arrays import Array
+from aggrevated.core.statistics import bootstrap_interval, interquartile_mean
+from aggrevated.plots.learning_curves import BOUND, COLOURS, legend_below, save, tidy
+
+AXES = {
+    "episodes": "episodes rolled in",
+    "simulator_steps": "simulator steps of start, roll-ins and oracle",
+    "oracle_queries": "questions to the oracle",
+    "cpu_seconds": "CPU seconds, validation among them",
+}
+POINTS = 160
+STYLES = ("-", "--", "-.")
+
+
+@dataclass(frozen=True)
+class Method:
+    """All trials of one method: what each had spent whenever it was better, and what it earned then."""
+
+    label: str
+    trials: Sequence[Mapping[str, Sequence[float]]]
+    dotted: bool = False
+
+
+def budgets(methods: Sequence[Method], expert: float, title: str, path: Path, validation: str, measured: str) -> None:
+    """One figure of four panels; `validation` says what it took to choose policies; only the last axis has it."""
+    figure = Figure(figsize=(10.8, 8.4), layout="constrained")
+    panels = figure.subplots(2, 2, sharey=True).ravel()
+    figure.suptitle(f"{title}\n{validation}", fontsize=11)
+    for panel, (name, axis) in zip(panels, AXES.items(), strict=True):
+        tidy(panel, xlabel=axis)
+        panel.set(xscale="linear" if name == "episodes" else "log")
+        for number, method in enumerate(methods):
+            draw(panel, method, name, COLOURS[number % len(COLOURS)], STYLES[number // len(COLOURS)])
+        panel.axhline(expert, color=BOUND, linestyle=(0, (5, 2)), linewidth=1.2, label=f"expert ({expert:.4g})")
+    for panel in panels[::2]:
+        panel.set(ylabel=f"{measured} of the best policy so far")
+    longest = max(len(method.label) for method in methods)
+    legend_below(figure, panels[0], columns=3 if longest < 44 else 2)
+    save(figure, path)
+
+
+def draw(panel: Axes, method: Method, name: str, colour: str, style: str) -> None:
+    """One method in one panel; nothing of one that has no such cost."""
+    most = max(trial[name][-1] for trial in method.trials)
+    if not most:
+        return
+    grid = points(method, name, most)
+    values = np.array([at(grid, trial[name], trial["best_return"]) for trial in method.trials])
+    width = 2.2 if method.label.startswith("AggreVaTeD") else 1.3
+    line = ":" if method.dotted else style
+    panel.plot(grid, interquartile_mean(values), line, color=colour, linewidth=width, label=method.label)
+    if len(values) > 1:
+        low, high = bootstrap_interval(values)
+        panel.fill_between(grid, low, high, color=colour, alpha=0.12, linewidth=0)
+
+
+def points(method: Method, name: str, most: float) -> Array:
+    """Where it is drawn: evenly over episodes, elsewhere from the first cost on, evenly in powers."""
+    if name == "episodes":
+        return np.linspace(0.0, most, POINTS)
+    least = min(value for trial in method.trials for value in trial[name] if value > 0)
+    return np.geomspace(least, most, POINTS)
+
+
+def at(grid: Array, costs: Sequence[float], returns: Sequence[float]) -> Array:
+    """The best return so far when so much had been spent; before the first policy was known, its own."""
+    places = np.searchsorted(np.array(costs), grid * (1 + 1e-12), side="right") - 1
+    return np.asarray(np.array(returns)[np.maximum(places, 0)])

@@ -1,0 +1,118 @@
+"""Methods side by side over something that is varied: one panel for each measure, and what was never reached marked."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator, NullLocator
+
+from aggrevated.core.arrays import Array
+from aggrevated.plots.learning_curves import BOUND, COLOURS, save, tidy
+
+MARKERS = ("o", "s", "D", "v", "P", "X", "h", "<")
+NEVER = "^"  # of what was not reached within the budget
+EXPERT, THEORY = "expert", ("-.", ":")  # a line of the legend, and the styles of the others
+APART = 0.012  # between two methods at the same case, in shares of the axis
+BEYOND = 300.0  # times the largest number that was measured: higher, no theory is drawn
+
+
+@dataclass(frozen=True)
+class Series:
+    """One method in one panel; all arrays are over the cases [cases], NaN where there is nothing to be drawn."""
+
+    label: str
+    value: Array  # infinite: not reached
+    low: Array
+    high: Array
+    trials: Array  # [cases, trials]; infinite: not reached
+    dotted: bool = False
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One measure of all methods."""
+
+    ylabel: str
+    series: Sequence[Series]
+    log: bool = False
+    limit: Array | None = None  # [cases]: where what was not reached is drawn
+    lines: Mapping[str, Array] = field(default_factory=dict)  # of theory, or the expert, by what the legend calls them
+    apart: Array | None = None  # [cases] bool: where no line leads to; None: nowhere
+
+
+def versus(panels: Sequence[Panel], x: Array, labels: Sequence[str], xlabel: str, title: str, path: Path) -> None:
+    """One figure; `x` [cases] are the places on the axis, `labels` what stands there."""
+    figure = Figure(figsize=(5.4 * len(panels) if len(panels) > 1 else 7.2, 5.2), layout="constrained")
+    axes = list(figure.subplots(1, len(panels), squeeze=False)[0])
+    figure.suptitle(title)
+    for place, panel in zip(axes, panels, strict=True):
+        draw(place, panel, x)
+        place.xaxis.set_major_locator(FixedLocator(list(x)))
+        place.xaxis.set_minor_locator(NullLocator())
+        place.set_xticklabels(labels)
+        tidy(place, xlabel=xlabel, ylabel=panel.ylabel)
+    gather_legend(figure, axes)
+    save(figure, path)
+
+
+def gather_legend(figure: Figure, axes: Sequence[Axes]) -> None:
+    """One legend of all panels below them, each line once."""
+    both = [pair for place in axes for pair in zip(*place.get_legend_handles_labels(), strict=True)]
+    handles = {label: handle for handle, label in reversed(both)}
+    order = list(dict.fromkeys(label for _, label in both))
+    columns = 2 if max(map(len, order)) > 40 or len(axes) == 1 else 3
+    shown = [handles[label] for label in order]
+    figure.legend(handles=shown, labels=order, frameon=False, loc="outside lower center", ncols=columns)
+
+
+def draw(axes: Axes, panel: Panel, x: Array) -> None:
+    """All of one panel."""
+    if panel.log:
+        axes.set_yscale("log")
+    span = float(x.max() - x.min()) or 1.0
+    middle = (len(panel.series) - 1) / 2
+    never = False
+    for number, series in enumerate(panel.series):
+        shifted = x + (number - middle) * APART * span
+        never |= draw_series(axes, series, shifted, panel, number)
+    if never:
+        axes.plot([], [], NEVER, color="#6B7280", linestyle="none", label="not reached within the budget")
+    for number, (label, y) in enumerate(panel.lines.items()):
+        style = "--" if label == EXPERT else THEORY[number % len(THEORY)]
+        axes.plot(x, within(y, panel), style, color=BOUND, linewidth=1.4, label=label, zorder=1)
+
+
+def draw_series(axes: Axes, series: Series, x: Array, panel: Panel, number: int) -> bool:
+    """One method: the line through what was reached, intervals, every trial; whether something was not reached."""
+    colour, marker = COLOURS[number % len(COLOURS)], MARKERS[number % len(MARKERS)]
+    top = np.full(len(x), np.nan) if panel.limit is None else panel.limit
+    apart = np.zeros(len(x), bool) if panel.apart is None else panel.apart
+    reached = np.isfinite(series.value)
+    line = np.where(reached, series.value, np.nan)
+    low, high = (np.where(np.isfinite(end), end, top) for end in (series.low, series.high))
+    below, above = (np.where(reached, np.abs(end - line), np.nan) for end in (low, high))
+    style = ":" if series.dotted else "-"
+    axes.errorbar(x, line, [below, above], color=colour, fmt="none", elinewidth=1.2, capsize=2, alpha=0.7)
+    together = np.where(apart, np.nan, line)
+    axes.plot(x, together, style, color=colour, marker=marker, markersize=5, linewidth=1.8, label=series.label)
+    axes.plot(x[apart], line[apart], marker, color=colour, markersize=5)
+    never = np.isinf(series.value)
+    axes.plot(x[never], top[never], NEVER, color=colour, markersize=8, markerfacecolor="none", markeredgewidth=1.6)
+    for trial in series.trials.T:
+        there = np.isfinite(trial)
+        axes.plot(x[there], trial[there], ".", color=colour, markersize=3, alpha=0.5)
+        missed = np.isinf(trial) & reached
+        axes.plot(x[missed], top[missed], NEVER, color=colour, markersize=4, alpha=0.6)
+    return bool(np.isinf(series.trials).any() or never.any())
+
+
+def within(y: Array, panel: Panel) -> Array:
+    """A line of theory as far as it is near to what was measured; higher, it would flatten all else."""
+    if not panel.log:
+        return y
+    tops = [panel.limit] if panel.limit is not None else [series.high for series in panel.series]
+    known = np.concatenate([top[np.isfinite(top)] for top in tops])
+    return np.where(y <= BEYOND * known.max(), y, np.nan) if len(known) else y

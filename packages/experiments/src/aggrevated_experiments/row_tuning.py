@@ -1,0 +1,70 @@
+"""Settings that a page tunes before it compares: for every row one setting, three values, seeds of their own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from aggrevated.config import Config
+from aggrevated.reports.sample_efficiency import area, course
+from aggrevated.storage import Facts
+from aggrevated.tasks import Protocol, Row
+from aggrevated.training.run_folder import Run, made_or_opened
+
+FACTORS = (1.0, 1 / 3, 3.0)  # of what is set for the task; of equals the first is taken
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """What is tried for one row."""
+
+    setting: str
+    tries: dict[float, list[Run]]  # by its value, those of the tuning's seeds
+
+    @classmethod
+    def of(cls, row: Row, config: Config, protocol: Protocol, folder: Path) -> Tuning:
+        """What there is to try; nothing for a row that has nothing to tune."""
+        if not row.tuned_by:
+            return cls("", {})
+        budget = protocol.tuning_budget or protocol.budget
+        values = [float(f"{config.settings[row.tuned_by] * factor:.3g}") for factor in FACTORS]
+        tries = {}
+        for value in values:
+            tried = config.replaced(**{row.tuned_by: value, "budget": budget})
+            own = folder / f"{value:g}"
+            tries[value] = [
+                made_or_opened(own / f"trial-{i:02d}", tried.replaced(seed=i)) for i in protocol.tuning_seeds
+            ]
+        return cls(row.tuned_by, tries)
+
+    @property
+    def runs(self) -> list[Run]:
+        return [run for runs in self.tries.values() for run in runs]
+
+    def areas(self) -> dict[float, list[float]]:
+        """The best return so far, averaged over the budget, by value and seed."""
+        return {value: [earned(run) for run in runs] for value, runs in self.tries.items()}
+
+    def chosen(self) -> dict[str, float]:
+        """The setting whose trials earned most, on average."""
+        areas = self.areas()
+        return {self.setting: max(areas, key=lambda value: float(np.mean(areas[value])))} if areas else {}
+
+    def facts(self, label: str) -> Facts:
+        """Every setting tried, on which seeds, and what came of it."""
+        chosen = self.chosen().get(self.setting)
+        tried = [
+            {"value": value, "seeds": [run.config.loop.seed for run in self.tries[value]], "areas": areas}
+            for value, areas in self.areas().items()
+        ]
+        budget = self.runs[0].config.loop.budget
+        return {"label": label, "setting": self.setting, "budget": budget, "tried": tried, "chosen": chosen}
+
+
+def earned(run: Run) -> float:
+    """Of a run that has ended."""
+    result = run.result()
+    assert result is not None
+    return area(course(run, result), result.budget, result.initial_return)

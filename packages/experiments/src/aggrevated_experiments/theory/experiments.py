@@ -1,0 +1,353 @@
+"""The four experiments of `aggrevated theory`: which algorithms on which instances, beside which bound."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from aggrevated.simulators.tabular import optimal_q, random_mdps
+from aggrevated.updates import Update
+from aggrevated.updates.natural import Natural
+from aggrevated.updates.regular import Regular
+from aggrevated_experiments.theory import bounds, finite_mdp, one_step, tree
+from aggrevated_experiments.theory.bandits import Bonus, index_policy, moss, ucb1
+from aggrevated_experiments.theory.study import Growth, Regret, Study, Tried, slope, when
+from aggrevated_experiments.theory.tuning import Tunable, choice, to_show, tune
+from aggrevated_experiments.theory.ucbvi import ucbvi
+
+RANDOM_TREES, DEEPEST = 1000, 16  # for Theorem special_upper: all depths from 2 on
+UCB1_BONUS = 0.25  # of its own, in the game
+STEPS = (1.0, 10.0, 100.0, 1000.0)  # times the theorem's
+BONUSES = (1.0, 0.3, 0.1, 0.03)  # times the theorem's, closer together: what is best lies between
+RATES = (0.03, 0.1, 0.3, 1.0)  # of Adam, and δ_KL: no theorem says any
+
+
+def tree_study(depth: int, episodes: int, trials: int, seed: int) -> Study:
+    """Theorems special_upper and special_lower: instances with one good leaf, better by ½√(L/N)."""
+    leaves, gap, points = 2 ** (depth - 1), hard_gap(depth, episodes), when(episodes)
+    algorithms = on_hard_trees(depth, episodes, trials)
+    tried = [one for algorithm in algorithms for one in tune(algorithm, seed)]
+    leader = led(depth, episodes, trials, seed)
+    regrets = [*all_shown(algorithms, tried, seed), leader]
+
+    def growing(depth: int, episodes: int) -> list[Regret]:
+        return tuned_or_imitating(on_hard_trees(depth, episodes, trials), tried, seed)
+
+    depths = [d for d in range(depth - 6, depth + 1, 2) if d >= 4]
+    fewer = [*halvings(episodes, least=2 * leaves), episodes]
+    in_n, in_s = {n: growing(depth, n) for n in fewer}, {2**d - 1: growing(d, episodes) for d in depths}
+    last = {regret.label: float(regret.last.mean()) for regret in regrets}
+    best_rl = min(last[r.label] for r in regrets if not r.learns_from_expert)
+    imitator, bandit = algorithms[-1].algorithm, best_of(tried, [one.algorithm for one in algorithms[:-1]])
+    return Study(
+        "tree",
+        f"The tree, depth {depth} (S = {2**depth - 1:,}), one good leaf",
+        {"depth": depth, "episodes": episodes, "trials": trials, "seed": seed},
+        points,
+        tuple(regrets),
+        bounds.special_upper(depth, points, gap),
+        "Theorem special_upper, (K−1)·gap",
+        (leader.label,),
+        (*growth("N", in_n), *growth("S", in_s)),
+        bounds.special_lower(leaves, gap, points),
+        "Theorem special_lower: no RL below, in the mean",
+        gap * points * (1 - 1 / leaves),
+        ratio("ratio_of_best_rl_to_aggrevate", best_rl, last[leader.label]) | on_random_trees(depth, seed),
+        tuple(tried),
+        against(bandit, imitator, choice(tried, imitator).label, leader.label),
+    )
+
+
+def on_hard_trees(depth: int, episodes: int, trials: int) -> list[Tunable]:
+    """Two bandits over leaves, and AggreVaTeD, on the instances with one good leaf."""
+
+    def trees(seed: int) -> tree.Trees:
+        return tree.one_good_leaf(trials, depth, hard_gap(depth, episodes), seed)
+
+    def bandit(bonus: Bonus, label: str) -> Tunable:
+        return Tunable(
+            label, "bonus ×", BONUSES, lambda seed, x: index_policy(trees(seed).means, episodes, bonus, "", seed, x)
+        )
+
+    def imitation(seed: int, step: float) -> Regret:
+        return tree.exponentiated_gradient(trees(seed), episodes, seed, step=step)
+
+    label = "AggreVaTeD, EG over base policies, noisy Q*"
+    return [
+        bandit(ucb1, "UCB1 over leaves"),
+        bandit(moss, "MOSS over leaves"),
+        Tunable(label, "step ×", STEPS, imitation),
+    ]
+
+
+def led(depth: int, episodes: int, trials: int, seed: int) -> Regret:
+    """AggreVaTe, which has nothing to tune, on the same instances."""
+    trees = tree.one_good_leaf(trials, depth, hard_gap(depth, episodes), seed)
+    return tree.follow_the_leader(trees, episodes, seed)[0]
+
+
+def all_shown(algorithms: Iterable[Tunable], tried: Sequence[Tried], seed: int) -> list[Regret]:
+    """Each algorithm as its theorem has it, and as it was tuned."""
+    return [one.regret(seed, value) for one in algorithms for value in to_show(one, tried)]
+
+
+def tuned_or_imitating(algorithms: Iterable[Tunable], tried: Sequence[Tried], seed: int) -> list[Regret]:
+    """Each as it was tuned, and those that imitate as their theorem has them, too."""
+    shown = []
+    for one in algorithms:
+        settings = to_show(one, tried)
+        shown += [one.regret(seed, value) for value in (settings if one.what == "step ×" else settings[-1:])]
+    return shown
+
+
+def best_of(tried: Sequence[Tried], algorithms: Iterable[str]) -> str:
+    """The label of the one with the least regret in tuning, tuned."""
+    return min((choice(tried, algorithm) for algorithm in algorithms), key=lambda one: one.regret).label
+
+
+def against(rl: str, *imitators: str) -> tuple[tuple[str, str], ...]:
+    """Each of these and RL."""
+    return tuple((imitator, rl) for imitator in dict.fromkeys(imitators))
+
+
+def hard_gap(depth: int, episodes: int) -> float:
+    """½ √(L/N), and below 1/2: the order at which bandits are hardest."""
+    return min(0.49, 0.5 * float(np.sqrt(2 ** (depth - 1) / episodes)))
+
+
+def on_random_trees(depth: int, seed: int) -> dict[str, Any]:
+    """Facts of Theorem special_upper on trees of all depths from 2 on: AggreVaTe needs at most K − 1 episodes."""
+    found = {d: slowest(d, seed) for d in range(2, max(depth, DEEPEST) + 1)}
+    return {
+        "random_trees": RANDOM_TREES,
+        "most_episodes_to_the_best_leaf": {str(d): worst for d, (worst, _) in found.items()},
+        "random_trees_within_k_minus_1": all(worst <= d - 1 for d, (worst, _) in found.items()),
+        "regret_on_random_trees": {str(d): round(mean, 4) for d, (_, mean) in found.items()},
+        "regret_per_level": slope(np.array(list(found)), np.array([mean for _, mean in found.values()])),
+    }
+
+
+def slowest(depth: int, seed: int, batch: int = 100) -> tuple[int, float]:
+    """(the most episodes until AggreVaTe reaches the best leaf, its mean regret) on random trees and first policies."""
+    found, regret = [], []
+    for part in range(RANDOM_TREES // batch):
+        trees = tree.uniform_leaves(batch, depth, seed + 1000 * part)
+        one, after = tree.follow_the_leader(trees, depth, seed + 1000 * part + 1)
+        found.append(after.max())
+        regret.append(one.curve[:, -1].mean())
+    return int(max(found)), float(np.mean(regret))
+
+
+def tree_noisy_study(depth: int, episodes: int, trials: int, seed: int, rollouts: int) -> Study:
+    """Theorem special_lower_noisy: Q̃ by roll-outs of π*, one good leaf, better by 1/4."""
+    gap, points = 0.25, when(episodes)
+
+    def all_on(depth: int, episodes: int) -> list[Regret]:
+        trees = tree.one_good_leaf(trials, depth, gap, seed)
+        return [
+            tree.exponentiated_gradient(trees, episodes, seed, rollouts),
+            tree.exponentiated_gradient(trees, episodes, seed, rollouts, per_node=True),
+        ]
+
+    regrets = all_on(depth, episodes)
+    depths = [d for d in range(depth - 8, depth, 2) if d >= 4]
+    in_s = {2**d - 1: all_on(d, episodes) for d in depths} | {2**depth - 1: regrets}
+    in_n = {n: all_on(depth, n) for n in halvings(episodes, least=100)} | {episodes: regrets}
+    growths = (*growth("N", in_n), *growth("S", in_s))
+    of_ln_s = {g.label: round(slope(np.log(np.log(g.x)), np.log(g.regret)), 4) for g in growths if g.of == "S"}
+    return Study(
+        "tree-noisy",
+        f"The tree with noisy Q*, depth {depth} (S = {2**depth - 1:,})",
+        {"depth": depth, "episodes": episodes, "trials": trials, "seed": seed, "rollouts": rollouts, "gap": gap},
+        points,
+        tuple(regrets),
+        bounds.special_lower_noisy(depth, points),
+        "Theorem special_lower_noisy, δ = 0.05",
+        tuple(regret.label for regret in regrets),
+        growths,
+        more={"exponents_of_ln_s": of_ln_s},
+    )
+
+
+def mdp_study(states: int, actions: int, horizon: int, episodes: int, trials: int, seed: int, rollouts: int) -> Study:
+    """Theorem upper_bound on random MDPs, with UCBVI, REINFORCE and TNPG beside it."""
+    points, largest = when(episodes), float(optimal_q(*random_mdps(trials, states, actions, seed)[:2], horizon).max())
+
+    def imitators(states: int, episodes: int) -> tuple[Tunable, Tunable]:
+        return with_an_expert(trials, states, actions, horizon, episodes, rollouts)
+
+    exact, noisy = with_expert = imitators(states, episodes)
+    without = without_an_expert(trials, states, actions, horizon, episodes)
+    tried = [one for algorithm in (*with_expert, *without) for one in tune(algorithm, seed)]
+    imitating = all_shown(with_expert, tried, seed)
+    sizes = [s for s in (states // 4, states // 2) if s >= 2]
+    fewer = halvings(episodes, least=500, times=3)
+    in_n = {n: all_shown(imitators(states, n), tried, seed) for n in fewer} | {episodes: imitating}
+    in_s = {s: all_shown(imitators(s, episodes), tried, seed) for s in sizes} | {states: imitating}
+    exact_bound = bounds.upper_bound(horizon, largest, states, actions, points)
+    rl = best_of(tried, [one.algorithm for one in without])
+    settings = {"states": states, "actions": actions, "horizon": horizon, "episodes": episodes}
+    return Study(
+        "mdp",
+        f"Random MDPs, S = {states}, A = {actions}, H = {horizon}",
+        {**settings, "trials": trials, "seed": seed, "rollouts": rollouts},
+        points,
+        (*imitating, *all_shown(without, tried, seed)),
+        bounds.noisy_upper_bound(horizon, largest, states, actions, points),
+        "Theorem upper_bound with noisy Q*, δ = 0.05",
+        (exact.algorithm, noisy.algorithm),
+        (*growth("N", in_n), *growth("S", in_s)),
+        more={"largest_ratio_of_exact_to_exact_bound": float((imitating[0].curve / exact_bound).max())},
+        tuning=tuple(tried),
+        compared=(
+            *against(rl, noisy.algorithm, choice(tried, noisy.algorithm).label),
+            *against(rl, exact.algorithm, choice(tried, exact.algorithm).label),
+            *against(without[0].algorithm, noisy.algorithm),
+        ),
+    )
+
+
+def with_an_expert(
+    trials: int, states: int, actions: int, horizon: int, episodes: int, rollouts: int
+) -> tuple[Tunable, Tunable]:
+    """AggreVaTeD with exact and with noisy Q*."""
+
+    def exact(seed: int, step: float) -> Regret:
+        return finite_mdp.exact(random_mdps(trials, states, actions, seed), horizon, episodes, step)
+
+    def noisy(seed: int, step: float) -> Regret:
+        mdps = random_mdps(trials, states, actions, seed)
+        return finite_mdp.sampled(mdps, horizon, episodes, seed, finite_mdp.rolled_out(mdps, rollouts), "", step)
+
+    return (
+        Tunable("AggreVaTeD, EG, exact Q*", "step ×", STEPS, exact),
+        Tunable("AggreVaTeD, EG, noisy Q*", "step ×", STEPS, noisy),
+    )
+
+
+def without_an_expert(trials: int, states: int, actions: int, horizon: int, episodes: int) -> list[Tunable]:
+    """Reinforcement learning on the same MDPs: UCBVI, REINFORCE and TNPG."""
+
+    def optimist(seed: int, bonus: float) -> Regret:
+        return ucbvi(random_mdps(trials, states, actions, seed), horizon, episodes, seed, bonus)
+
+    def gradient(update: Callable[[float], Update]) -> Callable[[int, float], Regret]:
+        def run(seed: int, setting: float) -> Regret:
+            mdps = random_mdps(trials, states, actions, seed)
+            return finite_mdp.policy_gradient(mdps, horizon, episodes, seed, lambda: update(setting), "", k=50)
+
+        return run
+
+    return [
+        Tunable("UCBVI", "bonus ×", BONUSES, optimist),
+        Tunable("REINFORCE", "rate", RATES, gradient(Regular), has_theorem=False),
+        Tunable("TNPG", "δ_KL", RATES, gradient(lambda delta: Natural(delta, 1.0)), has_theorem=False),
+    ]
+
+
+def lower_bound_study(states: int, actions: int, episodes: int, trials: int, seed: int) -> Study:
+    """Theorem lower_bound: H = 1, one good action in every state, better by ½√(S ln A / N)."""
+    points = when(episodes)
+
+    def regret(states: int, episodes: int) -> list[Regret]:
+        gap = one_step.hard_gap(states, actions, episodes)
+        return [one_step.exponentiated_gradient(trials, states, actions, episodes, gap, seed)]
+
+    regrets, gap = regret(states, episodes), one_step.hard_gap(states, actions, episodes)
+    in_n = {n: regret(states, n) for n in halvings(episodes, least=100)} | {episodes: regrets}
+    in_s = {s: regret(s, episodes) for s in (states // 8, states // 4, states // 2) if s >= 2} | {states: regrets}
+    at_the_end = float(regrets[0].curve[:, -1].mean())
+    lower = one_step.no_algorithm_below(states, actions, episodes, gap)[points - 1]
+    return Study(
+        "lower-bound",
+        f"One step, S = {states}, A = {actions}",
+        {"states": states, "actions": actions, "episodes": episodes, "trials": trials, "seed": seed, "gap": gap},
+        points,
+        tuple(regrets),
+        bounds.upper_bound(1, 1.0, states, actions, points),
+        "Theorem upper_bound with H = 1",
+        (regrets[0].label,),
+        (*growth("N", in_n), *growth("S", in_s)),
+        lower,
+        "Theorem lower_bound: no algorithm below, by Fano",
+        gap * points * (1 - 1 / actions),
+        {"lower_bound": float(lower[-1])} | ratio("regret_over_lower_bound", at_the_end, float(lower[-1])),
+    )
+
+
+def ratio(name: str, above: float, below: float) -> dict[str, float]:
+    """One entry, or none where there is nothing to divide by."""
+    return {name: above / below} if below > 0 else {}
+
+
+def halvings(episodes: int, least: int, times: int = 4) -> list[int]:
+    """N/2^times … N/2, from `least` on."""
+    return [n for n in (episodes >> power for power in range(times, 0, -1)) if n >= least]
+
+
+def growth(of: str, runs: Mapping[int, Iterable[Regret]]) -> list[Growth]:
+    """The regret at the end of each algorithm, over what was varied."""
+    x = np.array(list(runs), float)
+    columns: dict[str, list[float]] = {}
+    for regrets in runs.values():
+        for regret in regrets:
+            columns.setdefault(regret.label, []).append(float(regret.curve[:, -1].mean()))
+    return [Growth(of, label, x, np.array(y)) for label, y in columns.items() if len(y) > 1]
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One of the four: what runs it, and with what by default, on the command line and in the docs."""
+
+    run: Callable[..., Study]
+    defaults: Mapping[str, Any]
+    docs: Mapping[str, Any]
+    quick: Mapping[str, Any] = field(default_factory=dict)  # for `reproduce theory --quick`
+
+
+COMMON = {"trials": 20, "seed": 0}
+EXPERIMENTS = {
+    "tree": Experiment(tree_study, {"depth": 10, "episodes": 8192, **COMMON}, {"depth": 12, "episodes": 32768}),
+    "tree-noisy": Experiment(
+        tree_noisy_study, {"depth": 10, "episodes": 4000, **COMMON, "rollouts": 1}, {"depth": 16, "episodes": 10000}
+    ),
+    "mdp": Experiment(
+        mdp_study,
+        {"states": 8, "actions": 3, "horizon": 2, "episodes": 4000, "trials": 10, "seed": 0, "rollouts": 1},
+        {"episodes": 16000},
+        {"episodes": 500, "trials": 5},
+    ),
+    "lower-bound": Experiment(
+        lower_bound_study, {"states": 32, "actions": 16, "episodes": 16000, **COMMON}, {"states": 64, "episodes": 32000}
+    ),
+}
+
+
+@dataclass(frozen=True)
+class RegretRow:
+    """One algorithm of a study: its regret at N, with interval and spread over trials, and how it grows."""
+
+    algorithm: str
+    regret: float
+    low: float
+    high: float
+    least: float
+    most: float
+    exponent_n: float | None  # None where it was not fitted
+    exponent_s: float | None
+
+
+def table(study: Study) -> list[RegretRow]:
+    """A row for each algorithm."""
+
+    def exponent(of: str, label: str) -> float | None:
+        fits = [g.exponent for g in study.growths if g.of == of and g.label == label]
+        return fits[0] if fits else None
+
+    rows = []
+    for regret in study.regrets:
+        exponents = exponent("N", regret.label), exponent("S", regret.label)
+        spread = float(regret.last.min()), float(regret.last.max())
+        rows.append(RegretRow(regret.label, *regret.mean(), *spread, *exponents))
+    return rows

@@ -1,0 +1,143 @@
+"""AggreVaTeD with EG on general finite MDPs (Theorem upper_bound): a distribution π^{s,t} for every state and time."""
+
+from collections.abc import Callable
+from itertools import islice
+
+import numpy as np
+import torch
+
+from aggrevated.algorithm import Learner, aggrevated
+from aggrevated.core.arrays import Array
+from aggrevated.losses.taken_action import taken_action
+from aggrevated.oracles.advantage import Advantage
+from aggrevated.oracles.reward_to_go import Realised
+from aggrevated.policies.feed_forward import FeedForwardPolicy
+from aggrevated.policies.heads import CategoricalHead
+from aggrevated.simulators.tabular import Tabular, draw, optimal_q, state_distributions, total_cost
+from aggrevated.updates import Update
+from aggrevated.updates.tabular_exponentiated import exponentiated
+from aggrevated_experiments.theory.study import Recorder, Regret
+
+Mdps = tuple[Array, Array, Array]  # transitions [trials, S, A, S], costs [trials, S, A], start [trials, S]
+Noise = Callable[[Array, Array, np.random.Generator], Array]  # from visited states [trials, H] to Q̃ [trials, H, A]
+
+
+def step_size(q_max: Array, horizon: int, states: int, actions: int, episodes: int) -> Array:
+    """μ = (H / Q_max) √(2 S ln A / N): what minimises the bound; the appendix has its inverse by mistake."""
+    size: Array = horizon / q_max * np.sqrt(2 * states * np.log(actions) / episodes)
+    return size
+
+
+def exact(mdps: Mdps, horizon: int, episodes: int, step: float = 1.0) -> Regret:
+    """EG as in the proof: infinitely many roll-ins, exact Q*; η is `step` times the theorem's."""
+    transitions, costs, start = mdps
+    q_star = optimal_q(transitions, costs, horizon)
+    best = (start * q_star[:, 0].min(axis=2)).sum(axis=1)
+    _, states, actions = costs.shape
+    eta = step * step_size(q_star.max(axis=(1, 2, 3)), horizon, states, actions, episodes)[:, None, None, None]
+    log_policy = np.full(q_star.shape, -np.log(actions))
+    recorder = Recorder(len(costs), episodes)
+    for n in range(1, episodes + 1):
+        policy = np.exp(log_policy)
+        d = state_distributions(transitions, start, policy)
+        recorder.add(n, (d[..., None] * policy * costs[:, None]).sum(axis=(1, 2, 3)) - best)
+        log_policy = exponentiated(log_policy, d[..., None] / horizon * q_star, eta)
+    return recorder.regret("AggreVaTeD, EG, exact Q*")
+
+
+def sampled(mdps: Mdps, horizon: int, episodes: int, seed: int, noise: Noise, label: str, step: float = 1.0) -> Regret:
+    """EG with one roll-in an episode, and Q̃ of every action at the H states it visits; η is `step` times its own."""
+    transitions, costs, start = mdps
+    generator, (trials, states, actions) = np.random.default_rng(seed), costs.shape
+    lane, times = np.arange(trials)[:, None], np.arange(horizon)[None]
+    q_star = optimal_q(transitions, costs, horizon)
+    best = (start * q_star[:, 0].min(axis=2)).sum(axis=1)
+    q_max = np.sqrt(horizon * q_star.max(axis=(1, 2, 3)))  # E[Q̃²] ≤ H Q*, as Q̃ lies between 0 and H
+    eta = step * step_size(q_max, horizon, states, actions, episodes)[:, None, None]
+    log_policy = np.full(q_star.shape, -np.log(actions))
+    recorder = Recorder(trials, episodes)
+    for n in range(1, episodes + 1):
+        policy = np.exp(log_policy)
+        recorder.add(n, total_cost(transitions, costs, start, policy) - best)
+        visited = roll_in(transitions, start, policy, generator)  # [trials, H]
+        seen = log_policy[lane, times, visited]
+        log_policy[lane, times, visited] = exponentiated(seen, noise(q_star, visited, generator) / horizon, eta)
+    return recorder.regret(label)
+
+
+def bounded_noise(q_star: Array, visited: Array, generator: np.random.Generator, width: float = 1.0) -> Array:
+    """Q* and a uniform number between −width and width."""
+    exact = q_star[np.arange(len(visited))[:, None], np.arange(visited.shape[1]), visited]
+    return exact + generator.uniform(-width, width, exact.shape)
+
+
+def rolled_out(mdps: Mdps, rollouts: int) -> Noise:
+    """Q̃ by taking each action and then following π*, `rollouts` times; costs are 0 or 1."""
+
+    def noise(q_star: Array, visited: Array, generator: np.random.Generator) -> Array:
+        transitions, costs, _ = mdps
+        trials, horizon, _, actions = q_star.shape
+        expert = q_star.argmin(axis=3)
+        shape = (trials, horizon, actions, rollouts)
+        lane = np.broadcast_to(np.arange(trials)[:, None, None, None], shape)
+        s = np.broadcast_to(visited[:, :, None, None], shape)
+        a = np.broadcast_to(np.arange(actions)[None, None, :, None], shape)
+        t = np.broadcast_to(np.arange(horizon)[None, :, None, None], shape)
+        total = np.zeros(shape)
+        for _ in range(horizon):
+            live = t < horizon
+            total += live * (generator.random(shape) < costs[lane, s, a])
+            s = draw(transitions[lane, s, a], generator)
+            t = t + 1
+            a = expert[lane, np.minimum(t, horizon - 1), s]
+        mean: Array = total.mean(axis=3)
+        return mean
+
+    return noise
+
+
+def roll_in(transitions: Array, start: Array, policy: Array, generator: np.random.Generator) -> Array:
+    """The states [trials, H] of one episode of each policy."""
+    lane, s = np.arange(len(policy)), draw(start, generator)
+    visited = [s]
+    for t in range(policy.shape[1] - 1):
+        s = draw(transitions[lane, s, draw(policy[lane, t, s], generator)], generator)
+        visited.append(s)
+    return np.stack(visited, axis=1)
+
+
+def policy_gradient(
+    mdps: Mdps, horizon: int, episodes: int, seed: int, update: Callable[[], Update], label: str, k: int = 10
+) -> Regret:
+    """REINFORCE or TNPG, by Algorithm 1 itself with a table as policy; K episodes have one policy and its regret."""
+    transitions, costs, start = mdps
+    iterations, curves = -(-episodes // k), []
+    for trial in range(len(costs)):
+        mdp = Tabular(transitions[trial], costs[trial], start[trial], horizon)
+        best = (mdp.start * mdp.q_star[0].min(axis=1)).sum()
+        recorder = Recorder(1, episodes)
+        policy = FeedForwardPolicy(mdp.observation_space.shape[0], CategoricalHead(costs.shape[2]), hidden=())
+        with torch.no_grad():
+            for parameter in policy.parameters():
+                parameter.zero_()
+        learning = aggrevated(
+            Learner(policy, update()), mdp, None, Advantage(Realised()), taken_action,
+            seed=seed + trial, k=k, validation_episodes=1, validate_every=iterations + 1,
+        )  # fmt: skip
+        for iteration in range(iterations):
+            table = probabilities(policy, mdp)
+            regret = total_cost(mdp.transitions, mdp.costs, mdp.start, table) - best
+            for n in range(iteration * k + 1, min((iteration + 1) * k, episodes) + 1):
+                recorder.add(n, np.array([regret]))
+            next(islice(learning, 1))
+        curves.append(recorder.regret(label).curve[0])
+    return Regret(label, np.stack(curves), learns_from_expert=False)
+
+
+def probabilities(policy: FeedForwardPolicy, mdp: Tabular) -> Array:
+    """π(a|s, t) of a table, [H, S, A]."""
+    states, actions = mdp.costs.shape
+    with torch.no_grad():
+        every = torch.eye(mdp.horizon * states)[None]
+        table = policy.distribution(every, torch.ones(1, len(every[0]))).probs[0]  # type: ignore[attr-defined]
+    return table.double().numpy().reshape(mdp.horizon, states, actions)  # type: ignore[no-any-return]

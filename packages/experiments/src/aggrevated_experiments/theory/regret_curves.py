@@ -1,0 +1,97 @@
+"""Regret over episodes beside its bound, and how it grows with N and S."""
+
+from collections.abc import Sequence
+from itertools import cycle
+from pathlib import Path
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import NullLocator
+
+from aggrevated.core.arrays import Array
+from aggrevated.plots.learning_curves import BOUND, COLOURS, legend_below, save, tidy
+from aggrevated_experiments.theory.study import Growth, Study
+
+LABEL = 9  # points
+
+
+def regret_curves(study: Study, path: Path) -> None:
+    """One figure: the curves with the range over trials, and a panel for each of N and S."""
+    quantities = [of for of in ("N", "S") if any(growth.of == of for growth in study.growths)]
+    figure = Figure(figsize=(6.0 + 4.0 * len(quantities), 5.2), layout="constrained")
+    axes = figure.subplots(1, 1 + len(quantities), squeeze=False, width_ratios=[1.35] + [1.0] * len(quantities))[0]
+    figure.suptitle(study.title)
+    colours = dict(zip([regret.label for regret in study.regrets], cycle(COLOURS), strict=False))
+    draw_curves(axes[0], study, colours)
+    for panel, of in zip(axes[1:], quantities, strict=True):
+        draw_growth(panel, study, of, colours)
+    legend_below(figure, axes[0], columns=2)
+    figure.draw_without_rendering()  # only then is it known how far apart the ends are
+    for panel, of in zip(axes[1:], quantities, strict=True):
+        label_ends(panel, [growth for growth in study.growths if growth.of == of], colours)
+    save(figure, path)
+
+
+def draw_curves(axes: Axes, study: Study, colours: dict[str, str]) -> None:
+    """Regret over episodes: the mean, and all that lies between the least and the most of the trials."""
+    for regret in study.regrets:
+        style, colour = "-" if regret.learns_from_expert else ":", colours[regret.label]
+        axes.plot(study.episodes, regret.curve.mean(axis=0), style, color=colour, linewidth=2, label=regret.label)
+        low, high = regret.curve.min(axis=0), regret.curve.max(axis=0)
+        axes.fill_between(study.episodes, low, high, color=colour, alpha=0.18, linewidth=0)
+    axes.plot(study.episodes, study.bound, "--", color=BOUND, linewidth=1.4, label=study.bound_label)
+    if study.lower is not None:
+        axes.plot(study.episodes, study.lower, "-.", color=BOUND, linewidth=1.4, label=study.lower_label)
+    if study.random_play is not None:
+        axes.plot(study.episodes, study.random_play, color="#9CA3AF", linewidth=1, label="playing at random", zorder=1)
+    least = min(float(regret.curve[:, -1].mean()) for regret in study.regrets)
+    if float(study.bound[-1]) > 20 * max(least, 1e-9) or least * 20 < max(r.curve[:, -1].mean() for r in study.regrets):
+        axes.set_yscale("log")
+    tidy(axes, xlabel="episodes", ylabel="cumulative regret $R_n$")
+
+
+def draw_growth(axes: Axes, study: Study, of: str, colours: dict[str, str]) -> None:
+    """Regret at the end over N or S, both logarithmic, with the fitted exponents."""
+    for growth in study.growths:
+        if growth.of == of:
+            axes.loglog(growth.x, np.maximum(growth.regret, 1e-12), "o-", color=colours[growth.label], markersize=4)
+            axes.set_xticks(growth.x, [short(x) for x in growth.x])
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.margins(x=0.16)
+    axes.set_title("numbers: fitted exponents", fontsize=9)
+    tidy(axes, xlabel="episodes $N$" if of == "N" else "states $S$", ylabel="$R_N$")
+
+
+def label_ends(axes: Axes, growths: Sequence[Growth], colours: dict[str, str]) -> None:
+    """The exponent behind the end of each line, beside it or as near as the others let it be."""
+    ends = [(float(growth.x[-1]), max(float(growth.regret[-1]), 1e-12)) for growth in growths]
+    dots_per_point = axes.figure.dpi / 72
+    heights = axes.transData.transform(ends)[:, 1] / dots_per_point
+    for growth, end, wanted, height in zip(growths, ends, heights, apart(heights, LABEL * 1.25), strict=True):
+        shift, colour = (6, height - wanted), colours[growth.label]
+        text = f"{growth.exponent:.2f}"
+        axes.annotate(text, end, shift, textcoords="offset points", fontsize=LABEL, color=colour, va="center")
+
+
+def apart(wanted: Array, gap: float) -> Array:
+    """Places in the order of those that are wanted, at least a gap from each other, moved as little as can be.
+
+    In least squares: less the gaps they are the rising numbers nearest to what is wanted, by pooling those that fall.
+    """
+    order = np.argsort(wanted, kind="stable")
+    pools: list[list[float]] = []  # each: those that stand side by side
+    for place, height in enumerate(wanted[order]):
+        pools.append([float(height) - place * gap])
+        while len(pools) > 1 and np.mean(pools[-2]) >= np.mean(pools[-1]):
+            last = pools.pop()
+            pools[-1] += last
+    found = np.empty(len(wanted))
+    rising = np.repeat([np.mean(pool) for pool in pools], [len(pool) for pool in pools])
+    found[order] = rising + gap * np.arange(len(order))
+    return found
+
+
+def short(number: float) -> str:
+    """8192 as 8.19k, for an axis."""
+    return f"{number:.0f}" if number < 1000 else f"{number / 1000:.3g}k"

@@ -1,0 +1,96 @@
+"""How many episodes it takes until play on the tree is free of regret, of any learner, and of RL at least."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from aggrevated.core.arrays import Array
+from aggrevated_experiments.theory.bandits import Bonus, moss, pulling, ucb1
+from aggrevated_experiments.theory.tree import Trees, descending, leading
+
+GAP, SHARE = 0.25, 0.05  # what the best leaf is better by, and which share of the regret of random play counts as none
+
+
+@dataclass(frozen=True)
+class Contender:
+    """A learner on the tree: the regrets [trials] of its episodes, of which there are so many at a depth."""
+
+    label: str
+    play: Callable[[Trees, int, int], Iterable[Array]]  # from trees, episodes and seed
+    episodes: Callable[[int], int]  # from the depth
+    deepest: int = 20
+    learns_from_expert: bool = True
+
+
+def until_free(regrets: Iterable[Array], random_play: float) -> Array:
+    """[trials]: the episode from which on the newer half of all so far has next to no regret; infinite: none.
+
+    Next to none is `SHARE` of what random play has. It has to stay so to the end.
+    """
+    total = np.cumsum(np.stack(list(regrets)), axis=0)  # [N, trials]
+    total = np.concatenate([np.zeros_like(total[:1]), total])
+    n = np.arange(1, len(total))
+    newer = (total[n] - total[n // 2]) / (n - n // 2)[:, None]
+    regretted = newer > SHARE * random_play
+    last = np.where(regretted.any(axis=0), len(n) - regretted[::-1].argmax(axis=0), 0)  # 0: never
+    return np.where(last < len(n), last + 1.0, np.inf)
+
+
+def least_of_rl(depth: int) -> float:
+    """What no RL algorithm stays below in the mean over the trees with one good leaf, from Theorem special_lower.
+
+    By its proof the best leaf's share of n episodes is at most 1/L + ½ √(−(n/L) ln(1 − 4 gap²)); play whose newer half
+    is free of regret has a share of (1 − SHARE)/2 at least.
+    """
+    leaves = 2 ** (depth - 1)
+    needed = max((1 - SHARE) / 2 - 1 / leaves, 0.0)
+    return float(max(1.0, leaves * (2 * needed) ** 2 / -np.log(1 - 4 * GAP**2)))
+
+
+def random_play(depth: int) -> float:
+    """The regret of an episode of a random policy."""
+    return float(GAP * (1 - 0.5 ** (depth - 1)))
+
+
+def few(depth: int) -> int:
+    """Episodes of those who have an expert."""
+    return 100 * depth
+
+
+def following(rollouts: int | None) -> Callable[[Trees, int, int], Iterable[Array]]:
+    """Follow the leader; None: with exact Q*."""
+    return lambda trees, n, seed: (episode.regret for episode in leading(trees, n, seed, rollouts))
+
+
+def gradient(rollouts: int | None, eta: float) -> Callable[[Trees, int, int], Iterable[Array]]:
+    """EG over base policies with this step, whatever N is."""
+
+    def play(trees: Trees, n: int, seed: int) -> Iterable[Array]:
+        step = eta / (2 * np.sqrt(np.log(2) / n))
+        return (episode.regret for episode in descending(trees, n, seed, rollouts, step=float(step)))
+
+    return play
+
+
+def bandit(bonus: Bonus, scale: float) -> Callable[[Trees, int, int], Iterable[Array]]:
+    """One arm for each leaf."""
+    return lambda trees, n, seed: (one.regret for one in pulling(trees.means, n, bonus, seed, scale))
+
+
+def many(depth: int) -> int:
+    """Rounds of a bandit: 256 for each leaf, of order 1/gap²."""
+    return int(256 * 2 ** (depth - 1))
+
+
+# On trees of another seed: the least bonus of 1, ½, ¼ and .1 with which all of depths 6 and 8 were learned.
+UCB1_BONUS, MOSS_BONUS = 0.25, 0.25  # of their own
+EXACT_ETA, NOISY_ETA = 10.0, 1.0  # the best of .1, .3, 1, 3 and 10 at depths 10 and 20
+CONTENDERS = (
+    Contender("AggreVaTe, FTL, exact Q*", following(None), few),
+    Contender("AggreVaTe, FTL, noisy Q*", following(1), few),
+    Contender(f"AggreVaTeD, EG, exact Q*, η = {EXACT_ETA:g}", gradient(None, EXACT_ETA), few),
+    Contender(f"AggreVaTeD, EG, noisy Q*, η = {NOISY_ETA:g}", gradient(1, NOISY_ETA), few),
+    Contender("UCB1 over leaves, ¼ bonus", bandit(ucb1, UCB1_BONUS), many, 12, False),
+    Contender("MOSS over leaves, ¼ bonus", bandit(moss, MOSS_BONUS), many, 12, False),
+)

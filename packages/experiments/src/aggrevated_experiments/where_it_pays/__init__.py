@@ -1,0 +1,1 @@
+"""Studies of where the cost of a mistake matters, with their own problems."""

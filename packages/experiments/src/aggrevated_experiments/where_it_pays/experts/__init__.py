@@ -1,0 +1,1 @@
+"""Experts of the studies."""

@@ -1,0 +1,280 @@
+"""A grid world of rooms behind locked doors, whose keys lie about: other rooms in every episode, by its seed."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from gymnasium.spaces import Box, Discrete
+
+from aggrevated.core.arrays import Array
+from aggrevated.kernels.linear_algebra import compiled
+from aggrevated.kernels.numpy_rng import seed_state, uniform
+
+COLOURS = 3  # of doors and keys, at most
+AROUND = 2  # cells that are seen in each direction
+WINDOW = (2 * AROUND + 1) ** 2
+NARROWEST = 2  # side of a room
+# Places in a state; those from GOAL on are the layout of the episode, which no step changes.
+POSITION, CARRIED, OPENED, GOAL = 0, 1, 2, 3
+KEY, DOOR = GOAL + 1, GOAL + 1 + COLOURS
+CELLS = DOOR + COLOURS
+NONE = -1
+COMPASS = 4  # numbers: how far down and to the right, and the signs of both
+OF_COLOUR = 2 * COMPASS + 3
+SEEN = WINDOW + COMPASS + COLOURS * OF_COLOUR
+ACTIONS = 4  # up, down, left, right
+
+
+@dataclass(frozen=True)
+class Keys:
+    """State [n, 10 + cells] int16: where one is, keys carried and doors opened as bits, goal, keys, doors, and walls.
+
+    Cost 1 for each step until the goal. Keys are taken, and doors opened, by walking there; a step into a wall, or into
+    a door without its key, is a step on the spot.
+    """
+
+    horizon: int = 100
+    size: int = 8  # the side of the grid, without the walls around it
+    doors: int = 2
+    name: str = "keys"
+    action_space = Discrete(ACTIONS)
+    observation_space = Box(-1.0, 1.0, (SEEN,), np.float32)
+
+    def __post_init__(self) -> None:
+        assert 2 * NARROWEST + 1 <= self.size <= 100 and 0 <= self.doors <= COLOURS, (self.size, self.doors)
+
+    @cached_property
+    def side(self) -> int:
+        """Of the grid with its walls, so wide that a window never looks beyond them."""
+        return self.size + 2 * AROUND
+
+    def initial(self, seeds: Array) -> Array:
+        """Rooms, doors, keys, start and goal, drawn from PCG64(seed); the goal is in the room that opens last."""
+        states = np.empty((len(seeds), CELLS + self.side**2), np.int16)
+        _begin(np.asarray(seeds, np.uint64), self.size, self.doors, states)
+        return states
+
+    def observe(self, state: Array) -> Array:
+        """[n, 62] float32: what is barred in the 5 × 5 cells around, where the goal is, and of each colour whether its
+        key lies somewhere, is carried, and its door was opened, and where key and door are.
+        """
+        observation = np.zeros((len(state), SEEN), np.float32)
+        _look(np.ascontiguousarray(state), self.size, observation)
+        return observation
+
+    def step(self, state: Array, action: Array) -> tuple[Array, Array, Array]:
+        """One cell up, down, left or right."""
+        following, done = np.array(state, order="C"), np.empty(len(state), np.bool_)
+        _advance(following, self.side, action, done)
+        return following, np.ones(len(state)), done
+
+
+@dataclass(frozen=True)
+class OnlyMoves(Keys):
+    """The same where no step is one on the spot: what would be is not legal."""
+
+    def legal(self, state: Array) -> Array:
+        """[n, 4]: where one can go."""
+        open_to = np.empty((len(state), ACTIONS), np.bool_)
+        _can_go(np.ascontiguousarray(state), self.side, open_to)
+        return open_to
+
+
+@compiled
+def below(generator, count):  # type: ignore[no-untyped-def]
+    """A whole number from 0 to count − 1."""
+    return int(uniform(generator, 0.0, count))
+
+
+@compiled
+def begin(seed, size, doors, state):  # type: ignore[no-untyped-def]
+    """Write the first state of the episode with this seed."""
+    generator = np.empty(4, np.uint64)
+    seed_state(seed, generator)
+    side = size + 2 * AROUND
+    state[:CELLS] = NONE
+    state[POSITION], state[CARRIED], state[OPENED] = 0, 0, 0
+    rooms = np.empty((COLOURS + 1, 4), np.int64)  # top, left, bottom, right
+    rooms[0, :2], rooms[0, 2:] = AROUND, AROUND + size - 1
+    cells = state[CELLS:]
+    cells[:] = 1
+    for y in range(rooms[0, 0], rooms[0, 2] + 1):
+        for x in range(rooms[0, 1], rooms[0, 3] + 1):
+            cells[y * side + x] = 0
+    across = np.empty(COLOURS, np.int64)  # from a door to the room on its one side, and back to that on the other
+    count = 1
+    for colour in range(doors):
+        count += split(generator, rooms, count, side, state, across, colour)
+    furnish(generator, rooms, count, side, state, across)
+
+
+@compiled
+def split(generator, rooms, count, side, state, across, colour):  # type: ignore[no-untyped-def]
+    """Put a wall with a door of this colour through one of the rooms; how many that makes more, 0 where none is wide.
+
+    A wall that would end at a door would bar it.
+    """
+    cells, lines, found = state[CELLS:], np.empty((2 * side * (COLOURS + 1), 3), np.int64), 0
+    for room in range(count):
+        for axis in range(2):
+            along, over = (side, 1) if axis == 0 else (1, side)
+            for line in range(rooms[room, axis] + NARROWEST, rooms[room, axis + 2] - NARROWEST + 1):
+                first = line * along + (rooms[room, 1 - axis] - 1) * over
+                last = line * along + (rooms[room, 3 - axis] + 1) * over
+                if cells[first] == 1 and cells[last] == 1:
+                    lines[found, 0], lines[found, 1], lines[found, 2] = room, axis, line
+                    found += 1
+    if found == 0:
+        return 0
+    room, axis, line = lines[below(generator, found)]
+    along, over = (side, 1) if axis == 0 else (1, side)
+    low, high = rooms[room, 1 - axis], rooms[room, 3 - axis]
+    for place in range(low, high + 1):
+        cells[line * along + place * over] = 1
+    door = line * along + (low + below(generator, high - low + 1)) * over
+    cells[door] = 0
+    state[DOOR + colour], across[colour] = door, along
+    rooms[count] = rooms[room]
+    rooms[room, axis + 2], rooms[count, axis] = line - 1, line + 1
+    return 1
+
+
+@compiled
+def furnish(generator, rooms, count, side, state, across):  # type: ignore[no-untyped-def]
+    """Put start, keys and goal where the goal can be reached: the key of a door lies in a room that opens before it."""
+    opened = np.zeros(COLOURS + 1, np.bool_)
+    last = below(generator, count)
+    opened[last] = True
+    state[POSITION] = free_cell(generator, rooms[last], side, state)
+    for _ in range(count - 1):
+        colour, leads_to, met = -1, -1, 0
+        for one in range(count - 1):
+            here = room_at(rooms, count, side, state[DOOR + one] - across[one])
+            there = room_at(rooms, count, side, state[DOOR + one] + across[one])
+            if opened[here] != opened[there]:
+                met += 1
+                if below(generator, met) == 0:  # each of those met so far is as likely
+                    colour, leads_to = one, there if opened[here] else here
+        room = below(generator, count)
+        while not opened[room]:
+            room = below(generator, count)
+        state[KEY + colour] = free_cell(generator, rooms[room], side, state)
+        opened[leads_to] = True
+        last = leads_to
+    state[GOAL] = free_cell(generator, rooms[last], side, state)
+
+
+@compiled
+def room_at(rooms, count, side, cell):  # type: ignore[no-untyped-def]
+    """Which room a cell is in."""
+    y, x = cell // side, cell % side
+    for room in range(count):
+        if rooms[room, 0] <= y <= rooms[room, 2] and rooms[room, 1] <= x <= rooms[room, 3]:
+            return room
+    return -1
+
+
+@compiled
+def free_cell(generator, room, side, state):  # type: ignore[no-untyped-def]
+    """A cell of a room where nothing is yet: a room has four at least, and no more than start and three keys."""
+    while True:
+        y = room[0] + below(generator, room[2] - room[0] + 1)
+        x = room[1] + below(generator, room[3] - room[1] + 1)
+        cell, taken = y * side + x, state[POSITION] == y * side + x
+        for colour in range(COLOURS):
+            taken |= state[KEY + colour] == cell
+        if not taken:
+            return cell
+
+
+@compiled
+def barred(state, carried, cell):  # type: ignore[no-untyped-def]
+    """Whether nobody who carries these keys can go there."""
+    closed = state[CELLS + cell] == 1
+    for colour in range(COLOURS):
+        closed |= state[DOOR + colour] == cell and not carried & (1 << colour)
+    return closed
+
+
+@compiled
+def moved(state, side, position, carried, action):  # type: ignore[no-untyped-def]
+    """(where an action leads to from a position with these keys, the keys carried then)."""
+    there = position
+    if action == 0:
+        there -= side
+    elif action == 1:
+        there += side
+    elif action == 2:
+        there -= 1
+    else:
+        there += 1
+    if barred(state, carried, there):
+        return position, carried
+    for colour in range(COLOURS):
+        if state[KEY + colour] == there:
+            carried |= 1 << colour
+    return there, carried
+
+
+@compiled
+def point(observation, place, here, cell, side):  # type: ignore[no-untyped-def]
+    """Write in which direction a cell is, and how far."""
+    down, right = cell // side - here // side, cell % side - here % side
+    size = side - 2 * AROUND
+    observation[place], observation[place + 1] = down / size, right / size
+    observation[place + 2], observation[place + 3] = np.sign(down), np.sign(right)
+
+
+@compiled
+def look(state, size, observation):  # type: ignore[no-untyped-def]
+    """Write what the learner sees of a state, float32 [62], over zeros."""
+    side = size + 2 * AROUND
+    here, place = int(state[POSITION]), 0
+    for y in range(-AROUND, AROUND + 1):
+        for x in range(-AROUND, AROUND + 1):
+            observation[place] = barred(state, state[CARRIED], here + y * side + x)
+            place += 1
+    point(observation, place, here, int(state[GOAL]), side)
+    place += COMPASS
+    for colour in range(COLOURS):
+        if state[DOOR + colour] == NONE:
+            break
+        carried, opened = bool(state[CARRIED] & (1 << colour)), bool(state[OPENED] & (1 << colour))
+        observation[place], observation[place + 1], observation[place + 2] = not carried, carried, opened
+        if not carried:
+            point(observation, place + 3, here, int(state[KEY + colour]), side)
+        point(observation, place + 3 + COMPASS, here, int(state[DOOR + colour]), side)
+        place += OF_COLOUR
+
+
+@compiled
+def _begin(seeds, size, doors, states):  # type: ignore[no-untyped-def]
+    for lane in range(len(seeds)):
+        begin(seeds[lane], size, doors, states[lane])
+
+
+@compiled
+def _look(states, size, observations):  # type: ignore[no-untyped-def]
+    for lane in range(len(states)):
+        look(states[lane], size, observations[lane])
+
+
+@compiled
+def _can_go(states, side, open_to):  # type: ignore[no-untyped-def]
+    for lane in range(len(states)):
+        state = states[lane]
+        for action in range(ACTIONS):
+            there, _ = moved(state, side, int(state[POSITION]), int(state[CARRIED]), action)
+            open_to[lane, action] = there != state[POSITION]
+
+
+@compiled
+def _advance(states, side, actions, done):  # type: ignore[no-untyped-def]
+    for lane in range(len(states)):
+        state = states[lane]
+        there, carried = moved(state, side, int(state[POSITION]), int(state[CARRIED]), actions[lane])
+        state[POSITION], state[CARRIED] = there, carried
+        for colour in range(COLOURS):
+            if state[DOOR + colour] == there:
+                state[OPENED] |= 1 << colour
+        done[lane] = there == state[GOAL]

@@ -1,0 +1,203 @@
+"""Where it pays: the paper's tree, at depths from 4 to 20, with an expert and without one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from aggrevated.core.hardware import one_thread
+from aggrevated.core.statistics import median_time
+from aggrevated.errors import UsageError
+from aggrevated.reports import Table, markdown, publish, text, versions
+from aggrevated.reports.comparison import Group
+from aggrevated.storage import Facts
+from aggrevated_experiments.figures import Figure, Request
+from aggrevated_experiments.method_comparison.numbers import in_facts
+from aggrevated_experiments.method_comparison.page import in_steps, or_never
+from aggrevated_experiments.method_comparison.summary_text import listed
+from aggrevated_experiments.plots.method_comparison import Panel, Series, versus
+from aggrevated_experiments.theory.study import slope
+from aggrevated_experiments.theory.time_to_zero_regret import (
+    CONTENDERS,
+    GAP,
+    SHARE,
+    Contender,
+    few,
+    least_of_rl,
+    random_play,
+    until_free,
+)
+from aggrevated_experiments.theory.tree import one_good_leaf
+
+DEPTHS, QUICK = tuple(range(4, 21, 2)), (4, 6, 8)
+TREES, QUICK_TREES = 5, 2
+LEAST = "no RL below, in the mean: Theorem special_lower"
+
+
+@dataclass(frozen=True)
+class PaysTree(Figure):
+    """Episodes until play is free of regret, over the depth."""
+
+    name: str = "pays-tree"
+    title: str = "The tree: episodes until play is free of regret"
+    question: str = "How do the episodes grow with the depth of a tree, with and without an expert that knows Q*?"
+
+    def folder(self, request: Request) -> Path:
+        if request.out and request.report:
+            raise UsageError(f"{self.name} has no runs, only its report; give --report or --out, not both")
+        return super().folder(request)
+
+    def write(self, groups: Sequence[Group], request: Request, folder: Path) -> Table:
+        depths, trees = (QUICK, QUICK_TREES) if request.quick else (DEPTHS, TREES)
+        cases = []
+        for depth in depths:
+            request.note(f"{self.name}: depth {depth}, {2 ** (depth - 1):,} leaves")
+            cases.append(at_depth(depth, trees))
+        facts = {
+            "command": request.command(self),
+            "versions": versions(("aggrevated", "numpy")),
+            "seeds": [0],
+            "title": self.title,
+            "question": self.question,
+            "answer": answer(cases),
+            "trees": trees,
+            "gap": GAP,
+            "share_of_random_play": SHARE,
+            "cases": cases,
+        }
+        draw(self, cases, folder / self.name)
+        publish(folder, self.name, facts, page(self, facts))
+        return table(self, facts, folder)
+
+
+def at_depth(depth: int, trees: int) -> Facts:
+    """All that play at this depth."""
+    found = []
+    with one_thread():
+        drawn = one_good_leaf(trees, depth, GAP, seed=0)
+        for one in CONTENDERS:
+            if depth <= one.deepest:
+                regrets = one.play(drawn, one.episodes(depth), 0)
+                found.append(of_contender(one, depth, until_free(regrets, random_play(depth)).tolist()))
+    lower = least_of_rl(depth)
+    return {"depth": depth, "leaves": 2 ** (depth - 1), "least_of_rl": lower, "contenders": found}
+
+
+def of_contender(one: Contender, depth: int, times: Sequence[float]) -> Facts:
+    """What one of them needed, on every tree; None: not within its episodes."""
+    episodes = [None if np.isinf(time) else int(time) for time in times]
+    return {
+        "label": one.label,
+        "learns_from_expert": one.learns_from_expert,
+        "episodes": one.episodes(depth),
+        "until_free": episodes,
+        **in_facts(median_time(episodes), "median"),
+    }
+
+
+def of(cases: Sequence[Facts], label: str) -> list[Facts | None]:
+    """One contender at all depths; None where it was not tried."""
+    return [next((one for one in case["contenders"] if one["label"] == label), None) for case in cases]
+
+
+def answer(cases: Sequence[Facts]) -> str:
+    """How the episodes grow: with the depth, or with the leaves."""
+    told, depths = [], [case["depth"] for case in cases]
+    for one in CONTENDERS:
+        known = [(k, found["median"]) for k, found in zip(depths, of(cases, one.label), strict=True) if found]
+        reached = [(k, median) for k, median in known if median is not None]
+        if not reached:
+            told.append(f"{one.label}: at no depth")
+            continue
+        (first, least), (last, most) = reached[0], reached[-1]
+        x, y = (np.array(column, float) for column in zip(*reached, strict=True))
+        if one.learns_from_expert:
+            grows = f"{slope(x, y):.1f} more for each level"
+        else:
+            grows = f"{2 ** slope(x, np.log2(y)):.2f} × as many for each level"
+        told.append(f"{one.label}: {least:,.0f} at depth {first} and {most:,.0f} at {last}, {grows}")
+    beyond = [case["depth"] for case in cases if len(case["contenders"]) < len(CONTENDERS)]
+    more = (
+        f" Bandits were not run at depths {listed([str(depth) for depth in beyond])}: at the last of these no RL "
+        f"needs fewer than {cases[-1]['least_of_rl']:,.0f} episodes in the mean."
+        if beyond
+        else ""
+    )
+    return "Episodes until play is free of regret, in the median: " + "; ".join(told) + "." + more
+
+
+def draw(figure: PaysTree, cases: Sequence[Facts], path: Path) -> None:
+    """One panel: both kinds of growth on one logarithmic axis."""
+    depths = np.array([case["depth"] for case in cases], float)
+    series, trees = [], len(cases[0]["contenders"][0]["until_free"])
+    limit = np.array([max(one["episodes"] for one in case["contenders"]) for case in cases], float)
+    for one in CONTENDERS:
+        found = of(cases, one.label)
+        value, low, high = (
+            np.array([np.nan if f is None else or_never(f[end]) for f in found]) for end in ("median", "low", "high")
+        )
+        trials = np.array([[np.nan] * trees if f is None else [*map(or_never, f["until_free"])] for f in found])
+        series.append(Series(one.label, value, low, high, trials, dotted=not one.learns_from_expert))
+    lines = {LEAST: np.array([case["least_of_rl"] for case in cases])}
+    panel = Panel("episodes until play is free of regret", series, log=True, limit=limit, lines=lines)
+    labels = [f"{depth:.0f}" for depth in depths]
+    versus([panel], depths, labels, "depth K", figure.title, path)
+
+
+def page(figure: PaysTree, facts: Facts) -> list[str]:
+    """Question, figure, answer and table, in Markdown."""
+    header = "depth | leaves | learner | episodes until free of regret, median | 95 % interval | each tree"
+    rows = [
+        [
+            str(case["depth"]),
+            f"{case['leaves']:,}",
+            one["label"],
+            in_steps(one["median"]),
+            f"{in_steps(one['low'])} to {in_steps(one['high'])}",
+            ", ".join(map(in_steps, one["until_free"])),
+        ]
+        for case in facts["cases"]
+        for one in case["contenders"]
+    ]
+    quick = " in short" if "--quick" in facts["command"] else ""
+    return [
+        f"# {figure.title}{quick}",
+        f"*{figure.question}*",
+        f"![{figure.title}]({figure.name}.png)",
+        facts["answer"],
+        how_to_read(facts),
+        markdown(header, rows),
+    ]
+
+
+def how_to_read(facts: Facts) -> str:
+    """The words above the table."""
+    depth = facts["cases"][0]["depth"]
+    return (
+        f"{facts['trees']} trees of each depth K, with 2^(K−1) leaves that cost 0 or 1, all with a mean of ½, but for "
+        f"a random one that is better by {GAP:g}. Play is free of regret from the episode on after which the newer "
+        f"half of all episodes so far always has at most {SHARE:.0%} of the regret of random play; what was not so "
+        f"within the episodes that were played ({few(depth) // depth} K with an expert, 256 for each leaf without) "
+        "counts as later than all that was. The expert knows Q* of both actions (exact), or rolls out once for each "
+        "(noisy); that is not counted in episodes. Steps of EG and bonuses of the bandits are the best of a few, on "
+        "trees of another seed. The line is what the proof of Theorem special_lower leaves to any RL, whichever it is: "
+        "it is drawn, too, where there are too many leaves for the bandits to be run."
+    )
+
+
+def table(figure: PaysTree, facts: Facts, folder: Path) -> Table:
+    """To print."""
+    rows = [
+        {"depth": case["depth"], **one, "shown": in_steps(one["median"])}
+        for case in facts["cases"]
+        for one in case["contenders"]
+    ]
+    columns = {"depth": text("depth"), "learner": text("label"), "episodes": text("shown")}
+    closing = f"{facts['answer']}\nfigure and page: {folder}/{figure.name}.png and .md"
+    return Table(rows, columns, closing, figure.question)
+
+
+FIGURES = (PaysTree(),)

@@ -1,0 +1,47 @@
+"""A combination lock, with somebody who knows the combination: where reinforcement learning has nothing to go by."""
+
+from collections.abc import Callable, Container
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Self
+
+from aggrevated.core.settings import COUNT, SEED, at_least, setting
+from aggrevated.experts import Expert
+from aggrevated.problems.control import Control, Maker
+from aggrevated.simulators import Simulator
+from aggrevated.tasks import Task, Tuned
+from aggrevated_experiments.where_it_pays.simulators.lock import Lock, LockExpert
+
+LONGEST = 1000
+
+
+@dataclass(frozen=True, kw_only=True)
+class LockWorld(Control):
+    """A lock, and an expert that knows its combination."""
+
+    name = "lock"
+    digits = 2
+    measured_on = ("length", "combination_seed", "horizon")
+    make: Maker = field(init=False, compare=False)
+    make_expert: Callable[[Simulator], Expert] | None = field(default=LockExpert, compare=False)  # type: ignore[assignment]
+    horizon: int = setting(0, "H, after how many digits an episode is cut; 0: after those of the lock.", COUNT)
+    length: int = setting(10, "L, how many digits have to be right.", at_least(1, LONGEST))
+    combination_seed: int = setting(0, "Of the combination, which is the same in all episodes and trials.", SEED)
+
+    def __post_init__(self) -> None:
+        make = partial(Lock, length=self.length, combination_seed=self.combination_seed)
+        object.__setattr__(self, "make", make)
+
+    def completed(self, iterations: int, given: Container[str]) -> Self:
+        return super(LockWorld, replace(self, horizon=self.horizon or self.length)).completed(iterations, given)
+
+    def yardstick(self) -> object:
+        return super().yardstick(), self.length, self.combination_seed
+
+
+TASK = Task(
+    name="lock",
+    title="Combination lock",
+    world=LockWorld(),
+    usual=(Tuned({"hidden": (32,)}),),
+)

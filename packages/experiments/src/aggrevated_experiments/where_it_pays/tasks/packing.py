@@ -1,0 +1,49 @@
+"""Bin packing with an exact solver as its expert: what is learned with a few items can be tested with more."""
+
+from collections.abc import Callable, Container
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Self
+
+from aggrevated.core.settings import at_least, setting
+from aggrevated.experts import Expert
+from aggrevated.problems.control import Control, Maker, no_step_saved
+from aggrevated.simulators import Simulator
+from aggrevated.tasks import Task, Tuned
+from aggrevated_experiments.where_it_pays.experts.exact_packing import ExactPacking
+from aggrevated_experiments.where_it_pays.simulators.packing import Packing
+
+MOST = 1000  # items
+
+
+@dataclass(frozen=True, kw_only=True)
+class PackingWorld(Control):
+    """Items, bins, and an expert that knows how few are enough; the lowest return is a bin for each item."""
+
+    name = "packing"
+    digits = 2
+    measured_on = ("horizon", "items")
+    make: Maker = field(init=False, compare=False)
+    make_expert: Callable[[Simulator], Expert] | None = field(default=ExactPacking, compare=False)  # type: ignore[assignment]
+    lowest: Callable[[int], float] = field(default=no_step_saved, compare=False)
+    horizon: int = setting(0, "H, after how many items an episode is cut; 0: after all.", at_least(0, MOST))
+    items: int = setting(12, "How many items there are.", at_least(1, MOST))
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "make", partial(Packing, items=self.items))
+
+    def completed(self, iterations: int, given: Container[str]) -> Self:
+        asked = min(self.horizon or self.items, self.items) if self.horizon <= MOST else self.horizon  # is refused
+        cut = replace(self, horizon=asked)
+        return super(PackingWorld, cut).completed(iterations, given)
+
+    def yardstick(self) -> object:
+        return super().yardstick(), self.items
+
+
+TASK = Task(
+    name="packing",
+    title="Bin packing",
+    world=PackingWorld(),
+    usual=(Tuned({"hidden": (64,)}),),
+)

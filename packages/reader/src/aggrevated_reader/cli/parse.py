@@ -1,0 +1,152 @@
+"""`aggrevated parse`: handwritten pages as expressions and trees, sentences as trees."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from tyro.conf import Positional, arg
+
+from aggrevated.cli.option_types import AnyPath, File, Folder
+from aggrevated.errors import AggrevatedError, DataError, UsageError
+from aggrevated_reader.cli.draw_options import drawings_of
+
+if TYPE_CHECKING:
+    from aggrevated.storage import Facts
+    from aggrevated_reader.pages_report import PageReader, ParsedPage
+
+
+@dataclass(frozen=True)
+class Parse:
+    """Read handwritten algebra, or parse text: print expressions and trees, with the head of every symbol or word.
+
+    A page is a picture (PNG, JPEG, WebP), a PDF or InkML, and is printed as text and LaTeX; of a folder, all such files
+    are read, and those that cannot be are counted. Symbols are numbered in reading order from 1, and 0 is ROOT.
+    Text is .txt (a sentence a line, its words between spaces), .conllu, or - for standard input. It is parsed by a run
+    of 'train text', and is printed as CoNLL-U.
+
+    Try:
+      aggrevated parse page.png --draw
+      aggrevated parse sentences.txt --policy runs/text-aggrevated-exponentiated > parsed.conllu
+    """
+
+    command = "parse"
+    files: Positional[Annotated[tuple[AnyPath, ...], arg(metavar="FILE [FILE ...]")]]
+    """Pictures, PDFs, InkML files, or folders of them; or .txt, .conllu, or - for text from standard input."""
+    policy: Folder = None
+    """For pages, a run's folder, of 'train reader' or 'train algebra', or a reader's file; default: the one in the
+    package. For text, the folder of a run of 'train text'."""
+    draw: bool = False
+    """Draw the tree of each page under its handwriting, or of each of the first 20 sentences, as .svg and .png."""
+    growth: bool = False
+    """Draw also how the parse of a page grew, in six steps: the same name with -growth."""
+    steps: bool = False
+    """Print also how the parse of a page went, step by step; with what each transition costs where an InkML file says
+    which tree is right."""
+    out: File = None
+    """The drawing's name; of several files, the folder for them. Default: FILE's name with -tree, in this folder.
+    Sentences after the first have -2, -3 and so on behind it."""
+    strict: bool = False
+    """End with exit code 65 where a page does not look like algebra or a file cannot be read, where text ends in the
+    middle, or where two fifths of a sentence are expected to be wrong."""
+    verbose: bool = False
+    """List the files of pages that cannot be read."""
+    json: bool = False
+    """Print one JSON object for each page or sentence, a line each."""
+
+    def run(self) -> None:
+        """Read, print, and draw what is asked for."""
+        from aggrevated_reader.pages_report import files_in, load_reader
+        from aggrevated_reader.pictures.segmentation import see
+
+        if not self.files:
+            raise UsageError("there is nothing to parse; give a picture, a PDF, InkML, a folder of these, or text")
+        files = files_in(self.files)
+        if files != list(self.files[:1]):
+            self._show_all(load_reader(self.policy), files)
+            return
+        seen = see(files[0])  # before torch is there: a large picture takes memory, and a bad one is told at once
+        reader = load_reader(self.policy)
+        self._show(reader.understood(files[0], seen), reader, alone=True)
+
+    def _show_all(self, reader: PageReader, files: list[Path]) -> None:
+        from aggrevated.cli.output import note
+        from aggrevated.cli.progress import Progress
+        from aggrevated_reader.pages_report import counted, reason
+
+        failed: list[tuple[Path, AggrevatedError]] = []
+        doubtful: list[Path] = []
+        with Progress("pages", len(files)) as progress:
+            for done, (file, found) in enumerate(zip(files, reader.parse_all(files), strict=True), 1):
+                if isinstance(found, AggrevatedError):
+                    failed.append((file, found))
+                    if self.verbose:
+                        note(f"left out {file}: {reason(file, found)}")
+                else:
+                    self._show(found, reader, alone=False)
+                    doubtful += [file] if found.doubts else []
+                progress.at(done, f"{done - len(failed)} read", last=done == len(files))
+        for why, count in counted(failed).most_common():
+            note(f"left out {count} of {len(files)} files: {why}")
+        if len(failed) == len(files):
+            raise DataError(f"none of the {len(files)} files could be read; give pictures, PDFs or InkML of algebra")
+        if self.strict and (failed or doubtful):
+            raise DataError(
+                f"{len(failed)} of {len(files)} files could not be read, and {len(doubtful)} pages do not look like "
+                "algebra; look at these, or leave --strict out"
+            )
+
+    def _show(self, parsed: ParsedPage, reader: PageReader, alone: bool) -> None:
+        """Print one page; warn where it does not look like algebra."""
+        from aggrevated.cli.output import note, print_facts
+        from aggrevated_reader.pages_report import arcs_of
+        from aggrevated_reader.parse_steps import in_lines
+
+        drawings, steps = self._drawings(parsed.file, alone), self._steps(parsed, reader)
+        if self.json:
+            print_facts(parsed.facts() | ({"steps": steps} if self.steps else {}) | drawings, as_json=True)
+        elif alone:
+            known = set(parsed.reading.labels) != {"?"}
+            in_one_line = " \\\\ ".join(parsed.latex.splitlines())
+            expression = [parsed.text, f"LaTeX: {in_one_line}"] if known else []
+            print("\n".join([*expression, *arcs_of(parsed)]))
+        else:
+            print(f"{parsed.file}: {' / '.join(parsed.text.splitlines())}")
+        if steps and not self.json:
+            print("\n".join(in_lines(steps, parsed.reading.labels)))
+        if parsed.doubts:
+            note(f"{parsed.file} may be no page of algebra, or not what was read: {'; '.join(parsed.doubts)}")
+        self._draw(parsed, reader, drawings)
+        if drawings and alone and not self.json:
+            print(f"drawings: {', '.join(drawings.values())}")
+        if alone and self.strict and parsed.doubts:
+            raise DataError(f"{parsed.file} does not look like algebra; look at it, or leave --strict out")
+
+    def _steps(self, parsed: ParsedPage, reader: PageReader) -> list[Facts]:
+        """How it was parsed, if that is asked for."""
+        if not self.steps or not len(parsed.page):
+            return []
+        from aggrevated_reader.parse_steps import has_tree, steps_of
+
+        return steps_of(*reader.reads.parser_of(parsed.seen.page), known=has_tree(parsed.seen.page))
+
+    def _drawings(self, file: Path, alone: bool) -> dict[str, str]:
+        """What is drawn, by its ending."""
+        if not (self.draw or self.growth or self.out):
+            return {}
+        drawings, grown = (drawings_of(file, self.out, alone, which) for which in ("", "-growth"))
+        return drawings | ({"growth": grown["svg"]} if self.growth else {})
+
+    def _draw(self, parsed: ParsedPage, reader: PageReader, drawings: dict[str, str]) -> None:
+        if not drawings:
+            return
+        from aggrevated.plots.parse_tree import draw_growth, draw_tree
+        from aggrevated_reader.pages_report import frames_of, some
+
+        reading, place = parsed.reading, Path(drawings["svg"]).with_suffix("")
+        names = reading.labels if set(reading.labels) != {"?"} else ()
+        draw_tree(parsed.page, reading.heads, place, parsed.file.name, names=names, lines=reading.lines)
+        if self.growth:
+            frames = frames_of(*reader.reads.parser_of(parsed.seen.page))
+            draw_growth(parsed.page, some(frames), Path(drawings["growth"]).with_suffix(""), title=parsed.file.name)

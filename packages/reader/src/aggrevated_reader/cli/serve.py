@@ -1,0 +1,40 @@
+"""Pages for a browser: where they are, said before anybody looks; served until somebody stops it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, TypeAlias
+
+from tyro.conf import arg
+
+from aggrevated.core.settings import between
+from aggrevated.errors import UsageError
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp
+
+PORT = between(0, 65_535)
+Port: TypeAlias = Annotated[
+    int, arg(help="The port on the loopback address. The address is then the same every time; 0: one that is free.")
+]
+NoBrowser: TypeAlias = Annotated[bool, arg(help="Only say where the page is, and do not open it.")]
+
+
+def show(make: Callable[[], ASGIApp], port: int, browser: bool, as_json: bool) -> None:
+    """Bind, make the application, say its address on standard output, and serve it."""
+    from aggrevated.cli.output import note  # which imports NumPy, and --help does not
+
+    PORT.require("port", port)
+    try:
+        from aggrevated_reader.web.server import bind, serve
+    except ImportError as error:
+        raise UsageError(f"pages need {error.name}, which is not installed: pip install 'aggrevated[pages]'") from error
+    address = bind(port)
+    with address.listener:
+
+        def ready() -> None:
+            print(json.dumps({"address": str(address)}) if as_json else address, flush=True)
+            note("the page is for this machine only; Ctrl-C ends it")
+
+        serve(make(), address, browser, ready)

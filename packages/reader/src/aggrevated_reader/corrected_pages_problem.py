@@ -1,0 +1,300 @@
+"""The world of corrected pages: a reader that is good already goes on learning, from pages that people corrected.
+
+The corrected pages are rewritten many times over, as the same hand might have written them again. Generated pages stand
+beside them, so that nothing is forgotten that the reader knows. It is chosen by what it reads right of both kinds.
+"""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import torch
+
+from aggrevated.core.arrays import Array
+from aggrevated.core.statistics import standard_error_of_share
+from aggrevated.engines import Engine
+from aggrevated.errors import DataError
+from aggrevated.parsing.dataset import computed
+from aggrevated.parsing.feature_cache import cached, key_of
+from aggrevated.parsing.features.symbols import detailed
+from aggrevated.parsing.page_problems import world_of
+from aggrevated.parsing.pages.crohme import Files
+from aggrevated.parsing.pages.page import Page
+from aggrevated.parsing.parser import Parser
+from aggrevated.parsing.scoring import UasScore, heads_of, parses, scores
+from aggrevated.parsing.splits import Split, rewrite, without_strings_of
+from aggrevated.parsing.transitions.configurations import NONE
+from aggrevated.policies import Policy
+from aggrevated.problems import World
+from aggrevated.rollout.trajectories import Trajectories
+from aggrevated.storage import digest
+from aggrevated.validation import Validated
+from aggrevated_reader.calibration import correct
+from aggrevated_reader.dataset import Library, labelling, library_of, teach
+from aggrevated_reader.learners.reading_policy import ReadingPolicy
+from aggrevated_reader.learners.shipped_reader import shipped
+from aggrevated_reader.learners.symbol_names import BYTES, CLASSES
+from aggrevated_reader.pages.corrected_files import files_in, read_folder
+from aggrevated_reader.pages.generated import written
+from aggrevated_reader.splits import photographed
+
+_HELD, _AGAIN, _PICTURE = 21, 22, 23  # what a random number is for
+BESIDE, CHOSEN_ON, REPORTED = 1_500, 150, 300  # generated pages: to learn from, to choose on, to report
+OWN, OWN_CHOSEN_ON = 750, 60  # corrected pages with their copies, about: to learn from, to choose on
+MOST_COPIES = 150  # of one page
+ENOUGH = 20  # corrected pages, of which a tenth can be spared to choose on
+PICTURED = 0.2  # of the generated pages look as if read from a picture: the share that the reader learned from
+
+
+@dataclass(frozen=True)
+class Pages:
+    """All pages of a run."""
+
+    split: Split  # the corrected ones to learn from are the last to learn from, and those to choose on the first
+    names: tuple[str, ...]  # the classes of symbols: the reader's, then new ones
+    own: int  # how many of the pages to choose on are by the hands that are learned from
+    held_out: bool  # whether these are corrected pages that are not learned from, and not further copies
+
+    @property
+    def learned(self) -> list[Page]:
+        """The corrected pages to learn from."""
+        assert self.split.rewriting
+        return self.split.rewriting
+
+    @property
+    def copies(self) -> int:
+        """How often each of these is rewritten."""
+        return min(max(1, OWN // len(self.learned)), MOST_COPIES)
+
+    @property
+    def originals(self) -> Array:
+        """Which of all pages are the corrected ones, as they are."""
+        last = len(self.split.train)
+        learned = np.arange(last - len(self.learned), last)
+        held = last + self.copies * len(self.learned) + np.arange(self.own if self.held_out else 0)
+        return np.concatenate([learned, held])
+
+
+def pages_in(folder: str, seed: int) -> Pages:
+    """The corrected pages of a folder, with generated ones beside them."""
+    return pages_of(folder, files_in(Path(folder)), seed)
+
+
+@lru_cache(maxsize=2)
+def pages_of(folder: str, files: Files, seed: int) -> Pages:
+    """The same of the files as they are."""
+    found = read_folder(Path(folder)).pages
+    names = names_of(found)
+    order = np.random.default_rng([_HELD, seed]).permutation(len(found))
+    spared = len(found) // 10 if len(found) >= ENOUGH else 0
+    held, learned = [found[i] for i in order[:spared]], [found[i] for i in order[spared:]]
+    own = held or again(learned, seed)
+    train, validation, test = (
+        written(count, 3 * seed + part) for part, count in enumerate((BESIDE, CHOSEN_ON, REPORTED))
+    )
+    train = without_strings_of(train, validation + test)
+    draw = np.random.default_rng([_PICTURE, seed])
+    train = [photographed(page, draw) if draw.random() < PICTURED else page for page in train]
+    split = Split([*train, *learned], [*own, *validation], test, rewriting=learned)
+    return Pages(split, names, len(own), held_out=bool(held))
+
+
+def again(pages: list[Page], seed: int) -> list[Page]:
+    """The pages as the same hands might have written them at other times than those that are learned from."""
+    times = max(1, OWN_CHOSEN_ON // len(pages))
+    return [
+        rewrite(page, np.random.default_rng([_AGAIN, seed, time, place]))
+        for time in range(times)
+        for place, page in enumerate(pages)
+    ]
+
+
+def names_of(pages: tuple[Page, ...]) -> tuple[str, ...]:
+    """The reader's names, in their places, and behind them those that only these pages have."""
+    known = shipped().classes
+    for page in pages:
+        for number, name in enumerate(page.symbols, 1):
+            if name not in known and (len(name.encode()) > BYTES or not name.isprintable()):
+                fit = f"labels have at most {BYTES} bytes, and can be printed"
+                raise DataError(f"{page.name}: symbol {number} is called {name[:40]!r}; {fit}: rename it")
+    new = sorted({name for page in pages for name in page.symbols} - {*known})
+    room = CLASSES - len(known)
+    if len(new) > room:
+        raise DataError(
+            f"these pages have {len(new)} labels that the reader does not know; it has room for {room}: use fewer"
+        )
+    return (*known, *new)
+
+
+def said_of(folder: str, seed: int) -> list[str]:
+    """What people are told of the pages in a folder before they are learned from."""
+    found, pages = read_folder(Path(folder)), pages_in(folder, seed)
+    new = pages.names[len(shipped().classes) :]
+    lines = [f"{folder}: {found.notice}"] if found.notice else []
+    chosen_on = f"{pages.own} of them" if pages.held_out else "further copies"
+    lines.append(
+        f"{len(found.pages)} corrected pages, {pages.copies} copies of each to learn from, beside {BESIDE:,} generated "
+        f"ones; the best reader is chosen on {chosen_on} and {CHOSEN_ON} generated ones"
+    )
+    return [*lines, f"symbols that are new to the reader: {' '.join(new)}"] if new else lines
+
+
+def library_in(folder: str, seed: int) -> tuple[Pages, Library]:
+    """(the pages, all of them as arrays)."""
+    pages = pages_in(folder, seed)
+    split, projection = pages.split, shipped().projection
+    every = [*split.train, *split.validation, *split.test]
+    counts = len(split.train), len(split.validation), pages.copies
+    key = key_of(every, "corrected", *counts, pages.names, digest(projection.state_dict()))
+    tensors = cached(key, lambda: computed(split, pages.copies, detailed, lambda _: projection, labelling(pages.names)))
+    return pages, library_of(tensors, split, pages.names)
+
+
+def corrected_world(folder: str, seed: int) -> World:
+    """Where the reader in the package learns from the corrected pages of that folder."""
+    pages, arrays = library_in(folder, seed)
+    system = shipped().system
+    parts = (arrays.validation[: pages.own], arrays.validation[pages.own :], pages.originals, arrays.test)
+    own, others, corrected, reported = (Sheets(Parser(arrays.corpus, part, True, system), arrays) for part in parts)
+    world = world_of(arrays, system, lambda _: Choosing(own, others), lambda policy: teach(policy, arrays))
+    reader = {"reader": torch.tensor(list(bytes.fromhex(digest(shipped().state_dict()))), dtype=torch.uint8)}
+    return replace(
+        world,
+        test=Reporting(corrected, reported, arrays),
+        monitor=Watching(corrected, reported),
+        fingerprint={**world.fingerprint, **reader},
+    )
+
+
+@dataclass(frozen=True)
+class Sheets:
+    """Pages to be read, with what is right."""
+
+    parser: Parser
+    arrays: Library
+
+    def read(self, policy: Policy) -> Right:
+        """What the policy reads right of them."""
+        assert isinstance(policy, ReadingPolicy)
+        found = parses(policy, self.parser)
+        given, gold = heads_of(found, self.parser), self.parser.gold[:, 1:]
+        names, _ = policy.named(self.parser.chosen)
+        return Right(found, (given == gold)[gold != NONE], names == self._labels)
+
+    @property
+    def _labels(self) -> Array:
+        lengths = self.arrays.corpus.lengths
+        of_pages = np.split(self.arrays.labels, np.cumsum(lengths)[:-1])
+        return np.concatenate([of_pages[page] for page in self.parser.chosen])
+
+
+@dataclass(frozen=True)
+class Right:
+    """What is right of what was read, symbol by symbol."""
+
+    found: Trajectories
+    heads: Array  # bool [Σn]
+    names: Array  # bool [Σn]
+
+    @property
+    def both(self) -> float:
+        """The share of symbols with the right head and the right name."""
+        return float((self.heads & self.names).mean())
+
+    def facts(self, prefix: str) -> dict[str, float]:
+        """The shares of heads and of names."""
+        return {f"{prefix}uas": float(self.heads.mean()), f"{prefix}names": float(self.names.mean())}
+
+
+@dataclass(frozen=True)
+class Choosing:
+    """The share of symbols with the right head and the right name: the mean of that on pages by the hands that are
+    learned from, and that on generated pages.
+
+    The policy is corrected to be as sure as it is right on generated pages: the others are too well known to it.
+    """
+
+    own: Sheets
+    others: Sheets
+
+    def over(self, engine: Engine) -> Self:
+        """Itself: what it corrects is here."""
+        return self
+
+    def __call__(self, policy: Policy) -> Validated:
+        assert isinstance(policy, ReadingPolicy)
+        own, others = self.own.read(policy), self.others.read(policy)
+        correct(policy, self.others.parser, others.found)
+        steps = own.found.simulator_steps + others.found.simulator_steps
+        return Validated((own.both + others.both) / 2, steps)
+
+
+@dataclass(frozen=True)
+class Watching:
+    """Heads and names on the corrected pages, as they are, and on generated test pages, which no choice looks at."""
+
+    corrected: Sheets
+    reported: Sheets
+
+    def __call__(self, policy: Policy) -> dict[str, float]:
+        return self.corrected.read(policy).facts("corrected_") | self.reported.read(policy).facts("test_")
+
+
+@dataclass(frozen=True)
+class CorrectedScore(UasScore):
+    """Heads and names on generated test pages, by which one sees what was forgotten, and on the corrected pages.
+
+    `test_return` is the share of symbols of test pages with the right head and the right name; `before` tells of the
+    reader that is in the package.
+    """
+
+    names: float
+    corrected_uas: float
+    corrected_names: float
+    before_uas: float
+    before_names: float
+    before_corrected_uas: float
+    before_corrected_names: float
+    corrected_sets: int  # pages
+
+
+@dataclass(frozen=True)
+class Reporting:
+    """How good a policy is, beside the reader in the package."""
+
+    corrected: Sheets
+    reported: Sheets
+    arrays: Library
+
+    def __call__(self, policy: Policy) -> CorrectedScore:
+        parser = self.reported.parser
+        (corrected, reported), before = self._read(policy), self._read(self._before)
+        whole = scores(heads_of(reported.found, parser), parser)
+        lengths = parser.corpus.lengths[parser.chosen]
+        right = np.add.reduceat(reported.heads & reported.names, np.cumsum(lengths) - lengths, dtype=np.int64)
+        found: dict[str, Any] = {
+            **{**vars(whole), "test_return": reported.both, "ratio": reported.both},
+            "test_standard_error": standard_error_of_share(right, lengths),
+            "names": float(reported.names.mean()),
+            **corrected.facts("corrected_"),
+            **before[0].facts("before_corrected_"),
+            **before[1].facts("before_"),
+        }
+        return CorrectedScore(**found, corrected_sets=len(self.corrected.parser.chosen))
+
+    def _read(self, policy: Policy) -> tuple[Right, Right]:
+        return self.corrected.read(policy), self.reported.read(policy)
+
+    @property
+    def _before(self) -> Policy:
+        """The reader in the package, which now reads these pages."""
+        policy = copy.deepcopy(shipped())
+        names = policy.names
+        teach(policy, self.arrays)
+        policy.names = names
+        return policy

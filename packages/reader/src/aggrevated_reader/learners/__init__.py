@@ -1,0 +1,1 @@
+"""The policy of the reader: names of symbols, heads, their expected cost."""

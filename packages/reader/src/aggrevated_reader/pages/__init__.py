@@ -1,0 +1,1 @@
+"""Pages of handwriting: generated ones, and those that a user corrected."""

@@ -1,0 +1,309 @@
+"""Expressions as people write them, as tokens of `algebra`: wider than the pupils' exercises there.
+
+Short ones of letters, sums and products of numbers with a relation at their end, chains, functions and their arguments,
+brackets of three kinds, decimals; where structures are wanted, also exponents, indices, fractions and roots, inside of
+each other to a modest depth. They need not be true: the head rules do not ask for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from aggrevated.parsing.pages.algebra import BAR, ROOT_SIGN, Fraction, Raised, Root, Token, random_set
+from aggrevated_reader.pages.batched_rng import Dice, Weighed
+
+LONGEST = 30  # symbols on a page
+DEEPEST = 2  # structures inside of each other
+
+SMALL = Weighed.of(
+    dict(zip("xyabncztmdpkiefgrhuqvjslwo", (30, 15, 15, 13, 8, 8, 7, 6, 6, 6, 5, 5, 5, *(4,) * 13), strict=True))
+)
+CAPITAL = Weighed.of(dict.fromkeys("XYABCEFGHILMNPRSTV", 4.0) | dict.fromkeys("DJKOQUWZ", 1.5))
+GREEK = Weighed.of({"α": 3, "β": 3, "π": 4, "θ": 3, "γ": 2, "σ": 2, "λ": 2, "μ": 1, "Δ": 2, "ω": 1, "∞": 1})
+FUNCTIONS = Weighed.of({"f": 6, "g": 3, "h": 2, "F": 3, "G": 2, "H": 1, "P": 1, "p": 1, "V": 1, "y": 1, "d": 1, "a": 1})
+WORDS = Weighed.of({"sin": 4, "cos": 4, "tan": 2, "log": 3, "lim": 1})
+RELATIONS = Weighed.of({"=": 10, "≤": 2.5, "≥": 2.5, "≠": 2.5, "<": 2, ">": 2})
+SIGNS = Weighed.of({"+": 10, "-": 10, "±": 3.5})
+TIMES = Weighed.of({"×": 6, "/": 4.5, "÷": 3.5, "·": 1})
+BRACKETS = Weighed.of({("(", ")"): 10, ("[", "]"): 3, ("{", "}"): 1})
+DIGITS = Weighed.of(dict(zip("1234567890", (16, 11, 10, 9, 9, 8, 8, 8, 8, 7), strict=True)))
+
+
+@dataclass(frozen=True)
+class Manner:
+    """What the expressions of one page are made of: shares between 0 and 1."""
+
+    letters: float  # of operands that are letters
+    capitals: float  # of letters
+    greek: float  # of letters
+    long_numbers: float  # of digits that are followed by another one
+    terms: float  # of terms that are followed by another one
+    products: float  # of factors that are followed by another one with a sign between them
+    side_by_side: float  # of factors that are followed by another one without
+    brackets: float  # of factors
+    relations: float  # of lines
+    chains: float  # of relations that are followed by another one
+    prefixes: float  # of sums that begin with a sign
+    functions: float  # of operands
+    decimals: float  # of numbers
+    rarities: float  # of factors: 5!, …, arguments
+    structures: float  # of factors that carry an exponent, or are a fraction or a root
+
+
+def manner(dice: Dice, structures: bool) -> Manner:
+    """That of one page."""
+    letters = dice.pick((0.0, 0.05, 0.3, 0.6, 0.9, 1.0))
+    return Manner(
+        letters=letters,
+        capitals=dice.pick((0.0, 0.1, 0.3, 0.8)),
+        greek=dice.pick((0.0, 0.0, 0.0, 0.1)),
+        long_numbers=dice.pick((0.1, 0.3, 0.6)),
+        terms=dice.between(0.1, 0.6),
+        products=dice.between(0.0, 0.35) * (1.3 - letters),
+        side_by_side=dice.between(0.1, 0.5) * (0.15 + letters),
+        brackets=dice.pick((0.0, 0.1, 0.25)),
+        relations=dice.pick((0.2, 0.6, 0.95)),
+        chains=dice.pick((0.0, 0.2, 0.7)),
+        prefixes=dice.pick((0.03, 0.1, 0.4)),
+        functions=dice.pick((0.0, 0.0, 0.2)),
+        decimals=dice.pick((0.0, 0.0, 0.3)),
+        rarities=dice.pick((0.0, 0.02, 0.1)),
+        structures=dice.pick((0.1, 0.3, 0.5, 0.8)) if structures else 0.0,
+    )
+
+
+def arithmetic(dice: Dice) -> Manner:
+    """That of a page of sums: numbers, all four operations, brackets inside of brackets."""
+    return replace(
+        manner(dice, structures=False),
+        letters=0.0,
+        long_numbers=dice.between(0.3, 0.7),
+        terms=dice.between(0.2, 0.5),
+        products=dice.between(0.2, 0.5),
+        side_by_side=0.0,
+        brackets=dice.between(0.2, 0.45),
+        relations=dice.between(0.2, 1.0),
+        rarities=0.0,
+    )
+
+
+def polynomial(dice: Dice) -> Manner:
+    """That of a page of letters with exponents, or of fractions, in long sums."""
+    return replace(
+        manner(dice, structures=True),
+        letters=dice.between(0.5, 0.95),
+        capitals=0.05,
+        terms=dice.between(0.5, 0.75),
+        side_by_side=dice.between(0.2, 0.5),
+        structures=dice.between(0.3, 0.7),
+    )
+
+
+def random_lines(dice: Dice, structures: bool = True) -> list[list[Token]]:
+    """The lines of one page, one to three, with at most 30 symbols in all."""
+    if dice.chance(0.15):
+        return [list(line) for line in random_set(dice.generator)]
+    count, shortest, longest = dice.pick((1, 1, 1, 2, 3)), 3, dice.pick((5, 8, 14, 22, LONGEST, LONGEST))
+    if structures and count == 1 and dice.chance(0.15):
+        shortest = 1  # a letter, a decimal
+    elif dice.chance(0.6):
+        shortest = 3 + longest // 4
+    of_page = manner_of_page(dice, structures)
+    while True:
+        writes = _Sentence(dice, of_page, longest * 1.2)
+        lines = [writes.line() for _ in range(count)]
+        if shortest <= sum(map(length, lines)) <= longest and (count == 1 or all(length(line) > 2 for line in lines)):
+            return lines
+        of_page, count = manner_of_page(dice, structures), max(1, count - dice.count(0, 1))
+
+
+def manner_of_page(dice: Dice, structures: bool) -> Manner:
+    """One of those above."""
+    at = dice.share()
+    if at < 0.2:
+        return arithmetic(dice)
+    return polynomial(dice) if structures and at < 0.4 else manner(dice, structures)
+
+
+def length(tokens: Sequence[Token]) -> int:
+    """How many symbols they are."""
+    return sum(1 for _ in symbols(tokens))
+
+
+def symbols(tokens: Sequence[Token]) -> Iterator[str]:
+    """The symbols in reading order, with the bars of fractions and the signs of roots."""
+    for token in tokens:
+        match token:
+            case str():
+                yield token
+            case Raised(inside):
+                yield from symbols(inside)
+            case Fraction(above, below):
+                yield from symbols(above)
+                yield BAR
+                yield from symbols(below)
+            case Root(under, index):
+                yield from symbols(index)
+                yield ROOT_SIGN
+                yield from symbols(under)
+
+
+class _Sentence:
+    """A grammar that throws dice: each rule returns tokens. `left` is how many symbols there is still room for."""
+
+    def __init__(self, dice: Dice, manner: Manner, room: float) -> None:
+        self.dice, self.manner, self.left = dice, manner, room
+
+    def line(self) -> list[Token]:
+        """A side, or sides with relations between them."""
+        dice = self.dice
+        if dice.chance(self.manner.rarities):
+            return self.unusual_line()
+        line = self.sum(0) if not dice.chance(self.manner.chains / 2) else self.operand(0)
+        more = self.manner.relations
+        while dice.chance(more) and self.left > 0:
+            short = dice.chance(0.25 + self.manner.chains / 2)  # a=b=c rather than sums in a row
+            line += [dice.weigh(RELATIONS), *(self.operand(0) if short else self.sum(0))]
+            more = self.manner.chains
+        return line
+
+    def unusual_line(self) -> list[Token]:
+        dice = self.dice
+        dots = ["."] * 3
+        match dice.count(0, 3):
+            case 0:
+                return [*dots, dice.weigh(SIGNS), *self.operand(0)]
+            case 1:
+                return [*self.bracketed(self.bracketed(self.operand(1)))]
+            case 2:
+                return [dice.weigh(FUNCTIONS), *self.arguments(), dice.weigh(RELATIONS), *self.sum(0)]
+            case _:
+                return [*self.operand(0), dice.weigh(SIGNS), *dots, dice.weigh(SIGNS), *self.operand(0)]
+
+    def sum(self, depth: int) -> list[Token]:
+        """Terms with signs between them, and perhaps one in front."""
+        dice = self.dice
+        tokens: list[Token] = (
+            ["-" if dice.chance(0.8) else dice.weigh(SIGNS)] if dice.chance(self.manner.prefixes) else []
+        )
+        tokens += self.term(depth)
+        while self.left > 0 and dice.chance(self.manner.terms):
+            tokens += [dice.weigh(SIGNS), *self.term(depth)]
+        return tokens
+
+    def term(self, depth: int) -> list[Token]:
+        """Factors, side by side or with × ÷ / · between them."""
+        dice, manner = self.dice, self.manner
+        tokens = self.factor(depth)
+        while self.left > 0:
+            at = dice.share() - manner.products
+            if at < 0:
+                tokens += [dice.weigh(TIMES), *self.factor(depth)]
+            elif at < manner.side_by_side:
+                tokens += self.factor(depth, after_another=True)
+            else:
+                break
+        return tokens
+
+    def factor(self, depth: int, after_another: bool = False) -> list[Token]:
+        """Anything that can be multiplied; after another one no number, which would only be longer."""
+        dice, manner = self.dice, self.manner
+        if depth < DEEPEST and dice.chance(manner.structures):
+            return self.structure(depth)
+        if depth < 3 and dice.chance(manner.brackets * (2.0 if after_another else 1.0)):
+            return self.bracketed(self.sum(depth + 1))
+        return self.letter() if after_another else self.operand(depth)
+
+    def operand(self, depth: int) -> list[Token]:
+        dice, manner = self.dice, self.manner
+        if dice.chance(manner.functions):
+            return self.function()
+        if dice.chance(manner.letters):
+            return self.letter()
+        return self.number()
+
+    def function(self) -> list[Token]:
+        """f(x), sin x, sin(x); a word is one symbol, or as many as it has letters."""
+        dice = self.dice
+        if not dice.chance(0.2):
+            return [dice.weigh(FUNCTIONS), *self.arguments()]
+        word = dice.weigh(WORDS)
+        name: list[Token] = [word] if dice.chance(0.5) else list(word)
+        return name + (self.letter() if dice.chance(0.6) else self.arguments())
+
+    def letter(self) -> list[Token]:
+        dice, manner = self.dice, self.manner
+        self.left -= 1
+        if dice.chance(manner.greek):
+            return [dice.weigh(GREEK)]
+        return [dice.weigh(CAPITAL if dice.chance(manner.capitals) else SMALL)]
+
+    def number(self) -> list[Token]:
+        """Digits; no zero in front, but before a point."""
+        dice, manner = self.dice, self.manner
+        digits: list[Token] = [dice.weigh(DIGITS)]
+        while len(digits) < 5 and dice.chance(manner.long_numbers):
+            digits.append(dice.weigh(DIGITS))
+        if dice.chance(manner.decimals):
+            digits += [".", dice.weigh(DIGITS)]
+        elif dice.chance(manner.rarities):
+            digits.append("!")
+        elif digits[0] == "0":
+            digits = ["0"]
+        self.left -= len(digits)
+        return digits
+
+    def arguments(self) -> list[Token]:
+        """(x), (x,y), (x+1)."""
+        dice = self.dice
+        inside = self.letter() if dice.chance(0.6) else self.sum(2)
+        while dice.chance(0.3 if self.manner.rarities else 0.0):
+            inside = [*inside, ",", *self.operand(3)]
+            self.left -= 1
+        return self.bracketed(inside)
+
+    def bracketed(self, inside: list[Token]) -> list[Token]:
+        opening, closing = self.dice.weigh(BRACKETS)
+        self.left -= 2
+        return [opening, *inside, closing]
+
+    def structure(self, depth: int) -> list[Token]:
+        """A power, something with an index, a fraction or a root."""
+        dice = self.dice
+        at = dice.share()
+        if at < 0.45:
+            return [*self.base(depth), Raised(self.small_part(depth))]
+        if at < 0.53:
+            return self.indexed(depth)
+        self.left -= 1
+        if at < 0.89:
+            return [Fraction(self.part(depth), self.part(depth), BAR)]
+        index = [dice.weigh(DIGITS)] if dice.chance(0.2) else []
+        return [Root(self.part(depth), index)]
+
+    def base(self, depth: int) -> list[Token]:
+        dice = self.dice
+        if depth < 2 and dice.chance(0.2):
+            return self.bracketed(self.sum(depth + 1))
+        return self.letter() if dice.chance(0.4 + 0.6 * self.manner.letters) else self.number()
+
+    def indexed(self, depth: int) -> list[Token]:
+        scripts = [Raised(self.small_part(depth + 1), lowered=True)]
+        if self.dice.chance(0.2):
+            scripts.append(Raised(self.small_part(depth + 1)))
+        return [*self.letter(), *scripts]
+
+    def small_part(self, depth: int) -> list[Token]:
+        """An exponent or an index: mostly one symbol."""
+        dice = self.dice
+        self.left -= 1
+        if dice.chance(0.55):
+            return [dice.pick("2232n2345")]
+        if dice.chance(0.6):
+            return self.operand(DEEPEST)
+        return self.sum(depth + 1)
+
+    def part(self, depth: int) -> list[Token]:
+        """What is above or below a bar, or under a root."""
+        return self.sum(depth + 1) if self.dice.chance(0.55) else self.operand(depth + 1)

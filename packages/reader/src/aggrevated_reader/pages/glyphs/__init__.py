@@ -1,0 +1,76 @@
+"""Ways of writing every symbol: what the pen passes, before a hand makes it its own.
+
+A way is a string. Points are in hundredths of a digit's height, x to the right and y *upwards* from the baseline, with
+small letters about 60 high; `*` is a sharp corner, `|` lifts the pen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
+
+import numpy as np
+
+from aggrevated.core.arrays import Array
+from aggrevated_reader.pages.glyphs import capitals, digits, greek, signs, small_letters, words
+
+WAYS = digits.WAYS | signs.WAYS | small_letters.WAYS | capitals.WAYS | greek.WAYS | words.WAYS
+KNEE = 0.40  # where the bar of `√` begins, in heights of a digit
+SAMPLES = 6  # points of the curve between two that the pen passes
+
+
+@dataclass(frozen=True)
+class Way:
+    """One way to write a symbol. The curve is linear in the points that it passes: `curve @ points`."""
+
+    points: Array  # [C, 2]
+    curve: Array  # [P, C]
+    strokes: Array  # int [P]: which stroke each point of the curve belongs to, 0 first
+    corners: Array  # bool [P]: where the pen turns sharply, or begins or ends
+
+
+@cache
+def ways(symbol: str) -> tuple[Way, ...]:
+    """All ways to write that symbol."""
+    return tuple(_way(text) for text in WAYS[symbol])
+
+
+def _way(text: str) -> Way:
+    strokes = [stroke.split() for stroke in text.split("|")]
+    points = np.array([[float(v) for v in word.rstrip("*").split(",")] for stroke in strokes for word in stroke]) / 100
+    parts = [_stroke(words) for words in strokes]
+    curve = np.zeros((sum(len(matrix) for matrix, _ in parts), len(points)))
+    row = column = 0
+    for matrix, _ in parts:
+        curve[row : row + matrix.shape[0], column : column + matrix.shape[1]] = matrix
+        row, column = row + matrix.shape[0], column + matrix.shape[1]
+    numbers = np.repeat(np.arange(len(parts)), [len(matrix) for matrix, _ in parts])
+    return Way(points, curve, numbers, np.concatenate([corners for _, corners in parts]))
+
+
+def _stroke(words: Sequence[str]) -> tuple[Array, Array]:
+    """(the matrix from points to curve, [P, C]; which points of the curve are corners, [P])."""
+    last = len(words) - 1
+    ends = [0, *(i for i, word in enumerate(words) if word.endswith("*") and 0 < i < last), last]
+    pieces, corners = [], []
+    for first, end in pairwise(ends):
+        piece = np.zeros((SAMPLES * (end - first), len(words)))
+        piece[:, first : end + 1] = _catmull_rom(end - first + 1)
+        pieces.append(piece)
+        corners.append(np.arange(len(piece)) == 0)
+    final = np.zeros((1, len(words)))
+    final[0, last] = 1.0
+    return np.concatenate([*pieces, final]), np.concatenate([*corners, [True]])
+
+
+def _catmull_rom(count: int) -> Array:
+    """The curve through so many points, without the last one: [SAMPLES × (count − 1), count]."""
+    around = np.zeros((count + 2, count))
+    around[1:-1] = np.eye(count)
+    around[0, :2], around[-1, -2:] = (2, -1), (-1, 2)  # as if the curve went straight on at its ends
+    t = np.arange(SAMPLES)[:, None] / SAMPLES
+    p, q, r, s = (around[i : count - 1 + i, None] for i in range(4))
+    curve: Array = 0.5 * (2 * q + (r - p) * t + (2 * p - 5 * q + 4 * r - s) * t**2 + (3 * (q - r) + s - p) * t**3)
+    return curve.reshape(-1, count)

@@ -1,0 +1,34 @@
+"""Ways to write the names of functions, each of which is one symbol: letters close to each other."""
+
+from aggrevated_reader.pages.glyphs import small_letters
+
+WORDS = ("sin", "cos", "tan", "log", "lim")
+COUNT = 8  # of ways for each
+BETWEEN = 12  # hundredths from letter to letter
+
+
+def _word(word: str, number: int) -> str:
+    """A way to write the word; the number decides which way each letter is written."""
+    right, strokes = 0.0, []
+    for place, letter in enumerate(word):
+        ways = small_letters.WAYS[letter]
+        way = ways[(number * (2 * place + 3) + 5 * place) % len(ways)]
+        left = min(_across(point) for point in way.replace("|", " ").split())
+        strokes.append(_shifted(way, right - left))
+        right = BETWEEN + max(_across(point) for point in strokes[-1].replace("|", " ").split())
+    return " | ".join(strokes)
+
+
+def _across(point: str) -> float:
+    return float(point.partition(",")[0])
+
+
+def _shifted(way: str, by: float) -> str:
+    """The way, so much further to the right."""
+    words = (word if word == "|" else f"{_across(word) + by:g},{word.partition(',')[2]}" for word in way.split())
+    return " ".join(words)
+
+
+WAYS: dict[str, tuple[str, ...]] = {
+    word: tuple(dict.fromkeys(_word(word, number) for number in range(COUNT))) for word in WORDS
+}

@@ -1,0 +1,262 @@
+"""Where symbols stand on a page: tokens and the boxes of their ink go in, a scale and a place for each come out.
+
+Lengths are in heights of a digit; x goes to the right, y *upwards* from the baseline of the line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import count
+
+import numpy as np
+
+from aggrevated.core.arrays import Array
+from aggrevated.parsing.pages.algebra import CLOSING, OPENING, OPERATORS, RELATIONS, Fraction, Raised, Root, Token
+from aggrevated_reader.pages.batched_rng import Dice
+from aggrevated_reader.pages.expressions import length
+from aggrevated_reader.pages.writers import Writer
+
+AXIS = 0.4  # the height of operators and bars
+Box = tuple[float, float, float, float]  # left, bottom, right, top
+
+
+@dataclass(frozen=True)
+class Placed:
+    """The ink of symbol `number` goes to (across · x + x₀, up · y + y₀); beyond the knee of `√`, x grows by `bar`."""
+
+    number: int
+    across: float
+    up: float
+    x: float
+    y: float
+    bar: float
+
+    def moved(self, scale: float, x: float, y: float) -> Placed:
+        """Scaled, and then shifted."""
+        across, up, bar = self.across * scale, self.up * scale, self.bar * scale
+        return Placed(self.number, across, up, self.x * scale + x, self.y * scale + y, bar)
+
+
+@dataclass(frozen=True)
+class Block:
+    """Some symbols, in their places beside each other, and the box around them."""
+
+    placed: tuple[Placed, ...]
+    box: Box
+
+    def moved(self, scale: float, x: float, y: float) -> Block:
+        """Scaled, and then shifted."""
+        left, bottom, right, top = (scale * side for side in self.box)
+        box = left + x, bottom + y, right + x, top + y
+        return Block(tuple(placed.moved(scale, x, y) for placed in self.placed), box)
+
+
+def together(blocks: Sequence[Block]) -> Block:
+    """All of them as one."""
+    left, bottom, right, top = zip(*(block.box for block in blocks), strict=True)
+    placed = tuple(placed for block in blocks for placed in block.placed)
+    return Block(placed, (min(left), min(bottom), max(right), max(top)))
+
+
+@dataclass(frozen=True)
+class _Bracketed:
+    """An opening bracket, what is inside, and the closing one."""
+
+    inside: tuple[_Item, ...]
+
+
+_Item = Token | _Bracketed
+
+
+def layout(
+    lines: Sequence[Sequence[Token]], boxes: Sequence[Box], knees: Sequence[float], writer: Writer, dice: Dice
+) -> Array:
+    """[n, 5]: across, up, x, y and bar of each symbol, in reading order.
+
+    `boxes` are those of the ink, in that order, and `knees` where the bar of a `√` begins.
+    """
+    page = _Layout(boxes, knees, writer, dice)
+    blocks = [page.row(_grouped(line)) for line in lines]
+    starts = page.indents(lines, blocks)
+    floor = 0.0
+    placed: list[Placed] = []
+    for block, start in zip(blocks, starts, strict=True):
+        left, _, _, top = block.box
+        lower = block.moved(1.0, start - left, floor - top)
+        floor = lower.box[1] - writer.leading * (0.7 + 0.6 * dice.share())
+        placed += lower.placed
+    return np.array([(p.across, p.up, p.x, p.y, p.bar) for p in sorted(placed, key=lambda p: p.number)])
+
+
+def _grouped(tokens: Iterable[Token]) -> tuple[_Item, ...]:
+    """The tokens with bracketed ones as one item, from the inside out."""
+    open_rows: list[list[_Item]] = [[]]
+    for token in tokens:
+        if isinstance(token, str) and token in OPENING:
+            open_rows.append([])
+        elif isinstance(token, str) and token in CLOSING:
+            inside = open_rows.pop()
+            open_rows[-1].append(_Bracketed(tuple(inside)))
+        else:
+            open_rows[-1].append(token)
+    (row,) = open_rows
+    return tuple(row)
+
+
+def _air(item: _Item) -> int:
+    return (item in OPERATORS) + (item in RELATIONS) if isinstance(item, str) else 0
+
+
+class _Layout:
+    """Rows, and the structures in them; each method takes the numbers of its symbols in reading order."""
+
+    def __init__(self, boxes: Sequence[Box], knees: Sequence[float], writer: Writer, dice: Dice) -> None:
+        self.boxes, self.knees, self.writer, self.dice = boxes, knees, writer, dice
+        self.numbers = count()
+
+    def row(self, items: Sequence[_Item]) -> Block:
+        """Side by side on a restless baseline."""
+        blocks: list[Block] = []
+        right = height = 0.0
+        before: _Item | None = None
+        base: Block | None = None  # what exponents stand at
+        for item in items:
+            if isinstance(item, Raised) and base is not None:
+                block = self.script(item, base)
+            else:
+                height = 0.8 * height + self.writer.drift * self.dice.spread()
+                block = self.piece(item)
+                left = right + (self.gap(max(_air(before), _air(item))) if before is not None else 0.0)
+                block = block.moved(1.0, left - block.box[0], height + self.writer.slope * left)
+                base = block
+            blocks.append(block)
+            right, before = max(right, block.box[2]), item
+        return together(blocks)
+
+    def gap(self, air: int = 0) -> float:
+        """To the next symbol; wider with an operator (1) or a relation (2) on one of its sides."""
+        writer, dice = self.writer, self.dice
+        gap = writer.spacing * max(-0.4, 1.0 + writer.irregular * dice.spread())
+        return gap * (1.0, writer.airy, writer.airy * writer.parted)[air]
+
+    def piece(self, item: _Item) -> Block:
+        match item:
+            case str():
+                return self.symbol()
+            case _Bracketed(inside):
+                return self.bracketed(inside)
+            case Fraction(above, below):
+                return self.fraction(above, below)
+            case Root(under, index):
+                return self.root(under, index)
+            case Raised(inside):
+                return self.row(_grouped(inside)).moved(self.writer.exponents, 0.0, 0.8)
+
+    def symbol(self) -> Block:
+        number = next(self.numbers)
+        return Block((Placed(number, 1.0, 1.0, 0.0, 0.0, 1.0),), self.boxes[number])
+
+    def fitted(self, number: int, bottom: float, top: float, across: float) -> Block:
+        """A symbol that reaches from `bottom` to `top`."""
+        left, low, right, high = self.boxes[number]
+        up = (top - bottom) / max(high - low, 1e-6)
+        box = left * across, bottom, right * across, top
+        return Block((Placed(number, across, up, 0.0, bottom - up * low, across),), box)
+
+    def bracketed(self, inside: Sequence[_Item]) -> Block:
+        """Brackets about as tall as what they hold, and never flat."""
+        dice, writer = self.dice, self.writer
+        opening, inner, closing = next(self.numbers), self.row(inside), next(self.numbers)
+        _, low, _, high = inner.box
+        low, high = min(low, 0.1), max(high, 0.75)
+        nested = any(isinstance(item, _Bracketed) for item in inside)  # brackets around brackets are hardly taller
+        taller = writer.brackets**0.3 if nested else writer.brackets
+        blocks: list[Block] = []
+        for number in (opening, closing):
+            height = (high - low) * taller * (1.0 + 0.12 * dice.spread())
+            middle = (low + high) / 2 + 0.06 * dice.spread()
+            wide = (height / 1.2) ** 0.5
+            blocks.append(self.fitted(number, middle - height / 2, middle + height / 2, wide))
+        gaps = [0.7 * self.gap() for _ in blocks]
+        inner = inner.moved(1.0, blocks[0].box[2] + gaps[0] - inner.box[0], 0.0)
+        last = blocks[1].moved(1.0, inner.box[2] + gaps[1] - blocks[1].box[0], 0.0)
+        return together([blocks[0], inner, last])
+
+    def script(self, item: Raised, base: Block) -> Block:
+        """An exponent or index at the right of its base."""
+        writer, dice = self.writer, self.dice
+        _, low, right, high = base.box
+        small = self.row(_grouped(item.symbols))
+        scale = writer.exponents * (1.0 + 0.12 * dice.spread())
+        height = scale * (small.box[3] - small.box[1])
+        x = right + 0.10 + 0.16 * dice.spread() - scale * small.box[0]
+        if item.lowered:
+            y = min(low, 0.0) + 0.12 * (1.0 + dice.spread()) - 0.55 * height - scale * small.box[1]
+        else:
+            y = max(high, 0.5) + writer.raised + 0.12 * dice.spread() - 0.2 * height - scale * small.box[1]
+        return small.moved(scale, x, y)
+
+    def fraction(self, above: Sequence[Token], below: Sequence[Token]) -> Block:
+        """A bar at the axis, one part centred above it and one below."""
+        writer, dice = self.writer, self.dice
+        over, number, under = self.row(_grouped(above)), next(self.numbers), self.row(_grouped(below))
+        over, under = (block.moved(writer.parts, 0.0, 0.0) for block in (over, under))
+        longer = max(block.box[2] - block.box[0] for block in (over, under))
+        long = max(0.35, longer * writer.bars * (1.0 + 0.12 * dice.spread()) + 0.3 * dice.share())
+        bar = self.bar(number, long)
+        left, low, right, high = bar.box
+        for block, edge, side, way in ((over, high, 1, 1.0), (under, low, 3, -1.0)):
+            middle = (left + right) / 2 + 0.11 * long * dice.spread()
+            gap = writer.apart * (0.2 + 1.2 * dice.share())
+            shift = middle - (block.box[0] + block.box[2]) / 2, edge + way * gap - block.box[side]
+            bar = together([bar, block.moved(1.0, *shift)])
+        return bar
+
+    def bar(self, number: int, length: float) -> Block:
+        """That of a fraction."""
+        left, low, right, high = self.boxes[number]
+        across = length / max(right - left, 1e-6)
+        up = across**0.5  # a longer bar is drawn with more care
+        half = up * (high - low) / 2
+        placed = Placed(number, across, up, 0.0, AXIS - up * (low + high) / 2, across)
+        return Block((placed,), (left * across, AXIS - half, right * across, AXIS + half))
+
+    def root(self, under: Sequence[Token], index: Sequence[Token]) -> Block:
+        """The sign, with a bar over all that is under it, and its index in front."""
+        dice = self.dice
+        small = self.row(_grouped(index)) if index else None
+        number, inner = next(self.numbers), self.row(_grouped(under))
+        left, low, _, high = inner.box
+        top, bottom = max(high, 0.7) + 0.06 + 0.15 * dice.share(), min(low, 0.1) + 0.08 * dice.spread()
+        across = 0.8 + 0.3 * dice.share()
+        knee = across * self.knees[number]
+        inner = inner.moved(1.0, knee + 0.05 + 0.12 * dice.share() - left, 0.0)
+        sign = self.sign(number, across, bottom, top, max(knee + 0.2, inner.box[2] + 0.15 * dice.spread()))
+        if small is None:
+            return together([sign, inner])
+        small = small.moved(0.8 * self.writer.exponents, 0.0, 0.0)
+        shift = 0.5 * knee - small.box[2], (bottom + top) / 2 + 0.05 - small.box[1]
+        return together([small.moved(1.0, *shift), sign, inner])
+
+    def sign(self, number: int, across: float, bottom: float, top: float, end: float) -> Block:
+        """A `√` whose bar goes on to x = `end`."""
+        hook, knee = self.fitted(number, bottom, top, across), self.knees[number]
+        bar = (end - across * knee) / max(self.boxes[number][2] - knee, 0.05)
+        return Block((replace(hook.placed[0], bar=bar),), (hook.box[0], bottom, end, top))
+
+    def indents(self, lines: Sequence[Sequence[Token]], blocks: Sequence[Block]) -> list[float]:
+        """Where each line begins."""
+        writer, dice = self.writer, self.dice
+        free = [0.25 * dice.spread() for _ in lines]
+        if not writer.aligned:
+            return free
+        columns = [self.column(line, block) for line, block in zip(lines, blocks, strict=True)]
+        return [0.3 * shift + columns[0] - column for shift, column in zip(free, columns, strict=True)]
+
+    def column(self, line: Sequence[Token], block: Block) -> float:
+        """How far from the left the first relation of a line stands; where there is none, the line's first symbol."""
+        place = next((i for i, token in enumerate(line) if isinstance(token, str) and token in RELATIONS), 0)
+        number = min(placed.number for placed in block.placed) + length(line[:place])
+        found = next(placed for placed in block.placed if placed.number == number)
+        return found.x + found.across * self.boxes[number][0] - block.box[0]

@@ -1,0 +1,171 @@
+"""What a pen does on its way through the points of a symbol: the shapes of a hand, before they have a place."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from aggrevated.core.arrays import Array
+from aggrevated.parsing.pages.algebra import OPERATORS, ROOT_SIGN
+from aggrevated_reader.pages.batched_rng import Dice
+from aggrevated_reader.pages.glyphs import KNEE, Way, ways
+from aggrevated_reader.pages.layout import AXIS
+from aggrevated_reader.pages.writers import Writer
+
+_DOTS = frozenset(".,·")
+_TALL = frozenset("<>≤≥≠±÷")
+# Short or straight ones, in which a hand errs less.
+_STEADY = {"-": 0.5, "―": 0.5, "=": 0.65, "/": 0.6, "+": 0.8, "1": 0.85, "(": 0.85, ")": 0.85, ".": 0.35, "·": 0.35}
+_MIDDLE = np.array([0.3, AXIS])  # around which symbols turn
+_FASTENED = frozenset("ij=÷!±≤≥")  # whose parts do not touch: a lift between them is never forgotten
+
+
+@dataclass(frozen=True)
+class Path:
+    """The pen's way over a page."""
+
+    points: Array  # [P, 2]
+    owners: Array  # int [P]: the symbol
+    starts: Array  # bool [P]: where a stroke begins
+    knees: Array  # [n]: where the bar of a `√` begins
+
+    @property
+    def count(self) -> int:
+        """Symbols."""
+        return len(self.knees)
+
+    def boxes(self) -> Array:
+        """[n, 4]: left, bottom, right, top of each symbol."""
+        first = np.searchsorted(self.owners, np.arange(self.count))
+        return np.hstack([np.minimum.reduceat(self.points, first), np.maximum.reduceat(self.points, first)])
+
+    def placed(self, places: Array) -> Path:
+        """With each symbol where `layout` puts it."""
+        across, up, x, y, bar = places[self.owners].T
+        beyond = np.where(bar != across, np.maximum(self.points[:, 0] - self.knees[self.owners], 0.0), 0.0)
+        moved = across * (self.points[:, 0] - beyond) + bar * beyond + x, up * self.points[:, 1] + y
+        return replace(self, points=np.stack(moved, axis=1))
+
+
+def shaped(labels: Sequence[str], hand: Writer, draw: np.random.Generator, dice: Dice) -> Path:
+    """The symbols in that hand, all at the origin."""
+    kinds = {label: i for i, label in enumerate(dict.fromkeys(labels))}
+    preferred = {label: _owned(label, hand, draw, dice) for label in kinds}
+    drawn = [_instance(label, preferred[label], hand, draw, dice) for label in labels]
+    points, starts = (np.concatenate(parts) for parts in zip(*drawn, strict=True))
+    owners = np.repeat(np.arange(len(labels)), [len(curve) for curve, _ in drawn])
+    path = Path(points, owners, starts, np.full(len(labels), KNEE))
+    of_kind = np.array([kinds[label] for label in labels])
+    steady = np.array([_STEADY.get(label, 1.0) for label in labels])
+    path = _rounded(_bent(path, of_kind, steady, hand, draw), hand.rounding)
+    return _sized(_ended(path, steady, hand, draw), labels, hand, draw)
+
+
+def _instance(
+    label: str, preferred: tuple[Way, Array], hand: Writer, draw: np.random.Generator, dice: Dice
+) -> tuple[Array, Array]:
+    """(the curve of one symbol [P, 2], where its strokes begin, bool [P])."""
+    way, passed = preferred if dice.chance(hand.faithful) else _owned(label, hand, draw, dice)
+    passed = passed + hand.wobble * _STEADY.get(label, 1.0) * smooth(len(passed), draw)
+    curve, begins = way.curve @ passed, _begins(way, label, hand, dice)
+    if dice.chance(hand.retraces):  # the pen goes over the symbol once more, not quite where it was
+        curve, begins = np.concatenate([curve, curve + 0.02 * dice.spread()]), np.concatenate([begins, begins])
+    return curve, begins
+
+
+def _owned(label: str, hand: Writer, draw: np.random.Generator, dice: Dice) -> tuple[Way, Array]:
+    """A way to write that symbol, and the points that this hand passes when it takes it."""
+    way = dice.pick(ways(label))
+    return way, way.points + hand.own * _STEADY.get(label, 1.0) * smooth(len(way.points), draw)
+
+
+def smooth(count: int, draw: np.random.Generator) -> Array:
+    """[count, 2], of variance 1, neighbours alike: a hand errs smoothly."""
+    noise = draw.standard_normal((count + 2, 2))
+    smooth: Array = (noise[:-2] + noise[1:-1] + noise[2:]) * 0.57735
+    return smooth
+
+
+def _begins(way: Way, label: str, hand: Writer, dice: Dice) -> Array:
+    """Where strokes begin, bool [P]: lifts are forgotten, and strokes come in two pieces."""
+    begins = np.diff(way.strokes, prepend=-1) > 0
+    if label not in _FASTENED and way.strokes[-1] and dice.chance(hand.joins):
+        begins[1:] = False
+    if dice.chance(hand.breaks):
+        begins[dice.count(0, len(begins) - 1)] = True
+    return begins
+
+
+def _bent(path: Path, kinds: Array, steady: Array, hand: Writer, draw: np.random.Generator) -> Path:
+    """Every symbol displaced by two waves that belong to its kind, and two that are its own."""
+    around = path.points - _MIDDLE
+    moved = path.points.copy()
+    for owners, by in ((kinds[path.owners], hand.own_ripple), (path.owners, hand.ripple)):
+        count = int(owners.max()) + 1
+        waves, phases = draw.normal(0.0, 4.0, (count, 2, 4)), draw.uniform(0.0, 2 * np.pi, (count, 4))
+        angles = np.einsum("pi,pij->pj", around, waves[owners]) + phases[owners]
+        moved += by * steady[path.owners, None] * np.sin(angles).reshape(-1, 2, 2).sum(axis=1)
+    return replace(path, points=moved)
+
+
+def _ends(starts: Array) -> tuple[Array, Array]:
+    """(the first, the last point of each stroke)."""
+    firsts = np.flatnonzero(starts)
+    return firsts, np.append(firsts[1:], len(starts)) - 1
+
+
+def _rounded(path: Path, times: int) -> Path:
+    """Every point but the ends of strokes averaged with its neighbours, so many times."""
+    points, inner = path.points.copy(), np.ones(len(path.points), bool)
+    inner[np.concatenate(_ends(path.starts))] = False
+    at = np.flatnonzero(inner)
+    for _ in range(times):
+        points[at] = (points[at - 1] + 2 * points[at] + points[at + 1]) / 4
+    return replace(path, points=points)
+
+
+def _ended(path: Path, steady: Array, hand: Writer, draw: np.random.Generator) -> Path:
+    """Strokes whose ends run on, have hooks, or come too soon."""
+    points, (firsts, lasts) = path.points.copy(), _ends(path.starts)
+    firsts, lasts = firsts[lasts > firsts], lasts[lasts > firsts]
+    for ends, before in ((firsts, firsts + 1), (lasts, lasts - 1)):
+        along = points[ends] - points[before]
+        along /= np.hypot(*along.T)[:, None] + 1e-9
+        points[ends] += along * hand.overshoot * np.abs(draw.standard_normal((len(ends), 1)))
+        hooks = hand.hook * steady[path.owners[ends], None] * (draw.random((len(ends), 1)) < hand.hooks)
+        points[ends] += hooks * (draw.standard_normal((len(ends), 2)) - along)
+    keep = np.ones(len(points), bool)
+    keep[lasts[draw.random(len(lasts)) < hand.early_lifts]] = False
+    return Path(points[keep], path.owners[keep], path.starts[keep], path.knees)
+
+
+def _sized(path: Path, labels: Sequence[str], hand: Writer, draw: np.random.Generator) -> Path:
+    """Every symbol leaning, turned, stretched and as large as the hand makes its kind."""
+    n = path.count
+    sizes = np.array([_size(label, hand) for label in labels]) * np.exp(hand.uneven * draw.standard_normal(n))
+    wide, tall = np.exp(hand.stretch * draw.standard_normal((2, n))) * sizes
+    angle = hand.turn * draw.standard_normal(n) * np.array([label != ROOT_SIGN for label in labels])
+    c, s = np.cos(angle), np.sin(angle)
+    letters = np.array([label.isalpha() for label in labels])
+    x, y = (path.points - _MIDDLE).T
+    x = hand.aspect * np.where(letters, 1.12, 1.0)[path.owners] * x + hand.slant * y
+    at = path.owners
+    turned = np.stack([wide[at] * (c[at] * x - s[at] * y), tall[at] * (s[at] * x + c[at] * y)], axis=1)
+    axis = np.array([hand.axis if label in OPERATORS else AXIS * _size(label, hand) for label in labels])
+    turned[:, 1] += axis[at]
+    knees = wide * (hand.aspect * (KNEE - _MIDDLE[0]) + hand.slant * (1.05 - AXIS))
+    return replace(path, points=turned, knees=knees)
+
+
+def _size(label: str, hand: Writer) -> float:
+    if label in _DOTS:
+        return hand.dots
+    if label in _TALL:
+        return hand.operators * hand.inequalities * (1.15 if label == "÷" else 1.0)
+    if label in OPERATORS and label != "/":
+        return hand.operators
+    if label.isalpha():
+        return hand.capitals if label.isupper() else hand.letters
+    return 1.12 if label == "/" else 1.0

@@ -1,0 +1,43 @@
+"""What a tablet makes of the pen's way: points at its own pace, trembling, on its grid."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from aggrevated.core.arrays import Array
+from aggrevated.parsing.pages.page import Strokes
+from aggrevated_reader.pages.pen import Path, smooth
+from aggrevated_reader.pages.writers import Writer
+
+FEWEST = 5  # points of a stroke
+
+
+def on_tablet(path: Path, hand: Writer, draw: np.random.Generator) -> tuple[Strokes, ...]:
+    """The strokes of each symbol in pixels, y downwards, a digit's height from the corner."""
+    points, counts = _sampled(path, hand, draw)
+    points += hand.tremor * smooth(len(points), draw)
+    if hand.grid:
+        points = np.rint(points / hand.grid) * hand.grid
+    points *= np.array([1.0, -1.0])
+    pixels = hand.size * (points - points.min(axis=0) + 1.0)
+    ink: list[list[Array]] = [[] for _ in range(path.count)]
+    owners = path.owners[path.starts].tolist()
+    for owner, stroke in zip(owners, np.split(pixels, np.cumsum(counts)[:-1]), strict=True):
+        ink[owner].append(stroke)
+    return tuple(map(tuple, ink))
+
+
+def _sampled(path: Path, hand: Writer, draw: np.random.Generator) -> tuple[Array, Array]:
+    """(points of the path, about a step from each other, [M, 2]; how many of them each stroke has, [strokes])."""
+    points, firsts = path.points, np.flatnonzero(path.starts)
+    steps = np.hypot(*np.diff(points, axis=0, prepend=points[:1]).T)
+    steps[firsts] = 1.0  # a lift is as long as a digit, so that no point falls between two strokes
+    along = np.cumsum(steps)
+    lengths = along[np.append(firsts[1:], len(points)) - 1] - along[firsts]
+    counts = np.maximum(np.rint(lengths / hand.step).astype(np.int64) + 1, FEWEST)
+    stroke = np.repeat(np.arange(len(firsts)), counts)
+    place = np.arange(len(stroke)) - np.repeat(np.cumsum(counts) - counts, counts)
+    inner = (place > 0) & (place < counts[stroke] - 1)
+    pace = place + hand.uneven_steps * inner * draw.uniform(-1.0, 1.0, len(place))
+    wanted = along[firsts][stroke] + lengths[stroke] * pace / (counts[stroke] - 1)
+    return np.stack([np.interp(wanted, along, points[:, i]) for i in range(2)], axis=1), counts

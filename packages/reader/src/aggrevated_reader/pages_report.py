@@ -1,0 +1,252 @@
+"""Pages of handwriting, read: from files to expressions and trees, with what speaks against them."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from aggrevated.errors import AggrevatedError, DataError, UsageError
+from aggrevated.parsing.pages.page import Page, boxes_of
+from aggrevated.storage import Facts, storage_errors
+from aggrevated_reader.pictures.image import ENDINGS
+from aggrevated_reader.pictures.segmentation import Seen, see
+
+if TYPE_CHECKING:
+    from aggrevated.parsing.parser import Parser
+    from aggrevated.plots.parse_tree import Frame
+    from aggrevated.policies import Policy
+    from aggrevated.training.run_folder import Run
+    from aggrevated_reader.page_reader import Reading
+
+AT_ONCE = 50  # pages that are read before any is given
+MOST_FILES = 1_000_000  # in folders
+STRANGE = 0.5  # mean confidence in the names of symbols: what is below is no handwriting that it knows
+LOST = 0.4  # of the heads: where more are expected to be wrong, the tree says nothing
+
+
+class Reads(Protocol):
+    """Who reads pages."""
+
+    def read(self, pages: Sequence[Page]) -> list[Reading]:
+        """What is on these pages."""
+        ...
+
+    def parser_of(self, page: Page) -> tuple[Policy, Parser]:
+        """(a policy that has the page before it, its parser)."""
+        ...
+
+
+@dataclass(frozen=True)
+class ParsedPage:
+    """What a file says: symbols with names, heads, places, and what speaks against it."""
+
+    file: Path
+    seen: Seen
+    reading: Reading
+
+    @property
+    def text(self) -> str:
+        """The expression as people type it, a line for each line of the page."""
+        return self.reading.text
+
+    @property
+    def latex(self) -> str:
+        """The same as LaTeX."""
+        return self.reading.latex
+
+    @property
+    def heads(self) -> list[int]:
+        """The number of each symbol's head; 0 is ROOT."""
+        return [int(head) for head in self.reading.heads]
+
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """Why it may be no page of algebra, or not be what was read; each a clause."""
+        count, found = len(self.reading.labels), list(self.seen.doubts)
+        known = float(np.mean(self.reading.label_confidence)) if count else 1.0
+        if known < STRANGE:
+            found.append(f"its symbols look like none that are known (sure of {known:.0%})")
+        if self.reading.expected_loss > LOST * count:
+            found.append(f"{self.reading.expected_loss:.0f} of its {count} heads are expected to be wrong")
+        return tuple(found)
+
+    @property
+    def page(self) -> Page:
+        """The page, its symbols with their names."""
+        return replace(self.seen.page, symbols=self.reading.labels)
+
+    def facts(self) -> Facts:
+        """All of it but what is not known, for JSON; boxes are in pixels of the picture, or in the ink's own units."""
+        facts: Facts = {"file": str(self.file)} | self.reading.facts() | {"doubts": list(self.doubts)}
+        for place, (symbol, strokes) in enumerate(zip(facts["symbols"], self.seen.page.ink, strict=True)):
+            symbol["strokes"] = list(self.seen.stroke_ids[place]) if self.seen.stroke_ids else math.nan
+            (box,) = boxes_of([self.seen.in_picture(np.concatenate(strokes))])
+            symbol["box"] = [round(float(edge), 2) for edge in box]
+            for name in [name for name, value in symbol.items() if unknown(value)]:
+                del symbol[name]
+        return {name: value for name, value in facts.items() if not unknown(value)}
+
+
+def unknown(value: object) -> bool:
+    """Whether it is a number that nobody knows."""
+    return isinstance(value, float) and math.isnan(value)
+
+
+@dataclass(frozen=True)
+class PageReader:
+    """Reads files."""
+
+    reads: Reads
+    card: Facts = field(default_factory=dict)
+
+    def parse(self, file: Path | str) -> ParsedPage:
+        """The page in one file: InkML, a picture or a PDF. A `DataError` where there is none."""
+        return self.understood(Path(file), see(Path(file)))
+
+    def understood(self, file: Path, seen: Seen) -> ParsedPage:
+        """The page that was seen in a file."""
+        return ParsedPage(file, seen, self.reads.read([seen.page])[0])
+
+    def parse_all(self, files: Iterable[Path]) -> Iterator[ParsedPage | AggrevatedError]:
+        """The page in each file, in their order; for one that cannot be read, the error that says why."""
+        waiting: list[tuple[Path, Seen | AggrevatedError]] = []
+        for file in files:
+            waiting.append((file, seen_or_not(file)))
+            if len(waiting) == AT_ONCE:
+                yield from self._read(waiting)
+                waiting = []
+        yield from self._read(waiting)
+
+    def _read(self, waiting: Sequence[tuple[Path, Seen | AggrevatedError]]) -> Iterator[ParsedPage | AggrevatedError]:
+        readings = iter(self.reads.read([seen.page for _, seen in waiting if isinstance(seen, Seen)]))
+        for file, seen in waiting:
+            yield ParsedPage(file, seen, next(readings)) if isinstance(seen, Seen) else seen
+
+
+def seen_or_not(file: Path) -> Seen | AggrevatedError:
+    """What is in a file, or why it cannot be read."""
+    try:
+        return see(file)
+    except AggrevatedError as error:
+        return error
+
+
+def load_reader(source: Path | str | None = None) -> PageReader:
+    """The reader that comes with the package; or that of a file, or of the folder of a run."""
+    from aggrevated.training.trials import runs_in
+    from aggrevated_reader.page_reader import SHIPPED, Reader
+
+    path = SHIPPED if source is None else Path(source)
+    if path.is_dir():
+        return of_run(runs_in(path)[0])
+    reader = Reader.load(path)
+    return PageReader(reader, reader.card)
+
+
+def of_run(run: Run) -> PageReader:
+    """Whoever was trained there."""
+    from aggrevated.parsing.problem import Algebra
+    from aggrevated_reader.learners.reading_policy import ReadingPolicy
+    from aggrevated_reader.page_reader import Reader
+
+    if not isinstance(run.config.world, Algebra):
+        raise UsageError(f"{run.folder} is a run of {run.config.task.name}; give one of 'aggrevated train reader'")
+    policy = run.policy
+    if isinstance(policy, ReadingPolicy):
+        return PageReader(Reader(policy))
+    return PageReader(TreesOnly(run.config.world, policy))
+
+
+@dataclass(frozen=True)
+class TreesOnly:
+    """A policy of the paper's, which knows no names and not how sure it is."""
+
+    world: object  # Algebra
+    policy: Policy
+
+    def read(self, pages: Sequence[Page]) -> list[Reading]:
+        """Heads, with the names that the pages have themselves."""
+        return [self._read(page) for page in pages]
+
+    def _read(self, page: Page) -> Reading:
+        from aggrevated_reader.page_reader import Reading, attached, numbered
+
+        unsure = np.full(len(page), np.nan)
+        heads, _ = attached(frames_of(*self.parser_of(page))[-1][0], unsure)
+        return Reading(page.symbols, page.symbols, unsure, heads, unsure, math.nan, page.boxes, numbered(page))
+
+    def parser_of(self, page: Page) -> tuple[Policy, Parser]:
+        """The policy, with the page before it."""
+        from aggrevated.parsing.problem import Algebra
+
+        assert isinstance(self.world, Algebra)
+        return self.policy, self.world.parser_of(self.policy, [page])
+
+
+def frames_of(policy: Policy, parser: Parser) -> list[Frame]:
+    """The configurations on the way through the parser's first page, for a drawing; the last has all heads."""
+    from aggrevated.core.hardware import one_thread
+    from aggrevated.core.rng import Purpose, seeds
+    from aggrevated.parsing.parser import CONFIGURATION
+    from aggrevated.parsing.transitions.configurations import View
+    from aggrevated.rollout.roll_in import Mixture, roll_in
+
+    with one_thread():
+        found = roll_in(parser, Mixture(None, policy.actor()), seeds(0, Purpose.TEST, 0, 1), deterministic=True)
+        last, _, _ = parser.step(found.states[:, -1], found.actions[:, -1])
+    frames: list[Frame] = []
+    names = ["start", *(parser.system.actions[action] for action in found.actions[0])]
+    for row, name in zip([*found.states[0], last[0]], names, strict=True):
+        view = View(row[None, CONFIGURATION])
+        frames.append((parser.heads(row[None])[0], np.flatnonzero(view.on_stack[0]).tolist(), int(view.b[0]), name))
+    return frames
+
+
+def some(frames: Sequence[Frame], count: int = 6) -> list[Frame]:
+    """So many of the frames, evenly spaced, the last among them."""
+    chosen = np.unique(np.linspace(0, len(frames) - 1, count + 1).round().astype(int)[1:])
+    return [frames[place] for place in chosen]
+
+
+def arcs_of(parsed: ParsedPage) -> list[str]:
+    """A line for each symbol, for people; with its name and how sure the head is, where that is known."""
+    reading = parsed.reading
+    names = ["ROOT", *("" if label == "?" else label for label in reading.labels)]
+    width = max(map(len, names))
+    lines = []
+    for number, (head, sure) in enumerate(zip(parsed.heads, reading.arc_confidence, strict=True), start=1):
+        said = "" if math.isnan(sure) else f"  {sure:.0%}"
+        lines.append(f"{number:3d} {names[number]:<{width}} <- {head:3d} {names[head]:<{width}}{said}".rstrip())
+    return lines
+
+
+def files_in(paths: Sequence[Path]) -> list[Path]:
+    """The files, and those of the folders among them that have the ending of one that can be read."""
+    found: list[Path] = []
+    for path in paths:
+        with storage_errors(path):
+            path.stat()  # what was named has to be there
+            inside = (one for one in path.rglob("*") if one.suffix.lower() in (*ENDINGS, ".inkml") and one.is_file())
+            found += sorted(islice(inside, MOST_FILES + 1)) if path.is_dir() else [path]
+        if len(found) > MOST_FILES:
+            raise DataError(f"there are more than {MOST_FILES:,} files in these folders; give fewer at a time")
+    if not found:
+        raise DataError(f"{paths[0]} holds no picture, PDF or InkML; give a folder that does")
+    return found
+
+
+def counted(errors: Sequence[tuple[Path, AggrevatedError]]) -> Counter[str]:
+    """How many files could not be read, by the reason, without what is particular to a file."""
+    return Counter(reason(file, error) for file, error in errors)
+
+
+def reason(file: Path, error: AggrevatedError) -> str:
+    """Why, without the file's name and the remedy."""
+    return str(error).replace(f"{file}: ", "").replace(str(file), "it").split(";")[0]

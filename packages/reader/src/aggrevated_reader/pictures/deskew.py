@@ -1,0 +1,57 @@
+"""Writing that runs up or down the page, made level: by the tilt at which its lines are sharpest."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from aggrevated.core.arrays import Array
+from aggrevated.parsing.pages.page import Strokes
+from aggrevated_reader.pictures.symbol_grouping import unit_of
+
+MOST = 35.0  # degrees either way
+LEAST = 5.0  # degrees: a hand's own slope is left to it
+FEWEST = 5  # parts: fewer have no direction
+LONG = 3.5  # symbols that lines are long, at least
+CLEARER = 1.25  # how much sharper than the level page the turned one must be
+BINS = 4.0  # in a symbol's height
+POINTS = 3_000
+WIDEST = 500.0  # symbols that a page is wide: what is wider is dust
+
+
+def tilt_of(parts: Sequence[Strokes]) -> float:
+    """By how many degrees the lines of writing go down to the right; 0 if nearly level, or too short to tell."""
+    if len(parts) < FEWEST:
+        return 0.0
+    points = np.concatenate([stroke for part in parts for stroke in part]) / unit_of(parts)
+    points = points[:: -(-len(points) // POINTS)]
+    if np.ptp(points, axis=0).max() > WIDEST:
+        return 0.0
+    tilts = np.arange(-MOST, MOST + 0.1, 1.0)
+    sharp = np.array([_sharpness(points, tilt) for tilt in tilts])
+    best = float(tilts[sharp.argmax()])
+    if abs(best) < LEAST or sharp.max() < CLEARER * sharp[len(tilts) // 2]:
+        return 0.0
+    if abs(best) == MOST or np.ptp(points @ [np.cos(np.radians(best)), np.sin(np.radians(best))]) < LONG:
+        return 0.0
+    fine = np.arange(best - 1.5, best + 1.6, 0.25)
+    return float(fine[np.argmax([_sharpness(points, tilt) for tilt in fine])])
+
+
+def turn_of(tilt: float) -> Array:
+    """The matrix [2, 2] that takes points of a page with that tilt in degrees to a level one, as points @ matrix.T."""
+    c, s = np.cos(np.radians(tilt)), np.sin(np.radians(tilt))
+    return np.array([[c, s], [-s, c]])
+
+
+def turned(parts: Sequence[Strokes], turn: Array) -> list[Strokes]:
+    """The strokes, turned about the origin."""
+    return [tuple(stroke @ turn.T for stroke in part) for part in parts]
+
+
+def _sharpness(points: Array, tilt: float) -> float:
+    """How unevenly the ink falls on lines of that tilt."""
+    angle = np.radians(tilt)
+    down = (points[:, 1] * np.cos(angle) - points[:, 0] * np.sin(angle)) * BINS
+    counts = np.bincount((down - down.min()).astype(np.int64))
+    smooth = np.convolve(counts, (1, 2, 1))
+    return float((smooth**2.0).sum()) / len(points)

@@ -1,0 +1,77 @@
+"""A sheet of paper on a darker table: found by its light and its four sides, cut out and laid flat."""
+
+import numpy as np
+from PIL import Image
+
+from aggrevated.core.arrays import Array
+from aggrevated_reader.pictures.thresholds import otsu
+
+SMALL = 200  # pixels of the longer side in which the sheet is looked for
+SHARES = 0.12, 0.97  # of the picture that a sheet takes
+AROUND = 0.5  # of a side of the picture that is table, at least, on SIDES of the four
+SIDES = 3
+DARKER = 0.55  # of the paper's light that a table has, at most: what is lighter is paper in a shadow
+SQUARE = 0.9  # of the quadrangle of its corners that a sheet fills, at least
+EDGE = 0.015  # of the sheet that is left out at each side: its edge is no ink
+
+
+def flattened(grey: Image.Image) -> tuple[Image.Image, Array]:
+    """The sheet in the picture as if seen from above, and the matrix [3, 3] from its pixels to the picture's.
+
+    Where there is no table around a sheet, the picture as it is.
+    """
+    corners = _corners(grey)
+    if corners is None:
+        return grey, np.eye(3)
+    centre = corners.mean(axis=0)
+    corners = corners + (centre - corners) * 2 * EDGE
+    sides = np.hypot(*(np.roll(corners, -1, axis=0) - corners).T)
+    width, height = round(max(sides[0], sides[2])), round(max(sides[1], sides[3]))
+    matrix = _projective(np.array([[0, 0], [width, 0], [width, height], [0, height]], float), corners)
+    flat = grey.transform(
+        (width, height), Image.Transform.PERSPECTIVE, tuple(matrix.ravel()[:8]), Image.Resampling.BICUBIC
+    )
+    return flat, matrix
+
+
+def _corners(grey: Image.Image) -> Array | None:
+    """The sheet's corners [4, 2] in pixels, clockwise from the top left; None if there is no table around one."""
+    from scipy import ndimage
+
+    factor = max(1, -(-max(grey.size) // SMALL))
+    level = np.asarray(grey.reduce(factor)).astype(np.int64)
+    threshold, _ = otsu(np.bincount(level.ravel(), minlength=256))
+    labels, count = ndimage.label(level > threshold)
+    if not count:
+        return None
+    sheet = ndimage.binary_fill_holes(labels == 1 + np.argmax(np.bincount(labels.ravel())[1:]))
+    sheet = ndimage.binary_opening(sheet, np.ones((5, 5)))
+    if not SHARES[0] < sheet.mean() < SHARES[1] or level[~sheet].mean() > DARKER * level[sheet].mean():
+        return None
+    table = [1 - side.mean() for side in (sheet[0], sheet[-1], sheet[:, 0], sheet[:, -1])]
+    y, x = np.nonzero(sheet)
+    places = [np.argmin(x + y), np.argmax(x - y), np.argmax(x + y), np.argmin(x - y)]
+    corners = np.stack([x[places], y[places]], axis=1).astype(float)
+    if (
+        sum(side > AROUND for side in table) < SIDES
+        or min(table) < AROUND / 3
+        or len(x) < SQUARE * _area(corners)
+        or _area(corners) < 0.85 * len(x)
+    ):
+        return None
+    return (corners + 0.5) * factor
+
+
+def _area(corners: Array) -> float:
+    """Of a polygon [n, 2]: the shoelace formula."""
+    x, y = corners.T
+    return float(abs(x @ np.roll(y, -1) - y @ np.roll(x, -1)) / 2)
+
+
+def _projective(start: Array, end: Array) -> Array:
+    """The matrix [3, 3] that takes four points [4, 2] to four others."""
+    rows, values = [], []
+    for (x, y), (u, v) in zip(start, end, strict=True):
+        rows += [[x, y, 1, 0, 0, 0, -u * x, -u * y], [0, 0, 0, x, y, 1, -v * x, -v * y]]
+        values += [u, v]
+    return np.append(np.linalg.solve(np.array(rows), np.array(values)), 1.0).reshape(3, 3)

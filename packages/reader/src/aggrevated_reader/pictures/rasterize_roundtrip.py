@@ -1,0 +1,112 @@
+"""Strokes of a pen as they come back from a picture of them: drawn, blurred, told from the paper, thinned, traced.
+
+For training: what a policy learns from is then ink as `read_image` gives it.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from PIL import Image, ImageDraw, ImageFilter
+
+from aggrevated.core.arrays import Array
+from aggrevated.parsing.pages.page import Page, Strokes
+from aggrevated_reader.pictures.symbol_grouping import unit_of
+from aggrevated_reader.pictures.thinning import skeleton
+from aggrevated_reader.pictures.thresholds import darker
+from aggrevated_reader.pictures.tracing import traced
+
+SIZES = 40.0, 80.0  # pixels that a symbol is large
+PENS = 1.0, 9.0  # pixels that a line is wide; from 1 to 3 is as likely as from 3 to 9
+BLURS = 0.0, 1.2  # pixels, to each side
+NOISE = 0.06  # of the contrast between ink and paper, standard deviation at most
+WIDEST = 6.0  # pixels: with a wider pen all is drawn smaller, as a picture of it would be shrunk
+LARGEST = 800.0  # pixels of the largest symbol
+FINE = 2  # pixels of the drawing for one of the picture: its edges are antialiased
+ROW = 1_500  # pixels, after which another row of symbols begins
+
+
+def as_pictured(page: Page, generator: np.random.Generator) -> Page:
+    """The page with the ink of each symbol as it would be read from a picture, where it stands.
+
+    Size, pen, blur and noise are drawn at random for the page. Each symbol is pictured alone: what touches its
+    neighbours on the page stays its own.
+    """
+    if not len(page):
+        return page
+    pen = float(np.exp(generator.uniform(*np.log(PENS))))
+    largest = float(np.ptp(page.boxes.reshape(-1, 2, 2), axis=1).max())
+    size = generator.uniform(*SIZES) * min(1.0, WIDEST / pen)
+    sheet = _Sheet.of(page, min(size / unit_of(page.ink), LARGEST / max(largest, 1e-9)), int(min(pen, WIDEST)) + 4)
+    line = skeleton(_seen(sheet.drawn(min(pen, WIDEST)), generator))
+    seen = np.unique(sheet.owners[line])
+    ink = list(page.ink)  # of what is too faint to be seen, the ink that it had
+    for number, strokes in zip(seen, traced(line, sheet.owners, seen), strict=True):
+        if number:
+            ink[number - 1] = sheet.back(number - 1, strokes)
+    return replace(page, ink=tuple(ink))
+
+
+@dataclass(frozen=True)
+class _Sheet:
+    """The symbols of a page beside each other, none touching another, in pixels."""
+
+    ink: tuple[Strokes, ...]
+    scale: float  # pixels for a unit of the page
+    shifts: Array  # [n, 2] pixels that each symbol was moved by
+    owners: Array  # int [height, width]: the number of the symbol that a pixel belongs to, from 1
+
+    @classmethod
+    def of(cls, page: Page, scale: float, margin: int) -> "_Sheet":
+        boxes = page.boxes * scale
+        sizes = np.ceil(boxes[:, 2:] - boxes[:, :2]).astype(int) + 2 * margin
+        cells = np.zeros((len(page), 2), int)
+        left = top = high = 0
+        for number, (width, height) in enumerate(sizes.tolist()):
+            if left and left + width > ROW:
+                left, top, high = 0, top + high, 0
+            cells[number] = left, top
+            left, high = left + width, max(high, height)
+        right, bottom = (cells + sizes).max(axis=0)
+        owners = np.zeros((bottom, right), np.int32)
+        for number, ((x, y), (width, height)) in enumerate(zip(cells, sizes, strict=True), 1):
+            owners[y : y + height, x : x + width] = number
+        shifts = cells + margin - boxes[:, :2]
+        ink = tuple(
+            tuple(stroke * scale + shift for stroke in strokes) for strokes, shift in zip(page.ink, shifts, strict=True)
+        )
+        return cls(ink, scale, shifts, owners)
+
+    def back(self, symbol: int, strokes: Strokes) -> Strokes:
+        """Strokes of that symbol in the page's own coordinates."""
+        return tuple((stroke - self.shifts[symbol]) / self.scale for stroke in strokes)
+
+    def drawn(self, pen: float) -> Image.Image:
+        """White ink on black, lines `pen` pixels wide."""
+        height, width = self.owners.shape
+        picture = Image.new("L", (width * FINE, height * FINE))
+        draw = ImageDraw.Draw(picture)
+        for stroke in (stroke for strokes in self.ink for stroke in strokes):
+            _line(draw, (stroke + 0.5) * FINE - 0.5, pen * FINE)
+        return picture.reduce(FINE)
+
+
+def _line(draw: ImageDraw.ImageDraw, stroke: Array, pen: float) -> None:
+    """One stroke with round ends and joints."""
+    points = list(map(tuple, stroke.tolist()))
+    if len(points) > 1:
+        draw.line(points, 255, max(round(pen), 1))
+    if pen < 3 and len(points) > 1:
+        return
+    far = np.zeros(len(points), bool)  # a joint at every half of a pen's width
+    along = np.concatenate([[0.0], np.cumsum(np.hypot(*np.diff(stroke, axis=0).T))]) // (pen / 2)
+    far[0], far[1:], far[-1] = True, np.diff(along) > 0, True
+    for x, y in stroke[far].tolist():
+        draw.ellipse((x - pen / 2 + 0.5, y - pen / 2 + 0.5, x + pen / 2 - 0.5, y + pen / 2 - 0.5), 255)
+
+
+def _seen(picture: Image.Image, generator: np.random.Generator) -> Array:
+    """Where a photograph of the picture shows ink, bool [height, width]: with blur and noise."""
+    blurred = np.asarray(picture.filter(ImageFilter.BoxBlur(float(generator.uniform(*BLURS)))), np.float32)
+    contrast = float(np.median(blurred[blurred > blurred.max() / 2]))  # thin lines fade more than thick ones
+    noise = generator.standard_normal(blurred.shape, np.float32) * np.float32(generator.uniform(0, NOISE) * contrast)
+    return darker(blurred + noise, contrast)

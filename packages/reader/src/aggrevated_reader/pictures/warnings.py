@@ -1,0 +1,73 @@
+"""How sure it is that a picture was read right: what speaks against it, each in a sentence."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from aggrevated.core.arrays import Array
+from aggrevated.parsing.pages.page import Strokes, boxes_of
+from aggrevated_reader.pictures.layout import lines_of
+from aggrevated_reader.pictures.symbol_grouping import unit_of
+
+MANY = 150  # symbols: no page of algebra in the data has as many
+PROSE = 25  # symbols, from which on algebra has some signs
+SIGNS = 0.04  # of the symbols that are flat, as `-` `=` and bars are, at least
+SPREAD = 0.75  # standard deviation of the logarithm of sizes
+WIDE = 2.2  # symbols wide: what is, and is neither flat nor over others, may be two that touch
+TANGLED = 10  # strokes of a symbol that has been traced, on average
+BURR = 0.08  # symbols
+LOST = 0.12  # symbols: what is smaller, and far from all others, is dust
+FAR = 1.5
+
+
+def doubts_about(ink: Sequence[Strokes]) -> tuple[str, ...]:
+    """What speaks against these symbols of a picture, in reading order, being the algebra that was written."""
+    if not ink:
+        return ()
+    boxes = boxes_of([np.concatenate(strokes) for strokes in ink]) / unit_of(ink)
+    size = boxes[:, 2:] - boxes[:, :2]
+    flat = size[:, 1] < 0.45 * size[:, 0]
+    found = [
+        _many(len(ink)), _prose(ink, flat), _spread(size, flat), _touching(boxes, flat),
+        _tangled(ink, unit_of(ink)),
+    ]  # fmt: skip
+    return tuple(doubt for doubt in found if doubt)
+
+
+def _many(count: int) -> str:
+    return f"it has {count} symbols, far more than a page of algebra" if count > MANY else ""
+
+
+def _prose(ink: Sequence[Strokes], flat: Array) -> str:
+    """Text has hardly a flat sign, and long lines."""
+    if len(ink) < PROSE or flat.mean() >= SIGNS:
+        return ""
+    longest = max(map(len, lines_of(ink)))
+    return f"it looks like text: hardly a sign among {len(ink)} symbols" if longest > 6 else ""
+
+
+def _spread(size: Array, flat: Array) -> str:
+    """Symbols of one hand are of much the same size, but for signs and dots."""
+    sizes = size.max(axis=1)[~flat]
+    sizes = sizes[sizes > 0.3]
+    if len(sizes) < 3 or float(np.std(np.log(sizes))) < SPREAD:
+        return ""
+    return "its symbols are of very different sizes, as in a drawing"
+
+
+def _touching(boxes: Array, flat: Array) -> str:
+    """A symbol as wide as two, with nothing in it, is perhaps two."""
+    width = boxes[:, 2] - boxes[:, 0]
+    middle = (boxes[:, :2] + boxes[:, 2:]) / 2
+    inside = (middle[:, None] > boxes[:, :2]) & (middle[:, None] < boxes[:, 2:])
+    over = np.asarray(inside.all(axis=2))  # [inner, outer]
+    np.fill_diagonal(over, False)
+    usual = float(np.median(width[~flat])) if (~flat).any() else 1.0
+    many = int(((width > max(WIDE * usual, 1.3)) & ~flat & ~over.any(axis=0)).sum())
+    return f"{many} of its symbols are so wide that they may be several that touch" if many else ""
+
+
+def _tangled(ink: Sequence[Strokes], unit: float) -> str:
+    """Between crossings lines are short; shorter still are the burrs of a rough edge, which say nothing."""
+    counts = [sum(np.ptp(stroke, axis=0).max() > BURR * unit for stroke in strokes) for strokes in ink]
+    return "its lines cross much more often than those of symbols" if np.mean(counts) > TANGLED else ""

@@ -1,0 +1,101 @@
+"""The page of `aggrevated draw`: what it asks for, and what of that is believed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from urllib.parse import unquote
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from aggrevated.errors import DataError
+from aggrevated.storage import Facts, in_short
+from aggrevated_reader.web.drawings import Drawings
+from aggrevated_reader.web.ink import drawing_in
+from aggrevated_reader.web.requests import Turns, answer, application, body_of, facts_of
+
+MAX_DRAWING = 4 << 20  # bytes; 50,000 points take less
+MAX_FILE = 32 << 20  # bytes of a picture; the camera of a phone makes a third of it
+SIDES = 100.0, 20_000.0  # that the page of a browser can have
+FILES = (
+    "draw.html", "draw.css", "common.css", "common.js", "player.js", "draw.js", "draw-paper.js", "draw-store.js",
+    "draw-steps.js", "draw-tree.js",
+)  # fmt: skip
+
+
+def draw_app(drawings: Drawings) -> Starlette:
+    """The page and what it asks for."""
+    return application(Pages(drawings).routes(), *FILES)
+
+
+class Pages:
+    """What the page asks for. Reading is done one drawing after the other."""
+
+    def __init__(self, drawings: Drawings) -> None:
+        self.drawings, self.turns = drawings, Turns()
+
+    def routes(self) -> list[Route]:
+        """All of them."""
+        told = (self.read, self.steps, self.inkml, self.keep, self.look)
+        asked = [Route("/state", self.state), Route("/example", self.example)]
+        return [*asked, *(Route(f"/{endpoint.__name__}", endpoint, methods=["POST"]) for endpoint in told)]
+
+    async def state(self, request: Request) -> Response:
+        """What has to be known before anything is drawn."""
+        return answer(self.drawings.state())
+
+    async def example(self, request: Request) -> Response:
+        """A page that nobody wrote."""
+        seed = request.query_params.get("seed", "0")
+        number = int(seed) if seed.isascii() and seed.isdigit() and len(seed) < 10 else 0
+        return answer(await self.turns(self.drawings.example, number, *sides_of(request)))
+
+    async def read(self, request: Request) -> Response:
+        """Symbols, labels and tree."""
+        facts = await facts_of(request, MAX_DRAWING)
+        return answer(await self.turns(lambda: self.drawings.read(drawing_in(facts)).facts()))
+
+    async def steps(self, request: Request) -> Response:
+        """How it is parsed."""
+        facts = await facts_of(request, MAX_DRAWING)
+        return answer(await self.turns(lambda: self.drawings.steps(drawing_in(facts), is_confirmed(facts))))
+
+    async def inkml(self, request: Request) -> Response:
+        """The page as a file."""
+        facts = await facts_of(request, MAX_DRAWING)
+        data = await self.turns(lambda: self.drawings.inkml(drawing_in(facts), is_confirmed(facts)))
+        return Response(data, media_type="application/inkml+xml")
+
+    async def keep(self, request: Request) -> Response:
+        """Keep the page to learn from."""
+        facts = await facts_of(request, MAX_DRAWING)
+        return answer(await self.turns(lambda: self.drawings.keep(drawing_in(facts), facts.get("seen"))))
+
+    async def look(self, request: Request) -> Response:
+        """The ink in a picture or InkML."""
+        called = Path(unquote(request.headers.get("x-name", "")).replace("\\", "/")).name
+        sides, data = sides_of(request), await body_of(request, MAX_FILE)
+        return answer(await self.turns(self.drawings.look, data, in_short(called or "the file", 60), *sides))
+
+
+def is_confirmed(facts: Facts) -> bool:
+    """Whether somebody has said that the tree is right."""
+    return facts.get("confirmed") is True
+
+
+def sides_of(request: Request) -> tuple[float, float]:
+    """Width and height of the page in the browser."""
+    return side(request.query_params.get("width")), side(request.query_params.get("height"))
+
+
+def side(said: str | None) -> float:
+    """A side of the page in the browser."""
+    try:
+        found = float(said or "")
+    except ValueError:
+        found = float("nan")
+    if not SIDES[0] <= found <= SIDES[1]:
+        raise DataError(f"a side of the page must be from {SIDES[0]:.0f} to {SIDES[1]:,.0f} pixels; reload the page")
+    return found

@@ -1,0 +1,171 @@
+"""Drawings: ink comes in, symbols and trees go out; what was corrected is kept as pages to learn from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import count, pairwise
+from pathlib import Path
+
+import numpy as np
+
+from aggrevated.core.arrays import Array
+from aggrevated.errors import DataError, UsageError
+from aggrevated.parsing.pages.inkml import MAX_SYMBOLS, inkml_in
+from aggrevated.parsing.pages.page import NAMELESS, Page
+from aggrevated.parsing.pages.trees import require_tree
+from aggrevated.storage import Facts, storage_errors, write_new
+from aggrevated.version import __version__
+from aggrevated_reader.page_reader import Reader
+from aggrevated_reader.pages.generated import written_page
+from aggrevated_reader.pages.inkml_writing import inkml_of
+from aggrevated_reader.pages_report import PageReader, ParsedPage
+from aggrevated_reader.parse_steps import has_tree, steps_of
+from aggrevated_reader.pictures.segmentation import Seen, seen_in, symbols_of, unparsed
+from aggrevated_reader.transcript import Transcript
+from aggrevated_reader.web.ink import Drawing, Parts, placed
+
+NAME = "drawing"
+EXAMPLES = 2026  # the seed of pages that are shown to people
+TRIED, USUAL = 4, 16  # of so many pages the one whose symbols are nearest to that number
+
+
+@dataclass(frozen=True)
+class Read:
+    """A drawing as it was read, and as it is after what was said of it."""
+
+    drawing: Drawing
+    symbols: tuple[Parts, ...]  # in reading order
+    parsed: ParsedPage
+    labels: tuple[str, ...]
+    heads: Array
+
+    @property
+    def page(self) -> Page:
+        """With the labels and heads that hold now."""
+        return replace(self.parsed.seen.page, symbols=self.labels, heads=self.heads)
+
+    @property
+    def transcript(self) -> Transcript:
+        return Transcript(self.labels, self.heads, self.parsed.reading.boxes)
+
+    @property
+    def pressures(self) -> list[list[Array]]:
+        """Of each symbol's strokes."""
+        return [[one for part in parts for one in self.drawing.pressures[part]] for parts in self.symbols]
+
+    def inkml(self, confirmed: bool) -> bytes:
+        """The page as InkML, with labels and heads where these are confirmed."""
+        text = self.transcript.text if confirmed else ""
+        return inkml_of(self.page, text, labels=confirmed, heads=confirmed, pressures=self.pressures)
+
+    def facts(self) -> Facts:
+        """All that the page shows."""
+        facts, written = self.parsed.facts(), self.transcript
+        for symbol, parts, label, head in zip(facts["symbols"], self.symbols, self.labels, self.heads, strict=True):
+            symbol |= {"parts": list(parts), "read_as": symbol["label"], "read_head": symbol["head"]}
+            symbol |= {"label": label, "head": int(head)}
+            symbol.pop("strokes", None)
+        return facts | {"text": written.text, "latex": written.latex}
+
+
+class Drawings:
+    """What there is behind the page: a reader, and a folder for corrected pages."""
+
+    def __init__(self, reader: PageReader, folder: Path) -> None:
+        if folder.exists() and not folder.is_dir():
+            raise UsageError(f"--pages is {folder}, which is no folder; name one, and it is made when it is needed")
+        self.reader, self.folder = reader, folder
+
+    def warm_up(self) -> None:
+        """Read a page that nobody sees: the first one takes seconds, and nobody should wait for it."""
+        self.reader.understood(Path(NAME), Seen(written_page(0, EXAMPLES)))
+
+    def state(self) -> Facts:
+        """What the page has to know before anything is drawn."""
+        reads = self.reader.reads
+        names = reads.policy.classes if isinstance(reads, Reader) else ()
+        return {"version": __version__, "labels": list(names), "folder": str(self.folder), "kept": self._kept()}
+
+    def _kept(self) -> int:
+        with storage_errors(self.folder):
+            return sum(1 for _ in self.folder.glob("*.inkml")) if self.folder.is_dir() else 0
+
+    def read(self, drawing: Drawing) -> Read:
+        """Its symbols, their labels and heads; what was said of them holds."""
+        symbols = drawing.symbols()
+        if len(symbols) > MAX_SYMBOLS:
+            raise DataError(f"there are more than {MAX_SYMBOLS} symbols; write less on one page")
+        seen = Seen(unparsed(NAME, [drawing.strokes(parts) for parts in symbols]))
+        parsed = self.reader.understood(Path(NAME), seen)
+        labels, heads = list(parsed.reading.labels), parsed.reading.heads.copy()
+        number = {parts: place for place, parts in enumerate(symbols, 1)} | {(): 0}
+        for one in drawing.said:
+            place = number[one.parts] - 1
+            labels[place] = one.label or labels[place]
+            if one.head is not None and number[one.head] != place + 1:
+                heads[place] = number[one.head]
+        return Read(drawing, tuple(symbols), parsed, tuple(labels), heads)
+
+    def steps(self, drawing: Drawing, confirmed: bool) -> Facts:
+        """How the page is parsed; with what each transition costs, where its tree is confirmed."""
+        read = self.read(drawing)
+        if not read.symbols:
+            return {"steps": []}
+        if confirmed:
+            require_tree(read.heads)
+        policy, parser = self.reader.reads.parser_of(read.page)
+        return {"steps": steps_of(policy, parser, known=confirmed)}
+
+    def inkml(self, drawing: Drawing, confirmed: bool) -> bytes:
+        """The page as InkML: ink and symbols; labels and heads where somebody has confirmed them."""
+        return self.read(drawing).inkml(confirmed)
+
+    def keep(self, drawing: Drawing, seen: object) -> Facts:
+        """Write the page, with the tree that somebody saw and confirmed, into the folder, by a name that is free."""
+        read = self.read(drawing)
+        if seen != {"labels": list(read.labels), "heads": read.heads.tolist()}:
+            raise DataError("that is not the tree that was shown; look at it again, and confirm it")
+        data = read.inkml(confirmed=True)
+        for number in count(self._kept() + 1):
+            name = f"page-{number:04d}.inkml"
+            if write_new(self.folder / name, data):
+                return {"name": name, "folder": str(self.folder), "kept": self._kept()}
+        raise AssertionError("numbers do not end")
+
+    def look(self, data: bytes, name: str, width: float, height: float) -> Facts:
+        """The ink in a picture or InkML as parts of a page of that size, with what the file says of its symbols."""
+        seen = seen_in(data, name, also="")
+        if not len(seen.page):
+            raise DataError(f"{name} has no ink; give a picture or InkML of algebra")
+        grouped = bool(seen.stroke_ids) and bool(inkml_in(data, name).symbols)
+        return on_paper(seen, width, height, grouped)
+
+    def example(self, seed: int, width: float, height: float) -> Facts:
+        """A page that nobody wrote, in a hand of its own."""
+        pages = [written_page(TRIED * seed + number, EXAMPLES) for number in range(TRIED)]
+        page = min(pages, key=lambda page: abs(len(page) - USUAL))
+        parts = [stroke for strokes in page.ink for stroke in strokes]
+        return on_paper(Seen(unparsed(NAME, symbols_of(parts)), stroke_ids=((),)), width, height)
+
+
+def on_paper(seen: Seen, width: float, height: float, grouped: bool = False) -> Facts:
+    """The ink of a page as parts of a page of that size; what is known of its symbols is said of them.
+
+    `grouped`: somebody has said which strokes are a symbol.
+    """
+    page = seen.page
+    ink = placed(page.ink, width, height)
+    is_pictured = not seen.stroke_ids
+    pieces = [[strokes] if is_pictured else [(stroke,) for stroke in strokes] for strokes in ink]
+    firsts = np.cumsum([0, *map(len, pieces)]).tolist()
+    own = [list(range(first, last)) for first, last in pairwise(firsts)]
+    gold = has_tree(page)
+    said = [
+        {"parts": parts}
+        | ({} if label == NAMELESS else {"label": label})
+        | ({"head": own[head - 1] if head else []} if gold else {})
+        for parts, label, head in zip(own, page.symbols, page.heads.tolist(), strict=True)
+        if grouped or label != NAMELESS
+    ]
+    parts = [[np.round(stroke, 2).tolist() for stroke in part] for piece in pieces for part in piece]
+    return {"parts": parts, "said": said, "confirmed": gold, "doubts": list(seen.doubts)}

@@ -1,0 +1,130 @@
+"""The settings of Algorithm 1 itself: how often, how much, how much of it by the expert."""
+
+from collections.abc import Callable, Container, Mapping
+from dataclasses import dataclass, replace
+from typing import Self
+
+from aggrevated.core.schedules import Schedule, constant, exponential, geometric, inverse_sigmoid, linear, never_below
+from aggrevated.core.settings import (
+    COUNT,
+    MOST,
+    POSITIVE,
+    SEED,
+    SHARE,
+    Chosen,
+    Settings,
+    at_least,
+    flag,
+    one_of,
+    require,
+    setting,
+)
+from aggrevated.errors import IdleError
+
+# by name: the schedule from α_1 and a shape, and which setting that shape is
+MIXING: dict[str, tuple[Callable[[float, float], Schedule], str]] = {
+    "geometric": (geometric, "mixing_decay"),
+    "linear": (lambda first, scale: linear(first, 0.0, scale), "mixing_scale"),
+    "exponential": (exponential, "mixing_scale"),
+    "inverse-sigmoid": (inverse_sigmoid, "mixing_scale"),
+    "constant": (lambda first, _: constant(first), "mixing"),
+}
+SHAPES = ("mixing_decay", "mixing_scale")
+
+
+ROLLED_IN = 1000  # steps per iteration
+BOUGHT = 10  # iterations, by a limit, at least
+OPEN = MOST  # iterations, where it is for a limit to end the run
+LIMITS = ("budget", "queries")
+WORDS = dict(zip(LIMITS, ("simulator steps", "questions to the oracle"), strict=True))
+SPENT = at_least(0, 10**11)
+
+
+@dataclass(frozen=True)
+class LoopSettings(Settings):
+    """N, K, α_n and the seed; and how often a policy is validated and kept."""
+
+    name = "loop"
+    seed: int = setting(0, "The seed that everything random comes from; trial i uses seed + i.", SEED)
+    iterations: int = setting(
+        100, "N, the iterations of Algorithm 1; with --budget or --queries, unless given, as many as fit.", at_least(1)
+    )
+    budget: int = setting(
+        0,
+        "Simulator steps in all, of start, roll-ins and oracle: the run ends where another iteration like the last "
+        "would not fit. Those of validation and test are counted apart. 0: no limit.",
+        SPENT,
+    )
+    queries: int = setting(0, "Questions to the oracle in all, likewise; 0: no limit.", SPENT)
+    trajectories: int = setting(
+        0,
+        "K, the roll-ins per iteration; 0: 5 to 100, for 1,000 steps about; fewer where a limit would not buy ten.",
+        COUNT,
+    )
+    mixing: float = setting(0.0, "alpha_1, the share of roll-in steps that the expert takes in iteration 1.", SHARE)
+    mixing_schedule: str = setting("geometric", f"How alpha_n falls: {', '.join(MIXING)}.", one_of(MIXING))
+    mixing_decay: float = setting(0.5, "geometric: alpha_n = mixing * decay^(n-1).", SHARE)
+    mixing_scale: float = setting(
+        10.0,
+        "How slowly, k: linear, mixing * (1 - (n-1)/k); exponential, mixing * e^(-(n-1)/k); inverse-sigmoid, "
+        "mixing * k / (k + e^((n-1)/k)).",
+        POSITIVE,
+    )
+    mixing_least: float = setting(0.0, "alpha_n never falls below it.", SHARE)
+    validate_every: int = setting(1, "Iterations between choices of the best policy.", at_least(1))
+    checkpoint_every: int = setting(10, "Iterations between checkpoints.", at_least(1))
+
+    @property
+    def alpha(self) -> Schedule:
+        make, shape = MIXING[self.mixing_schedule]
+        return never_below(self.mixing_least, make(self.mixing, getattr(self, shape)))
+
+    @property
+    def limits(self) -> dict[str, int]:
+        """What may be spent, by the names of the settings; nothing where there is no limit."""
+        return {name: getattr(self, name) for name in LIMITS if getattr(self, name)}
+
+    @property
+    def length(self) -> int:
+        """N, as far as it is known: 0 where it is for a limit to end the run."""
+        return 0 if self.limits and self.iterations == OPEN else self.iterations
+
+    def opened(self, given: Container[str]) -> Self:
+        """With as many iterations as fit, where there is a limit and nobody said how many."""
+        return replace(self, iterations=OPEN) if self.limits and "iterations" not in given else self
+
+    def completed(self, iterations: int, given: Container[str]) -> Self:
+        """The last policy is validated, too: so often at most that it divides the iterations, if these are known."""
+        self._refuse_idle(given)
+        if self.limits:
+            return self.opened(given)
+        if "validate_every" in given:
+            return self
+        return replace(self, validate_every=largest_divisor(iterations, self.validate_every))
+
+    def _refuse_idle(self, given: Container[str]) -> None:
+        """An `IdleError` for a shape of the mixing that another schedule has."""
+        for name in SHAPES:
+            if name in given and self.mixing_schedule in MIXING and name != MIXING[self.mixing_schedule][1]:
+                owners = " or ".join(schedule for schedule, (_, shape) in MIXING.items() if shape == name)
+                idle = f"{flag(name)} has no effect on --mixing-schedule {self.mixing_schedule}"
+                raise IdleError(f"{idle}: it is of {owners}; choose that, or leave it out", name)
+
+    def sized(self, steps: int, most: Mapping[str, int] | None = None) -> Self:
+        """With K for episodes of so many steps, where it was left open.
+
+        `most` is what a trajectory may cost, by the names of the limits: these are to buy ten iterations, K allowing.
+        """
+        usual = min(max(ROLLED_IN // max(steps, 1), 5), 100)
+        bought = (limit // (BOUGHT * max((most or {}).get(name, 1), 1)) for name, limit in self.limits.items())
+        return replace(self, trajectories=self.trajectories or max(1, min([usual, *bought])))
+
+    def check(self, chosen: Chosen) -> None:
+        rule = f"a divisor of the {self.iterations} iterations"
+        fits = bool(self.limits) or self.iterations % self.validate_every == 0
+        require(fits, "validate_every", self.validate_every, rule)
+
+
+def largest_divisor(number: int, most: int) -> int:
+    """The largest divisor of the number that is not above `most`."""
+    return next((divisor for divisor in range(most, 1, -1) if number % divisor == 0), 1)

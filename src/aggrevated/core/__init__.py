@@ -1,0 +1,1 @@
+"""What every part needs: settings, registry, random streams, spaces, statistics."""

@@ -1,0 +1,71 @@
+"""Roll-outs of an expert whose costs are added up with several discounts at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from aggrevated.core.arrays import Array
+from aggrevated.core.user_code import placed
+from aggrevated.experts import Expert
+from aggrevated.experts.checked import actions_of
+from aggrevated.simulators import Simulator
+from aggrevated.simulators.checked import stepped
+
+
+@dataclass(frozen=True)
+class Rolled:
+    """What it cost to take an action and then to follow the expert to the horizon."""
+
+    discounts: tuple[float, ...]
+    costs: Array  # [discounts, n]; NaN where the simulation diverged
+    left: Array  # [n]: how many steps there were
+    cut: Array  # [n] bool: whether the horizon ended it, and not the environment
+    following: Array  # [n, ...]: the states after the first action
+    first_cost: Array  # [n]
+    first_done: Array  # [n] bool
+
+    def by(self, discount: float) -> Array:
+        """[n]: the costs with this discount."""
+        found: Array = self.costs[self.discounts.index(discount)]
+        return found
+
+    def going_on(self, discount: float, usual: float) -> Array:
+        """[n]: the same if those that the horizon cut went on for ever at the usual cost of a step."""
+        if discount == 1.0:
+            return self.by(discount)
+        return self.by(discount) + self.cut * discount**self.left * usual / (1.0 - discount)
+
+
+def roll_out(
+    simulator: Simulator, expert: Expert, states: Array, times: Array, first: Array, discounts: tuple[float, ...]
+) -> Rolled:
+    """Take `first` in `states` at `times`, then follow the expert to the horizon; one batch for all."""
+    n, space = len(states), simulator.action_space
+    costs, left, cut = np.zeros((len(discounts), n)), np.zeros(n, int), np.zeros(n, bool)
+    following, cost, done = stepped(simulator, states, first)
+    first_cost, first_done, afterwards = cost, done, following
+    weight = np.ones((len(discounts), n))
+    costs += cost
+    left += 1
+    lanes, state, now = np.flatnonzero(~done), following[~done], times + 1
+    for t in range(int(times.min(initial=0)) + 1, simulator.horizon):
+        here = now[lanes] == t  # the others join later: whoever depends on t is asked rightly
+        if not here.any():
+            continue
+        rows = lanes[here]
+        with placed(rows=rows, step=t):
+            action = actions_of(expert, state[here], t, space)
+            following, cost, done = stepped(simulator, state[here], action)
+        weight[:, rows] *= np.array(discounts)[:, None]
+        costs[:, rows] += weight[:, rows] * cost
+        left[rows] += 1
+        now[rows] += 1
+        state = state.copy()
+        state[here] = following
+        over = np.zeros(len(lanes), bool)
+        over[here] = done
+        lanes, state = lanes[~over], state[~over]
+    cut[lanes] = True
+    return Rolled(discounts, costs, left, cut, afterwards, first_cost, first_done)

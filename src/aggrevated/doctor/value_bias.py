@@ -1,0 +1,42 @@
+"""What the expert says that following it will cost, beside what it does cost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from aggrevated.core.arrays import Array
+from aggrevated.doctor.examination import Examination
+
+
+@dataclass(frozen=True)
+class Level:
+    """At the probes whose roll-outs did not diverge."""
+
+    said: Array  # [n]
+    paid: Array  # [n]: with the expert's own discount, and as the horizon cuts it or as if it went on
+    fits: dict[tuple[float, bool], Array]  # [n]: the same by (discount, whether it goes on)
+    group: Array  # [n]: the episode of each
+    going_on: bool  # whether what it says fits better to costs that no horizon cuts
+
+
+def level_of(patient: Examination) -> Level:
+    """Where the expert itself comes to, and takes its own action."""
+    probes, rolled = patient.probed
+    rows = np.flatnonzero(probes.own & probes.in_view & np.isfinite(rolled.by(1.0)))
+    usual = patient.usual_cost
+    fits = {}
+    for discount in patient.discounts:
+        fits[discount, False] = rolled.by(discount)[rows]
+        if discount < 1:
+            fits[discount, True] = rolled.going_on(discount, usual)[rows]
+    said, own = patient.believed[rows], patient.discount
+    ways = [way for way in fits if way[0] == own]
+    nearest = min(ways, key=lambda way: misfit(said, fits[way]))
+    return Level(said, fits[nearest], fits, probes.group[rows], nearest[1])
+
+
+def misfit(said: Array, paid: Array) -> float:
+    """The mean square of what is wrong."""
+    return float(((said - paid) ** 2).mean())

@@ -1,0 +1,240 @@
+"""Which kind of expert a file holds, found from the names of its tensors, and that expert for a simulator."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete
+from torch import Tensor
+
+from aggrevated.actors.networks import NumpyNetwork
+from aggrevated.core.arrays import Array
+from aggrevated.errors import DataError
+from aggrevated.experts.actor_critic import ActorCriticExpert
+from aggrevated.experts.actor_q import ActorQExpert
+from aggrevated.experts.categorical import CategoricalExpert
+from aggrevated.experts.checkpoint_layers import (
+    ACTOR,
+    CRITIC,
+    Q_NETWORK,
+    QUANTILES,
+    SQUASHED,
+    averaged,
+    in_pairs,
+    in_units,
+    names_of,
+    network,
+    q_critic,
+    sizes,
+)
+from aggrevated.experts.q_network import QNetworkExpert
+from aggrevated.experts.vec_normalize import Normalisation, Normalised
+from aggrevated.simulators import Simulator
+from aggrevated.storage import Facts, in_short
+
+OwnExpert: TypeAlias = QNetworkExpert | CategoricalExpert | ActorCriticExpert | ActorQExpert
+FUNCTION = (
+    "give one with an MlpPolicy, or in Python a function: expert=lambda observation: model.predict(observation)[0]"
+)
+LAYERS = "|".join((*Q_NETWORK, *QUANTILES, *ACTOR, *CRITIC, *SQUASHED, *q_critic(r"\d")))
+READ = re.compile(  # and what acting has no need of
+    rf"(?:{LAYERS})\.(?:weight|bias)|(?:q_net|quantile_net|actor|critic)_target\..*|(?:actor\.)?log_std(?:\.\w+)?",
+    re.ASCII,
+)
+
+
+@dataclass(frozen=True)
+class Found:
+    """The tensors of a file, what it says of them, and where they are to act."""
+
+    weights: dict[str, Tensor]
+    settings: Facts
+    name: str
+    simulator: Simulator
+    normalisation: Normalisation | None
+
+    @property
+    def discount(self) -> float:
+        return float(self.settings["gamma"])
+
+    @property
+    def observe(self) -> Callable[[Array], Array]:
+        """What it sees of states."""
+        own = self.simulator.observe
+        return own if self.normalisation is None else Normalised(own, self.normalisation)
+
+    @property
+    def inputs(self) -> int:
+        return int(np.prod(self.simulator.observation_space.shape))
+
+    @property
+    def box(self) -> Box:
+        """The space of its actions, if they are vectors; else it is not of the kind that is needed."""
+        if not isinstance(self.simulator.action_space, Box) or self.settings.get("finite"):
+            raise KeyError("vectors")
+        return self.simulator.action_space
+
+    @property
+    def choices(self) -> tuple[int, ...]:
+        """How many there are of each choice, if actions are finitely many."""
+        if not isinstance(self.simulator.action_space, Discrete) or self.settings.get("finite") is False:
+            raise KeyError("choices")
+        native = getattr(getattr(self.simulator, "translation", None), "actions", None)
+        if isinstance(native, MultiDiscrete):
+            return tuple(map(int, native.nvec.ravel()))
+        return (2,) * int(np.prod(native.shape)) if isinstance(native, MultiBinary) else (self.count,)
+
+    @property
+    def count(self) -> int:
+        """How many actions there are, if they are finitely many."""
+        if not isinstance(self.simulator.action_space, Discrete):
+            raise KeyError("choices")
+        return int(self.simulator.action_space.n)
+
+    def network(self, layers: tuple[str, ...]) -> NumpyNetwork:
+        return network(self.weights, layers, self.settings["activation"])
+
+    def judging(self, layers: tuple[str, ...]) -> NumpyNetwork:
+        """A network to rewards, in the unit in which they were before they were normalised."""
+        return in_units(self.network(layers), self.normalisation.reward_unit if self.normalisation else 1.0)
+
+    def fits(self, actor: NumpyNetwork, outputs: int) -> None:
+        """Raise a `DataError` if it is not from the simulator's observations to so many numbers."""
+        has, needs = sizes(actor), (self.inputs, outputs)
+        if has != needs:
+            raise DataError(
+                f"maps {has[0]} observations to {has[1]} actions, but {self.simulator.name} has "
+                f"{needs[0]} and {needs[1]}; give one that was trained in it"
+            )
+
+    def judges(self, critic: NumpyNetwork, inputs: int) -> None:
+        """Raise a `DataError` if it is not from so many numbers to one."""
+        has = sizes(critic)
+        if has != (inputs, 1):
+            raise DataError(
+                f"has a critic from {has[0]} observations to {has[1]} values, where "
+                f"{self.simulator.name} has {inputs} and 1; save the model again"
+            )
+
+
+def q_expert(found: Found) -> QNetworkExpert:
+    """A DQN."""
+    outputs, q = found.count, found.judging(Q_NETWORK)
+    found.fits(q, outputs)
+    return QNetworkExpert(found.name, q, found.observe, found.discount)
+
+
+def quantile_expert(found: Found) -> QNetworkExpert:
+    """A QR-DQN: the mean of quantiles is linear in the last layer."""
+    outputs, quantiles = found.count, found.judging(QUANTILES)
+    if sizes(quantiles)[1] % outputs == 0:
+        quantiles = averaged(quantiles, outputs)
+    found.fits(quantiles, outputs)
+    return QNetworkExpert(found.name, quantiles, found.observe, found.discount)
+
+
+def actor_critic_expert(found: Found) -> ActorCriticExpert | CategoricalExpert:
+    """A PPO, A2C or TRPO."""
+    if isinstance(found.simulator.action_space, Discrete):
+        return categorical_expert(found)
+    box, actor, critic = found.box, found.network(ACTOR), found.judging(CRITIC)
+    found.fits(actor, int(np.prod(box.shape)))
+    found.judges(critic, found.inputs)
+    squash = bool(found.settings.get("squash"))
+    if squash:
+        bounded(box, found)
+    return ActorCriticExpert(found.name, actor, critic, found.discount, box.low, box.high, found.observe, squash)
+
+
+def categorical_expert(found: Found) -> CategoricalExpert:
+    """The same for finitely many actions."""
+    choices, actor, critic = found.choices, found.network(ACTOR), found.judging(CRITIC)
+    native = getattr(getattr(found.simulator, "translation", None), "actions", None)
+    if isinstance(native, MultiBinary) and sizes(actor)[1] == len(choices):
+        actor = in_pairs(actor)
+    found.fits(actor, sum(choices))
+    found.judges(critic, found.inputs)
+    return CategoricalExpert(found.name, actor, critic, choices, found.discount, found.observe)
+
+
+def actor_q_expert(found: Found) -> ActorQExpert:
+    """A SAC, TD3, DDPG or TQC."""
+    box, actor = bounded(found.box, found), found.network(SQUASHED)
+    actions = int(np.prod(box.shape))
+    found.fits(actor, actions)
+    count = sum(bool(names_of(found.weights, q_critic(i))) for i in range(10))
+    critics = tuple(averaged(found.judging(q_critic(i)), 1) for i in range(max(count, 1)))
+    for critic in critics:
+        found.judges(critic, found.inputs + actions)
+    clipped = (
+        "actor.mu.0.weight" in found.weights and "actor.log_std" in found.weights
+    )  # by exploring with noise on states
+    limit = found.settings.get("clip_mean", 2.0) if clipped else np.inf
+    return ActorQExpert(found.name, actor, critics, found.discount, box.low, box.high, found.observe, limit)
+
+
+def bounded(box: Box, found: Found) -> Box:
+    """The space, if it has bounds."""
+    if not np.isfinite([box.low, box.high]).all():
+        raise DataError(
+            f"acts between bounds, and the actions of {found.simulator.name} have none; wrap the environment"
+        )
+    return box
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Of models whose tensors' names begin so."""
+
+    begins: str
+    usual: str  # activation, if the zip names none
+    build: Callable[[Found], OwnExpert]
+
+
+KINDS = (
+    Kind("q_net.", "relu", q_expert),
+    Kind("quantile_net.", "relu", quantile_expert),
+    Kind("action_net.weight", "tanh", actor_critic_expert),
+    Kind("actor.", "relu", actor_q_expert),
+)
+
+
+def kind_of(weights: dict[str, Tensor]) -> Kind | None:
+    """The first that fits."""
+    return next((kind for kind in KINDS if any(name.startswith(kind.begins) for name in weights)), None)
+
+
+def expert_from(
+    weights: dict[str, Tensor],
+    settings: Facts,
+    name: str,
+    simulator: Simulator,
+    normalisation: Normalisation | None = None,
+) -> OwnExpert:
+    """The expert with these weights, checked to fit the simulator's observations and actions."""
+    found = Found(weights, settings, name, simulator, normalisation)
+    kind = kind_of(weights)
+    try:
+        if kind is None:
+            raise KeyError("kind")
+        if strange := next((key for key in weights if not READ.fullmatch(key)), None):
+            raise DataError(
+                f"has {in_short(strange, 60)}, as policies with pictures, a memory or features of their own have, and "
+                f"only fully connected ones are read; {FUNCTION}"
+            )
+        if len(simulator.observation_space.shape) != 1:
+            raise DataError(f"reads vectors, and {simulator.name} shows pictures; {FUNCTION}")
+        return kind.build(found)
+    except DataError as error:
+        raise DataError(f"the expert {name} {error}") from error
+    except KeyError as error:
+        finite = isinstance(simulator.action_space, Discrete)
+        needed = "a DQN, QR-DQN, PPO, A2C or TRPO" if finite else "a TRPO, PPO, A2C, SAC, TD3 or DDPG"
+        raise DataError(
+            f"the expert {name} is not fully connected, or not of the kind that {simulator.name} needs; "
+            f"give {needed} with an MlpPolicy"
+        ) from error

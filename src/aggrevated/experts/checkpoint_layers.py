@@ -1,0 +1,126 @@
+"""The networks among the tensors of a file: their layers by name, each checked before it is multiplied with."""
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from aggrevated.actors.activations import ACTIVATIONS
+from aggrevated.actors.networks import NumpyNetwork
+from aggrevated.core.arrays import Array
+from aggrevated.errors import DataError
+from aggrevated.storage import in_short
+
+# the layers of each network by Stable-Baselines3's names: group after group, and in a group by number
+NUMBER = r"(\d{1,4})"
+Q_NETWORK = (rf"(?:q_net\.)?q_net\.{NUMBER}",)
+QUANTILES = (rf"quantile_net\.quantile_net\.{NUMBER}",)
+SHARED = rf"mlp_extractor\.shared_net\.{NUMBER}"  # before Stable-Baselines3 1.8
+ACTOR = (SHARED, rf"mlp_extractor\.policy_net\.{NUMBER}", "action_net()")
+CRITIC = (SHARED, rf"mlp_extractor\.value_net\.{NUMBER}", "value_net()")
+SQUASHED = (rf"actor\.latent_pi\.{NUMBER}", rf"actor\.mu(?:\.{NUMBER})?")
+DTYPES = (torch.float32, torch.float64)  # what our products are compiled for
+
+
+def q_critic(number: int | str) -> tuple[str, ...]:
+    """The layers of the critic of that number, which sees observation and action."""
+    return (rf"critic\.qf{number}\.{NUMBER}",)
+
+
+def network(weights: dict[str, Tensor], layers: tuple[str, ...], activation: object) -> NumpyNetwork:
+    """The network of the layers whose names fit.
+
+    `KeyError` if there are none or a bias is missing, `DataError` if they cannot be one network.
+    """
+    if not isinstance(activation, str) or activation not in ACTIVATIONS:
+        raise DataError(f"uses {in_short(activation)}; give one with an activation of torch.nn that has no parameters")
+    order = names_of(weights, layers)
+    if not order:
+        raise KeyError(layers)
+    matrices = tuple(numbers(weights, f"{name}.weight", 2).T for name in order)  # each [inputs, outputs]
+    biases = tuple(numbers(weights, f"{name}.bias", 1) for name in order)
+    gives = matrices[0].shape[0]
+    for name, matrix, bias in zip(order, matrices, biases, strict=True):
+        takes, outputs = matrix.shape
+        if takes != gives or outputs != len(bias):
+            raise DataError(
+                f"has a layer {name} from {takes} to {outputs} with {len(bias)} biases, where {gives} come in; "
+                "save the model again"
+            )
+        gives = outputs
+    return NumpyNetwork(copied(matrices), copied(biases), activation)
+
+
+def names_of(weights: dict[str, Tensor], layers: tuple[str, ...]) -> list[str]:
+    """The names of the layers that fit, in order."""
+    found = [
+        (group, int(match[1] or 0), match[0])
+        for group, layer in enumerate(layers)
+        for key in weights
+        if (match := re.match(f"{layer}(?=\\.weight$)", key, re.ASCII))
+    ]
+    return [name for _, _, name in sorted(found)]
+
+
+def sizes(network: NumpyNetwork) -> tuple[int, int]:
+    """(inputs, outputs)."""
+    return network.weights[0].shape[0], network.weights[-1].shape[1]
+
+
+def averaged(network: NumpyNetwork, outputs: int) -> NumpyNetwork:
+    """The network whose outputs are the means over quantiles, which lie one after another: [quantiles, outputs]."""
+
+    def means(array: Array) -> Array:
+        mean: Array = array.reshape(*array.shape[:-1], -1, outputs).mean(axis=-2, dtype=np.float64)
+        return mean.astype(array.dtype)
+
+    return with_last(network, means(network.weights[-1]), means(network.biases[-1]))
+
+
+def in_units(network: NumpyNetwork, unit: float) -> NumpyNetwork:
+    """The network whose outputs are so many times as large."""
+    if unit == 1:
+        return network
+    weight, bias = network.weights[-1], network.biases[-1]
+    return with_last(network, (weight * unit).astype(weight.dtype), (bias * unit).astype(bias.dtype))
+
+
+def in_pairs(network: NumpyNetwork) -> NumpyNetwork:
+    """The network with a zero before each of its outputs: of two choices, the second is more likely above zero."""
+
+    def paired(array: Array) -> Array:
+        return np.stack([np.zeros_like(array), array], axis=-1).reshape(*array.shape[:-1], -1)
+
+    return with_last(network, paired(network.weights[-1]), paired(network.biases[-1]))
+
+
+def with_last(network: NumpyNetwork, weight: Array, bias: Array) -> NumpyNetwork:
+    """The network with another last layer."""
+    return replace(
+        network,
+        weights=(*network.weights[:-1], np.ascontiguousarray(weight)),
+        biases=(*network.biases[:-1], np.ascontiguousarray(bias)),
+    )
+
+
+def copied(arrays: tuple[Array, ...]) -> tuple[Array, ...]:
+    """Contiguous copies, as the file that they are mapped from may change."""
+    return tuple(np.array(array, order="C") for array in arrays)
+
+
+def numbers(weights: dict[str, Tensor], name: str, rank: int) -> Array:
+    """A tensor's finite numbers, if it is plain and of that rank."""
+    tensor = weights[name].detach()
+    kind = str(tensor.dtype).removeprefix("torch.")
+    if tensor.layout is not torch.strided or tensor.device.type != "cpu" or tensor.is_quantized:
+        raise DataError(f"has a {name} that is no plain tensor in memory; save the model again from a CPU")
+    if tensor.dtype not in DTYPES:
+        raise DataError(f"has a {name} of {kind}; save the model in float32")
+    if tensor.ndim != rank or not tensor.numel():
+        raise DataError(f"has a {name} of shape {list(tensor.shape)}, which is no layer's; save the model again")
+    array: Array = tensor.numpy()
+    if not np.isfinite([array.min(), array.max()]).all():
+        raise DataError(f"has a {name} that is not finite; give an expert whose training did not diverge")
+    return array

@@ -1,0 +1,158 @@
+"""Methods and functions of others, asked about our states in the form that they take: told by their parameters."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from aggrevated.core.arrays import Array
+from aggrevated.core.user_code import answer
+from aggrevated.errors import PartError, UsageError
+from aggrevated.experts.environment_view import Native
+
+
+class Form(Enum):
+    """What a method takes first."""
+
+    STATES = "a batch of our states, [n, ...]"
+    OBSERVATIONS = "a batch of the environment's observations, [n, ...]"
+    OBSERVATION = "one observation of the environment"
+
+
+BY_NAME = {
+    "states": Form.STATES,
+    "observations": Form.OBSERVATIONS,
+    "observation": Form.OBSERVATION,
+    "obs": Form.OBSERVATION,
+}
+OPAQUE = (
+    "which is given states that only the simulator can read; to get what the environment shows, call its parameter "
+    "observation, for one, or observations"
+)
+TIMES = ("t", "time")
+POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+
+
+@dataclass(frozen=True)
+class Taken:
+    """The parameters of a function that are given by their place."""
+
+    names: tuple[str, ...]
+    required: int
+
+    @property
+    def form(self) -> Form | None:
+        """By the first one's name; None where that says nothing."""
+        return BY_NAME.get(self.names[0]) if self.names else None
+
+    @property
+    def timed(self) -> bool:
+        """Whether the second one is the time."""
+        return self.required > 1 or (len(self.names) > 1 and self.names[1] in TIMES)
+
+
+def parameters(function: Callable[..., Any], called: str) -> Taken:
+    """What it takes; a `UsageError` where nobody can tell."""
+    try:
+        found = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError) as error:
+        raise UsageError(
+            f"nobody can see what {called} takes ({error}); write a function of (observation) or (states, t) around it"
+        ) from error
+    placed = [parameter for parameter in found if parameter.kind in POSITIONAL]
+    names = tuple(parameter.name for parameter in placed)
+    required = sum(parameter.default is parameter.empty for parameter in placed)
+    named = [p.name for p in found if p.kind is p.KEYWORD_ONLY and p.default is p.empty]
+    if named:
+        raise UsageError(f"{called} needs {named[0]} by its name; give it a default")
+    if not placed and any(parameter.kind is parameter.VAR_POSITIONAL for parameter in found):
+        return Taken(("states", "t"), 2)  # whatever it is given: as our own experts are asked
+    return Taken(names, required)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A method: `asked(states, more)` gives what it answers, an array [n, ...] or a list of n.
+
+    `more` are second arguments, one for each state.
+    """
+
+    part: str
+    method: str
+    call: Callable[..., Any]
+    form: Form
+    native: Native
+
+    def __call__(self, states: Array, more: Sequence[Any] | Array | int | None = None) -> Any:
+        if self.form is Form.OBSERVATION:
+            return self._one_by_one(states, more)
+        shown = states if self.form is Form.STATES else self.native.batch(states)
+        arguments = (shown,) if more is None else (shown, more)
+        try:
+            return answer(self.part, self.method, partial(self.call, *arguments), len(states))
+        except PartError as error:
+            if self.form is not Form.STATES or states.dtype != object:
+                raise
+            raise PartError(self.part, error.what, f"{error.remedy}, {OPAQUE}", error.row) from error.__cause__
+
+    def _one_by_one(self, states: Array, more: Sequence[Any] | Array | int | None) -> list[Any]:
+        seconds = [more] * len(states) if more is None or isinstance(more, int) else more
+        answers = []
+        for row, (shown, second) in enumerate(zip(self.native.observations(states), seconds, strict=True)):
+            arguments = (shown,) if more is None else (shown, second)
+            try:
+                answers.append(answer(self.part, self.method, partial(self.call, *arguments)))
+            except PartError as error:
+                raise error.at(row=row) from error.__cause__
+        return answers
+
+
+@dataclass(frozen=True)
+class Act:
+    """π*(s): `act(states, t)`, of a method that takes what it likes."""
+
+    asked: Asked
+    timed: bool
+
+    def __call__(self, states: Array, t: int) -> Any:
+        given = self.asked(states, t if self.timed else None)
+        if self.asked.form is Form.STATES:
+            return given
+        return self.asked.native.ours(self.asked.part, rows(given, len(states), self.asked.part))
+
+
+@dataclass(frozen=True)
+class Costs:
+    """Q*(s, ·) or V*(s): `q(states)` or `v(states)`."""
+
+    asked: Asked
+
+    def __call__(self, states: Array) -> Any:
+        return self.asked(states)
+
+
+@dataclass(frozen=True)
+class CostOf:
+    """Q*(s, a): `q_of(states, actions)`."""
+
+    asked: Asked
+
+    def __call__(self, states: Array, actions: Array) -> Any:
+        if self.asked.form is Form.STATES:
+            return self.asked(states, actions)
+        taken = self.asked.native.taken(actions)
+        return self.asked(states, taken if self.asked.form is Form.OBSERVATION else np.stack(taken))
+
+
+def rows(given: Any, n: int, part: str) -> Sequence[Any]:
+    """The n answers in what was given at once."""
+    if not hasattr(given, "__len__") or len(given) != n:
+        said = f"shape {np.shape(given)}" if isinstance(given, np.ndarray) else f"type {type(given).__name__}"
+        raise PartError(part, f"gave actions of {said} for {n} observations", "give one for each: mend its act")
+    return list(given)

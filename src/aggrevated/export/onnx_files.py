@@ -1,0 +1,169 @@
+"""A policy as an ONNX file, from what its environment shows to what it takes, checked against the policy itself."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from gymnasium.spaces import Box, Discrete
+
+from aggrevated.core.arrays import Array
+from aggrevated.errors import DataError, UsageError
+from aggrevated.export.graphs import NUMBERS, Graph
+from aggrevated.export.policy_steps import step
+from aggrevated.policies import Policy
+from aggrevated.policies.serialization import is_finite, observation_shape
+from aggrevated.storage import Facts, write_atomically
+
+TOLERANCE = 1e-5  # relative to the largest number, or to 1
+STEPS, BATCH = 8, 5  # of the check
+
+
+def export_onnx(policy: Policy, path: Path | str, card: Facts | None = None) -> float | None:
+    """Write it, and give by how much onnxruntime differs from it at most; None where that is not installed.
+
+    Inputs are `observation` [batch, ...], flattened as gymnasium does, and the `state` [batch, M] of a policy that
+    remembers, zeros at first. Outputs are `action`, `logits` or `mean` and `deviation`, and `state_out`.
+    """
+    model = onnx_of(policy, policy.card if card is None else card).SerializeToString()
+    difference = largest_difference(policy, model)
+    write_atomically(Path(path), model)
+    return difference
+
+
+def onnx_of(policy: Policy, card: Facts) -> Any:
+    """The model, with the card as its metadata."""
+    if policy.see_actions:
+        raise UsageError(
+            "a policy that sees its previous actions cannot be written as ONNX, which is not told which were taken; "
+            "save it by policy.save instead, or train it without --see-actions"
+        )
+    graph, remembered = Graph(), policy.actor().memory(1).shape[1]
+    shown = graph.take_in("observation", shown_shape(policy))
+    state = graph.take_in("state", (remembered,)) if remembered else ""
+    parameters, following = step(policy, graph, seen_by(policy, graph, shown), state)
+    if is_finite(policy):
+        choose(policy, graph, parameters)
+    else:
+        clip(policy, graph, parameters)
+    if remembered:
+        graph.give_out("state_out", following, (remembered,))
+    return graph.model({name: said if isinstance(said, str) else json.dumps(said) for name, said in card.items()})
+
+
+def shown_shape(policy: Policy) -> tuple[int, ...]:
+    """Of what the environment shows at one step, flattened but for pictures."""
+    return observation_shape(policy) if policy.translation is None else policy.translation.observation_space.shape
+
+
+def seen_by(policy: Policy, graph: Graph, shown: str) -> str:
+    """What the policy sees of it: some columns, less their mean, by their scale."""
+    translation, seen = policy.translation, shown
+    if translation is None:
+        return seen
+    if translation.columns is not None:
+        seen = graph.add("Gather", seen, graph.constant(translation.columns, np.int64), axis=1)
+    if translation.mean is not None and translation.scale is not None:
+        exact = graph.add("Cast", seen, to=NUMBERS["float64"])
+        centred = graph.add("Sub", exact, graph.constant(translation.mean, np.float64))
+        scaled = graph.add("Div", centred, graph.constant(translation.scale, np.float64))
+        seen = graph.add("Cast", scaled, to=NUMBERS["float32"])
+    return seen
+
+
+def choose(policy: Policy, graph: Graph, logits: str) -> None:
+    """`logits` and, as the environment counts, the likeliest `action`; of several choices at once one for each."""
+    graph.give_out("logits", logits, (policy.head.outputs,))
+    action, shape = graph.add("ArgMax", logits, axis=1, keepdims=0), tuple[int, ...]()
+    if policy.translation is not None:
+        native = policy.translation.native(np.arange(policy.head.outputs)).reshape(policy.head.outputs, -1)
+        shape = () if isinstance(policy.translation.actions, Discrete) else native.shape[1:]
+        action = graph.add("Gather", graph.constant(native.reshape(-1, *shape), np.int64), action, axis=0)
+    graph.give_out("action", action, shape, "int64")
+
+
+def clip(policy: Policy, graph: Graph, outputs: str) -> None:
+    """`mean`, `deviation` and, within the bounds, the `action`."""
+    head: Any = policy.head
+    shape = (head.outputs,)
+    scaled = graph.add("Mul", outputs, graph.constant(head.unit.numpy()))
+    mean = graph.add("Add", scaled, graph.constant(head.centre.numpy()))
+    graph.give_out("mean", mean, shape)
+    deviation = graph.constant((head.unit * head.log_deviation.detach().exp()).numpy())
+    graph.give_out("deviation", graph.add("Expand", deviation, graph.add("Shape", mean)), shape)
+    action, bounds = mean, [(head.low, head.high)]
+    if policy.translation is not None:
+        space = policy.translation.action_space
+        assert isinstance(space, Box)
+        bounds.append((space.low, space.high))
+    for low, high in bounds:
+        above = graph.add("Max", action, graph.constant(np.broadcast_to(low, shape)))
+        action = graph.add("Min", above, graph.constant(np.broadcast_to(high, shape)))
+    graph.give_out("action", action, shape)
+
+
+def largest_difference(policy: Policy, model: bytes) -> float | None:
+    """Between onnxruntime and the policy over some steps; a `DataError` where they are not the same policy."""
+    try:
+        from onnxruntime import InferenceSession, SessionOptions
+    except ImportError:
+        return None
+    quiet = SessionOptions()
+    quiet.log_severity_level, quiet.intra_op_num_threads = 3, 1
+    session = InferenceSession(model, quiet, providers=["CPUExecutionProvider"])
+    names = [output.name for output in session.get_outputs()]
+    actor, generator, worst = policy.actor(), np.random.default_rng(0), 0.0
+    memory = state = actor.memory(BATCH)
+    for _ in range(STEPS):
+        shown = some_observations(policy, generator)
+        seen = shown if policy.translation is None else policy.translation.view(shown)
+        parameters, memory = actor.parameters(seen, memory)
+        given = {"observation": shown} | ({"state": state} if state.shape[1] else {})
+        found = dict(zip(names, session.run(names, given), strict=True))
+        state = found.get("state_out", state)
+        told = (found["logits"], parameters) if is_finite(policy) else (found["mean"], actor.choose(parameters, 0.0))
+        pairs = [told, (state, memory)]
+        pairs.append((found["action"], expected_action(policy, found, parameters)))
+        worst = max(worst, *(difference(*pair) for pair in pairs))
+    if not worst <= TOLERANCE:
+        raise DataError(
+            f"as ONNX the policy differs by {worst:.1e}, more than {TOLERANCE:.0e}; report it with its file"
+        )
+    return worst
+
+
+def some_observations(policy: Policy, generator: np.random.Generator) -> Array:
+    """A batch of numbers as the environment might show them."""
+    drawn = generator.normal(size=(BATCH, *shown_shape(policy)))
+    if drawn.ndim > 2:  # pictures
+        return generator.integers(0, 256, drawn.shape).astype(np.float32)
+    if policy.translation is None:
+        return drawn.astype(np.float32)
+    if policy.translation.mean is not None and policy.translation.scale is not None:
+        columns = slice(None) if policy.translation.columns is None else list(policy.translation.columns)
+        drawn[:, columns] = drawn[:, columns] * policy.translation.scale + policy.translation.mean
+    return drawn.astype(np.float32)
+
+
+def expected_action(policy: Policy, found: dict[str, Array], parameters: Array) -> Array:
+    """The policy's own; where two are equally good within the tolerance, that of what was found."""
+    sure = parameters
+    if is_finite(policy):
+        best = parameters.max(axis=1, keepdims=True)
+        close = (parameters > best - 2 * TOLERANCE * np.maximum(1, abs(parameters).max())).sum(axis=1) > 1
+        sure = np.where(close[:, None], found["logits"], parameters)
+    action = policy.within(policy.actor().choose(sure, 0.0))
+    if policy.translation is not None:
+        action = policy.translation.native(action)
+    return action.reshape(found["action"].shape)
+
+
+def difference(found: Array, expected: Array) -> float:
+    """The largest, relative to the largest number or to 1; infinite where one of them is no number."""
+    if not found.size:
+        return 0.0
+    if not np.isfinite(found).all():
+        return float("inf")
+    return float(np.abs(found - expected).max() / max(1.0, np.abs(expected).max()))

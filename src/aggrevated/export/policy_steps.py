@@ -1,0 +1,120 @@
+"""One step of each kind of policy as a graph: from what it sees, and remembers, to the parameters of its actions."""
+
+from copy import deepcopy
+from functools import singledispatch
+from typing import TypeAlias
+
+import numpy as np
+from torch import Tensor, nn
+from torch.nn.utils import vector_to_parameters
+
+from aggrevated.actors.convolutional import WHITE
+from aggrevated.core.arrays import Array
+from aggrevated.errors import UsageError
+from aggrevated.export.graphs import Graph
+from aggrevated.policies import Policy
+from aggrevated.policies.convolutional import ConvolutionalPolicy
+from aggrevated.policies.feed_forward import FeedForwardPolicy
+from aggrevated.policies.mixture import MixturePolicy
+from aggrevated.policies.recurrent import RecurrentPolicy
+from aggrevated.policies.recurrent_cells import LSTM
+from aggrevated.policies.window import WindowPolicy
+
+Step: TypeAlias = tuple[str, str]  # (parameters [batch, A], state [batch, M])
+LEAST = -1e30  # the logarithm of no share at all
+
+
+@singledispatch
+def step(policy: Policy, graph: Graph, seen: str, state: str) -> Step:
+    """What the actor's `parameters` gives, of `seen` [batch, ...] and `state` [batch, M]."""
+    raise UsageError(f"a {type(policy).__name__} cannot be written as ONNX; save it by policy.save instead")
+
+
+@step.register
+def _(policy: FeedForwardPolicy, graph: Graph, seen: str, state: str) -> Step:
+    return layers(graph, policy.network, seen), state
+
+
+@step.register
+def _(policy: WindowPolicy, graph: Graph, seen: str, state: str) -> Step:
+    window = graph.add("Concat", state, seen, axis=1) if state else seen
+    following = graph.part(window, policy.size, policy.size * policy.width) if state else state
+    return layers(graph, policy.inner.network, window), following
+
+
+@step.register
+def _(policy: ConvolutionalPolicy, graph: Graph, seen: str, state: str) -> Step:
+    pictures = graph.add("Reshape", seen, graph.constant([-1, *policy.picture], np.int64))
+    bright = graph.add("Transpose", graph.add("Div", pictures, graph.constant(WHITE)), perm=[0, 3, 1, 2])
+    features = graph.add("Transpose", layers(graph, policy.convolutions, bright), perm=[0, 2, 3, 1])
+    return layers(graph, policy.inner.network, graph.add("Flatten", features)), state
+
+
+@step.register
+def _(policy: RecurrentPolicy, graph: Graph, seen: str, state: str) -> Step:
+    w, u, b, c = (numbers(parameter) for parameter in policy.recurrent.parameters())
+    step_of = lstm if isinstance(policy.cell, LSTM) else gru
+    hidden, following = step_of(graph, graph.affine(seen, w, b), u, c, state)
+    return graph.affine(hidden, numbers(policy.readout.weight), numbers(policy.readout.bias)), following
+
+
+@step.register
+def _(policy: MixturePolicy, graph: Graph, seen: str, state: str) -> Step:
+    """Its policies side by side: log Σ_j w_j π_j."""
+    parts = []
+    for row in policy.older:
+        parts.append(deepcopy(policy.newest))
+        vector_to_parameters(row, parts[-1].parameters())
+    parts.append(policy.newest)
+    states = graph.several("Split", len(parts), state, axis=1) if state else [""] * len(parts)
+    steps = [step(part, graph, seen, own) for part, own in zip(parts, states, strict=True)]
+    with np.errstate(divide="ignore"):
+        shares = np.maximum(np.log(policy.shares.numpy()), LEAST)
+    each = [
+        graph.add("Add", graph.add("LogSoftmax", logits, axis=1), graph.constant(share))
+        for (logits, _), share in zip(steps, shares, strict=True)
+    ]
+    axis = graph.constant([0], np.int64)
+    stacked = graph.add("Concat", *(graph.add("Unsqueeze", one, axis) for one in each), axis=0)
+    mixed = graph.add("ReduceLogSumExp", stacked, axes=[0], keepdims=0)
+    return mixed, graph.add("Concat", *(own for _, own in steps), axis=1) if state else state
+
+
+def layers(graph: Graph, network: nn.Sequential, x: str) -> str:
+    """Torch's layers one after the other."""
+    for layer in network:
+        if isinstance(layer, nn.Linear):
+            x = graph.affine(x, numbers(layer.weight), numbers(layer.bias))
+        elif isinstance(layer, nn.Conv2d) and isinstance(layer.padding, tuple):
+            weights = [graph.constant(numbers(p)) for p in (layer.weight, layer.bias) if p is not None]
+            x = graph.add("Conv", x, *weights, strides=list(layer.stride), pads=[*layer.padding, *layer.padding])
+        elif isinstance(layer, nn.ReLU | nn.Tanh):
+            x = graph.add("Relu" if isinstance(layer, nn.ReLU) else "Tanh", x)
+        else:
+            raise UsageError(f"a layer of type {type(layer).__name__} cannot be written as ONNX; use another")
+    return x
+
+
+def lstm(graph: Graph, y: str, u: Array, c: Array, state: str) -> Step:
+    """(h, [h, c]) as `aggrevated.policies.recurrent_cells.LSTM` says."""
+    h, cell = graph.several("Split", 2, state, axis=1)
+    i, f, g, o = graph.several("Split", 4, graph.add("Add", y, graph.affine(h, u, c)), axis=1)
+    kept = graph.add("Mul", graph.add("Sigmoid", f), cell)
+    cell = graph.add("Add", kept, graph.add("Mul", graph.add("Sigmoid", i), graph.add("Tanh", g)))
+    h = graph.add("Mul", graph.add("Sigmoid", o), graph.add("Tanh", cell))
+    return h, graph.add("Concat", h, cell, axis=1)
+
+
+def gru(graph: Graph, y: str, u: Array, c: Array, state: str) -> Step:
+    """(h, h) as `aggrevated.policies.recurrent_cells.GRU` says."""
+    y_r, y_z, y_n = graph.several("Split", 3, y, axis=1)
+    m_r, m_z, m_n = graph.several("Split", 3, graph.affine(state, u, c), axis=1)
+    r, z = (graph.add("Sigmoid", graph.add("Add", *pair)) for pair in ((y_r, m_r), (y_z, m_z)))
+    n = graph.add("Tanh", graph.add("Add", y_n, graph.add("Mul", r, m_n)))
+    h = graph.add("Add", n, graph.add("Mul", z, graph.add("Sub", state, n)))
+    return h, h
+
+
+def numbers(parameter: Tensor) -> Array:
+    """As they are now."""
+    return parameter.detach().numpy()

@@ -1,0 +1,1 @@
+"""Compiled loops that give the same bits on every machine."""

@@ -1,0 +1,65 @@
+"""What the bits of a run hang on besides its settings and seed: the packages that compute, and this machine's kernels.
+
+The last bits of torch's products and of NumPy's functions depend on the processor. Nobody can say which of them a run
+will meet, so a few known sums are done, and their bits are compared: where they differ, a run would go another way.
+"""
+
+from functools import cache
+from hashlib import sha256
+from importlib.metadata import PackageNotFoundError, version
+
+import numpy as np
+
+from aggrevated.core.hardware import one_thread
+from aggrevated.storage import Facts
+
+PACKAGES = ("torch", "numpy", "numba", "gymnasium", "mujoco")
+ANSWERS = "answers"
+
+
+@cache
+def fingerprint() -> Facts:
+    """The packages' versions, and a digest of the answers to known sums."""
+    with one_thread():
+        return {name: installed(name) for name in PACKAGES} | {ANSWERS: digest_of_answers()}
+
+
+def installed(package: str) -> str:
+    """Its version, or "absent"."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "absent"
+
+
+def digest_of_answers() -> str:
+    """Of what torch, NumPy and our own loops make of the same numbers."""
+    import torch
+
+    from aggrevated.kernels.linear_algebra import affine
+
+    x = np.random.default_rng(0).normal(size=(60, 64)).astype(np.float32)
+    t, layer = torch.from_numpy(x), torch.nn.LSTM(64, 8, batch_first=True)
+    for i, parameter in enumerate(layer.parameters()):
+        torch.nn.init.uniform_(parameter, -0.3, 0.3, generator=torch.Generator().manual_seed(i))
+    hidden, _ = layer(t[None])
+    hidden.square().sum().backward()
+    gram = t.double().T @ t.double() + torch.eye(64)
+    answers = [
+        t @ t.T, t.T @ t, t.tanh(), t.exp(), t.log_softmax(-1), t.sigmoid(), torch.linalg.solve(gram, t.double().T),
+        *(parameter.grad for parameter in layer.parameters()),
+        np.tanh(x), np.exp(x), np.log(np.abs(x)), np.cos(x.astype(float)), np.sin(x.astype(float)),
+        np.linalg.eigh(gram.numpy())[0], affine(x, x.T.copy(), x[0, :60].copy()), x.sum(axis=0), x.mean(),
+    ]  # fmt: skip
+    sha = sha256()
+    for answer in answers:
+        sha.update(np.asarray(answer.detach() if isinstance(answer, torch.Tensor) else answer).tobytes())
+    return sha.hexdigest()[:16]
+
+
+def difference(then: Facts, now: Facts) -> str:
+    """What is not as it was, in words; "" if all is."""
+    changed = [f"{name} {then.get(name)} (here {now[name]})" for name in PACKAGES if then.get(name) != now[name]]
+    if not changed and then.get(ANSWERS) != now[ANSWERS]:
+        return "a processor whose sums round otherwise"
+    return ", ".join(changed)

@@ -1,0 +1,36 @@
+"""Weights & Biases, offline: files in RUN/wandb, which `wandb sync` can send later. Nothing goes over a network."""
+
+import os
+from pathlib import Path
+
+from aggrevated.loggers import numbers_of
+from aggrevated.storage import Facts
+
+
+class WeightsAndBiases:
+    """A step for each iteration, and the result as its summary."""
+
+    log, package = "wandb", "wandb"
+
+    def __init__(self, folder: Path, config: Facts) -> None:
+        """A run that goes on keeps its id; the newest folder holds all of it."""
+        os.environ["WANDB_ERROR_REPORTING"] = "false"  # read when it is imported
+        import wandb
+
+        silent = wandb.Settings(
+            silent=True, console="off", disable_git=True, save_code=False, x_disable_stats=True, x_disable_meta=True
+        )
+        before = sorted((folder / "wandb").glob("offline-run-*-*"))
+        self.run = wandb.init(
+            mode="offline", dir=str(folder), project="aggrevated", name=folder.name, config=config, settings=silent,
+            id=before[0].name.rpartition("-")[2] if before else None,
+            reinit="create_new",
+        )  # fmt: skip
+
+    def write(self, metrics: Facts) -> None:
+        self.run.log(numbers_of(metrics), step=metrics["iteration"])
+
+    def close(self, result: Facts | None) -> None:
+        if result is not None:
+            self.run.summary.update({f"result/{name}": value for name, value in numbers_of(result).items()})
+        self.run.finish(0 if result is not None else 1)

@@ -1,0 +1,31 @@
+"""An entropy bonus, for as long as a policy must not be sure of itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from aggrevated.core.schedules import Schedule, at
+from aggrevated.oracles import CostToGo, Oracle, alone
+from aggrevated.rollout.trajectories import Trajectories
+
+if TYPE_CHECKING:
+    from aggrevated.policies import Policy
+
+
+@dataclass(frozen=True)
+class EntropyBonus:
+    """The oracle's cost-to-go, less β_n for every nat of the policy's entropy.
+
+    Σ_a π(a) A*(a) goes flat where π is confident and wrong; the bonus keeps it from getting there too soon.
+    """
+
+    oracle: Oracle
+    bonus: float | Schedule  # β_n, in the unit that the update measures costs in
+
+    @property
+    def alone(self) -> bool:
+        return alone(self.oracle)
+
+    def __call__(self, trajectories: Trajectories, policy: Policy | None = None) -> CostToGo:
+        return replace(self.oracle(trajectories, policy), bonus=at(self.bonus, trajectories.n))

@@ -1,0 +1,164 @@
+"""Q of a mixture, by rolling it out: restore s_t, take an action, go on with π* or with the learner itself.
+
+With π* in a share β of the roll-outs it is LOLS (Chang et al. 2015), with π* in a share α_n of the steps, as in the
+roll-in, SEARN (Daumé, Langford and Marcu 2009). Neither lets a learner that cannot be as good as π* rely on it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from gymnasium.spaces import Discrete
+
+from aggrevated.actors.action_history import remembered
+from aggrevated.core.arrays import Array
+from aggrevated.core.rng import Stream
+from aggrevated.core.settings import COUNT, SHARE, setting
+from aggrevated.experts import Expert
+from aggrevated.oracles import CostSettings, CostToGo, Oracle, Tells, most_rolled_out
+from aggrevated.oracles.advantage import cheapest
+from aggrevated.oracles.monte_carlo import anybody, asked, cost_of_acting, weights
+from aggrevated.rollout.roll_in import Mixture, memories
+from aggrevated.rollout.trajectories import Trajectories
+from aggrevated.simulators import Simulator, restricted
+from aggrevated.simulators.checked import seen
+
+if TYPE_CHECKING:
+    from aggrevated.policies import Policy
+
+
+@dataclass(frozen=True)
+class Lols:
+    """Q(s_t, a) of every action, [K, T, A], or of the one taken, [K, T], when π* or π_n goes on.
+
+    All roll-outs from s_t begin at one snapshot and share who goes on, their luck and the learner's noise, so that
+    these cancel in a difference. With `advantage` the cheapest action is subtracted, or, where only the action taken
+    is asked about, what it costs to go on from s_t at once.
+    """
+
+    simulator: Simulator
+    expert: Expert
+    beta: float | None  # the share of roll-outs that π* makes; None: of every step the share α_n, as in the roll-in
+    steps: int | None = None  # M: how many steps of each trajectory are asked about; None: all
+    advantage: bool = True
+    every_action: bool = True  # of a finite set
+
+    def __call__(self, trajectories: Trajectories, policy: Policy | None = None) -> CostToGo:
+        assert policy is not None, "this oracle rolls the learner out; give it the policy"
+        open_to = anybody(trajectories) if self.every_action else trajectories
+        k, t = np.nonzero(asked(open_to, self.steps))
+        roll_outs = self._roll_outs(trajectories, policy, k, t)
+        if self.every_action:
+            q, simulated = roll_outs.every_action(trajectories.legal[k, t], self.simulator.action_space)
+        else:
+            q, simulated = roll_outs.taken_action(trajectories.actions[k, t], self.advantage)
+        fine = np.isfinite(q).all(axis=tuple(range(1, q.ndim)))  # else a simulation diverged
+        shape = trajectories.mask.shape
+        values, known = np.zeros((*shape, *q.shape[1:]), np.float32), np.zeros(shape, bool)
+        values[k[fine], t[fine]], known[k, t] = q[fine], fine
+        if self.every_action and self.advantage:
+            values -= cheapest(values, trajectories.legal)
+        weight, lost = weights(open_to, known)
+        return CostToGo(values, weight, len(k), simulated, int((~fine).sum()), lost)
+
+    def _roll_outs(self, trajectories: Trajectories, policy: Policy, k: Array, t: Array) -> RollOuts:
+        """Those from the states at [k, t]."""
+        actor = policy.actor()
+        mixture = Mixture(self.expert, actor, trajectories.mixing if self.beta is None else self.beta)
+        horizon, before = self.simulator.horizon, memories(actor, trajectories)
+        _, noise, by_expert = mixture.start(trajectories.seeds, horizon, False, Stream.ROLL_OUTS)
+        one_coin = self.beta is not None  # whoever goes on does so to the end
+        by_expert = np.broadcast_to(by_expert[t, k], (horizon, len(k))) if one_coin else by_expert[:, k]
+        return RollOuts(self.simulator, mixture, trajectories.states[k, t], t, before[k, t], noise, k, by_expert)
+
+
+@dataclass(frozen=True)
+class RollOuts:
+    """Q states to begin at, and all that is random on the way: the same however often one begins."""
+
+    simulator: Simulator
+    mixture: Mixture
+    states: Array  # [Q, ...]
+    times: Array  # [Q]
+    memory: Array  # [Q, M]: of the learner, before it sees the states
+    noise: Array  # [H, K, A]: the learner's, of each trajectory
+    trajectory: Array  # [Q]: which it is of
+    by_expert: Array  # [H, Q]
+
+    def taken_action(self, actions: Array, advantage: bool) -> tuple[Array, int]:
+        """([Q] the cost of these actions, all the steps), less what it costs to go on at once."""
+        everyone = np.arange(len(self.states))
+        q, simulated = self.cost(everyone, actions)
+        if not advantage:
+            return q, simulated
+        v, steps = self.cost(everyone)
+        return q - v, simulated + steps
+
+    def every_action(self, legal: Array, space: object) -> tuple[Array, int]:
+        """([Q, A] the cost of every legal action, all the steps); of others 0, and they are not tried."""
+        assert isinstance(space, Discrete), "there are infinitely many actions; ask about the one taken"
+        q, simulated = np.zeros((len(self.states), int(space.n))), 0
+        for action in range(q.shape[1]):
+            rows = np.flatnonzero(legal[:, action]) if legal.shape[1] else np.arange(len(q))
+            q[rows, action], steps = self.cost(rows, np.full(len(rows), action))
+            simulated += steps
+        return q, simulated
+
+    def cost(self, rows: Array, first: Array | None = None) -> tuple[Array, int]:
+        """([n] what it costs to take `first` in the states of these rows and then go on, all the steps)."""
+        memory, rules = self.memory[rows], restricted(self.simulator)
+
+        def act(lanes: Array, state: Array, t: int) -> Array:
+            own, shown = rows[lanes], seen(self.simulator, state)
+            legal, noise = rules.legal(state) if rules else None, self.noise[t, self.trajectory[own]]
+            action, memory[lanes] = self.mixture.act(
+                state, shown, legal, memory[lanes], noise, self.by_expert[t, own], t, self.simulator.action_space
+            )
+            begun = lanes[self.times[own] == t]
+            if first is not None and len(begun):  # `first` is taken instead, and may be seen
+                assert self.mixture.learner is not None
+                memory[begun] = remembered(self.mixture.learner, memory[begun], first[begun])
+            return action
+
+        return cost_of_acting(self.simulator, act, self.states[rows], self.times[rows], first)
+
+
+@dataclass(frozen=True)
+class LolsSettings(CostSettings):
+    """Q by rolling out the expert in some roll-outs, and the learner itself in the others."""
+
+    name = "lols"
+    queried_steps: int = setting(10, "M: of each trajectory, how many steps the roll-outs begin at; 0: all.", COUNT)
+    rollout_mixing: float = setting(0.5, "beta of LOLS: the share of roll-outs that the expert makes.", SHARE)
+    every_action: bool = setting(True, "Roll out every action of a finite set, not only the one taken.")
+
+    def tells(self, finite: bool) -> Tells:
+        return Tells.EVERY_ACTION if finite and self.every_action else Tells.TAKEN_ACTION
+
+    def most_steps(self, horizon: int, actions: int | None) -> int:
+        every = actions if actions is not None and self.every_action else 1 + self.advantage
+        return most_rolled_out(horizon, self.queried_steps, every)
+
+    def build(self, simulator: Simulator, expert: Expert) -> Oracle:
+        every = self.tells(isinstance(simulator.action_space, Discrete)) is Tells.EVERY_ACTION
+        return Lols(simulator, expert, self.rollout_mixing, self.queried_steps or None, self.advantage, every)
+
+
+@dataclass(frozen=True)
+class SearnCostSettings(CostSettings):
+    """Q of every action by rolling out the very mixture of expert and learner that rolled in."""
+
+    name = "searn"
+    queried_steps: int = setting(50, "M: of each trajectory, how many steps the roll-outs begin at; 0: all.", COUNT)
+
+    def tells(self, finite: bool) -> Tells:
+        return Tells.EVERY_ACTION if finite else Tells.TAKEN_ACTION
+
+    def most_steps(self, horizon: int, actions: int | None) -> int:
+        return most_rolled_out(horizon, self.queried_steps, actions or 1 + self.advantage)
+
+    def build(self, simulator: Simulator, expert: Expert) -> Oracle:
+        every = isinstance(simulator.action_space, Discrete)
+        return Lols(simulator, expert, None, self.queried_steps or None, self.advantage, every)

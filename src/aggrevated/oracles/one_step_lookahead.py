@@ -1,0 +1,68 @@
+"""Q* of every action of a finite set from the expert's critic: each is taken once in the simulator, then V* stands."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+from gymnasium.spaces import Discrete
+
+from aggrevated.core.arrays import Array
+from aggrevated.core.user_code import placed
+from aggrevated.experts import CriticExpert, discount_of
+from aggrevated.experts.checked import values_of
+from aggrevated.oracles import CostToGo, require_method
+from aggrevated.oracles.monte_carlo import anybody, weights
+from aggrevated.rollout.trajectories import Trajectories
+from aggrevated.simulators import Simulator, replayed_by
+from aggrevated.simulators.checked import stepped
+
+if TYPE_CHECKING:
+    from aggrevated.policies import Policy
+
+
+@dataclass(frozen=True)
+class Lookahead:
+    """c(s_t, a) + γ V*(s′) for every legal a, [K, T, A], of others 0: one simulator step for each.
+
+    V* is 0 where an action ends the episode, and after the last step before the horizon. All actions of a state are
+    taken from one snapshot, and so with the same luck.
+    """
+
+    simulator: Simulator
+    expert: CriticExpert
+    alone: ClassVar[bool] = True
+    every_action: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        require_method(self.expert, "v")
+
+    def __call__(self, trajectories: Trajectories, policy: Policy | None = None) -> CostToGo:
+        assert isinstance(self.simulator.action_space, Discrete), "there are infinitely many actions"
+        k, t = np.nonzero(trajectories.mask)
+        allowed = np.ones((len(k), int(self.simulator.action_space.n)), bool)
+        if trajectories.legal.shape[2]:
+            allowed = trajectories.legal[k, t]
+        row, action = np.nonzero(allowed)
+        simulated = -replayed_by(self.simulator)
+        with placed(trajectories.seeds[k[row]]):
+            ahead = self._ahead(trajectories.states[k, t][row], action, t[row])
+        simulated += len(row) + replayed_by(self.simulator)
+        q = np.zeros(allowed.shape)
+        q[row, action] = ahead
+        sound: Array = np.asarray(np.isfinite(q).all(axis=1))  # else the simulation diverged
+        values, known = np.zeros((*trajectories.mask.shape, q.shape[1]), np.float32), trajectories.mask.copy()
+        values[k, t], known[k, t] = np.where(sound[:, None], q, 0.0), sound
+        weight, lost = weights(anybody(trajectories), known)
+        return CostToGo(values, weight, len(k), simulated, int((~sound).sum()), lost)
+
+    def _ahead(self, states: Array, actions: Array, times: Array) -> Array:
+        """[n] what it costs to take these actions and then to be where they lead; NaN where that diverged."""
+        following, costs, done = stepped(self.simulator, states, actions)
+        on = np.flatnonzero(~done & (times + 1 < self.simulator.horizon))
+        q = np.where(np.isfinite(costs), costs, np.nan).astype(np.float64)
+        if len(on):
+            with placed(rows=on):
+                q[on] += discount_of(self.expert) * values_of(self.expert, following[on])
+        return q

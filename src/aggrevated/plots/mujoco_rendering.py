@@ -1,0 +1,70 @@
+"""One state of a robot as a picture, by MuJoCo's own renderer without a window: EGL, or OSMesa in software."""
+
+import importlib
+import os
+from functools import cache
+from typing import Any
+
+import numpy as np
+from PIL import Image
+
+from aggrevated.core.arrays import Array
+from aggrevated.errors import UsageError
+from aggrevated.simulators.mujoco import MuJoCo
+
+WIDTH, HEIGHT = 320, 240
+EYES = 0.72  # metres above the ground
+SMOOTHING = 2  # pixels rendered, each way, for one that is kept
+BACKENDS = ("egl", "osmesa")
+
+
+class Camera:
+    """Looks at a robot from the side, and goes along with it."""
+
+    def __init__(self, simulator: MuJoCo) -> None:
+        physics = simulator.physics
+        self.mujoco, self.model, self.whole = physics.mujoco, physics.model, physics.whole
+        mujoco, size = self.mujoco, (WIDTH * SMOOTHING, HEIGHT * SMOOTHING)
+        self.model.vis.global_.offwidth, self.model.vis.global_.offheight = size
+        self.data, self.context = mujoco.MjData(self.model), context(*size)
+        self.target = mujoco.MjrContext(self.model, mujoco.mjtFontScale.mjFONTSCALE_100.value)
+        mujoco.mjr_setBuffer(mujoco.mjtFramebuffer.mjFB_OFFSCREEN.value, self.target)
+        self.scene, self.options = mujoco.MjvScene(self.model, maxgeom=1000), mujoco.MjvOption()
+        self.view = mujoco.MjvCamera()
+        self.view.azimuth, self.view.elevation, self.view.distance = 90.0, -8.0, 2.4
+
+    def picture(self, state: Array) -> Image.Image:
+        """The robot in this state [S]."""
+        mujoco = self.mujoco
+        mujoco.mj_setState(self.model, self.data, state, self.whole)
+        mujoco.mj_forward(self.model, self.data)
+        self.view.lookat[:] = self.data.qpos[0], 0.0, EYES
+        kinds = mujoco.mjtCatBit.mjCAT_ALL.value
+        mujoco.mjv_updateScene(self.model, self.data, self.options, None, self.view, kinds, self.scene)
+        pixels = np.empty((HEIGHT * SMOOTHING, WIDTH * SMOOTHING, 3), np.uint8)
+        area = mujoco.MjrRect(0, 0, pixels.shape[1], pixels.shape[0])
+        mujoco.mjr_render(area, self.scene, self.target)
+        mujoco.mjr_readPixels(pixels, None, area, self.target)
+        return Image.fromarray(np.ascontiguousarray(pixels[::-1])).resize((WIDTH, HEIGHT), Image.Resampling.BOX)
+
+
+@cache
+def camera(name: str) -> Camera:
+    """One camera per robot and process."""
+    return Camera(MuJoCo(name, threads=1))
+
+
+def context(width: int, height: int) -> Any:
+    """An OpenGL context without a window, made current: of the kind that MUJOCO_GL names, or the first there is."""
+    wanted, failures = os.environ.get("MUJOCO_GL", "").lower(), []
+    for backend in (wanted,) if wanted in BACKENDS else BACKENDS:
+        try:
+            made = importlib.import_module(f"mujoco.{backend}").GLContext(width, height)
+            made.make_current()
+            return made
+        except Exception as error:  # each backend fails in ways of its own, from ImportError to AttributeError
+            failures.append(f"{backend}: {type(error).__name__}")
+    raise UsageError(
+        "a robot cannot be drawn here for want of a renderer: install EGL or OSMesa (Debian: libegl1 or libosmesa6), "
+        f"and set MUJOCO_GL to egl or osmesa ({'; '.join(failures)})"
+    )

@@ -1,0 +1,201 @@
+"""One state of a simulator as a picture: flat shapes, drawn large and shrunk, so that every edge is smooth."""
+
+from collections.abc import Callable, Mapping, Sequence
+from math import atan2, copysign, cos, pi, sin
+
+import numpy as np
+from PIL import Image, ImageDraw, ImageFont
+
+from aggrevated.core.arrays import Array
+from aggrevated.simulators.acrobot import LENGTH
+from aggrevated.simulators.cartpole import ANGLE_LIMIT, HALF_LENGTH, POSITION_LIMIT
+from aggrevated.simulators.mujoco import ROBOTS
+
+Point = tuple[float, float]
+
+WIDTH = 320
+SMOOTHING = 3  # pixels drawn, each way, for one that is kept
+CART_HALF_WIDTH, CART_HEIGHT = 0.25, 0.26  # metres, as in Gymnasium's drawing
+# Of the arrows for velocities: seconds, radians; then metres, of which the last is between a link's axis and its arrow.
+TURN_TIME, MOST_TURN = 0.25, 5.0
+SHAFT, HEAD, EDGE, RIM, BESIDE = 0.05, 0.2, 0.025, 0.05, 0.19
+
+# Okabe and Ito's palette, which colour-blind readers can tell apart, and greys.
+BLUE, ORANGE, GREEN, PURPLE = "#0072B2", "#E69F00", "#009E73", "#CC79A7"
+INK, MUTED, GREY, FAINT, PAPER = "#1F2937", "#6B7280", "#9CA3AF", "#E5E7EB", "#FFFFFF"
+WEDGE = "#F1F5F9"
+
+
+def around(centre: Point, radius: float, angle: float) -> Point:
+    """The point at this distance from the centre; angle 0 is below it, and angles grow anticlockwise."""
+    return centre[0] + radius * sin(angle), centre[1] - radius * cos(angle)
+
+
+class Canvas:
+    """A white picture in metres, y upwards: `origin` is the pixel of (0, 0), `unit` the pixels of one metre."""
+
+    def __init__(self, height: int, origin: Point, unit: float) -> None:
+        self.image = Image.new("RGB", (WIDTH * SMOOTHING, height * SMOOTHING), PAPER)
+        self.draw = ImageDraw.Draw(self.image)
+        self.origin, self.unit = origin, unit
+
+    def at(self, point: Point) -> Point:
+        """The pixel of a point, before shrinking."""
+        (left, top), (x, y) = self.origin, point
+        return (left + x * self.unit) * SMOOTHING, (top - y * self.unit) * SMOOTHING
+
+    def disc(self, centre: Point, radius: float, colour: str) -> None:
+        """A disc; its radius is in metres."""
+        self.draw.circle(self.at(centre), radius * self.unit * SMOOTHING, fill=colour)
+
+    def rod(self, start: Point, end: Point, width: float, colour: str) -> None:
+        """A bar of `width` metres with round ends."""
+        # A polygon, because Pillow rounds the width of a line, and the bar would not meet its ends.
+        along = atan2(end[1] - start[1], end[0] - start[0])
+        x, y = -sin(along) * width / 2, cos(along) * width / 2
+        sides = [(start, 1), (end, 1), (end, -1), (start, -1)]
+        self.draw.polygon([self.at((p[0] + side * x, p[1] + side * y)) for p, side in sides], fill=colour)
+        self.disc(start, width / 2, colour)
+        self.disc(end, width / 2, colour)
+
+    def arc(self, centre: Point, radius: float, angles: Point, width: float, colour: str) -> None:
+        """A bar of `width` metres with round ends, bent round `centre` from one angle to another."""
+        bend = np.linspace(*angles, 50)
+        outer, inner = ([around(centre, radius + side * width / 2, angle) for angle in bend] for side in (1, -1))
+        self.draw.polygon([self.at(point) for point in (*outer, *inner[::-1])], fill=colour)
+        for angle in angles:
+            self.disc(around(centre, radius, angle), width / 2, colour)
+
+    def shape(self, corners: Sequence[Point], rim: float, colour: str) -> None:
+        """A polygon, and a rim of this many metres all round it."""
+        self.draw.polygon([self.at(corner) for corner in corners], fill=colour)
+        for start, end in zip(corners, (*corners[1:], corners[0]), strict=True):
+            self.rod(start, end, 2 * rim, colour)
+
+    def box(self, left_top: Point, right_bottom: Point, radius: float, colour: str) -> None:
+        """A rectangle with round corners."""
+        corners = [self.at(left_top), self.at(right_bottom)]
+        self.draw.rounded_rectangle(corners, radius * self.unit * SMOOTHING, fill=colour)
+
+    def label(self, point: Point, text: str, anchor: str, colour: str) -> None:
+        """Small text, held at `point` by Pillow's two-letter `anchor`."""
+        self.draw.text(self.at(point), text, colour, ImageFont.load_default(11 * SMOOTHING), anchor)
+
+    def finished(self) -> Image.Image:
+        """The picture at its final size."""
+        size = (self.image.width // SMOOTHING, self.image.height // SMOOTHING)
+        return self.image.resize(size, Image.Resampling.LANCZOS)
+
+
+def cartpole(state: Array) -> Canvas:
+    """The cart on its track, and its pole over a wedge of the angles at which the episode goes on; state [4]."""
+    x, angle = float(state[0]), float(state[2])
+    canvas = Canvas(height=180, origin=(WIDTH / 2, 132), unit=57)
+    axle, length = (x, CART_HEIGHT), 2 * HALF_LENGTH
+    wedge = np.linspace(-ANGLE_LIMIT, ANGLE_LIMIT, 5)  # enough to draw a short arc
+    edges = [(x + 1.25 * length * sin(a), CART_HEIGHT + 1.25 * length * cos(a)) for a in wedge]
+    canvas.draw.polygon([canvas.at(point) for point in (axle, *edges)], fill=WEDGE)
+    draw_track(canvas)
+    canvas.box((x - CART_HALF_WIDTH, CART_HEIGHT), (x + CART_HALF_WIDTH, 0), 0.06, INK)
+    canvas.rod(axle, (x + length * sin(angle), CART_HEIGHT + length * cos(angle)), 0.11, ORANGE)
+    canvas.disc(axle, 0.085, BLUE)
+    return canvas
+
+
+def draw_track(canvas: Canvas) -> None:
+    """The rail, with a post and a number where the episode ends, and a tick at the centre."""
+    canvas.rod((-POSITION_LIMIT, -0.03), (POSITION_LIMIT, -0.03), 0.06, MUTED)
+    for x in (-POSITION_LIMIT, POSITION_LIMIT):
+        canvas.rod((x, -0.25), (x, 0.19), 0.06, MUTED)
+        canvas.label((x, -0.36), f"{x:g}", "mt", MUTED)
+    canvas.rod((0, -0.03), (0, -0.17), 0.035, MUTED)
+    canvas.label((0, -0.36), "0", "mt", MUTED)
+
+
+def acrobot(state: Array) -> Canvas:
+    """The two links below, at or above the line that the tip must reach; state [4], where angle 0 hangs down."""
+    canvas = Canvas(height=240, origin=(WIDTH / 2, 120), unit=52)
+    draw_goal(canvas)
+    draw_links(canvas, state)
+    return canvas
+
+
+def draw_links(canvas: Canvas, state: Array) -> None:
+    """Two bars and their joints."""
+    pivot, elbow, tip = joints(state)
+    canvas.rod(pivot, elbow, 0.2, BLUE)
+    canvas.rod(elbow, tip, 0.16, ORANGE)
+    draw_joints(canvas, state)
+
+
+def draw_joints(canvas: Canvas, state: Array) -> None:
+    """A ring at the pivot, at the elbow and at the tip."""
+    for joint, radius in zip(joints(state), (0.13, 0.11, 0.08), strict=True):
+        canvas.disc(joint, radius, INK)
+        canvas.disc(joint, radius / 2.5, PAPER)
+
+
+def joints(state: Array) -> tuple[Point, Point, Point]:
+    """The pivot, the elbow and the tip, in metres."""
+    pivot = (0.0, 0.0)
+    elbow = around(pivot, LENGTH, float(state[0]))
+    return pivot, elbow, around(elbow, LENGTH, float(state[0] + state[1]))
+
+
+def draw_goal(canvas: Canvas) -> None:
+    """A dashed line one link's length above the pivot, and its name."""
+    reach = WIDTH / 2 / canvas.unit - 0.2
+    for left in np.arange(-reach, reach, 0.2):
+        canvas.box((float(left), LENGTH + 0.02), (float(left) + 0.12, LENGTH - 0.02), 0.0, GREEN)
+    canvas.label((reach, LENGTH + 0.1), "goal", "rb", GREEN)
+
+
+def draw_velocities(canvas: Canvas, state: Array, seen: bool) -> None:
+    """An arrow from each link of the acrobot, through the angle that it would turn in `TURN_TIME`; and a key."""
+    pivot, elbow, _ = joints(state)
+    angle1, angle2, velocity1, velocity2 = map(float, state)
+    for centre, radius, direction, velocity in (
+        (elbow, 0.7, angle1 + angle2, velocity2),
+        (pivot, 0.5, angle1, velocity1),
+    ):
+        turn = max(-MOST_TURN, min(velocity * TURN_TIME, MOST_TURN))
+        draw_turn(canvas, centre, radius, direction + copysign(BESIDE / radius, turn), turn, seen)
+    # Again: no arrow covers a joint, and what is hidden covers nothing that is seen.
+    (draw_joints if seen else draw_links)(canvas, state)
+    draw_turn(canvas, (-2.62, -2.53), 0.55, pi + 0.5, -0.95, seen)
+    canvas.label((-2.25, -2.0), "velocities", "lm", INK if seen else MUTED)
+    if not seen:
+        canvas.rod((-2.78, -2.18), (-2.5, -1.82), 0.03, MUTED)
+
+
+def draw_turn(canvas: Canvas, centre: Point, radius: float, start: float, turn: float, seen: bool) -> None:
+    """An arrow round a centre, from the angle `start` on: filled if seen, hollow if hidden."""
+    length = radius * abs(turn)
+    size = min(1.0, length / (1.5 * HEAD))  # a short one is small all over
+    if size < 0.45:  # and a shorter one would look like dust
+        return
+    neck = start + turn * (1 - size * HEAD / length)
+    (x, y), tip = around(centre, radius, neck), around(centre, radius, start + turn)
+    across, along = 0.6 * (tip[1] - y), 0.6 * (tip[0] - x)
+    head = [tip, (x - across, y + along), (x + across, y - along)]
+    for rim, colour in ((RIM, PAPER), (EDGE, PURPLE if seen else GREY), (0.0, PURPLE if seen else PAPER)):
+        canvas.arc(centre, radius, (start, neck), size * (SHAFT + 2 * rim), colour)
+        canvas.shape(head, size * rim, colour)
+
+
+DRAWINGS: dict[str, Callable[[Array], Canvas]] = {"cartpole": cartpole, "acrobot": acrobot}
+# By simulator and part of its state: how to add that part, as seen or as hidden, where not everyone sees all.
+PARTS: dict[tuple[str, str], Callable[[Canvas, Array, bool], None]] = {("acrobot", "velocities"): draw_velocities}
+
+
+def picture(name: str, state: Array, parts: Mapping[str, bool]) -> Image.Image:
+    """One state of the simulator `name`; each of its `parts` that can be drawn is added as seen (True) or hidden."""
+    if name in ROBOTS:
+        from aggrevated.plots.mujoco_rendering import camera
+
+        return camera(name).picture(state)
+    canvas = DRAWINGS[name](state)
+    for part, seen in parts.items():
+        if (name, part) in PARTS:
+            PARTS[name, part](canvas, state, seen)
+    return canvas.finished()

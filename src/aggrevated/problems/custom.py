@@ -1,0 +1,296 @@
+"""A world of one's own: any environment of Gymnasium, or any simulator, with any expert."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections import OrderedDict
+from collections.abc import Callable, Container
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, ClassVar, Self
+
+import gymnasium
+from gymnasium.spaces import Space
+from torch import Tensor
+
+from aggrevated.core.arrays import Array
+from aggrevated.core.settings import COUNT, Chosen, Rule, require, setting
+from aggrevated.core.spaces import Translation
+from aggrevated.core.user_code import answer
+from aggrevated.errors import UsageError
+from aggrevated.experts import Expert
+from aggrevated.experts.adapters import as_expert, kind_of
+from aggrevated.experts.behavior_fingerprint import behaviour
+from aggrevated.experts.loading import load_expert
+from aggrevated.policies import Policy
+from aggrevated.policies.heads import GaussianHead
+from aggrevated.problems import World, require_memory
+from aggrevated.problems.code_references import imported, is_reference
+from aggrevated.problems.control import GIVE_AGAIN, Control, found_from_everywhere, tensors
+from aggrevated.problems.expert_fingerprint import habits
+from aggrevated.problems.normalization import scales, usual_actions
+from aggrevated.simulators import Simulator
+from aggrevated.simulators.checked import unrounded
+from aggrevated.simulators.gymnasium import GymnasiumSimulator
+from aggrevated.simulators.partial_observation import Partial
+from aggrevated.storage import Facts
+
+ORACLES = {"q": "q-network", "q_of": "q-of-action", "v": "value-function", "act": "monte-carlo"}  # by what is known
+LEAST_TESTED = 20  # episodes of an expert: fewer tell nothing
+KEPT = 10  # simulators and experts: a config is replaced several times before it is built
+INDICES = Rule(lambda value: all(0 <= i < 1_000_000 for i in value), "numbers of places, from 0 on")
+
+
+def nobody(horizon: int) -> Simulator:
+    """A world of one's own is not made from its horizon alone."""
+    raise AssertionError("a world of one's own makes its simulator itself")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Own(Control):
+    """An environment of one's own, with an expert of one's own."""
+
+    name = "own"
+    rated = False
+    decisive: ClassVar[tuple[str, ...]] = ("environment_options", "horizon", "expert", "normalise", "columns")
+    make: Callable[[int], Simulator] = field(default=nobody, compare=False)
+    environment: Any = field(compare=False)  # an id, module:attribute, a function that makes one, or a simulator
+    given: Any = field(default=None, compare=False)  # the expert, if it is no name
+    trusted: bool = field(default=False, compare=False)  # whether code that it names may be imported
+    horizon: int = setting(0, "H, after how many steps an episode is cut; 0: the environment's own limit.", COUNT)
+    expert: str = setting(
+        "",
+        "A Stable-Baselines3 .zip, a .safetensors file, module:attribute of a function or an object that acts, or a "
+        ".npz of demonstrations.",
+    )
+    normalise: str = setting("", "The VecNormalize statistics, .pkl or .npz, that the expert was trained with.")
+    environment_options: str = setting("", "What the environment is made with, as JSON: '{\"is_slippery\": false}'.")
+    test_episodes: int = setting(
+        0,
+        "How many fresh episodes the chosen policy and the expert are tested on, at the end; 0: 1,000, but an expert "
+        "that is no network answers there about as often as in training at most, in 20 episodes or more.",
+        COUNT,
+    )
+    columns: tuple[int, ...] = setting(
+        (), "Which numbers of an observation the learner sees, from 0; the expert sees all. Default: all.", INDICES
+    )
+    scaled: bool = setting(True, "Scale what the learner sees by its mean and spread under random actions.")
+
+    def completed(self, iterations: int, given: Container[str]) -> Self:
+        """The horizon is the environment's own, where none was given; statistics are found from everywhere."""
+        found = replace(self, horizon=self.raw.horizon, normalise=found_from_everywhere(self.normalise))
+        return super(Own, found).completed(iterations, given)
+
+    def check(self, chosen: Chosen) -> None:
+        require_memory("test_episodes", self.tested, self.horizon)
+
+    def suits(self) -> dict[str, str]:
+        policy = "cnn" if self.translation.picture else "lstm" if self.columns else "mlp"
+        rung = kind_of(self.loaded_expert)
+        if rung != "q" and self.expert_weights:  # critics are the weakest part of a trained model
+            rung = "act"
+        return {"policy": policy, "oracle": ORACLES[rung]}
+
+    @property
+    def raw(self) -> Simulator:
+        """The simulator as it comes, and as the expert sees it."""
+        key = "simulator", self.environment, self.environment_options, self.horizon
+        made: Simulator = kept(key, lambda: made_from(self.environment, self._options, self.horizon, self.trusted))
+        _KEPT.setdefault(signed((*key[:3], made.horizon)), (key, made))
+        return made
+
+    @property
+    def _options(self) -> Facts:
+        try:
+            options = json.loads(self.environment_options or "{}")
+        except json.JSONDecodeError as error:
+            raise UsageError(f"--environment-options is no JSON ({error}); give an object such as {{}}") from error
+        require(isinstance(options, dict), "environment_options", self.environment_options, "a JSON object")
+        return dict(options)
+
+    @property
+    def raw_translation(self) -> Translation:
+        """The same up to what the expert sees."""
+        found = getattr(self.raw, "translation", None)
+        return found or Translation(self.raw.observation_space, self.raw.action_space)
+
+    @property
+    def translation(self) -> Translation:
+        """Between the environment's own observations and actions and what the learner sees and does."""
+        raw = self.raw_translation
+        require(not (self.columns and raw.picture), "columns", self.columns, "left out where observations are pictures")
+        size = raw.observation_space.shape[0]
+        require(all(i < size for i in self.columns), "columns", self.columns, f"below {size}, as many as are shown")
+        columns = tuple(self.columns) or None
+        if not self.scaled or raw.picture:
+            return replace(raw, columns=columns)
+        key = "scales", self.environment, self.environment_options, self.horizon
+        mean, scale = kept(key, lambda: scales(self.raw))
+        chosen = list(self.columns) or slice(None)
+        return replace(raw, columns=columns, mean=mean[chosen], scale=scale[chosen])
+
+    @property
+    def simulator(self) -> Simulator:
+        translation = self.translation
+        if translation.columns is None and translation.mean is None:
+            return self.raw
+        return Partial(self.raw, View(self.raw, translation), translation.seen_space, self.raw.name)
+
+    @property
+    def loaded_expert(self) -> Expert:
+        found: Expert = kept(("expert", *self._identity), self._load)
+        return found
+
+    @property
+    def _identity(self) -> tuple[Any, ...]:
+        """All that the expert hangs on."""
+        environment = self.environment, self.environment_options, self.horizon
+        return *environment, self.expert, self.normalise, self.given
+
+    def _load(self) -> Expert:
+        if self.given is not None and not self.expert:
+            return as_expert(self.given, self.raw)
+        if not self.expert:
+            raise UsageError(
+                "an environment of your own needs an expert: give --expert with a Stable-Baselines3 .zip, a .npz of "
+                "demonstrations, or module:attribute of a function of one observation; of a run whose expert was a "
+                f"Python object, {GIVE_AGAIN}"
+            )
+        if is_reference(self.expert):
+            return as_expert(imported(self.expert, self.trusted), self.raw, self.expert)
+        if self.expert.endswith(".npz") or self.expert.startswith("minari:"):
+            return as_expert(self.expert, self.raw)
+        return load_expert(self.expert, self.raw, self.normalise)
+
+    def build(self, seed: int) -> World:
+        return replace(super().build(seed), prepare=self.settle)
+
+    def settle(self, policy: Policy) -> None:
+        """Let a policy of vectors act where the expert does, in its units."""
+        for part in policy.modules():
+            if isinstance(part, GaussianHead):
+                part.settle(*kept(("actions", *self._identity), lambda: usual_actions(self.raw, self.loaded_expert)))
+
+    def spaces(self) -> tuple[Space[Any], Space[Any]]:
+        translation = self.translation
+        return translation.seen_space, translation.action_space
+
+    def fingerprint(self) -> dict[str, Tensor]:
+        """Of how environment and expert behave, and of how observations are scaled."""
+        of_environment: dict[str, Array] = getattr(self.raw, "fingerprint", dict)()
+        seen = {"mean": self.translation.mean, "scale": self.translation.scale}
+        weights = self.expert_weights or tensors(behaviour(self.loaded_expert, self.raw))
+        return {f"expert.{n}": w for n, w in weights.items()} | tensors(
+            {f"environment.{n}": array for n, array in of_environment.items()}
+            | {name: array for name, array in seen.items() if array is not None}
+        )
+
+    def habits(self) -> dict[str, Tensor]:
+        return {} if self.expert_weights else tensors(habits(self.loaded_expert, self.raw))
+
+    def tested_expert(self, answers: int) -> int:
+        """Unless it was said how many: a slow expert is tested for no longer than it was asked in training."""
+        if self.test_episodes or self.expert_weights:
+            return self.tested
+        return min(self.tested, max(LEAST_TESTED, answers // self.horizon))
+
+    def measured_by(self) -> tuple[object, ...] | None:
+        return None  # what an expert of one's own does may hang on more than can be known
+
+    def ratio(self, returned: float, expert: float) -> float | None:
+        """Nobody knows the lowest return of an environment of one's own."""
+        return None
+
+    def yardstick(self) -> object:
+        return self.expert, self.environment_options, self.horizon
+
+
+@dataclass(frozen=True)
+class View:
+    """What the learner sees of states."""
+
+    simulator: Simulator
+    translation: Translation
+
+    def __call__(self, states: Array) -> Array:
+        return self.translation.view(unrounded(self.simulator, states))
+
+
+def made_from(environment: Any, options: Facts, horizon: int, trusted: bool) -> Simulator:
+    """The simulator that was given, or one around the environment."""
+    name = environment if isinstance(environment, str) else None
+    if is_reference(environment):
+        environment = imported(environment, trusted)
+    if is_simulator(environment):
+        return of_horizon(environment, horizon)
+    if callable(environment):
+        takes = parameters_of(environment)
+        own = options | ({"horizon": horizon} if horizon and "horizon" in takes else {})
+        called = str(name or getattr(environment, "__name__", type(environment).__name__))
+        if missing := [one for one in required_by(environment) if one not in own]:
+            example = json.dumps(dict.fromkeys(missing, "..."))
+            raise UsageError(
+                f"{called} needs {' and '.join(missing)} to make an environment: give --environment-options "
+                f"'{example}', or a function that needs nothing"
+            )
+        first = answer(called, "making of environments", lambda: environment(**own))
+        if is_simulator(first):
+            return of_horizon(first, horizon)
+        if isinstance(first, gymnasium.Env):
+            first.close()
+    if options and isinstance(environment, str):
+        environment = partial(gymnasium.make, environment, disable_env_checker=True, **options)
+    elif options and callable(environment):
+        environment = partial(environment, **options)
+    return GymnasiumSimulator(environment, horizon or None, name=name)
+
+
+def is_simulator(thing: Any) -> bool:
+    """Whether it is a simulator of ours, and no class of them."""
+    return not isinstance(thing, type) and all(
+        callable(getattr(thing, m, None)) for m in ("initial", "observe", "step")
+    )
+
+
+def of_horizon(simulator: Simulator, horizon: int) -> Simulator:
+    """The simulator, if that is its horizon."""
+    rule = f"{simulator.horizon}, which is the simulator's own; or left out"
+    require(horizon in (0, simulator.horizon), "horizon", horizon, rule)
+    return simulator
+
+
+def required_by(function: Callable[..., Any]) -> list[str]:
+    """The names of what it cannot do without."""
+    try:
+        taken = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return []
+    several = inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD
+    return [one.name for one in taken if one.default is one.empty and one.kind not in several]
+
+
+def parameters_of(function: Callable[..., Any]) -> Container[str]:
+    """The names of what it takes."""
+    try:
+        return inspect.signature(function).parameters
+    except (TypeError, ValueError):
+        return ()
+
+
+_KEPT: OrderedDict[tuple[object, ...], tuple[object, Any]] = OrderedDict()  # with what was asked, whose ids it keeps
+
+
+def kept(key: tuple[Any, ...], make: Callable[[], Any]) -> Any:
+    """What was made for that key, the last few times; what cannot be compared by value counts as itself."""
+    own = signed(key)
+    if own not in _KEPT:
+        _KEPT[own] = key, make()
+        while len(_KEPT) > KEPT:
+            _KEPT.popitem(last=False)
+    return _KEPT[own][1]
+
+
+def signed(key: tuple[Any, ...]) -> tuple[object, ...]:
+    """The key by what can be compared."""
+    return tuple(part if isinstance(part, str | int) else id(part) for part in key)

@@ -1,0 +1,137 @@
+"""Several runs side by side: one row and one curve for each method, over its trials."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from aggrevated.core.arrays import Array
+from aggrevated.core.settings import is_a
+from aggrevated.core.statistics import estimate
+from aggrevated.errors import DataError, UsageError
+from aggrevated.plots.learning_curves import Curve, learning_curves, padded
+from aggrevated.reports import Table, number, text
+from aggrevated.reports.sample_efficiency import filled
+from aggrevated.storage import Facts
+from aggrevated.training.checkpoint import BILL
+from aggrevated.training.records import Result
+from aggrevated.training.run_folder import Run
+
+
+@dataclass(frozen=True)
+class Group:
+    """The trials of one method, all ended."""
+
+    label: str
+    runs: list[Run]
+    results: list[Result]
+
+    @classmethod
+    def of(cls, runs: list[Run], prefix: str = "") -> Group:
+        """The group of these runs; a run that has not ended is refused, never left out."""
+        results = []
+        for run in runs:
+            result = run.result()
+            if result is None:
+                raise DataError(f"{run.folder} has not ended; finish it with 'aggrevated resume {run.folder}'")
+            results.append(result)
+        return cls(prefix + runs[0].label, runs, results)
+
+    def column(self, name: str) -> Array:
+        """One number of every trial, [trials]."""
+        values = [result.facts().get(name, "absent") for result in self.results]
+        for run, value in zip(self.runs, values, strict=True):
+            if not is_a(value, float) and value is not None:
+                raise DataError(f"{run.folder}/result.json has no number for {name}; restore it, or start a new run")
+        return np.array(values, float)
+
+    def mean(self, name: str) -> float:
+        return float(self.column(name).mean())
+
+
+EARNED = ("best_return", "test_return")
+MEANS = ("expert_return", *BILL, "oracle_queries", "seconds", "cpu_seconds")
+
+
+def row(group: Group) -> Facts:
+    """The paper's metric, the test return and the ratio: interquartile means over the trials, with their own intervals.
+
+    Where returns have no ratio it is what the policy earns above its expert. What was spent is a mean.
+    """
+    name, compared = measure(group), beside_expert(group)
+    if np.isnan(compared).any():
+        raise DataError(f"{group.label}: the expert earns nothing within this horizon; compare runs with a longer one")
+    run = group.runs[0]
+    return {
+        "method": run.config.method,
+        "update": run.config.update.name,
+        "policy": run.config.policy.name,
+        "label": group.label,
+        "run": str(run.folder if len(group.runs) == 1 else run.folder.parent),
+        "trials": len(group.results),
+        **{key: value for one in EARNED for key, value in estimate(group.column(one)).named(one).items()},
+        **{one: group.mean(one) for one in MEANS},
+        **estimate(compared).named(name),
+    }
+
+
+def measure(group: Group) -> str:
+    """What is compared: the ratio of returns, or the gain above the expert's."""
+    return "ratio" if group.runs[0].config.world.rated else "gain"
+
+
+def beside_expert(group: Group) -> Array:
+    """That of every trial."""
+    if measure(group) == "ratio":
+        return group.column("ratio")
+    return group.column("test_return") - group.column("expert_return")
+
+
+def comparison(groups: Sequence[Group], closing: str) -> Table:
+    """The table of all groups, best so far, fresh and beside the expert."""
+    digits = groups[0].runs[0].config.world.digits
+    name = measure(groups[0])
+    figures = 3 if name == "ratio" else digits
+    columns = {
+        "method": text("label"),
+        "trials": text("trials"),
+        "best": number("best_return", digits),
+        "test": number("test_return", digits),
+        "expert": number("expert_return", digits),
+        name: number(name, figures),
+        "95 %": lambda row: between(row[f"{name}_low"], row[f"{name}_high"], figures),
+    }
+    return Table([row(group) for group in groups], columns, closing)
+
+
+def between(low: float, high: float, digits: int) -> str:
+    """An interval, for people."""
+    return f"{low:.{digits}f}-{high:.{digits}f}" if low >= 0 else f"{low:.{digits}f} to {high:.{digits}f}"
+
+
+def draw(groups: Sequence[Group], path: Path) -> None:
+    """The learning curves of all groups in one figure."""
+    configs = [run.config for group in groups for run in group.runs]
+    names = {config.task.name for config in configs}
+    if len(names) > 1:
+        raise UsageError(f"the runs are of different tasks ({', '.join(sorted(names))}); compare runs of one task")
+    experts = {config.world.yardstick() for config in configs}
+    returned = float(np.mean([group.mean("expert_return") for group in groups]))
+    expert = returned if len(experts) == 1 else None  # different experts have no line in common
+    costly = any(group.column("oracle_steps").any() for group in groups)  # the oracle's roll-outs are part of the bill
+    curves = [curve(group, costly) for group in groups]
+    learning_curves(curves, expert, configs[0].task.title, path, configs[0].world.measured)
+
+
+def curve(group: Group, costly: bool) -> Curve:
+    """Best so far over episodes, from the first policy on; `costly`: over simulator steps, too."""
+    config, trials = group.runs[0].config, [filled(run.metrics()) for run in group.runs]
+    first = [result.initial_return for result in group.results]
+    best = padded([[one, *(line.best_return for line in lines)] for one, lines in zip(first, trials, strict=True)])
+    steps = padded([[line.simulator_steps for line in lines] for lines in trials]).mean(axis=0) if costly else None
+    dotted = not config.row.imitates  # RL, as in the paper's figures
+    episodes = np.arange(best.shape[1]) * config.loop.trajectories
+    return Curve(group.label, episodes, best, dotted, steps, group.mean("validation_steps"))

@@ -1,0 +1,230 @@
+"""Lines 4–5 of Algorithm 1: mix the policies, and execute the mixture to get K trajectories."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from gymnasium.spaces import Box, Discrete
+
+from aggrevated.actors import Actor
+from aggrevated.actors.action_history import remembered
+from aggrevated.core.arrays import Array
+from aggrevated.core.rng import Stream, generator
+from aggrevated.core.user_code import placed
+from aggrevated.errors import DataError, UsageError
+from aggrevated.experts import Expert
+from aggrevated.experts.checked import actions_of
+from aggrevated.rollout.compiled import Episodes, episodes
+from aggrevated.rollout.trajectories import Trajectories, joined
+from aggrevated.simulators import Simulator, lanes_at_once, replayed_by, restricted
+from aggrevated.simulators.checked import first_states, seen, stepped
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """π̂_n = α_n π* + (1 − α_n) π_θ: at every step the expert acts with probability α_n, else the learner (line 4)."""
+
+    expert: Expert | None  # may be absent where alpha = 0
+    learner: Actor | None  # may be absent where alpha = 1
+    alpha: float = 0.0
+    n: int = 1
+
+    def __post_init__(self) -> None:
+        assert 0.0 <= self.alpha <= 1.0, self.alpha
+        assert self.alpha == 0.0 or self.expert is not None, "a mixture with alpha > 0 needs an expert"
+        assert self.alpha == 1.0 or self.learner is not None, "a mixture with alpha < 1 needs a learner"
+
+    def start(
+        self, seeds: Array, horizon: int, deterministic: bool, stream: Stream = Stream.ACTIONS
+    ) -> tuple[Array, Array, Array]:
+        """(memory [K, M], noise [H, K, A], by_expert [H, K]): what K trajectories need besides their states."""
+        generators = [generator(seed, stream) for seed in seeds]
+        coins = np.stack([own.random(horizon, np.float32) for own in generators], axis=1)
+        if self.learner is None:
+            return np.zeros((len(seeds), 0)), np.zeros((horizon, len(seeds), 0)), coins < self.alpha
+        silent = np.zeros((len(seeds), horizon, 1), np.float32)
+        noise = silent if deterministic else self.learner.noise(generators, horizon)
+        return self.learner.memory(len(seeds)), np.ascontiguousarray(noise.swapaxes(0, 1)), coins < self.alpha
+
+    def act(
+        self,
+        state: Array,
+        observation: Array,
+        legal: Array | None,
+        memory: Array,
+        noise: Array,
+        by_expert: Array,
+        t: int,
+        space: Discrete | Box,
+    ) -> tuple[Array, Array]:
+        """(actions [n], memory [n, M]) at time t."""
+        if self.learner is None:
+            assert self.expert is not None
+            return actions_of(self.expert, state, t, space), memory
+        parameters, memory = self.learner.parameters(observation, memory)
+        action = self.learner.choose(parameters, noise, legal)
+        if self.expert is not None and by_expert.any():
+            rows = np.flatnonzero(by_expert)
+            with placed(rows=rows):
+                action[rows] = actions_of(self.expert, state[rows], t, space)
+        return action, remembered(self.learner, memory, action)
+
+
+def roll_in(simulator: Simulator, mixture: Mixture, seeds: Array, deterministic: bool = False) -> Trajectories:
+    """Execute π̂_n from ρ₀, one trajectory per seed (line 5); `deterministic` takes the learner's mode at each step."""
+    trajectories = rolled(simulator, mixture, seeds, deterministic)
+    refuse_none(trajectories.count, len(seeds))
+    return trajectories
+
+
+def rolled(simulator: Simulator, mixture: Mixture, seeds: Array, deterministic: bool = False) -> Trajectories:
+    """The same of some lanes of a batch: it may be that all of them diverged, and none is left.
+
+    Lanes that have ended are dropped from the batch. All that is random belongs to a trajectory and its seed, and
+    products are those of `products`: no trajectory depends on those beside it, by no bit.
+    """
+    found = compiled_episodes(simulator, mixture, seeds, deterministic)
+    if found is not None:
+        return from_episodes(found, seeds, simulator.horizon, mixture)
+    blocks = np.array_split(seeds, -(-len(seeds) // lanes_at_once(simulator)))
+    return joined([stepped_through(simulator, mixture, block, deterministic) for block in blocks])
+
+
+def stepped_through(simulator: Simulator, mixture: Mixture, seeds: Array, deterministic: bool) -> Trajectories:
+    """The same, step by step."""
+    with placed(seeds, step=0):
+        lanes, state = np.arange(len(seeds)), first_states(simulator, seeds)
+    memory, noise, by_expert = mixture.start(seeds, simulator.horizon, deterministic)
+    rules, replayed, space = restricted(simulator), replayed_by(simulator), simulator.action_space
+    steps = []
+    for t in range(simulator.horizon):
+        with placed(seeds, lanes, t):
+            observation = seen(simulator, state)
+            chosen = by_expert[t].take(lanes)
+            legal = rules.legal(state) if rules else None
+            action, memory = mixture.act(state, observation, legal, memory, noise[t].take(lanes, 0), chosen, t, space)
+            following, cost, done = stepped(simulator, state, action)
+        steps.append(Moment(lanes, state, observation, action, cost, chosen, legal))
+        if done.any():
+            live = ~done
+            lanes, following, memory = (x.compress(live, axis=0) for x in (lanes, following, memory))
+            if not len(lanes):
+                break
+        state = following
+    whole = assemble(steps, seeds, simulator.horizon, mixture.alpha)
+    return replace(whole, n=mixture.n, unseen=whole.unseen + replayed_by(simulator) - replayed)
+
+
+def compiled_episodes(
+    simulator: Simulator, mixture: Mixture, seeds: Array, deterministic: bool, keep: bool = True
+) -> Episodes | None:
+    """The same by one compiled loop, where there is one: the expert has none, nor have rules."""
+    if not len(seeds) or simulator.horizon < 1:
+        raise UsageError(
+            f"{len(seeds)} episodes of at most {simulator.horizon} steps cannot be run; both must be 1 or more"
+        )
+    return episodes(simulator, mixture.learner, seeds, deterministic, keep) if mixture.alpha == 0.0 else None
+
+
+def from_episodes(found: Episodes, seeds: Array, horizon: int, mixture: Mixture) -> Trajectories:
+    """What a compiled loop found, up to the end of the longest."""
+    length = int(found.lengths.max())
+    states, observations, actions, costs = (
+        np.ascontiguousarray(array[:, :length])
+        for array in (found.states, found.observations, found.actions, found.costs)
+    )
+    mask, by_expert = np.arange(length) < found.lengths[:, None], np.zeros((len(seeds), length), bool)
+    return Trajectories(
+        states, observations, actions, costs, mask, by_expert, horizon, mixture.alpha,
+        seeds=np.asarray(seeds, np.uint64), n=mixture.n,
+    )  # fmt: skip
+
+
+def returns(simulator: Simulator, mixture: Mixture, seeds: Array, deterministic: bool = False) -> tuple[Array, int]:
+    """(the return of each episode [K], all simulator steps): a roll-in of which nothing else is kept.
+
+    Episodes that diverged have none.
+    """
+    found = compiled_episodes(simulator, mixture, seeds, deterministic, keep=False)
+    if found is not None:
+        return -found.totals, int(found.lengths.sum())
+    trajectories = rolled(simulator, mixture, seeds, deterministic)
+    return trajectories.returns, trajectories.simulator_steps
+
+
+class Moment(NamedTuple):
+    """One time step of the n trajectories that are still running; but for `lanes`, named as in `Trajectories`."""
+
+    lanes: Array  # [n]: which of the K they are
+    states: Array  # [n, ...]
+    observations: Array  # [n, ...]
+    actions: Array  # [n] or [n, A]
+    costs: Array  # [n]
+    by_expert: Array  # [n]
+    legal: Array | None  # [n, A], or None where all actions are
+
+
+def assemble(steps: Sequence[Moment], seeds: Array, horizon: int, alpha: float) -> Trajectories:
+    """The arrays of each time step, laid out as [K, T, ...]: every field is gathered in one go."""
+    parts = dict(zip(Moment._fields, zip(*steps, strict=True), strict=True))  # of each field, one array per time step
+    lanes, length, count = np.concatenate(parts["lanes"]), len(steps), len(seeds)
+    times = np.repeat(np.arange(length), list(map(len, parts["lanes"])))
+    source = np.full(count * length, len(lanes))  # for each place in [K·T] the step it holds, or the row of zeros
+    source[lanes * length + times] = np.arange(len(lanes))
+
+    def gather(name: str) -> Array:
+        values = np.concatenate([*parts[name], np.zeros_like(parts[name][0][:1])])
+        return values.take(source, axis=0).reshape(count, length, *values.shape[1:])
+
+    mask, rules = (source < len(lanes)).reshape(count, length), steps[0].legal is not None
+    found = Trajectories(
+        states=gather("states"),
+        observations=gather("observations"),
+        actions=gather("actions"),
+        costs=gather("costs"),
+        mask=mask,
+        by_expert=gather("by_expert"),
+        horizon=horizon,
+        mixing=alpha,
+        legal=gather("legal") if rules else np.zeros((*mask.shape, 0), bool),
+        seeds=np.asarray(seeds, np.uint64),
+    )
+    if rules and not np.take_along_axis(found.legal, found.actions[..., None], axis=2)[..., 0][mask].all():
+        raise DataError(
+            "an illegal action was taken: a state has no legal one, or the expert does not keep to the rules"
+        )
+    return sound_ones(found)
+
+
+def sound_ones(trajectories: Trajectories) -> Trajectories:
+    """Without those whose simulation diverged: a cost that is not finite says so. They and their steps are counted."""
+    sound = np.asarray(np.isfinite(trajectories.costs).all(axis=1))
+    if sound.all():
+        return trajectories
+    lost = trajectories.take(np.flatnonzero(~sound))
+    return replace(trajectories.take(np.flatnonzero(sound)), diverged=lost.count, unseen=lost.steps)
+
+
+def refuse_none(left: int, episodes: int) -> None:
+    """A `DataError` if none of the episodes is left."""
+    if not left:
+        raise DataError(
+            f"the simulator returned a cost that is not finite in all of {episodes} episodes; check its step function"
+        )
+
+
+def memories(actor: Actor, trajectories: Trajectories) -> Array:
+    """[K, T, M]: what the actor remembered at each step *before* it saw the observation; zeros after an episode's end.
+
+    With it a roll-out can begin at any s_t. It is worked out again from what was seen and done: roll-ins keep nothing.
+    """
+    lanes, memory = np.arange(trajectories.count), actor.memory(trajectories.count)
+    before = np.zeros((*trajectories.mask.shape, memory.shape[1]), memory.dtype)
+    for t in range(trajectories.mask.shape[1]):
+        live = trajectories.mask[lanes, t]
+        lanes, memory = lanes[live], memory[live]
+        before[lanes, t] = memory
+        _, memory = actor.parameters(trajectories.observations[lanes, t], memory)
+        memory = remembered(actor, memory, trajectories.actions[lanes, t])
+    return before

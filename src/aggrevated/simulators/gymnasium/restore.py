@@ -1,0 +1,217 @@
+"""How an environment is brought back to a state: by a snapshot, or by replaying the episode."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from aggrevated.core.arrays import Array
+from aggrevated.core.user_code import answer
+from aggrevated.errors import DataError, UsageError
+from aggrevated.simulators.gymnasium.make import Environment, begin, made, set_luck
+from aggrevated.simulators.gymnasium.pool import Pool
+from aggrevated.simulators.gymnasium.snapshot_adapters import Get, Recipe, Set, given, recipes_for
+from aggrevated.simulators.gymnasium.space_conversion import Border
+from aggrevated.simulators.gymnasium.states import History, Place, Snapshot, Spot
+
+
+class Way(Protocol):
+    """How one comes back to a state."""
+
+    @property
+    def words(self) -> str:
+        """How an environment comes back, said of it."""
+        ...
+
+    @property
+    def replayed(self) -> int:
+        """How many steps were taken again so far."""
+        ...
+
+    @property
+    def drift(self) -> DataError:
+        """What to say when an environment does not come back to where it was."""
+        ...
+
+    def first(self, env: Environment, seed: int) -> Any:
+        """The way back to an environment that was just reset."""
+        ...
+
+    def claim(self, spots: list[Spot]) -> list[Environment | None]:
+        """For each of the spots, an environment that stands there already, if there is one."""
+        ...
+
+    def restore(self, spot: Spot) -> Environment:
+        """An environment brought back to a spot."""
+        ...
+
+    def after(self, spot: Spot, env: Environment, action: Any) -> Any:
+        """The way back to an environment that has taken an action at a spot."""
+        ...
+
+    def release(self, env: Environment, spot: Spot) -> None:
+        """Take an environment back that stands at a spot."""
+        ...
+
+    def with_luck(self, back: Any, seed: int) -> Any:
+        """The same way back, with another generator there."""
+        ...
+
+    def bring(self, env: Environment, back: Any, at: Any = None) -> Any:
+        """Bring an environment, which stands `at` another state, to be drawn; where it stands now."""
+        ...
+
+
+@dataclass(frozen=True)
+class Snapshots:
+    """By what an environment is set by; one environment serves all."""
+
+    border: Border
+    pool: Pool
+    recipe: Recipe
+    replayed = 0
+
+    @property
+    def words(self) -> str:
+        return f"it comes back to a state {self.recipe.words}"
+
+    @property
+    def drift(self) -> DataError:
+        return DataError(
+            f"{self.border.name} does not repeat itself exactly after set_state: let get_state return all that the "
+            "next step depends on, random generators and counters included"
+        )
+
+    def first(self, env: Environment, seed: int) -> Snapshot:
+        if self.recipe.ours:
+            return Snapshot(self.recipe.get(env))
+        return Snapshot(answer(self.border.name, "get_state", lambda: self.recipe.get(env)))
+
+    def claim(self, spots: list[Spot]) -> list[Environment | None]:
+        return [None] * len(spots)
+
+    def restore(self, spot: Spot) -> Environment:
+        env = self.pool.take()
+        self._set(env, spot.back)
+        return env
+
+    def after(self, spot: Spot, env: Environment, action: Any) -> Snapshot:
+        return self.first(env, 0)
+
+    def release(self, env: Environment, spot: Spot) -> None:
+        if spot.ended and not self.recipe.ours:
+            begin(env, 0, self.border.seeding)
+        self.pool.spare.append(env)
+
+    def with_luck(self, back: Snapshot, seed: int) -> Snapshot:
+        return Snapshot(back.value, seed)
+
+    def bring(self, env: Environment, back: Any, at: Any = None) -> Any:
+        self._set(env, back)
+        self.recipe.draws(env)
+        return back
+
+    def _set(self, env: Environment, back: Any) -> None:
+        if self.recipe.ours:
+            self.recipe.set(env, back.value)
+        else:
+            answer(self.border.name, "set_state", lambda: self.recipe.set(env, back.value))
+        if back.luck is not None:
+            set_luck(env, back.luck)
+
+
+@dataclass
+class Replay:
+    """By resetting it and taking the actions again; environments are kept where they stand, for those who go on."""
+
+    border: Border
+    pool: Pool
+    replayed: int = 0
+    words = "it comes back to a state by replaying the episode"
+
+    @property
+    def drift(self) -> DataError:
+        return DataError(
+            f"{self.border.name} does not repeat itself exactly when its seed and actions are replayed: let "
+            "reset(seed) seed all that is random in it and undo all that came before, or supply get_state and set_state"
+        )
+
+    def first(self, env: Environment, seed: int) -> Place:
+        return Place(History(seed), 0)
+
+    def claim(self, spots: list[Spot]) -> list[Environment | None]:
+        places: list[Any] = [spot.back for spot in spots]
+        if any(place.t >= self.border.horizon for place in places):
+            raise UsageError(f"{self.border.name} was stepped beyond its horizon; make it with a larger one")
+        return [self.pool.claim((place.history, place.t)) for place in places]
+
+    def restore(self, spot: Spot) -> Environment:
+        """Replays the episode, and compares what is seen at its end with what was seen there the first time."""
+        env, place = self.pool.take(), spot.back
+        assert isinstance(place, Place)
+        seen, done = self._follow(env, place, None)
+        self.replayed += place.t
+        if done or (seen is not None and not same_bits(seen, spot.observation)):
+            raise self.drift
+        return env
+
+    def after(self, spot: Spot, env: Environment, action: Any) -> Place:
+        assert isinstance(spot.back, Place)
+        return spot.back.after(action)
+
+    def release(self, env: Environment, spot: Spot) -> None:
+        assert isinstance(spot.back, Place)
+        if spot.ended or spot.back.t == self.border.horizon:
+            self.pool.spare.append(env)
+        else:
+            self.pool.keep((spot.back.history, spot.back.t), env)
+
+    def with_luck(self, back: Place, seed: int) -> Place:
+        return back.with_luck(seed)
+
+    def bring(self, env: Environment, back: Any, at: Any = None) -> Any:
+        self._follow(env, back, at)
+        return back
+
+    def _follow(self, env: Environment, to: Place, at: Place | None) -> tuple[Array | None, bool]:
+        """(what is seen, done) at a place, to which an environment goes from `at`, if that is on the way, or anew."""
+        parts = [*to.segments()]
+        there = [i for i, (history, start, stop) in enumerate(parts) if at is not None and stands(at, history, stop)]
+        seen, done, now = None, False, 0
+        if at is not None and there:
+            parts, now = parts[: there[0] + 1], at.t
+        else:
+            seen = self.border.reset(env, to.history.seed).observation
+        for history, start, stop in reversed(parts):
+            lucks = dict(history.lucks)
+            taken = history.actions[now - start : stop - start]
+            if now in lucks:
+                set_luck(env, lucks[now])
+            for action in self.border.natives(taken):
+                if done:
+                    raise self.drift
+                shown, _, done = self.border.advance(env, action)
+                seen, now = shown.observation, now + 1
+                if now in lucks:
+                    set_luck(env, lucks[now])
+        return seen, done
+
+
+def stands(at: Place, history: History, stop: int) -> bool:
+    """Whether a place is in that part of a history."""
+    return at.history is history and at.t <= stop
+
+
+def same_bits(one: Array, other: Array) -> bool:
+    """Whether two observations are equal."""
+    return one.dtype == other.dtype and one.tobytes() == other.tobytes()
+
+
+def ways_for(border: Border, pool: Pool, get_state: Get | None, set_state: Set | None) -> list[Way]:
+    """Those to be tried, the best first; the last must do."""
+    if get_state is not None and set_state is not None:
+        return [Snapshots(border, pool, given(get_state, set_state))]
+    env = made(border.source)
+    found = recipes_for(env)
+    env.close()
+    return [*(Snapshots(border, pool, recipe) for recipe in found), Replay(border, pool)]

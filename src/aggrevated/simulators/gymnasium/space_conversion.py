@@ -1,0 +1,175 @@
+"""Where Gymnasium's types meet ours."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import isfinite
+from typing import Any, NamedTuple
+
+import numpy as np
+from gymnasium.spaces import Box, Discrete
+
+from aggrevated.core.arrays import Array
+from aggrevated.core.spaces import Translation, usable
+from aggrevated.core.user_code import answer, numbers
+from aggrevated.errors import PartError, UsageError
+from aggrevated.simulators.gymnasium.action_masks import Telling, legal_of, telling
+from aggrevated.simulators.gymnasium.make import (
+    Environment,
+    Seeding,
+    Source,
+    begin,
+    made,
+    seeding_of,
+    time_limit_of,
+    without_time_limit,
+)
+
+UNLIMITED = 1000  # H of an environment that never cuts its episodes
+
+
+class Shown(NamedTuple):
+    """What an environment shows."""
+
+    observation: Array  # [O], or a picture, in the environment's own type
+    legal: Array | None  # [A] bool; None: all actions are
+
+
+@dataclass(frozen=True)
+class Border:
+    """One environment's name, horizon and spaces; the only place where environments are reset and stepped."""
+
+    source: Source
+    name: str
+    horizon: int
+    translation: Translation
+    seeding: Seeding
+    telling: Telling | None  # how it says which actions are legal
+    said: tuple[str, ...]  # what is unusual about it
+
+    @cached_property
+    def shape(self) -> tuple[int, ...]:
+        """Of an observation as it is kept."""
+        return self.translation.observation_space.shape
+
+    @cached_property
+    def actions(self) -> int:
+        """A, of a finite set."""
+        space = self.translation.action_space
+        return int(space.n) if isinstance(space, Discrete) else 0
+
+    def ready(self) -> Environment:
+        """A new environment without its time limit, reset: before that, some can neither be stepped nor be set."""
+        env = without_time_limit(made(self.source))
+        answer(self.name, "reset", lambda: begin(env, 0, self.seeding))
+        return env
+
+    def reset(self, env: Environment, seed: int) -> Shown:
+        """What it shows at first."""
+        given = answer(self.name, "reset", lambda: begin(env, seed, self.seeding))
+        if not isinstance(given, tuple) or len(given) != 2:
+            raise PartError(self.name, f"gave {of_parts(given)} as a reset", "give (observation, info)")
+        return Shown(self.shown(given[0]), self.legal(env, *given))
+
+    def advance(self, env: Environment, action: Any) -> tuple[Shown, float, bool]:
+        """(what it shows, cost, done) of one step."""
+        given = answer(self.name, "step", lambda: env.step(action))
+        if not isinstance(given, tuple) or len(given) != 5:
+            parts = "(observation, reward, terminated, truncated, info)"
+            raise PartError(self.name, f"gave {of_parts(given)} as a step", f"give {parts}")
+        observation, reward, terminated, truncated, info = given
+        if type(reward) is not float:
+            reward = answer(self.name, "step, whose reward must be a number", lambda: float(reward))
+        if type(terminated) is bool and type(truncated) is bool:
+            done = terminated or truncated
+        else:
+            done = answer(self.name, "step, whose ends must be True or False", lambda: bool(terminated or truncated))
+        cost = 0.0 - reward
+        if isfinite(cost):
+            return Shown(self.shown(observation), self.legal(env, observation, info)), cost, done
+        return Shown(np.zeros(self.shape, np.float32), None), cost, True  # it diverged: what it shows then is nobody's
+
+    def natives(self, actions: list[Any]) -> Array:
+        """Our actions as the environment takes them, [n, ...]."""
+        return self.translation.native(np.array(actions)) if actions else np.zeros(0)
+
+    def legal(self, env: Environment, observation: Any, info: Any) -> Array | None:
+        """Which actions are."""
+        told = self.telling
+        if told is None:
+            return None
+        return legal_of(answer(self.name, "masks", lambda: told(env, observation, info)), self.actions, self.name)
+
+    def shown(self, observation: Any) -> Array:
+        """What it shows, as a vector or picture of its own; a `PartError` where that is not of its space."""
+        space = self.translation.observations
+        array = self._box(space, observation) if isinstance(space, Box) else self._flattened(observation)
+        if np.isfinite(array).all():
+            return array
+        place = int(np.argmin(np.isfinite(array)))
+        what = f"gave an observation that is not finite (number {place} is {array.ravel()[place]})"
+        raise PartError(self.name, what, "check what its step and reset return")
+
+    def _box(self, space: Box, observation: Any) -> Array:
+        if type(observation) is np.ndarray and observation.shape == self.shape and observation.dtype.kind == "f":
+            return observation.copy()  # the environment may go on to use its own
+        shape = np.shape(observation)
+        if shape != space.shape and int(np.prod(shape)) == int(np.prod(space.shape)) and shape != ():
+            observation = np.reshape(observation, space.shape)  # a row more or less is no fault
+        array = numbers(self.name, "an observation", observation, space.shape, REMEDY)
+        return array.reshape(self.shape).copy()
+
+    def _flattened(self, observation: Any) -> Array:
+        space = self.translation.observations
+        try:
+            if isinstance(space, Discrete) and not 0 <= int(observation) - int(space.start) < int(space.n):
+                raise ValueError(f"{observation} is none of {space}")
+            array = self.translation.vector(observation)
+        except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
+            said = f"{type(error).__name__}: {' '.join(str(error).split())}"
+            raise PartError(self.name, f"gave an observation that is not of its space ({said})", REMEDY) from error
+        return numbers(self.name, "an observation", array, self.shape, REMEDY)
+
+
+REMEDY = "make what it returns fit its observation_space"
+
+
+def of_parts(given: object) -> str:
+    """What it is, in words."""
+    return f"a tuple of {len(given)}" if isinstance(given, tuple) else type(given).__name__
+
+
+def border_of(source: Source, horizon: int | None, name: str | None) -> Border:
+    """What can be known of an environment by making it; a `UsageError` where it cannot be used."""
+    env, other = made(source), made(source)
+    name = name or (env.spec.id if env.spec is not None else type(env.unwrapped).__name__)
+    if env.unwrapped is other.unwrapped:
+        raise UsageError(f"{name}: the function returned the same environment twice; let it make a new one each time")
+    said = []
+    if horizon is None:
+        horizon = time_limit_of(env)
+        if horizon is None:
+            horizon = UNLIMITED
+            said.append(
+                f"it says no time limit: episodes that do not end by themselves are cut after {UNLIMITED:,} steps"
+            )
+    if horizon < 1:
+        raise UsageError(f"{name} needs a horizon: give the number of steps, 1 or more, after which episodes are cut")
+    for space in ("observation_space", "action_space"):
+        if getattr(env, space, None) is None:
+            raise UsageError(f"{name} has no {space}; give it one")
+    usable(env.observation_space, env.action_space, name)
+    seeding = seeding_of(env, name)
+    if seeding.value:
+        said.append(seeding.value)
+    first = answer(name, "reset", lambda: begin(env, 0, seeding))
+    told = None
+    if isinstance(first, tuple) and len(first) == 2 and not isinstance(env.action_space, Box):
+        told = answer(name, "masks", lambda: telling(env, *first))
+    if told is not None:
+        said.append("it says which actions are legal")
+    translation = Translation(env.observation_space, env.action_space)
+    env.close()
+    other.close()
+    return Border(source, name, horizon, translation, seeding, told, tuple(said))

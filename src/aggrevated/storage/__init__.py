@@ -1,0 +1,37 @@
+"""Files: whole or absent, sealed against damage, locked while in use; those of others are read with suspicion."""
+
+from aggrevated.storage.atomic import is_leftover as is_leftover
+from aggrevated.storage.atomic import storage_errors as storage_errors
+from aggrevated.storage.atomic import sweep as sweep
+from aggrevated.storage.atomic import write_atomically as write_atomically
+from aggrevated.storage.atomic import write_new as write_new
+from aggrevated.storage.bounded_json import MAX_JSON as MAX_JSON
+from aggrevated.storage.bounded_json import decoded as decoded
+from aggrevated.storage.bounded_json import parsed as parsed
+from aggrevated.storage.checksummed import digest as digest
+from aggrevated.storage.checksummed import seal as seal
+from aggrevated.storage.checksummed import unseal as unseal
+from aggrevated.storage.checksummed_json import seal_json as seal_json
+from aggrevated.storage.checksummed_json import seal_new_json as seal_new_json
+from aggrevated.storage.checksummed_json import unseal_json as unseal_json
+from aggrevated.storage.journal import Journal as Journal
+from aggrevated.storage.journal import read_journal as read_journal
+from aggrevated.storage.journal import rewrite_journal as rewrite_journal
+from aggrevated.storage.journal import seals as seals
+from aggrevated.storage.json_files import Facts as Facts
+from aggrevated.storage.json_files import read_json as read_json
+from aggrevated.storage.json_files import write_json as write_json
+from aggrevated.storage.locks import only_one as only_one
+from aggrevated.storage.npz import read_npz as read_npz
+from aggrevated.storage.safe_unpickle import MAX_PICKLE as MAX_PICKLE
+from aggrevated.storage.safe_unpickle import Inert as Inert
+from aggrevated.storage.safe_unpickle import read_inert as read_inert
+from aggrevated.storage.safe_unpickle_arrays import array_in as array_in
+from aggrevated.storage.safe_unpickle_arrays import number_in as number_in
+from aggrevated.storage.state_dicts import read_state_dict as read_state_dict
+from aggrevated.storage.untrusted import in_short as in_short
+from aggrevated.storage.untrusted import plain_file as plain_file
+from aggrevated.storage.untrusted import read_bounded as read_bounded
+from aggrevated.storage.untrusted import start_of as start_of
+from aggrevated.storage.zips import chunks as chunks
+from aggrevated.storage.zips import open_zip as open_zip

@@ -1,0 +1,40 @@
+"""JSON that knows whether it is what was written: people read it, and what they change in it is noticed."""
+
+import json
+from hashlib import sha256
+from pathlib import Path
+
+from aggrevated.errors import DataError
+from aggrevated.storage.atomic import write_atomically, write_new
+from aggrevated.storage.json_files import Facts, read_json
+
+SEAL = "sha256"  # of all the rest, whatever the order and the white space
+
+
+def seal_json(path: Path, facts: Facts) -> None:
+    """Write facts for people and machines, atomically, with a digest of them."""
+    write_atomically(path, _text(facts))
+
+
+def seal_new_json(path: Path, facts: Facts) -> bool:
+    """The same, unless there is such a file already; whether it was written."""
+    return write_new(path, _text(facts))
+
+
+def unseal_json(path: Path, remedy: str) -> Facts:
+    """The facts; a `DataError` with a remedy if they are not those that were written."""
+    facts = read_json(path)
+    if SEAL not in facts:
+        raise DataError(f"{path} is not sealed, and so not of this version; start a new run with 'aggrevated train'")
+    if facts.pop(SEAL) != digest_of(facts):
+        raise DataError(f"{path} was changed after it was written; {remedy}")
+    return facts
+
+
+def digest_of(facts: Facts) -> str:
+    """The SHA-256 of what JSON makes of them."""
+    return sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
+
+
+def _text(facts: Facts) -> bytes:
+    return (json.dumps({**facts, SEAL: digest_of(facts)}, indent=2, ensure_ascii=False) + "\n").encode()

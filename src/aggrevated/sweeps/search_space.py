@@ -1,0 +1,164 @@
+"""What varies: choices and ranges, as `--vary` says them."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias, get_args, get_origin, get_type_hints
+
+import numpy as np
+
+from aggrevated.config.component_registry import OPTIONS
+from aggrevated.config.resolver import all_pieces, refuse, usual, with_settings
+from aggrevated.core.settings import WORDS_OF_TYPES, flag, require, settings_of
+from aggrevated.errors import UsageError
+from aggrevated.tasks import Task
+
+FORMS = "NAME=LOW..HIGH, NAME=LOW..HIGH:log or NAME=a,b,c"
+RANGE = re.compile(r"(?P<low>[^:,]+?)\.\.(?P<high>[^:,]+)(?P<log>:log)?(?::(?P<count>\d+))?")
+DIGITS = 4  # of a number that a search comes up with: enough to tell it from others, few enough to copy
+
+
+@dataclass(frozen=True)
+class Choices:
+    """One of these values."""
+
+    name: str
+    values: tuple[Any, ...]
+
+    @property
+    def points(self) -> tuple[Any, ...]:
+        """What a grid tries."""
+        return self.values
+
+    @property
+    def ends(self) -> tuple[Any, ...]:
+        """Where all of them are in order if these are."""
+        return self.values
+
+    def __str__(self) -> str:
+        return f"{dashed(self.name)}={','.join(map(spoken, self.values))}"
+
+
+@dataclass(frozen=True)
+class Range:
+    """A number from low to high; `log`: as many below the geometric mean as above it."""
+
+    name: str
+    low: float
+    high: float
+    whole: bool = False
+    log: bool = False
+    count: int = 0  # the points of a grid; 0: none were given
+
+    @property
+    def points(self) -> tuple[float, ...]:
+        """What a grid tries."""
+        spaced = (np.geomspace if self.log else np.linspace)(self.low, self.high, self.count)
+        return tuple(dict.fromkeys(self.tidy(float(value)) for value in spaced))
+
+    @property
+    def ends(self) -> tuple[float, ...]:
+        """Where all of them are in order if these are."""
+        return self.low, self.high
+
+    def tidy(self, value: float) -> float:
+        """The number with few digits, which can be copied from a table; never outside of the range."""
+        if self.whole:
+            return round(value)
+        places = DIGITS - math.floor(math.log10(self.high - self.low))
+        short = float(f"{value:.{DIGITS}g}") if self.log else round(value, places)
+        return min(max(short, self.low), self.high)
+
+    def __str__(self) -> str:
+        points = f":{self.count}" if self.count else ""
+        ends = f"{spoken(self.low)}..{spoken(self.high)}"
+        return f"{dashed(self.name)}={ends}{':log' if self.log else ''}{points}"
+
+
+Varied: TypeAlias = Choices | Range
+
+
+def parsed(words: Sequence[str], task: Task, method: str) -> tuple[Varied, ...]:
+    """What each of the words says; a `UsageError` for the first that says nothing that can be."""
+    found = tuple(varied(word, task, method) for word in words)
+    names = [one.name for one in found]
+    for name in names:
+        if names.count(name) > 1:
+            raise UsageError(f"{flag(name)} is varied twice; say all its values in one --vary")
+    return found
+
+
+def varied(word: str, task: Task, method: str) -> Varied:
+    """One --vary."""
+    name, equals, text = word.partition("=")
+    name = name.removeprefix("--").replace("-", "_")
+    if not (name and equals and text):
+        raise UsageError(f"--vary is {word!r}, but must be {FORMS}")
+    kind = kind_of(name, task, method)
+    if kind in (int, float) and ".." in text:
+        return a_range(name, text, kind)
+    found = choices(name, text, kind)
+    return Choices(name, tuple(from_everywhere(task, name, one) for one in found.values))
+
+
+def kind_of(name: str, task: Task, method: str) -> Any:
+    """The type of a setting that a run of the task can have, or a `UsageError`."""
+    if name in ("method", *OPTIONS.values()):
+        return str
+    owners = [piece for piece in all_pieces(task) if name in settings_of(piece)]
+    if not owners:
+        refuse(usual(task, method, {}), name)
+    return get_type_hints(owners[0])[name]
+
+
+def a_range(name: str, text: str, kind: type) -> Range:
+    """LOW..HIGH[:log][:POINTS]."""
+    match = RANGE.fullmatch(text)
+    require(match is not None, name, repr(text), "LOW..HIGH, LOW..HIGH:log or, for a grid, LOW..HIGH:log:POINTS")
+    assert match is not None
+    low, high = (value(name, match[end], kind) for end in ("low", "high"))
+    require(math.isfinite(low) and math.isfinite(high) and low < high, name, repr(text), "from a LOW to a higher HIGH")
+    require(low > 0 or not match["log"], name, repr(text), "above 0 for a range that is :log")
+    require(match["count"] is None or int(match["count"]) >= 2, name, repr(text), "of at least 2 points")
+    return Range(name, low, high, kind is int, bool(match["log"]), int(match["count"] or 0))
+
+
+def choices(name: str, text: str, kind: Any) -> Choices:
+    """a,b,c."""
+    words = [one.strip() for one in text.split(",")]
+    fixed = f"; or fix it with {flag(name)} {text}" if all(words) else ""
+    require(len(words) > 1 and all(words), name, repr(text), f"a range or at least two choices{fixed}")
+    values = [value(name, one, kind) for one in words]
+    require(len(set(values)) == len(values), name, repr(text), "choices that differ")
+    return Choices(name, tuple(values))
+
+
+def value(name: str, text: str, kind: Any) -> Any:
+    """One value of that type, from its words."""
+    words = WORDS_OF_TYPES[get_origin(kind) or kind]
+    try:
+        if get_origin(kind) is tuple:
+            return tuple(get_args(kind)[0](one) for one in text.split())
+        return {"True": True, "False": False}[text] if kind is bool else kind(text)
+    except (ValueError, KeyError) as error:
+        raise UsageError(f"{flag(name)} is {text!r}, but must be {words}") from error
+
+
+def from_everywhere(task: Task, name: str, value: Any) -> Any:
+    """The same, but a file or folder of the task's world with its whole path: a sweep may go on somewhere else."""
+    if not isinstance(value, str) or name not in settings_of(type(task.world)):
+        return value
+    return with_settings(task.world, {name: value}).completed(1, ()).values()[name]
+
+
+def spoken(value: Any) -> str:
+    """A value as it is said on the command line."""
+    return " ".join(map(spoken, value)) if isinstance(value, tuple | list) else str(value)
+
+
+def dashed(name: str) -> str:
+    """A setting's name as --vary has it."""
+    return flag(name).removeprefix("--")

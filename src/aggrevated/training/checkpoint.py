@@ -1,0 +1,147 @@
+"""Checkpoints: learner and oracle as one sealed file. A damaged one is noticed, and the one before it is used."""
+
+import re
+import secrets
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+
+from torch import Tensor
+
+from aggrevated.algorithm import Learner
+from aggrevated.errors import DataError
+from aggrevated.oracles import Oracle, remembering
+from aggrevated.storage import Facts, seal, seals, storage_errors, unseal
+from aggrevated.validation import Best
+
+BILL = ("simulator_steps", "start_simulator_steps", "oracle_steps", "validation_steps")  # of a `Learner`
+COUNTS = (*BILL, "oracle_queries", "diverged", "validation_diverged")
+KEPT = 3  # so that a damaged newest one costs little
+NAME = re.compile(r"(\d{6,})\.safetensors")
+
+
+def save(folder: Path, learner: Learner, oracle: Oracle, facts: Facts) -> None:
+    """Write learner and oracle and some facts beside them, and remove all but the newest few checkpoints."""
+    best = learner.best
+    tensors = {f"policy.{name}": w for name, w in learner.policy.state_dict().items()}
+    tensors |= {f"best.{name}": w for name, w in (best.weights or {}).items()}
+    tensors |= {f"update.{name}": w for name, w in learner.update.state().items()}
+    for path, one in remembering(oracle):
+        tensors |= {f"{path}.{name}": w for name, w in one.state().items()}
+    numbers = {"n": learner.n, **counts(learner), "best": [best.returned, best.n, best.first, best.latest]}
+    seal(folder / f"{learner.n:06d}.safetensors", tensors, {"learner": numbers, **facts})
+    with storage_errors(folder):
+        for old in newest_first(folder)[KEPT:]:
+            old.unlink(missing_ok=True)
+
+
+def counts(learner: Learner) -> Facts:
+    """What it has cost so far."""
+    return {name: getattr(learner, name) for name in COUNTS}
+
+
+def newest_first(folder: Path) -> list[Path]:
+    """The checkpoints that are there."""
+    found = (path for path in folder.glob("*") if NAME.fullmatch(path.name))
+    return sorted(found, key=lambda path: int(path.name.split(".")[0]), reverse=True)
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What lay beside learner and oracle in the checkpoint that was used, and in the intact ones before it."""
+
+    n: int
+    facts: Facts
+    before: Sequence[Facts]  # oldest first
+
+    def lines(self, there: list[Facts], path: Path, warn: Callable[[str], None]) -> list[Facts]:
+        """The lines of the metrics up to here, from those that are there and what checkpoints know of them.
+
+        If those that are there were not those then, it is a `DataError`. Lines that are lost are done without.
+        """
+        lines = [line for line in there if line["iteration"] <= self.n]
+        if lines and lines[-1]["iteration"] == self.n:
+            self._refuse_others(lines, path)
+            return lines
+        for line in chain.from_iterable(facts["metrics"]["lines"] for facts in (*self.before, self.facts)):
+            if line["iteration"] > (lines[-1]["iteration"] if lines else 0):
+                lines.append(line)
+        lost = self.n - len(lines)
+        if not lost:
+            self._refuse_others(lines, path)
+        told = f"{lost} of its lines are lost" if lost else "its last lines were lost, and are written again"
+        warn(f"{path} is shorter than the checkpoint beside it: {told}; nothing else is")
+        return lines
+
+    def _refuse_others(self, lines: list[Facts], path: Path) -> None:
+        """A `DataError` if these are not all the lines that there were, or were before some were lost for good."""
+        *_, seal = seals(lines)
+        if seal != self.facts["metrics"]["seal"]:
+            raise DataError(f"{path} is not what the checkpoint beside it knows; restore it, or remove it")
+
+
+def refuse_another(folder: Path, facts: Facts, own: str, habits: str) -> None:
+    """A `DataError` if a checkpoint is of another config, environment or expert; those of before know no habits."""
+    if facts.get("config") != own or facts.get("habits", habits) != habits:
+        raise DataError(
+            f"{folder.parent}/config.json, its environment, its expert or its pages changed after the run began; "
+            "undo that"
+        )
+
+
+def newest_facts(folder: Path) -> Facts | None:
+    """What lies beside the learner in the newest checkpoint that is intact; None if there is none."""
+    for path in newest_first(folder):
+        with suppress(DataError):
+            return unseal(path)[1]
+    return None
+
+
+def restore(
+    folder: Path, learner: Learner, oracle: Oracle, own: str, habits: str, warn: Callable[[str], None]
+) -> Kept | None:
+    """Bring both to their newest intact checkpoint, and give the facts beside it.
+
+    None, and no change, if there is none. One of another config than `own`, or of an expert with other habits, is
+    refused; damaged ones are put aside.
+    """
+    intact: list[tuple[dict[str, Tensor], Facts]] = []
+    for path in newest_first(folder):
+        try:
+            tensors, facts = unseal(path)
+        except DataError as error:
+            warn(f"{error}; going on from an earlier point")
+            put_aside(path)
+            continue
+        refuse_another(folder, facts, own, habits)
+        intact.append((tensors if not intact else {}, facts))
+    if not intact:
+        return None
+    (tensors, facts), *before = intact
+    fill(learner, oracle, tensors, facts["learner"])
+    return Kept(learner.n, facts, [facts for _, facts in reversed(before)])
+
+
+def put_aside(path: Path) -> None:
+    """Give what cannot be used another name, so that it is in nobody's way."""
+    with storage_errors(path):
+        path.replace(path.with_name(f"{path.name}.damaged-{secrets.token_hex(3)}"))
+
+
+def fill(learner: Learner, oracle: Oracle, tensors: dict[str, Tensor], numbers: Facts) -> None:
+    """Make learner and oracle what they were."""
+
+    def part(prefix: str) -> dict[str, Tensor]:
+        return {name.removeprefix(prefix): w for name, w in tensors.items() if name.startswith(prefix)}
+
+    learner.policy.load_state_dict(part("policy."))
+    learner.update.restore(part("update."))
+    for path, one in remembering(oracle):
+        one.restore(part(f"{path}."))
+    returned, n, first, latest = numbers["best"]
+    learner.best = Best(returned, n, first, latest, part("best."))
+    learner.n = numbers["n"]
+    for name in COUNTS:
+        setattr(learner, name, numbers[name])

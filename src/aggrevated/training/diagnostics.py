@@ -1,0 +1,196 @@
+"""Whether a run still learns: signs that it does not, and how long they must last before that is said.
+
+The loop does not need this. A run looks at each iteration, and what it remembers of those before can be found again in
+their metrics, so that a resumed run says what an uninterrupted one says.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from math import inf, isfinite
+from typing import NamedTuple, Protocol, Self
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.distributions import Categorical
+
+from aggrevated.core.arrays import Array
+from aggrevated.losses import Loss, distribution_at
+from aggrevated.oracles import CostToGo
+from aggrevated.oracles.advantage import cheapest
+from aggrevated.policies import Policy
+from aggrevated.rollout.trajectories import Trajectories
+from aggrevated.updates import Step, Update
+from aggrevated.updates.dataset_aggregation import MEASURED
+from aggrevated.updates.safe_step import MOST_HALVINGS
+
+SURE = 0.9  # from this probability of an action on, a policy is sure of it
+MANY = 0.1  # of the visited states at which a policy is sure and wrong
+NOTHING = 0.01  # left to learn, in units of the usual mistake
+MUCH = 0.1  # left to learn, in units of the most so far: a good policy visits states where no mistake costs much
+VANISHED = 1e-6  # of the largest gradient so far
+LASTING = 3  # iterations in a row, before a sign is believed
+
+REASONS = {  # why learning has died, and in more words
+    "steps shortened to nothing": f"steps break the policy even after {MOST_HALVINGS} halvings, so it stays as it is",
+    "gradient vanished": f"the gradient is less than {VANISHED:g} of what it was, or is not finite",
+    "sure and wrong": f"at more than {MANY:.0%} of the states visited the policy is sure of a costly action",
+}
+SHORTENED, FLAT, WRONG = REASONS
+REMEDY = "see docs/which-method.md; --update exponentiated has no step size to tune, others may need a smaller one"
+
+
+@dataclass(frozen=True)
+class Examined:
+    """An update whose steps tell what mistakes the new policy makes where the old one was rolled in."""
+
+    update: Update
+
+    def __call__(self, policy: Policy, loss: Loss, trajectories: Trajectories, cost_to_go: CostToGo) -> Step:
+        step = self.update(policy, loss, trajectories, cost_to_go)
+        return replace(step, **mistakes(policy, trajectories, cost_to_go)._asdict())
+
+    def state(self) -> dict[str, Tensor]:
+        return self.update.state()
+
+    def restore(self, state: dict[str, Tensor]) -> None:
+        self.update.restore(state)
+
+
+class Mistakes(NamedTuple):
+    """Of a policy at the visited states, by the A* of the actions there; None where nobody knows."""
+
+    sure_and_wrong: float | None = None  # the share of states where it is sure of an action with an unusual A*
+    left_to_learn: float | None = None  # the mean A* of its actions: what they cost above the best, per step
+    usual_mistake: float | None = None  # the root mean square of A*
+
+
+def mistakes(policy: Policy, trajectories: Trajectories, cost_to_go: CostToGo) -> Mistakes:
+    """What the policy does wrong at the states of the trajectories, at the price of one forward pass at most.
+
+    Where the cost-to-go is of the action taken and no advantage over π*, it tells only that nothing is left: by zeros.
+    An A* of zeros at the few states that were asked about is known, and no gradient that vanished, also beside advice.
+    """
+    some = np.arange(min(trajectories.count, MEASURED))
+    trajectories, values = trajectories.take(some), cost_to_go.values[some]
+    asked = trajectories.mask & (cost_to_go.weight[some] > 0)
+    costless = not cost_to_go.every_action and not cost_to_go.advantage and not values.any()
+    if (costless and cost_to_go.advice is not None) or not asked.any():
+        return Mistakes()
+    if not cost_to_go.every_action and not cost_to_go.advantage:
+        return Mistakes() if values[asked].any() else Mistakes(None, 0.0, 0.0)
+    pi = probabilities(policy, trajectories)
+    if cost_to_go.every_action:
+        return of_every_action(pi, values, trajectories.legal, asked)
+    taken = None if pi is None else np.take_along_axis(pi, trajectories.actions[..., None], axis=2)[asked, 0]
+    return of_taken(taken, values[asked])
+
+
+@torch.no_grad()
+def probabilities(policy: Policy, trajectories: Trajectories) -> Array | None:
+    """π(a|s_t), [K, T, A]; None for vectors, and for a policy without weights, which follows no gradient."""
+    if trajectories.actions.ndim > 2 or next(policy.parameters(), None) is None:
+        return None
+    distribution = distribution_at(policy, trajectories)
+    return distribution.probs.numpy() if isinstance(distribution, Categorical) else None
+
+
+def of_every_action(pi: Array | None, q: Array, legal: Array, asked: Array) -> Mistakes:
+    """From π(a|s) and Q*(s, a), both [K, T, A]."""
+    if pi is None:
+        return Mistakes()
+    possible = legal if legal.shape[2] else np.ones_like(q, bool)
+    above, chosen = np.where(possible, q - cheapest(q, legal), 0.0)[asked], pi[asked]
+    usual = root_mean_square(above[possible[asked]])
+    wrong = ((chosen > SURE) & (above > usual)).any(axis=1)  # it can be sure of one action only
+    return Mistakes(float(wrong.mean()), mean((chosen * above).sum(axis=1)), usual)
+
+
+def of_taken(pi: Array | None, advantage: Array) -> Mistakes:
+    """From π(a_t|s_t) and A*(s_t, a_t), both [n]; what was better than π* makes up for no mistake."""
+    usual = root_mean_square(advantage)
+    wrong = None if pi is None else float(((pi > SURE) & (advantage > usual)).mean())
+    return Mistakes(wrong, mean(advantage.clip(0.0)), usual)
+
+
+def mean(values: Array) -> float:
+    """In float64."""
+    return float(values.mean(dtype=np.float64))
+
+
+def root_mean_square(values: Array) -> float:
+    """In float64."""
+    return float(np.sqrt(mean(np.square(values, dtype=np.float64))))
+
+
+class Signs(Protocol):
+    """What an iteration shows of its health."""
+
+    @property
+    def roll_in_return(self) -> float: ...
+    @property
+    def best_return(self) -> float: ...
+    @property
+    def gradient_norm(self) -> float: ...
+    @property
+    def halvings(self) -> int: ...
+    @property
+    def sure_and_wrong(self) -> float | None: ...
+    @property
+    def left_to_learn(self) -> float | None: ...
+    @property
+    def usual_mistake(self) -> float | None: ...
+
+
+@dataclass
+class Health:
+    """What is remembered of the iterations so far."""
+
+    largest: float = 0.0  # gradient
+    most_left: float = 0.0  # to learn
+    best: float = -inf  # return, on validation
+    best_roll_in: float = -inf  # which is known also where not every policy is validated
+    lasted: dict[str, int] = field(default_factory=lambda: dict.fromkeys(REASONS, 0))  # in a row
+    told: set[str] = field(default_factory=set)
+
+    @classmethod
+    def of(cls, lines: Iterable[Signs]) -> Self:
+        """After these iterations, of which all was said already."""
+        health = cls()
+        for line in lines:
+            health.after(line)
+            health.news()
+        return health
+
+    def after(self, line: Signs) -> str:
+        """Why learning has died, as it looks after one more iteration; nothing while it lives."""
+        seen = set(self._signs(line))
+        self.lasted = {reason: lasted + 1 if reason in seen else 0 for reason, lasted in self.lasted.items()}
+        self.best, self.best_roll_in = line.best_return, max(self.best_roll_in, line.roll_in_return)
+        self.most_left = max(self.most_left, line.left_to_learn or 0.0)
+        if isfinite(line.gradient_norm):
+            self.largest = max(self.largest, line.gradient_norm)
+        return ", ".join(self._reasons())
+
+    def news(self) -> list[str]:
+        """A sentence on each reason that was not told before."""
+        new = [reason for reason in self._reasons() if reason not in self.told]
+        self.told.update(new)
+        return [f"learning has died, {reason}: {REASONS[reason]}; {REMEDY}" for reason in new]
+
+    def _reasons(self) -> list[str]:
+        return [reason for reason, lasted in self.lasted.items() if lasted >= LASTING]
+
+    def _signs(self, line: Signs) -> Iterator[str]:
+        left = line.left_to_learn
+        if left is not None and left <= NOTHING * (line.usual_mistake or 0.0):
+            return
+        if line.halvings >= MOST_HALVINGS:
+            yield SHORTENED
+        if not isfinite(line.gradient_norm) or line.gradient_norm < VANISHED * self.largest:
+            yield FLAT
+        if (line.sure_and_wrong or 0.0) > MANY and (left or 0.0) > MUCH * self.most_left and not self._improved(line):
+            yield WRONG
+
+    def _improved(self, line: Signs) -> bool:
+        return line.best_return > self.best or line.roll_in_return > self.best_roll_in

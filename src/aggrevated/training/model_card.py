@@ -1,0 +1,146 @@
+"""A policy's card: what it is, from whom it learned, how good it is, and the command that makes it again."""
+
+from __future__ import annotations
+
+import shlex
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from aggrevated import storage
+from aggrevated.config import Config
+from aggrevated.config.component_registry import OPTIONS
+from aggrevated.config.resolver import resolve, usual
+from aggrevated.core.settings import as_option, settings_of
+from aggrevated.errors import AggrevatedError, UsageError
+from aggrevated.storage import Facts
+from aggrevated.tasks import Task, find_task, may_be_imported
+from aggrevated.version import __version__
+
+if TYPE_CHECKING:
+    from aggrevated.training.run_folder import Run
+
+MEASURED = ("test_return", "test_standard_error", "expert_return", "expert_standard_error", "ratio")
+
+
+def card_of(run: Run) -> Facts:
+    """For JSON; what is not known before a run has ended is missing."""
+    config, ended = run.config, run.result()
+    result = ended or run.so_far()
+    simulator = getattr(config.world, "simulator", None)
+    return {
+        "task": config.task.name,
+        "environment": str(getattr(simulator, "name", "") or config.task.title),
+        "expert": expert_of(config),
+        "method": config.method,
+        "update": config.update.name,
+        "policy": config.policy.name,
+        "seed": config.loop.seed,
+        "iterations": result.iterations,
+        "ended": ended is not None,
+        "validation_return": result.best_return,
+        **{name: result.more[name] for name in MEASURED if name in result.more},
+        "simulator_steps": result.simulator_steps,
+        "oracle_queries": result.oracle_queries,
+        "settings_sha256": storage.digest({}, config.facts()),
+        "weights_sha256": result.weights_sha256,
+        "command": command_of(config),
+        "version": __version__,
+    }
+
+
+def model_card(run: Run) -> str:
+    """The same in Markdown, for people."""
+    card = card_of(run)
+    good = [returned("it", card["test_return"], card.get("test_standard_error"))] if "test_return" in card else []
+    good += [returned("its expert", card["expert_return"], card.get("expert_standard_error"))] if good else []
+    measured = ", ".join(good) or f"{card['validation_return']:.4g} on validation; the run has not ended"
+    name = run.config.world.measured
+    lines = [
+        f"# A policy for {run.config.task.title}",
+        "",
+        f"- **What:** a policy of the kind `{card['policy']}`, for the environment {card['environment']}",
+        f"- **From whom:** the expert {card['expert']}, by {run.config.row.title} with the update `{card['update']}`, "
+        f"{card['iterations']} iterations, seed {card['seed']}",
+        f"- **How good:** mean {name} {measured}",
+        f"- **At what cost:** {card['simulator_steps']:,} simulator steps, {card['oracle_queries']:,} oracle queries",
+        f"- **Weights:** SHA-256 `{card['weights_sha256']}`; settings `{card['settings_sha256']}`",
+        f"- **Made by:** `{card['command']}`, aggrevated {card['version']}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def returned(who: str, mean: float, error: float | None) -> str:
+    """A mean with its standard error, where that is known."""
+    return f"{mean:.4g}{'' if error is None else f' ± {error:.2g}'} ({who})"
+
+
+def expert_of(config: Config) -> str:
+    """The expert's name; of one from a file the file's, without where it lies."""
+    named = without_places(config.settings.get("expert", "")) or config.world.expert_name
+    return named or str(getattr(config.built_world.expert, "name", type(config.built_world.expert).__name__))
+
+
+def command_of(config: Config) -> str:
+    """What to type to make such a run again: the choices and settings that are not the usual ones.
+
+    Where they do not lead to the same settings, it is the file that has them all; where environment or expert are
+    objects that have no name to type, it is a line of Python.
+    """
+    task = named_task(config)
+    try:
+        given = asked_of(config, task or bare(config))
+    except AggrevatedError:
+        return "aggrevated train --config config.json"
+    if "expert" in given:
+        given["expert"] = without_places(given["expert"])
+    if task is None:
+        words = [repr(config.task.name), f"expert={expert_of(config)}", f"method={config.method!r}"]
+        words += [f"{name}={value!r}" for name, value in given.items() if name != "expert"]
+        return f"aggrevated.train({', '.join(words)})"
+    words = [f"aggrevated train {shlex.quote(config.task.name)}"]
+    words += [] if config.method == "aggrevated" else [f"--method {config.method}"]
+    return " ".join([*words, *(as_option(name, value) for name, value in given.items())])
+
+
+def named_task(config: Config) -> Task | None:
+    """The task as its name alone leads to; None where it or its expert was given as an object."""
+    try:
+        task = find_task(config.task.name, trust=may_be_imported(config.task.name, config.world))
+    except AggrevatedError:
+        return None
+    own = [(getattr(config.world, part, None), getattr(task.world, part, None)) for part in ("given", "make_expert")]
+    return task if type(task.world) is type(config.world) and all(a is b for a, b in own) else None
+
+
+def bare(config: Config) -> Task:
+    """The task of a config without the settings that went into it."""
+    world = config.task.world
+    declared = {name: settings_of(type(world))[name].default for name in world.decisive if name != "expert"}
+    return replace(config.task, world=replace(world, **declared))
+
+
+def asked_of(config: Config, task: Task) -> dict[str, Any]:
+    """The choices and settings by which the task comes to that config; a `UsageError` where there are none such."""
+    own = {name: getattr(config.world, name) for name in config.world.decisive}
+    asked = {name: value for name, value in own.items() if value != getattr(task.world, name)}
+    for name in list(asked):  # what follows by itself is not said
+        less = {other: value for other, value in asked.items() if other != name}
+        with suppress(AggrevatedError):
+            if resolve(task, config.method, **less).settings[name] == asked[name]:
+                asked = less
+    for place, option in OPTIONS.items():
+        chosen = getattr(config, place).name
+        if getattr(usual(task, config.method, asked), place).name != chosen:
+            asked[option] = chosen
+    plain = resolve(task, config.method, **asked).settings
+    asked |= {name: value for name, value in config.settings.items() if plain.get(name, value) != value}
+    if resolve(task, config.method, **asked) != config:
+        raise UsageError("these settings come from elsewhere")
+    return asked
+
+
+def without_places(names: str) -> str:
+    """Names and files with commas between, the files without their folders."""
+    return ",".join(Path(name).name if Path(name).is_absolute() else name for name in names.split(","))

@@ -1,0 +1,216 @@
+"""A run: a folder, what it was asked to do, and what it has found. Nothing in it is believed that is not sealed."""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import chain, count
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+
+from aggrevated import storage
+from aggrevated.config import Config
+from aggrevated.config.builder import blank_policy, set_up
+from aggrevated.config.resolver import from_facts
+from aggrevated.core.hardware import one_thread
+from aggrevated.errors import DataError, UsageError
+from aggrevated.policies import Policy
+from aggrevated.problems import World
+from aggrevated.tasks import Task, as_task, can_be_found, find_task, with_object
+from aggrevated.training.checkpoint import newest_facts, refuse_another
+from aggrevated.training.file_names import CHECKPOINTS as CHECKPOINTS
+from aggrevated.training.file_names import CHOSEN as CHOSEN
+from aggrevated.training.file_names import CONFIG as CONFIG
+from aggrevated.training.file_names import METRICS as METRICS
+from aggrevated.training.file_names import RESULT as RESULT
+from aggrevated.training.file_names import TRIALS as TRIALS
+from aggrevated.training.model_card import card_of
+from aggrevated.training.records import Metrics, Result
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run's folder and what it was asked to do."""
+
+    folder: Path
+    config: Config
+
+    @classmethod
+    def create(cls, folder: Path, config: Config) -> Run:
+        """A new run. A folder that already holds something is refused, so that no run is overwritten."""
+        refuse_if_used(folder)
+        with one_thread():
+            set_up(config)  # what cannot be set up, for example for lack of its expert, leaves no folder behind
+        refuse_if_used(folder)
+        begin_folder(folder, CONFIG, config.facts())
+        return cls(folder, config)
+
+    @classmethod
+    def open(
+        cls, folder: Path | str, task: Task | None = None, trust: bool = False, *, env: Any = None, expert: Any = None
+    ) -> Run:
+        """A run that exists; one of a task that has no name to be found by needs the task itself.
+
+        Python code that it names is imported, when it is needed, only with `trust`. Environment and expert that were
+        given to `train` as objects are given again as `env` and `expert`; others than those are a `DataError`.
+        """
+        folder = Path(folder)
+        path = folder / CONFIG
+        if not path.is_file():
+            raise DataError(f"{folder} is not a run: it has no config.json; give a folder that 'aggrevated train' made")
+        remedy = f"undo that, or start a new run with 'aggrevated train --config {path}'"
+        facts = storage.unseal_json(path, remedy)
+        if task is None and env is None and not (isinstance(facts.get("task"), str) and can_be_found(facts["task"])):
+            missing = f"{path} is of the task {facts.get('task')!r}, which no installed package offers"
+            again = "aggrevated.resume(folder, env=..., expert=...), Run.open(folder, env=..., expert=...)"
+            raise DataError(
+                f"{missing}; install it or, in Python, give the task: Run.open(folder, task), or the environment and "
+                f"expert that it was made of: {again}"
+            )
+        if env is None and expert is None:
+            return cls(folder, from_facts(facts, path, task, trust))
+        run = cls(folder, from_facts(facts, path, given_again(facts, path, task, trust, env, expert), trust))
+        run._refuse_another()
+        return run
+
+    def _refuse_another(self) -> None:
+        """A `DataError` if environment or expert are not those of its checkpoints."""
+        facts = newest_facts(self.folder / CHECKPOINTS)
+        if facts is not None:
+            world = self.config.built_world
+            own, habits = identity(self.config, world), storage.digest(dict(world.habits))
+            refuse_another(self.folder / CHECKPOINTS, facts, own, habits)
+
+    @property
+    def label(self) -> str:
+        """What a legend calls it; the policy is named wherever there could be another one in the figure."""
+        config, task = self.config, self.config.task
+        policy = "" if config.policy.name == task.policy == "mlp" else f", {config.policy.name}"
+        picked = {"method": config.method, "policy": config.policy.name, "update": config.update.name}
+        usual = task.tuned_for(picked).get("start", config.row.start)
+        start = "" if config.start.name == usual else f", {config.start.name} start"
+        usual_oracles = (task.oracle, *config.row.cost_to_go[:1])
+        oracle = "" if config.oracle.name in usual_oracles or not task.oracle else f", {config.oracle.name}"
+        then = "" if config.reinforcement.name == config.row.reinforcement else f", then {config.reinforcement.name}"
+        return f"{config.row.title}, {config.update.name}{policy}{start}{oracle}{then}{config.world.label}"
+
+    def metrics(self) -> list[Metrics]:
+        """The lines of metrics.jsonl, up to the last that is whole."""
+        path = self.folder / METRICS
+        return [Metrics.read(line, path) for line in storage.read_journal(path)]
+
+    def result(self) -> Result | None:
+        """result.json, if the run has ended: one by an end that is not the one asked for now does not count."""
+        path = self.folder / RESULT
+        if not path.is_file():
+            return None
+        remedy = f"remove it, and 'aggrevated resume {self.folder}' makes it again"
+        result = Result.read(storage.unseal_json(path, remedy), path)
+        loop = self.config.loop
+        reached = result.iterations == loop.iterations
+        same = (result.budget, result.queries) == (loop.budget, loop.queries)
+        return result if reached or (same and result.ended in loop.limits) else None
+
+    def so_far(self) -> Result:
+        """What was known when policy.safetensors was written."""
+        return Result.read(self.chosen()[1], self.folder / CHOSEN)
+
+    @property
+    def policy(self) -> Policy:
+        """The chosen policy: the best on validation so far."""
+        weights, _ = self.chosen()
+        policy = blank_policy(self.config)
+        try:
+            policy.load_state_dict(weights)
+        except RuntimeError as error:
+            raise self._of_another_config() from error
+        policy.card = partial(card_of, self)
+        return policy
+
+    def chosen(self) -> tuple[dict[str, Tensor], storage.Facts]:
+        """(weights of the chosen policy, what was known when it was written)."""
+        path = self.folder / CHOSEN
+        if not path.is_file():
+            raise DataError(f"{self.folder} has no policy yet; finish it with 'aggrevated resume {self.folder}'")
+        weights, facts = storage.unseal(path)
+        if facts.get("config") != same_in_all(self.config) or not isinstance(facts.get("so_far"), dict):
+            raise self._of_another_config()
+        return weights, facts["so_far"]
+
+    def _of_another_config(self) -> DataError:
+        return DataError(f"{self.folder}/config.json does not fit the policy beside it; restore it")
+
+
+def given_again(facts: storage.Facts, path: Path, task: Task | None, trust: bool, env: Any, expert: Any) -> Task:
+    """The task of a run with the environment and the expert that it was made of, by the name that it had."""
+    world = facts.get("world")
+    if expert is not None and isinstance(world, dict) and world.get("expert"):
+        raise UsageError(f"{path} names its expert, {world['expert']}; leave expert out, or start a new run")
+    found = task or (find_task(str(facts.get("task")), trust) if env is None else as_task(env))
+    return with_object(replace(found, name=str(facts.get("task"))), expert)
+
+
+def identity(config: Config, world: World) -> str:
+    """A digest of all that shapes the bits, the expert's weights too; with more iterations it is still the same run."""
+    return storage.digest(dict(world.fingerprint), same_in_all(config))
+
+
+def same_in_all(config: Config) -> storage.Facts:
+    """The settings that do not change where a run is made longer."""
+    return config.replaced(iterations=1, checkpoint_every=1, budget=0, queries=0).facts()
+
+
+def made_or_opened(folder: Path, config: Config) -> Run:
+    """The run in the folder, if it was asked for the same; a new one if there is none."""
+    if not (folder / CONFIG).is_file():
+        return Run.create(folder, config)
+    run = Run.open(folder, config.task)
+    if run.config != config:
+        raise UsageError(f"{folder} holds a run with other settings; choose another --out or remove it")
+    return run
+
+
+def begin_folder(folder: Path, name: str, facts: storage.Facts) -> None:
+    """Write its first file, sealed: of several who begin a folder at once one does, and the others get a `UsageError`.
+
+    Killed or failing in the middle, it leaves a folder that holds nothing yet.
+    """
+    made = not folder.exists()
+    try:
+        if not storage.seal_new_json(folder / name, facts):
+            raise exists_already(folder)
+    except BaseException:
+        if made:
+            with suppress(OSError):
+                folder.rmdir()
+        raise
+
+
+def refuse_if_used(folder: Path) -> None:
+    """A `UsageError` if there is something at that place already, but for what a kill left of a file."""
+    with storage.storage_errors(folder):
+        if folder.exists() and (not folder.is_dir() or not all(map(storage.is_leftover, folder.iterdir()))):
+            raise exists_already(folder)
+
+
+def exists_already(folder: Path) -> UsageError:
+    """With what can be done about it."""
+    a_run = (folder / CONFIG).exists() or (folder / TRIALS).exists() or any(folder.glob(f"trial-*/{CONFIG}"))
+    resume = f"go on with 'aggrevated resume {folder}' or " if a_run else ""
+    return UsageError(f"{folder} exists already: {resume}choose another --out")
+
+
+def as_file_name(name: str) -> str:
+    """The name without what folders are not called."""
+    return re.sub(r"[^\w.-]+", "-", name)
+
+
+def unused_folder(config: Config) -> Path:
+    """runs/TASK-METHOD-UPDATE or, where it exists, the first of those with -2, -3, … behind it that does not."""
+    folder = Path("runs") / as_file_name(f"{config.task.name}-{config.method}-{config.update.name}")
+    numbered = (folder.with_name(f"{folder.name}-{number}") for number in count(2))
+    return next(path for path in chain([folder], numbered) if not path.exists())
