@@ -18,16 +18,16 @@ from pathlib import Path
 import numpy as np
 
 import aggrevated
-from aggrevated.core.hardware import one_thread
+from aggrevated.core.hardware import single_thread
 from aggrevated.parsing.pages.crohme import read_folder
 from aggrevated.parsing.pages.page import Page
-from aggrevated_reader.evaluation import judged
+from aggrevated_reader.evaluation import evaluate_reader
 from aggrevated_reader.learners.reading_policy import ReadingPolicy
 from aggrevated_reader.page_reader import SHIPPED
-from aggrevated_reader.pages.batched_rng import Dice
+from aggrevated_reader.pages.batched_rng import BatchedRng
 from aggrevated_reader.pages.expressions import random_lines
-from aggrevated_reader.pages.generated import write, written
-from aggrevated_reader.pages.inkml_writing import inkml_of
+from aggrevated_reader.pages.generated import generate_pages, synthesize_page
+from aggrevated_reader.pages.inkml_writing import to_inkml
 from aggrevated_reader.pages.writers import writer
 
 SEED = 1_000_003  # of pages that no reader has learned from
@@ -55,11 +55,14 @@ def generated_hands(count: int, pages: int) -> Iterator[tuple[str, list[Page]]]:
     """(a name, pages by one hand), of so many hands."""
     for number in range(count):
         draw = np.random.default_rng([SEED, number])
-        dice = Dice(draw)
+        dice = BatchedRng(draw)
         hand = writer(dice)
         yield (
             f"generated {number}",
-            [write(random_lines(dice, True), hand, draw, f"page-{place:03d}") for place in range(pages + OTHERS)],
+            [
+                synthesize_page(random_lines(dice, True), hand, draw, f"page-{place:03d}")
+                for place in range(pages + OTHERS)
+            ],
         )
 
 
@@ -77,16 +80,18 @@ def taught(pages: Sequence[Page], others: Sequence[Page], settings: dict[str, ob
         folder = Path(place) / "pages"
         folder.mkdir()
         for page in pages:
-            (folder / f"{page.name}.inkml").write_bytes(inkml_of(page))
+            (folder / f"{page.name}.inkml").write_bytes(to_inkml(page))
         began = time.perf_counter()
         run = aggrevated.train("algebra", pages=str(folder), out=Path(place) / "run", say=silent, **settings)
         seconds = time.perf_counter() - began
         now, before = run.policy, ReadingPolicy.load(SHIPPED)
         lines = run.metrics()
         best = max(lines, key=lambda line: (line.current_return, -line.iteration)).iteration
-    kinds = {"corrected": pages, "same hand": others, "generated": written(1000, SEED)}
-    with one_thread():
-        facts = {kind: [judged(policy, list(on)) for policy in (before, now)] for kind, on in kinds.items() if on}
+    kinds = {"corrected": pages, "same hand": others, "generated": generate_pages(1000, SEED)}
+    with single_thread():
+        facts = {
+            kind: [evaluate_reader(policy, list(on)) for policy in (before, now)] for kind, on in kinds.items() if on
+        }
     told = {
         kind: {what: [round(one[key], 4) for one in found] for what, key in (("uas", "uas_micro"), ("names", "names"))}
         for kind, found in facts.items()

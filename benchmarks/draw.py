@@ -25,8 +25,8 @@ from browsing import CHROMIUM, FLAGS
 from writing import draw_strokes, strokes_on
 
 from aggrevated.parsing.pages.page import Page
-from aggrevated.reports import versions
-from aggrevated_reader.pages.generated import written_page
+from aggrevated.reports import package_versions
+from aggrevated_reader.pages.generated import generate_page
 
 TARGET = 150.0  # milliseconds for 30 symbols on one core
 
@@ -35,7 +35,7 @@ def pages_of(symbols: int, count: int) -> list[Page]:
     """So many generated pages, each in a hand of its own, of about so many symbols."""
     found, number = [], 0
     while len(found) < count:
-        page = written_page(number, seed=18)
+        page = generate_page(number, seed=18)
         found += [page] if abs(len(page) - symbols) <= 1 else []
         number += 1
     return found
@@ -100,7 +100,7 @@ def main() -> None:
     facts = {
         "symbols": asked.symbols, "pages": len(pages), "strokes": len(found), "one_core": asked.one_core,
         "milliseconds": {"median": float(np.median(found)), "95 %": float(np.percentile(found, 95)), "target": TARGET},
-        "pages_a_second": rate, "versions": versions(("aggrevated", "torch", "numpy", "starlette", "uvicorn")),
+        "pages_a_second": rate, "versions": package_versions(("aggrevated", "torch", "numpy", "starlette", "uvicorn")),
     }  # fmt: skip
     print(f"{len(found)} strokes on {len(pages)} pages of {asked.symbols} ± 1 symbols")
     told = ", ".join(f"{name} {value:.0f} ms" for name, value in facts["milliseconds"].items())

@@ -16,15 +16,15 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from aggrevated.core.hardware import one_thread
-from aggrevated.core.rng import Purpose, seeds
-from aggrevated.experts.checkpoint_formats import expert_from
-from aggrevated.experts.loading import SHIPPED
-from aggrevated.problems.control import control_of
-from aggrevated.problems.expert_training import EPISODES, card, kept, model_for
-from aggrevated.storage import seal, write_json
+from aggrevated.core.hardware import single_thread
+from aggrevated.core.rng import SeedPurpose, derive_seeds
+from aggrevated.experts.checkpoint_formats import build_expert
+from aggrevated.experts.loading import BUILTIN_WEIGHTS
+from aggrevated.problems.control import require_control_problem
+from aggrevated.problems.expert_training import EPISODES, extract_expert_weights, make_expert_card, make_sb3_model
+from aggrevated.storage import save_checksummed, write_json
 from aggrevated.tasks import find_task
-from aggrevated.validation import mean_return
+from aggrevated.validation import evaluate_mean_return
 from aggrevated.version import __version__
 
 EXPERTS = 8
@@ -38,8 +38,8 @@ WHY = "One of eight for docs/where-it-pays.md, from bad to best: what a learner 
 
 def trained(task: str, seed: int) -> tuple[list[int], list[float], list[dict[str, Tensor]]]:
     """(steps, mean return, weights) of every checkpoint of the task's recipe, to its end."""
-    recipe, simulator = find_task(task).recipe, control_of(find_task(task).world, "this").simulator
-    model, episodes = model_for(recipe, simulator, seed), seeds(seed, Purpose.VALIDATION, 0, EPISODES)
+    recipe, simulator = find_task(task).recipe, require_control_problem(find_task(task).world, "this").simulator
+    model, episodes = make_sb3_model(recipe, simulator, seed), derive_seeds(seed, SeedPurpose.VALIDATION, 0, EPISODES)
     steps: list[int] = []
     returns: list[float] = []
     weights: list[dict[str, Tensor]] = []
@@ -47,14 +47,16 @@ def trained(task: str, seed: int) -> tuple[list[int], list[float], list[dict[str
     def keep(scope: dict[str, Any], _: dict[str, Any]) -> bool:
         """Called by Stable-Baselines3 after every step."""
         if model.num_timesteps % EVERY == 0:
-            found = kept(model.policy.state_dict())
+            found = extract_expert_weights(model.policy.state_dict())
             steps.append(model.num_timesteps)
             weights.append(found)
-            returns.append(mean_return(expert_from(found, recipe.network, task, simulator), simulator, episodes))
+            returns.append(
+                evaluate_mean_return(build_expert(found, recipe.network, task, simulator), simulator, episodes)
+            )
             print(f"{task}: {returns[-1]:.2f} after {steps[-1]:,} steps", flush=True)
         return True
 
-    with one_thread():
+    with single_thread():
         model.learn(recipe.steps, callback=keep)
     return steps, returns, weights
 
@@ -74,18 +76,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("task", choices=["acrobot"], help="where an episode's length is its cost")
     parser.add_argument("--seed", type=int, default=0, help="of the training (default: that of the shipped expert)")
-    parser.add_argument("--folder", type=Path, default=SHIPPED / "strength", help="of TASK-1.safetensors and so on")
+    parser.add_argument(
+        "--folder", type=Path, default=BUILTIN_WEIGHTS / "strength", help="of TASK-1.safetensors and so on"
+    )
     options = parser.parse_args()
     task, began = find_task(options.task), time.process_time()
-    world = control_of(task.world, "this")
+    world = require_control_problem(task.world, "this")
     steps, returns, weights = trained(task.name, options.seed)
     command = f"python benchmarks/expert_strength.py {task.name} --seed {options.seed}"
     options.folder.mkdir(parents=True, exist_ok=True)
     places = chosen(returns, world.lowest(world.horizon))
     for number, i in enumerate(places, 1):
-        facts = card(task.name, task.recipe, world.simulator, options.seed, steps[i], weights[i])
+        facts = make_expert_card(task.name, task.recipe, world.simulator, options.seed, steps[i], weights[i])
         facts = replace(facts, command=command, chosen=RULE, why=WHY)
-        seal(options.folder / f"{task.name}-{number}.safetensors", weights[i], facts.facts())
+        save_checksummed(options.folder / f"{task.name}-{number}.safetensors", weights[i], facts.facts())
         print(f"{number}: step {steps[i]:,}, {facts.mean_return:.2f} ± {facts.standard_error:.2f} on fresh episodes")
     versions = {name: found for name in interleave.PACKAGES if (found := interleave.installed(name))}
     record = {

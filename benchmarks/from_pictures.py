@@ -18,15 +18,17 @@ import aggrevated
 from aggrevated.errors import DataError
 from aggrevated.parsing.pages.crohme import read_folder
 from aggrevated.parsing.pages.page import boxes_of
-from aggrevated.parsing.splits import evaluated
-from aggrevated_reader.pictures.segmentation import Seen, see, symbols_of, unparsed
+from aggrevated.parsing.splits import evaluation_folder
+from aggrevated_reader.pictures.segmentation import SegmentedPage, group_into_symbols, segment_page, to_unlabeled_page
 
 SIZE, MARGIN, FINE = 60, 50, 4  # pixels of a symbol and around the page; and how much finer it is drawn first
 
 
 def from_strokes(page):
     """The page with nothing known but its strokes, in the order in which they were written."""
-    return Seen(unparsed(page.name, symbols_of([stroke for strokes in page.ink for stroke in strokes])))
+    return SegmentedPage(
+        to_unlabeled_page(page.name, group_into_symbols([stroke for strokes in page.ink for stroke in strokes]))
+    )
 
 
 def drawn(page, pen, path):
@@ -84,13 +86,13 @@ def measured(reader, pages, way, folder):
     for page in pages:
         try:
             if way == "symbols":
-                scores.append(right(page, reader.understood(Path(page.name), Seen(page))))
+                scores.append(right(page, reader.understood(Path(page.name), SegmentedPage(page))))
             elif way == "strokes":
                 scores.append(right(page, reader.understood(Path(page.name), from_strokes(page))))
             else:
                 path = folder / "page.png"
                 scale, low = drawn(page, float(way), path)
-                scores.append(right(page, reader.understood(path, see(path)), scale, low, MARGIN))
+                scores.append(right(page, reader.understood(path, segment_page(path)), scale, low, MARGIN))
         except DataError as error:
             print(f"{page.name}, {way}: {error}", flush=True)
             scores.append((0, 0))
@@ -105,7 +107,7 @@ def main():
     parser.add_argument("--pens", nargs="*", default=["1", "2", "4", "9"])
     parser.add_argument("--json", type=Path)
     asked = parser.parse_args()
-    reader, found = aggrevated.load_reader(asked.reader), read_folder(evaluated(asked.crohme))
+    reader, found = aggrevated.load_reader(asked.reader), read_folder(evaluation_folder(asked.crohme))
     lengths, core = np.array([len(page) for page in found.pages]), np.array(found.core, bool)
     rows = []
     with TemporaryDirectory() as folder:

@@ -15,7 +15,7 @@ import numpy as np
 
 import aggrevated
 from aggrevated import train
-from aggrevated.config.resolver import resolve
+from aggrevated.config.resolver import resolve_config
 from aggrevated.rollout.trajectories import Trajectories
 
 
@@ -39,14 +39,14 @@ class Turns:
 
 def iterations(task: str, choices: dict[str, str], settings: dict[str, Any], folder: str) -> None:
     """Of `train`, with as many of the settings as this version knows: validation, metrics and checkpoints included."""
-    known = resolve(task, **choices).settings
+    known = resolve_config(task, **choices).settings
     given = {name: tuple(v) if isinstance(v, list) else v for name, v in settings.items() if name in known}
     train(task, out=folder, iterations=10**6, progress=Turns(), warn=lambda told: None, **choices, **given)
 
 
 def answers(task: str, choices: dict[str, str], settings: dict[str, Any], path: str) -> None:
     """Of the task's oracle to the same trajectories, in the file `path`."""
-    config, done = resolve(task, **choices, **settings), Turns()
+    config, done = resolve_config(task, **choices, **settings), Turns()
     world = config.world.build(0)
     oracle, arrays = config.oracle.build(world.simulator, world.expert), np.load(path)
     trajectories = Trajectories(**arrays, horizon=config.settings["horizon"])

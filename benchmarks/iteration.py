@@ -20,9 +20,9 @@ from typing import Any
 
 import numpy as np
 
-from aggrevated.config.resolver import resolve
-from aggrevated.core.rng import Purpose, seeds
-from aggrevated.rollout.roll_in import Mixture, roll_in
+from aggrevated.config.resolver import resolve_config
+from aggrevated.core.rng import SeedPurpose, derive_seeds
+from aggrevated.rollout.roll_in import RollInPolicy, roll_in
 
 HERE = Path(__file__).parent
 SAME = {  # every setting that an iteration's work hangs on: defaults may change
@@ -113,10 +113,10 @@ def measured(case: Case, sources: Mapping[str, Path], rounds: int) -> dict[str, 
 
 def expert_trajectories(case: Case, folder: Path) -> str:
     """A file of the expert's own trajectories, as if a learner had taken actions near those of the expert."""
-    config = resolve(case.task, **case.choices, **case.settings)
+    config = resolve_config(case.task, **case.choices, **case.settings)
     world = config.world.build(0)
-    chosen = seeds(0, Purpose.ROLL_IN, 1, config.loop.trajectories)
-    found = roll_in(world.simulator, Mixture(world.expert, None, alpha=1.0), chosen)
+    chosen = derive_seeds(0, SeedPurpose.ROLL_IN, 1, config.loop.trajectories)
+    found = roll_in(world.simulator, RollInPolicy(world.expert, None, alpha=1.0), chosen)
     noise = np.random.default_rng(0).normal(0.0, 0.1, found.actions.shape)
     arrays = {name: getattr(found, name) for name in ("states", "observations", "costs", "mask", "seeds")}
     learners = {"actions": (found.actions + noise).astype(found.actions.dtype), "by_expert": np.zeros_like(found.mask)}
@@ -144,7 +144,7 @@ def main() -> None:
     if not (sources["old"] / "aggrevated").is_dir():
         raise SystemExit(f"{given.old} is no checkout; make one by `git worktree add {given.old} cc49ea4`")
     for case in CASES:
-        if not case.name.startswith(given.only):
+        if not case.name.startswith(given.allowed_components):
             continue
         spent = measured(case, sources, given.rounds)
         for name, seconds in spent.items():

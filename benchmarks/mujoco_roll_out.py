@@ -16,11 +16,11 @@ from mujoco.rollout import rollout
 from stable_baselines3 import PPO
 from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv, VecEnv
 
-from aggrevated.core.rng import Purpose, seeds
+from aggrevated.core.rng import SeedPurpose, derive_seeds
 from aggrevated.experts.loading import load_expert
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import GaussianHead
-from aggrevated.rollout.roll_in import Mixture, roll_in
+from aggrevated.rollout.roll_in import RollInPolicy, roll_in
 from aggrevated.simulators.mujoco import MuJoCo
 
 ROBOTS = ("hopper", "walker")
@@ -77,11 +77,11 @@ class Ours:
     iteration: count = field(default_factory=count)
 
     def __call__(self) -> int:
-        chosen = seeds(0, Purpose.ROLL_IN, next(self.iteration), self.episodes)
+        chosen = derive_seeds(0, SeedPurpose.ROLL_IN, next(self.iteration), self.episodes)
         physics, self.inside = self.simulator.physics, 0.0
         advance, physics.advance = physics.advance, self.timed(physics.advance)
         began = perf_counter()
-        steps = roll_in(self.simulator, Mixture(None, self.policy.actor()), chosen).steps
+        steps = roll_in(self.simulator, RollInPolicy(None, self.policy.actor()), chosen).steps
         self.shares.append(self.inside / (perf_counter() - began))
         physics.advance = advance
         return steps
@@ -102,7 +102,7 @@ def open_loop(task: Task) -> Work:
     One call for all episodes of the same length, so that no step is simulated after an end.
     """
     simulator, physics = task.one_thread, task.one_thread.physics
-    found = roll_in(simulator, Mixture(None, task.policy.actor()), seeds(0, Purpose.ROLL_IN, 0, FEW))
+    found = roll_in(simulator, RollInPolicy(None, task.policy.actor()), derive_seeds(0, SeedPurpose.ROLL_IN, 0, FEW))
     data, full = physics.datas[0], physics.size - physics.model.nv  # without the warm start
     lengths, calls = found.mask.sum(axis=1), []
     low, high = simulator.action_space.low, simulator.action_space.high

@@ -15,9 +15,9 @@ import torch
 from torch import Tensor
 from torch.distributions import kl_divergence
 
-from aggrevated.losses import distribution_at
-from aggrevated.losses.all_actions import all_actions
-from aggrevated.losses.trajectory_scores import scores
+from aggrevated.losses import policy_distribution
+from aggrevated.losses.all_actions import all_actions_loss
+from aggrevated.losses.trajectory_scores import compute_trajectory_scores
 from aggrevated.oracles import CostToGo
 from aggrevated.policies import Policy
 from aggrevated.policies.feed_forward import FeedForwardPolicy
@@ -25,7 +25,7 @@ from aggrevated.policies.heads import CategoricalHead
 from aggrevated.rollout.trajectories import Trajectories
 from aggrevated.updates import loss_and_gradient
 from aggrevated.updates.fisher_solvers import closed_form, conjugate_gradient
-from aggrevated.updates.natural import Natural
+from aggrevated.updates.natural import NaturalUpdate
 
 K, T, ACTIONS = 50, 100, 3
 NETWORKS = {"5k": (11, (64, 64)), "95k": (24, (256, 256, 88))}  # observation size, hidden layers
@@ -47,7 +47,7 @@ def example(policy: Policy, count: int, length: int, inputs: int) -> tuple[Traje
 
 def natural(policy: Policy, trajectories: Trajectories, gradient: Tensor, solver: Callable) -> Tensor:
     """Ours: one score per trajectory, then a damped solve with S Sᵀ."""
-    return Natural(solver=solver).displacement(scores(policy, trajectories).T, gradient)
+    return NaturalUpdate(solver=solver).displacement(compute_trajectory_scores(policy, trajectories).T, gradient)
 
 
 def hessian_vector(
@@ -56,8 +56,8 @@ def hessian_vector(
     """TRPO's way: conjugate gradient on the Hessian of the mean KL, by a second backward pass for each product."""
     parameters = list(policy.parameters())
     with torch.no_grad():
-        before = distribution_at(policy, trajectories)
-    kl = kl_divergence(distribution_at(policy, trajectories), before).mean()
+        before = policy_distribution(policy, trajectories)
+    kl = kl_divergence(policy_distribution(policy, trajectories), before).mean()
     kl_gradient = flat(torch.autograd.grad(kl, parameters, create_graph=True))
 
     def product(vector: Tensor) -> Tensor:
@@ -100,12 +100,12 @@ def main() -> None:
         policy = FeedForwardPolicy(inputs, CategoricalHead(ACTIONS), hidden, torch.Generator().manual_seed(0))
         trajectories, cost_to_go = example(policy, K, T, inputs)
         case = f"d = {sum(p.numel() for p in policy.parameters()):,} ({size})"
-        plain = partial(loss_and_gradient, policy, all_actions, trajectories, cost_to_go)
+        plain = partial(loss_and_gradient, policy, all_actions_loss, trajectories, cost_to_go)
         gradient = plain()[1]
         check(policy, trajectories, gradient)
         for name, work in {
             "plain gradient": plain,
-            "scores": partial(scores, policy, trajectories),
+            "scores": partial(compute_trajectory_scores, policy, trajectories),
             "aggrevated, closed form": partial(natural, policy, trajectories, gradient, closed_form),
             "aggrevated, conjugate gradient": partial(natural, policy, trajectories, gradient, conjugate_gradient),
             "Hessian-vector CG": partial(hessian_vector, policy, trajectories, gradient),

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from aggrevated.algorithm import aggrevated
-from aggrevated.config.builder import set_up
-from aggrevated.config.resolver import resolve
+from aggrevated.config.builder import build_algorithm_inputs
+from aggrevated.config.resolver import resolve_config
 
 KINDS = ("contextual", "lstm", "reactive")
 PARTS = ("policy", "simulator", "oracle", "update")
@@ -67,7 +67,10 @@ class Training:
     """Iterations of Algorithm 1 on the generated pages."""
 
     def __init__(self, kind: str, pages: int) -> None:
-        setup, self.clock = set_up(resolve("algebra", "aggrevated", policy=kind, start="random")), Clock()
+        setup, self.clock = (
+            build_algorithm_inputs(resolve_config("algebra", "aggrevated", policy=kind, start="random")),
+            Clock(),
+        )
         self.learner, make = setup.learner, setup.learner.policy.actor
         self.learner.policy.actor = self.clock.timed("policy", lambda: Proxy(make(), self.clock, "policy"))
         self.learner.update = self.clock.timed("update", self.learner.update)

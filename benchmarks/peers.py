@@ -23,12 +23,12 @@ from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.vec_env import VecNormalize
 
 from aggrevated.core.arrays import Array
-from aggrevated.core.rng import Purpose, seeds
-from aggrevated.problems.expert_training import model_for
+from aggrevated.core.rng import SeedPurpose, derive_seeds
+from aggrevated.problems.expert_training import make_sb3_model
 from aggrevated.simulators import Simulator
-from aggrevated.storage import Facts, read_json, write_json
+from aggrevated.storage import JsonDict, read_json, write_json
 from aggrevated.tasks import find_task
-from aggrevated.validation import mean_return
+from aggrevated.validation import evaluate_mean_return
 from aggrevated.version import __version__
 
 FOLDER = Path(__file__).parent.parent / "docs/results/peers"
@@ -68,15 +68,15 @@ class Points(BaseCallback):
 
     def __init__(self, plan: Plan, report: Report) -> None:
         super().__init__()
-        self.plan, self.report, self.latest = plan, report, 0
+        self.plan, self.report, self.latest_return = plan, report, 0
 
     def _on_rollout_start(self) -> None:
         if self.num_timesteps % self.plan.every == 0:
-            self.latest = self.num_timesteps
-            self.report(self.latest, mode_of(self.model))
+            self.latest_return = self.num_timesteps
+            self.report(self.latest_return, mode_of(self.model))
 
     def _on_step(self) -> bool:
-        return self.latest < self.plan.budget
+        return self.latest_return < self.plan.budget
 
 
 def mode_of(model: BaseAlgorithm) -> Choose:
@@ -113,7 +113,7 @@ def scheduled(value: Any) -> Any:
 def trpo(task: str, seed: int, plan: Plan, report: Report) -> None:
     """TRPO of sb3-contrib, as it made our expert."""
     recipe = find_task(task).recipe
-    model_for(recipe, simulator_of(task), seed).learn(recipe.steps, callback=Points(plan, report))
+    make_sb3_model(recipe, simulator_of(task), seed).learn(recipe.steps, callback=Points(plan, report))
 
 
 def dagger(task: str, seed: int, plan: Plan, report: Report) -> None:
@@ -136,23 +136,25 @@ def environment_of(task: str) -> str:
     return LUNAR_LANDER if task == "lunar-lander" else find_task(task).recipe.environment
 
 
-def curve(task: str, seed: int, plan: Plan) -> Facts:
+def curve(task: str, seed: int, plan: Plan) -> JsonDict:
     """The points of one seed, printed as they come."""
     simulator = simulator_of(task)
-    lots = np.array_split(seeds(TEST_SEED, Purpose.TEST, 0, plan.episodes), plan.lots)
+    lots = np.array_split(derive_seeds(TEST_SEED, SeedPurpose.TEST, 0, plan.episodes), plan.lots)
     steps: list[int] = []
     returns: list[float] = []
 
     def report(taken: int, choose: Choose) -> None:
         steps.append(taken)
-        returns.append(round(float(np.mean([mean_return(Mode(simulator, choose), simulator, lot) for lot in lots])), 3))
+        returns.append(
+            round(float(np.mean([evaluate_mean_return(Mode(simulator, choose), simulator, lot) for lot in lots])), 3)
+        )
         print(f"{task}, seed {seed}: {returns[-1]:.1f} after {taken:,} steps", flush=True)
 
     plan.train(task, seed, plan, report)
     return {"steps": steps, "returns": returns}
 
 
-def about(peer: str, task: str, plan: Plan, count: int) -> Facts:
+def about(peer: str, task: str, plan: Plan, count: int) -> JsonDict:
     """What the curves of a file are of."""
     versions = {name: found for name in PACKAGES if (found := interleave.installed(name))}
     return {
@@ -169,7 +171,7 @@ def about(peer: str, task: str, plan: Plan, count: int) -> Facts:
     }
 
 
-def finished(path: Path, facts: Facts) -> Facts:
+def finished(path: Path, facts: JsonDict) -> JsonDict:
     """The curves in the file, by seed; they must have been made in the same way."""
     if not path.exists():
         return {}

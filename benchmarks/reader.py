@@ -9,13 +9,13 @@ import json
 import time
 from pathlib import Path
 
-from aggrevated.core.hardware import one_thread
+from aggrevated.core.hardware import single_thread
 from aggrevated.parsing.pages.crohme import read_folder
-from aggrevated.parsing.splits import evaluated
+from aggrevated.parsing.splits import evaluation_folder
 from aggrevated_experiments.plots.reliability_diagram import reliability_diagram
-from aggrevated_reader.page_reader import SHIPPED, Reader
-from aggrevated_reader.pages.generated import written
-from aggrevated_reader.reader_problem import judged
+from aggrevated_reader.page_reader import SHIPPED, LoadedReader
+from aggrevated_reader.pages.generated import generate_pages
+from aggrevated_reader.reader_problem import evaluate_reader
 
 SEED = 1_000_003  # of pages that no reader has learned from
 TOLD = (
@@ -36,13 +36,13 @@ def main() -> None:
     options.add_argument("--pages", type=int, default=1000, help="generated pages")
     options.add_argument("--figure", type=Path, help="where the reliability diagram goes, without its ending")
     asked = options.parse_args()
-    reader, groups = Reader.load(asked.reader), {}
-    pages = written(asked.pages, SEED)
-    with one_thread():
-        found = {"generated pages": judged(reader.policy, pages)}
+    reader, groups = LoadedReader.load(asked.reader), {}
+    pages = generate_pages(asked.pages, SEED)
+    with single_thread():
+        found = {"generated pages": evaluate_reader(reader.policy, pages)}
         if asked.crohme:
-            folder = read_folder(evaluated(asked.crohme))
-            found["real ink (CROHME)"] = judged(reader.policy, folder.pages, folder.core)
+            folder = read_folder(evaluation_folder(asked.crohme))
+            found["real ink (CROHME)"] = evaluate_reader(reader.policy, folder.pages, folder.core)
         began = time.process_time()
         reader.read(pages)
         speed = sum(map(len, pages)) / (time.process_time() - began)

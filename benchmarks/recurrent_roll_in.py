@@ -14,13 +14,13 @@ from sb3_contrib import RecurrentPPO
 from stable_baselines3.common.vec_env import DummyVecEnv
 from torch.distributions import Categorical
 
-from aggrevated.core.rng import Purpose, seeds
+from aggrevated.core.rng import SeedPurpose, derive_seeds
 from aggrevated.policies.heads import CategoricalHead
 from aggrevated.policies.recurrent import RecurrentPolicy
-from aggrevated.rollout.roll_in import Mixture, roll_in
+from aggrevated.rollout.roll_in import RollInPolicy, roll_in
 from aggrevated.simulators import Simulator
 from aggrevated.simulators.cartpole import CartPole
-from aggrevated.tasks.acrobot_partial import partial_acrobot
+from aggrevated.tasks.acrobot_partial import make_partial_acrobot
 from roll_in import VECTOR_STEPS, K, Work, ours
 from steered import recurrent_balancing, recurrent_swinging
 
@@ -41,7 +41,7 @@ def cartpole() -> gymnasium.Env:
 def acrobot_positions() -> gymnasium.Env:
     """Acrobot without its velocities, cut at the paper's horizon."""
     whole = gymnasium.make("Acrobot-v1", max_episode_steps=200, disable_env_checker=True)
-    return TransformObservation(whole, lambda seen: seen[:4], partial_acrobot(200).observation_space)
+    return TransformObservation(whole, lambda seen: seen[:4], make_partial_acrobot(200).observation_space)
 
 
 def peer_parts(task: Task, policy: RecurrentPolicy) -> tuple[DummyVecEnv, RecurrentPPO]:
@@ -93,7 +93,9 @@ def recurrent_ppo_episodes(task: Task, policy: RecurrentPolicy) -> Work:
 
 def mean_return(task: Task, policy: RecurrentPolicy, episodes: int = 400) -> float:
     """What the policy reaches in our simulator."""
-    trajectories = roll_in(task.simulator, Mixture(None, policy.actor()), seeds(0, Purpose.TEST, 0, episodes))
+    trajectories = roll_in(
+        task.simulator, RollInPolicy(None, policy.actor()), derive_seeds(0, SeedPurpose.TEST, 0, episodes)
+    )
     return float(trajectories.returns.mean())
 
 
@@ -101,7 +103,7 @@ def main() -> None:
     options = interleave.arguments(__doc__, rounds=9, seconds=0.3)
     tasks = [
         Task(CartPole(), cartpole, recurrent_balancing()),
-        Task(partial_acrobot(200), acrobot_positions, recurrent_swinging()),
+        Task(make_partial_acrobot(200), acrobot_positions, recurrent_swinging()),
     ]
     contenders: dict[tuple[str, str], Work] = {}
     for task in tasks:

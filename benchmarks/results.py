@@ -15,9 +15,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from aggrevated.core.registry import task_names
-from aggrevated.kernels.numerics import difference, fingerprint
-from aggrevated.storage import Facts, read_json
+from aggrevated.core.registry import list_task_names
+from aggrevated.kernels.numerics import describe_numerics_difference, numerics_fingerprint
+from aggrevated.storage import JsonDict, read_json
 from aggrevated.tasks import find_task
 from aggrevated_experiments.learning_curves_page import write_with_peers
 
@@ -100,7 +100,7 @@ def made(name: str, page: Page, options: argparse.Namespace, rest: Sequence[str]
 
 def with_peers(name: str, folder: Path) -> None:
     """The page again with the rows of other libraries as they are by now, if it is one that has such rows."""
-    if name in task_names() and find_task(name).protocol:
+    if name in list_task_names() and find_task(name).protocol:
         write_with_peers(name, folder)
         print(f"{name}: bits {bits_of(name, folder)}")
 
@@ -124,10 +124,12 @@ def bits_of(name: str, folder: Path) -> str:
 def made_elsewhere(name: str, folder: Path) -> str:
     """What has other bits here than where the page was made, in words; "" if nothing has."""
     found = [facts.get("machine", {}).get("arithmetic") for facts in numbers_of(name, folder)]
-    return next((difference(arithmetic, fingerprint()) for arithmetic in found if arithmetic), "")
+    return next(
+        (describe_numerics_difference(arithmetic, numerics_fingerprint()) for arithmetic in found if arithmetic), ""
+    )
 
 
-def numbers_of(name: str, folder: Path) -> list[Facts]:
+def numbers_of(name: str, folder: Path) -> list[JsonDict]:
     """What a page's JSON holds, or those of its parts."""
     paths = [folder / f"{file}.json" for file in PARTS.get(name, (name,))]
     return [read_json(path) for path in paths if path.is_file()]

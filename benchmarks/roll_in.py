@@ -17,10 +17,10 @@ from stable_baselines3 import PPO
 from stable_baselines3.common.vec_env import DummyVecEnv
 from torch.distributions import Categorical
 
-from aggrevated.core.rng import Purpose, seeds
+from aggrevated.core.rng import SeedPurpose, derive_seeds
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import CategoricalHead
-from aggrevated.rollout.roll_in import Mixture, roll_in
+from aggrevated.rollout.roll_in import RollInPolicy, roll_in
 from aggrevated.simulators import Simulator
 from aggrevated.simulators.acrobot import Acrobot
 from aggrevated.simulators.cartpole import CartPole
@@ -54,8 +54,8 @@ def ours(task: Task, policy: FeedForwardPolicy) -> Work:
     iteration = count()
 
     def work() -> int:
-        chosen = seeds(0, Purpose.ROLL_IN, next(iteration), K)
-        return roll_in(task.simulator, Mixture(None, policy.actor()), chosen).steps
+        chosen = derive_seeds(0, SeedPurpose.ROLL_IN, next(iteration), K)
+        return roll_in(task.simulator, RollInPolicy(None, policy.actor()), chosen).steps
 
     return work
 
@@ -184,7 +184,9 @@ def fused_weights(policy: FeedForwardPolicy) -> list[np.ndarray]:
 
 def mean_return(task: Task, policy: FeedForwardPolicy, episodes: int = 400) -> float:
     """What the policy reaches in our simulator; asserts that the fused loop does too, within 4 standard errors."""
-    trajectories = roll_in(task.simulator, Mixture(None, policy.actor()), seeds(0, Purpose.TEST, 0, episodes))
+    trajectories = roll_in(
+        task.simulator, RollInPolicy(None, policy.actor()), derive_seeds(0, SeedPurpose.TEST, 0, episodes)
+    )
     costs = task.fused(np.random.default_rng(0), episodes, task.simulator.horizon, *fused_weights(policy))[3]
     both = np.stack([trajectories.returns, -costs.sum(1)])
     error = np.sqrt((both.var(1) / episodes).sum())

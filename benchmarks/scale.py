@@ -21,9 +21,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from aggrevated.engines import Engine, InProcess
-from aggrevated.engines.processes import Processes
-from aggrevated.engines.ray import CLUSTER, Ray
+from aggrevated.engines import Engine, InProcessEngine
+from aggrevated.engines.processes import ProcessEngine
+from aggrevated.engines.ray import CLUSTER, RayEngine
 from aggrevated.training.trainer import train
 
 RUNS = {
@@ -101,16 +101,16 @@ def hashes(options: argparse.Namespace) -> None:
             note("in process, a fresh cache", in_another(task, AGGREVATED_CACHE=cache))
             note("in process, a used cache", in_another(task, AGGREVATED_CACHE=cache))
         for block in (1, 7, 50):
-            note(f"blocks of {block}", hash_of(task, InProcess(block)))
+            note(f"blocks of {block}", hash_of(task, InProcessEngine(block)))
         for threads in "124":
             note(f"OMP_NUM_THREADS={threads}", in_another(task, OMP_NUM_THREADS=threads))
         for workers in (1, 2, 4):
-            with Processes(workers) as engine:
+            with ProcessEngine(workers) as engine:
                 note(f"processes, {workers}", hash_of(task, engine))
         for workers in (1, 2, 4):
-            with Ray(workers) as engine:
+            with RayEngine(workers) as engine:
                 note(f"ray, {workers} workers", hash_of(task, engine))
-        with cluster(2) as (address, nodes), Ray(2, address) as engine:
+        with cluster(2) as (address, nodes), RayEngine(2, address) as engine:
             threading.Timer(4.0, lambda node=nodes[1]: [end(pid) for pid in [*below(node), node]]).start()
             note("ray, two nodes, one killed", hash_of(task, engine))
         print(f"{task:16} {len(set(found.values()))} hash{'es' * (len(set(found.values())) > 1)}\n", flush=True)
@@ -119,8 +119,8 @@ def hashes(options: argparse.Namespace) -> None:
 def kills(options: argparse.Namespace) -> None:
     """Of each run one worker is killed at its job, at a moment drawn at random."""
     for task in options.tasks:
-        expected = hash_of(task, InProcess())
-        for name, make in {"processes": lambda: Processes(2), "ray": lambda: Ray(2)}.items():
+        expected = hash_of(task, InProcessEngine())
+        for name, make in {"processes": lambda: ProcessEngine(2), "ray": lambda: RayEngine(2)}.items():
             equal, began = 0, time.monotonic()
             with make() as engine:
                 hash_of(task, engine)  # the workers are there
@@ -187,7 +187,7 @@ def main() -> None:
     options = parser.parse_args()
     options.tasks = options.tasks or list(RUNS)
     if options.what == "one":
-        print(hash_of(options.tasks[0], InProcess()))
+        print(hash_of(options.tasks[0], InProcessEngine()))
     elif options.what == "curve":
         import scale_curve
 

@@ -14,15 +14,15 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from aggrevated.algorithm import aggrevated
-from aggrevated.collection import Place, lanes
-from aggrevated.config.builder import set_up
-from aggrevated.config.resolver import resolve
-from aggrevated.core.hardware import THREADS, one_thread
-from aggrevated.core.rng import Purpose, seeds
-from aggrevated.engines import Engine, InProcess, blocks
-from aggrevated.engines.processes import Processes
-from aggrevated.engines.ray import Ray
-from aggrevated.engines.serialization import Kept, packed
+from aggrevated.collection import WorkerContext, collect_batch
+from aggrevated.config.builder import build_algorithm_inputs
+from aggrevated.config.resolver import resolve_config
+from aggrevated.core.hardware import THREADS_VARIABLE, single_thread
+from aggrevated.core.rng import SeedPurpose, derive_seeds
+from aggrevated.engines import Engine, InProcessEngine, split_into_blocks
+from aggrevated.engines.processes import ProcessEngine
+from aggrevated.engines.ray import RayEngine
+from aggrevated.engines.serialization import CachedObject, serialize
 
 K = 50
 TICK = os.sysconf("SC_CLK_TCK")
@@ -45,7 +45,7 @@ class Measured:
 
 def learning(engine: Engine, k: int = K, **settings: object) -> Callable[[int], None]:
     """What does so many more iterations."""
-    setup = set_up(resolve("hopper", trajectories=k, **SETTINGS | settings))
+    setup = build_algorithm_inputs(resolve_config("hopper", trajectories=k, **SETTINGS | settings))
     world = setup.world.over(engine)
     iterations = aggrevated(
         setup.learner, world.simulator, world.expert, setup.oracle, setup.loss,
@@ -69,9 +69,9 @@ def memory_of(pid: int) -> tuple[float, float]:
 
 def workers_of(engine: Engine) -> list[int]:
     """The processes that do its jobs."""
-    if isinstance(engine, Processes):
+    if isinstance(engine, ProcessEngine):
         return [worker.process.pid for worker in engine._team]
-    if isinstance(engine, Ray):  # by value, as a worker would import all that this file does
+    if isinstance(engine, RayEngine):  # by value, as a worker would import all that this file does
         ask = "lambda shared, each: (__import__('time').sleep(0.05), __import__('os').getpid())[1]"
         return sorted(set(engine.map(eval(ask, {}), None, list(range(4 * engine.workers)))))
     return []
@@ -95,7 +95,7 @@ def measure(name: str, engine: Engine, rounds: int) -> Measured:
 
 def driver_time(k: int, update: str, rounds: int) -> float:
     """CPU of the driver in an iteration of K trajectories, without all that workers do."""
-    with Processes(1) as engine:
+    with ProcessEngine(1) as engine:
         go = learning(engine, k, update=update)
         go(2)
         found = []
@@ -108,13 +108,13 @@ def driver_time(k: int, update: str, rounds: int) -> float:
 
 def bytes_of(k: int) -> dict[str, int]:
     """What travels in an iteration: to every worker once, to every worker each time, and back from all."""
-    setup = set_up(resolve("hopper", trajectories=k, **SETTINGS))
-    place = Kept(Place(setup.world.simulator, setup.world.expert, setup.oracle))
+    setup = build_algorithm_inputs(resolve_config("hopper", trajectories=k, **SETTINGS))
+    place = CachedObject(WorkerContext(setup.world.simulator, setup.world.expert, setup.oracle))
     shared = place, setup.learner.policy.actor(), 0.0, 1, True
-    parts = blocks(seeds(0, Purpose.ROLL_IN, 1, k), Processes(4))
-    back = sum(len(packed((True, lanes(shared, part)))[0]) for part in parts)
-    with_states = sum(len(packed((True, lanes((*shared[:4], False), part)))[0]) for part in parts)
-    data, kept = packed((lanes, shared))
+    parts = split_into_blocks(derive_seeds(0, SeedPurpose.ROLL_IN, 1, k), ProcessEngine(4))
+    back = sum(len(serialize((True, collect_batch(shared, part)))[0]) for part in parts)
+    with_states = sum(len(serialize((True, collect_batch((*shared[:4], False), part)))[0]) for part in parts)
+    data, kept = serialize((collect_batch, shared))
     return {
         "once": sum(map(len, kept.values())),
         "each": len(data),
@@ -218,11 +218,11 @@ def draw(record: dict, path: Path) -> None:
 
 
 def curve(options: argparse.Namespace) -> None:
-    os.environ[THREADS] = "1"
-    with one_thread():
-        rows = [measure("in process", InProcess(), options.rounds)]
+    os.environ[THREADS_VARIABLE] = "1"
+    with single_thread():
+        rows = [measure("in process", InProcessEngine(), options.rounds)]
         job: dict[str, float] = {}
-        for name, make in {"processes": Processes, "ray": Ray}.items():
+        for name, make in {"processes": ProcessEngine, "ray": RayEngine}.items():
             for workers in (1, 2, 4):
                 with make(workers) as engine:
                     rows.append(measure(name, engine, options.rounds))

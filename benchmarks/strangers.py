@@ -201,7 +201,7 @@ def main():
     parser.add_argument("--methods", default="aggrevated;dagger")
     parser.add_argument("--seeds", type=int, default=2)
     asked = parser.parse_args()
-    only, methods = ([part for part in text.split(";") if part] for text in (asked.only, asked.methods))
+    only, methods = ([part for part in text.split(";") if part] for text in (asked.allowed_components, asked.methods))
     if asked.what == "experts":
         for name in experts.MODELS:
             began = time.monotonic()

@@ -27,15 +27,15 @@ from stable_baselines3.common.vec_env import VecEnv, VecNormalize
 
 import peers
 from aggrevated.algorithm import aggrevated
-from aggrevated.config.builder import set_up
-from aggrevated.config.resolver import resolve
+from aggrevated.config.builder import build_algorithm_inputs
+from aggrevated.config.resolver import resolve_config
 from aggrevated.core.arrays import Array
-from aggrevated.core.hardware import about_this_machine
-from aggrevated.core.rng import Purpose, seeds
-from aggrevated.experts.loading import shipped
+from aggrevated.core.hardware import describe_machine
+from aggrevated.core.rng import SeedPurpose, derive_seeds
+from aggrevated.experts.loading import read_builtin_expert_cards
 from aggrevated.policies import Policy
-from aggrevated.problems.control import control_of
-from aggrevated.storage import Facts, read_json, write_json
+from aggrevated.problems.control import require_control_problem
+from aggrevated.storage import JsonDict, read_json, write_json
 from aggrevated.tasks import find_task
 from aggrevated.version import __version__
 from as_environment import AsEnvironment, mean_return_seen
@@ -143,10 +143,10 @@ def of_ours(method: str) -> Callable[[str, int, Settings, Contest, peers.Report]
     """A method of this library, measured as others are: by its most likely actions, after an update."""
 
     def train(task: str, seed: int, settings: Settings, contest: Contest, report: peers.Report) -> None:
-        config = resolve(task, method, seed=seed, **settings)
+        config = resolve_config(task, method, seed=seed, **settings)
         if config.start.name != "random":
             raise SystemExit(f"{method} on {task} has a {config.start.name} start, which would be on no bill here")
-        setup = set_up(config)
+        setup = build_algorithm_inputs(config)
         learner, world = setup.learner, setup.world
         loop = {"seed": seed, "k": config.loop.trajectories, "alpha": setup.alpha}
         unasked = {"validate": lambda policy: 0.0, "validate_every": 2**31}  # others choose no policy either
@@ -173,11 +173,11 @@ def mode_of_ours(policy: Policy) -> peers.Choose:
 # ---- what is measured
 
 
-def curve(task: str, seed: int, settings: Settings, contest: Contest, ratio: float, budget: int) -> Facts:
+def curve(task: str, seed: int, settings: Settings, contest: Contest, ratio: float, budget: int) -> JsonDict:
     """The points of one run until it earns `ratio` times what the expert does, or its budget is used."""
     world, episodes = (
-        control_of(find_task(task).world, "this"),
-        seeds(peers.TEST_SEED, Purpose.TEST, 0, contest.episodes),
+        require_control_problem(find_task(task).world, "this"),
+        derive_seeds(peers.TEST_SEED, SeedPurpose.TEST, 0, contest.episodes),
     )
     enough, frames = goal(task, ratio), settings.get("frames", 1)
     steps: list[int] = []
@@ -202,12 +202,12 @@ def curve(task: str, seed: int, settings: Settings, contest: Contest, ratio: flo
 
 def goal(task: str, ratio: float) -> float:
     """The return that is so many times the expert's, counted from the lowest there is."""
-    world = control_of(find_task(task).world, "this")
-    expert, lowest = shipped()[world.expert].mean_return, world.lowest(world.horizon)
+    world = require_control_problem(find_task(task).world, "this")
+    expert, lowest = read_builtin_expert_cards()[world.expert].mean_return, world.lowest(world.horizon)
     return lowest + ratio * (expert - lowest)
 
 
-def steps_to(level: float, found: Facts) -> int | None:
+def steps_to(level: float, found: JsonDict) -> int | None:
     """After how many environment steps the return was first so high; None: never."""
     return next((n for n, r in zip(found["steps"], found["returns"], strict=True) if r >= level), None)
 
@@ -218,7 +218,7 @@ def middle(values: list[int | None]) -> float | None:
     return None if found == inf else found
 
 
-def tuned(task: str, contest: Contest, done: Facts, save: Callable[[Facts], None]) -> str:
+def tuned(task: str, contest: Contest, done: JsonDict, save: Callable[[JsonDict], None]) -> str:
     """The setting that reaches the expert first, by the median of the seeds for it; then the one that earns most."""
     level, most = goal(task, 1.0), contest.tuning_budget or contest.budget
     for name, settings in contest.grid.items():
@@ -242,7 +242,7 @@ def tuned(task: str, contest: Contest, done: Facts, save: Callable[[Facts], None
 # ---- files
 
 
-def about(peer: str, task: str, contest: Contest) -> Facts:
+def about(peer: str, task: str, contest: Contest) -> JsonDict:
     """What a file is of."""
     versions = {name: found for name in peers.PACKAGES if (found := interleave.installed(name))}
     return {
@@ -258,7 +258,7 @@ def about(peer: str, task: str, contest: Contest) -> Facts:
         "episodes": contest.episodes,
         "rule": "the setting with the fewest steps to the expert (median of the tuning seeds), then the highest return",
         "ends": f"a tuning run at the expert, another at {BEYOND} times it, each at its budget at the latest",
-        "machine": about_this_machine(),
+        "machine": describe_machine(),
         "versions": versions | {"aggrevated": __version__},
     }
 
@@ -273,7 +273,7 @@ def run(peer: str, task: str, folder: Path) -> None:
             raise SystemExit(f"{path} has curves of other {name}; move it away to start again")
     curves, tuning = record.get("curves", {}), record.get("tuning", {})
 
-    def save(done: Facts) -> None:
+    def save(done: JsonDict) -> None:
         write_json(path, facts | {"tuning": done, "curves": curves})
 
     folder.mkdir(parents=True, exist_ok=True)

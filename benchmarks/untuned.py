@@ -95,14 +95,14 @@ def one(name, row, seed, folder):
 
 def on_validation(world, seed):
     """The expert's return on the very episodes that the curve is measured on; None where there are no episodes."""
-    from aggrevated.core.rng import Purpose, seeds
-    from aggrevated.problems.control import Control
-    from aggrevated.validation import mean_return
+    from aggrevated.core.rng import SeedPurpose, derive_seeds
+    from aggrevated.problems.control import ControlProblem
+    from aggrevated.validation import evaluate_mean_return
 
-    if not isinstance(world, Control):
+    if not isinstance(world, ControlProblem):
         return None
-    episodes = seeds(seed, Purpose.VALIDATION, 0, world.validation_episodes)
-    return mean_return(world.loaded_expert, world.simulator, episodes)
+    episodes = derive_seeds(seed, SeedPurpose.VALIDATION, 0, world.validation_episodes)
+    return evaluate_mean_return(world.loaded_expert, world.simulator, episodes)
 
 
 def run(only, seeds, folder, rows):
@@ -136,7 +136,7 @@ def main():
         from untuned_report import report
 
         return report(asked.runs, RESULTS)
-    only, rows = (text.split(";") if text else [] for text in (asked.only, asked.rows))
+    only, rows = (text.split(";") if text else [] for text in (asked.allowed_components, asked.rows))
     unknown = {*only} - {*CASES} | {*rows} - {row for _, _, rows in CASES.values() for row in rows}
     if unknown:
         parser.error(f"no case or row is named {', '.join(sorted(unknown))}")

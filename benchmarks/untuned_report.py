@@ -18,9 +18,9 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from aggrevated.core.statistics import Estimate, paired_difference
-from aggrevated.experts.loading import shipped
-from aggrevated.plots.learning_curves import BOUND, tidy
-from aggrevated.storage import Facts, read_json, write_atomically
+from aggrevated.experts.loading import read_builtin_expert_cards
+from aggrevated.plots.learning_curves import BOUND, style_axes
+from aggrevated.storage import JsonDict, read_json, write_atomically
 from aggrevated.tasks import find_task
 from newcomers import LONGEST, SHORTEST
 from untuned import CASES, planned
@@ -42,7 +42,7 @@ MET, SHORT, MISSING = "met", "falls short", "missing"
 class Run:
     """One seed of a row: what it ended with, and the best return on validation after so many simulator steps."""
 
-    result: Facts
+    result: JsonDict
     steps: np.ndarray  # [1 + iterations], the policy it started with first
     best: np.ndarray  # [1 + iterations]
     queries: np.ndarray  # [1 + iterations]
@@ -237,7 +237,7 @@ def ahead_of_peer(made: Runs, peers: Peers, case: str, row: str, peer: str = "tr
         return Target(case, row, asked, "no run" if not runs else "no curve of the peer", len(runs), MISSING)
     at = np.unique(np.concatenate([steps[steps > 0] for steps, _ in theirs]))
     his = mean_curve(theirs, at)
-    bill = shipped()[CASES[case][0]].step
+    bill = read_builtin_expert_cards()[CASES[case][0]].step
     ours, later = (mean_curve([(run.steps + late, run.best) for run in runs], at) for late in (0, bill))
     behind = at[~(ours > his)]
     where = f"; not at {', '.join(f'{one:,.0f}' for one in behind[:6])}{' …' * (len(behind) > 6)}" * bool(len(behind))
@@ -306,7 +306,7 @@ class Pair:
             return "one seed"
         return "ahead" if self.difference.low > 0 else "behind" if self.difference.high < 0 else "not told apart"
 
-    def facts(self) -> Facts:
+    def facts(self) -> JsonDict:
         """For JSON."""
         at = {} if self.after is None else {"after": self.after}
         if self.word == "not begun":
@@ -366,14 +366,14 @@ def signed(difference: Estimate) -> str:
 # the numbers
 
 
-def numbers(made: Runs, targets: Sequence[Target]) -> Facts:
+def numbers(made: Runs, targets: Sequence[Target]) -> JsonDict:
     """All that the page says, and the curves, for JSON."""
     rows = {case: {row: summary(made[case, row]) for row in CASES[case][2]} for case in CASES}
     return {
         "commands": COMMANDS,
         "machine": {"cpus": os.cpu_count(), "python": platform.python_version()},
         "versions": versions(),
-        "experts_own_training": {name: card.step for name, card in shipped().items()},
+        "experts_own_training": {name: card.step for name, card in read_builtin_expert_cards().items()},
         "targets": [asdict(target) for target in targets],
         "tally": {row: tally(made, row) for row in RIVALS},
         "beside": beside_facts(made),
@@ -382,21 +382,21 @@ def numbers(made: Runs, targets: Sequence[Target]) -> Facts:
     }
 
 
-def beside_facts(made: Runs) -> Facts:
+def beside_facts(made: Runs) -> JsonDict:
     """Of every comparison, by case, rival and kind."""
-    found: dict[str, Facts] = {}
+    found: dict[str, JsonDict] = {}
     for (case, row), pairs in beside(made).items():
         found.setdefault(case, {})[row] = {name: pair.facts() for name, pair in pairs.items()}
     return found
 
 
-def as_json(facts: Facts) -> str:
+def as_json(facts: JsonDict) -> str:
     """Indented, but a list of numbers is one line."""
     text = json.dumps(facts, indent=1, ensure_ascii=False)
     return re.sub(r'\[[^][{}"]*\]', lambda found: " ".join(found[0].split()), text) + "\n"
 
 
-def summary(runs: Mapping[int, Run]) -> Facts:
+def summary(runs: Mapping[int, Run]) -> JsonDict:
     """Of one row: a number per seed."""
     keys = ("test_return", "expert_return", "ratio", "best_return", "initial_return", "simulator_steps",
             "start_simulator_steps", "oracle_steps", "oracle_queries", "validation_steps", "cpu_seconds", "diverged",
@@ -469,7 +469,9 @@ def introduction(made: Runs, peers: Peers) -> list[str]:
     pages = {run.result["sets"] for runs in made.values() for run in runs.values() if "sets" in run.result}
     of_pages = f" (algebra: on its {', '.join(map(str, sorted(pages)))} test pages, parsed greedily)" if pages else ""
     of_peers = ", ".join(f"{PEERS[peer][0]} on {task} ({len(c)})" for (peer, task), c in peers.items())
-    bills = ", ".join(f"{name} {card.step:,} ({card.algorithm.split()[0]})" for name, card in shipped().items())
+    bills = ", ".join(
+        f"{name} {card.step:,} ({card.algorithm.split()[0]})" for name, card in read_builtin_expert_cards().items()
+    )
     listed = ", ".join(f"{name} {number}" for name, number in versions().items())
     return [
         "# Everything at its defaults", "", "![Learning curves](untuned.png)", "",
@@ -611,7 +613,7 @@ def draw(made: Runs, peers: Peers, path: Path) -> None:
 
 def panel(axes: Axes, case: str, made: Runs, peers: Peers) -> None:
     """The rows of a case, its expert, its peers; what is missing is said."""
-    tidy(axes)
+    style_axes(axes)
     axes.set_title(case, fontsize=11)
     keys = [(name, row) for name in (case, f"{case}, loki") if name in CASES for row in CASES[name][2]]
     present = {row: list(made[name, row].values()) for name, row in keys if made[name, row]}

@@ -15,21 +15,21 @@ import torch
 from torch import nn
 
 from aggrevated.algorithm import Learner, aggrevated
-from aggrevated.core.schedules import linear
-from aggrevated.losses.all_actions import all_actions
-from aggrevated.oracles.advantage import Advantage
-from aggrevated.oracles.entropy_bonus import EntropyBonus
-from aggrevated.oracles.q_star import QStar
-from aggrevated.parsing.dataset import of_pages
+from aggrevated.core.schedules import linear_schedule
+from aggrevated.losses.all_actions import all_actions_loss
+from aggrevated.oracles.advantage import AdvantageOracle
+from aggrevated.oracles.entropy_bonus import EntropyBonusOracle
+from aggrevated.oracles.q_star import QStarOracle
+from aggrevated.parsing.dataset import dataset_of_pages
 from aggrevated.parsing.features.projection import Projection
-from aggrevated.parsing.features.symbols import PIXELS, raw
+from aggrevated.parsing.features.symbols import PIXELS, raw_features
 from aggrevated.parsing.learners.parser_policies import ParsingPolicy
 from aggrevated.parsing.pages.crohme import load
 from aggrevated.parsing.parser import Parser
-from aggrevated.parsing.scoring import parsed, uas
-from aggrevated.starts.supervised import supervised
-from aggrevated.updates.regular import Regular
-from aggrevated_reader.pages.generated import written
+from aggrevated.parsing.scoring import parse_batch, uas
+from aggrevated.starts.supervised import pretrain_policy
+from aggrevated.updates.regular import RegularUpdate
+from aggrevated_reader.pages.generated import generate_pages
 
 RATE, BONUS, DROPOUT = 2e-3, 0.4, 0.3  # those of the task `algebra`
 START, DEMONSTRATIONS, K = 600, 4000, 32
@@ -48,16 +48,18 @@ def real(folder):
 
 def parser_scores(train, parts, iterations, seed):
     """UAS on each part, by symbols."""
-    projection = Projection.of(raw(train[:2000]))
-    corpus, features = of_pages([*train, *(page for pages in parts.values() for page in pages)], projection)
+    projection = Projection.of(raw_features(train[:2000]))
+    corpus, features = dataset_of_pages([*train, *(page for pages in parts.values() for page in pages)], projection)
     parser = Parser(corpus, np.arange(len(train)))
     policy = ParsingPolicy(projection, actions=4, kind="contextual", dropout=DROPOUT, seed=seed)
     policy.with_pages(features, corpus.lengths)
-    supervised(policy, parser, parser.expert, min(len(train), DEMONSTRATIONS), START, RATE, seed)
-    oracle = EntropyBonus(Advantage(QStar(parser.expert)), linear(BONUS, BONUS / 10, iterations))
-    learner = Learner(policy, Regular(linear(RATE, 0.0, iterations)))
+    pretrain_policy(policy, parser, parser.expert, min(len(train), DEMONSTRATIONS), START, RATE, seed)
+    oracle = EntropyBonusOracle(
+        AdvantageOracle(QStarOracle(parser.expert)), linear_schedule(BONUS, BONUS / 10, iterations)
+    )
+    learner = Learner(policy, RegularUpdate(linear_schedule(RATE, 0.0, iterations)))
     learning = aggrevated(
-        learner, parser, parser.expert, oracle, all_actions, k=K, seed=seed, validate_every=iterations
+        learner, parser, parser.expert, oracle, all_actions_loss, k=K, seed=seed, validate_every=iterations
     )
     for _ in islice(learning, iterations):
         pass
@@ -65,7 +67,7 @@ def parser_scores(train, parts, iterations, seed):
     ends = len(train) + np.cumsum([0, *map(len, parts.values())])
     held = {name: np.arange(ends[i], ends[i + 1]) for i, name in enumerate(parts)}
     tests = {name: Parser(corpus, pages, in_order=True) for name, pages in held.items()}
-    return {name: uas(parsed(policy, test), test.gold)[0] for name, test in tests.items()}
+    return {name: uas(parse_batch(policy, test), test.gold)[0] for name, test in tests.items()}
 
 
 def label_scores(train, parts, seed):
@@ -97,7 +99,7 @@ def share_right(network, classes, pages):
 
 def scaled(pages):
     """Raw features with HoG's numbers as large as those of geometry."""
-    features = raw(pages)
+    features = raw_features(pages)
     features[:, :PIXELS] *= 8
     return torch.from_numpy(features)
 
@@ -112,7 +114,9 @@ def main():
     asked = asked.parse_args()
     torch.set_num_threads(1)
     half = asked.pages // 2
-    train = written(half, 2 * asked.seed) + written(asked.pages - half, 2 * asked.seed + 1, structures=False)
+    train = generate_pages(half, 2 * asked.seed) + generate_pages(
+        asked.pages - half, 2 * asked.seed + 1, structures=False
+    )
     parts = real(asked.crohme)
     labels = label_scores(train, parts, asked.seed)
     trees = parser_scores(train, parts, asked.iterations, asked.seed)

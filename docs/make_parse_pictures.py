@@ -13,8 +13,8 @@ import aggrevated
 from aggrevated.parsing.pages.algebra import Fraction
 from aggrevated.parsing.pages.page import Page
 from aggrevated.plots.parse_tree import draw_growth, draw_tree
-from aggrevated_reader.pages.batched_rng import Dice
-from aggrevated_reader.pages.generated import write
+from aggrevated_reader.pages.batched_rng import BatchedRng
+from aggrevated_reader.pages.generated import synthesize_page
 from aggrevated_reader.pages.writers import writer
 from aggrevated_reader.pages_report import frames_of, some
 
@@ -45,7 +45,7 @@ def main() -> None:
 def in_a_hand(lines: list[list[object]]) -> Page:
     """The lines as somebody writes them."""
     draw = np.random.default_rng(SEED)
-    return write(lines, writer(Dice(draw)), draw)  # type: ignore[arg-type]
+    return synthesize_page(lines, writer(BatchedRng(draw)), draw)  # type: ignore[arg-type]
 
 
 def photographed(page: Page, path: Path) -> None:

@@ -5,10 +5,10 @@ from inspect import getdoc
 from pathlib import Path
 from typing import get_args, get_origin, get_type_hints
 
-from aggrevated.config.component_registry import HEADS, OPTIONS, SHELVES
+from aggrevated.config.component_registry import HEAD_REGISTRY, OPTION_NAMES, REGISTRIES
 from aggrevated.config.loop import LoopSettings
-from aggrevated.core.registry import task_names
-from aggrevated.core.settings import ANYTHING, WORDS_OF_TYPES, Settings, flag, settings_of
+from aggrevated.core.registry import list_task_names
+from aggrevated.core.settings import ANY_VALUE, WORDS_OF_TYPES, Settings, declared_settings, to_flag
 from aggrevated.tasks import Task, find_task
 
 HEAD = """# Settings
@@ -21,7 +21,7 @@ TABLE = "| option | what it is | type | default | must be |\n|---|---|---|---|--
 
 def page() -> str:
     """The whole page."""
-    tasks = [find_task(name) for name in task_names() if not name.startswith("_")]
+    tasks = [find_task(name) for name in list_task_names() if not name.startswith("_")]
     parts = [HEAD, "## The loop\n", table(LoopSettings), "\n## Worlds\n"]
     worlds = {type(task.world): [] for task in tasks}
     for task in tasks:
@@ -29,19 +29,19 @@ def page() -> str:
     for world, names in worlds.items():
         parts.append(section(f"{world.name} ({', '.join(names)})", world))
         parts.append(section(f"`aggrevated evaluate` of {world.name}", world.evaluation))
-    for place, option in OPTIONS.items():
-        parts.append(f"## {place.capitalize()}: `{flag(option)}`\n")
+    for place, option in OPTION_NAMES.items():
+        parts.append(f"## {place.capitalize()}: `{to_flag(option)}`\n")
         parts += [section(name, piece) for name, piece in found(place, tasks)]
     parts.append("## Head: by the action space\n")
-    parts += [section(name, HEADS.get(name)) for name in HEADS.names()]
+    parts += [section(name, HEAD_REGISTRY.get(name)) for name in HEAD_REGISTRY.names()]
     return "\n".join(parts).rstrip() + "\n"
 
 
 def found(place: str, tasks: Iterable[Task]) -> Iterator[tuple[str, type[Settings]]]:
     """The pieces of a place, with those that tasks bring."""
-    yield from SHELVES[place].shipped.items()
+    yield from REGISTRIES[place].shipped.items()
     for task in tasks:
-        own = [piece for piece in task.brings if issubclass(piece, SHELVES[place].base)]
+        own = [piece for piece in task.components if issubclass(piece, REGISTRIES[place].base)]
         yield from ((f"{piece.name} (of {task.name})", piece) for piece in own)
 
 
@@ -53,11 +53,13 @@ def section(title: str, piece: type[Settings]) -> str:
 def table(piece: type[Settings]) -> str:
     """Its settings."""
     rows = []
-    for name, declared in settings_of(piece).items():
+    for name, declared in declared_settings(piece).items():
         kind, rule = get_type_hints(piece)[name], declared.metadata["rule"]
         words = WORDS_OF_TYPES[get_origin(kind) or kind] if get_args(kind) else kind.__name__
-        must = "" if rule is ANYTHING else rule.words
-        rows.append(f"| `{flag(name)}` | {declared.metadata['words']} | {words} | {shown(declared.default)} | {must} |")
+        must = "" if rule is ANY_VALUE else rule.words
+        rows.append(
+            f"| `{to_flag(name)}` | {declared.metadata['words']} | {words} | {shown(declared.default)} | {must} |"
+        )
     return "\n".join([TABLE, *rows, ""]) if rows else ""
 
 

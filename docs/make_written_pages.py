@@ -6,7 +6,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from aggrevated.parsing.pages.page import Page
-from aggrevated_reader.pages.generated import written
+from aggrevated_reader.pages.generated import generate_pages
 
 IMAGE = Path(__file__).parent / "images" / "written-pages.png"
 SEED, ROWS, COLUMNS = 0, 3, 4
@@ -19,7 +19,7 @@ def main() -> None:
     figure = Figure(figsize=(14, 7.5), layout="constrained")
     figure.suptitle("Generated pages to learn real handwriting from: each by another hand")
     axes = figure.subplots(ROWS, COLUMNS)
-    pages = (page for page in written(100, SEED) if len(page) >= SHORTEST)
+    pages = (page for page in generate_pages(100, SEED) if len(page) >= SHORTEST)
     for one, page in zip(axes.flat, pages, strict=False):
         draw(one, page)
     figure.savefig(IMAGE, dpi=100)

@@ -6,7 +6,7 @@ import gymnasium
 import numpy as np
 from gymnasium.spaces import Box, Dict, Discrete, MultiDiscrete
 
-from aggrevated.core.spaces import Translation
+from aggrevated.core.spaces import SpaceAdapter
 from aggrevated.simulators.gymnasium import GymnasiumSimulator
 
 
@@ -55,7 +55,7 @@ class Grid:
 
     name: str = "grid"
     horizon: int = 6
-    translation = Translation(
+    translation = SpaceAdapter(
         Dict({"lamp": Discrete(2), "place": Box(-9, 9, (2,), np.int64)}), MultiDiscrete([3, 3], start=[-1, -1])
     )
     observation_space = translation.observation_space

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from aggrevated.errors import AggrevatedError
-from aggrevated.storage import seal_json
-from aggrevated.sweeps.request import Asked
-from aggrevated.sweeps.search_space import parsed
-from aggrevated.sweeps.sweep import Failed, Sweep
+from aggrevated.storage import save_checksummed_json
+from aggrevated.sweeps.request import SweepRequest
+from aggrevated.sweeps.search_space import parse_variations
+from aggrevated.sweeps.sweep import FailureCallback, Sweep
 from aggrevated.sweeps.trials import Trial
 from aggrevated.tasks import find_task
 from aggrevated.training.records import Result
@@ -24,12 +24,12 @@ needs_optuna = pytest.mark.skipif(
 )
 
 
-def asked(*varied: str, search: str = "grid", trials: int = 64, **given: Any) -> Asked:
+def asked(*varied: str, search: str = "grid", trials: int = 64, **given: Any) -> SweepRequest:
     """A small sweep of CartPole, with one seed unless `seeds` says otherwise."""
     own = {name: given.pop(name) for name in ("method", "seeds", "sampler_seed") if name in given}
     method = own.setdefault("method", "aggrevated")
-    space = parsed(varied, find_task("cartpole"), method)
-    return Asked(task="cartpole", varied=space, fixed={**SMALL, **given}, search=search, trials=trials, **own)
+    space = parse_variations(varied, find_task("cartpole"), method)
+    return SweepRequest(task="cartpole", varied=space, fixed={**SMALL, **given}, search=search, trials=trials, **own)
 
 
 def made_up(run: Run) -> float:
@@ -38,10 +38,10 @@ def made_up(run: Run) -> float:
     return -abs(rate - 0.01) + 0.001 * run.config.loop.seed
 
 
-def pretend(score: Callable[[Run], float] = made_up) -> Callable[[Sequence[Run], Failed], None]:
+def pretend(score: Callable[[Run], float] = made_up) -> Callable[[Sequence[Run], FailureCallback], None]:
     """What runs nothing, and writes down that it did."""
 
-    def run_them(runs: Sequence[Run], failed: Failed) -> None:
+    def run_them(runs: Sequence[Run], failed: FailureCallback) -> None:
         for run in runs:
             try:
                 end(run, score(run))
@@ -56,10 +56,10 @@ def end(run: Run, returned: float) -> None:
     numbers = {name: 0 for name in Result.__dataclass_fields__ if name != "more"}
     names = {"task": "cartpole", "method": "", "update": "", "ended": "iterations", "run": "", "weights_sha256": ""}
     known = {"iterations": run.config.loop.iterations, "best_return": returned, "test_return": returned - 1.0}
-    seal_json(run.folder / "result.json", numbers | names | known)
+    save_checksummed_json(run.folder / "result.json", numbers | names | known)
 
 
-def whole(folder: Path, what: Asked, score: Callable[[Run], float] = made_up) -> Sweep:
+def whole(folder: Path, what: SweepRequest, score: Callable[[Run], float] = made_up) -> Sweep:
     """A new sweep, to its end."""
     *_, last = Sweep(folder, what).write().rounds(pretend(score))
     return last

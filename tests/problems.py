@@ -12,7 +12,7 @@ import torch
 from gymnasium.spaces import Box, Discrete
 from numpy.typing import NDArray
 
-from aggrevated.config.component_registry import SHELVES, head_for
+from aggrevated.config.component_registry import REGISTRIES, select_head
 from aggrevated.losses import Loss
 from aggrevated.oracles import CostToGo
 from aggrevated.policies import Policy
@@ -294,11 +294,11 @@ def random_costs(
     return CostToGo(values.astype(dtype), trajectories.mask.astype(dtype))
 
 
-POLICIES = [name for name in SHELVES["policy"].names() if name != "cnn"]  # the kinds that read vectors
+POLICIES = [name for name in REGISTRIES["policy"].names() if name != "cnn"]  # the kinds that read vectors
 
 
 def random_policy(simulator: Simulator, kind: str, hidden: tuple[int, ...], seed: int, **of_the_head: float) -> Policy:
     """A random policy of that kind, as a run would begin with."""
-    head = head_for(simulator.action_space)(**of_the_head).build(simulator.action_space)
-    policy: Policy = SHELVES["policy"].get(kind)(hidden).build(simulator.observation_space, head, seed)
+    head = select_head(simulator.action_space)(**of_the_head).build(simulator.action_space)
+    policy: Policy = REGISTRIES["policy"].get(kind)(hidden).build(simulator.observation_space, head, seed)
     return policy

@@ -2,15 +2,15 @@
 
 import numpy as np
 
-from aggrevated.core.rng import Purpose, seeds
+from aggrevated.core.rng import SeedPurpose, derive_seeds
 from aggrevated.parsing.features.projection import Projection
-from aggrevated.parsing.learners.kernel import KernelPolicy, SupportVectors
+from aggrevated.parsing.learners.kernel import KernelPolicy, SupportVectorUpdate
 from aggrevated.parsing.learners.parser_policies import KINDS, ParsingPolicy
 from aggrevated.parsing.pages.page import Page
 from aggrevated.parsing.parser import Corpus, Parser
 from aggrevated.parsing.transitions.oracle_check import random_projective_tree
 from aggrevated.parsing.transitions.systems import SYSTEMS
-from aggrevated.rollout.roll_in import Mixture, roll_in
+from aggrevated.rollout.roll_in import RollInPolicy, roll_in
 from aggrevated.rollout.trajectories import Trajectories
 from aggrevated_reader.learners.reading_policy import ReadingPolicy
 
@@ -43,7 +43,7 @@ def reader(kind: str, pages: Corpus, seed=0, dropout=0.0) -> ParsingPolicy | Ker
     projection = Projection(np.zeros(WIDTH), np.eye(WIDTH))
     if kind == "kernel-svm":
         policy = KernelPolicy(projection, 4).with_pages(features_of(pages), pages.lengths)
-        SupportVectors()(policy, None, *demonstrated(pages, seed))
+        SupportVectorUpdate()(policy, None, *demonstrated(pages, seed))
         return policy
     if kind == "reading":
         policy = ReadingPolicy(
@@ -59,14 +59,14 @@ def reader(kind: str, pages: Corpus, seed=0, dropout=0.0) -> ParsingPolicy | Ker
 def trajectories(pages: Corpus, policy=None, count=12, n=1) -> Trajectories:
     """Parses by the policy, or by the expert."""
     parser = Parser(pages, np.arange(len(pages.lengths)))
-    mixture = Mixture(parser.expert, None, 1.0) if policy is None else Mixture(None, policy.actor())
-    return roll_in(parser, mixture, seeds(0, Purpose.ROLL_IN, n, count))
+    mixture = RollInPolicy(parser.expert, None, 1.0) if policy is None else RollInPolicy(None, policy.actor())
+    return roll_in(parser, mixture, derive_seeds(0, SeedPurpose.ROLL_IN, n, count))
 
 
 def demonstrated(pages: Corpus, n=1, count=8):
     """(parses by the expert, what it advised)."""
-    from aggrevated.oracles.zero_one import disagreement
+    from aggrevated.oracles.zero_one import make_zero_one_oracle
 
     parser = Parser(pages, np.arange(len(pages.lengths)))
     found = trajectories(pages, count=count, n=n)
-    return found, disagreement(parser.expert, parser.action_space)(found)
+    return found, make_zero_one_oracle(parser.expert, parser.action_space)(found)

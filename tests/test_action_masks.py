@@ -8,24 +8,24 @@ import torch
 from gymnasium.spaces import Box, Discrete
 
 from aggrevated.algorithm import Learner, aggrevated
-from aggrevated.core.rng import Purpose, seeds
-from aggrevated.errors import PartError
-from aggrevated.losses.all_actions import all_actions
-from aggrevated.losses.likelihood import likelihood
-from aggrevated.losses.taken_action import taken_action
-from aggrevated.losses.trajectory_scores import scores
-from aggrevated.oracles.advantage import Advantage, Taken
-from aggrevated.oracles.q_star import QStar
-from aggrevated.oracles.zero_one import Disagreement
+from aggrevated.core.rng import SeedPurpose, derive_seeds
+from aggrevated.errors import UserCodeError
+from aggrevated.losses.all_actions import all_actions_loss
+from aggrevated.losses.likelihood import best_action_nll_loss
+from aggrevated.losses.taken_action import taken_action_loss
+from aggrevated.losses.trajectory_scores import compute_trajectory_scores
+from aggrevated.oracles.advantage import AdvantageOracle, TakenActionOracle
+from aggrevated.oracles.q_star import QStarOracle
+from aggrevated.oracles.zero_one import ZeroOneOracle
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import CategoricalHead
 from aggrevated.policies.recurrent import RecurrentPolicy
 from aggrevated.policies.window import WindowPolicy
-from aggrevated.rollout.roll_in import Mixture, roll_in
-from aggrevated.updates.follow_the_leader import FollowTheLeader
-from aggrevated.updates.natural import Natural
-from aggrevated.updates.regular import Regular
-from aggrevated.validation import returns_of
+from aggrevated.rollout.roll_in import RollInPolicy, roll_in
+from aggrevated.updates.follow_the_leader import FollowTheLeaderUpdate
+from aggrevated.updates.natural import NaturalUpdate
+from aggrevated.updates.regular import RegularUpdate
+from aggrevated.validation import evaluate_returns
 from problems import flat, gradient, randomise
 
 LEGAL = np.array([[0, 1, 1], [1, 0, 1], [1, 1, 0], [1, 0, 1]], bool)  # [s, a]: left, middle, right
@@ -80,16 +80,16 @@ POLICIES = {
 }
 every_policy = pytest.mark.parametrize("make", POLICIES.values(), ids=POLICIES)
 UPDATES = {
-    "natural": lambda: Natural(delta_kl=3e-3, damping=1.0),
-    "regular": lambda: Regular(0.05),
-    "follow the leader": lambda: FollowTheLeader(0.03, steps=30),
+    "natural": lambda: NaturalUpdate(delta_kl=3e-3, damping=1.0),
+    "regular": lambda: RegularUpdate(0.05),
+    "follow the leader": lambda: FollowTheLeaderUpdate(0.03, steps=30),
 }
 every_update = pytest.mark.parametrize("update", UPDATES.values(), ids=UPDATES)
 
 
 def rolled(policy, alpha=0.0, k=40, n=1, deterministic=False):
-    mixture = Mixture(CorridorExpert(), policy.actor(), alpha)
-    return roll_in(Corridor(), mixture, seeds(0, Purpose.ROLL_IN, n, k), deterministic)
+    mixture = RollInPolicy(CorridorExpert(), policy.actor(), alpha)
+    return roll_in(Corridor(), mixture, derive_seeds(0, SeedPurpose.ROLL_IN, n, k), deterministic)
 
 
 @every_policy
@@ -109,8 +109,8 @@ def test_without_its_mask_the_simulator_would_have_complained():
         legal = None
 
     policy = randomise(POLICIES["feed-forward"](), 1, scale=2.0)
-    with pytest.raises(PartError, match=r"(?s)corridor raised AssertionError: an illegal action.*mend its step"):
-        roll_in(Blind(), Mixture(None, policy.actor()), seeds(0, Purpose.ROLL_IN, 1, 40))
+    with pytest.raises(UserCodeError, match=r"(?s)corridor raised AssertionError: an illegal action.*mend its step"):
+        roll_in(Blind(), RollInPolicy(None, policy.actor()), derive_seeds(0, SeedPurpose.ROLL_IN, 1, 40))
 
 
 def test_legal_actions_are_drawn_with_the_probabilities_of_the_masked_policy():
@@ -130,11 +130,11 @@ def test_legal_actions_are_drawn_with_the_probabilities_of_the_masked_policy():
 def test_v_star_is_the_least_over_the_legal_actions():
     """By hand: V* = (4, 3, 2, 1), so that the advantage of π* is 0 and of any other legal action 1 or 2."""
     found = rolled(POLICIES["feed-forward"](), alpha=0.3)
-    costs = Advantage(QStar(CorridorExpert()))(found)
+    costs = AdvantageOracle(QStarOracle(CorridorExpert()))(found)
     np.testing.assert_array_equal(costs.values[found.mask], A_STAR[found.states[found.mask][:, 0]])
     assert not costs.values[~found.mask].any()
     assert (costs.values[found.legal] >= 0).all()
-    taken = Taken(Advantage(QStar(CorridorExpert())))(found)
+    taken = TakenActionOracle(AdvantageOracle(QStarOracle(CorridorExpert())))(found)
     at = found.states[..., 0], found.actions
     np.testing.assert_array_equal(taken.values[found.mask], A_STAR[at][found.mask])
 
@@ -152,11 +152,11 @@ def test_the_likelihood_is_of_the_cheapest_legal_action(make):
     chosen = EXPERT[found.states[found.mask][:, 0]]
     expected = -log_pi[np.arange(len(chosen)), chosen].sum() / (found.horizon * found.count)
     for oracle in (
-        QStar(CorridorExpert()),
-        Advantage(QStar(CorridorExpert())),
-        Disagreement(CorridorExpert(), Discrete(3)),
+        QStarOracle(CorridorExpert()),
+        AdvantageOracle(QStarOracle(CorridorExpert())),
+        ZeroOneOracle(CorridorExpert(), Discrete(3)),
     ):
-        assert likelihood(policy, found, oracle(found)).item() == pytest.approx(expected, rel=1e-5)
+        assert best_action_nll_loss(policy, found, oracle(found)).item() == pytest.approx(expected, rel=1e-5)
 
 
 @every_policy
@@ -164,13 +164,13 @@ def test_what_is_believed_of_illegal_actions_does_not_matter(make):
     """Neither to a loss nor to its gradient, however cheap they seem."""
     policy = randomise(make(), 1, scale=0.5)
     found = rolled(policy)
-    costs = QStar(CorridorExpert())(found)
-    other = Disagreement(CorridorExpert(), Discrete(3))(found)
+    costs = QStarOracle(CorridorExpert())(found)
+    other = ZeroOneOracle(CorridorExpert(), Discrete(3))(found)
     changed = type(costs)(np.where(found.legal, costs.values, np.float32(7.0)), costs.weight)
-    for loss in (all_actions, likelihood):
+    for loss in (all_actions_loss, best_action_nll_loss):
         assert loss(policy, found, costs).item() == loss(policy, found, changed).item()
         np.testing.assert_array_equal(gradient(policy, loss, found, costs), gradient(policy, loss, found, changed))
-    for loss, numbers in ((all_actions, costs), (likelihood, other)):
+    for loss, numbers in ((all_actions_loss, costs), (best_action_nll_loss, other)):
         assert np.isfinite(gradient(policy, loss, found, numbers)).all()
 
 
@@ -178,10 +178,12 @@ def test_the_logits_of_illegal_actions_have_no_gradient_and_no_score():
     """A linear policy on a one-hot position: W[a, s] is the logit of a in s, and moves only where a is legal in s."""
     policy = randomise(FeedForwardPolicy(4, CategoricalHead(3), hidden=()), 1, scale=0.5)
     found = rolled(policy)
-    rows = scores(policy, found)
+    rows = compute_trajectory_scores(policy, found)
     of_the_loss = [
-        gradient(policy, all_actions, found, QStar(CorridorExpert())(found)),
-        gradient(policy, taken_action, found, Taken(Advantage(QStar(CorridorExpert())))(found)),
+        gradient(policy, all_actions_loss, found, QStarOracle(CorridorExpert())(found)),
+        gradient(
+            policy, taken_action_loss, found, TakenActionOracle(AdvantageOracle(QStarOracle(CorridorExpert())))(found)
+        ),
         *rows.numpy(),
     ]
     for vector in of_the_loss:
@@ -191,30 +193,30 @@ def test_the_logits_of_illegal_actions_have_no_gradient_and_no_score():
 
 
 def test_follow_the_leader_stacks_what_is_legal():
-    update, policy = FollowTheLeader(steps=1), POLICIES["feed-forward"]()
+    update, policy = FollowTheLeaderUpdate(steps=1), POLICIES["feed-forward"]()
     batches = [rolled(policy, 0.5, k=3, n=1), rolled(policy, k=20, n=2), rolled(policy, 1.0, k=5, n=3)]
     lengths = [batch.mask.shape[1] for batch in batches]
     assert len(set(lengths)) == 3
     for batch in batches:
-        update(policy, all_actions, batch, QStar(CorridorExpert())(batch))
+        update(policy, all_actions_loss, batch, QStarOracle(CorridorExpert())(batch))
     state = {name: tensor.clone() for name, tensor in update.state().items()}
     assert state["legal"].shape == (28, max(lengths), 3) and state["legal"].dtype == torch.bool
     for rows, batch in zip((slice(0, 3), slice(3, 23), slice(23, 28)), batches, strict=True):
         width = batch.mask.shape[1]
         np.testing.assert_array_equal(state["legal"][rows, :width], batch.legal)
         assert not state["legal"][rows, width:].any()
-    restored = FollowTheLeader(steps=1)
+    restored = FollowTheLeaderUpdate(steps=1)
     restored.restore(state)
     assert torch.equal(restored.state()["legal"], state["legal"])
 
 
 @every_policy
 @every_update
-@pytest.mark.parametrize("loss", [all_actions, likelihood])
+@pytest.mark.parametrize("loss", [all_actions_loss, best_action_nll_loss])
 def test_updates_go_downhill(make, update, loss):
     policy, update = make(), update()
     found = rolled(policy)
-    costs = Advantage(QStar(CorridorExpert()))(found)
+    costs = AdvantageOracle(QStarOracle(CorridorExpert()))(found)
     before = loss(policy, found, costs).item()
     for _ in range(3):
         step = update(policy, loss, found, costs)
@@ -227,14 +229,14 @@ def test_updates_go_downhill(make, update, loss):
 @every_update
 def test_algorithm_1_finds_the_way_out(name, update):
     """From positions 0 … 3 it takes 4, 3, 2 and 1 steps, and never one into a wall."""
-    learner, oracle = Learner(POLICIES[name](), update()), Advantage(QStar(CorridorExpert()))
-    loop = aggrevated(learner, Corridor(), CorridorExpert(), oracle, all_actions, k=20, validation_episodes=20)
+    learner, oracle = Learner(POLICIES[name](), update()), AdvantageOracle(QStarOracle(CorridorExpert()))
+    loop = aggrevated(learner, Corridor(), CorridorExpert(), oracle, all_actions_loss, k=20, validation_episodes=20)
     for _ in range(25):
         iteration = next(loop)
         if iteration.best_return > -2.6:
             break
     learner.policy.load_state_dict(learner.best.weights)
-    returns, _ = returns_of(learner.policy, Corridor(), np.arange(4, dtype=np.uint64), deterministic=True)
+    returns, _ = evaluate_returns(learner.policy, Corridor(), np.arange(4, dtype=np.uint64), deterministic=True)
     np.testing.assert_array_equal(returns, [-4, -3, -2, -1])
 
 
@@ -246,5 +248,5 @@ def test_a_simulator_without_legal_records_none():
             following = np.maximum(NEXT[state[:, 0], action], 0)
             return np.where(following == 4, 0, following)[:, None], np.ones(len(state)), following == 4
 
-    found = roll_in(Free(), Mixture(None, POLICIES["lstm"]().actor()), seeds(0, Purpose.ROLL_IN, 1, 5))
+    found = roll_in(Free(), RollInPolicy(None, POLICIES["lstm"]().actor()), derive_seeds(0, SeedPurpose.ROLL_IN, 1, 5))
     assert found.legal.shape == (*found.mask.shape, 0)

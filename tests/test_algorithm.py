@@ -8,19 +8,19 @@ import pytest
 import torch
 
 from aggrevated.algorithm import Learner, aggrevated
-from aggrevated.core.rng import Purpose, seeds
-from aggrevated.core.schedules import geometric
-from aggrevated.losses.all_actions import all_actions
-from aggrevated.losses.taken_action import taken_action
-from aggrevated.oracles.advantage import Advantage, Taken
-from aggrevated.oracles.q_star import QStar
-from aggrevated.oracles.reward_to_go import Realised
-from aggrevated.updates import Step
-from aggrevated.updates.natural import Natural
-from aggrevated.updates.regular import Regular
+from aggrevated.core.rng import SeedPurpose, derive_seeds
+from aggrevated.core.schedules import geometric_schedule
+from aggrevated.losses.all_actions import all_actions_loss
+from aggrevated.losses.taken_action import taken_action_loss
+from aggrevated.oracles.advantage import AdvantageOracle, TakenActionOracle
+from aggrevated.oracles.q_star import QStarOracle
+from aggrevated.oracles.reward_to_go import RewardToGoOracle
+from aggrevated.updates import UpdateResult
+from aggrevated.updates.natural import NaturalUpdate
+from aggrevated.updates.regular import RegularUpdate
 from problems import EXPERT, TinyExpert, TinyMdp, flat, linear_policy, probabilities
 
-ADVANTAGE = Advantage(QStar(TinyExpert()))
+ADVANTAGE = AdvantageOracle(QStarOracle(TinyExpert()))
 
 
 @dataclass
@@ -30,7 +30,7 @@ class Ruin:
     def __call__(self, policy, loss, trajectories, cost_to_go):
         with torch.no_grad():
             policy.network[0].weight += 3 * torch.eye(3)[[1, 2, 1]].T
-        return Step(0.0, 0.0, 0.0, 0)
+        return UpdateResult(0.0, 0.0, 0.0, 0)
 
     def state(self):
         return {}
@@ -39,7 +39,7 @@ class Ruin:
         pass
 
 
-def loop(learner, oracle=ADVANTAGE, loss=all_actions, **settings):
+def loop(learner, oracle=ADVANTAGE, loss=all_actions_loss, **settings):
     settings = {"k": 20, "validation_episodes": 64, **settings}
     return aggrevated(learner, TinyMdp(), TinyExpert(), oracle, loss, **settings)
 
@@ -49,7 +49,7 @@ def test_the_first_policy_is_a_candidate():
     first, learner = flat(policy), Learner(policy, Ruin())
     iterations = list(islice(loop(learner), 5))
     assert learner.best.n == 0
-    assert all(iteration.best_return == learner.best.returned > iteration.current_return for iteration in iterations)
+    assert all(iteration.best_return == learner.best.best_return > iteration.current_return for iteration in iterations)
     policy.load_state_dict(learner.best.weights)
     np.testing.assert_array_equal(flat(policy), first)
 
@@ -57,10 +57,10 @@ def test_the_first_policy_is_a_candidate():
 @pytest.mark.parametrize(
     ("update", "oracle", "loss"),
     [
-        (lambda: Regular(0.1), ADVANTAGE, all_actions),
-        (lambda: Natural(1e-2, damping=0.1), ADVANTAGE, all_actions),
-        (lambda: Regular(0.1), Taken(ADVANTAGE), taken_action),
-        (lambda: Natural(1e-2, damping=0.1), Taken(ADVANTAGE), taken_action),
+        (lambda: RegularUpdate(0.1), ADVANTAGE, all_actions_loss),
+        (lambda: NaturalUpdate(1e-2, damping=0.1), ADVANTAGE, all_actions_loss),
+        (lambda: RegularUpdate(0.1), TakenActionOracle(ADVANTAGE), taken_action_loss),
+        (lambda: NaturalUpdate(1e-2, damping=0.1), TakenActionOracle(ADVANTAGE), taken_action_loss),
     ],
     ids=["regular", "natural", "regular, taken action", "natural, taken action"],
 )
@@ -72,22 +72,24 @@ def test_it_learns_to_do_as_the_expert(update, oracle, loss):
     assert (probabilities(learner.policy).argmax(axis=1) == EXPERT).all()
 
 
-@pytest.mark.parametrize("update", [lambda: Regular(0.05), lambda: Natural(1e-2, 0.1)], ids=["REINFORCE", "TNPG"])
+@pytest.mark.parametrize(
+    "update", [lambda: RegularUpdate(0.05), lambda: NaturalUpdate(1e-2, 0.1)], ids=["REINFORCE", "TNPG"]
+)
 def test_with_the_learners_own_costs_it_is_reinforcement_learning(update):
     """It learns too, from −3.73, but need not get as far in as many iterations."""
     learner = Learner(linear_policy(None).float(), update())
-    iterations = list(islice(loop(learner, Advantage(Realised()), taken_action, k=50), 60))
+    iterations = list(islice(loop(learner, AdvantageOracle(RewardToGoOracle()), taken_action_loss, k=50), 60))
     assert iterations[-1].best_return > -2.6
     assert learner.oracle_queries == 0
 
 
-@pytest.mark.parametrize("update", [lambda: Regular(0.05), Natural], ids=["regular", "natural"])
+@pytest.mark.parametrize("update", [lambda: RegularUpdate(0.05), NaturalUpdate], ids=["regular", "natural"])
 def test_the_same_seed_gives_the_same_bits_also_when_taken_up_again(update):
     straight = Learner(linear_policy(None).float(), update())
-    expected = list(islice(loop(straight, alpha=geometric(0.5, 0.8)), 6))
+    expected = list(islice(loop(straight, alpha=geometric_schedule(0.5, 0.8)), 6))
     broken = Learner(linear_policy(None).float(), update())
-    found = list(islice(loop(broken, alpha=geometric(0.5, 0.8)), 2))
-    found += islice(loop(broken, alpha=geometric(0.5, 0.8)), 4)  # a new generator, the same learner
+    found = list(islice(loop(broken, alpha=geometric_schedule(0.5, 0.8)), 2))
+    found += islice(loop(broken, alpha=geometric_schedule(0.5, 0.8)), 4)  # a new generator, the same learner
     assert found == expected
     assert [iteration.n for iteration in found] == [1, 2, 3, 4, 5, 6]
     np.testing.assert_array_equal(flat(broken.policy), flat(straight.policy))
@@ -98,8 +100,8 @@ def test_the_same_seed_gives_the_same_bits_also_when_taken_up_again(update):
 
 def test_steps_and_queries_are_counted():
     """With α = 1 the expert acts: 3 steps an episode, none ending early; every live state is asked about once."""
-    learner = Learner(linear_policy(None).float(), Regular())
-    list(islice(loop(learner, alpha=geometric(1.0, 1.0)), 4))
+    learner = Learner(linear_policy(None).float(), RegularUpdate())
+    list(islice(loop(learner, alpha=geometric_schedule(1.0, 1.0)), 4))
     assert (learner.n, learner.simulator_steps, learner.oracle_queries) == (4, 4 * 20 * 3, 4 * 20 * 3)
 
 
@@ -110,7 +112,7 @@ def test_alpha_is_asked_for_n_1_2_3():
         asked.append(n)
         return 0.0
 
-    list(islice(loop(Learner(linear_policy(None).float(), Regular()), alpha=alpha), 3))
+    list(islice(loop(Learner(linear_policy(None).float(), RegularUpdate()), alpha=alpha), 3))
     assert asked == [1, 2, 3]
 
 
@@ -122,11 +124,11 @@ def test_every_iteration_has_its_own_seeds_and_validation_always_the_same():
             asked.append(seeds.tolist())
             return super().initial(seeds)
 
-    learner = Learner(linear_policy(None).float(), Regular())
-    run = aggrevated(learner, Watched(), None, ADVANTAGE, all_actions, seed=7, k=5, validation_episodes=9)
+    learner = Learner(linear_policy(None).float(), RegularUpdate())
+    run = aggrevated(learner, Watched(), None, ADVANTAGE, all_actions_loss, seed=7, k=5, validation_episodes=9)
     list(islice(run, 3))
-    validation = seeds(7, Purpose.VALIDATION, 0, 9).tolist()
-    roll_ins = [seeds(7, Purpose.ROLL_IN, n, 5).tolist() for n in (1, 2, 3)]
+    validation = derive_seeds(7, SeedPurpose.VALIDATION, 0, 9).tolist()
+    roll_ins = [derive_seeds(7, SeedPurpose.ROLL_IN, n, 5).tolist() for n in (1, 2, 3)]
     assert asked.pop(0) == [0]  # whether policy and simulator fit
     assert asked == [validation, roll_ins[0], validation, roll_ins[1], validation, roll_ins[2], validation]
 
@@ -139,7 +141,7 @@ def test_validation_is_what_the_caller_says_and_no_more_often():
         seen.append(flat(policy))
         return said[len(seen) - 1]
 
-    learner, after = Learner(linear_policy(None).float(), Regular(0.1)), [flat(linear_policy(None).float())]
+    learner, after = Learner(linear_policy(None).float(), RegularUpdate(0.1)), [flat(linear_policy(None).float())]
     iterations = []
     for iteration in islice(loop(learner, validate=validate, validate_every=3), 7):
         iterations.append(iteration)
@@ -149,7 +151,7 @@ def test_validation_is_what_the_caller_says_and_no_more_often():
         np.testing.assert_array_equal(policy, after[n])
     assert [iteration.current_return for iteration in iterations] == [1.0, 1.0, 5.0, 5.0, 5.0, 2.0, 2.0]
     assert [iteration.best_return for iteration in iterations] == [1.0, 1.0, 5.0, 5.0, 5.0, 5.0, 5.0]
-    assert (learner.best.n, learner.best.first, learner.best.latest) == (3, 1.0, 2.0)
+    assert (learner.best.n, learner.best.first, learner.best.latest_return) == (3, 1.0, 2.0)
     learner.policy.load_state_dict(learner.best.weights)
     np.testing.assert_array_equal(flat(learner.policy), after[3])
 
@@ -161,14 +163,14 @@ def test_taken_up_again_it_does_not_validate_before_its_turn():
         calls.append(learner.n + 1)  # the iteration under way; 1 before the first
         return 0.0
 
-    learner = Learner(linear_policy(None).float(), Regular(0.1))
+    learner = Learner(linear_policy(None).float(), RegularUpdate(0.1))
     for _ in range(5):  # a new generator each time, the same learner
         list(islice(loop(learner, validate=validate, validate_every=2), 1))
     assert calls == [1, 2, 4] and learner.n == 5
 
 
 def test_how_often_it_validates_changes_nothing_that_is_learned():
-    learners = [Learner(linear_policy(None).float(), Regular(0.1)) for _ in range(2)]
+    learners = [Learner(linear_policy(None).float(), RegularUpdate(0.1)) for _ in range(2)]
     for learner, every in zip(learners, (1, 4), strict=True):
         list(islice(loop(learner, validate_every=every), 6))
     np.testing.assert_array_equal(flat(learners[0].policy), flat(learners[1].policy))
@@ -183,7 +185,7 @@ def test_trajectories_know_their_iteration():
         asked.append(trajectories.n)
         return ADVANTAGE(trajectories)
 
-    learner = Learner(linear_policy(None).float(), Regular())
+    learner = Learner(linear_policy(None).float(), RegularUpdate())
     list(islice(loop(learner, oracle), 2))
     list(islice(loop(learner, oracle), 2))
     assert asked == [1, 2, 3, 4]

@@ -7,7 +7,7 @@ import sys
 import pytest
 import torch
 
-from aggrevated.kernels.numerics import ANSWERS, PACKAGES, difference, fingerprint
+from aggrevated.kernels.numerics import KERNEL_OUTPUTS_KEY, PACKAGES, describe_numerics_difference, numerics_fingerprint
 
 ASK = "from aggrevated.kernels.numerics import fingerprint; print(fingerprint()['answers'])"
 
@@ -30,7 +30,9 @@ def test_another_processor_s_kernels_are_noticed() -> None:
 
 
 def test_what_changed_is_said_in_words() -> None:
-    now = fingerprint()
-    assert set(now) == {*PACKAGES, ANSWERS} and difference(now, now) == ""
-    assert difference(now | {"torch": "1.0"}, now) == f"torch 1.0 (here {now['torch']})"
-    assert difference(now | {ANSWERS: "0"}, now) == "a processor whose sums round otherwise"
+    now = numerics_fingerprint()
+    assert set(now) == {*PACKAGES, KERNEL_OUTPUTS_KEY} and describe_numerics_difference(now, now) == ""
+    assert describe_numerics_difference(now | {"torch": "1.0"}, now) == f"torch 1.0 (here {now['torch']})"
+    assert (
+        describe_numerics_difference(now | {KERNEL_OUTPUTS_KEY: "0"}, now) == "a processor whose sums round otherwise"
+    )

@@ -13,24 +13,24 @@ from gymnasium.spaces import Box
 
 from aggrevated import Control, Task, Tuned, train
 from aggrevated.algorithm import Learner, aggrevated
-from aggrevated.core.rng import Purpose, seeds
-from aggrevated.losses.taken_action import taken_action
-from aggrevated.oracles.monte_carlo import MonteCarlo
+from aggrevated.core.rng import SeedPurpose, derive_seeds
+from aggrevated.losses.taken_action import taken_action_loss
+from aggrevated.oracles.monte_carlo import MonteCarloOracle
 from aggrevated.parsing.pages.handwriting import write_page
 from aggrevated.parsing.parser import Corpus, Parser
-from aggrevated.parsing.scoring import micro, parsed, uas
+from aggrevated.parsing.scoring import micro_uas, parse_batch, uas
 from aggrevated.rollout import roll_in as roll_in_module
-from aggrevated.rollout.roll_in import Mixture, roll_in
-from aggrevated.simulators import Simulator, replayed_by
+from aggrevated.rollout.roll_in import RollInPolicy, roll_in
+from aggrevated.simulators import Simulator, count_replayed_steps
 from aggrevated.simulators.cartpole import CartPole
 from aggrevated.simulators.gymnasium import GymnasiumSimulator
-from aggrevated.simulators.partial_observation import Partial
-from aggrevated.starts.supervised import supervised
+from aggrevated.simulators.partial_observation import PartialObservationSimulator
+from aggrevated.starts.supervised import pretrain_policy
 from aggrevated.training.records import Metrics
 from aggrevated.training.run_folder import Run
-from aggrevated.training.trainer import execute
-from aggrevated.updates.regular import Regular
-from aggrevated.validation import Validated
+from aggrevated.training.trainer import run_to_end
+from aggrevated.updates.regular import RegularUpdate
+from aggrevated.validation import ValidationScore
 from handwriting import LINES
 from problems import Array, Home, Walk, random_policy
 
@@ -77,16 +77,18 @@ class Balance:
 def learned(simulator: Simulator, expert: Any, iterations: int = 2) -> Learner:
     """A learner after a supervised start and some iterations with roll-outs of the expert."""
     policy = random_policy(simulator, "mlp", (4,), seed=0)
-    steps, queries = supervised(policy, simulator, expert, demonstrations=6, steps=2)
-    learner = Learner(policy, Regular(), simulator_steps=steps, start_simulator_steps=steps, oracle_queries=queries)
-    oracle = MonteCarlo(simulator, expert, steps=3)
-    learning = aggrevated(learner, simulator, expert, oracle, taken_action, k=7, validation_episodes=9)
+    steps, queries = pretrain_policy(policy, simulator, expert, demonstrations=6, steps=2)
+    learner = Learner(
+        policy, RegularUpdate(), simulator_steps=steps, start_simulator_steps=steps, oracle_queries=queries
+    )
+    oracle = MonteCarloOracle(simulator, expert, steps=3)
+    learning = aggrevated(learner, simulator, expert, oracle, taken_action_loss, k=7, validation_episodes=9)
     list(islice(learning, iterations))
     return learner
 
 
 def test_every_step_is_on_the_bill_also_of_what_diverged(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("aggrevated.collection.MOST_DIVERGED", 0.5)
+    monkeypatch.setattr("aggrevated.collection.MAX_DIVERGED_FRACTION", 0.5)
     simulator = Counted()
     learner = learned(simulator, Home())
     assert learner.diverged > 0
@@ -99,21 +101,29 @@ def test_every_step_is_on_the_bill_also_of_what_diverged(monkeypatch: pytest.Mon
 @pytest.mark.parametrize("wrapped", [False, True])
 def test_every_step_of_an_environment_is_on_the_bill_replays_included(live: int, wrapped: bool) -> None:
     bare = GymnasiumSimulator(CountedEnv, 15, live=live)
-    simulator = Partial(bare, lambda state: bare.observe(state)[:, 2:], POLE, "partial") if wrapped else bare
+    simulator = (
+        PartialObservationSimulator(bare, lambda state: bare.observe(state)[:, 2:], POLE, "partial")
+        if wrapped
+        else bare
+    )
     CountedEnv.steps, proof = 0, bare.replayed()
     learner = learned(simulator, Balance(bare))
     assert CountedEnv.steps == learner.simulator_steps + learner.validation_steps
-    assert replayed_by(simulator) > proof > 0
+    assert count_replayed_steps(simulator) > proof > 0
 
 
 def test_with_few_live_environments_lanes_go_in_blocks_to_the_same_end() -> None:
     bills, found_by = [], []
     for live in (256, 2):
         simulator = GymnasiumSimulator(CountedEnv, 15, live=live)
-        found = roll_in(simulator, Mixture(Balance(simulator), None, 1.0), seeds(0, Purpose.ROLL_IN, 1, 5))
+        found = roll_in(
+            simulator, RollInPolicy(Balance(simulator), None, 1.0), derive_seeds(0, SeedPurpose.ROLL_IN, 1, 5)
+        )
         bills.append((found.steps, found.unseen))
         asked = replace(found, by_expert=np.zeros_like(found.by_expert))
-        found_by.append((found, MonteCarlo(simulator, Balance(simulator), every_action=True, advantage=False)(asked)))
+        found_by.append(
+            (found, MonteCarloOracle(simulator, Balance(simulator), every_action=True, advantage=False)(asked))
+        )
     assert bills == [(75, 0)] * 2  # five lanes of which two can be kept where they stand: three blocks
     (few, told), (many, told_too) = found_by
     for name in ("observations", "actions", "costs", "seeds"):
@@ -132,20 +142,20 @@ def test_own_snapshots_need_no_replay() -> None:
     CountedEnv.steps = 0
     learner = learned(simulator, Balance(simulator))
     assert CountedEnv.steps == learner.simulator_steps + learner.validation_steps
-    assert replayed_by(simulator) == replayed_by(CartPole()) == 0
+    assert count_replayed_steps(simulator) == count_replayed_steps(CartPole()) == 0
 
 
 def test_what_a_validator_of_ones_own_took_is_counted_if_it_says_so() -> None:
-    for validate, expected in ((lambda policy: Validated(1.0, 10), 30), (lambda policy: 1.0, 0)):
-        learner = Learner(random_policy(Walk(), "mlp", (4,), seed=0), Regular())
-        oracle = MonteCarlo(Walk(), Home(), steps=1)
-        list(islice(aggrevated(learner, Walk(), Home(), oracle, taken_action, k=2, validate=validate), 2))
+    for validate, expected in ((lambda policy: ValidationScore(1.0, 10), 30), (lambda policy: 1.0, 0)):
+        learner = Learner(random_policy(Walk(), "mlp", (4,), seed=0), RegularUpdate())
+        oracle = MonteCarloOracle(Walk(), Home(), steps=1)
+        list(islice(aggrevated(learner, Walk(), Home(), oracle, taken_action_loss, k=2, validate=validate), 2))
         assert learner.validation_steps == expected
-        assert type(learner.best.returned) is float
+        assert type(learner.best.best_return) is float
 
 
 def test_a_validated_return_is_a_number_that_can_be_sent() -> None:
-    found = pickle.loads(pickle.dumps(Validated(2.5, 7)))
+    found = pickle.loads(pickle.dumps(ValidationScore(2.5, 7)))
     assert (found, found + 1, found.steps) == (2.5, 3.5, 7)
 
 
@@ -216,7 +226,7 @@ def test_a_bill_with_replays_is_the_same_after_a_stop(tmp_path: Path) -> None:
     with pytest.raises(StoppedError):
         train(task, out=tmp_path / "broken", progress=stop)
     broken = Run.open(tmp_path / "broken", replace(task))
-    execute(broken)
+    run_to_end(broken)
     lines = [[replace(line, seconds=0.0, cpu_seconds=0.0) for line in run.metrics()] for run in (whole, broken)]
     assert lines[0] == lines[1]
 
@@ -239,7 +249,7 @@ def test_transitions_of_validation_pages_are_counted(monkeypatch: pytest.MonkeyP
             return parser.legal(states).argmax(axis=1) if t % 3 == 0 else parser.expert.act(states, t)
 
     monkeypatch.setattr(Parser, "step", counted)
-    found = micro(Shifty(), parser)
+    found = micro_uas(Shifty(), parser)
     assert found.steps == sum(lanes) > 0
-    assert found == uas(parsed(Shifty(), parser), parser.gold)[0] < 1.0
-    assert micro(parser.expert, parser) == 1.0
+    assert found == uas(parse_batch(Shifty(), parser), parser.gold)[0] < 1.0
+    assert micro_uas(parser.expert, parser) == 1.0

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from aggrevated import Mixture, train
-from aggrevated.cli import every_command
+from aggrevated.cli import discover_commands
 from aggrevated.rollout.roll_in import roll_in
 from problems import Home, Walk
 
@@ -45,7 +45,7 @@ def test_every_name_of_the_paper_map_exists(name: str) -> None:
 
 def test_the_paper_map_has_names_and_commands_to_check() -> None:
     named = re.findall(r"`aggrevated ([\w-]+)", MAP)
-    assert named and set(named) <= set(every_command())
+    assert named and set(named) <= set(discover_commands())
     assert not exists("aggrevated.no_such_module") and not exists("aggrevated.algorithm.no_such_name")
 
 
@@ -121,7 +121,7 @@ def test_the_task_and_the_update_of_the_architecture_page_train(tmp_path: Path) 
     scope: dict[str, object] = {"__name__": "page"}
     exec(task, scope)
     exec(update, scope)
-    whole = replace(scope["TASK"], brings=(scope["SignedSettings"],))  # type: ignore[type-var]
+    whole = replace(scope["TASK"], components=(scope["SignedSettings"],))  # type: ignore[type-var]
     few = {"iterations": 1, "trajectories": 2, "horizon": 30, "validation_episodes": 2, "test_episodes": 2}
     run = train(whole, update="signed", start_steps=2, out=tmp_path / "run", **few)
     assert run.config.update.step_size == 0.01 and run.policy.predict([-0.5, 0.0])[0] in (0, 1, 2)

@@ -5,18 +5,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aggrevated.core.rng import Stream, generator
-from aggrevated.kernels.numpy_rng import seed_state, uniform, uniforms
+from aggrevated.core.rng import RandomStream, make_generator
+from aggrevated.kernels.numpy_rng import fill_uniforms, next_uniform, seed_pcg64
 
 SEEDS = st.integers(0, 2**64 - 1)
 
 
-@given(SEEDS, st.sampled_from(Stream), st.integers(0, 40), st.integers(1, 40))
+@given(SEEDS, st.sampled_from(RandomStream), st.integers(0, 40), st.integers(1, 40))
 def test_philox_is_numpys_from_any_place_on(seed, stream, first, count):
-    own = generator(seed, stream)
+    own = make_generator(seed, stream)
     expected = np.concatenate([own.random(first, np.float32), own.random((count, 3), np.float32).ravel()])[first:]
     drawn = np.empty(3 * count, np.float32)
-    uniforms(np.uint64(seed), np.uint64(stream), first, drawn, np.empty(4, np.uint64))
+    fill_uniforms(np.uint64(seed), np.uint64(stream), first, drawn, np.empty(4, np.uint64))
     np.testing.assert_array_equal(drawn, expected)
 
 
@@ -24,8 +24,8 @@ def test_philox_is_numpys_from_any_place_on(seed, stream, first, count):
 def test_pcg64_is_numpys(seed):
     expected = np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed))).uniform(-0.1, 0.3, 6)
     state = np.empty(4, np.uint64)
-    seed_state(np.uint64(seed), state)
-    assert [uniform(state, -0.1, 0.3) for _ in range(6)] == expected.tolist()
+    seed_pcg64(np.uint64(seed), state)
+    assert [next_uniform(state, -0.1, 0.3) for _ in range(6)] == expected.tolist()
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2**32 - 1, 2**32, 2**64 - 1])

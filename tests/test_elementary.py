@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from aggrevated.kernels.elementary_functions import exp_of, gumbel, log_of, tanh, tanh_of
+from aggrevated.kernels.elementary_functions import exp_scalar, gumbel, log_scalar, tanh, tanh_scalar
 
 
 def test_tanh_is_within_a_few_bits_everywhere():
@@ -25,14 +25,14 @@ def test_tanh_of_another_precision_is_numpys():
 def test_a_number_is_the_same_alone_and_in_company():
     x = np.random.default_rng(0).normal(size=1003).astype(np.float32)
     together = tanh(x)
-    assert all(tanh(x[i : i + 1])[0] == together[i] == tanh_of(x[i]) for i in range(0, 1003, 17))
+    assert all(tanh(x[i : i + 1])[0] == together[i] == tanh_scalar(x[i]) for i in range(0, 1003, 17))
     np.testing.assert_array_equal(tanh(x[5:]), together[5:])
     np.testing.assert_array_equal(tanh(x[:-3].reshape(8, 125)[:, ::2]), together[:-3].reshape(8, 125)[:, ::2])
 
 
 def test_logarithms_and_gumbel_noise_are_within_a_few_bits():
     u = (np.arange(1, 2**24, 997) * 2.0**-24).astype(np.float32)
-    logs = np.array([log_of(x) for x in u[::50]])
+    logs = np.array([log_scalar(x) for x in u[::50]])
     np.testing.assert_allclose(logs, np.log(u[::50].astype(np.float64)), rtol=4e-7, atol=1e-9)
     true = -np.log(-np.log(u.astype(np.float64)))
     np.testing.assert_allclose(gumbel(u), true, rtol=4e-7, atol=4e-7)
@@ -50,6 +50,6 @@ def test_a_uniform_of_0_is_never_drawn():
 
 def test_exponentials_of_what_is_not_positive_are_within_a_few_bits():
     x = np.concatenate([np.linspace(-80, 0, 20_001), [-np.inf, -200.0]]).astype(np.float32)
-    found = np.array([exp_of(value) for value in x])
+    found = np.array([exp_scalar(value) for value in x])
     np.testing.assert_allclose(found[:-2], np.exp(x[:-2].astype(np.float64)), rtol=4e-7)
     assert (found[-2:] < 2e-35).all()

@@ -4,26 +4,26 @@ import numpy as np
 import pytest
 import torch
 
-from aggrevated.core.rng import Purpose, seeds
+from aggrevated.core.rng import SeedPurpose, derive_seeds
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import CategoricalHead
 from aggrevated.policies.recurrent import RecurrentPolicy
 from aggrevated.policies.window import WindowPolicy
 from aggrevated.rollout import roll_in as module
-from aggrevated.rollout.compiled import episodes
-from aggrevated.rollout.roll_in import Mixture, returns, roll_in
+from aggrevated.rollout.compiled import run_compiled_episodes
+from aggrevated.rollout.roll_in import RollInPolicy, episode_returns, roll_in
 from aggrevated.rollout.trajectories import ARRAYS
 from aggrevated.simulators.acrobot import Acrobot
 from aggrevated.simulators.cartpole import CartPole
-from aggrevated.simulators.compiled import compiled_form
-from aggrevated.simulators.partial_observation import Partial, columns_of
-from aggrevated.tasks.acrobot_partial import partial_acrobot
+from aggrevated.simulators.compiled import find_compiled_form
+from aggrevated.simulators.partial_observation import PartialObservationSimulator, select_columns
+from aggrevated.tasks.acrobot_partial import make_partial_acrobot
 
 SIMULATORS = {
     "cartpole": CartPole(60),
     "acrobot": Acrobot(60),
-    "acrobot-partial": partial_acrobot(60),
-    "columns in another order": columns_of(CartPole(61), (2, 0), "some"),
+    "acrobot-partial": make_partial_acrobot(60),
+    "columns in another order": select_columns(CartPole(61), (2, 0), "some"),
 }
 POLICIES = {
     "16": lambda seen, head: FeedForwardPolicy(seen, head, (16,)),
@@ -32,15 +32,15 @@ POLICIES = {
     "lstm": lambda seen, head: RecurrentPolicy(seen, head, 11),
     "lstm that sees actions": lambda seen, head: RecurrentPolicy(seen, head, 11, see_actions=True),
 }
-SEEDS = seeds(3, Purpose.ROLL_IN, 1, 9)
+SEEDS = derive_seeds(3, SeedPurpose.ROLL_IN, 1, 9)
 
 
-def mixture(simulator, policy) -> Mixture:
+def mixture(simulator, policy) -> RollInPolicy:
     made = POLICIES[policy](simulator.observation_space.shape[0], CategoricalHead(int(simulator.action_space.n)))
     with torch.no_grad():
         for parameter in made.parameters():
             parameter.mul_(3)  # so that it is sure of some actions
-    return Mixture(None, made.actor(), n=4)
+    return RollInPolicy(None, made.actor(), n=4)
 
 
 @pytest.mark.parametrize("deterministic", [False, True])
@@ -48,8 +48,11 @@ def mixture(simulator, policy) -> Mixture:
 @pytest.mark.parametrize("name", SIMULATORS)
 def test_every_array_is_that_of_single_steps(name, policy, deterministic, monkeypatch):
     simulator, acting = SIMULATORS[name], mixture(SIMULATORS[name], policy)
-    assert episodes(simulator, acting.learner, SEEDS, deterministic) is not None
-    fast, kept = roll_in(simulator, acting, SEEDS, deterministic), returns(simulator, acting, SEEDS, deterministic)
+    assert run_compiled_episodes(simulator, acting.learner, SEEDS, deterministic) is not None
+    fast, kept = (
+        roll_in(simulator, acting, SEEDS, deterministic),
+        episode_returns(simulator, acting, SEEDS, deterministic),
+    )
     monkeypatch.setattr(module, "compiled_episodes", lambda *_, **__: None)
     slow = roll_in(simulator, acting, SEEDS, deterministic)
     for field in (*ARRAYS, "seeds"):
@@ -65,21 +68,26 @@ def test_what_may_be_another_simulator_has_no_compiled_form():
     class Slippery(CartPole):
         """Whose steps are its own."""
 
-    assert compiled_form(Slippery()) is None
-    view = columns_of(CartPole(), (0, 2), "some").view
-    assert compiled_form(Partial(Slippery(), view, CartPole().observation_space, "x")) is None
-    assert compiled_form(Partial(CartPole(), lambda s: s.astype("float32"), CartPole().observation_space, "x")) is None
+    assert find_compiled_form(Slippery()) is None
+    view = select_columns(CartPole(), (0, 2), "some").view
+    assert find_compiled_form(PartialObservationSimulator(Slippery(), view, CartPole().observation_space, "x")) is None
+    assert (
+        find_compiled_form(
+            PartialObservationSimulator(CartPole(), lambda s: s.astype("float32"), CartPole().observation_space, "x")
+        )
+        is None
+    )
 
 
 def test_actors_without_a_compiled_form_act_step_by_step():
     head = CategoricalHead(2)
     for policy in (WindowPolicy(4, head), RecurrentPolicy(4, head, cell="gru"), FeedForwardPolicy(4, head).double()):
-        assert episodes(CartPole(), policy.actor(), SEEDS, False) is None
-    assert roll_in(CartPole(30), Mixture(None, WindowPolicy(4, head).actor()), SEEDS).count == 9
+        assert run_compiled_episodes(CartPole(), policy.actor(), SEEDS, False) is None
+    assert roll_in(CartPole(30), RollInPolicy(None, WindowPolicy(4, head).actor()), SEEDS).count == 9
 
 
 def test_no_episodes_and_no_steps_are_refused():
     from aggrevated.errors import UsageError
 
     with pytest.raises(UsageError, match="0 episodes of at most 60 steps"):
-        returns(SIMULATORS["cartpole"], mixture(SIMULATORS["cartpole"], "16"), SEEDS[:0])
+        episode_returns(SIMULATORS["cartpole"], mixture(SIMULATORS["cartpole"], "16"), SEEDS[:0])

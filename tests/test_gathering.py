@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from aggrevated.collection import Gathering
-from aggrevated.engines import HERE, InProcess
+from aggrevated.collection import RolloutCollector
+from aggrevated.engines import IN_PROCESS, InProcessEngine
 from aggrevated.errors import DataError
-from aggrevated.oracles.advantage import Advantage
-from aggrevated.oracles.monte_carlo import MonteCarlo
-from aggrevated.oracles.reward_to_go import Realised
-from aggrevated.rollout.roll_in import Mixture
+from aggrevated.oracles.advantage import AdvantageOracle
+from aggrevated.oracles.monte_carlo import MonteCarloOracle
+from aggrevated.oracles.reward_to_go import RewardToGoOracle
+from aggrevated.rollout.roll_in import RollInPolicy
 from aggrevated.rollout.trajectories import ARRAYS
 from problems import TinyExpert, TinyMdp, linear_policy
 
@@ -35,8 +35,8 @@ class Broken(TinyMdp):
 
 def gathered(simulator, oracle, engine, lanes=LANES):
     policy = linear_policy().float()
-    return Gathering(simulator, TinyExpert(), oracle, engine)(
-        Mixture(TinyExpert(), policy.actor(), 0.2, 3), lanes, policy
+    return RolloutCollector(simulator, TinyExpert(), oracle, engine)(
+        RollInPolicy(TinyExpert(), policy.actor(), 0.2, 3), lanes, policy
     )
 
 
@@ -44,15 +44,15 @@ def gathered(simulator, oracle, engine, lanes=LANES):
 @pytest.mark.parametrize(
     ("simulator", "oracle"),
     [
-        (Diverging(), MonteCarlo(TinyMdp(), TinyExpert(), steps=2)),  # roll-ins diverge
-        (TinyMdp(), MonteCarlo(Diverging(), TinyExpert())),  # roll-outs do
-        (Diverging(), Advantage(Realised())),  # and this one looks at all trajectories
+        (Diverging(), MonteCarloOracle(TinyMdp(), TinyExpert(), steps=2)),  # roll-ins diverge
+        (TinyMdp(), MonteCarloOracle(Diverging(), TinyExpert())),  # roll-outs do
+        (Diverging(), AdvantageOracle(RewardToGoOracle())),  # and this one looks at all trajectories
     ],
     ids=["roll-ins", "roll-outs", "not alone"],
 )
 def test_blocks_are_put_together_as_if_there_were_none(simulator, oracle, block):
-    whole, told = gathered(simulator, oracle, HERE)
-    parts, told_parts = gathered(simulator, oracle, InProcess(block))
+    whole, told = gathered(simulator, oracle, IN_PROCESS)
+    parts, told_parts = gathered(simulator, oracle, InProcessEngine(block))
     assert whole.diverged + told.diverged > 0
     for name in (*ARRAYS, "seeds"):
         if name != "states":  # they do not travel
@@ -65,16 +65,16 @@ def test_blocks_are_put_together_as_if_there_were_none(simulator, oracle, block)
         assert getattr(told_parts, name) == getattr(told, name), name
 
 
-@pytest.mark.parametrize("engine", [HERE, InProcess(1)])
+@pytest.mark.parametrize("engine", [IN_PROCESS, InProcessEngine(1)])
 def test_where_nothing_is_left_it_is_one_sentence(engine):
-    oracle = MonteCarlo(TinyMdp(), TinyExpert())
+    oracle = MonteCarloOracle(TinyMdp(), TinyExpert())
     with pytest.raises(DataError, match=r"^the simulator returned a cost that is not finite in all of 24 episodes"):
         gathered(Broken(), oracle, engine)
     with pytest.raises(DataError, match=r"^every one of \d+ roll-outs diverged; check the simulator"):
-        gathered(TinyMdp(), MonteCarlo(Broken(), TinyExpert()), engine)
+        gathered(TinyMdp(), MonteCarloOracle(Broken(), TinyExpert()), engine)
 
 
 def test_states_travel_only_to_an_oracle_that_stays_here():
-    alone, _ = gathered(TinyMdp(), MonteCarlo(TinyMdp(), TinyExpert()), InProcess(5))
-    here, _ = gathered(TinyMdp(), Advantage(Realised()), InProcess(5))
+    alone, _ = gathered(TinyMdp(), MonteCarloOracle(TinyMdp(), TinyExpert()), InProcessEngine(5))
+    here, _ = gathered(TinyMdp(), AdvantageOracle(RewardToGoOracle()), InProcessEngine(5))
     assert alone.states.shape[2:] == (0,) and here.states.shape[2:] != (0,)

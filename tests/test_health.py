@@ -15,36 +15,36 @@ from gymnasium.spaces import Discrete
 from aggrevated import train
 from aggrevated.algorithm import Learner, aggrevated
 from aggrevated.cli import main
-from aggrevated.losses.all_actions import all_actions
-from aggrevated.losses.likelihood import likelihood
+from aggrevated.losses.all_actions import all_actions_loss
+from aggrevated.losses.likelihood import best_action_nll_loss
 from aggrevated.oracles import CostToGo
-from aggrevated.oracles.advantage import Advantage, Taken
-from aggrevated.oracles.monte_carlo import MonteCarlo
-from aggrevated.oracles.q_star import QStar
-from aggrevated.oracles.reward_to_go import Realised
-from aggrevated.oracles.zero_one import Disagreement
-from aggrevated.rollout.roll_in import Mixture, roll_in
+from aggrevated.oracles.advantage import AdvantageOracle, TakenActionOracle
+from aggrevated.oracles.monte_carlo import MonteCarloOracle
+from aggrevated.oracles.q_star import QStarOracle
+from aggrevated.oracles.reward_to_go import RewardToGoOracle
+from aggrevated.oracles.zero_one import ZeroOneOracle
+from aggrevated.rollout.roll_in import RollInPolicy, roll_in
 from aggrevated.rollout.trajectories import Trajectories
-from aggrevated.starts.random import RandomStart
+from aggrevated.starts.random import RandomStartSettings
 from aggrevated.training.diagnostics import (
-    FLAT,
-    LASTING,
+    CONFIDENTLY_WRONG,
+    GRADIENT_VANISHED,
+    MIN_STREAK,
     REMEDY,
-    SHORTENED,
-    WRONG,
-    Examined,
-    Health,
-    Mistakes,
-    mistakes,
+    STEPS_SHORTENED,
+    MistakeStats,
+    TrainingMonitor,
+    UpdateWithDiagnostics,
+    compute_mistake_stats,
 )
 from aggrevated.training.records import Metrics
 from aggrevated.training.run_folder import Run
-from aggrevated.training.trainer import execute
-from aggrevated.updates import Step, Update
-from aggrevated.updates.exponentiated import Exponentiated
-from aggrevated.updates.natural import Natural
-from aggrevated.updates.regular import Regular
-from aggrevated.updates.safe_step import MOST_HALVINGS
+from aggrevated.training.trainer import run_to_end
+from aggrevated.updates import Update, UpdateResult
+from aggrevated.updates.exponentiated import ExponentiatedUpdate
+from aggrevated.updates.natural import NaturalUpdate
+from aggrevated.updates.regular import RegularUpdate
+from aggrevated.updates.safe_step import MAX_HALVINGS
 from problems import (
     EXPERT,
     Array,
@@ -58,7 +58,7 @@ from problems import (
     with_vectors,
 )
 
-ADVANTAGE = Advantage(QStar(TinyExpert()))
+ADVANTAGE = AdvantageOracle(QStarOracle(TinyExpert()))
 WORST = np.array([0, 2, 1])  # at the last step, and close to it before
 
 
@@ -87,11 +87,11 @@ def costs(values: list[Any], **known: Any) -> CostToGo:
 def test_sure_and_wrong_by_hand() -> None:
     """A* is 0, 3 and 0 at the first state, 0 elsewhere but for two of 1: its root mean square is √(11/9) = 1.1."""
     told = costs([[5.0, 8.0, 5.0], [1.0, 2.0, 1.0], [0.0, 1.0, 0.0]])
-    found = mistakes(doing(np.array([1, 1, 0])), at_every_state(), told)
+    found = compute_mistake_stats(doing(np.array([1, 1, 0])), at_every_state(), told)
     assert found.sure_and_wrong == pytest.approx(1 / 3)  # the second state's mistake costs less than usual
     assert found[1:] == pytest.approx(((3 + 1 + 0) / 3, math.sqrt(11 / 9)))
-    assert mistakes(doing(np.array([2, 0, 0])), at_every_state(), told)[0] == 0.0
-    unsure = mistakes(doing(np.array([1, 1, 0]), logit=2.0), at_every_state(), told)  # of probability 0.79
+    assert compute_mistake_stats(doing(np.array([2, 0, 0])), at_every_state(), told)[0] == 0.0
+    unsure = compute_mistake_stats(doing(np.array([1, 1, 0]), logit=2.0), at_every_state(), told)  # of probability 0.79
     assert unsure.sure_and_wrong == 0.0 and unsure.left_to_learn is not None and unsure.left_to_learn > 0.5
 
 
@@ -99,43 +99,67 @@ def test_what_is_not_legal_is_no_better_action_and_no_usual_cost() -> None:
     told = costs([[0.0, 3.0, 3.0], [0.0, 1.0, 2.0], [0.0, 9.0, 1.0]])
     legal = np.array([[[False, True, True], [True, True, False], [True, False, True]]])
     restricted = replace(at_every_state(), legal=legal)
-    found = mistakes(doing(np.array([1, 1, 2])), restricted, told)
+    found = compute_mistake_stats(doing(np.array([1, 1, 2])), restricted, told)
     assert found.sure_and_wrong == pytest.approx(2 / 3)  # nothing better than 3 is legal at the first state
     assert found[1:] == pytest.approx((2 / 3, math.sqrt(2 / 6)))
 
 
 def test_of_the_action_taken_only_what_it_cost_above_the_expert_counts() -> None:
     told = costs([2.0, -2.0, 0.0], advantage=True)
-    found = mistakes(doing(np.array([0, 0, 0])), at_every_state(), told)
+    found = compute_mistake_stats(doing(np.array([0, 0, 0])), at_every_state(), told)
     assert found.sure_and_wrong == pytest.approx(1 / 3)
     assert found[1:] == pytest.approx((2 / 3, math.sqrt(8 / 3)))
-    assert mistakes(doing(np.array([1, 1, 1])), at_every_state(), told).sure_and_wrong == 0.0  # sure of another
+    assert (
+        compute_mistake_stats(doing(np.array([1, 1, 1])), at_every_state(), told).sure_and_wrong == 0.0
+    )  # sure of another
     partly = replace(told, weight=np.array([[0.0, 1.0, 1.0]], np.float32))
-    assert mistakes(doing(np.array([0, 0, 0])), at_every_state(), partly) == (0.0, 0.0, math.sqrt(2))  # nowhere worse
+    assert compute_mistake_stats(doing(np.array([0, 0, 0])), at_every_state(), partly) == (
+        0.0,
+        0.0,
+        math.sqrt(2),
+    )  # nowhere worse
 
 
 def test_where_nobody_knows_nothing_is_said() -> None:
     policy, trajectories = doing(EXPERT), at_every_state()
-    assert mistakes(policy, trajectories, costs([2.0, -2.0, 0.0])) == Mistakes()  # Q of the action taken
-    assert mistakes(policy, trajectories, costs([0.0, 0.0, 0.0])) == (None, 0.0, 0.0)  # nothing to learn from
+    assert (
+        compute_mistake_stats(policy, trajectories, costs([2.0, -2.0, 0.0])) == MistakeStats()
+    )  # Q of the action taken
+    assert compute_mistake_stats(policy, trajectories, costs([0.0, 0.0, 0.0])) == (
+        None,
+        0.0,
+        0.0,
+    )  # nothing to learn from
     gaussian = random_policy(Walk(), "mlp", (4,), seed=0)
     vectors = with_vectors(replace(random_trajectories(3, 3, 1, dtype=np.float32), horizon=30), 2)
     told = CostToGo(np.ones((3, 3), np.float32), vectors.mask.astype(np.float32), advantage=True)
-    assert mistakes(gaussian, vectors, told) == (None, 1.0, 1.0)
-    assert mistakes(gaussian, vectors, replace(told, advice=vectors.actions)) == (None, 1.0, 1.0)  # costs, and advice
+    assert compute_mistake_stats(gaussian, vectors, told) == (None, 1.0, 1.0)
+    assert compute_mistake_stats(gaussian, vectors, replace(told, advice=vectors.actions)) == (
+        None,
+        1.0,
+        1.0,
+    )  # costs, and advice
     none_lost = replace(told, values=np.zeros_like(told.values), advice=vectors.actions)
-    assert mistakes(gaussian, vectors, none_lost) == (None, 0.0, 0.0)  # A* where it was asked for
-    assert mistakes(gaussian, vectors, replace(none_lost, advantage=False)) == Mistakes()  # nothing but advice
-    assert mistakes(policy, trajectories, replace(costs([1.0, 1.0, 1.0]), weight=np.zeros((1, 3)))) == Mistakes()
+    assert compute_mistake_stats(gaussian, vectors, none_lost) == (None, 0.0, 0.0)  # A* where it was asked for
+    assert (
+        compute_mistake_stats(gaussian, vectors, replace(none_lost, advantage=False)) == MistakeStats()
+    )  # nothing but advice
+    assert (
+        compute_mistake_stats(policy, trajectories, replace(costs([1.0, 1.0, 1.0]), weight=np.zeros((1, 3))))
+        == MistakeStats()
+    )
 
 
 def test_oracles_say_whether_they_tell_an_advantage() -> None:
-    trajectories = roll_in(TinyMdp(), Mixture(None, doing(WORST).actor()), np.arange(16, dtype=np.uint64))
-    assert not QStar(TinyExpert())(trajectories).advantage and ADVANTAGE(trajectories).advantage
-    assert Taken(ADVANTAGE)(trajectories).advantage and not Taken(QStar(TinyExpert()))(trajectories).advantage
-    assert not Advantage(Realised())(trajectories).advantage  # over others, not over π*
+    trajectories = roll_in(TinyMdp(), RollInPolicy(None, doing(WORST).actor()), np.arange(16, dtype=np.uint64))
+    assert not QStarOracle(TinyExpert())(trajectories).advantage and ADVANTAGE(trajectories).advantage
+    assert (
+        TakenActionOracle(ADVANTAGE)(trajectories).advantage
+        and not TakenActionOracle(QStarOracle(TinyExpert()))(trajectories).advantage
+    )
+    assert not AdvantageOracle(RewardToGoOracle())(trajectories).advantage  # over others, not over π*
     for advantage in (True, False):
-        assert MonteCarlo(TinyMdp(), TinyExpert(), advantage=advantage)(trajectories).advantage == advantage
+        assert MonteCarloOracle(TinyMdp(), TinyExpert(), advantage=advantage)(trajectories).advantage == advantage
 
 
 def line(**signs: Any) -> Any:
@@ -145,41 +169,41 @@ def line(**signs: Any) -> Any:
 
 
 SIGNS = {
-    SHORTENED: {"halvings": MOST_HALVINGS},
-    FLAT: {"gradient_norm": 6e-23},
-    WRONG: {"sure_and_wrong": 0.3},
+    STEPS_SHORTENED: {"halvings": MAX_HALVINGS},
+    GRADIENT_VANISHED: {"gradient_norm": 6e-23},
+    CONFIDENTLY_WRONG: {"sure_and_wrong": 0.3},
 }
 
 
 @pytest.mark.parametrize("reason", SIGNS)
 def test_a_sign_must_last_and_is_told_once(reason: str) -> None:
-    health, sick = Health(), line(**SIGNS[reason])
-    assert [health.after(one) for one in [line(), *[sick] * (LASTING - 1), line(), sick]] == [""] * (LASTING + 2)
-    assert health.news() == []
+    health, sick = TrainingMonitor(), line(**SIGNS[reason])
+    assert [health.after(one) for one in [line(), *[sick] * (MIN_STREAK - 1), line(), sick]] == [""] * (MIN_STREAK + 2)
+    assert health.new_warnings() == []
     assert [health.after(sick) for _ in range(3)] == ["", reason, reason]
-    (sentence,) = health.news()
-    assert reason in sentence and REMEDY in sentence and health.news() == []
+    (sentence,) = health.new_warnings()
+    assert reason in sentence and REMEDY in sentence and health.new_warnings() == []
     assert health.after(line()) == "" and [health.after(sick) for _ in range(3)][-1] == reason
-    assert health.news() == []
+    assert health.new_warnings() == []
 
 
 @pytest.mark.parametrize("reason", SIGNS)
 def test_where_nothing_is_left_to_learn_nothing_is_said(reason: str) -> None:
-    health = Health.of([line()])
+    health = TrainingMonitor.of([line()])
     arrived = line(**SIGNS[reason], left_to_learn=0.03)
     assert [health.after(arrived) for _ in range(9)] == [""] * 9
     unknown = line(**SIGNS[reason], left_to_learn=None, usual_mistake=None)
-    assert [health.after(unknown) for _ in range(9)][-1] == ("" if reason == WRONG else reason)
+    assert [health.after(unknown) for _ in range(9)][-1] == ("" if reason == CONFIDENTLY_WRONG else reason)
 
 
 def test_a_gradient_that_is_not_finite_has_died_and_is_no_largest() -> None:
-    health = Health.of([line(gradient_norm=math.inf), line(gradient_norm=math.nan)])
-    assert health.after(line(gradient_norm=math.inf)) == FLAT
+    health = TrainingMonitor.of([line(gradient_norm=math.inf), line(gradient_norm=math.nan)])
+    assert health.after(line(gradient_norm=math.inf)) == GRADIENT_VANISHED
     assert health.after(line(gradient_norm=1e-9)) == ""  # the first that is one
 
 
 def test_a_policy_that_improves_is_alive_however_wrong() -> None:
-    health = Health()
+    health = TrainingMonitor()
     assert [health.after(line(sure_and_wrong=0.5, best_return=float(n))) for n in range(9)] == [""] * 9
     assert [health.after(line(sure_and_wrong=0.5, roll_in_return=float(n))) for n in range(9)] == [""] * 9
     assert [health.after(line(sure_and_wrong=0.09)) for _ in range(9)] == [""] * 9
@@ -187,28 +211,34 @@ def test_a_policy_that_improves_is_alive_however_wrong() -> None:
 
 def test_a_good_policy_may_disagree_where_little_is_at_stake() -> None:
     """On CartPole, one that never falls: A* is a hundredth there of what it was when the pole was falling."""
-    health = Health.of([line()])
+    health = TrainingMonitor.of([line()])
     assert [health.after(line(sure_and_wrong=0.3, left_to_learn=0.05, usual_mistake=0.1)) for _ in range(9)] == [""] * 9
 
 
 def test_all_reasons_are_told_at_once_and_again_from_the_metrics() -> None:
-    dead = line(halvings=MOST_HALVINGS, gradient_norm=0.0, sure_and_wrong=1.0)
+    dead = line(halvings=MAX_HALVINGS, gradient_norm=0.0, sure_and_wrong=1.0)
     lines = [line(), dead, dead, dead]
-    health = Health()
-    assert [health.after(one) for one in lines][-1] == f"{SHORTENED}, {FLAT}, {WRONG}"
-    assert len(health.news()) == 3
-    assert Health.of(lines) == health
+    health = TrainingMonitor()
+    assert [health.after(one) for one in lines][-1] == f"{STEPS_SHORTENED}, {GRADIENT_VANISHED}, {CONFIDENTLY_WRONG}"
+    assert len(health.new_warnings()) == 3
+    assert TrainingMonitor.of(lines) == health
 
 
-def learned(update: Update, policy: Any, oracle: Any = ADVANTAGE, loss: Any = all_actions, n: int = 5) -> list[str]:
+def learned(
+    update: Update, policy: Any, oracle: Any = ADVANTAGE, loss: Any = all_actions_loss, n: int = 5
+) -> list[str]:
     """What was said of each iteration on the tiny MDP."""
-    learner, health = Learner(policy, Examined(update)), Health()
+    learner, health = Learner(policy, UpdateWithDiagnostics(update)), TrainingMonitor()
     iterations = islice(aggrevated(learner, TinyMdp(), TinyExpert(), oracle, loss, k=20, validation_episodes=16), n)
     return [health.after(SimpleNamespace(**asdict(one), **asdict(one.step))) for one in iterations]
 
 
 def test_a_policy_that_is_sure_and_wrong_from_the_start() -> None:
-    assert learned(Regular(), doing(WORST, 40.0), n=9)[-3:] == [WRONG, WRONG, WRONG]
+    assert learned(RegularUpdate(), doing(WORST, 40.0), n=9)[-3:] == [
+        CONFIDENTLY_WRONG,
+        CONFIDENTLY_WRONG,
+        CONFIDENTLY_WRONG,
+    ]
 
 
 @dataclass
@@ -218,7 +248,7 @@ class Ruin:
     inner: Update
     n: int = 0
 
-    def __call__(self, policy: Any, *rest: Any) -> Step:
+    def __call__(self, policy: Any, *rest: Any) -> UpdateResult:
         self.n += 1
         step = self.inner(policy, *rest)
         if self.n > 2:
@@ -227,24 +257,29 @@ class Ruin:
 
 
 def test_a_gradient_that_vanishes() -> None:
-    assert learned(Ruin(Regular()), linear_policy(None).float(), n=7)[-1] == f"{FLAT}, {WRONG}"  # type: ignore[arg-type]
+    assert (
+        learned(Ruin(RegularUpdate()), linear_policy(None).float(), n=7)[-1]
+        == f"{GRADIENT_VANISHED}, {CONFIDENTLY_WRONG}"
+    )  # type: ignore[arg-type]
 
 
 def test_steps_that_are_shortened_to_nothing() -> None:
-    broken = Natural(solver=lambda s, gradient, damping: torch.full_like(gradient, torch.nan, dtype=torch.float64))
-    assert learned(broken, linear_policy(None).float()) == ["", "", SHORTENED, SHORTENED, SHORTENED]
+    broken = NaturalUpdate(
+        solver=lambda s, gradient, damping: torch.full_like(gradient, torch.nan, dtype=torch.float64)
+    )
+    assert learned(broken, linear_policy(None).float()) == ["", "", STEPS_SHORTENED, STEPS_SHORTENED, STEPS_SHORTENED]
 
 
 @pytest.mark.parametrize(
     ("update", "oracle", "loss"),
     [
-        (Regular(0.5), ADVANTAGE, all_actions),
-        (Regular(0.5), QStar(TinyExpert()), all_actions),
-        (Regular(0.5), Disagreement(TinyExpert(), Discrete(3)), likelihood),
-        (Natural(delta_kl=0.1), ADVANTAGE, all_actions),
-        (Exponentiated(5.0), ADVANTAGE, all_actions),
-        (Exponentiated(), ADVANTAGE, all_actions),
-        (Exponentiated(), QStar(TinyExpert()), all_actions),
+        (RegularUpdate(0.5), ADVANTAGE, all_actions_loss),
+        (RegularUpdate(0.5), QStarOracle(TinyExpert()), all_actions_loss),
+        (RegularUpdate(0.5), ZeroOneOracle(TinyExpert(), Discrete(3)), best_action_nll_loss),
+        (NaturalUpdate(delta_kl=0.1), ADVANTAGE, all_actions_loss),
+        (ExponentiatedUpdate(5.0), ADVANTAGE, all_actions_loss),
+        (ExponentiatedUpdate(), ADVANTAGE, all_actions_loss),
+        (ExponentiatedUpdate(), QStarOracle(TinyExpert()), all_actions_loss),
     ],
 )
 def test_a_table_that_has_converged_says_nothing(update: Update, oracle: Any, loss: Any) -> None:
@@ -255,12 +290,12 @@ def test_a_table_that_has_converged_says_nothing(update: Update, oracle: Any, lo
 
 def test_an_examined_update_is_the_same_update() -> None:
     policies = [linear_policy(1).float() for _ in range(2)]
-    bare, examined = Regular(0.1), Examined(Regular(0.1))
+    bare, examined = RegularUpdate(0.1), UpdateWithDiagnostics(RegularUpdate(0.1))
     for policy, update in zip(policies, (bare, examined), strict=True):
         learned(update, policy, n=3)
     np.testing.assert_array_equal(flat(policies[0]), flat(policies[1]))
     assert all(torch.equal(w, examined.state()[name]) for name, w in bare.state().items())
-    fresh = Examined(Regular(0.1))
+    fresh = UpdateWithDiagnostics(RegularUpdate(0.1))
     fresh.restore(bare.state())
     assert all(torch.equal(w, fresh.update.state()[name]) for name, w in bare.state().items())
 
@@ -286,7 +321,7 @@ def test_few_questions_that_find_no_mistake_are_no_vanished_gradient(tmp_path: P
     )  # fmt: skip
     lines = run.metrics()
     flat = [line.gradient_norm == 0.0 for line in lines]
-    assert any(all(flat[i : i + LASTING]) for i in range(len(flat) - LASTING + 1))  # as it looks when it has died
+    assert any(all(flat[i : i + MIN_STREAK]) for i in range(len(flat) - MIN_STREAK + 1))  # as it looks when it has died
     assert {line.died for line in lines} == {""}
 
 
@@ -298,7 +333,7 @@ def always_left(self: Any, policy: Any, *rest: Any) -> tuple[int, int]:
 
 
 def test_a_dead_run_warns_once_and_the_same_after_a_stop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(RandomStart, "begin", always_left)
+    monkeypatch.setattr(RandomStartSettings, "begin", always_left)
     with pytest.warns(
         UserWarning, match="learning has died, sure and wrong: .* --update exponentiated has no step size"
     ) as told:
@@ -318,16 +353,16 @@ def test_a_dead_run_warns_once_and_the_same_after_a_stop(tmp_path: Path, monkeyp
         )
     assert len(said) == 1
     broken = Run.open(tmp_path / "broken")
-    execute(broken, warn=said.append)
+    run_to_end(broken, warn=said.append)
     assert len(said) == 1  # it is said once in a run, however often that is taken up
     lines = [[replace(line, seconds=0.0, cpu_seconds=0.0) for line in run.metrics()] for run in (whole, broken)]
-    assert lines[0] == lines[1] and lines[0][-1].died == WRONG
+    assert lines[0] == lines[1] and lines[0][-1].died == CONFIDENTLY_WRONG
 
 
 def test_the_command_says_so_on_standard_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(RandomStart, "begin", always_left)
+    monkeypatch.setattr(RandomStartSettings, "begin", always_left)
     given = [word for name, value in FEW.items() for word in (f"--{name.replace('_', '-')}", str(value))]
     out = tmp_path / "run"
     main(["train", "cartpole", "--update", "regular", "--iterations", "7", "--out", str(out), "--json", *given])

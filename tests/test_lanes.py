@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from aggrevated.config.resolver import resolve
-from aggrevated.core.rng import Purpose, seeds
-from aggrevated.rollout.roll_in import Mixture, roll_in
-from aggrevated.validation import returns_of
+from aggrevated.config.resolver import resolve_config
+from aggrevated.core.rng import SeedPurpose, derive_seeds
+from aggrevated.rollout.roll_in import RollInPolicy, roll_in
+from aggrevated.validation import evaluate_returns
 from problems import randomise
 
-SEEDS = seeds(0, Purpose.ROLL_IN, 1, 20)
+SEEDS = derive_seeds(0, SeedPurpose.ROLL_IN, 1, 20)
 BLOCKS = (1, 7, 13)
 
 
@@ -31,7 +31,7 @@ def parts(request):
     task, settings = request.param
     if task in ("hopper", "walker"):
         pytest.importorskip("mujoco", reason="MuJoCo is not installed")
-    config = resolve(task, "aggrevated", **settings)
+    config = resolve_config(task, "aggrevated", **settings)
     world = config.world.build(0)
     head = config.head.build(world.simulator.action_space)
     return config, world, randomise(config.policy.build(world.simulator.observation_space, head, 0), 1, 0.3)
@@ -50,7 +50,7 @@ def same_lanes(part, whole, first):
 @pytest.mark.parametrize("alpha", [0.0, 0.5])
 def test_roll_ins_in_blocks(parts, alpha):
     _, world, policy = parts
-    mixture = Mixture(world.expert, policy.actor(), alpha)
+    mixture = RollInPolicy(world.expert, policy.actor(), alpha)
     whole = roll_in(world.simulator, mixture, SEEDS)
     for size in BLOCKS:
         for first in range(0, len(SEEDS), size):
@@ -59,9 +59,9 @@ def test_roll_ins_in_blocks(parts, alpha):
 
 def test_returns_in_blocks(parts):
     _, world, policy = parts
-    whole, steps = returns_of(policy, world.simulator, SEEDS)
+    whole, steps = evaluate_returns(policy, world.simulator, SEEDS)
     for size in BLOCKS:
-        blocks = [returns_of(policy, world.simulator, SEEDS[i : i + size]) for i in range(0, len(SEEDS), size)]
+        blocks = [evaluate_returns(policy, world.simulator, SEEDS[i : i + size]) for i in range(0, len(SEEDS), size)]
         np.testing.assert_array_equal(np.concatenate([returns for returns, _ in blocks]), whole)
         assert sum(count for _, count in blocks) == steps
 
@@ -69,7 +69,7 @@ def test_returns_in_blocks(parts):
 def test_what_an_oracle_says_of_blocks(parts):
     config, world, policy = parts
     oracle = config.oracle.build(world.simulator, world.expert)
-    trajectories = roll_in(world.simulator, Mixture(world.expert, policy.actor(), 0.0), SEEDS)
+    trajectories = roll_in(world.simulator, RollInPolicy(world.expert, policy.actor(), 0.0), SEEDS)
     whole = oracle(trajectories, policy)
     for first in range(0, trajectories.count, 7):
         rows = np.arange(first, min(first + 7, trajectories.count))

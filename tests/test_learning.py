@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from aggrevated.config.resolver import resolve
+from aggrevated.config.resolver import resolve_config
 from aggrevated.training.run_folder import Run
-from aggrevated.training.trainer import execute
+from aggrevated.training.trainer import run_to_end
 
 
 @pytest.mark.parametrize(
@@ -20,14 +20,14 @@ from aggrevated.training.trainer import execute
     ],
 )
 def test_the_learner_reaches_its_expert(tmp_path: Path, task: str, update: str, iterations: int, ratio: float) -> None:
-    config = resolve(task, "aggrevated", update=update, iterations=iterations, seed=17)
-    result = execute(Run.create(tmp_path / "run", config))
+    config = resolve_config(task, "aggrevated", update=update, iterations=iterations, seed=17)
+    result = run_to_end(Run.create(tmp_path / "run", config))
     assert result.more["ratio"] > ratio
     assert result.initial_return < result.best_return
 
 
 def test_reinforcement_learning_does_not_find_acrobots_goal(tmp_path: Path) -> None:
     """As in the paper: a random policy never sees a reward within 200 steps, so there is nothing to follow."""
-    config = resolve("acrobot", "reinforce", iterations=5, seed=17)
-    result = execute(Run.create(tmp_path / "run", config))
+    config = resolve_config("acrobot", "reinforce", iterations=5, seed=17)
+    result = run_to_end(Run.create(tmp_path / "run", config))
     assert result.more["test_return"] == -200

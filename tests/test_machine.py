@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from aggrevated.core.hardware import POOLS, memory_errors, one_thread
+from aggrevated.core.hardware import THREAD_POOL_VARIABLES, reraise_memory_errors, single_thread
 from aggrevated.errors import AggrevatedError
 
 LOOK = """
@@ -30,7 +30,7 @@ assert not {"numpy", "torch"} & set(sys.modules)
 
 def run(lines: str, **environment: str) -> None:
     """Run them after LOOK in a process whose environment asks for two threads, unless it is said otherwise."""
-    inherited = {name: value for name, value in os.environ.items() if name not in POOLS}
+    inherited = {name: value for name, value in os.environ.items() if name not in THREAD_POOL_VARIABLES}
     asked = inherited | {"OMP_NUM_THREADS": "2"} | environment
     done = subprocess.run([sys.executable, "-c", LOOK + lines], env=asked, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
@@ -91,7 +91,7 @@ if {loaded == "before"}:
 """)
 
 
-@pytest.mark.parametrize("pool", POOLS)
+@pytest.mark.parametrize("pool", THREAD_POOL_VARIABLES)
 def test_whatever_the_environment_says(pool):
     run("with one_thread():\n    import torch\n    assert pinned(), threads()", **{pool: "2"})
 
@@ -112,20 +112,20 @@ assert set(threads()) == {2} and environment() == ["2", None, None], threads()
 
 
 def test_it_is_usable_twice_and_leaves_the_environment_as_it_was(monkeypatch):
-    monkeypatch.setenv(POOLS[0], "7")
-    monkeypatch.delenv(POOLS[1], raising=False)
+    monkeypatch.setenv(THREAD_POOL_VARIABLES[0], "7")
+    monkeypatch.delenv(THREAD_POOL_VARIABLES[1], raising=False)
     for _ in range(2):
-        with one_thread():
-            assert [os.environ[name] for name in POOLS] == ["1"] * 3
-        assert os.environ[POOLS[0]] == "7" and POOLS[1] not in os.environ
+        with single_thread():
+            assert [os.environ[name] for name in THREAD_POOL_VARIABLES] == ["1"] * 3
+        assert os.environ[THREAD_POOL_VARIABLES[0]] == "7" and THREAD_POOL_VARIABLES[1] not in os.environ
 
 
 @pytest.mark.parametrize("fault", [MemoryError(), RuntimeError("DefaultCPUAllocator: can't allocate memory: 8 TB")])
 def test_too_little_memory_is_a_sentence(fault: Exception) -> None:
-    with pytest.raises(AggrevatedError, match="not enough memory for it; make it smaller"), memory_errors("it"):
+    with pytest.raises(AggrevatedError, match="not enough memory for it; make it smaller"), reraise_memory_errors("it"):
         raise fault
 
 
 def test_other_errors_stay_what_they_are() -> None:
-    with pytest.raises(RuntimeError, match="shapes"), memory_errors("the policy"):
+    with pytest.raises(RuntimeError, match="shapes"), reraise_memory_errors("the policy"):
         raise RuntimeError("shapes do not fit")

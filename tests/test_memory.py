@@ -8,19 +8,19 @@ import torch
 from gymnasium.spaces import Box, Discrete
 
 from aggrevated.algorithm import Learner, aggrevated
-from aggrevated.losses.all_actions import all_actions
-from aggrevated.losses.likelihood import likelihood
-from aggrevated.oracles.advantage import Advantage
-from aggrevated.oracles.q_star import QStar
-from aggrevated.oracles.zero_one import Disagreement
+from aggrevated.losses.all_actions import all_actions_loss
+from aggrevated.losses.likelihood import best_action_nll_loss
+from aggrevated.oracles.advantage import AdvantageOracle
+from aggrevated.oracles.q_star import QStarOracle
+from aggrevated.oracles.zero_one import ZeroOneOracle
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import CategoricalHead
 from aggrevated.policies.recurrent import RecurrentPolicy
 from aggrevated.policies.window import WindowPolicy
-from aggrevated.updates.follow_the_leader import FollowTheLeader
-from aggrevated.updates.natural import Natural
-from aggrevated.updates.regular import Regular
-from aggrevated.validation import returns_of
+from aggrevated.updates.follow_the_leader import FollowTheLeaderUpdate
+from aggrevated.updates.natural import NaturalUpdate
+from aggrevated.updates.regular import RegularUpdate
+from aggrevated.validation import evaluate_returns
 
 
 @dataclass(frozen=True)
@@ -73,9 +73,19 @@ POLICIES = {
     "feed-forward": lambda: FeedForwardPolicy(2, CategoricalHead(2), (8,), generator()),
 }
 METHODS = {
-    "regular": (lambda: Regular(0.03), Advantage(QStar(Knows())), all_actions, 100),
-    "natural": (lambda: Natural(delta_kl=0.03, damping=1.0), Advantage(QStar(Knows())), all_actions, 100),
-    "follow the leader": (lambda: FollowTheLeader(0.02), Disagreement(Knows(), Discrete(2)), likelihood, 4),
+    "regular": (lambda: RegularUpdate(0.03), AdvantageOracle(QStarOracle(Knows())), all_actions_loss, 100),
+    "natural": (
+        lambda: NaturalUpdate(delta_kl=0.03, damping=1.0),
+        AdvantageOracle(QStarOracle(Knows())),
+        all_actions_loss,
+        100,
+    ),
+    "follow the leader": (
+        lambda: FollowTheLeaderUpdate(0.02),
+        ZeroOneOracle(Knows(), Discrete(2)),
+        best_action_nll_loss,
+        4,
+    ),
 }
 EPISODES = np.arange(200, dtype=np.uint64)  # each cue a hundred times
 
@@ -105,9 +115,9 @@ def test_a_memory_learns_to_recall(policy, method):
     """AggreVaTeD over all actions: the gradient of the last step reaches the first observation through the memory."""
     trained = learned(policy, method)
     assert (at_the_end(trained).diagonal() > 0.85).all()
-    drawn, _ = returns_of(trained, Recall(), EPISODES)
+    drawn, _ = evaluate_returns(trained, Recall(), EPISODES)
     assert drawn.mean() >= -0.15
-    best, _ = returns_of(trained, Recall(), EPISODES[:2], deterministic=True)
+    best, _ = evaluate_returns(trained, Recall(), EPISODES[:2], deterministic=True)
     assert best.tolist() == [0.0, 0.0]
 
 
@@ -118,7 +128,7 @@ def test_without_one_it_cannot_be_done(policy, method):
     trained = learned(policy, method)
     end = at_the_end(trained)
     torch.testing.assert_close(end[0], end[1], atol=1e-6, rtol=0)
-    best, _ = returns_of(trained, Recall(), EPISODES, deterministic=True)
+    best, _ = evaluate_returns(trained, Recall(), EPISODES, deterministic=True)
     assert best.mean() == -0.5
-    drawn, _ = returns_of(trained, Recall(), EPISODES)
+    drawn, _ = evaluate_returns(trained, Recall(), EPISODES)
     assert abs(drawn.mean() + 0.5) < 4 * np.sqrt(0.25 / 200)

@@ -7,26 +7,28 @@ import pytest
 from gymnasium.spaces import Discrete
 
 from aggrevated.algorithm import Learner, aggrevated
-from aggrevated.config.resolver import resolve
-from aggrevated.losses.all_actions import all_actions
-from aggrevated.losses.likelihood import likelihood
-from aggrevated.oracles.lols import Lols
-from aggrevated.oracles.zero_one import Disagreement
-from aggrevated.updates.regular import Regular
+from aggrevated.config.resolver import resolve_config
+from aggrevated.losses.all_actions import all_actions_loss
+from aggrevated.losses.likelihood import best_action_nll_loss
+from aggrevated.oracles.lols import LolsOracle
+from aggrevated.oracles.zero_one import ZeroOneOracle
+from aggrevated.updates.regular import RegularUpdate
 from problems import EXPERT, TinyExpert, TinyMdp, linear_policy, probabilities
 
 
 @pytest.mark.parametrize("schedule", ["linear", "exponential", "inverse-sigmoid"])
 def test_scheduled_sampling_lets_the_expert_act_in_a_share_alpha_n_of_the_steps_and_learns_its_actions(schedule):
-    alpha = resolve("cartpole", "scheduled-sampling", mixing_schedule=schedule, mixing_scale=4.0).loop.alpha
-    advised, shares = Disagreement(TinyExpert(), Discrete(3)), []
+    alpha = resolve_config("cartpole", "scheduled-sampling", mixing_schedule=schedule, mixing_scale=4.0).loop.alpha
+    advised, shares = ZeroOneOracle(TinyExpert(), Discrete(3)), []
 
     def oracle(trajectories, policy):
         shares.append((trajectories.by_expert[trajectories.mask].mean(), trajectories.steps, trajectories.mixing))
         return advised(trajectories, policy)
 
-    learner = Learner(linear_policy(None).float(), Regular(0.3))
-    loop = aggrevated(learner, TinyMdp(), TinyExpert(), oracle, likelihood, k=300, alpha=alpha, validation_episodes=64)
+    learner = Learner(linear_policy(None).float(), RegularUpdate(0.3))
+    loop = aggrevated(
+        learner, TinyMdp(), TinyExpert(), oracle, best_action_nll_loss, k=300, alpha=alpha, validation_episodes=64
+    )
     assert list(islice(loop, 12))[-1].best_return > -1.6  # the expert's is −1.375, the uniform policy's −3.73
     for n, (share, steps, mixing) in enumerate(shares, start=1):
         assert mixing == alpha(n)
@@ -36,11 +38,11 @@ def test_scheduled_sampling_lets_the_expert_act_in_a_share_alpha_n_of_the_steps_
 
 
 def test_scheduled_sampling_is_the_likelihood_of_what_the_expert_does_and_steps_on_the_newest_data():
-    config = resolve("cartpole", "scheduled-sampling")
+    config = resolve_config("cartpole", "scheduled-sampling")
     assert (config.oracle.name, config.loss.name, config.update.name) == ("disagreement", "likelihood", "regular")
     assert (config.loop.mixing, config.loop.mixing_schedule) == (1.0, "inverse-sigmoid")
-    assert resolve("hopper", "scheduled-sampling").loss.name == "likelihood"
-    assert resolve("algebra", "scheduled-sampling").loop.alpha(1 + 246) == pytest.approx(0.5, abs=0.01)
+    assert resolve_config("hopper", "scheduled-sampling").loss.name == "likelihood"
+    assert resolve_config("algebra", "scheduled-sampling").loop.alpha(1 + 246) == pytest.approx(0.5, abs=0.01)
 
 
 class Loser(TinyExpert):
@@ -53,23 +55,23 @@ class Loser(TinyExpert):
 @pytest.mark.parametrize(("beta", "expert"), [(1.0, TinyExpert()), (0.5, TinyExpert()), (0.0, Loser())])
 def test_lols_learns_and_with_beta_0_it_needs_no_teacher(beta, expert):
     """Policy improvement of the learner itself gets to the optimum, −1.375; the uniform policy's return is −3.73."""
-    learner = Learner(linear_policy(None).float(), Regular(0.1))
-    oracle = Lols(TinyMdp(), expert, beta)
-    loop = aggrevated(learner, TinyMdp(), expert, oracle, all_actions, k=40, validation_episodes=64)
+    learner = Learner(linear_policy(None).float(), RegularUpdate(0.1))
+    oracle = LolsOracle(TinyMdp(), expert, beta)
+    loop = aggrevated(learner, TinyMdp(), expert, oracle, all_actions_loss, k=40, validation_episodes=64)
     assert list(islice(loop, 50))[-1].best_return > -1.6
     assert (probabilities(learner.policy).argmax(axis=1) == EXPERT).all()
 
 
 def test_the_gradient_follows_what_the_oracle_was_told_to_ask():
     """Without --gradient, which some updates do not have."""
-    assert resolve("cartpole", oracle="monte-carlo").loss.name == "all-actions"
+    assert resolve_config("cartpole", oracle="monte-carlo").loss.name == "all-actions"
     for update in ("exponentiated", "natural"):
-        one = resolve("cartpole", oracle="monte-carlo", update=update, every_action=False)
+        one = resolve_config("cartpole", oracle="monte-carlo", update=update, every_action=False)
         assert (one.loss.name, one.oracle.every_action) == ("taken-action", False)
 
 
 def test_lols_asks_of_every_action_where_there_are_few_and_of_the_one_taken_among_vectors():
-    assert resolve("cartpole", "lols").loss.name == "all-actions"
-    assert resolve("hopper", "lols").loss.name == "taken-action"
-    one = resolve("cartpole", "lols", every_action=False, gradient="taken-action", rollout_mixing=0.0)
+    assert resolve_config("cartpole", "lols").loss.name == "all-actions"
+    assert resolve_config("hopper", "lols").loss.name == "taken-action"
+    one = resolve_config("cartpole", "lols", every_action=False, gradient="taken-action", rollout_mixing=0.0)
     assert one.oracle.tells(finite=True).value == "what the action taken costs"

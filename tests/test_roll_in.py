@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 import torch
 
-from aggrevated.core.rng import Purpose, seeds
+from aggrevated.core.rng import SeedPurpose, derive_seeds
 from aggrevated.errors import DataError
-from aggrevated.losses.taken_action import taken_action
+from aggrevated.losses.taken_action import taken_action_loss
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import CategoricalHead, GaussianHead
 from aggrevated.policies.recurrent import RecurrentPolicy
 from aggrevated.policies.window import WindowPolicy
-from aggrevated.rollout.roll_in import Mixture, memories, roll_in
+from aggrevated.rollout.roll_in import RollInPolicy, replay_hidden_states, roll_in
 from aggrevated.rollout.trajectories import Trajectories
 from aggrevated.simulators.acrobot import Acrobot
 from aggrevated.simulators.cartpole import CartPole
@@ -90,8 +90,8 @@ def assert_same(one: Trajectories, other: Trajectories):
 @every_case
 @pytest.mark.parametrize("alpha", [0.0, 0.3])
 def test_a_trajectory_does_not_depend_on_the_others_in_its_batch(simulator, policy, expert, alpha):
-    own = seeds(0, Purpose.ROLL_IN, 1, 40)
-    mixed = Mixture(expert, policy.actor(), alpha)
+    own = derive_seeds(0, SeedPurpose.ROLL_IN, 1, 40)
+    mixed = RollInPolicy(expert, policy.actor(), alpha)
     together = roll_in(simulator, mixed, own)
     shuffled = np.random.default_rng(0).permutation(40)
     for subset in (shuffled, shuffled[:13], shuffled[:2], np.array([7]), np.arange(39, -1, -1)):
@@ -102,8 +102,8 @@ def test_a_trajectory_does_not_depend_on_the_others_in_its_batch(simulator, poli
 
 @every_case
 def test_the_same_seeds_give_the_same_trajectories_and_others_do_not(simulator, policy, expert):
-    mixed = Mixture(expert, policy.actor(), 0.2)
-    first, again, other = (roll_in(simulator, mixed, seeds(0, Purpose.ROLL_IN, n, 20)) for n in (1, 1, 2))
+    mixed = RollInPolicy(expert, policy.actor(), 0.2)
+    first, again, other = (roll_in(simulator, mixed, derive_seeds(0, SeedPurpose.ROLL_IN, n, 20)) for n in (1, 1, 2))
     assert_same(first, again)
     assert not np.array_equal(first.actions[:, :3], other.actions[:, :3])
 
@@ -111,10 +111,10 @@ def test_the_same_seeds_give_the_same_trajectories_and_others_do_not(simulator, 
 @every_case
 def test_the_trajectories_follow_the_simulator(simulator, policy, expert):
     """Each recorded state, stepped with the recorded action, is the next recorded state; an early end is an end."""
-    found = roll_in(simulator, Mixture(expert, policy.actor(), 0.3), seeds(0, Purpose.ROLL_IN, 1, 30))
+    found = roll_in(simulator, RollInPolicy(expert, policy.actor(), 0.3), derive_seeds(0, SeedPurpose.ROLL_IN, 1, 30))
     own = found.mask.sum(axis=1)
     assert own.min() < own.max() or simulator.name == "acrobot"  # which no one here swings up
-    np.testing.assert_array_equal(found.states[:, 0], simulator.initial(seeds(0, Purpose.ROLL_IN, 1, 30)))
+    np.testing.assert_array_equal(found.states[:, 0], simulator.initial(derive_seeds(0, SeedPurpose.ROLL_IN, 1, 30)))
     for t in range(found.mask.shape[1]):
         live = found.mask[:, t]
         following, cost, done = simulator.step(found.states[live, t], found.actions[live, t])
@@ -130,7 +130,7 @@ def test_the_trajectories_follow_the_simulator(simulator, policy, expert):
 def test_lanes_that_have_ended_are_dropped():
     watched = Watched(CartPole(horizon=200), [])
     found = roll_in(
-        watched, Mixture(None, FeedForwardPolicy(4, CategoricalHead(2)).actor()), np.arange(50, dtype=np.uint64)
+        watched, RollInPolicy(None, FeedForwardPolicy(4, CategoricalHead(2)).actor()), np.arange(50, dtype=np.uint64)
     )
     assert watched.batches[0] == 50
     assert watched.batches == found.mask.sum(axis=0).tolist()
@@ -141,7 +141,7 @@ def test_lanes_that_have_ended_are_dropped():
 @pytest.mark.parametrize("horizon", [1, 7])
 def test_the_horizon_is_respected(horizon):
     watched = Watched(CartPole(horizon=horizon), [])
-    found = roll_in(watched, Mixture(Swinger(2), None, 1.0), np.arange(5, dtype=np.uint64))
+    found = roll_in(watched, RollInPolicy(Swinger(2), None, 1.0), np.arange(5, dtype=np.uint64))
     assert len(watched.batches) == horizon
     assert found.mask.shape == (5, horizon) and found.mask.all() and found.horizon == horizon
 
@@ -149,9 +149,9 @@ def test_the_horizon_is_respected(horizon):
 def test_returns_are_the_rewards_of_people():
     """CartPole pays 1 a step: the return is the number of steps. Acrobot costs 1 a step: −20 where H = 20 ends it."""
     policy = FeedForwardPolicy(4, CategoricalHead(2))
-    found = roll_in(CartPole(), Mixture(None, policy.actor()), np.arange(10, dtype=np.uint64))
+    found = roll_in(CartPole(), RollInPolicy(None, policy.actor()), np.arange(10, dtype=np.uint64))
     np.testing.assert_array_equal(found.returns, found.mask.sum(axis=1))
-    hanging = Mixture(None, FeedForwardPolicy(6, CategoricalHead(3)).actor())
+    hanging = RollInPolicy(None, FeedForwardPolicy(6, CategoricalHead(3)).actor())
     found = roll_in(Acrobot(horizon=20), hanging, np.arange(10, dtype=np.uint64))
     np.testing.assert_array_equal(found.returns, np.full(10, -20.0))
 
@@ -160,7 +160,9 @@ def test_returns_are_the_rewards_of_people():
 def test_the_expert_acts_in_a_share_alpha_of_the_steps(alpha):
     """Within 4 standard deviations, and at no particular time."""
     simulator, policy = Acrobot(horizon=100), FeedForwardPolicy(6, CategoricalHead(3))
-    found = roll_in(simulator, Mixture(Swinger(3), policy.actor(), alpha), seeds(0, Purpose.ROLL_IN, 1, 200))
+    found = roll_in(
+        simulator, RollInPolicy(Swinger(3), policy.actor(), alpha), derive_seeds(0, SeedPurpose.ROLL_IN, 1, 200)
+    )
     n = found.steps
     assert n > 10_000
     assert found.by_expert[found.mask].mean() == pytest.approx(alpha, abs=4 * np.sqrt(alpha * (1 - alpha) / n))
@@ -171,8 +173,8 @@ def test_the_expert_acts_in_a_share_alpha_of_the_steps(alpha):
 
 def test_marked_steps_are_the_experts_actions_and_the_rest_the_learners():
     simulator, policy, expert = Acrobot(horizon=50), FeedForwardPolicy(6, CategoricalHead(3)), Swinger(3)
-    own = seeds(0, Purpose.ROLL_IN, 1, 50)
-    found = roll_in(simulator, Mixture(expert, policy.actor(), 0.5), own, deterministic=True)
+    own = derive_seeds(0, SeedPurpose.ROLL_IN, 1, 50)
+    found = roll_in(simulator, RollInPolicy(expert, policy.actor(), 0.5), own, deterministic=True)
     assert found.by_expert.any() and found.by_learner.any()
     for t in range(50):
         expected = expert.act(found.states[:, t], t)
@@ -184,13 +186,13 @@ def test_marked_steps_are_the_experts_actions_and_the_rest_the_learners():
 
 def test_alpha_1_is_the_expert_alone_and_alpha_0_the_learner_alone():
     simulator, policy, expert = Acrobot(horizon=50), FeedForwardPolicy(6, CategoricalHead(3)), Swinger(3)
-    own = seeds(0, Purpose.ROLL_IN, 1, 10)
-    alone = roll_in(simulator, Mixture(expert, None, 1.0), own)
+    own = derive_seeds(0, SeedPurpose.ROLL_IN, 1, 10)
+    alone = roll_in(simulator, RollInPolicy(expert, None, 1.0), own)
     assert alone.by_expert.all()
-    assert_same(roll_in(simulator, Mixture(expert, policy.actor(), 1.0), own), alone)
-    learner = roll_in(simulator, Mixture(None, policy.actor(), 0.0), own)
+    assert_same(roll_in(simulator, RollInPolicy(expert, policy.actor(), 1.0), own), alone)
+    learner = roll_in(simulator, RollInPolicy(None, policy.actor(), 0.0), own)
     assert not learner.by_expert.any()
-    assert_same(roll_in(simulator, Mixture(expert, policy.actor(), 0.0), own), learner)
+    assert_same(roll_in(simulator, RollInPolicy(expert, policy.actor(), 0.0), own), learner)
 
 
 def test_the_expert_is_told_the_time():
@@ -198,14 +200,14 @@ def test_the_expert_is_told_the_time():
         def act(self, states, t):
             return np.full(len(states), t % 3)
 
-    found = roll_in(Acrobot(horizon=5), Mixture(Clock(), None, 1.0), np.arange(2, dtype=np.uint64))
+    found = roll_in(Acrobot(horizon=5), RollInPolicy(Clock(), None, 1.0), np.arange(2, dtype=np.uint64))
     np.testing.assert_array_equal(found.actions, [[0, 1, 2, 0, 1]] * 2)
 
 
 def test_deterministic_takes_the_mode():
     policy = linear_policy().float()
     best = probabilities(policy).argmax(axis=1)
-    found = roll_in(TinyMdp(), Mixture(None, policy.actor()), np.arange(16, dtype=np.uint64), deterministic=True)
+    found = roll_in(TinyMdp(), RollInPolicy(None, policy.actor()), np.arange(16, dtype=np.uint64), deterministic=True)
     assert (found.actions == best[found.states[..., 0]])[found.mask].all()
 
 
@@ -213,7 +215,9 @@ def test_deterministic_takes_the_mode():
 def test_the_states_visited_are_distributed_as_they_should_be(alpha):
     """8,000 roll-ins of the tiny MDP: the share of s at t is d_t(s), each within 4 standard deviations."""
     policy, n = linear_policy().float(), 8000
-    found = roll_in(TinyMdp(), Mixture(TinyExpert(), policy.actor(), alpha), seeds(3, Purpose.ROLL_IN, 1, n))
+    found = roll_in(
+        TinyMdp(), RollInPolicy(TinyExpert(), policy.actor(), alpha), derive_seeds(3, SeedPurpose.ROLL_IN, 1, n)
+    )
     shares = (found.observations * found.mask[..., None]).mean(axis=0)
     d = state_distributions(mixture(probabilities(policy), alpha))
     assert (np.abs(shares - d) < 4 * np.sqrt(d * (1 - d) / n)).all()
@@ -227,7 +231,7 @@ def test_a_cost_that_is_not_a_number_is_refused_in_one_sentence():
 
     sentence = r"^the simulator returned a cost that is not finite in all of 4 episodes; check its step function$"
     with pytest.raises(DataError, match=sentence):
-        roll_in(Broken(), Mixture(TinyExpert(), None, 1.0), np.arange(4, dtype=np.uint64))
+        roll_in(Broken(), RollInPolicy(TinyExpert(), None, 1.0), np.arange(4, dtype=np.uint64))
 
 
 class Diverging(TinyMdp):
@@ -245,7 +249,7 @@ class Diverging(TinyMdp):
 
 def test_episodes_that_diverge_are_counted_and_left_out():
     policy, own = linear_policy(), np.arange(16, dtype=np.uint64)
-    acting = Mixture(None, policy.float().actor())
+    acting = RollInPolicy(None, policy.float().actor())
     found, whole = roll_in(Diverging(), acting, own), roll_in(TinyMdp(), acting, own)
     started = (whole.states[:, 0, 0] == 1) & (whole.states[:, 0, 2] % 2 == 1)
     lost = started & whole.mask[:, 1]  # one that ended in its first step did not live to diverge
@@ -257,7 +261,7 @@ def test_episodes_that_diverge_are_counted_and_left_out():
     sound = whole.take(np.flatnonzero(~lost))
     costs = random_costs(sound, actions=None)  # the average is over those that are left
     np.testing.assert_array_equal(
-        gradient(policy, taken_action, found, costs), gradient(policy, taken_action, sound, costs)
+        gradient(policy, taken_action_loss, found, costs), gradient(policy, taken_action_loss, sound, costs)
     )
 
 
@@ -271,14 +275,16 @@ def test_episodes_that_diverge_are_counted_and_left_out():
 )
 def test_a_mixture_that_cannot_act_is_refused(expert, learner, alpha, sentence):
     with pytest.raises(AssertionError, match=sentence):
-        Mixture(expert, learner, alpha)
+        RollInPolicy(expert, learner, alpha)
 
 
 @every_case
 @pytest.mark.parametrize("alpha", [0.0, 0.5])
 def test_the_actions_are_the_modes_of_the_whole_sequences(simulator, policy, expert, alpha):
     """What is learned from is what acted: also after a step of the expert, which the learner saw and remembers."""
-    found = roll_in(simulator, Mixture(expert, policy.actor(), alpha), seeds(0, Purpose.ROLL_IN, 1, 40), True)
+    found = roll_in(
+        simulator, RollInPolicy(expert, policy.actor(), alpha), derive_seeds(0, SeedPurpose.ROLL_IN, 1, 40), True
+    )
     assert simulator.name != "cartpole" or not found.mask.all()
     with torch.no_grad():
         modes = policy.distribution(torch.from_numpy(found.observations), torch.from_numpy(found.mask)).mode.numpy()
@@ -295,8 +301,8 @@ def test_vectors_as_actions(kind, deterministic):
         "lstm": lambda: RecurrentPolicy(1, head, 5, "lstm"),
         "gru": lambda: RecurrentPolicy(1, head, 5, "gru"),
     }[kind]()
-    policy, own = randomise(policy, 1, 0.3), seeds(0, Purpose.ROLL_IN, 1, 20)
-    mixed = Mixture(Home(), policy.actor(), 0.4)
+    policy, own = randomise(policy, 1, 0.3), derive_seeds(0, SeedPurpose.ROLL_IN, 1, 20)
+    mixed = RollInPolicy(Home(), policy.actor(), 0.4)
     found = roll_in(Walk(), mixed, own, deterministic)
     assert found.actions.shape == (*found.mask.shape, 2) and found.actions.dtype == np.float32
     assert not found.actions[~found.mask].any()
@@ -354,8 +360,10 @@ def continued(simulator, actor, state, memory):
 def test_memories_are_those_of_the_roll_in_bit_for_bit(kind, alpha):
     policy = randomise(KINDS[kind](4, CategoricalHead(2)), 1, 0.6)
     actor = Remembering(policy.actor(), [])
-    found = roll_in(CartPole(horizon=60), Mixture(Swinger(2), actor, alpha), seeds(0, Purpose.ROLL_IN, 1, 20))
-    before = memories(policy.actor(), found)
+    found = roll_in(
+        CartPole(horizon=60), RollInPolicy(Swinger(2), actor, alpha), derive_seeds(0, SeedPurpose.ROLL_IN, 1, 20)
+    )
+    before = replay_hidden_states(policy.actor(), found)
     assert before.shape == (*found.mask.shape, actor.memory(1).shape[1]) and before.dtype == np.float32
     assert not found.mask.all() and not before[~found.mask].any() and not before[:, 0].any()
     assert before[found.mask].any() or kind == "feed-forward"
@@ -369,9 +377,9 @@ def test_a_roll_out_from_any_step_with_its_memory_goes_on_as_the_roll_in_did(kin
     finite = simulator.name == "cartpole"
     inputs, head = simulator.observation_space.shape[0], CategoricalHead(2) if finite else GaussianHead(2)
     actor = randomise(KINDS[kind](inputs, head), 1, 0.6).actor()
-    own = seeds(0, Purpose.ROLL_IN, 1, 20)
-    found = roll_in(simulator, Mixture(None, actor), own, deterministic=True)
-    before, needed = memories(actor, found), False
+    own = derive_seeds(0, SeedPurpose.ROLL_IN, 1, 20)
+    found = roll_in(simulator, RollInPolicy(None, actor), own, deterministic=True)
+    before, needed = replay_hidden_states(actor, found), False
     for start in range(found.mask.shape[1]):
         live = found.mask[:, start]
         rest = [found.actions[found.mask[:, t], t] for t in range(start, found.mask.shape[1])]

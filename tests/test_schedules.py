@@ -4,55 +4,64 @@ from math import exp, log
 
 import pytest
 
-from aggrevated.config.loop import MIXING, LoopSettings
-from aggrevated.config.resolver import resolve
-from aggrevated.core.schedules import NEVER, at, constant, exponential, geometric, inverse_sigmoid, linear, never_below
+from aggrevated.config.loop import ALPHA_SCHEDULES, LoopSettings
+from aggrevated.config.resolver import resolve_config
+from aggrevated.core.schedules import (
+    ZERO_SCHEDULE,
+    constant_schedule,
+    exponential_schedule,
+    geometric_schedule,
+    inverse_sigmoid_schedule,
+    linear_schedule,
+    lower_bounded,
+    value_at,
+)
 from aggrevated.errors import UsageError
 
 
 def test_geometric_starts_at_n_1_and_goes_to_0():
-    assert [geometric(0.5, 0.5)(n) for n in (1, 2, 3, 4)] == [0.5, 0.25, 0.125, 0.0625]
-    assert [geometric(0.3, 1.0)(n) for n in (1, 2, 100)] == [0.3, 0.3, 0.3]
-    assert geometric(1.0, 0.9)(1000) < 1e-40
+    assert [geometric_schedule(0.5, 0.5)(n) for n in (1, 2, 3, 4)] == [0.5, 0.25, 0.125, 0.0625]
+    assert [geometric_schedule(0.3, 1.0)(n) for n in (1, 2, 100)] == [0.3, 0.3, 0.3]
+    assert geometric_schedule(1.0, 0.9)(1000) < 1e-40
 
 
 def test_never_mixes():
-    assert [NEVER(n) for n in (1, 2, 100)] == [0.0, 0.0, 0.0]
+    assert [ZERO_SCHEDULE(n) for n in (1, 2, 100)] == [0.0, 0.0, 0.0]
 
 
 def test_linear_goes_in_a_line_and_stays_where_it_ends():
-    assert [linear(1.0, 0.0, 4)(n) for n in (1, 2, 3, 4, 5, 6, 100)] == [1.0, 0.75, 0.5, 0.25, 0.0, 0.0, 0.0]
-    assert [linear(0.5, 1.5, 2)(n) for n in (1, 2, 3, 4)] == [0.5, 1.0, 1.5, 1.5]
-    assert [linear(0.4, 0.04, 3)(n) for n in (1, 2, 3, 4)] == pytest.approx([0.4, 0.28, 0.16, 0.04])
+    assert [linear_schedule(1.0, 0.0, 4)(n) for n in (1, 2, 3, 4, 5, 6, 100)] == [1.0, 0.75, 0.5, 0.25, 0.0, 0.0, 0.0]
+    assert [linear_schedule(0.5, 1.5, 2)(n) for n in (1, 2, 3, 4)] == [0.5, 1.0, 1.5, 1.5]
+    assert [linear_schedule(0.4, 0.04, 3)(n) for n in (1, 2, 3, 4)] == pytest.approx([0.4, 0.28, 0.16, 0.04])
 
 
 def test_a_number_is_a_schedule_that_never_changes():
-    assert [at(0.3, n) for n in (1, 2, 100)] == [0.3, 0.3, 0.3]
-    assert [at(geometric(0.5, 0.5), n) for n in (1, 2, 3)] == [0.5, 0.25, 0.125]
+    assert [value_at(0.3, n) for n in (1, 2, 100)] == [0.3, 0.3, 0.3]
+    assert [value_at(geometric_schedule(0.5, 0.5), n) for n in (1, 2, 3)] == [0.5, 0.25, 0.125]
 
 
 def test_constant_never_falls():
-    assert [constant(0.3)(n) for n in (1, 2, 100)] == [0.3, 0.3, 0.3]
+    assert [constant_schedule(0.3)(n) for n in (1, 2, 100)] == [0.3, 0.3, 0.3]
 
 
 def test_exponential_is_k_to_the_power_of_the_iterations_done():
     """ε_i = k^i of scheduled sampling, for i = n − 1."""
     k = exp(-1 / 8)
-    assert [exponential(1.0, 8.0)(n) for n in (1, 2, 3, 9)] == pytest.approx([1.0, k, k**2, exp(-1)])
-    assert exponential(0.5, 8.0)(9) == pytest.approx(0.5 * exp(-1))
+    assert [exponential_schedule(1.0, 8.0)(n) for n in (1, 2, 3, 9)] == pytest.approx([1.0, k, k**2, exp(-1)])
+    assert exponential_schedule(0.5, 8.0)(9) == pytest.approx(0.5 * exp(-1))
 
 
 def test_inverse_sigmoid_is_that_of_scheduled_sampling():
     """ε_i = k / (k + exp(i / k)), for i = n − 1: k / (k + 1) at first, and 1/2 at i = k ln k."""
-    schedule = inverse_sigmoid(1.0, 10.0)
+    schedule = inverse_sigmoid_schedule(1.0, 10.0)
     assert [schedule(n) for n in (1, 11, 51)] == pytest.approx([10 / 11, 10 / (10 + exp(1)), 10 / (10 + exp(5))])
-    assert inverse_sigmoid(1.0, exp(3.0))(1 + 3 * exp(3.0)) == pytest.approx(0.5)
+    assert inverse_sigmoid_schedule(1.0, exp(3.0))(1 + 3 * exp(3.0)) == pytest.approx(0.5)
     assert schedule(1 + 10 * log(10)) == pytest.approx(0.5) and 0 <= schedule(10**9) < 1e-100
 
 
 def test_a_floor_is_kept():
     """ε_i = max(ε, k − c i)."""
-    floored = never_below(0.2, linear(1.0, 0.0, 4))
+    floored = lower_bounded(0.2, linear_schedule(1.0, 0.0, 4))
     assert [floored(n) for n in (1, 2, 3, 4, 5, 100)] == [1.0, 0.75, 0.5, 0.25, 0.2, 0.2]
 
 
@@ -72,17 +81,19 @@ def test_the_loop_has_all_of_them_by_name(settings, expected):
     assert [alpha(n) for n in (1, 2, 3)] == pytest.approx(expected)
 
 
-@pytest.mark.parametrize("name", MIXING)
+@pytest.mark.parametrize("name", ALPHA_SCHEDULES)
 def test_a_shape_that_the_schedule_does_not_have_is_refused(name):
-    shape = MIXING[name][1]
+    shape = ALPHA_SCHEDULES[name][1]
     for other in {"mixing_decay", "mixing_scale"} - {shape}:
         with pytest.raises(UsageError, match=f"--{other.replace('_', '-')} has no effect on --mixing-schedule {name}"):
-            resolve("cartpole", "dagger", mixing_schedule=name, mixing=0.5, **{other: 0.5})
-    resolve("cartpole", "dagger", mixing_schedule=name, mixing=0.5, **({shape: 0.5} if shape != "mixing" else {}))
+            resolve_config("cartpole", "dagger", mixing_schedule=name, mixing=0.5, **{other: 0.5})
+    resolve_config(
+        "cartpole", "dagger", mixing_schedule=name, mixing=0.5, **({shape: 0.5} if shape != "mixing" else {})
+    )
 
 
 def test_an_update_that_learns_from_its_own_actions_needs_some_in_the_first_iteration():
     settings = {"mixing": 1.0, "update": "natural"}
-    resolve("cartpole", "dagger", mixing_schedule="inverse-sigmoid", **settings)
+    resolve_config("cartpole", "dagger", mixing_schedule="inverse-sigmoid", **settings)
     with pytest.raises(UsageError, match=r"--mixing is 1\.0, but must be below 1 for natural"):
-        resolve("cartpole", "dagger", mixing_schedule="linear", **settings)
+        resolve_config("cartpole", "dagger", mixing_schedule="linear", **settings)

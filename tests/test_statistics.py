@@ -12,7 +12,7 @@ from aggrevated.core.statistics import (
     probability_of_improvement,
     ranks,
     standard_error,
-    standard_error_of_share,
+    standard_error_of_ratio,
     variance_explained,
 )
 
@@ -59,8 +59,8 @@ def test_standard_errors_by_hand() -> None:
     assert standard_error(np.array([1.0, 3.0])) == pytest.approx(1.0)  # √2 / √2
     assert standard_error(np.array([1.0])) is None
     equal = np.array([4.0, 4.0])
-    assert standard_error_of_share(np.array([1.0, 3.0]), equal) == pytest.approx(standard_error(np.array([0.25, 0.75])))
-    assert standard_error_of_share(np.array([2.0, 3.0]), np.array([2.0, 3.0])) == 0.0
+    assert standard_error_of_ratio(np.array([1.0, 3.0]), equal) == pytest.approx(standard_error(np.array([0.25, 0.75])))
+    assert standard_error_of_ratio(np.array([2.0, 3.0]), np.array([2.0, 3.0])) == 0.0
 
 
 def test_the_error_of_a_share_is_how_far_it_lies_from_that_of_all() -> None:
@@ -69,7 +69,7 @@ def test_the_error_of_a_share_is_how_far_it_lies_from_that_of_all() -> None:
     wholes = generator.integers(1, 20, (4000, 60))
     parts = generator.binomial(wholes, generator.beta(6, 2, wholes.shape))
     shares = parts.sum(axis=1) / wholes.sum(axis=1)
-    said = np.array([standard_error_of_share(*pair) for pair in zip(parts[:200], wholes[:200], strict=True)])
+    said = np.array([standard_error_of_ratio(*pair) for pair in zip(parts[:200], wholes[:200], strict=True)])
     assert said.mean() == pytest.approx(shares.std(), rel=0.05)
 
 

@@ -7,15 +7,15 @@ import torch
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import CategoricalHead
 from aggrevated.simulators.cartpole import CartPole
-from aggrevated.validation import Best, returns_of
+from aggrevated.validation import BestPolicy, evaluate_returns
 from problems import EXPERT, TinyExpert, TinyMdp, flat, linear_policy
 
 SEEDS = np.arange(16, dtype=np.uint64)
 
 
 def test_best_keeps_a_copy_and_never_a_reference():
-    policy, best = FeedForwardPolicy(3, CategoricalHead(3)), Best()
-    best.challenge(policy, -5.0, 0)
+    policy, best = FeedForwardPolicy(3, CategoricalHead(3)), BestPolicy()
+    best.update_best(policy, -5.0, 0)
     kept = {name: tensor.clone() for name, tensor in policy.state_dict().items()}
     with torch.no_grad():
         for parameter in policy.parameters():
@@ -28,18 +28,18 @@ def test_best_keeps_a_copy_and_never_a_reference():
 
 
 def test_best_takes_only_what_is_better():
-    policy, best = FeedForwardPolicy(3, CategoricalHead(3)), Best()
+    policy, best = FeedForwardPolicy(3, CategoricalHead(3)), BestPolicy()
     found = []
     for n, returned in enumerate([-5.0, -7.0, -3.0, -3.0, -4.0, float("nan"), -2.0]):
-        best.challenge(policy, returned, n)
-        found.append((best.n, best.returned))
+        best.update_best(policy, returned, n)
+        found.append((best.n, best.best_return))
     assert found == [(0, -5), (0, -5), (2, -3), (2, -3), (2, -3), (2, -3), (6, -2)]
     assert best.first == -5.0
 
 
 def test_the_return_of_the_expert_by_hand():
     """−V*_1 averaged over the starts: (8 · 1 + 4 · 3 + 4 · 0.5) / 16 = 1.375; it never ends early: 48 steps."""
-    returns, steps = returns_of(TinyExpert(), TinyMdp(), SEEDS)
+    returns, steps = evaluate_returns(TinyExpert(), TinyMdp(), SEEDS)
     assert (returns.mean(), steps) == (-1.375, 48)
 
 
@@ -48,17 +48,18 @@ def test_the_return_of_a_policy_that_does_as_the_expert_is_the_same():
     with torch.no_grad():
         policy.network[0].weight.copy_(20 * torch.eye(3)[torch.from_numpy(EXPERT)].T)
     np.testing.assert_array_equal(
-        returns_of(policy, TinyMdp(), SEEDS, deterministic=True)[0], returns_of(TinyExpert(), TinyMdp(), SEEDS)[0]
+        evaluate_returns(policy, TinyMdp(), SEEDS, deterministic=True)[0],
+        evaluate_returns(TinyExpert(), TinyMdp(), SEEDS)[0],
     )
 
 
 def test_the_return_of_the_uniform_policy():
     """μ = 403/108 by enumeration in fractions; 8,000 episodes, 4 standard deviations."""
-    returns, _ = returns_of(linear_policy(None).float(), TinyMdp(), np.arange(8000, dtype=np.uint64))
+    returns, _ = evaluate_returns(linear_policy(None).float(), TinyMdp(), np.arange(8000, dtype=np.uint64))
     assert -returns.mean() == pytest.approx(403 / 108, abs=4 * returns.std() / np.sqrt(8000))
 
 
 def test_the_same_seeds_are_the_same_test_for_every_policy():
     policy = FeedForwardPolicy(4, CategoricalHead(2))
-    first, again = (returns_of(policy, CartPole(), SEEDS)[0] for _ in range(2))
+    first, again = (evaluate_returns(policy, CartPole(), SEEDS)[0] for _ in range(2))
     np.testing.assert_array_equal(first, again)

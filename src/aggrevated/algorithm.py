@@ -3,19 +3,19 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from aggrevated.collection import Gathering
-from aggrevated.compatibility import agree
-from aggrevated.core.rng import Purpose, seeds
-from aggrevated.core.schedules import NEVER, Schedule
-from aggrevated.engines import HERE, Engine
+from aggrevated.collection import RolloutCollector
+from aggrevated.compatibility import check_compatible
+from aggrevated.core.rng import SeedPurpose, derive_seeds
+from aggrevated.core.schedules import ZERO_SCHEDULE, Schedule
+from aggrevated.engines import IN_PROCESS, Engine
 from aggrevated.experts import Expert
 from aggrevated.losses import Loss
 from aggrevated.oracles import Oracle
 from aggrevated.policies import Policy
-from aggrevated.rollout.roll_in import Mixture
+from aggrevated.rollout.roll_in import RollInPolicy
 from aggrevated.simulators import Simulator
-from aggrevated.updates import Step, Update
-from aggrevated.validation import Best, OnEpisodes
+from aggrevated.updates import Update, UpdateResult
+from aggrevated.validation import BestPolicy, EpisodeEvaluator
 
 
 @dataclass
@@ -24,7 +24,7 @@ class Learner:
 
     policy: Policy  # π_θ
     update: Update
-    best: Best = field(default_factory=Best)
+    best: BestPolicy = field(default_factory=BestPolicy)
     n: int = 0  # iterations done
     simulator_steps: int = 0  # by start, roll-ins and oracle: all that is learned from
     start_simulator_steps: int = 0  # of these, before iteration 1
@@ -34,9 +34,9 @@ class Learner:
     diverged: int = 0  # simulations of roll-ins and oracle that were left out, because they diverged
     validation_diverged: int = 0  # and episodes of `validate`
 
-    def challenge(self, returned: float, n: int) -> None:
+    def update_best(self, returned: float, n: int) -> None:
         """Keep π_θ if it did better on validation than all before it, and count what it took to know."""
-        self.best.challenge(self.policy, float(returned), n)
+        self.best.update_best(self.policy, float(returned), n)
         self.validation_steps += getattr(returned, "steps", 0)
         self.validation_diverged += getattr(returned, "diverged", 0)
 
@@ -49,14 +49,14 @@ class Iteration:
     roll_in_return: float  # of π̂_n, on the K roll-ins
     current_return: float  # of π_{n+1}, on validation, or of the last before it that was validated
     best_return: float  # of the best policy so far, on validation
-    step: Step
+    step: UpdateResult
 
 
 # fmt: off
 def aggrevated(
     learner: Learner, simulator: Simulator, expert: Expert | None, oracle: Oracle, loss: Loss,
-    *, seed: int = 0, k: int = 50, alpha: Schedule = NEVER, validation_episodes: int = 200,
-    validate: Callable[[Policy], float] | None = None, validate_every: int = 1, engine: Engine = HERE,
+    *, seed: int = 0, k: int = 50, alpha: Schedule = ZERO_SCHEDULE, validation_episodes: int = 200,
+    validate: Callable[[Policy], float] | None = None, validate_every: int = 1, engine: Engine = IN_PROCESS,
 ) -> Iterator[Iteration]:
     """Improve `learner` for as long as the caller asks, from wherever it is.
 
@@ -66,23 +66,23 @@ def aggrevated(
     and changes nothing.
     """
     policy, update, best = learner.policy, learner.update, learner.best
-    agree(policy, simulator, expert)
-    gather = Gathering(simulator, expert, oracle, engine)
-    validate = validate or OnEpisodes(simulator, seeds(seed, Purpose.VALIDATION, 0, validation_episodes), engine)
+    check_compatible(policy, simulator, expert)
+    gather = RolloutCollector(simulator, expert, oracle, engine)
+    validate = validate or EpisodeEvaluator(simulator, derive_seeds(seed, SeedPurpose.VALIDATION, 0, validation_episodes), engine)
     if learner.n == 0:
-        learner.challenge(validate(policy), n=0)                                        # line 2: π_θ₁ is a candidate
+        learner.update_best(validate(policy), n=0)                                        # line 2: π_θ₁ is a candidate
     while True:                                                                         # line 3: for n = 1 to N
         n = learner.n + 1
-        mixture = Mixture(expert, policy.actor(), alpha(n), n)                          # line 4: α_n π* + (1−α_n) π_θ
-        own = seeds(seed, Purpose.ROLL_IN, n, k)                                        # of each of the K trajectories
+        mixture = RollInPolicy(expert, policy.actor(), alpha(n), n)                          # line 4: α_n π* + (1−α_n) π_θ
+        own = derive_seeds(seed, SeedPurpose.ROLL_IN, n, k)                                        # of each of the K trajectories
         trajectories, cost_to_go = gather(mixture, own, policy)                         # lines 5 and 6: roll in, ask Q*
         step = update(policy, loss, trajectories, cost_to_go)                           # line 7: θ_n − η_n δ_θ
         if n % validate_every == 0:
-            learner.challenge(validate(policy), n)                                      # line 9: the best on validation
+            learner.update_best(validate(policy), n)                                      # line 9: the best on validation
         learner.n = n
         learner.simulator_steps += trajectories.simulator_steps + cost_to_go.simulator_steps
         learner.oracle_steps += cost_to_go.simulator_steps
         learner.oracle_queries += cost_to_go.queries
         learner.diverged += trajectories.diverged + cost_to_go.diverged
-        yield Iteration(n, float(trajectories.returns.mean()), best.latest, best.returned, step)
+        yield Iteration(n, float(trajectories.returns.mean()), best.latest_return, best.best_return, step)
 # fmt: on

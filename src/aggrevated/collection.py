@@ -14,24 +14,24 @@ import numpy as np
 
 from aggrevated.actors import Actor
 from aggrevated.core.arrays import Array
-from aggrevated.engines import HERE, Engine, blocks
-from aggrevated.engines.serialization import Kept
+from aggrevated.engines import IN_PROCESS, Engine, split_into_blocks
+from aggrevated.engines.serialization import CachedObject
 from aggrevated.errors import DataError
 from aggrevated.experts import Expert
-from aggrevated.oracles import CostToGo, Oracle, alone
-from aggrevated.rollout.roll_in import Mixture, refuse_none, returns, rolled
-from aggrevated.rollout.trajectories import Trajectories, joined, pad_and_stack
+from aggrevated.oracles import CostToGo, Oracle, is_per_trajectory
+from aggrevated.rollout.roll_in import RollInPolicy, check_any_survived, episode_returns, roll_in_blocks
+from aggrevated.rollout.trajectories import Trajectories, concatenate_trajectories, pad_and_stack
 from aggrevated.simulators import Simulator
 
 if TYPE_CHECKING:
     from aggrevated.policies import Policy
 
 
-MOST_DIVERGED = 0.1  # of the episodes that a mean return is of
+MAX_DIVERGED_FRACTION = 0.1  # of the episodes that a mean return is of
 
 
 @dataclass(frozen=True)
-class Place:
+class WorkerContext:
     """Where lanes run, and who is asked about them: what does not change from iteration to iteration."""
 
     simulator: Simulator
@@ -39,90 +39,96 @@ class Place:
     oracle: Oracle | None = None  # None: it is asked by whoever gathers
 
 
-class Gathering:
+class RolloutCollector:
     """Rolls in and asks, by an engine."""
 
-    def __init__(self, simulator: Simulator, expert: Expert | None, oracle: Oracle, engine: Engine = HERE) -> None:
+    def __init__(
+        self, simulator: Simulator, expert: Expert | None, oracle: Oracle, engine: Engine = IN_PROCESS
+    ) -> None:
         self.oracle, self.engine = oracle, engine
-        self.place = Kept(Place(simulator, expert, oracle if alone(oracle) else None))
+        self.place = CachedObject(WorkerContext(simulator, expert, oracle if is_per_trajectory(oracle) else None))
 
-    def __call__(self, mixture: Mixture, seeds: Array, policy: Policy) -> tuple[Trajectories, CostToGo]:
+    def __call__(self, mixture: RollInPolicy, seeds: Array, policy: Policy) -> tuple[Trajectories, CostToGo]:
         """(one trajectory of π̂_n per seed, their cost-to-go)."""
-        shared = self.place, mixture.learner, mixture.alpha, mixture.n, self.engine is not HERE
-        done = self.engine.map(lanes, shared, blocks(seeds, self.engine))
-        trajectories = joined([found for found, _ in done])
-        refuse_none(trajectories.count, len(seeds))
+        shared = self.place, mixture.learner, mixture.alpha, mixture.n, self.engine is not IN_PROCESS
+        done = self.engine.map(collect_batch, shared, split_into_blocks(seeds, self.engine))
+        trajectories = concatenate_trajectories([found for found, _ in done])
+        check_any_survived(trajectories.count, len(seeds))
         told = [cost_to_go for _, cost_to_go in done if cost_to_go is not None]
         if not told:
-            return trajectories, refuse_silence(self.oracle(trajectories, policy))
-        return trajectories, refuse_silence(joined_costs(told, trajectories.mask.shape[1]))
+            return trajectories, check_any_cost_finite(self.oracle(trajectories, policy))
+        return trajectories, check_any_cost_finite(concatenate_costs(told, trajectories.mask.shape[1]))
 
 
-Shared = tuple[Kept[Place], Actor | None, float, int, bool]
+JobInputs = tuple[CachedObject[WorkerContext], Actor | None, float, int, bool]
 
 
-def lanes(shared: Shared, seeds: Array) -> tuple[Trajectories, CostToGo | None]:
+def collect_batch(shared: JobInputs, seeds: Array) -> tuple[Trajectories, CostToGo | None]:
     """A block of lanes: rolled in and, where that can be done for each alone, asked about."""
     kept, actor, alpha, n, travels = shared
     place = kept.value
-    trajectories = rolled(place.simulator, Mixture(place.expert, actor, alpha, n), seeds)
+    trajectories = roll_in_blocks(place.simulator, RollInPolicy(place.expert, actor, alpha, n), seeds)
     if place.oracle is None:
         return trajectories, None
     told = place.oracle(trajectories) if trajectories.count else None
-    return (without_states(trajectories) if travels else trajectories), told
+    return (drop_states(trajectories) if travels else trajectories), told
 
 
-def without_states(trajectories: Trajectories) -> Trajectories:
+def drop_states(trajectories: Trajectories) -> Trajectories:
     """The same, but for the states, of which nothing is left."""
     return replace(trajectories, states=np.zeros((*trajectories.mask.shape, 0), np.float32))
 
 
-def joined_costs(parts: Sequence[CostToGo], length: int) -> CostToGo:
+def concatenate_costs(parts: Sequence[CostToGo], length: int) -> CostToGo:
     """The cost-to-go of all blocks, in order, for trajectories of that length."""
     if len(parts) == 1 and parts[0].weight.shape[1] == length:
         return parts[0]
-    arrays: dict[str, Any] = {name: longer([part.arrays[name] for part in parts], length) for name in parts[0].arrays}
+    arrays: dict[str, Any] = {
+        name: pad_and_concatenate([part.arrays[name] for part in parts], length) for name in parts[0].arrays
+    }
     counts = ("queries", "simulator_steps", "diverged", "lost")
     return replace(parts[0], **arrays, **{name: sum(getattr(part, name) for part in parts) for name in counts})
 
 
-def longer(arrays: Sequence[Array], length: int) -> Array:
+def pad_and_concatenate(arrays: Sequence[Array], length: int) -> Array:
     """Arrays [K_i, T_i, ...] as one [Σ K_i, length, ...]."""
     empty = np.zeros((0, length, *arrays[0].shape[2:]), arrays[0].dtype)
     return pad_and_stack([*arrays, empty])
 
 
-def refuse_silence(told: CostToGo) -> CostToGo:
+def check_any_cost_finite(told: CostToGo) -> CostToGo:
     """A `DataError` if questions were asked and every answer diverged."""
     if told.diverged and not told.weight.any():
         raise DataError(f"every one of {told.diverged} roll-outs diverged; check the simulator, expert and policy")
     return told
 
 
-def returns_over(
-    engine: Engine, place: Kept[Place], actor: Actor | None, seeds: Array, deterministic: bool = False
+def collect_returns(
+    engine: Engine, place: CachedObject[WorkerContext], actor: Actor | None, seeds: Array, deterministic: bool = False
 ) -> tuple[Array, int]:
     """(the return of each episode [K], all simulator steps) of a learner, or without one of the expert.
 
     Those that diverged have none: they are as many as returns are missing.
     """
-    done = engine.map(block_returns, (place, actor, deterministic), blocks(seeds, engine))
+    done = engine.map(collect_batch_returns, (place, actor, deterministic), split_into_blocks(seeds, engine))
     found = np.concatenate([own for own, _ in done])
-    refuse_survivors(len(found), len(seeds))
+    check_divergence_rate(len(found), len(seeds))
     return found, sum(steps for _, steps in done)
 
 
-def refuse_survivors(left: int, episodes: int) -> None:
+def check_divergence_rate(left: int, episodes: int) -> None:
     """A `DataError` if so many episodes diverged that the mean of those left would be that of the survivors."""
-    refuse_none(left, episodes)
-    if episodes - left > MOST_DIVERGED * episodes:
+    check_any_survived(left, episodes)
+    if episodes - left > MAX_DIVERGED_FRACTION * episodes:
         remedy = "the mean of the others would flatter the policy: check the simulator, or let it step less"
         raise DataError(f"{episodes - left} of {episodes} episodes diverged, more than a tenth; {remedy}")
 
 
-def block_returns(shared: tuple[Kept[Place], Actor | None, bool], seeds: Array) -> tuple[Array, int]:
+def collect_batch_returns(
+    shared: tuple[CachedObject[WorkerContext], Actor | None, bool], seeds: Array
+) -> tuple[Array, int]:
     """The same for a block."""
     kept, actor, deterministic = shared
     place = kept.value
-    mixture = Mixture(place.expert, actor, alpha=0.0 if actor is not None else 1.0)
-    return returns(place.simulator, mixture, seeds, deterministic)
+    mixture = RollInPolicy(place.expert, actor, alpha=0.0 if actor is not None else 1.0)
+    return episode_returns(place.simulator, mixture, seeds, deterministic)

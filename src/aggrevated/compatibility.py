@@ -10,18 +10,18 @@ from gymnasium.spaces import Box, Discrete
 from aggrevated.actors import Actor
 from aggrevated.errors import UsageError
 from aggrevated.experts import Expert
-from aggrevated.simulators import Simulator, restricted
-from aggrevated.simulators.checked import first_states, seen
+from aggrevated.simulators import Simulator, find_action_mask
+from aggrevated.simulators.checked import checked_observe, checked_reset
 
 if TYPE_CHECKING:
     from aggrevated.policies import Policy
 
-METHODS = ("initial", "observe", "step")
+REQUIRED_METHODS = ("initial", "observe", "step")
 
 
-def agree(policy: Policy, simulator: Simulator, expert: Expert | None = None) -> None:
+def check_compatible(policy: Policy, simulator: Simulator, expert: Expert | None = None) -> None:
     """A `UsageError` if the policy cannot act in the simulator, or if expert or simulator lack what they must have."""
-    for name in (name for name in METHODS if not callable(getattr(simulator, name, None))):
+    for name in (name for name in REQUIRED_METHODS if not callable(getattr(simulator, name, None))):
         remedy = "give an aggrevated.Simulator: GymnasiumSimulator makes one of an environment"
         raise UsageError(f"{simulator!r} is no simulator, for it has no method {name}; {remedy}")
     if expert is not None and not callable(getattr(expert, "act", None)):
@@ -29,20 +29,20 @@ def agree(policy: Policy, simulator: Simulator, expert: Expert | None = None) ->
     if not isinstance(simulator.action_space, Discrete | Box):
         kind = type(simulator.action_space).__name__
         raise UsageError(f"{simulator.name} has actions of type {kind}; make them Discrete or a Box")
-    refuse_misfit(policy, simulator)
+    check_policy_matches_simulator(policy, simulator)
 
 
-def refuse_misfit(policy: Policy, simulator: Simulator) -> None:
+def check_policy_matches_simulator(policy: Policy, simulator: Simulator) -> None:
     """A `UsageError` unless the policy reads what the simulator shows, and answers with one of its actions."""
-    states = first_states(simulator, np.zeros(1, np.uint64))
-    observations, rules, actor = seen(simulator, states), restricted(simulator), policy.actor()
+    states = checked_reset(simulator, np.zeros(1, np.uint64))
+    observations, rules, actor = checked_observe(simulator, states), find_action_mask(simulator), policy.actor()
     try:
         parameters, _ = actor.parameters(observations, actor.memory(1))
     except Exception as error:
         shown = f"what {simulator.name} shows, observations of shape {observations.shape[1:]} ({error})"
         raise UsageError(f"the policy cannot read {shown}; make it for them") from error
     space, outputs = simulator.action_space, getattr(getattr(policy, "head", None), "outputs", None)
-    answer = action_of(actor, parameters, rules.legal(states) if rules else None, simulator)
+    answer = greedy_action(actor, parameters, rules.legal(states) if rules else None, simulator)
     vectors = answer.ndim > 1
     if vectors != isinstance(space, Box):
         has, wants = ("vectors", "a finite set") if vectors else ("a finite set", "vectors")
@@ -53,7 +53,7 @@ def refuse_misfit(policy: Policy, simulator: Simulator) -> None:
         raise UsageError(f"the policy has {outputs} actions, {simulator.name} has {wanted}; make it for as many")
 
 
-def action_of(actor: Actor, parameters: np.ndarray, legal: np.ndarray | None, simulator: Simulator) -> np.ndarray:
+def greedy_action(actor: Actor, parameters: np.ndarray, legal: np.ndarray | None, simulator: Simulator) -> np.ndarray:
     """Its most likely action [1] or [1, A]."""
     try:
         return np.asarray(actor.choose(parameters, 0.0, legal))

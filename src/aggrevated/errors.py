@@ -15,7 +15,7 @@ class UsageError(AggrevatedError, ValueError):
     exit_code = 2
 
 
-class IdleError(UsageError):
+class UnusedSettingError(UsageError):
     """A setting was given that has no effect on the run: exit code 2. `setting` is its name."""
 
     def __init__(self, sentence: str, setting: str) -> None:
@@ -32,7 +32,7 @@ class DataError(AggrevatedError, ValueError):
     exit_code = 65
 
 
-class PartError(DataError):
+class UserCodeError(DataError):
     """A simulator or an expert raised, took too long, or gave what cannot be used: exit code 65.
 
     `row` is where in its batch that was, until somebody knows which episode it is: `seed` is that of its trajectory, by

@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from aggrevated.core.registry import load, offered
-from aggrevated.core.settings import known
+from aggrevated.core.registry import find_entry_points, load_entry_point
+from aggrevated.core.settings import check_known
 from aggrevated.errors import UsageError
 
-ASKED = ("asked",)  # the cost-to-go: Q*, in whichever way the task's expert can be asked for it
-OTHERS = "others"  # among updates: and whatever else fits
+EXPERT_ORACLE = ("asked",)  # the cost-to-go: Q*, in whichever way the task's expert can be asked for it
+ANY_COMPATIBLE = "others"  # among updates: and whatever else fits
 
 
 @dataclass(frozen=True)
@@ -25,54 +25,54 @@ class Method:
     imitates: bool = True  # whether the expert is asked what a mistake costs
     reinforcement: str = "none"  # what follows the imitation, where the expert is ASKED (line 6)
 
-    def only(self, place: str) -> tuple[str, ...]:
+    def allowed_components(self, place: str) -> tuple[str, ...]:
         """The pieces that it is defined by, where no others can be chosen; nothing where they can."""
-        asked = self.cost_to_go == ASKED
-        closed = {"update": OTHERS not in self.updates, "oracle": not asked, "reinforcement": not asked}
+        asked = self.cost_to_go == EXPERT_ORACLE
+        closed = {"update": ANY_COMPATIBLE not in self.updates, "oracle": not asked, "reinforcement": not asked}
         names = {"update": self.updates, "oracle": self.cost_to_go, "reinforcement": (self.reinforcement,)}
         return names[place] if closed.get(place) else ()
 
 
 # fmt: off
-ALL, TAKEN, ANY = ("all-actions",), ("taken-action",), ("all-actions", "taken-action")
+ALL_ACTIONS, TAKEN_ACTION, ALL_OR_TAKEN_ACTIONS = ("all-actions",), ("taken-action",), ("all-actions", "taken-action")
 LIKELIHOOD = ("likelihood", "all-actions")
-ADVISED, OWN, TRUNCATED = ("disagreement",), ("realised", "critic"), ("truncated",)
-EXPONENTIATED, GRADIENT = ("exponentiated", "natural", "regular", OTHERS), ("natural", "regular", OTHERS)
-LEADER = ("follow-the-leader",)
-FIT = (*LEADER, "regular", OTHERS)
-NEWEST = ("regular", *LEADER, OTHERS)
+ZERO_ONE_ORACLE, LEARNER_COST_ORACLES, TRUNCATED_HORIZON_ORACLE = ("disagreement",), ("realised", "critic"), ("truncated",)
+EXPONENTIATED_FIRST_UPDATES, GRADIENT_UPDATES = ("exponentiated", "natural", "regular", ANY_COMPATIBLE), ("natural", "regular", ANY_COMPATIBLE)
+FOLLOW_THE_LEADER = ("follow-the-leader",)
+FTL_OR_REGULAR_UPDATES = (*FOLLOW_THE_LEADER, "regular", ANY_COMPATIBLE)
+REGULAR_OR_FTL_UPDATES = ("regular", *FOLLOW_THE_LEADER, ANY_COMPATIBLE)
 EXPERT_ACTS = {"mixing": 1.0, "mixing_decay": 1.0}
-LESS_AND_LESS = {"mixing": 1.0, "mixing_schedule": "inverse-sigmoid"}
+DECAYING_ALPHA = {"mixing": 1.0, "mixing_schedule": "inverse-sigmoid"}
 METHODS = {  #           title         start         cost-to-go   gradient    updates
-    "aggrevated": Method("AggreVaTeD", "random",     ASKED,       ANY,        EXPONENTIATED),
-    "aggrevate":  Method("AggreVaTe",  "random",     ASKED,       ALL,        LEADER),
-    "dagger":     Method("DAgger",     "random",     ADVISED,     LIKELIHOOD, FIT),
-    "sl":         Method("SL",         "random",     ADVISED,     LIKELIHOOD, FIT, EXPERT_ACTS),
-    "reinforce":  Method("REINFORCE",  "random",     OWN,         TAKEN,      ("regular",), imitates=False),
-    "tnpg":       Method("TNPG",       "random",     OWN,         TAKEN,      ("natural",), imitates=False),
-    "sl-rl":      Method("SL-RL",      "supervised", OWN,         TAKEN,      GRADIENT, imitates=False),
-    "thor":       Method("THOR",       "random",     TRUNCATED,   TAKEN,      GRADIENT),
-    "loki":       Method("LOKI",       "random",     ASKED,       TAKEN,      EXPONENTIATED, reinforcement="critic"),
+    "aggrevated": Method("AggreVaTeD", "random",     EXPERT_ORACLE,       ALL_OR_TAKEN_ACTIONS,        EXPONENTIATED_FIRST_UPDATES),
+    "aggrevate":  Method("AggreVaTe",  "random",     EXPERT_ORACLE,       ALL_ACTIONS,        FOLLOW_THE_LEADER),
+    "dagger":     Method("DAgger",     "random",     ZERO_ONE_ORACLE,     LIKELIHOOD, FTL_OR_REGULAR_UPDATES),
+    "sl":         Method("SL",         "random",     ZERO_ONE_ORACLE,     LIKELIHOOD, FTL_OR_REGULAR_UPDATES, EXPERT_ACTS),
+    "reinforce":  Method("REINFORCE",  "random",     LEARNER_COST_ORACLES,         TAKEN_ACTION,      ("regular",), imitates=False),
+    "tnpg":       Method("TNPG",       "random",     LEARNER_COST_ORACLES,         TAKEN_ACTION,      ("natural",), imitates=False),
+    "sl-rl":      Method("SL-RL",      "supervised", LEARNER_COST_ORACLES,         TAKEN_ACTION,      GRADIENT_UPDATES, imitates=False),
+    "thor":       Method("THOR",       "random",     TRUNCATED_HORIZON_ORACLE,   TAKEN_ACTION,      GRADIENT_UPDATES),
+    "loki":       Method("LOKI",       "random",     EXPERT_ORACLE,       TAKEN_ACTION,      EXPONENTIATED_FIRST_UPDATES, reinforcement="critic"),
 } | {  # of others             title                 start     cost-to-go  gradient    updates
-    "lols":               Method("LOLS",               "random", ("lols",),  ANY,        GRADIENT),
-    "searn":              Method("SEARN",              "random", ("searn",), ALL,        ("searn",)),
-    "smile":              Method("SMILe",              "random", ADVISED,    LIKELIHOOD, ("smile",)),
-    "scheduled-sampling": Method("Scheduled sampling", "random", ADVISED,    LIKELIHOOD, NEWEST, LESS_AND_LESS),
+    "lols":               Method("LOLS",               "random", ("lols",),  ALL_OR_TAKEN_ACTIONS,        GRADIENT_UPDATES),
+    "searn":              Method("SEARN",              "random", ("searn",), ALL_ACTIONS,        ("searn",)),
+    "smile":              Method("SMILe",              "random", ZERO_ONE_ORACLE,    LIKELIHOOD, ("smile",)),
+    "scheduled-sampling": Method("Scheduled sampling", "random", ZERO_ONE_ORACLE,    LIKELIHOOD, REGULAR_OR_FTL_UPDATES, DECAYING_ALPHA),
 }
 # fmt: on
-GROUP = "aggrevated.methods"  # of entry points, by which other packages offer rows
+ENTRY_POINT_GROUP = "aggrevated.methods"  # of entry points, by which other packages offer rows
 
 
 def method_names() -> list[str]:
     """The names of all methods there are."""
-    return [*METHODS, *offered(GROUP)]
+    return [*METHODS, *find_entry_points(ENTRY_POINT_GROUP)]
 
 
 def find_method(name: str) -> Method:
     """The row of that name, or a `UsageError` that lists them all."""
     if name in METHODS:
         return METHODS[name]
-    row = load(offered(GROUP)[known(name, "method", method_names())])
+    row = load_entry_point(find_entry_points(ENTRY_POINT_GROUP)[check_known(name, "method", method_names())])
     if not isinstance(row, Method):
         raise UsageError(f"the method {name} of an installed package is no Method; mend or remove it")
     return row

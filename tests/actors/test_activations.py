@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import torch
 
-from aggrevated.actors.activations import ACTIVATIONS, named_by_torch
+from aggrevated.actors.activations import ACTIVATIONS, activation_by_name
 
-CLASSES = {name: cls for cls in vars(torch.nn).values() if (name := named_by_torch(str(cls)))}
+CLASSES = {name: cls for cls in vars(torch.nn).values() if (name := activation_by_name(str(cls)))}
 
 
 def test_all_of_them_are_torchs() -> None:
@@ -36,4 +36,4 @@ def test_a_number_has_the_same_bits_alone_and_among_others(name: str) -> None:
     "text", ["<class 'torch.nn.modules.activation.PReLU'>", "<class 'mine.ReLU'>", "relu", "<function relu at 0x1>", ""]
 )
 def test_nothing_else_is_known(text: str) -> None:
-    assert named_by_torch(text) is None
+    assert activation_by_name(text) is None

@@ -12,16 +12,16 @@ from pathlib import Path
 
 import pytest
 
-from aggrevated.cli import every_command, main
+from aggrevated.cli import discover_commands, main
 from aggrevated.cli.engine_options import EngineOptions
 from aggrevated.cli.output import print_table
-from aggrevated.config.component_registry import OPTIONS, names_of
-from aggrevated.config.resolver import resolve
-from aggrevated.core.registry import task_names
-from aggrevated.core.settings import flag, settings_of
+from aggrevated.config.component_registry import OPTION_NAMES, list_component_names
+from aggrevated.config.resolver import resolve_config
+from aggrevated.core.registry import list_task_names
+from aggrevated.core.settings import declared_settings, to_flag
 from aggrevated.methods import METHODS
-from aggrevated.reports import bits_of, comparison
-from aggrevated.tasks import SCRATCH, Protocol, Tuned, acrobot, find_task, imitation
+from aggrevated.reports import comparison, digest_numbers
+from aggrevated.tasks import FROM_SCRATCH_ROWS, ComparisonProtocol, Preset, acrobot, aggrevated_rows, find_task
 from aggrevated.training.run_folder import Run
 from commanding import said
 
@@ -79,10 +79,10 @@ def test_trials_in_processes_give_the_bits_of_single_runs(here: Path, capsys: py
 def test_reproduce_tunes_compares_and_goes_on_where_it_was(
     here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    small = Tuned({"trajectories": 3, "validation_episodes": 5, "test_episodes": 10})
-    rows = (*imitation(trials=3), *SCRATCH)
+    small = Preset({"trajectories": 3, "validation_episodes": 5, "test_episodes": 10})
+    rows = (*aggrevated_rows(trials=3), *FROM_SCRATCH_ROWS)
     tiny = replace(acrobot.TASK, tuned=(*acrobot.TASK.tuned, small), usual=(*acrobot.TASK.usual, small), figure=rows)
-    tiny = replace(tiny, protocol=Protocol(budget=3000, tuning_seeds=(100,), tuning_budget=1500), trials=2)
+    tiny = replace(tiny, protocol=ComparisonProtocol(budget=3000, tuning_seeds=(100,), tuning_budget=1500), trials=2)
     monkeypatch.setattr(acrobot, "TASK", tiny)
     folder = here / "runs/reproduce-acrobot"
     command = ["reproduce", "acrobot", "--json"]
@@ -99,7 +99,7 @@ def test_reproduce_tunes_compares_and_goes_on_where_it_was(
     text = (folder / "acrobot.json").read_text()
     assert str(here) not in text  # it is for publishing
     facts = json.loads(text)
-    assert bits_of(facts) == facts["bits"] and facts["machine"]["cores"]
+    assert digest_numbers(facts) == facts["bits"] and facts["machine"]["cores"]
     most = 3000 + 3 * 200  # the last iteration may be longer than the one before it
     assert all(trial["simulator_steps"] <= most for trial in facts["trials"])
     for tuned in facts["tuning"]:
@@ -166,8 +166,8 @@ def test_the_table_shows_every_number_whole_in_80_columns(
     monkeypatch.setattr(comparison, "row", lambda of: row)
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    group = comparison.Group(row["label"], [Run(Path("nowhere"), resolve("acrobot-partial"))], [])
-    print_table(comparison.comparison([group], ""), as_json=False)
+    group = comparison.TrialGroup(row["label"], [Run(Path("nowhere"), resolve_config("acrobot-partial"))], [])
+    print_table(comparison.make_comparison_table([group], ""), as_json=False)
     text = capsys.readouterr().out
     for number in ("-182.9", "-184.5", "-191.8", "1.067", "1.057-1.077"):
         assert number in text
@@ -190,7 +190,7 @@ def test_expert_list_and_evaluate(here: Path, capsys: pytest.CaptureFixture[str]
 
 
 @pytest.mark.parametrize(
-    "command", [[], *([name] for name in every_command()), *(["expert", x] for x in ("list", "train", "evaluate"))]
+    "command", [[], *([name] for name in discover_commands()), *(["expert", x] for x in ("list", "train", "evaluate"))]
 )
 def test_every_help_has_two_examples(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:
@@ -224,24 +224,26 @@ def explained(text: str) -> dict[str, str]:
     return dict(zip(parts[::2], parts[1::2], strict=True))
 
 
-ALWAYS = {"--config", "--trust", "--method", "--trials", "--out", "--json", *map(flag, OPTIONS.values())}
-ALWAYS |= {flag(name) for name in EngineOptions.__dataclass_fields__}
+ALWAYS = {"--config", "--trust", "--method", "--trials", "--out", "--json", *map(to_flag, OPTION_NAMES.values())}
+ALWAYS |= {to_flag(name) for name in EngineOptions.__dataclass_fields__}
 
 
-@pytest.mark.parametrize("task", task_names())
+@pytest.mark.parametrize("task", list_task_names())
 def test_the_help_of_a_task_shows_what_can_be_set_and_its_own_defaults(
     task: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The settings of the pieces that are chosen, and of no others; every piece that can be chosen, by name."""
-    options, config = explained(help_of(capsys, "train", task)), resolve(task)
-    settings = {(flag(f"no_{name}") if value is True else flag(name)): value for name, value in config.settings.items()}
+    options, config = explained(help_of(capsys, "train", task)), resolve_config(task)
+    settings = {
+        (to_flag(f"no_{name}") if value is True else to_flag(name)): value for name, value in config.settings.items()
+    }
     assert set(options) == set(settings) | ALWAYS
     for option, value in settings.items():
         shown = " ".join(map(str, value)) if isinstance(value, tuple) else str(value) or "none"
         assert isinstance(value, bool) or f"(default: {shown})" in options[option], option
-    for place, option in OPTIONS.items():
-        names = ", ".join(names_of(find_task(task), place))
-        assert f": {names}. (default: {getattr(config, place).name})" in options[flag(option)], option
+    for place, option in OPTION_NAMES.items():
+        names = ", ".join(list_component_names(find_task(task), place))
+        assert f": {names}. (default: {getattr(config, place).name})" in options[to_flag(option)], option
 
 
 def test_the_help_of_a_task_follows_the_choices(capsys: pytest.CaptureFixture[str]) -> None:
@@ -260,12 +262,12 @@ def test_the_help_of_a_task_follows_the_choices(capsys: pytest.CaptureFixture[st
 
 def test_the_help_names_every_task_and_method(capsys: pytest.CaptureFixture[str]) -> None:
     text = help_of(capsys, "train")
-    assert f"Tasks: {', '.join(task_names())}." in text
-    for name in (*METHODS, *task_names()):
+    assert f"Tasks: {', '.join(list_task_names())}." in text
+    for name in (*METHODS, *list_task_names()):
         assert name in text, name
 
 
 def test_the_help_of_an_evaluation_is_that_of_the_run(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    run = Run.create(here / "run", resolve("cartpole"))
+    run = Run.create(here / "run", resolve_config("cartpole"))
     shown = set(explained(help_of(capsys, "evaluate", str(run.folder))))
-    assert {flag(name) for name in settings_of(run.config.world.evaluation)} == shown - {"--json", "--trust"}
+    assert {to_flag(name) for name in declared_settings(run.config.world.evaluation)} == shown - {"--json", "--trust"}

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from aggrevated.config.resolver import resolve
-from aggrevated.experts.loading import SHIPPED
-from aggrevated.storage import seal, unseal
+from aggrevated.config.resolver import resolve_config
+from aggrevated.experts.loading import BUILTIN_WEIGHTS
+from aggrevated.storage import load_checksummed, save_checksummed
 from aggrevated.training.run_folder import Run
 from commanding import failure
 
@@ -182,7 +182,7 @@ def test_one_sentence_and_the_exit_code(
 def test_an_evaluation_that_cannot_be(
     option: str, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    run = Run.create(tmp_path / "run", resolve("cartpole"))
+    run = Run.create(tmp_path / "run", resolve_config("cartpole"))
     code, said = failure(["evaluate", str(run.folder), *option.split()], capsys)
     assert code == 2 and words in said and "Traceback" not in said
 
@@ -191,9 +191,9 @@ def test_an_oracle_that_returns_what_is_not_finite(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    weights, card = unseal(SHIPPED / "cartpole.safetensors")
+    weights, card = load_checksummed(BUILTIN_WEIGHTS / "cartpole.safetensors")
     last = sorted(weights)[-1]
-    seal(
+    save_checksummed(
         tmp_path / "huge.safetensors", weights | {last: torch.full_like(weights[last], 3e38)}, card
     )  # its sums are not
     code, said = failure(["train", "cartpole", "--expert", "huge.safetensors", "--out", "run", *TINY], capsys)

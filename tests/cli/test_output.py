@@ -1,9 +1,9 @@
 """What people read."""
 
-from aggrevated.cli.output import shown
+from aggrevated.cli.output import format_value
 
 
 def test_kinds_are_a_list_and_anything_else_is_shown_as_it_is():
-    assert shown({"x": {"uas": 0.5, "symbols": 3}}) == "x 0.50 (3)"
-    assert shown({"heads": [[0.1, 0.2, 3]]}) == "{'heads': [[0.1, 0.2, 3]]}"  # bins of sureness
-    assert shown(0.123456) == "0.1235" and shown(None) == "None"
+    assert format_value({"x": {"uas": 0.5, "symbols": 3}}) == "x 0.50 (3)"
+    assert format_value({"heads": [[0.1, 0.2, 3]]}) == "{'heads': [[0.1, 0.2, 3]]}"  # bins of sureness
+    assert format_value(0.123456) == "0.1235" and format_value(None) == "None"

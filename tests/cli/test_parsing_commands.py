@@ -11,13 +11,13 @@ from PIL import Image, ImageDraw
 
 import aggrevated
 from aggrevated.cli import main, run_jobs
-from aggrevated.config.resolver import resolve
-from aggrevated.engines import HERE
+from aggrevated.config.resolver import resolve_config
+from aggrevated.engines import IN_PROCESS
 from aggrevated.parsing.pages.handwriting import write_page
-from aggrevated.storage import Facts
-from aggrevated.tasks import Row, Tuned, algebra
+from aggrevated.storage import JsonDict
+from aggrevated.tasks import FigureRow, Preset, algebra
 from aggrevated.training.run_folder import Run
-from aggrevated.training.trainer import execute
+from aggrevated.training.trainer import run_to_end
 from aggrevated.updates import TO_THE_END
 from aggrevated_experiments.parsing import table1
 from handwriting import crohme_like, inkml
@@ -32,9 +32,9 @@ Said = Callable[..., str]
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of algebra that has ended."""
     given = {"sets": 20, "warps": 0, "iterations": 2, "trajectories": 2, "hidden": (8,), "validate_every": 1}
-    config = resolve("algebra", "aggrevated", update="regular", start_steps=20, demonstrations=50, **given)
+    config = resolve_config("algebra", "aggrevated", update="regular", start_steps=20, demonstrations=50, **given)
     made = Run.create(tmp_path_factory.mktemp("runs") / "algebra", config)
-    execute(made)
+    run_to_end(made)
     return made.folder
 
 
@@ -116,7 +116,7 @@ def test_evaluate_on_real_ink(run: Path, said: Said, tmp_path: Path) -> None:
     assert alone["sets"] == 12
 
 
-def heads_in(found: Facts) -> list[int]:
+def heads_in(found: JsonDict) -> list[int]:
     return [symbol["head"] for symbol in found["symbols"]]
 
 
@@ -220,7 +220,7 @@ def test_compare_parsers(run: Path, said: Said, tmp_path: Path) -> None:
 @pytest.fixture(scope="module")
 def cartpole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of another world, not begun."""
-    return Run.create(tmp_path_factory.mktemp("runs") / "cartpole", resolve("cartpole", "aggrevated")).folder
+    return Run.create(tmp_path_factory.mktemp("runs") / "cartpole", resolve_config("cartpole", "aggrevated")).folder
 
 
 def test_what_a_parser_cannot_do_has_a_sentence(run: Path, failure: Callable[..., str], tmp_path: Path) -> None:
@@ -254,17 +254,17 @@ def small_tables(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tables of two rows, runs of two iterations, one after the other in this process."""
     usual = {"sets": 20, "validate_every": 1, "checkpoint_every": 2, "annealed": TO_THE_END, "dropout": 0.3}
     tuned = (
-        Tuned(usual | {"iterations": 2, "trajectories": 2, "hidden": (8,)}),
-        Tuned({"start_steps": 2, "demonstrations": 3}, start="supervised"),
-        Tuned({"start": "supervised", "update": "regular", "entropy": 0.4}, method="aggrevated"),
-        Tuned({"update": "regular"}, method="sl"),
-        Tuned({"update": "regular"}, method="dagger"),
+        Preset(usual | {"iterations": 2, "trajectories": 2, "hidden": (8,)}),
+        Preset({"start_steps": 2, "demonstrations": 3}, start="supervised"),
+        Preset({"start": "supervised", "update": "regular", "entropy": 0.4}, method="aggrevated"),
+        Preset({"update": "regular"}, method="sl"),
+        Preset({"update": "regular"}, method="dagger"),
     )
     tiny = replace(algebra.TASK, tuned=tuned)
     rows = (
-        Row("aggrevated", "regular", "lstm", settings={"iterations": 2}, paper=0.924),
-        Row("sl", "regular", "contextual"),
-        Row("dagger", "regular", "lstm", start="supervised"),
+        FigureRow("aggrevated", "regular", "lstm", settings={"iterations": 2}, paper=0.924),
+        FigureRow("sl", "regular", "contextual"),
+        FigureRow("dagger", "regular", "lstm", start="supervised"),
     )
     monkeypatch.setattr(algebra, "TASK", tiny)
     monkeypatch.setattr(table1, "TASK", tiny)
@@ -273,7 +273,9 @@ def small_tables(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(table1, "TUNING", ((rows[0], ({}, {"learning_rate": 0.3})),))
     monkeypatch.setattr(table1, "REAL_INK", rows[::2])
     monkeypatch.setattr(table1, "FIGURES", tuple(replace(figure, task=tiny, trials=2) for figure in table1.FIGURES))
-    monkeypatch.setattr(run_jobs, "run_all", lambda runs, where=None: [run_jobs.run_one(run, HERE) for run in runs])
+    monkeypatch.setattr(
+        run_jobs, "run_all", lambda runs, where=None: [run_jobs.run_with_progress(run, IN_PROCESS) for run in runs]
+    )
 
 
 @pytest.mark.usefixtures("small_tables")

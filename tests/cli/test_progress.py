@@ -4,14 +4,14 @@ import sys
 
 import pytest
 
-from aggrevated.cli.progress import NOTEBOOKS, Progress
+from aggrevated.cli.progress import NOTEBOOK_VARIABLES, Progress
 
 
 @pytest.fixture
 def terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     monkeypatch.setenv("TERM", "xterm-256color")
-    for name in (*NOTEBOOKS, "CI", "DATABRICKS_RUNTIME_VERSION"):
+    for name in (*NOTEBOOK_VARIABLES, "CI", "DATABRICKS_RUNTIME_VERSION"):
         monkeypatch.delenv(name, raising=False)
 
 
@@ -22,7 +22,7 @@ def test_a_terminal_has_a_bar() -> None:
 
 @pytest.mark.usefixtures("terminal")
 @pytest.mark.parametrize(
-    ("name", "value"), [*((name, "1") for name in NOTEBOOKS), ("CI", "true"), ("TERM", "dumb"), ("TERM", "")]
+    ("name", "value"), [*((name, "1") for name in NOTEBOOK_VARIABLES), ("CI", "true"), ("TERM", "dumb"), ("TERM", "")]
 )
 def test_what_only_looks_like_a_terminal_has_lines(
     name: str, value: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

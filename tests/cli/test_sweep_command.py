@@ -77,7 +77,7 @@ def test_tpe_prints_a_table_goes_on_and_further_and_resume_knows_it(
 def test_trials_that_fail_are_told_and_only_if_all_fail_the_command_does(
     here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    execute = run_jobs.execute
+    execute = run_jobs.run_to_end
 
     def some_fail(run, *rest, **more):
         if run.config.loop.mixing > limit[0]:

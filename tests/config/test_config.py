@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from aggrevated.config.resolver import from_facts, resolve
-from aggrevated.core.registry import task_names
+from aggrevated.config.resolver import config_from_dict, resolve_config
+from aggrevated.core.registry import list_task_names
 from aggrevated.errors import DataError, UsageError
 from aggrevated.methods import METHODS
 
@@ -24,41 +24,41 @@ from aggrevated.methods import METHODS
 )
 def test_what_cannot_be_is_one_sentence(given: dict[str, Any], words: str) -> None:
     with pytest.raises(UsageError, match=words):
-        resolve("cartpole", **given)
+        resolve_config("cartpole", **given)
 
 
 def test_a_setting_is_replaced_in_the_piece_that_has_it() -> None:
-    config = resolve("cartpole")
-    other = config.replaced(iterations=8, horizon=30, temperature=0.5)
+    config = resolve_config("cartpole")
+    other = config.with_settings(iterations=8, horizon=30, temperature=0.5)
     values = other.update.values()
     assert (other.loop.iterations, other.world.values()["horizon"], values["temperature"]) == (8, 30, 0.5)
-    assert config == resolve("cartpole")
+    assert config == resolve_config("cartpole")
     with pytest.raises(UsageError, match=r"unknown setting 'iteratons' \(did you mean iterations\?\)"):
-        config.replaced(iteratons=8)
+        config.with_settings(iteratons=8)
 
 
-@pytest.mark.parametrize("task", task_names())
+@pytest.mark.parametrize("task", list_task_names())
 @pytest.mark.parametrize("method", METHODS)
 def test_what_is_written_is_read_again(task: str, method: str) -> None:
     if method == "aggrevate" and task in ("hopper", "walker"):
         with pytest.raises(UsageError, match="use --method aggrevated"):
-            resolve(task, method)
+            resolve_config(task, method)
         return
     if method in ("searn", "smile") and task in ("hopper", "walker", "algebra", "reader", "text"):
         with pytest.raises(UsageError, match=r"use --method aggrevated|for finite actions|cannot be mixed"):
-            resolve(task, method)
+            resolve_config(task, method)
         return
-    config = resolve(task, method)
-    assert from_facts(config.facts(), "here") == config
-    for place in config.pieces:
+    config = resolve_config(task, method)
+    assert config_from_dict(config.facts(), "here") == config
+    for place in config.components:
         with pytest.raises(DataError, match="here holds settings that cannot be"):
-            from_facts(config.facts() | {place: {"name": "nothing"}}, "here")
+            config_from_dict(config.facts() | {place: {"name": "nothing"}}, "here")
 
 
-@pytest.mark.parametrize("task", task_names())
+@pytest.mark.parametrize("task", list_task_names())
 def test_a_config_goes_to_another_process_without_the_world_that_was_built(task: str) -> None:
-    config = resolve(task, **({"sets": 20, "warps": 0} if task in ("algebra", "reader") else {}))
-    assert config.built_world is config.built_world
+    config = resolve_config(task, **({"sets": 20, "warps": 0} if task in ("algebra", "reader") else {}))
+    assert config.built_problem is config.built_problem
     sent = pickle.loads(pickle.dumps(config))
     assert sent == config and "built_world" not in vars(sent)
     assert not {"simulator", "loaded_expert"} & set(vars(sent.world))

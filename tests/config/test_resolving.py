@@ -8,71 +8,71 @@ import pytest
 from gymnasium.spaces import Box, Dict, Discrete, MultiDiscrete
 
 from aggrevated.config import Config
-from aggrevated.config.component_registry import OPTIONS, SHELVES, head_for, names_of
-from aggrevated.config.resolver import all_settings, from_facts, resolve
-from aggrevated.core.registry import task_names
-from aggrevated.core.settings import settings_of
+from aggrevated.config.component_registry import OPTION_NAMES, REGISTRIES, list_component_names, select_head
+from aggrevated.config.resolver import all_setting_names, config_from_dict, resolve_config
+from aggrevated.core.registry import list_task_names
+from aggrevated.core.settings import declared_settings
 from aggrevated.errors import DataError, UsageError
 from aggrevated.methods import METHODS
-from aggrevated.oracles import Tells
-from aggrevated.policies import size_of
-from aggrevated.tasks import Tuned, find_task
+from aggrevated.oracles import Feedback
+from aggrevated.policies import input_size
+from aggrevated.tasks import Preset, find_task
 from aggrevated.version import __version__
 
 CARTPOLE = find_task("cartpole")
 
 
-def tuned(*rows: Tuned):
+def tuned(*rows: Preset):
     return replace(CARTPOLE, tuned=rows)
 
 
 def test_what_is_given_comes_before_what_is_tuned_before_the_method_before_what_is_declared() -> None:
     plain = tuned()
-    assert resolve(plain).loop.mixing == 0.0  # as the loop declares it
-    assert resolve(plain, "sl").loop.mixing == 1.0  # as the method brings it
-    task = tuned(Tuned({"mixing": 0.25}))
-    assert resolve(task, "sl").loop.mixing == 0.25  # as it is tuned for the task
-    assert resolve(task, "sl", mixing=0.75).loop.mixing == 0.75  # as it is given
+    assert resolve_config(plain).loop.mixing == 0.0  # as the loop declares it
+    assert resolve_config(plain, "sl").loop.mixing == 1.0  # as the method brings it
+    task = tuned(Preset({"mixing": 0.25}))
+    assert resolve_config(task, "sl").loop.mixing == 0.25  # as it is tuned for the task
+    assert resolve_config(task, "sl", mixing=0.75).loop.mixing == 0.75  # as it is given
 
 
 def test_of_tuned_rows_that_fit_the_later_wins_whatever_they_name() -> None:
     rows = (
-        Tuned({"iterations": 1}),
-        Tuned({"iterations": 2}, method="aggrevated", update="regular", policy="gru", start="supervised"),
-        Tuned({"iterations": 3}, update="regular"),
-        Tuned({"iterations": 4}, policy="lstm"),
+        Preset({"iterations": 1}),
+        Preset({"iterations": 2}, method="aggrevated", update="regular", policy="gru", start="supervised"),
+        Preset({"iterations": 3}, update="regular"),
+        Preset({"iterations": 4}, policy="lstm"),
     )
-    assert resolve(tuned(*rows)).loop.iterations == 100  # the usual update needs no tuning, and gets none
-    assert resolve(replace(tuned(), usual=rows[:1])).loop.iterations == 1  # but for what belongs to the task
-    assert resolve(tuned(*rows), update="natural").loop.iterations == 1
-    assert resolve(tuned(*rows), update="regular").loop.iterations == 3
-    assert resolve(tuned(*rows), update="regular", policy="gru", start="supervised").loop.iterations == 3
-    assert resolve(tuned(*rows[:2]), update="regular", policy="gru", start="supervised").loop.iterations == 2
-    assert resolve(tuned(*rows), update="regular", policy="lstm").loop.iterations == 4
+    assert resolve_config(tuned(*rows)).loop.iterations == 100  # the usual update needs no tuning, and gets none
+    assert resolve_config(replace(tuned(), usual=rows[:1])).loop.iterations == 1  # but for what belongs to the task
+    assert resolve_config(tuned(*rows), update="natural").loop.iterations == 1
+    assert resolve_config(tuned(*rows), update="regular").loop.iterations == 3
+    assert resolve_config(tuned(*rows), update="regular", policy="gru", start="supervised").loop.iterations == 3
+    assert resolve_config(tuned(*rows[:2]), update="regular", policy="gru", start="supervised").loop.iterations == 2
+    assert resolve_config(tuned(*rows), update="regular", policy="lstm").loop.iterations == 4
 
 
 def test_a_tuned_row_can_choose_a_piece_and_a_later_one_another() -> None:
-    rows = Tuned({"update": "regular"}, method="aggrevated"), Tuned({"update": "natural"}, policy="lstm")
-    assert resolve(tuned(*rows)).update.name == "regular"
-    assert resolve(tuned(*rows), policy="lstm").update.name == "natural"
-    assert resolve(tuned(*rows), policy="lstm", update="regular").update.name == "regular"
+    rows = Preset({"update": "regular"}, method="aggrevated"), Preset({"update": "natural"}, policy="lstm")
+    assert resolve_config(tuned(*rows)).update.name == "regular"
+    assert resolve_config(tuned(*rows), policy="lstm").update.name == "natural"
+    assert resolve_config(tuned(*rows), policy="lstm", update="regular").update.name == "regular"
 
 
-@pytest.mark.parametrize("name", task_names())
+@pytest.mark.parametrize("name", list_task_names())
 def test_every_tuned_setting_is_a_setting_that_some_run_of_the_task_can_have(name: str) -> None:
     task = find_task(name)
-    known = all_settings(task) | {name for head in ("log_deviation",) for name in (head,)}
+    known = all_setting_names(task) | {name for head in ("log_deviation",) for name in (head,)}
     assert {setting for row in task.tuned for setting in row.settings} <= known
 
 
 def all_configs() -> list[Config]:
     found = []
-    for name in task_names():
+    for name in list_task_names():
         task = find_task(name)
         for method in METHODS:
-            for policy in names_of(task, "policy"):
+            for policy in list_component_names(task, "policy"):
                 try:
-                    found.append(resolve(task, method, policy=policy))
+                    found.append(resolve_config(task, method, policy=policy))
                 except UsageError as error:
                     known = "kernel-svm", "does not know what the other actions cost", "mixed", "mixes policies for"
                     known += ("it is for corrected pages",)
@@ -84,23 +84,23 @@ def test_every_config_survives_being_written_and_pickled() -> None:
     configs = all_configs()
     assert len(configs) > 100
     for config in configs:
-        assert from_facts(config.facts(), "here") == config
+        assert config_from_dict(config.facts(), "here") == config
         assert pickle.loads(pickle.dumps(config)) == config
 
 
 def test_names_of_settings_are_unique_among_the_pieces_of_a_run() -> None:
     for config in all_configs():
-        names = [name for piece in config.pieces.values() for name in piece.values()]
+        names = [name for piece in config.components.values() for name in piece.values()]
         assert len(names) == len(set(names)), config.facts()
 
 
-@pytest.mark.parametrize("place", SHELVES)
+@pytest.mark.parametrize("place", REGISTRIES)
 def test_every_shipped_piece_is_declared_in_the_file_of_what_it_builds_with_words_for_each_setting(place: str) -> None:
-    shelf = SHELVES[place]
+    shelf = REGISTRIES[place]
     assert len(shelf.shipped) >= 2
     for name, piece in shelf.shipped.items():
         assert piece.name == name and piece.__doc__ and piece.__module__.startswith(shelf.folder)
-        for setting in settings_of(piece).values():
+        for setting in declared_settings(piece).values():
             assert setting.metadata["words"].endswith("."), (piece, setting.name)
 
 
@@ -174,18 +174,18 @@ NATURAL, LOKI = {"update": "natural"}, {"method": "loki", "reinforcement": "real
 )
 def test_what_cannot_be_is_refused_in_a_sentence_in_python_too(settings, words) -> None:
     with pytest.raises(UsageError, match=words):
-        resolve("cartpole", **settings)
+        resolve_config("cartpole", **settings)
 
 
 def test_what_follows_from_a_setting_is_filled_in_and_written() -> None:
     """The expert's share in a roll-in is what the mixture of policies has left of it."""
     for method in ("searn", "smile"):
-        config = resolve("cartpole", method, beta=0.25)
+        config = resolve_config("cartpole", method, beta=0.25)
         loop = config.loop
         assert (loop.mixing, loop.mixing_schedule, loop.mixing_decay) == (1.0, "geometric", 0.75)
         changed = config.facts() | {"loop": config.facts()["loop"] | {"mixing_decay": 0.5}}
         with pytest.raises(DataError, match=r"--mixing-decay is 0\.5, but must be 0\.75 with the update"):
-            from_facts(changed, "here")
+            config_from_dict(changed, "here")
 
 
 @pytest.mark.parametrize(
@@ -204,21 +204,21 @@ def test_what_follows_from_a_setting_is_filled_in_and_written() -> None:
     ids=str,
 )
 def test_what_is_given_decides_how_a_step_is_measured(given, expected) -> None:
-    update = resolve("cartpole", **({"update": "natural"} | given)).update
+    update = resolve_config("cartpole", **({"update": "natural"} | given)).update
     assert {name: getattr(update, name) for name in expected} == expected
 
 
 def test_a_task_that_tunes_nothing_has_steps_without_units() -> None:
     task = replace(find_task("cartpole"), name="untuned", tuned=())
-    natural, regular = (resolve(task, update=name).update for name in ("natural", "regular"))
+    natural, regular = (resolve_config(task, update=name).update for name in ("natural", "regular"))
     assert (natural.solver, natural.target_kl, natural.unit) == ("per-state", 0.02, "spread")
     assert (regular.target_kl, regular.unit) == (0.02, "spread")
-    assert resolve(task, update="natural", delta_kl=1e-3).update.target_kl == 0.0
-    assert resolve(task, update="regular", learning_rate=0.1).update.target_kl == 0.0
+    assert resolve_config(task, update="natural", delta_kl=1e-3).update.target_kl == 0.0
+    assert resolve_config(task, update="regular", learning_rate=0.1).update.target_kl == 0.0
 
 
 def test_lists_are_taken_for_widths_and_whole_numbers_for_numbers() -> None:
-    config = resolve("cartpole", update="natural", hidden=[8, 8], damping=3)
+    config = resolve_config("cartpole", update="natural", hidden=[8, 8], damping=3)
     assert config.policy.hidden == (8, 8) and config.update.damping == 3
 
 
@@ -237,44 +237,44 @@ def test_lists_are_taken_for_widths_and_whole_numbers_for_numbers() -> None:
 )
 def test_a_config_that_was_changed_is_refused(change) -> None:
     with pytest.raises(DataError, match="here"):
-        from_facts(resolve("cartpole").facts() | change, "here")
+        config_from_dict(resolve_config("cartpole").facts() | change, "here")
 
 
 def test_a_config_of_the_first_version_is_refused_in_one_sentence() -> None:
     old = {"task": "cartpole", "method": "aggrevated", "update": "natural", "seed": 0, "version": "0.1.0"}
     with pytest.raises(DataError, match=f"here is not a config of version {__version__}; start a new run"):
-        from_facts(old, "here")
+        config_from_dict(old, "here")
 
 
 def test_other_spaces_are_refused_in_a_sentence() -> None:
     with pytest.raises(UsageError, match=r"no policy here takes actions of type MultiDiscrete.*add a head for them"):
-        head_for(MultiDiscrete([3, 2]))
+        select_head(MultiDiscrete([3, 2]))
     with pytest.raises(UsageError, match=r"no policy here takes actions of type Box\(2, 2\)"):
-        head_for(Box(0, 1, (2, 2)))
+        select_head(Box(0, 1, (2, 2)))
     with pytest.raises(UsageError, match=r"reads no observations of type Dict.*flatten them"):
-        size_of(Dict({"a": Box(0, 1, (2,))}))
-    assert head_for(Discrete(3)).finite and not head_for(Box(0, 1, (2,))).finite
+        input_size(Dict({"a": Box(0, 1, (2,))}))
+    assert select_head(Discrete(3)).finite and not select_head(Box(0, 1, (2,))).finite
 
 
 def test_what_an_oracle_tells_is_what_loss_and_update_see() -> None:
-    assert resolve("cartpole").learned_from is Tells.EVERY_ACTION
-    assert resolve("cartpole", update="natural", gradient="taken-action").learned_from is Tells.TAKEN_ACTION
-    assert resolve("cartpole", oracle="monte-carlo").loss.name == "all-actions"
-    assert resolve("cartpole", oracle="monte-carlo", every_action=False).loss.name == "taken-action"
-    assert set(OPTIONS.values()) == {"policy", "update", "start", "oracle", "reinforcement", "gradient"}
+    assert resolve_config("cartpole").loss_feedback is Feedback.ALL_ACTIONS
+    assert resolve_config("cartpole", update="natural", gradient="taken-action").loss_feedback is Feedback.TAKEN_ACTION
+    assert resolve_config("cartpole", oracle="monte-carlo").loss.name == "all-actions"
+    assert resolve_config("cartpole", oracle="monte-carlo", every_action=False).loss.name == "taken-action"
+    assert set(OPTION_NAMES.values()) == {"policy", "update", "start", "oracle", "reinforcement", "gradient"}
 
 
 def test_what_is_tuned_must_be_a_setting() -> None:
     with pytest.raises(UsageError, match=r"cartpole or the method aggrevated sets 'horizn' .did you mean horizon"):
-        resolve(tuned(Tuned({"horizn": 3})), update="natural")
+        resolve_config(tuned(Preset({"horizn": 3})), update="natural")
 
 
 @pytest.mark.parametrize("task", [None, 3, object(), replace(CARTPOLE, world=3)])
 def test_what_is_no_task_is_refused_in_a_sentence(task) -> None:
     with pytest.raises(UsageError, match="is no task: give a name, or a Task"):
-        resolve(task)
+        resolve_config(task)
 
 
 def test_numbers_of_numpy_are_numbers() -> None:
-    config = resolve("cartpole", temperature=np.float64(1e-3), iterations=np.int64(3), hidden=[np.int32(4)])
-    assert config.facts() == resolve("cartpole", temperature=1e-3, iterations=3, hidden=(4,)).facts()
+    config = resolve_config("cartpole", temperature=np.float64(1e-3), iterations=np.int64(3), hidden=[np.int32(4)])
+    assert config.facts() == resolve_config("cartpole", temperature=1e-3, iterations=3, hidden=(4,)).facts()

@@ -13,23 +13,23 @@ from gymnasium.spaces import Discrete
 
 import aggrevated.oracles
 from aggrevated.oracles import CostToGo, Oracle
-from aggrevated.oracles.advantage import Advantage, Taken
-from aggrevated.oracles.critic import Critic as LearnedCritic
-from aggrevated.oracles.entropy_bonus import EntropyBonus
-from aggrevated.oracles.expert_action import Advised
-from aggrevated.oracles.loki import Loki
-from aggrevated.oracles.lols import Lols
-from aggrevated.oracles.monte_carlo import MonteCarlo
-from aggrevated.oracles.one_step_lookahead import Lookahead
-from aggrevated.oracles.q_of_action import QOfAction, QOfEveryAction
-from aggrevated.oracles.q_star import QStar
-from aggrevated.oracles.reward_to_go import Realised
-from aggrevated.oracles.truncated_horizon import Truncated
-from aggrevated.oracles.value_function import ValueFunction
-from aggrevated.oracles.zero_one import Advice, Disagreement
+from aggrevated.oracles.advantage import AdvantageOracle, TakenActionOracle
+from aggrevated.oracles.critic import CriticOracle as LearnedCritic
+from aggrevated.oracles.entropy_bonus import EntropyBonusOracle
+from aggrevated.oracles.expert_action import ExpertLabeledOracle
+from aggrevated.oracles.loki import LokiOracle
+from aggrevated.oracles.lols import LolsOracle
+from aggrevated.oracles.monte_carlo import MonteCarloOracle
+from aggrevated.oracles.one_step_lookahead import LookaheadOracle
+from aggrevated.oracles.q_of_action import PerActionQOracle, StateActionQOracle
+from aggrevated.oracles.q_star import QStarOracle
+from aggrevated.oracles.reward_to_go import RewardToGoOracle
+from aggrevated.oracles.truncated_horizon import TruncatedHorizonOracle
+from aggrevated.oracles.value_function import ValueFunctionOracle
+from aggrevated.oracles.zero_one import ExpertActionOracle, ZeroOneOracle
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import GaussianHead
-from aggrevated.rollout.roll_in import Mixture, roll_in
+from aggrevated.rollout.roll_in import RollInPolicy, roll_in
 from aggrevated.rollout.trajectories import Trajectories
 from problems import Home, Lucky, TinyExpert, Walk, linear_policy, randomise, with_legal
 
@@ -93,35 +93,39 @@ class Case:
 
 
 def rolled_out(**settings):
-    oracle = MonteCarlo(Lucky(), TinyExpert(), **settings)
+    oracle = MonteCarloOracle(Lucky(), TinyExpert(), **settings)
     return Case(oracle, learners_steps, None, at_most=settings.get("steps"), simulates=True)
 
 
 def every_action(**settings):
-    oracle = MonteCarlo(Lucky(), TinyExpert(), every_action=True, **settings)
+    oracle = MonteCarloOracle(Lucky(), TinyExpert(), every_action=True, **settings)
     return Case(oracle, actions=3, at_most=settings.get("steps"), simulates=True)
 
 
 def mixed(beta, actions=3, **settings):
-    oracle = Lols(Lucky(), TinyExpert(), beta, every_action=actions is not None, **settings)
+    oracle = LolsOracle(Lucky(), TinyExpert(), beta, every_action=actions is not None, **settings)
     asked = learners_steps if actions is None else every_step
     return Case(oracle, asked, actions, at_most=settings.get("steps"), simulates=True)
 
 
-Q = QStar(TinyExpert())
+Q = QStarOracle(TinyExpert())
 CASES = {
     "Q*": Case(Q),
-    "A*": Case(Advantage(Q)),
-    "Q* of the action taken": Case(Taken(Q), actions=None),
-    "A* of the action taken": Case(Taken(Advantage(Q)), actions=None),
-    "A* of the action taken, advised": Case(Advised(Taken(Advantage(Q)), TinyExpert(), Discrete(3)), actions=None),
+    "A*": Case(AdvantageOracle(Q)),
+    "Q* of the action taken": Case(TakenActionOracle(Q), actions=None),
+    "A* of the action taken": Case(TakenActionOracle(AdvantageOracle(Q)), actions=None),
+    "A* of the action taken, advised": Case(
+        ExpertLabeledOracle(TakenActionOracle(AdvantageOracle(Q)), TinyExpert(), Discrete(3)), actions=None
+    ),
     "roll-outs of every action": every_action(),
     "roll-outs of every action at two steps, Q* itself": every_action(steps=2, advantage=False),
-    "softened": Case(EntropyBonus(Advantage(Q), 0.5)),
-    "disagreement": Case(Disagreement(TinyExpert(), Discrete(3))),
-    "advice": Case(Advice(Home(), Walk.action_space), actions=None, vectors=True),
-    "realised": Case(Realised(), actions=None, needs_an_expert=False),
-    "realised, less the others' mean": Case(Advantage(Realised()), actions=None, needs_an_expert=False, alone=False),
+    "softened": Case(EntropyBonusOracle(AdvantageOracle(Q), 0.5)),
+    "disagreement": Case(ZeroOneOracle(TinyExpert(), Discrete(3))),
+    "advice": Case(ExpertActionOracle(Home(), Walk.action_space), actions=None, vectors=True),
+    "realised": Case(RewardToGoOracle(), actions=None, needs_an_expert=False),
+    "realised, less the others' mean": Case(
+        AdvantageOracle(RewardToGoOracle()), actions=None, needs_an_expert=False, alone=False
+    ),
     "roll-outs": rolled_out(),
     "roll-outs, Q* itself": rolled_out(advantage=False),
     "roll-outs at two steps": rolled_out(steps=2),
@@ -134,22 +138,32 @@ CASES = {
     "LOLS of the action taken at one step, Q itself": mixed(0.5, None, steps=1, advantage=False),
     "SEARN": mixed(None),
     "SEARN at one step": mixed(None, steps=1),
-    "a critic": Case(ValueFunction(Critic()), steps_with_a_successor, None),
-    "a critic, Q* itself": Case(ValueFunction(Critic(), advantage=False), steps_with_a_successor, None),
-    "one step, then a critic": Case(Lookahead(Lucky(), Critic()), simulates=True),
-    "one step, then a critic, less the least": Case(Advantage(Lookahead(Lucky(), Critic())), simulates=True),
-    "asked about the action taken": Case(QOfAction(AskedForEach(), Discrete(3)), learners_steps, None),
-    "asked about vectors": Case(QOfAction(HomeWithCosts(), Walk.action_space), learners_steps, None, vectors=True),
-    "asked about vectors, Q* itself": Case(
-        QOfAction(HomeWithCosts(), Walk.action_space, advantage=False), learners_steps, None, vectors=True
+    "a critic": Case(ValueFunctionOracle(Critic()), steps_with_a_successor, None),
+    "a critic, Q* itself": Case(ValueFunctionOracle(Critic(), advantage=False), steps_with_a_successor, None),
+    "one step, then a critic": Case(LookaheadOracle(Lucky(), Critic()), simulates=True),
+    "one step, then a critic, less the least": Case(
+        AdvantageOracle(LookaheadOracle(Lucky(), Critic())), simulates=True
     ),
-    "asked about every action": Case(QOfEveryAction(AskedForEach(), Discrete(3))),
-    "truncated after two steps": Case(Truncated(Critic(), 2), steps_with_a_successor, None),
-    "truncated, without a critic": Case(Truncated(TinyExpert(), 2), steps_with_a_successor, None),
-    "truncated after the horizon": Case(Truncated(Critic(), 9, advantage=False), steps_with_a_successor, None),
+    "asked about the action taken": Case(StateActionQOracle(AskedForEach(), Discrete(3)), learners_steps, None),
+    "asked about vectors": Case(
+        StateActionQOracle(HomeWithCosts(), Walk.action_space), learners_steps, None, vectors=True
+    ),
+    "asked about vectors, Q* itself": Case(
+        StateActionQOracle(HomeWithCosts(), Walk.action_space, advantage=False), learners_steps, None, vectors=True
+    ),
+    "asked about every action": Case(PerActionQOracle(AskedForEach(), Discrete(3))),
+    "truncated after two steps": Case(TruncatedHorizonOracle(Critic(), 2), steps_with_a_successor, None),
+    "truncated, without a critic": Case(TruncatedHorizonOracle(TinyExpert(), 2), steps_with_a_successor, None),
+    "truncated after the horizon": Case(
+        TruncatedHorizonOracle(Critic(), 9, advantage=False), steps_with_a_successor, None
+    ),
     "a learned critic": Case(LearnedCritic(), actions=None, needs_an_expert=False),
-    "imitation, before reinforcement": Case(Loki(Taken(Q), Realised(), switch=1), actions=None),
-    "reinforcement, after imitation": Case(Loki(Taken(Q), Realised(), 0), actions=None, needs_an_expert=False),
+    "imitation, before reinforcement": Case(
+        LokiOracle(TakenActionOracle(Q), RewardToGoOracle(), switch=1), actions=None
+    ),
+    "reinforcement, after imitation": Case(
+        LokiOracle(TakenActionOracle(Q), RewardToGoOracle(), 0), actions=None, needs_an_expert=False
+    ),
 }
 
 
@@ -157,8 +171,8 @@ def batch(vectors: bool, alpha: float) -> Trajectories:
     """Episodes of different lengths, a share of their steps taken by the expert."""
     if vectors:
         policy = randomise(FeedForwardPolicy(1, GaussianHead(2)), 1, 0.3)
-        return roll_in(Walk(horizon=12), Mixture(Home(), policy.actor(), alpha), SEEDS)
-    return roll_in(Lucky(), Mixture(TinyExpert(), LEARNER.actor(), alpha), SEEDS)
+        return roll_in(Walk(horizon=12), RollInPolicy(Home(), policy.actor(), alpha), SEEDS)
+    return roll_in(Lucky(), RollInPolicy(TinyExpert(), LEARNER.actor(), alpha), SEEDS)
 
 
 BATCHES = {
@@ -208,8 +222,8 @@ def test_shapes_and_types(case, trajectories):
     finite_advice = {"advice"} if found.advice is not None and found.advice.ndim == 2 else set()
     for name, array in found.arrays.items():
         assert array.dtype == (np.int64 if name in finite_advice else np.float32) and np.isfinite(array).all(), name
-    assert (found.advice is not None) == isinstance(case.oracle, Advice | Advised)
-    assert found.bonus == (0.5 if isinstance(case.oracle, EntropyBonus) else 0.0)
+    assert (found.advice is not None) == isinstance(case.oracle, ExpertActionOracle | ExpertLabeledOracle)
+    assert found.bonus == (0.5 if isinstance(case.oracle, EntropyBonusOracle) else 0.0)
 
 
 def test_where_no_step_was_taken_there_is_nothing(case, trajectories):
@@ -224,7 +238,7 @@ def test_weights_are_where_it_was_asked_and_nowhere_negative(case, trajectories)
     known = found.weight > 0
     expected = asked.sum(axis=1) if case.at_most is None else np.minimum(asked.sum(axis=1), case.at_most)
     np.testing.assert_array_equal(known.sum(axis=1), expected)
-    if isinstance(case.oracle, MonteCarlo | Lols):
+    if isinstance(case.oracle, MonteCarloOracle | LolsOracle):
         assert not found.values[~known].any()
     # Asking about some of the steps must not make a trajectory count for less.
     np.testing.assert_allclose(found.weight.sum(axis=1), asked.sum(axis=1), rtol=1e-6)

@@ -6,14 +6,14 @@ from gymnasium.spaces import Box, Discrete
 
 from aggrevated.parsing.parser import Parser
 from aggrevated.parsing.transitions.systems import SYSTEMS
-from aggrevated.simulators import Simulator, restricted
+from aggrevated.simulators import Simulator, find_action_mask
 from aggrevated.simulators.acrobot import Acrobot
 from aggrevated.simulators.cartpole import CartPole
 from aggrevated.simulators.mujoco import ROBOTS, MuJoCo
-from aggrevated.simulators.partial_observation import Partial
-from aggrevated.simulators.tabular import Tabular, random_mdps
-from aggrevated.tasks.acrobot_partial import partial_acrobot
-from aggrevated_experiments.where_it_pays.simulators.keys import Keys, OnlyMoves
+from aggrevated.simulators.partial_observation import PartialObservationSimulator
+from aggrevated.simulators.tabular import TabularSimulator, make_random_mdps
+from aggrevated.tasks.acrobot_partial import make_partial_acrobot
+from aggrevated_experiments.where_it_pays.simulators.keys import Keys, MaskedKeys
 from aggrevated_experiments.where_it_pays.simulators.packing import Packing
 from problems import TinyMdp, Walk
 from reading import corpus
@@ -23,10 +23,10 @@ def only_the_time(state):
     return (state[:, 1:2] / 3).astype(np.float32)
 
 
-SIMULATORS = [CartPole(horizon=40), Acrobot(horizon=40), TinyMdp(), partial_acrobot(40), Walk()]
-SIMULATORS += [Keys(horizon=40), OnlyMoves(horizon=40), Packing()]
-SIMULATORS.append(Tabular(*(array[0] for array in random_mdps(1, 4, 3, 0)), horizon=9))
-SIMULATORS.append(Partial(TinyMdp(), only_the_time, Box(0.0, 1.0, (1,)), "tiny, only the time"))
+SIMULATORS = [CartPole(horizon=40), Acrobot(horizon=40), TinyMdp(), make_partial_acrobot(40), Walk()]
+SIMULATORS += [Keys(horizon=40), MaskedKeys(horizon=40), Packing()]
+SIMULATORS.append(TabularSimulator(*(array[0] for array in make_random_mdps(1, 4, 3, 0)), horizon=9))
+SIMULATORS.append(PartialObservationSimulator(TinyMdp(), only_the_time, Box(0.0, 1.0, (1,)), "tiny, only the time"))
 SIMULATORS += [MuJoCo(name, 40, threads=2) for name in ROBOTS]
 SIMULATORS += [Parser(corpus(most=12), np.arange(5, 30), system=s, name=s.name) for s in SYSTEMS.values()]
 SEEDS = np.array([3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8, 2**63 + 9], dtype=np.uint64)
@@ -37,7 +37,7 @@ pytestmark = pytest.mark.parametrize("simulator", SIMULATORS, ids=lambda simulat
 def random_actions(simulator, state, seed=0):
     """One for each state, among those that are legal there."""
     generator, space, n = np.random.default_rng(seed), simulator.action_space, len(state)
-    if rules := restricted(simulator):
+    if rules := find_action_mask(simulator):
         return np.where(rules.legal(state), generator.random((n, space.n)), -1.0).argmax(axis=1)
     if isinstance(space, Discrete):
         return generator.integers(space.n, size=n)

@@ -12,12 +12,12 @@ import pytest
 import torch
 
 import aggrevated.updates
-from aggrevated.losses.all_actions import all_actions
-from aggrevated.losses.likelihood import likelihood
-from aggrevated.losses.taken_action import taken_action
+from aggrevated.losses.all_actions import all_actions_loss
+from aggrevated.losses.likelihood import best_action_nll_loss
+from aggrevated.losses.taken_action import taken_action_loss
 from aggrevated.oracles import CostToGo
 from aggrevated.parsing.features.projection import Projection
-from aggrevated.parsing.learners.kernel import KernelPolicy, SupportVectors
+from aggrevated.parsing.learners.kernel import KernelPolicy, SupportVectorUpdate
 from aggrevated.policies import Policy
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import CategoricalHead, GaussianHead
@@ -26,27 +26,31 @@ from aggrevated.policies.recurrent import RecurrentPolicy
 from aggrevated.policies.window import WindowPolicy
 from aggrevated.rollout.trajectories import Trajectories
 from aggrevated.updates import Update
-from aggrevated.updates.exponentiated import Exponentiated
+from aggrevated.updates.exponentiated import ExponentiatedUpdate
 from aggrevated.updates.fisher_solvers import conjugate_gradient, held_out
-from aggrevated.updates.follow_the_leader import FollowTheLeader
-from aggrevated.updates.natural import Natural
-from aggrevated.updates.policy_mixture import PolicyMixture, searn, smile
-from aggrevated.updates.regular import Regular
-from aggrevated.updates.safe_step import MOST_HALVINGS
+from aggrevated.updates.follow_the_leader import FollowTheLeaderUpdate
+from aggrevated.updates.natural import NaturalUpdate
+from aggrevated.updates.policy_mixture import MixtureUpdate, searn_weights, smile_weights
+from aggrevated.updates.regular import RegularUpdate
+from aggrevated.updates.safe_step import MAX_HALVINGS
 from problems import flat, random_costs, random_trajectories, randomise, with_vectors
 from reading import WIDTH, corpus, demonstrated, features_of
 
 UPDATES = {  # those that any policy may be learned by
-    "regular, Adam": lambda rate=0.01: Regular(rate),
-    "regular, plain": lambda rate=0.1: Regular(rate, torch.optim.SGD),
-    "regular, momentum": lambda rate=0.1: Regular(rate, lambda theta, lr: torch.optim.SGD(theta, lr=lr, momentum=0.9)),
-    "regular, to a target": lambda rate=0.01: Regular(rate, target_kl=0.01, in_spreads=True),
-    "regular, plain to a target": lambda rate=0.02: Regular(rate, torch.optim.SGD, target_kl=0.01, in_spreads=True),
-    "natural": lambda rate=0.01: Natural(delta_kl=rate),
-    "natural, per state": lambda rate=0.01: Natural(damping=0.03, per_state=5, target_kl=rate, in_spreads=True),
-    "natural, held out": lambda rate=0.01: Natural(damping=0.0, solver=held_out, target_kl=rate, in_spreads=True),
-    "natural, CG": lambda rate=0.01: Natural(delta_kl=rate, solver=conjugate_gradient),
-    "follow the leader": lambda rate=0.01: FollowTheLeader(rate, steps=5, minibatch=4, capacity=10),
+    "regular, Adam": lambda rate=0.01: RegularUpdate(rate),
+    "regular, plain": lambda rate=0.1: RegularUpdate(rate, torch.optim.SGD),
+    "regular, momentum": lambda rate=0.1: RegularUpdate(
+        rate, lambda theta, lr: torch.optim.SGD(theta, lr=lr, momentum=0.9)
+    ),
+    "regular, to a target": lambda rate=0.01: RegularUpdate(rate, target_kl=0.01, in_spreads=True),
+    "regular, plain to a target": lambda rate=0.02: RegularUpdate(
+        rate, torch.optim.SGD, target_kl=0.01, in_spreads=True
+    ),
+    "natural": lambda rate=0.01: NaturalUpdate(delta_kl=rate),
+    "natural, per state": lambda rate=0.01: NaturalUpdate(damping=0.03, per_state=5, target_kl=rate, in_spreads=True),
+    "natural, held out": lambda rate=0.01: NaturalUpdate(damping=0.0, solver=held_out, target_kl=rate, in_spreads=True),
+    "natural, CG": lambda rate=0.01: NaturalUpdate(delta_kl=rate, solver=conjugate_gradient),
+    "follow the leader": lambda rate=0.01: FollowTheLeaderUpdate(rate, steps=5, minibatch=4, capacity=10),
 }
 KINDS = {  # of policies, for a head
     "feed-forward": lambda head: FeedForwardPolicy(3, head, hidden=(5,)),
@@ -97,29 +101,34 @@ CASES = {
     for kind in KINDS
 }
 CASES["exponentiated, table"] = Case(
-    lambda rate=0.3: Exponentiated(rate, in_units=False),
+    lambda rate=0.3: ExponentiatedUpdate(rate, normalize_costs=False),
     lambda seed: randomise(FeedForwardPolicy(3, CategoricalHead(3), hidden=()), seed),
     one_hot_observations,
 )
 for form, eta in {"all data": 0.0, "newest data": 1.0}.items():
     for kind in KINDS:
         CASES[f"exponentiated, {form}, {kind}"] = Case(
-            lambda rate=0.01, eta=eta: Exponentiated(eta, learning_rate=rate, steps=5, minibatch=32, capacity=10),
+            lambda rate=0.01, eta=eta: ExponentiatedUpdate(eta, learning_rate=rate, steps=5, minibatch=32, capacity=10),
             lambda seed, kind=kind: randomise(KINDS[kind](CategoricalHead(3)), seed),
             by_gradient=False,
         )
 CASES["support vectors, kernel machine"] = Case(
-    lambda rate=10.0: SupportVectors(regularisation=rate, capacity=10), kernel_machine, parses, by_gradient=False
+    lambda rate=10.0: SupportVectorUpdate(regularisation=rate, capacity=10), kernel_machine, parses, by_gradient=False
 )
 CASES |= {
     f"{shares.__name__}, mixture of {kind}": Case(
-        lambda rate=0.05, shares=shares: PolicyMixture(shares, 0.3, rate, steps=20),
+        lambda rate=0.05, shares=shares: MixtureUpdate(shares, 0.3, rate, steps=20),
         lambda seed, kind=kind: MixturePolicy(
             randomise(KINDS[kind](CategoricalHead(3)), seed, 0.3), CategoricalHead(3)
         ),
         by_gradient=False,
     )
-    for shares, kind in ((searn, "feed-forward"), (smile, "feed-forward"), (searn, "lstm"), (smile, "window"))
+    for shares, kind in (
+        (searn_weights, "feed-forward"),
+        (smile_weights, "feed-forward"),
+        (searn_weights, "lstm"),
+        (smile_weights, "window"),
+    )
 }
 every_case = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 every_gradient = pytest.mark.parametrize(
@@ -128,7 +137,7 @@ every_gradient = pytest.mark.parametrize(
 
 
 def run(case, update, policy, iterations):
-    return [update(policy, all_actions, *case.data(n)) for n in iterations]
+    return [update(policy, all_actions_loss, *case.data(n)) for n in iterations]
 
 
 def copied(tensors):
@@ -149,17 +158,17 @@ def test_every_update_in_the_folder_of_updates_is_here():
     found = {
         kind for kind in classes if {"__call__", "state", "restore"} <= {n for own in kind.__mro__ for n in vars(own)}
     }
-    assert found == {type(case.make()) for case in CASES.values()} - {SupportVectors}
+    assert found == {type(case.make()) for case in CASES.values()} - {SupportVectorUpdate}
 
 
 @every_case
 def test_it_goes_downhill(case):
     policy, update = case.policy(0), case.make()
     trajectories, costs = case.data(0)
-    before = all_actions(policy, trajectories, costs).item()
+    before = all_actions_loss(policy, trajectories, costs).item()
     for _ in range(10):
-        step = update(policy, all_actions, trajectories, costs)
-    assert all_actions(policy, trajectories, costs).item() < before
+        step = update(policy, all_actions_loss, trajectories, costs)
+    assert all_actions_loss(policy, trajectories, costs).item() < before
     assert step.halvings == 0
     if case.by_gradient:
         assert 0 < step.kl < 0.5 and step.gradient_norm > 0
@@ -213,7 +222,7 @@ def test_state_before_the_first_step_is_nothing(case):
 def test_what_it_is_given_does_not_change(case):
     trajectories, costs = case.data(0)
     before = deepcopy((trajectories, costs))
-    case.make()(case.policy(0), all_actions, trajectories, costs)
+    case.make()(case.policy(0), all_actions_loss, trajectories, costs)
     for given, then in zip((trajectories, costs), before, strict=True):
         for field in fields(given):
             np.testing.assert_array_equal(getattr(given, field.name), getattr(then, field.name), err_msg=field.name)
@@ -223,7 +232,7 @@ def test_what_it_is_given_does_not_change(case):
 def test_without_a_gradient_nothing_changes(case):
     policy, (trajectories, costs) = case.policy(0), case.data(0)
     before = flat(policy)
-    step = case.make()(policy, all_actions, trajectories, replace(costs, values=np.zeros_like(costs.values)))
+    step = case.make()(policy, all_actions_loss, trajectories, replace(costs, values=np.zeros_like(costs.values)))
     np.testing.assert_array_equal(flat(policy), before)
     assert (step.loss, step.gradient_norm, step.halvings) == (0.0, 0.0, 0)
     assert step.kl == pytest.approx(0.0, abs=1e-7)
@@ -234,27 +243,27 @@ def test_without_a_gradient_nothing_changes(case):
 def test_huge_costs_never_break_the_policy(case, scale):
     policy, update = case.policy(0), case.make()
     for n in range(3):
-        update(policy, all_actions, *case.data(n, scale))
+        update(policy, all_actions_loss, *case.data(n, scale))
         assert_sound(policy, case)
-    update(policy, all_actions, *case.data(3))
+    update(policy, all_actions_loss, *case.data(3))
     assert_sound(policy, case)
 
 
 @every_case
 @pytest.mark.parametrize("rate", [1e10, 1e30])
-@pytest.mark.parametrize("loss", [all_actions, likelihood])
+@pytest.mark.parametrize("loss", [all_actions_loss, best_action_nll_loss])
 def test_a_huge_learning_rate_never_breaks_the_policy(case, rate, loss):
     policy, update = case.policy(0), case.make(rate)
     for n in range(3):
         step = update(policy, loss, *case.data(n))
         assert_sound(policy, case)
-        assert 0 <= step.halvings <= MOST_HALVINGS
+        assert 0 <= step.halvings <= MAX_HALVINGS
 
 
 @every_case
 def test_the_numbers_of_a_step_are_finite_whatever_the_costs(case):
     """They go into metrics.jsonl, and JSON knows no infinity."""
-    step = case.make()(case.policy(0), all_actions, *case.data(0, scale=1e30))
+    step = case.make()(case.policy(0), all_actions_loss, *case.data(0, scale=1e30))
     assert all(math.isfinite(number) for number in (step.loss, step.gradient_norm, step.kl)), step
 
 
@@ -264,9 +273,9 @@ def test_halvings_are_counted(case):
     update, policy = case.make(1e4), case.policy(0)
     update.max_kl = 0.01
     before = flat(policy)
-    step = update(policy, all_actions, *case.data(0))
+    step = update(policy, all_actions_loss, *case.data(0))
     assert step.halvings > 0 and step.kl <= 0.01
-    assert (step.halvings == MOST_HALVINGS) == bool((flat(policy) == before).all())
+    assert (step.halvings == MAX_HALVINGS) == bool((flat(policy) == before).all())
 
 
 def assert_sound(policy, case):
@@ -303,7 +312,7 @@ def test_continuous_actions_with_a_memory(cell, name):
         return float((log_probability * torch.from_numpy(costs.values))[mask].mean())
 
     before = weighted_log_likelihood()
-    step = update(policy, taken_action, trajectories, costs)
+    step = update(policy, taken_action_loss, trajectories, costs)
     assert step.halvings < 2 and 0 < step.kl < 0.5 and step.gradient_norm > 0
     assert weighted_log_likelihood() < before
     assert np.isfinite(flat(policy)).all()
@@ -319,7 +328,7 @@ def vectors(n, scale=1.0):
 
 def loss_for(update):
     """Follow the leader has no use for the cost of what was done in the past."""
-    return likelihood if isinstance(update, FollowTheLeader) else taken_action
+    return best_action_nll_loss if isinstance(update, FollowTheLeaderUpdate) else taken_action_loss
 
 
 def gaussian(kind, seed=0):

@@ -11,14 +11,14 @@ import pytest
 import torch
 
 from aggrevated.config import Config
-from aggrevated.config.builder import blank_policy, set_up
-from aggrevated.config.resolver import from_facts, resolve
-from aggrevated.core.registry import task_names
-from aggrevated.core.settings import settings_of
+from aggrevated.config.builder import build_algorithm_inputs, build_policy
+from aggrevated.config.resolver import config_from_dict, resolve_config
+from aggrevated.core.registry import list_task_names
+from aggrevated.core.settings import declared_settings
 from aggrevated.policies import Policy
-from aggrevated.rollout.roll_in import Mixture, roll_in
+from aggrevated.rollout.roll_in import RollInPolicy, roll_in
 from aggrevated.simulators import Simulator
-from aggrevated.storage import digest
+from aggrevated.storage import digest_tensors
 from aggrevated.tasks import Task, find_task
 
 SMALL = {"horizon": 20, "validation_episodes": 3, "test_episodes": 4, "sets": 20, "warps": 1, "hidden": (8,)}
@@ -28,7 +28,7 @@ DOUBLES: dict[str, Task] = {name: import_module(f"{name}_package").TASK for name
 sys.path.pop(0)
 
 
-@pytest.fixture(params=[*task_names(), *DOUBLES])
+@pytest.fixture(params=[*list_task_names(), *DOUBLES])
 def task(request: pytest.FixtureRequest) -> Task:
     """Every shipped task, and those of somebody else."""
     return DOUBLES.get(request.param) or find_task(request.param)
@@ -36,20 +36,20 @@ def task(request: pytest.FixtureRequest) -> Task:
 
 def small(task: Task, **settings) -> Config:
     """A small run of the task."""
-    plain = resolve(task)
+    plain = resolve_config(task)
     names = set(plain.settings)
-    return resolve(task, **{name: value for name, value in SMALL.items() if name in names}, **settings)
+    return resolve_config(task, **{name: value for name, value in SMALL.items() if name in names}, **settings)
 
 
 def learned(config: Config) -> Policy:
     """A policy that the world has prepared."""
-    return set_up(config).learner.policy
+    return build_algorithm_inputs(config).learner.policy
 
 
 def test_spaces_are_those_of_the_simulator(task: Task) -> None:
     config = small(task)
     observations, actions = config.world.spaces()
-    simulator = config.built_world.simulator
+    simulator = config.built_problem.simulator
     assert isinstance(simulator, Simulator) and simulator.horizon >= 1
     assert observations.shape == simulator.observation_space.shape and actions == simulator.action_space
     shown = simulator.observe(simulator.initial(np.arange(3, dtype=np.uint64)))
@@ -58,21 +58,24 @@ def test_spaces_are_those_of_the_simulator(task: Task) -> None:
 
 def test_policy_and_expert_act_in_it(task: Task) -> None:
     config = small(task)
-    world, policy = config.built_world, learned(config)
+    world, policy = config.built_problem, learned(config)
     seeds = np.arange(3, dtype=np.uint64)
-    for mixture in (Mixture(None, policy.actor()), Mixture(world.expert, None, 1.0)):
+    for mixture in (RollInPolicy(None, policy.actor()), RollInPolicy(world.expert, None, 1.0)):
         assert roll_in(world.simulator, mixture, seeds).steps > 0
 
 
 def test_validation_and_test_repeat_themselves_and_change_nothing(task: Task) -> None:
     config = small(task)
-    world, policy = config.built_world, learned(config)
-    learned_weights, told = digest(dict(policy.named_parameters())), world.validate(policy)
-    before = digest(policy.state_dict())  # the first validation may correct how sure a policy says that it is
+    world, policy = config.built_problem, learned(config)
+    learned_weights, told = digest_tensors(dict(policy.named_parameters())), world.validate(policy)
+    before = digest_tensors(policy.state_dict())  # the first validation may correct how sure a policy says that it is
     assert world.validate(policy) == told
     first, second = world.test(policy), world.test(policy)
     assert first == second and first.facts() == second.facts()
-    assert digest(policy.state_dict()) == before and digest(dict(policy.named_parameters())) == learned_weights
+    assert (
+        digest_tensors(policy.state_dict()) == before
+        and digest_tensors(dict(policy.named_parameters())) == learned_weights
+    )
     assert {"expert_return", "test_return", "ratio"} <= set(first.facts())
     assert first.facts()["test_return"] == first.test_return
     assert all(np.isfinite(value) for value in world.monitor(policy).values())
@@ -81,24 +84,24 @@ def test_validation_and_test_repeat_themselves_and_change_nothing(task: Task) ->
 def test_it_is_the_same_when_built_again_and_in_another_process(task: Task) -> None:
     config = small(task)
     again, sent = small(task), pickle.loads(pickle.dumps(config))
-    worlds = [one.built_world for one in (config, again, sent)]
-    assert len({digest(dict(world.fingerprint)) for world in worlds}) == 1
+    worlds = [one.built_problem for one in (config, again, sent)]
+    assert len({digest_tensors(dict(world.fingerprint)) for world in worlds}) == 1
     assert len({world.validate(learned(one)) for world, one in zip(worlds, (config, again, sent), strict=True)}) == 1
 
 
 def test_a_blank_policy_takes_the_weights_of_a_learned_one(task: Task) -> None:
     config = small(task)
-    policy, blank = learned(config), blank_policy(config)
+    policy, blank = learned(config), build_policy(config)
     blank.load_state_dict(policy.state_dict())
-    config.built_world.prepare(blank)
-    assert config.built_world.validate(blank) == config.built_world.validate(policy)
+    config.built_problem.prepare(blank)
+    assert config.built_problem.validate(blank) == config.built_problem.validate(policy)
     assert torch.equal(*(torch.cat([p.detach().flatten() for p in one.parameters()]) for one in (blank, policy)))
 
 
 def test_settings_survive_being_written_and_tell_runs_apart(task: Task) -> None:
     config = small(task)
-    assert from_facts(config.facts(), "here", task) == config
-    assert settings_of(type(config.world)), "a world without settings is a world that nobody can vary"
+    assert config_from_dict(config.facts(), "here", task) == config
+    assert declared_settings(type(config.world)), "a world without settings is a world that nobody can vary"
     name, value = next((name, value) for name, value in config.world.values().items() if type(value) is int)
     assert replace(config.world, **{name: value + 1}) != config.world
 
@@ -117,4 +120,4 @@ def test_it_can_be_evaluated_again(task: Task) -> None:
 def test_it_says_what_is_measured_and_what_a_legend_adds(task: Task) -> None:
     world = small(task).world
     assert world.measured and world.digits >= 0 and isinstance(world.label + world.notice, str)
-    assert world.yardstick() == small(task).world.yardstick()
+    assert world.expert_identity() == small(task).world.expert_identity()

@@ -7,11 +7,11 @@ import pytest
 from gymnasium.spaces import Discrete
 
 from aggrevated.errors import DataError
-from aggrevated.oracles import CostToGo, scatter
-from aggrevated.oracles.advantage import Advantage, Taken, mean_of_the_others
-from aggrevated.oracles.q_star import QStar
-from aggrevated.oracles.reward_to_go import Realised
-from aggrevated.oracles.zero_one import Advice, Disagreement, disagreement
+from aggrevated.oracles import CostToGo, scatter_to_steps
+from aggrevated.oracles.advantage import AdvantageOracle, TakenActionOracle, leave_one_out_mean
+from aggrevated.oracles.q_star import QStarOracle
+from aggrevated.oracles.reward_to_go import RewardToGoOracle
+from aggrevated.oracles.zero_one import ExpertActionOracle, ZeroOneOracle, make_zero_one_oracle
 from aggrevated.rollout.trajectories import Trajectories
 from problems import Q_STAR, Home, TinyExpert, TinyMdp, Walk, every_trajectory, linear_policy, random_trajectories
 
@@ -31,7 +31,7 @@ class Constant:
 
 
 def test_q_star(two):
-    found = QStar(TinyExpert())(two)
+    found = QStarOracle(TinyExpert())(two)
     expected = [[[2.25, 2, 1], [3, 2, 4], [0, 0, 0]], [[0.5, 3, 1], [1.5, 2, 0.5], [1, 2, 0]]]
     np.testing.assert_array_equal(found.values, np.array(expected, np.float32))
     np.testing.assert_array_equal(found.weight, [[1, 1, 0], [1, 1, 1]])
@@ -40,27 +40,27 @@ def test_q_star(two):
 
 
 def test_advantage_of_q_star(two):
-    found = Advantage(QStar(TinyExpert()))(two)
+    found = AdvantageOracle(QStarOracle(TinyExpert()))(two)
     expected = [[[1.25, 1, 0], [1, 0, 2], [0, 0, 0]], [[0, 2.5, 0.5], [1, 1.5, 0], [1, 2, 0]]]
     np.testing.assert_array_equal(found.values, np.array(expected, np.float32))
     assert found.queries == 5
 
 
 def test_taken(two):
-    found = Taken(QStar(TinyExpert()))(two)
+    found = TakenActionOracle(QStarOracle(TinyExpert()))(two)
     np.testing.assert_array_equal(found.values, [[1, 4, 0], [0.5, 0.5, 2]])
     assert not found.every_action and found.queries == 5
-    found = Taken(Advantage(QStar(TinyExpert())))(two)
+    found = TakenActionOracle(AdvantageOracle(QStarOracle(TinyExpert())))(two)
     np.testing.assert_array_equal(found.values, [[0, 2, 0], [0, 0, 2]])
 
 
 def test_taken_needs_an_oracle_of_every_action(two):
     with pytest.raises(AssertionError, match="needs no Taken"):
-        Taken(Realised())(two)
+        TakenActionOracle(RewardToGoOracle())(two)
 
 
 def test_disagreement(two):
-    found = Disagreement(TinyExpert(), Discrete(3))(two)  # π* takes 2 in state 0, 1 in state 1, 0 in state 2
+    found = ZeroOneOracle(TinyExpert(), Discrete(3))(two)  # π* takes 2 in state 0, 1 in state 1, 0 in state 2
     expected = [[[1, 1, 0], [1, 0, 1], [0, 0, 0]], [[0, 1, 1], [1, 1, 0], [1, 1, 0]]]
     np.testing.assert_array_equal(found.values, np.array(expected, np.float32))
     assert found.queries == 5
@@ -72,7 +72,7 @@ def test_disagreement_asks_an_expert_that_depends_on_time():
             return np.full(len(states), t)
 
     trajectories = replace(random_trajectories(k=2, t=3), mask=np.ones((2, 3), bool))
-    found = Disagreement(Clock(), Discrete(3))(trajectories)
+    found = ZeroOneOracle(Clock(), Discrete(3))(trajectories)
     np.testing.assert_array_equal(found.values, np.tile(1 - np.eye(3), (2, 1, 1)))
 
 
@@ -81,7 +81,7 @@ def test_advice_is_what_the_expert_would_do():
     x = np.array([[[1.0], [0.5]], [[-2.0], [0.0]]])
     mask, nothing = np.array([[True, True], [True, False]]), np.zeros((2, 2))
     trajectories = Trajectories(x, x, np.ones((2, 2, 2), np.float32), nothing, mask, ~mask, horizon=2)
-    found = Advice(Home(), Walk.action_space)(trajectories)
+    found = ExpertActionOracle(Home(), Walk.action_space)(trajectories)
     np.testing.assert_array_equal(found.advice, [[[0, -0.5], [0, -0.25]], [[0, 1], [0, 0]]])
     np.testing.assert_array_equal(found.weight, mask)
     assert (found.queries, found.simulator_steps, found.every_action) == (3, 0, False)
@@ -99,17 +99,17 @@ def test_advice_asks_an_expert_that_depends_on_time():
 
     trajectories = replace(random_trajectories(k=2, t=3), mask=np.ones((2, 3), bool))
     np.testing.assert_array_equal(
-        Advice(Clock(), Walk.action_space)(trajectories).advice, [[[0, 0], [1, -1], [2, -2]]] * 2
+        ExpertActionOracle(Clock(), Walk.action_space)(trajectories).advice, [[[0, 0], [1, -1], [2, -2]]] * 2
     )
 
 
 def test_disagreement_fits_the_actions():
-    assert disagreement(TinyExpert(), TinyMdp.action_space) == Disagreement(TinyExpert(), Discrete(3))
-    assert disagreement(Home(), Walk.action_space) == Advice(Home(), Walk.action_space)
+    assert make_zero_one_oracle(TinyExpert(), TinyMdp.action_space) == ZeroOneOracle(TinyExpert(), Discrete(3))
+    assert make_zero_one_oracle(Home(), Walk.action_space) == ExpertActionOracle(Home(), Walk.action_space)
 
 
 def test_realised(two):
-    found = Realised()(two)
+    found = RewardToGoOracle()(two)
     np.testing.assert_array_equal(found.values, [[4, 4, 0], [2, 2, 2]])
     np.testing.assert_array_equal(found.weight, [[1, 1, 0], [1, 1, 1]])
     assert (found.queries, found.simulator_steps, found.every_action) == (0, 0, False)
@@ -118,7 +118,7 @@ def test_realised(two):
 def test_realised_under_the_expert_is_q_star_on_average():
     """Σ_τ ρ(τ | s₁, a₁) Σ_t c_t = Q*_1(s₁, a₁) where π* acts from the second step on: here, where it always acts."""
     every = every_trajectory(linear_policy(), alpha=1.0)
-    realised = Realised()(every.trajectories).values
+    realised = RewardToGoOracle()(every.trajectories).values
     for t in range(3):
         for s, a in enumerate(TinyExpert().act(np.arange(3)[:, None], t)):
             here = every.probability * (every.trajectories.states[:, t, 0] == s) * every.trajectories.mask[:, t]
@@ -130,26 +130,26 @@ def test_mean_of_the_others_by_hand():
     values = np.array([[1.0, 10.0, 5.0], [2.0, 20.0, 0.0], [6.0, 0.0, 0.0]])
     mask = np.array([[True, True, True], [True, True, False], [True, False, False]])
     expected = [[4.0, 20.0, 0.0], [3.5, 10.0, 5.0], [1.5, 15.0, 5.0]]
-    np.testing.assert_array_equal(mean_of_the_others(values, mask), expected)
+    np.testing.assert_array_equal(leave_one_out_mean(values, mask), expected)
 
 
 def test_advantage_of_realised_by_hand(two):
-    found = Advantage(Realised())(two)
+    found = AdvantageOracle(RewardToGoOracle())(two)
     np.testing.assert_array_equal(found.values, [[2, 2, 0], [-2, -2, 2]])  # alone at t = 3: no baseline
 
 
 def test_the_baseline_of_a_trajectory_does_not_depend_on_its_own_costs():
     values = np.random.default_rng(0).normal(size=(5, 3))
     mask = np.ones((5, 3), bool)
-    before = mean_of_the_others(values, mask)
+    before = leave_one_out_mean(values, mask)
     values[2] = 100.0
-    after = mean_of_the_others(values, mask)
+    after = leave_one_out_mean(values, mask)
     np.testing.assert_allclose(after[2], before[2], atol=1e-12)
     assert (after[[0, 1, 3, 4]] != before[[0, 1, 3, 4]]).all()
 
 
 def test_scatter_puts_live_values_where_the_steps_are(two):
-    found = scatter(two, np.arange(1, 6))
+    found = scatter_to_steps(two, np.arange(1, 6))
     np.testing.assert_array_equal(found, [[1, 2, 0], [3, 4, 5]])
 
 
@@ -160,7 +160,7 @@ def test_a_cost_to_go_that_is_not_finite_is_refused_in_one_sentence(two, bad):
         "seed 0; check its weights, and that it was made for this simulator"
     )
     with pytest.raises(DataError) as error:
-        QStar(Constant((1.0, bad, 0.0)))(two)
+        QStarOracle(Constant((1.0, bad, 0.0)))(two)
     assert str(error.value) == sentence
     assert error.value.exit_code == 65
 
@@ -177,7 +177,7 @@ def test_shapes_are_asserted():
 
 def test_the_tiny_expert_never_pays_for_its_own_actions():
     """A*(s, π*(s)) = 0 along the expert's own trajectories."""
-    from aggrevated.rollout.roll_in import Mixture, roll_in
+    from aggrevated.rollout.roll_in import RollInPolicy, roll_in
 
-    trajectories = roll_in(TinyMdp(), Mixture(TinyExpert(), None, 1.0), np.arange(16))
-    assert not Taken(Advantage(QStar(TinyExpert())))(trajectories).values.any()
+    trajectories = roll_in(TinyMdp(), RollInPolicy(TinyExpert(), None, 1.0), np.arange(16))
+    assert not TakenActionOracle(AdvantageOracle(QStarOracle(TinyExpert())))(trajectories).values.any()

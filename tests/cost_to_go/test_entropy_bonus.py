@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 import torch
 
-from aggrevated.core.schedules import linear
-from aggrevated.losses.all_actions import all_actions
-from aggrevated.losses.likelihood import likelihood
-from aggrevated.losses.taken_action import taken_action
+from aggrevated.core.schedules import linear_schedule
+from aggrevated.losses.all_actions import all_actions_loss
+from aggrevated.losses.likelihood import best_action_nll_loss
+from aggrevated.losses.taken_action import taken_action_loss
 from aggrevated.oracles import CostToGo
-from aggrevated.oracles.advantage import Taken
-from aggrevated.oracles.entropy_bonus import EntropyBonus
-from aggrevated.oracles.q_star import QStar
+from aggrevated.oracles.advantage import TakenActionOracle
+from aggrevated.oracles.entropy_bonus import EntropyBonusOracle
+from aggrevated.oracles.q_star import QStarOracle
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import GaussianHead
 from problems import (
@@ -30,14 +30,18 @@ from problems import (
     with_vectors,
 )
 
-Q = QStar(TinyExpert())
-LOSSES = {"all actions": (all_actions, Q), "taken action": (taken_action, Taken(Q)), "likelihood": (likelihood, Q)}
+Q = QStarOracle(TinyExpert())
+LOSSES = {
+    "all actions": (all_actions_loss, Q),
+    "taken action": (taken_action_loss, TakenActionOracle(Q)),
+    "likelihood": (best_action_nll_loss, Q),
+}
 every_loss = pytest.mark.parametrize(("loss", "oracle"), LOSSES.values(), ids=LOSSES)
 
 
 def difference(policy, loss, oracle, bonus, trajectories):
     """How much a bonus takes from the loss."""
-    costs = EntropyBonus(oracle, bonus)(trajectories)
+    costs = EntropyBonusOracle(oracle, bonus)(trajectories)
     return (loss(policy, trajectories, oracle(trajectories)) - loss(policy, trajectories, costs)).item()
 
 
@@ -66,7 +70,9 @@ def test_illegal_actions_have_no_part_in_the_entropy():
     choices = found.legal[found.mask].sum(axis=1)
     assert set(choices) == {1, 2, 3}
     expected = 0.5 * np.log(choices).sum() / (found.horizon * found.count)
-    assert difference(linear_policy(None), all_actions, random_costs, 0.5, found) == pytest.approx(expected, rel=1e-6)
+    assert difference(linear_policy(None), all_actions_loss, random_costs, 0.5, found) == pytest.approx(
+        expected, rel=1e-6
+    )
 
 
 def test_a_step_has_its_weight_in_the_bonus_too():
@@ -78,7 +84,7 @@ def test_a_step_has_its_weight_in_the_bonus_too():
         return CostToGo(np.zeros((2, 3, 3)), weight)
 
     expected = math.log(3) * weight.sum() / (found.horizon * 2)
-    assert difference(linear_policy(None), all_actions, oracle, 1.0, found) == pytest.approx(expected)
+    assert difference(linear_policy(None), all_actions_loss, oracle, 1.0, found) == pytest.approx(expected)
 
 
 def test_a_gaussian_has_the_entropy_of_its_deviation():
@@ -86,7 +92,7 @@ def test_a_gaussian_has_the_entropy_of_its_deviation():
     policy = FeedForwardPolicy(3, GaussianHead(2, log_deviation=-1.5), hidden=()).double()
     found = with_vectors(random_trajectories(), size=2)
     expected = (2 * -1.5 + math.log(2 * math.pi * math.e)) * found.mask.sum() / (found.horizon * found.count)
-    taken = difference(policy, taken_action, partial(random_costs, actions=None), 1.0, found)
+    taken = difference(policy, taken_action_loss, partial(random_costs, actions=None), 1.0, found)
     assert taken == pytest.approx(expected, rel=1e-6)
 
 
@@ -104,11 +110,11 @@ def test_the_bonus_is_that_of_the_trajectories_own_iteration(loss, oracle):
 
 
 @every_loss
-@pytest.mark.parametrize("bonus", [0.0, linear(0.5, 0.0, 2)], ids=["a number", "a schedule that has ended"])
+@pytest.mark.parametrize("bonus", [0.0, linear_schedule(0.5, 0.0, 2)], ids=["a number", "a schedule that has ended"])
 def test_no_bonus_changes_no_bit(loss, oracle, bonus):
     policy = linear_policy(3)
     found = replace(every_trajectory(policy).trajectories, n=3)
-    plain, softened = oracle(found), EntropyBonus(oracle, bonus)(found)
+    plain, softened = oracle(found), EntropyBonusOracle(oracle, bonus)(found)
     assert torch.equal(loss(policy, found, plain), loss(policy, found, softened))
     np.testing.assert_array_equal(gradient(policy, loss, found, plain), gradient(policy, loss, found, softened))
 
@@ -116,5 +122,5 @@ def test_no_bonus_changes_no_bit(loss, oracle, bonus):
 def test_all_else_that_the_oracle_said_is_kept():
     found = random_trajectories()
     said = replace(random_costs(found), queries=5, simulator_steps=7, diverged=2)
-    softened = EntropyBonus(lambda trajectories, policy: said, 0.3)(found)
+    softened = EntropyBonusOracle(lambda trajectories, policy: said, 0.3)(found)
     assert softened.bonus == 0.3 and replace(softened, bonus=0.0) == said

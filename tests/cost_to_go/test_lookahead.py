@@ -5,11 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from aggrevated.errors import PartError
-from aggrevated.oracles import Tells
-from aggrevated.oracles.advantage import Advantage
-from aggrevated.oracles.one_step_lookahead import Lookahead
-from aggrevated.oracles.value_function import ValueFunction, ValueFunctionSettings
+from aggrevated.errors import UserCodeError
+from aggrevated.oracles import Feedback
+from aggrevated.oracles.advantage import AdvantageOracle
+from aggrevated.oracles.one_step_lookahead import LookaheadOracle
+from aggrevated.oracles.value_function import ValueFunctionOracle, ValueFunctionSettings
 from problems import COST, EXPERT, Q_STAR, TinyMdp, Walk, every_trajectory, linear_policy, with_legal
 
 
@@ -36,7 +36,7 @@ class Exact(Critic):
 
 def test_by_hand(two):
     """From 0 the coin 0 leads to 0, 2, 1; from 1 to 0, 1 and the end; at the horizon nothing follows."""
-    found = Lookahead(TinyMdp(), Critic())(two)
+    found = LookaheadOracle(TinyMdp(), Critic())(two)
     np.testing.assert_array_equal(found.values[0], [[1 + 5, 2 + 20, 0 + 10], [3 + 5, 1 + 10, 4], [0, 0, 0]])
     np.testing.assert_array_equal(found.values[1, 2], COST[0])
     np.testing.assert_array_equal(found.weight, two.mask)
@@ -45,7 +45,7 @@ def test_by_hand(two):
 
 def test_with_an_exact_critic_it_is_q_star_on_average():
     every = every_trajectory(linear_policy())
-    found = Lookahead(TinyMdp(), Exact(discount=1.0))(every.trajectories)
+    found = LookaheadOracle(TinyMdp(), Exact(discount=1.0))(every.trajectories)
     s = every.trajectories.states[..., 0]
     for t in range(3):
         for i in range(3):
@@ -55,7 +55,7 @@ def test_with_an_exact_critic_it_is_q_star_on_average():
 
 def test_illegal_actions_are_not_taken(two):
     some = with_legal(two)
-    found = Lookahead(TinyMdp(), Critic())(some)
+    found = LookaheadOracle(TinyMdp(), Critic())(some)
     allowed = some.legal & some.mask[..., None]
     assert found.simulator_steps == allowed.sum() < 15 and not found.values[~allowed].any()
 
@@ -66,7 +66,7 @@ def test_what_diverges_is_left_out_and_counted(two):
             following, cost, done = super().step(state, action)
             return following, np.where((state[:, 1] == 1) & (action == 1), np.nan, cost), done
 
-    found = Lookahead(Diverging(), Critic())(two)
+    found = LookaheadOracle(Diverging(), Critic())(two)
     np.testing.assert_array_equal(found.weight, [[2, 0, 0], [1.5, 0, 1.5]])
     assert found.diverged == 2 and not found.values[:, 1].any()
 
@@ -76,15 +76,17 @@ def test_a_critic_that_fails_is_told_with_the_episode(two):
         def v(self, states):
             return np.where(states[:, 0] == 0, np.inf, 0.0)
 
-    with pytest.raises(PartError, match=r"values that are not finite \(inf\).*check its weights") as error:
-        Lookahead(TinyMdp(), Broken())(two)
+    with pytest.raises(UserCodeError, match=r"values that are not finite \(inf\).*check its weights") as error:
+        LookaheadOracle(TinyMdp(), Broken())(two)
     assert error.value.seed == 0
 
 
 def test_the_settings_choose_by_the_actions():
     settings = ValueFunctionSettings()
-    assert settings.tells(finite=True) is Tells.EVERY_ACTION and settings.tells(finite=False) is Tells.TAKEN_ACTION
-    assert settings.build(TinyMdp(), Critic()) == Advantage(Lookahead(TinyMdp(), Critic()))
-    assert settings.build(Walk(), Critic()) == ValueFunction(Critic())
+    assert settings.tells(finite=True) is Feedback.ALL_ACTIONS and settings.tells(finite=False) is Feedback.TAKEN_ACTION
+    assert settings.build(TinyMdp(), Critic()) == AdvantageOracle(LookaheadOracle(TinyMdp(), Critic()))
+    assert settings.build(Walk(), Critic()) == ValueFunctionOracle(Critic())
     only = ValueFunctionSettings(every_action=False)
-    assert only.tells(finite=True) is Tells.TAKEN_ACTION and only.build(TinyMdp(), Critic()) == ValueFunction(Critic())
+    assert only.tells(finite=True) is Feedback.TAKEN_ACTION and only.build(TinyMdp(), Critic()) == ValueFunctionOracle(
+        Critic()
+    )

@@ -5,14 +5,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from aggrevated.collection import refuse_silence
-from aggrevated.core.rng import Purpose, seeds
+from aggrevated.collection import check_any_cost_finite
+from aggrevated.core.rng import SeedPurpose, derive_seeds
 from aggrevated.errors import DataError, UsageError
-from aggrevated.losses.taken_action import taken_action
-from aggrevated.oracles.monte_carlo import MonteCarlo, asked, cost_of_following, weights
+from aggrevated.losses.taken_action import taken_action_loss
+from aggrevated.oracles.monte_carlo import MonteCarloOracle, query_weights, rollout_expert_cost, sample_query_steps
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import CategoricalHead, GaussianHead
-from aggrevated.rollout.roll_in import Mixture, roll_in
+from aggrevated.rollout.roll_in import RollInPolicy, roll_in
 from aggrevated.rollout.trajectories import Trajectories
 from aggrevated.simulators.cartpole import CartPole
 from problems import (
@@ -32,7 +32,7 @@ from problems import (
     with_expert_steps,
 )
 
-TINY = MonteCarlo(TinyMdp(), TinyExpert())
+TINY = MonteCarloOracle(TinyMdp(), TinyExpert())
 V_STAR = Q_STAR.min(axis=2)
 ESTIMATES, BATCH = 300, 40  # so many independent estimates of the gradient, each from so many trajectories
 
@@ -80,7 +80,7 @@ def one_lane(simulator, expert, state, t, first=None):
 
 def test_by_hand(two):
     """Q: 0 + 1 + 1 and 4; 0 + 0 + 1, 0 + 1 and 2. V: 0 + 1 + 1 and 1 + 1; 0 + 0 + 1, 0 + 1 and 0."""
-    found = MonteCarlo(TinyMdp(), TinyExpert(), advantage=False)(two)
+    found = MonteCarloOracle(TinyMdp(), TinyExpert(), advantage=False)(two)
     np.testing.assert_array_equal(found.values, [[2, 4, 0], [1, 1, 2]])
     np.testing.assert_array_equal(found.weight, [[1, 1, 0], [1, 1, 1]])
     assert (found.queries, found.simulator_steps, found.diverged) == (5, (3 + 1) + (3 + 2 + 1), 0)
@@ -91,13 +91,13 @@ def test_by_hand(two):
 
 
 def test_two_rollouts_are_billed_twice(two):
-    found = MonteCarlo(Lucky(), TinyExpert(), rollouts=2)(two)
+    found = MonteCarloOracle(Lucky(), TinyExpert(), rollouts=2)(two)
     assert (found.queries, found.simulator_steps) == (5, 2 * 21)
 
 
 @pytest.mark.parametrize("steps", [1, 2, 3, 7])
 def test_some_of_the_steps_are_asked_and_weighted(two, steps):
-    found = MonteCarlo(TinyMdp(), TinyExpert(), steps)(two)
+    found = MonteCarloOracle(TinyMdp(), TinyExpert(), steps)(two)
     here = found.weight > 0
     assert here.sum(axis=1).tolist() == [min(steps, 2), min(steps, 3)]
     assert (found.weight.sum(axis=1) == [2, 3]).all() and found.queries == here.sum()
@@ -107,8 +107,8 @@ def test_some_of_the_steps_are_asked_and_weighted(two, steps):
 
 def test_every_step_is_asked_as_often_as_any_other(two):
     """10,000 times 1 of 3 steps and 1 of 2: each within 4 standard deviations."""
-    many = replace(two.take(np.arange(20_000) % 2), seeds=seeds(0, Purpose.ROLL_IN, 1, 20_000))
-    chosen = asked(many, 1)
+    many = replace(two.take(np.arange(20_000) % 2), seeds=derive_seeds(0, SeedPurpose.ROLL_IN, 1, 20_000))
+    chosen = sample_query_steps(many, 1)
     assert (chosen.sum(axis=1) == 1).all()
     shares = np.stack([chosen[::2].mean(axis=0), chosen[1::2].mean(axis=0)])
     np.testing.assert_allclose(shares, [[1 / 2, 1 / 2, 0], [1 / 3, 1 / 3, 1 / 3]], atol=4 * 0.5 / 100)
@@ -119,7 +119,7 @@ def test_steps_of_the_expert_are_not_asked():
     assert trajectories.by_expert.any()
     own = trajectories.by_learner
     np.testing.assert_array_equal(TINY(trajectories).weight, own)
-    some = MonteCarlo(TinyMdp(), TinyExpert(), 1)(trajectories)
+    some = MonteCarloOracle(TinyMdp(), TinyExpert(), 1)(trajectories)
     np.testing.assert_array_equal(some.weight.sum(axis=1), own.sum(axis=1))
     assert not some.weight[~own].any() and some.queries == own.any(axis=1).sum()
 
@@ -128,7 +128,7 @@ def test_steps_of_the_expert_are_not_asked():
 def test_on_average_over_the_luck_to_come_it_is_q_star(advantage):
     """Over every trajectory, for each s, a and t: E[estimate | s_t, a_t] = Q*_t(s, a), or less V*_t(s)."""
     every = every_trajectory(linear_policy())
-    values = MonteCarlo(TinyMdp(), TinyExpert(), advantage=advantage)(every.trajectories).values
+    values = MonteCarloOracle(TinyMdp(), TinyExpert(), advantage=advantage)(every.trajectories).values
     expected = Q_STAR - V_STAR[..., None] if advantage else Q_STAR
     s, a = every.trajectories.states[..., 0], every.trajectories.actions
     for t in range(3):
@@ -141,16 +141,18 @@ def test_on_average_over_the_luck_to_come_it_is_q_star(advantage):
 @pytest.mark.parametrize("advantage", [False, True])
 @pytest.mark.parametrize("alpha", [0.0, 0.3])
 def test_expectation_over_every_trajectory_is_the_exact_gradient(advantage, alpha):
-    policy, oracle = linear_policy(), MonteCarlo(TinyMdp(), TinyExpert(), advantage=advantage)
-    mean = every_trajectory(policy, alpha).expectation(lambda tau: gradient(policy, taken_action, tau, oracle(tau)))
+    policy, oracle = linear_policy(), MonteCarloOracle(TinyMdp(), TinyExpert(), advantage=advantage)
+    mean = every_trajectory(policy, alpha).expectation(
+        lambda tau: gradient(policy, taken_action_loss, tau, oracle(tau))
+    )
     np.testing.assert_allclose(mean, exact_gradient(probabilities(policy), alpha), atol=1e-7)
 
 
 @pytest.fixture(scope="module", params=[0.0, 0.3], ids=lambda alpha: f"mixing {alpha}")
 def many(request) -> Trajectories:
     """The roll-ins for all the estimates."""
-    acting = Mixture(TinyExpert(), linear_policy().float().actor(), request.param)
-    return roll_in(TinyMdp(), acting, seeds(5, Purpose.ROLL_IN, 1, ESTIMATES * BATCH))
+    acting = RollInPolicy(TinyExpert(), linear_policy().float().actor(), request.param)
+    return roll_in(TinyMdp(), acting, derive_seeds(5, SeedPurpose.ROLL_IN, 1, ESTIMATES * BATCH))
 
 
 def estimates(trajectories, oracle):
@@ -158,7 +160,7 @@ def estimates(trajectories, oracle):
     policy = linear_policy().float()
     parts = np.arange(trajectories.count).reshape(ESTIMATES, BATCH)
     batches = [trajectories.take(part) for part in parts]
-    return np.stack([gradient(policy, taken_action, batch, oracle(batch)) for batch in batches])
+    return np.stack([gradient(policy, taken_action_loss, batch, oracle(batch)) for batch in batches])
 
 
 @pytest.mark.parametrize("rollouts", [1, 2])
@@ -166,7 +168,7 @@ def estimates(trajectories, oracle):
 @pytest.mark.parametrize("steps", [1, 2])
 def test_some_of_the_steps_leave_the_gradient_unbiased(many, steps, advantage, rollouts):
     """Component by component within three standard errors, which are small beside the gradient itself."""
-    found = estimates(many, MonteCarlo(Lucky(), TinyExpert(), steps, rollouts, advantage))
+    found = estimates(many, MonteCarloOracle(Lucky(), TinyExpert(), steps, rollouts, advantage))
     exact = exact_gradient(probabilities(linear_policy()), many.mixing)
     error = found.std(axis=0, ddof=1) / np.sqrt(ESTIMATES)
     assert (np.abs(found.mean(axis=0) - exact) < 3 * error).all(), (found.mean(axis=0) - exact) / error
@@ -176,7 +178,7 @@ def test_some_of_the_steps_leave_the_gradient_unbiased(many, steps, advantage, r
 def test_the_control_variate_lowers_the_variance(many):
     """Measured: less than half of it is left."""
     variance = {
-        advantage: estimates(many, MonteCarlo(TinyMdp(), TinyExpert(), 1, advantage=advantage)).var(axis=0).sum()
+        advantage: estimates(many, MonteCarloOracle(TinyMdp(), TinyExpert(), 1, advantage=advantage)).var(axis=0).sum()
         for advantage in (False, True)
     }
     assert variance[True] < 0.5 * variance[False]
@@ -187,16 +189,18 @@ def test_more_rollouts_meet_other_luck_and_lower_the_variance():
     state = np.array([[[0, 0, 0]]])
     ones = np.ones((1, 1), bool)
     once = Trajectories(state, np.eye(3)[None, :1], np.array([[0]]), ones * 1.0, ones, ~ones, horizon=3)
-    many = replace(once.take(np.zeros(400, int)), seeds=seeds(0, Purpose.ROLL_IN, 1, 400))
+    many = replace(once.take(np.zeros(400, int)), seeds=derive_seeds(0, SeedPurpose.ROLL_IN, 1, 400))
     values = {
-        rollouts: MonteCarlo(Lucky(), TinyExpert(), rollouts=rollouts, advantage=False)(many).values[:, 0]
+        rollouts: MonteCarloOracle(Lucky(), TinyExpert(), rollouts=rollouts, advantage=False)(many).values[:, 0]
         for rollouts in (1, 2, 9)
     }
     assert np.unique(values[1]).tolist() == [2]
     assert values[9].mean() == pytest.approx((2 + 8 * Q_STAR[0, 0, 0]) / 9, abs=4 * float(values[9].std()) / 20)
     assert 0 < values[9].std() < values[2].std()
     for rollouts in (2, 9):  # luck belongs to the trajectory: its seed, and not its place
-        turned = MonteCarlo(Lucky(), TinyExpert(), rollouts=rollouts, advantage=False)(many.take(np.arange(400)[::-1]))
+        turned = MonteCarloOracle(Lucky(), TinyExpert(), rollouts=rollouts, advantage=False)(
+            many.take(np.arange(400)[::-1])
+        )
         np.testing.assert_array_equal(turned.values[::-1, 0], values[rollouts])
 
 
@@ -205,7 +209,7 @@ def test_the_experts_own_action_has_no_advantage_whatever_the_luck(rollouts):
     """Both roll-outs of a pair meet the same luck: their difference is exactly 0, and so is not only so on average."""
     every = every_trajectory(linear_policy()).trajectories
     own = TinyExpert().act(every.states.reshape(-1, 3), 0).reshape(every.mask.shape)
-    values = MonteCarlo(Lucky(), TinyExpert(), rollouts=rollouts)(every).values
+    values = MonteCarloOracle(Lucky(), TinyExpert(), rollouts=rollouts)(every).values
     assert not values[(every.actions == own) & every.mask].any()
     assert values[(every.actions != own) & every.mask].any()
 
@@ -223,7 +227,7 @@ def test_luck_is_not_shared_by_the_steps_of_a_trajectory():
             drawn.append(seeds)
             return super().reseed(state, seeds)
 
-    MonteCarlo(Spy(horizon=8), TinyExpert(), rollouts=3)(same)
+    MonteCarloOracle(Spy(horizon=8), TinyExpert(), rollouts=3)(same)
     assert len(drawn) == 2
     assert len(np.unique(np.concatenate(drawn))) == 2 * 50 * 6
 
@@ -233,7 +237,7 @@ def test_a_second_rollout_without_chance_is_refused_in_one_sentence(two):
         "nothing in tiny is left to chance, so a second roll-out would repeat the first; use one roll-out per query"
     )
     with pytest.raises(UsageError) as error:
-        MonteCarlo(TinyMdp(), TinyExpert(), rollouts=2)(two)
+        MonteCarloOracle(TinyMdp(), TinyExpert(), rollouts=2)(two)
     assert str(error.value) == sentence
 
 
@@ -241,7 +245,7 @@ def test_an_expert_that_depends_on_time_is_asked_with_the_right_time():
     """Lanes join at their own time: the clock itself checks it; the cost is that of one lane after the other."""
     trajectories = every_trajectory(linear_policy()).trajectories
     simulator, expert, steps = TinyMdp(), Clock(), 0
-    found = MonteCarlo(simulator, expert)(trajectories)
+    found = MonteCarloOracle(simulator, expert)(trajectories)
     for k, t in zip(*np.nonzero(trajectories.mask), strict=True):
         state, action = trajectories.states[k, t], trajectories.actions[k, t]
         (q, taken), (v, followed) = one_lane(simulator, expert, state, t, action), one_lane(simulator, expert, state, t)
@@ -254,8 +258,8 @@ def test_cartpole_against_one_lane_at_a_time():
     """Here lanes end at many different times, before others have joined."""
     simulator, expert = CartPole(horizon=40), Swinger()
     policy = randomise(FeedForwardPolicy(4, CategoricalHead(2)), 1, 0.3)
-    trajectories = roll_in(simulator, Mixture(None, policy.actor()), np.arange(8, dtype=np.uint64))
-    found = MonteCarlo(simulator, expert, advantage=False)(trajectories)
+    trajectories = roll_in(simulator, RollInPolicy(None, policy.actor()), np.arange(8, dtype=np.uint64))
+    found = MonteCarloOracle(simulator, expert, advantage=False)(trajectories)
     steps = 0
     for k, t in zip(*np.nonzero(trajectories.mask), strict=True):
         q, taken = one_lane(simulator, expert, trajectories.states[k, t], t, trajectories.actions[k, t])
@@ -268,8 +272,8 @@ def test_cartpole_against_one_lane_at_a_time():
 def test_vectors_as_actions():
     """From x the expert is home in one step: the cost of a detour to y is x² + y², that of none x²."""
     policy = randomise(FeedForwardPolicy(1, GaussianHead(2)), 1, 0.3)
-    trajectories = roll_in(Walk(horizon=5), Mixture(None, policy.actor()), np.arange(7, dtype=np.uint64))
-    found = MonteCarlo(Walk(horizon=5), Home())(trajectories)
+    trajectories = roll_in(Walk(horizon=5), RollInPolicy(None, policy.actor()), np.arange(7, dtype=np.uint64))
+    found = MonteCarloOracle(Walk(horizon=5), Home())(trajectories)
     x = trajectories.states[..., 0]
     y = x + trajectories.actions @ np.array([1.0, 2.0])
     inside = (np.abs(y) <= 3) & (np.arange(x.shape[1]) < 4)  # it neither ended there nor at the horizon
@@ -280,9 +284,9 @@ def test_vectors_as_actions():
 @pytest.mark.parametrize("steps", [None, 1, 2])
 @pytest.mark.parametrize("rollouts", [1, 3])
 def test_neither_the_order_nor_the_size_of_the_batch_matters(steps, rollouts):
-    acting = Mixture(TinyExpert(), linear_policy().float().actor(), 0.3)
-    trajectories = roll_in(TinyMdp(), acting, seeds(0, Purpose.ROLL_IN, 1, 40))
-    oracle = MonteCarlo(Lucky(), Clock(), steps, rollouts)
+    acting = RollInPolicy(TinyExpert(), linear_policy().float().actor(), 0.3)
+    trajectories = roll_in(TinyMdp(), acting, derive_seeds(0, SeedPurpose.ROLL_IN, 1, 40))
+    oracle = MonteCarloOracle(Lucky(), Clock(), steps, rollouts)
     whole = oracle(trajectories)
     for subset in (np.random.default_rng(0).permutation(40), np.arange(13), np.array([7])):
         part = oracle(trajectories.take(subset))
@@ -295,7 +299,7 @@ def test_neither_the_order_nor_the_size_of_the_batch_matters(steps, rollouts):
 
 def test_neither_states_nor_actions_are_changed(two):
     before = two.states.copy(), two.actions.copy()
-    MonteCarlo(Lucky(), TinyExpert(), rollouts=2)(two)
+    MonteCarloOracle(Lucky(), TinyExpert(), rollouts=2)(two)
     np.testing.assert_array_equal(two.states, before[0])
     np.testing.assert_array_equal(two.actions, before[1])
 
@@ -312,13 +316,13 @@ def test_the_answers_of_the_expert_are_its_own():
             return self.table[: len(states)]
 
     trajectories = every_trajectory(linear_policy()).trajectories
-    found = MonteCarlo(TinyMdp(), Stubborn())(trajectories).values
+    found = MonteCarloOracle(TinyMdp(), Stubborn())(trajectories).values
     assert not found[trajectories.actions == 0].any() and found[trajectories.actions != 0].any()
 
 
 def test_a_rollout_that_diverges_is_counted_and_its_weight_goes_to_the_others(two):
     """Action 2 in state 1 breaks: the second step of the first trajectory. Its first step now counts for both."""
-    found = MonteCarlo(Brittle(), TinyExpert())(two)
+    found = MonteCarloOracle(Brittle(), TinyExpert())(two)
     np.testing.assert_array_equal(found.values, [[0, 0, 0], [0, 0, 2]])
     np.testing.assert_array_equal(found.weight, [[2, 0, 0], [1, 1, 1]])
     assert (found.queries, found.diverged) == (5, 1)
@@ -326,7 +330,7 @@ def test_a_rollout_that_diverges_is_counted_and_its_weight_goes_to_the_others(tw
 
 def test_of_several_rollouts_those_that_are_sound_count(two):
     """In state 1 action 2 costs 4 and ends, with whatever luck; half of the roll-outs break before that is known."""
-    found = MonteCarlo(Brittle(), TinyExpert(), rollouts=9, advantage=False)(two)
+    found = MonteCarloOracle(Brittle(), TinyExpert(), rollouts=9, advantage=False)(two)
     assert found.values[0, 1] == 4.0 and found.weight[0, 1] == 1.0
     assert 1 <= found.diverged < 9
 
@@ -339,7 +343,7 @@ def test_what_is_left_of_a_trajectory_stands_for_all_of_it():
     trajectories = Trajectories(zeros, zeros, zeros, zeros, mask, by_expert, horizon=4, mixing=0.25)
     known = np.array([[1, 0, 1, 1], [1, 0, 0, 1], [0, 0, 1, 0], [0, 0, 0, 0]], bool)
     expected = np.array([[1, 0, 1, 1], [1.5, 0, 0, 1.5], [0, 0, 3, 0], [0, 0, 0, 0]])
-    weight, lost = weights(trajectories, known)
+    weight, lost = query_weights(trajectories, known)
     np.testing.assert_allclose(weight, expected, rtol=1e-6)
     assert lost == 1
 
@@ -352,7 +356,7 @@ def test_the_others_stand_for_a_trajectory_of_which_nothing_is_known(two):
     lost = replace(told, weight=weight, lost=1)
     alone = replace(told, values=told.values[1:], weight=told.weight[1:])
     np.testing.assert_allclose(
-        taken_action(policy, two, lost).item(), taken_action(policy, kept, alone).item(), rtol=1e-6
+        taken_action_loss(policy, two, lost).item(), taken_action_loss(policy, kept, alone).item(), rtol=1e-6
     )
 
 
@@ -363,17 +367,17 @@ def test_where_every_rollout_diverges_it_is_one_sentence(two):
             return following, np.full(len(cost), np.nan), done
 
     with pytest.raises(DataError, match=r"^every one of 5 roll-outs diverged; check the simulator"):
-        refuse_silence(MonteCarlo(Broken(), TinyExpert())(two))
+        check_any_cost_finite(MonteCarloOracle(Broken(), TinyExpert())(two))
 
 
 def test_no_questions_cost_nothing():
     every = every_trajectory(linear_policy(), alpha=1.0).trajectories
     by_expert = every.take(np.flatnonzero(~every.by_learner.any(axis=1)))
-    found = MonteCarlo(TinyMdp(), TinyExpert())(by_expert)
+    found = MonteCarloOracle(TinyMdp(), TinyExpert())(by_expert)
     assert (found.queries, found.simulator_steps, found.diverged) == (0, 0, 0)
     assert not found.weight.any() and not found.values.any()
 
 
 def test_following_from_the_horizon_on_costs_nothing():
-    total, steps = cost_of_following(TinyMdp(), TinyExpert(), np.zeros((2, 3), int), np.array([3, 3]))
+    total, steps = rollout_expert_cost(TinyMdp(), TinyExpert(), np.zeros((2, 3), int), np.array([3, 3]))
     assert total.tolist() == [0, 0] and steps == 0

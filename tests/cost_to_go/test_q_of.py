@@ -5,11 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from aggrevated.errors import PartError, UsageError
-from aggrevated.oracles import Tells
-from aggrevated.oracles.advantage import Advantage, Taken
-from aggrevated.oracles.q_of_action import QOfAction, QOfActionSettings, QOfEveryAction
-from aggrevated.oracles.q_star import QStar
+from aggrevated.errors import UsageError, UserCodeError
+from aggrevated.oracles import Feedback
+from aggrevated.oracles.advantage import AdvantageOracle, TakenActionOracle
+from aggrevated.oracles.q_of_action import PerActionQOracle, StateActionQOracle, StateActionQSettings
+from aggrevated.oracles.q_star import QStarOracle
 from problems import Home, TinyExpert, TinyMdp, Walk
 
 
@@ -29,24 +29,26 @@ class Vectors(Home):
 
 
 def test_every_action_is_what_q_tells(two):
-    every = QOfEveryAction(Asked(), TinyMdp.action_space)
-    np.testing.assert_array_equal(every(two).values, QStar(TinyExpert())(two).values)
+    every = PerActionQOracle(Asked(), TinyMdp.action_space)
+    np.testing.assert_array_equal(every(two).values, QStarOracle(TinyExpert())(two).values)
     assert every(two).every_action and every(two).queries == two.steps
 
 
 def test_of_the_action_taken_it_is_that_one(two):
-    taken = QOfAction(Asked(), TinyMdp.action_space, advantage=False)(two)
-    np.testing.assert_array_equal(taken.values, Taken(QStar(TinyExpert()))(two).values)
-    less = QOfAction(Asked(), TinyMdp.action_space)(two)
-    np.testing.assert_array_equal(less.values, Taken(Advantage(QStar(TinyExpert())))(two).values)
+    taken = StateActionQOracle(Asked(), TinyMdp.action_space, advantage=False)(two)
+    np.testing.assert_array_equal(taken.values, TakenActionOracle(QStarOracle(TinyExpert()))(two).values)
+    less = StateActionQOracle(Asked(), TinyMdp.action_space)(two)
+    np.testing.assert_array_equal(
+        less.values, TakenActionOracle(AdvantageOracle(QStarOracle(TinyExpert())))(two).values
+    )
     assert less.advantage and not taken.advantage
 
 
 def test_the_settings_build_what_fits_the_actions():
-    settings = QOfActionSettings()
-    assert settings.tells(finite=True) is Tells.EVERY_ACTION and settings.tells(finite=False) is Tells.TAKEN_ACTION
-    assert settings.build(TinyMdp(), Asked()) == Advantage(QOfEveryAction(Asked(), TinyMdp.action_space))
-    assert settings.build(Walk(), Vectors()) == QOfAction(Vectors(), Walk.action_space)
+    settings = StateActionQSettings()
+    assert settings.tells(finite=True) is Feedback.ALL_ACTIONS and settings.tells(finite=False) is Feedback.TAKEN_ACTION
+    assert settings.build(TinyMdp(), Asked()) == AdvantageOracle(PerActionQOracle(Asked(), TinyMdp.action_space))
+    assert settings.build(Walk(), Vectors()) == StateActionQOracle(Vectors(), Walk.action_space)
     with pytest.raises(UsageError, match="by its method q_of, which tiny-expert does not have"):
         settings.build(TinyMdp(), TinyExpert())
 
@@ -56,12 +58,12 @@ def test_a_wrong_answer_is_told_with_its_place(two):
         def q_of(self, states, actions):
             return np.where(states[:, 1] == 2, np.nan, 0.0)
 
-    with pytest.raises(PartError, match=r"not finite \(nan\) in step 2 of the episode of seed 1"):
-        QOfAction(Broken(), TinyMdp.action_space)(two)
+    with pytest.raises(UserCodeError, match=r"not finite \(nan\) in step 2 of the episode of seed 1"):
+        StateActionQOracle(Broken(), TinyMdp.action_space)(two)
 
     class Wide(Asked):
         def q_of(self, states, actions):
             return self.q(states)
 
-    with pytest.raises(PartError, match=r"shape \(5, 3\); they must be of shape \(5,\): mend its q_of"):
-        QOfEveryAction(Wide(), TinyMdp.action_space)(two)
+    with pytest.raises(UserCodeError, match=r"shape \(5, 3\); they must be of shape \(5,\): mend its q_of"):
+        PerActionQOracle(Wide(), TinyMdp.action_space)(two)

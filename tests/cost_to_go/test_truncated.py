@@ -9,13 +9,13 @@ from gymnasium.spaces import Box, Discrete
 
 from aggrevated.algorithm import Learner, aggrevated
 from aggrevated.errors import UsageError
-from aggrevated.losses.taken_action import taken_action
-from aggrevated.oracles.truncated_horizon import Truncated, TruncatedSettings, v_star
-from aggrevated.oracles.value_function import ValueFunction
+from aggrevated.losses.taken_action import taken_action_loss
+from aggrevated.oracles.truncated_horizon import TruncatedHorizonOracle, TruncatedHorizonSettings, query_v_star
+from aggrevated.oracles.value_function import ValueFunctionOracle
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import CategoricalHead
 from aggrevated.rollout.trajectories import Trajectories
-from aggrevated.updates.natural import Natural
+from aggrevated.updates.natural import NaturalUpdate
 from problems import Q_STAR, Home, TinyExpert, every_trajectory, linear_policy, random_trajectories, with_legal
 
 V_STAR = Q_STAR.min(axis=2)
@@ -87,18 +87,18 @@ def test_by_hand():
     """The path left, right, left: nodes 0, 1, 4, costs 2, 4, 1; the guesses are 0, 2, 3."""
     path = all_paths().take(np.array([0b010]))
     for k, expected in {1: [2 + 2, 4 + 3, 1], 2: [2 + 4 + 3, 4 + 1, 1], 3: [7, 5, 1], 9: [7, 5, 1]}.items():
-        found = Truncated(Guess(GUESSED), k, advantage=False)(path)
+        found = TruncatedHorizonOracle(Guess(GUESSED), k, advantage=False)(path)
         np.testing.assert_array_equal(found.values, [expected])
         np.testing.assert_array_equal(found.weight, [[1, 1, 1]])
-        found = Truncated(Guess(GUESSED), k)(path)
+        found = TruncatedHorizonOracle(Guess(GUESSED), k)(path)
         np.testing.assert_array_equal(found.values, [np.array(expected) - [0, 2, 3]])
-    found = Truncated(Guess(GUESSED, discount=0.5), 2, advantage=False)(path)
+    found = TruncatedHorizonOracle(Guess(GUESSED, discount=0.5), 2, advantage=False)(path)
     np.testing.assert_array_equal(found.values, [[2 + 4 / 2 + 3 / 4, 4 + 1 / 2, 1]])
 
 
 def test_with_the_true_critic_one_step_tells_the_advantage_of_every_action():
     paths, v = all_paths(), exact()
-    found = Truncated(Guess(v), 1)(paths).values
+    found = TruncatedHorizonOracle(Guess(v), 1)(paths).values
     node, action = paths.states[..., 0], paths.actions
     following = np.append(v, np.zeros(8))[2 * node + 1 + action]
     np.testing.assert_allclose(found, EDGES[node, action] + following - v[node], atol=1e-6)
@@ -109,7 +109,7 @@ def test_with_the_true_critic_one_step_tells_the_advantage_of_every_action():
 def test_without_a_critic_v_is_the_least_q_and_on_average_it_is_q_star(advantage):
     """E[c + V*(s_{t+1}) | s_t, a_t] = Q*_t(s_t, a_t) over every trajectory of the tiny MDP."""
     every = every_trajectory(linear_policy())
-    found = Truncated(TinyExpert(), 1, advantage)(every.trajectories)
+    found = TruncatedHorizonOracle(TinyExpert(), 1, advantage)(every.trajectories)
     s, a = every.trajectories.states[..., 0], every.trajectories.actions
     for t, i, j in product(range(2), range(3), range(3)):
         here = every.probability * ((s == i) & (a == j))[:, t] * found.weight[:, t]
@@ -122,14 +122,14 @@ def test_beyond_the_horizon_it_is_the_realised_cost_less_v():
     trajectories, guess = random_trajectories(k=30, t=6), np.random.default_rng(0).normal(size=7)
     expert = Guess(guess)
     early = Trajectories(**{**vars(trajectories), "states": np.arange(180).reshape(30, 6, 1) % 7})
-    v = v_star(expert, early)
+    v = query_v_star(expert, early)
     realised = np.cumsum(early.costs[:, ::-1], axis=1)[:, ::-1]
-    found = Truncated(expert, 6)(early)
+    found = TruncatedHorizonOracle(expert, 6)(early)
     np.testing.assert_allclose(found.values, (realised - v) * early.mask, atol=1e-6)
     np.testing.assert_array_equal(found.weight, early.mask)
     cut = Trajectories(**{**vars(early), "horizon": 6})
     last = early.mask[:, -1] * (v[:, -1] - early.costs[:, -1])  # V* stands for the last step
-    found = Truncated(expert, 6)(cut)
+    found = TruncatedHorizonOracle(expert, 6)(cut)
     np.testing.assert_allclose(found.values[:, :5], ((realised + last[:, None] - v) * early.mask)[:, :5], atol=1e-6)
     assert not found.weight[:, 5].any() and not found.values[:, 5].any()
 
@@ -142,10 +142,10 @@ def test_it_is_the_sum_of_k_shaped_costs(k, horizon):
     states = np.arange(120).reshape(20, 6, 1) % 7
     trajectories = Trajectories(**{**vars(drawn), "states": states, "horizon": horizon})
     expert = Guess(np.random.default_rng(1).normal(size=7), discount=0.9)
-    one = ValueFunction(expert)(trajectories)
+    one = ValueFunctionOracle(expert)(trajectories)
     shaped = np.pad(one.values * one.weight, ((0, 0), (0, k)))
     expected = sum(0.9**i * shaped[:, i : i + 6] for i in range(k))
-    np.testing.assert_allclose(Truncated(expert, k)(trajectories).values, expected, atol=1e-5)
+    np.testing.assert_allclose(TruncatedHorizonOracle(expert, k)(trajectories).values, expected, atol=1e-5)
 
 
 @pytest.mark.parametrize("advantage", [False, True])
@@ -153,9 +153,9 @@ def test_one_step_has_the_bits_of_the_value_function_as_it_ever_was(advantage):
     """c + γ V*(s') − V*(s) in float64, from left to right."""
     trajectories = Trajectories(**{**vars(random_trajectories(k=50, t=6)), "states": np.ones((50, 6, 1), int)})
     expert = Guess(np.random.default_rng(2).normal(size=7), discount=0.99)
-    v = np.pad(v_star(expert, trajectories), ((0, 0), (0, 1)))
+    v = np.pad(query_v_star(expert, trajectories), ((0, 0), (0, 1)))
     expected = trajectories.costs + 0.99 * v[:, 1:] - (v[:, :-1] if advantage else 0.0)
-    for oracle in (ValueFunction(expert, advantage), Truncated(expert, 1, advantage)):
+    for oracle in (ValueFunctionOracle(expert, advantage), TruncatedHorizonOracle(expert, 1, advantage)):
         found = oracle(trajectories)
         np.testing.assert_array_equal(found.values, (expected * trajectories.mask).astype(np.float32))
 
@@ -163,7 +163,7 @@ def test_one_step_has_the_bits_of_the_value_function_as_it_ever_was(advantage):
 def cost_of_looking_ahead(k: int) -> float:
     """The cost of the policy that takes, at each node, the action with the cheapest k steps and guess behind them."""
     paths = all_paths()
-    values = Truncated(Guess(GUESSED), k, advantage=False)(paths).values
+    values = TruncatedHorizonOracle(Guess(GUESSED), k, advantage=False)(paths).values
     nodes, total, state = paths.states[..., 0], 0.0, np.zeros((1, 1), np.int64)
     for t in range(DEPTH):
         here = nodes[:, t] == state[0, 0]
@@ -184,16 +184,16 @@ def test_the_loop_learns_just_that(k, expected):
     """With one step it believes the critic; with three it is reinforcement learning, and finds the optimum."""
     ends = []
     for seed in range(3):  # a single run may be on an excursion just when it is looked at
-        learner = Learner(FeedForwardPolicy(7, CategoricalHead(2), hidden=()), Natural(0.05, damping=0.1))
-        oracle = Truncated(Guess(GUESSED), k)
-        loop = aggrevated(learner, Tree(), None, oracle, taken_action, k=100, validation_episodes=50, seed=seed)
+        learner = Learner(FeedForwardPolicy(7, CategoricalHead(2), hidden=()), NaturalUpdate(0.05, damping=0.1))
+        oracle = TruncatedHorizonOracle(Guess(GUESSED), k)
+        loop = aggrevated(learner, Tree(), None, oracle, taken_action_loss, k=100, validation_episodes=50, seed=seed)
         ends += [line.current_return for line in islice(loop, 30, 60)]
     assert np.median(ends) == pytest.approx(-expected, abs=0.3)
 
 
 def test_illegal_actions_are_no_way_out():
     trajectories = with_legal(every_trajectory(linear_policy()).trajectories)
-    q, v = TinyExpert().q(trajectories.states.reshape(-1, 3)), v_star(TinyExpert(), trajectories)
+    q, v = TinyExpert().q(trajectories.states.reshape(-1, 3)), query_v_star(TinyExpert(), trajectories)
     least = np.where(trajectories.legal, q.reshape(*trajectories.mask.shape, 3), np.inf).min(axis=2)
     np.testing.assert_array_equal(v[trajectories.mask], least[trajectories.mask])
     assert (v > q.min(axis=1).reshape(v.shape))[trajectories.mask].any()
@@ -201,4 +201,4 @@ def test_illegal_actions_are_no_way_out():
 
 def test_an_expert_that_only_acts_cannot_be_asked():
     with pytest.raises(UsageError, match="truncated asks an expert by its method v or q, which home does not have"):
-        TruncatedSettings().build(Tree(), Home())
+        TruncatedHorizonSettings().build(Tree(), Home())

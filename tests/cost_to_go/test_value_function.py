@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from aggrevated.oracles.value_function import ValueFunction
+from aggrevated.oracles.value_function import ValueFunctionOracle
 from aggrevated.rollout.trajectories import Trajectories
 from problems import EXPERT, Q_STAR, every_trajectory, linear_policy, with_expert_steps
 
@@ -46,34 +46,34 @@ def three() -> Trajectories:
 
 def test_by_hand(three):
     """c + V(s')/2 where there is a next state, c where the episode ended; the horizon's last step does not count."""
-    found = ValueFunction(Critic(), advantage=False)(three)
+    found = ValueFunctionOracle(Critic(), advantage=False)(three)
     np.testing.assert_array_equal(found.values[:, :2], [[1 + 10, 4], [0 + 5, 2 + 10], [4, 0]])
     np.testing.assert_array_equal(found.weight, [[1, 1, 0], [1, 1, 0], [1, 0, 0]])
     assert (found.queries, found.simulator_steps, found.diverged) == (6, 0, 0)
     assert found.values.dtype == found.weight.dtype == np.float32 and not found.every_action
-    found = ValueFunction(Critic())(three)
+    found = ValueFunctionOracle(Critic())(three)
     np.testing.assert_array_equal(found.values[:, :2], [[11 - 10, 4 - 20], [5 - 40, 12 - 10], [4 - 20, 0]])
 
 
 def test_before_the_horizon_the_last_step_counts(three):
     """All three ended early: no step is left out."""
     early = replace(three, horizon=5)
-    np.testing.assert_array_equal(ValueFunction(Critic())(early).weight, three.mask)
+    np.testing.assert_array_equal(ValueFunctionOracle(Critic())(early).weight, three.mask)
 
 
 def test_steps_of_the_expert_do_not_count(three):
     mixed = with_expert_steps(three, 0.5)
-    found = ValueFunction(Critic())(mixed)
+    found = ValueFunctionOracle(Critic())(mixed)
     assert mixed.by_expert[:, :2].any()
     np.testing.assert_array_equal(found.weight[:, :2], mixed.by_learner[:, :2])
-    np.testing.assert_array_equal(found.values, ValueFunction(Critic())(three).values)
+    np.testing.assert_array_equal(found.values, ValueFunctionOracle(Critic())(three).values)
 
 
 @pytest.mark.parametrize("advantage", [False, True])
 def test_with_an_exact_critic_it_is_q_star_on_average(advantage):
     """E[c + V*(s_{t+1}) | s_t, a_t] = Q*_t(s_t, a_t) over every trajectory, at every step that counts."""
     every = every_trajectory(linear_policy())
-    found = ValueFunction(ExactCritic(discount=1.0), advantage)(every.trajectories)
+    found = ValueFunctionOracle(ExactCritic(discount=1.0), advantage)(every.trajectories)
     assert not found.weight[:, 2].any()
     s, a = every.trajectories.states[..., 0], every.trajectories.actions
     for t in range(2):

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 
 from aggrevated.config import Config
-from aggrevated.config.resolver import resolve
+from aggrevated.config.resolver import resolve_config
 from aggrevated.core.arrays import Array
-from aggrevated.experts.loading import SHIPPED, load_expert
-from aggrevated.problems.control import Control
+from aggrevated.experts.loading import BUILTIN_WEIGHTS, load_expert
+from aggrevated.problems.control import ControlProblem
 from aggrevated.simulators import Simulator
 from aggrevated.simulators.acrobot import Acrobot
 from aggrevated.simulators.cartpole import CartPole
-from aggrevated.storage import seal, unseal
+from aggrevated.storage import load_checksummed, save_checksummed
 from aggrevated.tasks import Task, find_task
 
 
@@ -141,30 +141,30 @@ def mistaken(expert: Any) -> Callable[[Array, Array], Array]:
 def with_expert(make: Callable[[Simulator], Any], name: str = "cartpole", **settings: Any) -> Config:
     """The task with an expert that is made of its own one."""
     task = find_task(name)
-    assert isinstance(task.world, Control)
+    assert isinstance(task.world, ControlProblem)
     shipped = task.world.expert
     world = replace(task.world, expert="", make_expert=lambda sim: make(load_expert(shipped, sim)), **settings)
-    return resolve(replace(task, world=world))
+    return resolve_config(replace(task, world=world))
 
 
 def in_world(make: Callable[[int], Simulator], **settings: Any) -> Config:
     """CartPole's task in another simulator."""
     task: Task = find_task("cartpole")
-    assert isinstance(task.world, Control)
-    return resolve(replace(task, world=replace(task.world, make=make, **settings)))
+    assert isinstance(task.world, ControlProblem)
+    return resolve_config(replace(task, world=replace(task.world, make=make, **settings)))
 
 
 def trained_on_normalised(folder: Path) -> Config:
     """CartPole's expert as if its training had normalised observations, and without what did."""
-    weights, card = unseal(SHIPPED / "cartpole.safetensors")
+    weights, card = load_checksummed(BUILTIN_WEIGHTS / "cartpole.safetensors")
     mean, scale = np.array([0.3, -0.3, 0.0, 0.0]), np.array([0.9, 0.8, 0.05, 0.25])
     first = next(name for name in weights if name.endswith(".0.weight"))
     bias, matrix = first.replace("weight", "bias"), weights[first].clone()
     weights[bias] = weights[bias] + matrix @ matrix.new_tensor(mean)
     weights[first] = matrix * matrix.new_tensor(scale)
     path = folder / "normalised.safetensors"
-    seal(path, weights, card)
-    return resolve("cartpole", expert=str(path))
+    save_checksummed(path, weights, card)
+    return resolve_config("cartpole", expert=str(path))
 
 
 def faults(folder: Path) -> dict[str, tuple[Callable[[], Config], set[str]]]:
@@ -185,9 +185,9 @@ def faults(folder: Path) -> dict[str, tuple[Callable[[], Config], set[str]]]:
             lambda: with_expert(lambda e: Discounted(e, CartPole(500), 0.9, 1.0, 80)),
             {"discount"},
         ),
-        "horizon halved": (lambda: resolve("cartpole", horizon=250), {"horizon"}),
-        "horizon halved, few cut": (lambda: resolve("acrobot", horizon=100), {"horizon"}),
-        "horizon half as long again": (lambda: resolve("hopper", horizon=150), {"horizon"}),
+        "horizon halved": (lambda: resolve_config("cartpole", horizon=250), {"horizon"}),
+        "horizon halved, few cut": (lambda: resolve_config("acrobot", horizon=100), {"horizon"}),
+        "horizon half as long again": (lambda: resolve_config("hopper", horizon=150), {"horizon"}),
         "constant Q": (lambda: with_expert(lambda e: Changed(e, lambda q, s: 0 * q + 7.0)), {"noise"}),
         "noise as large as the signal": (lambda: with_expert(lambda e: Changed(e, noisy)), {"noise"}),
         "noise, acting well": (lambda: with_expert(lambda e: Changed(e, noisy, False)), {"noise"}),

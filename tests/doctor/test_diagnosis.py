@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from planted import Forgetful, in_world, with_expert
 
-from aggrevated.config.resolver import resolve
+from aggrevated.config.resolver import resolve_config
 from aggrevated.core.arrays import Array
-from aggrevated.doctor import examine
-from aggrevated.doctor.checks.greedy_consistency import agreement
-from aggrevated.doctor.checks.markov_state import snapshot
+from aggrevated.doctor import diagnose
+from aggrevated.doctor.checks.greedy_consistency import check_greedy_consistency
+from aggrevated.doctor.checks.markov_state import check_markov_state
 from aggrevated.doctor.examination import Examination
 from aggrevated.errors import UsageError
 from aggrevated.simulators.cartpole import CartPole
@@ -48,19 +48,19 @@ class Broken(Raising):
 
 
 def test_an_expert_that_raises_is_a_finding_with_a_remedy() -> None:
-    diagnosis = examine(with_expert(Raising), episodes=10, seconds=1.5)
+    diagnosis = diagnose(with_expert(Raising), episodes=10, seconds=1.5)
     raised = {one.check: one for one in diagnosis.faults}
     assert "no costs today" in raised["sign"].sentence and raised["sign"].remedy == "mend its q"
 
 
 def test_an_expert_that_cannot_act_is_told_at_once() -> None:
-    diagnosis = examine(with_expert(Broken), episodes=10, seconds=1)
+    diagnosis = diagnose(with_expert(Broken), episodes=10, seconds=1)
     assert [one.check for one in diagnosis.findings] == ["parts"] and diagnosis.verdict == "fault"
     assert diagnosis.recommendation is None and "not finite" in diagnosis.findings[0].sentence
 
 
 def test_an_expert_that_only_acts_is_rolled_out() -> None:
-    diagnosis = examine(with_expert(Silent), episodes=20, seconds=2)
+    diagnosis = diagnose(with_expert(Silent), episodes=20, seconds=2)
     assert not diagnosis.faults
     assert not {"sign", "noise", "calibration"} & {one.check for one in diagnosis.findings}
     advice = diagnosis.recommendation
@@ -69,16 +69,16 @@ def test_an_expert_that_only_acts_is_rolled_out() -> None:
 
 
 def test_it_can_be_written_as_json() -> None:
-    diagnosis = examine(resolve("cartpole", horizon=60), episodes=10, seconds=1)
+    diagnosis = diagnose(resolve_config("cartpole", horizon=60), episodes=10, seconds=1)
     facts = json.loads(json.dumps(diagnosis.facts(), allow_nan=False))
     assert facts["task"] == "cartpole" and facts["recommendation"]["command"].endswith("--horizon 60")
 
 
 def test_what_cannot_be_is_refused() -> None:
     with pytest.raises(UsageError, match="seconds"):
-        examine(resolve("cartpole"), seconds=0)
+        diagnose(resolve_config("cartpole"), seconds=0)
     with pytest.raises(UsageError, match="doctor"):
-        examine(resolve("cartpole").__class__(**{**vars(resolve("cartpole")), "world": NoControl()}))
+        diagnose(resolve_config("cartpole").__class__(**{**vars(resolve_config("cartpole")), "world": NoControl()}))
 
 
 class NoControl:
@@ -89,9 +89,9 @@ class NoControl:
 
 def test_a_counter_is_missed_only_where_it_matters() -> None:
     patient = Examination(in_world(lambda h: Forgetful(CartPole(h), every=10**6)), episodes=8)
-    assert [one.verdict for one in snapshot(patient)] == ["fine"]
+    assert [one.verdict for one in check_markov_state(patient)] == ["fine"]
     again = replace(patient, config=in_world(lambda h: Forgetful(CartPole(h), every=300)))
-    assert [one.verdict for one in snapshot(again)] == ["fault"]
+    assert [one.verdict for one in check_markov_state(again)] == ["fault"]
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ class HalfLegal:
 
 
 def test_an_expert_that_breaks_the_rules_is_told_so() -> None:
-    diagnosis = examine(in_world(lambda h: HalfLegal(CartPole(h))), episodes=10, seconds=1)
+    diagnosis = diagnose(in_world(lambda h: HalfLegal(CartPole(h))), episodes=10, seconds=1)
     assert diagnosis.verdict == "fault" and "illegal action" in diagnosis.findings[0].sentence
 
 
@@ -131,5 +131,5 @@ class TwoMinds:
 
 
 def test_v_must_be_the_least_of_q() -> None:
-    found = [*agreement(Examination(with_expert(TwoMinds), episodes=8, seconds=3))]
+    found = [*check_greedy_consistency(Examination(with_expert(TwoMinds), episodes=8, seconds=3))]
     assert [one.verdict for one in found] == ["fine", "warning"] and "V is not the least of Q" in found[1].sentence

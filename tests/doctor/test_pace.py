@@ -2,11 +2,11 @@
 
 import time
 
-from aggrevated.doctor.time_budget import sized
+from aggrevated.doctor.time_budget import run_largest_affordable
 
 
 def test_all_of_it_where_it_is_fast() -> None:
-    assert sized(lambda n: n, 1000, 5.0) == 1000
+    assert run_largest_affordable(lambda n: n, 1000, 5.0) == 1000
 
 
 def test_little_where_it_is_slow() -> None:
@@ -14,10 +14,10 @@ def test_little_where_it_is_slow() -> None:
         time.sleep(0.01 * n)
         return n
 
-    assert sized(work, 1000, 0.005) == 2
-    assert sized(work, 1000, 0.05) == 8
-    assert 8 <= sized(work, 1000, 0.6) < 240
+    assert run_largest_affordable(work, 1000, 0.005) == 2
+    assert run_largest_affordable(work, 1000, 0.05) == 8
+    assert 8 <= run_largest_affordable(work, 1000, 0.6) < 240
 
 
 def test_never_more_than_there_is() -> None:
-    assert sized(lambda n: n, 3, 5.0) == 3
+    assert run_largest_affordable(lambda n: n, 3, 5.0) == 3

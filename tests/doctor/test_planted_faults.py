@@ -8,8 +8,8 @@ import pytest
 from planted import faults
 
 from aggrevated.config import Config
-from aggrevated.config.resolver import resolve
-from aggrevated.doctor import examine
+from aggrevated.config.resolver import resolve_config
+from aggrevated.doctor import diagnose
 
 SEEDS = range(5 if os.environ.get("AGGREVATED_FAULTS") == "all" else 1)
 PATIENTS = ("cartpole", "acrobot", "acrobot-partial", "hopper", "walker")
@@ -20,7 +20,7 @@ PATIENTS = ("cartpole", "acrobot", "acrobot-partial", "hopper", "walker")
 def test_every_planted_fault_is_found(name: str, seed: int, tmp_path: Path) -> None:
     make: Callable[[], Config]
     make, by = faults(tmp_path)[name]
-    diagnosis = examine(make(), episodes=40, seed=seed, seconds=4)
+    diagnosis = diagnose(make(), episodes=40, seed=seed, seconds=4)
     assert by & {one.check for one in diagnosis.faults}, diagnosis.facts()
     assert diagnosis.verdict == "fault"
     assert all(one.remedy for one in diagnosis.faults)
@@ -29,7 +29,7 @@ def test_every_planted_fault_is_found(name: str, seed: int, tmp_path: Path) -> N
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("name", PATIENTS)
 def test_nothing_is_found_on_the_shipped_experts(name: str, seed: int) -> None:
-    diagnosis = examine(resolve(name), episodes=40, seed=seed, seconds=4)
+    diagnosis = diagnose(resolve_config(name), episodes=40, seed=seed, seconds=4)
     wrong = [one for one in diagnosis.findings if one.verdict in ("fault", "warning")]
     assert not wrong, wrong
     assert diagnosis.recommendation is not None and diagnosis.recommendation.method == "aggrevated"

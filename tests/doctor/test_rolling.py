@@ -2,22 +2,22 @@
 
 import numpy as np
 
-from aggrevated.core.rng import Purpose, seeds
-from aggrevated.doctor.discounted_rollouts import roll_out
+from aggrevated.core.rng import SeedPurpose, derive_seeds
+from aggrevated.doctor.discounted_rollouts import run_discounted_rollouts
 from aggrevated.experts.loading import load_expert
-from aggrevated.oracles.monte_carlo import cost_of_following
-from aggrevated.rollout.roll_in import Mixture, roll_in
+from aggrevated.oracles.monte_carlo import rollout_expert_cost
+from aggrevated.rollout.roll_in import RollInPolicy, roll_in
 from aggrevated.simulators.cartpole import CartPole
 
 
 def test_undiscounted_it_is_what_the_monte_carlo_oracle_finds() -> None:
     simulator = CartPole(120)
     expert = load_expert("cartpole", simulator)
-    of = roll_in(simulator, Mixture(expert, None, 1.0), seeds(0, Purpose.TEST, 0, 6))
+    of = roll_in(simulator, RollInPolicy(expert, None, 1.0), derive_seeds(0, SeedPurpose.TEST, 0, 6))
     lanes, times = np.arange(6), np.array([0, 5, 5, 40, 119, 80])
     states, first = of.states[lanes, times], np.array([0, 1, 0, 1, 0, 1])
-    rolled = roll_out(simulator, expert, states, times, first, (0.9, 1.0))
-    expected, _ = cost_of_following(simulator, expert, states, times, first)
+    rolled = run_discounted_rollouts(simulator, expert, states, times, first, (0.9, 1.0))
+    expected, _ = rollout_expert_cost(simulator, expert, states, times, first)
     assert np.array_equal(rolled.by(1.0), expected)
     assert (rolled.left <= 120 - times).all()
     assert np.allclose(rolled.by(0.9), -(1 - 0.9**rolled.left) / 0.1)  # every step costs −1

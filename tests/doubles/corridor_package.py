@@ -183,7 +183,7 @@ class SteppedSettings(OracleSettings):
     weight: float = setting(1.0, "Of every cost.")
 
     def tells(self, finite: bool) -> Tells:
-        return Tells.EVERY_ACTION
+        return Tells.ALL_ACTIONS
 
     def build(self, simulator: Simulator, expert: Expert) -> SteppedOracle:
         return SteppedOracle(expert, self.weight)
@@ -240,7 +240,7 @@ TASK = Task(
     title="A corridor",
     world=CorridorWorld(),
     policy="tiny",
-    brings=(TinySettings,),
+    components=(TinySettings,),
     tuned=(Tuned({"iterations": 12, "trajectories": 5}), Tuned({"learning_rate": 0.2}, update="regular")),
 )
 WINDING = replace(TASK, name="winding", world=CorridorWorld(turn=lambda: "left"))

@@ -16,7 +16,7 @@ from typing import TypeAlias, TypeVar
 import numpy as np
 from treebank_sentence import Sentence
 
-from aggrevated_reader.pages.batched_rng import Dice, Weighed
+from aggrevated_reader.pages.batched_rng import BatchedRng, WeightedChoice
 
 T = TypeVar("T")
 Given: TypeAlias = Mapping[str, "Phrase | None"]  # by relation; None is left out
@@ -68,12 +68,14 @@ NUMBERS = listed("two three four five six seven ten twelve")
 MODALS = listed("will can would must could may should might")
 MARKS = listed("because if while although before after since until")
 OWNERS = listed("his her my their our your its")
-CONJUNCTIONS = Weighed.of({"and": 8, "or": 2})
-BETWEEN_CLAUSES = Weighed.of({"and": 6, "but": 4, "so": 1})
-SINGULAR = Weighed.of({"the": 12, "a": 10, "this": 1.5, "that": 1.5, "every": 1, "another": 1, "no": 0.7, "some": 0.7})
-PLURAL = Weighed.of({"the": 10, "": 7, "some": 2, "these": 1.5, "those": 1.5, "many": 1.5, "all": 1, "no": 0.7})
-COUNTED = Weighed.of({"": 7, "the": 2, "these": 0.5, "those": 0.5})
-MASS = Weighed.of({"": 8, "the": 3, "some": 1, "this": 0.7, "no": 0.7})
+CONJUNCTIONS = WeightedChoice.of({"and": 8, "or": 2})
+BETWEEN_CLAUSES = WeightedChoice.of({"and": 6, "but": 4, "so": 1})
+SINGULAR = WeightedChoice.of(
+    {"the": 12, "a": 10, "this": 1.5, "that": 1.5, "every": 1, "another": 1, "no": 0.7, "some": 0.7}
+)
+PLURAL = WeightedChoice.of({"the": 10, "": 7, "some": 2, "these": 1.5, "those": 1.5, "many": 1.5, "all": 1, "no": 0.7})
+COUNTED = WeightedChoice.of({"": 7, "the": 2, "these": 0.5, "those": 0.5})
+MASS = WeightedChoice.of({"": 8, "the": 3, "some": 1, "this": 0.7, "no": 0.7})
 PRONOMINAL = ("nsubj", "obj", "iobj", "obl")  # relations that pronouns stand in
 SUBJECTS = {  # pronouns by kind, with what a verb agrees with: I, it or they
     "person": listed("she/it he/it they/they I/I we/they you/they"),
@@ -117,7 +119,7 @@ ONSETS = listed("b d f g k l m n p r s t v z br dr fl gr kl pl st tr")
 CODAS = listed("b d g k l m n p r t v nd rk")
 
 # Verb forms, helpers first: a verb and its ending, as Penn's tags call it; VBP is VBZ with he, she and it.
-FORMS = Weighed.of(
+FORMS = WeightedChoice.of(
     {
         ("VBD",): 42,
         ("VBP",): 20,
@@ -130,7 +132,7 @@ FORMS = Weighed.of(
         ("have VBP", "be VBN", "VBG"): 1,
     }
 )
-BE_FORMS = Weighed.of({("VBD",): 10, ("VBP",): 10, ("MD", "VB"): 3, ("have VBP", "VBN"): 2})
+BE_FORMS = WeightedChoice.of({("VBD",): 10, ("VBP",): 10, ("MD", "VB"): 3, ("have VBP", "VBN"): 2})
 IRREGULAR = {  # by verb, ending and what it agrees with
     ("be", "VBD", "they"): "were",
     ("be", "VBP", "I"): "am",
@@ -153,7 +155,7 @@ def generated(count: int, seed: int) -> list[Sentence]:
 
 def generated_sentence(number: int, seed: int) -> Sentence:
     """One of these sentences."""
-    dice = Dice(np.random.default_rng([_SENTENCE, seed, number]))
+    dice = BatchedRng(np.random.default_rng([_SENTENCE, seed, number]))
     while True:
         words = tidied(_Speaker(dice).sentence().words)
         if len(words) <= LONGEST:
@@ -164,7 +166,7 @@ def generated_sentence(number: int, seed: int) -> Sentence:
 class Word:
     """A word on its way into a sentence. It is told its head when its phrase is put beside another one."""
 
-    form: str
+    input_kind: str
     tag: str  # UPOS
     fine: str  # XPOS
     head: Word | None = None
@@ -198,12 +200,14 @@ class Phrase:
 
 def tidied(words: Sequence[Word]) -> list[Word]:
     """The words with a capital in front, "an" for "a" where it is said so, and no comma before another mark."""
-    kept = [word for word, then in pairwise(words) if word.form != "," or then.fine not in (",", ".")] + [words[-1]]
+    kept = [word for word, then in pairwise(words) if word.input_kind != "," or then.fine not in (",", ".")] + [
+        words[-1]
+    ]
     for word, then in pairwise(kept):
-        if word.form == "a" and then.form[0] in "aeiou":
-            word.form = "an"
-    first = next(word for word in kept if word.form != '"')
-    first.form = first.form[0].upper() + first.form[1:]
+        if word.input_kind == "a" and then.input_kind[0] in "aeiou":
+            word.input_kind = "an"
+    first = next(word for word in kept if word.input_kind != '"')
+    first.input_kind = first.input_kind[0].upper() + first.input_kind[1:]
     return kept
 
 
@@ -211,7 +215,7 @@ def as_sentence(words: Sequence[Word]) -> Sentence:
     """The finished sentence."""
     places = {id(word): place for place, word in enumerate(words, start=1)}
     heads = np.array([places[id(word.head)] if word.head else 0 for word in words], np.int64)
-    told = ((word.form, word.label, word.tag, word.fine) for word in words)
+    told = ((word.input_kind, word.label, word.tag, word.fine) for word in words)
     forms, labels, tags, fine_tags = zip(*told, strict=True)
     return Sentence(forms, heads, labels, tags, fine_tags)
 
@@ -233,7 +237,7 @@ class Verb:
         forms = irregular or [with_ed(base)]
         return cls(base, forms[0], forms[-1], particle)
 
-    def form(self, ending: str, agrees: str) -> tuple[str, str]:
+    def input_kind(self, ending: str, agrees: str) -> tuple[str, str]:
         """(as it is said, Penn's tag)."""
         fine = "VBZ" if ending == "VBP" and agrees == "it" else ending
         forms = {"VBD": self.past, "VBN": self.participle}
@@ -353,15 +357,15 @@ WEIGHTS: dict[Frame, float] = {
     Frame.of("ask persuade teach/taught help", "person", "obj person", "xcomp to"): 2,
     Frame.of("seem become/became/become look feel/felt", "person|animal|place|message", "xcomp adjective"): 4,
 }
-ANY_FRAME = Weighed.of(WEIGHTS)
-SHORT_FRAMES = Weighed.of({frame: weight for frame, weight in WEIGHTS.items() if frame.is_short})
+ANY_FRAME = WeightedChoice.of(WEIGHTS)
+SHORT_FRAMES = WeightedChoice.of({frame: weight for frame, weight in WEIGHTS.items() if frame.is_short})
 KINDS = (*NOUNS, "day", "year")
 WITH_SUBJECT = {
-    kind: Weighed.of({f: w for f, w in WEIGHTS.items() if kind in f.subjects and f.is_short} or {APPEAR: 1})
+    kind: WeightedChoice.of({f: w for f, w in WEIGHTS.items() if kind in f.subjects and f.is_short} or {APPEAR: 1})
     for kind in KINDS
 }
 WITH_OBJECT = {
-    kind: Weighed.of({f: w for f, w in WEIGHTS.items() if kind in f.objects and f.is_short} or {SEE: 1})
+    kind: WeightedChoice.of({f: w for f, w in WEIGHTS.items() if kind in f.objects and f.is_short} or {SEE: 1})
     for kind in KINDS
 }
 HELPERS = {"be": Verb("be", "was", "been"), "have": Verb("have", "had", "had"), "do": Verb("do", "did", "done")}
@@ -370,7 +374,7 @@ HELPERS = {"be": Verb("be", "was", "been"), "have": Verb("have", "had", "had"), 
 class _Speaker:
     """A grammar that throws dice: each rule returns a phrase. `room` is how many more words there should be."""
 
-    def __init__(self, dice: Dice) -> None:
+    def __init__(self, dice: BatchedRng) -> None:
         self.dice, self.room = dice, dice.count(0, 35)
 
     def more(self, probability: float) -> bool:
@@ -521,7 +525,7 @@ class _Speaker:
         """A clause around a verb. What is `given` is used as it is, or left out if it is None."""
         frame = frame or self.dice.weigh(ANY_FRAME if self.room > 4 else SHORT_FRAMES)
         subject = subject or self.noun_phrase(self.dice.pick(frame.subjects), "nsubj")
-        *helpers, ending = self.form(negated := self.dice.chance(0.08), asked)
+        *helpers, ending = self.input_kind(negated := self.dice.chance(0.08), asked)
         phrase = self.verb_phrase(frame, ending, subject.agrees, given, bare)
         return self.with_subject(phrase, subject, [("aux", helper) for helper in helpers], negated, asked)
 
@@ -557,7 +561,7 @@ class _Speaker:
         verb.after("nsubj", noun).before("expl", self.word("there", "PRON", "EX"))
         return verb if noun.has_clause() else verb.after("obl", self.way("in place"))
 
-    def form(self, negated: bool, asked: bool) -> tuple[str, ...]:
+    def input_kind(self, negated: bool, asked: bool) -> tuple[str, ...]:
         """The helpers of a verb, and its ending; with a helper at least, where something is asked or denied."""
         form = self.dice.weigh(FORMS)
         return (f"do {form[0]}", "VB") if len(form) == 1 and (negated or asked) else form
@@ -587,7 +591,7 @@ class _Speaker:
         if text == "MD":
             return self.word(self.often(MODALS), "AUX", "MD")
         verb, ending = text.split()
-        form, fine = HELPERS[verb].form(ending, agrees)
+        form, fine = HELPERS[verb].input_kind(ending, agrees)
         return self.word(form, "AUX", fine)
 
     def subordinate(self) -> Phrase:
@@ -618,7 +622,7 @@ class _Speaker:
 
     def verb(self, verb: Verb, ending: str, agrees: str) -> Phrase:
         """The verb in that form."""
-        form, fine = verb.form(ending, agrees)
+        form, fine = verb.input_kind(ending, agrees)
         return self.word(form, "VERB", fine)
 
     def verb_phrase(self, frame: Frame, ending: str, agrees: str, given: Given = NOTHING, bare: bool = False) -> Phrase:
@@ -837,7 +841,7 @@ class _Speaker:
         return self.word(form, "ADJ").after("obl", self.way(f"{preposition} person|event|matter|animal"))
 
 
-SENTENCES: Weighed[tuple[Callable[[_Speaker], Phrase], str]] = Weighed.of(
+SENTENCES: WeightedChoice[tuple[Callable[[_Speaker], Phrase], str]] = WeightedChoice.of(
     {
         (_Speaker.told, "."): 77,
         (_Speaker.asked, "?"): 8,

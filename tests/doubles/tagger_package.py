@@ -172,7 +172,7 @@ class TaggerWorld(WorldSettings):
     name = "tagger"
     measured = "accuracy"
     digits = 3
-    measured_on = ("sentences", "data_seed")
+    protocol_settings = ("sentences", "data_seed")
     evaluation = OtherSentences
     expert_name = "gold tags"
     sentences: int = setting(500, "How many sentences there are.", at_least(10))

@@ -13,8 +13,8 @@ from gymnasium.spaces import MultiDiscrete
 
 import aggrevated
 from aggrevated.cli import main
-from aggrevated.config.component_registry import HEADS, SHELVES, head_for
-from aggrevated.config.resolver import resolve
+from aggrevated.config.component_registry import HEAD_REGISTRY, REGISTRIES, select_head
+from aggrevated.config.resolver import resolve_config
 from aggrevated.errors import UsageError
 from aggrevated.training.run_folder import Run
 
@@ -74,13 +74,13 @@ def test_each_alone_with_what_is_shipped(
 
 
 def test_a_head_for_other_actions_is_found_by_them(installed: Path) -> None:
-    assert head_for(MultiDiscrete([3, 2])).name == "pair"
-    assert head_for(MultiDiscrete([3, 2]))().build(MultiDiscrete([3, 2])).outputs == 6
+    assert select_head(MultiDiscrete([3, 2])).name == "pair"
+    assert select_head(MultiDiscrete([3, 2]))().build(MultiDiscrete([3, 2])).outputs == 6
 
 
 def test_the_docs_name_every_group_of_entry_points() -> None:
     text = (Path(__file__).parents[2] / "docs/architecture.md").read_text()
-    for shelf in (*SHELVES.values(), HEADS):
+    for shelf in (*REGISTRIES.values(), HEAD_REGISTRY):
         assert f"`{shelf.group}`" in text or f"`.{shelf.group.removeprefix('aggrevated.')}`" in text
 
 
@@ -102,7 +102,7 @@ def test_a_piece_that_is_not_sound_is_refused_before_there_is_a_folder(
     points = installed / "corridor_package-1.0.dist-info/entry_points.txt"
     points.write_text("[aggrevated.updates]\nsigned = corridor_package:Changed\n")
     with pytest.raises(UsageError, match=words):
-        resolve("cartpole", update="signed")
+        resolve_config("cartpole", update="signed")
 
 
 @pytest.mark.parametrize("task", ["corridor", "winding"])
@@ -124,7 +124,7 @@ def test_help_and_errors_know_of_it(installed: Path, capsys: pytest.CaptureFixtu
     assert caught.value.code == 2
     assert "--step-size has no effect on the update exponentiated: it is of --update signed" in capsys.readouterr().err
     with pytest.raises(UsageError, match=r"unknown task 'corridoor' .did you mean corridor"):
-        resolve("corridoor")
+        resolve_config("corridoor")
 
 
 def test_a_task_that_nobody_installed_is_passed_as_the_object_it_is(
@@ -134,7 +134,7 @@ def test_a_task_that_nobody_installed_is_passed_as_the_object_it_is(
     sys.path.insert(0, str(Path(__file__).parent))
     try:
         package = import_module("corridor_package")
-        task = replace(package.TASK, name="mine", brings=(*package.TASK.brings, package.SignedSettings))
+        task = replace(package.TASK, name="mine", components=(*package.TASK.components, package.SignedSettings))
         run = aggrevated.train(task, update="signed", out=tmp_path / "run", iterations=3)
         assert run.policy.predict([0.0], deterministic=True)[0] in (0, 1)
         with pytest.raises(aggrevated.DataError, match="is of the task 'mine', which no installed package offers"):
@@ -149,9 +149,11 @@ def test_an_entry_point_that_cannot_be_imported_names_its_package(installed: Pat
     points = installed / "corridor_package-1.0.dist-info/entry_points.txt"
     points.write_text("[aggrevated.updates]\nbroken = corridor_package:nothing\nmixed = corridor_package:TASK\n")
     with pytest.raises(UsageError, match="corridor_package:nothing of the package corridor-package cannot be imported"):
-        resolve("cartpole", update="broken")
+        resolve_config("cartpole", update="broken")
     with pytest.raises(UsageError, match="the update mixed of an installed package is no UpdateSettings"):
-        resolve("cartpole", update="mixed")
-    assert resolve("cartpole").update.name == "exponentiated"  # a broken one disturbs nobody who does not ask for it
+        resolve_config("cartpole", update="mixed")
+    assert (
+        resolve_config("cartpole").update.name == "exponentiated"
+    )  # a broken one disturbs nobody who does not ask for it
     with pytest.raises(UsageError, match=r"unknown setting --horizn .did you mean --horizon"):
-        resolve("cartpole", horizn=3)
+        resolve_config("cartpole", horizn=3)

@@ -14,7 +14,7 @@ import pytest
 import aggrevated
 from aggrevated.cli import main
 from aggrevated.training.run_folder import Run
-from aggrevated.validation import mean_return
+from aggrevated.validation import evaluate_mean_return
 
 NAME = "tagger_package"
 SRC = Path(aggrevated.__file__).parent
@@ -100,7 +100,7 @@ def test_accuracy_is_the_share_of_words_with_their_tag(package: ModuleType) -> N
     share = np.mean([tag == package.TAGS.index("NOUN") for _, tag in package.tagged_words(tagging)])
     assert 0.1 < share < 0.4 and package.Accuracy(tagging)(Nouns()) == pytest.approx(share)
     assert package.Accuracy(tagging)(package.Gold(tagging.corpus)) == 1.0
-    wrong = mean_return(Nouns(), tagging, np.arange(10, dtype=np.uint64))
+    wrong = evaluate_mean_return(Nouns(), tagging, np.arange(10, dtype=np.uint64))
     assert wrong == pytest.approx((share - 1) * tagging.words / 10)
 
 

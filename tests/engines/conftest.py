@@ -4,8 +4,8 @@ from importlib.util import find_spec
 
 import pytest
 
-from aggrevated.engines import InProcess
-from aggrevated.engines.processes import Processes
+from aggrevated.engines import InProcessEngine
+from aggrevated.engines.processes import ProcessEngine
 
 NO_RAY = "Ray is not installed: pip install 'aggrevated[ray]'"
 
@@ -14,9 +14,9 @@ NO_RAY = "Ray is not installed: pip install 'aggrevated[ray]'"
 def ray_engine():
     if find_spec("ray") is None:
         pytest.skip(NO_RAY)
-    from aggrevated.engines.ray import Ray
+    from aggrevated.engines.ray import RayEngine
 
-    with Ray(2) as engine:
+    with RayEngine(2) as engine:
         yield engine
 
 
@@ -25,5 +25,5 @@ def engine(request):
     if request.param == "ray":
         yield request.getfixturevalue("ray_engine")
     else:
-        with InProcess() if request.param == "in-process" else Processes(2) as made:
+        with InProcessEngine() if request.param == "in-process" else ProcessEngine(2) as made:
             yield made

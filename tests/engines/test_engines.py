@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 import work
 
-from aggrevated.engines import HERE, InProcess, blocks
-from aggrevated.engines.processes import Processes
-from aggrevated.engines.serialization import Kept, packed, unpacked
+from aggrevated.engines import IN_PROCESS, InProcessEngine, split_into_blocks
+from aggrevated.engines.processes import ProcessEngine
+from aggrevated.engines.serialization import CachedObject, deserialize, serialize
 from aggrevated.errors import AggrevatedError, DataError, UsageError
 
 
@@ -45,18 +45,18 @@ def test_an_error_that_cannot_be_unpacked_is_told_in_words(engine):
 
 
 def test_what_breaks_where_it_arrives_is_an_error_and_no_lost_worker(engine):
-    if isinstance(engine, InProcess):
+    if isinstance(engine, InProcessEngine):
         pytest.skip("in process nothing travels")
     brittle = work.Brittle()
     brittle.something = 1  # else there is no state to set
-    for shared in (brittle, Kept(brittle)):
+    for shared in (brittle, CachedObject(brittle)):
         with pytest.raises(RuntimeError, match="there is no display here"):
             engine.map(work.ignore, shared, [1, 2])
     assert engine.map(work.plus, 1, [1]) == [2]
 
 
 def test_what_is_kept_travels_once_to_each_worker(engine):
-    kept = Kept(work.Costly(np.arange(4.0)))
+    kept = CachedObject(work.Costly(np.arange(4.0)))
     seen = []
     for factor in (1, 2, 3):
         found = engine.map(work.total, (kept, factor), [1, 2, 3, 4])
@@ -73,45 +73,52 @@ def test_who_waits_is_told(engine):
 
 
 def test_the_job_of_a_worker_that_dies_is_done_again(engine, tmp_path):
-    if isinstance(engine, InProcess):
+    if isinstance(engine, InProcessEngine):
         pytest.skip("in process there is no other worker")
     assert engine.map(work.dies_once, str(tmp_path / "mark"), [1, 2, 3]) == [1, 2, 3]
 
 
 def test_workers_use_one_thread_and_no_torch(engine):
-    if isinstance(engine, InProcess):
+    if isinstance(engine, InProcessEngine):
         pytest.skip("in process it is ours")
     assert "torch" not in engine.map(work.loaded, None, [1])[0]
     assert set(engine.map(work.threads, None, [1])[0]) == {1}
 
 
 def test_what_is_kept_inside_of_what_is_kept_arrives():
-    inner = Kept((1, 2))
-    data, parcels = packed((Kept({"inner": inner}), inner))
+    inner = CachedObject((1, 2))
+    data, parcels = serialize((CachedObject({"inner": inner}), inner))
     found = {}
     for name, parcel in parcels.items():
-        found[name] = Kept(unpacked(parcel, found.__getitem__))
-    outer, other = unpacked(data, found.__getitem__)
+        found[name] = CachedObject(deserialize(parcel, found.__getitem__))
+    outer, other = deserialize(data, found.__getitem__)
     assert outer.value["inner"] is other and other.value == (1, 2)
 
 
 def test_what_cannot_travel_is_refused_in_a_sentence():
     with pytest.raises(UsageError, match=r"^this cannot be sent to a worker .*: make simulator and expert picklable"):
-        packed(threading.Lock())
+        serialize(threading.Lock())
 
 
 def test_blocks_hold_every_lane_once():
     lanes = np.arange(23)
-    for engine in (HERE, InProcess(1), InProcess(7), InProcess(50), Processes(2), Processes(8, 4)):
-        np.testing.assert_array_equal(np.concatenate(blocks(lanes, engine)), lanes)
-    assert [len(block) for block in blocks(lanes, InProcess(7))] == [7, 7, 7, 2]
-    assert len(blocks(lanes, HERE)) == 1
-    assert [len(block) for block in blocks(lanes[:0], Processes(2))] == [0]
+    for engine in (
+        IN_PROCESS,
+        InProcessEngine(1),
+        InProcessEngine(7),
+        InProcessEngine(50),
+        ProcessEngine(2),
+        ProcessEngine(8, 4),
+    ):
+        np.testing.assert_array_equal(np.concatenate(split_into_blocks(lanes, engine)), lanes)
+    assert [len(block) for block in split_into_blocks(lanes, InProcessEngine(7))] == [7, 7, 7, 2]
+    assert len(split_into_blocks(lanes, IN_PROCESS)) == 1
+    assert [len(block) for block in split_into_blocks(lanes[:0], ProcessEngine(2))] == [0]
 
 
 @pytest.mark.parametrize("kills", [6])
 def test_killed_workers_are_replaced_and_nothing_is_lost(kills):
-    with Processes(2) as engine:
+    with ProcessEngine(2) as engine:
         stop = threading.Event()
 
         def killer() -> None:
@@ -132,9 +139,9 @@ def test_killed_workers_are_replaced_and_nothing_is_lost(kills):
 
 
 def test_a_job_that_kills_every_worker_is_given_up(monkeypatch):
-    monkeypatch.setattr("aggrevated.engines.processes.PATIENCE", 3)
+    monkeypatch.setattr("aggrevated.engines.processes.WORKER_START_TIMEOUT", 3)
     with (
-        Processes(1) as engine,
+        ProcessEngine(1) as engine,
         pytest.raises(AggrevatedError, match=r"^3 workers were lost over one job, .* exit code 7"),
     ):
         engine.map(work.dies_always, None, [1])

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import work
 
-from aggrevated.engines.ray import require_somebody_at
+from aggrevated.engines.ray import check_reachable
 from aggrevated.errors import AggrevatedError, UsageError
 
 pytestmark = pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed: pip install 'aggrevated[ray]'")
@@ -54,10 +54,10 @@ def test_killed_workers_are_replaced_without_a_word(ray_engine, capfd):
 
 
 def test_a_second_one_in_the_same_process_is_refused(ray_engine):
-    from aggrevated.engines.ray import Ray
+    from aggrevated.engines.ray import RayEngine
 
     with pytest.raises(UsageError, match=r"call ray\.shutdown\(\) first"):
-        Ray(1)
+        RayEngine(1)
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_a_second_one_in_the_same_process_is_refused(ray_engine):
 )
 def test_an_address_where_nobody_is(address, error, sentence):
     with pytest.raises(error, match=sentence):
-        require_somebody_at(address)
+        check_reachable(address)
 
 
 def test_a_ray_of_ones_own_is_no_ray_that_was_left_behind(monkeypatch):
@@ -89,5 +89,5 @@ def test_a_ray_of_ones_own_is_no_ray_that_was_left_behind(monkeypatch):
 
     monkeypatch.setattr(module, "import_ray", Recorded)
     monkeypatch.setattr(module, "silence", lambda: None)
-    module.start(2, None)
+    module.start_ray(2, None)
     assert asked["address"] == "local" and asked["_node_ip_address"] == "127.0.0.1"

@@ -7,10 +7,10 @@ from functools import cache
 import pytest
 
 from aggrevated.cli import main
-from aggrevated.engines import HERE, InProcess
-from aggrevated.engines.processes import Processes
+from aggrevated.engines import IN_PROCESS, InProcessEngine
+from aggrevated.engines.processes import ProcessEngine
 from aggrevated.training.run_folder import Run
-from aggrevated.training.trainer import execute, train
+from aggrevated.training.trainer import run_to_end, train
 
 FEW = {"iterations": 2, "validation_episodes": 9, "test_episodes": 8}
 RUNS = {
@@ -47,18 +47,18 @@ def result(name: str, folder, engine) -> dict:
 def alone(tmp_path_factory):
     """What comes out in process, all lanes at once."""
     folder = tmp_path_factory.mktemp("alone")
-    return lambda name: result(name, folder / name, HERE)
+    return lambda name: result(name, folder / name, IN_PROCESS)
 
 
 @pytest.mark.parametrize("block", [1, 7, 50])
 @pytest.mark.parametrize("name", RUNS)
 def test_blocks_change_nothing(name, block, alone, tmp_path):
-    assert result(name, tmp_path / "run", InProcess(block)) == alone(name)
+    assert result(name, tmp_path / "run", InProcessEngine(block)) == alone(name)
 
 
 @pytest.mark.parametrize("name", RUNS)
 def test_processes_change_nothing(name, alone, tmp_path):
-    with Processes(2, block=3) as engine:
+    with ProcessEngine(2, block=3) as engine:
         assert result(name, tmp_path / "run", engine) == alone(name)
 
 
@@ -76,10 +76,10 @@ def test_a_run_goes_on_with_another_engine(alone, tmp_path):
             raise StoppedError
 
     settings = RUNS["cartpole"] | {"checkpoint_every": 1}
-    with Processes(2) as engine, pytest.raises(StoppedError):
+    with ProcessEngine(2) as engine, pytest.raises(StoppedError):
         train(settings.pop("task"), out=tmp_path / "run", progress=stop, engine=engine, **settings)
     run = Run.open(tmp_path / "run")
-    execute(run)
+    run_to_end(run)
     assert run.result().weights_sha256 == alone("cartpole")["weights_sha256"]
 
 

@@ -10,7 +10,7 @@ import torch
 from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Space
 
 from aggrevated.core.arrays import Array
-from aggrevated.core.spaces import Translation
+from aggrevated.core.spaces import SpaceAdapter
 
 BOX = Box(-np.array([1, 2, 3], np.float32), np.array([1, 2, 3], np.float32))
 MATRIX = Box(-5.0, 5.0, (2, 2), np.float64)
@@ -39,7 +39,7 @@ class Small(gymnasium.Env[Any, Any]):
 class Seen:
     """What an expert needs of a simulator; states are the observations as vectors."""
 
-    translation: Translation
+    translation: SpaceAdapter
     name: str = "small"
     horizon: int = 5
 
@@ -62,7 +62,7 @@ class Seen:
 
 
 def seen(observations: Space[Any], actions: Space[Any]) -> Seen:
-    return Seen(Translation(observations, actions))
+    return Seen(SpaceAdapter(observations, actions))
 
 
 def algorithm(name: str) -> Any:

@@ -9,13 +9,13 @@ import pytest
 import torch
 from torch import nn
 
-from aggrevated.errors import PartError, UsageError
-from aggrevated.experts import ActionValueExpert, CriticExpert, ValueExpert
-from aggrevated.experts.adapters import as_expert, kind_of
-from aggrevated.experts.behavior_fingerprint import behaviour, rounded
-from aggrevated.experts.checked import actions_of, costs_of, costs_of_taken, values_of
+from aggrevated.errors import UsageError, UserCodeError
+from aggrevated.experts import DiscreteQExpert, StateActionQExpert, StateValueExpert
+from aggrevated.experts.adapters import as_expert, expert_capability
+from aggrevated.experts.behavior_fingerprint import compute_behavior_fingerprint, round_to_significant_digits
+from aggrevated.experts.checked import query_actions, query_q_values, query_state_action_q, query_state_values
 from aggrevated.experts.q_function import QFunction
-from aggrevated.rollout.roll_in import Mixture, roll_in
+from aggrevated.rollout.roll_in import RollInPolicy, roll_in
 from on_a_line import HOMEWARDS, STATES, Grid
 
 HOME = [1, 0, 2]  # by the sign of the place: stay, go left, go right
@@ -120,7 +120,7 @@ GIVEN = {
 @pytest.mark.parametrize("given", GIVEN.values(), ids=GIVEN)
 def test_everybody_goes_home(given, simulator, states, places):
     expert = as_expert(given, simulator)
-    np.testing.assert_array_equal(actions_of(expert, states, 3, simulator.action_space), 1 - np.sign(places))
+    np.testing.assert_array_equal(query_actions(expert, states, 3, simulator.action_space), 1 - np.sign(places))
     assert expert.name and "<" not in expert.name
 
 
@@ -128,37 +128,42 @@ def test_everybody_goes_home(given, simulator, states, places):
 def test_it_travels(given, simulator, states, places):
     again = cloudpickle.loads(cloudpickle.dumps(as_expert(given, simulator)))
     np.testing.assert_array_equal(again.act(states, 0), 1 - np.sign(places))
-    assert kind_of(again) == kind_of(as_expert(given, simulator))
+    assert expert_capability(again) == expert_capability(as_expert(given, simulator))
 
 
 def test_an_episode_of_a_planner(simulator):
-    walked = roll_in(simulator, Mixture(as_expert(Planner, simulator), None, 1.0), np.arange(6, dtype=np.uint64))
+    walked = roll_in(simulator, RollInPolicy(as_expert(Planner, simulator), None, 1.0), np.arange(6, dtype=np.uint64))
     start = np.abs(walked.observations[:, 0, 0])
     np.testing.assert_array_equal(walked.returns, -start * (start + 1) / 2)
 
 
 def test_the_rungs(simulator, states, places):
     knows, one, judges = (as_expert(kind, simulator) for kind in (Knows, KnowsOne, Judges))
-    assert [kind_of(e) for e in (knows, one, judges, as_expert(of_one, simulator))] == ["q", "q_of", "v", "act"]
-    assert isinstance(knows, ValueExpert) and not isinstance(knows, CriticExpert | ActionValueExpert)
-    assert isinstance(one, ActionValueExpert) and not isinstance(one, ValueExpert | CriticExpert)
-    assert isinstance(judges, CriticExpert) and judges.discount == 1.0
-    np.testing.assert_array_equal(costs_of(knows, states), np.abs(places[:, None] + [-1, 0, 1]))
-    np.testing.assert_array_equal(costs_of_taken(one, states, np.full(12, 2)), np.abs(places + 1))
-    np.testing.assert_array_equal(values_of(judges, states), np.abs(places))
+    assert [expert_capability(e) for e in (knows, one, judges, as_expert(of_one, simulator))] == [
+        "q",
+        "q_of",
+        "v",
+        "act",
+    ]
+    assert isinstance(knows, DiscreteQExpert) and not isinstance(knows, StateValueExpert | StateActionQExpert)
+    assert isinstance(one, StateActionQExpert) and not isinstance(one, DiscreteQExpert | StateValueExpert)
+    assert isinstance(judges, StateValueExpert) and judges.discount == 1.0
+    np.testing.assert_array_equal(query_q_values(knows, states), np.abs(places[:, None] + [-1, 0, 1]))
+    np.testing.assert_array_equal(query_state_action_q(one, states, np.full(12, 2)), np.abs(places + 1))
+    np.testing.assert_array_equal(query_state_values(judges, states), np.abs(places))
 
 
 def test_what_is_an_expert_stays_what_it_is(simulator):
     own = Batches(simulator)
     assert as_expert(own, simulator) is own
     other = as_expert(own, simulator, "other")
-    assert other.name == "other" and kind_of(other) == "act"
+    assert other.name == "other" and expert_capability(other) == "act"
 
 
 def test_a_q_function_turns_rewards_into_costs(simulator, states, places):
     expert = as_expert(QFunction(Network(), discount=0.9), simulator, "net")
     np.testing.assert_allclose(expert.q(states), np.abs(places[:, None] + [-1, 0, 1]) + 1)
-    assert (expert.name, expert.discount, kind_of(expert)) == ("net", 0.9, "q")
+    assert (expert.name, expert.discount, expert_capability(expert)) == ("net", 0.9, "q")
 
 
 def test_a_module_is_as_it_was_given(simulator, states):
@@ -183,12 +188,12 @@ def test_vectors(vectors):
             return np.abs(observations[:, 0] + actions[:, 0])
 
     expert = as_expert(Critic(), vectors)
-    np.testing.assert_array_equal(actions_of(expert, states, 0, vectors.action_space), towards)
+    np.testing.assert_array_equal(query_actions(expert, states, 0, vectors.action_space), towards)
     np.testing.assert_array_equal(
-        costs_of_taken(expert, states, towards), np.abs(vectors.observe(states)[:, 0] + towards[:, 0])
+        query_state_action_q(expert, states, towards), np.abs(vectors.observe(states)[:, 0] + towards[:, 0])
     )
     module = nn.Sequential(nn.Linear(2, 1, bias=False), nn.Tanh())
-    given = actions_of(as_expert(module, vectors), states, 0, vectors.action_space)
+    given = query_actions(as_expert(module, vectors), states, 0, vectors.action_space)
     assert given.shape == (5, 1) and given.dtype == np.float32
 
 
@@ -202,7 +207,7 @@ def test_the_environments_own_form():
         return -np.sign(observation["place"])
 
     expert = as_expert(home, grid)
-    given = actions_of(expert, STATES, 0, grid.action_space)
+    given = query_actions(expert, STATES, 0, grid.action_space)
     np.testing.assert_array_equal(grid.translation.native(given), HOMEWARDS)
 
     class Costs:
@@ -239,8 +244,8 @@ def test_exact_observations_are_preferred():
 def test_what_is_no_action_is_said(simulator, states, answer, words):
     expert = as_expert(lambda o: answer(o) if o[0] > 0 else 1, simulator, "mine")
     first = int(np.argmax(simulator.observe(states)[:, 0] > 0))
-    with pytest.raises(PartError, match=re.escape(words)) as error:
-        actions_of(expert, states, 2, simulator.action_space)
+    with pytest.raises(UserCodeError, match=re.escape(words)) as error:
+        query_actions(expert, states, 2, simulator.action_space)
     assert error.value.row == first and str(error.value).startswith("the expert mine ")
 
 
@@ -255,8 +260,8 @@ def test_what_is_no_action_is_said(simulator, states, answer, words):
     ],
 )
 def test_a_batch_that_is_none_is_said(simulator, states, given, words):
-    with pytest.raises(PartError, match=words):
-        actions_of(as_expert(given, simulator), states, 0, simulator.action_space)
+    with pytest.raises(UserCodeError, match=words):
+        query_actions(as_expert(given, simulator), states, 0, simulator.action_space)
 
 
 class OnlyV:
@@ -302,18 +307,18 @@ def test_a_maker_that_fails_is_said(simulator):
     def broken(simulator):
         raise KeyError("no table")
 
-    with pytest.raises(PartError, match="the expert broken raised KeyError: 'no table'"):
+    with pytest.raises(UserCodeError, match="the expert broken raised KeyError: 'no table'"):
         as_expert(broken, simulator)
 
 
 def test_behaviour_tells_a_change(simulator):
-    one = behaviour(as_expert(of_one, simulator), simulator)
+    one = compute_behavior_fingerprint(as_expert(of_one, simulator), simulator)
     assert list(one) == ["act"] and one["act"].dtype == np.float64 and one["act"].shape == (8,)
-    other = behaviour(as_expert(lambda o: 2 - of_one(o), simulator), simulator)
+    other = compute_behavior_fingerprint(as_expert(lambda o: 2 - of_one(o), simulator), simulator)
     assert not np.array_equal(one["act"], other["act"])
-    assert list(behaviour(as_expert(Knows, simulator), simulator)) == ["act", "q"]
-    assert list(behaviour(as_expert(KnowsOne, simulator), simulator)) == ["act", "q_of"]
-    assert list(behaviour(as_expert(Judges, simulator), simulator)) == ["act", "v"]
+    assert list(compute_behavior_fingerprint(as_expert(Knows, simulator), simulator)) == ["act", "q"]
+    assert list(compute_behavior_fingerprint(as_expert(KnowsOne, simulator), simulator)) == ["act", "q_of"]
+    assert list(compute_behavior_fingerprint(as_expert(Judges, simulator), simulator)) == ["act", "v"]
 
 
 def test_an_expert_that_draws_or_remembers_is_refused(simulator):
@@ -327,8 +332,8 @@ def test_an_expert_that_draws_or_remembers_is_refused(simulator):
         return len(asked) % 3
 
     for expert in (draws, remembers):
-        with pytest.raises(PartError, match=r"the same question to its act.*deterministic=True"):
-            behaviour(as_expert(expert, simulator), simulator)
+        with pytest.raises(UserCodeError, match=r"the same question to its act.*deterministic=True"):
+            compute_behavior_fingerprint(as_expert(expert, simulator), simulator)
 
 
 def test_a_q_of_another_size_is_said_of_q(simulator):
@@ -336,8 +341,8 @@ def test_a_q_of_another_size_is_said_of_q(simulator):
         def q(self, observations):
             return np.zeros((len(observations), 7))
 
-    with pytest.raises(PartError, match=r"costs-to-go of shape \(8, 7\).*must be of shape \(8, 3\): mend its q"):
-        behaviour(as_expert(Wide(), simulator), simulator)
+    with pytest.raises(UserCodeError, match=r"costs-to-go of shape \(8, 7\).*must be of shape \(8, 3\): mend its q"):
+        compute_behavior_fingerprint(as_expert(Wide(), simulator), simulator)
 
 
 def test_who_reads_states_that_only_the_simulator_can_read_is_told_so(simulator):
@@ -345,12 +350,14 @@ def test_who_reads_states_that_only_the_simulator_can_read_is_told_so(simulator)
         def q(self, state):
             return -np.abs(state[:, :1] + np.array([-1, 0, 1]))
 
-    with pytest.raises(PartError, match=r"mend its q, which is given states.*call its parameter observation"):
-        behaviour(as_expert(Reads(), simulator), simulator)
+    with pytest.raises(UserCodeError, match=r"mend its q, which is given states.*call its parameter observation"):
+        compute_behavior_fingerprint(as_expert(Reads(), simulator), simulator)
 
 
 def test_rounded():
-    np.testing.assert_array_equal(rounded(np.array([[1234567.0, -0.00012345678]])), [[1234570.0, -0.000123457]])
+    np.testing.assert_array_equal(
+        round_to_significant_digits(np.array([[1234567.0, -0.00012345678]])), [[1234570.0, -0.000123457]]
+    )
 
 
 class Model:
@@ -381,5 +388,5 @@ def test_models_of_stable_baselines(simulator, states, vectors):
     expected = [int(dqn.predict(one, deterministic=True)[0]) for one in shown]
     np.testing.assert_array_equal(as_expert(dqn, simulator).act(states, 0), expected)
     ppo = stable.PPO("MlpPolicy", Pushed(), n_steps=8, batch_size=8, policy_kwargs={"net_arch": [4]}, device="cpu")
-    given = actions_of(as_expert(ppo, vectors), states, 0, vectors.action_space)
+    given = query_actions(as_expert(ppo, vectors), states, 0, vectors.action_space)
     np.testing.assert_allclose(given, [ppo.predict(one, deterministic=True)[0] for one in shown], rtol=1e-5)

@@ -10,13 +10,13 @@ import cloudpickle
 import numpy as np
 import pytest
 
-from aggrevated.core.spaces import Translation
+from aggrevated.core.spaces import SpaceAdapter
 from aggrevated.errors import DataError, UsageError
-from aggrevated.experts.adapters import as_expert, kind_of
-from aggrevated.experts.behavior_clone import clone_of
-from aggrevated.experts.demonstration_files import demonstrations_in, read_demonstrations
+from aggrevated.experts.adapters import as_expert, expert_capability
+from aggrevated.experts.behavior_clone import fit_behavior_clone
+from aggrevated.experts.demonstration_files import demonstrations_from_list, read_demonstrations
 from aggrevated.experts.demonstrations import Demonstrations
-from aggrevated.rollout.roll_in import Mixture, roll_in
+from aggrevated.rollout.roll_in import RollInPolicy, roll_in
 from on_a_line import HOMEWARDS, STATES, Grid, Line
 
 
@@ -49,20 +49,20 @@ def test_a_clone_does_as_it_was_shown(simulator):
     clone = as_expert(homewards(), simulator)
     states = simulator.initial(np.arange(40, dtype=np.uint64))
     np.testing.assert_array_equal(clone.act(states, 0), 1 - np.sign(simulator.observe(states)[:, 0]))
-    assert kind_of(clone) == "act" and len(clone.networks) == 1
+    assert expert_capability(clone) == "act" and len(clone.networks) == 1
     assert re.fullmatch(
         r"a clone of 12 recorded episodes, 72 steps with a mean return of -[\d.]+: it chooses as recorded in 100.0% of "
         r"6 held-out steps",
         clone.said,
     )
-    walked = roll_in(simulator, Mixture(clone, None, 1.0), np.arange(6, dtype=np.uint64))
+    walked = roll_in(simulator, RollInPolicy(clone, None, 1.0), np.arange(6, dtype=np.uint64))
     start = np.abs(walked.observations[:, 0, 0])
     np.testing.assert_array_equal(walked.returns, -start * (start + 1) / 2)
 
 
 def test_the_same_seed_the_same_clone(simulator):
-    recorded = demonstrations_in(homewards(4))
-    first, again, other = (clone_of(recorded, simulator, seed=seed) for seed in (0, 0, 1))
+    recorded = demonstrations_from_list(homewards(4))
+    first, again, other = (fit_behavior_clone(recorded, simulator, seed=seed) for seed in (0, 0, 1))
     for one, two, three in zip(first.network.weights, again.network.weights, other.network.weights, strict=True):
         np.testing.assert_array_equal(one, two)
         assert not np.array_equal(one, three)
@@ -130,7 +130,7 @@ def test_parts_of_a_dict_and_several_choices(tmp_path):
     np.testing.assert_array_equal(grid.translation.native(found.done(grid.translation)), HOMEWARDS)
     one_by_one = [{"lamp": lamp, "place": place} for lamp, place in zip(lamps, STATES, strict=True)]
     for observations in (one_by_one, {"lamp": lamps, "place": STATES}):
-        listed = demonstrations_in([(observations, HOMEWARDS)])
+        listed = demonstrations_from_list([(observations, HOMEWARDS)])
         np.testing.assert_array_equal(listed.seen(grid.translation), grid.observe(STATES))
 
 
@@ -186,7 +186,7 @@ def test_those_of_another_environment_are_refused(tmp_path, simulator, change, w
 )
 def test_a_list_that_is_wrong_is_refused(episodes, error, words):
     with pytest.raises(error, match=re.escape(words)):
-        demonstrations_in(episodes)
+        demonstrations_from_list(episodes)
 
 
 def test_nothing_in_a_file_is_run_or_believed(tmp_path):
@@ -243,6 +243,6 @@ def test_pictures_are_seen_as_they_are():
     from gymnasium.spaces import Box, Discrete
 
     pictures = np.random.default_rng(0).integers(0, 256, (3, 8, 9), np.uint8)
-    translation = Translation(Box(0, 255, (8, 9), np.uint8), Discrete(2))
+    translation = SpaceAdapter(Box(0, 255, (8, 9), np.uint8), Discrete(2))
     recorded = Demonstrations(pictures, np.array([0, 1, 0]), np.array([False, False, True]))
     np.testing.assert_array_equal(recorded.seen(translation), pictures.astype(np.float32))

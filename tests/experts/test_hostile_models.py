@@ -15,7 +15,7 @@ from models import ARM, BOX, Small, algorithm, seen
 
 from aggrevated.errors import DataError
 from aggrevated.experts.loading import load_expert
-from aggrevated.experts.training_metadata import training_facts
+from aggrevated.experts.training_metadata import read_training_metadata
 from payloads import payloads
 
 vec_env: Any = pytest.importorskip("stable_baselines3.common.vec_env")
@@ -43,7 +43,7 @@ def read(path: Path, statistics: str = "") -> bool:
     start, was_read = time.process_time(), False
     with suppress(DataError):
         load_expert(str(path), seen(BOX, ARM), statistics)
-        training_facts(path)
+        read_training_metadata(path)
         was_read = True
     assert time.process_time() - start < 1
     return was_read
@@ -58,7 +58,7 @@ def test_a_payload_in_every_setting(name: str, honest: dict[str, bytes], tmp_pat
     data = json.dumps(dict.fromkeys(settings, evil) | kept).encode()
     path = zipped(honest | {"data": data}, tmp_path / "model.zip")
     assert read(path)
-    facts = training_facts(path)
+    facts = read_training_metadata(path)
     assert [facts[key] for key in ("timesteps", "returns", "observations")] == [None] * 3
     for key in settings if name == "REDUCE 4" else ():
         zipped(honest | {"data": json.dumps(settings | {key: evil}).encode()}, path)

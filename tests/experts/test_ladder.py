@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from aggrevated.experts.adapters import as_expert, kind_of
-from aggrevated.problems.control import Control
+from aggrevated.experts.adapters import as_expert, expert_capability
+from aggrevated.problems.control import ControlProblem
 from aggrevated.tasks import Task
 from aggrevated.training.trainer import train
 from on_a_line import line, pushed
@@ -50,8 +50,8 @@ class Pushes:
 
 def trained(given, make, folder):
     """One iteration, by the oracle of the rung."""
-    rung = kind_of(as_expert(given, make()))
-    world = Control(make=make, make_expert=lambda simulator: as_expert(given, simulator), horizon=8)
+    rung = expert_capability(as_expert(given, make()))
+    world = ControlProblem(make=make, make_expert=lambda simulator: as_expert(given, simulator), horizon=8)
     task = Task(name="line", title="A line", world=world, oracle=ORACLES[rung])
     few = {"iterations": 2, "trajectories": 12, "validation_episodes": 8, "test_episodes": 8}
     return rung, train(task, out=folder, **few)

@@ -10,18 +10,18 @@ import torch
 from aggrevated.core.arrays import Array
 from aggrevated.errors import DataError
 from aggrevated.experts.actor_critic import ActorCriticExpert
-from aggrevated.experts.loading import SHIPPED, load_expert
+from aggrevated.experts.loading import BUILTIN_WEIGHTS, load_expert
 from aggrevated.simulators import Simulator
 from aggrevated.simulators.acrobot import Acrobot
 from aggrevated.simulators.cartpole import CartPole
 from aggrevated.simulators.mujoco import MuJoCo
-from aggrevated.storage import seal, unseal
+from aggrevated.storage import load_checksummed, save_checksummed
 from aggrevated.tasks import find_task
 
 
 @pytest.mark.parametrize("task", ["cartpole", "acrobot", "hopper", "walker"])
 def test_a_shipped_expert_is_in_the_band_of_its_recipe(task: str) -> None:
-    card, recipe = unseal(SHIPPED / f"{task}.safetensors")[1], find_task(task).recipe
+    card, recipe = load_checksummed(BUILTIN_WEIGHTS / f"{task}.safetensors")[1], find_task(task).recipe
     assert recipe is not None
     assert recipe.band[0] <= card["mean_return"] <= recipe.band[1]
     assert card["why"] == recipe.why and card["settings"] == dict(recipe.settings) and card["seed"] == 0
@@ -46,7 +46,7 @@ def test_a_stable_baselines_zip_gives_the_actions_it_gave_there(tmp_path: Path) 
 
 
 def test_a_file_with_other_tensors_is_refused(tmp_path: Path) -> None:
-    seal(tmp_path / "other.safetensors", {"weight": torch.zeros(2, 4)}, {})
+    save_checksummed(tmp_path / "other.safetensors", {"weight": torch.zeros(2, 4)}, {})
     with pytest.raises(DataError, match="not fully connected, or not of the kind that cartpole needs; give a DQN"):
         load_expert(str(tmp_path / "other.safetensors"), CartPole())
 
@@ -123,7 +123,9 @@ def test_a_shipped_actor_critic_keeps_to_the_action_space(task: str) -> None:
     expert = load_expert(task, simulator)
     assert isinstance(expert, ActorCriticExpert) and expert.discount == 0.99
     assert (
-        expert.actor.activation == expert.critic.activation == unseal(SHIPPED / f"{task}.safetensors")[1]["activation"]
+        expert.actor.activation
+        == expert.critic.activation
+        == load_checksummed(BUILTIN_WEIGHTS / f"{task}.safetensors")[1]["activation"]
     )
     states = simulator.initial(np.arange(50))
     states[:, 1:9] += np.random.default_rng(0).normal(size=(50, 8))

@@ -10,11 +10,11 @@ import torch
 from gymnasium.spaces import Box, Dict, Discrete, Space
 from models import ARM, BOX, DICT, MATRIX, Small, algorithm, sampled, seen, spread
 
-from aggrevated.core.spaces import rows_of
+from aggrevated.core.spaces import split_batch
 from aggrevated.errors import DataError
 from aggrevated.experts.loading import load_expert
-from aggrevated.experts.training_metadata import training_facts
-from aggrevated.experts.weights_of import arrays_of
+from aggrevated.experts.training_metadata import read_training_metadata
+from aggrevated.experts.weights_of import expert_arrays
 
 vec_env: Any = pytest.importorskip("stable_baselines3.common.vec_env")
 pytest.importorskip("sb3_contrib")
@@ -65,7 +65,7 @@ def test_it_acts_and_judges_as_behind_the_wrapper(
     simulator = seen(observations, actions)
     expert: Any = load_expert(str(tmp_path / "model.zip"), simulator, normalise=str(tmp_path / "stats.pkl"))
     given = sampled(observations, 100)
-    states = np.stack([simulator.translation.vector(row) for row in rows_of(observations, given)])
+    states = np.stack([simulator.translation.vector(row) for row in split_batch(observations, given)])
     normal = env.normalize_obs(given)
     expected, _ = model.predict(normal, deterministic=True)
     found = expert.act(states, 0)
@@ -83,7 +83,7 @@ def test_it_acts_and_judges_as_behind_the_wrapper(
             rewards = model.policy.predict_values(tensors)[:, 0].numpy()
             np.testing.assert_allclose(expert.v(states), -unit * rewards, rtol=1e-4, atol=1e-5)
     plain = load_expert(str(tmp_path / "model.zip"), simulator)
-    assert len(arrays_of(expert)) == len(arrays_of(plain)) + 3
+    assert len(expert_arrays(expert)) == len(expert_arrays(plain)) + 3
     differ = (plain.act(states, 0) != found).any()
     assert differ == settings.get("norm_obs", True)
 
@@ -96,7 +96,7 @@ def test_statistics_of_an_npz_are_the_same(tmp_path: Path) -> None:
     experts = [
         load_expert(str(tmp_path / "model.zip"), seen(BOX, ARM), str(tmp_path / f"stats.{x}")) for x in ("pkl", "npz")
     ]
-    for one, other in zip(*map(arrays_of, experts), strict=True):
+    for one, other in zip(*map(expert_arrays, experts), strict=True):
         np.testing.assert_array_equal(one, other)
 
 
@@ -108,7 +108,7 @@ def test_the_zip_tells_of_its_training(name: str, space: Any, tmp_path: Path) ->
     for normal in (False, True):
         env = wrapped(space, Discrete(3) if name == "DQN" else ARM, norm_obs=normal)
         model = trained(name, env if normal else env.venv, path)
-        found[normal] = facts = training_facts(path)
+        found[normal] = facts = read_training_metadata(path)
         assert facts["algorithm"] == name and facts["timesteps"] == model.num_timesteps and facts["gamma"] == 0.99
         assert facts["returns"] == {"mean": 20.0, "deviation": 0.0, "count": model.num_timesteps // 5}
         assert facts["lengths"]["mean"] == 5.0 and facts["mean_return"] == 20.0 and facts["std_return"] == 0.0
@@ -122,7 +122,7 @@ def test_the_zip_tells_of_its_training(name: str, space: Any, tmp_path: Path) ->
 
 def test_a_zip_that_was_not_trained_tells_nothing(tmp_path: Path) -> None:
     algorithm("PPO")("MultiInputPolicy", Small(DICT, ARM), device="cpu").save(tmp_path / "model.zip")
-    facts = training_facts(tmp_path / "model.zip")
+    facts = read_training_metadata(tmp_path / "model.zip")
     assert [facts[key] for key in ("returns", "lengths", "observations", "normalised")] == [None] * 4
     assert facts["algorithm"] == "PPO" and facts["timesteps"] == 0
 

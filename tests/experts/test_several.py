@@ -9,21 +9,21 @@ import pytest
 
 from aggrevated.algorithm import Learner, aggrevated
 from aggrevated.errors import UsageError
-from aggrevated.experts import CriticExpert, ValueExpert, discount_of
+from aggrevated.experts import DiscreteQExpert, StateValueExpert, get_discount
 from aggrevated.experts.actor_critic import ActorCriticExpert
-from aggrevated.experts.ensemble import SeveralWithQ, SeveralWithV, several
-from aggrevated.experts.loading import SHIPPED, load_expert
-from aggrevated.losses.all_actions import all_actions
-from aggrevated.oracles.advantage import Advantage
-from aggrevated.oracles.q_star import QStar
+from aggrevated.experts.ensemble import QExpertEnsemble, StateValueExpertEnsemble, make_expert_ensemble
+from aggrevated.experts.loading import BUILTIN_WEIGHTS, load_expert
+from aggrevated.losses.all_actions import all_actions_loss
+from aggrevated.oracles.advantage import AdvantageOracle
+from aggrevated.oracles.q_star import QStarOracle
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import CategoricalHead
-from aggrevated.problems.control import Control
+from aggrevated.problems.control import ControlProblem
 from aggrevated.simulators.cartpole import CartPole
 from aggrevated.simulators.mujoco import MuJoCo
-from aggrevated.simulators.tabular import Tabular, q_of, total_cost
-from aggrevated.storage import seal, unseal
-from aggrevated.updates.regular import Regular
+from aggrevated.simulators.tabular import TabularSimulator, policy_q_values, total_cost
+from aggrevated.storage import load_checksummed, save_checksummed
+from aggrevated.updates.regular import RegularUpdate
 from aggrevated_experiments.theory.finite_mdp import probabilities
 from problems import Home
 
@@ -31,20 +31,20 @@ STATES, GOAL, H = 7, 6, 10
 WAIT, MOVE = 0, 1
 
 
-def corridor() -> Tabular:
+def corridor() -> TabularSimulator:
     """From 0 to 6: to move on costs 0.9 on average, to wait 1, to be there nothing."""
     transitions, costs = np.zeros((STATES, 2, STATES)), np.tile([1.0, 0.9], (STATES, 1))
     transitions[np.arange(STATES), WAIT, np.arange(STATES)] = 1.0
     transitions[np.arange(STATES), MOVE, np.minimum(np.arange(STATES) + 1, GOAL)] = 1.0
     costs[GOAL] = 0.0
-    return Tabular(transitions, costs, np.eye(STATES)[0], H, "corridor")
+    return TabularSimulator(transitions, costs, np.eye(STATES)[0], H, "corridor")
 
 
 @dataclass(frozen=True)
 class Half:
     """It moves on in these states, waits in the others, and knows exactly what it costs to go on so."""
 
-    mdp: Tabular
+    mdp: TabularSimulator
     knows: tuple[int, ...]
     name: str = "half"
     discount: float = 1.0
@@ -61,14 +61,14 @@ class Half:
 
 class WithQ(Half):
     def q(self, states):
-        return q_of(self.mdp.transitions, self.mdp.costs, self.policy)[
+        return policy_q_values(self.mdp.transitions, self.mdp.costs, self.policy)[
             states[:, 1].astype(int), states[:, 0].astype(int)
         ]
 
 
 class WithV(Half):
     def v(self, states):
-        q = q_of(self.mdp.transitions, self.mdp.costs, self.policy) * self.policy
+        q = policy_q_values(self.mdp.transitions, self.mdp.costs, self.policy) * self.policy
         return q.sum(axis=2)[states[:, 1].astype(int), states[:, 0].astype(int)]
 
 
@@ -86,7 +86,7 @@ def test_two_that_each_know_half_of_the_way_are_optimal_together(kind, order):
     halves = [kind(mdp, (0, 1, 2)), kind(mdp, (3, 4, 5))]
     best = float(mdp.q_star[0, 0].min())
     assert best == pytest.approx(6 * 0.9)
-    together = several([halves[i] for i in order])
+    together = make_expert_ensemble([halves[i] for i in order])
     assert cost_of(halves[0], mdp) == pytest.approx(3 * 0.9 + 7) and cost_of(halves[1], mdp) == pytest.approx(10)
     assert cost_of(together, mdp) == pytest.approx(best)
 
@@ -96,17 +96,19 @@ def test_its_q_and_v_are_the_least_of_theirs():
     states = np.array([[s, t, 0] for s in range(STATES) for t in range(H)])
     for kind, method in ((WithQ, "q"), (WithV, "v")):
         halves = [kind(mdp, (0, 1, 2)), kind(mdp, (3, 4, 5)), kind(mdp, ())]
-        found = getattr(several(halves), method)(states)
+        found = getattr(make_expert_ensemble(halves), method)(states)
         np.testing.assert_array_equal(found, np.min([getattr(half, method)(states) for half in halves], axis=0))
-    assert several([WithV(mdp, ())]).discount == 1.0
+    assert make_expert_ensemble([WithV(mdp, ())]).discount == 1.0
 
 
 def test_a_learner_that_is_advised_by_both_gets_to_the_optimum():
     mdp = corridor()
-    expert = several([WithQ(mdp, (0, 1, 2)), WithQ(mdp, (3, 4, 5))])
+    expert = make_expert_ensemble([WithQ(mdp, (0, 1, 2)), WithQ(mdp, (3, 4, 5))])
     policy = FeedForwardPolicy(H * STATES, CategoricalHead(2), hidden=())
-    learner = Learner(policy, Regular(0.3))
-    loop = aggrevated(learner, mdp, expert, Advantage(QStar(expert)), all_actions, k=40, validation_episodes=20)
+    learner = Learner(policy, RegularUpdate(0.3))
+    loop = aggrevated(
+        learner, mdp, expert, AdvantageOracle(QStarOracle(expert)), all_actions_loss, k=40, validation_episodes=20
+    )
     list(islice(loop, 60))
     table = probabilities(policy, mdp)
     assert float(total_cost(mdp.transitions, mdp.costs, mdp.start, table)) < 6 * 0.9 + 0.1
@@ -114,16 +116,16 @@ def test_a_learner_that_is_advised_by_both_gets_to_the_optimum():
 
 def test_it_is_what_its_experts_are():
     mdp = corridor()
-    with_q, with_v = several([WithQ(mdp, ())] * 2), several([WithV(mdp, ())] * 2)
-    assert isinstance(with_q, ValueExpert) and not isinstance(with_q, CriticExpert)
-    assert isinstance(with_v, CriticExpert) and not isinstance(with_v, ValueExpert)
+    with_q, with_v = make_expert_ensemble([WithQ(mdp, ())] * 2), make_expert_ensemble([WithV(mdp, ())] * 2)
+    assert isinstance(with_q, DiscreteQExpert) and not isinstance(with_q, StateValueExpert)
+    assert isinstance(with_v, StateValueExpert) and not isinstance(with_v, DiscreteQExpert)
     assert with_q.name == with_v.name == "half,half"
     assert with_q.act(np.zeros((0, 3), np.uint64), 0).shape == (0,)
 
 
 def test_they_discount_as_each_of_them_does():
     expert = load_expert("cartpole", CartPole())
-    assert discount_of(several([expert, expert])) == discount_of(expert) < 1
+    assert get_discount(make_expert_ensemble([expert, expert])) == get_discount(expert) < 1
 
 
 @pytest.mark.parametrize(
@@ -138,21 +140,23 @@ def test_they_discount_as_each_of_them_does():
 )
 def test_where_nobody_knows_who_is_best_it_is_refused_in_a_sentence(experts, words):
     with pytest.raises(UsageError, match=words):
-        several(experts)
+        make_expert_ensemble(experts)
 
 
 def test_names_and_files_with_commas_between_are_several_experts(tmp_path: Path, monkeypatch):
-    weights, card = unseal(SHIPPED / "cartpole.safetensors")
-    seal(tmp_path / "mine.safetensors", {name: -w for name, w in weights.items()}, card)
+    weights, card = load_checksummed(BUILTIN_WEIGHTS / "cartpole.safetensors")
+    save_checksummed(tmp_path / "mine.safetensors", {name: -w for name, w in weights.items()}, card)
     monkeypatch.chdir(tmp_path)
-    world = Control(make=CartPole, horizon=20, expert="cartpole, mine.safetensors").completed(1, ())
+    world = ControlProblem(make=CartPole, horizon=20, expert="cartpole, mine.safetensors").fill_defaults(1, ())
     assert world.expert == f"cartpole,{tmp_path.resolve() / 'mine.safetensors'}"
     expert, one = world.loaded_expert, load_expert("cartpole", CartPole())
-    assert isinstance(expert, SeveralWithQ) and len(expert.networks) == 2
+    assert isinstance(expert, QExpertEnsemble) and len(expert.networks) == 2
     states = CartPole().initial(np.arange(9))
     other = load_expert("mine.safetensors", CartPole())
     np.testing.assert_array_equal(expert.q(states), np.minimum(one.q(states), other.q(states)))
-    assert len(world.build(0).fingerprint) == 2 * len(Control(make=CartPole, expert="cartpole").build(0).fingerprint)
+    assert len(world.build(0).fingerprint) == 2 * len(
+        ControlProblem(make=CartPole, expert="cartpole").build(0).fingerprint
+    )
     with pytest.raises(UsageError, match="no expert 'nobody'"):
         load_expert("cartpole,nobody", CartPole())
 
@@ -161,6 +165,6 @@ def test_several_critics_of_a_robot():
     expert = load_expert("hopper,hopper", MuJoCo("hopper"))
     one = load_expert("hopper", MuJoCo("hopper"))
     states = MuJoCo("hopper").initial(np.arange(5))
-    assert isinstance(expert, SeveralWithV) and isinstance(one, ActorCriticExpert)
+    assert isinstance(expert, StateValueExpertEnsemble) and isinstance(one, ActorCriticExpert)
     np.testing.assert_array_equal(expert.act(states, 0), one.act(states, 0))
     np.testing.assert_array_equal(expert.v(states), one.v(states))

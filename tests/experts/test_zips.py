@@ -9,7 +9,7 @@ import torch
 from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete, Space
 from models import ARM, BOX, DICT, MATRIX, model_of, sampled, seen
 
-from aggrevated.core.spaces import rows_of
+from aggrevated.core.spaces import split_batch
 from aggrevated.errors import DataError
 from aggrevated.experts.loading import load_expert
 
@@ -21,7 +21,7 @@ SEVERAL = MultiDiscrete([2, 4, 3])
 
 
 def states_of(space: Space[Any], observations: Any, simulator: Any) -> Any:
-    return np.stack([simulator.translation.vector(row) for row in rows_of(space, observations)])
+    return np.stack([simulator.translation.vector(row) for row in split_batch(space, observations)])
 
 
 def loaded(name: str, observations: Space[Any], actions: Space[Any], folder: Path, **more: Any) -> tuple[Any, ...]:

@@ -10,7 +10,7 @@ from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete
 from gymnasium.spaces.utils import flatten
 
 from aggrevated import DataError, UsageError, export_onnx
-from aggrevated.core.spaces import Translation
+from aggrevated.core.spaces import SpaceAdapter
 from aggrevated.export import onnx_files
 from aggrevated.policies.convolutional import ConvolutionalPolicy
 from aggrevated.policies.feed_forward import FeedForwardPolicy
@@ -34,7 +34,7 @@ def mixture(newest):
 
 
 def settled(policy):
-    policy.head.settle(np.array([10.0, 0.0, -3.0], np.float32), np.array([5.0, 0.01, 1.0], np.float32))
+    policy.head.init_action_scale(np.array([10.0, 0.0, -3.0], np.float32), np.array([5.0, 0.01, 1.0], np.float32))
     return policy
 
 
@@ -98,7 +98,7 @@ ACTIONS = {
 def test_actions_and_observations_are_the_environments_own(actions, shape, tmp_path):
     shown = Dict({"place": Box(-1, 1, (2,)), "room": Discrete(3)})
     mean, scale = np.array([0.5, 100.0, 0], np.float32), np.array([2, 30.0, 1], np.float32)
-    translation = Translation(shown, actions, (4, 1, 0), mean, scale)
+    translation = SpaceAdapter(shown, actions, (4, 1, 0), mean, scale)
     policy = randomise(FeedForwardPolicy(3, CategoricalHead(int(translation.action_space.n))), 1, 1.0)
     policy.translation = translation
     assert export_onnx(policy, tmp_path / "p.onnx") <= 1e-5
@@ -117,7 +117,7 @@ def test_actions_and_observations_are_the_environments_own(actions, shape, tmp_p
 @pytest.mark.parametrize("shape", [(12, 9), (70, 40, 3)])
 def test_pictures_go_in_as_they_are(shape, tmp_path):
     policy = randomise(ConvolutionalPolicy(shape, CategoricalHead(A), (8,)), 1, 0.1)
-    policy.translation = Translation(Box(0, 255, shape, np.uint8), Discrete(A))
+    policy.translation = SpaceAdapter(Box(0, 255, shape, np.uint8), Discrete(A))
     assert export_onnx(policy, tmp_path / "p.onnx") <= 1e-5
     session = session_of(tmp_path / "p.onnx")
     assert session.get_inputs()[0].shape == ["batch", *shape]
@@ -128,7 +128,7 @@ def test_pictures_go_in_as_they_are(shape, tmp_path):
 
 def test_vectors_are_clipped_to_the_environment(tmp_path):
     policy = randomise(FeedForwardPolicy(SIZE, GaussianHead(2)), 1, 3.0)
-    policy.translation = Translation(Box(-1, 1, (2, 2)), Box(np.float32([-0.1, -0.2]), np.float32([0.3, 0.4])))
+    policy.translation = SpaceAdapter(Box(-1, 1, (2, 2)), Box(np.float32([-0.1, -0.2]), np.float32([0.3, 0.4])))
     export_onnx(policy, tmp_path / "p.onnx")
     observation = np.random.default_rng(0).normal(size=(50, SIZE)).astype(np.float32)
     mean, action = session_of(tmp_path / "p.onnx").run(["mean", "action"], {"observation": observation})
@@ -147,7 +147,7 @@ def test_it_is_an_ordinary_file_with_its_card(tmp_path):
 
 def test_a_file_that_is_not_the_policy_is_not_written(tmp_path, monkeypatch):
     policy, other = randomise(POLICIES["GRU"](), 1, 0.5), randomise(POLICIES["GRU"](), 2, 0.5)
-    right = onnx_files.onnx_of
+    right = onnx_files.build_onnx_model
     monkeypatch.setattr(onnx_files, "onnx_of", lambda policy, card: right(other, card))
     with pytest.raises(DataError, match="as ONNX the policy differs by"):
         export_onnx(policy, tmp_path / "p.onnx")
@@ -156,10 +156,10 @@ def test_a_file_that_is_not_the_policy_is_not_written(tmp_path, monkeypatch):
 
 def test_a_small_difference_is_noticed(tmp_path):
     policy = POLICIES["mlp"]()
-    model = onnx_files.onnx_of(policy, {}).SerializeToString()
+    model = onnx_files.build_onnx_model(policy, {}).SerializeToString()
     policy.network[-1].bias.data[0] += 1e-4
     with pytest.raises(DataError):
-        onnx_files.largest_difference(policy, model)
+        onnx_files.max_onnx_difference(policy, model)
 
 
 def test_without_the_packages_there_is_one_sentence(tmp_path, monkeypatch):

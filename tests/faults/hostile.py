@@ -14,8 +14,8 @@ import torch
 from PIL import Image, ImageDraw
 from torch import Tensor
 
-from aggrevated.storage import digest, seal
-from aggrevated.storage.journal import sealed as sealed_line
+from aggrevated.storage import digest_tensors, save_checksummed
+from aggrevated.storage.journal import encode_checksummed_line as sealed_line
 from handwriting import inkml
 
 DQN = OrderedDict(
@@ -76,7 +76,7 @@ def sealed(
 ) -> bytes:
     """A sealed expert, the text of its header changed before its length is written."""
     path = folder / "made.safetensors"
-    seal(path, weights, facts)  # type: ignore[arg-type]
+    save_checksummed(path, weights, facts)  # type: ignore[arg-type]
     data = path.read_bytes()
     length = int.from_bytes(data[:8], "little")
     text = header(data[8 : 8 + length].decode()).encode()
@@ -86,7 +86,7 @@ def sealed(
 def with_facts(folder: Path, facts: str) -> bytes:
     """A sealed expert with this text as its facts, and a SHA-256 that fits if it is JSON."""
     try:
-        sha = digest(DQN, json.loads(facts))
+        sha = digest_tensors(DQN, json.loads(facts))
     except (ValueError, RecursionError):
         sha = "0" * 64
     made = {"facts": facts, "sha256": sha}

@@ -11,24 +11,24 @@ from typing import Any
 import pytest
 
 from aggrevated.cli import main
-from aggrevated.config.resolver import resolve
+from aggrevated.config.resolver import resolve_config
 from aggrevated.errors import DataError, UsageError
-from aggrevated.storage import only_one, read_journal, rewrite_journal, unseal
+from aggrevated.storage import exclusive_lock, load_checksummed, read_journal, rewrite_journal
 from aggrevated.training import run_folder as module
-from aggrevated.training.run_folder import Run, refuse_if_used
-from aggrevated.training.trainer import execute
-from aggrevated.training.trials import create_trials, runs_in, runs_to_resume
+from aggrevated.training.run_folder import Run, check_folder_unused
+from aggrevated.training.trainer import run_to_end
+from aggrevated.training.trials import create_trials, list_runs, list_runs_to_resume
 from commanding import failure, said
 
 TINY = {"trajectories": 2, "horizon": 20, "validation_episodes": 2, "test_episodes": 4, "hidden": (4,)}
-CONFIG = resolve("cartpole", iterations=12, checkpoint_every=1, **TINY)
+CONFIG = resolve_config("cartpole", iterations=12, checkpoint_every=1, **TINY)
 
 
 @pytest.fixture(scope="module")
 def ended(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a run that has ended, with checkpoints 10 to 12."""
     run = Run.create(tmp_path_factory.mktemp("runs") / "run", CONFIG)
-    execute(run)
+    run_to_end(run)
     return run.folder
 
 
@@ -59,7 +59,7 @@ def test_metrics_that_were_cut_do_not_hide_the_checkpoints(ended: Path, copy: Pa
     if not finished:
         (copy / "result.json").unlink()
     warnings, seen = list[str](), list[int]()
-    execute(Run.open(copy), lambda line: seen.append(line.iteration), warnings.append)
+    run_to_end(Run.open(copy), lambda line: seen.append(line.iteration), warnings.append)
     assert seen == []  # nothing was done again
     assert weights(copy) == weights(ended)
     assert lines(copy) == (lines(ended) if left >= 9 else lines(ended)[-3:])
@@ -121,8 +121,8 @@ def test_a_result_that_was_changed_is_noticed(copy: Path, capsys: pytest.Capture
 
 
 def test_a_policy_of_another_run_is_noticed(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    other = Run.create(copy.parent / "other", CONFIG.replaced(seed=5))
-    execute(other)
+    other = Run.create(copy.parent / "other", CONFIG.with_settings(seed=5))
+    run_to_end(other)
     shutil.copy(other.folder / "policy.safetensors", copy)
     for command in ("resume", "evaluate"):
         code, sentence = failure([command, str(copy)], capsys)
@@ -139,8 +139,8 @@ def test_a_damaged_policy_is_written_again(ended: Path, copy: Path, damage: str)
     else:
         path.write_bytes({"flip": bytes(data), "truncate": bytes(data[:-9]), "empty": b""}[damage])
     warnings = list[str]()
-    execute(Run.open(copy), warn=warnings.append)
-    assert unseal(path)[1]["so_far"]["weights_sha256"] == weights(ended) == weights(copy)
+    run_to_end(Run.open(copy), warn=warnings.append)
+    assert load_checksummed(path)[1]["so_far"]["weights_sha256"] == weights(ended) == weights(copy)
     assert damage == "remove" or "made again from the last checkpoint" in warnings[0]
 
 
@@ -151,7 +151,7 @@ def test_a_directory_in_the_place_of_a_checkpoint(ended: Path, copy: Path) -> No
     (newest / "something").write_text("else")
     (copy / "result.json").unlink()
     warnings, seen = list[str](), list[int]()
-    execute(Run.open(copy), lambda line: seen.append(line.iteration), warnings.append)
+    run_to_end(Run.open(copy), lambda line: seen.append(line.iteration), warnings.append)
     assert seen == [12] and weights(copy) == weights(ended) and newest.is_file()
     assert "going on from an earlier point" in warnings[0]
 
@@ -167,14 +167,14 @@ def test_a_folder_whose_beginning_was_killed_can_be_used(tmp_path: Path) -> None
     folder = tmp_path / "run"
     folder.mkdir()
     (folder / ".config.json.1-abc.tmp").write_text("{")
-    refuse_if_used(folder)
-    execute(Run.create(folder, CONFIG.replaced(iterations=1)))
+    check_folder_unused(folder)
+    run_to_end(Run.create(folder, CONFIG.with_settings(iterations=1)))
     assert not list(folder.glob(".*.tmp"))
 
 
 def test_of_two_who_begin_a_folder_one_wins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Both have seen that nothing is there before either writes."""
-    both, original = threading.Barrier(2), module.begin_folder
+    both, original = threading.Barrier(2), module.create_run_folder
 
     def late(*given: Any) -> None:
         both.wait(10)
@@ -186,7 +186,7 @@ def test_of_two_who_begin_a_folder_one_wins(tmp_path: Path, monkeypatch: pytest.
 
     def create(seed: int) -> None:
         try:
-            outcomes.append(Run.create(tmp_path / "run", CONFIG.replaced(seed=seed)).config.loop.seed)
+            outcomes.append(Run.create(tmp_path / "run", CONFIG.with_settings(seed=seed)).config.loop.seed)
         except UsageError as error:
             outcomes.append(str(error))
 
@@ -201,22 +201,22 @@ def test_of_two_who_begin_a_folder_one_wins(tmp_path: Path, monkeypatch: pytest.
 
 
 def test_trials_that_never_began_are_made_by_resume(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    config, folder = CONFIG.replaced(iterations=2), tmp_path / "runs"
-    expected = [execute(run).weights_sha256 for run in create_trials(folder, config, 3)]
+    config, folder = CONFIG.with_settings(iterations=2), tmp_path / "runs"
+    expected = [run_to_end(run).weights_sha256 for run in create_trials(folder, config, 3)]
     shutil.rmtree(folder / "trial-02")
     with pytest.raises(DataError, match="trial-02 has not begun; finish it with 'aggrevated resume"):
-        runs_in(folder)
+        list_runs(folder)
     result = json.loads(said(["resume", str(folder), "--json"], capsys))
-    assert result["weights_sha256"] == expected and len(runs_in(folder)) == 3
-    longer = [replace(run, config=run.config.replaced(iterations=3)) for run in runs_to_resume(folder)]
-    assert all(execute(run).iterations == 3 for run in longer) and len(runs_to_resume(folder)) == 3
+    assert result["weights_sha256"] == expected and len(list_runs(folder)) == 3
+    longer = [replace(run, config=run.config.with_settings(iterations=3)) for run in list_runs_to_resume(folder)]
+    assert all(run_to_end(run).iterations == 3 for run in longer) and len(list_runs_to_resume(folder)) == 3
     edit(folder / "trials.json", '"trials": 3', '"trials": 2')
     code, sentence = failure(["resume", str(folder)], capsys)
     assert code == 65 and "trials.json was changed" in sentence
 
 
 def test_a_run_in_use_is_left_alone(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with only_one(copy):
+    with exclusive_lock(copy):
         code, sentence = failure(["resume", str(copy)], capsys)
     assert code == 2 and "is in use by another process" in sentence
 
@@ -224,39 +224,39 @@ def test_a_run_in_use_is_left_alone(copy: Path, capsys: pytest.CaptureFixture[st
 @pytest.mark.parametrize("left", [11, 9, 2, 0])
 def test_what_was_mended_goes_on(ended: Path, copy: Path, left: int, tmp_path: Path) -> None:
     """Cut, mended, made longer, and cut again: as a run that nothing happened to, but for lines that are lost."""
-    longer = CONFIG.replaced(iterations=14)
-    whole = execute(Run.create(tmp_path / "whole", longer))
+    longer = CONFIG.with_settings(iterations=14)
+    whole = run_to_end(Run.create(tmp_path / "whole", longer))
     path = copy / "metrics.jsonl"
     path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:left]))
-    execute(Run.open(copy))
+    run_to_end(Run.open(copy))
     if left >= 9:
         assert lines(copy) == lines(ended)
         assert list(lines(copy)[-1]) == list(lines(ended)[-1])  # in the same order, too
-    execute(replace(Run.open(copy), config=longer))
+    run_to_end(replace(Run.open(copy), config=longer))
     path.write_bytes(path.read_bytes()[:-20])
-    again = execute(Run.open(copy))
+    again = run_to_end(Run.open(copy))
     assert again.weights_sha256 == whole.weights_sha256
     assert [line["iteration"] for line in lines(copy)][-5:] == [10, 11, 12, 13, 14]
     main(["compare", str(copy), "--out", str(tmp_path / "figure")])
 
 
 def test_lines_of_another_run_are_noticed(copy: Path, tmp_path: Path) -> None:
-    other = Run.create(tmp_path / "other", CONFIG.replaced(seed=5))
-    execute(other)
+    other = Run.create(tmp_path / "other", CONFIG.with_settings(seed=5))
+    run_to_end(other)
     rows = (other.folder / "metrics.jsonl").read_bytes().splitlines(keepends=True)
     (copy / "metrics.jsonl").write_bytes(b"".join(rows[:9]))
     with pytest.raises(DataError, match="is not what the checkpoint beside it knows"):
-        execute(Run.open(copy))
+        run_to_end(Run.open(copy))
 
 
 def test_a_stop_between_the_last_checkpoint_and_the_policy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    config = resolve("cartpole", update="regular", iterations=3, checkpoint_every=1, **TINY | {"horizon": 300})
-    config = config.replaced(hidden=(16,))
-    whole = execute(Run.create(tmp_path / "whole", config))
+    config = resolve_config("cartpole", update="regular", iterations=3, checkpoint_every=1, **TINY | {"horizon": 300})
+    config = config.with_settings(hidden=(16,))
+    whole = run_to_end(Run.create(tmp_path / "whole", config))
     run, seals = Run.create(tmp_path / "run", config), [0]
     from aggrevated import storage
 
-    original = storage.seal
+    original = storage.save_checksummed
 
     def stopped(path: Path, *given: Any) -> None:
         if path.name == "policy.safetensors":
@@ -268,11 +268,11 @@ def test_a_stop_between_the_last_checkpoint_and_the_policy(tmp_path: Path, monke
     for _ in range(3):
         with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
             patch.setattr(storage, "seal", stopped)
-            execute(Run.open(run.folder))
-    result = execute(Run.open(run.folder))
+            run_to_end(Run.open(run.folder))
+    result = run_to_end(Run.open(run.folder))
     assert result.weights_sha256 == whole.weights_sha256
-    assert unseal(run.folder / "policy.safetensors")[1]["so_far"]["weights_sha256"] == whole.weights_sha256
-    assert execute(Run.open(run.folder)) == result
+    assert load_checksummed(run.folder / "policy.safetensors")[1]["so_far"]["weights_sha256"] == whole.weights_sha256
+    assert run_to_end(Run.open(run.folder)) == result
 
 
 def test_what_cannot_be_read_now_is_not_put_aside(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -289,16 +289,16 @@ def test_what_cannot_be_read_now_is_not_put_aside(copy: Path, monkeypatch: pytes
     there = sorted((copy / "checkpoints").iterdir())
     with monkeypatch.context() as patch, pytest.raises(MemoryError):
         patch.setattr(safetensors, "safe_open", full)
-        execute(Run.open(copy))
+        run_to_end(Run.open(copy))
     assert sorted((copy / "checkpoints").iterdir()) == there
 
 
 def test_the_newest_checkpoint_is_that_of_the_largest_number(tmp_path: Path) -> None:
-    from aggrevated.training.checkpoint import newest_first
+    from aggrevated.training.checkpoint import list_newest_first
 
     for n in (999_999, 1_000_000, 7):
         (tmp_path / f"{n:06d}.safetensors").touch()
-    assert [int(path.stem) for path in newest_first(tmp_path)] == [1_000_000, 999_999, 7]
+    assert [int(path.stem) for path in list_newest_first(tmp_path)] == [1_000_000, 999_999, 7]
 
 
 def test_a_handler_that_does_not_stop_is_told_once(tmp_path: Path) -> None:
@@ -308,7 +308,7 @@ def test_a_handler_that_does_not_stop_is_told_once(tmp_path: Path) -> None:
     signal.signal(signal.SIGTERM, lambda number, _: told.append(number))
     try:
         run = Run.create(tmp_path / "run", CONFIG)
-        execute(run, lambda line: signal.raise_signal(signal.SIGTERM) if line.iteration == 3 else None)
+        run_to_end(run, lambda line: signal.raise_signal(signal.SIGTERM) if line.iteration == 3 else None)
     finally:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
     assert told == [signal.SIGTERM] and run.result() is not None

@@ -38,12 +38,19 @@ from hostile import (
 )
 
 from aggrevated.errors import AggrevatedError, DataError
-from aggrevated.experts.loading import SHIPPED, load_expert, shipped
-from aggrevated.experts.model_card import Card
-from aggrevated.experts.stable_baselines import MAX_WEIGHTS, stable_baselines
+from aggrevated.experts.loading import BUILTIN_WEIGHTS, load_expert, read_builtin_expert_cards
+from aggrevated.experts.model_card import ExpertCard
+from aggrevated.experts.stable_baselines import MAX_WEIGHTS, load_sb3_zip
 from aggrevated.simulators.cartpole import CartPole
 from aggrevated.simulators.mujoco import MuJoCo
-from aggrevated.storage import digest, read_journal, read_json, rewrite_journal, seal, unseal
+from aggrevated.storage import (
+    digest_tensors,
+    load_checksummed,
+    read_journal,
+    read_json,
+    rewrite_journal,
+    save_checksummed,
+)
 from aggrevated.storage.journal import MAX_LINE
 from handwriting import inkml
 
@@ -215,7 +222,7 @@ def test_nothing_in_a_file_is_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         )
     )
     load_expert(str(path), CartPole())
-    seal(tmp_path / "a.safetensors", DQN, {"settings": {":serialized:": "gASVLw=="}})
+    save_checksummed(tmp_path / "a.safetensors", DQN, {"settings": {":serialized:": "gASVLw=="}})
     load_expert("a.safetensors", CartPole())
     assert not Path("marker").exists()
 
@@ -275,23 +282,23 @@ def test_a_file_that_is_larger_than_any_expert_is_refused_unread(tmp_path: Path)
 
 
 def test_a_critic_for_something_else_is_refused(tmp_path: Path) -> None:
-    weights, card = unseal(SHIPPED / "hopper.safetensors")
+    weights, card = load_checksummed(BUILTIN_WEIGHTS / "hopper.safetensors")
     path = tmp_path / "expert.safetensors"
     for name, rows in (
         ("mlp_extractor.value_net.0.weight", torch.ones(64, 5)),
         ("value_net.weight", torch.ones(2, 64)),
     ):
         bias = {"value_net.bias": torch.ones(len(rows))} if name == "value_net.weight" else {}
-        seal(path, weights | {name: rows} | bias, card)
+        save_checksummed(path, weights | {name: rows} | bias, card)
         raises("has a critic from", path, lambda: load_expert(str(path), MuJoCo("hopper")))
 
 
 def test_every_type_has_a_digest_and_those_of_old_have_theirs() -> None:
     types = (torch.bfloat16, torch.float8_e4m3fn, torch.float8_e5m2, torch.complex64, torch.bool, torch.int8)
-    assert len({digest({"a": DQN[WEIGHT].to(dtype)}) for dtype in types}) == len(types)
+    assert len({digest_tensors({"a": DQN[WEIGHT].to(dtype)}) for dtype in types}) == len(types)
     for tensor in (torch.tensor(1.5), torch.ones(0, 3), torch.ones(2, 3).T, torch.arange(3), torch.tensor([True])):
         said = f"a {tensor.dtype} {tuple(tensor.shape)}".encode()
-        assert digest({"a": tensor}) == sha256(b"{}" + said + tensor.numpy().tobytes()).hexdigest()
+        assert digest_tensors({"a": tensor}) == sha256(b"{}" + said + tensor.numpy().tobytes()).hexdigest()
 
 
 TEXTS = {
@@ -350,7 +357,7 @@ def test_honest_json_is_read_as_before(tmp_path: Path) -> None:
 def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    for read in (read_json, unseal, stable_baselines, read_journal):
+    for read in (read_json, load_checksummed, load_sb3_zip, read_journal):
         raises("is not a regular file; give the path of", pipe, lambda read=read: read(pipe))  # type: ignore[misc]
 
 
@@ -361,11 +368,11 @@ def test_a_name_that_no_file_can_have_is_refused() -> None:
 
 
 def test_a_card_of_other_types_is_refused(tmp_path: Path) -> None:
-    facts = shipped()["cartpole"].facts()
-    assert Card.read(facts | {"mean_return": 300}, "a").mean_return == 300
+    facts = read_builtin_expert_cards()["cartpole"].facts()
+    assert ExpertCard.read(facts | {"mean_return": 300}, "a").mean_return == 300
     for more in ({"seed": "0"}, {"settings": []}, {"mean_return": None}, {"horizon": True}, {"task": 1}):
         with pytest.raises(DataError, match=f"a has a card with an unusual {next(iter(more))}; make it with"):
-            Card.read(facts | more, "a")
+            ExpertCard.read(facts | more, "a")
 
 
 CHILD = r"""

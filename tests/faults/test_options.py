@@ -17,13 +17,13 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from aggrevated.cli import every_command, main, run_jobs, run_sweep
+from aggrevated.cli import discover_commands, main, run_jobs, run_sweep
 from aggrevated.cli.engine_options import EngineOptions
-from aggrevated.cli.run_jobs import HERE
-from aggrevated.config.builder import blank_policy
-from aggrevated.config.component_registry import OPTIONS, all_of
-from aggrevated.config.resolver import all_pieces, resolve
-from aggrevated.core.settings import flag, settings_of
+from aggrevated.cli.run_jobs import DEFAULT_ENGINE_OPTIONS
+from aggrevated.config.builder import build_policy
+from aggrevated.config.component_registry import OPTION_NAMES, iter_components
+from aggrevated.config.resolver import list_component_types, resolve_config
+from aggrevated.core.settings import declared_settings, to_flag
 from aggrevated.errors import UsageError
 from aggrevated.policies import Policy
 from aggrevated.problems import expert_training
@@ -31,7 +31,7 @@ from aggrevated.reports import replay
 from aggrevated.storage import write_atomically
 from aggrevated.tasks import all_tasks, find_task
 from aggrevated.training.run_folder import Run
-from aggrevated.training.trainer import execute
+from aggrevated.training.trainer import run_to_end
 from aggrevated_experiments.theory.experiments import EXPERIMENTS
 from aggrevated_reader import pages_report
 from aggrevated_reader.web import server
@@ -122,7 +122,7 @@ def options_in(command: type) -> Iterator[tuple[str, type, bool]]:
         if is_dataclass(kind):
             yield from options_in(kind)
         elif not subcommands(kind):
-            yield flag(one.name), get_origin(kind) or kind, "Positional" in marks
+            yield to_flag(one.name), get_origin(kind) or kind, "Positional" in marks
 
 
 def bare(kind: Any) -> tuple[Any, str]:
@@ -142,7 +142,7 @@ def subcommands(kind: Any) -> list[type]:
 
 def commands() -> Iterator[tuple[str, type]]:
     """Every command, and every command of a command, by the words for it."""
-    for name, command in every_command().items():
+    for name, command in discover_commands().items():
         kinds = get_type_hints(command, include_extras=True)
         below = [part for one in fields(command) for part in subcommands(kinds[one.name])]
         for part in below:
@@ -172,8 +172,8 @@ def evaluations() -> Iterator[Option]:
     """How a run can be tried again, by what it is tried on."""
     for words, task in ((COMPLETE["evaluate"], "cartpole"), (("evaluate", "ALGEBRA"), "algebra")):
         how = find_task(task).world.evaluation
-        for name in settings_of(how):
-            yield Option(words, flag(name), kind_of(how, name))
+        for name in declared_settings(how):
+            yield Option(words, to_flag(name), kind_of(how, name))
 
 
 def settings() -> Iterator[Option]:
@@ -183,15 +183,15 @@ def settings() -> Iterator[Option]:
         if not task.__module__.startswith("aggrevated"):
             continue
         for piece, choice in choices(task):
-            for name in settings_of(piece):
+            for name in declared_settings(piece):
                 owner = next(one for one in piece.__mro__ if name in vars(one).get("__annotations__", {}))
                 if ALL or (owner, name) not in seen:
                     seen.add((owner, name))
-                    yield Option(choice, flag(name), kind_of(piece, name))
+                    yield Option(choice, to_flag(name), kind_of(piece, name))
                 if ALL:
-                    yield Option(swept(choice, name), flag(name), kind_of(piece, name))
-    for name in OPTIONS.values():
-        yield Option(COMPLETE["train"], flag(name), str)
+                    yield Option(swept(choice, name), to_flag(name), kind_of(piece, name))
+    for name in OPTION_NAMES.values():
+        yield Option(COMPLETE["train"], to_flag(name), str)
 
 
 def swept(words: tuple[str, ...], name: str) -> tuple[str, ...]:
@@ -203,16 +203,16 @@ def swept(words: tuple[str, ...], name: str) -> tuple[str, ...]:
 def choices(task: Any) -> Iterator[tuple[type, tuple[str, ...]]]:
     """(a piece, the words that choose it) for all pieces of the task; those that cannot be alone are left out."""
     small = {"algebra": ("--sets", "10", "--warps", "0"), "reader": ("--sets", "20")}.get(task.name, ())
-    for piece in all_pieces(task):
-        place = next((place for place in OPTIONS if piece in all_of(task, place)), None)
-        chosen = (f"--{OPTIONS[place]}", piece.name) if place else ()
+    for piece in list_component_types(task):
+        place = next((place for place in OPTION_NAMES if piece in iter_components(task, place)), None)
+        chosen = (f"--{OPTION_NAMES[place]}", piece.name) if place else ()
         for method in ("aggrevated", "dagger", "reinforce", "loki", "searn", "smile", "thor"):
             try:
-                own = {OPTIONS[place]: piece.name} if place else {}
-                config = resolve(task, method, **own)
+                own = {OPTION_NAMES[place]: piece.name} if place else {}
+                config = resolve_config(task, method, **own)
             except UsageError:
                 continue
-            if any(type(one) is piece for one in config.pieces.values()):
+            if any(type(one) is piece for one in config.components.values()):
                 yield piece, ("train", task.name, "--method", method, *chosen, *small, *TRAINED)
                 break
 
@@ -235,9 +235,9 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """By the words for them: a run that has ended, and one of algebra that was begun."""
     folder = tmp_path_factory.mktemp("runs")
     given = {"iterations": 1, "trajectories": 2, "horizon": 5, "validation_episodes": 2, "test_episodes": 2}
-    ended = Run.create(folder / "run", resolve("cartpole", **given))
-    execute(ended)
-    begun = Run.create(folder / "algebra", resolve("algebra", sets=10, warps=0, hidden=(8,)))
+    ended = Run.create(folder / "run", resolve_config("cartpole", **given))
+    run_to_end(ended)
+    begun = Run.create(folder / "algebra", resolve_config("algebra", sets=10, warps=0, hidden=(8,)))
     return {"RUN": str(ended.folder), "ALGEBRA": str(begun.folder)}
 
 
@@ -250,7 +250,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     def done(*_: object, **__: object) -> None:
         raise SystemExit(0)
 
-    def checked(runs: list[Run], where: EngineOptions = HERE, *_: object) -> None:
+    def checked(runs: list[Run], where: EngineOptions = DEFAULT_ENGINE_OPTIONS, *_: object) -> None:
         where.checked(len(runs))
         done()
 
@@ -270,8 +270,8 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 def policy_of(run: Run) -> Policy:
     """As good as any, for a run that has not learned one."""
-    policy = blank_policy(run.config)
-    run.config.built_world.prepare(policy)
+    policy = build_policy(run.config)
+    run.config.built_problem.prepare(policy)
     return policy
 
 

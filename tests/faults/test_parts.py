@@ -37,13 +37,13 @@ from aggrevated import (
     set_time_limit,
     train,
 )
-from aggrevated.core.user_code import TIME_LIMIT
+from aggrevated.core.user_code import TIME_LIMIT_VARIABLE
 from aggrevated.errors import DataError
-from aggrevated.experts.loading import SHIPPED
+from aggrevated.experts.loading import BUILTIN_WEIGHTS
 from aggrevated.simulators import Simulator
 from aggrevated.simulators.cartpole import CartPole
-from aggrevated.storage import seal, unseal
-from aggrevated.validation import returns_of
+from aggrevated.storage import load_checksummed, save_checksummed
+from aggrevated.validation import evaluate_returns
 from commanding import failure
 from problems import Home, TinyExpert, TinyMdp, Walk, linear_policy
 
@@ -155,7 +155,7 @@ def nan_of(seed: int) -> Callable[[Any, Any, Any], Any]:
 def test_a_simulator_that_is_broken(wrong: Any, words: str) -> None:
     policy = FeedForwardPolicy(1, CategoricalHead(2), (4,))
     with pytest.raises(PartError, match=words):
-        returns_of(policy, Late(wrong), SEEDS)
+        evaluate_returns(policy, Late(wrong), SEEDS)
     if "observations" in words:
         return  # a roll-out of the expert looks at none
     with pytest.raises(PartError, match=f"{words[:15]}.* in step 3 "):
@@ -187,7 +187,7 @@ def trajectories_of(simulator: Simulator) -> Any:
 def test_an_expert_that_is_broken(what: Any, words: str) -> None:
     sound, expert = Late(lambda *usual: usual), Says(what)
     with pytest.raises(PartError, match=f"^the expert says .*{words}"):
-        returns_of(expert, sound, SEEDS)
+        evaluate_returns(expert, sound, SEEDS)
     rolled = trajectories_of(sound)
     for oracle in (MonteCarlo(sound, expert), disagreement(expert, sound.action_space)):
         with pytest.raises(PartError, match=f"^the expert says .*{words.partition(' of the episode')[0]}"):
@@ -197,9 +197,9 @@ def test_an_expert_that_is_broken(what: Any, words: str) -> None:
 def test_vectors_of_an_expert_that_are_no_numbers() -> None:
     for bad, words in ((np.nan, "not finite"), (np.inf, "not finite")):
         with pytest.raises(PartError, match=f"the expert says gave actions that are {words}"):
-            returns_of(Says(lambda n, t, bad=bad: np.full((n, 2), bad)), Walk(), SEEDS)  # type: ignore[misc]
+            evaluate_returns(Says(lambda n, t, bad=bad: np.full((n, 2), bad)), Walk(), SEEDS)  # type: ignore[misc]
     with pytest.raises(PartError, match=r"gave actions of shape \(4,\).*must be of shape \(4, 2\)"):
-        returns_of(Says(lambda n, t: np.zeros(n)), Walk(), SEEDS)
+        evaluate_returns(Says(lambda n, t: np.zeros(n)), Walk(), SEEDS)
 
 
 @pytest.fixture
@@ -208,7 +208,7 @@ def limited() -> Any:
     yield
     import os
 
-    del os.environ[TIME_LIMIT]
+    del os.environ[TIME_LIMIT_VARIABLE]
 
 
 @pytest.mark.usefixtures("limited")
@@ -220,7 +220,7 @@ def test_what_hangs_is_given_up_after_the_limit() -> None:
     with pytest.raises(PartError, match=r"Broken had not answered step after 0\.3 seconds in step 2 .*--time-limit"):
         GymnasiumSimulator(env_with(sleep), 8)
     with pytest.raises(PartError, match=r"the expert says had not answered act after 1\.2 seconds"):
-        returns_of(Says(sleep), Late(lambda *usual: usual), SEEDS)
+        evaluate_returns(Says(sleep), Late(lambda *usual: usual), SEEDS)
 
     def stubborn(*_: Any) -> Any:
         while True:
@@ -230,7 +230,7 @@ def test_what_hangs_is_given_up_after_the_limit() -> None:
                 continue
 
     with pytest.raises(PartError, match="had not answered act"):
-        returns_of(Says(stubborn), Late(lambda *usual: usual), SEEDS)
+        evaluate_returns(Says(stubborn), Late(lambda *usual: usual), SEEDS)
     assert time.monotonic() - began < 7
 
 
@@ -243,7 +243,7 @@ def test_answers_that_are_no_array() -> None:
         QStar(Ragged(lambda n, t: None))(trajectories_of(Late(lambda *usual: usual)))
     with pytest.raises(PartError, match="late gave states that are no array"):
         policy = FeedForwardPolicy(1, CategoricalHead(2), (4,))
-        returns_of(policy, Late(lambda f, c, d: ([[1.0], *f.tolist()[1:]], c, d)), SEEDS)
+        evaluate_returns(policy, Late(lambda f, c, d: ([[1.0], *f.tolist()[1:]], c, d)), SEEDS)
 
 
 class Moody(Env):
@@ -315,10 +315,10 @@ def test_survivors_are_counted_and_a_mean_of_few_is_refused() -> None:
         return Late(wrong)
 
     policy, many = FeedForwardPolicy(1, CategoricalHead(2), (4,)), np.arange(100, dtype=np.uint64)
-    returns, _ = returns_of(policy, diverging(20), many)
+    returns, _ = evaluate_returns(policy, diverging(20), many)
     assert len(returns) == 95
     with pytest.raises(DataError, match="50 of 100 episodes diverged, more than a tenth"):
-        returns_of(policy, diverging(2), many)
+        evaluate_returns(policy, diverging(2), many)
     learner = Learner(policy, Regular())
     run = aggrevated(
         learner, diverging(20), Says(lambda n, t: np.zeros(n, int)),
@@ -334,11 +334,11 @@ def test_survivors_are_counted_and_a_mean_of_few_is_refused() -> None:
 def test_an_expert_with_one_weight_that_is_no_number(
     tmp_path: Path, task: str, weight: int, bad: float, command: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    weights, card = unseal(SHIPPED / f"{task}.safetensors")
+    weights, card = load_checksummed(BUILTIN_WEIGHTS / f"{task}.safetensors")
     name = sorted(weights)[weight]
     weights[name] = weights[name].clone()
     weights[name].view(-1)[0] = bad
-    seal(tmp_path / "bad.safetensors", weights, card)
+    save_checksummed(tmp_path / "bad.safetensors", weights, card)
     verb, *rest = command.split()
     words = [verb, *rest, task] if verb == "expert" else [verb, task, *rest, "--out", str(tmp_path / "run")]
     code, said = failure([*words, "--expert", str(tmp_path / "bad.safetensors")], capsys)

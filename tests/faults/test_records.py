@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from aggrevated.config.resolver import from_facts, resolve
+from aggrevated.config.resolver import config_from_dict, resolve_config
 from aggrevated.errors import DataError
-from aggrevated.storage import seal_json
+from aggrevated.storage import save_checksummed_json
 from aggrevated.training.records import Metrics, Result
 from aggrevated.training.run_folder import Run
-from aggrevated.training.trainer import execute
+from aggrevated.training.trainer import run_to_end
 from commanding import failure
 
 ODD = (None, True, "x", "", [], {}, [[1]], 1.5, -1, 10**23, 1e12, float("nan"), "\udcff", "a\0b")
@@ -20,8 +20,8 @@ TINY = {"iterations": 1, "trajectories": 2, "horizon": 5, "validation_episodes":
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    made = Run.create(tmp_path_factory.mktemp("runs") / "run", resolve("cartpole", **TINY))
-    execute(made)
+    made = Run.create(tmp_path_factory.mktemp("runs") / "run", resolve_config("cartpole", **TINY))
+    run_to_end(made)
     return made
 
 
@@ -38,7 +38,7 @@ def test_every_setting_of_a_config_that_is_no_such_thing(run: Run) -> None:
                     changed[place][name] = odd
                 tried += 1
                 try:
-                    from_facts(changed, "config.json")
+                    config_from_dict(changed, "config.json")
                 except DataError as error:
                     assert "config.json" in str(error)
                 else:
@@ -84,7 +84,7 @@ def test_compare_reads_a_result_with_suspicion(
     copy = Run.create(tmp_path / "run", run.config)
     (copy.folder / "metrics.jsonl").write_bytes((run.folder / "metrics.jsonl").read_bytes())
     facts.pop("sha256")
-    seal_json(copy.folder / "result.json", facts | change)
+    save_checksummed_json(copy.folder / "result.json", facts | change)
     code, said = failure(["compare", str(copy.folder), "--out", str(tmp_path / "both")], capsys)
     assert code == 65 and "result.json" in said and next(iter(change)) in said
 
@@ -133,7 +133,7 @@ def test_bytes_that_are_no_utf_8_are_refused_before_the_training(
     assert list(tmp_path.iterdir()) == []
     for text in ("\udcff", "a\0b"):
         with pytest.raises(ValueError, match="UTF-8"):
-            resolve("cartpole", expert=text)
+            resolve_config("cartpole", expert=text)
 
 
 def test_a_run_is_not_compared_with_itself(

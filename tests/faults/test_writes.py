@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from aggrevated.storage import unseal
+from aggrevated.storage import load_checksummed
 from aggrevated.training.run_folder import Run
 
 ALL = os.environ.get("AGGREVATED_FAULTS") == "all"
@@ -49,7 +49,7 @@ def left_by(folder: Path) -> dict[str, Any]:
     result = run.result()
     assert result is not None
     lines = [line.facts() | {"seconds": 0, "cpu_seconds": 0} for line in run.metrics()]
-    weights, _ = unseal(sorted((folder / "checkpoints").glob("*.safetensors"))[-1])
+    weights, _ = load_checksummed(sorted((folder / "checkpoints").glob("*.safetensors"))[-1])
     kept = {name: tensor.tolist() for name, tensor in weights.items()}
     return {"lines": lines, "kept": kept, **result.facts(), "seconds": 0, "cpu_seconds": 0, "run": ""}
 
@@ -72,7 +72,7 @@ def test_every_operation_may_fail(tmp_path: Path, run: Runner) -> None:
             if code == 74:
                 assert said.splitlines()[-1].startswith("aggrevated: cannot use "), (kind, number, said)
             for path in (folder / "checkpoints").glob("*.safetensors"):
-                unseal(path)
+                load_checksummed(path)
             begun = (folder / "config.json").exists()
             code, _, said = run(folder, "none", 0, ["resume", str(folder), "--json"] if begun else train(folder))
             assert code == 0, (kind, number, said)

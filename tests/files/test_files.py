@@ -8,14 +8,21 @@ import pytest
 import torch
 
 from aggrevated.errors import DataError, StorageError
-from aggrevated.storage import digest, read_json, seal, unseal, write_atomically, write_json
+from aggrevated.storage import (
+    digest_tensors,
+    load_checksummed,
+    read_json,
+    save_checksummed,
+    write_atomically,
+    write_json,
+)
 
 TENSORS = {"weight": torch.arange(6.0).reshape(2, 3), "bias": torch.tensor([1.5, -2.0])}
 
 
 def test_a_sealed_file_gives_back_what_was_written(tmp_path: Path) -> None:
-    seal(tmp_path / "a", TENSORS, {"n": 3, "name": "π"})
-    tensors, facts = unseal(tmp_path / "a")
+    save_checksummed(tmp_path / "a", TENSORS, {"n": 3, "name": "π"})
+    tensors, facts = load_checksummed(tmp_path / "a")
     assert facts == {"n": 3, "name": "π"}
     assert all(torch.equal(tensors[name], TENSORS[name]) for name in TENSORS)
 
@@ -27,12 +34,12 @@ def test_the_digest_is_of_names_types_shapes_bytes_and_facts() -> None:
         {"weight": TENSORS["weight"].reshape(3, 2), "bias": TENSORS["bias"]},
         {"weight": TENSORS["weight"] + 1, "bias": TENSORS["bias"]},
     ]
-    assert len({digest(TENSORS), digest(TENSORS, {"n": 1}), *map(digest, others)}) == 6
-    assert digest({}) == "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a"  # SHA-256 of "{}"
+    assert len({digest_tensors(TENSORS), digest_tensors(TENSORS, {"n": 1}), *map(digest_tensors, others)}) == 6
+    assert digest_tensors({}) == "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a"  # SHA-256 of "{}"
 
 
 def test_every_flipped_bit_and_every_truncation_is_noticed(tmp_path: Path) -> None:
-    seal(tmp_path / "a", TENSORS, {"n": 3})
+    save_checksummed(tmp_path / "a", TENSORS, {"n": 3})
     data = (tmp_path / "a").read_bytes()
     for place in range(len(data)):
         for bit in (0, 6):
@@ -40,15 +47,15 @@ def test_every_flipped_bit_and_every_truncation_is_noticed(tmp_path: Path) -> No
             damaged[place] ^= 1 << bit
             (tmp_path / "b").write_bytes(damaged)
             try:
-                tensors, facts = unseal(tmp_path / "b")
+                tensors, facts = load_checksummed(tmp_path / "b")
             except DataError:
                 continue
             # White space in the header may change without changing anything that is read.
-            assert facts == {"n": 3} and digest(tensors) == digest(TENSORS), place
+            assert facts == {"n": 3} and digest_tensors(tensors) == digest_tensors(TENSORS), place
     for length in range(len(data)):
         (tmp_path / "b").write_bytes(data[:length])
         with pytest.raises(DataError, match="damaged"):
-            unseal(tmp_path / "b")
+            load_checksummed(tmp_path / "b")
 
 
 def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

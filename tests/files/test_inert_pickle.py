@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from aggrevated.errors import DataError
-from aggrevated.storage import Inert, array_in, number_in, read_inert
+from aggrevated.storage import UnresolvedObject, array_from_pickle, number_from_pickle, parse_pickle
 from aggrevated.storage.safe_unpickle import MAX_OPCODES, MAX_PICKLE
 from payloads import payloads
 
@@ -30,7 +30,7 @@ def test_plain_values_are_what_they_were(protocol: int) -> None:
         "b": {"c": 10**50, "d": -7},
     }
     value["again"] = value["a"]  # type: ignore[assignment]
-    assert read_inert(pickle.dumps(value, protocol)) == value
+    assert parse_pickle(pickle.dumps(value, protocol)) == value
 
 
 @pytest.mark.parametrize("protocol", range(6))
@@ -45,19 +45,19 @@ def test_plain_values_are_what_they_were(protocol: int) -> None:
     ],
 )
 def test_arrays_are_what_they_were(protocol: int, array: Any) -> None:
-    found = array_in(read_inert(pickle.dumps(array, protocol)))
+    found = array_from_pickle(parse_pickle(pickle.dumps(array, protocol)))
     np.testing.assert_array_equal(found, array)
     assert found.dtype == array.dtype.newbyteorder("=") and found.shape == array.shape
 
 
 @pytest.mark.parametrize("protocol", range(6))
 def test_objects_and_deques_are_written_down(protocol: int) -> None:
-    found = read_inert(pickle.dumps([Thing(), deque([{"r": 2.5}], maxlen=3), np.float32(1.5)], protocol))
+    found = parse_pickle(pickle.dumps([Thing(), deque([{"r": 2.5}], maxlen=3), np.float32(1.5)], protocol))
     thing, queue, number = found
-    assert isinstance(thing, Inert)
-    np.testing.assert_array_equal(array_in(thing.state["mean"]), [1.5, -2.0])
-    assert isinstance(queue, Inert) and queue.items == [{"r": 2.5}] and queue.name == "deque"
-    assert number_in(number) == 1.5
+    assert isinstance(thing, UnresolvedObject)
+    np.testing.assert_array_equal(array_from_pickle(thing.state["mean"]), [1.5, -2.0])
+    assert isinstance(queue, UnresolvedObject) and queue.items == [{"r": 2.5}] and queue.name == "deque"
+    assert number_from_pickle(number) == 1.5
 
 
 @pytest.mark.parametrize("name", payloads(Path("x")))
@@ -65,7 +65,7 @@ def test_no_payload_is_run(name: str, tmp_path: Path) -> None:
     marker = tmp_path / "marker"
     found = read_or_refused(payloads(marker)[name])
     assert not marker.exists()
-    assert found is None or isinstance(found, Inert | list | dict)
+    assert found is None or isinstance(found, UnresolvedObject | list | dict)
 
 
 def test_the_payloads_are_real(tmp_path: Path) -> None:
@@ -122,25 +122,25 @@ SHAPES = [(10**9, 10**9), (2**63, 0), (-1,), ("a",), (2,), (3,) * 9]
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_an_array_that_is_not_what_it_says_is_refused(shape: tuple[Any, ...]) -> None:
-    dtype = Inert("numpy", "dtype", ("f8", False, True), (3, "<", None))
+    dtype = UnresolvedObject("numpy", "dtype", ("f8", False, True), (3, "<", None))
     with pytest.raises(DataError, match="not what it says"):
-        array_in(Inert("numpy._core.numeric", "_frombuffer", (bytes(24), dtype, shape, "C")))
+        array_from_pickle(UnresolvedObject("numpy._core.numeric", "_frombuffer", (bytes(24), dtype, shape, "C")))
 
 
 @pytest.mark.parametrize("kind", ["O", "V8", "f1", "f16", "S3", "f8,f8", 8, None])
 def test_only_numbers_are_numbers(kind: Any) -> None:
-    dtype = Inert("numpy", "dtype", (kind, False, True), (3, "<", None))
+    dtype = UnresolvedObject("numpy", "dtype", (kind, False, True), (3, "<", None))
     with pytest.raises(DataError, match="not what it says"):
-        array_in(Inert("numpy._core.numeric", "_frombuffer", (bytes(24), dtype, (3,), "C")))
+        array_from_pickle(UnresolvedObject("numpy._core.numeric", "_frombuffer", (bytes(24), dtype, (3,), "C")))
 
 
 def read_or_refused(data: bytes) -> Any:
     try:
-        return read_inert(data)
+        return parse_pickle(data)
     except DataError:
         return None
 
 
 def refused_or_array(value: Any) -> None:
     with suppress(DataError):
-        assert isinstance(array_in(value), np.ndarray)
+        assert isinstance(array_from_pickle(value), np.ndarray)

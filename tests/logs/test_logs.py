@@ -9,9 +9,9 @@ import pytest
 
 from aggrevated import UsageError, loggers, train
 from aggrevated.cli import main
-from aggrevated.config.resolver import resolve
+from aggrevated.config.resolver import resolve_config
 from aggrevated.training.run_folder import Run
-from aggrevated.training.trainer import execute
+from aggrevated.training.trainer import run_to_end
 from commanding import failure
 
 SMALL = {"iterations": 4, "trajectories": 2, "horizon": 20, "validation_episodes": 2, "test_episodes": 2}
@@ -76,7 +76,7 @@ def stopped_after(run: Run, iterations: int, log: str) -> None:
             raise StoppedError
 
     with pytest.raises(StoppedError):
-        execute(run, stop, log=log)
+        run_to_end(run, stop, log=log)
 
 
 def test_a_log_hears_every_line_once_and_the_result(listening, tmp_path):
@@ -90,10 +90,10 @@ def test_a_log_hears_every_line_once_and_the_result(listening, tmp_path):
 def test_a_run_that_goes_on_is_told_of_from_its_first_line_and_ends_with_the_same_bits(listening, tmp_path):
     listening(kept=Kept)
     whole = train("cartpole", out=tmp_path / "whole", **SMALL)
-    run = Run.create(tmp_path / "run", resolve("cartpole", checkpoint_every=1, **SMALL))
+    run = Run.create(tmp_path / "run", resolve_config("cartpole", checkpoint_every=1, **SMALL))
     stopped_after(run, 2, "kept")
     assert [line["iteration"] for line in Kept.heard[1:-1]] == [1, 2, 3] and Kept.heard[-1] is None
-    execute(run, log=["kept"])
+    run_to_end(run, log=["kept"])
     assert Kept.heard[1:-1] == [line.facts() for line in run.metrics()] and len(Kept.heard) == 6
     assert run.result().weights_sha256 == whole.result().weights_sha256
 
@@ -122,9 +122,9 @@ def test_names_that_do_not_exist_and_packages_that_are_missing_leave_no_folder(t
 @needs_tensorboard
 @pytest.mark.filterwarnings("default")
 def test_tensorboard_shows_the_numbers_of_the_metrics(tmp_path):
-    run = Run.create(tmp_path / "run", resolve("cartpole", checkpoint_every=3, **SMALL))
+    run = Run.create(tmp_path / "run", resolve_config("cartpole", checkpoint_every=3, **SMALL))
     stopped_after(run, 2, "tensorboard")
-    execute(run, log="tensorboard")
+    run_to_end(run, log="tensorboard")
     shown, lines = scalars(run.folder / "tensorboard"), run.metrics()
     assert {"loss", "current_return", "best_return", "simulator_steps", "seconds"} <= set(shown)
     assert "died" not in shown and "iteration" not in shown

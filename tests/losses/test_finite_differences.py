@@ -7,10 +7,10 @@ import pytest
 import torch
 from torch.nn.utils import vector_to_parameters
 
-from aggrevated.losses.all_actions import all_actions
-from aggrevated.losses.likelihood import likelihood
-from aggrevated.losses.taken_action import taken_action
-from aggrevated.oracles.advantage import Advantage, Taken
+from aggrevated.losses.all_actions import all_actions_loss
+from aggrevated.losses.likelihood import best_action_nll_loss
+from aggrevated.losses.taken_action import taken_action_loss
+from aggrevated.oracles.advantage import AdvantageOracle, TakenActionOracle
 from problems import deep_policy, flat, gradient, random_costs, random_trajectories, with_expert_steps
 
 TRAJECTORIES = with_expert_steps(random_trajectories())
@@ -49,11 +49,11 @@ def entropy(pi):
 
 
 CASES = {
-    "all actions, Q (Eq. 10)": (all_actions, q, expected_cost),
-    "all actions, A (Eq. 12)": (all_actions, Advantage(q), expected_cost),
-    "taken action, Q (Eq. 11)": (taken_action, Taken(q), importance_weighted),
-    "taken action, A (Eq. 13)": (taken_action, Taken(Advantage(q)), importance_weighted),
-    "likelihood": (likelihood, q, log_loss),
+    "all actions, Q (Eq. 10)": (all_actions_loss, q, expected_cost),
+    "all actions, A (Eq. 12)": (all_actions_loss, AdvantageOracle(q), expected_cost),
+    "taken action, Q (Eq. 11)": (taken_action_loss, TakenActionOracle(q), importance_weighted),
+    "taken action, A (Eq. 13)": (taken_action_loss, TakenActionOracle(AdvantageOracle(q)), importance_weighted),
+    "likelihood": (best_action_nll_loss, q, log_loss),
 }
 
 

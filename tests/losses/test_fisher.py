@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from aggrevated.losses import distribution_at, legal_in
+from aggrevated.losses import action_mask_tensor, policy_distribution
 from aggrevated.losses.fisher import fisher_product, mean_kl
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import CategoricalHead, GaussianHead
@@ -34,8 +34,8 @@ def gradient_of(value, policy):
 
 def dense(policy, trajectories):
     """Mean over the visited states of Σ_a π(a|s) ∇log π(a|s) ∇log π(a|s)ᵀ, one score at a time."""
-    log_probs = distribution_at(policy, trajectories).logits
-    legal = legal_in(trajectories)
+    log_probs = policy_distribution(policy, trajectories).logits
+    legal = action_mask_tensor(trajectories)
     total = 0.0
     for k, t in np.argwhere(trajectories.mask):
         for a in range(3):
@@ -62,7 +62,7 @@ def test_it_is_the_mean_outer_product_of_scores(kind, restrict):
 def test_of_a_gaussian_policy_it_is_j_t_j_over_the_variance_and_2_for_its_logarithm():
     """F = E[J_μᵀ Σ⁻¹ J_μ] for the mean, and 2 for each log-deviation."""
     policy, trajectories = policy_of("feed-forward", GaussianHead(2)), random_trajectories(k=3, t=3)
-    mean = distribution_at(policy, trajectories).mean
+    mean = policy_distribution(policy, trajectories).mean
     deviation = policy.head.log_deviation.detach().exp()
     rows = [gradient_of(mean[k, t, a], policy) for k, t in np.argwhere(trajectories.mask) for a in (0, 1)]
     scaled = torch.stack(rows) / deviation.repeat(trajectories.steps)[:, None]
@@ -79,7 +79,7 @@ def test_of_a_gaussian_policy_it_is_j_t_j_over_the_variance_and_2_for_its_logari
 def test_half_the_square_of_a_short_step_is_its_kl(kind):
     policy, trajectories = policy_of(kind, CategoricalHead(3)), random_trajectories()
     with torch.no_grad():
-        before = distribution_at(policy, trajectories)
+        before = policy_distribution(policy, trajectories)
     theta = torch.nn.utils.parameters_to_vector(policy.parameters()).detach()
     step = 1e-3 * torch.randn(len(theta), generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     expected = float(step @ fisher_product(policy, trajectories)(step)) / 2

@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from aggrevated.losses.all_actions import all_actions
-from aggrevated.losses.likelihood import likelihood
+from aggrevated.losses.all_actions import all_actions_loss
+from aggrevated.losses.likelihood import best_action_nll_loss
 from aggrevated.oracles import CostToGo
-from aggrevated.oracles.zero_one import Disagreement
+from aggrevated.oracles.zero_one import ZeroOneOracle
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import GaussianHead
-from aggrevated.rollout.roll_in import Mixture, roll_in
+from aggrevated.rollout.roll_in import RollInPolicy, roll_in
 from problems import (
     TinyExpert,
     TinyMdp,
@@ -26,10 +26,10 @@ def test_uniform_policy_by_hand():
     """The expert alone takes 3 steps in every episode of the tiny MDP; each costs log 3, and H·K divides."""
     policy = linear_policy(None).float()
     expert = TinyExpert()
-    trajectories = roll_in(TinyMdp(), Mixture(expert, None, 1.0), np.arange(16))
-    costs = Disagreement(expert, TinyMdp.action_space)(trajectories)
-    assert likelihood(policy, trajectories, costs).item() == pytest.approx(np.log(3), rel=1e-6)
-    assert all_actions(policy, trajectories, costs).item() == pytest.approx(2 / 3, rel=1e-6)
+    trajectories = roll_in(TinyMdp(), RollInPolicy(expert, None, 1.0), np.arange(16))
+    costs = ZeroOneOracle(expert, TinyMdp.action_space)(trajectories)
+    assert best_action_nll_loss(policy, trajectories, costs).item() == pytest.approx(np.log(3), rel=1e-6)
+    assert all_actions_loss(policy, trajectories, costs).item() == pytest.approx(2 / 3, rel=1e-6)
 
 
 def test_it_does_not_go_flat_where_the_policy_is_confident_and_wrong():
@@ -38,8 +38,8 @@ def test_it_does_not_go_flat_where_the_policy_is_confident_and_wrong():
     policy.network[0].bias.data[0] = 20.0
     trajectories = random_trajectories()
     costs = CostToGo(np.tile([1.0, 0.0, 1.0], (6, 4, 1)), trajectories.mask * 1.0)
-    assert np.abs(gradient(policy, all_actions, trajectories, costs)).max() < 1e-8
-    assert np.abs(gradient(policy, likelihood, trajectories, costs)).max() > 0.1
+    assert np.abs(gradient(policy, all_actions_loss, trajectories, costs)).max() < 1e-8
+    assert np.abs(gradient(policy, best_action_nll_loss, trajectories, costs)).max() > 0.1
 
 
 def test_of_vectors_by_hand():
@@ -53,10 +53,10 @@ def test_of_vectors_by_hand():
     away = (advice - trajectories.observations @ weight.T - bias) / deviation
     each = (away**2 / 2 + np.log(deviation) + np.log(2 * np.pi) / 2).sum(axis=2)
     expected = each[trajectories.mask].sum() / (5 * 6)
-    assert likelihood(policy, trajectories, costs).item() == pytest.approx(expected, rel=1e-12)
+    assert best_action_nll_loss(policy, trajectories, costs).item() == pytest.approx(expected, rel=1e-12)
 
 
 def test_refuses_a_cost_of_the_taken_action_only():
     trajectories = random_trajectories()
     with pytest.raises(AssertionError, match="to know the cheapest"):
-        likelihood(linear_policy(), trajectories, random_costs(trajectories, actions=None))
+        best_action_nll_loss(linear_policy(), trajectories, random_costs(trajectories, actions=None))

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch.distributions import Categorical
 
-from aggrevated.losses.trajectory_scores import scores
+from aggrevated.losses.trajectory_scores import compute_trajectory_scores
 from aggrevated.policies import Policy
 from problems import (
     deep_policy,
@@ -37,17 +37,19 @@ def one_by_one(policy, trajectories):
 @pytest.mark.parametrize("alpha", [0.0, 0.5])
 def test_each_row_is_the_score_of_its_trajectory(alpha):
     policy, trajectories = deep_policy(), with_expert_steps(random_trajectories(), alpha)
-    torch.testing.assert_close(scores(policy, trajectories), one_by_one(policy, trajectories), atol=1e-14, rtol=0)
+    torch.testing.assert_close(
+        compute_trajectory_scores(policy, trajectories), one_by_one(policy, trajectories), atol=1e-14, rtol=0
+    )
 
 
 def test_steps_of_the_expert_have_no_score():
     policy, trajectories = deep_policy(), random_trajectories()
     all_by_expert = replace(trajectories, by_expert=trajectories.mask, mixing=1.0)
-    assert not scores(policy, all_by_expert).any()
+    assert not compute_trajectory_scores(policy, all_by_expert).any()
     half = with_expert_steps(trajectories, 0.5)
     other = replace(half, actions=np.where(half.by_expert, 2 - half.actions, half.actions))
     assert (half.actions != other.actions).any()
-    assert torch.equal(scores(policy, half), scores(policy, other))
+    assert torch.equal(compute_trajectory_scores(policy, half), compute_trajectory_scores(policy, other))
 
 
 def test_uniform_policy_by_hand():
@@ -59,14 +61,18 @@ def test_uniform_policy_by_hand():
     )
     weights = np.array([[-2 / 3, 0, 0], [1 / 3, 0, 0], [1 / 3, 0, 0]])
     expected = np.concatenate([weights.reshape(-1), [-2 / 3, 1 / 3, 1 / 3]]) / 4
-    np.testing.assert_allclose(scores(linear_policy(None), trajectories).numpy()[0], expected, atol=1e-16)
+    np.testing.assert_allclose(
+        compute_trajectory_scores(linear_policy(None), trajectories).numpy()[0], expected, atol=1e-16
+    )
 
 
 def test_the_fisher_matrix_per_state_is_h_times_that_of_trajectories():
     """Cross terms of scores vanish in expectation, so Eq. 9 is the per-state Fisher matrix divided by H."""
     policy = linear_policy()
     every, pi = every_trajectory(policy), probabilities(policy)
-    rows = scores(policy, every.trajectories).numpy() * np.sqrt(every.trajectories.count)  # ∇ log ρ(τ) / H
+    rows = compute_trajectory_scores(policy, every.trajectories).numpy() * np.sqrt(
+        every.trajectories.count
+    )  # ∇ log ρ(τ) / H
     of_trajectories = np.einsum("j,jd,je->de", every.probability, rows, rows)
 
     per_state = np.zeros_like(of_trajectories)
@@ -100,4 +106,6 @@ class SumOfThePast(Policy):
 def test_a_policy_with_a_memory_remembers_the_steps_of_the_expert():
     """The expert's steps have no score of their own, but the learner saw them, and acts upon them later."""
     policy, trajectories = SumOfThePast(), with_expert_steps(random_trajectories(), 0.5)
-    torch.testing.assert_close(scores(policy, trajectories), one_by_one(policy, trajectories), atol=1e-14, rtol=0)
+    torch.testing.assert_close(
+        compute_trajectory_scores(policy, trajectories), one_by_one(policy, trajectories), atol=1e-14, rtol=0
+    )

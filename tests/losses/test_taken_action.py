@@ -5,11 +5,11 @@ import pytest
 import torch
 
 from aggrevated.errors import UsageError
-from aggrevated.losses.all_actions import all_actions
-from aggrevated.losses.taken_action import taken_action
-from aggrevated.oracles.advantage import Advantage, Taken
-from aggrevated.oracles.q_star import QStar
-from aggrevated.oracles.reward_to_go import Realised
+from aggrevated.losses.all_actions import all_actions_loss
+from aggrevated.losses.taken_action import taken_action_loss
+from aggrevated.oracles.advantage import AdvantageOracle, TakenActionOracle
+from aggrevated.oracles.q_star import QStarOracle
+from aggrevated.oracles.reward_to_go import RewardToGoOracle
 from aggrevated.rollout.trajectories import Trajectories
 from problems import (
     COST,
@@ -26,16 +26,18 @@ from problems import (
     transitions,
 )
 
-Q = QStar(TinyExpert())
+Q = QStarOracle(TinyExpert())
 
 
-@pytest.mark.parametrize("oracle", [Taken(Q), Taken(Advantage(Q))], ids=["Q", "A"])
+@pytest.mark.parametrize("oracle", [TakenActionOracle(Q), TakenActionOracle(AdvantageOracle(Q))], ids=["Q", "A"])
 @pytest.mark.parametrize("alpha", [0.0, 0.3, 0.7])
 def test_expectation_over_every_trajectory_is_the_exact_gradient(oracle, alpha):
     """Over every trajectory and over who acts. With α > 0, 1/(1 − α) is a float32: seven digits."""
     policy = linear_policy()
     expected = exact_gradient(probabilities(policy), alpha)
-    mean = every_trajectory(policy, alpha).expectation(lambda tau: gradient(policy, taken_action, tau, oracle(tau)))
+    mean = every_trajectory(policy, alpha).expectation(
+        lambda tau: gradient(policy, taken_action_loss, tau, oracle(tau))
+    )
     assert np.abs(expected).max() > 0.01
     np.testing.assert_allclose(mean, expected, atol=1e-12 if alpha == 0 else 1e-7)
 
@@ -45,8 +47,8 @@ def test_the_advantage_reduces_the_variance():
     policy = linear_policy()
     every = every_trajectory(policy)
     second = [
-        every.expectation(lambda tau, oracle=oracle: (gradient(policy, taken_action, tau, oracle(tau)) ** 2).sum())
-        for oracle in (Taken(Q), Taken(Advantage(Q)))
+        every.expectation(lambda tau, oracle=oracle: (gradient(policy, taken_action_loss, tau, oracle(tau)) ** 2).sum())
+        for oracle in (TakenActionOracle(Q), TakenActionOracle(AdvantageOracle(Q)))
     ]
     assert second[1] < 0.5 * second[0]
 
@@ -62,8 +64,11 @@ def test_mean_over_actions_is_all_actions():
             taken = [
                 Trajectories(state, observation, np.array([[a]]), ones * 1.0, ones, ~ones, horizon=3) for a in range(3)
             ]
-            mean = sum(pi[s, a] * gradient(policy, taken_action, tau, Taken(Q)(tau)) for a, tau in enumerate(taken))
-            np.testing.assert_allclose(mean, gradient(policy, all_actions, taken[0], Q(taken[0])), atol=1e-15)
+            mean = sum(
+                pi[s, a] * gradient(policy, taken_action_loss, tau, TakenActionOracle(Q)(tau))
+                for a, tau in enumerate(taken)
+            )
+            np.testing.assert_allclose(mean, gradient(policy, all_actions_loss, taken[0], Q(taken[0])), atol=1e-15)
 
 
 def true_policy_gradient(policy, horizon, starts=(0, 1, 2)):
@@ -81,7 +86,9 @@ def true_policy_gradient(policy, horizon, starts=(0, 1, 2)):
 def test_with_realised_costs_it_is_the_policy_gradient():
     """REINFORCE: the same loss with the learner's own cost-to-go has the expectation ∇μ/H."""
     policy = deep_policy()
-    mean = every_trajectory(policy).expectation(lambda tau: gradient(policy, taken_action, tau, Realised()(tau)))
+    mean = every_trajectory(policy).expectation(
+        lambda tau: gradient(policy, taken_action_loss, tau, RewardToGoOracle()(tau))
+    )
     expected = true_policy_gradient(policy, 3)
     assert np.abs(expected).max() > 0.01
     np.testing.assert_allclose(mean, expected, atol=1e-12)
@@ -92,14 +99,14 @@ def test_the_mean_of_the_others_leaves_it_unbiased():
     policy, starts = deep_policy(), (0, 2)
     every = every_trajectory(policy, horizon=2, starts=starts)
     count = len(every.probability)
-    oracle, mean, second, plain = Advantage(Realised()), 0.0, 0.0, 0.0
+    oracle, mean, second, plain = AdvantageOracle(RewardToGoOracle()), 0.0, 0.0, 0.0
     for i in range(count):
         for j in range(count):
             pair, chance = every.trajectories.take(np.array([i, j])), every.probability[i] * every.probability[j]
-            estimate = gradient(policy, taken_action, pair, oracle(pair))
+            estimate = gradient(policy, taken_action_loss, pair, oracle(pair))
             mean = mean + chance * estimate
             second += chance * (estimate**2).sum()
-            plain += chance * (gradient(policy, taken_action, pair, Realised()(pair)) ** 2).sum()
+            plain += chance * (gradient(policy, taken_action_loss, pair, RewardToGoOracle()(pair)) ** 2).sum()
     np.testing.assert_allclose(mean, true_policy_gradient(policy, 2, starts), atol=1e-7)
     assert second != plain  # the baseline did something
 
@@ -107,10 +114,10 @@ def test_the_mean_of_the_others_leaves_it_unbiased():
 def test_refuses_a_cost_of_every_action():
     trajectories = random_trajectories()
     with pytest.raises(AssertionError, match="wrap it in Taken"):
-        taken_action(deep_policy(), trajectories, random_costs(trajectories))
+        taken_action_loss(deep_policy(), trajectories, random_costs(trajectories))
 
 
 def test_refuses_mixing_1():
     every = every_trajectory(linear_policy(), alpha=1.0).trajectories
     with pytest.raises(UsageError, match="mixing below 1"):
-        taken_action(linear_policy(), every, Taken(Q)(every))
+        taken_action_loss(linear_policy(), every, TakenActionOracle(Q)(every))

@@ -4,10 +4,17 @@ import numpy as np
 import pytest
 
 from aggrevated.parsing.parser import Parser
-from aggrevated.parsing.scoring import micro, parses
-from aggrevated.parsing.transitions.configurations import NONE
+from aggrevated.parsing.scoring import micro_uas, parse_greedily
+from aggrevated.parsing.transitions.configurations import NO_SYMBOL
 from aggrevated.parsing.transitions.systems import SYSTEMS
-from aggrevated_reader.calibration import Choices, Correcting, correct, measured, reliability, worst_tenth
+from aggrevated_reader.calibration import (
+    CalibratingEvaluator,
+    ChoiceLog,
+    calibrate_policy,
+    measure_calibration,
+    reliability,
+    worst_tenth,
+)
 from reading import corpus, reader
 
 PAGES = corpus(40)
@@ -42,23 +49,23 @@ def test_the_loss_of_a_parse_is_the_sum_of_what_its_transitions_lost(system):
 
 def test_choices_know_what_they_cost_and_which_arcs_were_wrong():
     policy, parser = policy_and_parser()
-    found = parses(policy, parser)
-    choices = Choices.of(policy, parser, found)
+    found = parse_greedily(policy, parser)
+    choices = ChoiceLog.of(policy, parser, found)
     _, lost = choices.losses
     np.testing.assert_array_equal(lost, -found.returns)
     sure, right = choices.arcs
     headless = -found.returns.sum() - (~right).sum()  # what has no head is lost, too, and no arc
     assert len(sure) == len(right) and headless >= 0 and ((sure > 0) & (sure < 1)).all()
-    assert len(right) + headless == (PAGES.gold != NONE).sum()
+    assert len(right) + headless == (PAGES.gold != NO_SYMBOL).sum()
 
 
 def test_what_is_corrected_on_pages_fits_them():
     """In sums, as generalised linear models do; a policy at random is far too sure before."""
     policy, parser = policy_and_parser(seed=1)
-    found = parses(policy, parser)
-    before = measured(policy, parser, found)
-    correct(policy, parser, found)
-    after = measured(policy, parser, found)
+    found = parse_greedily(policy, parser)
+    before = measure_calibration(policy, parser, found)
+    calibrate_policy(policy, parser, found)
+    after = measure_calibration(policy, parser, found)
     assert before["loss"] == after["loss"] == -found.returns.sum()
     assert after["expected_loss"] == pytest.approx(after["loss"], rel=0.02)
     assert abs(before["expected_loss"] - before["loss"]) > 0.05 * before["loss"]
@@ -67,8 +74,8 @@ def test_what_is_corrected_on_pages_fits_them():
 
 def test_validation_corrects_and_tells_the_uas():
     policy, parser = policy_and_parser()
-    plain = micro(policy, parser)
-    told = Correcting(parser)(policy)
+    plain = micro_uas(policy, parser)
+    told = CalibratingEvaluator(parser)(policy)
     assert told == pytest.approx(plain) and told.steps == plain.steps
     assert policy.costs.correction.tolist() != [[1.0, 0.0], [1.0, 0.0]]
 

@@ -7,17 +7,22 @@ import numpy as np
 import pytest
 
 from aggrevated.errors import DataError, StorageError
-from aggrevated.parsing.features.symbols import detailed
+from aggrevated.parsing.features.symbols import detailed_features
 from aggrevated.parsing.pages.page import Page
 from aggrevated_reader import corrected_pages_problem
-from aggrevated_reader.corrected_pages_problem import library_in, names_of, pages_in, said_of
-from aggrevated_reader.learners.shipped_reader import shipped
+from aggrevated_reader.corrected_pages_problem import (
+    describe_corrected_pages,
+    library_in,
+    load_corrected_pages,
+    names_of,
+)
+from aggrevated_reader.learners.shipped_reader import load_builtin_reader
 from aggrevated_reader.learners.symbol_names import CLASSES
 from aggrevated_reader.pages.corrected_files import read_folder
-from aggrevated_reader.pages.generated import written
-from aggrevated_reader.pages.inkml_writing import inkml_of
+from aggrevated_reader.pages.generated import generate_pages
+from aggrevated_reader.pages.inkml_writing import to_inkml
 
-PAGES = written(24, 77, structures=False)
+PAGES = generate_pages(24, 77, structures=False)
 
 
 @pytest.fixture(autouse=True)
@@ -30,7 +35,7 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
 def saved(folder: Path, pages: list[Page], **kept: bool) -> Path:
     folder.mkdir(exist_ok=True)
     for page in pages:
-        (folder / f"{page.name}.inkml").write_bytes(inkml_of(page, **kept))
+        (folder / f"{page.name}.inkml").write_bytes(to_inkml(page, **kept))
     return folder
 
 
@@ -42,7 +47,7 @@ def test_pages_that_nobody_confirmed_are_left_out_counted_and_said(tmp_path: Pat
     found = read_folder(folder)
     assert [page.symbols for page in found.pages] == [page.symbols for page in sorted(PAGES[:3], key=lambda p: p.name)]
     assert sorted(found.counts.values()) == [1, 3]
-    first, second = said_of(str(folder), 0)
+    first, second = describe_corrected_pages(str(folder), 0)
     assert "4 of 7 InkML files cannot be used and are left out: 3 x it has no heads" in first
     assert second.startswith("3 corrected pages, 4 copies of each to learn from, beside 20 generated ones; the best")
 
@@ -56,24 +61,24 @@ def test_a_folder_without_a_corrected_page_is_refused(tmp_path: Path) -> None:
     with pytest.raises(
         DataError, match=r"none of the 2 InkML files in .* can be used: .* correct the page and save it"
     ):
-        pages_in(str(folder), 0)
+        load_corrected_pages(str(folder), 0)
 
 
 def test_a_page_that_is_corrected_again_is_read_again(tmp_path: Path) -> None:
     folder = saved(tmp_path / "pages", PAGES[:1])
-    assert pages_in(str(folder), 0).learned[0].symbols == PAGES[0].symbols
+    assert load_corrected_pages(str(folder), 0).learned[0].symbols == PAGES[0].symbols
     again = replace(PAGES[0], symbols=("ζ",) * len(PAGES[0]))
     saved(folder, [again])
-    assert pages_in(str(folder), 0).learned[0].symbols == again.symbols
+    assert load_corrected_pages(str(folder), 0).learned[0].symbols == again.symbols
 
 
 def test_few_pages_are_all_learned_from_and_others_are_held_out_of_many(tmp_path: Path) -> None:
-    few = pages_in(str(saved(tmp_path / "few", PAGES[:3])), 0)
+    few = load_corrected_pages(str(saved(tmp_path / "few", PAGES[:3])), 0)
     assert not few.held_out and len(few.learned) == 3 and few.own == 6 and few.copies == 4
     drawn = few.split.validation[0]
     (same,) = (page for page in few.learned if page.symbols == drawn.symbols)
     assert not np.array_equal(drawn.ink[0][0], same.ink[0][0]), "validation is on other copies than those learned from"
-    many = pages_in(str(saved(tmp_path / "many", PAGES)), 0)
+    many = load_corrected_pages(str(saved(tmp_path / "many", PAGES)), 0)
     assert many.held_out and len(many.learned) == 22 and many.own == 2 and many.copies == 1
     held = {page.name for page in many.split.validation[:2]}
     assert not held & {page.name for page in many.split.train}
@@ -90,13 +95,13 @@ def test_the_arrays_are_those_of_the_pages_in_the_readers_own_eyes(tmp_path: Pat
     assert found == {page.symbols for page in PAGES[:count]} and len(pages.originals) == count
     first, page = pages.originals[0], pages.learned[0]
     own = arrays.features[starts[first] :][: len(page)]
-    assert np.array_equal(own, shipped().projection(detailed([page])))
-    assert arrays.names[: len(shipped().classes)] == shipped().classes
+    assert np.array_equal(own, load_builtin_reader().projection(detailed_features([page])))
+    assert arrays.names[: len(load_builtin_reader().classes)] == load_builtin_reader().classes
     assert len(arrays.train) == 20 + len(pages.learned) * (1 + pages.copies)
 
 
 def test_new_names_come_behind_those_that_are_known_and_must_fit() -> None:
-    page, known = PAGES[0], shipped().classes
+    page, known = PAGES[0], load_builtin_reader().classes
     named = replace(page, symbols=("ζ", "∮", *page.symbols[2:]))
     assert names_of((page, named)) == (*known, "ζ", "∮")
     room = CLASSES - len(known)

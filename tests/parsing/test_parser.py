@@ -4,18 +4,18 @@ import numpy as np
 import pytest
 import torch
 
-from aggrevated.core.rng import Purpose, seeds
-from aggrevated.oracles.monte_carlo import cost_of_following
+from aggrevated.core.rng import SeedPurpose, derive_seeds
+from aggrevated.oracles.monte_carlo import rollout_expert_cost
 from aggrevated.parsing.features.projection import Projection
 from aggrevated.parsing.learners.parser_policies import KINDS, ParsingPolicy
 from aggrevated.parsing.pages.page import Page
 from aggrevated.parsing.parser import Corpus, Parser
 from aggrevated.parsing.scoring import uas
 from aggrevated.parsing.transitions import arc_eager
-from aggrevated.parsing.transitions.configurations import NONE
+from aggrevated.parsing.transitions.configurations import NO_SYMBOL
 from aggrevated.parsing.transitions.oracle_check import random_projective_tree
 from aggrevated.parsing.transitions.systems import SYSTEMS
-from aggrevated.rollout.roll_in import Mixture, roll_in
+from aggrevated.rollout.roll_in import RollInPolicy, roll_in
 
 every_system = pytest.mark.parametrize("system", SYSTEMS.values(), ids=SYSTEMS)
 every_kind = pytest.mark.parametrize("kind", KINDS)
@@ -45,7 +45,7 @@ def policy_for(corpus, kind, seed=0):
 @every_system
 def test_the_expert_parses_every_page(corpus, system):
     parser = Parser(corpus, np.arange(40), in_order=True, system=system)
-    found = roll_in(parser, Mixture(parser.expert, None, 1.0), np.arange(40, dtype=np.uint64))
+    found = roll_in(parser, RollInPolicy(parser.expert, None, 1.0), np.arange(40, dtype=np.uint64))
     assert not found.returns.any()
     if system.name == "arc-hybrid":
         np.testing.assert_array_equal(found.mask.sum(axis=1), 2 * corpus.lengths - 1)
@@ -59,7 +59,7 @@ def test_q_is_what_following_the_expert_costs(corpus, system):
     while len(state):
         legal, q = parser.legal(state), parser.expert.q(state)
         lane, action = np.nonzero(legal)
-        cost, _ = cost_of_following(parser, parser.expert, state[lane], np.zeros(len(lane), int), action)
+        cost, _ = rollout_expert_cost(parser, parser.expert, state[lane], np.zeros(len(lane), int), action)
         np.testing.assert_array_equal(cost, q[lane, action])
         compared += len(lane)
         state, _, done = parser.step(state, np.array([generator.choice(np.flatnonzero(row)) for row in legal]))
@@ -85,26 +85,26 @@ def test_what_the_learner_sees_by_hand():
     ]
     state, cost, done = parser.step(state, np.array([arc_eager.SHIFT]))  # the root stays without a head: wrong
     assert (cost[0], done[0]) == (1.0, True)
-    assert parser.heads(state).tolist() == [[3, 3, NONE]]
+    assert parser.heads(state).tolist() == [[3, 3, NO_SYMBOL]]
 
 
 def test_pages_are_drawn_by_the_seed_and_evenly(corpus):
     parser = Parser(corpus, np.arange(5, 15))
-    first, again = (parser.initial(seeds(0, Purpose.ROLL_IN, 1, 2000)) for _ in range(2))
+    first, again = (parser.initial(derive_seeds(0, SeedPurpose.ROLL_IN, 1, 2000)) for _ in range(2))
     np.testing.assert_array_equal(first, again)
     counts = np.bincount(first[:, 0], minlength=40)
     assert counts[:5].sum() == counts[15:].sum() == 0 and (np.abs(counts[5:15] - 200) < 60).all()
 
 
 def test_uas_by_hand():
-    gold = np.array([[NONE, 2, 0, NONE], [NONE, 0, 1, 2]])
-    assert uas(np.array([[2, 0, NONE], [0, 1, 1]]), gold) == (4 / 5, (1 + 2 / 3) / 2, 0.5)
+    gold = np.array([[NO_SYMBOL, 2, 0, NO_SYMBOL], [NO_SYMBOL, 0, 1, 2]])
+    assert uas(np.array([[2, 0, NO_SYMBOL], [0, 1, 1]]), gold) == (4 / 5, (1 + 2 / 3) / 2, 0.5)
 
 
 @every_kind
 def test_whole_parses_and_single_steps_agree(corpus, kind):
     policy, parser = policy_for(corpus, kind), Parser(corpus, np.arange(40))
-    found = roll_in(parser, Mixture(None, policy.actor()), seeds(0, Purpose.ROLL_IN, 1, 25))
+    found = roll_in(parser, RollInPolicy(None, policy.actor()), derive_seeds(0, SeedPurpose.ROLL_IN, 1, 25))
     arrays = map(torch.from_numpy, (found.observations, found.mask, found.legal))
     with torch.no_grad():
         whole = policy.distribution(*arrays).probs.numpy()
@@ -123,7 +123,9 @@ def test_whole_parses_and_single_steps_agree(corpus, kind):
 @every_kind
 def test_scores_are_autograds_trajectory_by_trajectory(corpus, kind):
     policy, parser = policy_for(corpus, kind), Parser(corpus, np.arange(40))
-    found = roll_in(parser, Mixture(parser.expert, policy.actor(), 0.3), seeds(0, Purpose.ROLL_IN, 1, 4))
+    found = roll_in(
+        parser, RollInPolicy(parser.expert, policy.actor(), 0.3), derive_seeds(0, SeedPurpose.ROLL_IN, 1, 4)
+    )
     arrays = [
         torch.from_numpy(a) for a in (found.observations, found.actions, found.mask, found.by_learner, found.legal)
     ]
@@ -139,7 +141,7 @@ def test_scores_are_autograds_trajectory_by_trajectory(corpus, kind):
 @every_kind
 def test_an_actor_does_not_change_with_the_policy(corpus, kind):
     policy, parser = policy_for(corpus, kind), Parser(corpus, np.arange(40))
-    actor, observation = policy.actor(), parser.observe(parser.initial(seeds(0, Purpose.ROLL_IN, 1, 9)))
+    actor, observation = policy.actor(), parser.observe(parser.initial(derive_seeds(0, SeedPurpose.ROLL_IN, 1, 9)))
     expected = policy.actor().parameters(observation, policy.actor().memory(9))[0]
     with torch.no_grad():
         for parameter in policy.parameters():

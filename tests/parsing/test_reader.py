@@ -9,11 +9,11 @@ import torch
 
 from aggrevated import storage
 from aggrevated.errors import DataError
-from aggrevated.parsing.features.symbols import detailed
+from aggrevated.parsing.features.symbols import detailed_features
 from aggrevated.parsing.pages.handwriting import write_page
 from aggrevated.parsing.transitions.systems import SYSTEMS
 from aggrevated_reader.learners.reading_policy import ReadingPolicy, projection_of
-from aggrevated_reader.page_reader import Reader, attached
+from aggrevated_reader.page_reader import LoadedReader, attach_headless_to_root
 
 PAGES = [write_page([line], writer, 0) for writer, line in enumerate(["x=3", "10(x+2)=a+b", "c×d=e", "5"])]
 
@@ -24,7 +24,7 @@ def reader():
     policy = ReadingPolicy(projection_of(PAGES), SYSTEMS["arc-eager"], hidden=16, embedding=12, seed=3)
     policy.readout.weight.data *= 30
     policy.card = {"made": "by a test"}
-    return Reader(policy.with_names(("(", ")", "+", "=", "x")))
+    return LoadedReader(policy.with_names(("(", ")", "+", "=", "x")))
 
 
 def same(one, other):
@@ -72,7 +72,7 @@ def test_facts_are_json(reader):
 
 def test_a_file_brings_the_same_reader_back(reader, tmp_path):
     reader.save(tmp_path / "reader.safetensors")
-    back = Reader.load(tmp_path / "reader.safetensors")
+    back = LoadedReader.load(tmp_path / "reader.safetensors")
     assert back.card == {"made": "by a test"}
     for one, other in zip(reader.read(PAGES), back.read(PAGES), strict=True):
         assert same(one, other)  # though most numbers are rounded to 16 bits
@@ -82,7 +82,7 @@ def test_a_file_brings_the_same_reader_back(reader, tmp_path):
 def test_files_that_are_no_readers_are_refused_in_a_sentence(reader, tmp_path):
     path = tmp_path / "reader.safetensors"
     reader.save(path)
-    weights, facts = storage.unseal(path)
+    weights, facts = storage.load_checksummed(path)
     weights = {name: tensor.clone() for name, tensor in weights.items()}
     broken = {
         "no reader": (weights, facts | {"format": "other"}),
@@ -96,18 +96,18 @@ def test_files_that_are_no_readers_are_refused_in_a_sentence(reader, tmp_path):
         "can make again": (weights | {"names": torch.full_like(weights["names"], 255)}, facts),
     }
     for words, (some, said) in broken.items():
-        storage.seal(path, some, said)
+        storage.save_checksummed(path, some, said)
         with pytest.raises(DataError, match=words):
-            Reader.load(path)
+            LoadedReader.load(path)
 
 
 def test_those_without_a_head_depend_on_the_root_and_nobody_vouches_for_them():
-    heads, sure = attached(np.array([2, 0, -1, 2]), np.array([0.9, 0.8, 0.7, 0.6]))
+    heads, sure = attach_headless_to_root(np.array([2, 0, -1, 2]), np.array([0.9, 0.8, 0.7, 0.6]))
     assert heads.tolist() == [2, 0, 2, 2] and sure.tolist() == [0.9, 0.8, 0.0, 0.6]
-    heads, _ = attached(np.array([-1, 1, -1]), np.ones(3))
+    heads, _ = attach_headless_to_root(np.array([-1, 1, -1]), np.ones(3))
     assert heads.tolist() == [0, 1, 1]
 
 
 def test_detailed_features_are_the_same_alone_and_in_company():
-    together = detailed(PAGES)
-    np.testing.assert_array_equal(detailed(PAGES[1:2]), together[3:14])
+    together = detailed_features(PAGES)
+    np.testing.assert_array_equal(detailed_features(PAGES[1:2]), together[3:14])

@@ -6,8 +6,17 @@ import numpy as np
 import pytest
 
 from aggrevated.parsing.parser import Corpus, Parser
-from aggrevated.parsing.scoring import arc_length, at_random, by_kind, micro, next_head, parsed, scores, symbol
-from aggrevated.parsing.transitions.configurations import NONE
+from aggrevated.parsing.scoring import (
+    arc_length,
+    micro_uas,
+    next_symbol_baseline,
+    parse_batch,
+    random_baseline,
+    score_heads,
+    scores_by_kind,
+    symbol_label,
+)
+from aggrevated.parsing.transitions.configurations import NO_SYMBOL
 from aggrevated.parsing.transitions.systems import SYSTEMS
 from reading import READERS, corpus, page, reader
 
@@ -22,10 +31,10 @@ def parser_of(*trees, system=SYSTEMS["arc-eager"]):
 def test_what_the_expert_parses_is_gold(system):
     pages = corpus(40)
     parser = Parser(pages, np.arange(10, 40), in_order=True, system=system)
-    heads = parsed(parser.expert, parser)
+    heads = parse_batch(parser.expert, parser)
     assert heads.shape == (30, pages.most)
     np.testing.assert_array_equal(heads, pages.gold[10:, 1:])  # NONE beyond a page in both
-    assert micro(parser.expert, parser) == 1.0
+    assert micro_uas(parser.expert, parser) == 1.0
 
 
 @pytest.mark.parametrize("kind", READERS)
@@ -34,8 +43,8 @@ def test_a_policy_is_greedy_and_the_pages_are_those_that_were_chosen(kind):
     pages = corpus(12)
     policy, chosen = reader(kind, pages), np.array([7, 3, 11])
     parser = Parser(pages, chosen, in_order=True)
-    heads = parsed(policy, parser)
-    np.testing.assert_array_equal(heads, parsed(policy, parser))
+    heads = parse_batch(policy, parser)
+    np.testing.assert_array_equal(heads, parse_batch(policy, parser))
     for place, number in enumerate(chosen):
         actor, state = policy.actor(), parser.start(np.array([number]))
         memory, done = actor.memory(1), False
@@ -44,22 +53,24 @@ def test_a_policy_is_greedy_and_the_pages_are_those_that_were_chosen(kind):
             action = np.where(parser.legal(state), logits, -np.inf).argmax(axis=1)
             state, _, (done,) = parser.step(state, action)
         assert heads[place].tolist() == parser.heads(state)[0].tolist()
-    assert micro(policy, parser) == pytest.approx((heads == parser.gold[:, 1:])[parser.gold[:, 1:] != NONE].mean())
+    assert micro_uas(policy, parser) == pytest.approx(
+        (heads == parser.gold[:, 1:])[parser.gold[:, 1:] != NO_SYMBOL].mean()
+    )
 
 
 def test_only_pages_one_after_the_other_can_be_scored():
     parser = Parser(corpus(3), np.arange(3))
     with pytest.raises(AssertionError, match="each once"):
-        parsed(parser.expert, parser)
+        parse_batch(parser.expert, parser)
 
 
 def test_next_head_by_hand():
     """1→2, 2→3, 3→ROOT is right for all of the first page, for 1 of 3 and 2 of 2 of the others: 6 of 8."""
-    assert next_head(parser_of([2, 3, 0])) == 1.0
-    assert next_head(parser_of([2, 3, 0], [2, 0, 2], [2, 0])) == 6 / 8
-    assert next_head(parser_of([0])) == 1.0
+    assert next_symbol_baseline(parser_of([2, 3, 0])) == 1.0
+    assert next_symbol_baseline(parser_of([2, 3, 0], [2, 0, 2], [2, 0])) == 6 / 8
+    assert next_symbol_baseline(parser_of([0])) == 1.0
     some = Parser(Corpus.of([page(tree) for tree in ([0, 1, 1], [2, 0])]), np.array([1]), in_order=True)
-    assert next_head(some) == 1.0
+    assert next_symbol_baseline(some) == 1.0
 
 
 def expected_at_random(parser, state):
@@ -78,22 +89,22 @@ def test_random_transitions_against_every_way_there_is(system, tree):
     parser = parser_of(tree, system=system)
     exact = 1 - expected_at_random(parser, parser.start(np.array([0]))) / len(tree)
     assert 0 < exact < 1
-    assert at_random(parser, parses=4000) == pytest.approx(float(exact), abs=0.03)
-    assert at_random(parser) == at_random(parser)  # the same numbers each time
+    assert random_baseline(parser, parses=4000) == pytest.approx(float(exact), abs=0.03)
+    assert random_baseline(parser) == random_baseline(parser)  # the same numbers each time
 
 
 def test_random_transitions_are_scored_by_symbols_not_by_pages():
     """One symbol is right by itself about as often as not; a page of nine has nine times its weight."""
     long, short = [2, 3, 4, 5, 6, 7, 8, 9, 0], [0]
-    alone = [at_random(parser_of(tree), 2000) for tree in (long, short)]
-    both = at_random(parser_of(long, short), 2000)
+    alone = [random_baseline(parser_of(tree), 2000) for tree in (long, short)]
+    both = random_baseline(parser_of(long, short), 2000)
     assert both == pytest.approx((9 * alone[0] + alone[1]) / 10, abs=0.02)
     assert abs(both - sum(alone) / 2) > 0.05
 
 
 def test_scores_by_hand():
     parser = parser_of([2, 0], [0, 1, 2])
-    found = scores(np.array([[2, 0, NONE], [0, 1, 1]]), parser).facts()
+    found = score_heads(np.array([[2, 0, NO_SYMBOL], [0, 1, 1]]), parser).facts()
     assert found == {
         "expert_return": 1.0,
         "expert_standard_error": 0.0,
@@ -113,14 +124,17 @@ def test_scores_by_hand():
 
 def test_by_kind_by_hand():
     pages = [page([2, 0, 2], "x=3"), page([2, 0], "x=")]
-    heads = np.array([[3, 0, 1], [2, 0, NONE]])  # wrong: the first x, and the 3
-    assert by_kind(pages, heads, symbol) == {
+    heads = np.array([[3, 0, 1], [2, 0, NO_SYMBOL]])  # wrong: the first x, and the 3
+    assert scores_by_kind(pages, heads, symbol_label) == {
         "x": {"uas": 0.5, "symbols": 2},
         "=": {"uas": 1.0, "symbols": 2},
         "3": {"uas": 0.0, "symbols": 1},
     }
-    assert by_kind(pages, heads, arc_length) == {"1": {"uas": 1 / 3, "symbols": 3}, "ROOT": {"uas": 1.0, "symbols": 2}}
-    often = by_kind([page([0, 1, 1], "abb")], np.array([[0, 1, 1]]), symbol)
+    assert scores_by_kind(pages, heads, arc_length) == {
+        "1": {"uas": 1 / 3, "symbols": 3},
+        "ROOT": {"uas": 1.0, "symbols": 2},
+    }
+    often = scores_by_kind([page([0, 1, 1], "abb")], np.array([[0, 1, 1]]), symbol_label)
     assert list(often) == ["b", "a"]  # the most frequent first
 
 

@@ -2,15 +2,15 @@
 
 import pytest
 
-from aggrevated.core.hardware import one_thread
-from aggrevated_reader.page_reader import SHIPPED, Reader
-from aggrevated_reader.pages.generated import written
-from aggrevated_reader.reader_problem import judged
+from aggrevated.core.hardware import single_thread
+from aggrevated_reader.page_reader import SHIPPED, LoadedReader
+from aggrevated_reader.pages.generated import generate_pages
+from aggrevated_reader.reader_problem import evaluate_reader
 
 
 @pytest.fixture(scope="module")
 def reader():
-    return Reader.load()
+    return LoadedReader.load()
 
 
 def test_it_is_small_and_says_how_it_was_made(reader):
@@ -21,14 +21,14 @@ def test_it_is_small_and_says_how_it_was_made(reader):
 
 def test_it_reads_pages_that_nobody_has_seen(reader):
     """A hundred pages have a standard error of about .015: four of them below what 500 pages showed."""
-    with one_thread():
-        found = judged(reader.policy, written(100, seed=424_242))
+    with single_thread():
+        found = evaluate_reader(reader.policy, generate_pages(100, seed=424_242))
     assert found["uas_micro"] > 0.85 and found["names"] > 0.88 and found["calibration_error"] < 0.06
     assert found["expected_loss"] == pytest.approx(found["loss"], rel=0.4)
 
 
 def test_what_it_is_sure_of_is_right_more_often(reader):
-    pages = written(100, seed=424_243)
+    pages = generate_pages(100, seed=424_243)
     right, sure = [], []
     for page, found in zip(pages, reader.read(pages), strict=True):
         right += (found.heads == page.heads).tolist()

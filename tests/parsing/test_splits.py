@@ -5,27 +5,27 @@ import pytest
 
 from aggrevated.errors import AggrevatedError, DataError
 from aggrevated.parsing import splits
-from aggrevated.parsing.dataset import computed, dataset, of_pages
+from aggrevated.parsing.dataset import compute_features, dataset, dataset_of_pages
 from aggrevated.parsing.features.projection import COMPONENTS
 from aggrevated.parsing.pages import handwriting
 from aggrevated.parsing.pages.page import Page
 from aggrevated.parsing.parser import Corpus, Parser
-from aggrevated.parsing.scoring import parsed, uas
+from aggrevated.parsing.scoring import parse_batch, uas
 from aggrevated.parsing.splits import (
     Split,
-    pages_of,
-    real,
-    rewritten,
-    to_evaluate,
-    without_some_writers,
-    without_strings_of,
+    augment_pages,
+    exclude_strings,
+    load_crohme_split,
+    load_evaluation_pages,
+    load_page_split,
+    split_by_writer,
 )
 from aggrevated.parsing.transitions.systems import SYSTEMS
 from handwriting import LINES, crohme_like, write_folder
 
 
 def generated(sets, seed, single_writer):
-    return pages_of("", sets, seed, single_writer)
+    return load_page_split("", sets, seed, single_writer)
 
 
 def writers(pages):
@@ -62,7 +62,7 @@ def test_generated_pages_are_those_of_the_seed_and_of_one_hand_if_asked():
     one = generated(20, 3, single_writer=True)
     assert len({writer for part in parts(one) for writer in writers(part)}) == 1
     assert bits(one.train) == bits(generated(20, 3, True).train) != bits(generated(20, 4, True).train)
-    assert bits(pages_of("", 20, 3, True).test) == bits(one.test)
+    assert bits(load_page_split("", 20, 3, True).test) == bits(one.test)
 
 
 @pytest.mark.parametrize("system", SYSTEMS.values(), ids=SYSTEMS)
@@ -70,7 +70,7 @@ def test_the_expert_finds_every_generated_tree(all_generated, system):
     """So that UAS 1 is within reach, of every page, for both transition systems."""
     pages = [page for part in parts(all_generated) for page in part]
     parser = Parser(Corpus.of(pages), np.arange(400), in_order=True, system=system)
-    heads = parsed(parser.expert, parser)
+    heads = parse_batch(parser.expert, parser)
     assert uas(heads, parser.gold) == (1.0, 1.0, 1.0)
     for page, found in zip(pages, heads, strict=True):
         assert found[: len(page)].tolist() == page.heads.tolist()
@@ -88,7 +88,7 @@ def folder(tmp_path_factory):
 
 @pytest.mark.parametrize("seed", [0, 1])
 def test_real_parts_share_no_writer_and_no_string(folder, seed):
-    split = real(folder, seed)
+    split = load_crohme_split(folder, seed)
     assert len(writers(split.validation)) == 1  # a tenth of twelve
     assert not writers(split.train) & writers(split.validation)
     assert not writers(split.test) & (writers(split.train) | writers(split.validation))
@@ -101,12 +101,12 @@ def test_real_parts_share_no_writer_and_no_string(folder, seed):
 
 
 def test_the_seed_chooses_the_writers_and_the_same_seed_the_same(folder):
-    held = [tuple(writers(real(folder, seed).validation)) for seed in range(5)]
-    assert len(set(held)) > 1 and held[0] == tuple(writers(real(folder, 0).validation))
+    held = [tuple(writers(load_crohme_split(folder, seed).validation)) for seed in range(5)]
+    assert len(set(held)) > 1 and held[0] == tuple(writers(load_crohme_split(folder, 0).validation))
 
 
 def test_a_folder_without_parts_is_split_in_three(folder):
-    split = real(folder / "train", 0)
+    split = load_crohme_split(folder / "train", 0)
     hands = [writers(part) for part in parts(split)]
     assert [len(part) for part in hands[1:]] == [1, 1]
     assert not hands[0] & hands[1] and not hands[0] & hands[2] and not hands[1] & hands[2]
@@ -119,9 +119,9 @@ def test_one_writer_cannot_be_held_out(tmp_path):
     write_folder(tmp_path / "ink", [(line, 3) for line in LINES[:4]])
     sentence = r"all 4 expressions are by one writer; give a folder with several, to hold some out"
     with pytest.raises(DataError, match=sentence):
-        real(tmp_path / "ink", 0)
+        load_crohme_split(tmp_path / "ink", 0)
     with pytest.raises(DataError, match=sentence):
-        without_some_writers([page_by("w", "a=b"), *[page_by("w", "c=d")] * 3], 0)
+        split_by_writer([page_by("w", "a=b"), *[page_by("w", "c=d")] * 3], 0)
 
 
 def test_writers_who_all_wrote_the_same_leave_nothing_to_learn_from(tmp_path):
@@ -138,25 +138,25 @@ def page_by(writer, line):
 
 def test_a_tenth_of_the_writers_is_held_out_and_all_their_pages():
     pages = [page_by(f"w{i % 30}", f"{i}=x") for i in range(90)]
-    rest, held = without_some_writers(pages, 0)
+    rest, held = split_by_writer(pages, 0)
     assert len(writers(held)) == 3 and len(held) == 9 and len(rest) == 81
     assert rest == [page for page in pages if page.writer not in writers(held)]
 
 
 def test_strings_are_compared_symbol_by_symbol():
     pages = [page_by("a", "1=x"), page_by("a", "x=1"), page_by("b", "1=x")]
-    assert without_strings_of(pages, [page_by("c", "1=x")]) == [pages[1]]
-    assert without_strings_of(pages, []) == pages
+    assert exclude_strings(pages, [page_by("c", "1=x")]) == [pages[1]]
+    assert exclude_strings(pages, []) == pages
 
 
 def test_what_is_evaluated_is_dev_if_there_is_one(folder):
-    assert strings(to_evaluate(folder)) == {"a-1=b", LINES[0]}
-    assert len(to_evaluate(folder / "train")) == 24
+    assert strings(load_evaluation_pages(folder)) == {"a-1=b", LINES[0]}
+    assert len(load_evaluation_pages(folder / "train")) == 24
 
 
 def test_a_page_is_rewritten_as_the_same_page_in_other_ink():
     split = generated(20, 0, False)
-    pages, copies = split.train, [rewritten(split, copy) for copy in (0, 0, 1)]
+    pages, copies = split.train, [augment_pages(split, copy) for copy in (0, 0, 1)]
     assert bits(copies[0]) == bits(copies[1]) != bits(copies[2])
     for page, copy in zip(pages, copies[2], strict=True):
         assert (copy.name, copy.writer, copy.symbols) == (page.name, page.writer, page.symbols)
@@ -167,7 +167,7 @@ def test_a_page_is_rewritten_as_the_same_page_in_other_ink():
     assert not set(bits(copies[2])) & set(bits(pages))
     height = np.median(np.ptp(pages[0].boxes[:, 1::2], axis=1))
     assert np.abs(copies[2][0].boxes - pages[0].boxes).max() < height  # where they stand, and as large
-    twins = rewritten(Split([pages[0], pages[0]], [], []), 0)
+    twins = augment_pages(Split([pages[0], pages[0]], [], []), 0)
     assert not set(bits(twins[:1])) & set(bits(twins[1:]))  # each page has chance of its own
 
 
@@ -175,8 +175,8 @@ def test_single_lines_are_put_together_in_every_other_copy():
     """Of one writer's lines only, each of them once; the root of the first heads the others' roots."""
     lines = [page_by(f"w{place % 3}", f"{place}=x+{place}") for place in range(10, 40)]
     split = Split(lines, [], [], single_lines=True)
-    assert [page.symbols for page in rewritten(split, 0)] == [page.symbols for page in lines]
-    composed = rewritten(split, 1)
+    assert [page.symbols for page in augment_pages(split, 0)] == [page.symbols for page in lines]
+    composed = augment_pages(split, 1)
     assert sorted(symbol for page in composed for symbol in page.symbols) == sorted(
         symbol for page in lines for symbol in page.symbols
     )
@@ -184,16 +184,16 @@ def test_single_lines_are_put_together_in_every_other_copy():
     for page in composed:
         numbers = {int("".join(page.symbols[start : start + 2])) for start in range(0, len(page), 7)}
         assert {f"w{number % 3}" for number in numbers} == {page.writer}
-    assert bits(rewritten(split, 1)) == bits(composed)
-    assert [page.symbols for page in rewritten(split, 3)] != [page.symbols for page in composed]
+    assert bits(augment_pages(split, 1)) == bits(composed)
+    assert [page.symbols for page in augment_pages(split, 3)] != [page.symbols for page in composed]
 
 
 def test_a_dataset_is_every_page_in_its_part_with_its_own_tree_and_features():
     found, split = dataset("", 20, 5, False, 2), generated(20, 5, False)
     assert [len(part) for part in (found.train, found.validation, found.test)] == [3 * 16, 2, 2]
     assert np.concatenate([found.train, found.validation, found.test]).tolist() == list(range(52))
-    laid_out = [*split.train, *rewritten(split, 0), *rewritten(split, 1), *split.validation, *split.test]
-    corpus, features = of_pages(laid_out, found.projection)
+    laid_out = [*split.train, *augment_pages(split, 0), *augment_pages(split, 1), *split.validation, *split.test]
+    corpus, features = dataset_of_pages(laid_out, found.projection)
     np.testing.assert_array_equal(found.corpus.lengths, corpus.lengths)
     np.testing.assert_array_equal(found.corpus.gold, corpus.gold)
     assert found.features.shape == features.shape and found.features.dtype == np.float32
@@ -206,8 +206,8 @@ def test_a_dataset_is_every_page_in_its_part_with_its_own_tree_and_features():
 def test_the_projection_knows_the_training_pages_only():
     """As they were written; neither copies nor other parts have any influence."""
     split = generated(20, 5, False)
-    alone = computed(Split(split.train, split.validation[:1], split.test[:1]), 0)
-    found = computed(split, 1)
+    alone = compute_features(Split(split.train, split.validation[:1], split.test[:1]), 0)
+    found = compute_features(split, 1)
     for name in ("centre", "matrix"):
         assert (found[name] == alone[name]).all()
     own = found["features"][: sum(map(len, split.train))]
@@ -218,7 +218,7 @@ def test_real_ink_makes_a_dataset_too(tmp_path):
     found = dataset(str(crohme_like(tmp_path / "crohme")), 400, 0, False, 1)
     assert [len(part) for part in (found.train, found.validation, found.test)] == [22, 1, 3]  # a line each
     parser = Parser(found.corpus, found.test, in_order=True)
-    assert uas(parsed(parser.expert, parser), parser.gold)[0] == 1.0
+    assert uas(parse_batch(parser.expert, parser), parser.gold)[0] == 1.0
 
 
 def test_the_generator_of_pages_is_the_one_of_ink():
@@ -230,7 +230,7 @@ def test_the_generator_of_pages_is_the_one_of_ink():
 def test_what_is_chosen_on_is_not_rewritten(tmp_path, monkeypatch):
     """Also where a generated page for validation happens to be one of the real expressions."""
     crohme_like(tmp_path)
-    ink = splits.real(tmp_path, 0, core=False)
+    ink = splits.load_crohme_split(tmp_path, 0, core=False)
     monkeypatch.setattr(splits, "written", lambda count, seed: ink.train[:2])
     split = splits.to_read(str(tmp_path), 20, 0, 0.0)
     chosen_on = {page.symbols for page in split.validation}

@@ -21,7 +21,7 @@ from PIL import Image, ImageDraw, ImageFont
 from scipy import ndimage
 
 from aggrevated.errors import DataError
-from aggrevated_reader.pictures.segmentation import see
+from aggrevated_reader.pictures.segmentation import segment_page
 
 FONTS = Path(matplotlib.get_data_path()) / "fonts" / "ttf"
 MARGIN = 90  # pixels around the ink
@@ -372,7 +372,7 @@ def judged(picture: Picture, folder: Path, name: str) -> tuple[str, str]:
     path = folder / f"{name.replace(' ', '-').replace('/', '')}.{picture.ending}"
     picture.image.save(path, **dict(picture.options), **({"compress_level": 1} if picture.ending == "png" else {}))
     try:
-        seen = see(path)
+        seen = segment_page(path)
     except DataError as error:
         return ("right" if picture.middles is None else "refused"), str(error).split(": ", 1)[1]
     said = "; ".join(seen.doubts)

@@ -18,29 +18,29 @@ from aggrevated.plots.animation import (
     TITLE_HEIGHT,
     TITLE_SIZE,
     Panel,
-    amount,
+    describe_visible_parts,
+    draw_frame,
     draw_panel,
-    fitted,
-    frame,
-    greyed,
-    in_words,
-    indexed,
-    side_by_side,
+    fade_to_gray,
+    format_amount,
+    quantize_frames,
+    truncate_text,
+    write_comparison_gif,
 )
-from aggrevated.plots.state_drawings import BLUE, DRAWINGS, GREEN, GREY, ORANGE, PURPLE, WIDTH, Canvas, picture
-from aggrevated.reports.replay import drawn
+from aggrevated.plots.state_drawings import BLUE, GRAY, GREEN, ORANGE, PURPLE, STATE_DRAWERS, WIDTH, Canvas, draw_state
+from aggrevated.reports.replay import find_drawable_simulator
 from aggrevated.simulators import Simulator
 from aggrevated.simulators.acrobot import Acrobot
 from aggrevated.simulators.cartpole import CartPole
-from aggrevated.tasks.acrobot_partial import partial_acrobot
+from aggrevated.tasks.acrobot_partial import make_partial_acrobot
 
 
 def cartpole(state: Array) -> Image.Image:
-    return picture("cartpole", state, {})
+    return draw_state("cartpole", state, {})
 
 
 def acrobot(state: Array) -> Image.Image:
-    return picture("acrobot", state, {})
+    return draw_state("acrobot", state, {})
 
 
 def panel(steps: int, title: str = "learner", name: str = "cartpole") -> Panel:
@@ -116,11 +116,11 @@ def test_the_goal_line_is_one_metre_above_the_pivot() -> None:
     assert line[:, 0].min() < 15 and line[:, 0].max() > 270
 
 
-@pytest.mark.parametrize("name", list(DRAWINGS))
+@pytest.mark.parametrize("name", list(STATE_DRAWERS))
 def test_the_gif_has_the_frames_asked_for_loops_and_holds_the_last(name: str, tmp_path: Path) -> None:
     path = tmp_path / "watch.gif"
-    side_by_side(name, [panel(10, name=name), panel(8, "expert", name)], path, stride=3, fps=20)
-    width, height = picture(name, np.zeros(4), {}).size
+    write_comparison_gif(name, [panel(10, name=name), panel(8, "expert", name)], path, stride=3, fps=20)
+    width, height = draw_state(name, np.zeros(4), {}).size
     with Image.open(path) as gif:
         assert gif.size == (3 * MARGIN + 2 * width, 2 * MARGIN + TITLE_HEIGHT + height + CAPTION_HEIGHT)
         assert gif.n_frames == 4  # type: ignore[attr-defined]  # steps 0, 3, 6 and 9
@@ -136,14 +136,14 @@ def test_the_gif_has_the_frames_asked_for_loops_and_holds_the_last(name: str, tm
 def test_the_default_stride_keeps_the_number_of_frames_down(
     steps: int, count: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(DRAWINGS, "blank", lambda state: Canvas(height=4, origin=(0, 0), unit=1))
-    side_by_side("blank", [Panel("p", np.zeros((steps, 4)), np.ones(steps))], tmp_path / "watch.gif")
+    monkeypatch.setitem(STATE_DRAWERS, "blank", lambda state: Canvas(height=4, origin=(0, 0), unit=1))
+    write_comparison_gif("blank", [Panel("p", np.zeros((steps, 4)), np.ones(steps))], tmp_path / "watch.gif")
     assert len(frames_of(tmp_path / "watch.gif")) == count
 
 
 def test_a_shorter_trajectory_stays_at_its_last_state_greyed(tmp_path: Path) -> None:
     short, long = panel(3), panel(9, "expert")
-    side_by_side("cartpole", [short, long], tmp_path / "watch.gif", stride=2)
+    write_comparison_gif("cartpole", [short, long], tmp_path / "watch.gif", stride=2)
     left = [frame.crop((0, 0, MARGIN + WIDTH, frame.height)) for frame in frames_of(tmp_path / "watch.gif")]
     assert len(places(left[1], ORANGE)) > 0, "at step 3 of 3 it has not ended yet"
     assert not any(len(places(image, ORANGE)) for image in left[2:])
@@ -163,7 +163,7 @@ def said(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def test_an_ended_panel_says_so_and_shows_the_return_it_got(said: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(DRAWINGS, "blank", lambda state: Canvas(height=4, origin=(0, 0), unit=1))
+    monkeypatch.setitem(STATE_DRAWERS, "blank", lambda state: Canvas(height=4, origin=(0, 0), unit=1))
     trajectory = Panel("learner", np.zeros((3, 4)), np.array([1.0, 0.5, 0.0]))
     for t in (0, 2, 3):
         draw_panel("blank", trajectory, t)
@@ -173,12 +173,12 @@ def test_an_ended_panel_says_so_and_shows_the_return_it_got(said: list[str], mon
 
 
 def test_a_greyed_picture_has_no_colours_left() -> None:
-    pixels = np.asarray(greyed(cartpole(np.zeros(4))))
+    pixels = np.asarray(fade_to_gray(cartpole(np.zeros(4))))
     assert (pixels == pixels[..., :1]).all() and pixels.min() >= 127
 
 
 def test_white_and_the_flat_colours_survive_the_palette(tmp_path: Path) -> None:
-    side_by_side("acrobot", [panel(6, name="acrobot")], tmp_path / "watch.gif")
+    write_comparison_gif("acrobot", [panel(6, name="acrobot")], tmp_path / "watch.gif")
     for image in frames_of(tmp_path / "watch.gif"):
         assert image.getpixel((0, 0)) == (255, 255, 255)
         assert all(len(places(image, colour)) > 100 for colour in (BLUE, ORANGE, GREEN))
@@ -187,26 +187,26 @@ def test_white_and_the_flat_colours_survive_the_palette(tmp_path: Path) -> None:
 def test_no_colour_is_far_from_what_was_drawn() -> None:
     states = np.linspace([-1.5, 2.6, 5.0, -12.0], [2.8, -2.0, -13.0, 29.0], 12)
     panels = [Panel("p", states, np.ones(12), {"velocities": seen}) for seen in (True, False)]
-    frames = [frame("acrobot", panels, t) for t in range(12)]
-    for drawn_frame, image in zip(frames, indexed(frames), strict=True):
+    frames = [draw_frame("acrobot", panels, t) for t in range(12)]
+    for drawn_frame, image in zip(frames, quantize_frames(frames), strict=True):
         assert np.abs(np.asarray(drawn_frame, int) - np.asarray(image.convert("RGB"), int)).max() <= 20
 
 
 def test_a_long_title_is_shortened_to_its_panel() -> None:
     font = ImageFont.load_default(TITLE_SIZE)
-    assert fitted("expert", font, WIDTH) == "expert"
-    short = fitted("a policy with a very long name " * 4, font, WIDTH)
+    assert truncate_text("expert", font, WIDTH) == "expert"
+    short = truncate_text("a policy with a very long name " * 4, font, WIDTH)
     assert short.startswith("a policy") and short.endswith("…") and font.getlength(short) <= WIDTH
 
 
 @pytest.mark.parametrize(("value", "text"), [(-0.0, "0"), (-0.04, "0"), (500.0, "500"), (-81, "-81"), (1.26, "1.3")])
 def test_amounts(value: float, text: str) -> None:
-    assert amount(value) == text
+    assert format_amount(value) == text
 
 
 def test_an_unknown_simulator_is_named_with_those_that_can_be_drawn(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="'ant' cannot be drawn; those that can are cartpole, acrobot, hopper"):
-        side_by_side("ant", [panel(2)], tmp_path / "watch.gif")
+        write_comparison_gif("ant", [panel(2)], tmp_path / "watch.gif")
     assert not list(tmp_path.iterdir())
 
 
@@ -215,7 +215,7 @@ SEEN, HIDDEN = {"angles": True, "velocities": True}, {"angles": True, "velocitie
 
 def added(state: tuple[float, ...], parts: dict[str, bool]) -> Array:
     """[n, 2]: x and y of the pixels that these parts change in the picture of an acrobot."""
-    plain, whole = (np.asarray(picture("acrobot", np.array(state), shown), int) for shown in ({}, parts))
+    plain, whole = (np.asarray(draw_state("acrobot", np.array(state), shown), int) for shown in ({}, parts))
     rows, columns = np.nonzero((np.abs(plain - whole) > 12).any(axis=2))
     return np.stack([columns, rows], axis=1)
 
@@ -230,7 +230,7 @@ def arrows(velocities: tuple[float, float], parts: dict[str, bool]) -> Array:
 def test_at_rest_there_is_no_arrow_but_that_of_the_key(parts: dict[str, bool]) -> None:
     key = added((0.0, 0.0, 0.0, 0.0), parts)
     assert len(key) > 100 and key[:, 1].min() > 205 and key[:, 0].min() > 0 and key[:, 0].max() < 110
-    filled = len(places(picture("acrobot", np.zeros(4), parts), PURPLE))
+    filled = len(places(draw_state("acrobot", np.zeros(4), parts), PURPLE))
     assert filled > 50 if parts["velocities"] else filled == 0
 
 
@@ -248,11 +248,11 @@ def test_an_arrow_is_on_the_side_to_which_its_link_turns_and_grows_with_the_velo
 
 
 def test_seen_arrows_are_filled_and_hidden_ones_hollow() -> None:
-    seen, hidden = (picture("acrobot", np.array([0.0, 0.0, 8.0, 0.0]), parts) for parts in (SEEN, HIDDEN))
+    seen, hidden = (draw_state("acrobot", np.array([0.0, 0.0, 8.0, 0.0]), parts) for parts in (SEEN, HIDDEN))
     on_shaft = round(160 + 26 * np.sin(0.9)), round(120 + 26 * np.cos(0.9))
     assert on_shaft in map(tuple, places(seen, PURPLE))
     assert len(places(hidden, PURPLE)) == 0
-    assert np.asarray(hidden)[on_shaft[::-1]].min() > max(ImageColor.getrgb(GREY)) + 30
+    assert np.asarray(hidden)[on_shaft[::-1]].min() > max(ImageColor.getrgb(GRAY)) + 30
 
 
 EXTREME = [(0.3, 0.0, 4.0, 9.0), (0.0, 0.0, 4 * pi, 9 * pi), (2.8, -2.0, -13.0, 29.0), (-1.5, 2.6, 5.0, -12.0)]
@@ -260,7 +260,7 @@ EXTREME = [(0.3, 0.0, 4.0, 9.0), (0.0, 0.0, 4 * pi, 9 * pi), (2.8, -2.0, -13.0, 
 
 @pytest.mark.parametrize("state", EXTREME)
 def test_what_is_hidden_covers_nothing_that_is_seen(state: tuple[float, ...]) -> None:
-    plain, whole = (picture("acrobot", np.array(state), parts) for parts in ({}, HIDDEN))
+    plain, whole = (draw_state("acrobot", np.array(state), parts) for parts in ({}, HIDDEN))
     for colour in (BLUE, ORANGE):
         link, left = ({tuple(place) for place in places(image, colour)} for image in (plain, whole))
         assert len(link) > 100 and len(link - left) < 0.1 * len(link)  # edges blend with what is behind them
@@ -290,21 +290,21 @@ def test_a_part_without_a_drawing_is_only_named(said: list[str]) -> None:
     ],
 )
 def test_what_is_seen_in_words(parts: dict[str, bool], words: str) -> None:
-    assert in_words(parts) == words
+    assert describe_visible_parts(parts) == words
 
 
 def test_panels_must_speak_of_the_same_parts(tmp_path: Path) -> None:
     panels = [Panel("p", np.zeros((1, 4)), np.ones(1), parts) for parts in (SEEN, {})]
     with pytest.raises(AssertionError, match="same parts"):
-        side_by_side("acrobot", panels, tmp_path / "watch.gif")
+        write_comparison_gif("acrobot", panels, tmp_path / "watch.gif")
 
 
 def test_the_partial_acrobot_hides_what_it_says(tmp_path: Path) -> None:
-    name, parts = drawn(partial_acrobot(horizon=5))
-    assert (name, parts) == ("acrobot", HIDDEN) and drawn(Acrobot()) == ("acrobot", {})
+    name, parts = find_drawable_simulator(make_partial_acrobot(horizon=5))
+    assert (name, parts) == ("acrobot", HIDDEN) and find_drawable_simulator(Acrobot()) == ("acrobot", {})
     state = np.array([[0.5, 0.2, 1.0, 4.0]])
     panels = [Panel(title, state, np.ones(1), shown) for title, shown in (("learner", parts), ("expert", SEEN))]
-    side_by_side(name, panels, tmp_path / "watch.gif")
+    write_comparison_gif(name, panels, tmp_path / "watch.gif")
     (shown,) = frames_of(tmp_path / "watch.gif")
     learner, expert = shown.crop((0, 0, MARGIN + WIDTH, shown.height)), shown.crop((MARGIN + WIDTH, 0, *shown.size))
     assert len(places(learner, PURPLE)) == 0 and len(places(expert, PURPLE)) > 100

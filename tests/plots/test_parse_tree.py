@@ -11,9 +11,9 @@ from PIL import Image, ImageColor
 
 from aggrevated.errors import UsageError
 from aggrevated.parsing.pages.handwriting import write_page
-from aggrevated.plots.dependency_arcs import ARC, ROOT, WRONG, height, levels_of
+from aggrevated.plots.dependency_arcs import ARC, ROOT, WRONG, arc_levels, arcs_height
 from aggrevated.plots.parse_tree import BUFFER, STACK, Frame, draw_growth, draw_tree
-from aggrevated_reader.pictures.segmentation import unparsed
+from aggrevated_reader.pictures.segmentation import to_unlabeled_page
 
 SHORT = write_page(["x=3+a"], writer=3, seed=5)
 LONG = write_page(["10(x+2)=a+b-4(y-7)", "10x+20=a+b-4y+28", "x=(a+b-4y+8)/10"], writer=7, seed=3)
@@ -67,18 +67,18 @@ def test_the_same_tree_is_the_same_file(tmp_path: Path) -> None:
 
 
 def test_arcs_nest_and_those_of_one_level_share_no_way() -> None:
-    levels = levels_of(LONG.heads)
+    levels = arc_levels(LONG.heads)
     spans = {n: sorted((n, int(LONG.heads[n - 1]))) for n in levels}
     for level in Counter(levels.values()):
         same = sorted(spans[n] for n in levels if levels[n] == level)
         assert all(left[1] <= right[0] for left, right in pairwise(same))
-    assert levels_of(np.array([2, 0, 2])) == {1: 1, 3: 1} and levels_of(np.array([3, 1, 0])) == {2: 1, 1: 2}
-    assert height(np.array([-1, -1])) < height(np.array([2, -1])) < height(np.array([2, 0]))
+    assert arc_levels(np.array([2, 0, 2])) == {1: 1, 3: 1} and arc_levels(np.array([3, 1, 0])) == {2: 1, 1: 2}
+    assert arcs_height(np.array([-1, -1])) < arcs_height(np.array([2, -1])) < arcs_height(np.array([2, 0]))
 
 
 def test_crossing_arcs_and_several_roots_are_drawn_too(tmp_path: Path) -> None:
     heads = np.array([3, 4, 0, 0, 2])
-    levels = levels_of(heads)
+    levels = arc_levels(heads)
     assert len({levels[1], levels[2], levels[5]}) == 3
     draw_tree(SHORT, heads, tmp_path / "tree", gold=SHORT.heads)
     assert border(tmp_path / "tree") == 0
@@ -86,10 +86,10 @@ def test_crossing_arcs_and_several_roots_are_drawn_too(tmp_path: Path) -> None:
 
 def test_dots_and_pieces_of_pictures_leave_ink(tmp_path: Path) -> None:
     dot, line = (np.array([[5.0, 5.0]]),), (np.array([[0.0, 0.0], [0.0, 9.0]]), np.array([[0.0, 9.0], [0.0, 10.0]]))
-    draw_tree(unparsed("dots", [line, dot]), np.array([0, 1]), tmp_path / "with")
-    draw_tree(unparsed("line", [line, line]), np.array([0, 1]), tmp_path / "without")
+    draw_tree(to_unlabeled_page("dots", [line, dot]), np.array([0, 1]), tmp_path / "with")
+    draw_tree(to_unlabeled_page("line", [line, line]), np.array([0, 1]), tmp_path / "without")
     assert pixels(tmp_path / "with", "#1F2937") > 20
-    draw_tree(unparsed("empty", []), np.zeros(0, int), tmp_path / "empty")
+    draw_tree(to_unlabeled_page("empty", []), np.zeros(0, int), tmp_path / "empty")
 
 
 def frames() -> list[Frame]:

@@ -8,9 +8,9 @@ from PIL import Image
 
 from aggrevated.errors import UsageError
 from aggrevated.plots import mujoco_rendering
-from aggrevated.plots.animation import Panel, side_by_side
-from aggrevated.plots.mujoco_rendering import HEIGHT, WIDTH, camera, context
-from aggrevated.plots.state_drawings import picture
+from aggrevated.plots.animation import Panel, write_comparison_gif
+from aggrevated.plots.mujoco_rendering import HEIGHT, WIDTH, get_camera, make_gl_context
+from aggrevated.plots.state_drawings import draw_state
 from aggrevated.simulators.mujoco import MuJoCo
 
 
@@ -19,13 +19,13 @@ def renderer():
     """Skips where nothing can be drawn."""
     pytest.importorskip("mujoco")
     try:
-        camera("hopper")
+        get_camera("hopper")
     except UsageError as error:
         pytest.skip(str(error))
 
 
 def pixels(state, name="hopper"):
-    return np.asarray(picture(name, state, {}), int)
+    return np.asarray(draw_state(name, state, {}), int)
 
 
 @pytest.mark.parametrize("name", ["hopper", "walker"])
@@ -74,7 +74,7 @@ def test_an_animation_of_a_robot(renderer, tmp_path):
     for _ in range(3):
         states.append(state[0])
         state, _, _ = simulator.step(state, np.ones((1, 3), np.float32))
-    side_by_side("hopper", [Panel("learner", np.array(states), -np.ones(3))], tmp_path / "hopper.gif", 1, 10)
+    write_comparison_gif("hopper", [Panel("learner", np.array(states), -np.ones(3))], tmp_path / "hopper.gif", 1, 10)
     with Image.open(tmp_path / "hopper.gif") as gif:
         assert gif.n_frames == 3 and gif.width >= WIDTH
 
@@ -91,7 +91,7 @@ def test_without_a_renderer_there_is_one_sentence(monkeypatch, wanted):
     monkeypatch.setenv("MUJOCO_GL", wanted)
     monkeypatch.setattr(importlib, "import_module", missing)
     with pytest.raises(UsageError) as error:
-        context(10, 10)
+        make_gl_context(10, 10)
     assert str(error.value) == (
         "a robot cannot be drawn here for want of a renderer: install EGL or OSMesa (Debian: libegl1 or libosmesa6), "
         f"and set MUJOCO_GL to egl or osmesa ({why[wanted]})"
@@ -117,5 +117,5 @@ def test_the_first_renderer_that_works_is_used(monkeypatch):
 
     monkeypatch.delenv("MUJOCO_GL", raising=False)
     monkeypatch.setattr(importlib, "import_module", only_software)
-    made = context(12, 34)
+    made = make_gl_context(12, 34)
     assert made.size == (12, 34) and made.current

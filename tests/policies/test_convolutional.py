@@ -9,15 +9,15 @@ import torch
 from gymnasium.spaces import Box, Discrete
 
 from aggrevated.actors.convolutional import NumpyConvolution
-from aggrevated.config.resolver import resolve
+from aggrevated.config.resolver import resolve_config
 from aggrevated.errors import UsageError
-from aggrevated.policies.convolutional import ConvolutionalPolicy, ConvolutionalSettings, layers_for
+from aggrevated.policies.convolutional import ConvolutionalPolicy, ConvolutionalSettings, choose_convolutions
 from aggrevated.policies.feed_forward import MlpSettings
 from aggrevated.policies.heads import CategoricalHead, GaussianHead
-from aggrevated.policies.serialization import load
-from aggrevated.storage import digest
+from aggrevated.policies.serialization import load_policy
+from aggrevated.storage import digest_tensors
 from aggrevated.training.run_folder import Run
-from aggrevated.training.trainer import execute
+from aggrevated.training.trainer import run_to_end
 from pictures import GRID
 from problems import flat, randomise
 
@@ -85,9 +85,9 @@ def test_it_begins_nearly_uniform_and_the_same_for_the_same_seed() -> None:
 
 
 def test_convolutions_follow_from_the_size() -> None:
-    assert layers_for(8, 8) == [(16, 5, 2), (32, 3, 2)]
-    assert layers_for(63, 40) == [(16, 5, 2), (32, 3, 2), (32, 3, 2)]
-    assert layers_for(10, 64) == [(16, 5, 4), (32, 3, 2), (32, 3, 2)]
+    assert choose_convolutions(8, 8) == [(16, 5, 2), (32, 3, 2)]
+    assert choose_convolutions(63, 40) == [(16, 5, 2), (32, 3, 2), (32, 3, 2)]
+    assert choose_convolutions(10, 64) == [(16, 5, 4), (32, 3, 2), (32, 3, 2)]
 
 
 @pytest.mark.parametrize(
@@ -131,9 +131,9 @@ LEARNERS = {
 @pytest.mark.parametrize(("method", "given"), LEARNERS.values(), ids=LEARNERS)
 def test_it_learns_and_resumes_with_the_same_bits(tmp_path: Path, method: str, given: dict[str, Any]) -> None:
     oracle = {"oracle": "q-network"} if method in ("aggrevated", "loki") else {}
-    config = resolve(GRID, method, **given, **oracle, checkpoint_every=1)
+    config = resolve_config(GRID, method, **given, **oracle, checkpoint_every=1)
     whole = Run.create(tmp_path / "whole", config)
-    result = execute(whole)
+    result = run_to_end(whole)
     assert all(line.kl > 0 for line in whole.metrics())
     if method == "aggrevated" and config.update.name == "exponentiated":
         assert result.initial_return < -12 and result.more["ratio"] > 0.7
@@ -147,15 +147,19 @@ def test_it_learns_and_resumes_with_the_same_bits(tmp_path: Path, method: str, g
 
     if config.loop.iterations > 2:
         with pytest.raises(StoppedError):
-            execute(broken, stop)
-    again = execute(Run.open(broken.folder, GRID))
-    assert again.weights_sha256 == result.weights_sha256 == digest(Run.open(whole.folder, GRID).policy.state_dict())
+            run_to_end(broken, stop)
+    again = run_to_end(Run.open(broken.folder, GRID))
+    assert (
+        again.weights_sha256
+        == result.weights_sha256
+        == digest_tensors(Run.open(whole.folder, GRID).policy.state_dict())
+    )
 
 
 def test_it_is_saved_and_made_again(tmp_path: Path) -> None:
     policy = ConvolutionalPolicy((9, 8, 3), CategoricalHead(3), hidden=(5,))
     policy.save(tmp_path / "p.safetensors")
-    again = load(tmp_path / "p.safetensors")
+    again = load_policy(tmp_path / "p.safetensors")
     picture = np.random.default_rng(0).integers(0, 256, (9, 8, 3))
     assert again.predict(picture, deterministic=True)[0] == policy.predict(picture, deterministic=True)[0]
     assert again.predict(np.stack([picture] * 2), deterministic=True)[0].shape == (2,)

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch.distributions import kl_divergence
 
-from aggrevated.core.rng import generator
+from aggrevated.core.rng import make_generator
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import CategoricalHead, GaussianHead
 
@@ -50,7 +50,7 @@ def test_gaussian_density_by_hand():
 def test_a_settled_gaussian_is_in_the_units_of_its_actions():
     """Outputs (1, −2), centre (100, 0), unit (50, 0.01), σ = (1/2, 3): N(150, 25²) and N(−0.02, 0.03²)."""
     head = gaussian([log(0.5), log(3.0)])
-    head.settle(np.array([100.0, 0.0], np.float32), np.array([50.0, 0.01], np.float32))
+    head.init_action_scale(np.array([100.0, 0.0], np.float32), np.array([50.0, 0.01], np.float32))
     one = of(head, [[[1.0, -2.0]]])
     np.testing.assert_allclose(one.mean.detach(), [[[150.0, -0.02]]], rtol=1e-6)
     np.testing.assert_allclose(one.stddev.detach(), [[[25.0, 0.03]]], rtol=1e-6)
@@ -84,7 +84,7 @@ def test_the_deviation_is_the_same_at_every_step_and_starts_as_told():
 def test_gaussian_sampling_has_the_moments_of_the_density():
     """100,000 draws: means within 4 σ/√n, deviations within 4 σ/√(2n), no correlation beyond 4/√n."""
     sampler, n = gaussian([log(0.5), log(3.0)]).sampler(), 100_000
-    noise = sampler.noise([generator(7)], n)[0]
+    noise = sampler.noise([make_generator(7)], n)[0]
     drawn = sampler.choose(np.tile(np.array([1.0, -2.0], np.float32), (n, 1)), noise, None).astype(np.float64)
     deviation = np.array([0.5, 3.0])
     assert (np.abs(drawn.mean(axis=0) - [1.0, -2.0]) < 4 * deviation / np.sqrt(n)).all()
@@ -185,7 +185,7 @@ def test_the_sampler_has_the_frequencies_of_the_softmax_over_the_legal_actions()
     sampler, n = CategoricalHead(4).sampler(), 50_000
     logits = np.tile(np.log(np.array([1.0, 2.0, 3.0, 4.0], np.float32)), (2 * n, 1))
     legal = np.repeat(np.array([[True, True, False, True], [False, True, True, True]]), n, axis=0)
-    drawn = sampler.choose(logits, sampler.noise([generator(7)], 2 * n)[0], legal)
+    drawn = sampler.choose(logits, sampler.noise([make_generator(7)], 2 * n)[0], legal)
     for half, shares in ((drawn[:n], [1, 2, 0, 4]), (drawn[n:], [0, 2, 3, 4])):
         counts, expected = np.bincount(half, minlength=4), np.array(shares) * n / sum(shares)
         possible = expected > 0

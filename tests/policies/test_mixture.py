@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 import torch
 
-from aggrevated.core.rng import Purpose, seeds
+from aggrevated.core.rng import SeedPurpose, derive_seeds
 from aggrevated.errors import UsageError
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import CategoricalHead, GaussianHead
 from aggrevated.policies.mixture import MixturePolicy
 from aggrevated.policies.recurrent import RecurrentPolicy
-from aggrevated.rollout.roll_in import Mixture, memories, roll_in
+from aggrevated.rollout.roll_in import RollInPolicy, replay_hidden_states, roll_in
 from problems import TinyMdp, linear_policy, probabilities, randomise, state_distributions
 
 SHARES = np.array([0.5, 0.3, 0.2])
@@ -38,7 +38,7 @@ def test_what_acts_is_a_policy_drawn_anew_at_each_step():
     """8,000 roll-ins of the tiny MDP visit each s at each t as the mixture of the tables does, and not as one."""
     policy, tables = of_three()
     n = 8000
-    found = roll_in(TinyMdp(), Mixture(None, policy.actor()), seeds(0, Purpose.ROLL_IN, 1, n))
+    found = roll_in(TinyMdp(), RollInPolicy(None, policy.actor()), derive_seeds(0, SeedPurpose.ROLL_IN, 1, n))
     d = state_distributions(np.einsum("j,jsa->sa", SHARES, tables))
     shares = (found.observations * found.mask[..., None]).mean(axis=0)
     assert (np.abs(shares - d) < 4.5 * np.sqrt(d * (1 - d) / n)).all()
@@ -53,9 +53,11 @@ def test_every_one_of_them_remembers_for_itself():
     policy.renew(np.array([0.6, 0.4]))
     randomise(policy, 2)
     alone.append(deepcopy(policy.newest))
-    found = roll_in(TinyMdp(), Mixture(None, policy.actor()), np.arange(30))
-    together = memories(policy.actor(), found)
-    np.testing.assert_array_equal(together, np.concatenate([memories(one.actor(), found) for one in alone], axis=2))
+    found = roll_in(TinyMdp(), RollInPolicy(None, policy.actor()), np.arange(30))
+    together = replay_hidden_states(policy.actor(), found)
+    np.testing.assert_array_equal(
+        together, np.concatenate([replay_hidden_states(one.actor(), found) for one in alone], axis=2)
+    )
     assert together.shape[2] == 2 * alone[0].actor().memory(1).shape[1] > 0
 
 

@@ -9,11 +9,11 @@ import pytest
 import torch
 from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
-from aggrevated.losses.all_actions import all_actions
-from aggrevated.losses.likelihood import likelihood
-from aggrevated.losses.taken_action import taken_action
-from aggrevated.losses.trajectory_scores import scores
-from aggrevated.oracles.advantage import Advantage, Taken
+from aggrevated.losses.all_actions import all_actions_loss
+from aggrevated.losses.likelihood import best_action_nll_loss
+from aggrevated.losses.taken_action import taken_action_loss
+from aggrevated.losses.trajectory_scores import compute_trajectory_scores
+from aggrevated.oracles.advantage import AdvantageOracle, TakenActionOracle
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import CategoricalHead, GaussianHead
 from aggrevated.policies.recurrent import RecurrentPolicy
@@ -234,7 +234,7 @@ def test_scores_are_those_of_autograd_trajectory_by_trajectory(make, head, restr
     trajectories = data(head, restricted=restricted, alpha=alpha)
     expected = one_by_one(policy, trajectories)
     assert (expected.abs().amax(dim=1) > 0.1).sum() >= 5
-    assert_same_rows(scores(policy, trajectories) * trajectories.horizon * np.sqrt(8), expected)
+    assert_same_rows(compute_trajectory_scores(policy, trajectories) * trajectories.horizon * np.sqrt(8), expected)
 
 
 @both_cells
@@ -244,7 +244,7 @@ def test_scores_of_long_episodes(cell, head):
     generator = torch.Generator().manual_seed(0)
     policy = RecurrentPolicy(INPUTS, HEADS[head](), 32, cell, generator)
     trajectories = data(head, t=200)
-    found = scores(policy, trajectories) * trajectories.horizon * np.sqrt(8)
+    found = compute_trajectory_scores(policy, trajectories) * trajectories.horizon * np.sqrt(8)
     assert_same_rows(found, one_by_one(policy, trajectories))
 
 
@@ -255,18 +255,20 @@ def test_scores_neither_look_at_nor_depend_on_what_follows_an_end(make, head):
     padded = replace(
         trajectories, observations=np.where(trajectories.mask[..., None], trajectories.observations, np.float32(7))
     )
-    torch.testing.assert_close(scores(policy, padded), scores(policy, trajectories), atol=1e-7, rtol=0)
+    torch.testing.assert_close(
+        compute_trajectory_scores(policy, padded), compute_trajectory_scores(policy, trajectories), atol=1e-7, rtol=0
+    )
 
 
 @every_policy
 def test_scores_leave_no_gradient_behind_and_need_none(make):
     policy, trajectories = randomise(make(CategoricalHead(ACTIONS)), seed=3), data("categorical")
     before = flat(policy)
-    found = scores(policy, trajectories)
+    found = compute_trajectory_scores(policy, trajectories)
     assert not found.requires_grad and all(parameter.grad is None for parameter in policy.parameters())
     np.testing.assert_array_equal(flat(policy), before)
     frozen = deepcopy(policy).requires_grad_(False)
-    torch.testing.assert_close(scores(frozen, trajectories), found, atol=0, rtol=0)
+    torch.testing.assert_close(compute_trajectory_scores(frozen, trajectories), found, atol=0, rtol=0)
 
 
 @every_policy
@@ -298,7 +300,7 @@ def test_the_columns_are_in_the_order_of_parameters_to_vector(make, head):
 @pytest.mark.parametrize("head", HEADS)
 def test_scores_in_float64(make, head):
     policy, trajectories = randomise(make(HEADS[head]()).double(), seed=3), data(head, dtype=np.float64)
-    found = scores(policy, trajectories) * trajectories.horizon * np.sqrt(8)
+    found = compute_trajectory_scores(policy, trajectories) * trajectories.horizon * np.sqrt(8)
     assert found.dtype == torch.float64
     assert_same_rows(found, one_by_one(policy, trajectories), relative=1e-12)
 
@@ -334,9 +336,9 @@ def log_loss(pi, pi_n, costs, trajectories):
 
 
 LOSSES = {
-    "all actions": (all_actions, Advantage(random_costs), expected_cost),
-    "taken action": (taken_action, Taken(Advantage(random_costs)), importance_weighted),
-    "likelihood": (likelihood, random_costs, log_loss),
+    "all actions": (all_actions_loss, AdvantageOracle(random_costs), expected_cost),
+    "taken action": (taken_action_loss, TakenActionOracle(AdvantageOracle(random_costs)), importance_weighted),
+    "likelihood": (best_action_nll_loss, random_costs, log_loss),
 }
 
 
@@ -368,18 +370,19 @@ def test_losses_and_their_gradients_against_finite_differences(cell, trajectorie
 
 @both_cells
 @pytest.mark.parametrize(
-    ("head", "loss"), [("categorical", all_actions), ("categorical", taken_action), ("Gaussian", taken_action)]
+    ("head", "loss"),
+    [("categorical", all_actions_loss), ("categorical", taken_action_loss), ("Gaussian", taken_action_loss)],
 )
 def test_gradients_are_the_sum_over_single_steps(cell, head, loss):
     """Each step's own term by autograd, its trajectory cut off right after it; summed, that is the batch's gradient."""
     policy = recurrent(cell, HEADS[head]()).double()
     trajectories = with_vectors(TRAJECTORIES) if head == "Gaussian" else TRAJECTORIES
-    costs = random_costs(trajectories, actions=ACTIONS if loss is all_actions else None)
+    costs = random_costs(trajectories, actions=ACTIONS if loss is all_actions_loss else None)
     total = np.zeros(len(flat(policy)))
     for i, t in zip(*np.nonzero(trajectories.mask), strict=True):
         observations = torch.from_numpy(trajectories.observations[i : i + 1, : t + 1])
         here = policy.distribution(observations, torch.ones(1, t + 1, dtype=torch.bool))
-        if loss is all_actions:
+        if loss is all_actions_loss:
             term = (here.probs[0, t] * torch.from_numpy(costs.values[i, t])).sum()
         elif trajectories.by_expert[i, t]:
             continue

@@ -12,14 +12,14 @@ from gymnasium.spaces import Box, Dict, Discrete, MultiDiscrete
 from safetensors.torch import save
 
 from aggrevated import DataError, StorageError, UsageError, load, storage
-from aggrevated.core.spaces import Translation
+from aggrevated.core.spaces import SpaceAdapter
 from aggrevated.policies.convolutional import ConvolutionalPolicy
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import CategoricalHead, GaussianHead
 from aggrevated.policies.mixture import MixturePolicy
 from aggrevated.policies.recurrent import RecurrentPolicy
 from aggrevated.policies.window import WindowPolicy
-from aggrevated.storage import digest, seal, unseal
+from aggrevated.storage import digest_tensors, load_checksummed, save_checksummed
 from problems import randomise
 
 SIZE, A = 4, 3
@@ -34,7 +34,7 @@ def mixture(newest):
 
 
 def settled(policy):
-    policy.head.settle(np.array([10.0, 0.0, -3.0], np.float32), np.array([5.0, 0.01, 1.0], np.float32))
+    policy.head.init_action_scale(np.array([10.0, 0.0, -3.0], np.float32), np.array([5.0, 0.01, 1.0], np.float32))
     return policy
 
 
@@ -73,7 +73,7 @@ def test_what_is_loaded_does_what_was_saved(make, tmp_path):
     policy.save(tmp_path / "p.safetensors", {"task": "none"})
     loaded = load(tmp_path / "p.safetensors")
     assert type(loaded) is type(policy) and loaded.card == {"task": "none"} and loaded.translation is None
-    assert digest(loaded.state_dict()) == digest(policy.state_dict())
+    assert digest_tensors(loaded.state_dict()) == digest_tensors(policy.state_dict())
     observations, states = np.random.default_rng(0).normal(size=(5, 7, SIZE)), [None, None]
     for batch in observations:
         acted = [p.predict(batch, s, deterministic=True) for p, s in zip((policy, loaded), states, strict=True)]
@@ -99,13 +99,13 @@ def test_it_can_be_trained_on_and_saved_again(file, tmp_path):
     loss.backward()
     torch.optim.SGD(loaded.parameters(), 0.1).step()
     loaded.save(tmp_path / "again.safetensors")
-    assert digest(load(tmp_path / "again.safetensors").state_dict()) == digest(loaded.state_dict())
-    assert digest(load(file).state_dict()) != digest(loaded.state_dict())  # the first file is as it was
+    assert digest_tensors(load(tmp_path / "again.safetensors").state_dict()) == digest_tensors(loaded.state_dict())
+    assert digest_tensors(load(file).state_dict()) != digest_tensors(loaded.state_dict())  # the first file is as it was
 
 
 def test_with_a_translation_it_reads_and_acts_as_its_environment_does(tmp_path):
     shown = Dict({"place": Box(-1, 1, (2,)), "room": Discrete(3)})
-    translation = Translation(
+    translation = SpaceAdapter(
         shown, MultiDiscrete([2, 3]), (0, 1, 4), np.array([0.5, 0, 0], np.float32), np.array([2, 1, 1], np.float32)
     )
     policy = randomise(FeedForwardPolicy(3, CategoricalHead(6)), 1, 1.0)
@@ -126,7 +126,7 @@ def test_with_a_translation_it_reads_and_acts_as_its_environment_does(tmp_path):
 
 def test_pictures_come_back_as_what_reads_them(tmp_path):
     policy = randomise(ConvolutionalPolicy((12, 9, 3), CategoricalHead(A), (8,)), 1, 0.1)
-    policy.translation = Translation(Box(0, 255, (12, 9, 3), np.uint8), Discrete(A))
+    policy.translation = SpaceAdapter(Box(0, 255, (12, 9, 3), np.uint8), Discrete(A))
     policy.save(tmp_path / "p.safetensors")
     pictures = np.random.default_rng(0).integers(0, 256, (6, 12, 9, 3), np.uint8)
     acted = [one.predict(pictures, deterministic=True)[0] for one in (policy, load(tmp_path / "p.safetensors"))]
@@ -134,7 +134,7 @@ def test_pictures_come_back_as_what_reads_them(tmp_path):
 
 
 def test_vectors_are_clipped_to_the_environment_and_in_its_type(tmp_path):
-    translation = Translation(Box(-1, 1, (2, 2)), Box(-0.01, 0.01, (3, 1), np.float64))
+    translation = SpaceAdapter(Box(-1, 1, (2, 2)), Box(-0.01, 0.01, (3, 1), np.float64))
     policy = randomise(FeedForwardPolicy(SIZE, GaussianHead(A)), 1, 3.0)
     policy.translation = translation
     action, _ = policy.predict(np.ones((2, 2), np.float32), deterministic=True)
@@ -144,9 +144,9 @@ def test_vectors_are_clipped_to_the_environment_and_in_its_type(tmp_path):
 @pytest.mark.parametrize(
     "translation",
     [
-        Translation(Box(-1, 1, (5,)), Discrete(A)),
-        Translation(Box(-1, 1, (SIZE,)), Discrete(2)),
-        Translation(Box(-1, 1, (SIZE,)), Box(-1, 1, (A,))),
+        SpaceAdapter(Box(-1, 1, (5,)), Discrete(A)),
+        SpaceAdapter(Box(-1, 1, (SIZE,)), Discrete(2)),
+        SpaceAdapter(Box(-1, 1, (SIZE,)), Box(-1, 1, (A,))),
     ],
 )
 def test_a_translation_that_is_not_its_own_is_refused_by_both(translation, file, tmp_path):
@@ -154,8 +154,8 @@ def test_a_translation_that_is_not_its_own_is_refused_by_both(translation, file,
     policy.translation = translation
     with pytest.raises(UsageError, match="this policy cannot be saved"):
         policy.save(tmp_path / "other.safetensors")
-    weights, facts = unseal(file)
-    seal(file, weights, facts | {"translation": translation.facts()})
+    weights, facts = load_checksummed(file)
+    save_checksummed(file, weights, facts | {"translation": translation.facts()})
     assert "environment" in told(file)
 
 
@@ -213,15 +213,15 @@ CHANGES = {
 
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
 def test_facts_that_were_changed_and_sealed_again_are_refused(change, file):
-    weights, facts = unseal(file)
+    weights, facts = load_checksummed(file)
     change(facts)
-    seal(file, weights, facts)
+    save_checksummed(file, weights, facts)
     told(file)
 
 
 @pytest.mark.parametrize("change", ["missing", "more", "reshaped", "double", "nan"])
 def test_weights_that_were_changed_and_sealed_again_are_refused(change, file):
-    weights, facts = unseal(file)
+    weights, facts = load_checksummed(file)
     name, weight = next(iter(weights.items()))
     others = {n: w for n, w in weights.items() if n != name}
     changed = {
@@ -231,16 +231,16 @@ def test_weights_that_were_changed_and_sealed_again_are_refused(change, file):
         "double": {name: weight.double()},
         "nan": {name: weight * torch.nan},
     }
-    seal(file, others | changed[change], facts)
+    save_checksummed(file, others | changed[change], facts)
     told(file)
 
 
 def test_shares_of_a_mixture_that_are_not_of_its_policies_are_refused(tmp_path):
     path = tmp_path / "p.safetensors"
     POLICIES["mixture"]().save(path)
-    weights, facts = unseal(path)
+    weights, facts = load_checksummed(path)
     for name, changed in (("shares", torch.ones(7).double() / 7), ("older", weights["older"][:, :3].clone())):
-        seal(path, weights | {name: changed}, facts)
+        save_checksummed(path, weights | {name: changed}, facts)
         assert "not as many as their shares" in told(path)
 
 
@@ -260,9 +260,9 @@ def test_files_of_others_are_refused(tmp_path):
     path = tmp_path / "p.safetensors"
     path.write_bytes(save({"weight": torch.ones(2)}))
     told(path)
-    seal(path, {}, {"so_far": {}})
+    save_checksummed(path, {}, {"so_far": {}})
     assert f"'aggrevated export {tmp_path}'" in told(path)
-    seal(path, {}, {})
+    save_checksummed(path, {}, {})
     assert "give one that policy.save wrote" in told(path)
     with pytest.raises(StorageError):
         load(tmp_path / "nothing.safetensors")
@@ -296,8 +296,8 @@ def test_a_policy_of_before_there_were_units_acts_as_it_did(tmp_path: Path) -> N
     """Its file has neither centre nor unit."""
     policy = randomise(FeedForwardPolicy(SIZE, GaussianHead(A)), 1, 3.0)
     policy.save(tmp_path / "p.safetensors")
-    weights, facts = storage.unseal(tmp_path / "p.safetensors")
-    storage.seal(
+    weights, facts = storage.load_checksummed(tmp_path / "p.safetensors")
+    storage.save_checksummed(
         tmp_path / "old.safetensors",
         {n: w for n, w in weights.items() if not n.startswith("head.") or "log" in n},
         facts,

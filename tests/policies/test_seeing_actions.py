@@ -12,27 +12,27 @@ from torch.distributions import Categorical
 from torch.nn.utils import vector_to_parameters
 
 from aggrevated.algorithm import Learner, aggrevated
-from aggrevated.core.rng import Purpose, seeds
+from aggrevated.core.rng import SeedPurpose, derive_seeds
 from aggrevated.errors import UsageError
-from aggrevated.export.onnx_files import onnx_of
-from aggrevated.losses import distribution_at
-from aggrevated.losses.all_actions import all_actions
-from aggrevated.losses.trajectory_scores import scores
-from aggrevated.oracles.advantage import Advantage
-from aggrevated.oracles.lols import Lols
-from aggrevated.oracles.q_star import QStar
-from aggrevated.policies import scores_one_by_one
+from aggrevated.export.onnx_files import build_onnx_model
+from aggrevated.losses import policy_distribution
+from aggrevated.losses.all_actions import all_actions_loss
+from aggrevated.losses.trajectory_scores import compute_trajectory_scores
+from aggrevated.oracles.advantage import AdvantageOracle
+from aggrevated.oracles.lols import LolsOracle
+from aggrevated.oracles.q_star import QStarOracle
+from aggrevated.policies import per_trajectory_scores
 from aggrevated.policies.heads import CategoricalHead, GaussianHead
 from aggrevated.policies.mixture import MixturePolicy
 from aggrevated.policies.recurrent import RecurrentPolicy
-from aggrevated.policies.serialization import load
+from aggrevated.policies.serialization import load_policy
 from aggrevated.policies.window import WindowPolicy
-from aggrevated.rollout.roll_in import Mixture, memories, roll_in
+from aggrevated.rollout.roll_in import RollInPolicy, replay_hidden_states, roll_in
 from aggrevated.simulators.cartpole import CartPole
-from aggrevated.updates.exponentiated import Exponentiated
-from aggrevated.updates.natural import Natural
-from aggrevated.updates.regular import Regular
-from aggrevated.validation import returns_of
+from aggrevated.updates.exponentiated import ExponentiatedUpdate
+from aggrevated.updates.natural import NaturalUpdate
+from aggrevated.updates.regular import RegularUpdate
+from aggrevated.validation import evaluate_returns
 from problems import (
     Home,
     Walk,
@@ -49,7 +49,7 @@ from problems import (
 def scaled():
     """Vectors of two numbers in units of their own."""
     head = GaussianHead(2)
-    head.settle(np.array([0.3, -1.0], np.float32), np.array([0.5, 4.0], np.float32))
+    head.init_action_scale(np.array([0.3, -1.0], np.float32), np.array([0.5, 4.0], np.float32))
     return head
 
 
@@ -108,8 +108,8 @@ def rolled(kind, world, alpha=0.4, own=None):
     simulator, expert, head = WORLDS[world]
     policy = randomise(KINDS[kind](simulator.observation_space.shape[0], head()), 1, 0.6)
     actor = Observed(policy.actor(), [])
-    own = seeds(0, Purpose.ROLL_IN, 1, 20) if own is None else own
-    return policy, roll_in(simulator, Mixture(expert, actor, alpha), own), actor.steps
+    own = derive_seeds(0, SeedPurpose.ROLL_IN, 1, 20) if own is None else own
+    return policy, roll_in(simulator, RollInPolicy(expert, actor, alpha), own), actor.steps
 
 
 @pytest.mark.parametrize(("kind", "world"), PAIRS)
@@ -118,7 +118,7 @@ def test_the_probabilities_of_acting_are_those_of_learning(kind, world):
     policy, found, steps = rolled(kind, world)
     assert found.by_expert[found.mask].any() and found.by_learner.any()
     with torch.no_grad():
-        learned = distribution_at(policy, found)
+        learned = policy_distribution(policy, found)
     of_learning = learned.logits if isinstance(learned, Categorical) else learned.mean
     for t, (_, parameters) in enumerate(steps):
         if isinstance(learned, Categorical):
@@ -140,7 +140,7 @@ def without(policy, found):
 @pytest.mark.parametrize(("kind", "world"), PAIRS)
 def test_memories_are_those_of_the_roll_in_bit_for_bit(kind, world):
     policy, found, steps = rolled(kind, world)
-    before = memories(policy.actor(), found)
+    before = replay_hidden_states(policy.actor(), found)
     for t, (memory, _) in enumerate(steps):
         np.testing.assert_array_equal(before[found.mask[:, t], t], memory)
     assert not before[:, 0].any() and before[found.mask].any()
@@ -149,7 +149,7 @@ def test_memories_are_those_of_the_roll_in_bit_for_bit(kind, world):
 @pytest.mark.parametrize(("kind", "world"), PAIRS)
 def test_a_lane_knows_of_no_other(kind, world):
     _, whole, _ = rolled(kind, world)
-    _, part, _ = rolled(kind, world, own=seeds(0, Purpose.ROLL_IN, 1, 20)[3:7])
+    _, part, _ = rolled(kind, world, own=derive_seeds(0, SeedPurpose.ROLL_IN, 1, 20)[3:7])
     length = part.mask.shape[1]
     np.testing.assert_array_equal(part.actions, whole.actions[3:7, :length])
     np.testing.assert_array_equal(part.states, whole.states[3:7, :length])
@@ -159,8 +159,8 @@ def test_a_lane_knows_of_no_other(kind, world):
 def test_in_use_it_remembers_what_it_did_itself(kind):
     simulator, _, head = WORLDS["finite"]
     policy = randomise(KINDS[kind](4, head()), 2, 0.8)
-    own = seeds(0, Purpose.ROLL_IN, 1, 5)
-    found = roll_in(simulator, Mixture(None, policy.actor()), own, deterministic=True)
+    own = derive_seeds(0, SeedPurpose.ROLL_IN, 1, 5)
+    found = roll_in(simulator, RollInPolicy(None, policy.actor()), own, deterministic=True)
     lanes, state, memory = np.arange(5), simulator.initial(own), None
     for t in range(found.mask.shape[1]):
         action, memory = policy.predict(simulator.observe(state), memory, deterministic=True)
@@ -184,12 +184,12 @@ def test_the_gradient_is_that_of_finite_differences(kind):
     policy = randomise(KINDS[kind](3, CategoricalHead(3)), 0, 0.7).double()
     trajectories = with_expert_steps(random_trajectories(t=5))
     costs, theta, epsilon = random_costs(trajectories), flat(policy), 1e-5
-    found, generator = gradient(policy, all_actions, trajectories, costs), np.random.default_rng(0)
+    found, generator = gradient(policy, all_actions_loss, trajectories, costs), np.random.default_rng(0)
     for _ in range(5):
         direction, ends = generator.normal(size=len(theta)), []
         for sign in (1, -1):
             vector_to_parameters(torch.from_numpy(theta + sign * epsilon * direction), policy.parameters())
-            ends.append(all_actions(policy, trajectories, costs).item())
+            ends.append(all_actions_loss(policy, trajectories, costs).item())
         vector_to_parameters(torch.from_numpy(theta), policy.parameters())
         assert (ends[0] - ends[1]) / (2 * epsilon) == pytest.approx(found @ direction, rel=1e-6, abs=1e-9)
 
@@ -203,8 +203,8 @@ def test_scores_are_those_of_autograd_one_by_one(kind, vectors):
     trajectories = with_vectors(trajectories, 2) if vectors else trajectories
     seen = policy.inputs(trajectories.observations, trajectories.actions)
     arrays = map(torch.from_numpy, (trajectories.actions, trajectories.mask, trajectories.by_learner))
-    expected = scores_one_by_one(policy, seen, *arrays, None)
-    found = scores(policy, trajectories) * trajectories.horizon * trajectories.count**0.5
+    expected = per_trajectory_scores(policy, seen, *arrays, None)
+    found = compute_trajectory_scores(policy, trajectories) * trajectories.horizon * trajectories.count**0.5
     torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
 
 
@@ -279,17 +279,17 @@ class Alternating:
 
 
 UPDATES = {
-    "regular": lambda: Regular(0.05),
-    "natural": lambda: Natural(delta_kl=0.03, damping=1.0),
-    "exponentiated": Exponentiated,
+    "regular": lambda: RegularUpdate(0.05),
+    "natural": lambda: NaturalUpdate(delta_kl=0.03, damping=1.0),
+    "exponentiated": ExponentiatedUpdate,
 }
 EPISODES = np.arange(200, dtype=np.uint64)
 
 
 def learned(policy, update, alpha=0.0):
     learner = Learner(policy, UPDATES[update]())
-    world = Alternate(), Alternating(), Advantage(QStar(Alternating()))
-    loop = aggrevated(learner, *world, all_actions, k=20, alpha=lambda n: alpha, validation_episodes=50)
+    world = Alternate(), Alternating(), AdvantageOracle(QStarOracle(Alternating()))
+    loop = aggrevated(learner, *world, all_actions_loss, k=20, alpha=lambda n: alpha, validation_episodes=50)
     for _, step in zip(range(100), loop, strict=False):
         if step.current_return > -0.05:
             break
@@ -303,19 +303,19 @@ def with_memory_of_one(see_actions):
 @pytest.mark.parametrize("update", UPDATES)
 @pytest.mark.parametrize("alpha", [0.0, 0.3])
 def test_who_sees_what_it_did_learns_not_to_repeat_it(update, alpha):
-    returns, _ = returns_of(learned(with_memory_of_one(True), update, alpha), Alternate(), EPISODES)
+    returns, _ = evaluate_returns(learned(with_memory_of_one(True), update, alpha), Alternate(), EPISODES)
     assert returns.mean() > -0.2
 
 
 def test_so_does_one_that_remembers_more():
     policy = RecurrentPolicy(1, CategoricalHead(2), 8, "gru", torch.Generator().manual_seed(0), see_actions=True)
-    assert returns_of(learned(policy, "natural"), Alternate(), EPISODES)[0].mean() > -0.2
+    assert evaluate_returns(learned(policy, "natural"), Alternate(), EPISODES)[0].mean() > -0.2
 
 
 @pytest.mark.parametrize("update", UPDATES)
 def test_who_does_not_see_it_cannot(update):
     """All observations are alike: with probability p for one action, p² + (1 − p)² ≥ 1/2 of five steps repeat."""
-    returns, _ = returns_of(learned(with_memory_of_one(False), update), Alternate(), EPISODES)
+    returns, _ = evaluate_returns(learned(with_memory_of_one(False), update), Alternate(), EPISODES)
     assert returns.mean() < -2.5 + 4 * 1.2 / len(EPISODES) ** 0.5
 
 
@@ -324,8 +324,8 @@ def test_a_roll_out_of_the_learner_knows_the_action_that_it_began_with():
     policy = WindowPolicy(1, CategoricalHead(2), (), width=1, see_actions=True)
     with torch.no_grad():
         policy.inner.network[0].weight.copy_(torch.tensor([[0.0, -50.0, 0.0], [0.0, 0.0, -50.0]]))
-    found = roll_in(Alternate(), Mixture(None, policy.actor()), seeds(0, Purpose.ROLL_IN, 1, 10))
-    told = Lols(Alternate(), Alternating(), 0.0, advantage=False)(found, policy)
+    found = roll_in(Alternate(), RollInPolicy(None, policy.actor()), derive_seeds(0, SeedPurpose.ROLL_IN, 1, 10))
+    told = LolsOracle(Alternate(), Alternating(), 0.0, advantage=False)(found, policy)
     np.testing.assert_array_equal(told.values, np.arange(2) == found.states[..., :1])
 
 
@@ -336,10 +336,10 @@ def test_a_roll_out_of_the_learner_knows_the_action_that_it_began_with():
 def test_it_is_saved_and_read_again(kind, tmp_path):
     policy, found, _ = rolled(kind, "finite", 0.0)
     policy.save(tmp_path / "p.safetensors")
-    again = load(tmp_path / "p.safetensors")
+    again = load_policy(tmp_path / "p.safetensors")
     assert again.see_actions and again.shape() == policy.shape() and again.shape()["observations"] == 4
-    simulator, own = WORLDS["finite"][0], seeds(0, Purpose.ROLL_IN, 1, 20)
-    np.testing.assert_array_equal(roll_in(simulator, Mixture(None, again.actor()), own).actions, found.actions)
+    simulator, own = WORLDS["finite"][0], derive_seeds(0, SeedPurpose.ROLL_IN, 1, 20)
+    np.testing.assert_array_equal(roll_in(simulator, RollInPolicy(None, again.actor()), own).actions, found.actions)
 
 
 def test_without_it_a_file_says_nothing_of_it():
@@ -350,4 +350,4 @@ def test_without_it_a_file_says_nothing_of_it():
 @every_kind
 def test_as_onnx_it_is_refused(kind):
     with pytest.raises(UsageError, match="sees its previous actions cannot be written as ONNX"):
-        onnx_of(KINDS[kind](4, CategoricalHead(2)), {})
+        build_onnx_model(KINDS[kind](4, CategoricalHead(2)), {})

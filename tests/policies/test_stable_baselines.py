@@ -10,8 +10,8 @@ from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import CategoricalHead, GaussianHead
 from aggrevated.policies.recurrent import RecurrentPolicy
 from aggrevated.simulators.acrobot import Acrobot
-from aggrevated.tasks.acrobot_partial import partial_acrobot
-from aggrevated.validation import returns_of
+from aggrevated.tasks.acrobot_partial import make_partial_acrobot
+from aggrevated.validation import evaluate_returns
 
 evaluation = pytest.importorskip("stable_baselines3.common.evaluation")
 monitor = pytest.importorskip("stable_baselines3.common.monitor")
@@ -78,8 +78,8 @@ def pusher():
 
 
 CASES = {
-    "lstm": (lambda: swinger("lstm"), LinkPositions, partial_acrobot(H)),
-    "gru": (lambda: swinger("gru"), LinkPositions, partial_acrobot(H)),
+    "lstm": (lambda: swinger("lstm"), LinkPositions, make_partial_acrobot(H)),
+    "gru": (lambda: swinger("gru"), LinkPositions, make_partial_acrobot(H)),
     "feed-forward": (pusher, lambda env: env, Acrobot(H)),
 }
 every_case = pytest.mark.parametrize(("make", "wrapper", "simulator"), CASES.values(), ids=CASES)
@@ -104,7 +104,7 @@ def found_by_stable_baselines(policy, wrapper, **more):
 @every_case
 def test_evaluate_policy_finds_our_returns_exactly(make, wrapper, simulator):
     policy = make()
-    ours, _ = returns_of(policy, simulator, np.arange(EPISODES, dtype=np.uint64), deterministic=True)
+    ours, _ = evaluate_returns(policy, simulator, np.arange(EPISODES, dtype=np.uint64), deterministic=True)
     theirs, lengths = found_by_stable_baselines(policy, wrapper, deterministic=True)
     np.testing.assert_array_equal(theirs, ours)
     assert len(set(lengths)) >= 6 and lengths.max() < H  # all swing up, and at different times
@@ -137,7 +137,7 @@ def test_the_mean_return_agrees_within_its_error_when_actions_are_drawn():
     policy = pusher()
     with torch.no_grad():
         policy.network[0].weight.mul_(3.0)
-    ours, _ = returns_of(policy, Acrobot(H), np.arange(60, dtype=np.uint64))
+    ours, _ = evaluate_returns(policy, Acrobot(H), np.arange(60, dtype=np.uint64))
     theirs, _ = found_by_stable_baselines(policy, lambda env: env, deterministic=False)
     assert len(set(theirs)) > 3
     error = np.sqrt(ours.var() / 60 + ours.var() / EPISODES)
@@ -148,7 +148,9 @@ def test_the_mean_return_agrees_within_its_error_when_actions_are_drawn():
 def test_one_environment_that_is_not_vectorised(cell):
     env = monitor.Monitor(Seeded(LinkPositions(gymnasium.make("Acrobot-v1", max_episode_steps=H)), 0))
     mean, deviation = evaluation.evaluate_policy(swinger(cell), env, 3)
-    ours, _ = returns_of(swinger(cell), partial_acrobot(H), np.array([0, 3, 6], np.uint64), deterministic=True)
+    ours, _ = evaluate_returns(
+        swinger(cell), make_partial_acrobot(H), np.array([0, 3, 6], np.uint64), deterministic=True
+    )
     assert (mean, deviation) == (pytest.approx(ours.mean()), pytest.approx(ours.std()))
 
 

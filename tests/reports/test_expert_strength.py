@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from aggrevated.core.rng import Purpose, seeds
+from aggrevated.core.rng import SeedPurpose, derive_seeds
 from aggrevated.experts.loading import load_expert
-from aggrevated.reports.comparison import Group
+from aggrevated.reports.comparison import TrialGroup
 from aggrevated.simulators.acrobot import Acrobot
-from aggrevated.training.trainer import execute
-from aggrevated.validation import returns_of
+from aggrevated.training.trainer import run_to_end
+from aggrevated.validation import evaluate_returns
 from aggrevated_experiments.expert_strength import CARDS, EXPERTS, STRENGTH, expert_facts, gaining, the_experts
 from aggrevated_experiments.figures import Request
 
@@ -31,8 +31,8 @@ def test_the_experts_are_eight_from_bad_to_best_of_one_training() -> None:
 def test_an_expert_is_as_good_as_its_card_says(number: int) -> None:
     name = f"strength/acrobot-{number}"
     simulator, card = Acrobot(200), CARDS[name]
-    fresh = seeds(card.seed, Purpose.TEST, 0, card.episodes)
-    returns, _ = returns_of(load_expert(name, simulator), simulator, fresh)
+    fresh = derive_seeds(card.seed, SeedPurpose.TEST, 0, card.episodes)
+    returns, _ = evaluate_returns(load_expert(name, simulator), simulator, fresh)
     assert np.isclose(returns.mean(), card.mean_return, atol=6e-4)
 
 
@@ -72,8 +72,8 @@ def test_what_is_published_is_the_gain_of_every_trial_over_its_expert(tmp_path: 
     request = Request(trials=1, out=tmp_path / "runs")
     groups = figure.runs(request)
     for run in (run for runs in groups for run in runs):
-        execute(run)
-    figure.write([Group.of(runs) for runs in groups], request, tmp_path)
+        run_to_end(run)
+    figure.write([TrialGroup.of(runs) for runs in groups], request, tmp_path)
     facts = json.loads((tmp_path / "expert-strength.json").read_text())
     assert facts["measure"] == "gain" and [one["step"] for one in facts["experts"]] == [38_500, 72_000]
     for case in facts["cases"]:

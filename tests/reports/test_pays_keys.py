@@ -6,12 +6,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from aggrevated.core.rng import Purpose, seeds
-from aggrevated.reports.comparison import Group
-from aggrevated.rollout.roll_in import Mixture, roll_in
-from aggrevated.storage import Facts
+from aggrevated.core.rng import SeedPurpose, derive_seeds
+from aggrevated.reports.comparison import TrialGroup
+from aggrevated.rollout.roll_in import RollInPolicy, roll_in
+from aggrevated.storage import JsonDict
 from aggrevated.training.run_folder import Run
-from aggrevated.training.trainer import execute
+from aggrevated.training.trainer import run_to_end
 from aggrevated_experiments.figures import Request
 from aggrevated_experiments.where_it_pays.simulators.keys import POSITION, Keys
 from aggrevated_experiments.where_it_pays.study_keys import EPISODES, KEYS, NONE_ON_THE_SPOT, doors
@@ -22,7 +22,7 @@ METHODS = {"AggreVaTeD (exponentiated)": KEYS.methods["AggreVaTeD (exponentiated
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[list[Run]], Facts, str]:
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[list[Run]], JsonDict, str]:
     folder = tmp_path_factory.mktemp("keys")
     request, figure = (
         Request(trials=2, out=folder / "runs"),
@@ -30,22 +30,22 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[list[Run]], Fac
     )
     groups = figure.runs(request)
     for run in (run for runs in groups for run in runs):
-        execute(run)
-    figure.write([Group.of(runs) for runs in groups], request, folder)
+        run_to_end(run)
+    figure.write([TrialGroup.of(runs) for runs in groups], request, folder)
     return groups, json.loads((folder / "pays-keys.json").read_text()), (folder / "pays-keys.md").read_text()
 
 
 def counted(run: Run) -> float:
     """The share of steps after which one is where one was; of the last of an episode by taking it again."""
-    world, fresh = run.config.world, seeds(run.config.loop.seed, Purpose.TEST, 0, EPISODES)
+    world, fresh = run.config.world, derive_seeds(run.config.loop.seed, SeedPurpose.TEST, 0, EPISODES)
     simulator = Keys(world.horizon, world.size, world.doors)  # type: ignore[attr-defined]
-    found = roll_in(run.config.built_world.simulator, Mixture(None, run.policy.actor()), fresh)
+    found = roll_in(run.config.built_problem.simulator, RollInPolicy(None, run.policy.actor()), fresh)
     states = found.states[found.mask]
     following, _, _ = simulator.step(states, found.actions[found.mask])
     return float(np.mean(following[:, POSITION] == states[:, POSITION]))
 
 
-def test_the_share_of_steps_on_the_spot(made: tuple[list[list[Run]], Facts, str]) -> None:
+def test_the_share_of_steps_on_the_spot(made: tuple[list[list[Run]], JsonDict, str]) -> None:
     groups, facts, page = made
     shares = [method["on_the_spot"]["share"] for case in facts["cases"] for method in case["methods"]]
     assert shares[:2] == pytest.approx([np.mean([counted(run) for run in runs]) for runs in groups[:2]])
@@ -56,6 +56,6 @@ def test_the_share_of_steps_on_the_spot(made: tuple[list[list[Run]], Facts, str]
     assert f"DAgger earns {told[0]:+.2f} (" in page and f"and {told[1]:+.2f} (" in page
 
 
-def test_the_last_case_differs_in_that_only(made: tuple[list[list[Run]], Facts, str]) -> None:
+def test_the_last_case_differs_in_that_only(made: tuple[list[list[Run]], JsonDict, str]) -> None:
     groups, _, _ = made
-    assert groups[2][0].config == groups[0][0].config.replaced(on_the_spot=False)
+    assert groups[2][0].config == groups[0][0].config.with_settings(on_the_spot=False)

@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from aggrevated.core.rng import Purpose, seeds
-from aggrevated.reports.comparison import Group
-from aggrevated.storage import Facts
-from aggrevated.training.trainer import execute
-from aggrevated.validation import returns_of
+from aggrevated.core.rng import SeedPurpose, derive_seeds
+from aggrevated.reports.comparison import TrialGroup
+from aggrevated.storage import JsonDict
+from aggrevated.training.trainer import run_to_end
+from aggrevated.validation import evaluate_returns
 from aggrevated_experiments.figures import Request, find_figure
 from aggrevated_experiments.where_it_pays import study_packing
 from aggrevated_experiments.where_it_pays.experts.exact_packing import BestFit, ExactPacking
@@ -25,16 +25,16 @@ EPISODES = 20
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Facts]:
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, JsonDict]:
     folder = tmp_path_factory.mktemp("packing")
     request = Request(trials=2, out=folder / "runs")
     groups = FIGURE.runs(request)
     assert [len(runs) for runs in groups] == [2, 2]
     for run in (run for runs in groups for run in runs):
-        execute(run)
+        run_to_end(run)
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(study_packing, "EPISODES", EPISODES)
-        FIGURE.write([Group.of(runs) for runs in groups], request, folder)
+        FIGURE.write([TrialGroup.of(runs) for runs in groups], request, folder)
     return folder, json.loads((folder / "pays-packing.json").read_text())
 
 
@@ -42,7 +42,7 @@ def test_it_is_found_by_its_name() -> None:
     assert find_figure("pays-packing") is PACKING
 
 
-def test_every_trial_is_tested_with_every_number_of_items(made: tuple[Path, Facts]) -> None:
+def test_every_trial_is_tested_with_every_number_of_items(made: tuple[Path, JsonDict]) -> None:
     _, facts = made
     assert [case["items"] for case in facts["larger"]] == [12, 24]
     for case in facts["larger"]:
@@ -54,15 +54,15 @@ def test_every_trial_is_tested_with_every_number_of_items(made: tuple[Path, Fact
                 assert trial["exact"] <= min(trial["bins"], trial["best_fit"], trial["first_fit"])
 
 
-def test_rules_of_thumb_are_measured_on_the_episodes_of_the_trial(made: tuple[Path, Facts]) -> None:
+def test_rules_of_thumb_are_measured_on_the_episodes_of_the_trial(made: tuple[Path, JsonDict]) -> None:
     _, facts = made
-    simulator, fresh = Packing(12, 12), seeds(1, Purpose.TEST, 0, EPISODES)
+    simulator, fresh = Packing(12, 12), derive_seeds(1, SeedPurpose.TEST, 0, EPISODES)
     trial = facts["larger"][0]["methods"][0]["trials"][1]
-    assert trial["best_fit"] == -returns_of(BestFit(simulator), simulator, fresh)[0].mean()
-    assert trial["exact"] == -returns_of(ExactPacking(simulator), simulator, fresh)[0].mean()
+    assert trial["best_fit"] == -evaluate_returns(BestFit(simulator), simulator, fresh)[0].mean()
+    assert trial["exact"] == -evaluate_returns(ExactPacking(simulator), simulator, fresh)[0].mean()
 
 
-def test_percentages_are_above_the_bound_and_differences_paired(made: tuple[Path, Facts]) -> None:
+def test_percentages_are_above_the_bound_and_differences_paired(made: tuple[Path, JsonDict]) -> None:
     _, facts = made
     method = facts["larger"][1]["methods"][0]
     above = [100 * (one["bins"] / one["lower_bound"] - 1) for one in method["trials"]]
@@ -71,7 +71,7 @@ def test_percentages_are_above_the_bound_and_differences_paired(made: tuple[Path
     assert method["to_best_fit"]["difference"] == pytest.approx(np.mean(above) - np.mean(fitted))
 
 
-def test_the_page_has_its_tables_and_the_answer(made: tuple[Path, Facts]) -> None:
+def test_the_page_has_its_tables_and_the_answer(made: tuple[Path, JsonDict]) -> None:
     folder, facts = made
     page = (folder / "pays-packing.md").read_text()
     assert facts["answer"] in page and "| items | method |" in page and "| items | best fit | first fit |" in page
@@ -79,7 +79,7 @@ def test_the_page_has_its_tables_and_the_answer(made: tuple[Path, Facts]) -> Non
 
 
 def test_what_is_said_beside_best_fit_follows_from_the_intervals() -> None:
-    def case(items: int, low: float, high: float) -> Facts:
+    def case(items: int, low: float, high: float) -> JsonDict:
         return {
             "items": items,
             "methods": [{"label": "X", "to_best_fit": {"difference": (low + high) / 2, "low": low, "high": high}}],

@@ -8,7 +8,7 @@ import pytest
 from aggrevated.errors import DataError
 from aggrevated.storage import read_json, write_json
 from aggrevated_experiments.learning_curves_page import write_with_peers
-from aggrevated_experiments.peers import bill_of, peers_of
+from aggrevated_experiments.peers import expert_training_steps, load_peers
 
 PUBLISHED = Path(__file__).parents[2] / "docs/results"
 CONTROL = ("cartpole", "acrobot", "acrobot-partial", "hopper", "walker")
@@ -31,7 +31,7 @@ def filed(folder: Path, name: str, **changed: object) -> None:
 
 def test_a_peer_is_as_its_file_says_and_one_that_never_got_there_is_not_left_out(tmp_path: Path) -> None:
     filed(tmp_path, "ppo-acrobot")
-    (peer,) = peers_of("acrobot", tmp_path)
+    (peer,) = load_peers("acrobot", tmp_path)
     assert (peer.label, peer.budget, peer.chosen) == ("PPO", 100, "zoo")
     assert peer.seeds == [0, 1] and peer.to_expert == [64, None] and peer.to_beyond == [None, None]
     assert peer.best_return == [-90.0, -200.0] and peer.cpu_seconds == [1.5, 2.0]
@@ -39,22 +39,22 @@ def test_a_peer_is_as_its_file_says_and_one_that_never_got_there_is_not_left_out
 
 
 def test_only_finished_files_of_the_task_are_read_and_none_need_be_there(tmp_path: Path) -> None:
-    assert peers_of("acrobot", tmp_path) == []
+    assert load_peers("acrobot", tmp_path) == []
     filed(tmp_path, "ppo-acrobot-partial", task="acrobot-partial")
     filed(tmp_path, "dqn-acrobot", chosen=None)
-    assert peers_of("acrobot", tmp_path) == []
-    assert len(peers_of("acrobot-partial", tmp_path)) == 1
+    assert load_peers("acrobot", tmp_path) == []
+    assert len(load_peers("acrobot-partial", tmp_path)) == 1
 
 
 def test_a_file_that_is_something_else_is_named(tmp_path: Path) -> None:
     filed(tmp_path, "ppo-acrobot", steps_to_expert=None)
     with pytest.raises(DataError, match=r"ppo-acrobot\.json.*steps_to_expert"):
-        peers_of("acrobot", tmp_path)
+        load_peers("acrobot", tmp_path)
 
 
 @pytest.mark.parametrize("task", CONTROL)
 def test_what_is_published_follows_from_its_curves(task: str) -> None:
-    assert peers_of(task, PUBLISHED)
+    assert load_peers(task, PUBLISHED)
     for path in sorted((PUBLISHED / "peers/tuned").glob(f"*-{task}.json")):
         facts = read_json(path)
         assert "chosen" in facts, f"{path} is not finished"
@@ -90,11 +90,11 @@ def test_a_page_gets_and_loses_the_rows_of_other_libraries(tmp_path: Path) -> No
 
 
 def test_the_bill_of_an_expert_is_that_of_its_training() -> None:
-    assert {task: bill_of(task) for task in CONTROL} == {
+    assert {task: expert_training_steps(task) for task in CONTROL} == {
         "cartpole": 28_160,
         "acrobot": 18_000,
         "acrobot-partial": 18_000,
         "hopper": 30_720,
         "walker": 409_600,
     }
-    assert bill_of("algebra") is None
+    assert expert_training_steps("algebra") is None

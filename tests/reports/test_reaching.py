@@ -1,6 +1,6 @@
 """What had been spent when the expert was reached, on courses worked out by hand."""
 
-from aggrevated.reports.sample_efficiency import area, reach_row, reached
+from aggrevated.reports.sample_efficiency import mean_best_return, reach_row, steps_to_reach
 
 COURSE = {
     "simulator_steps": [0.0, 10.0, 40.0],
@@ -13,26 +13,28 @@ COURSE = {
 
 
 def test_the_level_is_reached_by_the_first_policy_that_has_it() -> None:
-    assert reached(COURSE, 2.0)["simulator_steps"] == 10.0
-    assert reached(COURSE, 5.0) == {
+    assert steps_to_reach(COURSE, 2.0)["simulator_steps"] == 10.0
+    assert steps_to_reach(COURSE, 5.0) == {
         "simulator_steps": 40.0,
         "episodes": 4.0,
         "oracle_queries": 20.0,
         "cpu_seconds": 0.4,
     }
-    assert reached(COURSE, 0.5)["simulator_steps"] == 0.0
-    assert reached(COURSE, 5.1)["simulator_steps"] is None
+    assert steps_to_reach(COURSE, 0.5)["simulator_steps"] == 0.0
+    assert steps_to_reach(COURSE, 5.1)["simulator_steps"] is None
 
 
 def test_the_area_is_the_mean_over_all_that_may_be_spent() -> None:
-    assert area(COURSE, 50.0, before=0.0) == (10 * 1 + 30 * 3 + 10 * 5) / 50
-    assert area(COURSE, 20.0, before=0.0) == (10 * 1 + 10 * 3) / 20  # what came after the budget does not count
+    assert mean_best_return(COURSE, 50.0, before=0.0) == (10 * 1 + 30 * 3 + 10 * 5) / 50
+    assert (
+        mean_best_return(COURSE, 20.0, before=0.0) == (10 * 1 + 10 * 3) / 20
+    )  # what came after the budget does not count
     late = COURSE | {"simulator_steps": [4.0, 10.0, 40.0]}  # the policy of a start that took 4 is not there before
-    assert area(late, 50.0, before=0.5) == (4 * 0.5 + 6 * 1 + 30 * 3 + 10 * 5) / 50
+    assert mean_best_return(late, 50.0, before=0.5) == (4 * 0.5 + 6 * 1 + 30 * 3 + 10 * 5) / 50
 
 
 def test_a_row_tells_medians_and_in_how_many_trials() -> None:
-    trials = [reached(COURSE, 2.0), reached(COURSE, 5.0), reached(COURSE, 9.0)]
-    row = reach_row("a", {"expert": trials, "more": [reached(COURSE, 9.0)] * 3})
+    trials = [steps_to_reach(COURSE, 2.0), steps_to_reach(COURSE, 5.0), steps_to_reach(COURSE, 9.0)]
+    row = reach_row("a", {"expert": trials, "more": [steps_to_reach(COURSE, 9.0)] * 3})
     assert (row["expert"], row["expert_reached"], row["expert_episodes"]) == (40.0, 2, 4.0)
     assert (row["more"], row["more_reached"], row["trials"]) == (None, 0, 3)

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from aggrevated.core.hardware import one_thread
-from aggrevated.kernels.numerics import difference, fingerprint
-from aggrevated.reports import bits_of
-from aggrevated_experiments.figures import find_figure, short_trial
+from aggrevated.core.hardware import single_thread
+from aggrevated.kernels.numerics import describe_numerics_difference, numerics_fingerprint
+from aggrevated.reports import digest_numbers
+from aggrevated_experiments.figures import find_figure, fingerprint_short_run
 
 RESULTS = Path(__file__).parents[2] / "docs/results"
 sys.path.append(str(RESULTS.parents[1] / "benchmarks"))
@@ -36,23 +36,23 @@ def test_every_page_of_runs_says_what_a_short_trial_gives() -> None:
 @pytest.mark.parametrize("name", with_short_trials())
 def test_a_short_trial_of_a_page_has_the_published_bits(name: str) -> None:
     page = published()[name]
-    if other := difference(page["machine"]["arithmetic"], fingerprint()):
+    if other := describe_numerics_difference(page["machine"]["arithmetic"], numerics_fingerprint()):
         pytest.skip(f"the page was made with {other}: bits are not promised to be the same here")
-    with one_thread():
-        assert short_trial(find_figure(name)) == page["short"]
+    with single_thread():
+        assert fingerprint_short_run(find_figure(name)) == page["short"]
 
 
 @pytest.mark.parametrize("name", published())
 def test_the_digest_of_a_page_is_that_of_its_numbers(name: str) -> None:
     page = published()[name]
-    assert bits_of(page) == page["bits"] and page["machine"]["cores"]
+    assert digest_numbers(page) == page["bits"] and page["machine"]["cores"]
 
 
 def test_seconds_and_machines_change_no_digest_and_numbers_do() -> None:
     page = {"ratio": 1.25, "trials": [{"cpu_seconds": 3.0, "steps": 5}], "machine": {"cores": 2}}
     slow = {"ratio": 1.25, "trials": [{"cpu_seconds": 4.0, "steps": 5}], "machine": {"cores": 64}, "bits": "x"}
     other = {"ratio": 1.25, "trials": [{"cpu_seconds": 3.0, "steps": 6}]}
-    assert bits_of(page) == bits_of(slow) != bits_of(other)
+    assert digest_numbers(page) == digest_numbers(slow) != digest_numbers(other)
 
 
 def test_every_page_that_is_a_figure_can_be_asked_for_and_fits_its_budget() -> None:

@@ -2,21 +2,21 @@
 
 from pathlib import Path
 
-from aggrevated.config.resolver import resolve
-from aggrevated.tasks import Protocol, Row
-from aggrevated.training.trainer import execute
+from aggrevated.config.resolver import resolve_config
+from aggrevated.tasks import ComparisonProtocol, FigureRow
+from aggrevated.training.trainer import run_to_end
 from aggrevated_experiments.row_tuning import Tuning, earned
 
 SMALL = {"trajectories": 2, "validation_episodes": 4, "test_episodes": 4, "update": "regular", "budget": 900}
 
 
 def test_the_value_that_earned_most_is_chosen_and_all_tries_are_told(tmp_path: Path) -> None:
-    row = Row("aggrevated", "regular", tuned_by="learning_rate")
-    config = resolve("cartpole", **SMALL)
-    tuning = Tuning.of(row, config, Protocol(900, tuning_seeds=(100, 101), tuning_budget=400), tmp_path)
+    row = FigureRow("aggrevated", "regular", tuned_by="learning_rate")
+    config = resolve_config("cartpole", **SMALL)
+    tuning = Tuning.of(row, config, ComparisonProtocol(900, tuning_seeds=(100, 101), tuning_budget=400), tmp_path)
     assert list(tuning.tries) == [0.03, 0.01, 0.09] and len(tuning.runs) == 6
     for run in tuning.runs:
-        assert execute(run).budget == 400
+        assert run_to_end(run).budget == 400
     facts = tuning.facts("a label")
     means = {tried["value"]: sum(tried["areas"]) / 2 for tried in facts["tried"]}
     assert tuning.chosen() == {"learning_rate": facts["chosen"]} and means[facts["chosen"]] == max(means.values())
@@ -25,5 +25,7 @@ def test_the_value_that_earned_most_is_chosen_and_all_tries_are_told(tmp_path: P
 
 
 def test_a_row_without_anything_to_tune_tries_nothing(tmp_path: Path) -> None:
-    tuning = Tuning.of(Row("aggrevated", "exponentiated"), resolve("cartpole"), Protocol(900), tmp_path)
+    tuning = Tuning.of(
+        FigureRow("aggrevated", "exponentiated"), resolve_config("cartpole"), ComparisonProtocol(900), tmp_path
+    )
     assert not tuning.runs and tuning.chosen() == {} and not list(tmp_path.iterdir())

@@ -7,18 +7,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from aggrevated.reports.comparison import Group
-from aggrevated.storage import Facts
-from aggrevated.tasks import Row, find_task
-from aggrevated.training.trainer import execute
+from aggrevated.reports.comparison import TrialGroup
+from aggrevated.storage import JsonDict
+from aggrevated.tasks import FigureRow, find_task
+from aggrevated.training.trainer import run_to_end
 from aggrevated_experiments.figures import Request
-from aggrevated_experiments.method_comparison.numbers import paired
+from aggrevated_experiments.method_comparison.numbers import paired_comparison
 from aggrevated_experiments.method_comparison.page import panel
-from aggrevated_experiments.method_comparison.study import Case, Versus
+from aggrevated_experiments.method_comparison.study import Case, MethodStudy
 from aggrevated_experiments.method_comparison.summary_text import differing, in_which, reaching, where_in
 
 SMALL = {"budget": 600, "trajectories": 2, "validation_episodes": 5, "test_episodes": 10}
-TINY = Versus(
+TINY = MethodStudy(
     name="tiny",
     title="Tiny",
     question="Does it matter?",
@@ -26,8 +26,8 @@ TINY = Versus(
     varied="horizon H",
     cases=(Case(5, "H = 5", {"horizon": 5}), Case(30, "H = 30", {"horizon": 30})),
     methods={
-        "AggreVaTeD": Row("aggrevated", "exponentiated"),
-        "slow": Row("reinforce", "regular", settings={"learning_rate": 1e-9}),
+        "AggreVaTeD": FigureRow("aggrevated", "exponentiated"),
+        "slow": FigureRow("reinforce", "regular", settings={"learning_rate": 1e-9}),
     },
     settings=SMALL,
     tells=("reached", "difference"),
@@ -36,17 +36,17 @@ TINY = Versus(
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Facts]:
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, JsonDict]:
     folder = tmp_path_factory.mktemp("tiny")
     request = Request(trials=2, out=folder / "runs")
     groups = TINY.runs(request)
     for run in (run for runs in groups for run in runs):
-        execute(run)
-    TINY.write([Group.of(runs) for runs in groups], request, folder)
+        run_to_end(run)
+    TINY.write([TrialGroup.of(runs) for runs in groups], request, folder)
     return folder, json.loads((folder / "tiny.json").read_text())
 
 
-def test_every_trial_of_every_method_in_every_case_stands_in_the_json(made: tuple[Path, Facts]) -> None:
+def test_every_trial_of_every_method_in_every_case_stands_in_the_json(made: tuple[Path, JsonDict]) -> None:
     _, facts = made
     assert [case["x"] for case in facts["cases"]] == [5, 30]
     for case in facts["cases"]:
@@ -61,7 +61,7 @@ def test_every_trial_of_every_method_in_every_case_stands_in_the_json(made: tupl
     assert facts["settings"]["H = 5"]["slow"]["world"]["horizon"] == 5
 
 
-def test_folders_tell_cases_apart_and_runs_are_taken_up_again(made: tuple[Path, Facts]) -> None:
+def test_folders_tell_cases_apart_and_runs_are_taken_up_again(made: tuple[Path, JsonDict]) -> None:
     folder, _ = made
     found = sorted(str(path.parent.relative_to(folder / "runs")) for path in folder.rglob("config.json"))
     assert found[0] == "H-30/AggreVaTeD/trial-00" and len(found) == 8
@@ -69,7 +69,7 @@ def test_folders_tell_cases_apart_and_runs_are_taken_up_again(made: tuple[Path, 
     assert all(run.result() is not None for runs in again for run in runs)
 
 
-def test_a_trial_that_never_reached_the_expert_is_kept_and_drawn(made: tuple[Path, Facts]) -> None:
+def test_a_trial_that_never_reached_the_expert_is_kept_and_drawn(made: tuple[Path, JsonDict]) -> None:
     """REINFORCE with a rate of nothing stays at its first policy."""
     _, facts = made
     _, slow = facts["cases"][1]["methods"]
@@ -81,7 +81,7 @@ def test_a_trial_that_never_reached_the_expert_is_kept_and_drawn(made: tuple[Pat
     assert drawn.lines["theory"].tolist() == [2.0**5, 2.0**30]
 
 
-def test_the_page_has_question_answer_and_all_lines(made: tuple[Path, Facts]) -> None:
+def test_the_page_has_question_answer_and_all_lines(made: tuple[Path, JsonDict]) -> None:
     folder, facts = made
     page = (folder / "tiny.md").read_text()
     assert "*Does it matter?*" in page and facts["answer"] in page
@@ -98,11 +98,11 @@ def test_quick_runs_have_a_fifth_of_the_budget() -> None:
 
 def test_a_paired_difference_does_not_know_of_what_all_seeds_share() -> None:
     seeds = np.array([0.0, 10.0, -30.0, 2.0, 5.0])
-    found = paired(seeds + np.array([1.0, 1.1, 0.9, 1.0, 1.0]), seeds)
+    found = paired_comparison(seeds + np.array([1.0, 1.1, 0.9, 1.0, 1.0]), seeds)
     assert found["difference"] == pytest.approx(1.0) and 0.9 < found["low"] < found["high"] < 1.1
 
 
-def a_case(label: str, reached: tuple[int, int], difference: tuple[float, float, float]) -> Facts:
+def a_case(label: str, reached: tuple[int, int], difference: tuple[float, float, float]) -> JsonDict:
     keys = ("difference", "low", "high")
     trials = [{}] * 5
     return {

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from aggrevated.config import Config
-from aggrevated.config.resolver import resolve
-from aggrevated.storage import digest, unseal
+from aggrevated.config.resolver import resolve_config
+from aggrevated.storage import digest_tensors, load_checksummed
 from aggrevated.training.records import Metrics, Result
 from aggrevated.training.run_folder import Run
-from aggrevated.training.trainer import execute
+from aggrevated.training.trainer import run_to_end
 
 SMALL = {
     "iterations": 6,
@@ -24,13 +24,13 @@ SMALL = {
 
 def small(method: str = "aggrevated", update: str | None = None, **given: object) -> Config:
     """The config of a small run."""
-    return resolve("cartpole", method, update=update, **{**SMALL, **given})
+    return resolve_config("cartpole", method, update=update, **{**SMALL, **given})
 
 
 def finished(folder: Path, config: Config) -> tuple[Run, Result]:
     """A run of that config, run to its end."""
     run = Run.create(folder, config)
-    return run, execute(run)
+    return run, run_to_end(run)
 
 
 class StoppedError(Exception):
@@ -47,7 +47,7 @@ def stop_after(run: Run, iterations: int) -> None:
             raise StoppedError
 
     with pytest.raises(StoppedError):
-        execute(run, count)
+        run_to_end(run, count)
 
 
 def assert_the_same_bits_after_stops(folder: Path, config: Config, *stops: int) -> None:
@@ -56,13 +56,13 @@ def assert_the_same_bits_after_stops(folder: Path, config: Config, *stops: int) 
     broken = Run.create(folder / "broken", config)
     for iterations in stops:
         stop_after(Run.open(broken.folder), iterations)
-    result = execute(Run.open(broken.folder))
+    result = run_to_end(Run.open(broken.folder))
     assert result.weights_sha256 == expected.weights_sha256
     assert result.more["test_return"] == expected.more["test_return"]
     assert without_time(broken.metrics()) == without_time(whole.metrics())
     last = f"checkpoints/{config.loop.iterations:06d}.safetensors"
-    tensors, other = unseal(whole.folder / last)[0], unseal(broken.folder / last)[0]
-    assert digest(tensors) == digest(other)
+    tensors, other = load_checksummed(whole.folder / last)[0], load_checksummed(broken.folder / last)[0]
+    assert digest_tensors(tensors) == digest_tensors(other)
 
 
 def without_time(lines: list[Metrics]) -> list[Metrics]:

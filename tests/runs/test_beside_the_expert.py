@@ -9,12 +9,12 @@ import pytest
 
 import aggrevated
 import surroundings
-from aggrevated.config.resolver import resolve
-from aggrevated.core.rng import Purpose, seeds
+from aggrevated.config.resolver import resolve_config
+from aggrevated.core.rng import SeedPurpose, derive_seeds
 from aggrevated.simulators.cartpole import CartPole
 from aggrevated.tasks import as_task
 from aggrevated.training.run_folder import Run
-from aggrevated.validation import mean_return
+from aggrevated.validation import evaluate_mean_return
 
 FEW = {"iterations": 1, "trajectories": 3, "validation_episodes": 6, "test_episodes": 9, "horizon": 20}
 
@@ -40,8 +40,8 @@ def recorded(action: int = 1) -> list[tuple[Any, Any]]:
 
 def test_an_expert_that_is_a_network_is_drawn_on_the_episodes_that_the_curve_is_of(tmp_path: Path) -> None:
     run = trained(tmp_path / "run", CartPole(20), recorded())
-    world, seed = run.config.built_world, run.config.loop.seed
-    expected = mean_return(world.expert, world.simulator, seeds(seed, Purpose.VALIDATION, 0, 6))
+    world, seed = run.config.built_problem, run.config.loop.seed
+    expected = evaluate_mean_return(world.expert, world.simulator, derive_seeds(seed, SeedPurpose.VALIDATION, 0, 6))
     assert expected != run.result().more["expert_return"]  # type: ignore[union-attr]
     assert f"<!-- expert ({expected:.3g}) -->" in legend_of(run)
 
@@ -86,8 +86,8 @@ def test_a_slow_test_is_announced_and_a_quick_one_is_not() -> None:
 
 def notice_of(expert: Slow) -> str:
     """What is said before a test of 1,000 episodes of 20 steps."""
-    config = resolve(as_task(surroundings.make, expert), horizon=20)
-    test: Any = config.built_world.test
+    config = resolve_config(as_task(surroundings.make, expert), horizon=20)
+    test: Any = config.built_problem.test
     return str(test.notice())
 
 

@@ -5,20 +5,20 @@ from pathlib import Path
 
 import pytest
 
-from aggrevated.cli import asked_for
-from aggrevated.config.resolver import resolve
+from aggrevated.cli import parse_command
+from aggrevated.config.resolver import resolve_config
 from aggrevated.tasks import as_task
-from aggrevated.training.model_card import card_of, command_of, model_card
+from aggrevated.training.model_card import make_model_card, policy_metadata, training_command
 from aggrevated.training.run_folder import Run
-from aggrevated.training.trainer import execute
+from aggrevated.training.trainer import run_to_end
 
 SMALL = {"iterations": 3, "trajectories": 2, "horizon": 30, "validation_episodes": 3, "test_episodes": 4}
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    run = Run.create(tmp_path_factory.mktemp("cards") / "run", resolve("cartpole", "dagger", seed=7, **SMALL))
-    execute(run)
+    run = Run.create(tmp_path_factory.mktemp("cards") / "run", resolve_config("cartpole", "dagger", seed=7, **SMALL))
+    run_to_end(run)
     return run
 
 
@@ -33,21 +33,21 @@ CONFIGS = {
 
 @pytest.mark.parametrize(("task", "method", "given"), CONFIGS.values(), ids=CONFIGS)
 def test_the_command_asks_for_the_same_run(task, method, given):
-    config = resolve(task, method, **given)
-    command = command_of(config)
+    config = resolve_config(task, method, **given)
+    command = training_command(config)
     assert command.startswith(f"aggrevated train {task}")
-    assert asked_for(shlex.split(command)[1:]).asked() == config
+    assert parse_command(shlex.split(command)[1:]).asked() == config
     assert len(command.split()) <= 3 + 2 * (len(given) + 2)  # what follows is not said
 
 
 def test_a_card_says_what_from_whom_and_how_good(run):
-    card, result = card_of(run), run.result()
+    card, result = policy_metadata(run), run.result()
     assert card["task"] == "cartpole" and card["method"] == "dagger" and card["expert"] == "cartpole"
     assert card["ended"] and card["test_return"] == result.more["test_return"]
     assert card["test_standard_error"] == result.more["test_standard_error"]
     assert card["weights_sha256"] == result.weights_sha256 and card["simulator_steps"] == result.simulator_steps
     assert "--seed 7" in card["command"] and "--method dagger" in card["command"]
-    text = model_card(run)
+    text = make_model_card(run)
     assert text.startswith("# A policy for ") and card["command"] in text and "DAgger" in text
     assert f"{card['test_return']:.4g} ± {card['test_standard_error']:.2g} (it)" in text
 
@@ -55,10 +55,10 @@ def test_a_card_says_what_from_whom_and_how_good(run):
 def test_a_run_that_has_not_ended_says_so(run, tmp_path):
     from dataclasses import replace
 
-    longer = replace(run, config=run.config.replaced(iterations=9))
-    card = card_of(longer)
+    longer = replace(run, config=run.config.with_settings(iterations=9))
+    card = policy_metadata(longer)
     assert not card["ended"] and "test_return" not in card and card["iterations"] == 3
-    assert "the run has not ended" in model_card(longer)
+    assert "the run has not ended" in make_model_card(longer)
 
 
 def test_an_experts_file_is_named_without_where_it_lies(tmp_path):
@@ -68,7 +68,7 @@ def test_an_experts_file_is_named_without_where_it_lies(tmp_path):
 
     (shipped,) = Path(loading.__file__).parent.rglob("cartpole.safetensors")
     mine = shutil.copy(shipped, tmp_path / "mine.safetensors")
-    command = command_of(resolve("cartpole", expert=str(mine)))
+    command = training_command(resolve_config("cartpole", expert=str(mine)))
     assert "--expert mine.safetensors" in command and str(tmp_path) not in command
 
 
@@ -79,13 +79,13 @@ def push(observation):
 
 def test_an_environment_of_ones_own_is_named_with_what_was_said_of_it():
     expert = f"{__name__}:push"
-    config = resolve("MountainCar-v0", expert=expert, horizon=40, iterations=3)
-    assert command_of(config) == f"aggrevated train MountainCar-v0 --horizon 40 --expert {expert} --iterations 3"
+    config = resolve_config("MountainCar-v0", expert=expert, horizon=40, iterations=3)
+    assert training_command(config) == f"aggrevated train MountainCar-v0 --horizon 40 --expert {expert} --iterations 3"
 
 
 def test_what_has_no_name_to_type_is_a_line_of_python():
-    config = resolve(as_task("MountainCar-v0", lambda observation: push(observation)), horizon=40, iterations=3)
-    command = command_of(config)
+    config = resolve_config(as_task("MountainCar-v0", lambda observation: push(observation)), horizon=40, iterations=3)
+    command = training_command(config)
     assert command.startswith("aggrevated.train('MountainCar-v0', expert=") and "horizon=40, iterations=3" in command
-    config = resolve(as_task("cartpole", lambda observation: 0), iterations=3, oracle="monte-carlo")
-    assert command_of(config).startswith("aggrevated.train('cartpole', expert=")
+    config = resolve_config(as_task("cartpole", lambda observation: 0), iterations=3, oracle="monte-carlo")
+    assert training_command(config).startswith("aggrevated.train('cartpole', expert=")

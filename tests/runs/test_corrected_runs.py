@@ -7,19 +7,19 @@ from pathlib import Path
 import pytest
 
 from aggrevated import load_reader
-from aggrevated.config.resolver import from_facts, resolve
-from aggrevated.errors import DataError, IdleError, UsageError
+from aggrevated.config.resolver import config_from_dict, resolve_config
+from aggrevated.errors import DataError, UnusedSettingError, UsageError
 from aggrevated.parsing.pages.page import Page
-from aggrevated.parsing.problem import OnPages
-from aggrevated.storage import digest
-from aggrevated.training.evaluation import evaluate
+from aggrevated.parsing.problem import PageEvaluationSettings
+from aggrevated.storage import digest_tensors
+from aggrevated.training.evaluation import evaluate_run
 from aggrevated.training.run_folder import Run
-from aggrevated.training.trainer import execute
+from aggrevated.training.trainer import run_to_end
 from aggrevated_reader import corrected_pages_problem
-from aggrevated_reader.learners.shipped_reader import shipped
-from aggrevated_reader.pages.generated import written_page
-from aggrevated_reader.pages.inkml_writing import inkml_of
-from aggrevated_reader.reader_problem import ReadPages
+from aggrevated_reader.learners.shipped_reader import load_builtin_reader
+from aggrevated_reader.pages.generated import generate_page
+from aggrevated_reader.pages.inkml_writing import to_inkml
+from aggrevated_reader.reader_problem import ReaderEvaluationSettings
 from conftest import assert_the_same_bits_after_stops, finished
 
 SHORT = {"iterations": 4, "validate_every": 2, "trajectories": 4, "checkpoint_every": 1}
@@ -38,7 +38,7 @@ def few() -> Iterator[None]:
 @pytest.fixture(scope="module")
 def page() -> Page:
     """1337≥-sinζ: the shipped reader puts `-` and `sin` elsewhere, and has never heard of a ζ."""
-    page = written_page(18, 5, structures=False)
+    page = generate_page(18, 5, structures=False)
     return replace(page, symbols=(*page.symbols[:-1], "ζ"))
 
 
@@ -46,14 +46,14 @@ def page() -> Page:
 def folder(page: Page, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """It alone, corrected, in a folder."""
     folder = tmp_path_factory.mktemp("pages")
-    (folder / "page.inkml").write_bytes(inkml_of(page))
+    (folder / "page.inkml").write_bytes(to_inkml(page))
     return folder
 
 
 @pytest.fixture(scope="module")
 def taught(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
     """A run that learned it, in larger steps than usual as they are so few."""
-    return finished(tmp_path_factory.mktemp("runs") / "run", resolve("algebra", pages=str(folder), **BOLD))[0]
+    return finished(tmp_path_factory.mktemp("runs") / "run", resolve_config("algebra", pages=str(folder), **BOLD))[0]
 
 
 def test_what_was_misread_is_read_right(page: Page, folder: Path, taught: Run, tmp_path: Path) -> None:
@@ -68,69 +68,71 @@ def test_what_was_misread_is_read_right(page: Page, folder: Path, taught: Run, t
 
 
 def test_the_result_tells_of_before_and_after(taught: Run) -> None:
-    told = execute(taught).more
+    told = run_to_end(taught).more
     assert told["before_corrected_uas"] < told["corrected_uas"] == 1.0 and told["corrected_sets"] == 1
     assert told["before_corrected_names"] == 7 / 8 and told["corrected_names"] == 1.0
     assert told["test_return"] <= min(told["uas_micro"], told["names"]) and told["sets"] == 8
     assert {"corrected_uas", "corrected_names", "test_uas", "test_names"} <= {*taught.metrics()[-1].more}
-    assert evaluate(taught, OnPages()).more["uas_micro"] == pytest.approx(told["uas_micro"])
+    assert evaluate_run(taught, PageEvaluationSettings()).more["uas_micro"] == pytest.approx(told["uas_micro"])
 
 
 def test_evaluating_a_run_gives_what_its_test_gave(taught: Run) -> None:
-    again, result = evaluate(taught, OnPages()), taught.result()
+    again, result = evaluate_run(taught, PageEvaluationSettings()), taught.result()
     assert result is not None
     for name in ("test_return", "ratio", "uas_micro", "names", "test_standard_error"):
         assert again.facts()[name] == pytest.approx(result.facts()[name]), name
 
 
 def test_runs_are_evaluated_on_other_corrected_pages(page: Page, taught: Run, tmp_path: Path) -> None:
-    (tmp_path / "page.inkml").write_bytes(inkml_of(page))
-    (tmp_path / "unknown.inkml").write_bytes(inkml_of(page, heads=False))
-    found = evaluate(taught, OnPages(pages=str(tmp_path), verbose=True)).more
+    (tmp_path / "page.inkml").write_bytes(to_inkml(page))
+    (tmp_path / "unknown.inkml").write_bytes(to_inkml(page, heads=False))
+    found = evaluate_run(taught, PageEvaluationSettings(pages=str(tmp_path), verbose=True)).more
     assert found["uas_micro"] == found["names"] == 1.0 and found["sets"] == 1
     assert list(found["files_left_out"].values()) == [("unknown.inkml",)]
     with pytest.raises(UsageError, match="--crohme and --pages name different pages; give one of them"):
-        evaluate(taught, OnPages("ink", str(tmp_path)))
+        evaluate_run(taught, PageEvaluationSettings("ink", str(tmp_path)))
 
 
 def test_the_first_policy_is_the_shipped_reader_and_keeps_the_names_of_its_classes(
     folder: Path, tmp_path: Path
 ) -> None:
     still = {**SHORT, "iterations": 1, "validate_every": 1, "learning_rate": 1e-12}
-    run, result = finished(tmp_path / "run", resolve("reader", pages=str(folder), **still))
-    known, policy = shipped(), run.policy
+    run, result = finished(tmp_path / "run", resolve_config("reader", pages=str(folder), **still))
+    known, policy = load_builtin_reader(), run.policy
     own = {name: w for name, w in policy.state_dict().items() if name not in ("names", "sureness", "costs.correction")}
-    assert digest(own) == digest({name: known.state_dict()[name] for name in own})
+    assert digest_tensors(own) == digest_tensors({name: known.state_dict()[name] for name in own})
     assert policy.classes == (*known.classes, "ζ")  # type: ignore[attr-defined]
     assert result.more["uas_micro"] == result.more["before_uas"] and result.start_simulator_steps == 0
-    assert evaluate(run, ReadPages(pages=str(folder))).more["names"] == 7 / 8
-    assert evaluate(run, ReadPages()).more["names"] == pytest.approx(result.more["before_names"])
+    assert evaluate_run(run, ReaderEvaluationSettings(pages=str(folder))).more["names"] == 7 / 8
+    assert evaluate_run(run, ReaderEvaluationSettings()).more["names"] == pytest.approx(result.more["before_names"])
 
 
 @pytest.mark.parametrize("task", ["algebra", "reader"])
 def test_a_run_resumes_with_the_same_bits(task: str, folder: Path, tmp_path: Path) -> None:
-    assert_the_same_bits_after_stops(tmp_path, resolve(task, pages=str(folder), **SHORT), 1, 2)
+    assert_the_same_bits_after_stops(tmp_path, resolve_config(task, pages=str(folder), **SHORT), 1, 2)
 
 
 def test_both_tasks_come_to_the_same_reader(folder: Path, tmp_path: Path) -> None:
-    found = [finished(tmp_path / task, resolve(task, pages=str(folder), **SHORT))[1] for task in ("algebra", "reader")]
+    found = [
+        finished(tmp_path / task, resolve_config(task, pages=str(folder), **SHORT))[1] for task in ("algebra", "reader")
+    ]
     assert found[0].weights_sha256 == found[1].weights_sha256
 
 
 def test_a_page_that_changed_is_noticed_when_a_run_goes_on(page: Page, tmp_path: Path) -> None:
     folder = tmp_path / "pages"
     folder.mkdir()
-    (folder / "page.inkml").write_bytes(inkml_of(page))
-    run, _ = finished(tmp_path / "run", resolve("algebra", pages=str(folder), **SHORT))
-    longer = Run(run.folder, run.config.replaced(iterations=6))
-    (folder / "page.inkml").write_bytes(inkml_of(replace(page, symbols=("2", *page.symbols[1:]))))
+    (folder / "page.inkml").write_bytes(to_inkml(page))
+    run, _ = finished(tmp_path / "run", resolve_config("algebra", pages=str(folder), **SHORT))
+    longer = Run(run.folder, run.config.with_settings(iterations=6))
+    (folder / "page.inkml").write_bytes(to_inkml(replace(page, symbols=("2", *page.symbols[1:]))))
     with pytest.raises(DataError):
-        execute(Run(longer.folder, from_facts(longer.config.facts(), "config.json")))
+        run_to_end(Run(longer.folder, config_from_dict(longer.config.facts(), "config.json")))
 
 
 @pytest.mark.parametrize("method", ["aggrevated", "aggrevate", "dagger", "sl", "reinforce", "sl-rl"])
 def test_every_method_begins_with_the_shipped_reader(method: str) -> None:
-    config = resolve("algebra", method, pages="folder")
+    config = resolve_config("algebra", method, pages="folder")
     assert (config.policy.name, config.start.name) == ("shipped", "shipped")
     assert config.world.label == ", corrected pages" and config.world.measured == "heads with names"
 
@@ -146,8 +148,8 @@ def test_every_method_begins_with_the_shipped_reader(method: str) -> None:
     ],
 )
 def test_what_has_no_effect_on_corrected_pages_is_refused(given: dict[str, object], sentence: str) -> None:
-    with pytest.raises(IdleError, match=sentence):
-        resolve("algebra", pages="folder", **given)
+    with pytest.raises(UnusedSettingError, match=sentence):
+        resolve_config("algebra", pages="folder", **given)
 
 
 @pytest.mark.parametrize(
@@ -161,11 +163,11 @@ def test_what_has_no_effect_on_corrected_pages_is_refused(given: dict[str, objec
 )
 def test_what_does_not_fit_corrected_pages_is_refused(given: dict[str, str], sentence: str) -> None:
     with pytest.raises(UsageError, match=sentence):
-        resolve("algebra", **given)
+        resolve_config("algebra", **given)
 
 
 def test_nothing_usable_leaves_no_run_behind(tmp_path: Path) -> None:
     (tmp_path / "pages").mkdir()
     with pytest.raises(DataError, match=r"holds no \.inkml files"):
-        Run.create(tmp_path / "run", resolve("algebra", pages=str(tmp_path / "pages"), **SHORT))
+        Run.create(tmp_path / "run", resolve_config("algebra", pages=str(tmp_path / "pages"), **SHORT))
     assert not (tmp_path / "run").exists()

@@ -10,26 +10,26 @@ import pytest
 import torch
 
 from aggrevated.config import Config
-from aggrevated.config.builder import set_up
-from aggrevated.config.resolver import resolve
+from aggrevated.config.builder import build_algorithm_inputs
+from aggrevated.config.resolver import resolve_config
 from aggrevated.errors import DataError, UsageError
-from aggrevated.oracles.entropy_bonus import EntropyBonus
+from aggrevated.oracles.entropy_bonus import EntropyBonusOracle
 from aggrevated.parsing.dataset import dataset
 from aggrevated.parsing.learners.kernel import KernelPolicy
 from aggrevated.parsing.learners.parser_policies import ParsingPolicy
 from aggrevated.parsing.pages.handwriting import write_page
 from aggrevated.parsing.parser import Parser
-from aggrevated.parsing.problem import OnPages
-from aggrevated.parsing.scoring import micro
-from aggrevated.storage import digest
+from aggrevated.parsing.problem import PageEvaluationSettings
+from aggrevated.parsing.scoring import micro_uas
+from aggrevated.storage import digest_tensors
 from aggrevated.tasks import algebra
-from aggrevated.training.evaluation import evaluate
+from aggrevated.training.evaluation import evaluate_run
 from aggrevated.training.run_folder import Run
-from aggrevated.training.trainer import execute
+from aggrevated.training.trainer import run_to_end
 from aggrevated_experiments.figures import config_of
 from aggrevated_experiments.parsing.table1 import pages_after
 from aggrevated_reader.pages_report import ParsedPage, arcs_of, frames_of, of_run, some
-from aggrevated_reader.pictures.segmentation import Seen
+from aggrevated_reader.pictures.segmentation import SegmentedPage
 from conftest import assert_the_same_bits_after_stops, finished, small, stop_after
 from handwriting import crohme_like
 
@@ -41,13 +41,13 @@ START = {"start_steps": 3, "demonstrations": 4}
 def tiny(method: str = "aggrevated", update: str | None = None, **given: Any) -> Config:
     """The config of a run of a second, without what would have no effect on it."""
     chosen = {name: given[name] for name in ("policy", "start") if name in given}
-    start = START if resolve("algebra", method, update=update, **chosen).start.name == "supervised" else {}
+    start = START if resolve_config("algebra", method, update=update, **chosen).start.name == "supervised" else {}
     settings = {**TINY, **start, **given}
     if "crohme" in given:
         settings.pop("sets")
     if given.get("policy") == "kernel-svm":
         settings.pop("hidden")
-    return resolve("algebra", method, update=update, **settings)
+    return resolve_config("algebra", method, update=update, **settings)
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_it_learns(tmp_path: Path) -> None:
     start = {"start": "supervised", "start_steps": 60, "demonstrations": 200, "start_rate": 0.01}
     config = tiny(**start, iterations=1, validate_every=1, hidden=(32,))
     _, result = finished(tmp_path / "run", config)
-    random = set_up(config)
+    random = build_algorithm_inputs(config)
     assert result.best_return > random.world.validate(random.learner.policy) + 0.15
     assert result.initial_return > 0.3
 
@@ -100,8 +100,8 @@ def test_it_learns(tmp_path: Path) -> None:
 def test_the_policy_of_a_run_reads_pages_that_it_never_saw(tmp_path: Path) -> None:
     run, result = finished(tmp_path / "run", tiny())
     policy = Run.open(run.folder).policy
-    assert isinstance(policy, ParsingPolicy) and digest(policy.state_dict()) == result.weights_sha256
-    found = evaluate(run, OnPages()).more
+    assert isinstance(policy, ParsingPolicy) and digest_tensors(policy.state_dict()) == result.weights_sha256
+    found = evaluate_run(run, PageEvaluationSettings()).more
     for name in ("uas_micro", "uas_macro", "exact_match", "sets", "symbols", "uas_next_head"):
         assert found[name] == result.more[name], name
     assert sum(kind["symbols"] for kind in found["by_symbol"].values()) == result.more["symbols"]
@@ -109,7 +109,7 @@ def test_the_policy_of_a_run_reads_pages_that_it_never_saw(tmp_path: Path) -> No
     right = sum(kind["symbols"] * kind["uas"] for kind in found["by_arc_length"].values())
     assert right / result.more["symbols"] == pytest.approx(result.more["uas_micro"])
     assert found["by_arc_length"]["ROOT"]["symbols"] == result.more["sets"]
-    real = evaluate(run, OnPages(str(crohme_like(tmp_path / "crohme"))))
+    real = evaluate_run(run, PageEvaluationSettings(str(crohme_like(tmp_path / "crohme"))))
     assert (real.more["sets"], real.more["symbols"], real.more["by_symbol"]["="]["symbols"]) == (3, 14, 3)
     assert real.weights_sha256 == result.weights_sha256
 
@@ -119,16 +119,16 @@ def test_on_the_folder_that_it_learned_from_only_the_test_pages_are_evaluated(tm
     folder = crohme_like(tmp_path / "crohme") / "train"
     config = tiny(crohme=str(folder), iterations=1, validate_every=1, warps=0)
     run, result = finished(tmp_path / "run", config)
-    found, score = evaluate(run, OnPages(str(folder))).more, result.more
+    found, score = evaluate_run(run, PageEvaluationSettings(str(folder))).more, result.more
     assert (found["sets"], found["symbols"], found["uas_micro"]) == (1, score["symbols"], score["uas_micro"])
-    assert evaluate(run, OnPages(str(folder.parent))).more["sets"] == 3  # dev/, which it never saw
+    assert evaluate_run(run, PageEvaluationSettings(str(folder.parent))).more["sets"] == 3  # dev/, which it never saw
 
 
 def test_a_kernel_machine_is_loaded_and_evaluated_as_it_was_saved(tmp_path: Path) -> None:
     run, result = finished(tmp_path / "run", tiny("dagger", policy="kernel-svm", iterations=2))
     policy = run.policy
-    assert isinstance(policy, KernelPolicy) and digest(policy.state_dict()) == result.weights_sha256
-    assert evaluate(run, OnPages()).more["uas_micro"] == result.more["uas_micro"]
+    assert isinstance(policy, KernelPolicy) and digest_tensors(policy.state_dict()) == result.weights_sha256
+    assert evaluate_run(run, PageEvaluationSettings()).more["uas_micro"] == result.more["uas_micro"]
 
 
 def test_a_page_is_parsed_step_by_step(tmp_path: Path) -> None:
@@ -141,7 +141,7 @@ def test_a_page_is_parsed_step_by_step(tmp_path: Path) -> None:
     assert frames[-1][2] == 9 and all(int(head) in (-1, own) for head, own in zip(frames[-1][0], heads, strict=True))
     assert [len(some(frames, count)) for count in (1, 3, 6)] == [1, 3, 6] and some(frames, 1) == [frames[-1]]
     assert some(frames[:2])[-1] is frames[1]
-    lines = arcs_of(ParsedPage(Path("page"), Seen(page), reads.read([page])[0]))
+    lines = arcs_of(ParsedPage(Path("page"), SegmentedPage(page), reads.read([page])[0]))
     assert len(lines) == 8 and lines[0].split()[:2] == ["1", "x"] and lines[0].split()[3] == str(heads[0])
 
 
@@ -150,7 +150,7 @@ def test_symbols_that_were_left_without_a_head_depend_on_the_first_of_them(
 ) -> None:
     """By a policy that only shifts."""
     config = tiny()
-    policy = set_up(config).learner.policy
+    policy = build_algorithm_inputs(config).learner.policy
     with torch.no_grad():
         policy.readout.weight.zero_()
         policy.readout.bias.copy_(torch.tensor([5.0, 0.0, 0.0, 0.0]))
@@ -166,7 +166,7 @@ def test_other_pages_are_another_run(tmp_path: Path) -> None:
     stop_after(run, 2)
     for settings in ({"data_seed": 1}, {"sets": 21}, {"warps": 0}, {"dropout": 0.1}):
         with pytest.raises(DataError, match="changed after the run began"):
-            execute(replace(run, config=run.config.replaced(**settings)))
+            run_to_end(replace(run, config=run.config.with_settings(**settings)))
 
 
 def test_real_ink_that_changed_is_refused(tmp_path: Path) -> None:
@@ -178,50 +178,52 @@ def test_real_ink_that_changed_is_refused(tmp_path: Path) -> None:
     path.write_text(path.read_text().replace('<trace id="0.0">', '<trace id="0.0">60.5 60.5, ', 1))  # one point more
     dataset.cache_clear()  # as in another process
     with pytest.raises(DataError, match="changed after the run began"):
-        execute(Run.open(run.folder))
+        run_to_end(Run.open(run.folder))
 
 
 def test_more_iterations_do_not_change_how_the_rates_fall(tmp_path: Path) -> None:
     config = tiny(update="regular")
     assert config.update.annealed == 4  # to the end
     run, _ = finished(tmp_path / "run", config)
-    longer = replace(run, config=run.config.replaced(iterations=6))
-    assert execute(longer).iterations == 6
+    longer = replace(run, config=run.config.with_settings(iterations=6))
+    assert run_to_end(longer).iterations == 6
     assert json.loads((run.folder / "config.json").read_text())["update"]["annealed"] == 4
 
 
 def test_rates_and_bonus_fall_as_the_config_says() -> None:
-    setup = set_up(tiny(update="regular", annealed=10, entropy=0.5, learning_rate=0.1))
-    assert isinstance(setup.oracle, EntropyBonus)
+    setup = build_algorithm_inputs(tiny(update="regular", annealed=10, entropy=0.5, learning_rate=0.1))
+    assert isinstance(setup.oracle, EntropyBonusOracle)
     bonus, rate = setup.oracle.bonus, setup.learner.update.learning_rate
     assert [bonus(n) for n in (1, 6, 11, 99)] == pytest.approx([0.5, 0.275, 0.05, 0.05])
     assert [rate(n) for n in (1, 6, 11, 99)] == pytest.approx([0.1, 0.05, 0.0, 0.0])
-    natural = set_up(tiny(update="natural", annealed=10, delta_kl=0.2)).learner.update.delta_kl
+    natural = build_algorithm_inputs(tiny(update="natural", annealed=10, delta_kl=0.2)).learner.update.delta_kl
     assert [natural(n) for n in (1, 6, 11)] == pytest.approx([0.2, 0.1, 0.0])
-    fixed = set_up(tiny(update="regular", annealed=0, entropy=0.5, learning_rate=0.1))
+    fixed = build_algorithm_inputs(tiny(update="regular", annealed=0, entropy=0.5, learning_rate=0.1))
     assert fixed.oracle.bonus == 0.5 and fixed.learner.update.learning_rate == 0.1
-    assert not isinstance(set_up(tiny(update="regular", entropy=0.0)).oracle, EntropyBonus)
-    assert not isinstance(set_up(tiny()).oracle, EntropyBonus)  # the usual update needs none
-    assert not isinstance(set_up(small()).oracle, EntropyBonus)  # nor has control any of this, unless it is asked for
-    assert set_up(small("reinforce", learning_rate=0.02)).learner.update.learning_rate == 0.02
+    assert not isinstance(build_algorithm_inputs(tiny(update="regular", entropy=0.0)).oracle, EntropyBonusOracle)
+    assert not isinstance(build_algorithm_inputs(tiny()).oracle, EntropyBonusOracle)  # the usual update needs none
+    assert not isinstance(
+        build_algorithm_inputs(small()).oracle, EntropyBonusOracle
+    )  # nor has control any of this, unless it is asked for
+    assert build_algorithm_inputs(small("reinforce", learning_rate=0.02)).learner.update.learning_rate == 0.02
 
 
 def test_the_policy_is_told_the_geometry_or_is_not() -> None:
-    policies = {geometry: set_up(tiny(geometry=geometry)).learner.policy for geometry in (False, True)}
+    policies = {geometry: build_algorithm_inputs(tiny(geometry=geometry)).learner.policy for geometry in (False, True)}
     assert [policies[geometry].features.shape[2] for geometry in (False, True)] == [160, 168]
     assert [policy.projection.width for policy in policies.values()] == [160, 168]
-    assert set_up(tiny()).learner.policy.projection.width == 168  # contextual
-    assert set_up(tiny(policy="lstm")).learner.policy.projection.width == 160  # as in the paper
+    assert build_algorithm_inputs(tiny()).learner.policy.projection.width == 168  # contextual
+    assert build_algorithm_inputs(tiny(policy="lstm")).learner.policy.projection.width == 160  # as in the paper
 
 
 def test_the_world_learns_chooses_and_reports_on_different_pages() -> None:
-    setup = set_up(tiny())
+    setup = build_algorithm_inputs(tiny())
     world, policy = setup.world, setup.learner.policy
     pages = dataset("", 20, 0, False, 1)
     met = {int(page) for page in world.simulator.initial(np.arange(500, dtype=np.uint64))[:, 0]}
     assert met == set(pages.train.tolist())
     chosen_on, reported = (Parser(pages.corpus, part, in_order=True) for part in (pages.validation, pages.test))
-    expected = [micro(policy, part) for part in (chosen_on, reported)]
+    expected = [micro_uas(policy, part) for part in (chosen_on, reported)]
     assert expected[0] != expected[1]
     assert [world.validate(policy), world.test(policy).facts()["uas_micro"]] == expected
     assert world.monitor(policy) == {"test_uas": expected[1]} and world.test(policy).facts()["sets"] == 2
@@ -256,10 +258,10 @@ def test_what_a_legend_calls_it(given: dict[str, Any], label: str) -> None:
 )
 def test_settings_without_an_effect_are_refused(given: dict[str, Any], words: str) -> None:
     with pytest.raises(UsageError, match=words):
-        resolve("algebra", "aggrevated", **given)
+        resolve_config("algebra", "aggrevated", **given)
     for name in ("dropout", "warps", "sets", "data_seed"):
         with pytest.raises(UsageError, match="has no effect on cartpole"):
-            resolve("cartpole", "aggrevated", **{name: 1})
+            resolve_config("cartpole", "aggrevated", **{name: 1})
 
 
 @pytest.mark.parametrize(
@@ -276,7 +278,7 @@ def test_settings_without_an_effect_are_refused(given: dict[str, Any], words: st
 )
 def test_settings_that_cannot_be_are_refused(given: dict[str, Any], words: str) -> None:
     with pytest.raises(UsageError, match=words):
-        resolve("algebra", "aggrevated", **given)
+        resolve_config("algebra", "aggrevated", **given)
 
 
 def test_an_expert_without_a_critic_cannot_be_asked_for_its_values(tmp_path: Path) -> None:
@@ -296,7 +298,7 @@ def test_too_few_sets_are_refused_before_there_is_a_folder(tmp_path: Path) -> No
 def test_an_odd_width_cannot_read_in_both_directions(width: int) -> None:
     with pytest.raises(UsageError, match="even: half of it reads forwards, half backwards"):
         tiny(hidden=(width,))
-    setup = set_up(tiny(policy="lstm", hidden=(width,)))
+    setup = build_algorithm_inputs(tiny(policy="lstm", hidden=(width,)))
     assert 0 <= setup.world.validate(setup.learner.policy) <= 1
 
 
@@ -310,9 +312,9 @@ def test_an_odd_width_cannot_read_in_both_directions(width: int) -> None:
 def test_the_last_policy_is_validated_unless_asked_otherwise(update: str | None, iterations: int, every: int) -> None:
     """As rarely as the task says, or a little more often: every 25 iterations in the paper's rows, every 5 usually."""
     assert algebra.STEP_BY_STEP["validate_every"] == 25
-    assert resolve("algebra", "aggrevated", update=update, iterations=iterations).loop.validate_every == every
+    assert resolve_config("algebra", "aggrevated", update=update, iterations=iterations).loop.validate_every == every
     with pytest.raises(UsageError, match="--validate-every is 7, but must be a divisor of the 100 iterations"):
-        resolve("algebra", "aggrevated", iterations=100, validate_every=7)
+        resolve_config("algebra", "aggrevated", iterations=100, validate_every=7)
 
 
 @pytest.mark.parametrize("quick", [False, True])

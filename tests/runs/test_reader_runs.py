@@ -3,16 +3,16 @@
 import numpy as np
 import pytest
 
-from aggrevated.config.resolver import resolve
+from aggrevated.config.resolver import resolve_config
 from aggrevated.errors import UsageError
 from aggrevated.parsing.dataset import library
 from aggrevated.parsing.splits import to_read
-from aggrevated.training.evaluation import evaluate
+from aggrevated.training.evaluation import evaluate_run
 from aggrevated.training.run_folder import Run
-from aggrevated.training.trainer import execute
+from aggrevated.training.trainer import run_to_end
 from aggrevated_reader.learners.reading_policy import ReadingPolicy
-from aggrevated_reader.page_reader import Reader
-from aggrevated_reader.reader_problem import Handwriting, ReadPages
+from aggrevated_reader.page_reader import LoadedReader
+from aggrevated_reader.reader_problem import ReaderEvaluationSettings, ReaderProblemSettings
 from handwriting import crohme_like
 
 TINY = {"sets": 40, "warps": 1, "pictured": 0.2, "hidden": (8,), "embedding": 8, "start_steps": 2, "demonstrations": 8}
@@ -22,8 +22,8 @@ SHORT = {"iterations": 2, "validate_every": 1, "trajectories": 3, "checkpoint_ev
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
     """A run that has ended, on generated pages alone."""
-    run = Run.create(tmp_path_factory.mktemp("runs") / "run", resolve("reader", **TINY, **SHORT))
-    execute(run)
+    run = Run.create(tmp_path_factory.mktemp("runs") / "run", resolve_config("reader", **TINY, **SHORT))
+    run_to_end(run)
     return run
 
 
@@ -70,22 +70,22 @@ def test_a_run_leaves_a_policy_that_reads(finished, tmp_path):
     policy = finished.policy
     assert isinstance(policy, ReadingPolicy) and policy.classes
     page = to_read("", 40, 0, 0.0).test[0]
-    (found,) = Reader(policy).read([page])
+    (found,) = LoadedReader(policy).read([page])
     assert len(found.labels) == len(page)
-    Reader(policy).save(tmp_path / "reader.safetensors")
-    back = Reader.load(tmp_path / "reader.safetensors")
+    LoadedReader(policy).save(tmp_path / "reader.safetensors")
+    back = LoadedReader.load(tmp_path / "reader.safetensors")
     assert back.read([page])[0].labels == found.labels
     assert back.card["task"] == "reader" and back.card["command"].startswith("aggrevated train reader --")
     assert {"test_uas", "test_names"} <= {*finished.metrics()[-1].more}
 
 
 def test_it_is_measured_by_names_groups_and_sureness(finished, tmp_path):
-    facts = evaluate(finished, ReadPages()).more
+    facts = evaluate_run(finished, ReaderEvaluationSettings()).more
     assert facts["uas_micro"] == pytest.approx(finished.result().more["uas_micro"])
     assert 0 <= facts["names"] <= 1 and 0 <= facts["calibration_error"] <= 1 and "brackets" in facts["by_page"]
     folder = crohme_like(tmp_path / "ink")
     (folder / "dev" / "broken.inkml").write_text("<ink>")
-    real = evaluate(finished, ReadPages(str(folder), verbose=True)).more
+    real = evaluate_run(finished, ReaderEvaluationSettings(str(folder), verbose=True)).more
     assert real["by_page"]["core"]["pages"] == 3 and sum(real["left_out"].values()) == 1
     assert list(real["files_left_out"].values()) == [("broken.inkml",)]
 
@@ -94,11 +94,11 @@ def test_files_that_cannot_be_used_are_said_before_a_run(tmp_path):
     folder = crohme_like(tmp_path / "ink")
     (folder / "train" / "broken.inkml").write_text("<ink>")
     for task in ("reader", "algebra"):
-        notice = resolve(task, crohme=str(folder)).world.notice
+        notice = resolve_config(task, crohme=str(folder)).world.notice
         assert "1 of 13 InkML files cannot be used" in notice and notice.count("\n") == 0
 
 
 def test_one_writer_is_refused():
     with pytest.raises(UsageError, match="--single-writer has no effect on pages in many hands"):
-        resolve("reader", single_writer=True)
-    assert Handwriting().label == ""
+        resolve_config("reader", single_writer=True)
+    assert ReaderProblemSettings().label == ""

@@ -8,29 +8,29 @@ import pytest
 import torch
 
 from aggrevated.config import Config
-from aggrevated.config.component_registry import SHELVES
-from aggrevated.config.resolver import resolve
-from aggrevated.core.hardware import THREADS
+from aggrevated.config.component_registry import REGISTRIES
+from aggrevated.config.resolver import resolve_config
+from aggrevated.core.hardware import THREADS_VARIABLE
 from aggrevated.errors import DataError, UsageError
-from aggrevated.experts.loading import SHIPPED
-from aggrevated.kernels.numerics import ANSWERS, fingerprint
-from aggrevated.methods import METHODS, OTHERS, TAKEN
-from aggrevated.oracles.critic import Critic
+from aggrevated.experts.loading import BUILTIN_WEIGHTS
+from aggrevated.kernels.numerics import KERNEL_OUTPUTS_KEY, numerics_fingerprint
+from aggrevated.methods import ANY_COMPATIBLE, METHODS, TAKEN_ACTION
+from aggrevated.oracles.critic import CriticOracle
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.recurrent import RecurrentPolicy
 from aggrevated.policies.window import WindowPolicy
-from aggrevated.storage import digest, only_one, seal, unseal
-from aggrevated.training.run_folder import Run, refuse_if_used
-from aggrevated.training.trainer import execute
+from aggrevated.storage import digest_tensors, exclusive_lock, load_checksummed, save_checksummed
+from aggrevated.training.run_folder import Run, check_folder_unused
+from aggrevated.training.trainer import run_to_end
 from conftest import SMALL, assert_the_same_bits_after_stops, finished, small, stop_after, without_time
 
-UPDATES = SHELVES["update"].names()
+UPDATES = REGISTRIES["update"].names()
 ROWS = [
     (method, update)
     for method, row in METHODS.items()
-    for update in (UPDATES if OTHERS in row.updates else row.updates)
+    for update in (UPDATES if ANY_COMPATIBLE in row.updates else row.updates)
     if (method, update) != ("sl", "natural")  # these do not fit, nor does
-    if update not in ("follow-the-leader", "searn", "smile") or row.losses != TAKEN
+    if update not in ("follow-the-leader", "searn", "smile") or row.losses != TAKEN_ACTION
 ]
 
 
@@ -55,7 +55,7 @@ def test_policies_with_a_memory_resume_with_the_same_bits(
     """With an expert that often acts, so that episodes end at different times and the memory has lanes to drop."""
     few = SMALL | {"iterations": 3, "trajectories": 4, "horizon": horizon, "test_episodes": 10, "checkpoint_every": 1}
     often = {"mixing": 0.9, "mixing_decay": 0.9}
-    config = resolve("acrobot-partial", method, update=update, policy=policy, hidden=(8,), **few, **often)
+    config = resolve_config("acrobot-partial", method, update=update, policy=policy, hidden=(8,), **few, **often)
     assert_the_same_bits_after_stops(tmp_path, config, 1, 1)
     lines = Run.open(tmp_path / "whole").metrics()
     assert len({line.kl for line in lines}) == 3 and all(line.kl > 0 for line in lines)  # it did learn
@@ -74,12 +74,12 @@ def test_policies_with_a_memory_resume_with_the_same_bits(
 )
 def test_a_critic_is_in_the_checkpoint(tmp_path: Path, method: str, given: dict[str, Any]) -> None:
     assert_the_same_bits_after_stops(tmp_path, small(method, **given), 3, 2)
-    tensors, _ = unseal(tmp_path / "whole/checkpoints/000006.safetensors")
+    tensors, _ = load_checksummed(tmp_path / "whole/checkpoints/000006.safetensors")
     assert any(name.startswith("oracle.") and name.endswith("network.0.weight") for name in tensors)
 
 
 def test_a_critic_that_forgets_would_be_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Critic, "restore", lambda self, state: None)
+    monkeypatch.setattr(CriticOracle, "restore", lambda self, state: None)
     with pytest.raises(AssertionError):
         assert_the_same_bits_after_stops(tmp_path, small("tnpg", oracle="critic"), 3)
 
@@ -89,7 +89,9 @@ def test_reinforcement_learning_with_an_lstm_resumes_with_the_same_bits(
     tmp_path: Path, method: str, update: str
 ) -> None:
     few = SMALL | {"iterations": 3, "trajectories": 4, "test_episodes": 10}
-    assert_the_same_bits_after_stops(tmp_path, resolve("cartpole", method, update=update, policy="lstm", **few), 1, 1)
+    assert_the_same_bits_after_stops(
+        tmp_path, resolve_config("cartpole", method, update=update, policy="lstm", **few), 1, 1
+    )
 
 
 FEW = {"trajectories": 4, "horizon": 10, "validation_episodes": 5, "test_episodes": 5}
@@ -97,8 +99,8 @@ FEW = {"trajectories": 4, "horizon": 10, "validation_episodes": 5, "test_episode
 
 def on_hopper(method: str = "aggrevated", **given: Any) -> Config:
     """The config of a short run of Hopper, and of its supervised start where it has one."""
-    supervised = resolve("hopper", method, **given).start.name == "supervised"
-    return resolve("hopper", method, **FEW, **given, **({"start_steps": 20} if supervised else {}))
+    supervised = resolve_config("hopper", method, **given).start.name == "supervised"
+    return resolve_config("hopper", method, **FEW, **given, **({"start_steps": 20} if supervised else {}))
 
 
 @pytest.mark.parametrize(
@@ -131,7 +133,7 @@ def test_the_bits_of_hopper_do_not_depend_on_the_threads(
 ) -> None:
     found = set()
     for threads in ("1", "3"):
-        monkeypatch.setenv(THREADS, threads)
+        monkeypatch.setenv(THREADS_VARIABLE, threads)
         config = on_hopper(update=update, iterations=2, queried_steps=3)
         found.add(finished(tmp_path / threads, config)[1].weights_sha256)
     assert len(found) == 1
@@ -152,26 +154,26 @@ def test_the_whole_bill_of_a_hopper_run(tmp_path: Path) -> None:
 def test_the_policy_of_a_run_is_of_its_kind(tmp_path: Path, policy: str, update: str) -> None:
     """What `Run.policy` gives plays as the learner did: its weights are not those of another kind of the same shape."""
     few = SMALL | {"iterations": 1, "trajectories": 2, "test_episodes": 4, "validation_episodes": 4}
-    run, result = finished(tmp_path / "run", resolve("acrobot-partial", update=update, policy=policy, **few))
+    run, result = finished(tmp_path / "run", resolve_config("acrobot-partial", update=update, policy=policy, **few))
     chosen = Run.open(run.folder).policy
     assert isinstance(chosen, {"mlp": FeedForwardPolicy, "window": WindowPolicy}.get(policy, RecurrentPolicy))
     if isinstance(chosen, RecurrentPolicy):
         assert isinstance(chosen.recurrent, {"lstm": torch.nn.LSTM, "gru": torch.nn.GRU}[policy])
         assert chosen.recurrent.hidden_size == 32  # as in the paper, whatever the update
-    assert digest(chosen.state_dict()) == result.weights_sha256
+    assert digest_tensors(chosen.state_dict()) == result.weights_sha256
 
 
 @pytest.mark.parametrize("policy", ["lstm", "gru"])
 def test_a_recurrent_policy_has_one_width(policy: str) -> None:
     with pytest.raises(UsageError, match=f"--hidden is .* one width for the policy {policy}"):
-        resolve("acrobot-partial", "aggrevated", policy=policy, hidden=(16, 16))
+        resolve_config("acrobot-partial", "aggrevated", policy=policy, hidden=(16, 16))
 
 
 def test_more_iterations_continue_the_same_run(tmp_path: Path) -> None:
     _, expected = finished(tmp_path / "long", small(iterations=8))
     run, _ = finished(tmp_path / "short", small(iterations=4))
-    longer = replace(run, config=run.config.replaced(iterations=8))
-    assert execute(longer).weights_sha256 == expected.weights_sha256
+    longer = replace(run, config=run.config.with_settings(iterations=8))
+    assert run_to_end(longer).weights_sha256 == expected.weights_sha256
 
 
 def test_a_run_leaves_what_it_promises(tmp_path: Path) -> None:
@@ -184,7 +186,7 @@ def test_a_run_leaves_what_it_promises(tmp_path: Path) -> None:
     wanted = "task method update seed iterations expert_return initial_return best_return test_return ratio "
     wanted += "simulator_steps oracle_queries seconds run weights_sha256"
     assert set(wanted.split()) <= set(result.facts())
-    assert result.weights_sha256 == digest(run.policy.state_dict())
+    assert result.weights_sha256 == digest_tensors(run.policy.state_dict())
     line = run.metrics()[0]
     assert {"current_return", "best_return", "loss", "gradient_norm", "kl", "simulator_steps", "seconds"} <= set(
         line.facts()
@@ -206,7 +208,7 @@ def test_damaged_checkpoints_are_passed_over(tmp_path: Path, damage: str, count:
         data[-3] ^= 4
         path.write_bytes({"flip": bytes(data), "truncate": bytes(data[:-40]), "empty": b""}[damage])
     (run.folder / "result.json").unlink()
-    again = execute(run, warn=warnings_of.append)
+    again = run_to_end(run, warn=warnings_of.append)
     assert again.weights_sha256 == expected.weights_sha256
     assert sum(" is damaged" in sentence for sentence in warnings_of) == count
     assert any("starting it over" in sentence for sentence in warnings_of) == (count == 3)
@@ -218,7 +220,7 @@ def test_a_torn_metrics_file_is_mended(tmp_path: Path) -> None:
     path = run.folder / "metrics.jsonl"
     path.write_bytes(path.read_bytes()[:-150])
     (run.folder / "result.json").unlink()
-    assert execute(run).weights_sha256 == expected.weights_sha256
+    assert run_to_end(run).weights_sha256 == expected.weights_sha256
     assert without_time(run.metrics()) == lines
 
 
@@ -227,37 +229,37 @@ def test_a_changed_config_is_refused(tmp_path: Path, update: str, own: dict[str,
     run, _ = finished(tmp_path / "run", small(update=update))
     (run.folder / "result.json").unlink()
     for settings in (own, {"hidden": (32,)}):
-        changed = replace(run, config=run.config.replaced(**settings))
+        changed = replace(run, config=run.config.with_settings(**settings))
         with pytest.raises(DataError, match=r"its expert or its pages changed"):
-            execute(changed)
+            run_to_end(changed)
         assert Run.open(run.folder).config == run.config  # nothing is written before it is checked
     with pytest.raises(DataError, match="does not fit the policy beside it"):
-        _ = replace(run, config=run.config.replaced(hidden=(32,))).policy
+        _ = replace(run, config=run.config.with_settings(hidden=(32,))).policy
 
 
 @pytest.mark.parametrize(
     ("there", "words"),
-    [({"numpy": "1.0"}, r"numpy 1\.0 \(here "), ({ANSWERS: "0"}, "a processor whose sums round otherwise")],
+    [({"numpy": "1.0"}, r"numpy 1\.0 \(here "), ({KERNEL_OUTPUTS_KEY: "0"}, "a processor whose sums round otherwise")],
 )
 def test_a_run_of_another_machine_is_refused_but_for_anyway(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, there: dict[str, str], words: str
 ) -> None:
     run = Run.create(tmp_path / "run", small())
     with monkeypatch.context() as elsewhere:
-        elsewhere.setattr("aggrevated.training.trainer.fingerprint", lambda: fingerprint() | there)
+        elsewhere.setattr("aggrevated.training.trainer.numerics_fingerprint", lambda: numerics_fingerprint() | there)
         stop_after(run, 3)
     with pytest.raises(DataError, match=f"was begun with {words}.*--anyway"):
-        execute(run)
+        run_to_end(run)
     said: list[str] = []
-    execute(run, warn=said.append, anyway=True)
+    run_to_end(run, warn=said.append, anyway=True)
     assert len(said) == 1 and "would not end with the bits" in said[0]
-    execute(Run.open(run.folder))  # which has ended here
+    run_to_end(Run.open(run.folder))  # which has ended here
 
 
 def test_a_run_that_was_moved_says_where_it_is(tmp_path: Path) -> None:
     run, _ = finished(tmp_path / "run", small())
     moved = Run.open(run.folder.rename(tmp_path / "elsewhere"))
-    assert execute(moved).run == str(tmp_path / "elsewhere")
+    assert run_to_end(moved).run == str(tmp_path / "elsewhere")
 
 
 def test_what_fails_outside_the_run_is_not_blamed_on_its_folder(tmp_path: Path) -> None:
@@ -265,28 +267,28 @@ def test_what_fails_outside_the_run_is_not_blamed_on_its_folder(tmp_path: Path) 
         raise BrokenPipeError(32, "Broken pipe")
 
     with pytest.raises(BrokenPipeError):
-        execute(Run.create(tmp_path / "run", small()), closed)
+        run_to_end(Run.create(tmp_path / "run", small()), closed)
 
 
 def test_another_expert_under_the_same_name_is_refused(tmp_path: Path) -> None:
-    weights, card = unseal(SHIPPED / "cartpole.safetensors")
-    seal(tmp_path / "mine.safetensors", weights, card)
+    weights, card = load_checksummed(BUILTIN_WEIGHTS / "cartpole.safetensors")
+    save_checksummed(tmp_path / "mine.safetensors", weights, card)
     run = Run.create(tmp_path / "run", small(expert=str(tmp_path / "mine.safetensors")))
     stop_after(run, 3)
-    seal(tmp_path / "mine.safetensors", {name: -w for name, w in weights.items()}, card)
+    save_checksummed(tmp_path / "mine.safetensors", {name: -w for name, w in weights.items()}, card)
     with pytest.raises(DataError, match="its expert or its pages changed"):
-        execute(Run.open(run.folder))  # a config keeps the expert that it has loaded
+        run_to_end(Run.open(run.folder))  # a config keeps the expert that it has loaded
 
 
 def test_a_run_that_is_made_longer_has_not_ended(tmp_path: Path) -> None:
     run, result = finished(tmp_path / "run", small(iterations=4))
-    longer = replace(run, config=run.config.replaced(iterations=40))
+    longer = replace(run, config=run.config.with_settings(iterations=40))
     stop_after(longer, 3)
     again = Run.open(run.folder)
     assert again.config.loop.iterations == 40 and again.result() is None
     assert again.so_far().iterations == 6 and again.so_far().initial_return == result.initial_return
-    with only_one(run.folder), pytest.raises(UsageError, match="in use"):
-        execute(replace(run, config=run.config.replaced(iterations=80)))
+    with exclusive_lock(run.folder), pytest.raises(UsageError, match="in use"):
+        run_to_end(replace(run, config=run.config.with_settings(iterations=80)))
     assert Run.open(run.folder).config.loop.iterations == 40
 
 
@@ -294,10 +296,10 @@ def test_no_run_is_overwritten_and_no_two_write_at_once(tmp_path: Path) -> None:
     run, _ = finished(tmp_path / "run", small())
     with pytest.raises(UsageError, match="exists already"):
         Run.create(run.folder, run.config)
-    with only_one(run.folder), pytest.raises(UsageError, match="in use by another process"):
-        execute(run)
+    with exclusive_lock(run.folder), pytest.raises(UsageError, match="in use by another process"):
+        run_to_end(run)
     with pytest.raises(UsageError, match=r"exists already: choose another"):
-        refuse_if_used(tmp_path)
+        check_folder_unused(tmp_path)
 
 
 def test_nothing_is_left_by_a_run_that_cannot_begin(tmp_path: Path) -> None:
@@ -309,5 +311,5 @@ def test_nothing_is_left_by_a_run_that_cannot_begin(tmp_path: Path) -> None:
 def test_a_chosen_policy_that_was_removed_is_written_again(tmp_path: Path) -> None:
     run, expected = finished(tmp_path / "run", small())
     (run.folder / "policy.safetensors").unlink()
-    again = execute(Run.open(str(run.folder)))
-    assert again.weights_sha256 == expected.weights_sha256 == digest(run.policy.state_dict())
+    again = run_to_end(Run.open(str(run.folder)))
+    assert again.weights_sha256 == expected.weights_sha256 == digest_tensors(run.policy.state_dict())

@@ -19,8 +19,8 @@ from playwright.sync_api import Page as Tab
 from writing import draw_strokes, heads_shown, labels_shown, settled, strokes_on, write_on, written_as
 
 from aggrevated import load_reader
-from aggrevated.plots.animation import encoded
-from aggrevated_reader.pages.inkml_writing import inkml_of
+from aggrevated.plots.animation import encode_gif
+from aggrevated_reader.pages.inkml_writing import to_inkml
 from aggrevated_reader.pictures.segmentation import read_page
 
 WIDE = {"width": 1280, "height": 900}
@@ -81,7 +81,7 @@ def test_strokes_drawn_by_the_mouse_give_the_right_tree_and_a_film(tab: Tab, tmp
     expect(tab.locator("#text")).to_have_text("2x+3=7\n2x=4\nx=2")
     assert labels_shown(tab) == list(SOLVED.symbols)
     assert heads_shown(tab) == SOLVED.heads.tolist()
-    film = encoded(frames, [220] * (len(frames) - 1) + [2500])
+    film = encode_gif(frames, [220] * (len(frames) - 1) + [2500])
     (pictures_folder(tmp_path) / "draw.gif").write_bytes(film)
     assert len(film) < 3_000_000
 
@@ -120,7 +120,7 @@ def picture_of(page: object) -> bytes:
 
 
 def test_inkml_with_its_tree_is_shown_as_confirmed_and_with_costs(tab: Tab) -> None:
-    drop(tab, "gold.inkml", inkml_of(SHORT, "a(b+c)=d"))
+    drop(tab, "gold.inkml", to_inkml(SHORT, "a(b+c)=d"))
     expect(tab.locator("#confirm")).to_have_attribute("aria-pressed", "true")
     followed(tab, "10 confirmed")
     tab.click("#first")
@@ -297,7 +297,7 @@ def test_a_server_that_is_busy_is_asked_again(tabs: Tabs, drawing: Serving) -> N
             route.continue_()
 
     tab.route(re.compile("/(read|steps)$"), busy)
-    drop(tab, "gold.inkml", inkml_of(SHORT))
+    drop(tab, "gold.inkml", to_inkml(SHORT))
     followed(tab, "10 confirmed")
     expect(tab.locator("#confirm")).to_have_attribute("aria-pressed", "true")
     expect(tab.locator("#text")).to_have_text("a(b+c)=d")
@@ -445,7 +445,7 @@ def test_nothing_stands_in_the_way_of_those_who_cannot_see_it(
 ) -> None:
     tab = ready(tabs.open(drawing.address, viewport=WIDE, color_scheme=scheme, reduced_motion="reduce"))
     assert accessible(tab) == []
-    drop(tab, "gold.inkml", inkml_of(SOLVED))
+    drop(tab, "gold.inkml", to_inkml(SOLVED))
     followed(tab, "22 confirmed")
     tab.locator("#tree .symbol").nth(4).click()
     tab.click("#first")
@@ -461,7 +461,7 @@ def test_nothing_stands_in_the_way_of_those_who_cannot_see_it(
 def test_it_fits_a_telephone(tabs: Tabs, drawing: Serving, tmp_path: Path) -> None:
     tab = ready(tabs.open(drawing.address, viewport=NARROW, has_touch=True, device_scale_factor=2))
     top = tab.locator("#paper").bounding_box()
-    drop(tab, "gold.inkml", inkml_of(SHORT))
+    drop(tab, "gold.inkml", to_inkml(SHORT))
     followed(tab, "10 confirmed")
     assert tab.locator("#paper").bounding_box() == top  # it does not move under the pen
     tab.click("#first")

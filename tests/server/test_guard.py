@@ -345,7 +345,7 @@ def as_json(draw: random.Random, facts: object) -> bytes:
 def test_a_thousand_hostile_requests_leave_nothing_behind(drawing: Serving, home: Path) -> None:
     from writing import written_as
 
-    from aggrevated_reader.pages.inkml_writing import inkml_of
+    from aggrevated_reader.pages.inkml_writing import to_inkml
 
     draw = random.Random(0)
     page = written_as("x=2")
@@ -357,7 +357,7 @@ def test_a_thousand_hostile_requests_leave_nothing_behind(drawing: Serving, home
     before, halfway, answers = set(home.rglob("*")), 0, set()
     for number in range(1000):
         path = draw.choice(["read", "steps", "inkml", "keep", "look?width=800&height=400"])
-        whole = inkml_of(page) if path.startswith("look") else json.dumps(facts).encode()
+        whole = to_inkml(page) if path.startswith("look") else json.dumps(facts).encode()
         body = mangled(draw, whole) if draw.random() < 0.4 or path.startswith("look") else as_json(draw, facts)
         name = draw.choice(["a.inkml", "a.png", "a.pdf", "a.jpg", "..%2f..", ""])
         method = draw.choice(["POST"] * 9 + ["GET"])

@@ -14,12 +14,12 @@ from writing import written_as
 from aggrevated import load_reader
 from aggrevated.errors import DataError
 from aggrevated.parsing.pages.page import Page
-from aggrevated_reader.page_reader import Reading
-from aggrevated_reader.pages.inkml_writing import inkml_of
+from aggrevated_reader.page_reader import PageReading
+from aggrevated_reader.pages.inkml_writing import to_inkml
 from aggrevated_reader.pages_report import PageReader
-from aggrevated_reader.parse_steps import steps_of
+from aggrevated_reader.parse_steps import list_parse_steps
 from aggrevated_reader.web.drawings import Drawings
-from aggrevated_reader.web.ink import ROOT, Drawing, Said, drawing_in, placed
+from aggrevated_reader.web.ink import ROOT, Drawing, Said, parse_drawing, place_symbols
 from commanding import failure, said
 
 PAGE = written_as("a(b+c)=d")
@@ -33,7 +33,7 @@ def reader() -> PageReader:
 def asked(**said: object) -> Drawing:
     """The drawing of a page, a part for each stroke."""
     parts = [[stroke.tolist()] for strokes in PAGE.ink for stroke in strokes]
-    return drawing_in({"parts": parts, **said})
+    return parse_drawing({"parts": parts, **said})
 
 
 def seen(drawings: Drawings, drawing: Drawing) -> dict[str, object]:
@@ -43,7 +43,7 @@ def seen(drawings: Drawings, drawing: Drawing) -> dict[str, object]:
 
 
 def test_points_have_a_pressure_of_a_half_unless_a_pen_says_another() -> None:
-    drawing = drawing_in({"parts": [[[[1, 2], [3, 4, 0.9], [5, 6, 7]]]]})
+    drawing = parse_drawing({"parts": [[[[1, 2], [3, 4, 0.9], [5, 6, 7]]]]})
     assert drawing.parts[0][0].tolist() == [[1, 2], [3, 4], [5, 6]]
     assert drawing.pressures[0][0].tolist() == [0.5, 0.9, 1.0]
 
@@ -66,9 +66,9 @@ def test_a_head_that_is_no_symbol_any_more_is_forgotten_and_one_that_was_not_nam
 
 def test_ink_is_placed_inside_of_the_page_and_not_larger_than_people_write() -> None:
     for ink, most in ((PAGE.ink, 60.0), ([(np.array([[0.0, 0.0], [1e4, 1.0]]),)], 1e9)):
-        points = np.concatenate([stroke for strokes in placed(ink, 800, 300) for stroke in strokes])
+        points = np.concatenate([stroke for strokes in place_symbols(ink, 800, 300) for stroke in strokes])
         assert (points >= 0).all() and (points <= [800, 300]).all()
-        sizes = [np.ptp(np.concatenate(strokes), axis=0).max() for strokes in placed(ink, 800, 300)]
+        sizes = [np.ptp(np.concatenate(strokes), axis=0).max() for strokes in place_symbols(ink, 800, 300)]
         assert np.median(sizes) <= most + 1e-6
 
 
@@ -85,10 +85,10 @@ def test_what_is_said_holds_and_what_is_not_is_read(reader: PageReader, tmp_path
 
 def test_a_dot_a_single_stroke_and_nothing_are_drawings_too(reader: PageReader, tmp_path: Path) -> None:
     drawings = Drawings(reader, tmp_path)
-    assert drawings.read(drawing_in({"parts": []})).facts()["symbols"] == []
-    assert drawings.steps(drawing_in({"parts": []}), confirmed=False) == {"steps": []}
+    assert drawings.read(parse_drawing({"parts": []})).facts()["symbols"] == []
+    assert drawings.steps(parse_drawing({"parts": []}), confirmed=False) == {"steps": []}
     for stroke in ([[5, 5]], [[5, 5], [5, 5]], [[0, 0], [0, 50]]):
-        facts = drawings.read(drawing_in({"parts": [[stroke]]})).facts()
+        facts = drawings.read(parse_drawing({"parts": [[stroke]]})).facts()
         assert len(facts["symbols"]) == 1 and json.dumps(facts, allow_nan=False)
 
 
@@ -98,7 +98,7 @@ def test_the_costs_of_a_parse_add_up_to_its_wrong_heads(reader: PageReader) -> N
         heads = PAGE.heads.copy()
         heads[leaf] = head
         page = replace(PAGE, heads=heads)
-        steps = steps_of(*reader.reads.parser_of(page), known=True)
+        steps = list_parse_steps(*reader.reads.parser_of(page), known=True)
         taken = [next(one for one in step["transitions"] if one["name"] == step["taken"]) for step in steps[:-1]]
         wrong = int((np.array(steps[-1]["heads"]) != heads).sum())
         assert sum(one["costs"] for one in taken) == wrong == 1
@@ -109,20 +109,20 @@ def test_the_costs_of_a_parse_add_up_to_its_wrong_heads(reader: PageReader) -> N
 
 
 def test_without_a_tree_nothing_has_a_cost(reader: PageReader) -> None:
-    steps = steps_of(*reader.reads.parser_of(PAGE), known=False)
+    steps = list_parse_steps(*reader.reads.parser_of(PAGE), known=False)
     assert all("costs" not in one for step in steps for one in step["transitions"])
     assert steps[0]["stack"] == [0] and steps[0]["buffer"] == 1 and steps[-1]["buffer"] == 0
 
 
 def test_what_a_page_looks_at_comes_back_as_it_was(reader: PageReader, tmp_path: Path) -> None:
     drawings = Drawings(reader, tmp_path)
-    found = drawings.look(inkml_of(PAGE, "a(b+c)=d"), "gold.inkml", 900, 400)
+    found = drawings.look(to_inkml(PAGE, "a(b+c)=d"), "gold.inkml", 900, 400)
     assert found["confirmed"] and [one["label"] for one in found["said"]] == list(PAGE.symbols)
-    read = drawings.read(drawing_in(found))
+    read = drawings.read(parse_drawing(found))
     assert read.labels == PAGE.symbols and read.heads.tolist() == PAGE.heads.tolist()
-    only_ink = drawings.look(inkml_of(PAGE, groups=False), "ink.inkml", 900, 400)
+    only_ink = drawings.look(to_inkml(PAGE, groups=False), "ink.inkml", 900, 400)
     assert not only_ink["confirmed"] and only_ink["said"] == []
-    grouped = drawings.look(inkml_of(PAGE, labels=False), "groups.inkml", 900, 400)
+    grouped = drawings.look(to_inkml(PAGE, labels=False), "groups.inkml", 900, 400)
     assert not grouped["confirmed"] and len(grouped["said"]) == 8
 
 
@@ -140,9 +140,9 @@ def test_a_page_whose_symbols_nobody_has_named_is_not_kept(tmp_path: Path) -> No
     class Nameless:
         """A policy of the paper's, which knows no names."""
 
-        def read(self, pages: list[Page]) -> list[Reading]:
+        def read(self, pages: list[Page]) -> list[PageReading]:
             unsure = np.full(8, np.nan)
-            one = Reading(("?",) * 8, ("?",) * 8, unsure, PAGE.heads, unsure, np.nan, pages[0].boxes, ((),) * 8)
+            one = PageReading(("?",) * 8, ("?",) * 8, unsure, PAGE.heads, unsure, np.nan, pages[0].boxes, ((),) * 8)
             return [one]
 
     drawings = Drawings(PageReader(Nameless()), tmp_path / "kept")  # type: ignore[arg-type]
@@ -165,7 +165,7 @@ def test_the_command_line_prints_the_same_steps(
     reader: PageReader, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "gold.inkml"
-    file.write_bytes(inkml_of(PAGE))
+    file.write_bytes(to_inkml(PAGE))
     parsed = json.loads(said(["parse", str(file), "--steps", "--json"], capsys))
     assert len(parsed["steps"]) == 15 and parsed["steps"][0]["transitions"][0]["costs"] == 0
     lines = said(["parse", str(file), "--steps"], capsys).splitlines()

@@ -7,16 +7,16 @@ from playwright.sync_api import Page as Tab
 
 from aggrevated.core.arrays import Array
 from aggrevated.parsing.pages.page import Page
-from aggrevated_reader.pages.batched_rng import Dice
-from aggrevated_reader.pages.generated import write
+from aggrevated_reader.pages.batched_rng import BatchedRng
+from aggrevated_reader.pages.generated import synthesize_page
 from aggrevated_reader.pages.writers import writer
-from aggrevated_reader.web.ink import placed
+from aggrevated_reader.web.ink import place_symbols
 
 
 def written_as(*lines: str, hand: int = 3) -> Page:
     """The lines, a sign a symbol, as one of very many hands writes them; with the right tree."""
     draw = np.random.default_rng(hand)
-    return write([list(line) for line in lines], writer(Dice(draw)), draw)
+    return synthesize_page([list(line) for line in lines], writer(BatchedRng(draw)), draw)
 
 
 def strokes_on(tab: Tab, page: Page) -> list[Array]:
@@ -24,7 +24,7 @@ def strokes_on(tab: Tab, page: Page) -> list[Array]:
     box = tab.locator("#paper").bounding_box()
     assert box is not None
     corner = np.array([box["x"], box["y"]])
-    ink = placed(page.ink, box["width"], box["height"])
+    ink = place_symbols(page.ink, box["width"], box["height"])
     return [thinned(stroke) + corner for strokes in ink for stroke in strokes]
 
 

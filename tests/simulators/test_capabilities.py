@@ -6,13 +6,20 @@ import numpy as np
 import pytest
 
 from aggrevated.errors import UsageError
-from aggrevated.oracles.monte_carlo import MonteCarlo
+from aggrevated.oracles.monte_carlo import MonteCarloOracle
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import CategoricalHead
-from aggrevated.rollout.roll_in import Mixture, roll_in
-from aggrevated.simulators import Restricted, Simulator, Stochastic, Wrapper, restricted, stochastic
-from aggrevated.simulators.partial_observation import Partial
-from aggrevated.simulators.tabular import Tabular, TabularExpert, random_mdps
+from aggrevated.rollout.roll_in import RollInPolicy, roll_in
+from aggrevated.simulators import (
+    HasActionMask,
+    Reseedable,
+    Simulator,
+    SimulatorWrapper,
+    find_action_mask,
+    find_reseedable,
+)
+from aggrevated.simulators.partial_observation import PartialObservationSimulator
+from aggrevated.simulators.tabular import TabularExpert, TabularSimulator, make_random_mdps
 from problems import Lucky, TinyExpert, TinyMdp, linear_policy, randomise
 
 SEEDS = np.arange(16, dtype=np.uint64)
@@ -26,7 +33,7 @@ class Ruled(Lucky):
 
 
 def behind_a_view(simulator):
-    return Partial(simulator, simulator.observe, simulator.observation_space, "seen")
+    return PartialObservationSimulator(simulator, simulator.observe, simulator.observation_space, "seen")
 
 
 @dataclass(frozen=True)
@@ -84,26 +91,26 @@ wrapped = pytest.mark.parametrize("wrap", WRAPPINGS.values(), ids=WRAPPINGS)
 
 def test_a_simulator_that_has_a_capability_is_found_itself():
     simulator = Ruled()
-    assert isinstance(simulator, Restricted) and isinstance(simulator, Stochastic)
-    assert restricted(simulator) is simulator and stochastic(simulator) is simulator
-    assert restricted(Lucky()) is None and stochastic(Lucky()) is not None
+    assert isinstance(simulator, HasActionMask) and isinstance(simulator, Reseedable)
+    assert find_action_mask(simulator) is simulator and find_reseedable(simulator) is simulator
+    assert find_action_mask(Lucky()) is None and find_reseedable(Lucky()) is not None
 
 
 @wrapped
 def test_one_that_has_none_has_none_in_any_wrapper(wrap):
     simulator = wrap(TinyMdp())
-    assert restricted(simulator) is None and stochastic(simulator) is None
+    assert find_action_mask(simulator) is None and find_reseedable(simulator) is None
     with pytest.raises(UsageError, match="is left to chance"):
-        MonteCarlo(simulator, TinyExpert(), rollouts=2)
-    assert roll_in(simulator, Mixture(None, linear_policy().float().actor()), SEEDS).legal.shape[2] == 0
+        MonteCarloOracle(simulator, TinyExpert(), rollouts=2)
+    assert roll_in(simulator, RollInPolicy(None, linear_policy().float().actor()), SEEDS).legal.shape[2] == 0
 
 
 def test_wrappers_are_wrappers_and_need_no_capability():
     for wrap in (behind_a_view, Plain):
         simulator = wrap(Ruled())
-        assert isinstance(simulator, Wrapper) and isinstance(simulator, Simulator)
-        assert not isinstance(simulator, Restricted | Stochastic)
-    assert not isinstance(Ruled(), Wrapper)
+        assert isinstance(simulator, SimulatorWrapper) and isinstance(simulator, Simulator)
+        assert not isinstance(simulator, HasActionMask | Reseedable)
+    assert not isinstance(Ruled(), SimulatorWrapper)
 
 
 def test_a_wrapper_that_has_its_own_is_asked_first():
@@ -111,13 +118,13 @@ def test_a_wrapper_that_has_its_own_is_asked_first():
         def legal(self, state):
             return np.tile([False, True, False], (len(state), 1))
 
-    found = roll_in(Stricter(Ruled()), Mixture(None, linear_policy().float().actor()), SEEDS)
+    found = roll_in(Stricter(Ruled()), RollInPolicy(None, linear_policy().float().actor()), SEEDS)
     assert (found.actions[found.mask] == 1).all()
 
 
 @wrapped
 def test_roll_ins_keep_to_the_same_rules(wrap):
-    mixture = Mixture(None, linear_policy().float().actor())
+    mixture = RollInPolicy(None, linear_policy().float().actor())
     full, found = roll_in(Ruled(), mixture, SEEDS), roll_in(wrap(Ruled()), mixture, SEEDS)
     assert not full.legal[full.mask].all() and full.legal.shape == (16, 3, 3)
     np.testing.assert_array_equal(found.legal, full.legal)
@@ -127,11 +134,11 @@ def test_roll_ins_keep_to_the_same_rules(wrap):
 @wrapped
 def test_roll_outs_meet_the_same_luck(wrap):
     """A second roll-out needs other luck: behind a wrapper it is that of the simulator itself, bit for bit."""
-    mdp = Tabular(*(array[0] for array in random_mdps(1, 4, 3, 0)), horizon=6)
+    mdp = TabularSimulator(*(array[0] for array in make_random_mdps(1, 4, 3, 0)), horizon=6)
     policy = randomise(FeedForwardPolicy(24, CategoricalHead(3)), 1)
-    trajectories = roll_in(mdp, Mixture(None, policy.actor()), SEEDS)
-    expected = MonteCarlo(mdp, TabularExpert(mdp), rollouts=2)(trajectories)
-    found = MonteCarlo(wrap(mdp), TabularExpert(mdp), rollouts=2)(trajectories)
-    once = MonteCarlo(mdp, TabularExpert(mdp))(trajectories)
+    trajectories = roll_in(mdp, RollInPolicy(None, policy.actor()), SEEDS)
+    expected = MonteCarloOracle(mdp, TabularExpert(mdp), rollouts=2)(trajectories)
+    found = MonteCarloOracle(wrap(mdp), TabularExpert(mdp), rollouts=2)(trajectories)
+    once = MonteCarloOracle(mdp, TabularExpert(mdp))(trajectories)
     np.testing.assert_array_equal(found.values, expected.values)
     assert found.simulator_steps == expected.simulator_steps and (once.values != expected.values).any()

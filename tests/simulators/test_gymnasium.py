@@ -11,11 +11,11 @@ import torch
 from gymnasium import spaces
 from gymnasium.wrappers import FlattenObservation, NormalizeObservation, TimeAwareObservation
 
-from aggrevated.core.rng import Purpose, seeds
+from aggrevated.core.rng import SeedPurpose, derive_seeds
 from aggrevated.errors import DataError, UsageError
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import CategoricalHead
-from aggrevated.rollout.roll_in import Mixture, roll_in
+from aggrevated.rollout.roll_in import RollInPolicy, roll_in
 from aggrevated.simulators import Simulator
 from aggrevated.simulators.acrobot import Acrobot
 from aggrevated.simulators.cartpole import CartPole
@@ -154,7 +154,9 @@ def random_actor(simulator):
 
 
 def trajectories(simulator, count=8, iteration=0):
-    return roll_in(simulator, Mixture(None, random_actor(simulator)), seeds(3, Purpose.ROLL_IN, iteration, count))
+    return roll_in(
+        simulator, RollInPolicy(None, random_actor(simulator)), derive_seeds(3, SeedPurpose.ROLL_IN, iteration, count)
+    )
 
 
 def assert_same_trajectories(one, other):

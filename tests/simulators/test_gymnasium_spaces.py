@@ -9,14 +9,14 @@ import pytest
 from gymnasium import spaces
 from gymnasium.wrappers import RescaleAction, StickyAction, TimeLimit
 
-from aggrevated.core.rng import Purpose, seeds
-from aggrevated.errors import PartError, UsageError
-from aggrevated.oracles.monte_carlo import MonteCarlo
-from aggrevated.rollout.roll_in import Mixture, roll_in
-from aggrevated.simulators import restricted, stochastic
+from aggrevated.core.rng import SeedPurpose, derive_seeds
+from aggrevated.errors import UsageError, UserCodeError
+from aggrevated.oracles.monte_carlo import MonteCarloOracle
+from aggrevated.rollout.roll_in import RollInPolicy, roll_in
+from aggrevated.simulators import find_action_mask, find_reseedable
 from aggrevated.simulators.gymnasium import GymnasiumSimulator
 from aggrevated.simulators.gymnasium import determinism as proof_module
-from aggrevated.simulators.gymnasium.states import MOST_BRANCHES, History, Place
+from aggrevated.simulators.gymnasium.states import MOST_BRANCHES, ActionHistory, HistoryPosition
 
 SEEDS = np.array([1, 2, 3], np.uint64)
 
@@ -138,7 +138,7 @@ def test_masks_are_rules(space, mask, legal):
         return {} if self.place % 2 else {"action_mask": mask}  # odd places say nothing: all is legal
 
     simulator = GymnasiumSimulator(lined(action_space=space, moved=moved, told=told), 6)
-    rules = restricted(simulator)
+    rules = find_action_mask(simulator)
     states = simulator.initial(np.arange(20, dtype=np.uint64))
     odd = simulator.observe(states)[:, 0] % 2 == 1
     assert odd.any() and not odd.all()
@@ -167,12 +167,12 @@ def test_masks_are_found_where_other_libraries_look_for_them():
         states = simulator.initial(np.arange(20, dtype=np.uint64))
         odd = simulator.observe(states)[:, place] % 2 == 1
         assert odd.any() and not odd.all()
-        np.testing.assert_array_equal(restricted(simulator).legal(states)[:, 1], odd)
+        np.testing.assert_array_equal(find_action_mask(simulator).legal(states)[:, 1], odd)
 
 
 def test_a_mask_of_another_size_is_refused_and_without_masks_there_are_no_rules():
-    assert restricted(GymnasiumSimulator(Line, 5)) is None
-    with pytest.raises(PartError, match=r"action_mask of shape \(3,\).*let it be 2 times True or False"):
+    assert find_action_mask(GymnasiumSimulator(Line, 5)) is None
+    with pytest.raises(UserCodeError, match=r"action_mask of shape \(3,\).*let it be 2 times True or False"):
         GymnasiumSimulator(lined(told=lambda self: {"action_mask": np.ones(3)}), 5)
 
 
@@ -186,7 +186,7 @@ def test_a_mask_of_another_size_is_refused_and_without_masks_there_are_no_rules(
     ],
 )
 def test_observations_that_are_not_of_their_space_are_told(shown, words):
-    with pytest.raises(PartError, match=words):
+    with pytest.raises(UserCodeError, match=words):
         GymnasiumSimulator(lined(observation_space=DICT, shown=shown), 5)
 
 
@@ -212,7 +212,7 @@ def test_the_way_back_is_the_best_that_is_exact_and_luck_is_found(environment, w
     simulator = GymnasiumSimulator(environment, 30)
     said = " | ".join(simulator.said)
     assert words in said and "tried and is exact" in said
-    assert (stochastic(simulator) is not None) == chance == ("other luck" in said)
+    assert (find_reseedable(simulator) is not None) == chance == ("other luck" in said)
     assert f"{simulator.proof_steps:,} steps" in said and simulator.proof_steps > 0
     assert (simulator.replayed() > 0) == ("replaying" in words)
 
@@ -248,11 +248,11 @@ def test_several_roll_outs_are_for_environments_with_luck():
             return np.full(len(states), 2)
 
     simulator = GymnasiumSimulator("FrozenLake-v1", 20)
-    found = roll_in(simulator, Mixture(Right(), None, 1.0), seeds(0, Purpose.ROLL_IN, 1, 4))
-    one, several = (MonteCarlo(simulator, Right(), rollouts=n, every_action=True)(found) for n in (1, 5))
+    found = roll_in(simulator, RollInPolicy(Right(), None, 1.0), derive_seeds(0, SeedPurpose.ROLL_IN, 1, 4))
+    one, several = (MonteCarloOracle(simulator, Right(), rollouts=n, every_action=True)(found) for n in (1, 5))
     assert several.simulator_steps > 3 * one.simulator_steps
     with pytest.raises(UsageError, match="left to chance"):
-        MonteCarlo(GymnasiumSimulator("CartPole-v1"), Right(), rollouts=2)
+        MonteCarloOracle(GymnasiumSimulator("CartPole-v1"), Right(), rollouts=2)
 
 
 class Keeps(Line):
@@ -425,7 +425,7 @@ def test_states_hold_their_history_once_and_branches_are_not_endless():
     sent = pickle.loads(pickle.dumps(episode))
     np.testing.assert_array_equal(sent, episode)
     simulator.step(sent[150:151], np.array([0]))  # can be gone on from
-    place = Place(History(3), 0)
+    place = HistoryPosition(ActionHistory(3), 0)
     for t in range(100):
         place.after(0)
         place = place.after(t)  # every second time a branch

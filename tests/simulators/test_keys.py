@@ -20,7 +20,7 @@ from aggrevated_experiments.where_it_pays.simulators.keys import (
     POSITION,
     WINDOW,
     Keys,
-    OnlyMoves,
+    MaskedKeys,
 )
 
 MOVES = ((-1, 0), (1, 0), (0, -1), (0, 1))
@@ -154,7 +154,7 @@ def test_the_expert_reaches_the_goal_in_as_many_steps_as_it_says():
 @every_grid
 def test_legal_is_what_leads_somewhere(simulator):
     states = visited(simulator, episodes=40)
-    legal = OnlyMoves(simulator.horizon, simulator.size, simulator.doors).legal(states)
+    legal = MaskedKeys(simulator.horizon, simulator.size, simulator.doors).legal(states)
     for state, told in zip(states, legal, strict=True):
         plain = Plain(state, simulator.side)
         assert told.tolist() == [plain.after(plain.here, plain.carried, a)[0] != plain.here for a in range(4)]

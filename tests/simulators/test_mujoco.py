@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from aggrevated.cli import main
-from aggrevated.core.hardware import THREADS, cores
+from aggrevated.core.hardware import THREADS_VARIABLE, count_cores
 from aggrevated.errors import UsageError
 from aggrevated.simulators.mujoco import ROBOTS, MuJoCo
 
@@ -264,13 +264,13 @@ def test_a_robot_that_does_not_exist():
 
 @pytest.mark.parametrize("given", ["0", "-1", "two", "1.5"])
 def test_a_number_of_threads_that_cannot_be_is_one_sentence(given, monkeypatch):
-    monkeypatch.setenv(THREADS, given)
+    monkeypatch.setenv(THREADS_VARIABLE, given)
     with pytest.raises(UsageError, match=r"^AGGREVATED_THREADS is '.+', but must be a whole number of at least 1$"):
         MuJoCo("hopper")
 
 
 def test_the_environment_sets_the_threads_and_else_there_is_one_for_each_core(monkeypatch):
-    monkeypatch.setenv(THREADS, "3")
+    monkeypatch.setenv(THREADS_VARIABLE, "3")
     assert MuJoCo("hopper").threads == 3
-    monkeypatch.setenv(THREADS, "")
-    assert MuJoCo("hopper").threads == cores() == len(os.sched_getaffinity(0))
+    monkeypatch.setenv(THREADS_VARIABLE, "")
+    assert MuJoCo("hopper").threads == count_cores() == len(os.sched_getaffinity(0))

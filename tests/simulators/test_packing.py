@@ -15,7 +15,7 @@ from aggrevated_experiments.where_it_pays.simulators.packing import (
     SMALLEST,
     Packing,
 )
-from aggrevated_experiments.where_it_pays.tasks.packing import PackingWorld
+from aggrevated_experiments.where_it_pays.tasks.packing import PackingProblem
 
 
 def visited(simulator, episodes=20):
@@ -146,7 +146,7 @@ def test_no_rule_and_no_bound_is_on_the_wrong_side_of_the_optimum():
 
 
 def test_an_episode_ends_with_its_items_wherever_it_was_to_be_cut():
-    world = PackingWorld(items=8)
-    assert world.completed(1, ()).horizon == 8 == world.completed(1, ()).simulator.horizon
-    assert PackingWorld(items=8, horizon=20).completed(1, ()).horizon == 8
-    assert PackingWorld(items=8, horizon=5).completed(1, ()).horizon == 5
+    world = PackingProblem(items=8)
+    assert world.fill_defaults(1, ()).horizon == 8 == world.fill_defaults(1, ()).simulator.horizon
+    assert PackingProblem(items=8, horizon=20).fill_defaults(1, ()).horizon == 8
+    assert PackingProblem(items=8, horizon=5).fill_defaults(1, ()).horizon == 5

@@ -7,22 +7,22 @@ import pytest
 import torch
 from gymnasium.spaces import Box
 
-from aggrevated.config.builder import set_up
-from aggrevated.config.resolver import resolve
-from aggrevated.core.rng import Purpose, seeds
+from aggrevated.config.builder import build_algorithm_inputs
+from aggrevated.config.resolver import resolve_config
+from aggrevated.core.rng import SeedPurpose, derive_seeds
 from aggrevated.experts.loading import load_expert
-from aggrevated.oracles.q_star import QStar
+from aggrevated.oracles.q_star import QStarOracle
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import CategoricalHead
 from aggrevated.policies.recurrent import RecurrentPolicy
 from aggrevated.policies.window import WindowPolicy
-from aggrevated.rollout.roll_in import Mixture, roll_in
+from aggrevated.rollout.roll_in import RollInPolicy, roll_in
 from aggrevated.simulators.acrobot import Acrobot
-from aggrevated.simulators.partial_observation import Partial
-from aggrevated.tasks.acrobot_partial import partial_acrobot
+from aggrevated.simulators.partial_observation import PartialObservationSimulator
+from aggrevated.tasks.acrobot_partial import make_partial_acrobot
 from problems import POLICIES, TinyMdp, linear_policy, random_policy, randomise
 
-SEEDS = seeds(0, Purpose.ROLL_IN, 1, 20)
+SEEDS = derive_seeds(0, SeedPurpose.ROLL_IN, 1, 20)
 H = 150
 
 
@@ -34,13 +34,13 @@ def test_link_positions_by_hand():
     """Cosine and sine of 0 and 90°, then of 180° and −45°; whatever the velocities."""
     state = np.array([[0.0, pi / 2, 1.0, 2.0], [pi, -pi / 4, -3.0, 4.0]])
     half = sqrt(0.5)
-    seen = partial_acrobot(200).observe(state)
+    seen = make_partial_acrobot(200).observe(state)
     np.testing.assert_allclose(seen, [[1, 0, 0, 1], [-1, 0, half, -half]], atol=1e-7)
     assert seen.dtype == np.float32
 
 
 def test_it_shows_the_view_and_passes_the_rest_on():
-    full, partial = Acrobot(H), partial_acrobot(H)
+    full, partial = Acrobot(H), make_partial_acrobot(H)
     state = full.initial(SEEDS)
     np.testing.assert_array_equal(partial.initial(SEEDS), state)
     for t in range(10):
@@ -81,8 +81,8 @@ def blind(kind):
 @pytest.mark.parametrize("alpha", [0.0, 0.7])
 def test_a_policy_that_ignores_the_velocities_does_the_same_with_and_without_them(kind, alpha):
     full, partial = blind(kind)
-    one = roll_in(Acrobot(H), Mixture(expert(), full.actor(), alpha), SEEDS)
-    other = roll_in(partial_acrobot(H), Mixture(expert(), partial.actor(), alpha), SEEDS)
+    one = roll_in(Acrobot(H), RollInPolicy(expert(), full.actor(), alpha), SEEDS)
+    other = roll_in(make_partial_acrobot(H), RollInPolicy(expert(), partial.actor(), alpha), SEEDS)
     for name in ("states", "actions", "costs", "mask", "by_expert"):
         np.testing.assert_array_equal(getattr(other, name), getattr(one, name), err_msg=name)
     np.testing.assert_array_equal(other.observations, one.observations[..., :4])
@@ -91,10 +91,13 @@ def test_a_policy_that_ignores_the_velocities_does_the_same_with_and_without_the
 
 def test_the_expert_sees_the_state():
     """It plays as on the full simulator, and gives the same Q*; without velocities it could not even be asked."""
-    alone = [roll_in(simulator, Mixture(expert(), None, 1.0), SEEDS) for simulator in (Acrobot(H), partial_acrobot(H))]
+    alone = [
+        roll_in(simulator, RollInPolicy(expert(), None, 1.0), SEEDS)
+        for simulator in (Acrobot(H), make_partial_acrobot(H))
+    ]
     np.testing.assert_array_equal(alone[0].actions, alone[1].actions)
     assert alone[1].states.shape[2:] == (4,) and alone[1].observations.shape[2:] == (4,)
-    q_full, q_partial = (QStar(expert())(trajectories).values for trajectories in alone)
+    q_full, q_partial = (QStarOracle(expert())(trajectories).values for trajectories in alone)
     np.testing.assert_array_equal(q_full, q_partial)
     mask = alone[1].mask
     by_hand = -expert().network(Acrobot().observe(alone[1].states[mask]))
@@ -103,10 +106,10 @@ def test_the_expert_sees_the_state():
 
 
 def test_a_run_is_set_up_with_the_full_state_for_the_oracle_and_link_positions_for_the_learner():
-    setup = set_up(resolve("acrobot-partial", "aggrevated", horizon=20))
+    setup = build_algorithm_inputs(resolve_config("acrobot-partial", "aggrevated", horizon=20))
     assert setup.world.simulator.observation_space.shape == (4,)
     assert setup.world.expert.network.weights[0].shape[0] == 6
-    found = roll_in(setup.world.simulator, Mixture(setup.world.expert, setup.learner.policy.actor(), 0.5), SEEDS)
+    found = roll_in(setup.world.simulator, RollInPolicy(setup.world.expert, setup.learner.policy.actor(), 0.5), SEEDS)
     costs = setup.oracle(found)
     expected = -setup.world.expert.network(Acrobot().observe(found.states[found.mask]))
     np.testing.assert_allclose(costs.values[found.mask], expected - expected.min(axis=1, keepdims=True), atol=1e-5)
@@ -114,8 +117,8 @@ def test_a_run_is_set_up_with_the_full_state_for_the_oracle_and_link_positions_f
 
 @pytest.mark.parametrize("kind", POLICIES)
 def test_every_kind_of_policy_fits_what_is_seen(kind):
-    policy = random_policy(partial_acrobot(H), kind, (8,), seed=0)
-    found = roll_in(partial_acrobot(10), Mixture(None, policy.actor()), SEEDS)
+    policy = random_policy(make_partial_acrobot(H), kind, (8,), seed=0)
+    found = roll_in(make_partial_acrobot(10), RollInPolicy(None, policy.actor()), SEEDS)
     assert found.observations.shape == (20, 10, 4)
 
 
@@ -128,14 +131,14 @@ def test_illegal_actions_stay_illegal_behind_a_view():
 
     simulator = OnlyAction2()
     policy, own = linear_policy().float(), np.arange(16, dtype=np.uint64)
-    full = roll_in(simulator, Mixture(None, policy.actor()), own)
+    full = roll_in(simulator, RollInPolicy(None, policy.actor()), own)
     assert (full.actions[full.mask] == 2).all()
-    behind = Partial(simulator, simulator.observe, simulator.observation_space, "seen")
-    found = roll_in(behind, Mixture(None, policy.actor()), own)
+    behind = PartialObservationSimulator(simulator, simulator.observe, simulator.observation_space, "seen")
+    found = roll_in(behind, RollInPolicy(None, policy.actor()), own)
     np.testing.assert_array_equal(found.legal, full.legal)
     np.testing.assert_array_equal(found.actions, full.actions)
 
 
 def test_without_illegal_actions_a_view_adds_none():
-    found = roll_in(partial_acrobot(5), Mixture(expert(), None, 1.0), SEEDS)
+    found = roll_in(make_partial_acrobot(5), RollInPolicy(expert(), None, 1.0), SEEDS)
     assert found.legal.shape == (20, 5, 0)

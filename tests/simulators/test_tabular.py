@@ -6,24 +6,24 @@ import numpy as np
 import pytest
 
 from aggrevated.errors import UsageError
-from aggrevated.oracles.monte_carlo import MonteCarlo
+from aggrevated.oracles.monte_carlo import MonteCarloOracle
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import CategoricalHead
-from aggrevated.rollout.roll_in import Mixture, roll_in
+from aggrevated.rollout.roll_in import RollInPolicy, roll_in
 from aggrevated.simulators import Simulator
 from aggrevated.simulators.tabular import (
-    Tabular,
     TabularExpert,
-    binary_tree,
-    draw,
-    greedy,
-    one_step,
+    TabularSimulator,
+    greedy_policy,
+    hash_to_uniform,
+    make_binary_tree,
+    make_one_step_mdp,
+    make_random_mdps,
     optimal_q,
-    q_of,
-    random_mdps,
+    policy_q_values,
+    sample_categorical,
     state_distributions,
     total_cost,
-    uniform,
 )
 from problems import COST, EXPERT, Q_STAR, START, transitions
 from problems import state_distributions as by_going_forward
@@ -33,7 +33,7 @@ STATES, ACTIONS, HORIZON = 2, 2, 3
 
 def tiny(seed, horizon=HORIZON):
     """(transitions, costs, start, a random policy) of one MDP."""
-    p, c, start = (array[0] for array in random_mdps(1, STATES, ACTIONS, seed))
+    p, c, start = (array[0] for array in make_random_mdps(1, STATES, ACTIONS, seed))
     return p, c, start, np.random.default_rng(seed).dirichlet(np.ones(ACTIONS), (horizon, STATES))
 
 
@@ -64,7 +64,7 @@ def everywhere(value):
 def test_q_of_a_policy_is_the_mean_over_every_trajectory(seed):
     p, c, _, policy = tiny(seed)
     by_hand = everywhere(lambda t, s, a: cost_from(p, c, policy, t, s, a))
-    np.testing.assert_allclose(q_of(p, c, policy), by_hand, atol=1e-13)
+    np.testing.assert_allclose(policy_q_values(p, c, policy), by_hand, atol=1e-13)
 
 
 def test_optimal_q_is_the_least_over_every_deterministic_policy():
@@ -90,42 +90,48 @@ def test_the_known_answers_of_the_tiny_mdp():
     """Its episodes can end: what is missing from 1 in the transitions costs nothing any more."""
     q = optimal_q(transitions(), COST, 3)
     np.testing.assert_array_equal(q, Q_STAR)
-    np.testing.assert_array_equal(greedy(q), np.broadcast_to(np.eye(3)[EXPERT], (3, 3, 3)))
+    np.testing.assert_array_equal(greedy_policy(q), np.broadcast_to(np.eye(3)[EXPERT], (3, 3, 3)))
     pi = np.random.default_rng(0).dirichlet(np.ones(3), 3)
     table = np.broadcast_to(pi, (3, 3, 3))
     np.testing.assert_allclose(state_distributions(transitions(), START, table), by_going_forward(pi), atol=1e-15)
-    assert total_cost(transitions(), COST, START, greedy(q)) == pytest.approx((START * Q_STAR[0].min(axis=1)).sum())
+    assert total_cost(transitions(), COST, START, greedy_policy(q)) == pytest.approx(
+        (START * Q_STAR[0].min(axis=1)).sum()
+    )
 
 
 def test_leading_axes_are_as_many_mdps_one_by_one():
-    p, c, start = (array.reshape(2, 3, *array.shape[1:]) for array in random_mdps(6, 4, 3, 0))
+    p, c, start = (array.reshape(2, 3, *array.shape[1:]) for array in make_random_mdps(6, 4, 3, 0))
     policy = np.random.default_rng(0).dirichlet(np.ones(3), (2, 3, 5, 4))
-    together = optimal_q(p, c, 5), q_of(p, c, policy), state_distributions(p, start, policy)
+    together = optimal_q(p, c, 5), policy_q_values(p, c, policy), state_distributions(p, start, policy)
     assert [array.shape for array in together] == [(2, 3, 5, 4, 3), (2, 3, 5, 4, 3), (2, 3, 5, 4)]
     mu = total_cost(p, c, start, policy)
     for i in np.ndindex(2, 3):
-        alone = optimal_q(p[i], c[i], 5), q_of(p[i], c[i], policy[i]), state_distributions(p[i], start[i], policy[i])
+        alone = (
+            optimal_q(p[i], c[i], 5),
+            policy_q_values(p[i], c[i], policy[i]),
+            state_distributions(p[i], start[i], policy[i]),
+        )
         for all_of_them, one in zip(together, alone, strict=True):
             np.testing.assert_allclose(all_of_them[i], one, atol=1e-13)
         assert mu[i] == pytest.approx(total_cost(p[i], c[i], start[i], policy[i]))
 
 
 def test_many_policies_on_one_mdp():
-    p, c, start = (array[0] for array in random_mdps(1, 4, 3, 0))
+    p, c, start = (array[0] for array in make_random_mdps(1, 4, 3, 0))
     policies = np.random.default_rng(0).dirichlet(np.ones(3), (7, 5, 4))
-    mu, q = total_cost(p, c, start, policies), q_of(p, c, policies)
+    mu, q = total_cost(p, c, start, policies), policy_q_values(p, c, policies)
     for i in range(7):
         assert mu[i] == pytest.approx(total_cost(p, c, start, policies[i]))
-        np.testing.assert_allclose(q[i], q_of(p, c, policies[i]))
+        np.testing.assert_allclose(q[i], policy_q_values(p, c, policies[i]))
 
 
 def test_greedy_takes_the_first_of_several():
-    np.testing.assert_array_equal(greedy(np.array([[2.0, 1.0, 1.0]])), [[0, 1, 0]])
+    np.testing.assert_array_equal(greedy_policy(np.array([[2.0, 1.0, 1.0]])), [[0, 1, 0]])
 
 
 def test_draw_is_as_frequent_as_probable_and_never_the_impossible():
     probabilities = np.broadcast_to([0.2, 0.0, 0.5, 0.3, 0.0], (40_000, 5))
-    counts = np.bincount(draw(probabilities, np.random.default_rng(0)), minlength=5)
+    counts = np.bincount(sample_categorical(probabilities, np.random.default_rng(0)), minlength=5)
     assert counts[1] == counts[4] == 0
     assert chi_square(counts[[0, 2, 3]], [0.2, 0.5, 0.3]) < 16
 
@@ -139,22 +145,22 @@ def chi_square(counts, probabilities):
 
 
 def test_random_mdps_are_mdps_with_costs_in_0_1():
-    p, c, start = random_mdps(5, 4, 3, 1)
+    p, c, start = make_random_mdps(5, 4, 3, 1)
     assert p.shape == (5, 4, 3, 4) and c.shape == (5, 4, 3) and start.shape == (5, 4)
     np.testing.assert_allclose(p.sum(axis=3), 1)
     np.testing.assert_allclose(start.sum(axis=1), 1)
     assert c.min() >= 0 and c.max() <= 1 and c.std() > 0.2
-    assert not np.allclose(p[0], random_mdps(5, 4, 3, 2)[0][0])
+    assert not np.allclose(p[0], make_random_mdps(5, 4, 3, 2)[0][0])
 
 
 def test_the_tree_by_hand():
     """Leaves .4 .1 | .9 .3: left is .1 at best, right .3; the optimum goes left, then right."""
-    tree = binary_tree(np.array([0.4, 0.1, 0.9, 0.3]))
+    tree = make_binary_tree(np.array([0.4, 0.1, 0.9, 0.3]))
     assert tree.horizon == 3 and tree.costs.shape == (7, 2)
     np.testing.assert_array_equal(tree.q_star[0, 0], [0.1, 0.3])
     np.testing.assert_array_equal(tree.q_star[1, 1:3], [[0.4, 0.1], [0.9, 0.3]])
     np.testing.assert_array_equal(tree.q_star[2, 3:, 0], [0.4, 0.1, 0.9, 0.3])
-    pi_star = greedy(tree.q_star)
+    pi_star = greedy_policy(tree.q_star)
     np.testing.assert_array_equal(state_distributions(tree.transitions, tree.start, pi_star), np.eye(7)[[0, 1, 4]])
     uniformly = np.full((3, 7, 2), 0.5)
     assert total_cost(tree.transitions, tree.costs, tree.start, uniformly) == pytest.approx(1.7 / 4)
@@ -163,15 +169,15 @@ def test_the_tree_by_hand():
 @pytest.mark.parametrize("leaves", [0, 3, 2048])
 def test_a_tree_needs_a_power_of_two_of_leaves(leaves):
     with pytest.raises(UsageError, match=f"power of two of leaves, here at most 1024, not {leaves}"):
-        binary_tree(np.zeros(leaves))
+        make_binary_tree(np.zeros(leaves))
 
 
 def test_the_one_step_instance_by_hand():
-    mdp = one_step(np.array([2, 0]), 0.125, 3)
+    mdp = make_one_step_mdp(np.array([2, 0]), 0.125, 3)
     np.testing.assert_array_equal(mdp.q_star, [[[0.5, 0.5, 0.375], [0.375, 0.5, 0.5]]])
     np.testing.assert_array_equal(mdp.start, [0.5, 0.5])
     assert mdp.horizon == 1
-    assert total_cost(mdp.transitions, mdp.costs, mdp.start, greedy(mdp.q_star)) == 0.375
+    assert total_cost(mdp.transitions, mdp.costs, mdp.start, greedy_policy(mdp.q_star)) == 0.375
 
 
 # ---- as a simulator
@@ -179,8 +185,8 @@ def test_the_one_step_instance_by_hand():
 
 @pytest.fixture
 def mdp():
-    p, c, start = (array[0] for array in random_mdps(1, 3, 2, 4))
-    return Tabular(p, c, start, horizon=3)
+    p, c, start = (array[0] for array in make_random_mdps(1, 3, 2, 4))
+    return TabularSimulator(p, c, start, horizon=3)
 
 
 def seeds(n, start=0):
@@ -230,7 +236,9 @@ def test_an_episode_has_the_distributions_and_the_cost_of_dynamic_programming(md
 
 
 def test_the_luck_of_different_steps_and_neighbouring_keys_is_unrelated():
-    drawn = np.stack([uniform(seeds(20_000), index) for index in range(5)] + [uniform(seeds(20_000, 1), 0)])
+    drawn = np.stack(
+        [hash_to_uniform(seeds(20_000), index) for index in range(5)] + [hash_to_uniform(seeds(20_000, 1), 0)]
+    )
     assert drawn.min() >= 0 and drawn.max() < 1
     assert np.abs(drawn.mean(axis=1) - 0.5).max() < 4 / np.sqrt(12 * 20_000)
     assert np.abs(np.corrcoef(drawn) - np.eye(6)).max() < 4 / np.sqrt(20_000)
@@ -264,8 +272,8 @@ def test_the_expert_knows_q_star_at_its_time_and_takes_the_cheapest(mdp):
 def test_rolling_the_expert_out_is_unbiased_for_q_star(mdp, advantage, rollouts):
     expert = TabularExpert(mdp)
     policy = FeedForwardPolicy(9, CategoricalHead(2), hidden=())
-    trajectories = roll_in(mdp, Mixture(None, policy.actor(), 0.0), seeds(3000))
-    asked = MonteCarlo(mdp, expert, rollouts=rollouts, advantage=advantage)(trajectories)
+    trajectories = roll_in(mdp, RollInPolicy(None, policy.actor(), 0.0), seeds(3000))
+    asked = MonteCarloOracle(mdp, expert, rollouts=rollouts, advantage=advantage)(trajectories)
     s, t = trajectories.states[..., 0].astype(int), trajectories.states[..., 1].astype(int)
     truth = mdp.q_star - advantage * mdp.q_star.min(axis=2, keepdims=True)
     for time, state, action in np.ndindex(3, 3, 2):

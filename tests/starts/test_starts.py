@@ -4,16 +4,16 @@ import numpy as np
 import pytest
 import torch
 
-from aggrevated.core.rng import Purpose, seeds
-from aggrevated.losses.likelihood import likelihood
-from aggrevated.oracles.zero_one import Advice
+from aggrevated.core.rng import SeedPurpose, derive_seeds
+from aggrevated.losses.likelihood import best_action_nll_loss
+from aggrevated.oracles.zero_one import ExpertActionOracle
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import GaussianHead
 from aggrevated.policies.window import WindowPolicy
-from aggrevated.rollout.roll_in import Mixture, roll_in
+from aggrevated.rollout.roll_in import RollInPolicy, roll_in
 from aggrevated.starts import supervised as module
-from aggrevated.starts.random import RandomStart
-from aggrevated.starts.supervised import SupervisedStart, supervised
+from aggrevated.starts.random import RandomStartSettings
+from aggrevated.starts.supervised import SupervisedStartSettings, pretrain_policy
 from problems import EXPERT, POLICIES, Home, TinyExpert, TinyMdp, Walk, flat, probabilities, random_policy
 
 
@@ -22,28 +22,28 @@ def test_a_supervised_start_keeps_the_deviation(kind):
     """To the bit, and learns the rest: the expert's actions became many times as likely."""
     policy = random_policy(Walk(), kind, (8,), seed=0, log_deviation=-1.25)
     before = {name: w.clone() for name, w in policy.state_dict().items()}
-    demonstrations = roll_in(Walk(), Mixture(Home(), None, 1.0), seeds(0, Purpose.DEMONSTRATION, 0, 10))
-    costs = Advice(Home(), Walk.action_space)(demonstrations)
-    loss = likelihood(policy, demonstrations, costs).item()
-    assert supervised(policy, Walk(), Home(), 10, 100) == (300, 300)  # at home for all of H = 30
+    demonstrations = roll_in(Walk(), RollInPolicy(Home(), None, 1.0), derive_seeds(0, SeedPurpose.DEMONSTRATION, 0, 10))
+    costs = ExpertActionOracle(Home(), Walk.action_space)(demonstrations)
+    loss = best_action_nll_loss(policy, demonstrations, costs).item()
+    assert pretrain_policy(policy, Walk(), Home(), 10, 100) == (300, 300)  # at home for all of H = 30
     kept = [name for name in before if name.endswith("log_deviation")]
     assert len(kept) == 1 and (before[kept[0]] == -1.25).all()
     assert torch.equal(policy.state_dict()[kept[0]], before[kept[0]])
     assert all(not torch.equal(w, before[name]) for name, w in policy.named_parameters() if name not in kept)
-    assert likelihood(policy, demonstrations, costs).item() < loss - 0.01
+    assert best_action_nll_loss(policy, demonstrations, costs).item() < loss - 0.01
 
 
 def test_a_supervised_start_imitates():
     """A linear expert is found exactly, whichever states it visits."""
     policy = FeedForwardPolicy(1, GaussianHead(2, -0.5), hidden=())
-    supervised(policy, Walk(), Home(), 20, 1000)
+    pretrain_policy(policy, Walk(), Home(), 20, 1000)
     x = np.array([[-1.0], [0.5], [1.0]], np.float32)
     np.testing.assert_allclose(policy.predict(x, deterministic=True)[0], Home().act(x, 0), atol=0.02)
 
 
 def test_a_supervised_start_of_a_finite_set():
     policy = random_policy(TinyMdp(), "mlp", (), seed=0)
-    assert supervised(policy, TinyMdp(), TinyExpert(), 30, 600) == (90, 90)
+    assert pretrain_policy(policy, TinyMdp(), TinyExpert(), 30, 600) == (90, 90)
     assert (probabilities(policy)[np.arange(3), EXPERT] > 0.9).all()
 
 
@@ -51,7 +51,7 @@ def test_more_steps_of_the_start_are_more_steps():
     found = []
     for steps in (0, 1, 2, 2):
         policy = random_policy(Walk(), "mlp", (8,), seed=0)
-        supervised(policy, Walk(), Home(), 5, steps)
+        pretrain_policy(policy, Walk(), Home(), 5, steps)
         found.append(flat(policy))
     assert (found[0] == flat(random_policy(Walk(), "mlp", (8,), seed=0))).all()
     assert (found[0] != found[1]).any() and (found[1] != found[2]).any()
@@ -65,20 +65,20 @@ def test_every_demonstration_is_learned_from_however_many_there_are(monkeypatch)
     def watched(policy, trajectories, cost_to_go):
         if trajectories.count == 16:  # a minibatch
             drawn.append(trajectories.seeds)
-        return likelihood(policy, trajectories, cost_to_go)
+        return best_action_nll_loss(policy, trajectories, cost_to_go)
 
     monkeypatch.setattr(module, "likelihood", watched)
     policy = random_policy(TinyMdp(), "mlp", (), seed=0)
-    assert supervised(policy, TinyMdp(), TinyExpert(), 1400, 350) == (3 * 1400, 3 * 1400)
+    assert pretrain_policy(policy, TinyMdp(), TinyExpert(), 1400, 350) == (3 * 1400, 3 * 1400)
     assert len(drawn) == 350
     met = set(np.concatenate(drawn).tolist())
-    assert len(met) > 1350 and met <= set(seeds(0, Purpose.DEMONSTRATION, 0, 1400).tolist())
+    assert len(met) > 1350 and met <= set(derive_seeds(0, SeedPurpose.DEMONSTRATION, 0, 1400).tolist())
 
 
 def test_a_random_start_costs_nothing_and_changes_nothing():
     policy = random_policy(Walk(), "window", (8,), seed=0)
     before = flat(policy)
-    assert RandomStart().begin(policy, Walk(), Home(), seed=0, k=10) == (0, 0)
+    assert RandomStartSettings().begin(policy, Walk(), Home(), seed=0, k=10) == (0, 0)
     np.testing.assert_array_equal(flat(policy), before)
     assert isinstance(policy, WindowPolicy) and isinstance(policy.inner.head, GaussianHead)
 
@@ -93,8 +93,12 @@ def test_the_piece_is_the_function_with_its_settings():
     """And with K demonstrations, where it is not said how many."""
     for demonstrations, k, expected in ((5, 9, 5), (0, 9, 9)):
         by_piece, by_hand = (random_policy(Walk(), "mlp", (8,), seed=0) for _ in range(2))
-        start = SupervisedStart(start_steps=7, start_rate=0.02, demonstrations=demonstrations)
+        start = SupervisedStartSettings(start_steps=7, start_rate=0.02, demonstrations=demonstrations)
         bill = start.begin(by_piece, Walk(), Home(), seed=3, k=k)
-        assert bill == supervised(by_hand, Walk(), Home(), expected, 7, 0.02, seed=3) == (30 * expected, 30 * expected)
+        assert (
+            bill
+            == pretrain_policy(by_hand, Walk(), Home(), expected, 7, 0.02, seed=3)
+            == (30 * expected, 30 * expected)
+        )
         np.testing.assert_array_equal(flat(by_piece), flat(by_hand))
-    assert "7 minibatches" in start.notice and RandomStart().notice == ""
+    assert "7 minibatches" in start.notice and RandomStartSettings().notice == ""

@@ -4,9 +4,9 @@ import re
 
 import pytest
 
-from aggrevated.cli import asked_for
+from aggrevated.cli import parse_command
 from aggrevated.errors import DataError, UsageError
-from aggrevated.sweeps.request import Asked
+from aggrevated.sweeps.request import SweepRequest
 from pretended import asked
 
 RATES = "learning-rate=0.001,0.01"
@@ -72,7 +72,7 @@ def test_what_decides_what_is_measured_does_not_vary() -> None:
     what = asked("horizon=100,200")
     fixed = {name: value for name, value in what.fixed.items() if name != "horizon"}
     with pytest.raises(UsageError, match="--horizon does not vary: it decides what is measured, not how well; fix it"):
-        Asked(what.task, what.method, what.varied, fixed, "grid", 2).check()
+        SweepRequest(what.task, what.method, what.varied, fixed, "grid", 2).check()
 
 
 def test_the_command_of_a_trial_is_one_that_train_takes_and_means_the_same() -> None:
@@ -82,7 +82,7 @@ def test_the_command_of_a_trial_is_one_that_train_takes_and_means_the_same() -> 
     assert command.startswith("aggrevated train cartpole ") and command.endswith(" --trials 3")
     for words in ("--learning-rate 0.001", "--hidden 64 32", "--no-advantage", "--seed 5", "--update regular"):
         assert words in command
-    train = asked_for(command.split()[1:])
+    train = parse_command(command.split()[1:])
     assert train.trials == 3
     assert what.command({"update": "exponentiated"}).count("--learning-rate") == 0
     other = asked("method=dagger,sl").command({"method": "dagger"})
@@ -91,7 +91,7 @@ def test_the_command_of_a_trial_is_one_that_train_takes_and_means_the_same() -> 
 
 def test_what_was_asked_is_read_as_it_was_written() -> None:
     what = asked("learning-rate=1e-4..1e-1:log:3", UPDATES, "hidden=16,64 32", seeds=2, critic_hidden=(8,))
-    assert Asked.read(what.facts(), "sweep.json") == what
+    assert SweepRequest.read(what.facts(), "sweep.json") == what
     for broken in ({}, what.facts() | {"varied": ["nothing"]}, what.facts() | {"task": "cartpoll"}):
         with pytest.raises(DataError, match=r"sweep\.json does not say what was asked"):
-            Asked.read(broken, "sweep.json")
+            SweepRequest.read(broken, "sweep.json")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from aggrevated.core.statistics import variance_explained
-from aggrevated.sweeps.importance import importance, levels_of
+from aggrevated.sweeps.importance import importance, level_indices
 from aggrevated.sweeps.search_space import Choices, Range
 from aggrevated.sweeps.trials import Trial
 
@@ -28,7 +28,7 @@ def test_one_very_bad_trial_does_not_hide_the_others() -> None:
     trials = [Trial(i, {"kind": "ab"[i % 2]}, (float(i % 2) + i / 100,)) for i in range(12)]
     trials += [Trial(12, {"kind": "b"}, (-1e9,))]
     assert importance(KIND, trials) > 0.3
-    levels, returns = levels_of(KIND, trials), np.array([trial.score for trial in trials])
+    levels, returns = level_indices(KIND, trials), np.array([trial.score for trial in trials])
     assert variance_explained(levels, returns) < 0.1  # as it would
 
 
@@ -46,4 +46,4 @@ def test_too_few_trials_say_nothing(count: int) -> None:
 
 def test_a_range_is_cut_into_parts_of_as_many_trials() -> None:
     trials = [Trial(i, {"x": 10.0**-i}, (0.0,)) for i in range(20)]
-    assert levels_of(X, trials).tolist() == [4] * 4 + [3] * 4 + [2] * 4 + [1] * 4 + [0] * 4
+    assert level_indices(X, trials).tolist() == [4] * 4 + [3] * 4 + [2] * 4 + [1] * 4 + [0] * 4

@@ -3,7 +3,7 @@
 import pytest
 
 from aggrevated.errors import UsageError
-from aggrevated.sweeps.search_space import Choices, Range, parsed, spoken
+from aggrevated.sweeps.search_space import Choices, Range, format_value, parse_variations
 from aggrevated.tasks import find_task
 
 CARTPOLE = find_task("cartpole")
@@ -27,9 +27,9 @@ CARTPOLE = find_task("cartpole")
     ],
 )
 def test_known_answers(word: str, meaning: Choices | Range) -> None:
-    (found,) = parsed([word], CARTPOLE, "aggrevated")
+    (found,) = parse_variations([word], CARTPOLE, "aggrevated")
     assert found == meaning
-    assert parsed([str(found)], CARTPOLE, "aggrevated") == (meaning,)  # what is written down says the same
+    assert parse_variations([str(found)], CARTPOLE, "aggrevated") == (meaning,)  # what is written down says the same
     kinds = {type(value) for value in found.ends}
     assert kinds == {type(value) for value in meaning.ends}  # whole numbers stay whole
 
@@ -60,13 +60,13 @@ def test_known_answers(word: str, meaning: Choices | Range) -> None:
 )
 def test_what_says_nothing_that_can_be_is_refused_in_a_sentence(word: str, words: str) -> None:
     with pytest.raises(UsageError) as caught:
-        parsed([word], CARTPOLE, "aggrevated")
+        parse_variations([word], CARTPOLE, "aggrevated")
     assert words in str(caught.value)
 
 
 def test_a_setting_varies_once() -> None:
     with pytest.raises(UsageError, match="--mixing is varied twice; say all its values in one --vary"):
-        parsed(["mixing=0,1", "mixing=0..1"], CARTPOLE, "aggrevated")
+        parse_variations(["mixing=0,1", "mixing=0..1"], CARTPOLE, "aggrevated")
 
 
 def test_the_points_of_a_grid() -> None:
@@ -86,11 +86,11 @@ def test_a_number_is_short_and_inside_of_its_range() -> None:
 
 
 def test_values_are_said_as_the_command_line_takes_them() -> None:
-    assert [spoken(value) for value in (1e-05, (64, 32), "lstm", True)] == ["1e-05", "64 32", "lstm", "True"]
+    assert [format_value(value) for value in (1e-05, (64, 32), "lstm", True)] == ["1e-05", "64 32", "lstm", "True"]
 
 
 def test_a_file_of_an_expert_is_found_again_from_everywhere(tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mine.zip").touch()
-    (found,) = parsed(["expert=cartpole,mine.zip"], CARTPOLE, "aggrevated")
+    (found,) = parse_variations(["expert=cartpole,mine.zip"], CARTPOLE, "aggrevated")
     assert found.ends == ("cartpole", str(tmp_path / "mine.zip"))

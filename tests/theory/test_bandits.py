@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from aggrevated_experiments.theory.bandits import index_policy, moss, pulling, ucb1
+from aggrevated_experiments.theory.bandits import index_policy, moss, pull_arms, ucb1
 
 
 def test_the_widths_by_hand():
@@ -66,7 +66,7 @@ def test_trials_are_independent_and_the_same_seed_gives_the_same():
 
 def test_rounds_are_what_the_curve_adds_up():
     means = np.random.default_rng(1).random((4, 8))
-    rounds = list(pulling(means, 50, ucb1, seed=2, scale=0.25))
+    rounds = list(pull_arms(means, 50, ucb1, seed=2, scale=0.25))
     lost = np.cumsum([one.regret for one in rounds], axis=0).T
     np.testing.assert_array_equal(lost, index_policy(means, 50, ucb1, "UCB1", seed=2, scale=0.25).curve)
     lane = np.arange(4)

@@ -6,11 +6,18 @@ import torch
 
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import CategoricalHead
-from aggrevated.simulators.tabular import Tabular, greedy, optimal_q, random_mdps, state_distributions, total_cost
-from aggrevated.updates.regular import Regular
+from aggrevated.simulators.tabular import (
+    TabularSimulator,
+    greedy_policy,
+    make_random_mdps,
+    optimal_q,
+    state_distributions,
+    total_cost,
+)
+from aggrevated.updates.regular import RegularUpdate
 from aggrevated_experiments.theory import finite_mdp
 from aggrevated_experiments.theory.bounds import noisy_upper_bound, upper_bound
-from aggrevated_experiments.theory.study import when
+from aggrevated_experiments.theory.study import recorded_episodes
 
 
 def test_the_step_by_hand():
@@ -24,7 +31,7 @@ def slow_exact(p, c, start, horizon, episodes):
     (states, actions), q_star = c.shape, optimal_q(p, c, horizon)
     eta = horizon / q_star.max() * np.sqrt(2 * states * np.log(actions) / episodes)
     policy, total, curve = np.full((horizon, states, actions), 1 / actions), 0.0, []
-    best = total_cost(p, c, start, greedy(q_star))
+    best = total_cost(p, c, start, greedy_policy(q_star))
     for _ in range(episodes):
         d, cost = list(start), 0.0
         new = np.zeros_like(policy)
@@ -43,7 +50,7 @@ def slow_exact(p, c, start, horizon, episodes):
 
 
 def test_exact_is_a_slow_loop_over_one_mdp_at_a_time():
-    mdps = random_mdps(3, 3, 2, 0)
+    mdps = make_random_mdps(3, 3, 2, 0)
     curve = finite_mdp.exact(mdps, 3, 25).curve
     for i in range(3):
         np.testing.assert_allclose(curve[i], slow_exact(*(array[i] for array in mdps), 3, 25), atol=1e-10)
@@ -51,14 +58,14 @@ def test_exact_is_a_slow_loop_over_one_mdp_at_a_time():
 
 def test_regret_is_under_the_bound_in_every_trial_and_episode():
     """Theorem upper_bound with each MDP's own Q_max; and it learns."""
-    mdps, horizon, episodes = random_mdps(20, 5, 3, 1), 3, 400
+    mdps, horizon, episodes = make_random_mdps(20, 5, 3, 1), 3, 400
     q_star = optimal_q(*mdps[:2], horizon)
     first = total_cost(*mdps, np.full(q_star.shape, 1 / 3)) - (mdps[2] * q_star[:, 0].min(axis=2)).sum(axis=1)
     exact = finite_mdp.exact(mdps, horizon, episodes).curve
     noisy = finite_mdp.sampled(mdps, horizon, episodes, 0, finite_mdp.rolled_out(mdps, 1), "noisy").curve
     for i, largest in enumerate(q_star.max(axis=(1, 2, 3))):
-        assert (exact[i] <= upper_bound(horizon, largest, 5, 3, when(episodes))).all()
-        assert (noisy[i] <= noisy_upper_bound(horizon, largest, 5, 3, when(episodes))).all()
+        assert (exact[i] <= upper_bound(horizon, largest, 5, 3, recorded_episodes(episodes))).all()
+        assert (noisy[i] <= noisy_upper_bound(horizon, largest, 5, 3, recorded_episodes(episodes))).all()
     np.testing.assert_allclose(exact[:, 0], first)
     np.testing.assert_allclose(noisy[:, 0], first)
     assert (exact[:, -1] < 0.6 * episodes * first).all() and (noisy[:, -1] < 0.8 * episodes * first).all()
@@ -92,7 +99,7 @@ def test_only_what_was_visited_is_updated():
 
 
 def test_roll_ins_have_the_distributions_of_dynamic_programming():
-    p, _, start = random_mdps(1, 3, 2, 0)
+    p, _, start = make_random_mdps(1, 3, 2, 0)
     policy = np.random.default_rng(0).dirichlet(np.ones(2), (1, 4, 3))
     n = 10_000
     many = [np.broadcast_to(array, (n, *array.shape[1:])) for array in (p, start, policy)]
@@ -106,7 +113,7 @@ def test_roll_ins_have_the_distributions_of_dynamic_programming():
 def asked():
     """(MDPs, Q*, visited states) of one MDP, many times over."""
     n = 4000
-    mdps = tuple(np.broadcast_to(array, (n, *array.shape[1:])) for array in random_mdps(1, 3, 2, 3))
+    mdps = tuple(np.broadcast_to(array, (n, *array.shape[1:])) for array in make_random_mdps(1, 3, 2, 3))
     q_star = np.broadcast_to(optimal_q(*(array[0] for array in mdps[:2]), 3), (n, 3, 3, 2))
     return mdps, q_star, np.broadcast_to([2, 0, 1], (n, 3))
 
@@ -134,7 +141,7 @@ def test_bounded_noise_is_unbiased_and_bounded(asked):
 
 
 def test_the_table_of_a_policy():
-    mdp = Tabular(*(array[0] for array in random_mdps(1, 3, 2, 0)), horizon=2)
+    mdp = TabularSimulator(*(array[0] for array in make_random_mdps(1, 3, 2, 0)), horizon=2)
     policy = FeedForwardPolicy(6, CategoricalHead(2), hidden=())
     logits = (policy.network[0].weight + policy.network[0].bias[:, None]).detach()
     expected = torch.softmax(logits, dim=0).T.reshape(2, 3, 2)
@@ -142,11 +149,11 @@ def test_the_table_of_a_policy():
 
 
 def test_policy_gradient_counts_k_episodes_for_every_policy_from_the_uniform_one_on():
-    mdps, horizon = random_mdps(2, 3, 2, 0), 2
+    mdps, horizon = make_random_mdps(2, 3, 2, 0), 2
     q_star = optimal_q(*mdps[:2], horizon)
     best = (mdps[2] * q_star[:, 0].min(axis=2)).sum(axis=1)
     uniformly = total_cost(*mdps, np.full(q_star.shape, 0.5)) - best
-    regret = finite_mdp.policy_gradient(mdps, horizon, 195, 0, lambda: Regular(0.3), "REINFORCE", k=10)
+    regret = finite_mdp.policy_gradient(mdps, horizon, 195, 0, lambda: RegularUpdate(0.3), "REINFORCE", k=10)
     each = np.diff(regret.curve, axis=1, prepend=0.0)  # [2, 195]
     assert regret.curve.shape == (2, 195) and not regret.learns_from_expert
     np.testing.assert_allclose(each[:, :10], np.broadcast_to(uniformly[:, None], (2, 10)), atol=1e-6)

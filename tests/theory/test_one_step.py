@@ -7,7 +7,7 @@ import pytest
 
 from aggrevated_experiments.theory.bounds import upper_bound
 from aggrevated_experiments.theory.one_step import exponentiated_gradient, hard_gap, no_algorithm_below
-from aggrevated_experiments.theory.study import slope, when
+from aggrevated_experiments.theory.study import fit_slope, recorded_episodes
 
 
 def test_the_gap_by_hand():
@@ -64,7 +64,7 @@ def test_regret_is_between_the_lower_and_the_upper_bound():
     states, actions, episodes = 16, 16, 2000
     gap = hard_gap(states, actions, episodes)
     curve = exponentiated_gradient(20, states, actions, episodes, gap, seed=0).curve
-    at = when(episodes)
+    at = recorded_episodes(episodes)
     assert (curve.mean(axis=0) >= no_algorithm_below(states, actions, episodes, gap)[at - 1]).all()
     assert (curve <= upper_bound(1, 1.0, states, actions, at)).all()
 
@@ -75,5 +75,5 @@ def test_regret_grows_as_the_root_of_n_and_of_s():
         return exponentiated_gradient(20, states, 16, episodes, gap, seed=0).curve[:, -1].mean()
 
     n, s = np.array([500, 1000, 2000]), np.array([4, 8, 16])
-    assert slope(np.log(n), np.log([at_the_end(8, x) for x in n])) == pytest.approx(0.5, abs=0.07)
-    assert slope(np.log(s), np.log([at_the_end(x, 2000) for x in s])) == pytest.approx(0.5, abs=0.07)
+    assert fit_slope(np.log(n), np.log([at_the_end(8, x) for x in n])) == pytest.approx(0.5, abs=0.07)
+    assert fit_slope(np.log(s), np.log([at_the_end(x, 2000) for x in s])) == pytest.approx(0.5, abs=0.07)

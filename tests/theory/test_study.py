@@ -7,20 +7,20 @@ import numpy as np
 import pytest
 
 from aggrevated_experiments.theory import experiments
-from aggrevated_experiments.theory.study import POINTS, Growth, Recorder, Regret, Study, slope, when
-from aggrevated_experiments.theory.tuning import APART, Tunable, choice, to_show, tune
+from aggrevated_experiments.theory.study import POINTS, Growth, Recorder, Regret, Study, fit_slope, recorded_episodes
+from aggrevated_experiments.theory.tuning import APART, Tunable, choose_setting, settings_to_plot, tune
 
 
 def test_the_exponent_of_a_power_law_is_its_power():
     x = np.array([10.0, 100.0, 300.0, 5000.0])
     assert Growth("N", "law", x, 7 * x**0.37).exponent == pytest.approx(0.37, abs=1e-12)
     assert np.isfinite(Growth("N", "nothing lost", x, np.zeros(4)).exponent)
-    assert slope(np.array([0.0, 1, 2]), np.array([0.0, 1, 5])) == pytest.approx(2.5)
+    assert fit_slope(np.array([0.0, 1, 2]), np.array([0.0, 1, 5])) == pytest.approx(2.5)
 
 
 @pytest.mark.parametrize("episodes", [1, 7, 200, 201, 12345])
 def test_a_curve_is_recorded_from_the_first_episode_to_the_last(episodes):
-    at = when(episodes)
+    at = recorded_episodes(episodes)
     assert at[0] == 1 and at[-1] == episodes and len(at) == min(episodes, POINTS)
     assert len(set(np.diff(at))) <= 2  # evenly, up to rounding
 
@@ -30,7 +30,7 @@ def test_the_recorder_adds_up():
     for n in range(1, 1001):
         recorder.add(n, np.array([1.0, n]))
     regret = recorder.regret("sum", learns_from_expert=False)
-    at = when(1000)
+    at = recorded_episodes(1000)
     np.testing.assert_array_equal(regret.curve, [at, at * (at + 1) / 2])
     assert regret.label == "sum" and not regret.learns_from_expert
 
@@ -82,9 +82,9 @@ def test_tuning_takes_the_least_mean_on_other_instances_and_shows_the_theorem_s_
     assert [one.chosen for one in tried] == [False, True, False, False] and tried[1].trials == (0.0, 2.0)
     assert [one.setting for one in tried] == ["step × 1", "step × 10", "step × 100", "step × 1000"]
     assert tried[0].regret == 5.5 and tried[1].label == "EG, step × 10" and tried[0].label == "EG"
-    assert to_show(tunable, tried) == [1.0, 10.0]
-    assert to_show(replace(tunable, has_theorem=False), tried) == [10.0]
-    assert choice(tried, "EG") is tried[1]
+    assert settings_to_plot(tunable, tried) == [1.0, 10.0]
+    assert settings_to_plot(replace(tunable, has_theorem=False), tried) == [10.0]
+    assert choose_setting(tried, "EG") is tried[1]
     with pytest.raises(AssertionError, match="as many tries"):
         Tunable("EG", "step ×", (1.0, 10.0), run)
 

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from aggrevated.simulators.tabular import binary_tree
+from aggrevated.simulators.tabular import make_binary_tree
 from aggrevated_experiments.theory import tree
 from aggrevated_experiments.theory.bounds import special_lower_noisy, special_upper
-from aggrevated_experiments.theory.study import slope, when
+from aggrevated_experiments.theory.study import fit_slope, recorded_episodes
 
 
 def test_v_star_by_hand():
@@ -20,7 +20,7 @@ def test_v_star_by_hand():
 def test_v_star_is_that_of_the_dense_mdp():
     trees = tree.uniform_leaves(3, 5, seed=0)
     for means, v in zip(trees.means, trees.v_star, strict=True):
-        q = binary_tree(means).q_star
+        q = make_binary_tree(means).q_star
         for level in range(5):
             nodes = np.arange(2**level - 1, 2 ** (level + 1) - 1)
             np.testing.assert_array_equal(v[nodes], q[level, nodes].min(axis=1))
@@ -49,7 +49,7 @@ def test_follow_the_leader_finds_the_best_leaf_within_k_minus_1_episodes(depth):
     assert found.max() <= depth - 1
     assert depth > 6 or found.max() == depth - 1
     assert (regret.curve[:, depth - 2] == regret.curve[:, -1]).all()
-    assert (regret.curve <= special_upper(depth, when(depth + 3))).all()
+    assert (regret.curve <= special_upper(depth, recorded_episodes(depth + 3))).all()
 
 
 def test_follow_the_leader_is_a_slow_loop_over_one_tree_at_a_time():
@@ -137,7 +137,7 @@ def test_regret_is_under_the_bound_in_every_trial_and_episode(depth):
     """Theorem special_lower_noisy; and it learns, being far under the regret of the first policy."""
     episodes = 1000
     curve = tree.exponentiated_gradient(tree.one_good_leaf(10, depth, 0.25, seed=1), episodes, seed=1).curve
-    assert (curve <= special_lower_noisy(depth, when(episodes))).all()
+    assert (curve <= special_lower_noisy(depth, recorded_episodes(episodes))).all()
     assert curve[:, -1].max() < 0.8 * episodes * 0.25 and (np.diff(curve, axis=1) >= 0).all()
 
 
@@ -145,7 +145,7 @@ def test_regret_grows_as_the_root_of_n():
     episodes = np.array([250, 500, 1000, 2000])
     trees = tree.one_good_leaf(20, 6, 0.25, seed=1)
     at_the_end = [tree.exponentiated_gradient(trees, n, seed=1).curve[:, -1].mean() for n in episodes]
-    assert slope(np.log(episodes), np.log(at_the_end)) == pytest.approx(0.5, abs=0.07)
+    assert fit_slope(np.log(episodes), np.log(at_the_end)) == pytest.approx(0.5, abs=0.07)
 
 
 def test_regret_grows_with_the_logarithm_of_s():
@@ -155,7 +155,7 @@ def test_regret_grows_with_the_logarithm_of_s():
         [tree.exponentiated_gradient(tree.one_good_leaf(20, d, 0.25, 1), 2000, 1).curve[:, -1].mean() for d in depths]
     )
     assert at_the_end[-1] < 4 * at_the_end[0]
-    assert slope(np.log(np.log(2.0**depths - 1)), np.log(at_the_end)) == pytest.approx(1.2, abs=0.4)
+    assert fit_slope(np.log(np.log(2.0**depths - 1)), np.log(at_the_end)) == pytest.approx(1.2, abs=0.4)
 
 
 # ---- episode by episode
@@ -185,10 +185,10 @@ def test_follow_the_leader_with_noise_is_a_slow_loop_with_sums():
 
 
 @pytest.mark.parametrize("rollouts", [None, 2])
-@pytest.mark.parametrize("episodes_of", [tree.leading, tree.descending])
+@pytest.mark.parametrize("episodes_of", [tree.iter_follow_the_leader, tree.iter_exponentiated_gradient])
 def test_episodes_are_paths_of_the_policy_and_lose_what_the_curve_says(episodes_of, rollouts):
     trees, count = tree.uniform_leaves(4, 5, seed=3), 60
-    whole = {tree.leading: lambda: tree.follow_the_leader(trees, count, 8, rollouts)[0]}
+    whole = {tree.iter_follow_the_leader: lambda: tree.follow_the_leader(trees, count, 8, rollouts)[0]}
     curve = whole.get(episodes_of, lambda: tree.exponentiated_gradient(trees, count, 8, rollouts))().curve
     total, lane = np.zeros(4), np.arange(4)
     for n, episode in enumerate(episodes_of(trees, count, 8, rollouts)):
@@ -196,7 +196,7 @@ def test_episodes_are_paths_of_the_policy_and_lose_what_the_curve_says(episodes_
         np.testing.assert_array_equal(total, curve[:, n])
         assert (episode.nodes[:, 0] == 0).all() and episode.q.shape == (2, 4, 4)
         np.testing.assert_array_equal(episode.nodes[:, 1:], 2 * episode.nodes[:, :-1] + 1 + episode.actions[:, :-1])
-        if episodes_of is tree.leading:
+        if episodes_of is tree.iter_follow_the_leader:
             np.testing.assert_array_equal(episode.actions, episode.policy[lane[:, None], episode.nodes])
         if rollouts is None:
             exact = trees.v_star[lane[:, None], 2 * episode.nodes + 1]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from aggrevated.simulators.tabular import greedy, optimal_q, random_mdps, total_cost
+from aggrevated.simulators.tabular import greedy_policy, make_random_mdps, optimal_q, total_cost
 from aggrevated_experiments.theory.ucbvi import optimistic, ucbvi
 
 HORIZON = 3
@@ -11,7 +11,7 @@ HORIZON = 3
 
 def experience(trials, visits, seed, states=3, actions=2):
     """(MDPs, counts, costs paid) after so many visits of every state and action."""
-    transitions, costs, start = random_mdps(trials, states, actions, seed)
+    transitions, costs, start = make_random_mdps(trials, states, actions, seed)
     generator = np.random.default_rng(seed)
     return (
         (transitions, costs, start),
@@ -48,7 +48,7 @@ def test_it_ends_with_the_optimal_policy_of_a_small_mdp():
     transitions[0, 0, 0] = transitions[0, 1, 1] = [1.0, 0.0]
     transitions[0, 0, 1] = transitions[0, 1, 0] = [0.0, 1.0]
     mdps = transitions, np.array([[[0.6, 0.9], [0.05, 0.9]]]), np.array([[1.0, 0.0]])
-    assert greedy(optimal_q(*mdps[:2], HORIZON))[0, 0, 0].tolist() == [0, 1]
+    assert greedy_policy(optimal_q(*mdps[:2], HORIZON))[0, 0, 0].tolist() == [0, 1]
     twenty = tuple(np.repeat(array, 20, axis=0) for array in mdps)
     regret = ucbvi(twenty, HORIZON, 400, seed=0, scale=0.1)
     assert (regret.curve[:, -1] == regret.curve[:, -50]).all()  # not one mistake in the last 100 episodes
@@ -57,7 +57,7 @@ def test_it_ends_with_the_optimal_policy_of_a_small_mdp():
 
 def test_regret_starts_with_that_of_the_first_policy_and_is_never_negative():
     """Nothing tried yet, everything costs 0: the first action everywhere."""
-    mdps = random_mdps(10, 4, 3, 0)
+    mdps = make_random_mdps(10, 4, 3, 0)
     q_star = optimal_q(*mdps[:2], HORIZON)
     first = np.broadcast_to(np.eye(3)[0], q_star.shape)
     curve = ucbvi(mdps, HORIZON, 200, seed=0, scale=0.1).curve

@@ -7,18 +7,18 @@ import pytest
 from scipy.stats import binom
 
 from aggrevated.simulators.tabular import (
-    binary_tree,
-    greedy,
+    greedy_policy,
+    make_binary_tree,
+    make_random_mdps,
     optimal_q,
-    q_of,
-    random_mdps,
+    policy_q_values,
     state_distributions,
     total_cost,
 )
-from aggrevated.updates.tabular_exponentiated import exponentiated
+from aggrevated.updates.tabular_exponentiated import exponentiated_step
 from aggrevated_experiments.theory import finite_mdp, tree
 from aggrevated_experiments.theory.bounds import DELTA, special_lower_noisy
-from aggrevated_experiments.theory.study import slope
+from aggrevated_experiments.theory.study import fit_slope
 
 # ---- the performance difference lemma
 
@@ -26,14 +26,14 @@ from aggrevated_experiments.theory.study import slope
 @pytest.fixture(scope="module")
 def pairs():
     """(MDPs, π₁, π₂, Σ_t E_{d_t^π₁}[Q^π₂ − V^π₂]) of 1,000 random MDPs and pairs of policies, H = 4."""
-    mdps, generator = random_mdps(1000, 4, 3, 0), np.random.default_rng(0)
+    mdps, generator = make_random_mdps(1000, 4, 3, 0), np.random.default_rng(0)
     first, second = generator.dirichlet(np.ones(3), (2, 1000, 4, 4))
     return mdps, first, second, expected_advantage(mdps, first, second)
 
 
 def expected_advantage(mdps, first, second):
     transitions, costs, start = mdps
-    q = q_of(transitions, costs, second)
+    q = policy_q_values(transitions, costs, second)
     advantage = q - (second * q).sum(axis=3, keepdims=True)
     return np.einsum("nts,ntsa,ntsa->n", state_distributions(transitions, start, first), first, advantage)
 
@@ -57,7 +57,7 @@ def test_regret_is_h_times_the_regret_in_the_loss(pairs):
     mdps, policy, _, _ = pairs
     transitions, costs, start = mdps
     q_star = optimal_q(transitions, costs, 4)
-    best, d = greedy(q_star), state_distributions(transitions, start, policy)
+    best, d = greedy_policy(q_star), state_distributions(transitions, start, policy)
 
     def loss(other):
         return np.einsum("nts,ntsa,ntsa->n", d, other, q_star) / 4
@@ -85,10 +85,10 @@ def terms_of_eq_2(mdp, expert_q, played, expert):
 def test_eq_2_needs_the_factor_h_before_both_terms(horizon):
     """An expert far from optimal, policies half-way to being greedy in its Q: the mean of μ(πₙ) is
     μ(π*) − H ε_N + H · regret a round, and so they gain H times what Eq. 2 says."""
-    p, c, start = (array[0] for array in random_mdps(1, 4, 3, 5))
+    p, c, start = (array[0] for array in make_random_mdps(1, 4, 3, 5))
     expert, *others = np.random.default_rng(0).dirichlet(np.ones(3), (21, horizon, 4))
-    expert_q = q_of(p, c, expert)
-    played = 0.5 * np.stack(others) + 0.5 * greedy(expert_q)
+    expert_q = policy_q_values(p, c, expert)
+    played = 0.5 * np.stack(others) + 0.5 * greedy_policy(expert_q)
     costs, of_expert, epsilon, regret = terms_of_eq_2((p, c, start, horizon), expert_q, played, expert)
     assert epsilon > regret > 0.05
     assert costs.mean() == pytest.approx(of_expert + horizon * (regret - epsilon), abs=1e-10)
@@ -100,12 +100,12 @@ def test_as_printed_eq_2_is_violated_by_ftl_on_the_tree(depth):
     """From "always right", the best leaf leftmost: in K − 1 episodes FTL plays no policy below μ(π*) + gap, and its
     regret in ℓ is gap/H a round, which is all that Eq. 2 as printed leaves between π̂ and π*."""
     gap, horizon = 0.25, depth
-    mdp = binary_tree(np.array([0.5 - gap, *[0.5] * (2 ** (depth - 1) - 1)]))
+    mdp = make_binary_tree(np.array([0.5 - gap, *[0.5] * (2 ** (depth - 1) - 1)]))
     policy, played = np.broadcast_to(np.eye(2)[1], mdp.q_star.shape).copy(), []
     for t in range(depth - 1):
         played.append(policy.copy())
         policy[t, 2**t - 1] = np.eye(2)[0]  # what FTL learns on this path: at the first mistake left is better
-    expert = greedy(mdp.q_star)
+    expert = greedy_policy(mdp.q_star)
     costs, of_expert, epsilon, regret = terms_of_eq_2(
         (mdp.transitions, mdp.costs, mdp.start, horizon), mdp.q_star, np.stack(played), expert
     )
@@ -119,7 +119,7 @@ def test_as_printed_eq_2_is_violated_by_ftl_on_the_tree(depth):
 
 def test_eq_9_is_the_fisher_matrix_per_state_divided_by_h():
     """π(a|s) by a softmax of a table, every trajectory of H = 3 steps through two states with two actions."""
-    p, _, start = (array[0] for array in random_mdps(1, 2, 2, 0))
+    p, _, start = (array[0] for array in make_random_mdps(1, 2, 2, 0))
     policy, steps = np.random.default_rng(0).dirichlet(np.ones(2), 2), range(3)
 
     def score(s, a):
@@ -140,7 +140,7 @@ def test_eq_9_is_the_fisher_matrix_per_state_divided_by_h():
 
 def test_the_step_of_delta_kl_moves_the_trajectories_by_h_squared_times_half_of_it():
     """η = √(δ_KL / ∇ᵀδ) with Eq. 9: KL(ρ_{n+1} ‖ ρ_n) is H² δ_KL / 2, not δ_KL; here H = 3 and 3 states."""
-    p, _, start = (array[0] for array in random_mdps(1, 3, 2, 0))
+    p, _, start = (array[0] for array in make_random_mdps(1, 3, 2, 0))
     generator, horizon, delta_kl = np.random.default_rng(0), 3, 1e-6
     theta = generator.normal(size=3)  # the log-odds of action 1
     chance = 1 / (1 + np.exp(-theta))
@@ -197,7 +197,7 @@ def test_with_the_step_of_the_appendix_eg_loses_linearly_where_costs_contradict_
         log_policy, total = np.log([0.5, 0.5]), 0.0
         for q in costs:
             total += np.exp(log_policy) @ q
-            log_policy = exponentiated(log_policy, q, eta)
+            log_policy = exponentiated_step(log_policy, q, eta)
         return total - least
 
     assert regret(finite_mdp.step_size(1.0, 1, 1, 2, n)) < np.sqrt(2 * np.log(2) * n)
@@ -208,7 +208,7 @@ def test_with_the_step_of_the_appendix_eg_loses_linearly_where_costs_contradict_
 def test_on_random_mdps_long_steps_do_no_harm(n, monkeypatch):
     """Q* of a state and time is the same in every episode and never contradicts itself: the bound is too pessimistic
     there, and with the step of the appendix, which is nearly follow-the-leader, regret is smaller, not larger."""
-    mdps = random_mdps(10, 4, 3, 0)
+    mdps = make_random_mdps(10, 4, 3, 0)
     noise = finite_mdp.rolled_out(mdps, 1)
     ours = [finite_mdp.exact(mdps, 3, n), finite_mdp.sampled(mdps, 3, n, 0, noise, "noisy")]
     monkeypatch.setattr(finite_mdp, "step_size", of_the_appendix)
@@ -265,7 +265,7 @@ def test_on_uniform_leaf_costs_regret_is_linear_while_n_is_below_s():
 
     def exponent(trees):
         regret = [tree.exponentiated_gradient(trees, n, seed=1).curve[:, -1].mean() for n in episodes]
-        return slope(np.log(episodes), np.log(regret))
+        return fit_slope(np.log(episodes), np.log(regret))
 
     assert exponent(tree.uniform_leaves(4, 12, seed=1)) > 0.9
     assert exponent(tree.one_good_leaf(4, 12, 0.25, seed=1)) < 0.65

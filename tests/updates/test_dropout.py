@@ -6,29 +6,29 @@ import numpy as np
 import pytest
 import torch
 
-from aggrevated.losses.all_actions import all_actions
-from aggrevated.oracles.q_star import QStar
+from aggrevated.losses.all_actions import all_actions_loss
+from aggrevated.oracles.q_star import QStarOracle
 from aggrevated.parsing.learners.parser_policies import KINDS
 from aggrevated.parsing.parser import Parser
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import CategoricalHead
 from aggrevated.policies.recurrent import RecurrentPolicy
-from aggrevated.updates import dropout, loss_and_gradient
-from aggrevated.updates.exponentiated import Exponentiated
-from aggrevated.updates.follow_the_leader import FollowTheLeader
-from aggrevated.updates.regular import Regular
+from aggrevated.updates import loss_and_gradient, make_dropout_context
+from aggrevated.updates.exponentiated import ExponentiatedUpdate
+from aggrevated.updates.follow_the_leader import FollowTheLeaderUpdate
+from aggrevated.updates.regular import RegularUpdate
 from problems import gradient, random_costs, random_trajectories
 from reading import corpus, reader, trajectories
 
 PAGES = corpus()
 PARSES = trajectories(PAGES)
-COSTS = QStar(Parser(PAGES, np.arange(len(PAGES.lengths))).expert)(PARSES)
+COSTS = QStarOracle(Parser(PAGES, np.arange(len(PAGES.lengths))).expert)(PARSES)
 every_kind = pytest.mark.parametrize("kind", KINDS)
 
 
 def loss_with(policy, seed):
-    with dropout(policy)(seed):
-        return all_actions(policy, PARSES, COSTS).item()
+    with make_dropout_context(policy)(seed):
+        return all_actions_loss(policy, PARSES, COSTS).item()
 
 
 @every_kind
@@ -37,7 +37,7 @@ def test_the_same_seed_drops_the_same_and_another_seed_something_else(kind):
     seeds = (0, 2, 8, 2**63 + 4, 2**64 - 1)
     losses = [loss_with(policy, seed) for seed in seeds]
     assert losses == [loss_with(policy, seed) for seed in seeds] and len(set(losses)) == len(seeds)
-    assert all_actions(policy, PARSES, COSTS).item() not in losses
+    assert all_actions_loss(policy, PARSES, COSTS).item() not in losses
 
 
 def test_a_mask_serves_two_minibatches():
@@ -61,19 +61,19 @@ def test_torchs_own_generator_is_left_alone():
 
 def test_there_is_none_outside_also_after_an_error():
     policy = reader("reactive", PAGES, dropout=0.5)
-    before = all_actions(policy, PARSES, COSTS).item()
-    with pytest.raises(KeyError), dropout(policy)(1):
+    before = all_actions_loss(policy, PARSES, COSTS).item()
+    with pytest.raises(KeyError), make_dropout_context(policy)(1):
         assert policy.training and policy.dropout.training
         raise KeyError
     assert not policy.training and not policy.dropout.training
-    assert all_actions(policy, PARSES, COSTS).item() == before
+    assert all_actions_loss(policy, PARSES, COSTS).item() == before
 
 
 @every_kind
 def test_an_actor_drops_nothing_even_if_made_while_learning(kind):
     policy = reader(kind, PAGES, dropout=0.5)
     calm = policy.actor()
-    with dropout(policy)(1):
+    with make_dropout_context(policy)(1):
         actor = policy.actor()
     observation = PARSES.observations[:, 0]
     expected = calm.parameters(observation, calm.memory(len(observation)))[0]
@@ -83,7 +83,7 @@ def test_an_actor_drops_nothing_even_if_made_while_learning(kind):
 def test_an_update_draws_its_dropout_from_the_trajectories_own_seeds():
     def after(seeds):
         policy = reader("lstm", PAGES, dropout=0.5)
-        step = Regular(0.01)(policy, all_actions, replace(PARSES, seeds=seeds), COSTS)
+        step = RegularUpdate(0.01)(policy, all_actions_loss, replace(PARSES, seeds=seeds), COSTS)
         return step.loss, torch.cat([w.flatten() for w in policy.parameters()])
 
     one, again, other = (after(PARSES.seeds + np.uint64(shift)) for shift in (0, 0, 64))
@@ -110,7 +110,9 @@ def test_a_parser_without_dropout_has_the_bits_that_it_had(kind):
     assert_plain(reader(kind, PAGES), PARSES, COSTS)
 
 
-@pytest.mark.parametrize("update", [FollowTheLeader(steps=5), Exponentiated(steps=5)], ids=lambda u: type(u).__name__)
+@pytest.mark.parametrize(
+    "update", [FollowTheLeaderUpdate(steps=5), ExponentiatedUpdate(steps=5)], ids=lambda u: type(u).__name__
+)
 def test_whether_there_is_any_is_asked_once_for_all_minibatches(update, monkeypatch):
     """Walking through the modules takes a while, beside a step of a small network."""
     policy, data, walks = (
@@ -119,12 +121,12 @@ def test_whether_there_is_any_is_asked_once_for_all_minibatches(update, monkeypa
         [],
     )
     monkeypatch.setattr(policy, "modules", lambda: walks.append(policy) or iter(()))
-    update(policy, all_actions, data, random_costs(data))
+    update(policy, all_actions_loss, data, random_costs(data))
     assert len(walks) == 2  # for the loss that is reported, and for the fit
 
 
 def assert_plain(policy, data, costs):
     """What an update computes is the plain loss and its plain gradient."""
-    loss, found = loss_and_gradient(policy, all_actions, data, costs)
-    assert loss == all_actions(policy, data, costs).item()
-    np.testing.assert_array_equal(found.double().numpy(), gradient(policy, all_actions, data, costs))
+    loss, found = loss_and_gradient(policy, all_actions_loss, data, costs)
+    assert loss == all_actions_loss(policy, data, costs).item()
+    np.testing.assert_array_equal(found.double().numpy(), gradient(policy, all_actions_loss, data, costs))

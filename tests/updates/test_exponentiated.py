@@ -8,15 +8,15 @@ import pytest
 import torch
 
 from aggrevated.algorithm import Learner, aggrevated
-from aggrevated.losses.all_actions import all_actions
+from aggrevated.losses.all_actions import all_actions_loss
 from aggrevated.oracles import CostToGo
-from aggrevated.oracles.advantage import Advantage
-from aggrevated.oracles.q_star import QStar
+from aggrevated.oracles.advantage import AdvantageOracle
+from aggrevated.oracles.q_star import QStarOracle
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import CategoricalHead
-from aggrevated.simulators.tabular import Tabular, TabularExpert, greedy, random_mdps, total_cost
-from aggrevated.updates.exponentiated import Exponentiated
-from aggrevated.updates.tabular_exponentiated import base_policies, exponentiated, log_normalised
+from aggrevated.simulators.tabular import TabularExpert, TabularSimulator, greedy_policy, make_random_mdps, total_cost
+from aggrevated.updates.exponentiated import ExponentiatedUpdate
+from aggrevated.updates.tabular_exponentiated import base_policies_step, exponentiated_step, log_softmax
 from aggrevated_experiments.theory.finite_mdp import probabilities
 from problems import linear_policy, random_trajectories
 
@@ -46,21 +46,21 @@ def minimised(policy, q, eta):
 def test_the_closed_form_minimises_eq_6(seed):
     generator = np.random.default_rng(seed)
     policy, q, eta = generator.dirichlet(np.ones(4)), generator.normal(size=4), generator.uniform(0.2, 2)
-    np.testing.assert_allclose(np.exp(exponentiated(np.log(policy), q, eta)), minimised(policy, q, eta), atol=1e-6)
+    np.testing.assert_allclose(np.exp(exponentiated_step(np.log(policy), q, eta)), minimised(policy, q, eta), atol=1e-6)
 
 
 def test_by_hand():
     """(1/2, 1/2) with Q̃ = (0, ln 3) and η = 1: the odds become 3 to 1; with η = 2, 9 to 1."""
     even, q = np.log([0.5, 0.5]), np.array([0.0, np.log(3)])
-    np.testing.assert_allclose(np.exp(exponentiated(even, q, 1.0)), [0.75, 0.25])
-    np.testing.assert_allclose(np.exp(exponentiated(even, q, 2.0)), [0.9, 0.1])
+    np.testing.assert_allclose(np.exp(exponentiated_step(even, q, 1.0)), [0.75, 0.25])
+    np.testing.assert_allclose(np.exp(exponentiated_step(even, q, 2.0)), [0.9, 0.1])
 
 
 def test_a_table_is_updated_row_by_row_each_with_its_own_step():
     generator = np.random.default_rng(0)
     policy, q = generator.dirichlet(np.ones(3), (2, 4, 5)), generator.normal(size=(2, 4, 5, 3))
     eta = np.array([0.5, 2.0])[:, None, None, None]
-    new = np.exp(exponentiated(np.log(policy), q, eta))
+    new = np.exp(exponentiated_step(np.log(policy), q, eta))
     for i in np.ndindex(2, 4, 5):
         weights = policy[i] * np.exp(-eta[i[0], 0, 0, 0] * q[i])
         np.testing.assert_allclose(new[i], weights / weights.sum(), rtol=1e-12)
@@ -70,15 +70,15 @@ def test_many_updates_are_one_with_the_sum_of_the_costs():
     generator, policy = np.random.default_rng(0), np.log(np.full(4, 0.25))
     q = generator.normal(size=(50, 4))
     for one in q:
-        policy = exponentiated(policy, one, 0.3)
-    np.testing.assert_allclose(policy, log_normalised(-0.3 * q.sum(axis=0)), atol=1e-12)
+        policy = exponentiated_step(policy, one, 0.3)
+    np.testing.assert_allclose(policy, log_softmax(-0.3 * q.sum(axis=0)), atol=1e-12)
 
 
 @pytest.mark.parametrize("size", [1e6, 1e150, -1e150])
 def test_huge_costs_do_not_overflow(size):
     q = np.array([size, 0.0, 2 * size])
     with np.errstate(**STRICT):
-        new = np.exp(exponentiated(np.log(np.full(3, 1 / 3)), q, 1.0))
+        new = np.exp(exponentiated_step(np.log(np.full(3, 1 / 3)), q, 1.0))
     np.testing.assert_array_equal(new, np.eye(3)[q.argmin()])
 
 
@@ -122,24 +122,24 @@ def test_base_policies_is_the_update_of_the_weights_of_all_leaves(depth):
             nodes.append(node)
             node = 2 * node + 1 + action
         sign, new = 2 * path - 1, odds.copy()
-        new[nodes] = sign * base_policies(sign * odds[nodes], q_taken, q_other, eta)
+        new[nodes] = sign * base_policies_step(sign * odds[nodes], q_taken, q_other, eta)
         np.testing.assert_allclose(new, brute_force(odds, path, q_taken, q_other, eta), atol=1e-12, rtol=1e-12)
 
 
 def test_many_trees_are_updated_at_once():
     generator = np.random.default_rng(0)
     odds, taken, other = generator.normal(size=(3, 4, 5))
-    together = base_policies(odds, taken, other, 0.7)
+    together = base_policies_step(odds, taken, other, 0.7)
     for i in range(4):
-        np.testing.assert_array_equal(together[i], base_policies(odds[i], taken[i], other[i], 0.7))
+        np.testing.assert_array_equal(together[i], base_policies_step(odds[i], taken[i], other[i], 0.7))
 
 
 def test_the_weights_of_leaves_do_not_overflow():
     odds, q = np.array([800.0, -800.0, 0.0]), np.array([1e5, 0.0, 1e5])
     with np.errstate(**STRICT):
-        new = base_policies(odds, q, q[::-1].copy() + 1.0, 1.0)
+        new = base_policies_step(odds, q, q[::-1].copy() + 1.0, 1.0)
     assert np.isfinite(new).all()
-    assert base_policies(np.array([0.0]), np.array([1e6]), np.array([0.0]), 1.0)[0] == -1e6
+    assert base_policies_step(np.array([0.0]), np.array([1e6]), np.array([0.0]), 1.0)[0] == -1e6
 
 
 # ---- as line 7 of Algorithm 1
@@ -153,8 +153,8 @@ def table(mdp):
 
 
 def small_mdp():
-    p, c, start = (array[0] for array in random_mdps(1, 4, 3, 2))
-    return Tabular(p, c, start, horizon=3)
+    p, c, start = (array[0] for array in make_random_mdps(1, 4, 3, 2))
+    return TabularSimulator(p, c, start, horizon=3)
 
 
 def small_tree():
@@ -165,7 +165,7 @@ def small_tree():
         for action in range(2):
             p[node, action, min(2 * node + 1 + action, nodes - 1) if node < 7 else node] = 1.0
     c[7:] = np.random.default_rng(0).random(8)[:, None] * [0.9, 1.0]
-    return Tabular(p, c, np.eye(nodes)[0], horizon)
+    return TabularSimulator(p, c, np.eye(nodes)[0], horizon)
 
 
 @pytest.mark.parametrize("make", [small_mdp, small_tree])
@@ -173,7 +173,7 @@ def test_algorithm_1_with_it_is_the_closed_form(make):
     """Which (t, s) were visited is noted on the way; each visited one moves by exp(−η Q*), the others stay."""
     mdp, eta, seen = make(), 0.8, []
     expert, policy = TabularExpert(mdp), table(mdp)
-    advantage = Advantage(QStar(expert))
+    advantage = AdvantageOracle(QStarOracle(expert))
 
     def noted(trajectories, policy):
         seen.append(trajectories.observations.any(axis=(0, 1)).reshape(mdp.horizon, -1))
@@ -181,11 +181,17 @@ def test_algorithm_1_with_it_is_the_closed_form(make):
 
     log_policy = np.log(probabilities(policy, mdp))
     learning = aggrevated(
-        Learner(policy, Exponentiated(eta, in_units=False)), mdp, expert, noted, all_actions, k=3, validation_episodes=2
+        Learner(policy, ExponentiatedUpdate(eta, normalize_costs=False)),
+        mdp,
+        expert,
+        noted,
+        all_actions_loss,
+        k=3,
+        validation_episodes=2,
     )
     for iteration in islice(learning, 6):
         assert iteration.step.halvings == 0 and iteration.step.kl > 0
-        log_policy = exponentiated(log_policy, seen[-1][..., None] * mdp.q_star, eta)
+        log_policy = exponentiated_step(log_policy, seen[-1][..., None] * mdp.q_star, eta)
         np.testing.assert_allclose(np.log(probabilities(policy, mdp)), log_policy, atol=1e-5)
     assert 0 < np.mean(seen) < 1  # else nothing was left as it was
 
@@ -195,16 +201,16 @@ def test_algorithm_1_with_it_learns_the_optimal_policy():
     expert, policy = TabularExpert(mdp), table(mdp)
     before = total_cost(mdp.transitions, mdp.costs, mdp.start, probabilities(policy, mdp))
     learning = aggrevated(
-        Learner(policy, Exponentiated(5.0, in_units=False)),
+        Learner(policy, ExponentiatedUpdate(5.0, normalize_costs=False)),
         mdp,
         expert,
-        Advantage(QStar(expert)),
-        all_actions,
+        AdvantageOracle(QStarOracle(expert)),
+        all_actions_loss,
         k=20,
         validation_episodes=2,
     )
     list(islice(learning, 60))
-    best = total_cost(mdp.transitions, mdp.costs, mdp.start, greedy(mdp.q_star))
+    best = total_cost(mdp.transitions, mdp.costs, mdp.start, greedy_policy(mdp.q_star))
     after = total_cost(mdp.transitions, mdp.costs, mdp.start, probabilities(policy, mdp))
     assert before > best + 0.3
     assert after < best + 0.01
@@ -217,8 +223,8 @@ def test_visits_of_one_state_count_by_their_weight_and_steps_not_taken_do_not():
     mask = np.array([[True, True, True, False]])
     trajectories = replace(random_trajectories(k=1), observations=np.eye(3)[None, [0, 0, 1, 2]], mask=mask)
     values = np.array([[[1.0, 0, 0], [0, 0, 5.0], [0, 2.0, 0], [9.0, 0, 0]]])
-    Exponentiated(2.0, in_units=False)(
-        policy, all_actions, trajectories, CostToGo(values, np.array([[3.0, 1.0, 1.0, 1.0]]))
+    ExponentiatedUpdate(2.0, normalize_costs=False)(
+        policy, all_actions_loss, trajectories, CostToGo(values, np.array([[3.0, 1.0, 1.0, 1.0]]))
     )
     moved = policy.network[0].weight.detach().numpy() - before
     np.testing.assert_allclose(moved.T, [[-1.5, 0, -2.5], [0, -4, 0], [0, 0, 0]], atol=1e-12)

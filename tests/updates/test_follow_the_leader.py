@@ -8,17 +8,17 @@ import torch
 from gymnasium.spaces import Discrete
 
 from aggrevated.errors import UsageError
-from aggrevated.losses.all_actions import all_actions
-from aggrevated.losses.likelihood import likelihood
-from aggrevated.losses.taken_action import taken_action
+from aggrevated.losses.all_actions import all_actions_loss
+from aggrevated.losses.likelihood import best_action_nll_loss
+from aggrevated.losses.taken_action import taken_action_loss
 from aggrevated.oracles import CostToGo
-from aggrevated.oracles.q_star import QStar
-from aggrevated.oracles.zero_one import Advice, Disagreement
+from aggrevated.oracles.q_star import QStarOracle
+from aggrevated.oracles.zero_one import ExpertActionOracle, ZeroOneOracle
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import CategoricalHead, GaussianHead
-from aggrevated.rollout.roll_in import Mixture, roll_in
+from aggrevated.rollout.roll_in import RollInPolicy, roll_in
 from aggrevated.rollout.trajectories import Trajectories
-from aggrevated.updates.follow_the_leader import MEASURED, FollowTheLeader
+from aggrevated.updates.follow_the_leader import MAX_MEASURED_TRAJECTORIES, FollowTheLeaderUpdate
 from problems import (
     EXPERT,
     Home,
@@ -71,10 +71,10 @@ def bandit_policy(pi):
 
 
 def test_it_keeps_all_data_below_its_capacity_and_pads_the_shorter():
-    update, policy = FollowTheLeader(steps=1), small_policy()
-    update(policy, all_actions, *tagged([1, 2], t=1))
-    update(policy, all_actions, *tagged([3, 4, 5], t=3))
-    update(policy, all_actions, *tagged([6], t=2))
+    update, policy = FollowTheLeaderUpdate(steps=1), small_policy()
+    update(policy, all_actions_loss, *tagged([1, 2], t=1))
+    update(policy, all_actions_loss, *tagged([3, 4, 5], t=3))
+    update(policy, all_actions_loss, *tagged([6], t=2))
     assert update.aggregation.seen == 6
     assert kept(update).tolist() == [1, 2, 3, 4, 5, 6]
     expected = np.array([[1, 0, 0], [1, 0, 0], [1, 1, 1], [1, 1, 1], [1, 1, 1], [1, 1, 0]])
@@ -85,8 +85,8 @@ def test_it_keeps_all_data_below_its_capacity_and_pads_the_shorter():
 
 
 def test_it_does_not_keep_the_states():
-    update = FollowTheLeader(steps=1)
-    update(small_policy(), all_actions, *tagged([1, 2]))
+    update = FollowTheLeaderUpdate(steps=1)
+    update(small_policy(), all_actions_loss, *tagged([1, 2]))
     assert update.state()["states"].shape == (2, 1, 0)
 
 
@@ -94,9 +94,9 @@ def test_the_reservoir_is_a_uniform_sample_of_all_that_was_seen():
     """12 of 40, 300 times: each is kept 90 times give or take 8; the first is as likely to be there as the last."""
     policy, counts = small_policy(), np.zeros(40)
     for seed in range(300):
-        update = FollowTheLeader(steps=0, capacity=12, seed=seed)
+        update = FollowTheLeaderUpdate(steps=0, capacity=12, seed=seed)
         for tags in np.arange(40).reshape(5, 8):
-            update(policy, all_actions, *tagged(tags))
+            update(policy, all_actions_loss, *tagged(tags))
         assert len(set(kept(update))) == 12
         counts[kept(update)] += 1
     assert counts.sum() == 300 * 12
@@ -108,8 +108,8 @@ def test_the_reservoir_is_a_uniform_sample_of_all_that_was_seen():
 def test_a_batch_larger_than_the_capacity_is_sampled_too():
     counts = np.zeros(10)
     for seed in range(300):
-        update = FollowTheLeader(steps=0, capacity=3, seed=seed)
-        update(small_policy(), all_actions, *tagged(range(10)))
+        update = FollowTheLeaderUpdate(steps=0, capacity=3, seed=seed)
+        update(small_policy(), all_actions_loss, *tagged(range(10)))
         counts[kept(update)] += 1
     assert counts.sum() == 900
     assert np.abs(counts - 90).max() < 4.5 * 8  # √(300 · 0.3 · 0.7) ≈ 8
@@ -117,14 +117,14 @@ def test_a_batch_larger_than_the_capacity_is_sampled_too():
 
 def test_it_minimises_the_sum_and_not_the_latest_loss():
     """ℓ₁ costs (0, 3, 9), ℓ₂ costs (9, 4, 0): each alone is best at an end, the sum (9, 7, 9) in the middle."""
-    policy, update = bandit_policy([1 / 3] * 3), FollowTheLeader(learning_rate=0.1, steps=300)
+    policy, update = bandit_policy([1 / 3] * 3), FollowTheLeaderUpdate(learning_rate=0.1, steps=300)
     for costs, alone in (((0, 3, 9), 0), ((9, 4, 0), 2)):
         trajectories = one_state([4, 4, 4])
         values = np.tile(np.array(costs, np.float32), (12, 1, 1))
         cost_to_go = CostToGo(values, np.ones((12, 1), np.float32))
-        step = update(policy, all_actions, trajectories, cost_to_go)
+        step = update(policy, all_actions_loss, trajectories, cost_to_go)
         single = bandit_policy([1 / 3] * 3)
-        FollowTheLeader(learning_rate=0.1, steps=300)(single, all_actions, trajectories, cost_to_go)
+        FollowTheLeaderUpdate(learning_rate=0.1, steps=300)(single, all_actions_loss, trajectories, cost_to_go)
         assert bandit_probabilities(single).argmax() == alone
     assert bandit_probabilities(policy)[1] > 0.95
     assert step.halvings == 0
@@ -136,15 +136,16 @@ def bandit_probabilities(policy):
 
 
 @pytest.mark.parametrize(
-    ("loss", "oracle"), [(all_actions, QStar(TinyExpert())), (likelihood, Disagreement(TinyExpert(), Discrete(3)))]
+    ("loss", "oracle"),
+    [(all_actions_loss, QStarOracle(TinyExpert())), (best_action_nll_loss, ZeroOneOracle(TinyExpert(), Discrete(3)))],
 )
 def test_it_finds_the_expert_on_the_tiny_mdp(loss, oracle):
     """argmin_π Σ ℓ_i is π*(s) = (2, 1, 0) in every state: AggreVaTe's loss and DAgger's agree there."""
     policy = linear_policy().float()
     assert (probabilities(policy).argmax(axis=1) != EXPERT).any()
-    update = FollowTheLeader(learning_rate=0.1, steps=150)
+    update = FollowTheLeaderUpdate(learning_rate=0.1, steps=150)
     for n in range(2):
-        trajectories = roll_in(TinyMdp(), Mixture(None, policy.actor()), SEEDS + np.uint64(16 * n))
+        trajectories = roll_in(TinyMdp(), RollInPolicy(None, policy.actor()), SEEDS + np.uint64(16 * n))
         update(policy, loss, trajectories, oracle(trajectories))
     assert (probabilities(policy)[np.arange(3), EXPERT] > 0.9).all()
 
@@ -156,16 +157,16 @@ def straight_policy(seed=0):
 
 def walked(policy, n):
     """Roll-ins of the policy, and what the expert would have done."""
-    trajectories = roll_in(Walk(), Mixture(None, policy.actor()), SEEDS + np.uint64(16 * n))
-    return trajectories, Advice(Home(), Walk.action_space)(trajectories)
+    trajectories = roll_in(Walk(), RollInPolicy(None, policy.actor()), SEEDS + np.uint64(16 * n))
+    return trajectories, ExpertActionOracle(Home(), Walk.action_space)(trajectories)
 
 
 def test_it_finds_the_expert_of_vectors():
     """The most likely linear policy is the expert itself: (0, −x/2); and its deviation gets smaller and smaller."""
-    policy, update = straight_policy(), FollowTheLeader(learning_rate=0.03, steps=200)
+    policy, update = straight_policy(), FollowTheLeaderUpdate(learning_rate=0.03, steps=200)
     before = policy.head.log_deviation.detach().clone()
     for n in range(2):
-        step = update(policy, likelihood, *walked(policy, n))
+        step = update(policy, best_action_nll_loss, *walked(policy, n))
     assert step.halvings == 0 and update.aggregation.seen == 32
     weight, bias = (p.detach().numpy() for p in policy.network[0].parameters())
     np.testing.assert_allclose(weight, [[0.0], [-0.5]], atol=0.02)
@@ -177,11 +178,11 @@ def test_advice_is_kept_and_restored_with_the_same_bits():
     """Batches of different lengths: the advice is padded, sampled, written and read like everything else."""
 
     def make():
-        return FollowTheLeader(steps=5, minibatch=4, capacity=20)
+        return FollowTheLeaderUpdate(steps=5, minibatch=4, capacity=20)
 
     straight, policy = make(), straight_policy()
     for n in range(2):
-        straight(policy, likelihood, *walked(policy, n))
+        straight(policy, best_action_nll_loss, *walked(policy, n))
     state = {name: tensor.clone() for name, tensor in straight.state().items()}
     assert state["advice"].shape == (*state["mask"].shape, 2) and len(state["mask"]) == 20
     x, mask = state["observations"], state["mask"]
@@ -190,19 +191,21 @@ def test_advice_is_kept_and_restored_with_the_same_bits():
     again.load_state_dict({name: tensor.clone() for name, tensor in policy.state_dict().items()})
     resumed.restore(state)
     for n in range(2, 4):
-        assert straight(policy, likelihood, *walked(policy, n)) == resumed(again, likelihood, *walked(again, n))
+        assert straight(policy, best_action_nll_loss, *walked(policy, n)) == resumed(
+            again, best_action_nll_loss, *walked(again, n)
+        )
     np.testing.assert_array_equal(flat(again), flat(policy))
 
 
 def test_on_one_batch_it_reaches_the_least_loss_there_is():
     """The least of Σ_a π(a|s) Q(s, a) is min_a Q̃(s, a) with Q̃ summed over the visits; softmax gets within 1 %."""
     policy = linear_policy().float()
-    trajectories = roll_in(TinyMdp(), Mixture(None, policy.actor()), np.arange(64, dtype=np.uint64))
-    costs = QStar(TinyExpert())(trajectories)
-    FollowTheLeader(learning_rate=0.2, steps=400, minibatch=64)(policy, all_actions, trajectories, costs)
+    trajectories = roll_in(TinyMdp(), RollInPolicy(None, policy.actor()), np.arange(64, dtype=np.uint64))
+    costs = QStarOracle(TinyExpert())(trajectories)
+    FollowTheLeaderUpdate(learning_rate=0.2, steps=400, minibatch=64)(policy, all_actions_loss, trajectories, costs)
     summed = np.einsum("kts,kta->sa", trajectories.observations * trajectories.mask[..., None], costs.values)
     least = summed.min(axis=1).sum() / (3 * 64)
-    assert least <= all_actions(policy, trajectories, costs).item() < 1.01 * least
+    assert least <= all_actions_loss(policy, trajectories, costs).item() < 1.01 * least
 
 
 def test_minibatches_are_drawn_without_replacement_from_all_that_is_kept():
@@ -212,9 +215,9 @@ def test_minibatches_are_drawn_without_replacement_from_all_that_is_kept():
         sizes.append(trajectories.count)
         tags.update(cost_to_go.values[:, 0, 0].astype(int))
         assert len(set(cost_to_go.values[:, 0, 0])) == trajectories.count
-        return all_actions(policy, trajectories, cost_to_go)
+        return all_actions_loss(policy, trajectories, cost_to_go)
 
-    update, policy = FollowTheLeader(steps=30, minibatch=4), small_policy()
+    update, policy = FollowTheLeaderUpdate(steps=30, minibatch=4), small_policy()
     update(policy, spy, *tagged([1, 2, 3]))
     assert sizes == [3] + [3] * 30
     sizes.clear()
@@ -228,7 +231,7 @@ def test_the_same_seed_gives_the_same_bits_and_another_seed_does_not():
     costs, found = random_costs(trajectories), []
     for seed in (0, 0, 1):
         policy = small_policy()
-        FollowTheLeader(steps=5, minibatch=4, seed=seed)(policy, all_actions, trajectories, costs)
+        FollowTheLeaderUpdate(steps=5, minibatch=4, seed=seed)(policy, all_actions_loss, trajectories, costs)
         found.append(flat(policy))
     np.testing.assert_array_equal(found[0], found[1])
     assert (found[0] != found[2]).any()
@@ -237,28 +240,28 @@ def test_the_same_seed_gives_the_same_bits_and_another_seed_does_not():
 def test_taken_action_over_old_data_is_refused():
     """Eq. 4 over all data would need the π_i (and α_i) of each iteration, to divide by."""
     costs = np.array([2.0, 1.0, 3.0], np.float32)
-    policy, update = bandit_policy([0.1, 0.8, 0.1]), FollowTheLeader(learning_rate=0.05, steps=0)
+    policy, update = bandit_policy([0.1, 0.8, 0.1]), FollowTheLeaderUpdate(learning_rate=0.05, steps=0)
 
     trajectories = one_state([10, 80, 10])
     taken = CostToGo(costs[trajectories.actions], np.ones((100, 1), "f4"))
     with pytest.raises(UsageError, match="needs the cost-to-go of every action"):
-        update(policy, taken_action, trajectories, taken)
+        update(policy, taken_action_loss, trajectories, taken)
 
 
 def test_an_entropy_bonus_would_be_lost_and_is_refused():
     trajectories = random_trajectories(dtype=np.float32)
     costs = random_costs(trajectories)
     with pytest.raises(UsageError, match="follow the leader knows no entropy bonus"):
-        FollowTheLeader()(small_policy(), all_actions, trajectories, replace(costs, bonus=0.1))
-    FollowTheLeader(steps=1)(small_policy(), all_actions, trajectories, costs)
+        FollowTheLeaderUpdate()(small_policy(), all_actions_loss, trajectories, replace(costs, bonus=0.1))
+    FollowTheLeaderUpdate(steps=1)(small_policy(), all_actions_loss, trajectories, costs)
 
 
 def test_of_many_trajectories_some_are_measured_and_all_are_kept():
-    trajectories = random_trajectories(k=MEASURED + 50, dtype=np.float32)
+    trajectories = random_trajectories(k=MAX_MEASURED_TRAJECTORIES + 50, dtype=np.float32)
     costs = random_costs(trajectories)
-    update, policy, first = FollowTheLeader(steps=1), small_policy(), np.arange(MEASURED)
+    update, policy, first = FollowTheLeaderUpdate(steps=1), small_policy(), np.arange(MAX_MEASURED_TRAJECTORIES)
     some = CostToGo(costs.values[first], costs.weight[first])
-    expected = all_actions(policy, trajectories.take(first), some).item()
-    step = update(policy, all_actions, trajectories, costs)
+    expected = all_actions_loss(policy, trajectories.take(first), some).item()
+    step = update(policy, all_actions_loss, trajectories, costs)
     assert step.loss == expected and step.kl > 0
-    assert len(update.state()["values"]) == update.aggregation.seen == MEASURED + 50
+    assert len(update.state()["values"]) == update.aggregation.seen == MAX_MEASURED_TRAJECTORIES + 50

@@ -8,13 +8,13 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aggrevated.losses import distribution_at
-from aggrevated.losses.all_actions import all_actions
-from aggrevated.losses.trajectory_scores import scores
-from aggrevated.oracles.q_star import QStar
-from aggrevated.rollout.roll_in import Mixture, roll_in
+from aggrevated.losses import policy_distribution
+from aggrevated.losses.all_actions import all_actions_loss
+from aggrevated.losses.trajectory_scores import compute_trajectory_scores
+from aggrevated.oracles.q_star import QStarOracle
+from aggrevated.rollout.roll_in import RollInPolicy, roll_in
 from aggrevated.updates.fisher_solvers import closed_form, conjugate_gradient
-from aggrevated.updates.natural import Natural
+from aggrevated.updates.natural import NaturalUpdate
 from problems import (
     TinyExpert,
     TinyMdp,
@@ -31,7 +31,7 @@ from problems import (
 def test_the_displacement_has_squared_length_delta_kl(d, k, damping, delta_kl, seed):
     generator = torch.Generator().manual_seed(seed)
     s, g = (torch.randn(*size, generator=generator, dtype=torch.float64) for size in ((d, k), (d,)))
-    natural = Natural(delta_kl=10.0**delta_kl, damping=10.0**damping)
+    natural = NaturalUpdate(delta_kl=10.0**delta_kl, damping=10.0**damping)
     step = natural.displacement(s, g)
     metric = s @ s.T + natural.damping * s.square().sum(0).mean() * torch.eye(d, dtype=torch.float64)
     assert float(step @ metric @ step) == pytest.approx(natural.delta_kl, rel=1e-8)
@@ -40,21 +40,23 @@ def test_the_displacement_has_squared_length_delta_kl(d, k, damping, delta_kl, s
 
 def test_by_hand():
     """S = (3, 4)ᵀ, ‖s‖² = 25, damping 0.2 so λ = 5; g = (1, 0): δ = (0.14, −0.08), η = √(δ_KL / 0.14)."""
-    step = Natural(delta_kl=0.0014, damping=0.2).displacement(torch.tensor([[3.0], [4.0]]), torch.tensor([1.0, 0.0]))
+    step = NaturalUpdate(delta_kl=0.0014, damping=0.2).displacement(
+        torch.tensor([[3.0], [4.0]]), torch.tensor([1.0, 0.0])
+    )
     torch.testing.assert_close(step, torch.tensor([-0.014, 0.008]))
 
 
 def test_with_a_schedule_delta_kl_is_that_of_n():
     """A quarter of δ_KL is half the way, in the same direction; and θ moves by what the trajectories' n says."""
     s, g = torch.tensor([[3.0], [4.0]]), torch.tensor([1.0, 0.0])
-    natural = Natural(delta_kl=lambda n: 0.0014 / n**2, damping=0.2)
+    natural = NaturalUpdate(delta_kl=lambda n: 0.0014 / n**2, damping=0.2)
     torch.testing.assert_close(natural.displacement(s, g, 1), torch.tensor([-0.014, 0.008]))
     torch.testing.assert_close(natural.displacement(s, g, 2), torch.tensor([-0.007, 0.004]))
     trajectories = random_trajectories(k=20)
     costs, moved = random_costs(trajectories), []
-    for update, n in ((natural, 5), (Natural(0.0014 / 25, damping=0.2), 1), (natural, 1)):
+    for update, n in ((natural, 5), (NaturalUpdate(0.0014 / 25, damping=0.2), 1), (natural, 1)):
         policy = deep_policy()
-        update(policy, all_actions, replace(trajectories, n=n), costs)
+        update(policy, all_actions_loss, replace(trajectories, n=n), costs)
         moved.append(flat(policy) - flat(deep_policy()))
     np.testing.assert_array_equal(moved[0], moved[1])
     np.testing.assert_allclose(moved[2], 5 * moved[0], rtol=1e-6)
@@ -65,15 +67,18 @@ def test_the_policy_moves_by_that_displacement(solver):
     """The whole update: θ moves by −η δ with δ from S_n and ∇ℓ_n, each computed on its own here."""
     policy, trajectories = deep_policy(), random_trajectories(k=20)
     costs = random_costs(trajectories)
-    s, g = scores(policy, trajectories).T, torch.from_numpy(gradient(policy, all_actions, trajectories, costs))
-    natural, before = Natural(delta_kl=1e-4, damping=1.0, solver=solver), flat(policy)
+    s, g = (
+        compute_trajectory_scores(policy, trajectories).T,
+        torch.from_numpy(gradient(policy, all_actions_loss, trajectories, costs)),
+    )
+    natural, before = NaturalUpdate(delta_kl=1e-4, damping=1.0, solver=solver), flat(policy)
     metric = s @ s.T + s.square().sum(0).mean() * torch.eye(len(g), dtype=torch.float64)
     delta = torch.linalg.solve(metric, g)
-    step = natural(policy, all_actions, trajectories, costs)
+    step = natural(policy, all_actions_loss, trajectories, costs)
     np.testing.assert_allclose(flat(policy) - before, -torch.sqrt(1e-4 / (g @ delta)) * delta, atol=1e-10)
     assert step.halvings == 0
     assert step.gradient_norm == pytest.approx(float(g.norm()))
-    assert all_actions(policy, trajectories, costs).item() < step.loss
+    assert all_actions_loss(policy, trajectories, costs).item() < step.loss
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.5])
@@ -83,9 +88,11 @@ def test_the_mean_kl_per_state_is_h_delta_kl_over_2(alpha):
     With mixing only a share 1 − α of the steps has a score; without a correction the KL is 1/(1 − α) times too large.
     """
     policy = linear_policy().float()
-    mixture = Mixture(TinyExpert(), policy.actor(), alpha)
+    mixture = RollInPolicy(TinyExpert(), policy.actor(), alpha)
     trajectories = roll_in(TinyMdp(), mixture, np.arange(2000, dtype=np.uint64))
-    step = Natural(delta_kl=1e-4, damping=1e-3)(policy, all_actions, trajectories, QStar(TinyExpert())(trajectories))
+    step = NaturalUpdate(delta_kl=1e-4, damping=1e-3)(
+        policy, all_actions_loss, trajectories, QStarOracle(TinyExpert())(trajectories)
+    )
     averaged_over_h = step.kl * trajectories.steps / (3 * trajectories.count)  # steps after the end have no KL
     assert averaged_over_h == pytest.approx(3 * 1e-4 / 2, rel=0.1)
 
@@ -94,7 +101,7 @@ def test_without_own_steps_there_is_no_metric_and_no_step():
     policy, trajectories = deep_policy(), random_trajectories()
     trajectories = replace(trajectories, by_expert=trajectories.mask, mixing=1.0)
     before = flat(policy)
-    step = Natural()(policy, all_actions, trajectories, random_costs(trajectories))
+    step = NaturalUpdate()(policy, all_actions_loss, trajectories, random_costs(trajectories))
     np.testing.assert_array_equal(flat(policy), before)
     assert (step.kl, step.halvings) == (0.0, 0)
 
@@ -105,14 +112,14 @@ def test_the_step_does_not_depend_on_the_scale_of_the_costs():
     moved = []
     for scale in (1.0, 1000.0):
         policy = deep_policy()
-        Natural()(policy, all_actions, trajectories, random_costs(trajectories, scale=scale))
+        NaturalUpdate()(policy, all_actions_loss, trajectories, random_costs(trajectories, scale=scale))
         moved.append(flat(policy))
     np.testing.assert_allclose(moved[0], moved[1], atol=1e-12)
 
 
 def fisher_per_state(policy, trajectories):
     """Mean over the visited states of Σ_a π(a|s) ∇log π(a|s) ∇log π(a|s)ᵀ [d, d], one score at a time."""
-    log_probs = distribution_at(policy, trajectories).logits[torch.from_numpy(trajectories.mask)]
+    log_probs = policy_distribution(policy, trajectories).logits[torch.from_numpy(trajectories.mask)]
     total = 0.0
     for log_prob in log_probs.reshape(-1):
         gradients = torch.autograd.grad(log_prob, list(policy.parameters()), retain_graph=True)
@@ -126,11 +133,11 @@ def test_per_state_the_direction_is_that_of_the_dense_solution(damping):
     """With as many iterations as weights: (F + λI) δ = g, λ relative to gᵀFg / gᵀg, and a mean KL of H·δ_KL/2."""
     policy, trajectories = deep_policy(), random_trajectories(k=20)
     costs = random_costs(trajectories)
-    g = torch.from_numpy(gradient(policy, all_actions, trajectories, costs))
+    g = torch.from_numpy(gradient(policy, all_actions_loss, trajectories, costs))
     fisher = fisher_per_state(policy, trajectories)
     metric = fisher + damping * (g @ fisher @ g) / (g @ g) * torch.eye(len(g), dtype=torch.float64)
     delta, before = torch.linalg.solve(metric, g), flat(policy)
-    step = Natural(delta_kl=1e-6, damping=damping, per_state=200)(policy, all_actions, trajectories, costs)
+    step = NaturalUpdate(delta_kl=1e-6, damping=damping, per_state=200)(policy, all_actions_loss, trajectories, costs)
     expected = -torch.sqrt(trajectories.horizon * 1e-6 / (g @ delta)) * delta
     np.testing.assert_allclose(flat(policy) - before, expected, rtol=1e-4, atol=1e-9)
     assert 0 < step.kl < trajectories.horizon * 1e-6 / 2
@@ -139,33 +146,35 @@ def test_per_state_the_direction_is_that_of_the_dense_solution(damping):
 @pytest.mark.parametrize("update", [{"per_state": 10, "damping": 0.03}, {"damping": 1.0}, {"damping": 10.0}], ids=str)
 @pytest.mark.parametrize("target", [0.001, 0.01, 0.1])
 def test_the_measured_kl_is_near_the_target(update, target):
-    policy, natural = deep_policy(), Natural(target_kl=target, **update)
+    policy, natural = deep_policy(), NaturalUpdate(target_kl=target, **update)
     for n in range(1, 6):
         trajectories = replace(random_trajectories(k=20, seed=n), n=n)
-        step = natural(policy, all_actions, trajectories, random_costs(trajectories, seed=n))
+        step = natural(policy, all_actions_loss, trajectories, random_costs(trajectories, seed=n))
         assert target / 1.5 <= step.kl <= 1.5 * target
 
 
 def test_a_target_can_fall():
-    natural, trajectories = Natural(target_kl=lambda n: 0.02 / n), random_trajectories(k=20)
+    natural, trajectories = NaturalUpdate(target_kl=lambda n: 0.02 / n), random_trajectories(k=20)
     for n in (1, 10):
-        step = natural(deep_policy(), all_actions, replace(trajectories, n=n), random_costs(trajectories))
+        step = natural(deep_policy(), all_actions_loss, replace(trajectories, n=n), random_costs(trajectories))
         assert step.kl == pytest.approx(0.02 / n, rel=0.5)
 
 
 def test_no_target_is_beyond_max_kl():
     trajectories = random_trajectories(k=20)
-    step = Natural(target_kl=10.0, max_kl=0.3)(deep_policy(), all_actions, trajectories, random_costs(trajectories))
+    step = NaturalUpdate(target_kl=10.0, max_kl=0.3)(
+        deep_policy(), all_actions_loss, trajectories, random_costs(trajectories)
+    )
     assert 0.1 < step.kl <= 0.3
 
 
 def test_it_remembers_nothing_but_its_spread():
-    natural = Natural()
+    natural = NaturalUpdate()
     assert natural.state() == {}
     with pytest.raises(AssertionError):
         natural.restore({"moment": torch.zeros(1)})
     with pytest.raises(AssertionError):
         natural.restore({"spread": torch.ones(2)})
-    measured = Natural(in_spreads=True)
+    measured = NaturalUpdate(in_spreads=True)
     measured.restore({"spread": torch.tensor([8.0, 2.0], dtype=torch.float64)})
     assert measured.state()["spread"].tolist() == [8.0, 2.0]

@@ -9,19 +9,19 @@ import torch
 from torch.nn.utils import parameters_to_vector
 
 from aggrevated.errors import UsageError
-from aggrevated.losses.all_actions import all_actions
-from aggrevated.losses.taken_action import taken_action
+from aggrevated.losses.all_actions import all_actions_loss
+from aggrevated.losses.taken_action import taken_action_loss
 from aggrevated.oracles import CostToGo
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import CategoricalHead, GaussianHead
 from aggrevated.policies.recurrent import RecurrentPolicy
 from aggrevated.rollout.trajectories import Trajectories
-from aggrevated.updates import loss_and_gradient, norm
-from aggrevated.updates.dataset_aggregation import Data
-from aggrevated.updates.exponentiated import Exponentiated, excess
+from aggrevated.updates import gradient_norm, loss_and_gradient
+from aggrevated.updates.dataset_aggregation import TrainingData
+from aggrevated.updates.exponentiated import ExponentiatedUpdate, normalized_excess_cost
 from aggrevated.updates.natural import NaturalSettings
-from aggrevated.updates.plateau import Standstill
-from aggrevated.updates.projection_targets import DEAREST, costs_of, means_of
+from aggrevated.updates.plateau import PlateauDetector
+from aggrevated.updates.projection_targets import MAX_SCALED_COST, action_costs, gaussian_target
 from problems import flat, random_costs, random_trajectories, randomise, with_vectors
 
 
@@ -59,10 +59,10 @@ def log_probabilities(policy, observations):
 
 def test_a_table_has_the_mean_of_all_visits_over_tau():
     """Two visits of state 0, one of state 1, in two iterations: log π = −(mean A*)/(τ · unit), but for a constant."""
-    policy, update = policy_of(()), Exponentiated(temperature=0.5, cooling=0, allowed=0)
+    policy, update = policy_of(()), ExponentiatedUpdate(temperature=0.5, cooling=0, allowed=0)
     first, second = np.array([[0.0, 1, 2], [1.0, 0, 1]]), np.array([[2.0, 0, 0]])
-    update(policy, all_actions, steps_of(np.eye(3)[[0, 1]]), told(first))
-    update(policy, all_actions, steps_of(np.eye(3)[[0]]), told(second))
+    update(policy, all_actions_loss, steps_of(np.eye(3)[[0, 1]]), told(first))
+    update(policy, all_actions_loss, steps_of(np.eye(3)[[0]]), told(second))
     unit = np.abs(np.concatenate([first, second])).mean()
     wanted = -np.array([(first[0] + second[0]) / 2, first[1]]) / (0.5 * unit)
     found = log_probabilities(policy, np.eye(3)[[0, 1]])
@@ -74,9 +74,9 @@ def test_the_fit_finds_what_is_known_in_closed_form():
     observations = np.tile(np.eye(3)[[0, 1, 2, 0]], (64, 1))
     costs = np.tile([[0.0, 1, 2], [1, 0, 1], [0, 0, 1], [1, 0, 0]], (64, 1))
     table, network = policy_of(()), policy_of((32,))
-    Exponentiated(temperature=0.5)(table, all_actions, steps_of(observations), told(costs))
-    Exponentiated(temperature=0.5, steps=3000, learning_rate=3e-3)(
-        network, all_actions, steps_of(observations), told(costs)
+    ExponentiatedUpdate(temperature=0.5)(table, all_actions_loss, steps_of(observations), told(costs))
+    ExponentiatedUpdate(temperature=0.5, steps=3000, learning_rate=3e-3)(
+        network, all_actions_loss, steps_of(observations), told(costs)
     )
     np.testing.assert_allclose(log_probabilities(network, np.eye(3)), log_probabilities(table, np.eye(3)), atol=0.1)
 
@@ -86,7 +86,7 @@ def test_states_that_look_alike_get_the_action_that_is_cheapest_on_average_not_b
     alike, costs = np.ones((4, 1)), np.array([[0, 0.2], [0, 0.2], [0, 0.2], [1.5, 0]])
     assert (costs.argmin(axis=1) == 0).sum() == 3 and costs.mean(axis=0).argmin() == 1
     policy = policy_of((8,), actions=2, size=1)
-    Exponentiated(steps=500)(policy, all_actions, steps_of(alike), told(costs))
+    ExponentiatedUpdate(steps=500)(policy, all_actions_loss, steps_of(alike), told(costs))
     assert np.exp(log_probabilities(policy, [[1.0]]))[0, 1] > 0.9
 
 
@@ -95,10 +95,10 @@ def test_a_policy_that_is_sure_and_wrong_does_not_stay_so():
     with torch.no_grad():
         policy.network[-1].bias.copy_(torch.tensor([15.0, -15.0]))
     data = steps_of(np.ones((6, 1))), told(np.tile([1.0, 0.0], (6, 1)))
-    assert loss_and_gradient(policy, all_actions, *data)[1].norm() < 1e-6  # Σ_a π(a) A*(a) is flat there
-    update = Exponentiated(learning_rate=0.1)
+    assert loss_and_gradient(policy, all_actions_loss, *data)[1].norm() < 1e-6  # Σ_a π(a) A*(a) is flat there
+    update = ExponentiatedUpdate(learning_rate=0.1)
     for _ in range(3):
-        update(policy, all_actions, *data)
+        update(policy, all_actions_loss, *data)
     assert np.exp(log_probabilities(policy, [[1.0]]))[0, 1] > 0.9
 
 
@@ -108,18 +108,18 @@ def test_costs_in_another_unit_give_the_same_bits(eta, kind):
     found = []
     for unit in (1.0, 1024.0):
         policy = policy_of() if kind == "feed-forward" else RecurrentPolicy(3, CategoricalHead(3), 4)
-        policy, update = randomise(policy, 0), Exponentiated(eta, steps=7)
+        policy, update = randomise(policy, 0), ExponentiatedUpdate(eta, steps=7)
         for n in range(3):
             trajectories = random_trajectories(seed=n, dtype=np.float32)
-            update(policy, all_actions, trajectories, random_costs(trajectories, seed=n, scale=unit))
+            update(policy, all_actions_loss, trajectories, random_costs(trajectories, seed=n, scale=unit))
         found.append(flat(policy))
     np.testing.assert_array_equal(*found)
 
 
 def test_tau_and_the_rate_of_the_fit_fall_as_the_bound_says():
-    update = Exponentiated(cooling=4)
-    assert [update._cooled(n) for n in (1, 4, 16, 64)] == [1.0, 1.0, 0.5, 0.25]
-    assert Exponentiated(cooling=0)._cooled(1000) == 1.0
+    update = ExponentiatedUpdate(cooling=4)
+    assert [update._temperature_decay(n) for n in (1, 4, 16, 64)] == [1.0, 1.0, 0.5, 0.25]
+    assert ExponentiatedUpdate(cooling=0)._temperature_decay(1000) == 1.0
 
 
 def test_what_is_known_of_actions():
@@ -127,7 +127,7 @@ def test_what_is_known_of_actions():
     trajectories = steps_of(np.zeros((2, 1)), actions=[1, 2])
     values, weight = np.array([[4.0], [0.0]], np.float32), np.array([[1.0], [0.0]], np.float32)
     told_of_taken = CostToGo(values, weight, advice=np.array([[0], [2]]))
-    cost, known, counts = costs_of(Data(trajectories, told_of_taken), 3)
+    cost, known, counts = action_costs(TrainingData(trajectories, told_of_taken), 3)
     np.testing.assert_array_equal(known[:, 0], [[True, True, False], [True, True, True]])
     np.testing.assert_allclose(cost[0, 0], [0.0, 2.0, 0.0])  # the mean of what is known, 0 and 4, is the unit
     np.testing.assert_allclose(cost[1, 0], [1.5, 1.5, 0.0])  # over all three actions that is 1 on average
@@ -135,8 +135,8 @@ def test_what_is_known_of_actions():
 
 
 def test_a_very_dear_mistake_counts_as_a_dear_one():
-    cost, _, _ = costs_of(Data(steps_of(np.zeros((50, 1))), told([[0.0, 1.0]] * 49 + [[0.0, 1e6]])), 2)
-    assert cost.max() == DEAREST
+    cost, _, _ = action_costs(TrainingData(steps_of(np.zeros((50, 1))), told([[0.0, 1.0]] * 49 + [[0.0, 1e6]])), 2)
+    assert cost.max() == MAX_SCALED_COST
 
 
 def test_illegal_actions_have_no_say():
@@ -145,7 +145,7 @@ def test_illegal_actions_have_no_say():
     for of_illegal in (0.0, 100.0):
         policy = policy_of()
         data = steps_of(np.eye(3)[[0, 1, 2, 0]], legal=legal), told([[0.0, 1, of_illegal]] * 4)
-        Exponentiated(steps=20)(policy, all_actions, *data)
+        ExponentiatedUpdate(steps=20)(policy, all_actions_loss, *data)
         found.append(flat(policy))
     np.testing.assert_array_equal(*found)
 
@@ -154,20 +154,20 @@ def test_without_advice_the_action_taken_is_learned_from_by_a_natural_step():
     trajectories = random_trajectories(dtype=np.float32)
     costs = random_costs(trajectories, actions=None)
     one, other = randomise(policy_of(), 0), randomise(policy_of(), 0)
-    value, gradient = loss_and_gradient(one, taken_action, trajectories, costs)
+    value, gradient = loss_and_gradient(one, taken_action_loss, trajectories, costs)
     step, natural = (
-        update(policy, taken_action, trajectories, costs)
-        for update, policy in ((Exponentiated(), one), (NaturalSettings().build(0), other))
+        update(policy, taken_action_loss, trajectories, costs)
+        for update, policy in ((ExponentiatedUpdate(), one), (NaturalSettings().build(0), other))
     )
-    assert step == replace(natural, loss=value, gradient_norm=norm(gradient))  # in the costs' own units
+    assert step == replace(natural, loss=value, gradient_norm=gradient_norm(gradient))  # in the costs' own units
     np.testing.assert_array_equal(flat(one), flat(other))
 
 
 def test_a_policy_as_sure_as_a_float_can_be_still_moves():
     """Where a probability underflows to 0 the step is not held for one that breaks the policy."""
-    policy, update = policy_of((8,), actions=2, size=1), Exponentiated(temperature=1e-3, learning_rate=1.0)
+    policy, update = policy_of((8,), actions=2, size=1), ExponentiatedUpdate(temperature=1e-3, learning_rate=1.0)
     data = steps_of(np.ones((6, 1))), told(np.tile([1.0, 0.0], (6, 1)))
-    steps = [update(policy, all_actions, *data) for _ in range(5)]
+    steps = [update(policy, all_actions_loss, *data) for _ in range(5)]
     assert np.exp(log_probabilities(policy, [[1.0]]).astype(np.float32))[0, 0] == 0.0
     assert all(step.halvings == 0 and np.isfinite(step.kl) for step in steps)
 
@@ -177,14 +177,14 @@ def test_a_policy_as_sure_as_a_float_can_be_still_moves():
 
 def test_the_excess_is_one_for_a_policy_at_random_and_nothing_for_the_goal():
     q = np.float32([[0, 3, 3], [2, 0, 4]])
-    data = Data(steps_of(np.eye(2)), told(q))
+    data = TrainingData(steps_of(np.eye(2)), told(q))
     policy = policy_of((), actions=3, size=2)
     weight = policy.network[0].weight
     unit = np.abs(q).mean()
     for scale, expected in ((0.0, 1.0), (1 / (0.02 * unit), 0.0)):
         with torch.no_grad():
             weight.copy_(-scale * torch.from_numpy(q).T)
-        assert excess(policy, data, 0.02) == pytest.approx(expected, abs=1e-6)
+        assert normalized_excess_cost(policy, data, 0.02) == pytest.approx(expected, abs=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -198,7 +198,7 @@ def test_the_excess_is_one_for_a_policy_at_random_and_nothing_for_the_goal():
     ],
 )
 def test_a_standstill_is_much_left_and_no_progress(left, reached):
-    standstill = Standstill()
+    standstill = PlateauDetector()
     for one in left:
         standstill.add(one)
     assert standstill.reached() == reached
@@ -206,27 +206,27 @@ def test_a_standstill_is_much_left_and_no_progress(left, reached):
 
 def test_where_states_look_alike_it_hands_over_to_the_natural_update_for_good_and_after_a_restore():
     """One observation, and advice that differs: half of the states are wrong whatever it does."""
-    policy, update = policy_of((4,), actions=2, size=1), Exponentiated(steps=2)
+    policy, update = policy_of((4,), actions=2, size=1), ExponentiatedUpdate(steps=2)
     data = steps_of(np.ones((8, 1))), told(np.tile(np.float32([[0.0, 1.0], [1.0, 0.0]]), (4, 1)))
     for _ in range(20):
-        update(policy, all_actions, *data)
-    resumed, alone = Exponentiated(steps=2), NaturalSettings().build(0)
+        update(policy, all_actions_loss, *data)
+    resumed, alone = ExponentiatedUpdate(steps=2), NaturalSettings().build(0)
     resumed.restore({name: w.clone() for name, w in update.state().items()})
     alone.restore(update.natural.state())
     twins = [deepcopy(policy) for _ in range(3)]
     for one, twin in zip((update, resumed, alone), twins, strict=True):
-        one(twin, all_actions, *data)
-        one(twin, all_actions, *data)
+        one(twin, all_actions_loss, *data)
+        one(twin, all_actions_loss, *data)
     weights = [parameters_to_vector(twin.parameters()) for twin in twins]
     assert torch.equal(weights[0], weights[2]) and torch.equal(weights[1], weights[2])
     assert "observations" not in update.state()  # of no more use
 
 
 def test_with_eta_it_never_hands_over():
-    policy, update = policy_of((4,), actions=2, size=1), Exponentiated(steps=2, eta=0.1)
+    policy, update = policy_of((4,), actions=2, size=1), ExponentiatedUpdate(steps=2, eta=0.1)
     data = steps_of(np.ones((8, 1))), told(np.tile(np.float32([[0.0, 1.0], [1.0, 0.0]]), (4, 1)))
     for _ in range(22):
-        update(policy, all_actions, *data)
+        update(policy, all_actions_loss, *data)
     assert update.aggregation.seen == 22 * 8
 
 
@@ -235,7 +235,7 @@ def test_where_nothing_is_known_the_policy_stays(policy):
     trajectories = random_trajectories(dtype=np.float32)
     costs = random_costs(trajectories)
     before = flat(policy).copy()
-    step = Exponentiated(steps=3)(policy, all_actions, trajectories, replace(costs, weight=0 * costs.weight))
+    step = ExponentiatedUpdate(steps=3)(policy, all_actions_loss, trajectories, replace(costs, weight=0 * costs.weight))
     np.testing.assert_array_equal(flat(policy), before)
     assert step.kl == 0.0
 
@@ -244,8 +244,8 @@ def test_a_cost_that_is_no_advantage_cannot_be_compared_with_advice():
     costs = CostToGo(np.float32([[-3.0]]), np.ones((1, 1), np.float32), advice=np.zeros((1, 1), int))
     policy = policy_of(actions=3, size=1)
     with pytest.raises(UsageError, match="use the oracle's advantage"):
-        Exponentiated()(policy, taken_action, steps_of(np.ones((1, 1))), costs)
-    Exponentiated()(policy, taken_action, steps_of(np.ones((1, 1))), replace(costs, advantage=True))
+        ExponentiatedUpdate()(policy, taken_action_loss, steps_of(np.ones((1, 1))), costs)
+    ExponentiatedUpdate()(policy, taken_action_loss, steps_of(np.ones((1, 1))), replace(costs, advantage=True))
 
 
 # ---- advice
@@ -258,7 +258,7 @@ def test_where_only_advice_is_known_the_distance_is_cross_entropy():
     policy = policy_of()
     with torch.no_grad():
         policy.network[-1].weight.zero_(), policy.network[-1].bias.zero_()
-    goal = Exponentiated()._goal(policy, Data(trajectories, costs), tau=0.5)
+    goal = ExponentiatedUpdate()._target(policy, TrainingData(trajectories, costs), tau=0.5)
     seen, mask = torch.from_numpy(trajectories.observations), torch.ones(2, 1, dtype=torch.bool)
     distance = goal.distance(policy.distribution(seen, mask))[:, 0]
     unit = 1.0  # the mean of 0, 1 and 2
@@ -277,10 +277,10 @@ def test_a_gaussian_is_drawn_to_what_is_advised_and_to_what_was_better():
     costs = CostToGo(
         np.float32([[3.0], [-30.0], [0.0]]), np.float32([[1.0], [1.0], [0.0]]), advice=advice, advantage=True
     )
-    means = means_of(trajectories, costs, np.ones(1)).means[:, 0, 0].numpy()
+    means = gaussian_target(trajectories, costs, np.ones(1)).means[:, 0, 0].numpy()
     assert means[0] == 0.0 and means[1] > 0.95 and means[2] == 0.5
     policy = FeedForwardPolicy(3, GaussianHead(1), (16,))
-    Exponentiated(steps=500)(policy, taken_action, trajectories, costs)
+    ExponentiatedUpdate(steps=500)(policy, taken_action_loss, trajectories, costs)
     with torch.no_grad():
         found = policy.distribution(torch.eye(3)[:, None], torch.ones(3, 1, dtype=torch.bool)).mean[:, 0, 0]
     np.testing.assert_allclose(found, means, atol=0.05)
@@ -291,12 +291,12 @@ def test_a_gaussian_minds_a_distance_as_much_as_it_costs():
     actions = np.array([[0.1], [0.2], [1.0], [1.0]])
     costs = np.float32([[10 * 0.1**2], [0.2**2], [0.0], [0.0]])
     told = CostToGo(costs, np.float32([[1.0], [1.0], [0.0], [0.0]]), advice=np.zeros((4, 1, 1), np.float32))
-    weight = means_of(steps_of(np.eye(4), actions=actions), told, np.ones(1)).weight[:, 0].numpy()
+    weight = gaussian_target(steps_of(np.eye(4), actions=actions), told, np.ones(1)).weight[:, 0].numpy()
     assert weight.sum() == pytest.approx(3 * 4, rel=0.01)
     assert weight[0] - 1 == pytest.approx(10 * (weight[1] - 1), rel=0.1) and weight[2] == weight[3] == 1.0
     free = replace(told, values=0 * costs)
     np.testing.assert_array_equal(
-        means_of(steps_of(np.eye(4), actions=actions), free, np.ones(1)).weight, np.ones((4, 1))
+        gaussian_target(steps_of(np.eye(4), actions=actions), free, np.ones(1)).weight, np.ones((4, 1))
     )
 
 
@@ -305,12 +305,12 @@ def test_the_deviation_falls_as_one_over_the_root_of_n_and_goes_on_after_a_resto
     costs = replace(
         random_costs(trajectories, actions=None), advice=np.zeros_like(trajectories.actions), advantage=True
     )
-    policy, update = FeedForwardPolicy(3, GaussianHead(2, -0.5), (5,)), Exponentiated(steps=2)
+    policy, update = FeedForwardPolicy(3, GaussianHead(2, -0.5), (5,)), ExponentiatedUpdate(steps=2)
     for _ in range(3):
-        update(policy, taken_action, trajectories, costs)
-    resumed = Exponentiated(steps=2)
+        update(policy, taken_action_loss, trajectories, costs)
+    resumed = ExponentiatedUpdate(steps=2)
     resumed.restore({name: w.clone() for name, w in update.state().items()})
-    resumed(policy, taken_action, trajectories, costs)
+    resumed(policy, taken_action_loss, trajectories, costs)
     np.testing.assert_allclose(policy.head.log_deviation.detach().exp(), np.exp(-0.5) / 2, rtol=1e-5)
 
 
@@ -319,4 +319,4 @@ def test_an_entropy_bonus_is_refused(head):
     trajectories = random_trajectories(dtype=np.float32)
     costs = replace(random_costs(trajectories), bonus=0.1)
     with pytest.raises(UsageError, match="knows no entropy bonus"):
-        Exponentiated()(FeedForwardPolicy(3, head, (5,)), all_actions, trajectories, costs)
+        ExponentiatedUpdate()(FeedForwardPolicy(3, head, (5,)), all_actions_loss, trajectories, costs)

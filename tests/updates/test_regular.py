@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 import torch
 
-from aggrevated.core.schedules import linear
-from aggrevated.losses.all_actions import all_actions
+from aggrevated.core.schedules import linear_schedule
+from aggrevated.losses.all_actions import all_actions_loss
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import CategoricalHead
-from aggrevated.updates.regular import Regular
+from aggrevated.updates.regular import RegularUpdate
 from problems import flat, gradient, random_costs, random_trajectories, randomise
 
 TRAJECTORIES = random_trajectories(dtype=np.float32)
@@ -24,8 +24,8 @@ def small_policy(seed=0):
 
 def test_plain_descent_is_theta_minus_eta_times_the_gradient():
     policy = small_policy()
-    before, g = flat(policy), gradient(policy, all_actions, TRAJECTORIES, COSTS)
-    step = Regular(0.25, torch.optim.SGD)(policy, all_actions, TRAJECTORIES, COSTS)
+    before, g = flat(policy), gradient(policy, all_actions_loss, TRAJECTORIES, COSTS)
+    step = RegularUpdate(0.25, torch.optim.SGD)(policy, all_actions_loss, TRAJECTORIES, COSTS)
     np.testing.assert_allclose(flat(policy), before - 0.25 * g, atol=1e-7)
     assert step.gradient_norm == pytest.approx(np.linalg.norm(g), rel=1e-5)
     assert step.halvings == 0
@@ -33,8 +33,8 @@ def test_plain_descent_is_theta_minus_eta_times_the_gradient():
 
 def test_the_first_step_of_adam_has_length_eta_in_every_direction():
     policy = small_policy()
-    before, g = flat(policy), gradient(policy, all_actions, TRAJECTORIES, COSTS)
-    Regular(0.01)(policy, all_actions, TRAJECTORIES, COSTS)
+    before, g = flat(policy), gradient(policy, all_actions_loss, TRAJECTORIES, COSTS)
+    RegularUpdate(0.01)(policy, all_actions_loss, TRAJECTORIES, COSTS)
     clear = np.abs(g) > 1e-4
     assert clear.sum() > 10
     np.testing.assert_allclose((flat(policy) - before)[clear], -0.01 * np.sign(g[clear]), rtol=1e-3)
@@ -42,11 +42,11 @@ def test_the_first_step_of_adam_has_length_eta_in_every_direction():
 
 def test_adam_is_torchs_own_over_many_steps():
     policy, reference = small_policy(), small_policy()
-    update, optimiser = Regular(0.02), torch.optim.Adam(reference.parameters(), lr=0.02)
+    update, optimiser = RegularUpdate(0.02), torch.optim.Adam(reference.parameters(), lr=0.02)
     for _ in range(10):
-        update(policy, all_actions, TRAJECTORIES, COSTS)
+        update(policy, all_actions_loss, TRAJECTORIES, COSTS)
         optimiser.zero_grad()
-        all_actions(reference, TRAJECTORIES, COSTS).backward()
+        all_actions_loss(reference, TRAJECTORIES, COSTS).backward()
         optimiser.step()
     np.testing.assert_allclose(flat(policy), flat(reference), atol=1e-6)
 
@@ -56,22 +56,22 @@ RATES = (0.02, 0.005, 0.03, 0.0, 0.01, 0.02)  # for n = 1, 2, …
 
 def test_adam_with_a_schedule_is_torchs_own_with_these_rates():
     policy, reference = small_policy(), small_policy()
-    update, optimiser = Regular(lambda n: RATES[n - 1]), torch.optim.Adam(reference.parameters(), lr=1.0)
+    update, optimiser = RegularUpdate(lambda n: RATES[n - 1]), torch.optim.Adam(reference.parameters(), lr=1.0)
     for n, rate in enumerate(RATES, start=1):
-        update(policy, all_actions, replace(TRAJECTORIES, n=n), COSTS)
+        update(policy, all_actions_loss, replace(TRAJECTORIES, n=n), COSTS)
         optimiser.param_groups[0]["lr"] = rate
         optimiser.zero_grad()
-        all_actions(reference, TRAJECTORIES, COSTS).backward()
+        all_actions_loss(reference, TRAJECTORIES, COSTS).backward()
         optimiser.step()
         np.testing.assert_allclose(flat(policy), flat(reference), atol=1e-6)
 
 
 def test_a_schedule_that_stays_has_the_bits_of_its_number():
     fixed, scheduled = small_policy(), small_policy()
-    one, other = Regular(0.02), Regular(lambda n: 0.02)
+    one, other = RegularUpdate(0.02), RegularUpdate(lambda n: 0.02)
     for n in range(1, 4):
         for update, policy in ((one, fixed), (other, scheduled)):
-            update(policy, all_actions, replace(TRAJECTORIES, n=n), COSTS)
+            update(policy, all_actions_loss, replace(TRAJECTORIES, n=n), COSTS)
     np.testing.assert_array_equal(flat(fixed), flat(scheduled))
 
 
@@ -80,11 +80,11 @@ def test_taken_up_in_the_middle_the_schedule_goes_on_with_the_same_bits(optimise
     """Nothing of the schedule is in the state: n comes with the trajectories."""
 
     def steps(update, policy, iterations):
-        return [update(policy, all_actions, replace(TRAJECTORIES, n=n), COSTS) for n in iterations]
+        return [update(policy, all_actions_loss, replace(TRAJECTORIES, n=n), COSTS) for n in iterations]
 
-    straight, policy = Regular(linear(0.05, 0.0, 6), optimiser), small_policy()
+    straight, policy = RegularUpdate(linear_schedule(0.05, 0.0, 6), optimiser), small_policy()
     steps(straight, policy, (1, 2, 3))
-    resumed, again = Regular(linear(0.05, 0.0, 6), optimiser), small_policy(9)
+    resumed, again = RegularUpdate(linear_schedule(0.05, 0.0, 6), optimiser), small_policy(9)
     again.load_state_dict({name: w.clone() for name, w in policy.state_dict().items()})
     resumed.restore({name: w.clone() for name, w in straight.state().items()})
     assert steps(resumed, again, (4, 5, 6)) == steps(straight, policy, (4, 5, 6))
@@ -99,8 +99,8 @@ def test_the_measured_kl_and_loss_are_those_of_the_step():
     observations, mask = (torch.from_numpy(x) for x in (TRAJECTORIES.observations, TRAJECTORIES.mask))
     with torch.no_grad():
         before = policy.distribution(observations, mask).probs.double()
-        loss = all_actions(policy, TRAJECTORIES, COSTS).item()
-    step = Regular(0.05)(policy, all_actions, TRAJECTORIES, COSTS)
+        loss = all_actions_loss(policy, TRAJECTORIES, COSTS).item()
+    step = RegularUpdate(0.05)(policy, all_actions_loss, TRAJECTORIES, COSTS)
     with torch.no_grad():
         after = policy.distribution(observations, mask).probs.double()
     assert step.kl == pytest.approx(float((before * (before / after).log()).sum(-1)[mask].mean()), rel=1e-3)
@@ -109,57 +109,57 @@ def test_the_measured_kl_and_loss_are_those_of_the_step():
 
 def test_a_step_beyond_max_kl_is_halved():
     policy = small_policy()
-    step = Regular(100.0, torch.optim.SGD, max_kl=0.01)(policy, all_actions, TRAJECTORIES, COSTS)
+    step = RegularUpdate(100.0, torch.optim.SGD, max_kl=0.01)(policy, all_actions_loss, TRAJECTORIES, COSTS)
     assert 0 < step.halvings < 20
     assert 0.0 < step.kl <= 0.01
 
 
 def test_one_huge_cost_does_not_stop_learning_for_ever():
     """Adam squares the gradient: 1e30 becomes an infinite second moment, and every later step is 0 / ∞."""
-    policy, update = small_policy(), Regular(0.01)
-    update(policy, all_actions, TRAJECTORIES, random_costs(TRAJECTORIES, scale=1e30))
+    policy, update = small_policy(), RegularUpdate(0.01)
+    update(policy, all_actions_loss, TRAJECTORIES, random_costs(TRAJECTORIES, scale=1e30))
     before = flat(policy)
     for _ in range(5):
-        update(policy, all_actions, TRAJECTORIES, COSTS)
+        update(policy, all_actions_loss, TRAJECTORIES, COSTS)
     assert math.dist(flat(policy), before) > 1e-3
 
 
 def test_a_policy_in_float64_is_trained_in_float64():
     policy, trajectories = small_policy().double(), random_trajectories()
     before, costs = flat(policy), random_costs(trajectories)
-    g = gradient(policy, all_actions, trajectories, costs)
-    Regular(0.25, torch.optim.SGD)(policy, all_actions, trajectories, costs)
+    g = gradient(policy, all_actions_loss, trajectories, costs)
+    RegularUpdate(0.25, torch.optim.SGD)(policy, all_actions_loss, trajectories, costs)
     np.testing.assert_allclose(flat(policy), before - 0.25 * g, atol=1e-14)
 
 
 @pytest.mark.parametrize("optimiser", [torch.optim.Adam, torch.optim.SGD])
 @pytest.mark.parametrize("rate", [1e-4, 0.01, 1.0])
 def test_the_measured_kl_approaches_the_target_from_any_rate(optimiser, rate):
-    policy, update = small_policy(), Regular(rate, optimiser, target_kl=0.01)
+    policy, update = small_policy(), RegularUpdate(rate, optimiser, target_kl=0.01)
     for n in range(1, 21):
         trajectories = replace(random_trajectories(seed=n, dtype=np.float32), n=n)
-        step = update(policy, all_actions, trajectories, random_costs(trajectories, seed=n))
+        step = update(policy, all_actions_loss, trajectories, random_costs(trajectories, seed=n))
         assert step.kl <= 0.015
     assert step.kl == pytest.approx(0.01, rel=0.5)
 
 
 def test_the_factor_is_remembered_and_at_most_doubles():
     """Plain descent at 1e-6 is a thousand times too slow: the rate doubles with each step until it is not."""
-    policy, update = small_policy(), Regular(1e-6, torch.optim.SGD, target_kl=0.01)
+    policy, update = small_policy(), RegularUpdate(1e-6, torch.optim.SGD, target_kl=0.01)
     factors = []
     for _ in range(4):
-        update(policy, all_actions, TRAJECTORIES, COSTS)
+        update(policy, all_actions_loss, TRAJECTORIES, COSTS)
         factors.append(update.state()["factor"].item())
     assert factors == [2.0, 4.0, 8.0, 16.0]
 
 
 def test_without_a_gradient_the_factor_stays():
-    update = Regular(0.01, torch.optim.SGD, target_kl=0.01)
-    update(small_policy(), all_actions, TRAJECTORIES, replace(COSTS, values=np.zeros_like(COSTS.values)))
+    update = RegularUpdate(0.01, torch.optim.SGD, target_kl=0.01)
+    update(small_policy(), all_actions_loss, TRAJECTORIES, replace(COSTS, values=np.zeros_like(COSTS.values)))
     assert update.state() == {}
 
 
 def test_without_a_target_there_is_no_factor():
-    update = Regular(0.01)
-    update(small_policy(), all_actions, TRAJECTORIES, COSTS)
+    update = RegularUpdate(0.01)
+    update(small_policy(), all_actions_loss, TRAJECTORIES, COSTS)
     assert set(update.state()) == {"step", "exp_avg", "exp_avg_sq"}

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import CategoricalHead
-from aggrevated.updates.safe_step import MOST_HALVINGS, all_finite, halvings_of, safe_step, step_of_kl
+from aggrevated.updates.safe_step import MAX_HALVINGS, count_halvings, is_all_finite, safe_step, search_step_to_kl
 from problems import flat, random_trajectories
 
 
@@ -46,7 +46,7 @@ def test_a_step_too_long_is_halved_until_it_fits_and_counted(policy, halvings):
 
 
 def test_after_the_last_halving_nothing_has_changed(policy):
-    assert safe_step(policy, TRAJECTORIES, biases(2.0**20), max_kl=LOG_COSH_1 + 1e-9) == (0.0, MOST_HALVINGS)
+    assert safe_step(policy, TRAJECTORIES, biases(2.0**20), max_kl=LOG_COSH_1 + 1e-9) == (0.0, MAX_HALVINGS)
     assert not flat(policy).any()
 
 
@@ -63,7 +63,7 @@ def test_a_step_to_nowhere_is_not_taken(policy, bad, max_kl):
     if bad == 1e308:  # 2e308 is infinite, 1.5e308 is not
         assert (halvings, flat(policy)[6]) == (1, 1.5e308)
     else:
-        assert halvings == MOST_HALVINGS
+        assert halvings == MAX_HALVINGS
         np.testing.assert_array_equal(flat(policy), before)
 
 
@@ -79,18 +79,18 @@ def test_the_kl_is_averaged_over_the_steps_that_were_taken(policy):
 @pytest.mark.parametrize("guess", [0.02, 0.1, 0.14, 1.0, 50.0])
 def test_a_step_to_a_target_is_made_longer_or_shorter_until_its_kl_is_near(policy, guess):
     """KL = log cosh x is 0.01 at x = 0.1416."""
-    kl, far = step_of_kl(policy, TRAJECTORIES, biases(guess), target=0.01)
+    kl, far = search_step_to_kl(policy, TRAJECTORIES, biases(guess), target=0.01)
     assert 0.01 / 1.5 <= kl <= 0.01 * 1.5
     np.testing.assert_allclose(flat(policy), biases(far * guess), atol=1e-15)
     assert kl == pytest.approx(math.log(math.cosh(far * guess)), rel=1e-9)
 
 
 def test_a_guess_that_is_near_is_taken_as_it_is(policy):
-    assert step_of_kl(policy, TRAJECTORIES, biases(0.15), target=0.01)[1] == 1.0
+    assert search_step_to_kl(policy, TRAJECTORIES, biases(0.15), target=0.01)[1] == 1.0
 
 
 def test_a_step_that_was_thought_far_too_short_is_not_made_eight_times_as_long(policy):
-    kl, far = step_of_kl(policy, TRAJECTORIES, biases(1e-4), target=0.01)
+    kl, far = search_step_to_kl(policy, TRAJECTORIES, biases(1e-4), target=0.01)
     assert 4 < far < 8 and kl < 1e-5
 
 
@@ -98,22 +98,22 @@ def test_a_step_that_was_thought_far_too_short_is_not_made_eight_times_as_long(p
 def test_a_step_to_nowhere_has_no_kl(policy, bad):
     displacement = biases(0.0)
     displacement[6] = bad
-    assert step_of_kl(policy, TRAJECTORIES, displacement, target=0.01) == (0.0, 0.0)
+    assert search_step_to_kl(policy, TRAJECTORIES, displacement, target=0.01) == (0.0, 0.0)
     assert not flat(policy).any()
 
 
 def test_no_displacement_is_no_step(policy):
-    assert step_of_kl(policy, TRAJECTORIES, biases(0.0), target=0.01) == (0.0, 1.0)
+    assert search_step_to_kl(policy, TRAJECTORIES, biases(0.0), target=0.01) == (0.0, 1.0)
 
 
-@pytest.mark.parametrize(("far", "halvings"), [(7.0, 0), (1.0, 0), (0.6, 0), (0.5, 1), (0.2, 2), (0.0, MOST_HALVINGS)])
+@pytest.mark.parametrize(("far", "halvings"), [(7.0, 0), (1.0, 0), (0.6, 0), (0.5, 1), (0.2, 2), (0.0, MAX_HALVINGS)])
 def test_how_many_halvings_a_part_of_a_step_comes_to(far, halvings):
-    assert halvings_of(far) == halvings
+    assert count_halvings(far) == halvings
 
 
 @given(st.lists(st.floats(width=32), min_size=1), st.sampled_from([torch.float32, torch.float64]))
 def test_all_are_finite_or_not(numbers, dtype):
-    assert all_finite(torch.tensor(numbers, dtype=dtype)) == all(map(math.isfinite, numbers))
+    assert is_all_finite(torch.tensor(numbers, dtype=dtype)) == all(map(math.isfinite, numbers))
 
 
 @pytest.mark.parametrize("strange", [math.nan, math.inf, -math.inf])
@@ -121,4 +121,4 @@ def test_one_number_of_many_that_is_not_finite_is_found(strange):
     for place in (0, 5000, 9999):
         x = torch.ones(10_000)
         x[place] = strange
-        assert not all_finite(x)
+        assert not is_all_finite(x)

@@ -8,15 +8,15 @@ import pytest
 from gymnasium.spaces import Discrete
 
 from aggrevated.algorithm import Learner, aggrevated
-from aggrevated.core.schedules import geometric
+from aggrevated.core.schedules import geometric_schedule
 from aggrevated.errors import UsageError
-from aggrevated.losses.all_actions import all_actions
-from aggrevated.losses.likelihood import likelihood
-from aggrevated.oracles.lols import Lols
-from aggrevated.oracles.zero_one import Disagreement
+from aggrevated.losses.all_actions import all_actions_loss
+from aggrevated.losses.likelihood import best_action_nll_loss
+from aggrevated.oracles.lols import LolsOracle
+from aggrevated.oracles.zero_one import ZeroOneOracle
 from aggrevated.policies.heads import CategoricalHead
 from aggrevated.policies.mixture import MixturePolicy
-from aggrevated.updates.policy_mixture import PolicyMixture, searn, smile
+from aggrevated.updates.policy_mixture import MixtureUpdate, searn_weights, smile_weights
 from problems import EXPERT, TinyExpert, TinyMdp, linear_policy, probabilities
 
 
@@ -37,7 +37,9 @@ def recursion_of_smile(n, beta):
     return weights
 
 
-RULES = pytest.mark.parametrize(("shares", "recursion"), [(searn, recursion_of_searn), (smile, recursion_of_smile)])
+RULES = pytest.mark.parametrize(
+    ("shares", "recursion"), [(searn_weights, recursion_of_searn), (smile_weights, recursion_of_smile)]
+)
 
 
 @RULES
@@ -58,10 +60,17 @@ def test_shares_are_those_of_the_recursion_without_the_expert(shares, recursion,
 def test_after_n_rounds_the_policy_is_the_mixture_of_what_was_learned_in_each(shares, recursion):
     """What h_1 … h_4 were is written down on the way; the mixture is then worked out by hand."""
     policy = MixturePolicy(linear_policy(None).float(), CategoricalHead(3))
-    learner = Learner(policy, PolicyMixture(shares, 0.25, steps=20))
-    oracle = Disagreement(TinyExpert(), Discrete(3))
+    learner = Learner(policy, MixtureUpdate(shares, 0.25, steps=20))
+    oracle = ZeroOneOracle(TinyExpert(), Discrete(3))
     loop = aggrevated(
-        learner, TinyMdp(), TinyExpert(), oracle, likelihood, k=8, alpha=geometric(1.0, 0.75), validation_episodes=4
+        learner,
+        TinyMdp(),
+        TinyExpert(),
+        oracle,
+        best_action_nll_loss,
+        k=8,
+        alpha=geometric_schedule(1.0, 0.75),
+        validation_episodes=4,
     )
     tables = [probabilities(policy.newest) for _ in islice(loop, 4)]
     _, *weights = recursion(4, Fraction(1, 4))
@@ -74,17 +83,17 @@ def test_after_n_rounds_the_policy_is_the_mixture_of_what_was_learned_in_each(sh
 @pytest.mark.parametrize(
     ("shares", "loss", "oracle"),
     [
-        (searn, all_actions, Lols(TinyMdp(), TinyExpert(), None)),
-        (smile, likelihood, Disagreement(TinyExpert(), Discrete(3))),
+        (searn_weights, all_actions_loss, LolsOracle(TinyMdp(), TinyExpert(), None)),
+        (smile_weights, best_action_nll_loss, ZeroOneOracle(TinyExpert(), Discrete(3))),
     ],
     ids=["SEARN", "SMILe"],
 )
 def test_it_learns_to_do_as_the_expert_does(shares, loss, oracle):
     """The expert's return is −1.375, and optimal; the uniform policy's is −3.73."""
     policy = MixturePolicy(linear_policy(None).float(), CategoricalHead(3))
-    learner = Learner(policy, PolicyMixture(shares, 0.2, learning_rate=0.3, steps=60))
+    learner = Learner(policy, MixtureUpdate(shares, 0.2, learning_rate=0.3, steps=60))
     loop = aggrevated(
-        learner, TinyMdp(), TinyExpert(), oracle, loss, k=40, alpha=geometric(1.0, 0.8), validation_episodes=64
+        learner, TinyMdp(), TinyExpert(), oracle, loss, k=40, alpha=geometric_schedule(1.0, 0.8), validation_episodes=64
     )
     iterations = list(islice(loop, 15))
     assert iterations[-1].best_return > -1.5 and iterations[-1].current_return > -1.6
@@ -96,12 +105,19 @@ def test_the_first_roll_in_is_the_experts_and_its_share_falls():
 
     def oracle(trajectories, policy):
         found.append(trajectories)
-        return Disagreement(TinyExpert(), Discrete(3))(trajectories)
+        return ZeroOneOracle(TinyExpert(), Discrete(3))(trajectories)
 
     policy = MixturePolicy(linear_policy(None).float(), CategoricalHead(3))
-    learner = Learner(policy, PolicyMixture(searn, 0.5, steps=3))
+    learner = Learner(policy, MixtureUpdate(searn_weights, 0.5, steps=3))
     loop = aggrevated(
-        learner, TinyMdp(), TinyExpert(), oracle, likelihood, k=500, alpha=geometric(1.0, 0.5), validation_episodes=2
+        learner,
+        TinyMdp(),
+        TinyExpert(),
+        oracle,
+        best_action_nll_loss,
+        k=500,
+        alpha=geometric_schedule(1.0, 0.5),
+        validation_episodes=2,
     )
     list(islice(loop, 4))
     assert found[0].by_expert[found[0].mask].all()
@@ -113,4 +129,4 @@ def test_the_first_roll_in_is_the_experts_and_its_share_falls():
 
 def test_a_policy_that_is_no_mixture_is_refused():
     with pytest.raises(UsageError, match="this update mixes policies; give it a MixturePolicy"):
-        PolicyMixture(searn)(linear_policy(), all_actions, None, None)
+        MixtureUpdate(searn_weights)(linear_policy(), all_actions_loss, None, None)

@@ -11,9 +11,9 @@ from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import CategoricalHead, GaussianHead
 from aggrevated.policies.recurrent import RecurrentPolicy
 from aggrevated.updates import exponentiated
-from aggrevated.updates.compiled_mlp_fit import fit, is_small
-from aggrevated.updates.exponentiated import Exponentiated, clip
-from aggrevated.updates.projection_targets import Logits, Means
+from aggrevated.updates.compiled_mlp_fit import fit_mlp, supports_compiled_fit
+from aggrevated.updates.exponentiated import ExponentiatedUpdate, clip_gradient_norm
+from aggrevated.updates.projection_targets import CategoricalTarget, GaussianTarget
 
 STEPS, SEEN = 60, 5
 NO_RULES = torch.zeros(STEPS, 1, 0, dtype=torch.bool)
@@ -26,16 +26,16 @@ def policy_and_goal(kind: str, hidden: tuple[int, ...] = (9, 6)):
     weight = torch.rand(STEPS, 1, generator=generator) * (torch.rand(STEPS, 1, generator=generator) > 0.2)
     if kind == "means":
         deviation = torch.tensor([0.5, 2.0])
-        goal = Means(torch.randn(STEPS, 1, 2, generator=generator), weight, deviation)
+        goal = GaussianTarget(torch.randn(STEPS, 1, 2, generator=generator), weight, deviation)
         policy = FeedForwardPolicy(SEEN, GaussianHead(2), hidden)
-        policy.head.settle(np.array([0.5, -3.0], np.float32), np.array([0.5, 4.0], np.float32))
+        policy.head.init_action_scale(np.array([0.5, -3.0], np.float32), np.array([0.5, 4.0], np.float32))
         return policy, seen, goal
     known = torch.rand(STEPS, 1, 3, generator=generator) > (0.4 if kind == "some known" else -1.0)
     logits = 5 * torch.randn(STEPS, 1, 3, generator=generator)
     if kind == "some advised":  # of these nothing is known but what π* would do
         best = torch.randint(3, (STEPS // 2,), generator=generator)
         logits[: STEPS // 2, 0] = torch.where(torch.arange(3) == best[:, None], 0.0, -torch.inf)
-    goal = Logits(logits, known, weight, exploring=0.2, scale=0.07, all_known=bool(known.all()))
+    goal = CategoricalTarget(logits, known, weight, uniform_weight=0.2, scale=0.07, all_known=bool(known.all()))
     return FeedForwardPolicy(SEEN, CategoricalHead(3), hidden), seen, goal
 
 
@@ -45,7 +45,7 @@ def by_torch(policy, adam, seen, goal, minibatches):
         distance = wanted.distance(policy.distribution(seen[rows], torch.ones(len(rows), 1, dtype=torch.bool)))
         adam.zero_grad()
         ((distance * wanted.weight).sum() / wanted.weight.sum()).backward()
-        clip(adam.weights)
+        clip_gradient_norm(adam.weights)
         adam.step()
 
 
@@ -55,10 +55,10 @@ def test_every_step_is_torchs(kind, hidden):
     policy, seen, goal = policy_and_goal(kind, hidden)
     other = copy.deepcopy(policy)
     ours, theirs = (Adam(list(p.network.parameters()), lr=0.01) for p in (policy, other))
-    assert is_small(policy, goal, NO_RULES)
+    assert supports_compiled_fit(policy, goal, NO_RULES)
     minibatches = torch.from_numpy(np.random.default_rng(0).integers(STEPS, size=(7, 20)))
     for part in (minibatches[:1], minibatches[1:3], minibatches[3:]):  # moments go on from fit to fit
-        fit(policy, ours, seen, goal, part, longest=1.0)
+        fit_mlp(policy, ours, seen, goal, part, longest=1.0)
         by_torch(other, theirs, seen, goal, part)
         for a, b in zip(policy.parameters(), other.parameters(), strict=True):
             torch.testing.assert_close(a, b, rtol=2e-4, atol=2e-5)
@@ -70,40 +70,40 @@ def test_every_step_is_torchs(kind, hidden):
 
 def test_a_long_gradient_is_shortened():
     policy, seen, goal = policy_and_goal("all known")
-    steep = Logits(1e3 * goal.logits, goal.known, goal.weight, 0.2, 1.0, True)
+    steep = CategoricalTarget(1e3 * goal.logits, goal.known, goal.weight, 0.2, 1.0, True)
     first = {}
     for longest in (1.0, 1e9):
         own = copy.deepcopy(policy)
         adam = Adam(list(own.network.parameters()), lr=0.01)
-        fit(own, adam, seen, steep, torch.arange(STEPS)[None], longest)
+        fit_mlp(own, adam, seen, steep, torch.arange(STEPS)[None], longest)
         first[longest] = torch.cat([moments["exp_avg"].flatten() for moments in adam.state.values()]).norm().item()
     assert first[1.0] == pytest.approx(0.1, rel=1e-4) and first[1e9] > 10.0
 
 
 def test_what_has_no_compiled_fit():
     policy, _, goal = policy_and_goal("all known")
-    assert not is_small(policy, goal, torch.ones(STEPS, 1, 3, dtype=torch.bool))  # rules
-    assert not is_small(FeedForwardPolicy(SEEN, CategoricalHead(3), (99, 99)), goal, NO_RULES)  # large
-    assert not is_small(copy.deepcopy(policy).double(), goal, NO_RULES)
-    assert not is_small(RecurrentPolicy(SEEN, CategoricalHead(3)), goal, NO_RULES)
+    assert not supports_compiled_fit(policy, goal, torch.ones(STEPS, 1, 3, dtype=torch.bool))  # rules
+    assert not supports_compiled_fit(FeedForwardPolicy(SEEN, CategoricalHead(3), (99, 99)), goal, NO_RULES)  # large
+    assert not supports_compiled_fit(copy.deepcopy(policy).double(), goal, NO_RULES)
+    assert not supports_compiled_fit(RecurrentPolicy(SEEN, CategoricalHead(3)), goal, NO_RULES)
 
 
 def test_a_whole_update_is_that_of_torch(monkeypatch):
     from aggrevated.experts.loading import load_expert
-    from aggrevated.losses.all_actions import all_actions
-    from aggrevated.oracles.advantage import Advantage
-    from aggrevated.oracles.q_star import QStar
-    from aggrevated.rollout.roll_in import Mixture, roll_in
+    from aggrevated.losses.all_actions import all_actions_loss
+    from aggrevated.oracles.advantage import AdvantageOracle
+    from aggrevated.oracles.q_star import QStarOracle
+    from aggrevated.rollout.roll_in import RollInPolicy, roll_in
     from aggrevated.simulators.cartpole import CartPole
 
     simulator = CartPole(60)
-    oracle, found = Advantage(QStar(load_expert("cartpole", simulator))), []
+    oracle, found = AdvantageOracle(QStarOracle(load_expert("cartpole", simulator))), []
     for small in (True, False):
         policy = FeedForwardPolicy(4, CategoricalHead(2), (16,))
         if not small:
             monkeypatch.setattr(exponentiated, "is_small", lambda *_: False)
-        update = Exponentiated(steps=20)
-        trajectories = roll_in(simulator, Mixture(None, policy.actor()), np.arange(8, dtype=np.uint64))
-        update(policy, all_actions, trajectories, oracle(trajectories))
+        update = ExponentiatedUpdate(steps=20)
+        trajectories = roll_in(simulator, RollInPolicy(None, policy.actor()), np.arange(8, dtype=np.uint64))
+        update(policy, all_actions_loss, trajectories, oracle(trajectories))
         found.append(torch.nn.utils.parameters_to_vector(policy.parameters()).detach())
     torch.testing.assert_close(found[0], found[1], rtol=1e-3, atol=1e-4)

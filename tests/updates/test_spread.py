@@ -6,25 +6,25 @@ import numpy as np
 import pytest
 import torch
 
-from aggrevated.losses.all_actions import all_actions
-from aggrevated.losses.likelihood import likelihood
-from aggrevated.losses.taken_action import taken_action
+from aggrevated.losses.all_actions import all_actions_loss
+from aggrevated.losses.likelihood import best_action_nll_loss
+from aggrevated.losses.taken_action import taken_action_loss
 from aggrevated.oracles import CostToGo
-from aggrevated.updates.cost_scale import Spread
+from aggrevated.updates.cost_scale import RunningCostScale
 from aggrevated.updates.fisher_solvers import held_out
-from aggrevated.updates.natural import Natural
-from aggrevated.updates.regular import Regular
+from aggrevated.updates.natural import NaturalUpdate
+from aggrevated.updates.regular import RegularUpdate
 from problems import deep_policy, flat, random_costs, random_trajectories, with_legal
 
 TRAJECTORIES = random_trajectories()
 UNITLESS = {
-    "natural": lambda: Natural(1e-3, damping=1.0, in_spreads=True),
-    "natural, per state": lambda: Natural(per_state=5, target_kl=0.01, damping=0.03, in_spreads=True),
-    "natural, held out": lambda: Natural(solver=held_out, damping=0.0, target_kl=0.01, in_spreads=True),
-    "regular, Adam": lambda: Regular(0.01, in_spreads=True),
-    "regular, Adam to a target": lambda: Regular(0.01, target_kl=0.01, in_spreads=True),
-    "regular, plain": lambda: Regular(0.1, torch.optim.SGD, in_spreads=True),
-    "regular, plain to a target": lambda: Regular(0.1, torch.optim.SGD, target_kl=0.01, in_spreads=True),
+    "natural": lambda: NaturalUpdate(1e-3, damping=1.0, in_spreads=True),
+    "natural, per state": lambda: NaturalUpdate(per_state=5, target_kl=0.01, damping=0.03, in_spreads=True),
+    "natural, held out": lambda: NaturalUpdate(solver=held_out, damping=0.0, target_kl=0.01, in_spreads=True),
+    "regular, Adam": lambda: RegularUpdate(0.01, in_spreads=True),
+    "regular, Adam to a target": lambda: RegularUpdate(0.01, target_kl=0.01, in_spreads=True),
+    "regular, plain": lambda: RegularUpdate(0.1, torch.optim.SGD, in_spreads=True),
+    "regular, plain to a target": lambda: RegularUpdate(0.1, torch.optim.SGD, target_kl=0.01, in_spreads=True),
 }
 
 
@@ -35,24 +35,24 @@ def costs(values, weight):
 def test_by_hand():
     """One trajectory of two steps, three actions: squares (0, 9, 16)/3 and (4, 0, 4)/3, so √(11/2)."""
     trajectories = random_trajectories(k=1, t=2)
-    spread = Spread().including(costs([[[0, 3, 4], [2, 0, 2]]], [[1, 1]]), trajectories)
+    spread = RunningCostScale().including(costs([[[0, 3, 4], [2, 0, 2]]], [[1, 1]]), trajectories)
     assert spread.value == pytest.approx(np.sqrt((25 / 3 + 8 / 3) / 2), rel=1e-15)
 
 
 def test_a_state_that_was_not_asked_counts_for_nothing_and_one_that_counts_twice_is_one_state():
     trajectories = random_trajectories(k=1, t=3)
-    spread = Spread().including(costs([[3, 100, 4]], [[2, 0, 1]]), trajectories)
+    spread = RunningCostScale().including(costs([[3, 100, 4]], [[2, 0, 1]]), trajectories)
     assert (spread.squares, spread.states) == (25.0, 2.0)
 
 
 def test_only_legal_actions_count():
     trajectories = random_trajectories(k=1, t=1)
     trajectories = replace(trajectories, legal=np.array([[[True, False, True]]]))
-    assert Spread().including(costs([[[1, 1000, 7]]], [[1]]), trajectories).value == 5.0
+    assert RunningCostScale().including(costs([[[1, 1000, 7]]], [[1]]), trajectories).value == 5.0
 
 
 def test_over_iterations_it_is_the_spread_of_all_at_once():
-    spread, seen = Spread(), []
+    spread, seen = RunningCostScale(), []
     for n in range(5):
         trajectories = random_trajectories(seed=n)
         given = random_costs(trajectories, seed=n)
@@ -63,33 +63,33 @@ def test_over_iterations_it_is_the_spread_of_all_at_once():
 
 def test_nothing_to_pay_is_divided_by_1():
     nothing = random_costs(TRAJECTORIES, scale=0.0)
-    assert Spread().including(nothing, TRAJECTORIES).value == 1.0
+    assert RunningCostScale().including(nothing, TRAJECTORIES).value == 1.0
 
 
 def test_divided_only_the_values_change():
     given = replace(random_costs(TRAJECTORIES), bonus=0.4)
-    divided = Spread(8.0, 2.0).divide(given)
+    divided = RunningCostScale(8.0, 2.0).divide(given)
     np.testing.assert_array_equal(divided.values, given.values / 2)
     assert divided.bonus == 0.4 and divided.weight is given.weight and divided.values.dtype == given.values.dtype
 
 
 def test_as_a_tensor_it_keeps_every_bit():
-    spread = Spread(1 / 3, 1e15 + 1)
-    assert Spread.of(spread.tensor()) == spread
+    spread = RunningCostScale(1 / 3, 1e15 + 1)
+    assert RunningCostScale.of(spread.tensor()) == spread
 
 
-def weights_after(make, scale, loss=all_actions, legal=False):
+def weights_after(make, scale, loss=all_actions_loss, legal=False):
     """θ after four iterations with an entropy bonus, all costs multiplied by `scale`."""
     policy, update = deep_policy(), make()
     for n in range(1, 5):
         trajectories = replace(random_trajectories(seed=n), n=n)
         trajectories = with_legal(trajectories, seed=n) if legal else trajectories
-        given = random_costs(trajectories, actions=None if loss is taken_action else 3, seed=n)
+        given = random_costs(trajectories, actions=None if loss is taken_action_loss else 3, seed=n)
         update(policy, loss, trajectories, replace(given, values=given.values * scale, bonus=0.2))
     return flat(policy)
 
 
-@pytest.mark.parametrize("loss", [all_actions, taken_action, likelihood])
+@pytest.mark.parametrize("loss", [all_actions_loss, taken_action_loss, best_action_nll_loss])
 @pytest.mark.parametrize("make", UNITLESS.values(), ids=UNITLESS)
 def test_the_unit_of_cost_does_not_matter(make, loss):
     """Exactly for a power of two, to rounding for 1000; the entropy bonus has no unit either."""
@@ -101,7 +101,7 @@ def test_the_unit_of_cost_does_not_matter(make, loss):
 
 def test_without_the_spread_it_does_matter():
     def plain():
-        return Regular(0.1, torch.optim.SGD)
+        return RegularUpdate(0.1, torch.optim.SGD)
 
     assert np.abs(weights_after(plain, 4.0) - weights_after(plain, 1.0)).max() > 1e-3
 
@@ -114,6 +114,6 @@ def test_the_unit_does_not_matter_where_some_actions_are_illegal():
 @pytest.mark.parametrize("make", UNITLESS.values(), ids=UNITLESS)
 def test_the_spread_is_in_the_state(make):
     update, policy = make(), deep_policy()
-    update(policy, all_actions, TRAJECTORIES, random_costs(TRAJECTORIES))
-    expected = Spread().including(random_costs(TRAJECTORIES), TRAJECTORIES)
-    assert Spread.of(update.state()["spread"]) == expected
+    update(policy, all_actions_loss, TRAJECTORIES, random_costs(TRAJECTORIES))
+    expected = RunningCostScale().including(random_costs(TRAJECTORIES), TRAJECTORIES)
+    assert RunningCostScale.of(update.state()["spread"]) == expected

@@ -5,15 +5,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from aggrevated.config.builder import blank_policy
-from aggrevated.config.resolver import resolve
-from aggrevated.core.rng import Purpose, seeds
+from aggrevated.config.builder import build_policy
+from aggrevated.config.resolver import resolve_config
+from aggrevated.core.rng import SeedPurpose, derive_seeds
 from aggrevated.experts.loading import load_expert
 from aggrevated.problems import control
-from aggrevated.problems.control import Control, FreshEpisodes
+from aggrevated.problems.control import ControlProblem, FreshEpisodesSettings
 from aggrevated.simulators.cartpole import CartPole
 from aggrevated.tasks.cartpole import TASK
-from aggrevated.validation import mean_return, returns_of
+from aggrevated.validation import evaluate_mean_return, evaluate_returns
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def measured(monkeypatch):
     def counted(policy, simulator, *given, **named):
         if hasattr(policy, "act"):
             tried.append(policy.name)
-        return returns_of(policy, simulator, *given, **named)
+        return evaluate_returns(policy, simulator, *given, **named)
 
     monkeypatch.setattr(control, "returns_of", counted)
     monkeypatch.setattr(control, "_MEASURED", {})
@@ -35,14 +35,14 @@ def world(**settings):
     return replace(TASK.world, horizon=30, test_episodes=5, **settings)
 
 
-POLICY = blank_policy(resolve("cartpole", horizon=30))
+POLICY = build_policy(resolve_config("cartpole", horizon=30))
 
 
 def test_the_same_expert_is_tried_once_on_the_same_episodes(measured):
     """By its trials' results and evaluations, each with a world of its own."""
     scores = [world().build(3).test(POLICY), world().returns(POLICY, 5, 3), world().returns(POLICY, 5, 3, True)]
     assert measured == ["cartpole"]
-    expected = mean_return(world().loaded_expert, world().simulator, seeds(3, Purpose.TEST, 0, 5))
+    expected = evaluate_mean_return(world().loaded_expert, world().simulator, derive_seeds(3, SeedPurpose.TEST, 0, 5))
     assert [score.expert_return for score in scores] == [expected] * 3
     assert scores[0] == scores[1]
 
@@ -71,20 +71,20 @@ def test_a_file_that_has_changed_is_another_expert(measured, monkeypatch):
 
 def test_an_expert_of_ones_own_is_asked_each_time(measured):
     """Nobody knows what it hangs on."""
-    own = Control(make=CartPole, make_expert=lambda seen: load_expert("cartpole", seen), horizon=30)
+    own = ControlProblem(make=CartPole, make_expert=lambda seen: load_expert("cartpole", seen), horizon=30)
     assert own.returns(POLICY, 5, 3) == own.returns(POLICY, 5, 3)
     assert len(measured) == 2
 
 
 def test_evaluation_says_what_it_said(measured):
-    facts = [FreshEpisodes(episodes=5, seed=3).measure(world(), POLICY) for _ in range(2)]
+    facts = [FreshEpisodesSettings(episodes=5, seed=3).measure(world(), POLICY) for _ in range(2)]
     assert facts[0] == facts[1] and np.isfinite(facts[0]["expert_return"]) and len(measured) == 1
 
 
 def test_the_errors_are_those_of_both_means():
-    fresh = seeds(3, Purpose.TEST, 0, 50)
+    fresh = derive_seeds(3, SeedPurpose.TEST, 0, 50)
     score = world().returns(POLICY, 50, 3)
-    returns, _ = returns_of(POLICY, world().simulator, fresh)
+    returns, _ = evaluate_returns(POLICY, world().simulator, fresh)
     assert score.test_return == returns.mean()
     assert score.test_standard_error == pytest.approx(np.sqrt(returns.var(ddof=1) / 50)) and returns.std() > 0
     assert score.expert_standard_error == 0.0  # it never falls within 30 steps

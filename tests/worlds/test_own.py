@@ -14,8 +14,8 @@ from gymnasium.spaces import Box, Discrete
 import aggrevated
 import surroundings
 from aggrevated.errors import DataError, UsageError
-from aggrevated.problems.code_references import imported, is_reference, reference_to
-from aggrevated.problems.normalization import scales, usual_actions
+from aggrevated.problems.code_references import import_reference, is_reference, make_reference
+from aggrevated.problems.normalization import observation_stats, typical_action_stats
 from aggrevated.tasks import as_task, find_task
 from aggrevated.training.run_folder import Run
 
@@ -71,7 +71,7 @@ def test_a_stopped_run_goes_on_to_the_same_bits(tmp_path: Path) -> None:
     whole = aggrevated.train(ENVIRONMENT, expert=EXPERT, out=tmp_path / "whole", say=silent, **SHORT)
     half = aggrevated.train(ENVIRONMENT, expert=EXPERT, out=tmp_path / "half", say=silent, **SHORT | {"iterations": 1})
     longer = Run.open(half.folder, trust=True)
-    longer = Run(longer.folder, longer.config.replaced(iterations=2))
+    longer = Run(longer.folder, longer.config.with_settings(iterations=2))
     assert aggrevated.execute(longer).weights_sha256 == whole.result().weights_sha256  # type: ignore[union-attr]
 
 
@@ -80,7 +80,7 @@ def test_a_changed_expert_is_noticed(tmp_path: Path) -> None:
     task = as_task(surroundings.make, expert)
     run = aggrevated.train(task, out=tmp_path / "run", say=silent, **SHORT)
     expert.action = 0
-    longer = Run(run.folder, run.config.replaced(iterations=3))
+    longer = Run(run.folder, run.config.with_settings(iterations=3))
     with pytest.raises(DataError, match="changed after the run began"):
         aggrevated.execute(longer)
 
@@ -154,16 +154,16 @@ def test_a_simulator_of_ones_own_is_not_taken_for_a_shipped_task() -> None:
 def test_references() -> None:
     assert is_reference("a.b:c.d") and not is_reference("a/b:c") and not is_reference("LunarLander-v3")
     assert not is_reference("a:b-v0") and not is_reference(":c") and not is_reference(3)
-    assert imported(EXPERT, True) is surroundings.act
-    assert reference_to(surroundings.act) == EXPERT and reference_to(lambda: 0) is None
-    assert reference_to(surroundings.make().render) is None
+    assert import_reference(EXPERT, True) is surroundings.act
+    assert make_reference(surroundings.act) == EXPERT and make_reference(lambda: 0) is None
+    assert make_reference(surroundings.make().render) is None
     with pytest.raises(DataError, match="Python code"):
-        imported(EXPERT, False)
+        import_reference(EXPERT, False)
 
 
 def test_scales_leave_what_is_no_measure() -> None:
     world = as_task(surroundings.make, surroundings.act).world
-    mean, scale = scales(world.raw)  # type: ignore[attr-defined]
+    mean, scale = observation_stats(world.raw)  # type: ignore[attr-defined]
     assert mean[:2].tolist() == [0.0, 0.0] and scale[:2].tolist() == [1.0, 1.0]  # the goal is one of two
     assert 50 < scale[2] < 1000
 
@@ -195,7 +195,7 @@ def test_huge_and_tiny_numbers_are_not_rounded_before_they_are_scaled(tmp_path: 
     run = aggrevated.train(Clock, expert=since, out=tmp_path / "run", say=silent, **few)
     result = run.result()
     assert result is not None and result.more["expert_return"] == 10.0 and result.more["test_return"] > 9.0
-    mean, scale = scales(run.config.world.raw)  # type: ignore[attr-defined]
+    mean, scale = observation_stats(run.config.world.raw)  # type: ignore[attr-defined]
     assert abs(mean[0] - 1.7e9) < 1 and 0.5 < scale[0] < 2 and 5e-10 < scale[1] < 2e-9
     assert (mean[2], scale[2]) == (7e5, 7e5)
     assert [run.policy.predict(np.array([1.7e9 + x, 0.0, 7e5]), deterministic=True)[0] for x in (-1, 1)] == [0, 1]
@@ -281,5 +281,5 @@ def test_a_policy_acts_in_the_units_of_its_expert(tmp_path: Path) -> None:
 def test_the_usual_actions_are_the_experts() -> None:
     """An expert that always does the same: half of what is allowed is the unit, or its own size."""
     simulator = aggrevated.GymnasiumSimulator(Valve, 20)
-    centre, unit = usual_actions(simulator, aggrevated.as_expert(lambda _: np.array([500.0, 30.0]), simulator))
+    centre, unit = typical_action_stats(simulator, aggrevated.as_expert(lambda _: np.array([500.0, 30.0]), simulator))
     assert centre.tolist() == [500.0, 30.0] and unit.tolist() == [1e6, 30.0]

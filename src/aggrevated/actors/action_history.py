@@ -15,7 +15,7 @@ from aggrevated.core.arrays import Array
 
 
 @dataclass(frozen=True)
-class SeeingActor:
+class ActionHistoryActor:
     """One that sees its previous action beside each observation; the memory's last A numbers are that action."""
 
     inner: RecurrentActor | WindowActor
@@ -42,14 +42,14 @@ class SeeingActor:
         return np.concatenate([memory[:, : -self.actions], self.sampler.code(action)], axis=1)
 
 
-def remembered(actor: Actor, memory: Array, action: Array) -> Array:
+def update_history(actor: Actor, memory: Array, action: Array) -> Array:
     """The memory [n, M] of any actor after these actions were taken; as it is where they are not seen."""
     remember: Any = getattr(actor, "remember", None)
     after: Array = memory if remember is None else remember(memory, action)
     return after
 
 
-def previous(codes: Array) -> Array:
+def previous_actions(codes: Array) -> Array:
     """[K, T, A]: at each step the action before it, from those of all steps; zeros at the first."""
     shifted = np.zeros_like(codes)
     shifted[:, 1:] = codes[:, :-1]

@@ -8,8 +8,8 @@ from collections.abc import Callable
 import numpy as np
 
 from aggrevated.core.arrays import Array
-from aggrevated.kernels.elementary_functions import exp_of, log_of, tanh, tanh_of
-from aggrevated.kernels.linear_algebra import compiled
+from aggrevated.kernels.elementary_functions import exp_scalar, log_scalar, tanh, tanh_scalar
+from aggrevated.kernels.linear_algebra import njit_cached
 
 ZERO, HALF, ONE, THREE, SIX, TWENTY = (np.float32(c) for c in (0.0, 0.5, 1.0, 3.0, 6.0, 20.0))
 SLOPE, MIDDLE = np.float32(0.01), np.float32((1 / 8 + 1 / 3) / 2)  # of leaky_relu, of rrelu when it is not trained
@@ -18,141 +18,141 @@ ROOT_HALF, P = np.float32(0.5**0.5), np.float32(0.3275911)
 E1, E2, E3, E4, E5 = (np.float32(c) for c in (0.254829592, -0.284496736, 1.421413741, -1.453152027, 1.061405429))
 
 
-@compiled
+@njit_cached
 def sigmoid_of(x):  # type: ignore[no-untyped-def]
-    e = exp_of(-abs(x))
+    e = exp_scalar(-abs(x))
     return (ONE if x >= ZERO else e) / (ONE + e)
 
 
-@compiled
+@njit_cached
 def softplus_of(x):  # type: ignore[no-untyped-def]
-    return x if x > TWENTY else max(x, ZERO) + log_of(ONE + exp_of(-abs(x)))
+    return x if x > TWENTY else max(x, ZERO) + log_scalar(ONE + exp_scalar(-abs(x)))
 
 
-@compiled
+@njit_cached
 def relu6_of(x):  # type: ignore[no-untyped-def]
     return min(max(x, ZERO), SIX)
 
 
-@compiled
+@njit_cached
 def hardsigmoid_of(x):  # type: ignore[no-untyped-def]
     return relu6_of(x + THREE) / SIX
 
 
-@compiled
+@njit_cached
 def elu(xs):  # type: ignore[no-untyped-def]
     for i in range(xs.size):
-        xs[i] = xs[i] if xs[i] > ZERO else exp_of(xs[i]) - ONE
+        xs[i] = xs[i] if xs[i] > ZERO else exp_scalar(xs[i]) - ONE
 
 
-@compiled
+@njit_cached
 def selu(xs):  # type: ignore[no-untyped-def]
     for i in range(xs.size):
-        xs[i] = SCALE * (xs[i] if xs[i] > ZERO else ALPHA * (exp_of(xs[i]) - ONE))
+        xs[i] = SCALE * (xs[i] if xs[i] > ZERO else ALPHA * (exp_scalar(xs[i]) - ONE))
 
 
-@compiled
+@njit_cached
 def sigmoid(xs):  # type: ignore[no-untyped-def]
     for i in range(xs.size):
         xs[i] = sigmoid_of(xs[i])
 
 
-@compiled
+@njit_cached
 def silu(xs):  # type: ignore[no-untyped-def]
     for i in range(xs.size):
         xs[i] = xs[i] * sigmoid_of(xs[i])
 
 
-@compiled
+@njit_cached
 def softplus(xs):  # type: ignore[no-untyped-def]
     for i in range(xs.size):
         xs[i] = softplus_of(xs[i])
 
 
-@compiled
+@njit_cached
 def logsigmoid(xs):  # type: ignore[no-untyped-def]
     for i in range(xs.size):
-        xs[i] = min(xs[i], ZERO) - log_of(ONE + exp_of(-abs(xs[i])))
+        xs[i] = min(xs[i], ZERO) - log_scalar(ONE + exp_scalar(-abs(xs[i])))
 
 
-@compiled
+@njit_cached
 def mish(xs):  # type: ignore[no-untyped-def]
     for i in range(xs.size):
-        xs[i] = xs[i] * tanh_of(softplus_of(xs[i]))
+        xs[i] = xs[i] * tanh_scalar(softplus_of(xs[i]))
 
 
-@compiled
+@njit_cached
 def gelu(xs):  # type: ignore[no-untyped-def]
     """x Φ(x), by Abramowitz and Stegun's 7.1.26 for the error function, to 2e-7."""
     for i in range(xs.size):
         x = xs[i]
         z = abs(x) * ROOT_HALF
         t = ONE / (ONE + P * z)
-        tail = HALF * t * (E1 + t * (E2 + t * (E3 + t * (E4 + t * E5)))) * exp_of(-z * z)
+        tail = HALF * t * (E1 + t * (E2 + t * (E3 + t * (E4 + t * E5)))) * exp_scalar(-z * z)
         xs[i] = x * (tail if x < ZERO else ONE - tail)
 
 
-@compiled
+@njit_cached
 def leaky_relu(xs):  # type: ignore[no-untyped-def]
     for i in range(xs.size):
         xs[i] = xs[i] if xs[i] > ZERO else SLOPE * xs[i]
 
 
-@compiled
+@njit_cached
 def rrelu(xs):  # type: ignore[no-untyped-def]
     for i in range(xs.size):
         xs[i] = xs[i] if xs[i] > ZERO else MIDDLE * xs[i]
 
 
-@compiled
+@njit_cached
 def relu6(xs):  # type: ignore[no-untyped-def]
     for i in range(xs.size):
         xs[i] = relu6_of(xs[i])
 
 
-@compiled
+@njit_cached
 def hardtanh(xs):  # type: ignore[no-untyped-def]
     for i in range(xs.size):
         xs[i] = min(max(xs[i], -ONE), ONE)
 
 
-@compiled
+@njit_cached
 def hardsigmoid(xs):  # type: ignore[no-untyped-def]
     for i in range(xs.size):
         xs[i] = hardsigmoid_of(xs[i])
 
 
-@compiled
+@njit_cached
 def hardswish(xs):  # type: ignore[no-untyped-def]
     for i in range(xs.size):
         xs[i] = xs[i] * hardsigmoid_of(xs[i])
 
 
-@compiled
+@njit_cached
 def hardshrink(xs):  # type: ignore[no-untyped-def]
     for i in range(xs.size):
         xs[i] = ZERO if abs(xs[i]) <= HALF else xs[i]
 
 
-@compiled
+@njit_cached
 def softshrink(xs):  # type: ignore[no-untyped-def]
     for i in range(xs.size):
         xs[i] = xs[i] - HALF if xs[i] > HALF else xs[i] + HALF if xs[i] < -HALF else ZERO
 
 
-@compiled
+@njit_cached
 def softsign(xs):  # type: ignore[no-untyped-def]
     for i in range(xs.size):
         xs[i] = xs[i] / (ONE + abs(xs[i]))
 
 
-@compiled
+@njit_cached
 def tanhshrink(xs):  # type: ignore[no-untyped-def]
     for i in range(xs.size):
-        xs[i] = xs[i] - tanh_of(xs[i])
+        xs[i] = xs[i] - tanh_scalar(xs[i])
 
 
-def in_place(loop: Callable[[Array], None]) -> Callable[[Array], Array]:
+def apply_in_place(loop: Callable[[Array], None]) -> Callable[[Array], Array]:
     """What the loop makes of an array, which may change; other precisions than float32 are worked out in it."""
 
     def whole(x: Array) -> Array:
@@ -175,29 +175,29 @@ ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
     "relu": relu,
     "tanh": tanh,
     "identity": identity,
-    "elu": in_place(elu),
-    "celu": in_place(elu),  # the same, with their default parameters
-    "selu": in_place(selu),
-    "sigmoid": in_place(sigmoid),
-    "silu": in_place(silu),
-    "softplus": in_place(softplus),
-    "logsigmoid": in_place(logsigmoid),
-    "mish": in_place(mish),
-    "gelu": in_place(gelu),
-    "leaky_relu": in_place(leaky_relu),
-    "rrelu": in_place(rrelu),
-    "relu6": in_place(relu6),
-    "hardtanh": in_place(hardtanh),
-    "hardsigmoid": in_place(hardsigmoid),
-    "hardswish": in_place(hardswish),
-    "hardshrink": in_place(hardshrink),
-    "softshrink": in_place(softshrink),
-    "softsign": in_place(softsign),
-    "tanhshrink": in_place(tanhshrink),
+    "elu": apply_in_place(elu),
+    "celu": apply_in_place(elu),  # the same, with their default parameters
+    "selu": apply_in_place(selu),
+    "sigmoid": apply_in_place(sigmoid),
+    "silu": apply_in_place(silu),
+    "softplus": apply_in_place(softplus),
+    "logsigmoid": apply_in_place(logsigmoid),
+    "mish": apply_in_place(mish),
+    "gelu": apply_in_place(gelu),
+    "leaky_relu": apply_in_place(leaky_relu),
+    "rrelu": apply_in_place(rrelu),
+    "relu6": apply_in_place(relu6),
+    "hardtanh": apply_in_place(hardtanh),
+    "hardsigmoid": apply_in_place(hardsigmoid),
+    "hardswish": apply_in_place(hardswish),
+    "hardshrink": apply_in_place(hardshrink),
+    "softshrink": apply_in_place(softshrink),
+    "softsign": apply_in_place(softsign),
+    "tanhshrink": apply_in_place(tanhshrink),
 }
 
 
-def named_by_torch(text: str) -> str | None:
+def activation_by_name(text: str) -> str | None:
     """Our name of the class of which this is torch's text, such as "<class 'torch.nn.modules.activation.ELU'>"."""
     for name in ACTIVATIONS:
         place = "linear" if name == "identity" else "activation"

@@ -6,8 +6,8 @@ from typing import Protocol
 import numpy as np
 
 from aggrevated.core.arrays import Array
-from aggrevated.kernels.elementary_functions import HALF, ONE, tanh, tanh_of
-from aggrevated.kernels.linear_algebra import add_row, affine, compiled, copy_row
+from aggrevated.kernels.elementary_functions import HALF, ONE, tanh, tanh_scalar
+from aggrevated.kernels.linear_algebra import add_row, affine, copy_row, njit_cached
 
 
 class NumpyCell(Protocol):
@@ -42,7 +42,7 @@ class NumpyLSTM:
         return following[:, : self.hidden], following
 
 
-@compiled
+@njit_cached
 def lstm_row(x, memory, w, u, b, gates):  # type: ignore[no-untyped-def]
     """Change one row of memory, [2 hidden], by the input x [inputs]; in `gates` [4 hidden] it is worked out."""
     n = len(memory) // 2
@@ -50,15 +50,15 @@ def lstm_row(x, memory, w, u, b, gates):  # type: ignore[no-untyped-def]
     add_row(gates, x, w)
     add_row(gates, memory[:n], u)
     for j in range(4 * n):
-        gates[j] = tanh_of(gates[j])
+        gates[j] = tanh_scalar(gates[j])
     for j in range(n):  # σ(y) = (1 + tanh(y/2)) / 2, and the weights of i, f and o are halved already
         i, f, g = gates[j], gates[n + j], gates[2 * n + j]
         memory[n + j] = HALF * ((f + ONE) * memory[n + j] + (i + ONE) * g)
     for j in range(n):
-        memory[j] = HALF * (gates[3 * n + j] + ONE) * tanh_of(memory[n + j])
+        memory[j] = HALF * (gates[3 * n + j] + ONE) * tanh_scalar(memory[n + j])
 
 
-@compiled
+@njit_cached
 def _lstm_rows(x, memory, w, u, b):  # type: ignore[no-untyped-def]
     gates = np.empty_like(b)
     for row in range(len(x)):

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.random import Generator
 
 from aggrevated.actors import Actor
-from aggrevated.actors.action_history import remembered
+from aggrevated.actors.action_history import update_history
 from aggrevated.core.arrays import Array
 
 
@@ -36,7 +36,7 @@ class MixtureActor:
     def remember(self, memory: Array, action: Array) -> Array:
         """Whichever of them chose it, all see the action, if they see any."""
         own = np.split(memory, len(self.actors), axis=1)
-        return np.concatenate([remembered(*each, action) for each in zip(self.actors, own, strict=True)], axis=1)
+        return np.concatenate([update_history(*each, action) for each in zip(self.actors, own, strict=True)], axis=1)
 
     def choose(self, parameters: Array, noise: Array | float, legal: Array | None = None) -> Array:
         return self.actors[-1].choose(parameters, noise, legal)

@@ -9,8 +9,8 @@ import numpy as np
 
 from aggrevated.actors.activations import ACTIVATIONS
 from aggrevated.core.arrays import Array
-from aggrevated.kernels.elementary_functions import tanh_of
-from aggrevated.kernels.linear_algebra import add_row, affine, compiled, copy_row
+from aggrevated.kernels.elementary_functions import tanh_scalar
+from aggrevated.kernels.linear_algebra import add_row, affine, copy_row, njit_cached
 
 if TYPE_CHECKING:
     from torch import nn
@@ -44,7 +44,7 @@ class NumpyNetwork:
         return affine(x, self.weights[-1], self.biases[-1])
 
 
-@compiled
+@njit_cached
 def network_row(x, weights, biases, relu, layers):  # type: ignore[no-untyped-def]
     """The same for one row x [inputs] in compiled loops: one of the `layers` [2, widest] that it is worked out in."""
     for i in range(len(weights)):
@@ -53,6 +53,6 @@ def network_row(x, weights, biases, relu, layers):  # type: ignore[no-untyped-de
         add_row(row, x, weights[i])
         if i + 1 < len(weights):
             for j in range(len(row)):
-                row[j] = max(row[j], ZERO32) if relu else tanh_of(row[j])
+                row[j] = max(row[j], ZERO32) if relu else tanh_scalar(row[j])
         x = row
     return x

@@ -10,9 +10,9 @@ from typing import Annotated, Any, NoReturn, Protocol, Union
 
 import tyro
 
-from aggrevated.cli.streams import prepare
-from aggrevated.core.hardware import one_thread
-from aggrevated.core.registry import load, modules_in, offered
+from aggrevated.cli.streams import install_streams
+from aggrevated.core.hardware import single_thread
+from aggrevated.core.registry import find_entry_points, list_modules, load_entry_point
 from aggrevated.errors import AggrevatedError, UsageError
 from aggrevated.version import __version__
 
@@ -23,57 +23,59 @@ Exit codes: 0 done, 1 the run failed, 2 wrong usage, 65 bad data or checkpoint, 
 stopped.
 """
 
-ASKING = (signal.SIGTERM, signal.SIGHUP)  # to stop; Ctrl-C is Python's own
-FIRST = ("train", "resume", "evaluate", "compare")  # the others follow by name
+STOP_SIGNALS = (signal.SIGTERM, signal.SIGHUP)  # to stop; Ctrl-C is Python's own
+COMMANDS_LISTED_FIRST = ("train", "resume", "evaluate", "compare")  # the others follow by name
 GROUP = "aggrevated.commands"  # of entry points, by which other packages offer theirs
 
 
-class Runnable(Protocol):
+class Command(Protocol):
     """What every command is; one whose options depend on its arguments has a class method `fitted` besides."""
 
     def run(self) -> None: ...
 
 
-def every_command() -> dict[str, type[Runnable]]:
+def discover_commands() -> dict[str, type[Command]]:
     """By name: every class in the files of commands/ that says which command it is, and those of installed packages."""
-    modules = [import_module(name) for name in modules_in("aggrevated.cli.commands")]
+    modules = [import_module(name) for name in list_modules("aggrevated.cli.commands")]
     values = [value for module in modules for value in vars(module).values() if isinstance(value, type)]
-    found = {name: load(point) for name, point in offered(GROUP).items()}
+    found = {name: load_entry_point(point) for name, point in find_entry_points(GROUP).items()}
     found |= {value.command: value for value in values if hasattr(value, "command")}
-    return {name: found[name] for name in dict.fromkeys([*FIRST, *sorted(found)])}
+    return {name: found[name] for name in dict.fromkeys([*COMMANDS_LISTED_FIRST, *sorted(found)])}
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Run a command and leave with its exit code."""
-    prepare()
-    for number in ASKING:
+    install_streams()
+    for number in STOP_SIGNALS:
         if signal.getsignal(number) == signal.SIG_DFL:  # somebody may have said that it is to be ignored
-            signal.signal(number, terminate)
+            signal.signal(number, raise_terminated)
     try:
         try:
-            with one_thread():  # small networks are faster so, trials run side by side, and bits hang on it
-                asked_for(sys.argv[1:] if arguments is None else arguments).run()
+            with single_thread():  # small networks are faster so, trials run side by side, and bits hang on it
+                parse_command(sys.argv[1:] if arguments is None else arguments).run()
         finally:
             sys.stdout.flush()
     except AggrevatedError as error:
-        leave(str(error), error.exit_code)
+        exit_with_message(str(error), error.exit_code)
     except MemoryError:
-        leave("there is not enough memory; ask for less at once, for example by fewer --trajectories or episodes", 1)
+        exit_with_message(
+            "there is not enough memory; ask for less at once, for example by fewer --trajectories or episodes", 1
+        )
     except OSError as error:
-        leave(f"{error}; check the path, its permissions and the free space", 74)
+        exit_with_message(f"{error}; check the path, its permissions and the free space", 74)
     except Terminated as error:
-        leave("terminated", 128 + error.number)
+        exit_with_message("terminated", 128 + error.number)
     except KeyboardInterrupt:
-        leave("stopped", 130)
+        exit_with_message("stopped", 130)
 
 
-def asked_for(arguments: list[str]) -> Runnable:
+def parse_command(arguments: list[str]) -> Command:
     """The command that was asked for; wrong usage ends here, with exit code 2."""
     if arguments == ["--version"]:
         print(__version__)
         raise SystemExit(0)
-    refuse_other_bytes(arguments)
-    known = every_command()
+    check_utf8(arguments)
+    known = discover_commands()
     overview = not set(arguments) & set(known)  # there a line for each command, in its own help all of its text
 
     def about(command: type) -> str:
@@ -86,11 +88,11 @@ def asked_for(arguments: list[str]) -> Runnable:
     named = [Annotated[cls, tyro.conf.subcommand(name, description=about(cls))] for name, cls in known.items()]
     one_of_them: Any = Union[tuple(named)]  # noqa: UP007 - they are not known before the program runs
     config = (tyro.conf.FlagCreatePairsOff, tyro.conf.OmitArgPrefixes)
-    command: Runnable = tyro.cli(one_of_them, prog=PROGRAM, description=DESCRIPTION, args=arguments, config=config)
+    command: Command = tyro.cli(one_of_them, prog=PROGRAM, description=DESCRIPTION, args=arguments, config=config)
     return command
 
 
-def refuse_other_bytes(arguments: list[str]) -> None:
+def check_utf8(arguments: list[str]) -> None:
     """A `UsageError` for the first argument that is no UTF-8: no result that names it could be written or printed."""
     for place, word in enumerate(arguments, 1):
         if any("\ud800" <= letter <= "\udfff" for letter in word):
@@ -105,12 +107,12 @@ class Terminated(KeyboardInterrupt):
         self.number = number
 
 
-def terminate(number: int, frame: FrameType | None) -> NoReturn:
+def raise_terminated(number: int, frame: FrameType | None) -> NoReturn:
     """Leave as gracefully as at Ctrl-C."""
     raise Terminated(number)
 
 
-def leave(sentence: str, code: int) -> NoReturn:
+def exit_with_message(sentence: str, code: int) -> NoReturn:
     """One sentence on standard error, and the exit code."""
     with suppress(OSError):  # on a full disk it may go unheard
         print(f"{PROGRAM}: {sentence}", file=sys.stderr, flush=True)

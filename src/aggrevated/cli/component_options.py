@@ -8,27 +8,32 @@ from typing import Annotated, Any, TypeVar, get_origin, get_type_hints
 
 from tyro.conf import arg
 
-from aggrevated.core.settings import Settings, flag, settings_of
+from aggrevated.core.settings import Settings, declared_settings, to_flag
 
 T = TypeVar("T")
 METAVARS = {int: "INT", float: "FLOAT", str: "TEXT", bool: "", tuple: "INT [INT ...]"}
 
 
-def group(place: str, *pieces: Settings) -> type:
+def make_option_group(place: str, *pieces: Settings) -> type:
     """The options of a piece, or of all from which it varies, as one group of the help: None, but for switches."""
-    options = {name: option(piece, name) for piece in reversed(pieces) for name in piece.values()}
+    options = {name: make_option(piece, name) for piece in reversed(pieces) for name in piece.values()}
     made = make_dataclass(f"{place.capitalize()}Options", list(options.values()), frozen=True)
-    lines = [f"{one.name}: {first_line(one)}" if one.name not in ("", place) else first_line(one) for one in pieces]
+    lines = [
+        f"{one.name}: {docstring_summary(one)}" if one.name not in ("", place) else docstring_summary(one)
+        for one in pieces
+    ]
     made.__doc__ = " ".join(lines)
     return made
 
 
-def option(piece: Settings, name: str) -> tuple[str, Any, Any]:
+def make_option(piece: Settings, name: str) -> tuple[str, Any, Any]:
     """The field of one setting, as `make_dataclass` takes it."""
     kind, default = get_type_hints(type(piece))[name], getattr(piece, name)
-    words = settings_of(type(piece))[name].metadata["words"]
+    words = declared_settings(type(piece))[name].metadata["words"]
     described = arg(
-        help=words, metavar=METAVARS[get_origin(kind) or kind], help_behavior_hint=f"(default: {shown(default)})"
+        help=words,
+        metavar=METAVARS[get_origin(kind) or kind],
+        help_behavior_hint=f"(default: {format_default(default)})",
     )
     if kind is bool:
         said = f"Switch off: {words[0].lower()}{words[1:]}" if default else words
@@ -36,16 +41,16 @@ def option(piece: Settings, name: str) -> tuple[str, Any, Any]:
     return name, Annotated[kind | None, described], field(default=None)
 
 
-def shown(value: Any) -> str:
+def format_default(value: Any) -> str:
     """A default, for people."""
     return " ".join(map(str, value)) if isinstance(value, tuple) else str(value) if value != "" else "none"
 
 
-def first_line(piece: object) -> str:
+def docstring_summary(piece: object) -> str:
     return (getdoc(type(piece)) or "").splitlines()[0]
 
 
-def given(command: object, pieces: Mapping[str, Settings]) -> dict[str, Any]:
+def explicit_settings(command: object, pieces: Mapping[str, Settings]) -> dict[str, Any]:
     """The settings that somebody chose on purpose, by name, from the groups of a command."""
     found = {}
     for place, piece in pieces.items():
@@ -56,7 +61,7 @@ def given(command: object, pieces: Mapping[str, Settings]) -> dict[str, Any]:
     return found
 
 
-def fitted(command: type[T], groups: Mapping[str, type], usual: object) -> type[T]:
+def specialize_command(command: type[T], groups: Mapping[str, type], usual: object) -> type[T]:
     """The command with these groups of options besides its own; `usual` is what they are without being set."""
     fields = [(place, options, field(default_factory=options)) for place, options in groups.items()]
     made = make_dataclass(command.__name__, fields, bases=(command,), frozen=True, namespace={"usual": usual})
@@ -64,43 +69,43 @@ def fitted(command: type[T], groups: Mapping[str, type], usual: object) -> type[
     return made
 
 
-def unknown(arguments: Sequence[str], known: Container[str]) -> Iterator[str]:
+def iter_unknown_options(arguments: Sequence[str], known: Container[str]) -> Iterator[str]:
     """The options among the arguments that are not known, with underscores and without what is assigned to them."""
     options = (word[2:] for word in arguments if word.startswith("--") and word != "--")
     names = (option.partition("=")[0].replace("-", "_") for option in options)
     return (name for name in names if name not in known and name.removeprefix("no_") not in known)
 
 
-def values_of(name: str, arguments: Sequence[str]) -> list[str]:
+def option_values(name: str, arguments: Sequence[str]) -> list[str]:
     """All that an option is set to among the arguments."""
     found = []
     for place, word in enumerate(arguments):
-        if word == flag(name) and place + 1 < len(arguments):
+        if word == to_flag(name) and place + 1 < len(arguments):
             found.append(arguments[place + 1])
-        elif word.startswith(f"{flag(name)}="):
+        elif word.startswith(f"{to_flag(name)}="):
             found.append(word.partition("=")[2])
     return found
 
 
-def words_of(name: str, arguments: Sequence[str]) -> list[str]:
+def option_words(name: str, arguments: Sequence[str]) -> list[str]:
     """All words that an option is set to the last time: there are several where it is a list."""
-    places = [place for place, word in enumerate(arguments) if word.partition("=")[0] == flag(name)]
+    places = [place for place, word in enumerate(arguments) if word.partition("=")[0] == to_flag(name)]
     first = [arguments[places[-1]].partition("=")[2]] if "=" in arguments[places[-1]] else []
     return first or [*takewhile(lambda word: not word.startswith("--"), arguments[places[-1] + 1 :])]
 
 
-def value_of(name: str, arguments: Sequence[str]) -> str | None:
+def option_value(name: str, arguments: Sequence[str]) -> str | None:
     """What an option is set to among the arguments, the last time."""
-    return next(reversed(values_of(name, arguments)), None)
+    return next(reversed(option_values(name, arguments)), None)
 
 
-def switches(arguments: Sequence[str], pieces: Iterable[Settings]) -> list[str]:
+def normalize_flags(arguments: Sequence[str], pieces: Iterable[Settings]) -> list[str]:
     """The arguments with every switch written in the one way that changes its default, or left out if it does not.
 
     `--geometry`, `--geometry True`, `--no-geometry` and `--geometry False` can then be said whatever the default is.
     """
     values = [value for piece in pieces for value in piece.values().items()]
-    defaults = {flag(name): value for name, value in values if isinstance(value, bool)}
+    defaults = {to_flag(name): value for name, value in values if isinstance(value, bool)}
     words, out = [*arguments], []
     while words:
         word = words.pop(0)

@@ -32,34 +32,34 @@ class EngineOptions:
 
     def build(self, runs: int = 1) -> "Engine":
         """The engine for so many runs."""
-        from aggrevated.core.hardware import cores
+        from aggrevated.core.hardware import count_cores
         from aggrevated.core.user_code import set_time_limit
-        from aggrevated.engines import InProcess
-        from aggrevated.engines.processes import Processes
+        from aggrevated.engines import InProcessEngine
+        from aggrevated.engines.processes import ProcessEngine
 
         name = self.checked(runs)
         if self.time_limit is not None:
             set_time_limit(self.time_limit)
         if name == "in-process":
-            return InProcess(self.block)
+            return InProcessEngine(self.block)
         if name == "processes":
-            workers = self.workers or cores()
-            return Processes(min(workers, runs) if runs > 1 else workers, self.block)
-        from aggrevated.engines.ray import Ray
+            workers = self.workers or count_cores()
+            return ProcessEngine(min(workers, runs) if runs > 1 else workers, self.block)
+        from aggrevated.engines.ray import RayEngine
 
-        return Ray(self.workers, self.address, self.block)
+        return RayEngine(self.workers, self.address, self.block)
 
     def checked(self, runs: int = 1) -> str:
         """The engine's name; a `UsageError` if the options do not go together."""
-        from aggrevated.core.settings import TRIALS, at_least, require
+        from aggrevated.core.settings import TRIALS, at_least, check_setting
         from aggrevated.errors import UsageError
 
         name = self.engine or ("processes" if runs > 1 or self.workers else "in-process")
-        require(name in ENGINES, "engine", name, f"one of {', '.join(ENGINES)}")
+        check_setting(name in ENGINES, "engine", name, f"one of {', '.join(ENGINES)}")
         for option, value, rule in (("workers", self.workers, TRIALS), ("block", self.block, at_least(1))):
-            rule.require(option, 1 if value is None else value)
+            rule.check(option, 1 if value is None else value)
         limit = self.time_limit
-        require(limit is None or 0 < limit < float("inf"), "time_limit", limit, "a positive number of seconds")
+        check_setting(limit is None or 0 < limit < float("inf"), "time_limit", limit, "a positive number of seconds")
         if self.address and name != "ray":
             raise UsageError("--address is for --engine ray; leave it out, or choose that engine")
         if self.workers and name == "in-process":
@@ -67,11 +67,11 @@ class EngineOptions:
         if self.block and runs > 1:
             raise UsageError("--block has no effect on several runs, each of which is one job; leave it out")
         if self.log:
-            from aggrevated.loggers import makers
+            from aggrevated.loggers import find_writer_factories
 
-            makers(self.log)
+            find_writer_factories(self.log)
         if self.address:
-            from aggrevated.engines.ray import require_somebody_at
+            from aggrevated.engines.ray import check_reachable
 
-            require_somebody_at(self.address)
+            check_reachable(self.address)
         return name

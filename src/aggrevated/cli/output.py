@@ -6,30 +6,30 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from aggrevated.storage import Facts
+from aggrevated.storage import JsonDict
 
 if TYPE_CHECKING:
-    from aggrevated.experts.model_card import Card
+    from aggrevated.experts.model_card import ExpertCard
     from aggrevated.reports import Table
     from aggrevated.training.records import Record
 
 
-def note(sentence: str) -> None:
+def print_note(sentence: str) -> None:
     """A line for people, on standard error."""
     print(sentence, file=sys.stderr, flush=True)
 
 
-def print_facts(facts: Facts, as_json: bool) -> None:
+def print_dict(facts: JsonDict, as_json: bool) -> None:
     """One object: as JSON, or a line for each fact."""
     if as_json:
         print(json.dumps(facts, ensure_ascii=False))
         return
     width = max(map(len, facts))
     for name, value in facts.items():
-        print(f"{name.replace('_', ' '):<{width}}  {shown(value)}")
+        print(f"{name.replace('_', ' '):<{width}}  {format_value(value)}")
 
 
-def shown(value: Any) -> str:
+def format_value(value: Any) -> str:
     """A number in four digits; UAS by kind as a list of "kind UAS (symbols)"."""
     if isinstance(value, dict) and all(isinstance(one, dict) for one in value.values()):
         return ", ".join(f"{kind} {one['uas']:.2f} ({one['symbols']})" for kind, one in value.items())
@@ -40,7 +40,7 @@ def print_result(trials: Sequence["Record"], folder: Path, as_json: bool) -> Non
     """The result of one run; of several trials their means, with the trials under `trials` in JSON."""
     results = [trial.facts() for trial in trials]
     if len(results) == 1:
-        print_facts(results[0], as_json)
+        print_dict(results[0], as_json)
         return
     means = {
         name: mean([result[name] for result in results])
@@ -50,20 +50,22 @@ def print_result(trials: Sequence["Record"], folder: Path, as_json: bool) -> Non
         and name not in ("seed", "budget", "queries", "episodes")
         and (name != "iterations" or len({result[name] for result in results}) > 1)
     }
-    kinds = {name: over_trials([result[name] for result in results]) for name in KINDS if name in results[0]}
+    kinds = {
+        name: summarize_trials([result[name] for result in results]) for name in UAS_BREAKDOWNS if name in results[0]
+    }
     facts = results[0] | means | kinds | {"run": str(folder)}
     facts.pop("weights_sha256", None)
     facts.pop("note", None)  # of one trial
     if as_json:
         facts["weights_sha256"] = [result["weights_sha256"] for result in results]
         facts["trials"] = results
-    print_facts(facts, as_json)
+    print_dict(facts, as_json)
 
 
-KINDS = ("by_symbol", "by_arc_length")
+UAS_BREAKDOWNS = ("by_symbol", "by_arc_length")
 
 
-def over_trials(trials: Sequence[dict[str, Facts]]) -> dict[str, Facts]:
+def summarize_trials(trials: Sequence[dict[str, JsonDict]]) -> dict[str, JsonDict]:
     """UAS by kind of symbol, mean over trials that parsed the same pages."""
     return {kind: one | {"uas": mean([trial[kind]["uas"] for trial in trials])} for kind, one in trials[0].items()}
 
@@ -74,7 +76,7 @@ def mean(numbers: Sequence[float | None]) -> float | None:
     return sum(known) / len(known) if len(known) == len(numbers) else None
 
 
-def print_table(table: "Table", as_json: bool, facts: Facts | None = None) -> None:
+def print_table(table: "Table", as_json: bool, facts: JsonDict | None = None) -> None:
     """Its rows as a JSON list, or the facts where they are more than that; for people a table with a closing line."""
     if as_json:
         print(json.dumps(facts or list(table.rows), ensure_ascii=False))
@@ -92,7 +94,7 @@ def print_table(table: "Table", as_json: bool, facts: Facts | None = None) -> No
     print(table.closing)
 
 
-def print_cards(cards: Mapping[str, "Card"], as_json: bool) -> None:
+def print_expert_cards(cards: Mapping[str, "ExpertCard"], as_json: bool) -> None:
     """Experts' cards, by name."""
     if as_json:
         print(json.dumps({name: card.facts() for name, card in cards.items()}, ensure_ascii=False))

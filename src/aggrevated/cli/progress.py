@@ -4,17 +4,22 @@ import os
 import sys
 from typing import Self
 
-from aggrevated.cli.output import note
+from aggrevated.cli.output import print_note
 
-NOTEBOOKS = ("JPY_PARENT_PID", "JPY_SESSION_NAME", "COLAB_RELEASE_TAG", "KAGGLE_KERNEL_RUN_TYPE")  # say their kernels
+NOTEBOOK_VARIABLES = (
+    "JPY_PARENT_PID",
+    "JPY_SESSION_NAME",
+    "COLAB_RELEASE_TAG",
+    "KAGGLE_KERNEL_RUN_TYPE",
+)  # say their kernels
 FIRST = 1000  # of an unknown total, when it is told for the first time
-PLAIN = ("", "dumb", "unknown")  # terminals without a cursor that goes back
+PLAIN_TERMINALS = ("", "dumb", "unknown")  # terminals without a cursor that goes back
 
 
-def moves() -> bool:
+def supports_progress_bar() -> bool:
     """Whether standard error is a terminal on which a bar can move: what a notebook or CI calls one keeps each step."""
-    kept = [name for name in (*NOTEBOOKS, "CI", "DATABRICKS_RUNTIME_VERSION") if os.environ.get(name)]
-    return sys.stderr.isatty() and os.environ.get("TERM", "") not in PLAIN and not kept
+    kept = [name for name in (*NOTEBOOK_VARIABLES, "CI", "DATABRICKS_RUNTIME_VERSION") if os.environ.get(name)]
+    return sys.stderr.isatty() and os.environ.get("TERM", "") not in PLAIN_TERMINALS and not kept
 
 
 class Progress:
@@ -23,7 +28,7 @@ class Progress:
     def __init__(self, title: str, total: int | None) -> None:
         self.title, self.total, self.told = title, total, 0
         self.bar = None
-        if moves():
+        if supports_progress_bar():
             from rich.console import Console
             from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
             from rich.progress import Progress as Bar
@@ -45,7 +50,7 @@ class Progress:
             self.bar.update(self.task, completed=done, text=text)
         elif self._is_due(done) or last:
             self.told = done
-            note(f"{self.title}: {done}{f'/{self.total}' if self.total else ''}, {text}")
+            print_note(f"{self.title}: {done}{f'/{self.total}' if self.total else ''}, {text}")
 
     def _is_due(self, done: int) -> bool:
         """Whether another tenth is over; of an unknown total, whether it is twice as much as the last time."""

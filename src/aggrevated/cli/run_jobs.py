@@ -7,40 +7,47 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from aggrevated.cli.engine_options import EngineOptions
-from aggrevated.cli.output import note
+from aggrevated.cli.output import print_note
 from aggrevated.cli.progress import Progress
 from aggrevated.config.loop import LoopSettings
 from aggrevated.engines import Engine
 from aggrevated.errors import AggrevatedError, DataError
-from aggrevated.tasks import may_be_imported
-from aggrevated.training.limits import share_done
+from aggrevated.tasks import is_code_trusted
+from aggrevated.training.limits import fraction_done
 from aggrevated.training.records import Metrics, Result
 from aggrevated.training.run_folder import METRICS, RESULT, Run
-from aggrevated.training.trainer import execute, silent
+from aggrevated.training.trainer import ignore_message, run_to_end
 
-HERE = EngineOptions()
-Failed = Callable[[Run, AggrevatedError], None]
+DEFAULT_ENGINE_OPTIONS = EngineOptions()
+FailureCallback = Callable[[Run, AggrevatedError], None]
 
 
 def run_all(
-    runs: Sequence[Run], where: EngineOptions = HERE, anyway: bool = False, failed: Failed | None = None
+    runs: Sequence[Run],
+    where: EngineOptions = DEFAULT_ENGINE_OPTIONS,
+    anyway: bool = False,
+    failed: FailureCallback | None = None,
 ) -> list[Result]:
     """The results of all runs, in order, by an engine of their own."""
     with where.build(len(runs)) as engine:
-        return run_by(engine, runs, anyway, failed, where.log)
+        return run_on_engine(engine, runs, anyway, failed, where.log)
 
 
-def run_by(
-    engine: Engine, runs: Sequence[Run], anyway: bool = False, failed: Failed | None = None, log: Sequence[str] = ()
+def run_on_engine(
+    engine: Engine,
+    runs: Sequence[Run],
+    anyway: bool = False,
+    failed: FailureCallback | None = None,
+    log: Sequence[str] = (),
 ) -> list[Result]:
     """The results of all runs, in order. One run has its lanes done by the engine, of several each is a job.
 
     The first run that fails ends them all; but where there is somebody to be told that it `failed`, the others go on.
     """
     if len(runs) > 1:
-        return side_by_side(runs, engine, anyway, failed, log)
+        return run_in_parallel(runs, engine, anyway, failed, log)
     try:
-        return [run_one(runs[0], engine, anyway, log)]
+        return [run_with_progress(runs[0], engine, anyway, log)]
     except AggrevatedError as error:
         if failed is None:
             raise
@@ -48,51 +55,53 @@ def run_by(
         return []
 
 
-def run_one(run: Run, engine: Engine, anyway: bool = False, log: Sequence[str] = ()) -> Result:
+def run_with_progress(run: Run, engine: Engine, anyway: bool = False, log: Sequence[str] = ()) -> Result:
     """One run from this process, with a line or a bar for its iterations."""
     loop, world = run.config.loop, run.config.world
-    if run.config.start.notice and not iterations_done(run.folder):
-        note(run.config.start.notice)
+    if run.config.start.notice and not count_metrics_lines(run.folder):
+        print_note(run.config.start.notice)
     title = f"{run.config.task.name}, {run.label}"
-    with Progress(f"{title}, % of what it may spend" if loop.limits else title, length_of(run)) as progress:
+    with Progress(f"{title}, % of what it may spend" if loop.limits else title, progress_total(run)) as progress:
 
         def show(line: Metrics) -> None:
             current, best = (f"{value:.{world.digits}f}" for value in (line.current_return, line.best_return))
             when = "" if loop.validate_every == 1 else f" (measured every {loop.validate_every})"
             at = f"iteration {line.iteration}, " if loop.limits else ""
-            progress.at(done_by(run, line), f"{at}{world.measured} {current}, best {best}{when}, {line.seconds:.1f} s")
+            progress.at(
+                compute_progress(run, line), f"{at}{world.measured} {current}, best {best}{when}, {line.seconds:.1f} s"
+            )
 
-        return execute(run, show, note, anyway, engine, log, note)
+        return run_to_end(run, show, print_note, anyway, engine, log, print_note)
 
 
 @contextmanager
-def going_on_with(command: str) -> Iterator[None]:
+def print_resume_hint_on_interrupt(command: str) -> Iterator[None]:
     """Say to whoever stops what is done in here how it goes on."""
     try:
         yield
     except KeyboardInterrupt:
-        note(f"what was done is kept; go on with: {command}")
+        print_note(f"what was done is kept; go on with: {command}")
         raise
 
 
-def side_by_side(
-    runs: Sequence[Run], engine: Engine, anyway: bool, failed: Failed | None = None, log: Sequence[str] = ()
+def run_in_parallel(
+    runs: Sequence[Run], engine: Engine, anyway: bool, failed: FailureCallback | None = None, log: Sequence[str] = ()
 ) -> list[Result]:
     """Many runs, each of them a job. One whose worker is lost goes on, in another, from its last checkpoint."""
     here, results = Path.cwd(), list[Result]()
     asked = anyway, failed is not None
-    jobs = [Job(run.folder, run.config.loop, here, *asked, trusted(run), tuple(log)) for run in runs]
+    jobs = [RunJob(run.folder, run.config.loop, here, *asked, is_run_trusted(run), tuple(log)) for run in runs]
     limited, known = any(run.config.loop.limits for run in runs), dict[Path, tuple[int, int]]()
-    with Progress("% of each run" if limited else "iterations", sum(map(length_of, runs))) as progress:
+    with Progress("% of each run" if limited else "iterations", sum(map(progress_total, runs))) as progress:
 
         def show(ended: int) -> None:
-            done = sum(done_of(run, known) for run in runs)
+            done = sum(read_progress(run, known) for run in runs)
             progress.at(done, f"{ended} of {len(runs)} runs ended", last=ended == len(runs))
 
-        outcomes = engine.map(run_quietly, None, jobs, show)
+        outcomes = engine.map(run_job, None, jobs, show)
     for run, (outcome, warnings) in zip(runs, outcomes, strict=True):
         for sentence in warnings:
-            note(sentence)
+            print_note(sentence)
         if failed is not None and isinstance(outcome, AggrevatedError):
             failed(run, outcome)
             continue
@@ -105,7 +114,7 @@ def side_by_side(
 
 
 @dataclass(frozen=True)
-class Job:
+class RunJob:
     """A whole run, which a worker finds by its folder and task by its name: not every task can be sent."""
 
     folder: Path
@@ -117,49 +126,49 @@ class Job:
     log: tuple[str, ...] = ()
 
 
-def trusted(run: Run) -> bool:
+def is_run_trusted(run: Run) -> bool:
     """Whether the code that it names may be imported."""
-    return may_be_imported(run.config.task.name, run.config.world)
+    return is_code_trusted(run.config.task.name, run.config.world)
 
 
-def run_quietly(_: None, job: Job) -> tuple[Result | AggrevatedError, list[str]]:
+def run_job(_: None, job: RunJob) -> tuple[Result | AggrevatedError, list[str]]:
     """(the result of a run or the error that it ended with, what there was to warn of)."""
     if job.directory.is_dir():
         os.chdir(job.directory)
     run, warnings = Run.open(job.folder, trust=job.trust), list[str]()
     run = replace(run, config=replace(run.config, loop=job.loop))
     try:
-        return execute(run, silent, warnings.append, job.anyway, log=job.log), warnings
+        return run_to_end(run, ignore_message, warnings.append, job.anyway, log=job.log), warnings
     except AggrevatedError as error:
         if not job.forgiving:
             raise
         return error, warnings
 
 
-def length_of(run: Run) -> int:
+def progress_total(run: Run) -> int:
     """How far a run goes: its iterations or, where there are limits, a hundred percent of what it may spend."""
     return 100 if run.config.loop.limits else run.config.loop.iterations
 
 
-def done_by(run: Run, line: Metrics) -> int:
+def compute_progress(run: Run, line: Metrics) -> int:
     """How far it is after that line."""
     loop = run.config.loop
-    return int(100 * share_done(loop, line)) if loop.limits else line.iteration
+    return int(100 * fraction_done(loop, line)) if loop.limits else line.iteration
 
 
-def done_of(run: Run, known: dict[Path, tuple[int, int]]) -> int:
+def read_progress(run: Run, known: dict[Path, tuple[int, int]]) -> int:
     """How far it is, by what is in its folder; `known` is what was read before, which is looked at again if it grew."""
     if not run.config.loop.limits:
-        return iterations_done(run.folder)
+        return count_metrics_lines(run.folder)
     ended, path = (run.folder / RESULT).is_file(), run.folder / METRICS
     size = -1 if ended else path.stat().st_size if path.is_file() else 0
     if known.get(run.folder, (0, 0))[0] != size:
         lines = run.metrics() if path.is_file() else []
-        known[run.folder] = size, 100 if run.result() is not None else done_by(run, lines[-1]) if lines else 0
+        known[run.folder] = size, 100 if run.result() is not None else compute_progress(run, lines[-1]) if lines else 0
     return known.get(run.folder, (0, 0))[1]
 
 
-def iterations_done(folder: Path) -> int:
+def count_metrics_lines(folder: Path) -> int:
     """How far a run is, by its metrics."""
     try:
         return (folder / "metrics.jsonl").read_bytes().count(b"\n")

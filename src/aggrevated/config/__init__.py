@@ -7,22 +7,27 @@ from functools import cached_property
 from typing import Any
 
 from aggrevated.config.loop import LoopSettings
-from aggrevated.core.settings import Settings, known, require, settings_of
+from aggrevated.core.settings import Settings, check_known, check_setting, declared_settings
 from aggrevated.errors import UsageError
 from aggrevated.losses import LossSettings
 from aggrevated.methods import Method, find_method
-from aggrevated.oracles import OracleSettings, Tells
+from aggrevated.oracles import Feedback, OracleSettings
 from aggrevated.oracles.loki import ReinforcementSettings
 from aggrevated.policies import PolicySettings
 from aggrevated.policies.heads import HeadSettings
-from aggrevated.problems import World, WorldSettings, require_memory
+from aggrevated.problems import Problem, ProblemSettings, check_enough_memory
 from aggrevated.starts import StartSettings
-from aggrevated.storage import Facts
+from aggrevated.storage import JsonDict
 from aggrevated.tasks import Task
 from aggrevated.updates import UpdateSettings
 from aggrevated.version import __version__
 
-AT_ONCE = ("trajectories", "demonstrations", "validation_episodes", "test_episodes")  # how many episodes are
+EPISODE_COUNT_SETTINGS = (
+    "trajectories",
+    "demonstrations",
+    "validation_episodes",
+    "test_episodes",
+)  # how many episodes are
 
 
 @dataclass(frozen=True)
@@ -32,7 +37,7 @@ class Config:
     task: Task = field(compare=False)
     method: str
     loop: LoopSettings
-    world: WorldSettings
+    world: ProblemSettings
     policy: PolicySettings
     head: HeadSettings
     oracle: OracleSettings
@@ -47,7 +52,7 @@ class Config:
         return find_method(self.method)
 
     @property
-    def pieces(self) -> dict[str, Settings]:
+    def components(self) -> dict[str, Settings]:
         """The pieces, by the names of their places."""
         return {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("task", "method")}
 
@@ -57,32 +62,32 @@ class Config:
         return self.head.finite
 
     @property
-    def told(self) -> Tells:
+    def told(self) -> Feedback:
         """What is told in every iteration, by the oracle and by what follows it."""
         return self.reinforcement.tells(self.oracle.tells(self.finite))
 
     @property
-    def learned_from(self) -> Tells | None:
+    def loss_feedback(self) -> Feedback | None:
         """What loss and update look at, of all that is told; None where that is not what the loss needs."""
         return self.loss.sees.get(self.told)
 
     @cached_property
-    def built_world(self) -> World:
+    def built_problem(self) -> Problem:
         """The world, built when it is first needed."""
         return self.world.build(self.loop.seed)
 
-    def facts(self) -> Facts:
+    def facts(self) -> JsonDict:
         """For config.json."""
-        pieces = {place: piece.facts() for place, piece in self.pieces.items()}
+        pieces = {place: piece.facts() for place, piece in self.components.items()}
         return {"version": __version__, "task": self.task.name, "method": self.method, **pieces}
 
-    def replaced(self, **settings: Any) -> Config:
+    def with_settings(self, **settings: Any) -> Config:
         """The same with other settings, by name, whichever piece has them."""
         changed: dict[str, Any] = {}
         for name in settings:
-            known(name, "setting", self.settings)
-        for place, piece in self.pieces.items():
-            own = {name: value for name, value in settings.items() if name in settings_of(type(piece))}
+            check_known(name, "setting", self.settings)
+        for place, piece in self.components.items():
+            own = {name: value for name, value in settings.items() if name in declared_settings(type(piece))}
             if own:
                 changed[place] = replace(piece, **own)
         return replace(self, **changed)
@@ -90,46 +95,46 @@ class Config:
     @property
     def settings(self) -> dict[str, Any]:
         """All settings of all pieces, by name."""
-        return {name: value for piece in self.pieces.values() for name, value in piece.values().items()}
+        return {name: value for piece in self.components.values() for name, value in piece.values().items()}
 
     def check(self) -> None:
         """Raise a `UsageError` for the first thing that cannot be."""
-        for piece in self.pieces.values():
+        for piece in self.components.values():
             piece.check_values()
-        for piece in self.pieces.values():
+        for piece in self.components.values():
             piece.check(self)
         self._check_sizes()
         self._check_what_is_learned_from()
         self._check_what_follows()
         for option, piece in (("gradient", self.loss), ("update", self.update)):
             own = f"below 1 for {piece.name}, which learns from actions of its own; or choose another --{option}"
-            require(self.loop.alpha(1) < 1 or not piece.own_actions, "mixing", self.loop.mixing, own)
+            check_setting(self.loop.alpha(1) < 1 or not piece.needs_learner_actions, "mixing", self.loop.mixing, own)
 
     def _check_sizes(self) -> None:
         """Episodes that run at once must fit into some memory."""
-        for name in AT_ONCE:
+        for name in EPISODE_COUNT_SETTINGS:
             if name in self.settings:
-                require_memory(name, self.settings[name], self.world.steps)
+                check_enough_memory(name, self.settings[name], self.world.steps)
 
     def _check_what_is_learned_from(self) -> None:
         """The oracle must tell what the loss needs, and the loss what the update does."""
         then = "" if self.reinforcement.name == "none" else f", then {self.reinforcement.name},"
         knows = f"the oracle {self.oracle.name}{then} tells only {self.told.value}"
-        if self.learned_from is None:
+        if self.loss_feedback is None:
             needed = " or ".join(what.value for what in self.loss.sees)
             raise UsageError(f"the gradient {self.loss.name} needs {needed}, but {knows}; choose another --gradient")
-        if self.learned_from not in self.update.fits:
-            needed = " or ".join(what.value for what in Tells if what in self.update.fits)
-            has = f"has only {self.learned_from.value}"
+        if self.loss_feedback not in self.update.fits:
+            needed = " or ".join(what.value for what in Feedback if what in self.update.fits)
+            has = f"has only {self.loss_feedback.value}"
             raise UsageError(f"the update {self.update.name} needs {needed}, but {has}; choose another --update")
 
     def _check_what_follows(self) -> None:
         """What is implied by one piece must be so in the others."""
-        for place, piece in self.pieces.items():
-            for name, value in piece.implied().items():
+        for place, piece in self.components.items():
+            for name, value in piece.implied_settings().items():
                 rule = f"{value} with the {place} {piece.name}"
-                require(self.settings[name] == value, name, self.settings[name], rule)
+                check_setting(self.settings[name] == value, name, self.settings[name], rule)
 
-    def __getstate__(self) -> Facts:
+    def __getstate__(self) -> JsonDict:
         """A world that was built stays in its process."""
         return {f.name: getattr(self, f.name) for f in fields(self)}

@@ -8,13 +8,13 @@ from gymnasium.spaces import Discrete
 from aggrevated.config import Config
 
 
-def most_per_trajectory(pieces: Mapping[str, Any]) -> dict[str, int]:
+def max_cost_per_trajectory(pieces: Mapping[str, Any]) -> dict[str, int]:
     """Of a roll-in of all H steps and the questions about it, by the names of the limits."""
     steps, space = pieces["world"].steps, pieces["world"].spaces()[1]
     actions = int(space.n) if isinstance(space, Discrete) else None
-    return {"budget": steps + pieces["oracle"].most_steps(steps, actions), "queries": steps}
+    return {"budget": steps + pieces["oracle"].max_steps(steps, actions), "queries": steps}
 
 
-def most_per_iteration(config: Config) -> dict[str, int]:
+def max_cost_per_iteration(config: Config) -> dict[str, int]:
     """The same of all K."""
-    return {name: config.loop.trajectories * most for name, most in most_per_trajectory(config.pieces).items()}
+    return {name: config.loop.trajectories * most for name, most in max_cost_per_trajectory(config.components).items()}

@@ -6,8 +6,8 @@ from typing import Any
 
 from gymnasium.spaces import Space
 
-from aggrevated.core.registry import Shelf
-from aggrevated.core.settings import Settings, known
+from aggrevated.core.registry import Registry
+from aggrevated.core.settings import Settings, check_known
 from aggrevated.errors import UsageError
 from aggrevated.losses import LossSettings
 from aggrevated.oracles import OracleSettings
@@ -18,48 +18,50 @@ from aggrevated.starts import StartSettings
 from aggrevated.tasks import Task
 from aggrevated.updates import UpdateSettings
 
-HEADS: Shelf[Any] = Shelf("head", "aggrevated.policies.heads", HeadSettings, "aggrevated.heads")
-SHELVES: dict[str, Shelf[Any]] = {  # by the place in a config
-    "policy": Shelf("policy", "aggrevated.policies", PolicySettings, "aggrevated.policies"),
-    "update": Shelf("update", "aggrevated.updates", UpdateSettings, "aggrevated.updates"),
-    "start": Shelf("start", "aggrevated.starts", StartSettings, "aggrevated.starts"),
-    "reinforcement": Shelf("reinforcement", "aggrevated.oracles", ReinforcementSettings, "aggrevated.reinforcements"),
-    "oracle": Shelf("oracle", "aggrevated.oracles", OracleSettings, "aggrevated.oracles"),
-    "loss": Shelf("loss", "aggrevated.losses", LossSettings, "aggrevated.losses"),
+HEAD_REGISTRY: Registry[Any] = Registry("head", "aggrevated.policies.heads", HeadSettings, "aggrevated.heads")
+REGISTRIES: dict[str, Registry[Any]] = {  # by the place in a config
+    "policy": Registry("policy", "aggrevated.policies", PolicySettings, "aggrevated.policies"),
+    "update": Registry("update", "aggrevated.updates", UpdateSettings, "aggrevated.updates"),
+    "start": Registry("start", "aggrevated.starts", StartSettings, "aggrevated.starts"),
+    "reinforcement": Registry(
+        "reinforcement", "aggrevated.oracles", ReinforcementSettings, "aggrevated.reinforcements"
+    ),
+    "oracle": Registry("oracle", "aggrevated.oracles", OracleSettings, "aggrevated.oracles"),
+    "loss": Registry("loss", "aggrevated.losses", LossSettings, "aggrevated.losses"),
 }
-OPTIONS = {place: "gradient" if place == "loss" else place for place in SHELVES}  # what chooses it
+OPTION_NAMES = {place: "gradient" if place == "loss" else place for place in REGISTRIES}  # what chooses it
 
 
-def names_of(task: Task, place: str) -> list[str]:
+def list_component_names(task: Task, place: str) -> list[str]:
     """The pieces that a run of the task can choose from."""
-    own = [piece.name for piece in task.brings if issubclass(piece, SHELVES[place].base)]
-    return own if own and place == "policy" else SHELVES[place].names(task.brings)
+    own = [piece.name for piece in task.components if issubclass(piece, REGISTRIES[place].base)]
+    return own if own and place == "policy" else REGISTRIES[place].names(task.components)
 
 
-def piece(task: Task, place: str, name: str) -> type[Settings]:
+def find_component(task: Task, place: str, name: str) -> type[Settings]:
     """The one of that name, or a `UsageError` that lists them."""
-    known(name, OPTIONS[place], names_of(task, place))
-    found: type[Settings] = SHELVES[place].get(name, task.brings)
+    check_known(name, OPTION_NAMES[place], list_component_names(task, place))
+    found: type[Settings] = REGISTRIES[place].get(name, task.components)
     return found
 
 
-def all_of(task: Task, place: str) -> Iterator[type[Settings]]:
+def iter_components(task: Task, place: str) -> Iterator[type[Settings]]:
     """Every one of them that can be imported: a broken one disturbs nobody who does not ask for it."""
-    for name in names_of(task, place):
+    for name in list_component_names(task, place):
         with suppress(UsageError):
-            yield piece(task, place, name)
+            yield find_component(task, place, name)
 
 
-def all_heads() -> Iterator[type[HeadSettings]]:
+def iter_heads() -> Iterator[type[HeadSettings]]:
     """Every head that can be imported."""
-    for name in HEADS.names():
+    for name in HEAD_REGISTRY.names():
         with suppress(UsageError):
-            yield HEADS.get(name)
+            yield HEAD_REGISTRY.get(name)
 
 
-def head_for(actions: Space[Any]) -> type[HeadSettings]:
+def select_head(actions: Space[Any]) -> type[HeadSettings]:
     """The head for such actions, or a `UsageError` where there is none."""
-    for found in all_heads():
+    for found in iter_heads():
         if found.fits(actions):
             return found
     raise UsageError(

@@ -4,40 +4,48 @@ from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, replace
 from typing import Self
 
-from aggrevated.core.schedules import Schedule, constant, exponential, geometric, inverse_sigmoid, linear, never_below
+from aggrevated.core.schedules import (
+    Schedule,
+    constant_schedule,
+    exponential_schedule,
+    geometric_schedule,
+    inverse_sigmoid_schedule,
+    linear_schedule,
+    lower_bounded,
+)
 from aggrevated.core.settings import (
     COUNT,
-    MOST,
+    MAX_COUNT,
     POSITIVE,
     SEED,
-    SHARE,
-    Chosen,
+    UNIT_INTERVAL,
+    SelectedComponents,
     Settings,
     at_least,
-    flag,
+    check_setting,
     one_of,
-    require,
     setting,
+    to_flag,
 )
-from aggrevated.errors import IdleError
+from aggrevated.errors import UnusedSettingError
 
 # by name: the schedule from α_1 and a shape, and which setting that shape is
-MIXING: dict[str, tuple[Callable[[float, float], Schedule], str]] = {
-    "geometric": (geometric, "mixing_decay"),
-    "linear": (lambda first, scale: linear(first, 0.0, scale), "mixing_scale"),
-    "exponential": (exponential, "mixing_scale"),
-    "inverse-sigmoid": (inverse_sigmoid, "mixing_scale"),
-    "constant": (lambda first, _: constant(first), "mixing"),
+ALPHA_SCHEDULES: dict[str, tuple[Callable[[float, float], Schedule], str]] = {
+    "geometric": (geometric_schedule, "mixing_decay"),
+    "linear": (lambda first, scale: linear_schedule(first, 0.0, scale), "mixing_scale"),
+    "exponential": (exponential_schedule, "mixing_scale"),
+    "inverse-sigmoid": (inverse_sigmoid_schedule, "mixing_scale"),
+    "constant": (lambda first, _: constant_schedule(first), "mixing"),
 }
-SHAPES = ("mixing_decay", "mixing_scale")
+SCHEDULE_PARAMETERS = ("mixing_decay", "mixing_scale")
 
 
-ROLLED_IN = 1000  # steps per iteration
-BOUGHT = 10  # iterations, by a limit, at least
-OPEN = MOST  # iterations, where it is for a limit to end the run
-LIMITS = ("budget", "queries")
-WORDS = dict(zip(LIMITS, ("simulator steps", "questions to the oracle"), strict=True))
-SPENT = at_least(0, 10**11)
+TARGET_STEPS_PER_ITERATION = 1000  # steps per iteration
+MIN_ITERATIONS_PER_LIMIT = 10  # iterations, by a limit, at least
+UNLIMITED = MAX_COUNT  # iterations, where it is for a limit to end the run
+LIMIT_NAMES = ("budget", "queries")
+LIMIT_UNITS = dict(zip(LIMIT_NAMES, ("simulator steps", "questions to the oracle"), strict=True))
+LIMIT_RULE = at_least(0, 10**11)
 
 
 @dataclass(frozen=True)
@@ -53,76 +61,87 @@ class LoopSettings(Settings):
         0,
         "Simulator steps in all, of start, roll-ins and oracle: the run ends where another iteration like the last "
         "would not fit. Those of validation and test are counted apart. 0: no limit.",
-        SPENT,
+        LIMIT_RULE,
     )
-    queries: int = setting(0, "Questions to the oracle in all, likewise; 0: no limit.", SPENT)
+    queries: int = setting(0, "Questions to the oracle in all, likewise; 0: no limit.", LIMIT_RULE)
     trajectories: int = setting(
         0,
         "K, the roll-ins per iteration; 0: 5 to 100, for 1,000 steps about; fewer where a limit would not buy ten.",
         COUNT,
     )
-    mixing: float = setting(0.0, "alpha_1, the share of roll-in steps that the expert takes in iteration 1.", SHARE)
-    mixing_schedule: str = setting("geometric", f"How alpha_n falls: {', '.join(MIXING)}.", one_of(MIXING))
-    mixing_decay: float = setting(0.5, "geometric: alpha_n = mixing * decay^(n-1).", SHARE)
+    mixing: float = setting(
+        0.0, "alpha_1, the share of roll-in steps that the expert takes in iteration 1.", UNIT_INTERVAL
+    )
+    mixing_schedule: str = setting(
+        "geometric", f"How alpha_n falls: {', '.join(ALPHA_SCHEDULES)}.", one_of(ALPHA_SCHEDULES)
+    )
+    mixing_decay: float = setting(0.5, "geometric: alpha_n = mixing * decay^(n-1).", UNIT_INTERVAL)
     mixing_scale: float = setting(
         10.0,
         "How slowly, k: linear, mixing * (1 - (n-1)/k); exponential, mixing * e^(-(n-1)/k); inverse-sigmoid, "
         "mixing * k / (k + e^((n-1)/k)).",
         POSITIVE,
     )
-    mixing_least: float = setting(0.0, "alpha_n never falls below it.", SHARE)
+    mixing_least: float = setting(0.0, "alpha_n never falls below it.", UNIT_INTERVAL)
     validate_every: int = setting(1, "Iterations between choices of the best policy.", at_least(1))
     checkpoint_every: int = setting(10, "Iterations between checkpoints.", at_least(1))
 
     @property
     def alpha(self) -> Schedule:
-        make, shape = MIXING[self.mixing_schedule]
-        return never_below(self.mixing_least, make(self.mixing, getattr(self, shape)))
+        make, shape = ALPHA_SCHEDULES[self.mixing_schedule]
+        return lower_bounded(self.mixing_least, make(self.mixing, getattr(self, shape)))
 
     @property
     def limits(self) -> dict[str, int]:
         """What may be spent, by the names of the settings; nothing where there is no limit."""
-        return {name: getattr(self, name) for name in LIMITS if getattr(self, name)}
+        return {name: getattr(self, name) for name in LIMIT_NAMES if getattr(self, name)}
 
     @property
     def length(self) -> int:
         """N, as far as it is known: 0 where it is for a limit to end the run."""
-        return 0 if self.limits and self.iterations == OPEN else self.iterations
+        return 0 if self.limits and self.iterations == UNLIMITED else self.iterations
 
-    def opened(self, given: Container[str]) -> Self:
+    def without_iteration_limit(self, given: Container[str]) -> Self:
         """With as many iterations as fit, where there is a limit and nobody said how many."""
-        return replace(self, iterations=OPEN) if self.limits and "iterations" not in given else self
+        return replace(self, iterations=UNLIMITED) if self.limits and "iterations" not in given else self
 
-    def completed(self, iterations: int, given: Container[str]) -> Self:
+    def fill_defaults(self, iterations: int, given: Container[str]) -> Self:
         """The last policy is validated, too: so often at most that it divides the iterations, if these are known."""
         self._refuse_idle(given)
         if self.limits:
-            return self.opened(given)
+            return self.without_iteration_limit(given)
         if "validate_every" in given:
             return self
         return replace(self, validate_every=largest_divisor(iterations, self.validate_every))
 
     def _refuse_idle(self, given: Container[str]) -> None:
         """An `IdleError` for a shape of the mixing that another schedule has."""
-        for name in SHAPES:
-            if name in given and self.mixing_schedule in MIXING and name != MIXING[self.mixing_schedule][1]:
-                owners = " or ".join(schedule for schedule, (_, shape) in MIXING.items() if shape == name)
-                idle = f"{flag(name)} has no effect on --mixing-schedule {self.mixing_schedule}"
-                raise IdleError(f"{idle}: it is of {owners}; choose that, or leave it out", name)
+        for name in SCHEDULE_PARAMETERS:
+            if (
+                name in given
+                and self.mixing_schedule in ALPHA_SCHEDULES
+                and name != ALPHA_SCHEDULES[self.mixing_schedule][1]
+            ):
+                owners = " or ".join(schedule for schedule, (_, shape) in ALPHA_SCHEDULES.items() if shape == name)
+                idle = f"{to_flag(name)} has no effect on --mixing-schedule {self.mixing_schedule}"
+                raise UnusedSettingError(f"{idle}: it is of {owners}; choose that, or leave it out", name)
 
-    def sized(self, steps: int, most: Mapping[str, int] | None = None) -> Self:
+    def with_trajectory_count(self, steps: int, most: Mapping[str, int] | None = None) -> Self:
         """With K for episodes of so many steps, where it was left open.
 
         `most` is what a trajectory may cost, by the names of the limits: these are to buy ten iterations, K allowing.
         """
-        usual = min(max(ROLLED_IN // max(steps, 1), 5), 100)
-        bought = (limit // (BOUGHT * max((most or {}).get(name, 1), 1)) for name, limit in self.limits.items())
+        usual = min(max(TARGET_STEPS_PER_ITERATION // max(steps, 1), 5), 100)
+        bought = (
+            limit // (MIN_ITERATIONS_PER_LIMIT * max((most or {}).get(name, 1), 1))
+            for name, limit in self.limits.items()
+        )
         return replace(self, trajectories=self.trajectories or max(1, min([usual, *bought])))
 
-    def check(self, chosen: Chosen) -> None:
+    def check(self, chosen: SelectedComponents) -> None:
         rule = f"a divisor of the {self.iterations} iterations"
         fits = bool(self.limits) or self.iterations % self.validate_every == 0
-        require(fits, "validate_every", self.validate_every, rule)
+        check_setting(fits, "validate_every", self.validate_every, rule)
 
 
 def largest_divisor(number: int, most: int) -> int:

@@ -1,21 +1,27 @@
 """What was chosen for a run, and why: what people are told before it begins."""
 
 from aggrevated.config import Config
-from aggrevated.config.budget import most_per_iteration
-from aggrevated.config.loop import WORDS
+from aggrevated.config.budget import max_cost_per_iteration
+from aggrevated.config.loop import LIMIT_UNITS
 from aggrevated.oracles.monte_carlo import MonteCarloSettings
-from aggrevated.problems.custom import Own
+from aggrevated.problems.custom import CustomProblem
 
 
-def chosen(config: Config) -> list[str]:
+def describe_config(config: Config) -> list[str]:
     """Of a world of one's own five lines: environment, way back, expert, policy, loop. Of others what they tell."""
     world = config.world
-    if not isinstance(world, Own):
-        return [line for line in (world.notice, cost(config)) if line]
-    return [environment(world), *way_back(world), expert(config, world), policy(config, world), loop(config, world)]
+    if not isinstance(world, CustomProblem):
+        return [line for line in (world.notice, describe_cost(config)) if line]
+    return [
+        describe_environment(world),
+        *describe_state_restoring(world),
+        describe_expert(config, world),
+        describe_policy(config, world),
+        describe_loop(config, world),
+    ]
 
 
-def environment(world: Own) -> str:
+def describe_environment(world: CustomProblem) -> str:
     """What is seen and done there."""
     raw = world.raw_translation
     seen = raw.observation_space.shape
@@ -27,13 +33,13 @@ def environment(world: Own) -> str:
     return f"{world.raw.name}: {shown}, {does}, episodes of at most {world.horizon} steps"
 
 
-def way_back(world: Own) -> list[str]:
+def describe_state_restoring(world: CustomProblem) -> list[str]:
     """How a state is come back to, and what was tried to believe it."""
     said = getattr(world.raw, "said", ())
     return ["; ".join(said)] if said else []
 
 
-def expert(config: Config, world: Own) -> str:
+def describe_expert(config: Config, world: CustomProblem) -> str:
     """Who it is, and how it is asked."""
     found = world.loaded_expert
     asked = f"asked by the oracle {config.oracle.name}"
@@ -46,7 +52,7 @@ def expert(config: Config, world: Own) -> str:
     return f"expert {found.name}: {asked}{f'; {said}' if said else ''}"
 
 
-def policy(config: Config, world: Own) -> str:
+def describe_policy(config: Config, world: CustomProblem) -> str:
     """Its shape, and what it reads."""
     hidden = "-".join(map(str, config.policy.values().get("hidden", ()))) or "no hidden layer"
     scaled = world.translation.mean is not None
@@ -54,7 +60,7 @@ def policy(config: Config, world: Own) -> str:
     return f"policy: {config.policy.name} of {hidden}, {config.head.name} head, {reads}, {config.start.name} start"
 
 
-def loop(config: Config, world: Own) -> str:
+def describe_loop(config: Config, world: CustomProblem) -> str:
     """How much of it."""
     own = config.loop
     spent = " or ".join(
@@ -63,20 +69,20 @@ def loop(config: Config, world: Own) -> str:
     length = f"{own.iterations} iterations" if own.length else f"as many iterations as {spent} allow,"
     return (
         f"{config.row.title}, {config.update.name} update: {length} of {own.trajectories} roll-ins, "
-        f"{f'{cost(config)}, ' if own.limits else ''}"
-        f"the best chosen on {world.validation_episodes} episodes, tested on {world.tested:,} fresh ones"
-        f"{fewer_of_expert(world)}"
+        f"{f'{describe_cost(config)}, ' if own.limits else ''}"
+        f"the best chosen on {world.validation_episodes} episodes, tested on {world.n_test_episodes:,} fresh ones"
+        f"{describe_expert_test_episodes(world)}"
     )
 
 
-def cost(config: Config) -> str:
+def describe_cost(config: Config) -> str:
     """What an iteration may take of what is limited; nothing where nothing is."""
-    most = most_per_iteration(config)
-    words = [f"{most[name]:,} {WORDS[name]}" for name in config.loop.limits]
+    most = max_cost_per_iteration(config)
+    words = [f"{most[name]:,} {LIMIT_UNITS[name]}" for name in config.loop.limits]
     return f"an iteration takes at most {' and '.join(words)}" if words else ""
 
 
-def fewer_of_expert(world: Own) -> str:
+def describe_expert_test_episodes(world: CustomProblem) -> str:
     """That the expert may be tested on fewer."""
-    fewer = world.tested_expert(0) < world.tested
+    fewer = world.tested_expert(0) < world.n_test_episodes
     return ", the expert on as many of them as take no more answers than training did" if fewer else ""

@@ -9,36 +9,40 @@ from pathlib import Path
 
 from aggrevated.errors import AggrevatedError, UsageError
 
-THREADS = "AGGREVATED_THREADS"  # an environment variable: at most so many threads step a simulator
-POOLS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")  # what numerical libraries read when loaded
+THREADS_VARIABLE = "AGGREVATED_THREADS"  # an environment variable: at most so many threads step a simulator
+THREAD_POOL_VARIABLES = (
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+)  # what numerical libraries read when loaded
 
 
-def cores() -> int:
+def count_cores() -> int:
     """How many this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def threads_to_use() -> int:
+def choose_thread_count() -> int:
     """One for each core, unless the environment says otherwise."""
-    given = os.environ.get(THREADS, "")
+    given = os.environ.get(THREADS_VARIABLE, "")
     if not given:
-        return cores()
+        return count_cores()
     if not given.isdecimal() or int(given) < 1:
-        raise UsageError(f"{THREADS} is {given!r}, but must be a whole number of at least 1")
+        raise UsageError(f"{THREADS_VARIABLE} is {given!r}, but must be a whole number of at least 1")
     return int(given)
 
 
-def about_this_machine() -> dict[str, str | int]:
+def describe_machine() -> dict[str, str | int]:
     """What the time that something took hangs on, and nothing that names it."""
     return {
-        "processor": processor(),
-        "cores": cores(),
+        "processor": processor_name(),
+        "cores": count_cores(),
         "system": platform.system(),
         "python": platform.python_version(),
     }
 
 
-def processor() -> str:
+def processor_name() -> str:
     """Its model, where the system tells; else what kind it is."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
@@ -49,7 +53,7 @@ def processor() -> str:
 
 
 @contextmanager
-def memory_errors(what: str) -> Iterator[None]:
+def reraise_memory_errors(what: str) -> Iterator[None]:
     """Turn what NumPy and torch say where there is no memory left into one sentence with a remedy."""
     try:
         yield
@@ -60,16 +64,16 @@ def memory_errors(what: str) -> Iterator[None]:
 
 
 @contextmanager
-def one_thread() -> Iterator[None]:
+def single_thread() -> Iterator[None]:
     """Pin every numerical library to one thread, whatever the environment says: bits hang on the number of threads.
 
     Those loaded already get their own number back afterwards; one that is loaded in here keeps to one thread.
     """
     from threadpoolctl import threadpool_limits
 
-    torch, environment = sys.modules.get("torch"), {name: os.environ.get(name) for name in POOLS}
+    torch, environment = sys.modules.get("torch"), {name: os.environ.get(name) for name in THREAD_POOL_VARIABLES}
     threads = torch.get_num_threads() if torch else 0  # asked before the limits, which it would see
-    os.environ.update(dict.fromkeys(POOLS, "1"))
+    os.environ.update(dict.fromkeys(THREAD_POOL_VARIABLES, "1"))
     try:
         with threadpool_limits(1):
             if torch:

@@ -18,14 +18,14 @@ from importlib.util import find_spec
 from inspect import isabstract
 from typing import Any, Generic, TypeVar, get_type_hints
 
-from aggrevated.core.settings import Settings, has_words, known, settings_of
+from aggrevated.core.settings import Settings, check_known, declared_settings, is_supported_type
 from aggrevated.errors import UsageError
 
 Kind = TypeVar("Kind", bound=Settings)
 
 
 @dataclass(frozen=True)
-class Shelf(Generic[Kind]):
+class Registry(Generic[Kind]):
     """All pieces of one kind."""
 
     kind: str  # what it is called: "update"
@@ -36,14 +36,18 @@ class Shelf(Generic[Kind]):
     @cached_property
     def shipped(self) -> dict[str, type[Kind]]:
         """Those of the folder, in the order of its files."""
-        modules = [import_module(name) for name in modules_in(self.folder)]
-        found = [piece for module in modules for piece in pieces_of(vars(module).values(), self.base, module.__name__)]
+        modules = [import_module(name) for name in list_modules(self.folder)]
+        found = [
+            piece
+            for module in modules
+            for piece in iter_components_in(vars(module).values(), self.base, module.__name__)
+        ]
         return {piece.name: piece for piece in found}
 
     def names(self, brought: Iterable[type[Settings]] = ()) -> list[str]:
         """The names of all there are, with those that a task brings."""
         own = [piece.name for piece in brought if issubclass(piece, self.base)]
-        return [*dict.fromkeys([*own, *self.shipped, *offered(self.group)])]
+        return [*dict.fromkeys([*own, *self.shipped, *find_entry_points(self.group)])]
 
     def get(self, name: str, brought: Iterable[type[Settings]] = ()) -> type[Kind]:
         """The piece of that name, or a `UsageError` that lists them all."""
@@ -52,8 +56,8 @@ class Shelf(Generic[Kind]):
                 return piece
         if name in self.shipped:
             return self.shipped[name]
-        known(name, self.kind, self.names(brought))
-        piece = load(offered(self.group)[name])
+        check_known(name, self.kind, self.names(brought))
+        piece = load_entry_point(find_entry_points(self.group)[name])
         if fault := self.fault(piece, name):
             raise UsageError(f"the {self.kind} {name} of an installed package {fault}; mend or remove it")
         found: type[Kind] = piece
@@ -67,11 +71,11 @@ class Shelf(Generic[Kind]):
             return f"calls itself {piece.name!r}"
         if "__dataclass_fields__" not in vars(piece) or isabstract(piece):
             return "is no frozen dataclass with all the methods of its kind"
-        wrong = [field for field in settings_of(piece) if not has_words(get_type_hints(piece)[field])]
+        wrong = [field for field in declared_settings(piece) if not is_supported_type(get_type_hints(piece)[field])]
         return f"has a setting {wrong[0]!r} of a type that has no option" if wrong else ""
 
 
-def modules_in(folder: str) -> list[str]:
+def list_modules(folder: str) -> list[str]:
     """The names of the modules of a package; neither they nor it are imported."""
     spec = find_spec(folder)
     places = spec.submodule_search_locations if spec else None
@@ -81,35 +85,35 @@ def modules_in(folder: str) -> list[str]:
 TASKS = "aggrevated.tasks"  # the folder of the shipped tasks, and the group of those that other packages offer
 
 
-def shipped_tasks() -> dict[str, str]:
+def builtin_tasks() -> dict[str, str]:
     """The modules of the shipped tasks, by the tasks' names; none of them is imported."""
-    return {module.rpartition(".")[2].replace("_", "-"): module for module in modules_in(TASKS)}
+    return {module.rpartition(".")[2].replace("_", "-"): module for module in list_modules(TASKS)}
 
 
-def task_names() -> list[str]:
+def list_task_names() -> list[str]:
     """The names of all tasks there are."""
-    return [*shipped_tasks(), *offered(TASKS)]
+    return [*builtin_tasks(), *find_entry_points(TASKS)]
 
 
-def pieces_of(values: Iterable[Any], base: type[Kind], module: str) -> Iterator[type[Kind]]:
+def iter_components_in(values: Iterable[Any], base: type[Kind], module: str) -> Iterator[type[Kind]]:
     """Those of the values that are pieces of that kind with a name of their own, defined in that module."""
     for value in values:
         if isinstance(value, type) and issubclass(value, base) and value.name and value.__module__ == module:
             yield value
 
 
-def offered(group: str) -> dict[str, EntryPoint]:
+def find_entry_points(group: str) -> dict[str, EntryPoint]:
     """What installed packages offer, by name; nothing of it is imported."""
-    return {point.name: point for point in installed(group, tuple(sys.path))}
+    return {point.name: point for point in cached_entry_points(group, tuple(sys.path))}
 
 
 @lru_cache(maxsize=64)
-def installed(group: str, path: tuple[str, ...]) -> EntryPoints:
+def cached_entry_points(group: str, path: tuple[str, ...]) -> EntryPoints:
     """The entry points of a group of all packages on that path; reading them takes as long as a short import."""
     return entry_points(group=group)
 
 
-def load(point: EntryPoint) -> Any:
+def load_entry_point(point: EntryPoint) -> Any:
     """What an entry point is, or a `UsageError` that names the package to mend."""
     try:
         return point.load()

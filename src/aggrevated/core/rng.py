@@ -12,7 +12,7 @@ from numpy.random.bit_generator import ISeedSequence
 from aggrevated.core.arrays import Array
 
 
-class Purpose(IntEnum):
+class SeedPurpose(IntEnum):
     """What a stream of seeds is for; streams of different purposes never meet."""
 
     ROLL_IN = 0
@@ -26,12 +26,12 @@ class Purpose(IntEnum):
     EXAMINATION = 8
 
 
-def seeds(run: int, purpose: Purpose, n: int, count: int) -> Array:
+def derive_seeds(run: int, purpose: SeedPurpose, n: int, count: int) -> Array:
     """The seeds of trajectories 0 … count−1 in iteration n, uint64 [count]; a longer list begins with the shorter."""
     return np.random.SeedSequence(run, spawn_key=(int(purpose), n)).generate_state(count, np.uint64)
 
 
-class Stream(IntEnum):
+class RandomStream(IntEnum):
     """What a trajectory's own numbers are for; streams never meet."""
 
     ACTIONS = 0
@@ -40,13 +40,13 @@ class Stream(IntEnum):
     ROLL_OUTS = 3
 
 
-def generator(seed: int, stream: Stream = Stream.ACTIONS) -> np.random.Generator:
+def make_generator(seed: int, stream: RandomStream = RandomStream.ACTIONS) -> np.random.Generator:
     """A trajectory's own generator: Philox, as initial states come from PCG64(seed) like Gymnasium's."""
-    key = Key(seed, int(stream))
+    key = PhiloxKey(seed, int(stream))
     return np.random.Generator(np.random.Philox(key))  # type: ignore[arg-type]  # the stubs know only SeedSequence
 
 
-class Key(ISeedSequence):
+class PhiloxKey(ISeedSequence):
     """Philox's key, just as it is: `Philox(key=seed)` gives the same stream, but asks the operating system first."""
 
     def __init__(self, seed: int, stream: int = 0) -> None:

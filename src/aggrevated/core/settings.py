@@ -23,20 +23,22 @@ T = TypeVar("T")
 class Rule:
     """What a value must be: a test, and the words for it."""
 
-    holds: Callable[[Any], bool]
+    predicate: Callable[[Any], bool]
     words: str
 
-    def require(self, name: str, value: object) -> None:
+    def check(self, name: str, value: object) -> None:
         """A `UsageError` that names the setting and its value, unless it holds."""
-        require(self.holds(value), name, value, self.words)
+        check_setting(self.predicate(value), name, value, self.words)
 
 
-MOST = 1_000_000  # of what is counted, unless a rule says otherwise: no array of it, and no sum, is too large to be
+MAX_COUNT = (
+    1_000_000  # of what is counted, unless a rule says otherwise: no array of it, and no sum, is too large to be
+)
 WIDEST = 100_000  # of a layer
 WEIGHTS = 100_000_000  # between two layers
 
 
-def at_least(least: int, most: int = MOST) -> Rule:
+def at_least(least: int, most: int = MAX_COUNT) -> Rule:
     """That number, or more; but not more than anybody can count up to."""
     return Rule(lambda value: least <= value <= most, f"at least {least}, and at most {most:,}")
 
@@ -52,15 +54,15 @@ def one_of(names: Iterable[str]) -> Rule:
     return Rule(lambda value: value in among, f"one of {', '.join(among)}")
 
 
-ANYTHING = Rule(lambda value: True, "anything")
-NOT_NEGATIVE = Rule(lambda value: 0 <= value < float("inf"), "0 or more")
+ANY_VALUE = Rule(lambda value: True, "anything")
+NON_NEGATIVE = Rule(lambda value: 0 <= value < float("inf"), "0 or more")
 POSITIVE = Rule(lambda value: 0 < value < float("inf"), "a positive number")
-SHARE = between(0, 1)
+UNIT_INTERVAL = between(0, 1)
 BELOW_1 = Rule(lambda value: 0 <= value < 1, "0 or more, and below 1")
-COUNT = Rule(lambda value: 0 <= value <= MOST, f"0 or more, and at most {MOST:,}")
+COUNT = Rule(lambda value: 0 <= value <= MAX_COUNT, f"0 or more, and at most {MAX_COUNT:,}")
 SEED = Rule(lambda value: 0 <= value < 2**63, "0 or more, and below 2^63")
 TRIALS = at_least(1, 10_000)  # runs side by side, or workers that do them
-WIDTHS = Rule(
+LAYER_WIDTHS = Rule(
     lambda value: (
         all(1 <= width <= WIDEST for width in value) and all(a * b <= WEIGHTS for a, b in itertools.pairwise(value))
     ),
@@ -68,19 +70,19 @@ WIDTHS = Rule(
 )
 
 
-def require_recurrent(hidden: tuple[int, ...], policy: str) -> None:
+def check_recurrent_width(hidden: tuple[int, ...], policy: str) -> None:
     """A `UsageError` unless it is one width, whose layer, four gates joined to all of it, has weights to count."""
     most = math.isqrt(WEIGHTS // 4)
     rule = f"one width for the policy {policy}, of at most {most:,}"
-    require(len(hidden) == 1 and hidden[0] <= most, "hidden", hidden, rule)
+    check_setting(len(hidden) == 1 and hidden[0] <= most, "hidden", hidden, rule)
 
 
-def setting(default: T, words: str, rule: Rule = ANYTHING) -> T:
+def setting(default: T, words: str, rule: Rule = ANY_VALUE) -> T:
     """A field of a piece: its default, what it is in words, and what it must be."""
     return field(default=default, metadata={"words": words, "rule": rule})
 
 
-class Chosen(Protocol):
+class SelectedComponents(Protocol):
     """The pieces of one run, as they see each other."""
 
     @property
@@ -110,23 +112,23 @@ class Settings:
 
     name: ClassVar[str] = ""
 
-    def completed(self, iterations: int, given: Container[str]) -> Self:
+    def fill_defaults(self, iterations: int, given: Container[str]) -> Self:
         """What was left open, filled in; `given` are the settings that somebody chose on purpose.
 
         `iterations` is 0 where their number is open.
         """
         return self
 
-    def implied(self) -> Mapping[str, Any]:
+    def implied_settings(self) -> Mapping[str, Any]:
         """Settings of other pieces that follow from these, by name."""
         return {}
 
-    def check(self, chosen: Chosen) -> None:
+    def check(self, chosen: SelectedComponents) -> None:
         """Raise a `UsageError` for what does not fit the other pieces."""
 
     def values(self) -> dict[str, Any]:
         """Its settings, by name."""
-        return {name: getattr(self, name) for name in settings_of(type(self))}
+        return {name: getattr(self, name) for name in declared_settings(type(self))}
 
     def facts(self) -> dict[str, Any]:
         """For config.json: its name and its settings."""
@@ -137,21 +139,26 @@ class Settings:
         """Raise a `UsageError` for the first value that is of another type."""
         kinds = get_type_hints(type(self))
         for name, value in self.values().items():
-            require(not isinstance(value, str) or can_be_written(value), name, repr(value), "a text in UTF-8")
-            require(is_a(value, kinds[name]), name, repr(value), WORDS_OF_TYPES[get_origin(kinds[name]) or kinds[name]])
+            check_setting(not isinstance(value, str) or is_storable_text(value), name, repr(value), "a text in UTF-8")
+            check_setting(
+                has_exact_type(value, kinds[name]),
+                name,
+                repr(value),
+                WORDS_OF_TYPES[get_origin(kinds[name]) or kinds[name]],
+            )
 
     def check_values(self) -> None:
         """Raise a `UsageError` for the first value that is of another type, or not what it must be."""
         self.check_types()
-        for name, declared in settings_of(type(self)).items():
-            declared.metadata["rule"].require(name, getattr(self, name))
+        for name, declared in declared_settings(type(self)).items():
+            declared.metadata["rule"].check(name, getattr(self, name))
 
     def __getstate__(self) -> Mapping[str, Any]:
         """What was computed and kept beside the fields is not copied or sent to other processes."""
         return {f.name: getattr(self, f.name) for f in fields(self)}
 
 
-def settings_of(piece: type[Settings]) -> dict[str, Field[Any]]:
+def declared_settings(piece: type[Settings]) -> dict[str, Field[Any]]:
     """The declared settings of a piece, by name; fields without words are no settings but parts."""
     return {f.name: f for f in fields(piece) if "words" in f.metadata}
 
@@ -165,51 +172,51 @@ WORDS_OF_TYPES = {
 }
 
 
-def has_words(kind: Any) -> bool:
+def is_supported_type(kind: Any) -> bool:
     """Whether a setting can be of that type."""
     return (get_origin(kind) or kind) in WORDS_OF_TYPES
 
 
-def is_a(value: object, kind: Any) -> bool:
+def has_exact_type(value: object, kind: Any) -> bool:
     """Whether the value is of that type, to the letter: True is no number, and every whole number is a number."""
     if get_origin(kind) is tuple:
-        return type(value) is tuple and all(is_a(one, get_args(kind)[0]) for one in value)
+        return type(value) is tuple and all(has_exact_type(one, get_args(kind)[0]) for one in value)
     return type(value) in ((int, float) if kind is float else (kind,))
 
 
-def can_be_written(text: str) -> bool:
+def is_storable_text(text: str) -> bool:
     """Whether a text can stand in a file and name one: no bytes that are no UTF-8, and no NUL."""
     return "\0" not in text and not any("\ud800" <= letter <= "\udfff" for letter in text)
 
 
-def require(holds: bool, name: str, value: object, rule: str) -> None:
+def check_setting(holds: bool, name: str, value: object, rule: str) -> None:
     """A `UsageError` that names the setting, its value and the rule, unless it holds."""
     if not holds:
-        raise UsageError(f"{flag(name)} is {value}, but must be {rule}")
+        raise UsageError(f"{to_flag(name)} is {value}, but must be {rule}")
 
 
-def flag(name: str) -> str:
+def to_flag(name: str) -> str:
     """What the command line calls a setting."""
     return f"--{name.replace('_', '-')}"
 
 
-def as_option(name: str, value: Any) -> str:
+def format_option(name: str, value: Any) -> str:
     """A setting as the command line takes it."""
     if isinstance(value, bool):
-        return flag(name if value else f"no_{name}")
+        return to_flag(name if value else f"no_{name}")
     words = map(str, value) if isinstance(value, tuple) else [str(value)]
-    return " ".join([flag(name), *map(shlex.quote, words)])
+    return " ".join([to_flag(name), *map(shlex.quote, words)])
 
 
-def known(name: str, kind: str, among: Iterable[str]) -> str:
+def check_known(name: str, kind: str, among: Iterable[str]) -> str:
     """`name`, if it is one of those that exist; else a `UsageError` that lists them and guesses what was meant."""
     names = list(among)
     if name in names:
         return name
-    raise UsageError(f"unknown {kind} {name!r}{guess(name, names)}: choose one of {', '.join(names)}")
+    raise UsageError(f"unknown {kind} {name!r}{suggest_close_match(name, names)}: choose one of {', '.join(names)}")
 
 
-def guess(name: str, among: Iterable[str], spelled: Callable[[str], str] = str) -> str:
+def suggest_close_match(name: str, among: Iterable[str], spelled: Callable[[str], str] = str) -> str:
     """Which of them was meant, as words behind what was said; nothing where none is like it."""
     near = difflib.get_close_matches(str(name), sorted(among), 1)
     return f" (did you mean {spelled(near[0])}?)" if near else ""

@@ -12,7 +12,7 @@ SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP"
 SECONDS = 3.0  # after which what is under way is dropped
 
 
-class Stop:
+class StopRequest:
     """Whether somebody asked to stop."""
 
     def __init__(self) -> None:
@@ -35,7 +35,7 @@ class Stop:
             if handler not in (signal.SIG_IGN, None):
                 signal.signal(number, handler)
 
-    def leave(self) -> None:
+    def reraise(self) -> None:
         """Do now what the signal would have done at once."""
         assert self.asked is not None
         number, self.asked = self.asked, None
@@ -45,7 +45,7 @@ class Stop:
 
     def _take(self, number: int, frame: FrameType | None) -> None:
         if self.asked is not None:
-            self.leave()
+            self.reraise()
             return
         self.asked = number
         again = signal.pthread_kill, (threading.main_thread().ident, number)
@@ -55,12 +55,12 @@ class Stop:
 
 
 @contextmanager
-def finish_first() -> Iterator[Stop]:
+def defer_signals() -> Iterator[StopRequest]:
     """A block that a signal does not break off: whoever is in it looks at `asked` now and then, and does `leave`.
 
     If that takes too long, or a second signal comes, it is broken off after all. Only the main thread has signals.
     """
-    stop = Stop()
+    stop = StopRequest()
     if threading.current_thread() is not threading.main_thread():
         yield stop
         return

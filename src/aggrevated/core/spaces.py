@@ -21,11 +21,11 @@ from aggrevated.errors import DataError, UsageError
 COMBINATIONS = 4096  # of several discrete choices, at most
 PICTURE = 16_384  # numbers in a picture, at most: a step of a trajectory holds one
 LARGEST = 1_000_000  # numbers in a vector
-Facts = dict[str, Any]
+JsonDict = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Translation:
+class SpaceAdapter:
     """One environment's spaces, and how what is in them becomes ours and theirs.
 
     `columns`, `mean` and `scale` say how a vector is seen by a learner: some of its numbers, each less its mean and
@@ -41,7 +41,7 @@ class Translation:
     @cached_property
     def picture(self) -> bool:
         """Whether observations are pictures, which stay what they are."""
-        return is_picture(self.observations)
+        return is_image(self.observations)
 
     @cached_property
     def observation_space(self) -> Box:
@@ -56,7 +56,7 @@ class Translation:
         return Box(-np.inf, np.inf, (int(flatdim(self.observations)),), np.float32)
 
     @cached_property
-    def seen_space(self) -> Box:
+    def learner_observation_space(self) -> Box:
         """Of what a learner sees."""
         if self.columns is None and self.scale is None:
             return self.observation_space
@@ -99,7 +99,7 @@ class Translation:
     def read(self, observation: Any) -> tuple[Array, bool]:
         """(what a learner sees of one observation or of a batch of them [n, ...], whether it is one alone)."""
         single = not is_batch(self.observations, observation)
-        each = [observation] if single else rows_of(self.observations, observation)
+        each = [observation] if single else split_batch(self.observations, observation)
         return self.view(np.stack([self.vector(one) for one in each])), single
 
     def within(self, actions: Array) -> Array:
@@ -134,24 +134,27 @@ class Translation:
         numbers: Array = np.ravel_multi_index(tuple((choices.astype(np.int64) - start).T), self._choices)
         return numbers
 
-    def facts(self) -> Facts:
+    def facts(self) -> JsonDict:
         """For JSON."""
         seen = {"mean": self.mean, "scale": self.scale}
         listed = {name: None if array is None else [float(x) for x in array] for name, array in seen.items()}
         columns = None if self.columns is None else list(self.columns)
-        spaces = {"observations": space_facts(self.observations), "actions": space_facts(self.actions)}
+        spaces = {"observations": space_to_dict(self.observations), "actions": space_to_dict(self.actions)}
         return {**spaces, "columns": columns, **listed}
 
     @classmethod
-    def from_facts(cls, facts: Facts, source: object) -> Translation:
+    def from_facts(cls, facts: JsonDict, source: object) -> SpaceAdapter:
         """What `facts` gave; a `DataError` that names the source where it was not that."""
         try:
             mean, scale = (None if facts[k] is None else np.array(facts[k], np.float64) for k in ("mean", "scale"))
             columns = None if facts["columns"] is None else tuple(map(int, facts["columns"]))
-            read = cls(space_from(facts["observations"]), space_from(facts["actions"]), columns, mean, scale)
-            usable(read.observations, read.actions, str(source))
+            read = cls(space_from_dict(facts["observations"]), space_from_dict(facts["actions"]), columns, mean, scale)
+            check_supported_space(read.observations, read.actions, str(source))
             sized = [x for x in (mean, scale) if x is not None]
-            if any(x.shape != read.seen_space.shape or not np.isfinite(x).all() for x in sized) or len(sized) == 1:
+            if (
+                any(x.shape != read.learner_observation_space.shape or not np.isfinite(x).all() for x in sized)
+                or len(sized) == 1
+            ):
                 raise ValueError("mean and scale are not of the observations")
             if columns is not None and not all(0 <= c < read.observation_space.shape[0] for c in columns):
                 raise ValueError("its columns are not of the observations")
@@ -160,9 +163,9 @@ class Translation:
         return read
 
 
-def usable(observations: Space[Any], actions: Space[Any], name: str) -> None:
+def check_supported_space(observations: Space[Any], actions: Space[Any], name: str) -> None:
     """A `UsageError` where a policy cannot read such observations or choose such actions, and what to do about it."""
-    if is_picture(observations):
+    if is_image(observations):
         size = int(np.prod(observations.shape or ()))
         if size > PICTURE:
             raise UsageError(
@@ -184,7 +187,7 @@ def usable(observations: Space[Any], actions: Space[Any], name: str) -> None:
         count = (
             float(np.prod(np.float64(actions.nvec)))
             if isinstance(actions, MultiDiscrete)
-            else 2.0 ** actions_in(actions)
+            else 2.0 ** count_choices(actions)
         )
         if count > COMBINATIONS:
             raise UsageError(
@@ -198,12 +201,12 @@ def usable(observations: Space[Any], actions: Space[Any], name: str) -> None:
         )
 
 
-def actions_in(space: MultiBinary) -> int:
+def count_choices(space: MultiBinary) -> int:
     """How many choices it has."""
     return int(np.prod(space.shape))
 
 
-def is_picture(space: Space[Any]) -> bool:
+def is_image(space: Space[Any]) -> bool:
     """Whether what it holds are pictures: bytes with height and width, and perhaps with colours."""
     return (
         isinstance(space, Box) and space.dtype == np.uint8 and len(space.shape) in (2, 3) and min(space.shape[:2]) > 7
@@ -220,23 +223,23 @@ def is_batch(space: Space[Any], observation: Any) -> bool:
     return np.ndim(observation) > len(space.shape or ())
 
 
-def rows_of(space: Space[Any], batch: Any) -> list[Any]:
+def split_batch(space: Space[Any], batch: Any) -> list[Any]:
     """The observations of a batch, one by one."""
     if isinstance(space, Dict):
-        parts = {name: rows_of(own, batch[name]) for name, own in space.spaces.items()}
+        parts = {name: split_batch(own, batch[name]) for name, own in space.spaces.items()}
         return [dict(zip(parts, row, strict=True)) for row in zip(*parts.values(), strict=True)]
     if isinstance(space, Tuple):
-        return [*zip(*(rows_of(own, part) for own, part in zip(space.spaces, batch, strict=True)), strict=True)]
+        return [*zip(*(split_batch(own, part) for own, part in zip(space.spaces, batch, strict=True)), strict=True)]
     return list(np.asarray(batch))
 
 
-def space_facts(space: Space[Any]) -> Facts:
+def space_to_dict(space: Space[Any]) -> JsonDict:
     """A space, for JSON."""
     kind = type(space).__name__
     if isinstance(space, Box):
         return {
             "kind": kind, "shape": list(space.shape), "dtype": str(space.dtype),
-            "low": bound_facts(space.low), "high": bound_facts(space.high),
+            "low": bounds_to_list(space.low), "high": bounds_to_list(space.high),
         }  # fmt: skip
     if isinstance(space, Discrete):
         return {"kind": kind, "n": int(space.n), "start": int(space.start)}
@@ -245,20 +248,20 @@ def space_facts(space: Space[Any]) -> Facts:
     if isinstance(space, MultiBinary):
         return {"kind": kind, "shape": list(space.shape)}
     if isinstance(space, Dict):
-        return {"kind": kind, "spaces": [[name, space_facts(own)] for name, own in space.spaces.items()]}
+        return {"kind": kind, "spaces": [[name, space_to_dict(own)] for name, own in space.spaces.items()]}
     if isinstance(space, Tuple):
-        return {"kind": kind, "spaces": [space_facts(own) for own in space.spaces]}
+        return {"kind": kind, "spaces": [space_to_dict(own) for own in space.spaces]}
     raise UsageError(f"a space of type {kind} cannot be written down; wrap the environment")
 
 
-def bound_facts(bound: Array) -> Any:
+def bounds_to_list(bound: Array) -> Any:
     """One number where all are the same; infinities are texts, which JSON has none of."""
     numbers = [float(x) for x in (bound.ravel()[:1] if np.all(bound == bound.ravel()[:1]) else bound.ravel())]
     said = [x if np.isfinite(x) else str(x) for x in numbers]
     return said[0] if len(said) == 1 else said
 
 
-def bound_from(said: Any, shape: tuple[int, ...], dtype: Any) -> Array:
+def bounds_from_list(said: Any, shape: tuple[int, ...], dtype: Any) -> Array:
     """What `bound_facts` wrote."""
     numbers = np.array(
         [float(x) for x in (said if isinstance(said, Sequence) and not isinstance(said, str) else [said])]
@@ -267,14 +270,18 @@ def bound_from(said: Any, shape: tuple[int, ...], dtype: Any) -> Array:
     return whole.reshape(shape).astype(dtype)
 
 
-def space_from(facts: Mapping[str, Any]) -> Space[Any]:
+def space_from_dict(facts: Mapping[str, Any]) -> Space[Any]:
     """What `space_facts` wrote; a `ValueError`, `KeyError` or the like where it did not."""
     kind = facts["kind"]
     if kind == "Box":
         shape, dtype = tuple(map(int, facts["shape"])), np.dtype(facts["dtype"])
         if dtype.kind not in "fiub" or not 0 <= int(np.prod(shape)) <= LARGEST:
             raise ValueError("a Box of an unusual type")
-        return Box(bound_from(facts["low"], shape, dtype), bound_from(facts["high"], shape, dtype), dtype=dtype.type)
+        return Box(
+            bounds_from_list(facts["low"], shape, dtype),
+            bounds_from_list(facts["high"], shape, dtype),
+            dtype=dtype.type,
+        )
     if kind == "Discrete":
         return Discrete(int(facts["n"]), start=int(facts["start"]))
     if kind == "MultiDiscrete":
@@ -283,7 +290,7 @@ def space_from(facts: Mapping[str, Any]) -> Space[Any]:
         sizes = [int(n) for n in facts["shape"]]
         return MultiBinary(sizes[0] if len(sizes) == 1 else sizes)
     if kind == "Dict":
-        return Dict({str(name): space_from(own) for name, own in facts["spaces"]})
+        return Dict({str(name): space_from_dict(own) for name, own in facts["spaces"]})
     if kind == "Tuple":
-        return Tuple([space_from(own) for own in facts["spaces"]])
+        return Tuple([space_from_dict(own) for own in facts["spaces"]])
     raise ValueError(f"no space is called {kind!r}")

@@ -40,7 +40,7 @@ def median_time(times: Sequence[float | None]) -> Estimate:
     """
     known = np.sort([NEVER if time is None else float(time) for time in times])
     middle = (len(known) - 1) // 2
-    medians = np.sort(np.sort(known[resamples(len(known))], axis=1)[:, middle])
+    medians = np.sort(np.sort(known[bootstrap_indices(len(known))], axis=1)[:, middle])
     tail = int(RESAMPLES * (1 - LEVEL) / 2)
     return Estimate(float(known[middle]), float(medians[tail]), float(medians[-1 - tail]))
 
@@ -64,20 +64,22 @@ def probability_of_improvement(values: Array, others: Array) -> Estimate:
     rng, count = np.random.default_rng(0), (RESAMPLES, len(values))
     rows, columns = rng.integers(len(values), size=count), rng.integers(len(others), size=(RESAMPLES, len(others)))
     drawn = np.array([better[np.ix_(row, column)].mean() for row, column in zip(rows, columns, strict=True)])
-    return Estimate(float(better.mean()), *ends(drawn))
+    return Estimate(float(better.mean()), *percentile_interval(drawn))
 
 
-def of_resampled(values: Array, statistic: Callable[[Array], Array]) -> Estimate:
+def bootstrap_statistic(values: Array, statistic: Callable[[Array], Array]) -> Estimate:
     """A statistic of the rows of [resamples, trials], with its interval."""
-    return Estimate(float(statistic(values[None])[0]), *ends(statistic(values[resamples(len(values))])))
+    return Estimate(
+        float(statistic(values[None])[0]), *percentile_interval(statistic(values[bootstrap_indices(len(values))]))
+    )
 
 
-def resamples(count: int) -> Array:
+def bootstrap_indices(count: int) -> Array:
     """[resamples, trials]: which trials are drawn, with replacement."""
     return np.random.default_rng(0).integers(count, size=(RESAMPLES, count))
 
 
-def ends(drawn: Array) -> tuple[float, float]:
+def percentile_interval(drawn: Array) -> tuple[float, float]:
     """The percentile interval of what was found in the resamples."""
     low, high = np.percentile(drawn, [50 * (1 - LEVEL), 50 * (1 + LEVEL)])
     return float(low), float(high)
@@ -91,7 +93,7 @@ def interquartile_mean(values: Array) -> Array:
 
 def bootstrap_interval(values: Array) -> tuple[Array, Array]:
     """(low, high): the percentile interval of the interquartile mean when trials (axis 0) are drawn again."""
-    means = np.stack([interquartile_mean(values[draw]) for draw in resamples(len(values))])
+    means = np.stack([interquartile_mean(values[draw]) for draw in bootstrap_indices(len(values))])
     low, high = np.percentile(means, [50 * (1 - LEVEL), 50 * (1 + LEVEL)], axis=0)
     return low, high
 
@@ -101,7 +103,7 @@ def standard_error(values: Array) -> float | None:
     return float(values.std(ddof=1) / len(values) ** 0.5) if len(values) > 1 else None
 
 
-def standard_error_of_share(parts: Array, wholes: Array) -> float | None:
+def standard_error_of_ratio(parts: Array, wholes: Array) -> float | None:
     """Of Σ parts / Σ wholes over independent pairs, to first order: of the mean of what each adds to its error."""
     return standard_error((parts - parts.sum() / wholes.sum() * wholes) / wholes.mean())
 

@@ -15,15 +15,17 @@ from typing import Any, NoReturn, TypeVar
 import numpy as np
 
 from aggrevated.core.arrays import Array
-from aggrevated.errors import AggrevatedError, PartError, UsageError
+from aggrevated.errors import AggrevatedError, UsageError, UserCodeError
 
 R = TypeVar("R")
-TIME_LIMIT = "AGGREVATED_TIME_LIMIT"  # an environment variable: seconds; workers have it from whoever began them
-MOST_SAID = 300  # characters of what an error says
+TIME_LIMIT_VARIABLE = (
+    "AGGREVATED_TIME_LIMIT"  # an environment variable: seconds; workers have it from whoever began them
+)
+MAX_MESSAGE_LENGTH = 300  # characters of what an error says
 NUMBERS = "fiub"  # the kinds of NumPy's arrays that are numbers
 
 
-class TooLongError(BaseException):
+class TimeLimitExceeded(BaseException):
     """The time is over: not to be caught by those who took it."""
 
 
@@ -31,48 +33,48 @@ def set_time_limit(seconds: float) -> None:
     """Let no answer of a simulator or an expert take longer, here and in workers that begin later; 0: however long."""
     if not 0 <= seconds < math.inf:
         raise UsageError(f"a time limit of {seconds} seconds cannot be kept; give a positive number, or 0 for none")
-    os.environ[TIME_LIMIT] = str(seconds)
+    os.environ[TIME_LIMIT_VARIABLE] = str(seconds)
 
 
-def time_limit() -> float:
+def get_time_limit() -> float:
     """Seconds; 0 where there is none."""
-    given = os.environ.get(TIME_LIMIT) or "0"
+    given = os.environ.get(TIME_LIMIT_VARIABLE) or "0"
     try:
         seconds = float(given)
     except ValueError:
         seconds = math.nan
     if not 0 <= seconds < math.inf:
-        raise UsageError(f"{TIME_LIMIT} is {given!r}, but must be a number of seconds")
+        raise UsageError(f"{TIME_LIMIT_VARIABLE} is {given!r}, but must be a number of seconds")
     return seconds
 
 
-def answer(part: str, method: str, call: Callable[[], R], answers: int = 1) -> R:
+def call_user_code(part: str, method: str, call: Callable[[], R], answers: int = 1) -> R:
     """What a call gives; a `PartError` if it raises, or takes longer than the limit for so many answers at once."""
-    limit = time_limit() * answers
+    limit = get_time_limit() * answers
     try:
         if not limit:
             return call()
-        with within(limit):
+        with interrupt_after(limit):
             return call()
     except (AggrevatedError, MemoryError):
         raise
-    except TooLongError as error:
+    except TimeLimitExceeded as error:
         remedy = f"mend its {method}, or give it more time with --time-limit"
-        raise PartError(part, f"had not answered {method} after {limit:g} seconds", remedy) from error
+        raise UserCodeError(part, f"had not answered {method} after {limit:g} seconds", remedy) from error
     except Exception as error:
-        said = " ".join(str(error).split())[:MOST_SAID]
-        what = f"raised {type(error).__name__}{f': {said}' if said else ''} ({place_of(error)})"
-        raise PartError(part, what, f"mend its {method}") from error
+        said = " ".join(str(error).split())[:MAX_MESSAGE_LENGTH]
+        what = f"raised {type(error).__name__}{f': {said}' if said else ''} ({error_location(error)})"
+        raise UserCodeError(part, what, f"mend its {method}") from error
 
 
-def place_of(error: Exception) -> str:
+def error_location(error: Exception) -> str:
     """The file and the line where it was raised."""
     frame = traceback.extract_tb(error.__traceback__)[-1]
     return f"{Path(frame.filename).name}, line {frame.lineno}"
 
 
 @contextmanager
-def within(seconds: float) -> Iterator[None]:
+def interrupt_after(seconds: float) -> Iterator[None]:
     """A block that is broken off by a `TooLongError` after so many seconds; in the main thread only, which has signals.
 
     Code that does not come back to Python cannot be broken off.
@@ -82,7 +84,7 @@ def within(seconds: float) -> Iterator[None]:
         return
 
     def over(number: int, frame: FrameType | None) -> NoReturn:
-        raise TooLongError
+        raise TimeLimitExceeded
 
     before, began = signal.signal(signal.SIGALRM, over), time.monotonic()
     left, interval = signal.setitimer(signal.ITIMER_REAL, seconds, seconds)
@@ -96,39 +98,41 @@ def within(seconds: float) -> Iterator[None]:
 
 
 @contextmanager
-def placed(seeds: Array | None = None, rows: Array | None = None, step: int | None = None) -> Iterator[None]:
+def add_error_position(
+    seeds: Array | None = None, rows: Array | None = None, step: int | None = None
+) -> Iterator[None]:
     """Say of errors in here in which step of which episode they were, by the seeds of all and which rows these are."""
     try:
         yield
-    except PartError as error:
+    except UserCodeError as error:
         row = error.row if error.row is None or rows is None else int(rows[error.row])
         seed = None if seeds is None or row is None else int(seeds[row])
         raise error.at(row, step, seed) from error.__cause__
 
 
-def as_array(part: str, what: str, given: Any, remedy: str) -> Array:
+def to_array(part: str, what: str, given: Any, remedy: str) -> Array:
     """What was given as an array; a `PartError` if it cannot be one."""
     try:
         return np.asarray(given)
     except (ValueError, TypeError, RuntimeError) as error:
-        raise PartError(part, f"gave {what} that are no array ({error})", remedy) from error
+        raise UserCodeError(part, f"gave {what} that are no array ({error})", remedy) from error
 
 
-def numbers(part: str, what: str, given: Any, shape: tuple[int, ...], remedy: str) -> Array:
+def check_numeric_array(part: str, what: str, given: Any, shape: tuple[int, ...], remedy: str) -> Array:
     """The array of that shape that was given; a `PartError` if it is none of numbers, or of another shape."""
-    array = as_array(part, what, given, remedy)
+    array = to_array(part, what, given, remedy)
     if array.dtype.kind not in NUMBERS:
-        raise PartError(part, f"gave {what} of type {array.dtype}", remedy)
+        raise UserCodeError(part, f"gave {what} of type {array.dtype}", remedy)
     if array.shape != shape:
-        raise PartError(part, f"gave {what} of shape {array.shape}", f"they must be of shape {shape}: {remedy}")
+        raise UserCodeError(part, f"gave {what} of shape {array.shape}", f"they must be of shape {shape}: {remedy}")
     return array
 
 
-def finite(part: str, what: str, array: Array, remedy: str) -> Array:
+def check_finite(part: str, what: str, array: Array, remedy: str) -> Array:
     """The array; a `PartError` with the first row of it that is not finite."""
     if not np.isfinite(array).all():
         row, *place = np.argwhere(~np.isfinite(array))[0]
         value = array[(row, *place)]
         where = f" (number {place[0]} is {value})" if place else f" ({value})"
-        raise PartError(part, f"gave {what} that are not finite{where}", remedy, row=int(row))
+        raise UserCodeError(part, f"gave {what} that are not finite{where}", remedy, row=int(row))
     return array

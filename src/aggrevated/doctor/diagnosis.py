@@ -9,21 +9,21 @@ from dataclasses import dataclass
 from typing import Any
 
 from aggrevated.config import Config
-from aggrevated.core.hardware import one_thread
-from aggrevated.core.settings import SEED, at_least, require
+from aggrevated.core.hardware import single_thread
+from aggrevated.core.settings import SEED, at_least, check_setting
 from aggrevated.doctor.checks import CHECKS
 from aggrevated.doctor.examination import Examination
-from aggrevated.doctor.figure_data import Views, views_of
+from aggrevated.doctor.figure_data import FigureData, collect_figure_data
 from aggrevated.doctor.findings import VERDICTS, Finding, Verdict
 from aggrevated.doctor.recommendation import Recommendation, recommend
-from aggrevated.doctor.time_budget import Watch
+from aggrevated.doctor.time_budget import CpuTimer
 from aggrevated.errors import AggrevatedError, UsageError
-from aggrevated.experts.checked import called
-from aggrevated.storage import Facts
+from aggrevated.experts.checked import display_name
+from aggrevated.storage import JsonDict
 
 Check = Callable[[Examination], Iterator[Finding]]
-A_DAY = 86_400
-GOING_WRONG = (ArithmeticError, LookupError, TypeError, ValueError)  # that a patient nobody foresaw can cause
+SECONDS_PER_DAY = 86_400
+RECOVERABLE_ERRORS = (ArithmeticError, LookupError, TypeError, ValueError)  # that a patient nobody foresaw can cause
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Diagnosis:
     expert: str
     findings: tuple[Finding, ...]
     recommendation: Recommendation | None  # None where not even episodes could be run
-    views: Views | None
+    views: FigureData | None
     seconds: float
 
     @property
@@ -47,14 +47,14 @@ class Diagnosis:
     def faults(self) -> tuple[Finding, ...]:
         return tuple(one for one in self.findings if one.verdict == "fault")
 
-    def facts(self) -> Facts:
+    def facts(self) -> JsonDict:
         """For JSON."""
-        about: Facts = {"task": self.task, "expert": self.expert, "verdict": self.verdict, "seconds": self.seconds}
+        about: JsonDict = {"task": self.task, "expert": self.expert, "verdict": self.verdict, "seconds": self.seconds}
         advice = self.recommendation.facts() if self.recommendation else None
         return about | {"findings": [one.facts() for one in self.findings], "recommendation": advice}
 
 
-def examine(
+def diagnose(
     config: Config,
     episodes: int = 200,
     seed: int = 0,
@@ -62,47 +62,51 @@ def examine(
     progress: Callable[[int, int, str], Any] = lambda done, total, what: None,
 ) -> Diagnosis:
     """Everything that can be found out about a config's environment and expert within about so many seconds."""
-    at_least(2).require("episodes", episodes)
-    SEED.require("seed", seed)
-    require(0 < seconds <= A_DAY, "seconds", seconds, f"a positive number, and at most {A_DAY:,}")
-    began, watch = time.monotonic(), Watch()
+    at_least(2).check("episodes", episodes)
+    SEED.check("seed", seed)
+    check_setting(
+        0 < seconds <= SECONDS_PER_DAY, "seconds", seconds, f"a positive number, and at most {SECONDS_PER_DAY:,}"
+    )
+    began, watch = time.monotonic(), CpuTimer()
     patient = Examination(config, episodes, seed, seconds)
     findings: list[Finding] = []
-    with one_thread():
+    with single_thread():
         try:
             name = patient.expert.name
             _ = patient.of_expert, patient.of_random, patient.of_first
         except UsageError:
             raise
         except AggrevatedError as error:
-            return Diagnosis(config.task.name, "", (broken("parts", error),), None, None, time.monotonic() - began)
+            return Diagnosis(
+                config.task.name, "", (failed_check("parts", error),), None, None, time.monotonic() - began
+            )
         for place, (check, look) in enumerate(CHECKS.items()):
             progress(place, len(CHECKS), check)
             if watch.seconds() > 2 * seconds:
                 findings.append(Finding(check, "unknown", f"there was no time left for {check}; give more --seconds"))
             else:
-                findings += looked(check, look, patient)
+                findings += run_check(check, look, patient)
         advice = views = None
         with suppress(AggrevatedError):  # a check says what is wrong
-            advice, views = recommend(patient, findings), views_of(patient)
+            advice, views = recommend(patient, findings), collect_figure_data(patient)
     progress(len(CHECKS), len(CHECKS), "done")
     return Diagnosis(config.task.name, name, tuple(findings), advice, views, time.monotonic() - began)
 
 
-def broken(check: str, error: AggrevatedError) -> Finding:
+def failed_check(check: str, error: AggrevatedError) -> Finding:
     """What went wrong, and the remedy that it comes with."""
     what, _, remedy = str(error).rpartition("; ")
     return Finding(check, "fault", what or remedy, remedy if what else "")
 
 
-def looked(check: str, look: Check, patient: Examination) -> list[Finding]:
+def run_check(check: str, look: Check, patient: Examination) -> list[Finding]:
     """What a check finds; what goes wrong in it is a finding, too."""
     try:
         return list(look(patient))
     except UsageError as error:
         return [Finding(check, "unknown", str(error))]
     except AggrevatedError as error:
-        return [broken(check, error)]
-    except GOING_WRONG as error:
-        sentence = f"{called(patient.expert)} could not be looked at for {check}: {type(error).__name__}: {error}"
+        return [failed_check(check, error)]
+    except RECOVERABLE_ERRORS as error:
+        sentence = f"{display_name(patient.expert)} could not be looked at for {check}: {type(error).__name__}: {error}"
         return [Finding(check, "unknown", sentence)]

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from aggrevated.core.arrays import Array
-from aggrevated.core.user_code import placed
+from aggrevated.core.user_code import add_error_position
 from aggrevated.experts import Expert
-from aggrevated.experts.checked import actions_of
+from aggrevated.experts.checked import query_actions
 from aggrevated.simulators import Simulator
-from aggrevated.simulators.checked import stepped
+from aggrevated.simulators.checked import checked_step
 
 
 @dataclass(frozen=True)
-class Rolled:
+class DiscountedRollouts:
     """What it cost to take an action and then to follow the expert to the horizon."""
 
     discounts: tuple[float, ...]
@@ -38,13 +38,13 @@ class Rolled:
         return self.by(discount) + self.cut * discount**self.left * usual / (1.0 - discount)
 
 
-def roll_out(
+def run_discounted_rollouts(
     simulator: Simulator, expert: Expert, states: Array, times: Array, first: Array, discounts: tuple[float, ...]
-) -> Rolled:
+) -> DiscountedRollouts:
     """Take `first` in `states` at `times`, then follow the expert to the horizon; one batch for all."""
     n, space = len(states), simulator.action_space
     costs, left, cut = np.zeros((len(discounts), n)), np.zeros(n, int), np.zeros(n, bool)
-    following, cost, done = stepped(simulator, states, first)
+    following, cost, done = checked_step(simulator, states, first)
     first_cost, first_done, afterwards = cost, done, following
     weight = np.ones((len(discounts), n))
     costs += cost
@@ -55,9 +55,9 @@ def roll_out(
         if not here.any():
             continue
         rows = lanes[here]
-        with placed(rows=rows, step=t):
-            action = actions_of(expert, state[here], t, space)
-            following, cost, done = stepped(simulator, state[here], action)
+        with add_error_position(rows=rows, step=t):
+            action = query_actions(expert, state[here], t, space)
+            following, cost, done = checked_step(simulator, state[here], action)
         weight[:, rows] *= np.array(discounts)[:, None]
         costs[:, rows] += weight[:, rows] * cost
         left[rows] += 1
@@ -68,4 +68,4 @@ def roll_out(
         over[here] = done
         lanes, state = lanes[~over], state[~over]
     cut[lanes] = True
-    return Rolled(discounts, costs, left, cut, afterwards, first_cost, first_done)
+    return DiscountedRollouts(discounts, costs, left, cut, afterwards, first_cost, first_done)

@@ -34,7 +34,7 @@ class Estimate:
         return [self.value, self.low, self.high]
 
 
-def estimated(statistic: Callable[[Array], float], groups: Array) -> Estimate:
+def bootstrap_estimate(statistic: Callable[[Array], float], groups: Array) -> Estimate:
     """A statistic of rows, given by their numbers, and the percentile interval when groups of rows are drawn again."""
     found, rng = float(statistic(np.arange(len(groups)))), np.random.default_rng(0)
     _, which = np.unique(groups, return_inverse=True)
@@ -61,12 +61,12 @@ def rank_correlation(x: Array, y: Array) -> float:
     return correlation(ranks(x), ranks(y))
 
 
-def mean_of(values: Array) -> Estimate:
+def estimate_mean(values: Array) -> Estimate:
     """The mean of independent values."""
-    return estimated(lambda rows: float(values[rows].mean()), np.arange(len(values)))
+    return bootstrap_estimate(lambda rows: float(values[rows].mean()), np.arange(len(values)))
 
 
-def centred(values: Array, groups: Array) -> Array:
+def center_by_group(values: Array, groups: Array) -> Array:
     """The values less the mean of their group."""
     _, which, counts = np.unique(groups, return_inverse=True, return_counts=True)
     means = np.bincount(which, weights=values) / counts

@@ -11,27 +11,27 @@ from gymnasium.spaces import Discrete
 
 from aggrevated.actors import Actor
 from aggrevated.config import Config
-from aggrevated.config.builder import blank_policy
+from aggrevated.config.builder import build_policy
 from aggrevated.core.arrays import Array
-from aggrevated.core.rng import Purpose, seeds
-from aggrevated.core.user_code import answer, finite, numbers
-from aggrevated.doctor.discounted_rollouts import Rolled, roll_out
-from aggrevated.doctor.perturbed_experts import UniformActor, bounds
-from aggrevated.doctor.time_budget import sized
-from aggrevated.doctor.training_metadata import Training, training_of
+from aggrevated.core.rng import SeedPurpose, derive_seeds
+from aggrevated.core.user_code import call_user_code, check_finite, check_numeric_array
+from aggrevated.doctor.discounted_rollouts import DiscountedRollouts, run_discounted_rollouts
+from aggrevated.doctor.perturbed_experts import UniformActor, action_bounds
+from aggrevated.doctor.time_budget import run_largest_affordable
+from aggrevated.doctor.training_metadata import TrainingMetadata, find_training_metadata
 from aggrevated.errors import UsageError
-from aggrevated.experts import CriticExpert, Expert, ValueExpert, discount_of
-from aggrevated.experts.checked import actions_of, costs_of, values_of
-from aggrevated.problems.control import Control, control_of
-from aggrevated.rollout.roll_in import Mixture, roll_in
+from aggrevated.experts import DiscreteQExpert, Expert, StateValueExpert, get_discount
+from aggrevated.experts.checked import query_actions, query_q_values, query_state_values
+from aggrevated.problems.control import ControlProblem, require_control_problem
+from aggrevated.rollout.roll_in import RollInPolicy, roll_in
 from aggrevated.rollout.trajectories import Trajectories
-from aggrevated.simulators import Simulator, restricted, stochastic
+from aggrevated.simulators import Simulator, find_action_mask, find_reseedable
 
 DISCOUNTS = (0.9, 0.95, 0.99, 0.995, 1.0)
 PROBES = 240
-MOST_ACTIONS = 8  # that are rolled out at a probe
+MAX_ACTIONS = 8  # that are rolled out at a probe
 NUDGE = 0.3  # of the half width of the bounds: how far vectors are moved from what the expert does
-LUCKS = 16  # of a single step, where there is chance
+SEEDS_PER_STEP = 16  # of a single step, where there is chance
 # What share of the time may go where
 EXPERT, FIRST, RANDOM, ROLL_OUTS, CHANGED, IMPROVED = 0.15, 0.1, 0.1, 0.25, 0.15, 0.15
 
@@ -71,8 +71,8 @@ class Examination:
     seconds: float = 60.0
 
     @cached_property
-    def world(self) -> Control:
-        return control_of(self.config.world, "'doctor'")
+    def world(self) -> ControlProblem:
+        return require_control_problem(self.config.world, "'doctor'")
 
     @property
     def simulator(self) -> Simulator:
@@ -87,13 +87,13 @@ class Examination:
         return self.simulator.horizon
 
     @cached_property
-    def training(self) -> Training:
-        return training_of(self.world, self.simulator)
+    def training(self) -> TrainingMetadata:
+        return find_training_metadata(self.world, self.simulator)
 
     @property
     def discount(self) -> float:
         """What the expert says that γ is."""
-        return discount_of(self.expert)
+        return get_discount(self.expert)
 
     @cached_property
     def discounts(self) -> tuple[float, ...]:
@@ -102,51 +102,51 @@ class Examination:
     @cached_property
     def knows(self) -> str:
         """By which method the expert tells costs: q, q_of, v, or none."""
-        if isinstance(self.expert, ValueExpert):
+        if isinstance(self.expert, DiscreteQExpert):
             return "q"
         if callable(getattr(self.expert, "q_of", None)):
             return "q_of"
-        return "v" if isinstance(self.expert, CriticExpert) else ""
+        return "v" if isinstance(self.expert, StateValueExpert) else ""
 
     def seeds(self, part: int, count: int) -> Array:
         """Of episodes that nothing else is done with."""
-        return seeds(self.seed, Purpose.EXAMINATION, part, count)
+        return derive_seeds(self.seed, SeedPurpose.EXAMINATION, part, count)
 
-    def rolled_in(self, mixture: Mixture, part: int, share: float) -> Trajectories:
+    def rolled_in(self, mixture: RollInPolicy, part: int, share: float) -> Trajectories:
         roll_in(self.simulator, mixture, self.seeds(part, 1))  # what is compiled or loaded first shall not count
-        return sized(
+        return run_largest_affordable(
             lambda n: roll_in(self.simulator, mixture, self.seeds(part, n)), self.episodes, share * self.seconds
         )
 
     @cached_property
     def of_expert(self) -> Trajectories:
-        return self.rolled_in(Mixture(self.expert, None, 1.0), 0, EXPERT)
+        return self.rolled_in(RollInPolicy(self.expert, None, 1.0), 0, EXPERT)
 
     @cached_property
     def of_first(self) -> Trajectories:
-        policy = blank_policy(self.config)
-        self.config.built_world.prepare(policy)
-        return self.rolled_in(Mixture(None, policy.actor()), 0, FIRST)
+        policy = build_policy(self.config)
+        self.config.built_problem.prepare(policy)
+        return self.rolled_in(RollInPolicy(None, policy.actor()), 0, FIRST)
 
     @cached_property
     def of_random(self) -> Trajectories:
         actor: Actor = UniformActor(self.simulator.action_space)
-        return self.rolled_in(Mixture(None, actor), 0, RANDOM)
+        return self.rolled_in(RollInPolicy(None, actor), 0, RANDOM)
 
     @cached_property
-    def probed(self) -> tuple[Probes, Rolled]:
+    def probed(self) -> tuple[Probes, DiscountedRollouts]:
         """The probes, and what it costs to take each of their actions and then to follow the expert."""
 
-        def work(n: int) -> tuple[Probes, Rolled]:
+        def work(n: int) -> tuple[Probes, DiscountedRollouts]:
             probes = self.probes(n)
             at = probes.states[probes.probe], probes.times[probes.probe]
-            return probes, roll_out(self.simulator, self.expert, *at, probes.action, self.discounts)
+            return probes, run_discounted_rollouts(self.simulator, self.expert, *at, probes.action, self.discounts)
 
-        return sized(work, PROBES, ROLL_OUTS * self.seconds)
+        return run_largest_affordable(work, PROBES, ROLL_OUTS * self.seconds)
 
     def probes(self, count: int) -> Probes:
         """Half of them where the expert comes to, half where the first policy does; few of one episode."""
-        parts = [drawn(of, -(-count // 2), self.seed) for of in (self.of_expert, self.of_first)]
+        parts = [sample_steps(of, -(-count // 2), self.seed) for of in (self.of_expert, self.of_first)]
         lanes, times = (np.concatenate([part[i] for part in parts]) for i in range(2))
         sizes = [len(part[0]) for part in parts]
         by_expert = np.repeat([True, False], sizes)
@@ -160,7 +160,7 @@ class Examination:
     def acting(self, states: Array, times: Array) -> Array:
         """What the expert does in each of the states, at its own time."""
         space = self.simulator.action_space
-        parts = [(rows, actions_of(self.expert, states[rows], int(t), space)) for t, rows in moments(times)]
+        parts = [(rows, query_actions(self.expert, states[rows], int(t), space)) for t, rows in rows_by_time(times)]
         first = parts[0][1]
         out = np.zeros((len(states), *first.shape[1:]), first.dtype)
         for rows, actions in parts:
@@ -171,16 +171,16 @@ class Examination:
         """(probe [m], action [m, ...], own [m]): the expert's own action first, then others."""
         space, rng, n = self.simulator.action_space, np.random.default_rng(self.seed), len(states)
         if isinstance(space, Discrete):
-            rules = restricted(self.simulator)
+            rules = find_action_mask(self.simulator)
             count = int(space.n)
             legal = rules.legal(states).copy() if rules else np.ones((n, count), bool)
-            if count > MOST_ACTIONS:
+            if count > MAX_ACTIONS:
                 lots = np.where(legal, rng.random((n, count)), np.inf)
-                legal &= lots.argsort(axis=1).argsort(axis=1) < MOST_ACTIONS
+                legal &= lots.argsort(axis=1).argsort(axis=1) < MAX_ACTIONS
             legal[np.arange(n), own] = True
             probe, action = np.nonzero(legal)
             return probe, action, action == own[probe]
-        low, high = bounds(space)
+        low, high = action_bounds(space)
         nudged = own[:, None] + NUDGE * (high - low) / 2 * rng.standard_normal((n, 4, len(low)))
         several = np.concatenate([own[:, None], nudged.clip(low, high)], axis=1)
         return np.repeat(np.arange(n), 5), several.reshape(n * 5, -1), np.tile([True] + [False] * 4, n)
@@ -195,25 +195,25 @@ class Examination:
         """[m]: Q by the expert in the states [n, ...] of the actions [m] in those that `which` names, or V."""
         space = self.simulator.action_space
         if self.knows == "q" and isinstance(space, Discrete):
-            assert isinstance(self.expert, ValueExpert)
-            every = costs_of(self.expert, states, int(space.n))
+            assert isinstance(self.expert, DiscreteQExpert)
+            every = query_q_values(self.expert, states, int(space.n))
             return np.asarray(every[which, actions], float)
         if self.knows == "q_of":
             part = f"the expert {self.expert.name}"
-            said = answer(part, "q_of", lambda: self.expert.q_of(states[which], actions), len(which))  # type: ignore[attr-defined]
-            said = numbers(part, "costs-to-go", said, (len(which),), "mend its q_of")
-            return np.asarray(finite(part, "costs-to-go", said, "check its weights"), float)
+            said = call_user_code(part, "q_of", lambda: self.expert.q_of(states[which], actions), len(which))  # type: ignore[attr-defined]
+            said = check_numeric_array(part, "costs-to-go", said, (len(which),), "mend its q_of")
+            return np.asarray(check_finite(part, "costs-to-go", said, "check its weights"), float)
         return np.asarray(self.values(states)[which], float)
 
     def values(self, states: Array) -> Array:
         """[n]: V by the expert."""
-        if isinstance(self.expert, CriticExpert):
-            return np.asarray(values_of(self.expert, states), float)
+        if isinstance(self.expert, StateValueExpert):
+            return np.asarray(query_state_values(self.expert, states), float)
         if self.knows == "q":
-            assert isinstance(self.expert, ValueExpert)
-            return np.asarray(costs_of(self.expert, states).min(axis=1), float)
+            assert isinstance(self.expert, DiscreteQExpert)
+            return np.asarray(query_q_values(self.expert, states).min(axis=1), float)
         if self.knows == "q_of":
-            own = actions_of(self.expert, states, 0, self.simulator.action_space)
+            own = query_actions(self.expert, states, 0, self.simulator.action_space)
             return self.costs(states, np.arange(len(states)), own)
         raise UsageError(f"the expert {self.expert.name} tells no costs; give it a method q or v")
 
@@ -221,15 +221,15 @@ class Examination:
     def foreseen(self) -> Array:
         """[m]: c + γ V(s') of each tried action, by one step of the simulator and the expert's own V."""
         probes, rolled = self.probed
-        chance = stochastic(self.simulator)
+        chance = find_reseedable(self.simulator)
         total = self.looked_ahead(rolled.first_cost, rolled.first_done, rolled.following)
-        for luck in range(1, LUCKS if chance is not None else 1):
+        for luck in range(1, SEEDS_PER_STEP if chance is not None else 1):
             assert chance is not None
             fresh = self.seeds(100 + luck, len(probes.states))
             states = chance.reseed(probes.states, fresh)[probes.probe]
             following, cost, done = self.simulator.step(states, probes.action)
             total = total + self.looked_ahead(cost, done, following)
-        return total / (LUCKS if chance is not None else 1)
+        return total / (SEEDS_PER_STEP if chance is not None else 1)
 
     def looked_ahead(self, cost: Array, done: Array, following: Array) -> Array:
         value = np.zeros(len(cost))
@@ -246,18 +246,18 @@ class Examination:
     def pace(self) -> tuple[float, float]:
         """Simulator steps per second of (episodes of a policy, roll-outs of the expert)."""
         began = time.perf_counter()
-        policy = blank_policy(self.config)
-        self.config.built_world.prepare(policy)
-        found = roll_in(self.simulator, Mixture(None, policy.actor()), self.seeds(1, 16))
+        policy = build_policy(self.config)
+        self.config.built_problem.prepare(policy)
+        found = roll_in(self.simulator, RollInPolicy(None, policy.actor()), self.seeds(1, 16))
         by_policy = found.simulator_steps / max(time.perf_counter() - began, 1e-6)
         began = time.perf_counter()
         probes = self.probes(16)
         at = probes.states[probes.probe], probes.times[probes.probe]
-        rolled = roll_out(self.simulator, self.expert, *at, probes.action, (1.0,))
+        rolled = run_discounted_rollouts(self.simulator, self.expert, *at, probes.action, (1.0,))
         return by_policy, int(rolled.left.sum()) / max(time.perf_counter() - began, 1e-6)
 
 
-def drawn(of: Trajectories, count: int, seed: int) -> tuple[Array, Array]:
+def sample_steps(of: Trajectories, count: int, seed: int) -> tuple[Array, Array]:
     """(episode, time) of so many steps: as evenly over the episodes as can be, at random within each."""
     rng = np.random.default_rng(seed)
     lengths = of.mask.sum(axis=1)
@@ -265,6 +265,6 @@ def drawn(of: Trajectories, count: int, seed: int) -> tuple[Array, Array]:
     return lanes, (rng.random(count) * lengths[lanes]).astype(int)
 
 
-def moments(times: Array) -> list[tuple[int, Array]]:
+def rows_by_time(times: Array) -> list[tuple[int, Array]]:
     """(t, the rows at t) for each time."""
     return [(int(t), np.flatnonzero(times == t)) for t in np.unique(times)]

@@ -7,17 +7,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from aggrevated.core.arrays import Array
-from aggrevated.doctor.checks.calibration import of_roll_outs
-from aggrevated.doctor.estimates import centred
+from aggrevated.doctor.checks.calibration import predicted_rollout_costs
+from aggrevated.doctor.estimates import center_by_group
 from aggrevated.doctor.examination import Examination
-from aggrevated.doctor.value_bias import level_of
+from aggrevated.doctor.value_bias import estimate_value_bias
 from aggrevated.errors import AggrevatedError
 
 TIMES = 60  # points of a curve over time
 
 
 @dataclass(frozen=True)
-class Views:
+class FigureData:
     """Empty where an expert says nothing of costs."""
 
     returns: dict[str, Array]
@@ -31,7 +31,7 @@ class Views:
     saved: Array  # [n]: by the best single action at each of the expert's states
 
 
-def views_of(patient: Examination) -> Views:
+def collect_figure_data(patient: Examination) -> FigureData:
     """From the episodes and roll-outs that were made anyway."""
     probes, rolled = patient.probed
     returns = {"expert": patient.of_expert, "first policy": patient.of_first, "at random": patient.of_random}
@@ -39,29 +39,29 @@ def views_of(patient: Examination) -> Views:
     said = first_said = first_paid = paid = advantage_said = advantage_paid = nothing
     total = rolled.by(1.0)
     sound = np.isfinite(total)
-    if speaks(patient):
-        level = level_of(patient)
+    if has_costs(patient):
+        level = estimate_value_bias(patient)
         said, paid = level.said, level.paid
-        counted = of_roll_outs(patient, level.going_on)
+        counted = predicted_rollout_costs(patient, level.going_on)
         rows = np.flatnonzero(probes.own & ~probes.in_view & sound)
         first_said, first_paid = patient.believed[rows], counted[rows]
         if patient.knows != "v":
             rows = np.flatnonzero(probes.in_view & sound)
-            advantage_said = centred(patient.believed[rows], probes.probe[rows])
-            advantage_paid = centred(counted[rows], probes.probe[rows])
+            advantage_said = center_by_group(patient.believed[rows], probes.probe[rows])
+            advantage_paid = center_by_group(counted[rows], probes.probe[rows])
     own = np.full(len(probes.states), np.nan)
     own[probes.probe[probes.own]] = total[probes.own]
     least = np.full(len(probes.states), np.inf)
     np.minimum.at(least, probes.probe[sound], total[sound])
     saved = (own - least)[probes.by_expert]
     drawn = {name: of.returns for name, of in returns.items()}
-    return Views(
-        drawn, said, paid, first_said, first_paid, advantage_said, advantage_paid, by_time(patient),
+    return FigureData(
+        drawn, said, paid, first_said, first_paid, advantage_said, advantage_paid, mean_costs_by_time(patient),
         saved[np.isfinite(saved)],
     )  # fmt: skip
 
 
-def speaks(patient: Examination) -> bool:
+def has_costs(patient: Examination) -> bool:
     """Whether the expert can be asked for costs."""
     try:
         return bool(patient.knows) and len(patient.believed) > 0
@@ -69,12 +69,12 @@ def speaks(patient: Examination) -> bool:
         return False  # a check says so
 
 
-def by_time(patient: Examination) -> tuple[Array, Array, Array]:
+def mean_costs_by_time(patient: Examination) -> tuple[Array, Array, Array]:
     """Means over the expert's episodes that still run, with the expert's own discount."""
     of = patient.of_expert
     times = np.unique(np.linspace(0, of.mask.shape[1] - 1, TIMES).astype(int))
     weights = patient.discount ** np.arange(of.costs.shape[1])
     later = np.cumsum((of.costs * of.mask * weights)[:, ::-1], axis=1)[:, ::-1] / weights
     paid = np.array([later[of.mask[:, t], t].mean() for t in times])
-    said = [patient.values(of.states[of.mask[:, t], t]).mean() for t in times] if speaks(patient) else []
+    said = [patient.values(of.states[of.mask[:, t], t]).mean() for t in times] if has_costs(patient) else []
     return times, np.array(said), paid

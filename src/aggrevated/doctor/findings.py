@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from aggrevated.storage import Facts
+from aggrevated.storage import JsonDict
 
 Verdict = Literal["fine", "warning", "fault", "unknown"]
 VERDICTS: tuple[Verdict, ...] = ("fault", "warning", "unknown", "fine")  # the worst first
@@ -22,16 +22,16 @@ class Finding:
     remedy: str = ""
     numbers: Mapping[str, Any] = field(default_factory=dict)
 
-    def facts(self) -> Facts:
+    def facts(self) -> JsonDict:
         """For JSON."""
-        numbers = {name: plain(value) for name, value in self.numbers.items()}
+        numbers = {name: to_plain_number(value) for name, value in self.numbers.items()}
         said = {"check": self.check, "verdict": self.verdict, "sentence": self.sentence, "remedy": self.remedy}
         return said | {"numbers": numbers}
 
 
-def plain(value: Any) -> Any:
+def to_plain_number(value: Any) -> Any:
     """A number of NumPy's as one of Python's; None for one that JSON has no word for."""
     if isinstance(value, list | tuple):
-        return [plain(one) for one in value]
+        return [to_plain_number(one) for one in value]
     value = getattr(value, "item", lambda: value)()
     return None if isinstance(value, float) and not abs(value) < float("inf") else value

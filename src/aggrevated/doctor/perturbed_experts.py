@@ -38,19 +38,19 @@ class UniformActor:
         if isinstance(self.space, Discrete):
             chosen: Array = (drawn if legal is None else np.where(legal, drawn, -np.inf)).argmax(axis=1)
             return chosen
-        low, high = bounds(self.space)
+        low, high = action_bounds(self.space)
         vectors: Array = low + (high - low) * drawn
         return vectors
 
 
-def bounds(space: Box) -> tuple[Array, Array]:
+def action_bounds(space: Box) -> tuple[Array, Array]:
     """(low, high) [A], where there are none some that are usual."""
     low, high = np.asarray(space.low, float).ravel(), np.asarray(space.high, float).ravel()
     return np.where(np.isfinite(low), low, -FAR), np.where(np.isfinite(high), high, FAR)
 
 
 @dataclass(frozen=True)
-class Otherwise:
+class PerturbedExpert:
     """An expert whose actions are changed before they are taken."""
 
     expert: Expert

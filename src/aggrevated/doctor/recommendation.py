@@ -9,12 +9,12 @@ from typing import Any
 
 from gymnasium.spaces import Discrete
 
-from aggrevated.core.settings import flag
-from aggrevated.doctor.examination import MOST_ACTIONS, Examination
+from aggrevated.core.settings import to_flag
+from aggrevated.doctor.examination import MAX_ACTIONS, Examination
 from aggrevated.doctor.findings import Finding
 from aggrevated.errors import AggrevatedError
 from aggrevated.oracles.monte_carlo import MonteCarloSettings
-from aggrevated.storage import Facts
+from aggrevated.storage import JsonDict
 from aggrevated.tasks import find_task
 
 DOUBT = ("sign", "noise", "discount", "calibration", "agreement", "horizon")  # checks of what the expert says
@@ -33,7 +33,7 @@ class Recommendation:
     minutes: float
     parts: dict[str, int] = field(default_factory=dict)  # of the steps
 
-    def facts(self) -> Facts:
+    def facts(self) -> JsonDict:
         """For JSON."""
         said = {"method": self.method, "options": self.options, "command": self.command, "why": self.why}
         return said | {"steps": self.steps, "minutes": self.minutes, "parts": self.parts}
@@ -41,7 +41,7 @@ class Recommendation:
 
 def recommend(patient: Examination, findings: Sequence[Finding]) -> Recommendation:
     """The table of docs/which-method.md, applied to what was found."""
-    method, why = method_for(patient, findings)
+    method, why = choose_method(patient, findings)
     options: dict[str, Any] = {}
     config = patient.config
     doubted = any(one.check in DOUBT and one.verdict in ("fault", "warning") for one in findings)
@@ -52,12 +52,12 @@ def recommend(patient: Examination, findings: Sequence[Finding]) -> Recommendati
     if patient.world.seen_by_expert is not None and config.policy.name == "mlp":
         options["policy"] = "lstm"
         why += "; the learner sees less than the expert, and needs a memory"
-    command = command_of(patient, method, options)
-    parts, minutes = bill(patient, options.get("oracle", config.oracle.name))
+    command = training_command(patient, method, options)
+    parts, minutes = estimate_run_cost(patient, options.get("oracle", config.oracle.name))
     return Recommendation(method, options, command, why, sum(parts.values()), minutes, parts)
 
 
-def method_for(patient: Examination, findings: Sequence[Finding]) -> tuple[str, str]:
+def choose_method(patient: Examination, findings: Sequence[Finding]) -> tuple[str, str]:
     """(its name, why)."""
     by_name = {one.check: one for one in findings}
     earned, room = by_name.get("return"), by_name.get("headroom")
@@ -73,22 +73,22 @@ def method_for(patient: Examination, findings: Sequence[Finding]) -> tuple[str, 
     return "aggrevated", f"mistakes differ in cost: the costliest tenth of them is {unequal:.0%} of it all"
 
 
-def command_of(patient: Examination, method: str, options: dict[str, Any]) -> str:
+def training_command(patient: Examination, method: str, options: dict[str, Any]) -> str:
     """What to type."""
-    given = given_to(patient)
+    given = non_default_problem_settings(patient)
     words = ["aggrevated", "train", patient.config.task.name]
     if method != "aggrevated":
         words += ["--method", method]
     for name, value in {**options, **given}.items():
         if isinstance(value, bool):
-            words.append(flag(name) if value else flag(name).replace("--", "--no-", 1))
+            words.append(to_flag(name) if value else to_flag(name).replace("--", "--no-", 1))
         else:
             several = value if isinstance(value, tuple | list) else (value,)
-            words += [flag(name), *map(str, several)]
+            words += [to_flag(name), *map(str, several)]
     return shlex.join(words)
 
 
-def given_to(patient: Examination) -> dict[str, Any]:
+def non_default_problem_settings(patient: Examination) -> dict[str, Any]:
     """The settings of the world that are not those that the task has by itself."""
     config = patient.config
     try:
@@ -97,13 +97,13 @@ def given_to(patient: Examination) -> dict[str, Any]:
         task = config.task
     own, iterations = patient.world.values(), config.loop.iterations
     alike = replace(task.world, **{"horizon": patient.horizon})  # what follows from the horizon is not given
-    usual = alike.completed(iterations, ()).values() | {
-        "horizon": task.world.completed(iterations, ()).values().get("horizon")
+    usual = alike.fill_defaults(iterations, ()).values() | {
+        "horizon": task.world.fill_defaults(iterations, ()).values().get("horizon")
     }
     return {name: own[name] for name in own if name in usual and own[name] != usual[name] and own[name] != ""}
 
 
-def bill(patient: Examination, oracle: str) -> tuple[dict[str, int], float]:
+def estimate_run_cost(patient: Examination, oracle: str) -> tuple[dict[str, int], float]:
     """(simulator steps of a run by what they are for, minutes), by the length of the expert's episodes."""
     loop, world, space = patient.config.loop, patient.world, patient.simulator.action_space
     length = float(patient.of_expert.mask.sum(axis=1).mean())
@@ -114,9 +114,9 @@ def bill(patient: Examination, oracle: str) -> tuple[dict[str, int], float]:
         own = patient.config.oracle
         settings = own if isinstance(own, MonteCarloSettings) else MonteCarloSettings()
         steps = min(settings.queried_steps or length, length)
-        actions = min(int(space.n), MOST_ACTIONS * 4) if isinstance(space, Discrete) else 2
+        actions = min(int(space.n), MAX_ACTIONS * 4) if isinstance(space, Discrete) else 2
         asked = loop.iterations * loop.trajectories * steps * actions * length / 2 * settings.rollouts
-    tested = 2 * world.tested * length
+    tested = 2 * world.n_test_episodes * length
     by_policy, by_expert = patient.pace
     minutes = ((rolled_in + validated + tested) / by_policy + asked / by_expert) / 60
     parts = {"roll-ins": rolled_in, "oracle": asked, "validation": validated, "test": tested}

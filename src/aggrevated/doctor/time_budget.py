@@ -12,7 +12,7 @@ PILOT, GROWTH = 2, 4
 LEAST, PATIENCE = 8, 4.0  # fewer tell nothing: for as many, it may take so many times as long
 
 
-class Watch:
+class CpuTimer:
     """Seconds of work since it was made: what others on the machine take is not counted, as far as one can know."""
 
     def __init__(self) -> None:
@@ -22,11 +22,11 @@ class Watch:
         return max(time.process_time() - self.worked, (time.monotonic() - self.began) / BESIDE)
 
 
-def sized(work: Callable[[int], R], most: int, seconds: float) -> R:
+def run_largest_affordable(work: Callable[[int], R], most: int, seconds: float) -> R:
     """What `work(n)` gives for as many, at most `most`, as the seconds allow by the pace of smaller tries."""
     n, left = min(PILOT, most), seconds
     while True:
-        watch = Watch()
+        watch = CpuTimer()
         found = work(n)
         took = watch.seconds()
         left -= took

@@ -11,7 +11,7 @@ from aggrevated.doctor.examination import Examination
 
 
 @dataclass(frozen=True)
-class Level:
+class ValueBias:
     """At the probes whose roll-outs did not diverge."""
 
     said: Array  # [n]
@@ -21,7 +21,7 @@ class Level:
     going_on: bool  # whether what it says fits better to costs that no horizon cuts
 
 
-def level_of(patient: Examination) -> Level:
+def estimate_value_bias(patient: Examination) -> ValueBias:
     """Where the expert itself comes to, and takes its own action."""
     probes, rolled = patient.probed
     rows = np.flatnonzero(probes.own & probes.in_view & np.isfinite(rolled.by(1.0)))
@@ -33,10 +33,10 @@ def level_of(patient: Examination) -> Level:
             fits[discount, True] = rolled.going_on(discount, usual)[rows]
     said, own = patient.believed[rows], patient.discount
     ways = [way for way in fits if way[0] == own]
-    nearest = min(ways, key=lambda way: misfit(said, fits[way]))
-    return Level(said, fits[nearest], fits, probes.group[rows], nearest[1])
+    nearest = min(ways, key=lambda way: mean_squared_error(said, fits[way]))
+    return ValueBias(said, fits[nearest], fits, probes.group[rows], nearest[1])
 
 
-def misfit(said: Array, paid: Array) -> float:
+def mean_squared_error(said: Array, paid: Array) -> float:
     """The mean square of what is wrong."""
     return float(((said - paid) ** 2).mean())

@@ -15,7 +15,7 @@ from aggrevated.core.arrays import Array
 S = TypeVar("S")
 E = TypeVar("E")
 R = TypeVar("R")
-Waiting = Callable[[int], None]  # is told now and then how many jobs have ended
+ProgressCallback = Callable[[int], None]  # is told now and then how many jobs have ended
 
 
 class Engine(Protocol):
@@ -32,7 +32,7 @@ class Engine(Protocol):
         ...
 
     def map(
-        self, function: Callable[[S, E], R], shared: S, each: Sequence[E], waiting: Waiting | None = None
+        self, function: Callable[[S, E], R], shared: S, each: Sequence[E], waiting: ProgressCallback | None = None
     ) -> list[R]:
         """[function(shared, e) for e in each]. The job of a worker that is lost is done again."""
         ...
@@ -46,7 +46,7 @@ class Engine(Protocol):
     def __exit__(self, *_: object) -> None: ...
 
 
-class InProcess:
+class InProcessEngine:
     """One job after the other, here."""
 
     workers = 1
@@ -55,7 +55,7 @@ class InProcess:
         self.block = block
 
     def map(
-        self, function: Callable[[S, E], R], shared: S, each: Sequence[E], waiting: Waiting | None = None
+        self, function: Callable[[S, E], R], shared: S, each: Sequence[E], waiting: ProgressCallback | None = None
     ) -> list[R]:
         results = []
         for job in each:
@@ -67,17 +67,17 @@ class InProcess:
     def close(self) -> None:
         """There is nothing to end."""
 
-    def __enter__(self) -> InProcess:
+    def __enter__(self) -> InProcessEngine:
         return self
 
     def __exit__(self, *_: object) -> None:
         """Nothing is left."""
 
 
-HERE = InProcess()
+IN_PROCESS = InProcessEngine()
 
 
-def blocks(items: Array, engine: Engine) -> list[Array]:
+def split_into_blocks(items: Array, engine: Engine) -> list[Array]:
     """The items in blocks as the engine has them, or two for each of several workers; one worker gets all at once."""
     jobs = 1 if engine.workers == 1 else 2 * engine.workers
     size = engine.block or max(1, -(-len(items) // jobs))

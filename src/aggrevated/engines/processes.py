@@ -15,19 +15,19 @@ from multiprocessing.process import BaseProcess
 from types import ModuleType
 from typing import Any, TypeVar, cast
 
-from aggrevated.core.hardware import cores, threads_to_use
-from aggrevated.engines import Waiting
-from aggrevated.engines.serialization import packed, unpacked
-from aggrevated.engines.worker import serve, unknown
+from aggrevated.core.hardware import choose_thread_count, count_cores
+from aggrevated.engines import ProgressCallback
+from aggrevated.engines.serialization import deserialize, serialize
+from aggrevated.engines.worker import raise_no_cached_object, serve_jobs
 from aggrevated.errors import AggrevatedError
 
 S = TypeVar("S")
 E = TypeVar("E")
 R = TypeVar("R")
-PATIENCE = 100  # workers that are lost over one job before it is given up
-FAREWELL = 4.0  # seconds that workers have to keep what they have, when all is stopped
+WORKER_START_TIMEOUT = 100  # workers that are lost over one job before it is given up
+SHUTDOWN_TIMEOUT = 4.0  # seconds that workers have to keep what they have, when all is stopped
 SECONDS = 0.5  # between two words to whoever waits
-PRELOADED = ["aggrevated.engines.forkserver_preload"]  # what workers share the memory of
+FORKSERVER_MODULES = ["aggrevated.engines.forkserver_preload"]  # what workers share the memory of
 
 
 @dataclass
@@ -55,19 +55,19 @@ class Worker:
         self.line.close()
 
 
-class Processes:
+class ProcessEngine:
     """An engine of `workers` processes, which begin with its first map and end when it is closed."""
 
     def __init__(self, workers: int | None = None, block: int | None = None) -> None:
-        self.workers, self.block = workers or cores(), block
+        self.workers, self.block = workers or count_cores(), block
         self._team: list[Worker] = []
         self._maps = 0
 
     def map(
-        self, function: Callable[[S, E], R], shared: S, each: Sequence[E], waiting: Waiting | None = None
+        self, function: Callable[[S, E], R], shared: S, each: Sequence[E], waiting: ProgressCallback | None = None
     ) -> list[R]:
-        data, kept = packed((function, shared))
-        items, results = [packed(item)[0] for item in each], cast(list[R], [None] * len(each))
+        data, kept = serialize((function, shared))
+        items, results = [serialize(item)[0] for item in each], cast(list[R], [None] * len(each))
         todo, lost, ended = deque(range(len(items))), [0] * len(items), 0
         self._maps += 1
 
@@ -78,7 +78,7 @@ class Processes:
             while ended < len(items):
                 self._hand_out(todo, give, lost)
                 for worker in self._ready():
-                    came = answer_of(worker)
+                    came = read_reply(worker)
                     assert worker.job is not None
                     if came is None:
                         self._replace(worker, todo, lost)
@@ -116,9 +116,9 @@ class Processes:
         lost[job] += 1
         worker.end()
         self._team.remove(worker)
-        if lost[job] >= PATIENCE:
+        if lost[job] >= WORKER_START_TIMEOUT:
             raise AggrevatedError(
-                f"{PATIENCE} workers were lost over one job, the last with exit code {worker.process.exitcode}; "
+                f"{WORKER_START_TIMEOUT} workers were lost over one job, the last with exit code {worker.process.exitcode}; "
                 "see that there is memory enough, or take fewer --workers"
             )
         todo.appendleft(job)
@@ -126,11 +126,11 @@ class Processes:
     def _start(self) -> Worker:
         context: Any = get_context("forkserver" if "forkserver" in get_all_start_methods() else "spawn")
         if hasattr(context, "set_forkserver_preload"):
-            context.set_forkserver_preload(PRELOADED)
+            context.set_forkserver_preload(FORKSERVER_MODULES)
         here, there = context.Pipe()
-        share = max(1, threads_to_use() // self.workers)
-        process = context.Process(target=serve, args=(there, share), daemon=True, name="aggrevated-worker")
-        with no_main():
+        share = max(1, choose_thread_count() // self.workers)
+        process = context.Process(target=serve_jobs, args=(there, share), daemon=True, name="aggrevated-worker")
+        with without_main_module():
             process.start()
         there.close()
         worker = Worker(process, here)
@@ -144,14 +144,14 @@ class Processes:
         """End all workers; gently, they may keep first what they have: a whole run, for one, has checkpoints."""
         for worker in self._team:
             worker.process.terminate() if gently else worker.process.kill()
-        until = time.monotonic() + FAREWELL
+        until = time.monotonic() + SHUTDOWN_TIMEOUT
         for worker in self._team if gently else ():
             worker.process.join(max(0.0, until - time.monotonic()))
         for worker in self._team:
             worker.end()
         self._team.clear()
 
-    def __enter__(self) -> Processes:
+    def __enter__(self) -> ProcessEngine:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -159,7 +159,7 @@ class Processes:
 
 
 @contextmanager
-def no_main() -> Iterator[None]:
+def without_main_module() -> Iterator[None]:
     """Let a process begin without importing the script that this one runs: what is in there travels by value.
 
     Else every worker would import what the script does, torch for one, and a script without a guard would run again.
@@ -172,10 +172,10 @@ def no_main() -> Iterator[None]:
         sys.modules["__main__"] = main
 
 
-def answer_of(worker: Worker) -> tuple[bool, Any] | None:
+def read_reply(worker: Worker) -> tuple[bool, Any] | None:
     """What came out of its job; None if it is gone."""
     try:
-        found: tuple[bool, Any] = unpacked(worker.line.recv_bytes(), unknown)
+        found: tuple[bool, Any] = deserialize(worker.line.recv_bytes(), raise_no_cached_object)
     except (EOFError, OSError):
         return None
     return found

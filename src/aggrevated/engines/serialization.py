@@ -15,26 +15,26 @@ from aggrevated.errors import UsageError
 T = TypeVar("T")
 
 
-class Kept(Generic[T]):
+class CachedObject(Generic[T]):
     """A value that does not change, and that a worker is sent only once: a simulator, an expert, pages."""
 
     def __init__(self, value: T) -> None:
         self.value = value
         self._parcels: tuple[str, dict[str, bytes]] | None = None
 
-    def __deepcopy__(self, memo: object) -> Kept[T]:
+    def __deepcopy__(self, memo: object) -> CachedObject[T]:
         return self  # it does not change
 
     def parcels(self) -> tuple[str, dict[str, bytes]]:
         """(a name that belongs to its contents, all that travels by name: what is kept in it, and last it itself)."""
         if self._parcels is None:
-            data, inside = packed(self.value)
+            data, inside = serialize(self.value)
             name = hashlib.sha256(data).hexdigest()
             self._parcels = name, {**inside, name: data}
         return self._parcels
 
 
-class Packer(cloudpickle.Pickler):  # type: ignore[misc]
+class Serializer(cloudpickle.Pickler):  # type: ignore[misc]
     """Pickles, but for what is kept: of that it writes the name."""
 
     def __init__(self, file: io.BytesIO) -> None:
@@ -42,28 +42,28 @@ class Packer(cloudpickle.Pickler):  # type: ignore[misc]
         self.kept: dict[str, bytes] = {}
 
     def persistent_id(self, value: Any) -> str | None:
-        if not isinstance(value, Kept):
+        if not isinstance(value, CachedObject):
             return None
         name, parcels = value.parcels()
         self.kept.update(parcels)
         return name
 
 
-class Unpacker(pickle.Unpickler):
+class Deserializer(pickle.Unpickler):
     """Reads what `Packer` wrote; `find` gives what is kept, by its name."""
 
-    def __init__(self, data: bytes, find: Callable[[str], Kept[Any]]) -> None:
+    def __init__(self, data: bytes, find: Callable[[str], CachedObject[Any]]) -> None:
         super().__init__(io.BytesIO(data))
         self.find = find
 
-    def persistent_load(self, name: str) -> Kept[Any]:
+    def persistent_load(self, name: str) -> CachedObject[Any]:
         return self.find(name)
 
 
-def packed(value: Any) -> tuple[bytes, Mapping[str, bytes]]:
+def serialize(value: Any) -> tuple[bytes, Mapping[str, bytes]]:
     """(the value as it travels, what of it is kept by the name)."""
     file = io.BytesIO()
-    packer = Packer(file)
+    packer = Serializer(file)
     try:
         packer.dump(value)
     except (pickle.PicklingError, TypeError, AttributeError, RuntimeError) as error:
@@ -74,6 +74,6 @@ def packed(value: Any) -> tuple[bytes, Mapping[str, bytes]]:
     return file.getvalue(), packer.kept
 
 
-def unpacked(data: bytes, find: Callable[[str], Kept[Any]]) -> Any:
+def deserialize(data: bytes, find: Callable[[str], CachedObject[Any]]) -> Any:
     """The value again."""
-    return Unpacker(data, find).load()
+    return Deserializer(data, find).load()

@@ -12,44 +12,44 @@ from collections.abc import Callable
 from multiprocessing.connection import Connection
 from typing import Any
 
-from aggrevated.core.hardware import THREADS, one_thread
-from aggrevated.engines.serialization import Kept, packed, unpacked
+from aggrevated.core.hardware import THREADS_VARIABLE, single_thread
+from aggrevated.engines.serialization import CachedObject, deserialize, serialize
 from aggrevated.errors import AggrevatedError
 
 
-def serve(connection: Connection, threads: int) -> None:
+def serve_jobs(connection: Connection, threads: int) -> None:
     """Do jobs until the other side is gone, with one thread for arithmetic and so many for simulators."""
-    os.environ[THREADS] = str(threads)
+    os.environ[THREADS_VARIABLE] = str(threads)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's
-    threading.Thread(target=end_with, args=(connection.fileno(),), daemon=True).start()
-    with one_thread():
-        work(connection)
+    threading.Thread(target=exit_with_parent, args=(connection.fileno(),), daemon=True).start()
+    with single_thread():
+        run_worker(connection)
 
 
-def work(connection: Connection) -> None:
+def run_worker(connection: Connection) -> None:
     """One job after the other. A message is (what is to be kept, function and shared or None, the job)."""
-    kept: dict[str, Kept[Any]] = {}
+    kept: dict[str, CachedObject[Any]] = {}
     common: list[Any] = []
     while True:
         try:
             message = connection.recv_bytes()
         except (EOFError, OSError):
             os._exit(0)  # there is nothing to tidy up, and nobody to wait for it
-        connection.send_bytes(answered(lambda message=message: done(message, kept, common)))  # type: ignore[misc]
+        connection.send_bytes(make_reply(lambda message=message: execute_job(message, kept, common)))  # type: ignore[misc]
 
 
-def done(message: bytes, kept: dict[str, Kept[Any]], common: list[Any]) -> Any:
+def execute_job(message: bytes, kept: dict[str, CachedObject[Any]], common: list[Any]) -> Any:
     """What comes out of the job in a message; `kept` and `common`, function and shared, are for those to come."""
     parcels, newer, job = pickle.loads(message)
     for name, data in parcels.items():
-        kept[name] = Kept(unpacked(data, kept.__getitem__))
+        kept[name] = CachedObject(deserialize(data, kept.__getitem__))
     if newer is not None:
-        common[:] = unpacked(newer, kept.__getitem__)
+        common[:] = deserialize(newer, kept.__getitem__)
     function, shared = common
-    return function(shared, unpacked(job, unknown))
+    return function(shared, deserialize(job, raise_no_cached_object))
 
 
-def end_with(line: int) -> None:
+def exit_with_parent(line: int) -> None:
     """End this process when the other side of the line is gone, even by kill -9, and even in the middle of a job."""
     poll = select.poll()
     poll.register(line, 0)
@@ -58,22 +58,22 @@ def end_with(line: int) -> None:
     os._exit(1)
 
 
-def answered(job: Callable[[], Any]) -> bytes:
+def make_reply(job: Callable[[], Any]) -> bytes:
     """(whether it went well, what came out), as it travels; of an error also where it happened."""
     try:
-        return packed((True, job()))[0]
+        return serialize((True, job()))[0]
     except AggrevatedError as error:
-        return packed((False, error))[0]
+        return serialize((False, error))[0]
     except BaseException as error:
         error.add_note(f"in a worker:\n{traceback.format_exc()}")
         try:
-            data = packed((False, error))[0]
-            unpacked(data, unknown)  # not every error that can be packed can be unpacked
+            data = serialize((False, error))[0]
+            deserialize(data, raise_no_cached_object)  # not every error that can be packed can be unpacked
             return data
         except Exception:
-            return packed((False, RuntimeError(f"{type(error).__name__}: {error}")))[0]
+            return serialize((False, RuntimeError(f"{type(error).__name__}: {error}")))[0]
 
 
-def unknown(name: str) -> Kept[Any]:
+def raise_no_cached_object(name: str) -> CachedObject[Any]:
     """Jobs and answers hold nothing that is kept."""
     raise KeyError(name)

@@ -17,7 +17,7 @@ class Expert(Protocol):
 
 
 @runtime_checkable
-class ValueExpert(Expert, Protocol):
+class DiscreteQExpert(Expert, Protocol):
     """An expert that also knows Q*(s, a)."""
 
     def q(self, states: Array) -> Array:
@@ -26,7 +26,7 @@ class ValueExpert(Expert, Protocol):
 
 
 @runtime_checkable
-class ActionValueExpert(Expert, Protocol):
+class StateActionQExpert(Expert, Protocol):
     """An expert that knows Q*(s, a) of an action that it is asked about, such as a vector."""
 
     def q_of(self, states: Array, actions: Array) -> Array:
@@ -35,7 +35,7 @@ class ActionValueExpert(Expert, Protocol):
 
 
 @runtime_checkable
-class CriticExpert(Expert, Protocol):
+class StateValueExpert(Expert, Protocol):
     """An expert that also has a critic, V*(s)."""
 
     @property
@@ -48,6 +48,6 @@ class CriticExpert(Expert, Protocol):
         ...
 
 
-def discount_of(expert: Expert) -> float:
+def get_discount(expert: Expert) -> float:
     """γ of what the expert knows; 1 where it does not say."""
     return float(getattr(expert, "discount", 1.0))

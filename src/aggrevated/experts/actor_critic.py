@@ -7,7 +7,7 @@ import numpy as np
 
 from aggrevated.actors.networks import NumpyNetwork
 from aggrevated.core.arrays import Array
-from aggrevated.experts.squashing import unscaled
+from aggrevated.experts.squashing import unscale_action
 from aggrevated.kernels.elementary_functions import tanh
 
 
@@ -26,7 +26,7 @@ class ActorCriticExpert:
 
     def act(self, states: Array, t: int) -> Array:
         if self.squash:
-            return unscaled(tanh(self.actor(self.observe(states))), self.low, self.high)
+            return unscale_action(tanh(self.actor(self.observe(states))), self.low, self.high)
         return np.clip(self.actor(self.observe(states)), self.low, self.high)
 
     def v(self, states: Array) -> Array:

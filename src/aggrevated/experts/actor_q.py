@@ -7,7 +7,7 @@ import numpy as np
 
 from aggrevated.actors.networks import NumpyNetwork
 from aggrevated.core.arrays import Array
-from aggrevated.experts.squashing import scaled, unscaled
+from aggrevated.experts.squashing import scale_action, unscale_action
 from aggrevated.kernels.elementary_functions import tanh
 
 
@@ -26,11 +26,13 @@ class ActorQExpert:
 
     def act(self, states: Array, t: int) -> Array:
         means = self.actor(self.observe(states))
-        return unscaled(tanh(means.clip(-self.limit, self.limit)), self.low, self.high)
+        return unscale_action(tanh(means.clip(-self.limit, self.limit)), self.low, self.high)
 
     def q_of(self, states: Array, actions: Array) -> Array:
         """[n]: the discounted cost-to-go of the actions [n, A] in the states [n, ...]."""
-        seen = np.concatenate([self.observe(states), scaled(actions, self.low, self.high)], axis=1).astype(np.float32)
+        seen = np.concatenate([self.observe(states), scale_action(actions, self.low, self.high)], axis=1).astype(
+            np.float32
+        )
         costs: Array = np.max([-critic(seen)[:, 0] for critic in self.critics], axis=0)
         return costs
 

@@ -23,24 +23,24 @@ from aggrevated.experts.checkpoint_layers import (
     Q_NETWORK,
     QUANTILES,
     SQUASHED,
-    averaged,
-    in_pairs,
-    in_units,
-    names_of,
-    network,
-    q_critic,
-    sizes,
+    average_quantiles,
+    binary_to_two_class_logits,
+    layer_names,
+    layer_sizes,
+    q_critic_layer_names,
+    read_network,
+    scale_outputs,
 )
 from aggrevated.experts.q_network import QNetworkExpert
-from aggrevated.experts.vec_normalize import Normalisation, Normalised
+from aggrevated.experts.vec_normalize import NormalizedExpert, VecNormalizeStats
 from aggrevated.simulators import Simulator
-from aggrevated.storage import Facts, in_short
+from aggrevated.storage import JsonDict, truncate_message
 
-OwnExpert: TypeAlias = QNetworkExpert | CategoricalExpert | ActorCriticExpert | ActorQExpert
+CheckpointExpert: TypeAlias = QNetworkExpert | CategoricalExpert | ActorCriticExpert | ActorQExpert
 FUNCTION = (
     "give one with an MlpPolicy, or in Python a function: expert=lambda observation: model.predict(observation)[0]"
 )
-LAYERS = "|".join((*Q_NETWORK, *QUANTILES, *ACTOR, *CRITIC, *SQUASHED, *q_critic(r"\d")))
+LAYERS = "|".join((*Q_NETWORK, *QUANTILES, *ACTOR, *CRITIC, *SQUASHED, *q_critic_layer_names(r"\d")))
 READ = re.compile(  # and what acting has no need of
     rf"(?:{LAYERS})\.(?:weight|bias)|(?:q_net|quantile_net|actor|critic)_target\..*|(?:actor\.)?log_std(?:\.\w+)?",
     re.ASCII,
@@ -48,14 +48,14 @@ READ = re.compile(  # and what acting has no need of
 
 
 @dataclass(frozen=True)
-class Found:
+class ParsedCheckpoint:
     """The tensors of a file, what it says of them, and where they are to act."""
 
     weights: dict[str, Tensor]
-    settings: Facts
+    settings: JsonDict
     name: str
     simulator: Simulator
-    normalisation: Normalisation | None
+    normalisation: VecNormalizeStats | None
 
     @property
     def discount(self) -> float:
@@ -65,7 +65,7 @@ class Found:
     def observe(self) -> Callable[[Array], Array]:
         """What it sees of states."""
         own = self.simulator.observe
-        return own if self.normalisation is None else Normalised(own, self.normalisation)
+        return own if self.normalisation is None else NormalizedExpert(own, self.normalisation)
 
     @property
     def inputs(self) -> int:
@@ -96,15 +96,15 @@ class Found:
         return int(self.simulator.action_space.n)
 
     def network(self, layers: tuple[str, ...]) -> NumpyNetwork:
-        return network(self.weights, layers, self.settings["activation"])
+        return read_network(self.weights, layers, self.settings["activation"])
 
     def judging(self, layers: tuple[str, ...]) -> NumpyNetwork:
         """A network to rewards, in the unit in which they were before they were normalised."""
-        return in_units(self.network(layers), self.normalisation.reward_unit if self.normalisation else 1.0)
+        return scale_outputs(self.network(layers), self.normalisation.reward_unit if self.normalisation else 1.0)
 
     def fits(self, actor: NumpyNetwork, outputs: int) -> None:
         """Raise a `DataError` if it is not from the simulator's observations to so many numbers."""
-        has, needs = sizes(actor), (self.inputs, outputs)
+        has, needs = layer_sizes(actor), (self.inputs, outputs)
         if has != needs:
             raise DataError(
                 f"maps {has[0]} observations to {has[1]} actions, but {self.simulator.name} has "
@@ -113,7 +113,7 @@ class Found:
 
     def judges(self, critic: NumpyNetwork, inputs: int) -> None:
         """Raise a `DataError` if it is not from so many numbers to one."""
-        has = sizes(critic)
+        has = layer_sizes(critic)
         if has != (inputs, 1):
             raise DataError(
                 f"has a critic from {has[0]} observations to {has[1]} values, where "
@@ -121,53 +121,53 @@ class Found:
             )
 
 
-def q_expert(found: Found) -> QNetworkExpert:
+def build_q_expert(found: ParsedCheckpoint) -> QNetworkExpert:
     """A DQN."""
     outputs, q = found.count, found.judging(Q_NETWORK)
     found.fits(q, outputs)
     return QNetworkExpert(found.name, q, found.observe, found.discount)
 
 
-def quantile_expert(found: Found) -> QNetworkExpert:
+def build_quantile_expert(found: ParsedCheckpoint) -> QNetworkExpert:
     """A QR-DQN: the mean of quantiles is linear in the last layer."""
     outputs, quantiles = found.count, found.judging(QUANTILES)
-    if sizes(quantiles)[1] % outputs == 0:
-        quantiles = averaged(quantiles, outputs)
+    if layer_sizes(quantiles)[1] % outputs == 0:
+        quantiles = average_quantiles(quantiles, outputs)
     found.fits(quantiles, outputs)
     return QNetworkExpert(found.name, quantiles, found.observe, found.discount)
 
 
-def actor_critic_expert(found: Found) -> ActorCriticExpert | CategoricalExpert:
+def build_actor_critic_expert(found: ParsedCheckpoint) -> ActorCriticExpert | CategoricalExpert:
     """A PPO, A2C or TRPO."""
     if isinstance(found.simulator.action_space, Discrete):
-        return categorical_expert(found)
+        return build_categorical_expert(found)
     box, actor, critic = found.box, found.network(ACTOR), found.judging(CRITIC)
     found.fits(actor, int(np.prod(box.shape)))
     found.judges(critic, found.inputs)
     squash = bool(found.settings.get("squash"))
     if squash:
-        bounded(box, found)
+        check_bounded(box, found)
     return ActorCriticExpert(found.name, actor, critic, found.discount, box.low, box.high, found.observe, squash)
 
 
-def categorical_expert(found: Found) -> CategoricalExpert:
+def build_categorical_expert(found: ParsedCheckpoint) -> CategoricalExpert:
     """The same for finitely many actions."""
     choices, actor, critic = found.choices, found.network(ACTOR), found.judging(CRITIC)
     native = getattr(getattr(found.simulator, "translation", None), "actions", None)
-    if isinstance(native, MultiBinary) and sizes(actor)[1] == len(choices):
-        actor = in_pairs(actor)
+    if isinstance(native, MultiBinary) and layer_sizes(actor)[1] == len(choices):
+        actor = binary_to_two_class_logits(actor)
     found.fits(actor, sum(choices))
     found.judges(critic, found.inputs)
     return CategoricalExpert(found.name, actor, critic, choices, found.discount, found.observe)
 
 
-def actor_q_expert(found: Found) -> ActorQExpert:
+def build_actor_q_expert(found: ParsedCheckpoint) -> ActorQExpert:
     """A SAC, TD3, DDPG or TQC."""
-    box, actor = bounded(found.box, found), found.network(SQUASHED)
+    box, actor = check_bounded(found.box, found), found.network(SQUASHED)
     actions = int(np.prod(box.shape))
     found.fits(actor, actions)
-    count = sum(bool(names_of(found.weights, q_critic(i))) for i in range(10))
-    critics = tuple(averaged(found.judging(q_critic(i)), 1) for i in range(max(count, 1)))
+    count = sum(bool(layer_names(found.weights, q_critic_layer_names(i))) for i in range(10))
+    critics = tuple(average_quantiles(found.judging(q_critic_layer_names(i)), 1) for i in range(max(count, 1)))
     for critic in critics:
         found.judges(critic, found.inputs + actions)
     clipped = (
@@ -177,7 +177,7 @@ def actor_q_expert(found: Found) -> ActorQExpert:
     return ActorQExpert(found.name, actor, critics, found.discount, box.low, box.high, found.observe, limit)
 
 
-def bounded(box: Box, found: Found) -> Box:
+def check_bounded(box: Box, found: ParsedCheckpoint) -> Box:
     """The space, if it has bounds."""
     if not np.isfinite([box.low, box.high]).all():
         raise DataError(
@@ -187,43 +187,43 @@ def bounded(box: Box, found: Found) -> Box:
 
 
 @dataclass(frozen=True)
-class Kind:
+class CheckpointFormat:
     """Of models whose tensors' names begin so."""
 
     begins: str
     usual: str  # activation, if the zip names none
-    build: Callable[[Found], OwnExpert]
+    build: Callable[[ParsedCheckpoint], CheckpointExpert]
 
 
-KINDS = (
-    Kind("q_net.", "relu", q_expert),
-    Kind("quantile_net.", "relu", quantile_expert),
-    Kind("action_net.weight", "tanh", actor_critic_expert),
-    Kind("actor.", "relu", actor_q_expert),
+CHECKPOINT_FORMATS = (
+    CheckpointFormat("q_net.", "relu", build_q_expert),
+    CheckpointFormat("quantile_net.", "relu", build_quantile_expert),
+    CheckpointFormat("action_net.weight", "tanh", build_actor_critic_expert),
+    CheckpointFormat("actor.", "relu", build_actor_q_expert),
 )
 
 
-def kind_of(weights: dict[str, Tensor]) -> Kind | None:
+def detect_format(weights: dict[str, Tensor]) -> CheckpointFormat | None:
     """The first that fits."""
-    return next((kind for kind in KINDS if any(name.startswith(kind.begins) for name in weights)), None)
+    return next((kind for kind in CHECKPOINT_FORMATS if any(name.startswith(kind.begins) for name in weights)), None)
 
 
-def expert_from(
+def build_expert(
     weights: dict[str, Tensor],
-    settings: Facts,
+    settings: JsonDict,
     name: str,
     simulator: Simulator,
-    normalisation: Normalisation | None = None,
-) -> OwnExpert:
+    normalisation: VecNormalizeStats | None = None,
+) -> CheckpointExpert:
     """The expert with these weights, checked to fit the simulator's observations and actions."""
-    found = Found(weights, settings, name, simulator, normalisation)
-    kind = kind_of(weights)
+    found = ParsedCheckpoint(weights, settings, name, simulator, normalisation)
+    kind = detect_format(weights)
     try:
         if kind is None:
             raise KeyError("kind")
         if strange := next((key for key in weights if not READ.fullmatch(key)), None):
             raise DataError(
-                f"has {in_short(strange, 60)}, as policies with pictures, a memory or features of their own have, and "
+                f"has {truncate_message(strange, 60)}, as policies with pictures, a memory or features of their own have, and "
                 f"only fully connected ones are read; {FUNCTION}"
             )
         if len(simulator.observation_space.shape) != 1:

@@ -11,7 +11,7 @@ from aggrevated.actors.activations import ACTIVATIONS
 from aggrevated.actors.networks import NumpyNetwork
 from aggrevated.core.arrays import Array
 from aggrevated.errors import DataError
-from aggrevated.storage import in_short
+from aggrevated.storage import truncate_message
 
 # the layers of each network by Stable-Baselines3's names: group after group, and in a group by number
 NUMBER = r"(\d{1,4})"
@@ -24,23 +24,25 @@ SQUASHED = (rf"actor\.latent_pi\.{NUMBER}", rf"actor\.mu(?:\.{NUMBER})?")
 DTYPES = (torch.float32, torch.float64)  # what our products are compiled for
 
 
-def q_critic(number: int | str) -> tuple[str, ...]:
+def q_critic_layer_names(number: int | str) -> tuple[str, ...]:
     """The layers of the critic of that number, which sees observation and action."""
     return (rf"critic\.qf{number}\.{NUMBER}",)
 
 
-def network(weights: dict[str, Tensor], layers: tuple[str, ...], activation: object) -> NumpyNetwork:
+def read_network(weights: dict[str, Tensor], layers: tuple[str, ...], activation: object) -> NumpyNetwork:
     """The network of the layers whose names fit.
 
     `KeyError` if there are none or a bias is missing, `DataError` if they cannot be one network.
     """
     if not isinstance(activation, str) or activation not in ACTIVATIONS:
-        raise DataError(f"uses {in_short(activation)}; give one with an activation of torch.nn that has no parameters")
-    order = names_of(weights, layers)
+        raise DataError(
+            f"uses {truncate_message(activation)}; give one with an activation of torch.nn that has no parameters"
+        )
+    order = layer_names(weights, layers)
     if not order:
         raise KeyError(layers)
-    matrices = tuple(numbers(weights, f"{name}.weight", 2).T for name in order)  # each [inputs, outputs]
-    biases = tuple(numbers(weights, f"{name}.bias", 1) for name in order)
+    matrices = tuple(read_layer_array(weights, f"{name}.weight", 2).T for name in order)  # each [inputs, outputs]
+    biases = tuple(read_layer_array(weights, f"{name}.bias", 1) for name in order)
     gives = matrices[0].shape[0]
     for name, matrix, bias in zip(order, matrices, biases, strict=True):
         takes, outputs = matrix.shape
@@ -50,10 +52,10 @@ def network(weights: dict[str, Tensor], layers: tuple[str, ...], activation: obj
                 "save the model again"
             )
         gives = outputs
-    return NumpyNetwork(copied(matrices), copied(biases), activation)
+    return NumpyNetwork(copy_network(matrices), copy_network(biases), activation)
 
 
-def names_of(weights: dict[str, Tensor], layers: tuple[str, ...]) -> list[str]:
+def layer_names(weights: dict[str, Tensor], layers: tuple[str, ...]) -> list[str]:
     """The names of the layers that fit, in order."""
     found = [
         (group, int(match[1] or 0), match[0])
@@ -64,39 +66,39 @@ def names_of(weights: dict[str, Tensor], layers: tuple[str, ...]) -> list[str]:
     return [name for _, _, name in sorted(found)]
 
 
-def sizes(network: NumpyNetwork) -> tuple[int, int]:
+def layer_sizes(network: NumpyNetwork) -> tuple[int, int]:
     """(inputs, outputs)."""
     return network.weights[0].shape[0], network.weights[-1].shape[1]
 
 
-def averaged(network: NumpyNetwork, outputs: int) -> NumpyNetwork:
+def average_quantiles(network: NumpyNetwork, outputs: int) -> NumpyNetwork:
     """The network whose outputs are the means over quantiles, which lie one after another: [quantiles, outputs]."""
 
     def means(array: Array) -> Array:
         mean: Array = array.reshape(*array.shape[:-1], -1, outputs).mean(axis=-2, dtype=np.float64)
         return mean.astype(array.dtype)
 
-    return with_last(network, means(network.weights[-1]), means(network.biases[-1]))
+    return replace_last_layer(network, means(network.weights[-1]), means(network.biases[-1]))
 
 
-def in_units(network: NumpyNetwork, unit: float) -> NumpyNetwork:
+def scale_outputs(network: NumpyNetwork, unit: float) -> NumpyNetwork:
     """The network whose outputs are so many times as large."""
     if unit == 1:
         return network
     weight, bias = network.weights[-1], network.biases[-1]
-    return with_last(network, (weight * unit).astype(weight.dtype), (bias * unit).astype(bias.dtype))
+    return replace_last_layer(network, (weight * unit).astype(weight.dtype), (bias * unit).astype(bias.dtype))
 
 
-def in_pairs(network: NumpyNetwork) -> NumpyNetwork:
+def binary_to_two_class_logits(network: NumpyNetwork) -> NumpyNetwork:
     """The network with a zero before each of its outputs: of two choices, the second is more likely above zero."""
 
     def paired(array: Array) -> Array:
         return np.stack([np.zeros_like(array), array], axis=-1).reshape(*array.shape[:-1], -1)
 
-    return with_last(network, paired(network.weights[-1]), paired(network.biases[-1]))
+    return replace_last_layer(network, paired(network.weights[-1]), paired(network.biases[-1]))
 
 
-def with_last(network: NumpyNetwork, weight: Array, bias: Array) -> NumpyNetwork:
+def replace_last_layer(network: NumpyNetwork, weight: Array, bias: Array) -> NumpyNetwork:
     """The network with another last layer."""
     return replace(
         network,
@@ -105,12 +107,12 @@ def with_last(network: NumpyNetwork, weight: Array, bias: Array) -> NumpyNetwork
     )
 
 
-def copied(arrays: tuple[Array, ...]) -> tuple[Array, ...]:
+def copy_network(arrays: tuple[Array, ...]) -> tuple[Array, ...]:
     """Contiguous copies, as the file that they are mapped from may change."""
     return tuple(np.array(array, order="C") for array in arrays)
 
 
-def numbers(weights: dict[str, Tensor], name: str, rank: int) -> Array:
+def read_layer_array(weights: dict[str, Tensor], name: str, rank: int) -> Array:
     """A tensor's finite numbers, if it is plain and of that rank."""
     tensor = weights[name].detach()
     kind = str(tensor.dtype).removeprefix("torch.")

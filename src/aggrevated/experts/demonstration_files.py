@@ -23,7 +23,7 @@ FIRST_STEPS = "episode_starts"
 def read_demonstrations(path: str | Path) -> Demonstrations:
     """Those in an .npz file, or of Minari by `minari:NAME`; a `DataError` says what is wrong with them."""
     if str(path).startswith(MINARI):
-        return from_minari(str(path).removeprefix(MINARI))
+        return read_minari(str(path).removeprefix(MINARI))
     arrays = read_npz(Path(path), "an .npz file of demonstrations", MOST)
     source = f"the demonstrations in {path}"
     places = {
@@ -33,13 +33,13 @@ def read_demonstrations(path: str | Path) -> Demonstrations:
         if name == key or name.startswith(f"{key}/")
     }
     actions, rewards = (next((arrays[key] for key in keys if key in arrays), None) for keys in (ACTIONS, REWARDS))
-    ends = last_steps(arrays, source)
+    ends = find_last_steps(arrays, source)
     if not places or actions is None or ends is None:
         raise DataError(f"{source} are {', '.join(sorted(arrays)) or 'no arrays of numbers'}; give {LAYOUT}")
     return Demonstrations(places, actions, ends, rewards, source)
 
 
-def last_steps(arrays: Mapping[str, Array], source: str) -> Array | None:
+def find_last_steps(arrays: Mapping[str, Array], source: str) -> Array | None:
     """Where episodes end, bool [N], by whatever name it goes; None where that is not recorded."""
     found = [arrays[name] for name in LAST_STEPS if name in arrays]
     if FIRST_STEPS in arrays and arrays[FIRST_STEPS].ndim == 1:
@@ -49,7 +49,7 @@ def last_steps(arrays: Mapping[str, Array], source: str) -> Array | None:
     return np.any([array.astype(bool) for array in found], axis=0) if found else None
 
 
-def demonstrations_in(episodes: Iterable[Sequence[Any]], source: str = "the demonstrations") -> Demonstrations:
+def demonstrations_from_list(episodes: Iterable[Sequence[Any]], source: str = "the demonstrations") -> Demonstrations:
     """Those of a list with (observations, actions) or (observations, actions, rewards) for each episode."""
     places: list[dict[str, Array]] = []
     actions: list[Array] = []
@@ -61,13 +61,15 @@ def demonstrations_in(episodes: Iterable[Sequence[Any]], source: str = "the demo
                 f"episode {number} of {source} is no (observations, actions) or (observations, actions, rewards); give "
                 "one such for each episode"
             )
-        done = as_numbers(episode[1], f"the actions of episode {number} of {source}")
+        done = to_numeric(episode[1], f"the actions of episode {number} of {source}")
         n = len(done) if done.ndim else 0
         if not n:
             raise DataError(f"episode {number} of {source} has no actions; leave it out")
         shown = {
             place: array[:-1] if array.ndim and len(array) == n + 1 else array  # what the last step led to
-            for place, array in in_places(episode[0], f"the observations of episode {number} of {source}").items()
+            for place, array in flatten_nested_observations(
+                episode[0], f"the observations of episode {number} of {source}"
+            ).items()
         }
         if wrong := [array.shape for array in shown.values() if array.shape[:1] != (n,)]:
             raise DataError(f"episode {number} of {source} has {n} actions and observations of shape {wrong[0]}")
@@ -75,7 +77,7 @@ def demonstrations_in(episodes: Iterable[Sequence[Any]], source: str = "the demo
         actions.append(done)
         ends.append(np.arange(n) == n - 1)
         if len(episode) == 3:
-            rewards.append(as_numbers(episode[2], f"the rewards of episode {number} of {source}"))
+            rewards.append(to_numeric(episode[2], f"the rewards of episode {number} of {source}"))
     if not actions:
         raise UsageError(f"{source} are empty; give (observations, actions) for each episode")
     if rewards and len(rewards) < len(actions):
@@ -91,21 +93,23 @@ def demonstrations_in(episodes: Iterable[Sequence[Any]], source: str = "the demo
         raise DataError(f"the episodes of {source} are not alike ({error}); record them in one environment") from error
 
 
-def in_places(given: Any, called: str) -> dict[str, Array]:
+def flatten_nested_observations(given: Any, called: str) -> dict[str, Array]:
     """Observations of an episode as arrays by their place in a Dict or Tuple; as one where they are neither."""
     if isinstance(given, list) and given and isinstance(given[0], Mapping):
         given = {name: [one[name] for one in given] for name in given[0]}
     elif isinstance(given, list) and given and isinstance(given[0], tuple):
         given = tuple(list(part) for part in zip(*given, strict=True))
     if not isinstance(given, Mapping | tuple):
-        return {"": as_numbers(given, called)}
+        return {"": to_numeric(given, called)}
     inside = given.items() if isinstance(given, Mapping) else enumerate(given)
     return {
-        f"{name}/{place}".strip("/"): array for name, part in inside for place, array in in_places(part, called).items()
+        f"{name}/{place}".strip("/"): array
+        for name, part in inside
+        for place, array in flatten_nested_observations(part, called).items()
     }
 
 
-def as_numbers(given: Any, called: str) -> Array:
+def to_numeric(given: Any, called: str) -> Array:
     """An array; a `DataError` if it cannot be one."""
     try:
         return np.asarray(given)
@@ -113,7 +117,7 @@ def as_numbers(given: Any, called: str) -> Array:
         raise DataError(f"{called} are no array ({error}); give one row for each step") from error
 
 
-def from_minari(name: str) -> Demonstrations:
+def read_minari(name: str) -> Demonstrations:
     """A dataset of Minari that is on this machine."""
     try:
         import minari
@@ -126,4 +130,4 @@ def from_minari(name: str) -> Demonstrations:
         raise DataError(
             f"Minari has no dataset {name} that can be read here ({error}); run: minari download {name}"
         ) from error
-    return demonstrations_in(episodes, f"the demonstrations {MINARI}{name}")
+    return demonstrations_from_list(episodes, f"the demonstrations {MINARI}{name}")

@@ -11,18 +11,18 @@ from gymnasium.spaces import Box, Dict, Space, Tuple
 from gymnasium.spaces.utils import flatten
 
 from aggrevated.core.arrays import Array
-from aggrevated.core.spaces import Translation
+from aggrevated.core.spaces import SpaceAdapter
 from aggrevated.errors import DataError
 
 LAYOUT = "observations [N, ...], actions [N, ...] and ends, a bool [N] that is true at the last step of an episode"
-Parts: TypeAlias = Mapping[str, Array]  # arrays [N, ...] by their place in a Dict or Tuple: "" alone, or "a/b"
+ArraysByKey: TypeAlias = Mapping[str, Array]  # arrays [N, ...] by their place in a Dict or Tuple: "" alone, or "a/b"
 
 
 @dataclass(frozen=True)
 class Demonstrations:
     """N steps of some episodes, one after the other."""
 
-    observations: Parts  # an array alone is taken as {"": array}
+    observations: ArraysByKey  # an array alone is taken as {"": array}
     actions: Array  # [N, ...] as the environment takes them
     ends: Array  # bool [N]: the last steps of the episodes
     rewards: Array | None = None  # [N]
@@ -68,13 +68,13 @@ class Demonstrations:
         """Of its episodes; None where no rewards were recorded."""
         return None if self.rewards is None else float(self.rewards.sum()) / self.episodes
 
-    def seen(self, translation: Translation) -> Array:
+    def seen(self, translation: SpaceAdapter) -> Array:
         """What was seen, as a learner sees it: float32 [N, ...]; a `DataError` where it is of another environment."""
         if translation.picture:
-            return translation.view(leaf(self, translation.observations, ""))
-        return translation.view(vectors(self, translation.observations, ""))
+            return translation.view(flatten_leaf(self, translation.observations, ""))
+        return translation.view(stack_vectors(self, translation.observations, ""))
 
-    def done(self, translation: Translation) -> Array:
+    def done(self, translation: SpaceAdapter) -> Array:
         """What was done, as our actions: [N] of a finite set, or [N, A]."""
         space = translation.actions
         given = self.actions
@@ -92,12 +92,14 @@ class Demonstrations:
             ) from error
 
 
-def vectors(recorded: Demonstrations, space: Space[Any], place: str) -> Array:
+def stack_vectors(recorded: Demonstrations, space: Space[Any], place: str) -> Array:
     """The observations of a space, or of the part of it at that place, as flat vectors [N, O]."""
     if isinstance(space, Dict | Tuple):
         inside = space.spaces.items() if isinstance(space, Dict) else enumerate(space.spaces)
-        return np.concatenate([vectors(recorded, own, f"{place}/{name}".strip("/")) for name, own in inside], axis=1)
-    given = leaf(recorded, space, place)
+        return np.concatenate(
+            [stack_vectors(recorded, own, f"{place}/{name}".strip("/")) for name, own in inside], axis=1
+        )
+    given = flatten_leaf(recorded, space, place)
     if isinstance(space, Box):
         return given.reshape(recorded.steps, -1)
     try:
@@ -109,7 +111,7 @@ def vectors(recorded: Demonstrations, space: Space[Any], place: str) -> Array:
         ) from error
 
 
-def leaf(recorded: Demonstrations, space: Space[Any], place: str) -> Array:
+def flatten_leaf(recorded: Demonstrations, space: Space[Any], place: str) -> Array:
     """The array at a place, of the shape of its space."""
     called = f"observations{'/' if place else ''}{place}"
     if place not in recorded.observations:

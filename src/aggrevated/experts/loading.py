@@ -6,31 +6,34 @@ from typing import TypeAlias
 from torch import Tensor
 
 from aggrevated.errors import DataError, UsageError
-from aggrevated.experts.checkpoint_formats import OwnExpert, expert_from
-from aggrevated.experts.ensemble import SeveralWithQ, SeveralWithV, several
-from aggrevated.experts.model_card import Card
-from aggrevated.experts.stable_baselines import MAX_WEIGHTS, discount, stable_baselines
-from aggrevated.experts.vec_normalize import read_normalisation
+from aggrevated.experts.checkpoint_formats import CheckpointExpert, build_expert
+from aggrevated.experts.ensemble import QExpertEnsemble, StateValueExpertEnsemble, make_expert_ensemble
+from aggrevated.experts.model_card import ExpertCard
+from aggrevated.experts.stable_baselines import MAX_WEIGHTS, discount, load_sb3_zip
+from aggrevated.experts.vec_normalize import load_vec_normalize
 from aggrevated.simulators import Simulator
-from aggrevated.storage import Facts, storage_errors, unseal
+from aggrevated.storage import JsonDict, load_checksummed, reraise_storage_errors
 
-SHIPPED = Path(__file__).parent / "weights"
-NetworkExpert: TypeAlias = OwnExpert | SeveralWithQ | SeveralWithV
+BUILTIN_WEIGHTS = Path(__file__).parent / "weights"
+NetworkExpert: TypeAlias = CheckpointExpert | QExpertEnsemble | StateValueExpertEnsemble
 
 
-def shipped() -> dict[str, Card]:
+def read_builtin_expert_cards() -> dict[str, ExpertCard]:
     """The cards of the experts in the package, by name."""
-    return {path.stem: Card.read(unseal(path)[1], path) for path in sorted(SHIPPED.glob("*.safetensors"))}
+    return {
+        path.stem: ExpertCard.read(load_checksummed(path)[1], path)
+        for path in sorted(BUILTIN_WEIGHTS.glob("*.safetensors"))
+    }
 
 
-def shipped_names() -> list[str]:
+def list_builtin_experts() -> list[str]:
     """Of the experts in the package."""
-    return sorted(path.stem for path in SHIPPED.glob("*.safetensors"))
+    return sorted(path.stem for path in BUILTIN_WEIGHTS.glob("*.safetensors"))
 
 
-def named_in(names_or_paths: str) -> list[str]:
+def split_names(names_or_paths: str) -> list[str]:
     """The names and files between commas; what is a file is one, whatever is in its name."""
-    with storage_errors(Path(names_or_paths)):
+    with reraise_storage_errors(Path(names_or_paths)):
         if Path(names_or_paths).is_file():
             return [names_or_paths]
     return [name.strip() for name in names_or_paths.split(",")]
@@ -41,24 +44,24 @@ def load_expert(name_or_path: str, simulator: Simulator, normalise: str = "") ->
 
     `normalise` is a file with the statistics of the `VecNormalize` that it was trained behind.
     """
-    named = named_in(name_or_path)
+    named = split_names(name_or_path)
     if len(named) > 1:
-        return several([load_expert(name, simulator, normalise) for name in named])
-    path = SHIPPED / f"{name_or_path}.safetensors"
-    with storage_errors(path):
+        return make_expert_ensemble([load_expert(name, simulator, normalise) for name in named])
+    path = BUILTIN_WEIGHTS / f"{name_or_path}.safetensors"
+    with reraise_storage_errors(path):
         if not path.is_file():
             path = Path(name_or_path)
     if not path.is_file():
-        names = ", ".join(shipped_names())
+        names = ", ".join(list_builtin_experts())
         raise UsageError(f"no expert {name_or_path!r}: give a file, or the name of a shipped expert ({names})")
-    weights, settings = stable_baselines(path) if path.suffix == ".zip" else of_a_card(path)
-    statistics = read_normalisation(Path(normalise), simulator) if normalise else None
-    return expert_from(weights, settings, name_or_path, simulator, statistics)
+    weights, settings = load_sb3_zip(path) if path.suffix == ".zip" else load_checksummed_expert(path)
+    statistics = load_vec_normalize(Path(normalise), simulator) if normalise else None
+    return build_expert(weights, settings, name_or_path, simulator, statistics)
 
 
-def of_a_card(path: Path) -> tuple[dict[str, Tensor], Facts]:
+def load_checksummed_expert(path: Path) -> tuple[dict[str, Tensor], JsonDict]:
     """The weights in a sealed file and, of all that the card beside them says, what a network needs to be run."""
-    weights, card = unseal(path, MAX_WEIGHTS)
+    weights, card = load_checksummed(path, MAX_WEIGHTS)
     settings = card.get("settings", {})
     if not isinstance(settings, dict):
         raise DataError(f"the card of the expert {path} has settings that are no object; make it again")

@@ -5,11 +5,11 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any, Self, get_origin
 
 from aggrevated.errors import DataError
-from aggrevated.storage import Facts
+from aggrevated.storage import JsonDict
 
 
 @dataclass(frozen=True, kw_only=True)
-class Card:
+class ExpertCard:
     """It lies beside the weights, in the same sealed file."""
 
     task: str
@@ -29,7 +29,7 @@ class Card:
     versions: Mapping[str, str]
 
     @classmethod
-    def read(cls, facts: Facts, source: object) -> Self:
+    def read(cls, facts: JsonDict, source: object) -> Self:
         """What `facts` gave, or a `DataError` that names its source."""
         kinds: dict[str, Any] = {field.name: get_origin(field.type) or field.type for field in fields(cls)}
         if not kinds.keys() - {"activation"} <= facts.keys() <= kinds.keys():
@@ -40,6 +40,6 @@ class Card:
                 raise DataError(f"{source} has a card with an unusual {name}; make it with 'aggrevated expert train'")
         return cls(**facts)
 
-    def facts(self) -> Facts:
+    def facts(self) -> JsonDict:
         """For JSON."""
         return asdict(self)

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from aggrevated.core.arrays import Array
-from aggrevated.core.user_code import as_array, numbers
+from aggrevated.core.user_code import check_numeric_array, to_array
 from aggrevated.simulators import Simulator
-from aggrevated.simulators.checked import seen
+from aggrevated.simulators.checked import checked_observe
 
 
 @dataclass(frozen=True)
@@ -40,8 +40,8 @@ class QFunctionExpert:
     def q(self, states: Array) -> Array:
         """Q*(s, a) for every action, [n, A]."""
         part, mend = f"the expert {self.name}", "mend its outputs"
-        given = as_array(part, "outputs", self.outputs(seen(self.simulator, states)), mend)
-        values = numbers(part, "outputs", given, (len(states), self.actions), mend)
+        given = to_array(part, "outputs", self.outputs(checked_observe(self.simulator, states)), mend)
+        values = check_numeric_array(part, "outputs", given, (len(states), self.actions), mend)
         return -values if self.rewards else values
 
     def act(self, states: Array, t: int) -> Array:

@@ -10,25 +10,25 @@ from gymnasium.spaces import Box
 
 from aggrevated.core.arrays import Array
 from aggrevated.errors import UsageError
-from aggrevated.experts.environment_view import Native
-from aggrevated.experts.signatures import rows
+from aggrevated.experts.environment_view import EnvironmentView
+from aggrevated.experts.signatures import split_rows
 
 
 @dataclass(frozen=True)
-class PredictingExpert:
+class SB3PredictExpert:
     """By `predict(observation, deterministic=True)`: all at once where observations are a Box, else one by one."""
 
     name: str
     model: Any
-    native: Native
+    native: EnvironmentView
 
     def act(self, states: Array, t: int) -> Array:
-        from aggrevated.experts.torch_modules import one_torch_thread
+        from aggrevated.experts.torch_modules import single_torch_thread
 
         part, n = f"the expert {self.name}", len(states)
-        with one_torch_thread():
+        with single_torch_thread():
             if isinstance(self.native.translation.observations, Box):
-                chosen = rows(self._predicted(self.native.batch(states)), n, part) if n else []
+                chosen = split_rows(self._predicted(self.native.batch(states)), n, part) if n else []
             else:
                 chosen = [self._predicted(one) for one in self.native.observations(states)]
         return self.native.ours(part, chosen)

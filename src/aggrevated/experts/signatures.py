@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 
 from aggrevated.core.arrays import Array
-from aggrevated.core.user_code import answer
-from aggrevated.errors import PartError, UsageError
-from aggrevated.experts.environment_view import Native
+from aggrevated.core.user_code import call_user_code
+from aggrevated.errors import UsageError, UserCodeError
+from aggrevated.experts.environment_view import EnvironmentView
 
 
-class Form(Enum):
+class InputKind(Enum):
     """What a method takes first."""
 
     STATES = "a batch of our states, [n, ...]"
@@ -25,39 +25,39 @@ class Form(Enum):
     OBSERVATION = "one observation of the environment"
 
 
-BY_NAME = {
-    "states": Form.STATES,
-    "observations": Form.OBSERVATIONS,
-    "observation": Form.OBSERVATION,
-    "obs": Form.OBSERVATION,
+INPUT_KIND_BY_NAME = {
+    "states": InputKind.STATES,
+    "observations": InputKind.OBSERVATIONS,
+    "observation": InputKind.OBSERVATION,
+    "obs": InputKind.OBSERVATION,
 }
-OPAQUE = (
+OPAQUE_STATES_REMEDY = (
     "which is given states that only the simulator can read; to get what the environment shows, call its parameter "
     "observation, for one, or observations"
 )
-TIMES = ("t", "time")
+TIME_PARAMETER_NAMES = ("t", "time")
 POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
 @dataclass(frozen=True)
-class Taken:
+class ParameterList:
     """The parameters of a function that are given by their place."""
 
     names: tuple[str, ...]
     required: int
 
     @property
-    def form(self) -> Form | None:
+    def input_kind(self) -> InputKind | None:
         """By the first one's name; None where that says nothing."""
-        return BY_NAME.get(self.names[0]) if self.names else None
+        return INPUT_KIND_BY_NAME.get(self.names[0]) if self.names else None
 
     @property
     def timed(self) -> bool:
         """Whether the second one is the time."""
-        return self.required > 1 or (len(self.names) > 1 and self.names[1] in TIMES)
+        return self.required > 1 or (len(self.names) > 1 and self.names[1] in TIME_PARAMETER_NAMES)
 
 
-def parameters(function: Callable[..., Any], called: str) -> Taken:
+def read_parameters(function: Callable[..., Any], called: str) -> ParameterList:
     """What it takes; a `UsageError` where nobody can tell."""
     try:
         found = inspect.signature(function).parameters.values()
@@ -72,12 +72,12 @@ def parameters(function: Callable[..., Any], called: str) -> Taken:
     if named:
         raise UsageError(f"{called} needs {named[0]} by its name; give it a default")
     if not placed and any(parameter.kind is parameter.VAR_POSITIONAL for parameter in found):
-        return Taken(("states", "t"), 2)  # whatever it is given: as our own experts are asked
-    return Taken(names, required)
+        return ParameterList(("states", "t"), 2)  # whatever it is given: as our own experts are asked
+    return ParameterList(names, required)
 
 
 @dataclass(frozen=True)
-class Asked:
+class UserMethod:
     """A method: `asked(states, more)` gives what it answers, an array [n, ...] or a list of n.
 
     `more` are second arguments, one for each state.
@@ -86,20 +86,22 @@ class Asked:
     part: str
     method: str
     call: Callable[..., Any]
-    form: Form
-    native: Native
+    input_kind: InputKind
+    native: EnvironmentView
 
     def __call__(self, states: Array, more: Sequence[Any] | Array | int | None = None) -> Any:
-        if self.form is Form.OBSERVATION:
+        if self.input_kind is InputKind.OBSERVATION:
             return self._one_by_one(states, more)
-        shown = states if self.form is Form.STATES else self.native.batch(states)
+        shown = states if self.input_kind is InputKind.STATES else self.native.batch(states)
         arguments = (shown,) if more is None else (shown, more)
         try:
-            return answer(self.part, self.method, partial(self.call, *arguments), len(states))
-        except PartError as error:
-            if self.form is not Form.STATES or states.dtype != object:
+            return call_user_code(self.part, self.method, partial(self.call, *arguments), len(states))
+        except UserCodeError as error:
+            if self.input_kind is not InputKind.STATES or states.dtype != object:
                 raise
-            raise PartError(self.part, error.what, f"{error.remedy}, {OPAQUE}", error.row) from error.__cause__
+            raise UserCodeError(
+                self.part, error.what, f"{error.remedy}, {OPAQUE_STATES_REMEDY}", error.row
+            ) from error.__cause__
 
     def _one_by_one(self, states: Array, more: Sequence[Any] | Array | int | None) -> list[Any]:
         seconds = [more] * len(states) if more is None or isinstance(more, int) else more
@@ -107,52 +109,52 @@ class Asked:
         for row, (shown, second) in enumerate(zip(self.native.observations(states), seconds, strict=True)):
             arguments = (shown,) if more is None else (shown, second)
             try:
-                answers.append(answer(self.part, self.method, partial(self.call, *arguments)))
-            except PartError as error:
+                answers.append(call_user_code(self.part, self.method, partial(self.call, *arguments)))
+            except UserCodeError as error:
                 raise error.at(row=row) from error.__cause__
         return answers
 
 
 @dataclass(frozen=True)
-class Act:
+class ActMethod:
     """π*(s): `act(states, t)`, of a method that takes what it likes."""
 
-    asked: Asked
+    asked: UserMethod
     timed: bool
 
     def __call__(self, states: Array, t: int) -> Any:
         given = self.asked(states, t if self.timed else None)
-        if self.asked.form is Form.STATES:
+        if self.asked.input_kind is InputKind.STATES:
             return given
-        return self.asked.native.ours(self.asked.part, rows(given, len(states), self.asked.part))
+        return self.asked.native.ours(self.asked.part, split_rows(given, len(states), self.asked.part))
 
 
 @dataclass(frozen=True)
-class Costs:
+class CostMethod:
     """Q*(s, ·) or V*(s): `q(states)` or `v(states)`."""
 
-    asked: Asked
+    asked: UserMethod
 
     def __call__(self, states: Array) -> Any:
         return self.asked(states)
 
 
 @dataclass(frozen=True)
-class CostOf:
+class StateActionCostMethod:
     """Q*(s, a): `q_of(states, actions)`."""
 
-    asked: Asked
+    asked: UserMethod
 
     def __call__(self, states: Array, actions: Array) -> Any:
-        if self.asked.form is Form.STATES:
+        if self.asked.input_kind is InputKind.STATES:
             return self.asked(states, actions)
         taken = self.asked.native.taken(actions)
-        return self.asked(states, taken if self.asked.form is Form.OBSERVATION else np.stack(taken))
+        return self.asked(states, taken if self.asked.input_kind is InputKind.OBSERVATION else np.stack(taken))
 
 
-def rows(given: Any, n: int, part: str) -> Sequence[Any]:
+def split_rows(given: Any, n: int, part: str) -> Sequence[Any]:
     """The n answers in what was given at once."""
     if not hasattr(given, "__len__") or len(given) != n:
         said = f"shape {np.shape(given)}" if isinstance(given, np.ndarray) else f"type {type(given).__name__}"
-        raise PartError(part, f"gave actions of {said} for {n} observations", "give one for each: mend its act")
+        raise UserCodeError(part, f"gave actions of {said} for {n} observations", "give one for each: mend its act")
     return list(given)

@@ -3,13 +3,13 @@
 from aggrevated.core.arrays import Array
 
 
-def unscaled(actions: Array, low: Array, high: Array) -> Array:
+def unscale_action(actions: Array, low: Array, high: Array) -> Array:
     """From [−1, 1] to [low, high]."""
     within: Array = low + 0.5 * (actions + 1.0) * (high - low)
     return within
 
 
-def scaled(actions: Array, low: Array, high: Array) -> Array:
+def scale_action(actions: Array, low: Array, high: Array) -> Array:
     """From [low, high] to [−1, 1]."""
     within: Array = 2.0 * ((actions - low) / (high - low)) - 1.0
     return within

@@ -19,14 +19,14 @@ from aggrevated.errors import DataError
 from aggrevated.simulators import Simulator
 from aggrevated.storage import (
     MAX_PICKLE,
-    Inert,
-    array_in,
-    chunks,
-    in_short,
-    number_in,
+    UnresolvedObject,
+    array_from_pickle,
+    number_from_pickle,
     open_zip,
-    read_bounded,
-    read_inert,
+    parse_pickle,
+    read_chunks,
+    read_limited,
+    truncate_message,
 )
 
 EPSILON, CLIP = 1e-8, 10.0  # of VecNormalize, where nothing else is said
@@ -37,7 +37,7 @@ REMEDY = (
 
 
 @dataclass(frozen=True)
-class Normalisation:
+class VecNormalizeStats:
     """Observations less their mean, divided by their deviation and clipped, as `VecNormalize` does it."""
 
     mean: Array  # float64 [O]
@@ -61,21 +61,21 @@ class Normalisation:
 
 
 @dataclass(frozen=True)
-class Normalised:
+class NormalizedExpert:
     """What an expert sees, normalised."""
 
     observe: Callable[[Array], Array]
-    normalisation: Normalisation
+    normalisation: VecNormalizeStats
 
     def __call__(self, states: Array) -> Array:
         return self.normalisation(self.observe(states))
 
 
-def read_normalisation(path: Path, simulator: Simulator) -> Normalisation:
+def load_vec_normalize(path: Path, simulator: Simulator) -> VecNormalizeStats:
     """The statistics in the file, checked to fit the simulator's observations."""
-    data = read_bounded(path, MAX_PICKLE, "statistics of a VecNormalize", f"{MAX_PICKLE >> 20} MB; {REMEDY}")
+    data = read_limited(path, MAX_PICKLE, "statistics of a VecNormalize", f"{MAX_PICKLE >> 20} MB; {REMEDY}")
     try:
-        found = of_arrays(data) if data.startswith(b"PK") else of_wrapper(read_inert(data), simulator)
+        found = stats_from_arrays(data) if data.startswith(b"PK") else stats_from_wrapper(parse_pickle(data), simulator)
         needs = int(np.prod(simulator.observation_space.shape))
         if found.mean.shape != (needs,) or found.var.shape != (needs,):
             raise DataError(f"they are of {found.mean.size} numbers, where {simulator.name} shows {needs}")
@@ -85,28 +85,32 @@ def read_normalisation(path: Path, simulator: Simulator) -> Normalisation:
     except OSError:
         raise
     except Exception as error:  # what decoders may say about hostile bytes is not written down anywhere
-        raise DataError(f"{path} holds no statistics for the expert ({in_short(error)}); {REMEDY}") from error
+        raise DataError(f"{path} holds no statistics for the expert ({truncate_message(error)}); {REMEDY}") from error
     return found
 
 
-def of_wrapper(wrapper: Any, simulator: Simulator) -> Normalisation:
+def stats_from_wrapper(wrapper: Any, simulator: Simulator) -> VecNormalizeStats:
     """Of a pickled `VecNormalize`."""
-    state = wrapper.state if isinstance(wrapper, Inert) else None
+    state = wrapper.state if isinstance(wrapper, UnresolvedObject) else None
     if not isinstance(state, dict) or "norm_obs" not in state:
         raise DataError("it is no VecNormalize")
-    epsilon, clip = (number_in(state.get(key, usual)) for key, usual in (("epsilon", EPSILON), ("clip_obs", CLIP)))
+    epsilon, clip = (
+        number_from_pickle(state.get(key, usual)) for key, usual in (("epsilon", EPSILON), ("clip_obs", CLIP))
+    )
     size = int(np.prod(simulator.observation_space.shape))
-    if not number_in(state["norm_obs"]):
-        mean, var, limits = untouched(size, epsilon)
+    if not number_from_pickle(state["norm_obs"]):
+        mean, var, limits = identity_stats(size, epsilon)
     elif isinstance(state.get("obs_rms"), dict):
-        mean, var, limits = of_parts(state["obs_rms"], simulator, epsilon, clip)
+        mean, var, limits = stats_per_key(state["obs_rms"], simulator, epsilon, clip)
     else:
-        mean, var = moments(state.get("obs_rms"))
+        mean, var = read_mean_and_variance(state.get("obs_rms"))
         limits = np.full(len(mean), clip)
-    return Normalisation(mean, var, epsilon, limits, reward_unit(state, epsilon))
+    return VecNormalizeStats(mean, var, epsilon, limits, reward_scale(state, epsilon))
 
 
-def of_parts(statistics: Mapping[str, Any], simulator: Simulator, epsilon: float, clip: float) -> tuple[Array, ...]:
+def stats_per_key(
+    statistics: Mapping[str, Any], simulator: Simulator, epsilon: float, clip: float
+) -> tuple[Array, ...]:
     """(mean, var, clip) of observations that are dictionaries, in the order in which they are made vectors."""
     space = getattr(getattr(simulator, "translation", None), "observations", None)
     if not isinstance(space, Dict) or not statistics.keys() <= space.spaces.keys():
@@ -115,42 +119,42 @@ def of_parts(statistics: Mapping[str, Any], simulator: Simulator, epsilon: float
     for key, own in space.spaces.items():
         size = int(flatdim(own))
         if key in statistics:
-            mean, var = moments(statistics[key])
+            mean, var = read_mean_and_variance(statistics[key])
             if len(mean) != size:
-                raise DataError(f"they are of {len(mean)} numbers for {in_short(key)}, which has {size}")
+                raise DataError(f"they are of {len(mean)} numbers for {truncate_message(key)}, which has {size}")
             parts.append((mean, var, np.full(size, clip)))
         else:
-            parts.append(untouched(size, epsilon))
+            parts.append(identity_stats(size, epsilon))
     return tuple(np.concatenate(column) for column in zip(*parts, strict=True))
 
 
-def untouched(size: int, epsilon: float) -> tuple[Array, ...]:
+def identity_stats(size: int, epsilon: float) -> tuple[Array, ...]:
     """(mean, var, clip) that change nothing."""
     return np.zeros(size), np.full(size, 1 - epsilon), np.full(size, np.inf)
 
 
-def moments(running: Any) -> tuple[Array, Array]:
+def read_mean_and_variance(running: Any) -> tuple[Array, Array]:
     """(mean, var) of a pickled `RunningMeanStd`, flat."""
-    state = running.state if isinstance(running, Inert) else None
+    state = running.state if isinstance(running, UnresolvedObject) else None
     if not isinstance(state, dict) or not {"mean", "var"} <= state.keys():
         raise DataError("it has no obs_rms with mean and var")
-    mean, var = (array_in(state[key]).astype(np.float64).ravel() for key in ("mean", "var"))
+    mean, var = (array_from_pickle(state[key]).astype(np.float64).ravel() for key in ("mean", "var"))
     return mean, var
 
 
-def reward_unit(state: Mapping[str, Any], epsilon: float) -> float:
+def reward_scale(state: Mapping[str, Any], epsilon: float) -> float:
     """What rewards were divided by."""
-    if not number_in(state.get("norm_reward", False)):
+    if not number_from_pickle(state.get("norm_reward", False)):
         return 1.0
-    _, var = moments(state.get("ret_rms"))
+    _, var = read_mean_and_variance(state.get("ret_rms"))
     return float(np.sqrt(var[0] + epsilon))
 
 
-def of_arrays(data: bytes) -> Normalisation:
+def stats_from_arrays(data: bytes) -> VecNormalizeStats:
     """Of an .npz: mean and var, and perhaps epsilon, clip and reward_unit."""
     with open_zip(io.BytesIO(data)) as archive:
         arrays = {
-            member.filename.removesuffix(".npy"): plain_array(b"".join(chunks(archive, member, MAX_PICKLE)))
+            member.filename.removesuffix(".npy"): to_plain_array(b"".join(read_chunks(archive, member, MAX_PICKLE)))
             for member in archive.infolist()
             if member.filename in {f"{name}.npy" for name in ("mean", "var", "epsilon", "clip", "reward_unit")}
         }
@@ -159,10 +163,10 @@ def of_arrays(data: bytes) -> Normalisation:
         float(arrays.get(name, np.asarray(usual)))
         for name, usual in (("epsilon", EPSILON), ("clip", CLIP), ("reward_unit", 1.0))
     )
-    return Normalisation(mean, var, epsilon, np.full(len(mean), clip), unit)
+    return VecNormalizeStats(mean, var, epsilon, np.full(len(mean), clip), unit)
 
 
-def plain_array(data: bytes) -> Array:
+def to_plain_array(data: bytes) -> Array:
     """The numbers of a .npy, if it is as large as it says."""
     file = io.BytesIO(data)
     read_header = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}

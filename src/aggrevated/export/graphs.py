@@ -14,7 +14,7 @@ OPSET, IR = 17, 8  # old enough for every onnxruntime of the last years
 NUMBERS = {"float32": 1, "int64": 7, "float64": 11}  # as ONNX counts its types
 
 
-def loaded() -> Any:
+def import_onnx() -> Any:
     """The package onnx; a `UsageError` where it is not installed."""
     try:
         import onnx
@@ -35,7 +35,7 @@ class Graph:
     def constant(self, array: Any, dtype: Any = np.float32) -> str:
         """Numbers that are part of the file."""
         name = f"constant_{len(self.constants)}"
-        self.constants.append(loaded().numpy_helper.from_array(np.array(array, dtype), name))
+        self.constants.append(import_onnx().numpy_helper.from_array(np.array(array, dtype), name))
         return name
 
     def add(self, operation: str, *inputs: str, **attributes: Any) -> str:
@@ -45,7 +45,7 @@ class Graph:
     def several(self, operation: str, count: int, *inputs: str, **attributes: Any) -> list[str]:
         """The names of its results."""
         names = [f"{operation.lower()}_{len(self.nodes)}_{i}" for i in range(count)]
-        self.nodes.append(loaded().helper.make_node(operation, inputs, names, **attributes))
+        self.nodes.append(import_onnx().helper.make_node(operation, inputs, names, **attributes))
         return names
 
     def affine(self, x: str, weight: Array, bias: Array) -> str:
@@ -63,15 +63,15 @@ class Graph:
 
     def give_out(self, name: str, value: str, shape: tuple[int, ...], dtype: str = "float32") -> None:
         """What the program gets, [batch, ...]."""
-        self.nodes.append(loaded().helper.make_node("Identity", [value], [name]))
+        self.nodes.append(import_onnx().helper.make_node("Identity", [value], [name]))
         self.outputs.append(self._named(name, dtype, shape))
 
     def _named(self, name: str, dtype: str, shape: tuple[int, ...]) -> Any:
-        return loaded().helper.make_tensor_value_info(name, NUMBERS[dtype], ["batch", *shape])
+        return import_onnx().helper.make_tensor_value_info(name, NUMBERS[dtype], ["batch", *shape])
 
     def model(self, facts: dict[str, str]) -> Any:
         """The whole file, found to be sound, with what it says of itself."""
-        onnx = loaded()
+        onnx = import_onnx()
         graph = onnx.helper.make_graph(self.nodes, "policy", self.inputs, self.outputs, self.constants)
         model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", OPSET)], ir_version=IR)
         model.producer_name = "aggrevated"

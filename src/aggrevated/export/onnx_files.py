@@ -12,28 +12,28 @@ from gymnasium.spaces import Box, Discrete
 from aggrevated.core.arrays import Array
 from aggrevated.errors import DataError, UsageError
 from aggrevated.export.graphs import NUMBERS, Graph
-from aggrevated.export.policy_steps import step
+from aggrevated.export.policy_steps import add_policy_step
 from aggrevated.policies import Policy
-from aggrevated.policies.serialization import is_finite, observation_shape
-from aggrevated.storage import Facts, write_atomically
+from aggrevated.policies.serialization import has_discrete_actions, observation_shape
+from aggrevated.storage import JsonDict, write_atomically
 
 TOLERANCE = 1e-5  # relative to the largest number, or to 1
 STEPS, BATCH = 8, 5  # of the check
 
 
-def export_onnx(policy: Policy, path: Path | str, card: Facts | None = None) -> float | None:
+def export_onnx(policy: Policy, path: Path | str, card: JsonDict | None = None) -> float | None:
     """Write it, and give by how much onnxruntime differs from it at most; None where that is not installed.
 
     Inputs are `observation` [batch, ...], flattened as gymnasium does, and the `state` [batch, M] of a policy that
     remembers, zeros at first. Outputs are `action`, `logits` or `mean` and `deviation`, and `state_out`.
     """
-    model = onnx_of(policy, policy.card if card is None else card).SerializeToString()
-    difference = largest_difference(policy, model)
+    model = build_onnx_model(policy, policy.card if card is None else card).SerializeToString()
+    difference = max_onnx_difference(policy, model)
     write_atomically(Path(path), model)
     return difference
 
 
-def onnx_of(policy: Policy, card: Facts) -> Any:
+def build_onnx_model(policy: Policy, card: JsonDict) -> Any:
     """The model, with the card as its metadata."""
     if policy.see_actions:
         raise UsageError(
@@ -41,24 +41,24 @@ def onnx_of(policy: Policy, card: Facts) -> Any:
             "save it by policy.save instead, or train it without --see-actions"
         )
     graph, remembered = Graph(), policy.actor().memory(1).shape[1]
-    shown = graph.take_in("observation", shown_shape(policy))
+    shown = graph.take_in("observation", environment_observation_shape(policy))
     state = graph.take_in("state", (remembered,)) if remembered else ""
-    parameters, following = step(policy, graph, seen_by(policy, graph, shown), state)
-    if is_finite(policy):
-        choose(policy, graph, parameters)
+    parameters, following = add_policy_step(policy, graph, add_observation_adapter(policy, graph, shown), state)
+    if has_discrete_actions(policy):
+        add_action_choice(policy, graph, parameters)
     else:
-        clip(policy, graph, parameters)
+        add_clipping(policy, graph, parameters)
     if remembered:
         graph.give_out("state_out", following, (remembered,))
     return graph.model({name: said if isinstance(said, str) else json.dumps(said) for name, said in card.items()})
 
 
-def shown_shape(policy: Policy) -> tuple[int, ...]:
+def environment_observation_shape(policy: Policy) -> tuple[int, ...]:
     """Of what the environment shows at one step, flattened but for pictures."""
     return observation_shape(policy) if policy.translation is None else policy.translation.observation_space.shape
 
 
-def seen_by(policy: Policy, graph: Graph, shown: str) -> str:
+def add_observation_adapter(policy: Policy, graph: Graph, shown: str) -> str:
     """What the policy sees of it: some columns, less their mean, by their scale."""
     translation, seen = policy.translation, shown
     if translation is None:
@@ -73,7 +73,7 @@ def seen_by(policy: Policy, graph: Graph, shown: str) -> str:
     return seen
 
 
-def choose(policy: Policy, graph: Graph, logits: str) -> None:
+def add_action_choice(policy: Policy, graph: Graph, logits: str) -> None:
     """`logits` and, as the environment counts, the likeliest `action`; of several choices at once one for each."""
     graph.give_out("logits", logits, (policy.head.outputs,))
     action, shape = graph.add("ArgMax", logits, axis=1, keepdims=0), tuple[int, ...]()
@@ -84,7 +84,7 @@ def choose(policy: Policy, graph: Graph, logits: str) -> None:
     graph.give_out("action", action, shape, "int64")
 
 
-def clip(policy: Policy, graph: Graph, outputs: str) -> None:
+def add_clipping(policy: Policy, graph: Graph, outputs: str) -> None:
     """`mean`, `deviation` and, within the bounds, the `action`."""
     head: Any = policy.head
     shape = (head.outputs,)
@@ -104,7 +104,7 @@ def clip(policy: Policy, graph: Graph, outputs: str) -> None:
     graph.give_out("action", action, shape)
 
 
-def largest_difference(policy: Policy, model: bytes) -> float | None:
+def max_onnx_difference(policy: Policy, model: bytes) -> float | None:
     """Between onnxruntime and the policy over some steps; a `DataError` where they are not the same policy."""
     try:
         from onnxruntime import InferenceSession, SessionOptions
@@ -117,16 +117,20 @@ def largest_difference(policy: Policy, model: bytes) -> float | None:
     actor, generator, worst = policy.actor(), np.random.default_rng(0), 0.0
     memory = state = actor.memory(BATCH)
     for _ in range(STEPS):
-        shown = some_observations(policy, generator)
+        shown = sample_observations(policy, generator)
         seen = shown if policy.translation is None else policy.translation.view(shown)
         parameters, memory = actor.parameters(seen, memory)
         given = {"observation": shown} | ({"state": state} if state.shape[1] else {})
         found = dict(zip(names, session.run(names, given), strict=True))
         state = found.get("state_out", state)
-        told = (found["logits"], parameters) if is_finite(policy) else (found["mean"], actor.choose(parameters, 0.0))
+        told = (
+            (found["logits"], parameters)
+            if has_discrete_actions(policy)
+            else (found["mean"], actor.choose(parameters, 0.0))
+        )
         pairs = [told, (state, memory)]
         pairs.append((found["action"], expected_action(policy, found, parameters)))
-        worst = max(worst, *(difference(*pair) for pair in pairs))
+        worst = max(worst, *(relative_difference(*pair) for pair in pairs))
     if not worst <= TOLERANCE:
         raise DataError(
             f"as ONNX the policy differs by {worst:.1e}, more than {TOLERANCE:.0e}; report it with its file"
@@ -134,9 +138,9 @@ def largest_difference(policy: Policy, model: bytes) -> float | None:
     return worst
 
 
-def some_observations(policy: Policy, generator: np.random.Generator) -> Array:
+def sample_observations(policy: Policy, generator: np.random.Generator) -> Array:
     """A batch of numbers as the environment might show them."""
-    drawn = generator.normal(size=(BATCH, *shown_shape(policy)))
+    drawn = generator.normal(size=(BATCH, *environment_observation_shape(policy)))
     if drawn.ndim > 2:  # pictures
         return generator.integers(0, 256, drawn.shape).astype(np.float32)
     if policy.translation is None:
@@ -150,7 +154,7 @@ def some_observations(policy: Policy, generator: np.random.Generator) -> Array:
 def expected_action(policy: Policy, found: dict[str, Array], parameters: Array) -> Array:
     """The policy's own; where two are equally good within the tolerance, that of what was found."""
     sure = parameters
-    if is_finite(policy):
+    if has_discrete_actions(policy):
         best = parameters.max(axis=1, keepdims=True)
         close = (parameters > best - 2 * TOLERANCE * np.maximum(1, abs(parameters).max())).sum(axis=1) > 1
         sure = np.where(close[:, None], found["logits"], parameters)
@@ -160,7 +164,7 @@ def expected_action(policy: Policy, found: dict[str, Array], parameters: Array) 
     return action.reshape(found["action"].shape)
 
 
-def difference(found: Array, expected: Array) -> float:
+def relative_difference(found: Array, expected: Array) -> float:
     """The largest, relative to the largest number or to 1; infinite where one of them is no number."""
     if not found.size:
         return 0.0

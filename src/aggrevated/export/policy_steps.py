@@ -20,46 +20,46 @@ from aggrevated.policies.recurrent import RecurrentPolicy
 from aggrevated.policies.recurrent_cells import LSTM
 from aggrevated.policies.window import WindowPolicy
 
-Step: TypeAlias = tuple[str, str]  # (parameters [batch, A], state [batch, M])
+StepOutputs: TypeAlias = tuple[str, str]  # (parameters [batch, A], state [batch, M])
 LEAST = -1e30  # the logarithm of no share at all
 
 
 @singledispatch
-def step(policy: Policy, graph: Graph, seen: str, state: str) -> Step:
+def add_policy_step(policy: Policy, graph: Graph, seen: str, state: str) -> StepOutputs:
     """What the actor's `parameters` gives, of `seen` [batch, ...] and `state` [batch, M]."""
     raise UsageError(f"a {type(policy).__name__} cannot be written as ONNX; save it by policy.save instead")
 
 
-@step.register
-def _(policy: FeedForwardPolicy, graph: Graph, seen: str, state: str) -> Step:
-    return layers(graph, policy.network, seen), state
+@add_policy_step.register
+def _(policy: FeedForwardPolicy, graph: Graph, seen: str, state: str) -> StepOutputs:
+    return add_layers(graph, policy.network, seen), state
 
 
-@step.register
-def _(policy: WindowPolicy, graph: Graph, seen: str, state: str) -> Step:
+@add_policy_step.register
+def _(policy: WindowPolicy, graph: Graph, seen: str, state: str) -> StepOutputs:
     window = graph.add("Concat", state, seen, axis=1) if state else seen
     following = graph.part(window, policy.size, policy.size * policy.width) if state else state
-    return layers(graph, policy.inner.network, window), following
+    return add_layers(graph, policy.inner.network, window), following
 
 
-@step.register
-def _(policy: ConvolutionalPolicy, graph: Graph, seen: str, state: str) -> Step:
+@add_policy_step.register
+def _(policy: ConvolutionalPolicy, graph: Graph, seen: str, state: str) -> StepOutputs:
     pictures = graph.add("Reshape", seen, graph.constant([-1, *policy.picture], np.int64))
     bright = graph.add("Transpose", graph.add("Div", pictures, graph.constant(WHITE)), perm=[0, 3, 1, 2])
-    features = graph.add("Transpose", layers(graph, policy.convolutions, bright), perm=[0, 2, 3, 1])
-    return layers(graph, policy.inner.network, graph.add("Flatten", features)), state
+    features = graph.add("Transpose", add_layers(graph, policy.convolutions, bright), perm=[0, 2, 3, 1])
+    return add_layers(graph, policy.inner.network, graph.add("Flatten", features)), state
 
 
-@step.register
-def _(policy: RecurrentPolicy, graph: Graph, seen: str, state: str) -> Step:
-    w, u, b, c = (numbers(parameter) for parameter in policy.recurrent.parameters())
-    step_of = lstm if isinstance(policy.cell, LSTM) else gru
+@add_policy_step.register
+def _(policy: RecurrentPolicy, graph: Graph, seen: str, state: str) -> StepOutputs:
+    w, u, b, c = (to_numpy(parameter) for parameter in policy.recurrent.parameters())
+    step_of = add_lstm if isinstance(policy.cell, LSTM) else add_gru
     hidden, following = step_of(graph, graph.affine(seen, w, b), u, c, state)
-    return graph.affine(hidden, numbers(policy.readout.weight), numbers(policy.readout.bias)), following
+    return graph.affine(hidden, to_numpy(policy.readout.weight), to_numpy(policy.readout.bias)), following
 
 
-@step.register
-def _(policy: MixturePolicy, graph: Graph, seen: str, state: str) -> Step:
+@add_policy_step.register
+def _(policy: MixturePolicy, graph: Graph, seen: str, state: str) -> StepOutputs:
     """Its policies side by side: log Σ_j w_j π_j."""
     parts = []
     for row in policy.older:
@@ -67,7 +67,7 @@ def _(policy: MixturePolicy, graph: Graph, seen: str, state: str) -> Step:
         vector_to_parameters(row, parts[-1].parameters())
     parts.append(policy.newest)
     states = graph.several("Split", len(parts), state, axis=1) if state else [""] * len(parts)
-    steps = [step(part, graph, seen, own) for part, own in zip(parts, states, strict=True)]
+    steps = [add_policy_step(part, graph, seen, own) for part, own in zip(parts, states, strict=True)]
     with np.errstate(divide="ignore"):
         shares = np.maximum(np.log(policy.shares.numpy()), LEAST)
     each = [
@@ -80,13 +80,13 @@ def _(policy: MixturePolicy, graph: Graph, seen: str, state: str) -> Step:
     return mixed, graph.add("Concat", *(own for _, own in steps), axis=1) if state else state
 
 
-def layers(graph: Graph, network: nn.Sequential, x: str) -> str:
+def add_layers(graph: Graph, network: nn.Sequential, x: str) -> str:
     """Torch's layers one after the other."""
     for layer in network:
         if isinstance(layer, nn.Linear):
-            x = graph.affine(x, numbers(layer.weight), numbers(layer.bias))
+            x = graph.affine(x, to_numpy(layer.weight), to_numpy(layer.bias))
         elif isinstance(layer, nn.Conv2d) and isinstance(layer.padding, tuple):
-            weights = [graph.constant(numbers(p)) for p in (layer.weight, layer.bias) if p is not None]
+            weights = [graph.constant(to_numpy(p)) for p in (layer.weight, layer.bias) if p is not None]
             x = graph.add("Conv", x, *weights, strides=list(layer.stride), pads=[*layer.padding, *layer.padding])
         elif isinstance(layer, nn.ReLU | nn.Tanh):
             x = graph.add("Relu" if isinstance(layer, nn.ReLU) else "Tanh", x)
@@ -95,7 +95,7 @@ def layers(graph: Graph, network: nn.Sequential, x: str) -> str:
     return x
 
 
-def lstm(graph: Graph, y: str, u: Array, c: Array, state: str) -> Step:
+def add_lstm(graph: Graph, y: str, u: Array, c: Array, state: str) -> StepOutputs:
     """(h, [h, c]) as `aggrevated.policies.recurrent_cells.LSTM` says."""
     h, cell = graph.several("Split", 2, state, axis=1)
     i, f, g, o = graph.several("Split", 4, graph.add("Add", y, graph.affine(h, u, c)), axis=1)
@@ -105,7 +105,7 @@ def lstm(graph: Graph, y: str, u: Array, c: Array, state: str) -> Step:
     return h, graph.add("Concat", h, cell, axis=1)
 
 
-def gru(graph: Graph, y: str, u: Array, c: Array, state: str) -> Step:
+def add_gru(graph: Graph, y: str, u: Array, c: Array, state: str) -> StepOutputs:
     """(h, h) as `aggrevated.policies.recurrent_cells.GRU` says."""
     y_r, y_z, y_n = graph.several("Split", 3, y, axis=1)
     m_r, m_z, m_n = graph.several("Split", 3, graph.affine(state, u, c), axis=1)
@@ -115,6 +115,6 @@ def gru(graph: Graph, y: str, u: Array, c: Array, state: str) -> Step:
     return h, h
 
 
-def numbers(parameter: Tensor) -> Array:
+def to_numpy(parameter: Tensor) -> Array:
     """As they are now."""
     return parameter.detach().numpy()

@@ -13,7 +13,7 @@ from torch.optim.adam import adam
 FIRST, SECOND = "exp_avg", "exp_avg_sq"  # moments, as torch names them
 
 
-class Optimiser(Protocol):
+class Optimizer(Protocol):
     """What is used here of torch's optimisers."""
 
     param_groups: list[dict[str, Any]]
@@ -41,7 +41,7 @@ class Adam:
     def step(self) -> None:
         """One step along the weights' gradients; a weight without one stays."""
         moved = [(i, weight) for i, weight in enumerate(self.weights) if weight.grad is not None]
-        self.state |= {i: moments_of(weight) for i, weight in moved if i not in self.state}
+        self.state |= {i: init_moments(weight) for i, weight in moved if i not in self.state}
         own = [self.state[i] for i, _ in moved]
         adam(
             [weight for _, weight in moved],
@@ -61,6 +61,6 @@ class Adam:
         self.state = {i: {name: w.clone() for name, w in own.items()} for i, own in state_dict["state"].items()}
 
 
-def moments_of(weight: Tensor) -> dict[str, Tensor]:
+def init_moments(weight: Tensor) -> dict[str, Tensor]:
     """Before the first step."""
     return {"step": torch.tensor(0.0)} | {name: torch.zeros_like(weight) for name in (FIRST, SECOND)}

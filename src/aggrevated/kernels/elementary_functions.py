@@ -6,7 +6,7 @@ Libraries have others for one number than for many at once, and others again for
 import numpy as np
 
 from aggrevated.core.arrays import Array
-from aggrevated.kernels.linear_algebra import compiled
+from aggrevated.kernels.linear_algebra import njit_cached
 
 LOG2_E, LN2 = np.float32(1.4426950408889634), np.float32(0.6931471805599453)
 LN2_HIGH, LN2_LOW = np.float32(0.693359375), np.float32(-2.12194440e-4)  # their sum; the first has few bits
@@ -19,8 +19,8 @@ SHIFT = np.float32(1.5 * 2**23)
 LEAST = np.float32(-np.inf)
 
 
-@compiled
-def tanh_of(x):  # type: ignore[no-untyped-def]
+@njit_cached
+def tanh_scalar(x):  # type: ignore[no-untyped-def]
     """tanh x = −p / (p + 2), where p = exp(−2|x|) − 1; its relative error is below 4e-7."""
     y = -TWO * (TEN if abs(x) > TEN else abs(x))
     shifted = y * LOG2_E + SHIFT  # whose last bits are a whole number, y / ln 2 rounded
@@ -33,8 +33,8 @@ def tanh_of(x):  # type: ignore[no-untyped-def]
     return -magnitude if x < 0 else magnitude
 
 
-@compiled
-def exp_of(x):  # type: ignore[no-untyped-def]
+@njit_cached
+def exp_scalar(x):  # type: ignore[no-untyped-def]
     """exp x for x ≤ 0, at least exp(−80); to 2e-7."""
     y = -EIGHTY if x < -EIGHTY else x
     shifted = y * LOG2_E + SHIFT
@@ -44,8 +44,8 @@ def exp_of(x):  # type: ignore[no-untyped-def]
     return np.int32((np.float32(shifted).view(np.int32) + BIAS) << EXPONENT).view(np.float32) * (ONE + q)
 
 
-@compiled
-def log_of(x):  # type: ignore[no-untyped-def]
+@njit_cached
+def log_scalar(x):  # type: ignore[no-untyped-def]
     """log x of a normal number x > 0, as k ln 2 + 2 artanh((m − 1) / (m + 1)) where x = 2^k m; to 2e-7."""
     bits = np.float32(x).view(np.int32)
     k = np.int32(bits >> EXPONENT) - BIAS
@@ -57,22 +57,22 @@ def log_of(x):  # type: ignore[no-untyped-def]
     return np.float32(k) * LN2 + TWO * s * (ONE + z * (A3 + z * (A5 + z * (A7 + z * A9))))
 
 
-@compiled
-def gumbel_of(u):  # type: ignore[no-untyped-def]
+@njit_cached
+def gumbel_scalar(u):  # type: ignore[no-untyped-def]
     """−log(−log u), of a number u in [0, 1)."""
-    return -log_of(-log_of(u)) if u > 0 else LEAST
+    return -log_scalar(-log_scalar(u)) if u > 0 else LEAST
 
 
-@compiled
+@njit_cached
 def _tanh(x, out):  # type: ignore[no-untyped-def]
     for i in range(x.size):
-        out[i] = tanh_of(x[i])
+        out[i] = tanh_scalar(x[i])
 
 
-@compiled
+@njit_cached
 def _gumbel(u, out):  # type: ignore[no-untyped-def]
     for i in range(u.size):
-        out[i] = gumbel_of(u[i])
+        out[i] = gumbel_scalar(u[i])
 
 
 def tanh(x: Array) -> Array:

@@ -17,9 +17,9 @@ from numba import njit
 
 # No fastmath: it would let sums be taken in another order. A division by zero gives what IEEE says, and no error, for
 # which loops would have to be left.
-compiled = njit(cache=True, nogil=True, error_model="numpy")
+njit_cached = njit(cache=True, nogil=True, error_model="numpy")
 
-LANES = 8  # how many float32 a processor works on at once
+SIMD_LANES = 8  # how many float32 a processor works on at once
 
 
 def affine(x: Array, weight: Array, bias: Array) -> Array:
@@ -37,13 +37,13 @@ def add_product(out: Array, x: Array, weight: Array) -> Array:
     return out
 
 
-@compiled
+@njit_cached
 def _add_product(out, x, weight):  # type: ignore[no-untyped-def]
     for row in range(x.shape[0]):
         add_row(out[row], x[row], weight)
 
 
-@compiled
+@njit_cached
 def add_row(out, x, weight):  # type: ignore[no-untyped-def]
     """The same for one row, [outputs] and [inputs] or longer, inside of compiled loops.
 
@@ -51,7 +51,7 @@ def add_row(out, x, weight):  # type: ignore[no-untyped-def]
     over them for each input; every sum is taken in the same order for all that.
     """
     inputs, outputs = weight.shape
-    wide, fours = outputs - outputs % LANES, inputs - inputs % 4
+    wide, fours = outputs - outputs % SIMD_LANES, inputs - inputs % 4
     if wide:
         for i in range(0, fours, 4):
             a, b, c, d = x[i], x[i + 1], x[i + 2], x[i + 3]
@@ -69,7 +69,7 @@ def add_row(out, x, weight):  # type: ignore[no-untyped-def]
         out[j] = total
 
 
-@compiled
+@njit_cached
 def copy_row(out, row):  # type: ignore[no-untyped-def]
     """`out[:] = row`, which takes compiled code ten times as long."""
     for i in range(len(row)):

@@ -10,21 +10,21 @@ from importlib.metadata import PackageNotFoundError, version
 
 import numpy as np
 
-from aggrevated.core.hardware import one_thread
-from aggrevated.storage import Facts
+from aggrevated.core.hardware import single_thread
+from aggrevated.storage import JsonDict
 
 PACKAGES = ("torch", "numpy", "numba", "gymnasium", "mujoco")
-ANSWERS = "answers"
+KERNEL_OUTPUTS_KEY = "answers"
 
 
 @cache
-def fingerprint() -> Facts:
+def numerics_fingerprint() -> JsonDict:
     """The packages' versions, and a digest of the answers to known sums."""
-    with one_thread():
-        return {name: installed(name) for name in PACKAGES} | {ANSWERS: digest_of_answers()}
+    with single_thread():
+        return {name: installed_version(name) for name in PACKAGES} | {KERNEL_OUTPUTS_KEY: digest_kernel_outputs()}
 
 
-def installed(package: str) -> str:
+def installed_version(package: str) -> str:
     """Its version, or "absent"."""
     try:
         return version(package)
@@ -32,7 +32,7 @@ def installed(package: str) -> str:
         return "absent"
 
 
-def digest_of_answers() -> str:
+def digest_kernel_outputs() -> str:
     """Of what torch, NumPy and our own loops make of the same numbers."""
     import torch
 
@@ -57,9 +57,9 @@ def digest_of_answers() -> str:
     return sha.hexdigest()[:16]
 
 
-def difference(then: Facts, now: Facts) -> str:
+def describe_numerics_difference(then: JsonDict, now: JsonDict) -> str:
     """What is not as it was, in words; "" if all is."""
     changed = [f"{name} {then.get(name)} (here {now[name]})" for name in PACKAGES if then.get(name) != now[name]]
-    if not changed and then.get(ANSWERS) != now[ANSWERS]:
+    if not changed and then.get(KERNEL_OUTPUTS_KEY) != now[KERNEL_OUTPUTS_KEY]:
         return "a processor whose sums round otherwise"
     return ", ".join(changed)

@@ -5,7 +5,7 @@ A generator of NumPy's takes ten microseconds to make, as long as a hundred step
 
 import numpy as np
 
-from aggrevated.kernels.linear_algebra import compiled
+from aggrevated.kernels.linear_algebra import njit_cached
 
 U = np.uint64
 LOW32, SHIFT32, ONE = U(0xFFFFFFFF), U(32), U(1)
@@ -25,8 +25,8 @@ MIX_L, MIX_R, SHIFT16 = U(0xCA01F9DD), U(0x4973F715), U(16)
 PCG_HIGH, PCG_LOW = U(0x2360ED051FC65DA4), U(0x4385DF649FCCF645)
 
 
-@compiled
-def high_product(a, b):  # type: ignore[no-untyped-def]
+@njit_cached
+def multiply_high(a, b):  # type: ignore[no-untyped-def]
     """The upper 64 bits of a · b."""
     a0, a1, b0, b1 = a & LOW32, a >> SHIFT32, b & LOW32, b >> SHIFT32
     middle = a1 * b0 + ((a0 * b0) >> SHIFT32)
@@ -34,20 +34,20 @@ def high_product(a, b):  # type: ignore[no-untyped-def]
     return a1 * b1 + (middle >> SHIFT32) + (other >> SHIFT32)
 
 
-@compiled
-def philox(key, stream, block, out):  # type: ignore[no-untyped-def]
+@njit_cached
+def philox_block(key, stream, block, out):  # type: ignore[no-untyped-def]
     """Write the four numbers uint64 [4] of a block of the generator with this key."""
     c0, c1, c2, c3 = block + ONE, U(0), U(0), U(0)
     k0, k1 = key, stream
     for _ in range(ROUNDS):
-        h0, l0, h1, l1 = high_product(PHILOX_M0, c0), PHILOX_M0 * c0, high_product(PHILOX_M1, c2), PHILOX_M1 * c2
+        h0, l0, h1, l1 = multiply_high(PHILOX_M0, c0), PHILOX_M0 * c0, multiply_high(PHILOX_M1, c2), PHILOX_M1 * c2
         c0, c1, c2, c3 = h1 ^ c1 ^ k0, l1, h0 ^ c3 ^ k1, l0
         k0, k1 = k0 + PHILOX_W0, k1 + PHILOX_W1
     out[0], out[1], out[2], out[3] = c0, c1, c2, c3
 
 
-@compiled
-def uniforms(key, stream, first, out, numbers):  # type: ignore[no-untyped-def]
+@njit_cached
+def fill_uniforms(key, stream, first, out, numbers):  # type: ignore[no-untyped-def]
     """Write the numbers first, first + 1, … of the float32 numbers in [0, 1) that the generator gives, to `out`.
 
     They are worked out in `numbers` uint64 [4].
@@ -58,23 +58,23 @@ def uniforms(key, stream, first, out, numbers):  # type: ignore[no-untyped-def]
         wanted = place // 8
         if wanted != block:
             block = wanted
-            philox(key, stream, U(wanted), numbers)
+            philox_block(key, stream, U(wanted), numbers)
         word = numbers[(place // 2) % 4]
         half = word >> SHIFT32 if place % 2 else word & LOW32
         out[i] = np.float32(half >> U(8)) * TO_UNIT
 
 
-@compiled
-def seed_state(seed, state):  # type: ignore[no-untyped-def]
+@njit_cached
+def seed_pcg64(seed, state):  # type: ignore[no-untyped-def]
     """Write PCG64's state uint64 [4] (state high, low, increment high, low) for `SeedSequence(seed)`."""
     pool, constant = np.empty(POOL, np.uint64), INIT_A
     for i in range(POOL):
         word = (seed & LOW32) if i == 0 else (seed >> SHIFT32) if i == 1 else U(0)
-        pool[i], constant = mixed_in(word, constant)
+        pool[i], constant = mix_entropy(word, constant)
     for source in range(POOL):
         for target in range(POOL):
             if source != target:
-                word, constant = mixed_in(pool[source], constant)
+                word, constant = mix_entropy(pool[source], constant)
                 value = (MIX_L * pool[target] - MIX_R * word) & LOW32
                 pool[target] = value ^ (value >> SHIFT16)
     constant = INIT_B
@@ -90,14 +90,14 @@ def seed_state(seed, state):  # type: ignore[no-untyped-def]
     high, low = state[0], state[1]
     state[2], state[3] = (state[2] << ONE) | (state[3] >> U(63)), (state[3] << ONE) | ONE
     state[0], state[1] = U(0), U(0)
-    step(state)
+    pcg64_step(state)
     state[1] += low
     state[0] += high + (ONE if state[1] < low else U(0))
-    step(state)
+    pcg64_step(state)
 
 
-@compiled
-def mixed_in(word, constant):  # type: ignore[no-untyped-def]
+@njit_cached
+def mix_entropy(word, constant):  # type: ignore[no-untyped-def]
     """(the hash of a word, the next constant), both of 32 bits."""
     word ^= constant
     constant = (constant * MULT_A) & LOW32
@@ -105,20 +105,20 @@ def mixed_in(word, constant):  # type: ignore[no-untyped-def]
     return word ^ (word >> SHIFT16), constant
 
 
-@compiled
-def step(state):  # type: ignore[no-untyped-def]
+@njit_cached
+def pcg64_step(state):  # type: ignore[no-untyped-def]
     """PCG64's recurrence, in 128 bits: s ← s · a + c."""
     high, low = state[0], state[1]
     product = low * PCG_LOW
-    upper = high_product(low, PCG_LOW) + high * PCG_LOW + low * PCG_HIGH
+    upper = multiply_high(low, PCG_LOW) + high * PCG_LOW + low * PCG_HIGH
     total = product + state[3]
     state[0], state[1] = upper + state[2] + (ONE if total < product else U(0)), total
 
 
-@compiled
-def uniform(state, low, high):  # type: ignore[no-untyped-def]
+@njit_cached
+def next_uniform(state, low, high):  # type: ignore[no-untyped-def]
     """The next number of `Generator(PCG64(seed)).uniform(low, high)`."""
-    step(state)
+    pcg64_step(state)
     word, turn = state[0] ^ state[1], state[0] >> U(58)
     word = (word >> turn) | (word << ((U(64) - turn) & U(63)))
     return low + (high - low) * (np.float64(word >> U(11)) * 2.0**-53)

@@ -3,16 +3,16 @@
 import os
 from pathlib import Path
 
-from aggrevated.loggers import numbers_of
-from aggrevated.storage import Facts
+from aggrevated.loggers import numeric_fields
+from aggrevated.storage import JsonDict
 
 
-class WeightsAndBiases:
+class WandbWriter:
     """A step for each iteration, and the result as its summary."""
 
     log, package = "wandb", "wandb"
 
-    def __init__(self, folder: Path, config: Facts) -> None:
+    def __init__(self, folder: Path, config: JsonDict) -> None:
         """A run that goes on keeps its id; the newest folder holds all of it."""
         os.environ["WANDB_ERROR_REPORTING"] = "false"  # read when it is imported
         import wandb
@@ -27,10 +27,10 @@ class WeightsAndBiases:
             reinit="create_new",
         )  # fmt: skip
 
-    def write(self, metrics: Facts) -> None:
-        self.run.log(numbers_of(metrics), step=metrics["iteration"])
+    def write(self, metrics: JsonDict) -> None:
+        self.run.log(numeric_fields(metrics), step=metrics["iteration"])
 
-    def close(self, result: Facts | None) -> None:
+    def close(self, result: JsonDict | None) -> None:
         if result is not None:
-            self.run.summary.update({f"result/{name}": value for name, value in numbers_of(result).items()})
+            self.run.summary.update({f"result/{name}": value for name, value in numeric_fields(result).items()})
         self.run.finish(0 if result is not None else 1)

@@ -12,31 +12,31 @@ from typing import ClassVar, TypeAlias
 import torch
 from torch import Tensor
 
-from aggrevated.core.settings import NOT_NEGATIVE, Settings, setting
-from aggrevated.oracles import CostToGo, Tells
+from aggrevated.core.settings import NON_NEGATIVE, Settings, setting
+from aggrevated.oracles import CostToGo, Feedback
 from aggrevated.policies import Policy
 from aggrevated.rollout.trajectories import Trajectories
 
 Loss: TypeAlias = Callable[[Policy, Trajectories, CostToGo], Tensor]
 
 
-def distribution_at(policy: Policy, trajectories: Trajectories) -> torch.distributions.Distribution:
+def policy_distribution(policy: Policy, trajectories: Trajectories) -> torch.distributions.Distribution:
     """π_θ at every step of the trajectories, [K, T]."""
     mask = torch.from_numpy(trajectories.mask)
-    return policy.distribution(inputs_in(policy, trajectories), mask, legal_in(trajectories))
+    return policy.distribution(policy_inputs(policy, trajectories), mask, action_mask_tensor(trajectories))
 
 
-def inputs_in(policy: Policy, trajectories: Trajectories) -> Tensor:
+def policy_inputs(policy: Policy, trajectories: Trajectories) -> Tensor:
     """[K, T, ...]: what the policy saw at each step, as its `distribution` takes it."""
     return policy.inputs(trajectories.observations, trajectories.actions)
 
 
-def legal_in(trajectories: Trajectories) -> Tensor | None:
+def action_mask_tensor(trajectories: Trajectories) -> Tensor | None:
     """[K, T, A]: which actions were legal at each step; None where all are."""
     return torch.from_numpy(trajectories.legal) if trajectories.legal.shape[2] else None
 
 
-def average(
+def weighted_mean(
     per_step: Tensor, distribution: torch.distributions.Distribution, cost_to_go: CostToGo, trajectories: Trajectories
 ) -> Tensor:
     """1/(HK) Σ_i Σ_t weight · (per_step − β_n · the entropy of π_θ), over the K of which something is known."""
@@ -50,12 +50,14 @@ def average(
 class LossSettings(Settings, ABC):
     """One of the losses."""
 
-    sees: ClassVar[Mapping[Tells, Tells]]  # from what the oracle tells to what the loss, and so the update, looks at
-    own_actions: ClassVar[bool] = False  # whether it learns from actions of the learner's own, and needs some
+    sees: ClassVar[
+        Mapping[Feedback, Feedback]
+    ]  # from what the oracle tells to what the loss, and so the update, looks at
+    needs_learner_actions: ClassVar[bool] = False  # whether it learns from actions of the learner's own, and needs some
     entropy: float = setting(
         0.0,
         "What a nat of the policy's entropy saves at each step: above 0 it keeps a policy from being sure too soon.",
-        NOT_NEGATIVE,
+        NON_NEGATIVE,
     )
 
     @abstractmethod

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from torch.distributions import Categorical, Distribution, kl_divergence
 
-from aggrevated.losses import distribution_at
+from aggrevated.losses import policy_distribution
 from aggrevated.policies import Policy
 from aggrevated.rollout.trajectories import Trajectories
 
@@ -21,7 +21,7 @@ def kl(before: Distribution, after: Distribution) -> Tensor:
 
 def mean_kl(before: Distribution, policy: Policy, trajectories: Trajectories) -> Tensor:
     """KL(`before` ‖ π_θ), averaged over the visited states."""
-    each = kl(before, distribution_at(policy, trajectories))
+    each = kl(before, policy_distribution(policy, trajectories))
     return each[torch.from_numpy(trajectories.mask)].mean()
 
 
@@ -33,18 +33,20 @@ def fisher_product(policy: Policy, trajectories: Trajectories) -> Callable[[Tens
     """
     parameters = list(policy.parameters())
     with torch.no_grad():
-        before = distribution_at(policy, trajectories)
+        before = policy_distribution(policy, trajectories)
     mean = mean_kl(before, policy, trajectories)
     # Zero at θ_n, and F v along v. Some parameters may be for what is learned along, and not for actions.
-    slope = flat(torch.autograd.grad(mean, parameters, create_graph=True, materialize_grads=True))
+    slope = flatten_gradients(torch.autograd.grad(mean, parameters, create_graph=True, materialize_grads=True))
 
     def product(vector: Tensor) -> Tensor:
         total = slope @ vector.to(slope.dtype)
-        return flat(torch.autograd.grad(total, parameters, retain_graph=True, materialize_grads=True)).to(vector.dtype)
+        return flatten_gradients(torch.autograd.grad(total, parameters, retain_graph=True, materialize_grads=True)).to(
+            vector.dtype
+        )
 
     return product
 
 
-def flat(gradients: tuple[Tensor, ...]) -> Tensor:
+def flatten_gradients(gradients: tuple[Tensor, ...]) -> Tensor:
     """The gradients of all parameters as one vector [d]."""
     return torch.cat([gradient.reshape(-1) for gradient in gradients])

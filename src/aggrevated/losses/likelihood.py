@@ -6,28 +6,28 @@ from types import MappingProxyType
 import torch
 from torch import Tensor
 
-from aggrevated.losses import Loss, LossSettings, average, distribution_at, legal_in
-from aggrevated.oracles import CostToGo, Tells
+from aggrevated.losses import Loss, LossSettings, action_mask_tensor, policy_distribution, weighted_mean
+from aggrevated.oracles import CostToGo, Feedback
 from aggrevated.policies import Policy
 from aggrevated.rollout.trajectories import Trajectories
 
 
-def likelihood(policy: Policy, trajectories: Trajectories, cost_to_go: CostToGo) -> Tensor:
+def best_action_nll_loss(policy: Policy, trajectories: Trajectories, cost_to_go: CostToGo) -> Tensor:
     """−1/(HK) Σ_i Σ_t log π_θ(argmin_a Q(s_t, a) | s_t): "maximizing the likelihood of expert's actions".
 
     Unlike Σ_a π(a) 1[a ≠ π*(s)] it is convex in the logits and does not go flat where π_θ is confident and wrong.
     """
-    best = cheapest(cost_to_go, trajectories)
-    distribution = distribution_at(policy, trajectories)
-    return average(-distribution.log_prob(best), distribution, cost_to_go, trajectories)
+    best = best_action_targets(cost_to_go, trajectories)
+    distribution = policy_distribution(policy, trajectories)
+    return weighted_mean(-distribution.log_prob(best), distribution, cost_to_go, trajectories)
 
 
-def cheapest(cost_to_go: CostToGo, trajectories: Trajectories) -> Tensor:
+def best_action_targets(cost_to_go: CostToGo, trajectories: Trajectories) -> Tensor:
     """[K, T]: the action of least cost-to-go; where actions are vectors, [K, T, A], the one that π* advised."""
     if cost_to_go.advice is not None:
         return torch.from_numpy(cost_to_go.advice)
     assert cost_to_go.every_action, "likelihood needs the cost-to-go of every action, to know the cheapest"
-    values, legal = torch.from_numpy(cost_to_go.values), legal_in(trajectories)
+    values, legal = torch.from_numpy(cost_to_go.values), action_mask_tensor(trajectories)
     return (values if legal is None else values.masked_fill(~legal, torch.inf)).argmin(-1)
 
 
@@ -36,7 +36,7 @@ class LikelihoodSettings(LossSettings):
     """The likelihood of the best action."""
 
     name = "likelihood"
-    sees = MappingProxyType({what: what for what in (Tells.EVERY_ACTION, Tells.BEST_ACTION)})
+    sees = MappingProxyType({what: what for what in (Feedback.ALL_ACTIONS, Feedback.BEST_ACTION)})
 
     def build(self) -> Loss:
-        return likelihood
+        return best_action_nll_loss

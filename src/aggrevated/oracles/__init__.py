@@ -18,7 +18,7 @@ import numpy as np
 
 from aggrevated.core.arrays import Array
 from aggrevated.core.settings import Settings, setting
-from aggrevated.errors import DataError, PartError, UsageError
+from aggrevated.errors import DataError, UsageError, UserCodeError
 from aggrevated.experts import Expert
 from aggrevated.rollout.trajectories import Trajectories
 from aggrevated.simulators import Simulator
@@ -73,7 +73,7 @@ class Oracle(Protocol):
 
 
 @runtime_checkable
-class Remembering(Protocol):
+class Stateful(Protocol):
     """An oracle that learns, and so changes from iteration to iteration."""
 
     def state(self) -> dict[str, Tensor]:
@@ -85,24 +85,24 @@ class Remembering(Protocol):
         ...
 
 
-def remembering(oracle: object, path: str = "oracle") -> Iterator[tuple[str, Remembering]]:
+def iter_stateful(oracle: object, path: str = "oracle") -> Iterator[tuple[str, Stateful]]:
     """Those that remember something, among an oracle and the oracles that it is made of, each with where it is."""
-    if isinstance(oracle, Remembering):
+    if isinstance(oracle, Stateful):
         yield path, oracle
     elif is_dataclass(oracle) and callable(oracle):
         for part in fields(oracle):
-            yield from remembering(getattr(oracle, part.name), f"{path}.{part.name}")
+            yield from iter_stateful(getattr(oracle, part.name), f"{path}.{part.name}")
 
 
-def alone(oracle: Oracle) -> bool:
+def is_per_trajectory(oracle: Oracle) -> bool:
     """Whether what it tells of a trajectory hangs on that one alone, and on no policy: then a worker can be asked."""
     return bool(getattr(oracle, "alone", False))
 
 
-class Tells(Enum):
+class Feedback(Enum):
     """What an oracle can tell."""
 
-    EVERY_ACTION = "what every action costs"
+    ALL_ACTIONS = "what every action costs"
     TAKEN_ACTION = "what the action taken costs"
     BEST_ACTION = "which action is best"
 
@@ -112,14 +112,14 @@ class OracleSettings(Settings, ABC):
     """A way to ask what a mistake costs."""
 
     @abstractmethod
-    def tells(self, finite: bool) -> Tells:
+    def tells(self, finite: bool) -> Feedback:
         """What it can tell, of a finite set of actions or of vectors."""
 
-    def leaves_open(self, finite: bool) -> bool:
+    def is_partial(self, finite: bool) -> bool:
         """Whether there are actions or steps of which it tells nothing."""
-        return self.tells(finite) is not Tells.EVERY_ACTION
+        return self.tells(finite) is not Feedback.ALL_ACTIONS
 
-    def most_steps(self, horizon: int, actions: int | None) -> int:
+    def max_steps(self, horizon: int, actions: int | None) -> int:
         """How many steps it simulates at most for a trajectory of H steps; of `actions`, or of vectors where None."""
         return 0
 
@@ -127,7 +127,7 @@ class OracleSettings(Settings, ABC):
     def build(self, simulator: Simulator, expert: Expert) -> Oracle:
         """The oracle; a `UsageError` if this expert cannot be asked so."""
 
-    def cannot_ask(self, expert: Expert, method: str) -> UsageError:
+    def missing_capability_error(self, expert: Expert, method: str) -> UsageError:
         """What to say if an expert lacks the method that this oracle asks it by."""
         return UsageError(
             f"the oracle {self.name} asks an expert by its method {method}, which {expert.name} does not have; "
@@ -136,13 +136,13 @@ class OracleSettings(Settings, ABC):
 
 
 @dataclass(frozen=True)
-class CostSettings(OracleSettings):
+class CostOracleSettings(OracleSettings):
     """One that tells costs, as they are or less what the state costs whatever is done there."""
 
     advantage: bool = setting(True, "The variance-reduced advantage (Eq. 12, 13), rather than Q itself (Eq. 10, 11).")
 
 
-def most_rolled_out(horizon: int, asked: int, rolled: int) -> int:
+def max_rollout_steps(horizon: int, asked: int, rolled: int) -> int:
     """The steps of so many roll-outs from each of `asked` steps of a trajectory; 0: from all.
 
     Each takes H at most, also where the way to its first state is replayed.
@@ -150,7 +150,7 @@ def most_rolled_out(horizon: int, asked: int, rolled: int) -> int:
     return rolled * min(asked or horizon, horizon) * horizon
 
 
-def require_method(expert: Expert, *methods: str) -> None:
+def check_expert_has(expert: Expert, *methods: str) -> None:
     """A `UsageError` if the expert has none of these methods, by which an oracle asks it."""
     if not any(callable(getattr(expert, method, None)) for method in methods):
         name, needed = getattr(expert, "name", type(expert).__name__), " or ".join(methods)
@@ -159,18 +159,18 @@ def require_method(expert: Expert, *methods: str) -> None:
 
 
 @contextmanager
-def placed_in(trajectories: Trajectories) -> Iterator[None]:
+def add_trajectory_to_errors(trajectories: Trajectories) -> Iterator[None]:
     """Say of errors in here in which episode they were, and when: their rows are the live steps of the whole batch."""
     try:
         yield
-    except PartError as error:
+    except UserCodeError as error:
         if error.row is None:
             raise
         lane, step = np.argwhere(trajectories.mask)[error.row]
         raise error.at(step=int(step), seed=int(trajectories.seeds[lane])) from error.__cause__
 
 
-def scatter(trajectories: Trajectories, live: Array) -> Array:
+def scatter_to_steps(trajectories: Trajectories, live: Array) -> Array:
     """Values for the live steps only, [steps, ...], laid out as float32 [K, T, ...] with zeros elsewhere."""
     out = np.zeros((*trajectories.mask.shape, *live.shape[1:]), np.float32)
     out[trajectories.mask] = live

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from aggrevated.core.arrays import Array
-from aggrevated.oracles import CostToGo, Oracle, alone
+from aggrevated.oracles import CostToGo, Oracle, is_per_trajectory
 from aggrevated.rollout.trajectories import Trajectories
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Advantage:
+class AdvantageOracle:
     """A = Q − V. V(s_t) = min_a Q(s_t, a) where every action is known; else the other trajectories' mean at time t.
 
     Neither depends on the action taken, so the gradient stays unbiased.
@@ -31,24 +31,24 @@ class Advantage:
 
     @property
     def alone(self) -> bool:
-        return alone(self.oracle) and self.every_action  # else it looks at the other trajectories
+        return is_per_trajectory(self.oracle) and self.every_action  # else it looks at the other trajectories
 
     def __call__(self, trajectories: Trajectories, policy: Policy | None = None) -> CostToGo:
         q = self.oracle(trajectories, policy)
         if q.every_action:
-            return replace(q, values=q.values - cheapest(q.values, trajectories.legal), advantage=True)
-        return replace(q, values=(q.values - mean_of_the_others(q.values, trajectories.mask)) * trajectories.mask)
+            return replace(q, values=q.values - min_cost(q.values, trajectories.legal), advantage=True)
+        return replace(q, values=(q.values - leave_one_out_mean(q.values, trajectories.mask)) * trajectories.mask)
 
 
 @dataclass(frozen=True)
-class Taken:
+class TakenActionOracle:
     """Only the action taken, [K, T], of an oracle that knows every action: A*(s_t, a_t) from A*(s_t, ·)."""
 
     oracle: Oracle
 
     @property
     def alone(self) -> bool:
-        return alone(self.oracle)
+        return is_per_trajectory(self.oracle)
 
     def __call__(self, trajectories: Trajectories, policy: Policy | None = None) -> CostToGo:
         q = self.oracle(trajectories, policy)
@@ -56,7 +56,7 @@ class Taken:
         return replace(q, values=np.take_along_axis(q.values, trajectories.actions[..., None], axis=2)[..., 0])
 
 
-def cheapest(values: Array, legal: Array) -> Array:
+def min_cost(values: Array, legal: Array) -> Array:
     """[K, T, 1]: min_a Q(s_t, a), over the legal actions where there is a restriction."""
     if legal.shape[2]:
         values = np.where(legal | ~legal.any(axis=2, keepdims=True), values, np.inf)
@@ -64,7 +64,7 @@ def cheapest(values: Array, legal: Array) -> Array:
     return least
 
 
-def mean_of_the_others(values: Array, mask: Array) -> Array:
+def leave_one_out_mean(values: Array, mask: Array) -> Array:
     """[K, T]: the mean of `values` at time t over the other trajectories still running; 0 where there is none."""
     others = mask.sum(axis=0) - mask  # [K, T]
     total = (values * mask).sum(axis=0) - values * mask

@@ -8,10 +8,10 @@ import torch
 from torch import Tensor, nn
 
 from aggrevated.core.arrays import Array
-from aggrevated.core.settings import POSITIVE, SHARE, WIDTHS, Settings, at_least, setting
+from aggrevated.core.settings import LAYER_WIDTHS, POSITIVE, UNIT_INTERVAL, Settings, at_least, setting
 from aggrevated.experts import Expert
 from aggrevated.kernels.adam import Adam
-from aggrevated.oracles import CostToGo, Oracle, OracleSettings, Tells
+from aggrevated.oracles import CostToGo, Feedback, Oracle, OracleSettings
 from aggrevated.policies import Policy
 from aggrevated.policies.mlp import relu_network
 from aggrevated.rollout.trajectories import Trajectories
@@ -19,7 +19,7 @@ from aggrevated.simulators import Simulator
 
 
 @dataclass
-class Critic:
+class CriticOracle:
     """Σ_i (γλ)^i δ_{t+i}, [K, T], where δ_t = c_t + γ V_φ(s_{t+1}) − V_φ(s_t). No expert is asked.
 
     φ is what the iterations before made of it, so that the estimate does not see its own noise; then V_φ is fitted to
@@ -36,7 +36,7 @@ class Critic:
 
     def __call__(self, trajectories: Trajectories, policy: Policy | None = None) -> CostToGo:
         v = self.v(trajectories)
-        advantage = gae(trajectories, v, self.discount, self.gae_lambda)
+        advantage = generalized_advantages(trajectories, v, self.discount, self.gae_lambda)
         self._fit(trajectories, v + advantage)
         return CostToGo(advantage.astype(np.float32), trajectories.mask.astype(np.float32))
 
@@ -45,12 +45,12 @@ class Critic:
         v = np.zeros(trajectories.mask.shape)
         if self._network is not None:
             with torch.no_grad():
-                v[trajectories.mask] = self._network(inputs(trajectories)).numpy()
+                v[trajectories.mask] = self._network(critic_inputs(trajectories)).numpy()
         return v
 
     def _fit(self, trajectories: Trajectories, targets: Array) -> None:
         """Minimise the mean squared error, from where φ is; Adam begins anew."""
-        x, y = inputs(trajectories), torch.from_numpy(targets[trajectories.mask].astype(np.float32))
+        x, y = critic_inputs(trajectories), torch.from_numpy(targets[trajectories.mask].astype(np.float32))
         if self._network is None:
             generator = torch.Generator().manual_seed(int(trajectories.seeds[0] >> np.uint64(1)))  # torch's are signed
             self._network = ValueNetwork(x.shape[1], self.hidden, generator)
@@ -99,14 +99,14 @@ class ValueNetwork(nn.Module):
         return self.scale * output
 
 
-def inputs(trajectories: Trajectories) -> Tensor:
+def critic_inputs(trajectories: Trajectories) -> Tensor:
     """[steps, O + 1] float32: the observations of the steps that were taken, flat, each with its time t/H."""
     observations = trajectories.observations[trajectories.mask].reshape(trajectories.steps, -1)
     time = np.nonzero(trajectories.mask)[1] / trajectories.horizon
     return torch.from_numpy(np.column_stack([observations, time]).astype(np.float32))
 
 
-def gae(trajectories: Trajectories, v: Array, discount: float, gae_lambda: float) -> Array:
+def generalized_advantages(trajectories: Trajectories, v: Array, discount: float, gae_lambda: float) -> Array:
     """Σ_i (γλ)^i δ_{t+i}, [K, T], for V(s_t) [K, T]; V is 0 after an end, and at the horizon, where costs end too."""
     following = np.pad(v[:, 1:], ((0, 0), (0, 1)))
     delta = (trajectories.costs + discount * following - v) * trajectories.mask
@@ -120,16 +120,18 @@ class GaeSettings(Settings):
     """What can be set about the critic, wherever it is used."""
 
     gae_lambda: float = setting(
-        0.97, "lambda of the critic: 1 trusts the realised costs, 0 the critic's value of the next state.", SHARE
+        0.97,
+        "lambda of the critic: 1 trusts the realised costs, 0 the critic's value of the next state.",
+        UNIT_INTERVAL,
     )
-    discount: float = setting(1.0, "gamma of the critic; below 1 it has a bias, and less variance.", SHARE)
-    critic_hidden: tuple[int, ...] = setting((64,), "Widths of the critic's hidden layers.", WIDTHS)
+    discount: float = setting(1.0, "gamma of the critic; below 1 it has a bias, and less variance.", UNIT_INTERVAL)
+    critic_hidden: tuple[int, ...] = setting((64,), "Widths of the critic's hidden layers.", LAYER_WIDTHS)
     critic_steps: int = setting(200, "How many steps of Adam the critic is fitted by in each iteration.", at_least(1))
     critic_rate: float = setting(0.01, "Their learning rate.", POSITIVE)
 
-    def critic(self) -> Critic:
+    def critic(self) -> CriticOracle:
         """A new one."""
-        return Critic(self.gae_lambda, self.discount, self.critic_hidden, self.critic_steps, self.critic_rate)
+        return CriticOracle(self.gae_lambda, self.discount, self.critic_hidden, self.critic_steps, self.critic_rate)
 
 
 @dataclass(frozen=True)
@@ -138,8 +140,8 @@ class CriticSettings(GaeSettings, OracleSettings):
 
     name = "critic"
 
-    def tells(self, finite: bool) -> Tells:
-        return Tells.TAKEN_ACTION
+    def tells(self, finite: bool) -> Feedback:
+        return Feedback.TAKEN_ACTION
 
     def build(self, simulator: Simulator, expert: Expert) -> Oracle:
         return self.critic()

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from aggrevated.core.schedules import Schedule, at
-from aggrevated.oracles import CostToGo, Oracle, alone
+from aggrevated.core.schedules import Schedule, value_at
+from aggrevated.oracles import CostToGo, Oracle, is_per_trajectory
 from aggrevated.rollout.trajectories import Trajectories
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class EntropyBonus:
+class EntropyBonusOracle:
     """The oracle's cost-to-go, less β_n for every nat of the policy's entropy.
 
     Σ_a π(a) A*(a) goes flat where π is confident and wrong; the bonus keeps it from getting there too soon.
@@ -25,7 +25,7 @@ class EntropyBonus:
 
     @property
     def alone(self) -> bool:
-        return alone(self.oracle)
+        return is_per_trajectory(self.oracle)
 
     def __call__(self, trajectories: Trajectories, policy: Policy | None = None) -> CostToGo:
-        return replace(self.oracle(trajectories, policy), bonus=at(self.bonus, trajectories.n))
+        return replace(self.oracle(trajectories, policy), bonus=value_at(self.bonus, trajectories.n))

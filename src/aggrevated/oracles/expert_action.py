@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from gymnasium.spaces import Box, Discrete
 
 from aggrevated.experts import Expert
-from aggrevated.oracles import CostToGo, Oracle, alone
-from aggrevated.oracles.zero_one import advice
+from aggrevated.oracles import CostToGo, Oracle, is_per_trajectory
+from aggrevated.oracles.zero_one import query_expert_actions
 from aggrevated.rollout.trajectories import Trajectories
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Advised:
+class ExpertLabeledOracle:
     """The oracle's cost-to-go, with π*(s_t) as `advice` at every step: [K, T], or [K, T, A] for vectors."""
 
     oracle: Oracle
@@ -26,12 +26,12 @@ class Advised:
 
     @property
     def alone(self) -> bool:
-        return alone(self.oracle)
+        return is_per_trajectory(self.oracle)
 
     def __call__(self, trajectories: Trajectories, policy: Policy | None = None) -> CostToGo:
         told = self.oracle(trajectories, policy)
         if told.advice is not None:
             return told
-        advised = advice(self.expert, trajectories, self.action_space)
+        advised = query_expert_actions(self.expert, trajectories, self.action_space)
         only_advised = int((trajectories.mask & (told.weight == 0)).sum())
         return replace(told, advice=advised, queries=told.queries + only_advised)

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from aggrevated.core.rng import Purpose, seeds
-from aggrevated.core.settings import COUNT, NOT_NEGATIVE, Chosen, Settings, require, setting
-from aggrevated.oracles import CostToGo, Oracle, Tells
-from aggrevated.oracles.advantage import Advantage
+from aggrevated.core.rng import SeedPurpose, derive_seeds
+from aggrevated.core.settings import COUNT, NON_NEGATIVE, SelectedComponents, Settings, check_setting, setting
+from aggrevated.oracles import CostToGo, Feedback, Oracle
+from aggrevated.oracles.advantage import AdvantageOracle
 from aggrevated.oracles.critic import GaeSettings
-from aggrevated.oracles.reward_to_go import Realised
+from aggrevated.oracles.reward_to_go import RewardToGoOracle
 from aggrevated.rollout.trajectories import Trajectories
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Loki:
+class LokiOracle:
     """What `imitation` tells for n ≤ N_I, and then what `reinforcement` does, which sees all trajectories before, too.
 
     So a critic in it knows π_n when its turn comes.
@@ -37,11 +37,11 @@ class Loki:
         return self.imitation(trajectories, policy) if trajectories.n <= self.switch else own
 
 
-def imitation_iterations(least: int, most: int, power: float, seed: int) -> int:
+def sample_switch_iteration(least: int, most: int, power: float, seed: int) -> int:
     """N_I, drawn from N_m = `least` … N_M = `most`, each n with a probability ∝ n^d, where d = `power`."""
     n = np.arange(least, most + 1)
     chance = (n / most) ** power
-    generator = np.random.default_rng(int(seeds(seed, Purpose.SWITCH, 0, 1)[0]))
+    generator = np.random.default_rng(int(derive_seeds(seed, SeedPurpose.SWITCH, 0, 1)[0]))
     return int(generator.choice(n, p=chance / chance.sum()))
 
 
@@ -50,7 +50,7 @@ class ReinforcementSettings(Settings, ABC):
     """What follows the imitation."""
 
     @abstractmethod
-    def tells(self, asked: Tells) -> Tells:
+    def tells(self, asked: Feedback) -> Feedback:
         """What can be told to the end, if it begins with an oracle that tells this."""
 
     @abstractmethod
@@ -59,12 +59,12 @@ class ReinforcementSettings(Settings, ABC):
 
 
 @dataclass(frozen=True)
-class NoneSettings(ReinforcementSettings):
+class NoReinforcementSettings(ReinforcementSettings):
     """Nothing: the expert is asked to the end."""
 
     name = "none"
 
-    def tells(self, asked: Tells) -> Tells:
+    def tells(self, asked: Feedback) -> Feedback:
         return asked
 
     def build(self, imitation: Oracle, seed: int) -> Oracle:
@@ -79,41 +79,41 @@ class SwitchSettings(ReinforcementSettings):
     imitation_most: int = setting(
         0, "N_M, those at most; 0: ten, a tenth of all if that is less, or twice the least.", COUNT
     )
-    imitation_power: float = setting(3.0, "d: n of them are drawn with a probability like n^d.", NOT_NEGATIVE)
+    imitation_power: float = setting(3.0, "d: n of them are drawn with a probability like n^d.", NON_NEGATIVE)
 
     @abstractmethod
     def own_costs(self) -> Oracle:
         """The oracle of the learner's own costs."""
 
-    def completed(self, iterations: int, given: Container[str]) -> Self:
+    def fill_defaults(self, iterations: int, given: Container[str]) -> Self:
         tenth = iterations // 10 if iterations else 10
         most = self.imitation_most or 2 * self.imitation_least or max(1, min(10, tenth))
         return replace(self, imitation_most=most, imitation_least=self.imitation_least or (most + 1) // 2)
 
-    def check(self, chosen: Chosen) -> None:
+    def check(self, chosen: SelectedComponents) -> None:
         least, most = self.imitation_least, self.imitation_most
-        require(1 <= least <= most, "imitation_least", least, f"between 1 and --imitation-most, which is {most}")
+        check_setting(1 <= least <= most, "imitation_least", least, f"between 1 and --imitation-most, which is {most}")
 
-    def tells(self, asked: Tells) -> Tells:
-        return asked if asked is Tells.BEST_ACTION else Tells.TAKEN_ACTION
+    def tells(self, asked: Feedback) -> Feedback:
+        return asked if asked is Feedback.BEST_ACTION else Feedback.TAKEN_ACTION
 
     def build(self, imitation: Oracle, seed: int) -> Oracle:
-        switch = imitation_iterations(self.imitation_least, self.imitation_most, self.imitation_power, seed)
-        return Loki(imitation, self.own_costs(), switch)
+        switch = sample_switch_iteration(self.imitation_least, self.imitation_most, self.imitation_power, seed)
+        return LokiOracle(imitation, self.own_costs(), switch)
 
 
 @dataclass(frozen=True)
-class ThenRealisedSettings(SwitchSettings):
+class SwitchToRewardToGoSettings(SwitchSettings):
     """What the learner itself paid, less what the other trajectories did."""
 
     name = "realised"
 
     def own_costs(self) -> Oracle:
-        return Advantage(Realised())
+        return AdvantageOracle(RewardToGoOracle())
 
 
 @dataclass(frozen=True)
-class ThenCriticSettings(GaeSettings, SwitchSettings):
+class SwitchToCriticSettings(GaeSettings, SwitchSettings):
     """What the learner itself paid, against a learned critic."""
 
     name = "critic"

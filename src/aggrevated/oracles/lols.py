@@ -12,25 +12,25 @@ from typing import TYPE_CHECKING
 import numpy as np
 from gymnasium.spaces import Discrete
 
-from aggrevated.actors.action_history import remembered
+from aggrevated.actors.action_history import update_history
 from aggrevated.core.arrays import Array
-from aggrevated.core.rng import Stream
-from aggrevated.core.settings import COUNT, SHARE, setting
+from aggrevated.core.rng import RandomStream
+from aggrevated.core.settings import COUNT, UNIT_INTERVAL, setting
 from aggrevated.experts import Expert
-from aggrevated.oracles import CostSettings, CostToGo, Oracle, Tells, most_rolled_out
-from aggrevated.oracles.advantage import cheapest
-from aggrevated.oracles.monte_carlo import anybody, asked, cost_of_acting, weights
-from aggrevated.rollout.roll_in import Mixture, memories
+from aggrevated.oracles import CostOracleSettings, CostToGo, Feedback, Oracle, max_rollout_steps
+from aggrevated.oracles.advantage import min_cost
+from aggrevated.oracles.monte_carlo import include_expert_steps, query_weights, rollout_cost, sample_query_steps
+from aggrevated.rollout.roll_in import RollInPolicy, replay_hidden_states
 from aggrevated.rollout.trajectories import Trajectories
-from aggrevated.simulators import Simulator, restricted
-from aggrevated.simulators.checked import seen
+from aggrevated.simulators import Simulator, find_action_mask
+from aggrevated.simulators.checked import checked_observe
 
 if TYPE_CHECKING:
     from aggrevated.policies import Policy
 
 
 @dataclass(frozen=True)
-class Lols:
+class LolsOracle:
     """Q(s_t, a) of every action, [K, T, A], or of the one taken, [K, T], when π* or π_n goes on.
 
     All roll-outs from s_t begin at one snapshot and share who goes on, their luck and the learner's noise, so that
@@ -47,8 +47,8 @@ class Lols:
 
     def __call__(self, trajectories: Trajectories, policy: Policy | None = None) -> CostToGo:
         assert policy is not None, "this oracle rolls the learner out; give it the policy"
-        open_to = anybody(trajectories) if self.every_action else trajectories
-        k, t = np.nonzero(asked(open_to, self.steps))
+        open_to = include_expert_steps(trajectories) if self.every_action else trajectories
+        k, t = np.nonzero(sample_query_steps(open_to, self.steps))
         roll_outs = self._roll_outs(trajectories, policy, k, t)
         if self.every_action:
             q, simulated = roll_outs.every_action(trajectories.legal[k, t], self.simulator.action_space)
@@ -59,27 +59,27 @@ class Lols:
         values, known = np.zeros((*shape, *q.shape[1:]), np.float32), np.zeros(shape, bool)
         values[k[fine], t[fine]], known[k, t] = q[fine], fine
         if self.every_action and self.advantage:
-            values -= cheapest(values, trajectories.legal)
-        weight, lost = weights(open_to, known)
+            values -= min_cost(values, trajectories.legal)
+        weight, lost = query_weights(open_to, known)
         return CostToGo(values, weight, len(k), simulated, int((~fine).sum()), lost)
 
-    def _roll_outs(self, trajectories: Trajectories, policy: Policy, k: Array, t: Array) -> RollOuts:
+    def _roll_outs(self, trajectories: Trajectories, policy: Policy, k: Array, t: Array) -> RolloutQueries:
         """Those from the states at [k, t]."""
         actor = policy.actor()
-        mixture = Mixture(self.expert, actor, trajectories.mixing if self.beta is None else self.beta)
-        horizon, before = self.simulator.horizon, memories(actor, trajectories)
-        _, noise, by_expert = mixture.start(trajectories.seeds, horizon, False, Stream.ROLL_OUTS)
+        mixture = RollInPolicy(self.expert, actor, trajectories.mixing if self.beta is None else self.beta)
+        horizon, before = self.simulator.horizon, replay_hidden_states(actor, trajectories)
+        _, noise, by_expert = mixture.start(trajectories.seeds, horizon, False, RandomStream.ROLL_OUTS)
         one_coin = self.beta is not None  # whoever goes on does so to the end
         by_expert = np.broadcast_to(by_expert[t, k], (horizon, len(k))) if one_coin else by_expert[:, k]
-        return RollOuts(self.simulator, mixture, trajectories.states[k, t], t, before[k, t], noise, k, by_expert)
+        return RolloutQueries(self.simulator, mixture, trajectories.states[k, t], t, before[k, t], noise, k, by_expert)
 
 
 @dataclass(frozen=True)
-class RollOuts:
+class RolloutQueries:
     """Q states to begin at, and all that is random on the way: the same however often one begins."""
 
     simulator: Simulator
-    mixture: Mixture
+    mixture: RollInPolicy
     states: Array  # [Q, ...]
     times: Array  # [Q]
     memory: Array  # [Q, M]: of the learner, before it sees the states
@@ -108,10 +108,10 @@ class RollOuts:
 
     def cost(self, rows: Array, first: Array | None = None) -> tuple[Array, int]:
         """([n] what it costs to take `first` in the states of these rows and then go on, all the steps)."""
-        memory, rules = self.memory[rows], restricted(self.simulator)
+        memory, rules = self.memory[rows], find_action_mask(self.simulator)
 
         def act(lanes: Array, state: Array, t: int) -> Array:
-            own, shown = rows[lanes], seen(self.simulator, state)
+            own, shown = rows[lanes], checked_observe(self.simulator, state)
             legal, noise = rules.legal(state) if rules else None, self.noise[t, self.trajectory[own]]
             action, memory[lanes] = self.mixture.act(
                 state, shown, legal, memory[lanes], noise, self.by_expert[t, own], t, self.simulator.action_space
@@ -119,46 +119,46 @@ class RollOuts:
             begun = lanes[self.times[own] == t]
             if first is not None and len(begun):  # `first` is taken instead, and may be seen
                 assert self.mixture.learner is not None
-                memory[begun] = remembered(self.mixture.learner, memory[begun], first[begun])
+                memory[begun] = update_history(self.mixture.learner, memory[begun], first[begun])
             return action
 
-        return cost_of_acting(self.simulator, act, self.states[rows], self.times[rows], first)
+        return rollout_cost(self.simulator, act, self.states[rows], self.times[rows], first)
 
 
 @dataclass(frozen=True)
-class LolsSettings(CostSettings):
+class LolsSettings(CostOracleSettings):
     """Q by rolling out the expert in some roll-outs, and the learner itself in the others."""
 
     name = "lols"
     queried_steps: int = setting(10, "M: of each trajectory, how many steps the roll-outs begin at; 0: all.", COUNT)
-    rollout_mixing: float = setting(0.5, "beta of LOLS: the share of roll-outs that the expert makes.", SHARE)
+    rollout_mixing: float = setting(0.5, "beta of LOLS: the share of roll-outs that the expert makes.", UNIT_INTERVAL)
     every_action: bool = setting(True, "Roll out every action of a finite set, not only the one taken.")
 
-    def tells(self, finite: bool) -> Tells:
-        return Tells.EVERY_ACTION if finite and self.every_action else Tells.TAKEN_ACTION
+    def tells(self, finite: bool) -> Feedback:
+        return Feedback.ALL_ACTIONS if finite and self.every_action else Feedback.TAKEN_ACTION
 
-    def most_steps(self, horizon: int, actions: int | None) -> int:
+    def max_steps(self, horizon: int, actions: int | None) -> int:
         every = actions if actions is not None and self.every_action else 1 + self.advantage
-        return most_rolled_out(horizon, self.queried_steps, every)
+        return max_rollout_steps(horizon, self.queried_steps, every)
 
     def build(self, simulator: Simulator, expert: Expert) -> Oracle:
-        every = self.tells(isinstance(simulator.action_space, Discrete)) is Tells.EVERY_ACTION
-        return Lols(simulator, expert, self.rollout_mixing, self.queried_steps or None, self.advantage, every)
+        every = self.tells(isinstance(simulator.action_space, Discrete)) is Feedback.ALL_ACTIONS
+        return LolsOracle(simulator, expert, self.rollout_mixing, self.queried_steps or None, self.advantage, every)
 
 
 @dataclass(frozen=True)
-class SearnCostSettings(CostSettings):
+class SearnOracleSettings(CostOracleSettings):
     """Q of every action by rolling out the very mixture of expert and learner that rolled in."""
 
     name = "searn"
     queried_steps: int = setting(50, "M: of each trajectory, how many steps the roll-outs begin at; 0: all.", COUNT)
 
-    def tells(self, finite: bool) -> Tells:
-        return Tells.EVERY_ACTION if finite else Tells.TAKEN_ACTION
+    def tells(self, finite: bool) -> Feedback:
+        return Feedback.ALL_ACTIONS if finite else Feedback.TAKEN_ACTION
 
-    def most_steps(self, horizon: int, actions: int | None) -> int:
-        return most_rolled_out(horizon, self.queried_steps, actions or 1 + self.advantage)
+    def max_steps(self, horizon: int, actions: int | None) -> int:
+        return max_rollout_steps(horizon, self.queried_steps, actions or 1 + self.advantage)
 
     def build(self, simulator: Simulator, expert: Expert) -> Oracle:
         every = isinstance(simulator.action_space, Discrete)
-        return Lols(simulator, expert, None, self.queried_steps or None, self.advantage, every)
+        return LolsOracle(simulator, expert, None, self.queried_steps or None, self.advantage, every)

@@ -10,16 +10,16 @@ import numpy as np
 from gymnasium.spaces import Discrete
 
 from aggrevated.core.arrays import Array
-from aggrevated.core.rng import Stream, generator
+from aggrevated.core.rng import RandomStream, make_generator
 from aggrevated.core.settings import COUNT, at_least, setting
-from aggrevated.core.user_code import placed
+from aggrevated.core.user_code import add_error_position
 from aggrevated.errors import UsageError
 from aggrevated.experts import Expert
-from aggrevated.experts.checked import actions_of
-from aggrevated.oracles import CostSettings, CostToGo, Oracle, Tells, most_rolled_out
+from aggrevated.experts.checked import query_actions
+from aggrevated.oracles import CostOracleSettings, CostToGo, Feedback, Oracle, max_rollout_steps
 from aggrevated.rollout.trajectories import Trajectories
-from aggrevated.simulators import Simulator, lanes_at_once, replayed_by, stochastic
-from aggrevated.simulators.checked import stepped
+from aggrevated.simulators import Simulator, count_replayed_steps, find_reseedable, max_batch_size
+from aggrevated.simulators.checked import checked_step
 
 if TYPE_CHECKING:
     from aggrevated.policies import Policy
@@ -28,7 +28,7 @@ Act: TypeAlias = Callable[[Array, Array, int], Array]  # from lanes [n], their s
 
 
 @dataclass(frozen=True)
-class MonteCarlo:
+class MonteCarloOracle:
     """Q*(s_t, a_t), [K, T]; with `advantage` A* = Q* − V*, where V*(s_t) is π*'s own action rolled out likewise.
 
     With `every_action` it is that of all actions of a finite set, [K, T, A]. All roll-outs of a question start from one
@@ -51,19 +51,19 @@ class MonteCarlo:
                 f"{self.rollouts} roll-outs at {self.steps} steps of a trajectory tell nothing; give 1 or more, "
                 "or steps=None for all"
             )
-        if self.rollouts > 1 and stochastic(self.simulator) is None:
+        if self.rollouts > 1 and find_reseedable(self.simulator) is None:
             raise UsageError(
                 f"nothing in {self.simulator.name} is left to chance, so a second roll-out would repeat the first; "
                 "use one roll-out per query"
             )
 
     def __call__(self, trajectories: Trajectories, policy: Policy | None = None) -> CostToGo:
-        open_to = anybody(trajectories) if self.every_action else trajectories
-        k, t = np.nonzero(asked(open_to, self.steps))
+        open_to = include_expert_steps(trajectories) if self.every_action else trajectories
+        k, t = np.nonzero(sample_query_steps(open_to, self.steps))
         states, total, sound, simulated = trajectories.states[k, t], np.zeros((len(k), 1)), np.zeros(len(k), int), 0
         for rollout in range(self.rollouts):
             start = states if rollout == 0 else self._with_other_luck(states, trajectories.seeds[k], t, rollout)
-            with placed(trajectories.seeds[k]):
+            with add_error_position(trajectories.seeds[k]):
                 if self.every_action:
                     q, steps = self._every_action(start, t, trajectories.legal[k, t])
                 else:
@@ -75,44 +75,47 @@ class MonteCarlo:
         known[k, t] = sound > 0
         diverged = int(self.rollouts * len(k) - sound.sum())
         found = values if self.every_action else values[..., 0]
-        weight, lost = weights(open_to, known)
+        weight, lost = query_weights(open_to, known)
         return CostToGo(found, weight, len(k), simulated, diverged, lost, advantage=self.advantage)
 
     def _taken_action(self, states: Array, t: Array, actions: Array) -> tuple[Array, int]:
         """([n, 1] Q* or A* of these actions, all the steps)."""
-        q, simulated = cost_of_following(self.simulator, self.expert, states, t, actions)
+        q, simulated = rollout_expert_cost(self.simulator, self.expert, states, t, actions)
         if not self.advantage:
             return q[:, None], simulated
-        v, steps = cost_of_following(self.simulator, self.expert, states, t)
+        v, steps = rollout_expert_cost(self.simulator, self.expert, states, t)
         return (q - v)[:, None], simulated + steps
 
     def _every_action(self, states: Array, t: Array, legal: Array) -> tuple[Array, int]:
         """([n, A] Q* or A* of every legal action, all the steps); of others 0. π*'s own is what following it costs."""
         assert isinstance(self.simulator.action_space, Discrete), "there are infinitely many actions"
         actions = int(self.simulator.action_space.n)
-        v, simulated = cost_of_following(self.simulator, self.expert, states, t)
+        v, simulated = rollout_expert_cost(self.simulator, self.expert, states, t)
         own = np.zeros((len(states), actions), bool)
         for now in np.unique(t):
             rows = np.flatnonzero(t == now)
-            with placed(rows=rows):
-                own[rows, actions_of(self.expert, states[rows], int(now), self.simulator.action_space)] = True
+            with add_error_position(rows=rows):
+                own[rows, query_actions(self.expert, states[rows], int(now), self.simulator.action_space)] = True
         row, action = np.nonzero(~own & (legal if legal.shape[1] else True))
         q = own * v[:, None]
-        q[row, action], steps = cost_of_following(self.simulator, self.expert, states[row], t[row], action)
+        q[row, action], steps = rollout_expert_cost(self.simulator, self.expert, states[row], t[row], action)
         if self.advantage:
             q[row, action] -= v[row]
             q[own] = np.where(np.isfinite(v), 0.0, v)
         return q, simulated + steps
 
     def _with_other_luck(self, states: Array, seeds: Array, t: Array, rollout: int) -> Array:
-        chance = stochastic(self.simulator)
+        chance = find_reseedable(self.simulator)
         assert chance is not None, "checked when this oracle was made"
-        own = [generator(int(seed), Stream.LUCK).integers(2**64, size=rollout + 1, dtype=np.uint64) for seed in seeds]
+        own = [
+            make_generator(int(seed), RandomStream.LUCK).integers(2**64, size=rollout + 1, dtype=np.uint64)
+            for seed in seeds
+        ]
         drawn = np.array([luck[rollout] for luck in own], np.uint64)  # none where the expert took every step
         return chance.reseed(states, drawn + t.astype(np.uint64))
 
 
-def asked(trajectories: Trajectories, steps: int | None) -> Array:
+def sample_query_steps(trajectories: Trajectories, steps: int | None) -> Array:
     """[K, T] bool: the learner's own steps, or as many of each trajectory's as `steps` says, drawn at random.
 
     Which ones belongs to the trajectory and its seed.
@@ -121,19 +124,19 @@ def asked(trajectories: Trajectories, steps: int | None) -> Array:
     if steps is None:
         return own
     length = own.shape[1]
-    lots = np.stack([generator(int(seed), Stream.QUERIES).random(length) for seed in trajectories.seeds])
+    lots = np.stack([make_generator(int(seed), RandomStream.QUERIES).random(length) for seed in trajectories.seeds])
     lots[~own] = np.inf
     rank = lots.argsort(axis=1).argsort(axis=1)
     chosen: Array = own & (rank < steps)
     return chosen
 
 
-def anybody(trajectories: Trajectories) -> Trajectories:
+def include_expert_steps(trajectories: Trajectories) -> Trajectories:
     """The same, with every step open to questions, whoever took it: what all actions cost depends on the state only."""
     return replace(trajectories, by_expert=np.zeros_like(trajectories.by_expert))
 
 
-def weights(trajectories: Trajectories, known: Array) -> tuple[Array, int]:
+def query_weights(trajectories: Trajectories, known: Array) -> tuple[Array, int]:
     """(float32 [K, T]: T/M for each of the M steps of a trajectory that are known, T being all that might have been;
     how many trajectories are lost, because nothing is known of them).
     """
@@ -143,24 +146,24 @@ def weights(trajectories: Trajectories, known: Array) -> tuple[Array, int]:
     return weight, int(((own > 0) & (found == 0)).sum())
 
 
-def cost_of_following(
+def rollout_expert_cost(
     simulator: Simulator, expert: Expert, states: Array, times: Array, first: Array | None = None
 ) -> tuple[Array, int]:
     """([n] what it costs to take `first` and then follow π* from `states` at `times` to the horizon, all the steps)."""
     space = simulator.action_space
-    return cost_of_acting(simulator, lambda _, state, t: actions_of(expert, state, t, space), states, times, first)
+    return rollout_cost(simulator, lambda _, state, t: query_actions(expert, state, t, space), states, times, first)
 
 
-def cost_of_acting(
+def rollout_cost(
     simulator: Simulator, act: Act, states: Array, times: Array, first: Array | None = None
 ) -> tuple[Array, int]:
     """The same with whoever acts. Without `first` it is they from the beginning.
 
     A diverged one costs NaN. Replays are counted; more lanes than can be kept where they stand go in blocks.
     """
-    n, most = len(states), lanes_at_once(simulator)
+    n, most = len(states), max_batch_size(simulator)
     if n <= most:
-        return together(simulator, act, states, times, first)
+        return rollout_cost_batch(simulator, act, states, times, first)
     total, simulated = np.zeros(n), 0
     for start in range(0, n, most):
         rows = np.arange(start, min(start + most, n))
@@ -168,41 +171,41 @@ def cost_of_acting(
         def act_there(lanes: Array, state: Array, t: int, rows: Array = rows) -> Array:
             return act(rows[lanes], state, t)
 
-        with placed(rows=rows):
+        with add_error_position(rows=rows):
             own = None if first is None else first[rows]
-            total[rows], steps = together(simulator, act_there, states[rows], times[rows], own)
+            total[rows], steps = rollout_cost_batch(simulator, act_there, states[rows], times[rows], own)
         simulated += steps
     return total, simulated
 
 
-def together(
+def rollout_cost_batch(
     simulator: Simulator, act: Act, states: Array, times: Array, first: Array | None = None
 ) -> tuple[Array, int]:
     """The same in one batch.
 
     Lanes join at their own time, so that whoever depends on t is asked rightly, and leave when they have ended.
     """
-    total, simulated = np.zeros(len(states)), -replayed_by(simulator)
+    total, simulated = np.zeros(len(states)), -count_replayed_steps(simulator)
     lanes, state = np.zeros(0, int), states[:0]
     for t in range(int(times.min(initial=simulator.horizon)), simulator.horizon):
         joining = np.flatnonzero(times == t)
         lanes, state = np.concatenate([lanes, joining]), np.concatenate([state, states[joining]])
         if not len(lanes):
             continue
-        with placed(rows=lanes, step=t):
+        with add_error_position(rows=lanes, step=t):
             action = act(lanes, state, t)
             if first is not None and len(joining):
                 action = np.concatenate([action[: -len(joining)], first[joining]])
-            state, cost, done = stepped(simulator, state, action)
+            state, cost, done = checked_step(simulator, state, action)
         total[lanes] += cost
         simulated += len(lanes)
         if done.any():
             lanes, state = lanes[~done], state[~done]
-    return total, simulated + replayed_by(simulator)
+    return total, simulated + count_replayed_steps(simulator)
 
 
 @dataclass(frozen=True)
-class MonteCarloSettings(CostSettings):
+class MonteCarloSettings(CostOracleSettings):
     """Q* by rolling the expert out: of every action of a finite set, or of the action taken."""
 
     name = "monte-carlo"
@@ -212,16 +215,16 @@ class MonteCarloSettings(CostSettings):
     rollouts: int = setting(1, "Roll-outs per query, for simulators with chance in them.", at_least(1))
     every_action: bool = setting(True, "Roll out every action of a finite set, not only the one taken.")
 
-    def tells(self, finite: bool) -> Tells:
-        return Tells.EVERY_ACTION if finite and self.every_action else Tells.TAKEN_ACTION
+    def tells(self, finite: bool) -> Feedback:
+        return Feedback.ALL_ACTIONS if finite and self.every_action else Feedback.TAKEN_ACTION
 
-    def leaves_open(self, finite: bool) -> bool:
-        return bool(self.queried_steps) or super().leaves_open(finite)
+    def is_partial(self, finite: bool) -> bool:
+        return bool(self.queried_steps) or super().is_partial(finite)
 
-    def most_steps(self, horizon: int, actions: int | None) -> int:
+    def max_steps(self, horizon: int, actions: int | None) -> int:
         every = actions if actions is not None and self.every_action else 1 + self.advantage
-        return most_rolled_out(horizon, self.queried_steps, every * self.rollouts)
+        return max_rollout_steps(horizon, self.queried_steps, every * self.rollouts)
 
     def build(self, simulator: Simulator, expert: Expert) -> Oracle:
-        every = self.tells(isinstance(simulator.action_space, Discrete)) is Tells.EVERY_ACTION
-        return MonteCarlo(simulator, expert, self.queried_steps or None, self.rollouts, self.advantage, every)
+        every = self.tells(isinstance(simulator.action_space, Discrete)) is Feedback.ALL_ACTIONS
+        return MonteCarloOracle(simulator, expert, self.queried_steps or None, self.rollouts, self.advantage, every)

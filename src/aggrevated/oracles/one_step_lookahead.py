@@ -9,21 +9,21 @@ import numpy as np
 from gymnasium.spaces import Discrete
 
 from aggrevated.core.arrays import Array
-from aggrevated.core.user_code import placed
-from aggrevated.experts import CriticExpert, discount_of
-from aggrevated.experts.checked import values_of
-from aggrevated.oracles import CostToGo, require_method
-from aggrevated.oracles.monte_carlo import anybody, weights
+from aggrevated.core.user_code import add_error_position
+from aggrevated.experts import StateValueExpert, get_discount
+from aggrevated.experts.checked import query_state_values
+from aggrevated.oracles import CostToGo, check_expert_has
+from aggrevated.oracles.monte_carlo import include_expert_steps, query_weights
 from aggrevated.rollout.trajectories import Trajectories
-from aggrevated.simulators import Simulator, replayed_by
-from aggrevated.simulators.checked import stepped
+from aggrevated.simulators import Simulator, count_replayed_steps
+from aggrevated.simulators.checked import checked_step
 
 if TYPE_CHECKING:
     from aggrevated.policies import Policy
 
 
 @dataclass(frozen=True)
-class Lookahead:
+class LookaheadOracle:
     """c(s_t, a) + γ V*(s′) for every legal a, [K, T, A], of others 0: one simulator step for each.
 
     V* is 0 where an action ends the episode, and after the last step before the horizon. All actions of a state are
@@ -31,12 +31,12 @@ class Lookahead:
     """
 
     simulator: Simulator
-    expert: CriticExpert
+    expert: StateValueExpert
     alone: ClassVar[bool] = True
     every_action: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        require_method(self.expert, "v")
+        check_expert_has(self.expert, "v")
 
     def __call__(self, trajectories: Trajectories, policy: Policy | None = None) -> CostToGo:
         assert isinstance(self.simulator.action_space, Discrete), "there are infinitely many actions"
@@ -45,24 +45,24 @@ class Lookahead:
         if trajectories.legal.shape[2]:
             allowed = trajectories.legal[k, t]
         row, action = np.nonzero(allowed)
-        simulated = -replayed_by(self.simulator)
-        with placed(trajectories.seeds[k[row]]):
+        simulated = -count_replayed_steps(self.simulator)
+        with add_error_position(trajectories.seeds[k[row]]):
             ahead = self._ahead(trajectories.states[k, t][row], action, t[row])
-        simulated += len(row) + replayed_by(self.simulator)
+        simulated += len(row) + count_replayed_steps(self.simulator)
         q = np.zeros(allowed.shape)
         q[row, action] = ahead
         sound: Array = np.asarray(np.isfinite(q).all(axis=1))  # else the simulation diverged
         values, known = np.zeros((*trajectories.mask.shape, q.shape[1]), np.float32), trajectories.mask.copy()
         values[k, t], known[k, t] = np.where(sound[:, None], q, 0.0), sound
-        weight, lost = weights(anybody(trajectories), known)
+        weight, lost = query_weights(include_expert_steps(trajectories), known)
         return CostToGo(values, weight, len(k), simulated, int((~sound).sum()), lost)
 
     def _ahead(self, states: Array, actions: Array, times: Array) -> Array:
         """[n] what it costs to take these actions and then to be where they lead; NaN where that diverged."""
-        following, costs, done = stepped(self.simulator, states, actions)
+        following, costs, done = checked_step(self.simulator, states, actions)
         on = np.flatnonzero(~done & (times + 1 < self.simulator.horizon))
         q = np.where(np.isfinite(costs), costs, np.nan).astype(np.float64)
         if len(on):
-            with placed(rows=on):
-                q[on] += discount_of(self.expert) * values_of(self.expert, following[on])
+            with add_error_position(rows=on):
+                q[on] += get_discount(self.expert) * query_state_values(self.expert, following[on])
         return q

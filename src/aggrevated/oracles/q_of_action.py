@@ -8,11 +8,19 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from gymnasium.spaces import Box, Discrete
 
-from aggrevated.experts import ActionValueExpert, Expert
-from aggrevated.experts.checked import costs_of_each, costs_of_taken
-from aggrevated.oracles import CostSettings, CostToGo, Oracle, Tells, placed_in, require_method, scatter
-from aggrevated.oracles.advantage import Advantage
-from aggrevated.oracles.zero_one import advice
+from aggrevated.experts import Expert, StateActionQExpert
+from aggrevated.experts.checked import query_q_per_action, query_state_action_q
+from aggrevated.oracles import (
+    CostOracleSettings,
+    CostToGo,
+    Feedback,
+    Oracle,
+    add_trajectory_to_errors,
+    check_expert_has,
+    scatter_to_steps,
+)
+from aggrevated.oracles.advantage import AdvantageOracle
+from aggrevated.oracles.zero_one import query_expert_actions
 from aggrevated.rollout.trajectories import Trajectories
 from aggrevated.simulators import Simulator
 
@@ -21,64 +29,64 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class QOfAction:
+class StateActionQOracle:
     """Q*(s_t, a_t), [K, T]; with `advantage` less Q*(s_t, π*(s_t)), so that the critic's own level cancels.
 
     The steps that π* took itself are left out.
     """
 
-    expert: ActionValueExpert
+    expert: StateActionQExpert
     actions: Discrete | Box
     advantage: bool = True
     alone: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        require_method(self.expert, "q_of")
+        check_expert_has(self.expert, "q_of")
 
     def __call__(self, trajectories: Trajectories, policy: Policy | None = None) -> CostToGo:
         mask, weight = trajectories.mask, trajectories.by_learner.astype(np.float32)
         states = trajectories.states[mask]
-        with placed_in(trajectories):
-            q = costs_of_taken(self.expert, states, trajectories.actions[mask])
+        with add_trajectory_to_errors(trajectories):
+            q = query_state_action_q(self.expert, states, trajectories.actions[mask])
         if self.advantage:
-            own = advice(self.expert, trajectories, self.actions)[mask]
-            with placed_in(trajectories):
-                q = q - costs_of_taken(self.expert, states, own)
-        return CostToGo(scatter(trajectories, q), weight, queries=trajectories.steps, advantage=self.advantage)
+            own = query_expert_actions(self.expert, trajectories, self.actions)[mask]
+            with add_trajectory_to_errors(trajectories):
+                q = q - query_state_action_q(self.expert, states, own)
+        return CostToGo(scatter_to_steps(trajectories, q), weight, queries=trajectories.steps, advantage=self.advantage)
 
 
 @dataclass(frozen=True)
-class QOfEveryAction:
+class PerActionQOracle:
     """Q*(s_t, a) for all a of a finite set, [K, T, A]: the expert is asked about each."""
 
-    expert: ActionValueExpert
+    expert: StateActionQExpert
     actions: Discrete
     alone: ClassVar[bool] = True
     every_action: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        require_method(self.expert, "q_of")
+        check_expert_has(self.expert, "q_of")
 
     def __call__(self, trajectories: Trajectories, policy: Policy | None = None) -> CostToGo:
-        with placed_in(trajectories):
-            q = costs_of_each(self.expert, trajectories.states[trajectories.mask], int(self.actions.n))
+        with add_trajectory_to_errors(trajectories):
+            q = query_q_per_action(self.expert, trajectories.states[trajectories.mask], int(self.actions.n))
         weight = trajectories.mask.astype(np.float32)
-        return CostToGo(scatter(trajectories, q), weight, queries=trajectories.steps)
+        return CostToGo(scatter_to_steps(trajectories, q), weight, queries=trajectories.steps)
 
 
 @dataclass(frozen=True)
-class QOfActionSettings(CostSettings):
+class StateActionQSettings(CostOracleSettings):
     """Q* of the actions that the expert is asked about: the one taken, or each of a finite set."""
 
     name = "q-of-action"
 
-    def tells(self, finite: bool) -> Tells:
-        return Tells.EVERY_ACTION if finite else Tells.TAKEN_ACTION
+    def tells(self, finite: bool) -> Feedback:
+        return Feedback.ALL_ACTIONS if finite else Feedback.TAKEN_ACTION
 
     def build(self, simulator: Simulator, expert: Expert) -> Oracle:
-        if not isinstance(expert, ActionValueExpert):
-            raise self.cannot_ask(expert, "q_of")
+        if not isinstance(expert, StateActionQExpert):
+            raise self.missing_capability_error(expert, "q_of")
         if not isinstance(simulator.action_space, Discrete):
-            return QOfAction(expert, simulator.action_space, self.advantage)
-        every = QOfEveryAction(expert, simulator.action_space)
-        return Advantage(every) if self.advantage else every
+            return StateActionQOracle(expert, simulator.action_space, self.advantage)
+        every = PerActionQOracle(expert, simulator.action_space)
+        return AdvantageOracle(every) if self.advantage else every

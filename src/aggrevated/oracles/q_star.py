@@ -5,12 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from aggrevated.core.settings import Chosen
+from aggrevated.core.settings import SelectedComponents
 from aggrevated.errors import UsageError
-from aggrevated.experts import Expert, ValueExpert
-from aggrevated.experts.checked import costs_of
-from aggrevated.oracles import CostSettings, CostToGo, Oracle, Tells, placed_in, require_method, scatter
-from aggrevated.oracles.advantage import Advantage
+from aggrevated.experts import DiscreteQExpert, Expert
+from aggrevated.experts.checked import query_q_values
+from aggrevated.oracles import (
+    CostOracleSettings,
+    CostToGo,
+    Feedback,
+    Oracle,
+    add_trajectory_to_errors,
+    check_expert_has,
+    scatter_to_steps,
+)
+from aggrevated.oracles.advantage import AdvantageOracle
 from aggrevated.rollout.trajectories import Trajectories
 from aggrevated.simulators import Simulator
 
@@ -19,38 +27,38 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class QStar:
+class QStarOracle:
     """Q*(s_t, a) for all a, [K, T, A]. The expert is asked once, about the live states of the whole batch."""
 
-    expert: ValueExpert
+    expert: DiscreteQExpert
     alone: ClassVar[bool] = True
     every_action: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        require_method(self.expert, "q")
+        check_expert_has(self.expert, "q")
 
     def __call__(self, trajectories: Trajectories, policy: Policy | None = None) -> CostToGo:
-        with placed_in(trajectories):
-            values = scatter(trajectories, costs_of(self.expert, trajectories.states[trajectories.mask]))
+        with add_trajectory_to_errors(trajectories):
+            values = scatter_to_steps(trajectories, query_q_values(self.expert, trajectories.states[trajectories.mask]))
         return CostToGo(values, trajectories.mask.astype("float32"), queries=trajectories.steps)
 
 
 @dataclass(frozen=True)
-class QStarSettings(CostSettings):
+class QStarSettings(CostOracleSettings):
     """Q* of every action, from an expert that knows it."""
 
     name = "q-network"
 
-    def tells(self, finite: bool) -> Tells:
-        return Tells.EVERY_ACTION
+    def tells(self, finite: bool) -> Feedback:
+        return Feedback.ALL_ACTIONS
 
-    def check(self, chosen: Chosen) -> None:
+    def check(self, chosen: SelectedComponents) -> None:
         if not chosen.finite:
             raise UsageError(
                 f"the oracle {self.name} tells Q* of every action, and there are infinitely many; choose another"
             )
 
     def build(self, simulator: Simulator, expert: Expert) -> Oracle:
-        if not isinstance(expert, ValueExpert):
-            raise self.cannot_ask(expert, "q")
-        return Advantage(QStar(expert)) if self.advantage else QStar(expert)
+        if not isinstance(expert, DiscreteQExpert):
+            raise self.missing_capability_error(expert, "q")
+        return AdvantageOracle(QStarOracle(expert)) if self.advantage else QStarOracle(expert)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from aggrevated.experts import Expert
-from aggrevated.oracles import CostSettings, CostToGo, Oracle, Tells
-from aggrevated.oracles.advantage import Advantage
+from aggrevated.oracles import CostOracleSettings, CostToGo, Feedback, Oracle
+from aggrevated.oracles.advantage import AdvantageOracle
 from aggrevated.rollout.trajectories import Trajectories
 from aggrevated.simulators import Simulator
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Realised:
+class RewardToGoOracle:
     """Σ_{i ≥ t} c_i, [K, T]: what happened after (s_t, a_t) in this very trajectory. No expert is asked."""
 
     alone: ClassVar[bool] = True
@@ -30,13 +30,13 @@ class Realised:
 
 
 @dataclass(frozen=True)
-class RealisedSettings(CostSettings):
+class RewardToGoSettings(CostOracleSettings):
     """What the learner itself paid; the expert is not asked."""
 
     name = "realised"
 
-    def tells(self, finite: bool) -> Tells:
-        return Tells.TAKEN_ACTION
+    def tells(self, finite: bool) -> Feedback:
+        return Feedback.TAKEN_ACTION
 
     def build(self, simulator: Simulator, expert: Expert) -> Oracle:
-        return Advantage(Realised()) if self.advantage else Realised()
+        return AdvantageOracle(RewardToGoOracle()) if self.advantage else RewardToGoOracle()

@@ -12,10 +12,18 @@ import numpy as np
 
 from aggrevated.core.arrays import Array
 from aggrevated.core.settings import at_least, setting
-from aggrevated.experts import CriticExpert, Expert, ValueExpert, discount_of
-from aggrevated.experts.checked import costs_of, values_of
-from aggrevated.oracles import CostSettings, CostToGo, Oracle, Tells, placed_in, require_method, scatter
-from aggrevated.oracles.advantage import cheapest
+from aggrevated.experts import DiscreteQExpert, Expert, StateValueExpert, get_discount
+from aggrevated.experts.checked import query_q_values, query_state_values
+from aggrevated.oracles import (
+    CostOracleSettings,
+    CostToGo,
+    Feedback,
+    Oracle,
+    add_trajectory_to_errors,
+    check_expert_has,
+    scatter_to_steps,
+)
+from aggrevated.oracles.advantage import min_cost
 from aggrevated.rollout.trajectories import Trajectories
 from aggrevated.simulators import Simulator
 
@@ -24,27 +32,27 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Truncated:
+class TruncatedHorizonOracle:
     """Σ_{i<k} γ^i c_{t+i} + γ^k V*(s_{t+k}), [K, T]; with `advantage` less V*(s_t).
 
     That is the sum of k shaped costs c + γ V*(s') − V*(s). After an episode that ended early V* is 0. Where one that
     ran to the horizon led is not on record: sums end at its last state, with V* of that, and its last step is left out.
     """
 
-    expert: CriticExpert | ValueExpert
+    expert: StateValueExpert | DiscreteQExpert
     k: int = 1
     advantage: bool = True
     alone: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        require_method(self.expert, "v", "q")
+        check_expert_has(self.expert, "v", "q")
 
     def __call__(self, trajectories: Trajectories, policy: Policy | None = None) -> CostToGo:
-        v, last = v_star(self.expert, trajectories), trajectories.horizon - 1
+        v, last = query_v_star(self.expert, trajectories), trajectories.horizon - 1
         ahead = v
         for _ in range(min(self.k, v.shape[1])):
             following = np.pad(ahead[:, 1:], ((0, 0), (0, 1)))
-            ahead = trajectories.costs + discount_of(self.expert) * following
+            ahead = trajectories.costs + get_discount(self.expert) * following
             ahead[:, last:] = v[:, last:]
         values = (ahead - (v if self.advantage else 0.0)) * trajectories.mask
         weight = trajectories.by_learner.astype(np.float32)
@@ -53,20 +61,22 @@ class Truncated:
         return CostToGo(told, weight, queries=trajectories.steps, advantage=self.advantage)
 
 
-def v_star(expert: CriticExpert | ValueExpert, trajectories: Trajectories) -> Array:
+def query_v_star(expert: StateValueExpert | DiscreteQExpert, trajectories: Trajectories) -> Array:
     """V*(s_t), [K, T], 0 where no step was taken; of an expert without a critic it is the least of the legal Q*."""
     states, mask = trajectories.states[trajectories.mask], trajectories.mask
-    with placed_in(trajectories):
-        if isinstance(expert, CriticExpert):
+    with add_trajectory_to_errors(trajectories):
+        if isinstance(expert, StateValueExpert):
             v = np.zeros(mask.shape)
-            v[mask] = values_of(expert, states)
+            v[mask] = query_state_values(expert, states)
             return v
-        least: Array = cheapest(scatter(trajectories, costs_of(expert, states)), trajectories.legal)[..., 0]
+        least: Array = min_cost(scatter_to_steps(trajectories, query_q_values(expert, states)), trajectories.legal)[
+            ..., 0
+        ]
     return least.astype(np.float64)
 
 
 @dataclass(frozen=True)
-class TruncatedSettings(CostSettings):
+class TruncatedHorizonSettings(CostOracleSettings):
     """The learner's own costs for k steps, then V*."""
 
     name = "truncated"
@@ -76,10 +86,10 @@ class TruncatedSettings(CostSettings):
         at_least(1),
     )
 
-    def tells(self, finite: bool) -> Tells:
-        return Tells.TAKEN_ACTION
+    def tells(self, finite: bool) -> Feedback:
+        return Feedback.TAKEN_ACTION
 
     def build(self, simulator: Simulator, expert: Expert) -> Oracle:
-        if not isinstance(expert, CriticExpert | ValueExpert):
-            raise self.cannot_ask(expert, "v or q")
-        return Truncated(expert, self.planning_horizon, self.advantage)
+        if not isinstance(expert, StateValueExpert | DiscreteQExpert):
+            raise self.missing_capability_error(expert, "v or q")
+        return TruncatedHorizonOracle(expert, self.planning_horizon, self.advantage)

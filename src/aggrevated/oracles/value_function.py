@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, ClassVar
 from gymnasium.spaces import Discrete
 
 from aggrevated.core.settings import setting
-from aggrevated.experts import CriticExpert, Expert
-from aggrevated.oracles import CostSettings, CostToGo, Oracle, Tells, require_method
-from aggrevated.oracles.advantage import Advantage
-from aggrevated.oracles.one_step_lookahead import Lookahead
-from aggrevated.oracles.truncated_horizon import Truncated
+from aggrevated.experts import Expert, StateValueExpert
+from aggrevated.oracles import CostOracleSettings, CostToGo, Feedback, Oracle, check_expert_has
+from aggrevated.oracles.advantage import AdvantageOracle
+from aggrevated.oracles.one_step_lookahead import LookaheadOracle
+from aggrevated.oracles.truncated_horizon import TruncatedHorizonOracle
 from aggrevated.rollout.trajectories import Trajectories
 from aggrevated.simulators import Simulator
 
@@ -21,26 +21,26 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class ValueFunction:
+class ValueFunctionOracle:
     """Q*(s_t, a_t), [K, T]; with `advantage` less V*(s_t).
 
     After an episode that ended early V* is 0. The last step of one that ran to the horizon is left out: where it led
     is not on record.
     """
 
-    expert: CriticExpert
+    expert: StateValueExpert
     advantage: bool = True
     alone: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        require_method(self.expert, "v")
+        check_expert_has(self.expert, "v")
 
     def __call__(self, trajectories: Trajectories, policy: Policy | None = None) -> CostToGo:
-        return Truncated(self.expert, 1, self.advantage)(trajectories)
+        return TruncatedHorizonOracle(self.expert, 1, self.advantage)(trajectories)
 
 
 @dataclass(frozen=True)
-class ValueFunctionSettings(CostSettings):
+class ValueFunctionSettings(CostOracleSettings):
     """Q* from the expert's critic: of every action of a finite set, or of the action taken."""
 
     name = "value-function"
@@ -48,16 +48,16 @@ class ValueFunctionSettings(CostSettings):
         True, "Take every action of a finite set once in the simulator, not only the one taken on record."
     )
 
-    def tells(self, finite: bool) -> Tells:
-        return Tells.EVERY_ACTION if finite and self.every_action else Tells.TAKEN_ACTION
+    def tells(self, finite: bool) -> Feedback:
+        return Feedback.ALL_ACTIONS if finite and self.every_action else Feedback.TAKEN_ACTION
 
-    def most_steps(self, horizon: int, actions: int | None) -> int:
+    def max_steps(self, horizon: int, actions: int | None) -> int:
         return horizon * actions if actions is not None and self.every_action else 0
 
     def build(self, simulator: Simulator, expert: Expert) -> Oracle:
-        if not isinstance(expert, CriticExpert):
-            raise self.cannot_ask(expert, "v")
-        if self.tells(isinstance(simulator.action_space, Discrete)) is Tells.TAKEN_ACTION:
-            return ValueFunction(expert, self.advantage)
-        every = Lookahead(simulator, expert)
-        return Advantage(every) if self.advantage else every
+        if not isinstance(expert, StateValueExpert):
+            raise self.missing_capability_error(expert, "v")
+        if self.tells(isinstance(simulator.action_space, Discrete)) is Feedback.TAKEN_ACTION:
+            return ValueFunctionOracle(expert, self.advantage)
+        every = LookaheadOracle(simulator, expert)
+        return AdvantageOracle(every) if self.advantage else every

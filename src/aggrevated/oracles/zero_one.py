@@ -9,10 +9,10 @@ import numpy as np
 from gymnasium.spaces import Box, Discrete
 
 from aggrevated.core.arrays import Array
-from aggrevated.core.user_code import placed
+from aggrevated.core.user_code import add_error_position
 from aggrevated.experts import Expert
-from aggrevated.experts.checked import actions_of
-from aggrevated.oracles import CostToGo, Oracle, OracleSettings, Tells
+from aggrevated.experts.checked import query_actions
+from aggrevated.oracles import CostToGo, Feedback, Oracle, OracleSettings
 from aggrevated.rollout.trajectories import Trajectories
 from aggrevated.simulators import Simulator
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Disagreement:
+class ZeroOneOracle:
     """0/1 disagreement: 1 for every action but π*(s_t), [K, T, A]."""
 
     expert: Expert
@@ -30,13 +30,13 @@ class Disagreement:
     every_action: ClassVar[bool] = True
 
     def __call__(self, trajectories: Trajectories, policy: Policy | None = None) -> CostToGo:
-        chosen = advice(self.expert, trajectories, self.actions)[..., None]
+        chosen = query_expert_actions(self.expert, trajectories, self.actions)[..., None]
         values = (np.arange(int(self.actions.n)) != chosen) & trajectories.mask[..., None]
         return CostToGo(values.astype(np.float32), trajectories.mask.astype(np.float32), queries=trajectories.steps)
 
 
 @dataclass(frozen=True)
-class Advice:
+class ExpertActionOracle:
     """Where actions are vectors: π*(s_t) itself, [K, T, A]; that any other is a mistake says nothing there."""
 
     expert: Expert
@@ -45,16 +45,20 @@ class Advice:
 
     def __call__(self, trajectories: Trajectories, policy: Policy | None = None) -> CostToGo:
         mask = trajectories.mask.astype(np.float32)
-        chosen = advice(self.expert, trajectories, self.actions)
+        chosen = query_expert_actions(self.expert, trajectories, self.actions)
         return CostToGo(np.zeros_like(mask), mask, queries=trajectories.steps, advice=chosen)
 
 
-def disagreement(expert: Expert, action_space: Discrete | Box) -> Oracle:
+def make_zero_one_oracle(expert: Expert, action_space: Discrete | Box) -> Oracle:
     """The one that fits the actions."""
-    return Disagreement(expert, action_space) if isinstance(action_space, Discrete) else Advice(expert, action_space)
+    return (
+        ZeroOneOracle(expert, action_space)
+        if isinstance(action_space, Discrete)
+        else ExpertActionOracle(expert, action_space)
+    )
 
 
-def advice(expert: Expert, trajectories: Trajectories, space: Discrete | Box) -> Array:
+def query_expert_actions(expert: Expert, trajectories: Trajectories, space: Discrete | Box) -> Array:
     """π*(s_t) wherever a step was taken: [K, T] of a finite set, or float32 [K, T, A].
 
     π* may depend on t, so it is asked once for each t.
@@ -63,19 +67,19 @@ def advice(expert: Expert, trajectories: Trajectories, space: Discrete | Box) ->
     out = np.zeros(shape, np.int64) if isinstance(space, Discrete) else np.zeros((*shape, *space.shape), np.float32)
     for t in range(shape[1]):
         live = np.flatnonzero(trajectories.mask[:, t])
-        with placed(trajectories.seeds, live, t):
-            out[live, t] = actions_of(expert, trajectories.states[live, t], t, space)
+        with add_error_position(trajectories.seeds, live, t):
+            out[live, t] = query_actions(expert, trajectories.states[live, t], t, space)
     return out
 
 
 @dataclass(frozen=True)
-class DisagreementSettings(OracleSettings):
+class ZeroOneSettings(OracleSettings):
     """What the expert would have done."""
 
     name = "disagreement"
 
-    def tells(self, finite: bool) -> Tells:
-        return Tells.EVERY_ACTION if finite else Tells.BEST_ACTION
+    def tells(self, finite: bool) -> Feedback:
+        return Feedback.ALL_ACTIONS if finite else Feedback.BEST_ACTION
 
     def build(self, simulator: Simulator, expert: Expert) -> Oracle:
-        return disagreement(expert, simulator.action_space)
+        return make_zero_one_oracle(expert, simulator.action_space)

@@ -9,14 +9,14 @@ import torch
 from torch import Tensor
 
 from aggrevated.core.arrays import Array
-from aggrevated.parsing.feature_cache import cached, key_of
+from aggrevated.parsing.feature_cache import cache_key, load_or_compute
 from aggrevated.parsing.features.projection import Projection
-from aggrevated.parsing.features.symbols import raw, table
+from aggrevated.parsing.features.symbols import feature_table, raw_features
 from aggrevated.parsing.pages.page import Page
 from aggrevated.parsing.parser import Corpus
-from aggrevated.parsing.splits import Split, pages_of, rewritten
+from aggrevated.parsing.splits import Split, augment_pages, load_page_split
 from aggrevated.parsing.transitions.configurations import with_root
-from aggrevated.storage import digest
+from aggrevated.storage import digest_tensors
 
 BLOCK = 500  # pages at a time
 
@@ -37,21 +37,23 @@ class Dataset:
 @lru_cache(maxsize=2)
 def dataset(crohme: str, sets: int, data_seed: int, single_writer: bool, warps: int) -> Dataset:
     """Of CROHME's pages in that folder; where none is named, of generated ones."""
-    split = pages_of(crohme, sets, data_seed, single_writer)
+    split = load_page_split(crohme, sets, data_seed, single_writer)
     every = [*split.train, *split.validation, *split.test]
-    key = key_of(every, len(split.train), len(split.validation), warps, split.single_lines)
-    tensors = cached(key, lambda: computed(split, warps))
+    key = cache_key(every, len(split.train), len(split.validation), warps, split.single_lines)
+    tensors = load_or_compute(key, lambda: compute_features(split, warps))
     kept = {name: tensor.numpy() for name, tensor in tensors.items()}
-    features = table(kept["lengths"], kept["features"])
+    features = feature_table(kept["lengths"], kept["features"])
     projection = Projection(kept["centre"], kept["matrix"])
-    return Dataset(digest(tensors), corpus_of(kept), features, projection, *parts_of(split, len(kept["lengths"])))
+    return Dataset(
+        digest_tensors(tensors), make_corpus(kept), features, projection, *split_indices(split, len(kept["lengths"]))
+    )
 
 
-def computed(
+def compute_features(
     split: Split,
     warps: int,
-    raw: Callable[[Sequence[Page]], Array] = raw,
-    fit: Callable[[Sequence[Page]], Projection] = lambda pages: Projection.of(raw(pages)),
+    raw: Callable[[Sequence[Page]], Array] = raw_features,
+    fit: Callable[[Sequence[Page]], Projection] = lambda pages: Projection.of(raw_features(pages)),
     labelled: Callable[[Sequence[str]], Array] | None = None,
 ) -> dict[str, Tensor]:
     """Features, heads and lengths of all pages, one after the other; the projection is fitted to the training pages.
@@ -59,9 +61,9 @@ def computed(
     With `labelled`, also the class of each symbol.
     """
     projection = fit(split.train)
-    batches = [split.train, *(rewritten(split, copy) for copy in range(warps)), split.validation, split.test]
+    batches = [split.train, *(augment_pages(split, copy) for copy in range(warps)), split.validation, split.test]
     arrays = {
-        "features": np.concatenate([projection(raw(some)) for batch in batches for some in blocks(batch)]),
+        "features": np.concatenate([projection(raw(some)) for batch in batches for some in iter_blocks(batch)]),
         "heads": np.concatenate([page.heads for batch in batches for page in batch]),
         "lengths": np.array([len(page) for batch in batches for page in batch]),
     }
@@ -72,27 +74,27 @@ def computed(
     return {name: torch.from_numpy(array) for name, array in arrays.items()} | fitted
 
 
-def blocks(pages: Sequence[Page]) -> Iterator[Sequence[Page]]:
+def iter_blocks(pages: Sequence[Page]) -> Iterator[Sequence[Page]]:
     """Some of the pages at a time: the raw features of all would take gigabytes."""
     return (pages[first : first + BLOCK] for first in range(0, len(pages), BLOCK))
 
 
-def corpus_of(kept: dict[str, Array]) -> Corpus:
+def make_corpus(kept: dict[str, Array]) -> Corpus:
     """Lengths and gold trees of all pages."""
     lengths, most = kept["lengths"], int(kept["lengths"].max())
     trees = np.split(kept["heads"], np.cumsum(lengths)[:-1])
     return Corpus(lengths, np.stack([with_root(heads, most) for heads in trees]))
 
 
-def parts_of(split: Split, count: int) -> list[Array]:
+def split_indices(split: Split, count: int) -> list[Array]:
     """Which of so many pages are to learn from, to choose on and to report."""
     to_learn = count - len(split.validation) - len(split.test)
     return np.split(np.arange(count), np.cumsum([to_learn, len(split.validation)]))
 
 
-def of_pages(
-    pages: Sequence[Page], projection: Projection, raw: Callable[[Sequence[Page]], Array] = raw
+def dataset_of_pages(
+    pages: Sequence[Page], projection: Projection, raw: Callable[[Sequence[Page]], Array] = raw_features
 ) -> tuple[Corpus, Array]:
     """(the corpus of these pages, their features), to be read by a policy that has that projection."""
     corpus = Corpus.of(pages)
-    return corpus, table(corpus.lengths, projection(raw(pages)))
+    return corpus, feature_table(corpus.lengths, projection(raw(pages)))

@@ -10,26 +10,26 @@ from torch import Tensor
 
 from aggrevated.errors import DataError, StorageError
 from aggrevated.kernels import linear_algebra
-from aggrevated.kernels.numerics import fingerprint
+from aggrevated.kernels.numerics import numerics_fingerprint
 from aggrevated.parsing import splits
 from aggrevated.parsing.features import crops, geometry, hog, layout, projection, symbols
 from aggrevated.parsing.pages import crohme
 from aggrevated.parsing.pages.page import Page
-from aggrevated.storage import seal, unseal
+from aggrevated.storage import load_checksummed, save_checksummed
 from aggrevated.version import __version__
 
-KEPT = 8  # files, the newest
+MAX_CACHED_FILES = 8  # files, the newest
 
 
-def folder() -> Path:
+def cache_folder() -> Path:
     """Where they are kept: $AGGREVATED_CACHE, or the user's cache folder."""
     usual = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "aggrevated"
     return Path(os.environ.get("AGGREVATED_CACHE") or usual)
 
 
-def key_of(pages: Sequence[Page], *settings: object) -> str:
+def cache_key(pages: Sequence[Page], *settings: object) -> str:
     """A digest of the pages, of what is to be done with them, and of the code and the arithmetic that do it."""
-    sha = sha256(repr((__version__, fingerprint(), *settings)).encode())
+    sha = sha256(repr((__version__, numerics_fingerprint(), *settings)).encode())
     for module in (crohme, crops, splits, hog, geometry, layout, symbols, projection, linear_algebra):
         sha.update(Path(module.__file__ or "").read_bytes())
     for page in pages:
@@ -41,14 +41,16 @@ def key_of(pages: Sequence[Page], *settings: object) -> str:
     return sha.hexdigest()
 
 
-def cached(key: str, make: Callable[[], dict[str, Tensor]]) -> dict[str, Tensor]:
+def load_or_compute(key: str, make: Callable[[], dict[str, Tensor]]) -> dict[str, Tensor]:
     """What `make` gives, from the file of that key if there is an intact one."""
-    path = folder() / f"{key}.safetensors"
+    path = cache_folder() / f"{key}.safetensors"
     with suppress(DataError, StorageError):
-        return unseal(path)[0]
+        return load_checksummed(path)[0]
     made = make()
     with suppress(StorageError, OSError):
-        seal(path, made, {})
-        for old in sorted(folder().glob("*.safetensors"), key=lambda file: file.stat().st_mtime)[:-KEPT]:
+        save_checksummed(path, made, {})
+        for old in sorted(cache_folder().glob("*.safetensors"), key=lambda file: file.stat().st_mtime)[
+            :-MAX_CACHED_FILES
+        ]:
             old.unlink(missing_ok=True)
     return made

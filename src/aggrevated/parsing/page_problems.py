@@ -13,36 +13,36 @@ from aggrevated.parsing.dataset import Dataset
 from aggrevated.parsing.learners.kernel import KernelPolicy
 from aggrevated.parsing.learners.parser_policies import ParsingPolicy
 from aggrevated.parsing.parser import Parser
-from aggrevated.parsing.scoring import Micro, parsed, scores
+from aggrevated.parsing.scoring import MicroUasEvaluator, parse_batch, score_heads
 from aggrevated.parsing.transitions import TransitionSystem
 from aggrevated.policies import Policy
-from aggrevated.problems import World
-from aggrevated.validation import Validated
+from aggrevated.problems import Problem
+from aggrevated.validation import ValidationScore
 
 Reader: TypeAlias = ParsingPolicy | KernelPolicy
 
 
-def world_of(
+def make_problem(
     pages: Dataset,
     system: TransitionSystem,
-    validate: Callable[[Parser], Callable[[Policy], Validated]],
+    validate: Callable[[Parser], Callable[[Policy], ValidationScore]],
     prepare: Callable[[Policy], None],
-) -> World:
+) -> Problem:
     """The parser of the pages to learn from, its expert, and the parsers of those to choose on and to report."""
     simulator = Parser(pages.corpus, pages.train, system=system)
     chosen_on, reported = (Parser(pages.corpus, part, True, system) for part in (pages.validation, pages.test))
-    return World(
+    return Problem(
         simulator,
         simulator.expert,
         validate=validate(chosen_on),
-        test=lambda policy: scores(parsed(policy, reported), reported),
+        test=lambda policy: score_heads(parse_batch(policy, reported), reported),
         fingerprint={"pages": torch.tensor(list(bytes.fromhex(pages.key)), dtype=torch.uint8)},
-        monitor=Monitor(Micro(reported)),
+        monitor=Monitor(MicroUasEvaluator(reported)),
         prepare=prepare,
     )
 
 
-def show(policy: Policy, pages: Dataset) -> None:
+def attach_pages(policy: Policy, pages: Dataset) -> None:
     """Give a policy the pages, and the projection that made their features, with geometry if it is to see that."""
     assert isinstance(policy, Reader)
     whole, width = pages.projection, policy.projection.width
@@ -54,7 +54,7 @@ def show(policy: Policy, pages: Dataset) -> None:
 class Monitor:
     """UAS on the test pages, which no choice looks at."""
 
-    measure: Micro
+    measure: MicroUasEvaluator
 
     def over(self, engine: Engine) -> Monitor:
         """The same by another engine."""

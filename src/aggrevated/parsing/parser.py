@@ -16,18 +16,24 @@ import numpy as np
 from gymnasium.spaces import Box, Discrete
 
 from aggrevated.core.arrays import Array
-from aggrevated.core.rng import Stream, generator
+from aggrevated.core.rng import RandomStream, make_generator
 from aggrevated.oracles.q_star import QStarSettings
 from aggrevated.parsing.pages.page import Page
 from aggrevated.parsing.transitions import TransitionSystem
-from aggrevated.parsing.transitions.configurations import NONE, View, begin, with_root, wrong
-from aggrevated.parsing.transitions.gold import advised, already_lost
+from aggrevated.parsing.transitions.configurations import (
+    NO_SYMBOL,
+    ConfigurationView,
+    count_wrong_heads,
+    initial_configuration,
+    with_root,
+)
+from aggrevated.parsing.transitions.gold import already_lost, best_transition
 from aggrevated.parsing.transitions.systems import SYSTEMS
 
-LATEST = 3  # of the stack, the buffer and the arcs
-ARCS = slice(1, 1 + LATEST)
-CONFIGURATION = slice(1 + LATEST, None)
-OBSERVATIONS = Box(-1.0, np.inf, (1 + 3 * LATEST,), np.float32)  # a page, and numbers of symbols
+CONTEXT_SIZE = 3  # of the stack, the buffer and the arcs
+ARCS = slice(1, 1 + CONTEXT_SIZE)
+CONFIGURATION = slice(1 + CONTEXT_SIZE, None)
+OBSERVATION_SPACE = Box(-1.0, np.inf, (1 + 3 * CONTEXT_SIZE,), np.float32)  # a page, and numbers of symbols
 
 
 @dataclass(frozen=True)
@@ -77,28 +83,30 @@ class Parser:
 
     @property
     def observation_space(self) -> Box:
-        return Box(-1.0, float(max(len(self.corpus.lengths), self.corpus.most)), (1 + 3 * LATEST,), np.float32)
+        return Box(-1.0, float(max(len(self.corpus.lengths), self.corpus.most)), (1 + 3 * CONTEXT_SIZE,), np.float32)
 
     def initial(self, seeds: Array) -> Array:
         if self.in_order:
             return self.start(self.chosen[np.asarray(seeds, np.int64) % len(self.chosen)])
-        return self.start(self.chosen[[int(generator(int(s), Stream.LUCK).integers(len(self.chosen))) for s in seeds]])
+        return self.start(
+            self.chosen[[int(make_generator(int(s), RandomStream.LUCK).integers(len(self.chosen))) for s in seeds]]
+        )
 
     def start(self, page: Array) -> Array:
         """The states before the first transition of these pages [n]."""
-        rows = begin(self.corpus.lengths[page], self.corpus.most)
-        arcs = np.full((len(page), LATEST), NONE)
+        rows = initial_configuration(self.corpus.lengths[page], self.corpus.most)
+        arcs = np.full((len(page), CONTEXT_SIZE), NO_SYMBOL)
         return np.concatenate([page[:, None], arcs, rows], axis=1).astype(np.int32)
 
     def observe(self, state: Array) -> Array:
         """[n, 10] float32: the page, then the latest three of stack, buffer and arcs."""
-        view = View(state[:, CONFIGURATION])
+        view = ConfigurationView(state[:, CONFIGURATION])
         top, stack = None, []
-        for _ in range(LATEST):
+        for _ in range(CONTEXT_SIZE):
             top = view.top(below=top)
             stack.append(top)
-        ahead = view.b[:, None] + np.arange(LATEST)
-        buffer = np.where(ahead <= view.n[:, None], ahead, NONE)
+        ahead = view.b[:, None] + np.arange(CONTEXT_SIZE)
+        buffer = np.where(ahead <= view.n[:, None], ahead, NO_SYMBOL)
         seen = [state[:, :1], np.stack(stack, axis=1), buffer, state[:, ARCS]]
         return np.concatenate(seen, axis=1).astype(np.float32)
 
@@ -110,18 +118,18 @@ class Parser:
         rows = state[:, CONFIGURATION]
         following = state.copy()
         following[:, CONFIGURATION] = self.system.step(rows, action)
-        before, after = View(rows).heads, View(following[:, CONFIGURATION]).heads
+        before, after = ConfigurationView(rows).heads, ConfigurationView(following[:, CONFIGURATION]).heads
         new = before != after
         dependent, made = new.argmax(axis=1), new.any(axis=1)
-        following[made, 2 : 1 + LATEST] = state[made, 1:LATEST]
+        following[made, 2 : 1 + CONTEXT_SIZE] = state[made, 1:CONTEXT_SIZE]
         following[made, 1] = dependent[made]
         done = self.system.done(following[:, CONFIGURATION])
-        cost = done * wrong(following[:, CONFIGURATION], self.corpus.gold[state[:, 0]])
+        cost = done * count_wrong_heads(following[:, CONFIGURATION], self.corpus.gold[state[:, 0]])
         return following, cost.astype(np.float64), done
 
     def heads(self, state: Array) -> Array:
         """[n, N]: the heads that were given, NONE where there is none."""
-        return View(state[:, CONFIGURATION]).heads[:, 1:]
+        return ConfigurationView(state[:, CONFIGURATION]).heads[:, 1:]
 
     @cached_property
     def expert(self) -> GoldExpert:
@@ -145,7 +153,7 @@ class GoldExpert:
 
     def act(self, states: Array, t: int) -> Array:
         rows, gold = states[:, CONFIGURATION], self.parser.corpus.gold[states[:, 0]]
-        return advised(self.parser.system, rows, gold)
+        return best_transition(self.parser.system, rows, gold)
 
 
 @dataclass(frozen=True)

@@ -13,33 +13,47 @@ from gymnasium.spaces import Discrete, Space
 
 from aggrevated.core.settings import (
     COUNT,
-    MOST,
+    MAX_COUNT,
     SEED,
-    Chosen,
+    SelectedComponents,
     at_least,
-    flag,
+    check_setting,
     one_of,
-    require,
     setting,
+    to_flag,
 )
-from aggrevated.errors import IdleError, UsageError
-from aggrevated.parsing.dataset import dataset, of_pages
-from aggrevated.parsing.page_problems import Reader, show, world_of
+from aggrevated.errors import UnusedSettingError, UsageError
+from aggrevated.parsing.dataset import dataset, dataset_of_pages
+from aggrevated.parsing.page_problems import Reader, attach_pages, make_problem
 from aggrevated.parsing.pages.crohme import Folder, compose, read_folder
 from aggrevated.parsing.pages.page import Page
-from aggrevated.parsing.parser import OBSERVATIONS, Parser
-from aggrevated.parsing.scoring import Micro, arc_length, by_kind, parsed, scores, symbol
-from aggrevated.parsing.splits import Split, evaluated, folders, left_out, pages_of, to_evaluate
+from aggrevated.parsing.parser import OBSERVATION_SPACE, Parser
+from aggrevated.parsing.scoring import (
+    MicroUasEvaluator,
+    arc_length,
+    parse_batch,
+    score_heads,
+    scores_by_kind,
+    symbol_label,
+)
+from aggrevated.parsing.splits import (
+    Split,
+    describe_skipped_files,
+    evaluation_folder,
+    inkml_folders,
+    load_evaluation_pages,
+    load_page_split,
+)
 from aggrevated.parsing.transitions.systems import SYSTEMS
 from aggrevated.policies import Policy
-from aggrevated.problems import EvaluationSettings, World, WorldSettings
-from aggrevated.storage import Facts
+from aggrevated.problems import EvaluationSettings, Problem, ProblemSettings
+from aggrevated.storage import JsonDict
 
 SPLIT = "{} has no train/ and dev/: its own files are split by writers, 80/10/10"
 
 
 @dataclass(frozen=True)
-class OnPages(EvaluationSettings):
+class PageEvaluationSettings(EvaluationSettings):
     """Test pages, or real ink."""
 
     crohme: str = setting(
@@ -48,35 +62,38 @@ class OnPages(EvaluationSettings):
     composed: bool = setting(False, "Put the expressions of each writer together to pages of one to three lines.")
     verbose: bool = setting(False, "List the files of that folder that cannot be used.")
 
-    def measure(self, world: WorldSettings, policy: Policy) -> Facts:
+    def measure(self, world: ProblemSettings, policy: Policy) -> JsonDict:
         """UAS in all its forms, and by kind of symbol."""
-        assert isinstance(world, Algebra)
+        assert isinstance(world, AlgebraProblemSettings)
         pages = self.chosen_pages(world)
         parser = world.parser_of(policy, pages)
-        heads = parsed(policy, parser)
-        kinds = {"by_symbol": by_kind(pages, heads, symbol), "by_arc_length": by_kind(pages, heads, arc_length)}
-        return scores(heads, parser).facts() | kinds | self.left_out
+        heads = parse_batch(policy, parser)
+        kinds = {
+            "by_symbol": scores_by_kind(pages, heads, symbol_label),
+            "by_arc_length": scores_by_kind(pages, heads, arc_length),
+        }
+        return score_heads(heads, parser).facts() | kinds | self.left_out
 
     @property
-    def left_out(self) -> Facts:
+    def left_out(self) -> JsonDict:
         """What is told of files that cannot be used."""
-        return left_out_of(asked_for(self.crohme), self.verbose)
+        return count_skipped_files(find_named_folders(self.crohme), self.verbose)
 
-    def chosen_pages(self, world: Algebra) -> list[Page]:
+    def chosen_pages(self, world: AlgebraProblemSettings) -> list[Page]:
         """Of what the policy learned from, only the test pages."""
         if self.composed and not self.crohme and not world.crohme:
             raise UsageError("generated pages have one to three lines already; --composed needs --crohme")
         seen = not self.crohme or os.path.realpath(self.crohme) == world.crohme
-        pages = world.split().test if seen else to_evaluate(Path(self.crohme))
+        pages = world.split().test if seen else load_evaluation_pages(Path(self.crohme))
         return compose(pages, np.random.default_rng(0)) if self.composed else pages
 
 
-def asked_for(crohme: str) -> list[Folder]:
+def find_named_folders(crohme: str) -> list[Folder]:
     """The folder of real ink that is named; none where none is."""
-    return [read_folder(evaluated(Path(crohme)))] if crohme else []
+    return [read_folder(evaluation_folder(Path(crohme)))] if crohme else []
 
 
-def left_out_of(folders: Sequence[Folder], verbose: bool) -> Facts:
+def count_skipped_files(folders: Sequence[Folder], verbose: bool) -> JsonDict:
     """How many files of these folders cannot be used, by reason, and which, if asked; nothing where all can."""
     for found in folders:
         if found.skipped:
@@ -86,14 +103,14 @@ def left_out_of(folders: Sequence[Folder], verbose: bool) -> Facts:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Algebra(WorldSettings):
+class AlgebraProblemSettings(ProblemSettings):
     """Handwritten algebra, generated or real. What is measured is UAS, so the expert's is 1."""
 
     name = "algebra"
     expert_name = "gold"
     digits = 3
-    measured_on: ClassVar[tuple[str, ...]] = ("crohme", "sets", "single_writer", "data_seed")
-    evaluation: ClassVar[type[EvaluationSettings]] = OnPages
+    protocol_settings: ClassVar[tuple[str, ...]] = ("crohme", "sets", "single_writer", "data_seed")
+    evaluation: ClassVar[type[EvaluationSettings]] = PageEvaluationSettings
     system: str = setting("arc-eager", f"The transition system: {' or '.join(SYSTEMS)}.", one_of(SYSTEMS))
     warps: int = setting(0, "Rewritten copies of each training page.", COUNT)
     crohme: str = setting(
@@ -103,19 +120,24 @@ class Algebra(WorldSettings):
     single_writer: bool = setting(False, "One hand writes all generated sets, as in the paper's data.")
     data_seed: int = setting(0, "The seed of the generated pages, and of the choice of writers for validation.", SEED)
 
-    def completed(self, iterations: int, given: Container[str]) -> Self:
+    def fill_defaults(self, iterations: int, given: Container[str]) -> Self:
         """A folder of real ink is found again from everywhere."""
         if not self.crohme:
             return self
         for name in ("sets", "single_writer"):
             if name in given:
-                idle = f"{flag(name)} has no effect on real ink"
-                raise IdleError(f"{idle}; leave --crohme out, or leave it out", name)
+                idle = f"{to_flag(name)} has no effect on real ink"
+                raise UnusedSettingError(f"{idle}; leave --crohme out, or leave it out", name)
         return replace(self, crohme=os.path.realpath(self.crohme))
 
-    def check(self, chosen: Chosen) -> None:
+    def check(self, chosen: SelectedComponents) -> None:
         pages = self.sets * (1 + self.warps)
-        require(pages <= MOST, "warps", self.warps, f"fewer: with {self.sets} sets that is {pages:,} pages of {MOST:,}")
+        check_setting(
+            pages <= MAX_COUNT,
+            "warps",
+            self.warps,
+            f"fewer: with {self.sets} sets that is {pages:,} pages of {MAX_COUNT:,}",
+        )
 
     measured = "UAS"
 
@@ -132,23 +154,23 @@ class Algebra(WorldSettings):
     def notice(self) -> str:
         if not self.crohme:
             return ""
-        lines = [] if len(folders(Path(self.crohme))) == 2 else [SPLIT.format(self.crohme)]
-        return "\n".join([*lines, *left_out(Path(self.crohme))])
+        lines = [] if len(inkml_folders(Path(self.crohme))) == 2 else [SPLIT.format(self.crohme)]
+        return "\n".join([*lines, *describe_skipped_files(Path(self.crohme))])
 
     def spaces(self) -> tuple[Space[Any], Space[Any]]:
-        return OBSERVATIONS, Discrete(len(SYSTEMS[self.system].actions))
+        return OBSERVATION_SPACE, Discrete(len(SYSTEMS[self.system].actions))
 
     def split(self) -> Split:
         """The pages."""
-        return pages_of(self.crohme, self.sets, self.data_seed, self.single_writer)
+        return load_page_split(self.crohme, self.sets, self.data_seed, self.single_writer)
 
     def parser_of(self, policy: Policy, pages: Sequence[Page]) -> Parser:
         """The parser of these pages, which the policy now reads."""
         assert isinstance(policy, Reader)
-        corpus, features = of_pages(pages, policy.projection)
+        corpus, features = dataset_of_pages(pages, policy.projection)
         policy.with_pages(features, corpus.lengths)
         return Parser(corpus, np.arange(len(pages)), in_order=True, system=SYSTEMS[self.system])
 
-    def build(self, seed: int) -> World:
+    def build(self, seed: int) -> Problem:
         pages = dataset(self.crohme, self.sets, self.data_seed, self.single_writer, self.warps)
-        return world_of(pages, SYSTEMS[self.system], Micro, lambda policy: show(policy, pages))
+        return make_problem(pages, SYSTEMS[self.system], MicroUasEvaluator, lambda policy: attach_pages(policy, pages))

@@ -8,50 +8,50 @@ from typing import Self, TypedDict
 
 import numpy as np
 
-from aggrevated.collection import Place
+from aggrevated.collection import WorkerContext
 from aggrevated.core.arrays import Array
-from aggrevated.core.statistics import standard_error_of_share
-from aggrevated.engines import HERE, Engine
-from aggrevated.engines.serialization import Kept
+from aggrevated.core.statistics import standard_error_of_ratio
+from aggrevated.engines import IN_PROCESS, Engine
+from aggrevated.engines.serialization import CachedObject
 from aggrevated.experts import Expert
 from aggrevated.parsing.pages.page import Page
 from aggrevated.parsing.parser import Parser
-from aggrevated.parsing.transitions.configurations import NONE
+from aggrevated.parsing.transitions.configurations import NO_SYMBOL
 from aggrevated.policies import Policy
 from aggrevated.problems import Score
-from aggrevated.rollout.roll_in import Mixture, roll_in
+from aggrevated.rollout.roll_in import RollInPolicy, roll_in
 from aggrevated.rollout.trajectories import Trajectories
-from aggrevated.validation import Validated, returns_of
+from aggrevated.validation import ValidationScore, evaluate_returns
 
 LENGTHS = ((1, 1), (2, 2), (3, 4), (5, 8), (9, 10**6))  # of arcs, in symbols
 
 
 def uas(heads: Array, gold: Array) -> tuple[float, float, float]:
     """(micro, macro, exact match) of heads [P, N] against gold [P, N+1]: shares of symbols, mean over pages, pages."""
-    wanted = gold[:, 1:] != NONE
+    wanted = gold[:, 1:] != NO_SYMBOL
     right = (heads == gold[:, 1:]) & wanted
     per_page = right.sum(axis=1) / wanted.sum(axis=1)
     return float(right.sum() / wanted.sum()), float(per_page.mean()), float((per_page == 1).mean())
 
 
-def parses(policy: Policy | Expert, parser: Parser) -> Trajectories:
+def parse_greedily(policy: Policy | Expert, parser: Parser) -> Trajectories:
     """One greedy parse of each of the parser's pages by a policy, or by an expert."""
     assert parser.in_order, "the pages are scored one after the other, each once"
-    alone = Mixture(None, policy.actor()) if isinstance(policy, Policy) else Mixture(policy, None, alpha=1.0)
-    return roll_in(parser, alone, numbers(parser), deterministic=True)
+    alone = RollInPolicy(None, policy.actor()) if isinstance(policy, Policy) else RollInPolicy(policy, None, alpha=1.0)
+    return roll_in(parser, alone, page_numbers(parser), deterministic=True)
 
 
-def numbers(parser: Parser) -> Array:
+def page_numbers(parser: Parser) -> Array:
     """Those of its pages, which take the place of seeds."""
     return np.arange(len(parser.chosen), dtype=np.uint64)
 
 
-def parsed(policy: Policy | Expert, parser: Parser) -> Array:
+def parse_batch(policy: Policy | Expert, parser: Parser) -> Array:
     """[P, N]: the heads that a greedy policy, or an expert, gives to each of the parser's pages."""
-    return heads_of(parses(policy, parser), parser)
+    return predicted_heads(parse_greedily(policy, parser), parser)
 
 
-def heads_of(found: Trajectories, parser: Parser) -> Array:
+def predicted_heads(found: Trajectories, parser: Parser) -> Array:
     """[P, N]: the heads that these parses came to, NONE where there is none."""
     lane, last = np.arange(found.count), found.mask.sum(axis=1) - 1
     final, _, _ = parser.step(found.states[lane, last], found.actions[lane, last])
@@ -59,33 +59,33 @@ def heads_of(found: Trajectories, parser: Parser) -> Array:
 
 
 @dataclass(frozen=True)
-class Micro:
+class MicroUasEvaluator:
     """The share of symbols with their gold head, which is what the parses cost; with the transitions they took."""
 
     parser: Parser
-    engine: Engine = HERE
+    engine: Engine = IN_PROCESS
 
     def over(self, engine: Engine) -> Self:
         """The same by another engine."""
         return replace(self, engine=engine)
 
-    def __call__(self, policy: Policy | Expert) -> Validated:
+    def __call__(self, policy: Policy | Expert) -> ValidationScore:
         assert self.parser.in_order, "the pages are scored one after the other, each once"
         symbols = int(self.parser.corpus.lengths[self.parser.chosen].sum())
-        returns, steps = returns_of(policy, self._kept, numbers(self.parser), True, self.engine)
-        return Validated((symbols + returns.sum()) / symbols, steps)
+        returns, steps = evaluate_returns(policy, self._kept, page_numbers(self.parser), True, self.engine)
+        return ValidationScore((symbols + returns.sum()) / symbols, steps)
 
     @cached_property
-    def _kept(self) -> Kept[Place]:
-        return Kept(Place(self.parser))
+    def _kept(self) -> CachedObject[WorkerContext]:
+        return CachedObject(WorkerContext(self.parser))
 
 
-def micro(policy: Policy | Expert, parser: Parser) -> Validated:
+def micro_uas(policy: Policy | Expert, parser: Parser) -> ValidationScore:
     """The same, here and now."""
-    return Micro(parser)(policy)
+    return MicroUasEvaluator(parser)(policy)
 
 
-def next_head(parser: Parser) -> float:
+def next_symbol_baseline(parser: Parser) -> float:
     """The micro UAS of the simplest parser: every symbol's head is the next one, and the last one's is ROOT."""
     lengths = parser.corpus.lengths[parser.chosen]
     heads = np.tile(np.arange(2, parser.corpus.most + 2), (len(lengths), 1))
@@ -93,7 +93,7 @@ def next_head(parser: Parser) -> float:
     return uas(heads, parser.gold)[0]
 
 
-def at_random(parser: Parser, parses: int = 20) -> float:
+def random_baseline(parser: Parser, parses: int = 20) -> float:
     """The micro UAS of legal transitions drawn at random: mean over so many parses of every page."""
     pages = np.tile(parser.chosen, parses)
     state, generator = parser.start(pages), np.random.default_rng(0)
@@ -118,17 +118,17 @@ class UasScore(Score):
     uas_next_head: float
 
 
-def scores(heads: Array, parser: Parser) -> UasScore:
+def score_heads(heads: Array, parser: Parser) -> UasScore:
     """Of these heads [P, N]."""
     share, macro, exact = uas(heads, parser.gold)
     lengths = parser.corpus.lengths[parser.chosen]
-    right = ((heads == parser.gold[:, 1:]) & (parser.gold[:, 1:] != NONE)).sum(axis=1)
-    returns, _ = returns_of(parser.expert, parser, numbers(parser), True)
-    symbols, expert_error = int(lengths.sum()), standard_error_of_share(lengths + returns, lengths)
+    right = ((heads == parser.gold[:, 1:]) & (parser.gold[:, 1:] != NO_SYMBOL)).sum(axis=1)
+    returns, _ = evaluate_returns(parser.expert, parser, page_numbers(parser), True)
+    symbols, expert_error = int(lengths.sum()), standard_error_of_ratio(lengths + returns, lengths)
     return UasScore(
         float((symbols + returns.sum()) / symbols), share, share, share, macro, exact,
-        len(parser.chosen), symbols, next_head(parser),
-        expert_standard_error=expert_error, test_standard_error=standard_error_of_share(right, lengths),
+        len(parser.chosen), symbols, next_symbol_baseline(parser),
+        expert_standard_error=expert_error, test_standard_error=standard_error_of_ratio(right, lengths),
     )  # fmt: skip
 
 
@@ -139,7 +139,7 @@ class KindScore(TypedDict):
     symbols: int
 
 
-def by_kind(pages: Sequence[Page], heads: Array, kind: Callable[[Page, int], str]) -> dict[str, KindScore]:
+def scores_by_kind(pages: Sequence[Page], heads: Array, kind: Callable[[Page, int], str]) -> dict[str, KindScore]:
     """UAS and number of the symbols of each kind, the most frequent first; `kind` is of a page and a place in it."""
     right: Counter[str] = Counter()
     seen: Counter[str] = Counter()
@@ -150,7 +150,7 @@ def by_kind(pages: Sequence[Page], heads: Array, kind: Callable[[Page, int], str
     return {name: {"uas": right[name] / count, "symbols": count} for name, count in seen.most_common()}
 
 
-def symbol(page: Page, place: int) -> str:
+def symbol_label(page: Page, place: int) -> str:
     """What was written there."""
     return page.symbols[place]
 

@@ -12,7 +12,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from aggrevated.core.arrays import Array
 from aggrevated.errors import UsageError
-from aggrevated.plots.state_drawings import DRAWINGS, FAINT, INK, MUTED, PAPER, picture
+from aggrevated.plots.state_drawings import FAINT, INK, MUTED, PAPER, STATE_DRAWERS, draw_state
 from aggrevated.simulators.mujoco import ROBOTS
 from aggrevated.storage import write_atomically
 
@@ -38,28 +38,30 @@ class Panel:
         assert len(self.costs) > 0, "a panel needs at least one step"
 
 
-def side_by_side(name: str, panels: Sequence[Panel], path: Path, stride: int | None = None, fps: int = 25) -> None:
+def write_comparison_gif(
+    name: str, panels: Sequence[Panel], path: Path, stride: int | None = None, fps: int = 25
+) -> None:
     """Write the GIF of trajectories of the simulator `name`: every `stride`-th step, and the last one, held.
 
     Without a stride it is the smallest that makes no more than about `FRAMES` frames.
     """
     assert panels and fps > 0 and (stride is None or stride > 0), (len(panels), fps, stride)
     assert len({tuple(panel.parts) for panel in panels}) == 1, "panels must name the same parts, seen or hidden"
-    if name not in (*DRAWINGS, *ROBOTS) and any(panel.pictures is None for panel in panels):
+    if name not in (*STATE_DRAWERS, *ROBOTS) and any(panel.pictures is None for panel in panels):
         raise UsageError(
-            f"the simulator {name!r} cannot be drawn; those that can are {', '.join((*DRAWINGS, *ROBOTS))}"
+            f"the simulator {name!r} cannot be drawn; those that can are {', '.join((*STATE_DRAWERS, *ROBOTS))}"
         )
-    frames = [frame(name, panels, t) for t in steps_shown(panels, stride)]
-    write_atomically(path, encoded(frames, [1000 // fps] * (len(frames) - 1) + [HOLD]))
+    frames = [draw_frame(name, panels, t) for t in select_steps(panels, stride)]
+    write_atomically(path, encode_gif(frames, [1000 // fps] * (len(frames) - 1) + [HOLD]))
 
 
-def steps_shown(panels: Sequence[Panel], stride: int | None = None) -> list[int]:
+def select_steps(panels: Sequence[Panel], stride: int | None = None) -> list[int]:
     """Every `stride`-th step of the longest, and its last."""
     last = max(len(panel.costs) for panel in panels) - 1
     return [*range(0, last, stride or ceil((last + 1) / FRAMES)), last]
 
 
-def frame(name: str, panels: Sequence[Panel], t: int) -> Image.Image:
+def draw_frame(name: str, panels: Sequence[Panel], t: int) -> Image.Image:
     """All panels at step t (counted from 0) in one picture."""
     pictures = [draw_panel(name, panel, t) for panel in panels]
     width, height = pictures[0].size
@@ -74,36 +76,36 @@ def draw_panel(name: str, panel: Panel, t: int) -> Image.Image:
     steps = min(t + 1, len(panel.costs))
     ended = t >= len(panel.costs)
     own = panel.pictures
-    drawn = picture(name, panel.states[steps - 1], panel.parts) if own is None else own[steps - 1]
+    drawn = draw_state(name, panel.states[steps - 1], panel.parts) if own is None else own[steps - 1]
     (width, height), top = drawn.size, TITLE_HEIGHT + (PARTS_HEIGHT if panel.parts else 0)
     image = Image.new("RGB", (width, top + height + CAPTION_HEIGHT), PAPER)
-    image.paste(greyed(drawn) if ended else drawn, (0, top))
+    image.paste(fade_to_gray(drawn) if ended else drawn, (0, top))
     draw = ImageDraw.Draw(image)
     draw.rectangle((0, top, width - 1, top + height - 1), outline=FAINT)
     colour, title = MUTED if ended else INK, ImageFont.load_default(TITLE_SIZE)
-    draw.text((width / 2, TITLE_HEIGHT / 2), fitted(panel.title, title, width), colour, title, "mm")
+    draw.text((width / 2, TITLE_HEIGHT / 2), truncate_text(panel.title, title, width), colour, title, "mm")
     middle, caption = top + height + CAPTION_HEIGHT / 2, ImageFont.load_default(CAPTION_SIZE)
     if panel.parts:
-        words = fitted(in_words(panel.parts), caption, width)
+        words = truncate_text(describe_visible_parts(panel.parts), caption, width)
         draw.text((width / 2, TITLE_HEIGHT + PARTS_HEIGHT / 2 - 4), words, MUTED, caption, "mm")
     draw.text((4, middle), f"ended at step {steps}" if ended else f"step {steps}", colour, caption, "lm")
-    draw.text((width - 4, middle), f"return {amount(-panel.costs[:steps].sum())}", colour, caption, "rm")
+    draw.text((width - 4, middle), f"return {format_amount(-panel.costs[:steps].sum())}", colour, caption, "rm")
     return image
 
 
-def in_words(parts: Mapping[str, bool]) -> str:
+def describe_visible_parts(parts: Mapping[str, bool]) -> str:
     """What is seen, and what is hidden if anything is."""
     seen, hidden = (", ".join(part for part in parts if parts[part] == is_seen) for is_seen in (True, False))
     return f"sees: {seen or 'nothing'}" + (f"; hidden: {hidden}" if hidden else "")
 
 
-def greyed(drawn: Image.Image) -> Image.Image:
+def fade_to_gray(drawn: Image.Image) -> Image.Image:
     """The picture without its colours, half faded."""
     grey = drawn.convert("L").convert("RGB")
     return Image.blend(grey, Image.new("RGB", grey.size, PAPER), 0.5)
 
 
-def fitted(text: str, font: ImageFont.FreeTypeFont | ImageFont.ImageFont, width: float) -> str:
+def truncate_text(text: str, font: ImageFont.FreeTypeFont | ImageFont.ImageFont, width: float) -> str:
     """The text, or as much of its beginning as fits in `width` pixels, with an ellipsis."""
     if font.getlength(text) <= width:
         return text
@@ -112,38 +114,38 @@ def fitted(text: str, font: ImageFont.FreeTypeFont | ImageFont.ImageFont, width:
     return text.rstrip() + "…"
 
 
-def amount(value: float) -> str:
+def format_amount(value: float) -> str:
     """A number with at most one decimal, and never a negative zero."""
     return f"{round(float(value), 1) + 0.0:.1f}".removesuffix(".0")
 
 
-def encoded(frames: Sequence[Image.Image], durations: Sequence[int]) -> bytes:
+def encode_gif(frames: Sequence[Image.Image], durations: Sequence[int]) -> bytes:
     """The bytes of a GIF that loops for ever; all frames share one palette, so that nothing flickers."""
-    first, *rest = indexed(frames)
+    first, *rest = quantize_frames(frames)
     buffer = BytesIO()
     first.save(buffer, "GIF", save_all=True, append_images=rest, duration=list(durations), loop=0)
     return buffer.getvalue()
 
 
-def indexed(frames: Sequence[Image.Image]) -> list[Image.Image]:
+def quantize_frames(frames: Sequence[Image.Image]) -> list[Image.Image]:
     """The frames, each pixel as the index of the nearest colour in the palette of them all."""
     # Not by `Image.quantize(palette=...)`: it looks colours up in steps of four, and white came out as light grey.
     counts: Counter[int] = Counter()
     for image in frames:
-        codes, times = np.unique(packed(image), return_counts=True)
+        codes, times = np.unique(pack_rgb(image), return_counts=True)
         counts.update(dict(zip(codes.tolist(), times.tolist(), strict=True)))
     codes = np.array([code for code, _ in counts.most_common()])
     colours = np.stack([codes >> 16, codes >> 8 & 255, codes & 255], axis=1)
     palette = shared_palette(colours)
     nearest = np.zeros(1 << 24, np.uint8)
     nearest[codes] = [np.square(palette - colour).sum(axis=1).argmin() for colour in colours]
-    images = [Image.fromarray(nearest[packed(image)]) for image in frames]
+    images = [Image.fromarray(nearest[pack_rgb(image)]) for image in frames]
     for image in images:
         image.putpalette(palette.astype(np.uint8).tobytes())
     return images
 
 
-def packed(image: Image.Image) -> Array:
+def pack_rgb(image: Image.Image) -> Array:
     """[height, width] with red, green and blue of a pixel in one number."""
     red, green, blue = np.moveaxis(np.asarray(image, np.int32), 2, 0)
     code: Array = red << 16 | green << 8 | blue

@@ -15,14 +15,14 @@ LEVEL = 0.17  # by which an arc goes deeper than those inside it
 FOOT = 0.5  # below the deepest arc, for ROOT
 
 
-def height(heads: Array) -> float:
+def arcs_height(heads: Array) -> float:
     """How much room the arcs need below the row."""
-    return LEVEL * max(levels_of(heads).values(), default=0) + (FOOT if (heads == 0).any() else 0.2)
+    return LEVEL * max(arc_levels(heads).values(), default=0) + (FOOT if (heads == 0).any() else 0.2)
 
 
-def levels_of(heads: Array) -> dict[int, int]:
+def arc_levels(heads: Array) -> dict[int, int]:
     """How deep the arc to each dependent goes (by its number): one more than the deepest inside it."""
-    spans = sorted((abs(int(head) - n), min(int(head), n), max(int(head), n), n) for n, head in pairs_of(heads))
+    spans = sorted((abs(int(head) - n), min(int(head), n), max(int(head), n), n) for n, head in head_pairs(heads))
     levels: dict[int, int] = {}
     drawn: list[tuple[int, int, int]] = []
     for _, first, last, n in spans:
@@ -36,7 +36,7 @@ def levels_of(heads: Array) -> dict[int, int]:
     return levels
 
 
-def pairs_of(heads: Array) -> list[tuple[int, int]]:
+def head_pairs(heads: Array) -> list[tuple[int, int]]:
     """(dependent, head) of all arcs between two symbols."""
     return [(n, int(head)) for n, head in enumerate(heads, start=1) if head > 0]
 
@@ -46,10 +46,10 @@ def draw_arcs(axes: Axes, heads: Array, left: float, top: float, colours: Sequen
 
     Longer ones go deeper; those from ROOT come from the foot. A head of −1 is not known yet.
     """
-    levels = levels_of(heads)
+    levels = arc_levels(heads)
     foot = top + LEVEL * max(levels.values(), default=0) + 0.28
-    for dependent, head in pairs_of(heads):
-        start = left + CELL * (head - 0.5 + exit_of(heads, dependent, head))
+    for dependent, head in head_pairs(heads):
+        start = left + CELL * (head - 0.5 + arc_exit_offset(heads, dependent, head))
         end, y = left + CELL * (dependent - 0.5), top + LEVEL * levels[dependent]
         draw_arrow(axes, [(start, top), (start, y), (end, y), (end, top)], colours[dependent - 1])
     for place in map(int, np.flatnonzero(heads == 0)):
@@ -58,10 +58,10 @@ def draw_arcs(axes: Axes, heads: Array, left: float, top: float, colours: Sequen
         axes.text(x, foot + 0.09, "ROOT", ha="center", va="center", fontsize=8, color=ROOT if colour == ARC else colour)
 
 
-def exit_of(heads: Array, dependent: int, head: int) -> float:
+def arc_exit_offset(heads: Array, dependent: int, head: int) -> float:
     """How far beside the middle of its head's cell an arc begins, in cells: the longest nearest to the middle."""
     side = 1 if dependent > head else -1
-    siblings = [n for n, other in pairs_of(heads) if other == head and (n - head) * side > 0]
+    siblings = [n for n, other in head_pairs(heads) if other == head and (n - head) * side > 0]
     place = 1 + sum(abs(n - head) > abs(dependent - head) for n in siblings)
     return side * 0.38 * place / (len(siblings) + 0.2)
 

@@ -17,7 +17,7 @@ from aggrevated.core.statistics import bootstrap_interval, interquartile_mean
 from aggrevated.storage import write_atomically
 
 # Okabe and Ito's colours, which colour-blind readers can tell apart.
-COLOURS = ("#0072B2", "#009E73", "#D55E00", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+COLORS = ("#0072B2", "#009E73", "#D55E00", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 BOUND = "#B00020"  # of the expert, and of what theory says
 
 MOST_PIXELS = 8000  # of a figure's longer side
@@ -35,7 +35,7 @@ class Curve:
     validation_steps: float = 0.0  # that came on top, in the end
 
 
-def learning_curves(
+def plot_learning_curves(
     curves: Sequence[Curve], expert: float | None, title: str, path: Path, measured: str = "return"
 ) -> None:
     """One figure with all curves: the interquartile mean over trials and, where there are several, its 95 % band.
@@ -43,24 +43,26 @@ def learning_curves(
     Where the curves know their simulator steps, a second panel shows them over these.
     """
     costly = all(curve.steps is not None for curve in curves)
-    figure, axes = frame(title, f"{measured} of the best policy so far", panels=2 if costly else 1)
-    for curve, colour in zip(curves, cycle(COLOURS), strict=False):
-        draw(axes[0], curve, curve.episodes, curve.returns, colour)
+    figure, axes = make_figure(title, f"{measured} of the best policy so far", panels=2 if costly else 1)
+    for curve, colour in zip(curves, cycle(COLORS), strict=False):
+        plot_curve(axes[0], curve, curve.episodes, curve.returns, colour)
         if costly and curve.steps is not None:
-            draw(axes[1], curve, curve.steps, curve.returns[:, 1:], colour)
+            plot_curve(axes[1], curve, curve.steps, curve.returns[:, 1:], colour)
     if costly:
-        axes[1].set(xlabel=f"simulator steps of start, roll-ins and oracle\n{on_top(curves)}", xscale="log")
-    finish(figure, axes, expert, path)
+        axes[1].set(
+            xlabel=f"simulator steps of start, roll-ins and oracle\n{describe_validation_cost(curves)}", xscale="log"
+        )
+    finish_figure(figure, axes, expert, path)
 
 
-def on_top(curves: Sequence[Curve]) -> str:
+def describe_validation_cost(curves: Sequence[Curve]) -> str:
     """What validation took besides the steps that are drawn."""
     steps = [curve.validation_steps / 1000 for curve in curves]
     ends = dict.fromkeys(f"{end:,.0f} k" for end in (min(steps), max(steps)))
     return f"(and {' to '.join(ends)} of validation)"
 
 
-def run_curve(
+def plot_run_curve(
     episodes: Sequence[int],
     current: Sequence[float],
     best: Sequence[float],
@@ -74,13 +76,13 @@ def run_curve(
 
     `whose` is what the legend calls that line: an expert that was measured on other episodes must say so.
     """
-    figure, axes = frame(title, f"{measured} on validation episodes")
+    figure, axes = make_figure(title, f"{measured} on validation episodes")
     axes[0].plot(episodes, current, color="#56B4E9", linewidth=1, label="current policy")
     axes[0].plot(episodes, best, color="#0072B2", linewidth=2.2, label="best so far")
-    finish(figure, axes, expert, path, whose)
+    finish_figure(figure, axes, expert, path, whose)
 
 
-def draw(axes: Axes, curve: Curve, x: Array, returns: Array, colour: str) -> None:
+def plot_curve(axes: Axes, curve: Curve, x: Array, returns: Array, colour: str) -> None:
     """Add one curve to the axes."""
     style = ":" if curve.dotted else "-"
     mean = interquartile_mean(returns)
@@ -90,18 +92,20 @@ def draw(axes: Axes, curve: Curve, x: Array, returns: Array, colour: str) -> Non
         axes.fill_between(x, low, high, color=colour, alpha=0.18, linewidth=0)
 
 
-def frame(title: str, measured: str, panels: int = 1) -> tuple[Figure, list[Axes]]:
+def make_figure(title: str, measured: str, panels: int = 1) -> tuple[Figure, list[Axes]]:
     """An empty figure of something over episodes; further panels have the same y axis."""
     figure = Figure(figsize=(7.2 if panels == 1 else 10.8, 4.8), layout="constrained")
     axes = list(figure.subplots(1, panels, sharey=True, squeeze=False)[0])
     figure.suptitle(title)
     for panel in axes:
-        tidy(panel)
+        style_axes(panel)
     axes[0].set(xlabel="episodes", ylabel=measured)
     return figure, axes
 
 
-def finish(figure: Figure, axes: Sequence[Axes], expert: float | None, path: Path, whose: str = "expert") -> None:
+def finish_figure(
+    figure: Figure, axes: Sequence[Axes], expert: float | None, path: Path, whose: str = "expert"
+) -> None:
     """Add the expert's line and the legend, and write it."""
     if expert is not None:
         label = f"{whose} ({expert:.3g})" if expert < 100 else f"{whose} ({expert:.0f})"
@@ -109,7 +113,7 @@ def finish(figure: Figure, axes: Sequence[Axes], expert: float | None, path: Pat
             panel.axhline(expert, color=BOUND, linestyle="--", linewidth=1.4, label=label)
     longest = max(len(str(line.get_label())) for line in axes[0].get_lines())
     legend_below(figure, axes[0], columns=3 if longest < 22 else 2)
-    save(figure, path)
+    save_figure(figure, path)
 
 
 def legend_below(figure: Figure, axes: Axes, columns: int) -> None:
@@ -118,14 +122,14 @@ def legend_below(figure: Figure, axes: Axes, columns: int) -> None:
     figure.legend(handles=handles, frameon=False, loc="outside lower center", ncols=columns)
 
 
-def tidy(axes: Axes, **labels: str) -> None:
+def style_axes(axes: Axes, **labels: str) -> None:
     """Labels and grid, and no frame."""
     axes.set(**labels)
     axes.grid(alpha=0.25)
     axes.spines[["top", "right"]].set_visible(False)
 
 
-def save(figure: Figure, path: Path) -> None:
+def save_figure(figure: Figure, path: Path) -> None:
     """Write the figure as PNG and SVG, each whole or not at all."""
     FigureCanvasAgg(figure)
     dpi = min(120.0, MOST_PIXELS / max(figure.get_size_inches()))
@@ -136,7 +140,7 @@ def save(figure: Figure, path: Path) -> None:
         write_atomically(path.with_name(f"{path.name}.{ending}"), buffer.getvalue())
 
 
-def padded(values: Sequence[Sequence[float]]) -> Array:
+def pad_curves(values: Sequence[Sequence[float]]) -> Array:
     """Trials of different lengths as one array: a curve that ended early stays at its last value."""
     longest = max(len(trial) for trial in values)
     return np.array([[*trial, *[trial[-1]] * (longest - len(trial))] for trial in values])

@@ -26,7 +26,7 @@ class Camera:
         self.mujoco, self.model, self.whole = physics.mujoco, physics.model, physics.whole
         mujoco, size = self.mujoco, (WIDTH * SMOOTHING, HEIGHT * SMOOTHING)
         self.model.vis.global_.offwidth, self.model.vis.global_.offheight = size
-        self.data, self.context = mujoco.MjData(self.model), context(*size)
+        self.data, self.context = mujoco.MjData(self.model), make_gl_context(*size)
         self.target = mujoco.MjrContext(self.model, mujoco.mjtFontScale.mjFONTSCALE_100.value)
         mujoco.mjr_setBuffer(mujoco.mjtFramebuffer.mjFB_OFFSCREEN.value, self.target)
         self.scene, self.options = mujoco.MjvScene(self.model, maxgeom=1000), mujoco.MjvOption()
@@ -49,12 +49,12 @@ class Camera:
 
 
 @cache
-def camera(name: str) -> Camera:
+def get_camera(name: str) -> Camera:
     """One camera per robot and process."""
     return Camera(MuJoCo(name, threads=1))
 
 
-def context(width: int, height: int) -> Any:
+def make_gl_context(width: int, height: int) -> Any:
     """An OpenGL context without a window, made current: of the kind that MUJOCO_GL names, or the first there is."""
     wanted, failures = os.environ.get("MUJOCO_GL", "").lower(), []
     for backend in (wanted,) if wanted in BACKENDS else BACKENDS:

@@ -18,9 +18,9 @@ from matplotlib.path import Path as Line
 from matplotlib.ticker import MaxNLocator
 
 from aggrevated.core.arrays import Array
-from aggrevated.plots.learning_curves import COLOURS, save
+from aggrevated.plots.learning_curves import COLORS, save_figure
 
-BEST = COLOURS[2]
+BEST = COLORS[2]
 FAILED = "#9CA3AF"
 WHITE = {"facecolor": "white", "edgecolor": "none", "alpha": 0.75, "pad": 0.8}
 BELOW = -0.14  # the place of what is not on an axis: no effect, or failed
@@ -46,7 +46,7 @@ class Setting:
     best: str = ""  # its value in the best trial, in words
 
 
-def parallel_coordinates(
+def plot_parallel_coordinates(
     settings: Sequence[Setting], scores: Sequence[float | None], title: str, measured: str, path: Path
 ) -> None:
     """The figure; a score of None is of a trial that failed."""
@@ -58,38 +58,40 @@ def parallel_coordinates(
     draw_lines(left, settings, known)
     for place, setting in enumerate(settings):
         idle = any(value is None for value in setting.values)
-        draw_axis(left, place, setting.label, ticks_of(setting), setting.best, "no effect" if idle else "")
-    low, high = span(known)
-    ticks = [(between(value, low, high), short(value)) for value in MaxNLocator(6).tick_values(low, high)]
-    best = f"best: {short(np.nanmax(known))}"
+        draw_axis(left, place, setting.label, axis_ticks(setting), setting.best, "no effect" if idle else "")
+    low, high = score_range(known)
+    ticks = [
+        (relative_position(value, low, high), format_tick(value)) for value in MaxNLocator(6).tick_values(low, high)
+    ]
+    best = f"best: {format_tick(np.nanmax(known))}"
     draw_axis(left, len(settings), measured, ticks, best, "failed" if np.isnan(known).any() else "")
     draw_scale(left, len(settings), known)
     left.text(len(settings) / 2, BELOW - 0.19, LINES, ha="center", va="top", fontsize=8.5)
     left.set(xlim=(-0.35, len(settings) + 0.25), ylim=(BELOW - 0.2, 1.12))
     left.axis("off")
     draw_importance(right, settings)
-    save(figure, path)
+    save_figure(figure, path)
 
 
 def draw_lines(axes: Axes, settings: Sequence[Setting], scores: Array) -> None:
     """A line for each trial, the better in front of the worse; those that failed are dashed and grey, behind all."""
-    low, high = span(scores)
+    low, high = score_range(scores)
     order = np.argsort(np.where(np.isnan(scores), -np.inf, scores), kind="stable")
-    places = [fanned(setting, scores) for setting in settings]
-    places.append(np.array([BELOW if np.isnan(score) else between(score, low, high) for score in scores]))
+    places = [spread_equal_choices(setting, scores) for setting in settings]
+    places.append(np.array([BELOW if np.isnan(score) else relative_position(score, low, high) for score in scores]))
     front = int(np.nanargmax(scores))
     for trial in [*order[order != front], front]:
-        line = smooth([place[trial] for place in places])
-        axes.add_patch(PathPatch(line, facecolor="none", **style(trial, front, scores)))
+        line = smooth_line([place[trial] for place in places])
+        axes.add_patch(PathPatch(line, facecolor="none", **line_style(trial, front, scores)))
 
 
-def style(trial: int, front: int, scores: Array) -> dict[str, Any]:
+def line_style(trial: int, front: int, scores: Array) -> dict[str, Any]:
     """How the line of a trial is drawn."""
     if trial == front:
         return {"edgecolor": BEST, "linewidth": 2.8}
     if np.isnan(scores[trial]):
         return {"edgecolor": FAILED, "linewidth": 0.9, "linestyle": "--", "alpha": 0.7}
-    return {"edgecolor": colour_of(scores[trial], scores), "linewidth": 1.2, "alpha": 0.75}
+    return {"edgecolor": score_color(scores[trial], scores), "linewidth": 1.2, "alpha": 0.75}
 
 
 def draw_axis(axes: Axes, x: int, label: str, ticks: Sequence[tuple[float, str]], best: str, below: str) -> None:
@@ -108,7 +110,7 @@ def draw_axis(axes: Axes, x: int, label: str, ticks: Sequence[tuple[float, str]]
 
 def draw_scale(axes: Axes, x: int, scores: Array) -> None:
     """The colours of the scores, along their axis."""
-    shades = np.array([colour_of(score, scores) for score in np.linspace(*span(scores), 256)])
+    shades = np.array([score_color(score, scores) for score in np.linspace(*score_range(scores), 256)])
     axes.imshow(shades[:, None], extent=(x, x + 0.09, 0, 1), origin="lower", aspect="auto", zorder=2)
 
 
@@ -116,7 +118,7 @@ def draw_importance(axes: Axes, settings: Sequence[Setting]) -> None:
     """A bar for each setting: what it explains of the differences between trials."""
     places = np.arange(len(settings))
     shares = [setting.importance or 0.0 for setting in settings]
-    axes.barh(places, shares, color=COLOURS[0], height=0.5)
+    axes.barh(places, shares, color=COLORS[0], height=0.5)
     for place, setting in enumerate(settings):
         words = "too few trials" if setting.importance is None else f"{100 * setting.importance:.0f} %"
         axes.text(shares[place] + 0.02, place, words, va="center", fontsize=9)
@@ -128,9 +130,9 @@ def draw_importance(axes: Axes, settings: Sequence[Setting]) -> None:
     axes.spines[["top", "right"]].set_visible(False)
 
 
-def fanned(setting: Setting, scores: Array) -> Array:
+def spread_equal_choices(setting: Setting, scores: Array) -> Array:
     """The place of each trial on an axis, [trials]; lines through the same choice lie side by side, by score."""
-    places = np.array([place_of(setting, value) for value in setting.values])
+    places = np.array([axis_position(setting, value) for value in setting.values])
     for place in np.unique(places) if setting.choices else [BELOW]:
         own = np.flatnonzero(places == place)[::-1]  # of equal ones the earlier on top
         by_score = own[np.argsort(np.nan_to_num(scores[own], nan=-np.inf), kind="stable")]
@@ -139,23 +141,23 @@ def fanned(setting: Setting, scores: Array) -> Array:
     return places
 
 
-def place_of(setting: Setting, value: float | str | None) -> float:
+def axis_position(setting: Setting, value: float | str | None) -> float:
     """Where on the axis a value is, from 0 at the bottom to 1."""
     if value is None:
         return BELOW
     if setting.choices:
         return (setting.choices.index(str(value)) + 0.5) / len(setting.choices)
     low, high, number = setting.low, setting.high, float(value)
-    return between(*np.log([number, low, high])) if setting.log else between(number, low, high)
+    return relative_position(*np.log([number, low, high])) if setting.log else relative_position(number, low, high)
 
 
-def ticks_of(setting: Setting) -> list[tuple[float, str]]:
+def axis_ticks(setting: Setting) -> list[tuple[float, str]]:
     """(place, words) of what is written beside an axis."""
     if setting.choices:
-        return [(place_of(setting, choice), choice) for choice in setting.choices]
+        return [(axis_position(setting, choice), choice) for choice in setting.choices]
     low, high = setting.low, setting.high
     values = powers_of_ten(low, high) if setting.log else MaxNLocator(6).tick_values(low, high)
-    return [(place_of(setting, value), short(value)) for value in values if low <= value <= high]
+    return [(axis_position(setting, value), format_tick(value)) for value in values if low <= value <= high]
 
 
 def powers_of_ten(low: float, high: float) -> list[float]:
@@ -167,7 +169,7 @@ def powers_of_ten(low: float, high: float) -> list[float]:
     return [low, *(10.0**power for power in inside[::-1][every - 1 :: every][::-1]), high]
 
 
-def smooth(places: Sequence[float]) -> Line:
+def smooth_line(places: Sequence[float]) -> Line:
     """A line through the axes that meets each of them at a right angle."""
     points, codes = [(0.0, places[0])], [Line.MOVETO]
     for x, (here, there) in enumerate(pairwise(places)):
@@ -176,24 +178,24 @@ def smooth(places: Sequence[float]) -> Line:
     return Line(points, codes)
 
 
-def span(scores: Array) -> tuple[float, float]:
+def score_range(scores: Array) -> tuple[float, float]:
     """The ends of the axis of scores."""
     low, high = float(np.nanmin(scores)), float(np.nanmax(scores))
     return (low, high) if high > low else (low - 0.5, high + 0.5)
 
 
-def between(value: float, low: float, high: float) -> float:
+def relative_position(value: float, low: float, high: float) -> float:
     """0 at the low end, 1 at the high one."""
     return float((value - low) / (high - low))
 
 
-def colour_of(score: float, scores: Array) -> tuple[float, float, float, float]:
+def score_color(score: float, scores: Array) -> tuple[float, float, float, float]:
     """By the share of scores below it, so that one very bad trial leaves colours for the others; dark is good."""
     known = np.sort(scores[~np.isnan(scores)])
     red, green, blue, strength = colormaps["viridis_r"](np.interp(score, known, np.linspace(0, 1, len(known))))
     return red, green, blue, strength
 
 
-def short(number: float) -> str:
+def format_tick(number: float) -> str:
     """A number for an axis."""
     return f"{number:.4g}"

@@ -19,8 +19,8 @@ from aggrevated.errors import UsageError
 from aggrevated.parsing.features.geometry import line_starts
 from aggrevated.parsing.pages.page import Page, Strokes
 from aggrevated.plots.dependency_arcs import ARC, CELL, WRONG, draw_arcs
-from aggrevated.plots.dependency_arcs import height as height_of_arcs
-from aggrevated.plots.learning_curves import save
+from aggrevated.plots.dependency_arcs import arcs_height as height_of_arcs
+from aggrevated.plots.learning_curves import save_figure
 
 # heads [n], −1 for none yet; stack; buffer's first; transition
 Frame: TypeAlias = tuple[Array, Sequence[int], int, str]
@@ -55,7 +55,7 @@ def draw_tree(
     row = (TITLE if title else 0.0) + MARGIN + down + 0.3
     below = row + ROW + NUMBERS + (NAMES if names else 0.0)
     height = below + height_of_arcs(heads) + (0.0 if gold is None else LEGEND)
-    figure, axes = canvas(width, height)
+    figure, axes = make_canvas(width, height)
     _title(axes, title, width)
     corner = np.array([(width - across) / 2, row - 0.3 - down])
     for strokes in page.ink:
@@ -70,7 +70,7 @@ def draw_tree(
         same = Line2D([], [], color=ARC, linewidth=1.4, label=f"as in the gold tree ({(~wrong).sum()})")
         other = Line2D([], [], color=WRONG, linewidth=1.4, linestyle="--", label=f"differs from it ({wrong.sum()})")
         figure.legend(handles=[same, other], loc="lower center", ncols=2, frameon=False, fontsize=9)
-    save(figure, path)
+    save_figure(figure, path)
 
 
 def draw_growth(page: Page, frames: Sequence[Frame], path: Path, title: str = "") -> None:
@@ -89,14 +89,14 @@ def draw_growth(page: Page, frames: Sequence[Frame], path: Path, title: str = ""
     arcs = [max(height_of_arcs(heads) for heads, *_ in frames[row::rows]) for row in range(rows)]
     tops = MARGIN + (TITLE if title else 0.0) + np.cumsum([0.0, *(0.35 + ROW + NUMBERS + below for below in arcs)])
     width = MARGIN + columns * panel
-    figure, axes = canvas(width, float(tops[-1]) + LEGEND)
+    figure, axes = make_canvas(width, float(tops[-1]) + LEGEND)
     _title(axes, title, width)
     for place, frame in enumerate(frames):
         _panel(axes, page, frame, MARGIN + place // rows * panel, float(tops[place % rows]), place + 1)
     tints = [Patch(color=STACK, label="on the stack"), Patch(color=BUFFER, label="in the buffer")]
     handles = [*tints, Patch(facecolor="white", edgecolor=FAINT, label="done")]
     figure.legend(handles=handles, loc="lower center", ncols=3, frameon=False, fontsize=9)
-    save(figure, path)
+    save_figure(figure, path)
 
 
 def _check(page: Page, heads: Array) -> None:
@@ -106,7 +106,7 @@ def _check(page: Page, heads: Array) -> None:
         )
 
 
-def canvas(width: float, height: float) -> tuple[Figure, Axes]:
+def make_canvas(width: float, height: float) -> tuple[Figure, Axes]:
     """A figure of that size in inches, and its coordinates."""
     figure = Figure(figsize=(width, height))
     axes = figure.add_axes((0.0, 0.0, 1.0, 1.0))

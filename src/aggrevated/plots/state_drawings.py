@@ -22,11 +22,11 @@ SHAFT, HEAD, EDGE, RIM, BESIDE = 0.05, 0.2, 0.025, 0.05, 0.19
 
 # Okabe and Ito's palette, which colour-blind readers can tell apart, and greys.
 BLUE, ORANGE, GREEN, PURPLE = "#0072B2", "#E69F00", "#009E73", "#CC79A7"
-INK, MUTED, GREY, FAINT, PAPER = "#1F2937", "#6B7280", "#9CA3AF", "#E5E7EB", "#FFFFFF"
+INK, MUTED, GRAY, FAINT, PAPER = "#1F2937", "#6B7280", "#9CA3AF", "#E5E7EB", "#FFFFFF"
 WEDGE = "#F1F5F9"
 
 
-def around(centre: Point, radius: float, angle: float) -> Point:
+def point_on_circle(centre: Point, radius: float, angle: float) -> Point:
     """The point at this distance from the centre; angle 0 is below it, and angles grow anticlockwise."""
     return centre[0] + radius * sin(angle), centre[1] - radius * cos(angle)
 
@@ -61,10 +61,12 @@ class Canvas:
     def arc(self, centre: Point, radius: float, angles: Point, width: float, colour: str) -> None:
         """A bar of `width` metres with round ends, bent round `centre` from one angle to another."""
         bend = np.linspace(*angles, 50)
-        outer, inner = ([around(centre, radius + side * width / 2, angle) for angle in bend] for side in (1, -1))
+        outer, inner = (
+            [point_on_circle(centre, radius + side * width / 2, angle) for angle in bend] for side in (1, -1)
+        )
         self.draw.polygon([self.at(point) for point in (*outer, *inner[::-1])], fill=colour)
         for angle in angles:
-            self.disc(around(centre, radius, angle), width / 2, colour)
+            self.disc(point_on_circle(centre, radius, angle), width / 2, colour)
 
     def shape(self, corners: Sequence[Point], rim: float, colour: str) -> None:
         """A polygon, and a rim of this many metres all round it."""
@@ -87,7 +89,7 @@ class Canvas:
         return self.image.resize(size, Image.Resampling.LANCZOS)
 
 
-def cartpole(state: Array) -> Canvas:
+def draw_cartpole(state: Array) -> Canvas:
     """The cart on its track, and its pole over a wedge of the angles at which the episode goes on; state [4]."""
     x, angle = float(state[0]), float(state[2])
     canvas = Canvas(height=180, origin=(WIDTH / 2, 132), unit=57)
@@ -112,7 +114,7 @@ def draw_track(canvas: Canvas) -> None:
     canvas.label((0, -0.36), "0", "mt", MUTED)
 
 
-def acrobot(state: Array) -> Canvas:
+def draw_acrobot(state: Array) -> Canvas:
     """The two links below, at or above the line that the tip must reach; state [4], where angle 0 hangs down."""
     canvas = Canvas(height=240, origin=(WIDTH / 2, 120), unit=52)
     draw_goal(canvas)
@@ -122,7 +124,7 @@ def acrobot(state: Array) -> Canvas:
 
 def draw_links(canvas: Canvas, state: Array) -> None:
     """Two bars and their joints."""
-    pivot, elbow, tip = joints(state)
+    pivot, elbow, tip = joint_positions(state)
     canvas.rod(pivot, elbow, 0.2, BLUE)
     canvas.rod(elbow, tip, 0.16, ORANGE)
     draw_joints(canvas, state)
@@ -130,16 +132,16 @@ def draw_links(canvas: Canvas, state: Array) -> None:
 
 def draw_joints(canvas: Canvas, state: Array) -> None:
     """A ring at the pivot, at the elbow and at the tip."""
-    for joint, radius in zip(joints(state), (0.13, 0.11, 0.08), strict=True):
+    for joint, radius in zip(joint_positions(state), (0.13, 0.11, 0.08), strict=True):
         canvas.disc(joint, radius, INK)
         canvas.disc(joint, radius / 2.5, PAPER)
 
 
-def joints(state: Array) -> tuple[Point, Point, Point]:
+def joint_positions(state: Array) -> tuple[Point, Point, Point]:
     """The pivot, the elbow and the tip, in metres."""
     pivot = (0.0, 0.0)
-    elbow = around(pivot, LENGTH, float(state[0]))
-    return pivot, elbow, around(elbow, LENGTH, float(state[0] + state[1]))
+    elbow = point_on_circle(pivot, LENGTH, float(state[0]))
+    return pivot, elbow, point_on_circle(elbow, LENGTH, float(state[0] + state[1]))
 
 
 def draw_goal(canvas: Canvas) -> None:
@@ -152,7 +154,7 @@ def draw_goal(canvas: Canvas) -> None:
 
 def draw_velocities(canvas: Canvas, state: Array, seen: bool) -> None:
     """An arrow from each link of the acrobot, through the angle that it would turn in `TURN_TIME`; and a key."""
-    pivot, elbow, _ = joints(state)
+    pivot, elbow, _ = joint_positions(state)
     angle1, angle2, velocity1, velocity2 = map(float, state)
     for centre, radius, direction, velocity in (
         (elbow, 0.7, angle1 + angle2, velocity2),
@@ -175,26 +177,26 @@ def draw_turn(canvas: Canvas, centre: Point, radius: float, start: float, turn: 
     if size < 0.45:  # and a shorter one would look like dust
         return
     neck = start + turn * (1 - size * HEAD / length)
-    (x, y), tip = around(centre, radius, neck), around(centre, radius, start + turn)
+    (x, y), tip = point_on_circle(centre, radius, neck), point_on_circle(centre, radius, start + turn)
     across, along = 0.6 * (tip[1] - y), 0.6 * (tip[0] - x)
     head = [tip, (x - across, y + along), (x + across, y - along)]
-    for rim, colour in ((RIM, PAPER), (EDGE, PURPLE if seen else GREY), (0.0, PURPLE if seen else PAPER)):
+    for rim, colour in ((RIM, PAPER), (EDGE, PURPLE if seen else GRAY), (0.0, PURPLE if seen else PAPER)):
         canvas.arc(centre, radius, (start, neck), size * (SHAFT + 2 * rim), colour)
         canvas.shape(head, size * rim, colour)
 
 
-DRAWINGS: dict[str, Callable[[Array], Canvas]] = {"cartpole": cartpole, "acrobot": acrobot}
+STATE_DRAWERS: dict[str, Callable[[Array], Canvas]] = {"cartpole": draw_cartpole, "acrobot": draw_acrobot}
 # By simulator and part of its state: how to add that part, as seen or as hidden, where not everyone sees all.
 PARTS: dict[tuple[str, str], Callable[[Canvas, Array, bool], None]] = {("acrobot", "velocities"): draw_velocities}
 
 
-def picture(name: str, state: Array, parts: Mapping[str, bool]) -> Image.Image:
+def draw_state(name: str, state: Array, parts: Mapping[str, bool]) -> Image.Image:
     """One state of the simulator `name`; each of its `parts` that can be drawn is added as seen (True) or hidden."""
     if name in ROBOTS:
-        from aggrevated.plots.mujoco_rendering import camera
+        from aggrevated.plots.mujoco_rendering import get_camera
 
-        return camera(name).picture(state)
-    canvas = DRAWINGS[name](state)
+        return get_camera(name).picture(state)
+    canvas = STATE_DRAWERS[name](state)
     for part, seen in parts.items():
         if (name, part) in PARTS:
             PARTS[name, part](canvas, state, seen)

@@ -17,14 +17,14 @@ from torch.distributions import Distribution
 from torch.func import functional_call, grad, vmap
 
 from aggrevated.actors import Actor
-from aggrevated.actors.action_history import previous, remembered
+from aggrevated.actors.action_history import previous_actions, update_history
 from aggrevated.core.arrays import Array
-from aggrevated.core.rng import Purpose, seeds
-from aggrevated.core.settings import WIDTHS, Settings, setting
-from aggrevated.core.spaces import Translation
+from aggrevated.core.rng import SeedPurpose, derive_seeds
+from aggrevated.core.settings import LAYER_WIDTHS, Settings, setting
+from aggrevated.core.spaces import SpaceAdapter
 from aggrevated.errors import UsageError
 from aggrevated.policies.heads.base import Head
-from aggrevated.storage import Facts
+from aggrevated.storage import JsonDict
 
 
 class Policy(nn.Module, ABC):
@@ -34,8 +34,8 @@ class Policy(nn.Module, ABC):
     memoryless: ClassVar[bool] = False  # whether each step of a trajectory may stand for itself
     saved_as: ClassVar[str] = ""  # what its file says it is; one without cannot be saved
     see_actions: bool = False  # whether its inputs have the previous action beside each observation
-    translation: Translation | None = None  # what an environment of one's own shows and takes, where it is for one
-    _card: Facts | Callable[[], Facts] | None = None
+    translation: SpaceAdapter | None = None  # what an environment of one's own shows and takes, where it is for one
+    _card: JsonDict | Callable[[], JsonDict] | None = None
 
     @abstractmethod
     def distribution(self, observations: Tensor, mask: Tensor, legal: Tensor | None = None) -> Distribution:
@@ -47,7 +47,7 @@ class Policy(nn.Module, ABC):
     def inputs(self, observations: Array, actions: Array) -> Tensor:
         """[K, T, ...]: what it sees of trajectories: the observations; if it sees actions, the previous one beside."""
         if self.see_actions:
-            observations = np.concatenate([observations, previous(self.head.sampler().code(actions))], axis=2)
+            observations = np.concatenate([observations, previous_actions(self.head.sampler().code(actions))], axis=2)
         return torch.from_numpy(observations)
 
     @abstractmethod
@@ -74,7 +74,7 @@ class Policy(nn.Module, ABC):
         each = vmap(grad(log_likelihood), in_dims=(None, *[0] * len(arrays)))(theta, *arrays)
         return torch.cat([each[name].flatten(1) for name in theta], dim=1)
 
-    def along(
+    def auxiliary_loss(
         self, observations: Tensor, mask: Tensor, legal: Tensor | None, costs: Tensor | None = None
     ) -> Tensor | None:
         """What else it learns from the same trajectories, as a loss summed over them; None where there is nothing.
@@ -88,31 +88,31 @@ class Policy(nn.Module, ABC):
         """The actions as an environment may be given them."""
         return self.head.within(actions)
 
-    def shape(self) -> Facts:
+    def shape(self) -> JsonDict:
         """What `from_shape` makes a blank one like it of, besides a head; `observations` says what it reads."""
         raise UsageError(f"a {type(self).__name__} has no file of its own: keep its run folder, which holds it")
 
     @classmethod
-    def from_shape(cls, shape: Facts, head: Head) -> Self:
+    def from_architecture(cls, shape: JsonDict, head: Head) -> Self:
         """A blank policy; its weights are loaded next."""
         raise NotImplementedError
 
     @property
-    def card(self) -> Facts:
+    def card(self) -> JsonDict:
         """What it is, from whom, how good, where that is known; a run's policy finds it out when it is asked."""
         if callable(self._card):
             self._card = self._card()
         return self._card or {}
 
     @card.setter
-    def card(self, card: Facts | Callable[[], Facts]) -> None:
+    def card(self, card: JsonDict | Callable[[], JsonDict]) -> None:
         self._card = card
 
-    def save(self, path: Path | str, card: Facts | None = None) -> None:
+    def save(self, path: Path | str, card: JsonDict | None = None) -> None:
         """Write one file that `aggrevated.load` reads, with a card that says what it is."""
-        from aggrevated.policies.serialization import save
+        from aggrevated.policies.serialization import save_policy
 
-        save(self, Path(path), self.card if card is None else card)
+        save_policy(self, Path(path), self.card if card is None else card)
 
     def predict(
         self,
@@ -136,7 +136,7 @@ class Policy(nn.Module, ABC):
         noise = 0.0 if deterministic else actor.noise([np.random.default_rng()], len(batch))[0]
         legal = None if action_masks is None else np.atleast_2d(action_masks).astype(bool)
         chosen = actor.choose(parameters, noise, legal)
-        action, memory = self.within(chosen), remembered(actor, memory, chosen)
+        action, memory = self.within(chosen), update_history(actor, memory, chosen)
         if self.translation is not None:
             action = self.translation.native(action)
         return (action[0] if single else action), memory
@@ -154,7 +154,7 @@ class Policy(nn.Module, ABC):
             ) from error
 
 
-def scores_one_by_one(
+def per_trajectory_scores(
     policy: Policy, observations: Tensor, actions: Tensor, mask: Tensor, own: Tensor, legal: Tensor | None
 ) -> Tensor:
     """`Policy.scores`, by a pass forward and back for each trajectory, no longer than it is: for what has no vmap."""
@@ -181,14 +181,14 @@ class PolicySettings(Settings, ABC):
         """A random policy for such observations; the same for the same seed."""
 
 
-USUAL_WIDTHS = (64,)  # of hidden layers
+DEFAULT_WIDTHS = (64,)  # of hidden layers
 
 
 @dataclass(frozen=True)
 class HiddenSettings(PolicySettings):
     """One with hidden layers."""
 
-    hidden: tuple[int, ...] = setting(USUAL_WIDTHS, "Widths of the policy's hidden layers.", WIDTHS)
+    hidden: tuple[int, ...] = setting(DEFAULT_WIDTHS, "Widths of the policy's hidden layers.", LAYER_WIDTHS)
 
 
 @dataclass(frozen=True)
@@ -198,7 +198,7 @@ class SequenceSettings(HiddenSettings):
     see_actions: bool = setting(False, "Let the policy see its previous actions beside what it observes.")
 
 
-def size_of(observations: Space[Any]) -> int:
+def input_size(observations: Space[Any]) -> int:
     """O, of observations that are vectors; others are refused in a sentence."""
     if isinstance(observations, Box) and len(observations.shape) == 1:
         return int(observations.shape[0])
@@ -208,11 +208,11 @@ def size_of(observations: Space[Any]) -> int:
     )
 
 
-def initial_seed(run: int) -> int:
+def derive_initial_seed(run: int) -> int:
     """Where the random weights of a run's first policy come from."""
-    return int(seeds(run, Purpose.INITIAL_POLICY, 0, 1)[0] >> 1)  # torch takes signed seeds
+    return int(derive_seeds(run, SeedPurpose.INITIAL_POLICY, 0, 1)[0] >> 1)  # torch takes signed seeds
 
 
-def initial_generator(run: int) -> torch.Generator:
+def make_initial_generator(run: int) -> torch.Generator:
     """The same, as torch's generator."""
-    return torch.Generator().manual_seed(initial_seed(run))
+    return torch.Generator().manual_seed(derive_initial_seed(run))

@@ -6,11 +6,11 @@ Torch's own layer gives the gradient of all trajectories together; scores are wa
 import numpy as np
 
 from aggrevated.core.arrays import Array
-from aggrevated.kernels.elementary_functions import HALF, ONE, tanh_of
-from aggrevated.kernels.linear_algebra import add_row, compiled
+from aggrevated.kernels.elementary_functions import HALF, ONE, tanh_scalar
+from aggrevated.kernels.linear_algebra import add_row, njit_cached
 
 
-class Unrolled:
+class CompiledLSTM:
     """h_t of every trajectory, and from ∂/∂h_t the ∂/∂(W x_t + U h_{t−1} + b): all that weights need."""
 
     def __init__(self, y: Array, u: Array, lengths: Array) -> None:
@@ -31,7 +31,7 @@ class Unrolled:
         return found
 
 
-@compiled
+@njit_cached
 def _forward(gates, u, hidden, cells, lengths):  # type: ignore[no-untyped-def]
     n = len(u)
     for k in range(len(lengths)):
@@ -39,14 +39,14 @@ def _forward(gates, u, hidden, cells, lengths):  # type: ignore[no-untyped-def]
             now = gates[k, t]
             add_row(now, hidden[k, t], u)
             for j in range(4 * n):
-                now[j] = tanh_of(now[j]) if 2 * n <= j < 3 * n else HALF * (ONE + tanh_of(HALF * now[j]))
+                now[j] = tanh_scalar(now[j]) if 2 * n <= j < 3 * n else HALF * (ONE + tanh_scalar(HALF * now[j]))
             for j in range(n):
                 cells[k, t + 1, j] = now[n + j] * cells[k, t, j] + now[j] * now[2 * n + j]
             for j in range(n):
-                hidden[k, t + 1, j] = now[3 * n + j] * tanh_of(cells[k, t + 1, j])
+                hidden[k, t + 1, j] = now[3 * n + j] * tanh_scalar(cells[k, t + 1, j])
 
 
-@compiled
+@njit_cached
 def _backward(gates, back, cells, by_hidden, found, lengths):  # type: ignore[no-untyped-def]
     n = by_hidden.shape[2]
     of_h, of_c = np.empty(n, np.float32), np.empty(n, np.float32)
@@ -56,7 +56,7 @@ def _backward(gates, back, cells, by_hidden, found, lengths):  # type: ignore[no
         for t in range(lengths[k] - 1, -1, -1):
             for j in range(n):
                 i, f, g, o = gates[k, t, j], gates[k, t, n + j], gates[k, t, 2 * n + j], gates[k, t, 3 * n + j]
-                bent = tanh_of(cells[k, t + 1, j])
+                bent = tanh_scalar(cells[k, t + 1, j])
                 h = of_h[j] + by_hidden[k, t, j]
                 c = of_c[j] + h * o * (ONE - bent * bent)
                 found[k, t, j] = c * g * i * (ONE - i)

@@ -14,10 +14,10 @@ from aggrevated.actors.convolutional import WHITE, ConvolutionalActor, NumpyConv
 from aggrevated.core.arrays import Array
 from aggrevated.core.spaces import PICTURE
 from aggrevated.errors import UsageError
-from aggrevated.policies import USUAL_WIDTHS, HiddenSettings, Policy, initial_generator
+from aggrevated.policies import DEFAULT_WIDTHS, HiddenSettings, Policy, make_initial_generator
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import Head
-from aggrevated.storage import Facts
+from aggrevated.storage import JsonDict
 
 SMALLEST = 8  # height or width
 LARGE = 64  # pixels in a row or a column, from which on the first stride is long
@@ -34,17 +34,17 @@ class ConvolutionalPolicy(Policy):
         self,
         shape: Sequence[int],
         head: Head,
-        hidden: Sequence[int] = USUAL_WIDTHS,
+        hidden: Sequence[int] = DEFAULT_WIDTHS,
         generator: torch.Generator | None = None,
     ) -> None:
         """A random policy, without a generator always the same one; its last layer starts at a tenth."""
         super().__init__()
         height, width, *colours = shape
         self.seen, self.picture = tuple(shape), (height, width, colours[0] if colours else 1)
-        generator = generator or initial_generator(0)
+        generator = generator or make_initial_generator(0)
         self.convolutions = nn.Sequential()
         outputs, left = self.picture[2], (height, width)
-        for filters, size, stride in layers_for(height, width):
+        for filters, size, stride in choose_convolutions(height, width):
             layer = nn.Conv2d(outputs, filters, size, stride, padding=size // 2)
             nn.init.kaiming_uniform_(layer.weight, nonlinearity="relu", generator=generator)
             nn.init.zeros_(layer.bias)  # type: ignore[arg-type]
@@ -66,12 +66,12 @@ class ConvolutionalPolicy(Policy):
         convolutions = (layer for layer in self.convolutions if isinstance(layer, nn.Conv2d))
         return ConvolutionalActor(self.picture, tuple(map(NumpyConvolution.copy_of, convolutions)), self.inner.actor())
 
-    def shape(self) -> Facts:
+    def shape(self) -> JsonDict:
         return {"observations": list(self.seen), "hidden": self.inner.sizes[1:-1]}
 
     @classmethod
-    def from_shape(cls, shape: Facts, head: Head) -> Self:
-        return cls(picture_shape(Box(0, 255, tuple(shape["observations"]))), head, shape["hidden"])
+    def from_architecture(cls, shape: JsonDict, head: Head) -> Self:
+        return cls(image_shape(Box(0, 255, tuple(shape["observations"]))), head, shape["hidden"])
 
     def _read(self, observation: Any) -> tuple[Array, bool]:
         if self.translation is not None:
@@ -81,14 +81,14 @@ class ConvolutionalPolicy(Policy):
         return pictures[None] if single else pictures, single
 
 
-def layers_for(height: int, width: int) -> list[tuple[int, int, int]]:
+def choose_convolutions(height: int, width: int) -> list[tuple[int, int, int]]:
     """(filters, width of a filter, stride) of each convolution, for pictures of that size."""
     first = 4 if max(height, width) >= LARGE else 2
     layers = [(16, 5, first), (32, 3, 2)]
     return [*layers, (32, 3, 2)] if max(height, width) > SMALL else layers
 
 
-def picture_shape(observations: Space[Any]) -> tuple[int, ...]:
+def image_shape(observations: Space[Any]) -> tuple[int, ...]:
     """[H, W] or [H, W, C], of observations that are pictures; others are refused in a sentence."""
     shape = observations.shape or ()
     if not isinstance(observations, Box) or len(shape) not in (2, 3) or min(shape[:2]) < SMALLEST or not min(shape):
@@ -112,4 +112,4 @@ class ConvolutionalSettings(HiddenSettings):
     name = "cnn"
 
     def build(self, observations: Space[Any], head: Head, seed: int) -> ConvolutionalPolicy:
-        return ConvolutionalPolicy(picture_shape(observations), head, self.hidden, initial_generator(seed))
+        return ConvolutionalPolicy(image_shape(observations), head, self.hidden, make_initial_generator(seed))

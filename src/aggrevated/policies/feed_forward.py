@@ -11,10 +11,10 @@ from torch.distributions import Distribution
 
 from aggrevated.actors.feed_forward import FeedForwardActor
 from aggrevated.actors.networks import NumpyNetwork
-from aggrevated.policies import USUAL_WIDTHS, HiddenSettings, Policy, initial_generator, size_of
+from aggrevated.policies import DEFAULT_WIDTHS, HiddenSettings, Policy, input_size, make_initial_generator
 from aggrevated.policies.heads import Head
 from aggrevated.policies.mlp import relu_network
-from aggrevated.storage import Facts
+from aggrevated.storage import JsonDict
 
 
 class FeedForwardPolicy(Policy):
@@ -27,7 +27,7 @@ class FeedForwardPolicy(Policy):
         self,
         observation_size: int,
         head: Head,
-        hidden: Sequence[int] = USUAL_WIDTHS,
+        hidden: Sequence[int] = DEFAULT_WIDTHS,
         generator: torch.Generator | None = None,
     ) -> None:
         """A random policy, without a generator always the same one.
@@ -36,7 +36,7 @@ class FeedForwardPolicy(Policy):
         """
         super().__init__()
         self.sizes = [observation_size, *hidden, head.outputs]
-        self.network = relu_network(self.sizes, generator or initial_generator(0), last_gain=0.1)
+        self.network = relu_network(self.sizes, generator or make_initial_generator(0), last_gain=0.1)
         self.head = head
 
     def distribution(self, observations: Tensor, mask: Tensor, legal: Tensor | None = None) -> Distribution:
@@ -45,11 +45,11 @@ class FeedForwardPolicy(Policy):
     def actor(self) -> FeedForwardActor:
         return FeedForwardActor(NumpyNetwork.copy_of(self.network), self.head.sampler())
 
-    def shape(self) -> Facts:
+    def shape(self) -> JsonDict:
         return {"observations": self.sizes[0], "hidden": self.sizes[1:-1]}
 
     @classmethod
-    def from_shape(cls, shape: Facts, head: Head) -> Self:
+    def from_architecture(cls, shape: JsonDict, head: Head) -> Self:
         return cls(shape["observations"], head, shape["hidden"])
 
 
@@ -60,4 +60,4 @@ class MlpSettings(HiddenSettings):
     name = "mlp"
 
     def build(self, observations: Space[Any], head: Head, seed: int) -> FeedForwardPolicy:
-        return FeedForwardPolicy(size_of(observations), head, self.hidden, initial_generator(seed))
+        return FeedForwardPolicy(input_size(observations), head, self.hidden, make_initial_generator(seed))

@@ -15,7 +15,7 @@ from aggrevated.core.arrays import Array
 from aggrevated.errors import UsageError
 from aggrevated.policies import Policy
 from aggrevated.policies.heads import CategoricalHead, Head
-from aggrevated.storage import Facts
+from aggrevated.storage import JsonDict
 
 
 class MixturePolicy(Policy):
@@ -56,7 +56,9 @@ class MixturePolicy(Policy):
 
     def distribution(self, observations: Tensor, mask: Tensor, legal: Tensor | None = None) -> Distribution:
         parts = [functional_call(self.newest, self._named(vector), (observations, mask)) for vector in self.older]
-        logits = torch.stack([logits_of(part) for part in (*parts, self.newest(observations, mask))])  # [J, K, T, A]
+        logits = torch.stack(
+            [mixture_logits(part) for part in (*parts, self.newest(observations, mask))]
+        )  # [J, K, T, A]
         shares = self.shares.log().to(logits.dtype)[:, None, None, None]
         return self.head.distribution(torch.logsumexp(logits + shares, dim=0), legal)
 
@@ -86,17 +88,17 @@ class MixturePolicy(Policy):
         if self.older.shape != (len(self.shares) - 1, len(self.blank)) or not (self.shares >= 0).all():
             rest[-1].append("its policies are not as many as their shares")
 
-    def shape(self) -> Facts:
+    def shape(self) -> JsonDict:
         return {**self.newest.shape(), "of": self.newest.saved_as}
 
     @classmethod
-    def from_shape(cls, shape: Facts, head: Head) -> Self:
-        from aggrevated.policies.serialization import kinds
+    def from_architecture(cls, shape: JsonDict, head: Head) -> Self:
+        from aggrevated.policies.serialization import policy_classes
 
-        return cls(kinds()[shape["of"]].from_shape(shape, deepcopy(head)), head)
+        return cls(policy_classes()[shape["of"]].from_architecture(shape, deepcopy(head)), head)
 
 
-def logits_of(distribution: Distribution) -> Tensor:
+def mixture_logits(distribution: Distribution) -> Tensor:
     """log π(a)."""
     assert isinstance(distribution, Categorical)
     logits: Tensor = distribution.logits

@@ -12,16 +12,16 @@ from gymnasium.spaces import Space
 from torch import Tensor, nn
 from torch.distributions import Distribution
 
-from aggrevated.actors.action_history import SeeingActor
+from aggrevated.actors.action_history import ActionHistoryActor
 from aggrevated.actors.recurrent import RecurrentActor
-from aggrevated.core.settings import Chosen, require_recurrent
-from aggrevated.policies import Policy, SequenceSettings, initial_generator, size_of
-from aggrevated.policies.compiled_lstm import Unrolled
+from aggrevated.core.settings import SelectedComponents, check_recurrent_width
+from aggrevated.policies import Policy, SequenceSettings, input_size, make_initial_generator
+from aggrevated.policies.compiled_lstm import CompiledLSTM
 from aggrevated.policies.heads import Head
 from aggrevated.policies.recurrent_cells import CELLS, LSTM
-from aggrevated.storage import Facts
+from aggrevated.storage import JsonDict
 
-Back: TypeAlias = Callable[[Tensor], tuple[Tensor, ...]]
+BackwardFunction: TypeAlias = Callable[[Tensor], tuple[Tensor, ...]]
 
 
 class RecurrentPolicy(Policy):
@@ -45,7 +45,7 @@ class RecurrentPolicy(Policy):
         self.recurrent = self.cell.layer(inputs, hidden, batch_first=True)
         self.readout = nn.Linear(hidden, head.outputs)
         self.head = head
-        generator = generator or initial_generator(0)
+        generator = generator or make_initial_generator(0)
         for parameter in [*self.recurrent.parameters(), *self.readout.parameters()]:
             nn.init.uniform_(parameter, -(hidden**-0.5), hidden**-0.5, generator=generator)
         with torch.no_grad():
@@ -75,12 +75,12 @@ class RecurrentPolicy(Policy):
         linear = y.mT @ observations, m.mT @ before, y.sum(1), m.sum(1), out.mT @ after, out.sum(1)
         return torch.cat([gradient.flatten(1) for gradient in (*linear, of_the_head.sum(1))], dim=1)
 
-    def _recurrence(self, observations: Tensor, mask: Tensor) -> tuple[Tensor, Back]:
+    def _recurrence(self, observations: Tensor, mask: Tensor) -> tuple[Tensor, BackwardFunction]:
         """(h_0 … h_T [K, T + 1, hidden], what turns ∂/∂h_1 … ∂/∂h_T into ∂/∂y_t and ∂/∂m_t [K, T, gates])."""
         w, u, b, c = (parameter.detach() for parameter in self.recurrent.parameters())
         inputs = observations @ w.T + b
         if isinstance(self.cell, LSTM) and inputs.dtype == torch.float32:
-            unrolled = Unrolled((inputs + c).numpy(), u.T.contiguous().numpy(), mask.sum(dim=1).numpy())
+            unrolled = CompiledLSTM((inputs + c).numpy(), u.T.contiguous().numpy(), mask.sum(dim=1).numpy())
 
             def compiled(by_hidden: Tensor) -> tuple[Tensor, Tensor]:
                 gates = torch.from_numpy(unrolled.back(by_hidden.numpy()))
@@ -95,18 +95,18 @@ class RecurrentPolicy(Policy):
         hidden = torch.stack([state[0] for state in states], 1)
         return hidden.detach(), lambda by_hidden: torch.autograd.grad(hidden[:, 1:], (at_y, at_m), by_hidden)
 
-    def actor(self) -> RecurrentActor | SeeingActor:
+    def actor(self) -> RecurrentActor | ActionHistoryActor:
         readout = self.readout.weight.detach().numpy().T.copy(), self.readout.bias.detach().numpy().copy()
         inner = RecurrentActor(self.cell.copy_of(self.recurrent), *readout, self.head.sampler())
-        return SeeingActor(inner, inner.sampler, self.head.outputs) if self.see_actions else inner
+        return ActionHistoryActor(inner, inner.sampler, self.head.outputs) if self.see_actions else inner
 
-    def shape(self) -> Facts:
+    def shape(self) -> JsonDict:
         cell = next(name for name, cell in CELLS.items() if cell is self.cell)
         seen = {"see_actions": True} if self.see_actions else {}
         return {"observations": self.size, "hidden": self.recurrent.hidden_size, "cell": cell, **seen}
 
     @classmethod
-    def from_shape(cls, shape: Facts, head: Head) -> Self:
+    def from_architecture(cls, shape: JsonDict, head: Head) -> Self:
         sees = bool(shape.get("see_actions", False))
         return cls(shape["observations"], head, shape["hidden"], shape["cell"], see_actions=sees)
 
@@ -117,11 +117,11 @@ class LstmSettings(SequenceSettings):
 
     name = "lstm"
 
-    def check(self, chosen: Chosen) -> None:
-        require_recurrent(self.hidden, self.name)
+    def check(self, chosen: SelectedComponents) -> None:
+        check_recurrent_width(self.hidden, self.name)
 
     def build(self, observations: Space[Any], head: Head, seed: int) -> RecurrentPolicy:
-        size, generator = size_of(observations), initial_generator(seed)
+        size, generator = input_size(observations), make_initial_generator(seed)
         return RecurrentPolicy(size, head, self.hidden[0], self.name, generator, self.see_actions)
 
 

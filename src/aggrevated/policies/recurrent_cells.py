@@ -15,7 +15,7 @@ from aggrevated.core.arrays import Array
 State: TypeAlias = tuple[Tensor, ...]  # h first, and for an LSTM its cell c
 
 
-class Cell(Protocol):
+class RecurrentCell(Protocol):
     """One kind of recurrence."""
 
     @property
@@ -50,11 +50,11 @@ class LSTM:
         return o.sigmoid() * c.tanh(), c
 
     def copy_of(self, layer: nn.RNNBase, which: int = 0) -> "NumpyLSTM":
-        w, u, b, c = weights_of(layer, which)
+        w, u, b, c = cell_weights(layer, which)
         hidden = layer.hidden_size
         # σ(x) = (1 + tanh(x/2)) / 2: with halved weights for i, f and o, one tanh serves all gates.
         half = np.repeat(np.array([0.5, 0.5, 1.0, 0.5], np.float32), hidden)
-        return NumpyLSTM(transposed(w, half), transposed(u, half), (b + c) * half, hidden)
+        return NumpyLSTM(transpose_weights(w, half), transpose_weights(u, half), (b + c) * half, hidden)
 
 
 class GRU:
@@ -71,19 +71,19 @@ class GRU:
         return (n + z * (state[0] - n),)
 
     def copy_of(self, layer: nn.RNNBase, which: int = 0) -> "NumpyGRU":
-        w, u, b, c = weights_of(layer, which)
+        w, u, b, c = cell_weights(layer, which)
         half = np.repeat(np.array([0.5, 0.5, 1.0], np.float32), layer.hidden_size)
-        return NumpyGRU(transposed(w, half), transposed(u, half), b * half, c * half, layer.hidden_size)
+        return NumpyGRU(transpose_weights(w, half), transpose_weights(u, half), b * half, c * half, layer.hidden_size)
 
 
-def weights_of(layer: nn.RNNBase, which: int) -> list[Array]:
+def cell_weights(layer: nn.RNNBase, which: int) -> list[Array]:
     """W, U, b and c."""
     return [p.detach().numpy() for p in layer.parameters()][4 * which :][:4]
 
 
-def transposed(weight: Array, scale: Array) -> Array:
+def transpose_weights(weight: Array, scale: Array) -> Array:
     """[inputs, gates], from torch's [gates, inputs]."""
     return np.ascontiguousarray(weight.T * scale)
 
 
-CELLS: dict[str, Cell] = {"lstm": LSTM(), "gru": GRU()}
+CELLS: dict[str, RecurrentCell] = {"lstm": LSTM(), "gru": GRU()}

@@ -14,27 +14,27 @@ from gymnasium.spaces import Discrete
 from torch import Tensor, nn
 
 from aggrevated import storage
-from aggrevated.core.registry import modules_in
-from aggrevated.core.spaces import LARGEST, Translation
+from aggrevated.core.registry import list_modules
+from aggrevated.core.spaces import LARGEST, SpaceAdapter
 from aggrevated.errors import DataError, UsageError
 from aggrevated.policies import Policy
 from aggrevated.policies.heads import CategoricalHead
-from aggrevated.storage import Facts, in_short
+from aggrevated.storage import JsonDict, truncate_message
 from aggrevated.version import __version__
 
 FORMAT = "aggrevated policy 1"
 LAYERS = 1000  # in one list of a shape, at most
 
 
-def save(policy: Policy, path: Path, card: Facts) -> None:
+def save_policy(policy: Policy, path: Path, card: JsonDict) -> None:
     """Write it, sealed; `load` makes it again."""
     shape = policy.shape()
     head: Any = policy.head  # one of somebody else's may be of no kind
-    if kinds().get(policy.saved_as) is not type(policy) or type(head) not in kinds_of_heads().values():
+    if policy_classes().get(policy.saved_as) is not type(policy) or type(head) not in head_classes().values():
         names = f"a {type(policy).__name__} with a {type(head).__name__}"
         raise UsageError(f"{names} is of a class of your own, which no file can bring back: save its state_dict")
     try:
-        check(policy, policy.state_dict())
+        check_saved_policy(policy, policy.state_dict())
     except ValueError as error:
         raise UsageError(f"this policy cannot be saved: {error}; mend that first") from error
     facts = {
@@ -45,37 +45,37 @@ def save(policy: Policy, path: Path, card: Facts) -> None:
         "translation": None if policy.translation is None else policy.translation.facts(),
         "card": card,
     }
-    storage.seal(path, policy.state_dict(), facts)
+    storage.save_checksummed(path, policy.state_dict(), facts)
 
 
-def load(path: Path | str) -> Policy:
+def load_policy(path: Path | str) -> Policy:
     """The policy that `policy.save` wrote, ready to `predict`; a `DataError` where the file is not that."""
     source = Path(path)
-    weights, facts = storage.unseal(source)
+    weights, facts = storage.load_checksummed(source)
     if facts.get("format") != FORMAT:
         of_a_run = "so_far" in facts
         remedy = f"export it: 'aggrevated export {source.parent}'" if of_a_run else "give one that policy.save wrote"
         raise DataError(f"{source} is {'part of a run' if of_a_run else 'no policy'}; {remedy}")
     try:
-        policy = blank(facts)
+        policy = build_without_weights(facts)
         kinds_of_numbers = {name: tensor.dtype for name, tensor in policy.state_dict().items()}
         policy.load_state_dict({name: tensor.clone() for name, tensor in weights.items()}, assign=True)
         if any(tensor.dtype != kinds_of_numbers[name] for name, tensor in weights.items()):
             raise ValueError("its weights are numbers of another type")
         if facts["translation"] is not None:
-            policy.translation = Translation.from_facts(facts["translation"], source)
-        check(policy, weights)
+            policy.translation = SpaceAdapter.from_facts(facts["translation"], source)
+        check_saved_policy(policy, weights)
         policy.card = dict(facts["card"])
     except DataError:
         raise
     except Exception as error:  # it is anybody's file: what is wrong is noticed here and there
         raise DataError(
-            f"{source} is no policy that this version, {__version__}, can make again ({in_short(error)}); save it again"
+            f"{source} is no policy that this version, {__version__}, can make again ({truncate_message(error)}); save it again"
         ) from error
     return policy
 
 
-def blank(facts: Facts) -> Policy:
+def build_without_weights(facts: JsonDict) -> Policy:
     """Of the shape that the facts tell, and without memory for its weights, however many they say there are."""
     own, of_head = facts["policy"], facts["head"]
     if any(len(value) > LAYERS for value in own["shape"].values() if isinstance(value, list)):
@@ -84,29 +84,29 @@ def blank(facts: Facts) -> Policy:
     if not 0 < (math.prod(seen) if isinstance(seen, list) else seen) <= LARGEST:
         raise ValueError(f"it reads {seen} numbers")
     with torch.device("meta"):
-        head = of_kind(of_head["kind"], kinds_of_heads()).from_shape(of_head["shape"])
-        policy: Policy = of_kind(own["kind"], kinds()).from_shape(own["shape"], head)
+        head = find_class(of_head["kind"], head_classes()).from_architecture(of_head["shape"])
+        policy: Policy = find_class(own["kind"], policy_classes()).from_architecture(own["shape"], head)
     return policy
 
 
-def of_kind(kind: str, among: dict[str, Any]) -> Any:
+def find_class(kind: str, among: dict[str, Any]) -> Any:
     """The class of that kind."""
     if kind not in among:
         raise ValueError(f"of the kind {kind!r}, where there are {', '.join(among)}")
     return among[kind]
 
 
-def check(policy: Policy, weights: dict[str, Tensor]) -> None:
+def check_saved_policy(policy: Policy, weights: dict[str, Tensor]) -> None:
     """A `ValueError` where weights are no numbers, or the translation is not between such a policy and its world."""
     if not all(tensor.isfinite().all() for tensor in weights.values()):
         raise ValueError("some of its weights are not finite")
     if policy.translation is None:
         return
-    seen, actions = policy.translation.seen_space, policy.translation.action_space
+    seen, actions = policy.translation.learner_observation_space, policy.translation.action_space
     if seen.shape != observation_shape(policy):
         raise ValueError(f"it reads {observation_shape(policy)}, and its environment shows {seen.shape}")
     count = actions.n if isinstance(actions, Discrete) else len(actions.low)
-    if count != policy.head.outputs or isinstance(actions, Discrete) != is_finite(policy):
+    if count != policy.head.outputs or isinstance(actions, Discrete) != has_discrete_actions(policy):
         raise ValueError(f"its actions are not those of its environment, {actions}")
 
 
@@ -116,25 +116,27 @@ def observation_shape(policy: Policy) -> tuple[int, ...]:
     return (said,) if isinstance(said, int) else tuple(said)
 
 
-def is_finite(policy: Policy) -> bool:
+def has_discrete_actions(policy: Policy) -> bool:
     """Whether it chooses from a finite set."""
     return isinstance(policy.head, CategoricalHead)
 
 
 @cache
-def kinds() -> dict[str, type[Policy]]:
+def policy_classes() -> dict[str, type[Policy]]:
     """Every kind of policy in this folder, by what its file says."""
-    return {found.saved_as: found for found in classes_in("aggrevated.policies") if issubclass(found, Policy)}
+    return {
+        found.saved_as: found for found in list_saveable_classes("aggrevated.policies") if issubclass(found, Policy)
+    }
 
 
 @cache
-def kinds_of_heads() -> dict[str, Any]:
+def head_classes() -> dict[str, Any]:
     """The same of heads."""
-    classes: list[Any] = classes_in("aggrevated.policies.heads")
+    classes: list[Any] = list_saveable_classes("aggrevated.policies.heads")
     return {found.saved_as: found for found in classes if issubclass(found, nn.Module)}
 
 
-def classes_in(folder: str) -> list[type]:
+def list_saveable_classes(folder: str) -> list[type]:
     """Those with a kind of their own."""
-    values = [value for name in modules_in(folder) for value in vars(import_module(name)).values()]
+    values = [value for name in list_modules(folder) for value in vars(import_module(name)).values()]
     return [value for value in values if isinstance(value, type) and vars(value).get("saved_as")]

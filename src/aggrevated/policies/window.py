@@ -9,12 +9,12 @@ from gymnasium.spaces import Space
 from torch import Tensor
 from torch.distributions import Distribution
 
-from aggrevated.actors.action_history import SeeingActor
+from aggrevated.actors.action_history import ActionHistoryActor
 from aggrevated.actors.window import WindowActor
-from aggrevated.policies import USUAL_WIDTHS, Policy, SequenceSettings, initial_generator, size_of
+from aggrevated.policies import DEFAULT_WIDTHS, Policy, SequenceSettings, input_size, make_initial_generator
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import Head
-from aggrevated.storage import Facts
+from aggrevated.storage import JsonDict
 
 
 class WindowPolicy(Policy):
@@ -26,7 +26,7 @@ class WindowPolicy(Policy):
         self,
         observation_size: int,
         head: Head,
-        hidden: Sequence[int] = USUAL_WIDTHS,
+        hidden: Sequence[int] = DEFAULT_WIDTHS,
         generator: torch.Generator | None = None,
         width: int = 4,
         see_actions: bool = False,
@@ -46,16 +46,16 @@ class WindowPolicy(Policy):
         """That of the policy inside: its parameters are not to be there twice."""
         return self.inner.head
 
-    def actor(self) -> WindowActor | SeeingActor:
+    def actor(self) -> WindowActor | ActionHistoryActor:
         inner = WindowActor(self.inner.actor(), self.inputs_a_step * (self.width - 1), self.inputs_a_step)
-        return SeeingActor(inner, inner.inner.sampler, self.head.outputs) if self.see_actions else inner
+        return ActionHistoryActor(inner, inner.inner.sampler, self.head.outputs) if self.see_actions else inner
 
-    def shape(self) -> Facts:
+    def shape(self) -> JsonDict:
         seen = {"see_actions": True} if self.see_actions else {}
         return {"observations": self.size, "hidden": self.inner.shape()["hidden"], "width": self.width, **seen}
 
     @classmethod
-    def from_shape(cls, shape: Facts, head: Head) -> Self:
+    def from_architecture(cls, shape: JsonDict, head: Head) -> Self:
         sees = bool(shape.get("see_actions", False))
         return cls(shape["observations"], head, shape["hidden"], width=shape["width"], see_actions=sees)
 
@@ -67,5 +67,5 @@ class WindowSettings(SequenceSettings):
     name = "window"
 
     def build(self, observations: Space[Any], head: Head, seed: int) -> WindowPolicy:
-        size, generator = size_of(observations), initial_generator(seed)
+        size, generator = input_size(observations), make_initial_generator(seed)
         return WindowPolicy(size, head, self.hidden, generator, see_actions=self.see_actions)

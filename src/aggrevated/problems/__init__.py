@@ -10,23 +10,23 @@ from typing import Any, ClassVar
 from gymnasium.spaces import Space
 from torch import Tensor
 
-from aggrevated.core.settings import Settings, require
-from aggrevated.core.spaces import Translation
+from aggrevated.core.settings import Settings, check_setting
+from aggrevated.core.spaces import SpaceAdapter
 from aggrevated.engines import Engine
 from aggrevated.experts import Expert
 from aggrevated.policies import Policy
 from aggrevated.simulators import Simulator
-from aggrevated.storage import Facts
+from aggrevated.storage import JsonDict
 
 STEPS = 100_000_000  # of episodes that run at once, at most
 BYTES = 100  # that a step takes, about
 
 
-def require_memory(name: str, episodes: int, steps: int) -> None:
+def check_enough_memory(name: str, episodes: int, steps: int) -> None:
     """A `UsageError` if so many episodes of so many steps cannot be run at once, before anybody tries."""
     size = f"{episodes * steps:,} steps, about {episodes * steps * BYTES / 1e9:,.0f} GB"
     rule = f"smaller: episodes of {steps:,} steps come to {size}, and {STEPS:,} steps are the most"
-    require(episodes * steps <= STEPS, name, episodes, rule)
+    check_setting(episodes * steps <= STEPS, name, episodes, rule)
 
 
 @dataclass(frozen=True)
@@ -42,14 +42,14 @@ class Score:
     test_diverged: int = field(default=0, kw_only=True)
     expert_episodes: int | None = field(default=None, kw_only=True)  # where they were fewer than the policy's
 
-    def facts(self) -> Facts:
+    def facts(self) -> JsonDict:
         """All of it, for JSON."""
         found = asdict(self)
         return found if self.expert_episodes is not None else {n: v for n, v in found.items() if n != "expert_episodes"}
 
 
 @dataclass(frozen=True)
-class World:
+class Problem:
     """The parts of Algorithm 1 that a task brings with it."""
 
     simulator: Simulator
@@ -62,22 +62,24 @@ class World:
     habits: Mapping[str, Tensor] = field(default_factory=dict)  # by which an expert is told from one that begins alike
     validates_expert: bool = False  # whether `validate` also takes π*, and tells soon how good that is
 
-    def over(self, engine: Engine) -> World:
+    def over(self, engine: Engine) -> Problem:
         """The same, of which those parts that have a method `over` do their work by that engine."""
         parts: dict[str, Any] = {name: getattr(self, name) for name in ("validate", "test", "monitor")}
         return replace(self, **{name: p.over(engine) if hasattr(p, "over") else p for name, p in parts.items()})
 
 
 @dataclass(frozen=True, kw_only=True)
-class WorldSettings(Settings, ABC):
+class ProblemSettings(Settings, ABC):
     """A kind of world, with the parts that make it that of one task."""
 
     measured: ClassVar[str] = "return"  # what `validate` gives, in a word
     digits: ClassVar[int] = 1  # behind the point, when that is shown
-    measured_on: ClassVar[tuple[str, ...]] = ()  # settings that decide what `validate` means: they are never compared
+    protocol_settings: ClassVar[
+        tuple[str, ...]
+    ] = ()  # settings that decide what `validate` means: they are never compared
     evaluation: ClassVar[type[EvaluationSettings]]  # how a policy can be tried again
-    rated: ClassVar[bool] = True  # whether returns have a ratio, from the lowest that there is
-    decisive: ClassVar[tuple[str, ...]] = ()  # settings that `suits` hangs on
+    has_ratio: ClassVar[bool] = True  # whether returns have a ratio, from the lowest that there is
+    selection_settings: ClassVar[tuple[str, ...]] = ()  # settings that `suits` hangs on
     expert_name: ClassVar[str] = ""  # of a world whose expert is always the same, and which takes long to build
 
     @abstractmethod
@@ -85,15 +87,15 @@ class WorldSettings(Settings, ABC):
         """(observations, actions): what a policy is made for."""
 
     @abstractmethod
-    def build(self, seed: int) -> World:
+    def build(self, seed: int) -> Problem:
         """The world; validation and test episodes come from the seed."""
 
-    def suits(self) -> dict[str, str]:
+    def recommended_components(self) -> dict[str, str]:
         """Pieces that follow from what it is, by their places, where the task does not know them beforehand."""
         return {}
 
     @property
-    def translation(self) -> Translation | None:
+    def translation(self) -> SpaceAdapter | None:
         """What policies read and give outside; None where that is what they read and give in here."""
         return None
 
@@ -112,7 +114,7 @@ class WorldSettings(Settings, ABC):
         """What people are told of these settings before a run."""
         return ""
 
-    def yardstick(self) -> object:
+    def expert_identity(self) -> object:
         """Two runs in which this is equal are measured against the same expert."""
         return self.name
 
@@ -122,5 +124,5 @@ class EvaluationSettings(Settings, ABC):
     """A way to try a policy again."""
 
     @abstractmethod
-    def measure(self, world: WorldSettings, policy: Policy) -> Facts:
+    def measure(self, world: ProblemSettings, policy: Policy) -> JsonDict:
         """How good it is, for JSON."""

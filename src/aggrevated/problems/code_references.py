@@ -18,7 +18,7 @@ def is_reference(name: object) -> bool:
     return isinstance(name, str) and bool(REFERENCE.fullmatch(name)) and not Path(name).exists()
 
 
-def imported(reference: str, trusted: bool) -> Any:
+def import_reference(reference: str, trusted: bool) -> Any:
     """What it names. Modules are found as Python finds them, and beside where one stands; never in a run's folder."""
     if not trusted:
         raise DataError(
@@ -27,7 +27,7 @@ def imported(reference: str, trusted: bool) -> Any:
         )
     module, _, attribute = reference.partition(":")
     try:
-        found: Any = module_of(module)
+        found: Any = import_module_by_name(module)
         for part in attribute.split("."):
             found = getattr(found, part)
     except AttributeError as error:
@@ -42,24 +42,24 @@ def imported(reference: str, trusted: bool) -> Any:
     return found
 
 
-def module_of(name: str) -> Any:
+def import_module_by_name(name: str) -> Any:
     """The module, also if it lies where one stands."""
     if str(Path.cwd()) not in sys.path:
         sys.path.append(str(Path.cwd()))
     if name not in sys.modules:
         found = find_spec(name.partition(".")[0])  # which imports nothing yet
         for place in () if found is None else (found.origin, *(found.submodule_search_locations or ())):
-            if place is not None and is_in_a_run(Path(place)):
+            if place is not None and is_inside_run_folder(Path(place)):
                 raise UsageError(f"{name} lies in a run's folder, from which nothing is imported; move it")
     return import_module(name)
 
 
-def is_in_a_run(path: Path) -> bool:
+def is_inside_run_folder(path: Path) -> bool:
     """Whether it lies in the folder of a run, or of several."""
     return any((above / one).exists() for above in path.resolve().parents for one in OF_RUNS)
 
 
-def reference_to(thing: Any) -> str | None:
+def make_reference(thing: Any) -> str | None:
     """The name by which others can import just this thing; None if there is none."""
     module, name = getattr(thing, "__module__", None), getattr(thing, "__qualname__", None)
     if not module or not name or module == "__main__" or not REFERENCE.fullmatch(f"{module}:{name}"):

@@ -16,22 +16,22 @@ from gymnasium.spaces import Space
 from torch import Tensor
 
 from aggrevated.core.arrays import Array
-from aggrevated.core.rng import Purpose, seeds
+from aggrevated.core.rng import SeedPurpose, derive_seeds
 from aggrevated.core.settings import COUNT, SEED, at_least, setting
 from aggrevated.core.statistics import standard_error
-from aggrevated.engines import HERE, Engine
-from aggrevated.errors import PartError, UsageError
+from aggrevated.engines import IN_PROCESS, Engine
+from aggrevated.errors import UsageError, UserCodeError
 from aggrevated.experts import Expert
-from aggrevated.experts.behavior_fingerprint import behaviour
-from aggrevated.experts.checked import actions_of
-from aggrevated.experts.loading import load_expert, named_in, shipped_names
-from aggrevated.experts.weights_of import arrays_of
+from aggrevated.experts.behavior_fingerprint import compute_behavior_fingerprint
+from aggrevated.experts.checked import query_actions
+from aggrevated.experts.loading import list_builtin_experts, load_expert, split_names
+from aggrevated.experts.weights_of import expert_arrays
 from aggrevated.policies import Policy
-from aggrevated.problems import EvaluationSettings, Score, World, WorldSettings, require_memory
+from aggrevated.problems import EvaluationSettings, Problem, ProblemSettings, Score, check_enough_memory
 from aggrevated.simulators import Simulator
-from aggrevated.simulators.checked import first_states
-from aggrevated.storage import Facts, digest
-from aggrevated.validation import OnEpisodes, returns_of
+from aggrevated.simulators.checked import checked_reset
+from aggrevated.storage import JsonDict, digest_tensors
+from aggrevated.validation import EpisodeEvaluator, evaluate_returns
 
 VALIDATED = 20_000  # steps
 TESTED = 1000  # episodes
@@ -39,57 +39,57 @@ PILOT, LONG = 4, 10.0  # answers by which an expert's pace is measured, and seco
 GIVE_AGAIN = (
     "go on in Python, and give it again: aggrevated.resume(folder, expert=...), or Run.open(folder, expert=...)"
 )
-Maker = Callable[[int], Simulator]  # from the horizon H
+SimulatorFactory = Callable[[int], Simulator]  # from the horizon H
 _MEASURED: dict[tuple[object, ...], tuple[Array, object]] = {}  # returns of experts; the makers keep their ids
 
 
-def nothing(horizon: int) -> float:
+def zero_return(horizon: int) -> float:
     """The lowest return, where every step earns something."""
     return 0.0
 
 
-def no_step_saved(horizon: int) -> float:
+def negative_horizon(horizon: int) -> float:
     """The lowest return, where every step costs 1 until the goal."""
     return -float(horizon)
 
 
-def tensors(arrays: dict[str, Array]) -> dict[str, Tensor]:
+def to_tensors(arrays: dict[str, Array]) -> dict[str, Tensor]:
     """The arrays as torch has them."""
     return {name: torch.from_numpy(np.ascontiguousarray(array)) for name, array in arrays.items()}
 
 
-def found_from_everywhere(expert: str) -> str:
+def to_absolute_path(expert: str) -> str:
     """The whole path of a file, or the name as it is."""
-    is_name = not expert or expert in shipped_names() or not Path(expert).is_file()
+    is_name = not expert or expert in list_builtin_experts() or not Path(expert).is_file()
     return expert if is_name else os.path.realpath(expert)
 
 
 @dataclass(frozen=True)
-class FreshEpisodes(EvaluationSettings):
+class FreshEpisodesSettings(EvaluationSettings):
     """Episodes that were used for nothing else."""
 
     episodes: int = setting(1000, "How many episodes.", at_least(1))
     seed: int = setting(1_000_000, "The seed of the episodes; the default is one that no training used.", SEED)
     deterministic: bool = setting(False, "Take the policy's most likely action instead of drawing one.")
 
-    def measure(self, world: WorldSettings, policy: Policy) -> Facts:
-        assert isinstance(world, Control)
+    def measure(self, world: ProblemSettings, policy: Policy) -> JsonDict:
+        assert isinstance(world, ControlProblem)
         score = world.returns(policy, self.episodes, self.seed, self.deterministic)
         return score.facts() | {"episodes": self.episodes, "deterministic": self.deterministic}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Control(WorldSettings):
+class ControlProblem(ProblemSettings):
     """A simulator with an expert that was trained in it."""
 
     name = "control"
-    measured_on: ClassVar[tuple[str, ...]] = ("horizon",)
-    evaluation = FreshEpisodes
-    make: Maker = field(compare=False)
-    seen_by_expert: Maker | None = field(default=None, compare=False)  # the simulator as the expert sees it
+    protocol_settings: ClassVar[tuple[str, ...]] = ("horizon",)
+    evaluation = FreshEpisodesSettings
+    make: SimulatorFactory = field(compare=False)
+    seen_by_expert: SimulatorFactory | None = field(default=None, compare=False)  # the simulator as the expert sees it
     # unless one is named; what such an expert knows is not in the fingerprint: its `habits` tell it from another
     make_expert: Callable[[Simulator], Expert] | None = field(default=None, compare=False)
-    lowest: Callable[[int], float] = field(default=nothing, compare=False)  # return within H; ratios are from there
+    lowest: Callable[[int], float] = field(default=zero_return, compare=False)  # return within H; ratios are from there
     horizon: int = setting(100, "H, after how many steps an episode is cut.", at_least(1))
     expert: str = setting(
         "",
@@ -103,10 +103,10 @@ class Control(WorldSettings):
         TESTED, "How many fresh episodes the chosen policy is tested on, at the end.", at_least(1)
     )
 
-    def completed(self, iterations: int, given: Container[str]) -> Self:
+    def fill_defaults(self, iterations: int, given: Container[str]) -> Self:
         """An expert's file is found again from everywhere; validation has episodes for its number of steps."""
         episodes = self.validation_episodes or min(max(VALIDATED // max(self.horizon, 1), 40), 100)
-        expert = ",".join(found_from_everywhere(name) for name in named_in(self.expert))
+        expert = ",".join(to_absolute_path(name) for name in split_names(self.expert))
         return replace(self, expert=expert, validation_episodes=episodes)
 
     @property
@@ -118,7 +118,7 @@ class Control(WorldSettings):
         return self.make(self.horizon)
 
     @property
-    def given_as_object(self) -> bool:
+    def has_unnamed_expert(self) -> bool:
         """Whether its expert has no name in its settings, as has one that was given in Python."""
         return self.make_expert is not None and not self.expert
 
@@ -136,14 +136,16 @@ class Control(WorldSettings):
     @property
     def expert_weights(self) -> dict[str, Tensor]:
         """All that π* has learned, by number; nothing of an expert that is no network."""
-        return {str(i): torch.from_numpy(array) for i, array in enumerate(arrays_of(self.loaded_expert))}
+        return {str(i): torch.from_numpy(array) for i, array in enumerate(expert_arrays(self.loaded_expert))}
 
-    def build(self, seed: int) -> World:
-        return World(
+    def build(self, seed: int) -> Problem:
+        return Problem(
             self.simulator,
             self.loaded_expert,
-            validate=OnEpisodes(self.simulator, seeds(seed, Purpose.VALIDATION, 0, self.validation_episodes)),
-            test=OnTestEpisodes(self, seed),
+            validate=EpisodeEvaluator(
+                self.simulator, derive_seeds(seed, SeedPurpose.VALIDATION, 0, self.validation_episodes)
+            ),
+            test=HeldOutEvaluator(self, seed),
             fingerprint=self.fingerprint(),
             habits=self.habits(),
             validates_expert=bool(self.expert_weights),  # a network is quick; a planner may not be
@@ -155,21 +157,21 @@ class Control(WorldSettings):
 
     def habits(self) -> dict[str, Tensor]:
         """Of what an expert does that is no network."""
-        if not self.given_as_object or self.expert_weights:
+        if not self.has_unnamed_expert or self.expert_weights:
             return {}
         try:
-            return tensors(behaviour(self.loaded_expert, self.simulator))
-        except PartError:  # it draws, or remembers, and has no habits to be known by
+            return to_tensors(compute_behavior_fingerprint(self.loaded_expert, self.simulator))
+        except UserCodeError:  # it draws, or remembers, and has no habits to be known by
             return {}
 
     @property
-    def tested(self) -> int:
+    def n_test_episodes(self) -> int:
         """How many fresh episodes the chosen policy is tested on."""
         return self.test_episodes or TESTED
 
     def tested_expert(self, answers: int) -> int:
         """The same of the expert, where it gave so many answers in training."""
-        return self.tested
+        return self.n_test_episodes
 
     def returns(
         self,
@@ -177,13 +179,13 @@ class Control(WorldSettings):
         episodes: int,
         seed: int,
         deterministic: bool = False,
-        engine: Engine = HERE,
+        engine: Engine = IN_PROCESS,
         by_expert: int | None = None,
     ) -> Score:
         """The returns of policy and expert on episodes that were used for nothing else; `by_expert`: on so many."""
-        require_memory("episodes", episodes, self.horizon)
-        fresh, own = seeds(seed, Purpose.TEST, 0, episodes), min(by_expert or episodes, episodes)
-        returned, _ = returns_of(policy, self.simulator, fresh, deterministic, engine)
+        check_enough_memory("episodes", episodes, self.horizon)
+        fresh, own = derive_seeds(seed, SeedPurpose.TEST, 0, episodes), min(by_expert or episodes, episodes)
+        returned, _ = evaluate_returns(policy, self.simulator, fresh, deterministic, engine)
         of_expert = self.expert_returns(fresh[:own], engine)
         test, expert = float(returned.mean()), float(of_expert.mean())
         return Score(
@@ -197,18 +199,18 @@ class Control(WorldSettings):
             expert_episodes=own if own < episodes else None,
         )
 
-    def expert_returns(self, fresh: Array, engine: Engine = HERE) -> Array:
+    def expert_returns(self, fresh: Array, engine: Engine = IN_PROCESS) -> Array:
         """What π* earns on the episodes of these seeds; of an expert from a file, measured once in a process.
 
         What another one does may hang on more than its weights, so that it is asked again.
         """
         by = self.measured_by()
         if by is None:
-            return returns_of(self.loaded_expert, self.simulator, fresh, engine=engine)[0]
+            return evaluate_returns(self.loaded_expert, self.simulator, fresh, engine=engine)[0]
         known = *by, fresh.tobytes()
         if known not in _MEASURED:
             makers = self.make, self.seen_by_expert
-            _MEASURED[known] = returns_of(self.loaded_expert, self.simulator, fresh, engine=engine)[0], makers
+            _MEASURED[known] = evaluate_returns(self.loaded_expert, self.simulator, fresh, engine=engine)[0], makers
         return _MEASURED[known][0]
 
     def measured_by(self) -> tuple[object, ...] | None:
@@ -216,7 +218,7 @@ class Control(WorldSettings):
         if self.make_expert and not self.expert:
             return None
         makers = self.make, self.seen_by_expert
-        return *map(id, makers), self.horizon, self.expert, digest(self.expert_weights)
+        return *map(id, makers), self.horizon, self.expert, digest_tensors(self.expert_weights)
 
     def ratio(self, returned: float, expert: float) -> float | None:
         """(R − lowest) / (R* − lowest): for Acrobot that is the share of steps saved.
@@ -226,24 +228,24 @@ class Control(WorldSettings):
         lowest = self.lowest(self.horizon)
         return (returned - lowest) / (expert - lowest) if expert > lowest else None
 
-    def yardstick(self) -> object:
+    def expert_identity(self) -> object:
         return self.expert, self.horizon
 
 
 @dataclass(frozen=True)
-class OnTestEpisodes:
+class HeldOutEvaluator:
     """The score on episodes that nothing was chosen by."""
 
-    world: Control
+    world: ControlProblem
     seed: int
-    engine: Engine = HERE
+    engine: Engine = IN_PROCESS
     by_expert: int | None = None  # episodes; None: as many as of the policy
 
-    def over(self, engine: Engine) -> OnTestEpisodes:
+    def over(self, engine: Engine) -> HeldOutEvaluator:
         """The same by another engine."""
         return replace(self, engine=engine)
 
-    def after(self, answers: int) -> OnTestEpisodes:
+    def after(self, answers: int) -> HeldOutEvaluator:
         """The same after a training in which the expert gave so many answers."""
         return replace(self, by_expert=self.world.tested_expert(answers))
 
@@ -252,32 +254,32 @@ class OnTestEpisodes:
         world, expert = self.world, self.world.loaded_expert
         if world.expert_weights:
             return ""
-        episodes = self.by_expert or world.tested
-        states = first_states(world.simulator, np.arange(PILOT, dtype=np.uint64))
+        episodes = self.by_expert or world.n_test_episodes
+        states = checked_reset(world.simulator, np.arange(PILOT, dtype=np.uint64))
         began = time.perf_counter()
-        actions_of(expert, states, 0, world.simulator.action_space)
+        query_actions(expert, states, 0, world.simulator.action_space)
         pace = (time.perf_counter() - began) / PILOT
         seconds = pace * episodes * world.horizon
         if seconds < LONG:
             return ""
         return (
-            f"the test: {world.tested:,} fresh episodes of the chosen policy, and {episodes:,} of the expert "
-            f"{expert.name}, at most about {in_time(seconds)} at the {1000 * pace:.3g} ms that it takes for an answer; "
+            f"the test: {world.n_test_episodes:,} fresh episodes of the chosen policy, and {episodes:,} of the expert "
+            f"{expert.name}, at most about {format_duration(seconds)} at the {1000 * pace:.3g} ms that it takes for an answer; "
             "--test-episodes sets how many"
         )
 
     def __call__(self, policy: Policy) -> Score:
-        tested = self.world.tested
+        tested = self.world.n_test_episodes
         return self.world.returns(policy, tested, self.seed, engine=self.engine, by_expert=self.by_expert)
 
 
-def in_time(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     """So long, in a unit that people read."""
     return f"{seconds / 60:.0f} minutes" if seconds >= 120 else f"{seconds:.0f} seconds"
 
 
-def control_of(world: WorldSettings, what: str) -> Control:
+def require_control_problem(world: ProblemSettings, what: str) -> ControlProblem:
     """The world, if it is one of control; else a `UsageError` that says `what` is not for it."""
-    if isinstance(world, Control):
+    if isinstance(world, ControlProblem):
         return world
     raise UsageError(f"{what} is for tasks with a simulator that moves and a trained expert, not for {world.name}")

@@ -15,46 +15,51 @@ from gymnasium.spaces import Space
 from torch import Tensor
 
 from aggrevated.core.arrays import Array
-from aggrevated.core.settings import COUNT, Chosen, Rule, require, setting
-from aggrevated.core.spaces import Translation
-from aggrevated.core.user_code import answer
+from aggrevated.core.settings import COUNT, Rule, SelectedComponents, check_setting, setting
+from aggrevated.core.spaces import SpaceAdapter
+from aggrevated.core.user_code import call_user_code
 from aggrevated.errors import UsageError
 from aggrevated.experts import Expert
-from aggrevated.experts.adapters import as_expert, kind_of
-from aggrevated.experts.behavior_fingerprint import behaviour
+from aggrevated.experts.adapters import as_expert, expert_capability
+from aggrevated.experts.behavior_fingerprint import compute_behavior_fingerprint
 from aggrevated.experts.loading import load_expert
 from aggrevated.policies import Policy
 from aggrevated.policies.heads import GaussianHead
-from aggrevated.problems import World, require_memory
-from aggrevated.problems.code_references import imported, is_reference
-from aggrevated.problems.control import GIVE_AGAIN, Control, found_from_everywhere, tensors
-from aggrevated.problems.expert_fingerprint import habits
-from aggrevated.problems.normalization import scales, usual_actions
+from aggrevated.problems import Problem, check_enough_memory
+from aggrevated.problems.code_references import import_reference, is_reference
+from aggrevated.problems.control import GIVE_AGAIN, ControlProblem, to_absolute_path, to_tensors
+from aggrevated.problems.expert_fingerprint import compute_expert_fingerprint
+from aggrevated.problems.normalization import observation_stats, typical_action_stats
 from aggrevated.simulators import Simulator
-from aggrevated.simulators.checked import unrounded
+from aggrevated.simulators.checked import observe_float64
 from aggrevated.simulators.gymnasium import GymnasiumSimulator
-from aggrevated.simulators.partial_observation import Partial
-from aggrevated.storage import Facts
+from aggrevated.simulators.partial_observation import PartialObservationSimulator
+from aggrevated.storage import JsonDict
 
-ORACLES = {"q": "q-network", "q_of": "q-of-action", "v": "value-function", "act": "monte-carlo"}  # by what is known
-LEAST_TESTED = 20  # episodes of an expert: fewer tell nothing
-KEPT = 10  # simulators and experts: a config is replaced several times before it is built
+ORACLE_BY_CAPABILITY = {
+    "q": "q-network",
+    "q_of": "q-of-action",
+    "v": "value-function",
+    "act": "monte-carlo",
+}  # by what is known
+MIN_TEST_EPISODES = 20  # episodes of an expert: fewer tell nothing
+CACHE_SIZE = 10  # simulators and experts: a config is replaced several times before it is built
 INDICES = Rule(lambda value: all(0 <= i < 1_000_000 for i in value), "numbers of places, from 0 on")
 
 
-def nobody(horizon: int) -> Simulator:
+def raise_no_factory(horizon: int) -> Simulator:
     """A world of one's own is not made from its horizon alone."""
     raise AssertionError("a world of one's own makes its simulator itself")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Own(Control):
+class CustomProblem(ControlProblem):
     """An environment of one's own, with an expert of one's own."""
 
     name = "own"
-    rated = False
-    decisive: ClassVar[tuple[str, ...]] = ("environment_options", "horizon", "expert", "normalise", "columns")
-    make: Callable[[int], Simulator] = field(default=nobody, compare=False)
+    has_ratio = False
+    selection_settings: ClassVar[tuple[str, ...]] = ("environment_options", "horizon", "expert", "normalise", "columns")
+    make: Callable[[int], Simulator] = field(default=raise_no_factory, compare=False)
     environment: Any = field(compare=False)  # an id, module:attribute, a function that makes one, or a simulator
     given: Any = field(default=None, compare=False)  # the expert, if it is no name
     trusted: bool = field(default=False, compare=False)  # whether code that it names may be imported
@@ -77,56 +82,62 @@ class Own(Control):
     )
     scaled: bool = setting(True, "Scale what the learner sees by its mean and spread under random actions.")
 
-    def completed(self, iterations: int, given: Container[str]) -> Self:
+    def fill_defaults(self, iterations: int, given: Container[str]) -> Self:
         """The horizon is the environment's own, where none was given; statistics are found from everywhere."""
-        found = replace(self, horizon=self.raw.horizon, normalise=found_from_everywhere(self.normalise))
-        return super(Own, found).completed(iterations, given)
+        found = replace(self, horizon=self.raw.horizon, normalise=to_absolute_path(self.normalise))
+        return super(CustomProblem, found).fill_defaults(iterations, given)
 
-    def check(self, chosen: Chosen) -> None:
-        require_memory("test_episodes", self.tested, self.horizon)
+    def check(self, chosen: SelectedComponents) -> None:
+        check_enough_memory("test_episodes", self.n_test_episodes, self.horizon)
 
-    def suits(self) -> dict[str, str]:
+    def recommended_components(self) -> dict[str, str]:
         policy = "cnn" if self.translation.picture else "lstm" if self.columns else "mlp"
-        rung = kind_of(self.loaded_expert)
+        rung = expert_capability(self.loaded_expert)
         if rung != "q" and self.expert_weights:  # critics are the weakest part of a trained model
             rung = "act"
-        return {"policy": policy, "oracle": ORACLES[rung]}
+        return {"policy": policy, "oracle": ORACLE_BY_CAPABILITY[rung]}
 
     @property
     def raw(self) -> Simulator:
         """The simulator as it comes, and as the expert sees it."""
         key = "simulator", self.environment, self.environment_options, self.horizon
-        made: Simulator = kept(key, lambda: made_from(self.environment, self._options, self.horizon, self.trusted))
-        _KEPT.setdefault(signed((*key[:3], made.horizon)), (key, made))
+        made: Simulator = cached_build(
+            key, lambda: make_simulator(self.environment, self._options, self.horizon, self.trusted)
+        )
+        _KEPT.setdefault(comparable_key((*key[:3], made.horizon)), (key, made))
         return made
 
     @property
-    def _options(self) -> Facts:
+    def _options(self) -> JsonDict:
         try:
             options = json.loads(self.environment_options or "{}")
         except json.JSONDecodeError as error:
             raise UsageError(f"--environment-options is no JSON ({error}); give an object such as {{}}") from error
-        require(isinstance(options, dict), "environment_options", self.environment_options, "a JSON object")
+        check_setting(isinstance(options, dict), "environment_options", self.environment_options, "a JSON object")
         return dict(options)
 
     @property
-    def raw_translation(self) -> Translation:
+    def raw_translation(self) -> SpaceAdapter:
         """The same up to what the expert sees."""
         found = getattr(self.raw, "translation", None)
-        return found or Translation(self.raw.observation_space, self.raw.action_space)
+        return found or SpaceAdapter(self.raw.observation_space, self.raw.action_space)
 
     @property
-    def translation(self) -> Translation:
+    def translation(self) -> SpaceAdapter:
         """Between the environment's own observations and actions and what the learner sees and does."""
         raw = self.raw_translation
-        require(not (self.columns and raw.picture), "columns", self.columns, "left out where observations are pictures")
+        check_setting(
+            not (self.columns and raw.picture), "columns", self.columns, "left out where observations are pictures"
+        )
         size = raw.observation_space.shape[0]
-        require(all(i < size for i in self.columns), "columns", self.columns, f"below {size}, as many as are shown")
+        check_setting(
+            all(i < size for i in self.columns), "columns", self.columns, f"below {size}, as many as are shown"
+        )
         columns = tuple(self.columns) or None
         if not self.scaled or raw.picture:
             return replace(raw, columns=columns)
         key = "scales", self.environment, self.environment_options, self.horizon
-        mean, scale = kept(key, lambda: scales(self.raw))
+        mean, scale = cached_build(key, lambda: observation_stats(self.raw))
         chosen = list(self.columns) or slice(None)
         return replace(raw, columns=columns, mean=mean[chosen], scale=scale[chosen])
 
@@ -135,11 +146,13 @@ class Own(Control):
         translation = self.translation
         if translation.columns is None and translation.mean is None:
             return self.raw
-        return Partial(self.raw, View(self.raw, translation), translation.seen_space, self.raw.name)
+        return PartialObservationSimulator(
+            self.raw, LearnerView(self.raw, translation), translation.learner_observation_space, self.raw.name
+        )
 
     @property
     def loaded_expert(self) -> Expert:
-        found: Expert = kept(("expert", *self._identity), self._load)
+        found: Expert = cached_build(("expert", *self._identity), self._load)
         return found
 
     @property
@@ -158,42 +171,46 @@ class Own(Control):
                 f"Python object, {GIVE_AGAIN}"
             )
         if is_reference(self.expert):
-            return as_expert(imported(self.expert, self.trusted), self.raw, self.expert)
+            return as_expert(import_reference(self.expert, self.trusted), self.raw, self.expert)
         if self.expert.endswith(".npz") or self.expert.startswith("minari:"):
             return as_expert(self.expert, self.raw)
         return load_expert(self.expert, self.raw, self.normalise)
 
-    def build(self, seed: int) -> World:
-        return replace(super().build(seed), prepare=self.settle)
+    def build(self, seed: int) -> Problem:
+        return replace(super().build(seed), prepare=self.init_action_scale)
 
-    def settle(self, policy: Policy) -> None:
+    def init_action_scale(self, policy: Policy) -> None:
         """Let a policy of vectors act where the expert does, in its units."""
         for part in policy.modules():
             if isinstance(part, GaussianHead):
-                part.settle(*kept(("actions", *self._identity), lambda: usual_actions(self.raw, self.loaded_expert)))
+                part.init_action_scale(
+                    *cached_build(
+                        ("actions", *self._identity), lambda: typical_action_stats(self.raw, self.loaded_expert)
+                    )
+                )
 
     def spaces(self) -> tuple[Space[Any], Space[Any]]:
         translation = self.translation
-        return translation.seen_space, translation.action_space
+        return translation.learner_observation_space, translation.action_space
 
     def fingerprint(self) -> dict[str, Tensor]:
         """Of how environment and expert behave, and of how observations are scaled."""
         of_environment: dict[str, Array] = getattr(self.raw, "fingerprint", dict)()
         seen = {"mean": self.translation.mean, "scale": self.translation.scale}
-        weights = self.expert_weights or tensors(behaviour(self.loaded_expert, self.raw))
-        return {f"expert.{n}": w for n, w in weights.items()} | tensors(
+        weights = self.expert_weights or to_tensors(compute_behavior_fingerprint(self.loaded_expert, self.raw))
+        return {f"expert.{n}": w for n, w in weights.items()} | to_tensors(
             {f"environment.{n}": array for n, array in of_environment.items()}
             | {name: array for name, array in seen.items() if array is not None}
         )
 
     def habits(self) -> dict[str, Tensor]:
-        return {} if self.expert_weights else tensors(habits(self.loaded_expert, self.raw))
+        return {} if self.expert_weights else to_tensors(compute_expert_fingerprint(self.loaded_expert, self.raw))
 
     def tested_expert(self, answers: int) -> int:
         """Unless it was said how many: a slow expert is tested for no longer than it was asked in training."""
         if self.test_episodes or self.expert_weights:
-            return self.tested
-        return min(self.tested, max(LEAST_TESTED, answers // self.horizon))
+            return self.n_test_episodes
+        return min(self.n_test_episodes, max(MIN_TEST_EPISODES, answers // self.horizon))
 
     def measured_by(self) -> tuple[object, ...] | None:
         return None  # what an expert of one's own does may hang on more than can be known
@@ -202,41 +219,41 @@ class Own(Control):
         """Nobody knows the lowest return of an environment of one's own."""
         return None
 
-    def yardstick(self) -> object:
+    def expert_identity(self) -> object:
         return self.expert, self.environment_options, self.horizon
 
 
 @dataclass(frozen=True)
-class View:
+class LearnerView:
     """What the learner sees of states."""
 
     simulator: Simulator
-    translation: Translation
+    translation: SpaceAdapter
 
     def __call__(self, states: Array) -> Array:
-        return self.translation.view(unrounded(self.simulator, states))
+        return self.translation.view(observe_float64(self.simulator, states))
 
 
-def made_from(environment: Any, options: Facts, horizon: int, trusted: bool) -> Simulator:
+def make_simulator(environment: Any, options: JsonDict, horizon: int, trusted: bool) -> Simulator:
     """The simulator that was given, or one around the environment."""
     name = environment if isinstance(environment, str) else None
     if is_reference(environment):
-        environment = imported(environment, trusted)
-    if is_simulator(environment):
-        return of_horizon(environment, horizon)
+        environment = import_reference(environment, trusted)
+    if looks_like_simulator(environment):
+        return check_own_horizon(environment, horizon)
     if callable(environment):
-        takes = parameters_of(environment)
+        takes = signature_parameters(environment)
         own = options | ({"horizon": horizon} if horizon and "horizon" in takes else {})
         called = str(name or getattr(environment, "__name__", type(environment).__name__))
-        if missing := [one for one in required_by(environment) if one not in own]:
+        if missing := [one for one in required_parameters(environment) if one not in own]:
             example = json.dumps(dict.fromkeys(missing, "..."))
             raise UsageError(
                 f"{called} needs {' and '.join(missing)} to make an environment: give --environment-options "
                 f"'{example}', or a function that needs nothing"
             )
-        first = answer(called, "making of environments", lambda: environment(**own))
-        if is_simulator(first):
-            return of_horizon(first, horizon)
+        first = call_user_code(called, "making of environments", lambda: environment(**own))
+        if looks_like_simulator(first):
+            return check_own_horizon(first, horizon)
         if isinstance(first, gymnasium.Env):
             first.close()
     if options and isinstance(environment, str):
@@ -246,21 +263,21 @@ def made_from(environment: Any, options: Facts, horizon: int, trusted: bool) -> 
     return GymnasiumSimulator(environment, horizon or None, name=name)
 
 
-def is_simulator(thing: Any) -> bool:
+def looks_like_simulator(thing: Any) -> bool:
     """Whether it is a simulator of ours, and no class of them."""
     return not isinstance(thing, type) and all(
         callable(getattr(thing, m, None)) for m in ("initial", "observe", "step")
     )
 
 
-def of_horizon(simulator: Simulator, horizon: int) -> Simulator:
+def check_own_horizon(simulator: Simulator, horizon: int) -> Simulator:
     """The simulator, if that is its horizon."""
     rule = f"{simulator.horizon}, which is the simulator's own; or left out"
-    require(horizon in (0, simulator.horizon), "horizon", horizon, rule)
+    check_setting(horizon in (0, simulator.horizon), "horizon", horizon, rule)
     return simulator
 
 
-def required_by(function: Callable[..., Any]) -> list[str]:
+def required_parameters(function: Callable[..., Any]) -> list[str]:
     """The names of what it cannot do without."""
     try:
         taken = inspect.signature(function).parameters.values()
@@ -270,7 +287,7 @@ def required_by(function: Callable[..., Any]) -> list[str]:
     return [one.name for one in taken if one.default is one.empty and one.kind not in several]
 
 
-def parameters_of(function: Callable[..., Any]) -> Container[str]:
+def signature_parameters(function: Callable[..., Any]) -> Container[str]:
     """The names of what it takes."""
     try:
         return inspect.signature(function).parameters
@@ -281,16 +298,16 @@ def parameters_of(function: Callable[..., Any]) -> Container[str]:
 _KEPT: OrderedDict[tuple[object, ...], tuple[object, Any]] = OrderedDict()  # with what was asked, whose ids it keeps
 
 
-def kept(key: tuple[Any, ...], make: Callable[[], Any]) -> Any:
+def cached_build(key: tuple[Any, ...], make: Callable[[], Any]) -> Any:
     """What was made for that key, the last few times; what cannot be compared by value counts as itself."""
-    own = signed(key)
+    own = comparable_key(key)
     if own not in _KEPT:
         _KEPT[own] = key, make()
-        while len(_KEPT) > KEPT:
+        while len(_KEPT) > CACHE_SIZE:
             _KEPT.popitem(last=False)
     return _KEPT[own][1]
 
 
-def signed(key: tuple[Any, ...]) -> tuple[object, ...]:
+def comparable_key(key: tuple[Any, ...]) -> tuple[object, ...]:
     """The key by what can be compared."""
     return tuple(part if isinstance(part, str | int) else id(part) for part in key)

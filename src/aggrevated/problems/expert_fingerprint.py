@@ -4,25 +4,25 @@ import numpy as np
 
 from aggrevated.core.arrays import Array
 from aggrevated.experts import Expert
-from aggrevated.experts.behavior_fingerprint import rounded
-from aggrevated.experts.checked import actions_of
-from aggrevated.problems.normalization import drawn
-from aggrevated.simulators import Simulator, restricted
-from aggrevated.simulators.checked import first_states, stepped
+from aggrevated.experts.behavior_fingerprint import round_to_significant_digits
+from aggrevated.experts.checked import query_actions
+from aggrevated.problems.normalization import sample_actions
+from aggrevated.simulators import Simulator, find_action_mask
+from aggrevated.simulators.checked import checked_reset, checked_step
 
 LANES, ASKED_AFTER = 2, (1, 2, 4, 8, 16)  # steps: few questions, because a planner takes its time
 
 
-def habits(expert: Expert, simulator: Simulator) -> dict[str, Array]:
+def compute_expert_fingerprint(expert: Expert, simulator: Simulator) -> dict[str, Array]:
     """π*(s), float64 with six significant digits, in the states that some steps of random actions lead to."""
-    generator, rules = np.random.default_rng(0), restricted(simulator)
-    states, found = first_states(simulator, np.arange(LANES, dtype=np.uint64)), dict[str, Array]()
+    generator, rules = np.random.default_rng(0), find_action_mask(simulator)
+    states, found = checked_reset(simulator, np.arange(LANES, dtype=np.uint64)), dict[str, Array]()
     for t in range(1, min(ASKED_AFTER[-1], simulator.horizon - 1) + 1):
         legal = None if rules is None else rules.legal(states)
-        states, _, done = stepped(simulator, states, drawn(simulator, generator, len(states), legal))
+        states, _, done = checked_step(simulator, states, sample_actions(simulator, generator, len(states), legal))
         states = states[~done]
         if not len(states):
             break
         if t in ASKED_AFTER:
-            found[str(t)] = rounded(actions_of(expert, states, t, simulator.action_space))
+            found[str(t)] = round_to_significant_digits(query_actions(expert, states, t, simulator.action_space))
     return found

@@ -8,20 +8,20 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from aggrevated.core.hardware import one_thread
-from aggrevated.core.rng import Purpose, seeds
+from aggrevated.core.hardware import single_thread
+from aggrevated.core.rng import SeedPurpose, derive_seeds
 from aggrevated.errors import AggrevatedError, UsageError
-from aggrevated.experts.checkpoint_formats import expert_from
-from aggrevated.experts.model_card import Card
+from aggrevated.experts.checkpoint_formats import build_expert
+from aggrevated.experts.model_card import ExpertCard
 from aggrevated.simulators import Simulator
-from aggrevated.storage import Facts
-from aggrevated.validation import mean_return, returns_of
+from aggrevated.storage import JsonDict
+from aggrevated.validation import evaluate_mean_return, evaluate_returns
 
 EPISODES = 1000  # for choosing, and as many fresh ones for the card
 
 
 @dataclass(frozen=True)
-class Recipe:
+class ExpertRecipe:
     """The settings of DQN or TRPO, and the mean return that the first good enough checkpoint must lie in."""
 
     algorithm: str
@@ -33,39 +33,39 @@ class Recipe:
     settings: Mapping[str, Any]
 
     @property
-    def network(self) -> Facts:
+    def network(self) -> JsonDict:
         """What `expert_from` needs to know besides the weights."""
         return {"activation": "relu", "gamma": self.settings["gamma"]}
 
 
 def train_expert(
-    task: str, recipe: Recipe, simulator: Simulator, seed: int, report: Callable[[int, float], None]
-) -> tuple[dict[str, Tensor], Card]:
+    task: str, recipe: ExpertRecipe, simulator: Simulator, seed: int, report: Callable[[int, float], None]
+) -> tuple[dict[str, Tensor], ExpertCard]:
     """(weights, card) of the first checkpoint with a mean return in the recipe's band; `report(step, return)` each."""
-    model = model_for(recipe, simulator, seed)
+    model = make_sb3_model(recipe, simulator, seed)
     first = recipe.settings.get("learning_starts", recipe.checkpoint_every)
-    episodes = seeds(seed, Purpose.VALIDATION, 0, EPISODES)
+    episodes = derive_seeds(seed, SeedPurpose.VALIDATION, 0, EPISODES)
     found: dict[str, Tensor] = {}
 
     def choose(scope: dict[str, Any], _: dict[str, Any]) -> bool:
         """Called by Stable-Baselines3 after every step; false ends the training."""
         if model.num_timesteps % recipe.checkpoint_every or model.num_timesteps < first:
             return True
-        weights = kept(model.policy.state_dict())
-        mean = mean_return(expert_from(weights, recipe.network, task, simulator), simulator, episodes)
+        weights = extract_expert_weights(model.policy.state_dict())
+        mean = evaluate_mean_return(build_expert(weights, recipe.network, task, simulator), simulator, episodes)
         report(model.num_timesteps, mean)
         if recipe.band[0] <= mean <= recipe.band[1]:
             found.update(weights)
         return not found
 
-    with one_thread():  # else the bits depend on the number of cores
+    with single_thread():  # else the bits depend on the number of cores
         model.learn(recipe.steps, callback=choose)
     if not found:
         raise AggrevatedError(f"no checkpoint of seed {seed} fell into {recipe.band}; try another --seed")
-    return found, card(task, recipe, simulator, seed, model.num_timesteps, found)
+    return found, make_expert_card(task, recipe, simulator, seed, model.num_timesteps, found)
 
 
-def model_for(recipe: Recipe, simulator: Simulator, seed: int) -> Any:
+def make_sb3_model(recipe: ExpertRecipe, simulator: Simulator, seed: int) -> Any:
     """A new model of Stable-Baselines3, with ReLU between its layers."""
     try:
         import gymnasium
@@ -80,19 +80,21 @@ def model_for(recipe: Recipe, simulator: Simulator, seed: int) -> Any:
     return {"DQN": DQN, "TRPO": TRPO}[recipe.algorithm]("MlpPolicy", environment, seed=seed, device="cpu", **settings)
 
 
-def kept(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
+def extract_expert_weights(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Copies of those weights of Stable-Baselines3's policy that an expert needs, who acts without chance."""
     needed = {name: w for name, w in weights.items() if not name.startswith(("q_net_target.", "log_std"))}
     return {name.removeprefix("q_net."): w.detach().clone() for name, w in needed.items()}
 
 
-def card(task: str, recipe: Recipe, simulator: Simulator, seed: int, step: int, weights: dict[str, Tensor]) -> Card:
+def make_expert_card(
+    task: str, recipe: ExpertRecipe, simulator: Simulator, seed: int, step: int, weights: dict[str, Tensor]
+) -> ExpertCard:
     """What a reader should know of an expert, its return on fresh episodes among it."""
-    expert = expert_from(weights, recipe.network, task, simulator)
-    fresh, _ = returns_of(expert, simulator, seeds(seed, Purpose.TEST, 0, EPISODES))
+    expert = build_expert(weights, recipe.network, task, simulator)
+    fresh, _ = evaluate_returns(expert, simulator, derive_seeds(seed, SeedPurpose.TEST, 0, EPISODES))
     packages = ["aggrevated", "stable-baselines3", "gymnasium", "torch", "numpy"]
     packages += ["sb3-contrib", "mujoco"] if recipe.algorithm == "TRPO" else []
-    return Card(
+    return ExpertCard(
         task=task,
         algorithm=f"{recipe.algorithm} ({'sb3-contrib' if recipe.algorithm == 'TRPO' else 'Stable-Baselines3'})",
         activation="relu",

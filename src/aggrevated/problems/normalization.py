@@ -4,11 +4,11 @@ import numpy as np
 from gymnasium.spaces import Box, Discrete
 
 from aggrevated.core.arrays import Array
-from aggrevated.core.rng import Purpose, seeds
+from aggrevated.core.rng import SeedPurpose, derive_seeds
 from aggrevated.experts import Expert
-from aggrevated.experts.checked import actions_of
-from aggrevated.simulators import Simulator, restricted
-from aggrevated.simulators.checked import first_states, stepped, unrounded
+from aggrevated.experts.checked import query_actions
+from aggrevated.simulators import Simulator, find_action_mask
+from aggrevated.simulators.checked import checked_reset, checked_step, observe_float64
 
 STEPS, EPISODES = 2000, 20  # that are looked at, at most
 ADVISED, LANES = 200, 4  # vectors that an expert is asked for, and episodes at once
@@ -17,13 +17,13 @@ VARIES = 1e-4  # of its size: less is no variation
 LAST_BITS = 10  # what varies by so few of its own type does not
 
 
-def scales(simulator: Simulator) -> tuple[Array, Array]:
+def observation_stats(simulator: Simulator) -> tuple[Array, Array]:
     """(mean, deviation) float64 [O] of each number; 0 and 1 of those that are only ever 0 or 1.
 
     One that never changes is its own mean, and has its own size for a scale. They belong to the simulator alone, so
     that all runs in it read the same numbers.
     """
-    found = np.concatenate([*random_observations(simulator)])
+    found = np.concatenate([*collect_random_observations(simulator)])
     last_bits = LAST_BITS * np.finfo(found.dtype).eps if found.dtype.kind == "f" else 0.0
     shown = found.astype(np.float64)
     mean, deviation = shown.mean(axis=0), shown.std(axis=0)
@@ -32,22 +32,22 @@ def scales(simulator: Simulator) -> tuple[Array, Array]:
     return np.where(flag, 0.0, mean), np.where(flag, 1.0, scale)
 
 
-def random_observations(simulator: Simulator) -> list[Array]:
+def collect_random_observations(simulator: Simulator) -> list[Array]:
     """What is seen in some episodes of actions that are drawn without looking, [n, O] at each step."""
-    generator, rules = np.random.default_rng(0), restricted(simulator)
-    states, found, steps = first_states(simulator, seeds(0, Purpose.DEMONSTRATION, 0, EPISODES)), [], 0
+    generator, rules = np.random.default_rng(0), find_action_mask(simulator)
+    states, found, steps = checked_reset(simulator, derive_seeds(0, SeedPurpose.DEMONSTRATION, 0, EPISODES)), [], 0
     for _ in range(simulator.horizon):
-        found.append(unrounded(simulator, states))
+        found.append(observe_float64(simulator, states))
         steps += len(states)
         legal = None if rules is None else rules.legal(states)
-        states, _, done = stepped(simulator, states, drawn(simulator, generator, len(states), legal))
+        states, _, done = checked_step(simulator, states, sample_actions(simulator, generator, len(states), legal))
         states = states[~done]
         if steps >= STEPS or not len(states):
             break
     return found
 
 
-def drawn(simulator: Simulator, generator: np.random.Generator, count: int, legal: Array | None) -> Array:
+def sample_actions(simulator: Simulator, generator: np.random.Generator, count: int, legal: Array | None) -> Array:
     """Actions [count] or [count, A], all alike; of those without bounds, normal ones."""
     space = simulator.action_space
     if isinstance(space, Discrete):
@@ -60,14 +60,14 @@ def drawn(simulator: Simulator, generator: np.random.Generator, count: int, lega
     return np.where(bounded, uniform, generator.standard_normal(uniform.shape)).astype(space.dtype)
 
 
-def usual_actions(simulator: Simulator, expert: Expert) -> tuple[Array, Array]:
+def typical_action_stats(simulator: Simulator, expert: Expert) -> tuple[Array, Array]:
     """(centre, unit) float32 [A] of the expert's actions on the first steps of some of its own episodes.
 
     An expert that always does the same has half of what the space allows for a unit, or its own size.
     """
     space = simulator.action_space
     assert isinstance(space, Box)
-    shown = np.concatenate(expert_actions(simulator, expert)).clip(space.low, space.high)
+    shown = np.concatenate(collect_expert_actions(simulator, expert)).clip(space.low, space.high)
     centre, deviation = shown.mean(axis=0), shown.std(axis=0)
     half = (np.asarray(space.high, np.float64) - space.low) / 2
     otherwise = np.where(np.isfinite(half) & (half > 0), half, np.maximum(np.abs(centre), 1.0))
@@ -76,13 +76,13 @@ def usual_actions(simulator: Simulator, expert: Expert) -> tuple[Array, Array]:
     return centre.astype(np.float32), unit.clip(*UNITS).astype(np.float32)
 
 
-def expert_actions(simulator: Simulator, expert: Expert) -> list[Array]:
+def collect_expert_actions(simulator: Simulator, expert: Expert) -> list[Array]:
     """What π* does at the first steps of a few episodes, float64 [n, A] at each."""
-    states, found = first_states(simulator, seeds(0, Purpose.DEMONSTRATION, 1, LANES)), []
+    states, found = checked_reset(simulator, derive_seeds(0, SeedPurpose.DEMONSTRATION, 1, LANES)), []
     for t in range(min(simulator.horizon, ADVISED // LANES)):
-        actions = actions_of(expert, states, t, simulator.action_space)
+        actions = query_actions(expert, states, t, simulator.action_space)
         found.append(np.asarray(actions, np.float64).reshape(len(states), -1))
-        states, _, done = stepped(simulator, states, actions)
+        states, _, done = checked_step(simulator, states, actions)
         states = states[~done]
         if not len(states):
             break

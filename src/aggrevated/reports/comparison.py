@@ -9,20 +9,20 @@ from pathlib import Path
 import numpy as np
 
 from aggrevated.core.arrays import Array
-from aggrevated.core.settings import is_a
+from aggrevated.core.settings import has_exact_type
 from aggrevated.core.statistics import estimate
 from aggrevated.errors import DataError, UsageError
-from aggrevated.plots.learning_curves import Curve, learning_curves, padded
-from aggrevated.reports import Table, number, text
-from aggrevated.reports.sample_efficiency import filled
-from aggrevated.storage import Facts
-from aggrevated.training.checkpoint import BILL
+from aggrevated.plots.learning_curves import Curve, pad_curves, plot_learning_curves
+from aggrevated.reports import Table, number_column, text_column
+from aggrevated.reports.sample_efficiency import fill_missing_iterations
+from aggrevated.storage import JsonDict
+from aggrevated.training.checkpoint import COST_FIELDS
 from aggrevated.training.records import Result
 from aggrevated.training.run_folder import Run
 
 
 @dataclass(frozen=True)
-class Group:
+class TrialGroup:
     """The trials of one method, all ended."""
 
     label: str
@@ -30,7 +30,7 @@ class Group:
     results: list[Result]
 
     @classmethod
-    def of(cls, runs: list[Run], prefix: str = "") -> Group:
+    def of(cls, runs: list[Run], prefix: str = "") -> TrialGroup:
         """The group of these runs; a run that has not ended is refused, never left out."""
         results = []
         for run in runs:
@@ -44,7 +44,7 @@ class Group:
         """One number of every trial, [trials]."""
         values = [result.facts().get(name, "absent") for result in self.results]
         for run, value in zip(self.runs, values, strict=True):
-            if not is_a(value, float) and value is not None:
+            if not has_exact_type(value, float) and value is not None:
                 raise DataError(f"{run.folder}/result.json has no number for {name}; restore it, or start a new run")
         return np.array(values, float)
 
@@ -52,16 +52,16 @@ class Group:
         return float(self.column(name).mean())
 
 
-EARNED = ("best_return", "test_return")
-MEANS = ("expert_return", *BILL, "oracle_queries", "seconds", "cpu_seconds")
+RETURN_FIELDS = ("best_return", "test_return")
+MEANS = ("expert_return", *COST_FIELDS, "oracle_queries", "seconds", "cpu_seconds")
 
 
-def row(group: Group) -> Facts:
+def summarize_group(group: TrialGroup) -> JsonDict:
     """The paper's metric, the test return and the ratio: interquartile means over the trials, with their own intervals.
 
     Where returns have no ratio it is what the policy earns above its expert. What was spent is a mean.
     """
-    name, compared = measure(group), beside_expert(group)
+    name, compared = compared_quantity(group), relative_to_expert(group)
     if np.isnan(compared).any():
         raise DataError(f"{group.label}: the expert earns nothing within this horizon; compare runs with a longer one")
     run = group.runs[0]
@@ -72,66 +72,66 @@ def row(group: Group) -> Facts:
         "label": group.label,
         "run": str(run.folder if len(group.runs) == 1 else run.folder.parent),
         "trials": len(group.results),
-        **{key: value for one in EARNED for key, value in estimate(group.column(one)).named(one).items()},
+        **{key: value for one in RETURN_FIELDS for key, value in estimate(group.column(one)).named(one).items()},
         **{one: group.mean(one) for one in MEANS},
         **estimate(compared).named(name),
     }
 
 
-def measure(group: Group) -> str:
+def compared_quantity(group: TrialGroup) -> str:
     """What is compared: the ratio of returns, or the gain above the expert's."""
-    return "ratio" if group.runs[0].config.world.rated else "gain"
+    return "ratio" if group.runs[0].config.world.has_ratio else "gain"
 
 
-def beside_expert(group: Group) -> Array:
+def relative_to_expert(group: TrialGroup) -> Array:
     """That of every trial."""
-    if measure(group) == "ratio":
+    if compared_quantity(group) == "ratio":
         return group.column("ratio")
     return group.column("test_return") - group.column("expert_return")
 
 
-def comparison(groups: Sequence[Group], closing: str) -> Table:
+def make_comparison_table(groups: Sequence[TrialGroup], closing: str) -> Table:
     """The table of all groups, best so far, fresh and beside the expert."""
     digits = groups[0].runs[0].config.world.digits
-    name = measure(groups[0])
+    name = compared_quantity(groups[0])
     figures = 3 if name == "ratio" else digits
     columns = {
-        "method": text("label"),
-        "trials": text("trials"),
-        "best": number("best_return", digits),
-        "test": number("test_return", digits),
-        "expert": number("expert_return", digits),
-        name: number(name, figures),
-        "95 %": lambda row: between(row[f"{name}_low"], row[f"{name}_high"], figures),
+        "method": text_column("label"),
+        "trials": text_column("trials"),
+        "best": number_column("best_return", digits),
+        "test": number_column("test_return", digits),
+        "expert": number_column("expert_return", digits),
+        name: number_column(name, figures),
+        "95 %": lambda row: format_interval(row[f"{name}_low"], row[f"{name}_high"], figures),
     }
-    return Table([row(group) for group in groups], columns, closing)
+    return Table([summarize_group(group) for group in groups], columns, closing)
 
 
-def between(low: float, high: float, digits: int) -> str:
+def format_interval(low: float, high: float, digits: int) -> str:
     """An interval, for people."""
     return f"{low:.{digits}f}-{high:.{digits}f}" if low >= 0 else f"{low:.{digits}f} to {high:.{digits}f}"
 
 
-def draw(groups: Sequence[Group], path: Path) -> None:
+def plot_groups(groups: Sequence[TrialGroup], path: Path) -> None:
     """The learning curves of all groups in one figure."""
     configs = [run.config for group in groups for run in group.runs]
     names = {config.task.name for config in configs}
     if len(names) > 1:
         raise UsageError(f"the runs are of different tasks ({', '.join(sorted(names))}); compare runs of one task")
-    experts = {config.world.yardstick() for config in configs}
+    experts = {config.world.expert_identity() for config in configs}
     returned = float(np.mean([group.mean("expert_return") for group in groups]))
     expert = returned if len(experts) == 1 else None  # different experts have no line in common
     costly = any(group.column("oracle_steps").any() for group in groups)  # the oracle's roll-outs are part of the bill
-    curves = [curve(group, costly) for group in groups]
-    learning_curves(curves, expert, configs[0].task.title, path, configs[0].world.measured)
+    curves = [make_curve(group, costly) for group in groups]
+    plot_learning_curves(curves, expert, configs[0].task.title, path, configs[0].world.measured)
 
 
-def curve(group: Group, costly: bool) -> Curve:
+def make_curve(group: TrialGroup, costly: bool) -> Curve:
     """Best so far over episodes, from the first policy on; `costly`: over simulator steps, too."""
-    config, trials = group.runs[0].config, [filled(run.metrics()) for run in group.runs]
+    config, trials = group.runs[0].config, [fill_missing_iterations(run.metrics()) for run in group.runs]
     first = [result.initial_return for result in group.results]
-    best = padded([[one, *(line.best_return for line in lines)] for one, lines in zip(first, trials, strict=True)])
-    steps = padded([[line.simulator_steps for line in lines] for lines in trials]).mean(axis=0) if costly else None
+    best = pad_curves([[one, *(line.best_return for line in lines)] for one, lines in zip(first, trials, strict=True)])
+    steps = pad_curves([[line.simulator_steps for line in lines] for lines in trials]).mean(axis=0) if costly else None
     dotted = not config.row.imitates  # RL, as in the paper's figures
     episodes = np.arange(best.shape[1]) * config.loop.trajectories
     return Curve(group.label, episodes, best, dotted, steps, group.mean("validation_steps"))

@@ -8,26 +8,26 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from aggrevated.actors import Actor
-from aggrevated.actors.action_history import SeeingActor
+from aggrevated.actors.action_history import ActionHistoryActor
 from aggrevated.actors.cells import NumpyLSTM, lstm_row
 from aggrevated.actors.feed_forward import FeedForwardActor
 from aggrevated.actors.networks import network_row
 from aggrevated.actors.recurrent import RecurrentActor
 from aggrevated.actors.samplers import CategoricalSampler
 from aggrevated.core.arrays import Array
-from aggrevated.core.rng import Stream
-from aggrevated.kernels.elementary_functions import gumbel_of
-from aggrevated.kernels.linear_algebra import add_row, compiled, copy_row
-from aggrevated.kernels.numpy_rng import uniforms
+from aggrevated.core.rng import RandomStream
+from aggrevated.kernels.elementary_functions import gumbel_scalar
+from aggrevated.kernels.linear_algebra import add_row, copy_row, njit_cached
+from aggrevated.kernels.numpy_rng import fill_uniforms
 from aggrevated.simulators import Simulator
-from aggrevated.simulators.compiled import Compiled, advance, begin, compiled_form, look
+from aggrevated.simulators.compiled import CompiledForm, find_compiled_form, observe_row, reset_row, step_row
 
-ACTIONS = np.uint64(Stream.ACTIONS)
+ACTIONS = np.uint64(RandomStream.ACTIONS)
 AT_ONCE = 16  # steps whose noise is drawn at once: compiled code is fast at many alike
 
 
 @dataclass(frozen=True)
-class Episodes:
+class CompiledEpisodes:
     """What happened, [K, T, ...], or only how it ended where nothing was kept (T = 1)."""
 
     states: Array
@@ -38,7 +38,7 @@ class Episodes:
     totals: Array = field(repr=False)  # [K]: Σ_t c_t
 
     @classmethod
-    def room(cls, form: Compiled, count: int, length: int) -> "Episodes":
+    def room(cls, form: CompiledForm, count: int, length: int) -> "CompiledEpisodes":
         return cls(
             np.zeros((count, length, form.state)),
             np.zeros((count, length, len(form.columns)), np.float32),
@@ -49,19 +49,19 @@ class Episodes:
         )
 
 
-def episodes(
+def run_compiled_episodes(
     simulator: Simulator, actor: Actor | None, seeds: Array, deterministic: bool, keep: bool = True
-) -> Episodes | None:
+) -> CompiledEpisodes | None:
     """An episode of the actor for each seed; None where simulator or actor have no compiled form."""
-    form, seen_too = compiled_form(simulator), 0
-    if isinstance(actor, SeeingActor):
+    form, seen_too = find_compiled_form(simulator), 0
+    if isinstance(actor, ActionHistoryActor):
         seen_too, actor = actor.actions, actor.inner
     if form is None or type(actor) not in (FeedForwardActor, RecurrentActor):
         return None
     assert isinstance(actor, FeedForwardActor | RecurrentActor)
-    if type(actor.sampler) is not CategoricalSampler or not single_precision(actor):
+    if type(actor.sampler) is not CategoricalSampler or not is_all_float32(actor):
         return None
-    room = Episodes.room(form, len(seeds), simulator.horizon if keep else 1)
+    room = CompiledEpisodes.room(form, len(seeds), simulator.horizon if keep else 1)
     where = room.states, room.observations, room.actions, room.costs, room.lengths, room.totals
     seeds, columns = np.asarray(seeds, np.uint64), form.columns
     if isinstance(actor, FeedForwardActor):
@@ -69,24 +69,26 @@ def episodes(
         layers = np.empty((2, max(len(bias) for bias in biases)), np.float32)
         relu = actor.network.activation == "relu"
         how = weights, biases, relu, layers
-        feed_forward(form.number, form.seen, columns, seeds, simulator.horizon, deterministic, *how, *where)
+        rollout_mlp(form.number, form.seen, columns, seeds, simulator.horizon, deterministic, *how, *where)
     else:
         cell = actor.cell
         assert isinstance(cell, NumpyLSTM)
         weights = cell.w, cell.u, cell.b, actor.weight, actor.bias
-        lstm(form.number, form.seen, columns, seeds, simulator.horizon, deterministic, seen_too, *weights, *where)
+        rollout_lstm(
+            form.number, form.seen, columns, seeds, simulator.horizon, deterministic, seen_too, *weights, *where
+        )
     return room
 
 
-def single_precision(actor: FeedForwardActor | RecurrentActor) -> bool:
+def is_all_float32(actor: FeedForwardActor | RecurrentActor) -> bool:
     """Whether the actor is a network, or an LSTM, of float32."""
     if isinstance(actor, FeedForwardActor):
         return all(array.dtype == np.float32 for array in (*actor.network.weights, *actor.network.biases))
     return isinstance(actor.cell, NumpyLSTM) and actor.cell.w.dtype == actor.weight.dtype == np.float32
 
 
-@compiled
-def feed_forward(  # type: ignore[no-untyped-def]
+@njit_cached
+def rollout_mlp(  # type: ignore[no-untyped-def]
     simulator, seen, columns, seeds, horizon, deterministic, weights, biases, relu, layers,
     states, observations, actions, costs, lengths, totals,
 ):  # fmt: skip
@@ -95,19 +97,21 @@ def feed_forward(  # type: ignore[no-untyped-def]
     noise, observation = np.zeros(AT_ONCE * choices, np.float32), np.empty(len(columns), np.float32)
     keep = states.shape[1] == horizon
     for k in range(len(seeds)):
-        begin(simulator, seeds[k], state)
+        reset_row(simulator, seeds[k], state)
         for t in range(horizon):
-            look_at(simulator, state, whole, columns, observation)
+            observe_into(simulator, state, whole, columns, observation)
             parameters = network_row(observation, weights, biases, relu, layers)
             if not deterministic:
-                draw(seeds[k], horizon, t, choices, noise, numbers)
-            actions[k, t if keep else 0] = largest(parameters, noise, t, choices)
-            if step(simulator, k, t, keep, state, observation, states, observations, actions, costs, lengths, totals):
+                fill_gumbel_noise(seeds[k], horizon, t, choices, noise, numbers)
+            actions[k, t if keep else 0] = gumbel_argmax(parameters, noise, t, choices)
+            if record_step(
+                simulator, k, t, keep, state, observation, states, observations, actions, costs, lengths, totals
+            ):
                 break
 
 
-@compiled
-def lstm(  # type: ignore[no-untyped-def]
+@njit_cached
+def rollout_lstm(  # type: ignore[no-untyped-def]
     simulator, seen, columns, seeds, horizon, deterministic, seen_too, w, u, b, weight, bias,
     states, observations, actions, costs, lengths, totals,
 ):  # fmt: skip
@@ -117,34 +121,36 @@ def lstm(  # type: ignore[no-untyped-def]
     observation, previous = inputs[: len(columns)], inputs[len(columns) :]
     memory, keep = np.empty(2 * len(u), np.float32), states.shape[1] == horizon
     for k in range(len(seeds)):
-        begin(simulator, seeds[k], state)
+        reset_row(simulator, seeds[k], state)
         memory[:] = 0
         previous[:] = 0
         for t in range(horizon):
-            look_at(simulator, state, whole, columns, observation)
+            observe_into(simulator, state, whole, columns, observation)
             lstm_row(inputs, memory, w, u, b, gates)
             copy_row(parameters, bias)
             add_row(parameters, memory, weight)
             if not deterministic:
-                draw(seeds[k], horizon, t, choices, noise, numbers)
-            action = largest(parameters, noise, t, choices)
+                fill_gumbel_noise(seeds[k], horizon, t, choices, noise, numbers)
+            action = gumbel_argmax(parameters, noise, t, choices)
             actions[k, t if keep else 0] = action
             for a in range(seen_too):
                 previous[a] = a == action
-            if step(simulator, k, t, keep, state, observation, states, observations, actions, costs, lengths, totals):
+            if record_step(
+                simulator, k, t, keep, state, observation, states, observations, actions, costs, lengths, totals
+            ):
                 break
 
 
-@compiled
-def look_at(simulator, state, whole, columns, observation):  # type: ignore[no-untyped-def]
+@njit_cached
+def observe_into(simulator, state, whole, columns, observation):  # type: ignore[no-untyped-def]
     """Write what the learner sees of a state."""
-    look(simulator, state, whole)
+    observe_row(simulator, state, whole)
     for i in range(len(columns)):
         observation[i] = whole[columns[i]]
 
 
-@compiled
-def step(  # type: ignore[no-untyped-def]
+@njit_cached
+def record_step(  # type: ignore[no-untyped-def]
     simulator, k, t, keep, state, observation, states, observations, actions, costs, lengths, totals,
 ):  # fmt: skip
     """Take the action of step t of trajectory k, and note what happened; whether the episode has ended."""
@@ -154,27 +160,27 @@ def step(  # type: ignore[no-untyped-def]
             states[k, t, i] = state[i]
         for i in range(len(observation)):
             observations[k, t, i] = observation[i]
-    cost, done = advance(simulator, state, actions[k, at])
+    cost, done = step_row(simulator, state, actions[k, at])
     costs[k, at] = cost
     totals[k] += cost
     lengths[k] = t + 1
     return done
 
 
-@compiled
-def draw(seed, horizon, t, choices, noise, numbers):  # type: ignore[no-untyped-def]
+@njit_cached
+def fill_gumbel_noise(seed, horizon, t, choices, noise, numbers):  # type: ignore[no-untyped-def]
     """Write the Gumbel noise of step t and some after it, at once, where there is none yet.
 
     Before all noise a trajectory draws H coins, as `Mixture.start` does.
     """
     if t % AT_ONCE == 0:
-        uniforms(seed, ACTIONS, horizon + t * choices, noise, numbers)
+        fill_uniforms(seed, ACTIONS, horizon + t * choices, noise, numbers)
         for i in range(len(noise)):
-            noise[i] = gumbel_of(noise[i])
+            noise[i] = gumbel_scalar(noise[i])
 
 
-@compiled
-def largest(parameters, noise, t, choices):  # type: ignore[no-untyped-def]
+@njit_cached
+def gumbel_argmax(parameters, noise, t, choices):  # type: ignore[no-untyped-def]
     """argmax_a (parameter_a + noise_a), the first of equals, as NumPy's."""
     at = (t % AT_ONCE) * choices
     best, most = 0, parameters[0] + noise[at]

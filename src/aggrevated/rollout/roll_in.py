@@ -8,21 +8,21 @@ import numpy as np
 from gymnasium.spaces import Box, Discrete
 
 from aggrevated.actors import Actor
-from aggrevated.actors.action_history import remembered
+from aggrevated.actors.action_history import update_history
 from aggrevated.core.arrays import Array
-from aggrevated.core.rng import Stream, generator
-from aggrevated.core.user_code import placed
+from aggrevated.core.rng import RandomStream, make_generator
+from aggrevated.core.user_code import add_error_position
 from aggrevated.errors import DataError, UsageError
 from aggrevated.experts import Expert
-from aggrevated.experts.checked import actions_of
-from aggrevated.rollout.compiled import Episodes, episodes
-from aggrevated.rollout.trajectories import Trajectories, joined
-from aggrevated.simulators import Simulator, lanes_at_once, replayed_by, restricted
-from aggrevated.simulators.checked import first_states, seen, stepped
+from aggrevated.experts.checked import query_actions
+from aggrevated.rollout.compiled import CompiledEpisodes, run_compiled_episodes
+from aggrevated.rollout.trajectories import Trajectories, concatenate_trajectories
+from aggrevated.simulators import Simulator, count_replayed_steps, find_action_mask, max_batch_size
+from aggrevated.simulators.checked import checked_observe, checked_reset, checked_step
 
 
 @dataclass(frozen=True)
-class Mixture:
+class RollInPolicy:
     """π̂_n = α_n π* + (1 − α_n) π_θ: at every step the expert acts with probability α_n, else the learner (line 4)."""
 
     expert: Expert | None  # may be absent where alpha = 0
@@ -36,10 +36,10 @@ class Mixture:
         assert self.alpha == 1.0 or self.learner is not None, "a mixture with alpha < 1 needs a learner"
 
     def start(
-        self, seeds: Array, horizon: int, deterministic: bool, stream: Stream = Stream.ACTIONS
+        self, seeds: Array, horizon: int, deterministic: bool, stream: RandomStream = RandomStream.ACTIONS
     ) -> tuple[Array, Array, Array]:
         """(memory [K, M], noise [H, K, A], by_expert [H, K]): what K trajectories need besides their states."""
-        generators = [generator(seed, stream) for seed in seeds]
+        generators = [make_generator(seed, stream) for seed in seeds]
         coins = np.stack([own.random(horizon, np.float32) for own in generators], axis=1)
         if self.learner is None:
             return np.zeros((len(seeds), 0)), np.zeros((horizon, len(seeds), 0)), coins < self.alpha
@@ -61,73 +61,79 @@ class Mixture:
         """(actions [n], memory [n, M]) at time t."""
         if self.learner is None:
             assert self.expert is not None
-            return actions_of(self.expert, state, t, space), memory
+            return query_actions(self.expert, state, t, space), memory
         parameters, memory = self.learner.parameters(observation, memory)
         action = self.learner.choose(parameters, noise, legal)
         if self.expert is not None and by_expert.any():
             rows = np.flatnonzero(by_expert)
-            with placed(rows=rows):
-                action[rows] = actions_of(self.expert, state[rows], t, space)
-        return action, remembered(self.learner, memory, action)
+            with add_error_position(rows=rows):
+                action[rows] = query_actions(self.expert, state[rows], t, space)
+        return action, update_history(self.learner, memory, action)
 
 
-def roll_in(simulator: Simulator, mixture: Mixture, seeds: Array, deterministic: bool = False) -> Trajectories:
+def roll_in(simulator: Simulator, mixture: RollInPolicy, seeds: Array, deterministic: bool = False) -> Trajectories:
     """Execute π̂_n from ρ₀, one trajectory per seed (line 5); `deterministic` takes the learner's mode at each step."""
-    trajectories = rolled(simulator, mixture, seeds, deterministic)
-    refuse_none(trajectories.count, len(seeds))
+    trajectories = roll_in_blocks(simulator, mixture, seeds, deterministic)
+    check_any_survived(trajectories.count, len(seeds))
     return trajectories
 
 
-def rolled(simulator: Simulator, mixture: Mixture, seeds: Array, deterministic: bool = False) -> Trajectories:
+def roll_in_blocks(
+    simulator: Simulator, mixture: RollInPolicy, seeds: Array, deterministic: bool = False
+) -> Trajectories:
     """The same of some lanes of a batch: it may be that all of them diverged, and none is left.
 
     Lanes that have ended are dropped from the batch. All that is random belongs to a trajectory and its seed, and
     products are those of `products`: no trajectory depends on those beside it, by no bit.
     """
-    found = compiled_episodes(simulator, mixture, seeds, deterministic)
+    found = try_compiled_rollout(simulator, mixture, seeds, deterministic)
     if found is not None:
-        return from_episodes(found, seeds, simulator.horizon, mixture)
-    blocks = np.array_split(seeds, -(-len(seeds) // lanes_at_once(simulator)))
-    return joined([stepped_through(simulator, mixture, block, deterministic) for block in blocks])
+        return trajectories_from_compiled(found, seeds, simulator.horizon, mixture)
+    blocks = np.array_split(seeds, -(-len(seeds) // max_batch_size(simulator)))
+    return concatenate_trajectories([roll_in_stepwise(simulator, mixture, block, deterministic) for block in blocks])
 
 
-def stepped_through(simulator: Simulator, mixture: Mixture, seeds: Array, deterministic: bool) -> Trajectories:
+def roll_in_stepwise(simulator: Simulator, mixture: RollInPolicy, seeds: Array, deterministic: bool) -> Trajectories:
     """The same, step by step."""
-    with placed(seeds, step=0):
-        lanes, state = np.arange(len(seeds)), first_states(simulator, seeds)
+    with add_error_position(seeds, step=0):
+        lanes, state = np.arange(len(seeds)), checked_reset(simulator, seeds)
     memory, noise, by_expert = mixture.start(seeds, simulator.horizon, deterministic)
-    rules, replayed, space = restricted(simulator), replayed_by(simulator), simulator.action_space
+    rules, replayed, space = find_action_mask(simulator), count_replayed_steps(simulator), simulator.action_space
     steps = []
     for t in range(simulator.horizon):
-        with placed(seeds, lanes, t):
-            observation = seen(simulator, state)
+        with add_error_position(seeds, lanes, t):
+            observation = checked_observe(simulator, state)
             chosen = by_expert[t].take(lanes)
             legal = rules.legal(state) if rules else None
             action, memory = mixture.act(state, observation, legal, memory, noise[t].take(lanes, 0), chosen, t, space)
-            following, cost, done = stepped(simulator, state, action)
-        steps.append(Moment(lanes, state, observation, action, cost, chosen, legal))
+            following, cost, done = checked_step(simulator, state, action)
+        steps.append(StepRecord(lanes, state, observation, action, cost, chosen, legal))
         if done.any():
             live = ~done
             lanes, following, memory = (x.compress(live, axis=0) for x in (lanes, following, memory))
             if not len(lanes):
                 break
         state = following
-    whole = assemble(steps, seeds, simulator.horizon, mixture.alpha)
-    return replace(whole, n=mixture.n, unseen=whole.unseen + replayed_by(simulator) - replayed)
+    whole = stack_steps(steps, seeds, simulator.horizon, mixture.alpha)
+    return replace(whole, n=mixture.n, unseen=whole.unseen + count_replayed_steps(simulator) - replayed)
 
 
-def compiled_episodes(
-    simulator: Simulator, mixture: Mixture, seeds: Array, deterministic: bool, keep: bool = True
-) -> Episodes | None:
+def try_compiled_rollout(
+    simulator: Simulator, mixture: RollInPolicy, seeds: Array, deterministic: bool, keep: bool = True
+) -> CompiledEpisodes | None:
     """The same by one compiled loop, where there is one: the expert has none, nor have rules."""
     if not len(seeds) or simulator.horizon < 1:
         raise UsageError(
             f"{len(seeds)} episodes of at most {simulator.horizon} steps cannot be run; both must be 1 or more"
         )
-    return episodes(simulator, mixture.learner, seeds, deterministic, keep) if mixture.alpha == 0.0 else None
+    return (
+        run_compiled_episodes(simulator, mixture.learner, seeds, deterministic, keep) if mixture.alpha == 0.0 else None
+    )
 
 
-def from_episodes(found: Episodes, seeds: Array, horizon: int, mixture: Mixture) -> Trajectories:
+def trajectories_from_compiled(
+    found: CompiledEpisodes, seeds: Array, horizon: int, mixture: RollInPolicy
+) -> Trajectories:
     """What a compiled loop found, up to the end of the longest."""
     length = int(found.lengths.max())
     states, observations, actions, costs = (
@@ -141,19 +147,21 @@ def from_episodes(found: Episodes, seeds: Array, horizon: int, mixture: Mixture)
     )  # fmt: skip
 
 
-def returns(simulator: Simulator, mixture: Mixture, seeds: Array, deterministic: bool = False) -> tuple[Array, int]:
+def episode_returns(
+    simulator: Simulator, mixture: RollInPolicy, seeds: Array, deterministic: bool = False
+) -> tuple[Array, int]:
     """(the return of each episode [K], all simulator steps): a roll-in of which nothing else is kept.
 
     Episodes that diverged have none.
     """
-    found = compiled_episodes(simulator, mixture, seeds, deterministic, keep=False)
+    found = try_compiled_rollout(simulator, mixture, seeds, deterministic, keep=False)
     if found is not None:
         return -found.totals, int(found.lengths.sum())
-    trajectories = rolled(simulator, mixture, seeds, deterministic)
+    trajectories = roll_in_blocks(simulator, mixture, seeds, deterministic)
     return trajectories.returns, trajectories.simulator_steps
 
 
-class Moment(NamedTuple):
+class StepRecord(NamedTuple):
     """One time step of the n trajectories that are still running; but for `lanes`, named as in `Trajectories`."""
 
     lanes: Array  # [n]: which of the K they are
@@ -165,9 +173,11 @@ class Moment(NamedTuple):
     legal: Array | None  # [n, A], or None where all actions are
 
 
-def assemble(steps: Sequence[Moment], seeds: Array, horizon: int, alpha: float) -> Trajectories:
+def stack_steps(steps: Sequence[StepRecord], seeds: Array, horizon: int, alpha: float) -> Trajectories:
     """The arrays of each time step, laid out as [K, T, ...]: every field is gathered in one go."""
-    parts = dict(zip(Moment._fields, zip(*steps, strict=True), strict=True))  # of each field, one array per time step
+    parts = dict(
+        zip(StepRecord._fields, zip(*steps, strict=True), strict=True)
+    )  # of each field, one array per time step
     lanes, length, count = np.concatenate(parts["lanes"]), len(steps), len(seeds)
     times = np.repeat(np.arange(length), list(map(len, parts["lanes"])))
     source = np.full(count * length, len(lanes))  # for each place in [K·T] the step it holds, or the row of zeros
@@ -194,10 +204,10 @@ def assemble(steps: Sequence[Moment], seeds: Array, horizon: int, alpha: float) 
         raise DataError(
             "an illegal action was taken: a state has no legal one, or the expert does not keep to the rules"
         )
-    return sound_ones(found)
+    return drop_diverged(found)
 
 
-def sound_ones(trajectories: Trajectories) -> Trajectories:
+def drop_diverged(trajectories: Trajectories) -> Trajectories:
     """Without those whose simulation diverged: a cost that is not finite says so. They and their steps are counted."""
     sound = np.asarray(np.isfinite(trajectories.costs).all(axis=1))
     if sound.all():
@@ -206,7 +216,7 @@ def sound_ones(trajectories: Trajectories) -> Trajectories:
     return replace(trajectories.take(np.flatnonzero(sound)), diverged=lost.count, unseen=lost.steps)
 
 
-def refuse_none(left: int, episodes: int) -> None:
+def check_any_survived(left: int, episodes: int) -> None:
     """A `DataError` if none of the episodes is left."""
     if not left:
         raise DataError(
@@ -214,7 +224,7 @@ def refuse_none(left: int, episodes: int) -> None:
         )
 
 
-def memories(actor: Actor, trajectories: Trajectories) -> Array:
+def replay_hidden_states(actor: Actor, trajectories: Trajectories) -> Array:
     """[K, T, M]: what the actor remembered at each step *before* it saw the observation; zeros after an episode's end.
 
     With it a roll-out can begin at any s_t. It is worked out again from what was seen and done: roll-ins keep nothing.
@@ -226,5 +236,5 @@ def memories(actor: Actor, trajectories: Trajectories) -> Array:
         lanes, memory = lanes[live], memory[live]
         before[lanes, t] = memory
         _, memory = actor.parameters(trajectories.observations[lanes, t], memory)
-        memory = remembered(actor, memory, trajectories.actions[lanes, t])
+        memory = update_history(actor, memory, trajectories.actions[lanes, t])
     return before

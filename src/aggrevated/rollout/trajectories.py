@@ -86,7 +86,7 @@ def pad_and_stack(arrays: Sequence[Array]) -> Array:
     return np.concatenate(padded)
 
 
-def joined(parts: Sequence[Trajectories]) -> Trajectories:
+def concatenate_trajectories(parts: Sequence[Trajectories]) -> Trajectories:
     """The trajectories of several batches, in order."""
     if len(parts) == 1:
         return parts[0]

@@ -44,7 +44,7 @@ class Simulator(Protocol):
 
 
 @runtime_checkable
-class Restricted(Protocol):
+class HasActionMask(Protocol):
     """A simulator in which not every action is legal everywhere."""
 
     def legal(self, state: Array) -> Array:
@@ -53,7 +53,7 @@ class Restricted(Protocol):
 
 
 @runtime_checkable
-class Stochastic(Protocol):
+class Reseedable(Protocol):
     """A simulator with chance in it: the numbers to come are kept in its states."""
 
     def reseed(self, state: Array, seeds: Array) -> Array:
@@ -62,7 +62,7 @@ class Stochastic(Protocol):
 
 
 @runtime_checkable
-class Replaying(Protocol):
+class HasReplayedSteps(Protocol):
     """A simulator that comes back to some of its states only by going the way to them again."""
 
     def replayed(self) -> int:
@@ -71,7 +71,7 @@ class Replaying(Protocol):
 
 
 @runtime_checkable
-class Limited(Protocol):
+class HasBatchLimit(Protocol):
     """A simulator that replays more where too many of its episodes go forward together."""
 
     def lanes_at_once(self) -> int:
@@ -80,38 +80,38 @@ class Limited(Protocol):
 
 
 @runtime_checkable
-class Wrapper(Protocol):
+class SimulatorWrapper(Protocol):
     """A simulator around another, whose states it shares: it need not repeat what that one can do besides."""
 
     @property
     def simulator(self) -> Simulator: ...
 
 
-def restricted(simulator: Simulator) -> Restricted | None:
+def find_action_mask(simulator: Simulator) -> HasActionMask | None:
     """The simulator, or the one inside of it, that knows which actions are legal; None where all are."""
-    found: Restricted | None = that_can("legal", simulator)
+    found: HasActionMask | None = find_wrapped("legal", simulator)
     return found
 
 
-def stochastic(simulator: Simulator) -> Stochastic | None:
+def find_reseedable(simulator: Simulator) -> Reseedable | None:
     """The simulator, or the one inside of it, that can change the luck ahead; None where nothing is left to chance."""
-    found: Stochastic | None = that_can("reseed", simulator)
+    found: Reseedable | None = find_wrapped("reseed", simulator)
     return found
 
 
-def replayed_by(simulator: Simulator) -> int:
+def count_replayed_steps(simulator: Simulator) -> int:
     """How many steps the simulator, or the one inside of it, has replayed so far; 0 where none has to."""
-    found: Replaying | None = that_can("replayed", simulator)
+    found: HasReplayedSteps | None = find_wrapped("replayed", simulator)
     return found.replayed() if found is not None else 0
 
 
-def lanes_at_once(simulator: Simulator) -> int:
+def max_batch_size(simulator: Simulator) -> int:
     """How many episodes are best run together: more than that are run in blocks, to the same end."""
-    found: Limited | None = that_can("lanes_at_once", simulator)
+    found: HasBatchLimit | None = find_wrapped("lanes_at_once", simulator)
     return found.lanes_at_once() if found is not None else sys.maxsize
 
 
-def that_can(method: str, simulator: Any) -> Any:
+def find_wrapped(method: str, simulator: Any) -> Any:
     """The simulator, or the one inside of it, that has such a method; None where there is none."""
     # Not by `isinstance`: from Python 3.12 on it does not see what an object passes on by `__getattr__`.
     while simulator is not None and not callable(getattr(simulator, method, None)):

@@ -7,8 +7,8 @@ import numpy as np
 from gymnasium.spaces import Box, Discrete
 
 from aggrevated.core.arrays import Array
-from aggrevated.kernels.linear_algebra import compiled
-from aggrevated.kernels.numpy_rng import seed_state, uniform
+from aggrevated.kernels.linear_algebra import njit_cached
+from aggrevated.kernels.numpy_rng import next_uniform, seed_pcg64
 
 # Both links: length 1 m, mass 1 kg, centre of mass at 0.5 m, moment of inertia 1.
 LENGTH, MASS, CENTRE, INERTIA, GRAVITY, DT = 1.0, 1.0, 0.5, 1.0, 9.8, 0.2
@@ -49,25 +49,25 @@ class Acrobot:
         return following, 1.0 - done, done
 
 
-@compiled
-def begin(seed, state):  # type: ignore[no-untyped-def]
+@njit_cached
+def reset_row(seed, state):  # type: ignore[no-untyped-def]
     """Write the first state [4] of the episode with this seed."""
     generator = np.empty(4, np.uint64)
-    seed_state(seed, generator)
+    seed_pcg64(seed, generator)
     for i in range(NUMBERS):
-        state[i] = np.float32(uniform(generator, -0.1, 0.1))
+        state[i] = np.float32(next_uniform(generator, -0.1, 0.1))
 
 
-@compiled
-def look(state, observation):  # type: ignore[no-untyped-def]
+@njit_cached
+def observe_row(state, observation):  # type: ignore[no-untyped-def]
     """Write what the learner sees of a state, float32 [6]."""
     observation[0], observation[1] = cos(state[0]), sin(state[0])
     observation[2], observation[3] = cos(state[1]), sin(state[1])
     observation[4], observation[5] = state[2], state[3]
 
 
-@compiled
-def advance(state, action):  # type: ignore[no-untyped-def]
+@njit_cached
+def step_row(state, action):  # type: ignore[no-untyped-def]
     """Change a state [4] to the next one; whether the episode has ended."""
     p, q, u, v = state
     torque = action - 1.0
@@ -89,7 +89,7 @@ def advance(state, action):  # type: ignore[no-untyped-def]
     return -cos(p) - cos(q + p) > 1.0
 
 
-@compiled
+@njit_cached
 def accelerations(theta1, theta2, speed1, speed2, torque):  # type: ignore[no-untyped-def]
     """The two angular accelerations: the equations of Sutton and Barto's book.
 
@@ -105,19 +105,19 @@ def accelerations(theta1, theta2, speed1, speed2, torque):  # type: ignore[no-un
     return -(d2 * acceleration2 + phi1) / d1, acceleration2
 
 
-@compiled
+@njit_cached
 def _begin(seeds, states):  # type: ignore[no-untyped-def]
     for lane in range(len(seeds)):
-        begin(seeds[lane], states[lane])
+        reset_row(seeds[lane], states[lane])
 
 
-@compiled
+@njit_cached
 def _look(states, observations):  # type: ignore[no-untyped-def]
     for lane in range(len(states)):
-        look(states[lane], observations[lane])
+        observe_row(states[lane], observations[lane])
 
 
-@compiled
+@njit_cached
 def _advance(states, actions, done):  # type: ignore[no-untyped-def]
     for lane in range(len(states)):
-        done[lane] = advance(states[lane], actions[lane])
+        done[lane] = step_row(states[lane], actions[lane])

@@ -7,8 +7,8 @@ import numpy as np
 from gymnasium.spaces import Box, Discrete
 
 from aggrevated.core.arrays import Array
-from aggrevated.kernels.linear_algebra import compiled
-from aggrevated.kernels.numpy_rng import seed_state, uniform
+from aggrevated.kernels.linear_algebra import njit_cached
+from aggrevated.kernels.numpy_rng import next_uniform, seed_pcg64
 
 GRAVITY, CART_MASS, POLE_MASS, HALF_LENGTH, FORCE, TAU = 9.8, 1.0, 0.1, 0.5, 10.0, 0.02
 TOTAL_MASS = POLE_MASS + CART_MASS
@@ -45,24 +45,24 @@ class CartPole:
         return following, np.full(len(state), -1.0), done
 
 
-@compiled
-def begin(seed, state):  # type: ignore[no-untyped-def]
+@njit_cached
+def reset_row(seed, state):  # type: ignore[no-untyped-def]
     """Write the first state [4] of the episode with this seed."""
     generator = np.empty(4, np.uint64)
-    seed_state(seed, generator)
+    seed_pcg64(seed, generator)
     for i in range(NUMBERS):
-        state[i] = uniform(generator, -0.05, 0.05)
+        state[i] = next_uniform(generator, -0.05, 0.05)
 
 
-@compiled
-def look(state, observation):  # type: ignore[no-untyped-def]
+@njit_cached
+def observe_row(state, observation):  # type: ignore[no-untyped-def]
     """Write what the learner sees of a state, float32 [4]."""
     for i in range(NUMBERS):
         observation[i] = state[i]
 
 
-@compiled
-def advance(state, action):  # type: ignore[no-untyped-def]
+@njit_cached
+def step_row(state, action):  # type: ignore[no-untyped-def]
     """Change a state [4] to the next one; whether the episode has ended."""
     x, x_dot, theta, theta_dot = state
     cosine, sine = cos(theta), sin(theta)
@@ -77,13 +77,13 @@ def advance(state, action):  # type: ignore[no-untyped-def]
     return abs(state[0]) > POSITION_LIMIT or abs(state[2]) > ANGLE_LIMIT
 
 
-@compiled
+@njit_cached
 def _begin(seeds, states):  # type: ignore[no-untyped-def]
     for lane in range(len(seeds)):
-        begin(seeds[lane], states[lane])
+        reset_row(seeds[lane], states[lane])
 
 
-@compiled
+@njit_cached
 def _advance(states, actions, done):  # type: ignore[no-untyped-def]
     for lane in range(len(states)):
-        done[lane] = advance(states[lane], actions[lane])
+        done[lane] = step_row(states[lane], actions[lane])

@@ -6,49 +6,51 @@ What a simulator shows is looked at for numbers that are none; where its own ste
 import numpy as np
 
 from aggrevated.core.arrays import Array
-from aggrevated.core.user_code import answer, as_array, finite, numbers
-from aggrevated.errors import PartError
+from aggrevated.core.user_code import call_user_code, check_finite, check_numeric_array, to_array
+from aggrevated.errors import UserCodeError
 from aggrevated.simulators import Simulator
 
 
-def first_states(simulator: Simulator, seeds: Array) -> Array:
+def checked_reset(simulator: Simulator, seeds: Array) -> Array:
     """States [n, ...] drawn from ρ₀, one per seed."""
-    states = answer(simulator.name, "initial", lambda: simulator.initial(seeds), len(seeds))
-    return batch(simulator, "states", states, len(seeds), "initial")
+    states = call_user_code(simulator.name, "initial", lambda: simulator.initial(seeds), len(seeds))
+    return check_batch(simulator, "states", states, len(seeds), "initial")
 
 
-def seen(simulator: Simulator, states: Array) -> Array:
+def checked_observe(simulator: Simulator, states: Array) -> Array:
     """What the learner sees of the states."""
-    shown = answer(simulator.name, "observe", lambda: simulator.observe(states), len(states))
+    shown = call_user_code(simulator.name, "observe", lambda: simulator.observe(states), len(states))
     shape = (len(states), *simulator.observation_space.shape)
-    observations = numbers(simulator.name, "observations", shown, shape, "mend its observe, or its observation_space")
-    return finite(simulator.name, "observations", observations, "check what its steps and its first states are")
+    observations = check_numeric_array(
+        simulator.name, "observations", shown, shape, "mend its observe, or its observation_space"
+    )
+    return check_finite(simulator.name, "observations", observations, "check what its steps and its first states are")
 
 
-def unrounded(simulator: Simulator, states: Array) -> Array:
+def observe_float64(simulator: Simulator, states: Array) -> Array:
     """The same before it is rounded to float32, by a simulator that has `vectors(states)`."""
     vectors = getattr(simulator, "vectors", None)
-    return seen(simulator, states) if vectors is None else np.asarray(vectors(states))
+    return checked_observe(simulator, states) if vectors is None else np.asarray(vectors(states))
 
 
-def stepped(simulator: Simulator, states: Array, actions: Array) -> tuple[Array, Array, Array]:
+def checked_step(simulator: Simulator, states: Array, actions: Array) -> tuple[Array, Array, Array]:
     """(next states, costs [n], done [n]); a diverged one, whose cost is not finite, is done."""
-    given = answer(simulator.name, "step", lambda: simulator.step(states, actions), len(states))
+    given = call_user_code(simulator.name, "step", lambda: simulator.step(states, actions), len(states))
     if not isinstance(given, tuple) or len(given) != 3:
-        raise PartError(simulator.name, f"gave {type(given).__name__} as a step", "give (states, costs, done)")
+        raise UserCodeError(simulator.name, f"gave {type(given).__name__} as a step", "give (states, costs, done)")
     following, costs, done = given
     n = len(states)
-    following = batch(simulator, "states", following, n, "step")
-    costs = numbers(simulator.name, "costs", costs, (n,), "mend its step")
-    done = numbers(simulator.name, "done", done, (n,), "mend its step")
+    following = check_batch(simulator, "states", following, n, "step")
+    costs = check_numeric_array(simulator.name, "costs", costs, (n,), "mend its step")
+    done = check_numeric_array(simulator.name, "done", done, (n,), "mend its step")
     sound = np.isfinite(costs)
     return following, costs, done.astype(bool) if sound.all() else done.astype(bool) | ~sound
 
 
-def batch(simulator: Simulator, what: str, given: object, n: int, method: str) -> Array:
+def check_batch(simulator: Simulator, what: str, given: object, n: int, method: str) -> Array:
     """An array of n rows."""
-    array = as_array(simulator.name, what, given, f"mend its {method}")
+    array = to_array(simulator.name, what, given, f"mend its {method}")
     if array.ndim < 1 or len(array) != n:
         remedy = f"there must be {n} of them: mend its {method}"
-        raise PartError(simulator.name, f"gave {what} of shape {array.shape}", remedy)
+        raise UserCodeError(simulator.name, f"gave {what} of shape {array.shape}", remedy)
     return array

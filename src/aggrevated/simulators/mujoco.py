@@ -20,7 +20,7 @@ import numpy as np
 from gymnasium.spaces import Box
 
 from aggrevated.core.arrays import Array
-from aggrevated.core.hardware import threads_to_use
+from aggrevated.core.hardware import choose_thread_count
 from aggrevated.errors import UsageError
 
 UNSTABLE = 1e10  # mjMAXVAL: what MuJoCo itself takes for the sign of a diverged simulation
@@ -77,7 +77,7 @@ class MuJoCo:
 
     name: str
     horizon: int = 100
-    threads: int = field(default_factory=threads_to_use)  # changes no bit
+    threads: int = field(default_factory=choose_thread_count)  # changes no bit
 
     def __post_init__(self) -> None:
         if self.name not in ROBOTS:

@@ -11,7 +11,7 @@ from aggrevated.simulators import Simulator
 
 
 @dataclass(frozen=True)
-class Partial:
+class PartialObservationSimulator:
     """`simulator`, of whose states the learner sees `view(state)`, float32 [n, ...]; all else is as it was."""
 
     simulator: Simulator
@@ -39,7 +39,7 @@ class Partial:
 
 
 @dataclass(frozen=True)
-class Columns:
+class ColumnSelection:
     """A view that shows some of the numbers of what the simulator itself shows."""
 
     simulator: Simulator
@@ -55,9 +55,9 @@ class Columns:
         return Box(whole.low[seen], whole.high[seen])
 
 
-def columns_of(
+def select_columns(
     simulator: Simulator, columns: tuple[int, ...], name: str, parts: Mapping[str, bool] | None = None
-) -> Partial:
+) -> PartialObservationSimulator:
     """The simulator, of whose observations the learner sees these columns."""
-    view = Columns(simulator, columns)
-    return Partial(simulator, view, view.space, name, parts or {})
+    view = ColumnSelection(simulator, columns)
+    return PartialObservationSimulator(simulator, view, view.space, name, parts or {})

@@ -26,7 +26,7 @@ def optimal_q(transitions: Array, costs: Array, horizon: int) -> Array:
     return np.stack(q[::-1], axis=-3)
 
 
-def q_of(transitions: Array, costs: Array, policy: Array) -> Array:
+def policy_q_values(transitions: Array, costs: Array, policy: Array) -> Array:
     """Q^π_t(s, a), [..., H, S, A]."""
     horizon = policy.shape[-3]
     q = [np.broadcast_to(costs, policy.shape[:-3] + costs.shape[-2:])]
@@ -54,13 +54,13 @@ def total_cost(transitions: Array, costs: Array, start: Array, policy: Array) ->
     return total
 
 
-def greedy(q: Array) -> Array:
+def greedy_policy(q: Array) -> Array:
     """The policy that takes the cheapest action, [..., S, A], the first of several."""
     policy: Array = np.eye(q.shape[-1])[q.argmin(axis=-1)]
     return policy
 
 
-def draw(probabilities: Array, generator: np.random.Generator) -> Array:
+def sample_categorical(probabilities: Array, generator: np.random.Generator) -> Array:
     """[...] one index each, drawn from distributions [..., n]."""
     luck = generator.random(probabilities.shape[:-1])
     index: Array = (luck[..., None] >= probabilities.cumsum(axis=-1)).sum(axis=-1)
@@ -70,14 +70,14 @@ def draw(probabilities: Array, generator: np.random.Generator) -> Array:
 # ---- the MDPs of the theorems
 
 
-def random_mdps(count: int, states: int, actions: int, seed: int) -> tuple[Array, Array, Array]:
+def make_random_mdps(count: int, states: int, actions: int, seed: int) -> tuple[Array, Array, Array]:
     """(transitions [count, S, A, S], costs, start): Dirichlet next states, uniform expected costs in [0, 1]."""
     generator = np.random.default_rng(seed)
     transitions = generator.dirichlet(np.full(states, 0.5), (count, states, actions))
     return transitions, generator.random((count, states, actions)), generator.dirichlet(np.ones(states), count)
 
 
-def binary_tree(leaf_costs: Array) -> Tabular:
+def make_binary_tree(leaf_costs: Array) -> TabularSimulator:
     """The tree of Section 5.1 over these expected leaf costs [2^(K−1)]: S = 2^K − 1 states, H = K, left and right.
 
     Transitions are a dense array here; `aggrevated_experiments.theory.tree` has what deep trees need.
@@ -92,22 +92,22 @@ def binary_tree(leaf_costs: Array) -> Tabular:
         transitions[inner, action, 2 * inner + 1 + action] = 1.0
         transitions[np.arange(leaves - 1, states), action, np.arange(leaves - 1, states)] = 1.0
     costs[leaves - 1 :] = np.asarray(leaf_costs)[:, None]
-    return Tabular(transitions, costs, np.eye(states)[0], horizon=int(np.log2(leaves)) + 1, name="tree")
+    return TabularSimulator(transitions, costs, np.eye(states)[0], horizon=int(np.log2(leaves)) + 1, name="tree")
 
 
-def one_step(best: Array, gap: float, actions: int) -> Tabular:
+def make_one_step_mdp(best: Array, gap: float, actions: int) -> TabularSimulator:
     """H = 1 (Theorem lower_bound): a uniform state, every action costs 1/2, but `best[s]` costs less by `gap`."""
     costs = np.full((len(best), actions), 0.5)
     costs[np.arange(len(best)), best] -= gap
     stay = np.broadcast_to(np.eye(len(best))[:, None], (len(best), actions, len(best)))
-    return Tabular(stay, costs, np.full(len(best), 1 / len(best)), horizon=1, name="one-step")
+    return TabularSimulator(stay, costs, np.full(len(best), 1 / len(best)), horizon=1, name="one-step")
 
 
 # ---- as a simulator, for Algorithm 1
 
 
 @dataclass(frozen=True)
-class Tabular:
+class TabularSimulator:
     """State [n, 3] uint64: s, t, and a key from which the chances to come are drawn. Costs are 0 or 1, with mean c̄."""
 
     transitions: Array  # [S, A, S]
@@ -140,7 +140,7 @@ class Tabular:
 
     def initial(self, seeds: Array) -> Array:
         key = np.asarray(seeds, np.uint64)
-        s = np.searchsorted(self.start.cumsum(), uniform(key, 0), side="right")
+        s = np.searchsorted(self.start.cumsum(), hash_to_uniform(key, 0), side="right")
         return np.stack([s.clip(0, len(self.start) - 1), np.zeros_like(s), key], axis=1).astype(np.uint64)
 
     def reseed(self, state: Array, seeds: Array) -> Array:
@@ -157,9 +157,9 @@ class Tabular:
 
     def step(self, state: Array, action: Array) -> tuple[Array, Array, Array]:
         s, t, key = state[:, 0].astype(np.int64), state[:, 1], state[:, 2]
-        luck = uniform(key, 2 * t + np.uint64(1))
+        luck = hash_to_uniform(key, 2 * t + np.uint64(1))
         following = (luck[:, None] >= self.thresholds[s, action]).sum(axis=1).clip(0, len(self.start) - 1)
-        cost = (uniform(key, 2 * t + np.uint64(2)) < self.costs[s, action]).astype(np.float64)
+        cost = (hash_to_uniform(key, 2 * t + np.uint64(2)) < self.costs[s, action]).astype(np.float64)
         return np.stack([following.astype(np.uint64), t + np.uint64(1), key], axis=1), cost, np.zeros(len(s), bool)
 
 
@@ -167,7 +167,7 @@ class Tabular:
 class TabularExpert:
     """π* and the exact Q* of a tabular MDP."""
 
-    mdp: Tabular
+    mdp: TabularSimulator
     name: str = "exact"
 
     def q(self, states: Array) -> Array:
@@ -180,7 +180,7 @@ class TabularExpert:
         return actions
 
 
-def uniform(key: Array, index: Array | int) -> Array:
+def hash_to_uniform(key: Array, index: Array | int) -> Array:
     """[n] numbers in [0, 1), a function of key and index only (the SplitMix64 mixing function)."""
     with np.errstate(over="ignore"):
         z = key + (np.asarray(index, np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)

@@ -9,7 +9,7 @@ from aggrevated.starts import StartSettings
 
 
 @dataclass(frozen=True)
-class RandomStart(StartSettings):
+class RandomStartSettings(StartSettings):
     """The random policy, for no simulator step and no query."""
 
     name = "random"

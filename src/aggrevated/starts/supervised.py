@@ -2,22 +2,22 @@
 
 from dataclasses import dataclass
 
-from aggrevated.compatibility import agree
-from aggrevated.core.rng import Purpose, seeds
+from aggrevated.compatibility import check_compatible
+from aggrevated.core.rng import SeedPurpose, derive_seeds
 from aggrevated.core.settings import COUNT, POSITIVE, at_least, setting
 from aggrevated.experts import Expert
-from aggrevated.losses.likelihood import likelihood
-from aggrevated.oracles.zero_one import disagreement
+from aggrevated.losses.likelihood import best_action_nll_loss
+from aggrevated.oracles.zero_one import make_zero_one_oracle
 from aggrevated.policies import Policy
-from aggrevated.rollout.roll_in import Mixture, roll_in
+from aggrevated.rollout.roll_in import RollInPolicy, roll_in
 from aggrevated.simulators import Simulator
 from aggrevated.starts import StartSettings
-from aggrevated.updates.follow_the_leader import FollowTheLeader
+from aggrevated.updates.follow_the_leader import FollowTheLeaderUpdate
 
 LARGEST_MINIBATCH = 16  # demonstrations
 
 
-def supervised(
+def pretrain_policy(
     policy: Policy,
     simulator: Simulator,
     expert: Expert,
@@ -31,20 +31,20 @@ def supervised(
     `steps` are minibatches, and the learning rate falls to 0. A Gaussian's deviation stays what it was: the likelihood
     of an expert without chance would make it vanish, and with it all exploration.
     """
-    agree(policy, simulator, expert)
-    chosen = seeds(seed, Purpose.DEMONSTRATION, 0, demonstrations)
-    episodes = roll_in(simulator, Mixture(expert, None, alpha=1.0), chosen)
-    costs = disagreement(expert, simulator.action_space)(episodes)
+    check_compatible(policy, simulator, expert)
+    chosen = derive_seeds(seed, SeedPurpose.DEMONSTRATION, 0, demonstrations)
+    episodes = roll_in(simulator, RollInPolicy(expert, None, alpha=1.0), chosen)
+    costs = make_zero_one_oracle(expert, simulator.action_space)(episodes)
     deviations = {name: w.clone() for name, w in policy.state_dict().items() if name.endswith("log_deviation")}
     minibatch = min(LARGEST_MINIBATCH, max(1, demonstrations // 10))
-    fit = FollowTheLeader(learning_rate, steps, minibatch, demonstrations, anneal=True, seed=seed)
-    fit(policy, likelihood, episodes, costs)
+    fit = FollowTheLeaderUpdate(learning_rate, steps, minibatch, demonstrations, anneal=True, seed=seed)
+    fit(policy, best_action_nll_loss, episodes, costs)
     policy.load_state_dict(deviations, strict=False)
     return episodes.simulator_steps, costs.queries
 
 
 @dataclass(frozen=True)
-class SupervisedStart(StartSettings):
+class SupervisedStartSettings(StartSettings):
     """Demonstrations of the expert first."""
 
     name = "supervised"
@@ -54,7 +54,7 @@ class SupervisedStart(StartSettings):
 
     def begin(self, policy: Policy, simulator: Simulator, expert: Expert, seed: int, k: int) -> tuple[int, int]:
         episodes = self.demonstrations or k
-        return supervised(policy, simulator, expert, episodes, self.start_steps, self.start_rate, seed)
+        return pretrain_policy(policy, simulator, expert, episodes, self.start_steps, self.start_rate, seed)
 
     @property
     def notice(self) -> str:

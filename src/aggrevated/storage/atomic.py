@@ -14,7 +14,7 @@ NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS)  # what file systems wi
 
 
 @contextmanager
-def storage_errors(path: Path) -> Iterator[None]:
+def reraise_storage_errors(path: Path) -> Iterator[None]:
     """Turn what the operating system says about `path` into one sentence with a remedy."""
     try:
         yield
@@ -28,13 +28,13 @@ def storage_errors(path: Path) -> Iterator[None]:
 
 def write_atomically(path: Path, data: bytes) -> None:
     """Write the file whole or not at all: a temporary file beside it, synced, renamed."""
-    _put(path, data, Path.replace)
+    _write_via_temporary(path, data, Path.replace)
 
 
-def write_new(path: Path, data: bytes) -> bool:
+def write_exclusive(path: Path, data: bytes) -> bool:
     """The same, unless there is such a file already: of several who do it at once, one alone is told that it did."""
     try:
-        _put(path, data, _link)
+        _write_via_temporary(path, data, _link_exclusive)
     except StorageError as error:
         if isinstance(error.__cause__, FileExistsError):
             return False
@@ -49,22 +49,22 @@ def write_all(file: int, data: bytes) -> None:
         rest = rest[os.write(file, rest) :]
 
 
-def sweep(folder: Path) -> None:
+def remove_temporary_files(folder: Path) -> None:
     """Remove the temporary files that a kill in the middle of a write left behind."""
-    with storage_errors(folder):
+    with reraise_storage_errors(folder):
         for leftover in folder.rglob(".*.tmp"):
             if leftover.is_file():
                 leftover.unlink(missing_ok=True)
 
 
-def is_leftover(path: Path) -> bool:
+def is_temporary_file(path: Path) -> bool:
     """Whether it is a temporary file of ours."""
     return path.name.startswith(".") and path.name.endswith(".tmp")
 
 
-def _put(path: Path, data: bytes, name: Callable[[Path, Path], object]) -> None:
+def _write_via_temporary(path: Path, data: bytes, name: Callable[[Path, Path], object]) -> None:
     temporary = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(3)}.tmp")
-    with storage_errors(path):
+    with reraise_storage_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
             file = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
@@ -80,7 +80,7 @@ def _put(path: Path, data: bytes, name: Callable[[Path, Path], object]) -> None:
         _sync_folder(path.parent)
 
 
-def _link(temporary: Path, path: Path) -> None:
+def _link_exclusive(temporary: Path, path: Path) -> None:
     """Give the file its name, if nobody has it."""
     try:
         os.link(temporary, path)

@@ -18,14 +18,14 @@ STEPS = {"[": 1, "{": 1, "]": -1, "}": -1}
 SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
-def decoded(data: bytes) -> str:
+def decode_utf8(data: bytes) -> str:
     """JSON's text; a `ValueError` if it is too large or not UTF-8, which all JSON is."""
     if len(data) > MAX_JSON:
         raise DataError(f"it has more than {MAX_JSON >> 20} MB")
     return str(data, "utf-8-sig")
 
 
-def parsed(text: str) -> Any:
+def parse_json(text: str) -> Any:
     """What the text says: `JSONDecodeError` if it is not JSON, `DataError` if it is nothing that one should read."""
     if text.count("[") + text.count("{") > MAX_DEPTH or len(text) > MAX_VALUES:
         _check(text)
@@ -38,13 +38,13 @@ def parsed(text: str) -> Any:
 def _check(text: str) -> None:
     """Raise a `DataError` if it holds too much or is too deep."""
     plain = text.replace(r"\\", "").replace(r"\"", "")  # now a quotation mark is where a string begins or ends
-    if plain.count('"') > 2 * MAX_VALUES or values_in(outside := "".join(plain.split('"')[::2])) > MAX_VALUES:
+    if plain.count('"') > 2 * MAX_VALUES or count_values(outside := "".join(plain.split('"')[::2])) > MAX_VALUES:
         raise DataError(f"it holds more than {MAX_VALUES:,} values")
     brackets = re.sub(r"[^][{}]+", "", outside)
     if max(accumulate(map(STEPS.__getitem__, brackets)), default=0) > MAX_DEPTH:
         raise DataError(f"it is nested more than {MAX_DEPTH} deep")
 
 
-def values_in(text: str) -> int:
+def count_values(text: str) -> int:
     """How many brackets and values it has, at most."""
     return sum(map(text.count, "[{,:"))

@@ -5,36 +5,36 @@ from hashlib import sha256
 from pathlib import Path
 
 from aggrevated.errors import DataError
-from aggrevated.storage.atomic import write_atomically, write_new
-from aggrevated.storage.json_files import Facts, read_json
+from aggrevated.storage.atomic import write_atomically, write_exclusive
+from aggrevated.storage.json_files import JsonDict, read_json
 
-SEAL = "sha256"  # of all the rest, whatever the order and the white space
+CHECKSUM_KEY = "sha256"  # of all the rest, whatever the order and the white space
 
 
-def seal_json(path: Path, facts: Facts) -> None:
+def save_checksummed_json(path: Path, facts: JsonDict) -> None:
     """Write facts for people and machines, atomically, with a digest of them."""
     write_atomically(path, _text(facts))
 
 
-def seal_new_json(path: Path, facts: Facts) -> bool:
+def save_new_checksummed_json(path: Path, facts: JsonDict) -> bool:
     """The same, unless there is such a file already; whether it was written."""
-    return write_new(path, _text(facts))
+    return write_exclusive(path, _text(facts))
 
 
-def unseal_json(path: Path, remedy: str) -> Facts:
+def load_checksummed_json(path: Path, remedy: str) -> JsonDict:
     """The facts; a `DataError` with a remedy if they are not those that were written."""
     facts = read_json(path)
-    if SEAL not in facts:
+    if CHECKSUM_KEY not in facts:
         raise DataError(f"{path} is not sealed, and so not of this version; start a new run with 'aggrevated train'")
-    if facts.pop(SEAL) != digest_of(facts):
+    if facts.pop(CHECKSUM_KEY) != digest_json(facts):
         raise DataError(f"{path} was changed after it was written; {remedy}")
     return facts
 
 
-def digest_of(facts: Facts) -> str:
+def digest_json(facts: JsonDict) -> str:
     """The SHA-256 of what JSON makes of them."""
     return sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
 
 
-def _text(facts: Facts) -> bytes:
-    return (json.dumps({**facts, SEAL: digest_of(facts)}, indent=2, ensure_ascii=False) + "\n").encode()
+def _text(facts: JsonDict) -> bytes:
+    return (json.dumps({**facts, CHECKSUM_KEY: digest_json(facts)}, indent=2, ensure_ascii=False) + "\n").encode()

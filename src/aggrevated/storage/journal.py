@@ -14,33 +14,33 @@ from pathlib import Path
 from typing import BinaryIO, Self
 
 from aggrevated.errors import DataError
-from aggrevated.storage.atomic import storage_errors, write_all, write_atomically
-from aggrevated.storage.bounded_json import decoded, parsed
-from aggrevated.storage.json_files import Facts
-from aggrevated.storage.untrusted import plain_file
+from aggrevated.storage.atomic import reraise_storage_errors, write_all, write_atomically
+from aggrevated.storage.bounded_json import decode_utf8, parse_json
+from aggrevated.storage.json_files import JsonDict
+from aggrevated.storage.untrusted import open_regular_file
 
-SEAL = "seal"
-FIRST = ""  # before the first line
+CHECKSUM_KEY = "seal"
+INITIAL_CHECKSUM = ""  # before the first line
 MAX_LINE = 1 << 20  # bytes; one of metrics.jsonl has some 500
 
 
-class Journal:
+class ChecksummedJournal:
     """Open for more lines, from the last that is there. `seal` is that of the last line."""
 
     def __init__(self, path: Path, seal: str) -> None:
         self.path, self.seal = path, seal
-        with storage_errors(path):
+        with reraise_storage_errors(path):
             self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
 
-    def append(self, facts: Facts) -> None:
+    def append(self, facts: JsonDict) -> None:
         """One more line."""
-        line, self.seal = sealed(facts, self.seal)
-        with storage_errors(self.path):
+        line, self.seal = encode_checksummed_line(facts, self.seal)
+        with reraise_storage_errors(self.path):
             write_all(self._file, line)
 
     def sync(self) -> None:
         """Let what was written outlive the machine."""
-        with storage_errors(self.path):
+        with reraise_storage_errors(self.path):
             os.fsync(self._file)
 
     def __enter__(self) -> Self:
@@ -50,36 +50,36 @@ class Journal:
         os.close(self._file)
 
 
-def sealed(facts: Facts, before: str) -> tuple[bytes, str]:
+def encode_checksummed_line(facts: JsonDict, before: str) -> tuple[bytes, str]:
     """(the line, its seal) of facts that come after a line with the seal `before`."""
     text = json.dumps(facts, sort_keys=True)
     seal = sha256((before + text).encode()).hexdigest()[:16]
-    return f"{json.dumps({**facts, SEAL: seal})}\n".encode(), seal
+    return f"{json.dumps({**facts, CHECKSUM_KEY: seal})}\n".encode(), seal
 
 
-def rewrite_journal(path: Path, lines: Iterable[Facts]) -> str:
+def rewrite_journal(path: Path, lines: Iterable[JsonDict]) -> str:
     """Write it anew, whole or not at all, and give the seal of its last line."""
-    seal, data = FIRST, bytearray()
+    seal, data = INITIAL_CHECKSUM, bytearray()
     for facts in lines:
-        line, seal = sealed(facts, seal)
+        line, seal = encode_checksummed_line(facts, seal)
         data += line
     write_atomically(path, bytes(data))
     return seal
 
 
-def read_journal(path: Path) -> list[Facts]:
+def read_journal(path: Path) -> list[JsonDict]:
     """The facts of all whole lines; a `DataError` that names the first line that is not as it was written."""
     if not os.path.lexists(path):
         return []
-    seal, found, torn = FIRST, list[Facts](), 0
-    with plain_file(path, "a journal of ours") as file:
-        for number, line in enumerate(whole_lines(file), start=1):
-            facts = object_in(line)
+    seal, found, torn = INITIAL_CHECKSUM, list[JsonDict](), 0
+    with open_regular_file(path, "a journal of ours") as file:
+        for number, line in enumerate(iter_complete_lines(file), start=1):
+            facts = parse_line(line)
             if facts is None:
                 torn = torn or number  # by a crash, unless there is more behind it
                 continue
-            own = facts.pop(SEAL, None)
-            if torn or own != sealed(facts, seal)[1]:
+            own = facts.pop(CHECKSUM_KEY, None)
+            if torn or own != encode_checksummed_line(facts, seal)[1]:
                 remedy = "restore it, or remove it, and what the checkpoints know of it is written again"
                 what = f"line {torn or number} of {path} is not as it was written, or one before it is missing"
                 raise DataError(f"{what}; {remedy}")
@@ -88,24 +88,24 @@ def read_journal(path: Path) -> list[Facts]:
     return found
 
 
-def whole_lines(file: BinaryIO) -> Iterator[bytes]:
+def iter_complete_lines(file: BinaryIO) -> Iterator[bytes]:
     """Without what is behind the last line; what is longer than any line of ours is taken for that."""
     while (line := file.readline(MAX_LINE)).endswith(b"\n"):
         yield line
 
 
-def seals(lines: Iterable[Facts]) -> Iterator[str]:
+def chain_checksums(lines: Iterable[JsonDict]) -> Iterator[str]:
     """The seal of each line."""
-    seal = FIRST
+    seal = INITIAL_CHECKSUM
     for facts in lines:
-        _, seal = sealed(facts, seal)
+        _, seal = encode_checksummed_line(facts, seal)
         yield seal
 
 
-def object_in(line: bytes) -> Facts | None:
+def parse_line(line: bytes) -> JsonDict | None:
     """The JSON object in a line, if it is one."""
     try:
-        facts = parsed(decoded(line))
+        facts = parse_json(decode_utf8(line))
     except ValueError:
         return None
     return facts if isinstance(facts, dict) else None

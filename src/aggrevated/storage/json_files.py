@@ -6,24 +6,26 @@ from typing import Any, TypeAlias
 
 from aggrevated.errors import DataError
 from aggrevated.storage.atomic import write_atomically
-from aggrevated.storage.bounded_json import MAX_JSON, decoded, parsed
-from aggrevated.storage.untrusted import in_short, start_of
+from aggrevated.storage.bounded_json import MAX_JSON, decode_utf8, parse_json
+from aggrevated.storage.untrusted import read_prefix, truncate_message
 
-Facts: TypeAlias = dict[str, Any]  # whatever JSON can hold
+JsonDict: TypeAlias = dict[str, Any]  # whatever JSON can hold
 
 
-def write_json(path: Path, facts: Facts) -> None:
+def write_json(path: Path, facts: JsonDict) -> None:
     """Write JSON for people and machines, atomically."""
     write_atomically(path, (json.dumps(facts, indent=2, ensure_ascii=False) + "\n").encode())
 
 
-def read_json(path: Path) -> Facts:
+def read_json(path: Path) -> JsonDict:
     """A JSON object from a file, or a `DataError` that says which file is not one."""
-    data = start_of(path, MAX_JSON + 1, "a JSON file")
+    data = read_prefix(path, MAX_JSON + 1, "a JSON file")
     try:
-        facts = parsed(decoded(data))
+        facts = parse_json(decode_utf8(data))
     except ValueError as error:
-        raise DataError(f"{path} is not valid JSON ({in_short(error)}); restore the file or start a new run") from error
+        raise DataError(
+            f"{path} is not valid JSON ({truncate_message(error)}); restore the file or start a new run"
+        ) from error
     if not isinstance(facts, dict):
         raise DataError(f"{path} does not hold a JSON object; restore the file or start a new run")
     return facts

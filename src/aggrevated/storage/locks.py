@@ -8,16 +8,16 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from aggrevated.errors import DataError, UsageError
-from aggrevated.storage.atomic import storage_errors
+from aggrevated.storage.atomic import reraise_storage_errors
 
 LOCK = ".lock"
 
 
 @contextmanager
-def only_one(folder: Path) -> Iterator[None]:
+def exclusive_lock(folder: Path) -> Iterator[None]:
     """Hold the folder's lock, so that no two processes write to it."""
     path = folder / LOCK
-    with storage_errors(folder):
+    with reraise_storage_errors(folder):
         file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)  # a pipe would wait
     try:
         if not stat.S_ISREG(os.fstat(file).st_mode):

@@ -10,8 +10,8 @@ from numpy.lib import format as npy
 
 from aggrevated.core.arrays import Array
 from aggrevated.errors import DataError
-from aggrevated.storage.untrusted import in_short, plain_file
-from aggrevated.storage.zips import chunks, open_zip
+from aggrevated.storage.untrusted import open_regular_file, truncate_message
+from aggrevated.storage.zips import open_zip, read_chunks
 
 KINDS = "fiub"
 HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
@@ -22,20 +22,22 @@ def read_npz(path: Path, what: str, most: int) -> dict[str, Array]:
 
     A `DataError` says `what` the file should be.
     """
-    with plain_file(path, what) as file:
+    with open_regular_file(path, what) as file:
         try:
             with open_zip(file) as archive:
-                found = {name: array_in(archive, name, most) for name in archive.namelist() if name.endswith(".npy")}
+                found = {name: read_array(archive, name, most) for name in archive.namelist() if name.endswith(".npy")}
         except OSError:
             raise
         except Exception as error:  # what decoders may say about hostile bytes is not written down anywhere
-            raise DataError(f"{path} is not {what} ({in_short(error)}); save it again with numpy.savez") from error
+            raise DataError(
+                f"{path} is not {what} ({truncate_message(error)}); save it again with numpy.savez"
+            ) from error
     return {name.removesuffix(".npy"): array for name, array in found.items() if array is not None}
 
 
-def array_in(archive: ZipFile, name: str, most: int) -> Array | None:
+def read_array(archive: ZipFile, name: str, most: int) -> Array | None:
     """One array; None where it is not of numbers."""
-    data = io.BytesIO(b"".join(chunks(archive, archive.getinfo(name), most)))
+    data = io.BytesIO(b"".join(read_chunks(archive, archive.getinfo(name), most)))
     version = npy.read_magic(data)
     if version not in HEADERS:
         raise DataError(f"its {name} is of version {version}")

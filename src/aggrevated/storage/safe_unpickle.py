@@ -19,7 +19,7 @@ MAX_OPCODES = 100_000  # those of a VecNormalize have some 500
 
 
 @dataclass(eq=False)
-class Inert:
+class UnresolvedObject:
     """What a pickle asks for: a name in a module and, if it is to be called, with what. It is never looked up."""
 
     module: str
@@ -33,11 +33,11 @@ class Inert:
         return f"Inert({self.module!r}, {self.name!r})"
 
 
-def read_inert(data: bytes) -> Any:
+def parse_pickle(data: bytes) -> Any:
     """What the pickle would make; a `DataError` if it is none, or is more than one should read."""
     if len(data) > MAX_PICKLE:
         raise DataError(f"it has more than {MAX_PICKLE >> 20} MB")
-    machine = Machine()
+    machine = PickleVM()
     try:
         for count, (opcode, argument, _) in enumerate(pickletools.genops(data)):
             if count >= MAX_OPCODES:
@@ -48,7 +48,7 @@ def read_inert(data: bytes) -> Any:
         raise DataError("it is no whole pickle") from error
 
 
-class Machine:
+class PickleVM:
     """The stack of a pickle's machine and its memory, by the steps that pickletools names."""
 
     def __init__(self) -> None:
@@ -58,11 +58,11 @@ class Machine:
 
     def does(self, name: str, argument: Any) -> None:
         """One step."""
-        if name in VALUES:
-            self.stack.append(VALUES[name](argument))
-        elif name in STEPS:
-            STEPS[name](self, argument)
-        elif name not in NOTHING:
+        if name in CONSTANT_OPCODES:
+            self.stack.append(CONSTANT_OPCODES[name](argument))
+        elif name in OPCODE_HANDLERS:
+            OPCODE_HANDLERS[name](self, argument)
+        elif name not in IGNORED_OPCODES:
             raise DataError(f"it does a {name}, which is not read")
 
     def pop(self) -> Any:
@@ -100,18 +100,18 @@ class Machine:
 
     def called(self, what: Any, arguments: Any) -> None:
         """A call that is not made."""
-        if not isinstance(what, Inert) or not isinstance(arguments, tuple):
+        if not isinstance(what, UnresolvedObject) or not isinstance(arguments, tuple):
             raise DataError("it calls what is no function")
-        self.stack.append(Inert(what.module, what.name, arguments))
+        self.stack.append(UnresolvedObject(what.module, what.name, arguments))
 
     def appended(self, values: list[Any]) -> None:
         top = self.top()
-        (top.items if isinstance(top, Inert) else listed(top)).extend(values)
+        (top.items if isinstance(top, UnresolvedObject) else check_list(top)).extend(values)
 
     def put(self, pairs: list[Any]) -> None:
         """Keys and values in turn; only texts are keys, as the hash of anything else may be chosen to take for ever."""
         top = self.top()
-        entries = top.entries if isinstance(top, Inert) else top
+        entries = top.entries if isinstance(top, UnresolvedObject) else top
         if not isinstance(entries, dict) or len(pairs) % 2:
             raise DataError("it sets what is no dictionary's")
         entries.update((key, value) for key, value in zip(pairs[::2], pairs[1::2], strict=True) if type(key) is str)
@@ -124,63 +124,63 @@ class Machine:
     def built(self, state: Any) -> None:
         """A state that is not given."""
         top = self.top()
-        if not isinstance(top, Inert):
+        if not isinstance(top, UnresolvedObject):
             raise DataError("it gives a state to what has none")
         top.state = state
 
 
-def listed(value: Any) -> list[Any]:
+def check_list(value: Any) -> list[Any]:
     if not isinstance(value, list):
         raise DataError("it appends to what is no list")
     return value
 
 
-def found_in(module: Any, name: Any) -> Inert:
+def make_unresolved(module: Any, name: Any) -> UnresolvedObject:
     """A name in a module."""
     if type(module) is not str or type(name) is not str:
         raise DataError("it names something by what is no text")
-    return Inert(module, name)
+    return UnresolvedObject(module, name)
 
 
-def made(machine: Machine, kind: str, values: list[Any]) -> None:
+def push_unbuilt_set(machine: PickleVM, kind: str, values: list[Any]) -> None:
     """A set, which is not built: its values may not be hashed."""
-    machine.stack.append(Inert("builtins", kind, items=values))
+    machine.stack.append(UnresolvedObject("builtins", kind, items=values))
 
 
-def of_a_class(machine: Machine, values: list[Any]) -> None:
+def handle_obj(machine: PickleVM, values: list[Any]) -> None:
     """OBJ: a class and what it is called with."""
     machine.called(values[0], tuple(values[1:]))
 
 
-def with_keywords(machine: Machine, what: Any, arguments: Any, keywords: Any) -> None:
+def handle_newobj_ex(machine: PickleVM, what: Any, arguments: Any, keywords: Any) -> None:
     """NEWOBJ_EX."""
     machine.called(what, arguments)
     machine.stack[-1].entries = keywords if isinstance(keywords, dict) else {}
 
 
-def same(argument: Any) -> Any:
+def identity(argument: Any) -> Any:
     return argument
 
 
-NOTHING = {"PROTO", "FRAME", "STOP"}
-VALUES: dict[str, Callable[[Any], Any]] = {
-    **dict.fromkeys(("INT", "BININT", "BININT1", "BININT2", "LONG", "LONG1", "LONG4", "FLOAT", "BINFLOAT"), same),
-    **dict.fromkeys(("STRING", "BINSTRING", "SHORT_BINSTRING", "UNICODE", "SHORT_BINUNICODE", "BINUNICODE"), same),
-    **dict.fromkeys(("BINUNICODE8", "BINBYTES", "SHORT_BINBYTES", "BINBYTES8", "BYTEARRAY8"), same),
+IGNORED_OPCODES = {"PROTO", "FRAME", "STOP"}
+CONSTANT_OPCODES: dict[str, Callable[[Any], Any]] = {
+    **dict.fromkeys(("INT", "BININT", "BININT1", "BININT2", "LONG", "LONG1", "LONG4", "FLOAT", "BINFLOAT"), identity),
+    **dict.fromkeys(("STRING", "BINSTRING", "SHORT_BINSTRING", "UNICODE", "SHORT_BINUNICODE", "BINUNICODE"), identity),
+    **dict.fromkeys(("BINUNICODE8", "BINBYTES", "SHORT_BINBYTES", "BINBYTES8", "BYTEARRAY8"), identity),
     "NONE": lambda _: None,
     "NEWTRUE": lambda _: True,
     "NEWFALSE": lambda _: False,
     "EMPTY_LIST": lambda _: [],
     "EMPTY_TUPLE": lambda _: (),
     "EMPTY_DICT": lambda _: {},
-    "EMPTY_SET": lambda _: Inert("builtins", "set"),
-    "GLOBAL": lambda argument: found_in(*argument.split(" ", 1)),
-    "EXT1": lambda code: Inert("", "extension", (code,)),
-    "EXT2": lambda code: Inert("", "extension", (code,)),
-    "EXT4": lambda code: Inert("", "extension", (code,)),
-    "PERSID": lambda name: Inert("", "persistent", (name,)),
+    "EMPTY_SET": lambda _: UnresolvedObject("builtins", "set"),
+    "GLOBAL": lambda argument: make_unresolved(*argument.split(" ", 1)),
+    "EXT1": lambda code: UnresolvedObject("", "extension", (code,)),
+    "EXT2": lambda code: UnresolvedObject("", "extension", (code,)),
+    "EXT4": lambda code: UnresolvedObject("", "extension", (code,)),
+    "PERSID": lambda name: UnresolvedObject("", "persistent", (name,)),
 }
-STEPS: dict[str, Callable[[Machine, Any], None]] = {
+OPCODE_HANDLERS: dict[str, Callable[[PickleVM, Any], None]] = {
     "MARK": lambda m, _: m.marks.append(len(m.stack)),
     "POP": lambda m, _: m.drop(),
     "POP_MARK": lambda m, _: m.drop(len(m.stack) - m.marks[-1] + 1),
@@ -198,18 +198,18 @@ STEPS: dict[str, Callable[[Machine, Any], None]] = {
     "TUPLE2": lambda m, _: m.stack.append(m.popped(2)),
     "TUPLE3": lambda m, _: m.stack.append(m.popped(3)),
     "DICT": lambda m, _: m.dictionary(m.marked()),
-    "FROZENSET": lambda m, _: made(m, "frozenset", m.marked()),
+    "FROZENSET": lambda m, _: push_unbuilt_set(m, "frozenset", m.marked()),
     "ADDITEMS": lambda m, _: m.appended(m.marked()),
     "APPEND": lambda m, _: m.appended([m.pop()]),
     "APPENDS": lambda m, _: m.appended(m.marked()),
     "SETITEM": lambda m, _: m.put(list(m.popped(2))),
     "SETITEMS": lambda m, _: m.put(m.marked()),
-    "STACK_GLOBAL": lambda m, _: m.stack.append(found_in(*m.popped(2))),
+    "STACK_GLOBAL": lambda m, _: m.stack.append(make_unresolved(*m.popped(2))),
     "REDUCE": lambda m, _: m.called(*m.popped(2)),
     "NEWOBJ": lambda m, _: m.called(*m.popped(2)),
-    "NEWOBJ_EX": lambda m, _: with_keywords(m, *m.popped(3)),
-    "INST": lambda m, argument: m.called(found_in(*argument.split(" ", 1)), tuple(m.marked())),
-    "OBJ": lambda m, _: of_a_class(m, m.marked()),
+    "NEWOBJ_EX": lambda m, _: handle_newobj_ex(m, *m.popped(3)),
+    "INST": lambda m, argument: m.called(make_unresolved(*argument.split(" ", 1)), tuple(m.marked())),
+    "OBJ": lambda m, _: handle_obj(m, m.marked()),
     "BUILD": lambda m, _: m.built(m.pop()),
-    "BINPERSID": lambda m, _: m.stack.append(Inert("", "persistent", (m.pop(),))),
+    "BINPERSID": lambda m, _: m.stack.append(UnresolvedObject("", "persistent", (m.pop(),))),
 }

@@ -10,18 +10,18 @@ import numpy as np
 
 from aggrevated.core.arrays import Array
 from aggrevated.errors import DataError
-from aggrevated.storage.safe_unpickle import Inert
+from aggrevated.storage.safe_unpickle import UnresolvedObject
 
 TYPES = re.compile(r"f[248]|[iu][1248]|b1", re.ASCII)
 PLACES = {f"numpy.{core}.{file}" for core in ("_core", "core") for file in ("multiarray", "numeric")}
 
 
-def array_in(value: Any) -> Array:
+def array_from_pickle(value: Any) -> Array:
     """The array, or number, that an inert value stands for; a `DataError` if it stands for none."""
     try:
         if isinstance(value, bool | int | float):
             return np.asarray(float(value))
-        if isinstance(value, Inert) and value.module in PLACES:
+        if isinstance(value, UnresolvedObject) and value.module in PLACES:
             if value.name == "_frombuffer":
                 data, dtype, shape, order = value.arguments
                 return _array(data, dtype, shape, order)
@@ -36,9 +36,9 @@ def array_in(value: Any) -> Array:
     raise DataError("it holds something else where an array should be")
 
 
-def number_in(value: Any) -> float:
+def number_from_pickle(value: Any) -> float:
     """The one number that it stands for."""
-    array = array_in(value)
+    array = array_from_pickle(value)
     if array.ndim:
         raise DataError("it holds an array where a number should be")
     return float(array)
@@ -55,7 +55,7 @@ def _array(raw: Any, kind: Any, shape: Any, order: Any) -> Array:
 
 def _bytes(raw: Any) -> bytes | bytearray:
     """Bytes, which old protocols write as text."""
-    if isinstance(raw, Inert) and (raw.module, raw.name) == ("_codecs", "encode"):
+    if isinstance(raw, UnresolvedObject) and (raw.module, raw.name) == ("_codecs", "encode"):
         raw = raw.arguments[0].encode("latin-1") if type(raw.arguments[0]) is str else None
     if not isinstance(raw, bytes | bytearray):
         raise ValueError("no bytes")
@@ -64,7 +64,7 @@ def _bytes(raw: Any) -> bytes | bytearray:
 
 def _dtype(kind: Any) -> np.dtype[Any]:
     """Of numbers, and nothing else."""
-    if not isinstance(kind, Inert) or (kind.module, kind.name) != ("numpy", "dtype"):
+    if not isinstance(kind, UnresolvedObject) or (kind.module, kind.name) != ("numpy", "dtype"):
         raise ValueError("no type")
     name, order = kind.arguments[0], kind.state[1] if isinstance(kind.state, tuple) else "="
     if type(name) is not str or not TYPES.fullmatch(name) or order not in ("<", ">", "|", "="):

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from zipfile import ZipFile
 
 from aggrevated.errors import DataError
-from aggrevated.storage.zips import chunks, open_zip
+from aggrevated.storage.zips import open_zip, read_chunks
 
 if TYPE_CHECKING:  # those who only read files have no need of torch
     from torch import Tensor
@@ -58,7 +58,7 @@ def _checked(file: BinaryIO, most: int) -> BinaryIO:
                 raise DataError("two of its parts have the same name")
             names.add(kept[1])
             with copy.open(f"archive/{kept[1]}", "w") as part:
-                for piece in chunks(archive, member, min(most, MAX_PICKLE) if kept[1] == "data.pkl" else most):
+                for piece in read_chunks(archive, member, min(most, MAX_PICKLE) if kept[1] == "data.pkl" else most):
                     part.write(piece)
             most -= member.file_size
     with ZipFile(fresh) as copy:

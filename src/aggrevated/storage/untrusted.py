@@ -7,34 +7,34 @@ from pathlib import Path
 from typing import BinaryIO
 
 from aggrevated.errors import DataError
-from aggrevated.storage.atomic import storage_errors
+from aggrevated.storage.atomic import reraise_storage_errors
 
 
 @contextmanager
-def plain_file(path: Path, what: str) -> Iterator[BinaryIO]:
+def open_regular_file(path: Path, what: str) -> Iterator[BinaryIO]:
     """The file, open for reading, or a `DataError` that says `what` it should be."""
-    with storage_errors(path):
+    with reraise_storage_errors(path):
         if not stat.S_ISREG(path.stat().st_mode):  # a pipe would never end
             raise DataError(f"{path} is not a regular file; give the path of {what}")
         with path.open("rb") as file:
             yield file
 
 
-def start_of(path: Path, most: int, what: str) -> bytes:
+def read_prefix(path: Path, most: int, what: str) -> bytes:
     """At most so many bytes of a file that others made, or a `DataError` that says `what` it should be."""
-    with plain_file(path, what) as file:
+    with open_regular_file(path, what) as file:
         return file.read(most)
 
 
-def read_bounded(path: Path, most: int, what: str, too_large: str) -> bytes:
+def read_limited(path: Path, most: int, what: str, too_large: str) -> bytes:
     """All bytes of such a file; one of more than `most` is said to be larger than `too_large` tells."""
-    with plain_file(path, what) as file:
+    with open_regular_file(path, what) as file:
         if path.stat().st_size > most or len(data := file.read(most + 1)) > most:
             raise DataError(f"{path} is larger than {too_large}")
     return data
 
 
-def in_short(said: object, most: int = 120) -> str:
+def truncate_message(said: object, most: int = 120) -> str:
     """What a foreign file, or an error about one, says: on one line, printable and not long."""
     shown = "".join(
         sign if sign.isprintable() else ascii(sign)[1:-1] for sign in " ".join(str(said).split())[: most + 1]

@@ -11,7 +11,7 @@ MAX_READ = 1 << 20  # bytes at a time: also the largest directory
 CHUNK = 1 << 18
 
 
-class Sparing:
+class LimitedReader:
     """A file that gives no more than MAX_READ bytes at a time; `ZipFile` would read any directory in one piece."""
 
     def __init__(self, file: BinaryIO) -> None:
@@ -30,13 +30,13 @@ class Sparing:
 
 def open_zip(file: BinaryIO) -> ZipFile:
     """The zip file, of which nothing was read but its directory."""
-    archive = ZipFile(Sparing(file))
+    archive = ZipFile(LimitedReader(file))
     if len(archive.infolist()) > MAX_MEMBERS:
         raise DataError(f"it has more than {MAX_MEMBERS:,} parts")
     return archive
 
 
-def chunks(archive: ZipFile, member: ZipInfo, most: int) -> Iterator[bytes]:
+def read_chunks(archive: ZipFile, member: ZipInfo, most: int) -> Iterator[bytes]:
     """The bytes of one of its members, piece by piece; `DataError` if there are more than `most` or than it says."""
     name = member.filename
     if member.file_size > most:

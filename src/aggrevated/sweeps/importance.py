@@ -6,14 +6,14 @@ import numpy as np
 
 from aggrevated.core.arrays import Array
 from aggrevated.core.statistics import ranks, variance_explained
-from aggrevated.sweeps.search_space import Choices, Varied
+from aggrevated.sweeps.search_space import Choices, Variation
 from aggrevated.sweeps.trials import Trial
 
 PARTS = 5  # of a range, each with as many trials
 FEWEST = 3  # trials in each of them
 
 
-def importance(one: Varied, trials: Sequence[Trial]) -> float | None:
+def importance(one: Variation, trials: Sequence[Trial]) -> float | None:
     """ε² of the trials' ranks between choices, or between fifths of a range; None where there are too few trials.
 
     It looks at the trials in which the setting has an effect. Trials that failed are the worst. By ranks, one very bad
@@ -21,13 +21,13 @@ def importance(one: Varied, trials: Sequence[Trial]) -> float | None:
     """
     own = [trial for trial in trials if trial.ended and one.name in trial.settings]
     scores = np.array([-np.inf if trial.score is None else trial.score for trial in own])
-    levels = levels_of(one, own)
+    levels = level_indices(one, own)
     if len(np.unique(levels)) < 2 or len(own) < FEWEST * 2:
         return None
     return variance_explained(levels, ranks(scores))
 
 
-def levels_of(one: Varied, trials: Sequence[Trial]) -> Array:
+def level_indices(one: Variation, trials: Sequence[Trial]) -> Array:
     """Which choice, or which part of the range, each trial has."""
     values = [trial.settings[one.name] for trial in trials]
     if isinstance(one, Choices):

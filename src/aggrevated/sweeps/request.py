@@ -9,12 +9,12 @@ from itertools import product
 from typing import Any
 
 from aggrevated.config import Config
-from aggrevated.config.resolver import resolve
-from aggrevated.core.settings import SEED, as_option, flag, known
+from aggrevated.config.resolver import resolve_config
+from aggrevated.core.settings import SEED, check_known, format_option, to_flag
 from aggrevated.core.settings import TRIALS as TRIALS_AT_MOST
-from aggrevated.errors import DataError, IdleError, UsageError
-from aggrevated.storage import Facts
-from aggrevated.sweeps.search_space import Choices, Range, Varied, parsed
+from aggrevated.errors import DataError, UnusedSettingError, UsageError
+from aggrevated.storage import JsonDict
+from aggrevated.sweeps.search_space import Choices, Range, Variation, parse_variations
 from aggrevated.tasks import Task, find_task
 
 SEARCHES = ("grid", "tpe")
@@ -23,12 +23,12 @@ TRIALS = 64  # of tpe, unless somebody says otherwise
 
 
 @dataclass(frozen=True)
-class Asked:
+class SweepRequest:
     """The task and its method, what varies and what is fixed, how trials are searched for, and how many."""
 
     task: str
     method: str
-    varied: tuple[Varied, ...]
+    varied: tuple[Variation, ...]
     fixed: Mapping[str, Any]
     search: str
     trials: int
@@ -37,17 +37,17 @@ class Asked:
     trust: bool = field(default=False, compare=False)  # whether code that the task names may be imported
 
     @classmethod
-    def read(cls, facts: Facts, source: object, trust: bool = False) -> Asked:
+    def read(cls, facts: JsonDict, source: object, trust: bool = False) -> SweepRequest:
         """What `facts` gave, or a `DataError` that names its source."""
         try:
             own = {name: facts[name] for name in cls.__dataclass_fields__ if name != "trust"}
-            own["varied"] = parsed(own["varied"], find_task(own["task"], trust), own["method"])
+            own["varied"] = parse_variations(own["varied"], find_task(own["task"], trust), own["method"])
             own["fixed"] = {name: tuple(v) if isinstance(v, list) else v for name, v in own["fixed"].items()}
         except (KeyError, AttributeError, TypeError, UsageError) as error:
             raise DataError(f"{source} does not say what was asked ({error}); restore it, or begin anew") from error
         return cls(**own, trust=trust)
 
-    def facts(self) -> Facts:
+    def facts(self) -> JsonDict:
         """For sweep.json."""
         own = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "trust"}
         return own | {"varied": [str(one) for one in self.varied]}
@@ -63,13 +63,13 @@ class Asked:
         while True:
             try:
                 return self.config(given), given
-            except IdleError as idle:
+            except UnusedSettingError as idle:
                 given.pop(idle.setting)
 
     def config(self, given: Mapping[str, Any]) -> Config:
         """The config with just these settings."""
         own = dict(given)
-        return resolve(self.found, own.pop("method", self.method), **own)
+        return resolve_config(self.found, own.pop("method", self.method), **own)
 
     def effective(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         """Those of the settings that have an effect beside the others; all, where they cannot be together anyway.
@@ -94,15 +94,15 @@ class Asked:
         kept = {"method": self.method, **self.resolved(settings)[1]}
         words = [f"aggrevated train {self.task}"]
         words += [] if kept["method"] == USUAL_METHOD else [f"--method {kept['method']}"]
-        words += [as_option(name, value) for name, value in kept.items() if name != "method"]
+        words += [format_option(name, value) for name, value in kept.items() if name != "method"]
         return " ".join([*words, *([f"--trials {self.seeds}"] if self.seeds > 1 else [])])
 
     def check(self) -> None:
         """Raise a `UsageError` for the first thing that cannot be, or would have no effect on any trial."""
-        known(self.search, "search", SEARCHES)
+        check_known(self.search, "search", SEARCHES)
         for name in ("trials", "seeds"):
-            TRIALS_AT_MOST.require(name, getattr(self, name))
-        SEED.require("sampler_seed", self.sampler_seed)
+            TRIALS_AT_MOST.check(name, getattr(self, name))
+        SEED.check("sampler_seed", self.sampler_seed)
         if not self.varied:
             raise UsageError("nothing varies; say what does, for example --vary iterations=50,100,200")
         for one in self.varied:
@@ -116,14 +116,14 @@ class Asked:
     def _check_name(self, name: str) -> None:
         """Some settings cannot be compared, or not in this way."""
         if name in self.fixed or (name == "method" and self.method != USUAL_METHOD):
-            raise UsageError(f"{flag(name)} is both varied and fixed; leave one of them out")
+            raise UsageError(f"{to_flag(name)} is both varied and fixed; leave one of them out")
         if name == "seed":
             raise UsageError("--seed does not vary: every trial has as many seeds as --seeds says; leave it out")
-        if name in self.found.world.measured_on:
-            apart = f"fix it, and make a sweep for each {flag(name)}"
-            raise UsageError(f"{flag(name)} does not vary: it decides what is measured, not how well; {apart}")
+        if name in self.found.world.protocol_settings:
+            apart = f"fix it, and make a sweep for each {to_flag(name)}"
+            raise UsageError(f"{to_flag(name)} does not vary: it decides what is measured, not how well; {apart}")
 
-    def _check_points(self, one: Varied) -> None:
+    def _check_points(self, one: Variation) -> None:
         """A grid needs them, and nothing else does."""
         if isinstance(one, Range) and self.search == "grid" and not one.count:
             raise UsageError(f"a grid needs the number of points: --vary {one}:5; or choose --search tpe")
@@ -138,7 +138,7 @@ class Asked:
             if fault is None:
                 return
             faults.append(fault)
-        raise next((fault for fault in faults if not isinstance(fault, IdleError)), faults[0])
+        raise next((fault for fault in faults if not isinstance(fault, UnusedSettingError)), faults[0])
 
     def _beside(self) -> Iterator[dict[str, Any]]:
         """Every combination of choices by name, with one value for each number."""
@@ -153,7 +153,7 @@ class Asked:
         while True:
             try:
                 self.config(given)
-            except IdleError as idle:
+            except UnusedSettingError as idle:
                 if idle.setting == name:
                     return idle
                 given.pop(idle.setting)

@@ -10,9 +10,9 @@ from typing import Any, TypeAlias, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-from aggrevated.config.component_registry import OPTIONS
-from aggrevated.config.resolver import all_pieces, refuse, usual, with_settings
-from aggrevated.core.settings import WORDS_OF_TYPES, flag, require, settings_of
+from aggrevated.config.component_registry import OPTION_NAMES
+from aggrevated.config.resolver import apply_settings, default_config, list_component_types, raise_unused_setting
+from aggrevated.core.settings import WORDS_OF_TYPES, check_setting, declared_settings, to_flag
 from aggrevated.errors import UsageError
 from aggrevated.tasks import Task
 
@@ -39,7 +39,7 @@ class Choices:
         return self.values
 
     def __str__(self) -> str:
-        return f"{dashed(self.name)}={','.join(map(spoken, self.values))}"
+        return f"{to_flag_name(self.name)}={','.join(map(format_value, self.values))}"
 
 
 @dataclass(frozen=True)
@@ -74,69 +74,71 @@ class Range:
 
     def __str__(self) -> str:
         points = f":{self.count}" if self.count else ""
-        ends = f"{spoken(self.low)}..{spoken(self.high)}"
-        return f"{dashed(self.name)}={ends}{':log' if self.log else ''}{points}"
+        ends = f"{format_value(self.low)}..{format_value(self.high)}"
+        return f"{to_flag_name(self.name)}={ends}{':log' if self.log else ''}{points}"
 
 
-Varied: TypeAlias = Choices | Range
+Variation: TypeAlias = Choices | Range
 
 
-def parsed(words: Sequence[str], task: Task, method: str) -> tuple[Varied, ...]:
+def parse_variations(words: Sequence[str], task: Task, method: str) -> tuple[Variation, ...]:
     """What each of the words says; a `UsageError` for the first that says nothing that can be."""
-    found = tuple(varied(word, task, method) for word in words)
+    found = tuple(parse_variation(word, task, method) for word in words)
     names = [one.name for one in found]
     for name in names:
         if names.count(name) > 1:
-            raise UsageError(f"{flag(name)} is varied twice; say all its values in one --vary")
+            raise UsageError(f"{to_flag(name)} is varied twice; say all its values in one --vary")
     return found
 
 
-def varied(word: str, task: Task, method: str) -> Varied:
+def parse_variation(word: str, task: Task, method: str) -> Variation:
     """One --vary."""
     name, equals, text = word.partition("=")
     name = name.removeprefix("--").replace("-", "_")
     if not (name and equals and text):
         raise UsageError(f"--vary is {word!r}, but must be {FORMS}")
-    kind = kind_of(name, task, method)
+    kind = setting_type(name, task, method)
     if kind in (int, float) and ".." in text:
-        return a_range(name, text, kind)
-    found = choices(name, text, kind)
-    return Choices(name, tuple(from_everywhere(task, name, one) for one in found.values))
+        return parse_range(name, text, kind)
+    found = parse_choices(name, text, kind)
+    return Choices(name, tuple(with_absolute_path(task, name, one) for one in found.values))
 
 
-def kind_of(name: str, task: Task, method: str) -> Any:
+def setting_type(name: str, task: Task, method: str) -> Any:
     """The type of a setting that a run of the task can have, or a `UsageError`."""
-    if name in ("method", *OPTIONS.values()):
+    if name in ("method", *OPTION_NAMES.values()):
         return str
-    owners = [piece for piece in all_pieces(task) if name in settings_of(piece)]
+    owners = [piece for piece in list_component_types(task) if name in declared_settings(piece)]
     if not owners:
-        refuse(usual(task, method, {}), name)
+        raise_unused_setting(default_config(task, method, {}), name)
     return get_type_hints(owners[0])[name]
 
 
-def a_range(name: str, text: str, kind: type) -> Range:
+def parse_range(name: str, text: str, kind: type) -> Range:
     """LOW..HIGH[:log][:POINTS]."""
     match = RANGE.fullmatch(text)
-    require(match is not None, name, repr(text), "LOW..HIGH, LOW..HIGH:log or, for a grid, LOW..HIGH:log:POINTS")
+    check_setting(match is not None, name, repr(text), "LOW..HIGH, LOW..HIGH:log or, for a grid, LOW..HIGH:log:POINTS")
     assert match is not None
-    low, high = (value(name, match[end], kind) for end in ("low", "high"))
-    require(math.isfinite(low) and math.isfinite(high) and low < high, name, repr(text), "from a LOW to a higher HIGH")
-    require(low > 0 or not match["log"], name, repr(text), "above 0 for a range that is :log")
-    require(match["count"] is None or int(match["count"]) >= 2, name, repr(text), "of at least 2 points")
+    low, high = (parse_value(name, match[end], kind) for end in ("low", "high"))
+    check_setting(
+        math.isfinite(low) and math.isfinite(high) and low < high, name, repr(text), "from a LOW to a higher HIGH"
+    )
+    check_setting(low > 0 or not match["log"], name, repr(text), "above 0 for a range that is :log")
+    check_setting(match["count"] is None or int(match["count"]) >= 2, name, repr(text), "of at least 2 points")
     return Range(name, low, high, kind is int, bool(match["log"]), int(match["count"] or 0))
 
 
-def choices(name: str, text: str, kind: Any) -> Choices:
+def parse_choices(name: str, text: str, kind: Any) -> Choices:
     """a,b,c."""
     words = [one.strip() for one in text.split(",")]
-    fixed = f"; or fix it with {flag(name)} {text}" if all(words) else ""
-    require(len(words) > 1 and all(words), name, repr(text), f"a range or at least two choices{fixed}")
-    values = [value(name, one, kind) for one in words]
-    require(len(set(values)) == len(values), name, repr(text), "choices that differ")
+    fixed = f"; or fix it with {to_flag(name)} {text}" if all(words) else ""
+    check_setting(len(words) > 1 and all(words), name, repr(text), f"a range or at least two choices{fixed}")
+    values = [parse_value(name, one, kind) for one in words]
+    check_setting(len(set(values)) == len(values), name, repr(text), "choices that differ")
     return Choices(name, tuple(values))
 
 
-def value(name: str, text: str, kind: Any) -> Any:
+def parse_value(name: str, text: str, kind: Any) -> Any:
     """One value of that type, from its words."""
     words = WORDS_OF_TYPES[get_origin(kind) or kind]
     try:
@@ -144,21 +146,21 @@ def value(name: str, text: str, kind: Any) -> Any:
             return tuple(get_args(kind)[0](one) for one in text.split())
         return {"True": True, "False": False}[text] if kind is bool else kind(text)
     except (ValueError, KeyError) as error:
-        raise UsageError(f"{flag(name)} is {text!r}, but must be {words}") from error
+        raise UsageError(f"{to_flag(name)} is {text!r}, but must be {words}") from error
 
 
-def from_everywhere(task: Task, name: str, value: Any) -> Any:
+def with_absolute_path(task: Task, name: str, value: Any) -> Any:
     """The same, but a file or folder of the task's world with its whole path: a sweep may go on somewhere else."""
-    if not isinstance(value, str) or name not in settings_of(type(task.world)):
+    if not isinstance(value, str) or name not in declared_settings(type(task.world)):
         return value
-    return with_settings(task.world, {name: value}).completed(1, ()).values()[name]
+    return apply_settings(task.world, {name: value}).fill_defaults(1, ()).values()[name]
 
 
-def spoken(value: Any) -> str:
+def format_value(value: Any) -> str:
     """A value as it is said on the command line."""
-    return " ".join(map(spoken, value)) if isinstance(value, tuple | list) else str(value)
+    return " ".join(map(format_value, value)) if isinstance(value, tuple | list) else str(value)
 
 
-def dashed(name: str) -> str:
+def to_flag_name(name: str) -> str:
     """A setting's name as --vary has it."""
-    return flag(name).removeprefix("--")
+    return to_flag(name).removeprefix("--")

@@ -8,21 +8,21 @@ from pathlib import Path
 from typing import Any
 
 from aggrevated import storage
-from aggrevated.config.builder import set_up
-from aggrevated.core.hardware import one_thread
+from aggrevated.config.builder import build_algorithm_inputs
+from aggrevated.core.hardware import single_thread
 from aggrevated.errors import AggrevatedError, DataError, StorageError, UsageError
-from aggrevated.kernels.numerics import difference, fingerprint
+from aggrevated.kernels.numerics import describe_numerics_difference, numerics_fingerprint
 from aggrevated.sweeps.importance import importance
-from aggrevated.sweeps.request import Asked
-from aggrevated.sweeps.search import ROUND, loaded, next_round
-from aggrevated.sweeps.trials import Trial, best_first
+from aggrevated.sweeps.request import SweepRequest
+from aggrevated.sweeps.search import ROUND, import_optuna, propose_next_round
+from aggrevated.sweeps.trials import Trial, sort_best_first
 from aggrevated.training.records import Result
-from aggrevated.training.run_folder import Run, begin_folder, made_or_opened, refuse_if_used
+from aggrevated.training.run_folder import Run, check_folder_unused, create_or_open, create_run_folder
 from aggrevated.version import __version__
 
 RECORD = "sweep.json"
-Failed = Callable[[Run, AggrevatedError], None]  # is told of a run that failed
-Runner = Callable[[Sequence[Run], Failed], object]  # runs them all to their ends
+FailureCallback = Callable[[Run, AggrevatedError], None]  # is told of a run that failed
+Runner = Callable[[Sequence[Run], FailureCallback], object]  # runs them all to their ends
 
 
 @dataclass(frozen=True)
@@ -30,17 +30,17 @@ class Sweep:
     """A sweep's folder, what it was asked to do, and its trials so far."""
 
     folder: Path
-    asked: Asked
+    asked: SweepRequest
     trials: tuple[Trial, ...] = ()
 
     @classmethod
     def open(cls, folder: Path, anyway: bool = False, trust: bool = False) -> Sweep:
         """A sweep that exists; one begun where sums round otherwise is refused, but for `anyway`."""
         path = folder / RECORD
-        facts = storage.unseal_json(path, "restore it, or begin anew with another --out")
+        facts = storage.load_checksummed_json(path, "restore it, or begin anew with another --out")
         if facts.get("version") != __version__ or not {"asked", "trials", "arithmetic"} <= set(facts):
             raise DataError(f"{path} is not of a sweep of version {__version__}; begin anew with another --out")
-        elsewhere = difference(facts["arithmetic"], fingerprint())
+        elsewhere = describe_numerics_difference(facts["arithmetic"], numerics_fingerprint())
         if elsewhere and not anyway:
             remedy = f"go on there, or here with 'aggrevated resume {folder} --anyway'"
             raise DataError(f"{folder} was begun with {elsewhere}: trials made here are not to the bit; {remedy}")
@@ -48,19 +48,19 @@ class Sweep:
             trials = tuple(map(Trial.read, facts["trials"]))
         except (KeyError, TypeError, AttributeError) as error:
             raise DataError(f"{path} holds a trial that is none ({error!r}); restore it, or begin anew") from error
-        return cls(folder, Asked.read(facts["asked"], path, trust), trials)
+        return cls(folder, SweepRequest.read(facts["asked"], path, trust), trials)
 
     @property
     def best(self) -> Trial | None:
         """The trial with the best return on validation, mean over seeds."""
-        return next(iter(best_first(self.trials)), None)
+        return next(iter(sort_best_first(self.trials)), None)
 
     @property
     def importances(self) -> dict[str, float | None]:
         """How much each setting explains of the differences between trials."""
         return {one.name: importance(one, self.trials) for one in self.asked.varied}
 
-    def facts(self) -> storage.Facts:
+    def facts(self) -> storage.JsonDict:
         """For sweep.json: what was asked, and what came of it."""
         best = self.best
         return {
@@ -69,18 +69,18 @@ class Sweep:
             "best": None if best is None else best.facts() | {"command": self.asked.command(best.settings)},
             "importance": self.importances,
             "trials": [trial.facts() for trial in self.trials],
-            "arithmetic": fingerprint(),
+            "arithmetic": numerics_fingerprint(),
         }
 
     def write(self) -> Sweep:
         """Write sweep.json."""
-        storage.seal_json(self.folder / RECORD, self.facts())
+        storage.save_checksummed_json(self.folder / RECORD, self.facts())
         return self
 
     def rounds(self, run_them: Runner) -> Iterator[Sweep]:
         """The sweep after each of its rounds, those that are over already included."""
-        with storage.only_one(self.folder):
-            storage.sweep(self.folder)
+        with storage.exclusive_lock(self.folder):
+            storage.remove_temporary_files(self.folder)
             sweep = replace(self, trials=Sweep.open(self.folder, anyway=True).trials).write()
             for first in range(0, self.asked.trials, ROUND):
                 sweep = sweep.asked_for(first)
@@ -94,7 +94,7 @@ class Sweep:
         wanted = self.trials_of_round(first)
         if len(self.trials) >= wanted or len(self.trials) < first:  # all there, or the round before found no more
             return self
-        settings = next_round(self.asked, self.trials[:first])[len(self.trials) - first : wanted - first]
+        settings = propose_next_round(self.asked, self.trials[:first])[len(self.trials) - first : wanted - first]
         new = [Trial(number, one) for number, one in enumerate(settings, start=len(self.trials))]
         return replace(self, trials=(*self.trials, *new)).write() if new else self
 
@@ -117,7 +117,7 @@ class Sweep:
         unfinished = [run for some in runs.values() for run in some if run.result() is None]
         if unfinished:
             run_them(unfinished, fail)
-        known = {trial.number: outcome(trial, runs.get(trial.number, []), failed, self.folder) for trial in waiting}
+        known = {trial.number: score_trial(trial, runs.get(trial.number, []), failed, self.folder) for trial in waiting}
         return replace(self, trials=tuple(known.get(trial.number, trial) for trial in self.trials)).write()
 
     def prepared(self, trials: Sequence[Trial]) -> tuple[dict[int, list[Run]], dict[Path, str]]:
@@ -126,8 +126,8 @@ class Sweep:
         for trial in trials:
             try:
                 config, _ = self.asked.resolved(trial.settings)
-                with one_thread():
-                    set_up(config)
+                with single_thread():
+                    build_algorithm_inputs(config)
             except StorageError:
                 raise
             except AggrevatedError as error:
@@ -135,21 +135,21 @@ class Sweep:
                 continue
             seeds = range(config.loop.seed, config.loop.seed + self.asked.seeds)
             folder = self.folder / trial.name
-            runs[trial.number] = [made_or_opened(folder / f"seed-{i}", config.replaced(seed=i)) for i in seeds]
+            runs[trial.number] = [create_or_open(folder / f"seed-{i}", config.with_settings(seed=i)) for i in seeds]
         return runs, failed
 
 
-def outcome(trial: Trial, runs: Sequence[Run], failed: Mapping[Path, str], folder: Path) -> Trial:
+def score_trial(trial: Trial, runs: Sequence[Run], failed: Mapping[Path, str], folder: Path) -> Trial:
     """The trial with its returns or, if one of its runs failed, with the sentence of the first that did."""
     for place in (folder / trial.name, *(run.folder for run in runs)):
         if place in failed:
             return replace(trial, failed=failed[place])
-    results = [ended(run) for run in runs]
+    results = [load_result(run) for run in runs]
     best, test = (result.best_return for result in results), (result.more["test_return"] for result in results)
     return replace(trial, best_returns=tuple(best), test_returns=tuple(test))
 
 
-def ended(run: Run) -> Result:
+def load_result(run: Run) -> Result:
     """Its result."""
     result = run.result()
     if result is None:
@@ -157,31 +157,33 @@ def ended(run: Run) -> Result:
     return result
 
 
-def begun_or_opened(folder: Path, asked: Asked) -> Sweep:
+def create_or_open_sweep(folder: Path, asked: SweepRequest) -> Sweep:
     """The sweep in the folder, if it was asked for the same or for fewer trials; a new one if there is none."""
     if asked.search == "tpe":
-        loaded()  # where it is missing, no folder is left behind
+        import_optuna()  # where it is missing, no folder is left behind
     if not (folder / RECORD).is_file():
-        refuse_if_used(folder)
+        check_folder_unused(folder)
         sweep = Sweep(folder, asked)
-        begin_folder(folder, RECORD, sweep.facts())
+        create_run_folder(folder, RECORD, sweep.facts())
         return sweep
     sweep = Sweep.open(folder)
     then, now = sweep.asked.facts(), asked.facts()
     for name in (name for name in then if name != "trials" and then[name] != now[name]):
-        raise UsageError(f"{folder} holds a sweep with {told(name, then[name], now[name])}; choose another --out")
+        raise UsageError(
+            f"{folder} holds a sweep with {describe_request_difference(name, then[name], now[name])}; choose another --out"
+        )
     if asked.trials < sweep.asked.trials:
         few = f"{folder} holds a sweep of {sweep.asked.trials} trials, more than the {asked.trials} asked for now"
         raise UsageError(f"{few}; leave --trials out, or choose another --out")
     return replace(sweep, asked=asked)
 
 
-def told(name: str, then: Any, now: Any) -> str:
+def describe_request_difference(name: str, then: Any, now: Any) -> str:
     """What is not as it was, in words."""
-    return f"{name.replace('_', ' ')} {shown(then)}, not {shown(now)}"
+    return f"{name.replace('_', ' ')} {format_request_part(then)}, not {format_request_part(now)}"
 
 
-def shown(value: Any) -> str:
+def format_request_part(value: Any) -> str:
     """A part of what was asked, for people."""
     if isinstance(value, Mapping):
         return ", ".join(f"{name} {one}" for name, one in value.items()) or "nothing"

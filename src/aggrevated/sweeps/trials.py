@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from aggrevated.storage import Facts
+from aggrevated.storage import JsonDict
 
 
 @dataclass(frozen=True)
@@ -22,13 +22,13 @@ class Trial:
     failed: str = field(default="")  # the sentence of the run that failed
 
     @classmethod
-    def read(cls, facts: Facts) -> Trial:
+    def read(cls, facts: JsonDict) -> Trial:
         """What `facts` gave."""
         settings = {name: tuple(v) if isinstance(v, list) else v for name, v in facts["settings"].items()}
         best, test = tuple(facts["best_returns"]), tuple(facts["test_returns"])
         return cls(facts["trial"], settings, best, test, facts["failed"])
 
-    def facts(self) -> Facts:
+    def facts(self) -> JsonDict:
         """For JSON."""
         means = {"validation": self.score, "spread": self.spread, "test": self.test}
         own = asdict(self)
@@ -59,7 +59,7 @@ class Trial:
         return float(np.mean(self.test_returns)) if self.test_returns else None
 
 
-def best_first(trials: Iterable[Trial]) -> list[Trial]:
+def sort_best_first(trials: Iterable[Trial]) -> list[Trial]:
     """Those that have a score; of equal ones the earlier first."""
     scored = [(-trial.score, trial.number, trial) for trial in trials if trial.score is not None]
     return [trial for _, _, trial in sorted(scored, key=lambda one: one[:2])]

@@ -11,17 +11,17 @@ from functools import partial
 from importlib import import_module
 from typing import Any
 
-from aggrevated.core.registry import TASKS, load, offered, shipped_tasks, task_names
-from aggrevated.core.settings import Settings, guess
+from aggrevated.core.registry import TASKS, builtin_tasks, find_entry_points, list_task_names, load_entry_point
+from aggrevated.core.settings import Settings, suggest_close_match
 from aggrevated.errors import UsageError
-from aggrevated.problems import WorldSettings
-from aggrevated.problems.expert_training import Recipe
+from aggrevated.problems import ProblemSettings
+from aggrevated.problems.expert_training import ExpertRecipe
 
-UNTUNED = ("exponentiated",)  # updates that are the same for all tasks
+UNTUNED_UPDATES = ("exponentiated",)  # updates that are the same for all tasks
 
 
 @dataclass(frozen=True)
-class Tuned:
+class Preset:
     """Settings that were tuned for runs with these choices; for all runs where none is named."""
 
     settings: Mapping[str, Any]
@@ -37,7 +37,7 @@ class Tuned:
 
 
 @dataclass(frozen=True)
-class Row:
+class FigureRow:
     """One method in a figure or table; with another policy than the task's where one is named."""
 
     method: str
@@ -52,7 +52,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Protocol:
+class ComparisonProtocol:
     """How the rows of a figure are compared: what each of them may spend, and what it is tuned on before."""
 
     budget: int  # simulator steps of start, roll-ins and oracle
@@ -70,66 +70,71 @@ class Task:
 
     name: str
     title: str
-    world: WorldSettings
+    world: ProblemSettings
     policy: str = "mlp"  # the usual one
     oracle: str = "q-network"  # how its expert is usually asked for Q*
-    brings: tuple[type[Settings], ...] = ()  # pieces of its own; if policies are among them, it is for these only
-    usual: tuple[Tuned, ...] = ()  # what belongs to it in every run, such as the paper's shape of the policy
-    tuned: tuple[Tuned, ...] = ()  # what was tuned for the paper's figures
-    figure: tuple[Row, ...] = ()  # of the paper's figure
-    protocol: Protocol | None = None  # of that
+    components: tuple[type[Settings], ...] = ()  # pieces of its own; if policies are among them, it is for these only
+    usual: tuple[Preset, ...] = ()  # what belongs to it in every run, such as the paper's shape of the policy
+    tuned: tuple[Preset, ...] = ()  # what was tuned for the paper's figures
+    figure: tuple[FigureRow, ...] = ()  # of the paper's figure
+    protocol: ComparisonProtocol | None = None  # of that
     trials: int = 10  # of each row
     packages: tuple[str, ...] = ()  # that it needs besides the usual ones
-    recipe: Recipe | None = None  # how its expert was made
+    recipe: ExpertRecipe | None = None  # how its expert was made
 
     def tuned_for(self, picked: Mapping[str, str]) -> dict[str, Any]:
         """The settings that it has for what was picked; updates that need no tuning get none."""
-        rows = self.usual if picked.get("update") in UNTUNED else (*self.usual, *self.tuned)
+        rows = self.usual if picked.get("update") in UNTUNED_UPDATES else (*self.usual, *self.tuned)
         return {name: value for row in rows if row.fits(picked) for name, value in row.settings.items()}
 
 
-PAPERS_STEPS = (  # as its experiments were run: step sizes tuned for each task, in its own unit of cost
-    Tuned({"target_kl": 0.0, "unit": "cost", "solver": "closed-form"}, update="natural"),
-    Tuned({"target_kl": 0.0, "unit": "cost"}, update="regular"),
+PAPER_PRESETS = (  # as its experiments were run: step sizes tuned for each task, in its own unit of cost
+    Preset({"target_kl": 0.0, "unit": "cost", "solver": "closed-form"}, update="natural"),
+    Preset({"target_kl": 0.0, "unit": "cost"}, update="regular"),
 )
 KL, RATE = "delta_kl", "learning_rate"  # what is tuned of a natural step, and of a regular one
 CRITIC = {"oracle": "critic"}
 
 
-def imitation(trials: int = 0) -> tuple[Row, ...]:
+def aggrevated_rows(trials: int = 0) -> tuple[FigureRow, ...]:
     """AggreVaTeD in its three forms, by the paper; the first of them has nothing that is tuned for a task."""
     return (
-        Row("aggrevated", "exponentiated", trials=trials),
-        Row("aggrevated", "natural", tuned_by=KL, trials=trials),
-        Row("aggrevated", "regular", tuned_by=RATE, trials=trials),
+        FigureRow("aggrevated", "exponentiated", trials=trials),
+        FigureRow("aggrevated", "natural", tuned_by=KL, trials=trials),
+        FigureRow("aggrevated", "regular", tuned_by=RATE, trials=trials),
     )
 
 
-DIAL = (  # between imitation and reinforcement; every question of LOLS is a roll-out for each action
-    Row("loki", "natural", tuned_by=KL),
-    Row("lols", "natural", settings={"trajectories": 10, "queried_steps": 3}, tuned_by=KL),
+INTERPOLATION_ROWS = (  # between imitation and reinforcement; every question of LOLS is a roll-out for each action
+    FigureRow("loki", "natural", tuned_by=KL),
+    FigureRow("lols", "natural", settings={"trajectories": 10, "queried_steps": 3}, tuned_by=KL),
 )
-RIVALS = (  # whoever asks for no roll-out; reinforcement learning with a critic
-    Row("dagger", "follow-the-leader", tuned_by=RATE),
-    Row("sl", "follow-the-leader", tuned_by=RATE),
-    Row("thor", "natural", tuned_by=KL),
-    Row("reinforce", "regular", settings=CRITIC, tuned_by=RATE, said="critic"),
-    Row("tnpg", "natural", settings=CRITIC, tuned_by=KL, said="critic"),
+BASELINE_ROWS = (  # whoever asks for no roll-out; reinforcement learning with a critic
+    FigureRow("dagger", "follow-the-leader", tuned_by=RATE),
+    FigureRow("sl", "follow-the-leader", tuned_by=RATE),
+    FigureRow("thor", "natural", tuned_by=KL),
+    FigureRow("reinforce", "regular", settings=CRITIC, tuned_by=RATE, said="critic"),
+    FigureRow("tnpg", "natural", settings=CRITIC, tuned_by=KL, said="critic"),
 )
 
 
-def with_settings(rows: Iterable[Row], start: str | None = None, **settings: Any) -> tuple[Row, ...]:
+def with_row_settings(rows: Iterable[FigureRow], start: str | None = None, **settings: Any) -> tuple[FigureRow, ...]:
     """The rows from another start, and with further settings."""
     return tuple(replace(row, start=start, settings={**settings, **row.settings}) for row in rows)
 
 
-FEW = {"trajectories": 5, "iterations": 60}  # roll-ins, as AggreVaTeD has them by default; every iteration is a fit
-FINITE = (  # for finite sets of actions
-    Row("aggrevate", "follow-the-leader", tuned_by=RATE),
-    Row("dagger", "follow-the-leader", settings=FEW, tuned_by=RATE, said="K = 5, 60 iterations"),
+FIT_PER_ITERATION_DEFAULTS = {
+    "trajectories": 5,
+    "iterations": 60,
+}  # roll-ins, as AggreVaTeD has them by default; every iteration is a fit
+DISCRETE_ACTION_ROWS = (  # for finite sets of actions
+    FigureRow("aggrevate", "follow-the-leader", tuned_by=RATE),
+    FigureRow(
+        "dagger", "follow-the-leader", settings=FIT_PER_ITERATION_DEFAULTS, tuned_by=RATE, said="K = 5, 60 iterations"
+    ),
 )
 # reinforcement learning as the paper has it: from scratch, without a critic
-SCRATCH = (Row("reinforce", "regular", tuned_by=RATE), Row("tnpg", "natural", tuned_by=KL))
+FROM_SCRATCH_ROWS = (FigureRow("reinforce", "regular", tuned_by=RATE), FigureRow("tnpg", "natural", tuned_by=KL))
 
 
 def find_task(name: str, trust: bool = False) -> Task:
@@ -137,33 +142,35 @@ def find_task(name: str, trust: bool = False) -> Task:
 
     What is not installed is imported only with `trust`. A `UsageError` lists all that there are by name.
     """
-    if name in shipped_tasks():
-        task = import_module(shipped_tasks()[name]).TASK
-    elif name in offered(TASKS):
-        task = load(offered(TASKS)[name])
+    if name in builtin_tasks():
+        task = import_module(builtin_tasks()[name]).TASK
+    elif name in find_entry_points(TASKS):
+        task = load_entry_point(find_entry_points(TASKS)[name])
     else:
-        return task_of_ones_own(name, trust)
+        return make_custom_task(name, trust)
     if not isinstance(task, Task) or task.name != name:
         raise UsageError(f"the task {name} of an installed package is none, or has another name; mend or remove it")
     return task
 
 
-def task_of_ones_own(name: str, trust: bool) -> Task:
+def make_custom_task(name: str, trust: bool) -> Task:
     """That of an environment of Gymnasium, by its id, or of what `module:attribute` is."""
-    from aggrevated.problems.code_references import imported, is_reference
-    from aggrevated.problems.custom import Own
+    from aggrevated.problems.code_references import import_reference, is_reference
+    from aggrevated.problems.custom import CustomProblem
 
     if is_reference(name):
-        found = imported(name, trust) if trust else None
+        found = import_reference(name, trust) if trust else None
         if isinstance(found, Task):
             return replace(found, name=name)
-    elif not is_registered(name):
+    elif not is_gymnasium_id(name):
         others = "; or give a Gymnasium id, or module:attribute of what makes an environment"
-        raise UsageError(f"unknown task {name!r}{guess(name, names_like(name))}: choose one of {listed()}{others}")
-    return Task(name=name, title=name, world=Own(environment=name, trusted=trust), oracle="")
+        raise UsageError(
+            f"unknown task {name!r}{suggest_close_match(name, similar_names(name))}: choose one of {format_task_names()}{others}"
+        )
+    return Task(name=name, title=name, world=CustomProblem(environment=name, trusted=trust), oracle="")
 
 
-def may_be_imported(name: str, world: WorldSettings) -> bool:
+def is_code_trusted(name: str, world: ProblemSettings) -> bool:
     """Whether code that a task names may be: that of a world that came from there has been."""
     from aggrevated.problems.code_references import is_reference
 
@@ -175,8 +182,8 @@ def as_task(given: Any, expert: Any = None) -> Task:
 
     What others can import by its name is known by that name, so that its runs can be gone on with everywhere.
     """
-    from aggrevated.problems.code_references import reference_to
-    from aggrevated.problems.custom import Own
+    from aggrevated.problems.code_references import make_reference
+    from aggrevated.problems.custom import CustomProblem
 
     if isinstance(given, Task):
         task = given
@@ -187,44 +194,44 @@ def as_task(given: Any, expert: Any = None) -> Task:
             known = "a task's name, a Gymnasium id, a function that makes an environment, or a simulator"
             raise UsageError(f"{given!r} is nothing to learn in: give {known}")
         called = str(getattr(given, "__name__", None) or getattr(given, "name", type(given).__name__))
-        name = reference_to(given) or (f"own-{called}" if can_be_found(called) else called)
-        task = Task(name=name, title=name, world=Own(environment=given, trusted=True), oracle="")
+        name = make_reference(given) or (f"own-{called}" if is_known_task(called) else called)
+        task = Task(name=name, title=name, world=CustomProblem(environment=given, trusted=True), oracle="")
     world = task.world
-    if isinstance(world, Own) and expert is not None and (named := reference_to(expert)):
+    if isinstance(world, CustomProblem) and expert is not None and (named := make_reference(expert)):
         return replace(task, world=replace(world, expert=named))
-    return with_object(task, expert)
+    return with_expert_object(task, expert)
 
 
-def with_object(task: Task, expert: Any) -> Task:
+def with_expert_object(task: Task, expert: Any) -> Task:
     """The task with an expert that has no name; as it is where none is given."""
-    from aggrevated.problems.control import Control
-    from aggrevated.problems.custom import Own
+    from aggrevated.problems.control import ControlProblem
+    from aggrevated.problems.custom import CustomProblem
 
     world = task.world
     if expert is None:
         return task
-    if isinstance(world, Own):
+    if isinstance(world, CustomProblem):
         return replace(task, world=replace(world, expert="", given=expert))
-    if isinstance(world, Control):
-        return replace(task, world=replace(world, expert="", make_expert=partial(adapted, expert)))
+    if isinstance(world, ControlProblem):
+        return replace(task, world=replace(world, expert="", make_expert=partial(adapt_expert, expert)))
     raise UsageError(f"{task.name} is not for an expert of your own: leave it out, or give a task of control")
 
 
-def adapted(expert: Any, simulator: Any) -> Any:
+def adapt_expert(expert: Any, simulator: Any) -> Any:
     """Whatever it is, as an expert in that simulator."""
     from aggrevated.experts.adapters import as_expert
 
     return as_expert(expert, simulator)
 
 
-def can_be_found(name: str) -> bool:
+def is_known_task(name: str) -> bool:
     """Whether there is such a task, or may be one; nothing is imported that is not installed."""
     from aggrevated.problems.code_references import is_reference
 
-    return name in task_names() or is_reference(name) or is_registered(name)
+    return name in list_task_names() or is_reference(name) or is_gymnasium_id(name)
 
 
-def is_registered(name: str) -> bool:
+def is_gymnasium_id(name: str) -> bool:
     """Whether Gymnasium knows an environment of that id; `module:id`, by which it imports one, is not asked for."""
     import gymnasium
 
@@ -234,19 +241,19 @@ def is_registered(name: str) -> bool:
         return False
 
 
-def names_like(name: str) -> list[str]:
+def similar_names(name: str) -> list[str]:
     """What may have been meant."""
     import gymnasium
 
-    return [*task_names(), *gymnasium.registry]
+    return [*list_task_names(), *gymnasium.registry]
 
 
-def listed() -> str:
-    return ", ".join(task_names())
+def format_task_names() -> str:
+    return ", ".join(list_task_names())
 
 
 def all_tasks() -> Iterator[Task]:
     """Every task that can be imported."""
-    for name in task_names():
+    for name in list_task_names():
         with suppress(UsageError):
             yield find_task(name)

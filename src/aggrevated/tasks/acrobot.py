@@ -1,27 +1,43 @@
 """The paper's figure "Acrobot": H = 200, K = 50, one layer of 16 ReLU, α = 0."""
 
-from aggrevated.problems.control import Control, no_step_saved
-from aggrevated.problems.expert_training import Recipe
+from aggrevated.problems.control import ControlProblem, negative_horizon
+from aggrevated.problems.expert_training import ExpertRecipe
 from aggrevated.simulators.acrobot import Acrobot
-from aggrevated.tasks import DIAL, FINITE, PAPERS_STEPS, RIVALS, SCRATCH, Protocol, Task, Tuned, imitation
+from aggrevated.tasks import (
+    BASELINE_ROWS,
+    DISCRETE_ACTION_ROWS,
+    FROM_SCRATCH_ROWS,
+    INTERPOLATION_ROWS,
+    PAPER_PRESETS,
+    ComparisonProtocol,
+    Preset,
+    Task,
+    aggrevated_rows,
+)
 
-WORLD = Control(make=Acrobot, lowest=no_step_saved, horizon=200, expert="acrobot")
+WORLD = ControlProblem(make=Acrobot, lowest=negative_horizon, horizon=200, expert="acrobot")
 TASK = Task(
     name="acrobot",
     title="Acrobot",
     world=WORLD,
-    usual=(Tuned({"hidden": (16,)}),),
+    usual=(Preset({"hidden": (16,)}),),
     tuned=(
-        *PAPERS_STEPS,
-        Tuned({"trajectories": 50, "validation_episodes": 500}),  # returns vary more than on CartPole
-        Tuned({"delta_kl": 3e-4, "damping": 10.0}, update="natural"),
-        Tuned({"learning_rate": 0.05}, update="regular"),
-        Tuned({"learning_rate": 0.01}, update="follow-the-leader"),
+        *PAPER_PRESETS,
+        Preset({"trajectories": 50, "validation_episodes": 500}),  # returns vary more than on CartPole
+        Preset({"delta_kl": 3e-4, "damping": 10.0}, update="natural"),
+        Preset({"learning_rate": 0.05}, update="regular"),
+        Preset({"learning_rate": 0.01}, update="follow-the-leader"),
     ),
-    figure=(*imitation(trials=20), *FINITE, *DIAL, *RIVALS, *SCRATCH),
-    protocol=Protocol(budget=250_000),
+    figure=(
+        *aggrevated_rows(trials=20),
+        *DISCRETE_ACTION_ROWS,
+        *INTERPOLATION_ROWS,
+        *BASELINE_ROWS,
+        *FROM_SCRATCH_ROWS,
+    ),
+    protocol=ComparisonProtocol(budget=250_000),
     trials=5,
-    recipe=Recipe(
+    recipe=ExpertRecipe(
         algorithm="DQN",
         environment="Acrobot-v1",
         steps=80_000,

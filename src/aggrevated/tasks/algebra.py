@@ -6,8 +6,8 @@ from typing import Any
 from aggrevated.parsing.learners.kernel import KernelSettings, SupportVectorSettings
 from aggrevated.parsing.learners.parser_policies import ContextualSettings, PaperLstmSettings, ReactiveSettings
 from aggrevated.parsing.parser import GoldSettings
-from aggrevated.parsing.problem import Algebra
-from aggrevated.tasks import PAPERS_STEPS, Row, Task, Tuned
+from aggrevated.parsing.problem import AlgebraProblemSettings
+from aggrevated.tasks import PAPER_PRESETS, FigureRow, Preset, Task
 from aggrevated.updates import TO_THE_END
 
 # Table 1: every network learns from as many pages, and those that have a start have the same one, of half of them.
@@ -16,7 +16,7 @@ MINIBATCH = 16  # pages; it is that of the supervised start, too
 CHOSEN_EVERY = 320  # pages
 
 
-def even(method: str, update: str, policy: str, paper: float | None = None, **settings: Any) -> Row:
+def comparable_row(method: str, update: str, policy: str, paper: float | None = None, **settings: Any) -> FigureRow:
     """A row with all that makes it comparable with the others: how many pages, which start, how often validated."""
     k = 64 if update == "natural" else MINIBATCH  # K bounds the rank of its Fisher matrix
     scratch, said = settings.pop("start", "supervised") == "random", settings.pop("said", "")
@@ -25,7 +25,7 @@ def even(method: str, update: str, policy: str, paper: float | None = None, **se
     rate = 5e-4 if policy == "reactive" else 2e-3
     start = {"start_steps": STARTED // MINIBATCH, "demonstrations": STARTED, "start_rate": rate}
     given = learning | ({} if scratch else start) | settings
-    return Row(method, update, policy, "random" if scratch else "supervised", given, paper, said)
+    return FigureRow(method, update, policy, "random" if scratch else "supervised", given, paper, said)
 
 
 BONUS = {"entropy": 0.4}  # for all that follow a gradient of costs: it goes flat where a policy is sure and wrong
@@ -34,43 +34,50 @@ SCRATCH: dict[str, Any] = {"start": "random"}
 # the exponentiated update, each page seen in one iteration only, as by the others; ρ takes the place of the bonus
 NEWEST_PAGES = {"eta": 1.0, "decay": 0.3, "cooling": 0, "fit_steps": 3, "annealed": TO_THE_END}
 EVEN_LSTM = (
-    even("aggrevated", "regular", "lstm", 0.924, **BONUS, learning_rate=2e-3),
-    even("aggrevated", "natural", "lstm", 0.915, **BONUS),
-    even("aggrevated", "exponentiated", "lstm", **NEWEST_PAGES, fit_rate=2e-3),
-    even("dagger", "regular", "lstm", learning_rate=2e-3),
-    even("sl", "regular", "lstm", 0.813, learning_rate=2e-3),
-    even("sl-rl", "regular", "lstm", 0.826, **CRITIC, learning_rate=3e-4),
-    even("sl-rl", "natural", "lstm", 0.824, **CRITIC),
-    even("aggrevated", "regular", "lstm", **SCRATCH, **BONUS, learning_rate=2e-3),
-    even("reinforce", "regular", "lstm", 0.256, **SCRATCH, **CRITIC, learning_rate=1e-3),
-    even("tnpg", "natural", "lstm", 0.237, **SCRATCH, **CRITIC),
-    even("aggrevated", "exponentiated", "lstm", **NEWEST_PAGES | {"fit_steps": 1}, fit_rate=2e-3, said="one step"),
+    comparable_row("aggrevated", "regular", "lstm", 0.924, **BONUS, learning_rate=2e-3),
+    comparable_row("aggrevated", "natural", "lstm", 0.915, **BONUS),
+    comparable_row("aggrevated", "exponentiated", "lstm", **NEWEST_PAGES, fit_rate=2e-3),
+    comparable_row("dagger", "regular", "lstm", learning_rate=2e-3),
+    comparable_row("sl", "regular", "lstm", 0.813, learning_rate=2e-3),
+    comparable_row("sl-rl", "regular", "lstm", 0.826, **CRITIC, learning_rate=3e-4),
+    comparable_row("sl-rl", "natural", "lstm", 0.824, **CRITIC),
+    comparable_row("aggrevated", "regular", "lstm", **SCRATCH, **BONUS, learning_rate=2e-3),
+    comparable_row("reinforce", "regular", "lstm", 0.256, **SCRATCH, **CRITIC, learning_rate=1e-3),
+    comparable_row("tnpg", "natural", "lstm", 0.237, **SCRATCH, **CRITIC),
+    comparable_row(
+        "aggrevated", "exponentiated", "lstm", **NEWEST_PAGES | {"fit_steps": 1}, fit_rate=2e-3, said="one step"
+    ),
 )
 EVEN_REACTIVE = (
-    even("aggrevated", "regular", "reactive", 0.851, **BONUS, learning_rate=5e-4),
-    even("aggrevated", "natural", "reactive", 0.800, **BONUS),
-    even("aggrevated", "exponentiated", "reactive", **NEWEST_PAGES, fit_rate=5e-4),
-    even("dagger", "regular", "reactive", learning_rate=5e-4),
-    even("sl", "regular", "reactive", 0.325, learning_rate=5e-4),
-    even("sl-rl", "regular", "reactive", 0.386, **CRITIC, learning_rate=3e-4),
-    even("sl-rl", "natural", "reactive", 0.345, **CRITIC),
-    even("reinforce", "regular", "reactive", 0.227, **SCRATCH, **CRITIC, learning_rate=3e-4),
-    even("tnpg", "natural", "reactive", 0.241, **SCRATCH, **CRITIC),
+    comparable_row("aggrevated", "regular", "reactive", 0.851, **BONUS, learning_rate=5e-4),
+    comparable_row("aggrevated", "natural", "reactive", 0.800, **BONUS),
+    comparable_row("aggrevated", "exponentiated", "reactive", **NEWEST_PAGES, fit_rate=5e-4),
+    comparable_row("dagger", "regular", "reactive", learning_rate=5e-4),
+    comparable_row("sl", "regular", "reactive", 0.325, learning_rate=5e-4),
+    comparable_row("sl-rl", "regular", "reactive", 0.386, **CRITIC, learning_rate=3e-4),
+    comparable_row("sl-rl", "natural", "reactive", 0.345, **CRITIC),
+    comparable_row("reinforce", "regular", "reactive", 0.227, **SCRATCH, **CRITIC, learning_rate=3e-4),
+    comparable_row("tnpg", "natural", "reactive", 0.241, **SCRATCH, **CRITIC),
 )
 EVEN_CONTEXTUAL = (
-    even("aggrevated", "regular", "contextual", **BONUS, learning_rate=2e-3),
-    even("aggrevated", "exponentiated", "contextual", **NEWEST_PAGES, fit_rate=2e-3),
-    even("dagger", "regular", "contextual", learning_rate=2e-3),
-    even("sl", "regular", "contextual", learning_rate=2e-3),
+    comparable_row("aggrevated", "regular", "contextual", **BONUS, learning_rate=2e-3),
+    comparable_row("aggrevated", "exponentiated", "contextual", **NEWEST_PAGES, fit_rate=2e-3),
+    comparable_row("dagger", "regular", "contextual", learning_rate=2e-3),
+    comparable_row("sl", "regular", "contextual", learning_rate=2e-3),
 )
 CURVES = EVEN_LSTM[:5]
 # A kernel machine is fitted anew in each iteration, in time that grows as the square of the pages: it has 512.
-TABLE1 = (*EVEN_LSTM, Row("dagger", "support-vectors", "kernel-svm", paper=0.832), *EVEN_REACTIVE, *EVEN_CONTEXTUAL)
+TABLE1 = (
+    *EVEN_LSTM,
+    FigureRow("dagger", "support-vectors", "kernel-svm", paper=0.832),
+    *EVEN_REACTIVE,
+    *EVEN_CONTEXTUAL,
+)
 
 # What is tried for them before, half as long: each as it stands above, and with these changes.
 REGULAR, NATURAL, EXPONENTIATED, DAGGER, SL, SL_RL, SL_TNPG = EVEN_LSTM[:7]
 SLOWER = {"learning_rate": 1e-3}
-TUNING: tuple[tuple[Row, tuple[Mapping[str, Any], ...]], ...] = (
+TUNING: tuple[tuple[FigureRow, tuple[Mapping[str, Any], ...]], ...] = (
     (REGULAR, ({}, SLOWER)),
     (NATURAL, ({}, {"delta_kl": 3e-3})),
     (EXPONENTIATED, ({}, {"decay": 0.1}, {"decay": 0.1, "fit_rate": 1e-3}, {"eta": 0.0, "decay": 0.0})),
@@ -87,9 +94,9 @@ TUNING: tuple[tuple[Row, tuple[Mapping[str, Any], ...]], ...] = (
     (SL_TNPG, ({}, {"delta_kl": 3e-4})),
 )
 REAL_INK = (
-    Row("aggrevated", "regular", "contextual"),
-    Row("aggrevated", "regular", "lstm", settings={"iterations": 1000}),
-    Row("dagger", "regular", "contextual", start="supervised"),
+    FigureRow("aggrevated", "regular", "contextual"),
+    FigureRow("aggrevated", "regular", "lstm", settings={"iterations": 1000}),
+    FigureRow("dagger", "regular", "contextual", start="supervised"),
 )
 # Reinforcement learning hears of its costs at the end of a page only: more pages for each step.
 COSTS_AT_THE_END = {"trajectories": 64, "iterations": 300}
@@ -98,47 +105,47 @@ STEP_BY_STEP = {"annealed": TO_THE_END, "validate_every": 25, "checkpoint_every"
 TASK = Task(
     name="algebra",
     title="Handwritten algebra",
-    world=Algebra(warps=8),
+    world=AlgebraProblemSettings(warps=8),
     policy="contextual",
     oracle="gold",
-    brings=(
+    components=(
         *(ContextualSettings, PaperLstmSettings, ReactiveSettings, KernelSettings),
         *(SupportVectorSettings, GoldSettings),
     ),
     usual=(
-        Tuned({"hidden": (128,), "dropout": 0.3, "validate_every": 5}),
-        Tuned({"hidden": (1000,)}, policy="reactive"),
-        Tuned({"geometry": True}, policy="contextual"),
+        Preset({"hidden": (128,), "dropout": 0.3, "validate_every": 5}),
+        Preset({"hidden": (1000,)}, policy="reactive"),
+        Preset({"geometry": True}, policy="contextual"),
     ),
     tuned=(
-        *PAPERS_STEPS,
-        Tuned(STEP_BY_STEP | {"trajectories": 16, "iterations": 2000}),
-        Tuned({"start_steps": 300, "demonstrations": 2000, "start_rate": 2e-3}, start="supervised"),
-        Tuned({"iterations": 800, "start_rate": 5e-4}, policy="reactive"),
-        Tuned({"iterations": 600}, policy="contextual"),
-        Tuned({"start": "supervised", "entropy": 0.4}, method="aggrevated", update="regular"),
-        Tuned({"start": "supervised", "entropy": 0.4}, method="aggrevated", update="natural"),
-        Tuned({"update": "regular"}, method="dagger"),
-        Tuned({"update": "regular"}, method="sl"),
-        Tuned({"mixing_scale": 60.0}, method="scheduled-sampling"),  # half by the expert at iteration 246
-        Tuned({"update": "regular", "start_steps": 2000}, method="sl-rl"),  # as long as SL itself
-        Tuned({"learning_rate": 2e-3}, update="regular"),
-        Tuned({"delta_kl": 1e-3, "damping": 1.0, "trajectories": 64, "iterations": 400}, update="natural"),
-        Tuned({"iterations": 200}, method="sl-rl", update="natural"),
-        Tuned({"iterations": 200}, method="tnpg", update="natural"),
-        Tuned(COSTS_AT_THE_END | {"learning_rate": 1e-3}, method="sl-rl", update="regular"),
-        Tuned(COSTS_AT_THE_END | {"learning_rate": 1e-3}, method="reinforce", update="regular"),
-        Tuned({"learning_rate": 5e-4}, method="aggrevated", update="regular", policy="reactive"),
-        Tuned({"learning_rate": 5e-4}, method="sl", update="regular", policy="reactive"),
-        Tuned(WIDE | {"learning_rate": 3e-4}, method="sl-rl", update="regular", policy="reactive"),
-        Tuned(WIDE | {"learning_rate": 3e-4}, method="reinforce", update="regular", policy="reactive"),
-        Tuned(WIDE, method="aggrevated", update="natural", policy="reactive"),
-        Tuned(WIDE, method="sl-rl", update="natural", policy="reactive"),
-        Tuned(WIDE, method="tnpg", update="natural", policy="reactive"),
-        Tuned({"start_steps": 800}, method="sl-rl", policy="reactive"),
+        *PAPER_PRESETS,
+        Preset(STEP_BY_STEP | {"trajectories": 16, "iterations": 2000}),
+        Preset({"start_steps": 300, "demonstrations": 2000, "start_rate": 2e-3}, start="supervised"),
+        Preset({"iterations": 800, "start_rate": 5e-4}, policy="reactive"),
+        Preset({"iterations": 600}, policy="contextual"),
+        Preset({"start": "supervised", "entropy": 0.4}, method="aggrevated", update="regular"),
+        Preset({"start": "supervised", "entropy": 0.4}, method="aggrevated", update="natural"),
+        Preset({"update": "regular"}, method="dagger"),
+        Preset({"update": "regular"}, method="sl"),
+        Preset({"mixing_scale": 60.0}, method="scheduled-sampling"),  # half by the expert at iteration 246
+        Preset({"update": "regular", "start_steps": 2000}, method="sl-rl"),  # as long as SL itself
+        Preset({"learning_rate": 2e-3}, update="regular"),
+        Preset({"delta_kl": 1e-3, "damping": 1.0, "trajectories": 64, "iterations": 400}, update="natural"),
+        Preset({"iterations": 200}, method="sl-rl", update="natural"),
+        Preset({"iterations": 200}, method="tnpg", update="natural"),
+        Preset(COSTS_AT_THE_END | {"learning_rate": 1e-3}, method="sl-rl", update="regular"),
+        Preset(COSTS_AT_THE_END | {"learning_rate": 1e-3}, method="reinforce", update="regular"),
+        Preset({"learning_rate": 5e-4}, method="aggrevated", update="regular", policy="reactive"),
+        Preset({"learning_rate": 5e-4}, method="sl", update="regular", policy="reactive"),
+        Preset(WIDE | {"learning_rate": 3e-4}, method="sl-rl", update="regular", policy="reactive"),
+        Preset(WIDE | {"learning_rate": 3e-4}, method="reinforce", update="regular", policy="reactive"),
+        Preset(WIDE, method="aggrevated", update="natural", policy="reactive"),
+        Preset(WIDE, method="sl-rl", update="natural", policy="reactive"),
+        Preset(WIDE, method="tnpg", update="natural", policy="reactive"),
+        Preset({"start_steps": 800}, method="sl-rl", policy="reactive"),
         # a kernel machine is fitted anew in each iteration: few of them, with more pages
-        Tuned({"update": "support-vectors", "iterations": 8, "trajectories": 64}, policy="kernel-svm"),
-        Tuned({"mixing": 1.0, "validate_every": 1, "checkpoint_every": 1}, policy="kernel-svm"),
+        Preset({"update": "support-vectors", "iterations": 8, "trajectories": 64}, policy="kernel-svm"),
+        Preset({"mixing": 1.0, "validate_every": 1, "checkpoint_every": 1}, policy="kernel-svm"),
     ),
     trials=3,
     packages=("scikit-learn", "scipy"),

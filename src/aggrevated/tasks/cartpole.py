@@ -1,27 +1,43 @@
 """The paper's figure "Cartpole": H = 500, K = 50, one layer of 16 ReLU, α = 0."""
 
-from aggrevated.problems.control import Control
-from aggrevated.problems.expert_training import Recipe
+from aggrevated.problems.control import ControlProblem
+from aggrevated.problems.expert_training import ExpertRecipe
 from aggrevated.simulators.cartpole import CartPole
-from aggrevated.tasks import DIAL, FINITE, PAPERS_STEPS, RIVALS, SCRATCH, Protocol, Task, Tuned, imitation
+from aggrevated.tasks import (
+    BASELINE_ROWS,
+    DISCRETE_ACTION_ROWS,
+    FROM_SCRATCH_ROWS,
+    INTERPOLATION_ROWS,
+    PAPER_PRESETS,
+    ComparisonProtocol,
+    Preset,
+    Task,
+    aggrevated_rows,
+)
 
 TASK = Task(
     name="cartpole",
     title="CartPole",
-    world=Control(make=CartPole, horizon=500, expert="cartpole"),
-    usual=(Tuned({"hidden": (16,)}),),
+    world=ControlProblem(make=CartPole, horizon=500, expert="cartpole"),
+    usual=(Preset({"hidden": (16,)}),),
     tuned=(
-        *PAPERS_STEPS,
-        Tuned({"trajectories": 50, "validation_episodes": 200}),
-        Tuned({"delta_kl": 1e-4, "damping": 10.0}, update="natural"),
-        Tuned({"learning_rate": 0.03}, update="regular"),
-        Tuned({"learning_rate": 0.01}, update="follow-the-leader"),
-        Tuned({"learning_rate": 0.1}, method="reinforce", update="regular"),
+        *PAPER_PRESETS,
+        Preset({"trajectories": 50, "validation_episodes": 200}),
+        Preset({"delta_kl": 1e-4, "damping": 10.0}, update="natural"),
+        Preset({"learning_rate": 0.03}, update="regular"),
+        Preset({"learning_rate": 0.01}, update="follow-the-leader"),
+        Preset({"learning_rate": 0.1}, method="reinforce", update="regular"),
     ),
-    figure=(*imitation(trials=20), *FINITE, *DIAL, *RIVALS, *SCRATCH),
-    protocol=Protocol(budget=400_000),
+    figure=(
+        *aggrevated_rows(trials=20),
+        *DISCRETE_ACTION_ROWS,
+        *INTERPOLATION_ROWS,
+        *BASELINE_ROWS,
+        *FROM_SCRATCH_ROWS,
+    ),
+    protocol=ComparisonProtocol(budget=400_000),
     trials=5,
-    recipe=Recipe(
+    recipe=ExpertRecipe(
         algorithm="DQN",
         environment="CartPole-v1",
         steps=50_000,

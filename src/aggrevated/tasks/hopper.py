@@ -3,10 +3,20 @@
 from functools import partial
 from typing import Any
 
-from aggrevated.problems.control import Control
-from aggrevated.problems.expert_training import Recipe
+from aggrevated.problems.control import ControlProblem
+from aggrevated.problems.expert_training import ExpertRecipe
 from aggrevated.simulators.mujoco import MuJoCo
-from aggrevated.tasks import DIAL, PAPERS_STEPS, RIVALS, SCRATCH, Protocol, Task, Tuned, imitation, with_settings
+from aggrevated.tasks import (
+    BASELINE_ROWS,
+    FROM_SCRATCH_ROWS,
+    INTERPOLATION_ROWS,
+    PAPER_PRESETS,
+    ComparisonProtocol,
+    Preset,
+    Task,
+    aggrevated_rows,
+    with_row_settings,
+)
 
 TRPO_SETTINGS = {  # the paper's shape, one hidden layer of 64; otherwise sb3-contrib's own but for `batch_size`
     "learning_rate": 1e-3,
@@ -18,35 +28,37 @@ TRPO_SETTINGS = {  # the paper's shape, one hidden layer of 64; otherwise sb3-co
     "policy_kwargs": {"net_arch": [64]},
 }
 A_LITTLE_AT_A_TIME: dict[str, Any] = {"trajectories": 25}  # K, where what may be spent is little
-WORLD = Control(make=partial(MuJoCo, "hopper"), horizon=100, expert="hopper")
+WORLD = ControlProblem(make=partial(MuJoCo, "hopper"), horizon=100, expert="hopper")
 TASK = Task(
     name="hopper",
     title="Hopper",
     world=WORLD,
     oracle="monte-carlo",
-    usual=(Tuned({"hidden": (64,)}),),
+    usual=(Preset({"hidden": (64,)}),),
     tuned=(
-        *PAPERS_STEPS,
-        Tuned({"trajectories": 50, "iterations": 40, "validation_episodes": 100}),
-        Tuned({"start": "supervised", "queried_steps": 10}, method="aggrevated"),
-        Tuned({"start": "supervised", "queried_steps": 10}, method="loki"),
-        Tuned({"start": "supervised"}, method="thor"),
-        Tuned({"start_steps": 4000, "log_deviation": -2.0}, start="supervised"),
-        Tuned({"delta_kl": 1e-2, "damping": 10.0}, update="natural"),
-        Tuned({"learning_rate": 3e-3}, update="regular"),
-        Tuned({"learning_rate": 0.03}, method="reinforce", start="random"),
-        Tuned({"delta_kl": 0.1}, method="tnpg", start="random"),
+        *PAPER_PRESETS,
+        Preset({"trajectories": 50, "iterations": 40, "validation_episodes": 100}),
+        Preset({"start": "supervised", "queried_steps": 10}, method="aggrevated"),
+        Preset({"start": "supervised", "queried_steps": 10}, method="loki"),
+        Preset({"start": "supervised"}, method="thor"),
+        Preset({"start_steps": 4000, "log_deviation": -2.0}, start="supervised"),
+        Preset({"delta_kl": 1e-2, "damping": 10.0}, update="natural"),
+        Preset({"learning_rate": 3e-3}, update="regular"),
+        Preset({"learning_rate": 0.03}, method="reinforce", start="random"),
+        Preset({"delta_kl": 0.1}, method="tnpg", start="random"),
     ),
     figure=(
-        *with_settings(imitation()[:1], validate_every=2),
-        *with_settings((*imitation()[1:], *DIAL), "supervised", **A_LITTLE_AT_A_TIME, queried_steps=5),
-        *with_settings(RIVALS, "supervised", **A_LITTLE_AT_A_TIME, validate_every=4),
-        *with_settings(SCRATCH, **A_LITTLE_AT_A_TIME, validate_every=4),
+        *with_row_settings(aggrevated_rows()[:1], validate_every=2),
+        *with_row_settings(
+            (*aggrevated_rows()[1:], *INTERPOLATION_ROWS), "supervised", **A_LITTLE_AT_A_TIME, queried_steps=5
+        ),
+        *with_row_settings(BASELINE_ROWS, "supervised", **A_LITTLE_AT_A_TIME, validate_every=4),
+        *with_row_settings(FROM_SCRATCH_ROWS, **A_LITTLE_AT_A_TIME, validate_every=4),
     ),
-    protocol=Protocol(budget=200_000, tuning_seeds=(100,), tuning_budget=100_000),
+    protocol=ComparisonProtocol(budget=200_000, tuning_seeds=(100,), tuning_budget=100_000),
     trials=5,
     packages=("mujoco",),
-    recipe=Recipe(
+    recipe=ExpertRecipe(
         algorithm="TRPO",
         environment="Hopper-v5",
         steps=500_000,

@@ -3,9 +3,9 @@
 from dataclasses import replace
 from functools import partial
 
-from aggrevated.problems.expert_training import Recipe
+from aggrevated.problems.expert_training import ExpertRecipe
 from aggrevated.simulators.mujoco import MuJoCo
-from aggrevated.tasks import Protocol, Tuned, hopper
+from aggrevated.tasks import ComparisonProtocol, Preset, hopper
 
 TASK = replace(
     hopper.TASK,
@@ -14,15 +14,15 @@ TASK = replace(
     world=replace(hopper.WORLD, make=partial(MuJoCo, "walker"), expert="walker"),
     tuned=(
         *hopper.TASK.tuned,
-        Tuned({"iterations": 20}),
-        Tuned({"log_deviation": -1.5}, start="supervised"),
-        Tuned({"delta_kl": 3e-3}, update="natural"),
-        Tuned({"learning_rate": 3e-4}, update="regular"),
-        Tuned({"learning_rate": 0.01}, method="reinforce", start="random"),
-        Tuned({"delta_kl": 0.1}, method="tnpg", start="random"),
+        Preset({"iterations": 20}),
+        Preset({"log_deviation": -1.5}, start="supervised"),
+        Preset({"delta_kl": 3e-3}, update="natural"),
+        Preset({"learning_rate": 3e-4}, update="regular"),
+        Preset({"learning_rate": 0.01}, method="reinforce", start="random"),
+        Preset({"delta_kl": 0.1}, method="tnpg", start="random"),
     ),
-    protocol=Protocol(budget=100_000, tuning_seeds=(100,), tuning_budget=50_000),
-    recipe=Recipe(
+    protocol=ComparisonProtocol(budget=100_000, tuning_seeds=(100,), tuning_budget=50_000),
+    recipe=ExpertRecipe(
         algorithm="TRPO",
         environment="Walker2d-v5",
         steps=800_000,

@@ -12,51 +12,55 @@ from torch import Tensor
 
 from aggrevated.algorithm import Learner
 from aggrevated.errors import DataError
-from aggrevated.oracles import Oracle, remembering
-from aggrevated.storage import Facts, seal, seals, storage_errors, unseal
-from aggrevated.validation import Best
+from aggrevated.oracles import Oracle, iter_stateful
+from aggrevated.storage import JsonDict, chain_checksums, load_checksummed, reraise_storage_errors, save_checksummed
+from aggrevated.validation import BestPolicy
 
-BILL = ("simulator_steps", "start_simulator_steps", "oracle_steps", "validation_steps")  # of a `Learner`
-COUNTS = (*BILL, "oracle_queries", "diverged", "validation_diverged")
+COST_FIELDS = ("simulator_steps", "start_simulator_steps", "oracle_steps", "validation_steps")  # of a `Learner`
+COUNTS = (*COST_FIELDS, "oracle_queries", "diverged", "validation_diverged")
 KEPT = 3  # so that a damaged newest one costs little
 NAME = re.compile(r"(\d{6,})\.safetensors")
 
 
-def save(folder: Path, learner: Learner, oracle: Oracle, facts: Facts) -> None:
+def save_checkpoint(folder: Path, learner: Learner, oracle: Oracle, facts: JsonDict) -> None:
     """Write learner and oracle and some facts beside them, and remove all but the newest few checkpoints."""
     best = learner.best
     tensors = {f"policy.{name}": w for name, w in learner.policy.state_dict().items()}
     tensors |= {f"best.{name}": w for name, w in (best.weights or {}).items()}
     tensors |= {f"update.{name}": w for name, w in learner.update.state().items()}
-    for path, one in remembering(oracle):
+    for path, one in iter_stateful(oracle):
         tensors |= {f"{path}.{name}": w for name, w in one.state().items()}
-    numbers = {"n": learner.n, **counts(learner), "best": [best.returned, best.n, best.first, best.latest]}
-    seal(folder / f"{learner.n:06d}.safetensors", tensors, {"learner": numbers, **facts})
-    with storage_errors(folder):
-        for old in newest_first(folder)[KEPT:]:
+    numbers = {
+        "n": learner.n,
+        **learner_counts(learner),
+        "best": [best.best_return, best.n, best.first, best.latest_return],
+    }
+    save_checksummed(folder / f"{learner.n:06d}.safetensors", tensors, {"learner": numbers, **facts})
+    with reraise_storage_errors(folder):
+        for old in list_newest_first(folder)[KEPT:]:
             old.unlink(missing_ok=True)
 
 
-def counts(learner: Learner) -> Facts:
+def learner_counts(learner: Learner) -> JsonDict:
     """What it has cost so far."""
     return {name: getattr(learner, name) for name in COUNTS}
 
 
-def newest_first(folder: Path) -> list[Path]:
+def list_newest_first(folder: Path) -> list[Path]:
     """The checkpoints that are there."""
     found = (path for path in folder.glob("*") if NAME.fullmatch(path.name))
     return sorted(found, key=lambda path: int(path.name.split(".")[0]), reverse=True)
 
 
 @dataclass(frozen=True)
-class Kept:
+class Checkpoint:
     """What lay beside learner and oracle in the checkpoint that was used, and in the intact ones before it."""
 
     n: int
-    facts: Facts
-    before: Sequence[Facts]  # oldest first
+    facts: JsonDict
+    before: Sequence[JsonDict]  # oldest first
 
-    def lines(self, there: list[Facts], path: Path, warn: Callable[[str], None]) -> list[Facts]:
+    def lines(self, there: list[JsonDict], path: Path, warn: Callable[[str], None]) -> list[JsonDict]:
         """The lines of the metrics up to here, from those that are there and what checkpoints know of them.
 
         If those that are there were not those then, it is a `DataError`. Lines that are lost are done without.
@@ -75,14 +79,14 @@ class Kept:
         warn(f"{path} is shorter than the checkpoint beside it: {told}; nothing else is")
         return lines
 
-    def _refuse_others(self, lines: list[Facts], path: Path) -> None:
+    def _refuse_others(self, lines: list[JsonDict], path: Path) -> None:
         """A `DataError` if these are not all the lines that there were, or were before some were lost for good."""
-        *_, seal = seals(lines)
+        *_, seal = chain_checksums(lines)
         if seal != self.facts["metrics"]["seal"]:
             raise DataError(f"{path} is not what the checkpoint beside it knows; restore it, or remove it")
 
 
-def refuse_another(folder: Path, facts: Facts, own: str, habits: str) -> None:
+def check_same_run(folder: Path, facts: JsonDict, own: str, habits: str) -> None:
     """A `DataError` if a checkpoint is of another config, environment or expert; those of before know no habits."""
     if facts.get("config") != own or facts.get("habits", habits) != habits:
         raise DataError(
@@ -91,46 +95,46 @@ def refuse_another(folder: Path, facts: Facts, own: str, habits: str) -> None:
         )
 
 
-def newest_facts(folder: Path) -> Facts | None:
+def read_newest_metadata(folder: Path) -> JsonDict | None:
     """What lies beside the learner in the newest checkpoint that is intact; None if there is none."""
-    for path in newest_first(folder):
+    for path in list_newest_first(folder):
         with suppress(DataError):
-            return unseal(path)[1]
+            return load_checksummed(path)[1]
     return None
 
 
-def restore(
+def restore_checkpoint(
     folder: Path, learner: Learner, oracle: Oracle, own: str, habits: str, warn: Callable[[str], None]
-) -> Kept | None:
+) -> Checkpoint | None:
     """Bring both to their newest intact checkpoint, and give the facts beside it.
 
     None, and no change, if there is none. One of another config than `own`, or of an expert with other habits, is
     refused; damaged ones are put aside.
     """
-    intact: list[tuple[dict[str, Tensor], Facts]] = []
-    for path in newest_first(folder):
+    intact: list[tuple[dict[str, Tensor], JsonDict]] = []
+    for path in list_newest_first(folder):
         try:
-            tensors, facts = unseal(path)
+            tensors, facts = load_checksummed(path)
         except DataError as error:
             warn(f"{error}; going on from an earlier point")
-            put_aside(path)
+            quarantine(path)
             continue
-        refuse_another(folder, facts, own, habits)
+        check_same_run(folder, facts, own, habits)
         intact.append((tensors if not intact else {}, facts))
     if not intact:
         return None
     (tensors, facts), *before = intact
-    fill(learner, oracle, tensors, facts["learner"])
-    return Kept(learner.n, facts, [facts for _, facts in reversed(before)])
+    load_state(learner, oracle, tensors, facts["learner"])
+    return Checkpoint(learner.n, facts, [facts for _, facts in reversed(before)])
 
 
-def put_aside(path: Path) -> None:
+def quarantine(path: Path) -> None:
     """Give what cannot be used another name, so that it is in nobody's way."""
-    with storage_errors(path):
+    with reraise_storage_errors(path):
         path.replace(path.with_name(f"{path.name}.damaged-{secrets.token_hex(3)}"))
 
 
-def fill(learner: Learner, oracle: Oracle, tensors: dict[str, Tensor], numbers: Facts) -> None:
+def load_state(learner: Learner, oracle: Oracle, tensors: dict[str, Tensor], numbers: JsonDict) -> None:
     """Make learner and oracle what they were."""
 
     def part(prefix: str) -> dict[str, Tensor]:
@@ -138,10 +142,10 @@ def fill(learner: Learner, oracle: Oracle, tensors: dict[str, Tensor], numbers: 
 
     learner.policy.load_state_dict(part("policy."))
     learner.update.restore(part("update."))
-    for path, one in remembering(oracle):
+    for path, one in iter_stateful(oracle):
         one.restore(part(f"{path}."))
     returned, n, first, latest = numbers["best"]
-    learner.best = Best(returned, n, first, latest, part("best."))
+    learner.best = BestPolicy(returned, n, first, latest, part("best."))
     learner.n = numbers["n"]
     for name in COUNTS:
         setattr(learner, name, numbers[name])

@@ -15,40 +15,42 @@ from torch import Tensor
 from torch.distributions import Categorical
 
 from aggrevated.core.arrays import Array
-from aggrevated.losses import Loss, distribution_at
+from aggrevated.losses import Loss, policy_distribution
 from aggrevated.oracles import CostToGo
-from aggrevated.oracles.advantage import cheapest
+from aggrevated.oracles.advantage import min_cost
 from aggrevated.policies import Policy
 from aggrevated.rollout.trajectories import Trajectories
-from aggrevated.updates import Step, Update
-from aggrevated.updates.dataset_aggregation import MEASURED
-from aggrevated.updates.safe_step import MOST_HALVINGS
+from aggrevated.updates import Update, UpdateResult
+from aggrevated.updates.dataset_aggregation import MAX_MEASURED_TRAJECTORIES
+from aggrevated.updates.safe_step import MAX_HALVINGS
 
-SURE = 0.9  # from this probability of an action on, a policy is sure of it
-MANY = 0.1  # of the visited states at which a policy is sure and wrong
-NOTHING = 0.01  # left to learn, in units of the usual mistake
-MUCH = 0.1  # left to learn, in units of the most so far: a good policy visits states where no mistake costs much
-VANISHED = 1e-6  # of the largest gradient so far
-LASTING = 3  # iterations in a row, before a sign is believed
+CONFIDENT_PROBABILITY = 0.9  # from this probability of an action on, a policy is sure of it
+MAX_CONFIDENT_ERROR_RATE = 0.1  # of the visited states at which a policy is sure and wrong
+NEGLIGIBLE_ADVANTAGE = 0.01  # left to learn, in units of the usual mistake
+SUBSTANTIAL_ADVANTAGE = (
+    0.1  # left to learn, in units of the most so far: a good policy visits states where no mistake costs much
+)
+VANISHED_GRADIENT_FRACTION = 1e-6  # of the largest gradient so far
+MIN_STREAK = 3  # iterations in a row, before a sign is believed
 
-REASONS = {  # why learning has died, and in more words
-    "steps shortened to nothing": f"steps break the policy even after {MOST_HALVINGS} halvings, so it stays as it is",
-    "gradient vanished": f"the gradient is less than {VANISHED:g} of what it was, or is not finite",
-    "sure and wrong": f"at more than {MANY:.0%} of the states visited the policy is sure of a costly action",
+STALL_REASONS = {  # why learning has died, and in more words
+    "steps shortened to nothing": f"steps break the policy even after {MAX_HALVINGS} halvings, so it stays as it is",
+    "gradient vanished": f"the gradient is less than {VANISHED_GRADIENT_FRACTION:g} of what it was, or is not finite",
+    "sure and wrong": f"at more than {MAX_CONFIDENT_ERROR_RATE:.0%} of the states visited the policy is sure of a costly action",
 }
-SHORTENED, FLAT, WRONG = REASONS
+STEPS_SHORTENED, GRADIENT_VANISHED, CONFIDENTLY_WRONG = STALL_REASONS
 REMEDY = "see docs/which-method.md; --update exponentiated has no step size to tune, others may need a smaller one"
 
 
 @dataclass(frozen=True)
-class Examined:
+class UpdateWithDiagnostics:
     """An update whose steps tell what mistakes the new policy makes where the old one was rolled in."""
 
     update: Update
 
-    def __call__(self, policy: Policy, loss: Loss, trajectories: Trajectories, cost_to_go: CostToGo) -> Step:
+    def __call__(self, policy: Policy, loss: Loss, trajectories: Trajectories, cost_to_go: CostToGo) -> UpdateResult:
         step = self.update(policy, loss, trajectories, cost_to_go)
-        return replace(step, **mistakes(policy, trajectories, cost_to_go)._asdict())
+        return replace(step, **compute_mistake_stats(policy, trajectories, cost_to_go)._asdict())
 
     def state(self) -> dict[str, Tensor]:
         return self.update.state()
@@ -57,7 +59,7 @@ class Examined:
         self.update.restore(state)
 
 
-class Mistakes(NamedTuple):
+class MistakeStats(NamedTuple):
     """Of a policy at the visited states, by the A* of the actions there; None where nobody knows."""
 
     sure_and_wrong: float | None = None  # the share of states where it is sure of an action with an unusual A*
@@ -65,52 +67,52 @@ class Mistakes(NamedTuple):
     usual_mistake: float | None = None  # the root mean square of A*
 
 
-def mistakes(policy: Policy, trajectories: Trajectories, cost_to_go: CostToGo) -> Mistakes:
+def compute_mistake_stats(policy: Policy, trajectories: Trajectories, cost_to_go: CostToGo) -> MistakeStats:
     """What the policy does wrong at the states of the trajectories, at the price of one forward pass at most.
 
     Where the cost-to-go is of the action taken and no advantage over π*, it tells only that nothing is left: by zeros.
     An A* of zeros at the few states that were asked about is known, and no gradient that vanished, also beside advice.
     """
-    some = np.arange(min(trajectories.count, MEASURED))
+    some = np.arange(min(trajectories.count, MAX_MEASURED_TRAJECTORIES))
     trajectories, values = trajectories.take(some), cost_to_go.values[some]
     asked = trajectories.mask & (cost_to_go.weight[some] > 0)
     costless = not cost_to_go.every_action and not cost_to_go.advantage and not values.any()
     if (costless and cost_to_go.advice is not None) or not asked.any():
-        return Mistakes()
+        return MistakeStats()
     if not cost_to_go.every_action and not cost_to_go.advantage:
-        return Mistakes() if values[asked].any() else Mistakes(None, 0.0, 0.0)
-    pi = probabilities(policy, trajectories)
+        return MistakeStats() if values[asked].any() else MistakeStats(None, 0.0, 0.0)
+    pi = action_probabilities(policy, trajectories)
     if cost_to_go.every_action:
-        return of_every_action(pi, values, trajectories.legal, asked)
+        return mistakes_from_all_actions(pi, values, trajectories.legal, asked)
     taken = None if pi is None else np.take_along_axis(pi, trajectories.actions[..., None], axis=2)[asked, 0]
-    return of_taken(taken, values[asked])
+    return mistakes_from_taken_actions(taken, values[asked])
 
 
 @torch.no_grad()
-def probabilities(policy: Policy, trajectories: Trajectories) -> Array | None:
+def action_probabilities(policy: Policy, trajectories: Trajectories) -> Array | None:
     """π(a|s_t), [K, T, A]; None for vectors, and for a policy without weights, which follows no gradient."""
     if trajectories.actions.ndim > 2 or next(policy.parameters(), None) is None:
         return None
-    distribution = distribution_at(policy, trajectories)
+    distribution = policy_distribution(policy, trajectories)
     return distribution.probs.numpy() if isinstance(distribution, Categorical) else None
 
 
-def of_every_action(pi: Array | None, q: Array, legal: Array, asked: Array) -> Mistakes:
+def mistakes_from_all_actions(pi: Array | None, q: Array, legal: Array, asked: Array) -> MistakeStats:
     """From π(a|s) and Q*(s, a), both [K, T, A]."""
     if pi is None:
-        return Mistakes()
+        return MistakeStats()
     possible = legal if legal.shape[2] else np.ones_like(q, bool)
-    above, chosen = np.where(possible, q - cheapest(q, legal), 0.0)[asked], pi[asked]
+    above, chosen = np.where(possible, q - min_cost(q, legal), 0.0)[asked], pi[asked]
     usual = root_mean_square(above[possible[asked]])
-    wrong = ((chosen > SURE) & (above > usual)).any(axis=1)  # it can be sure of one action only
-    return Mistakes(float(wrong.mean()), mean((chosen * above).sum(axis=1)), usual)
+    wrong = ((chosen > CONFIDENT_PROBABILITY) & (above > usual)).any(axis=1)  # it can be sure of one action only
+    return MistakeStats(float(wrong.mean()), mean((chosen * above).sum(axis=1)), usual)
 
 
-def of_taken(pi: Array | None, advantage: Array) -> Mistakes:
+def mistakes_from_taken_actions(pi: Array | None, advantage: Array) -> MistakeStats:
     """From π(a_t|s_t) and A*(s_t, a_t), both [n]; what was better than π* makes up for no mistake."""
     usual = root_mean_square(advantage)
-    wrong = None if pi is None else float(((pi > SURE) & (advantage > usual)).mean())
-    return Mistakes(wrong, mean(advantage.clip(0.0)), usual)
+    wrong = None if pi is None else float(((pi > CONFIDENT_PROBABILITY) & (advantage > usual)).mean())
+    return MistakeStats(wrong, mean(advantage.clip(0.0)), usual)
 
 
 def mean(values: Array) -> float:
@@ -123,7 +125,7 @@ def root_mean_square(values: Array) -> float:
     return float(np.sqrt(mean(np.square(values, dtype=np.float64))))
 
 
-class Signs(Protocol):
+class IterationDiagnostics(Protocol):
     """What an iteration shows of its health."""
 
     @property
@@ -143,54 +145,58 @@ class Signs(Protocol):
 
 
 @dataclass
-class Health:
+class TrainingMonitor:
     """What is remembered of the iterations so far."""
 
     largest: float = 0.0  # gradient
-    most_left: float = 0.0  # to learn
+    max_mean_advantage: float = 0.0  # to learn
     best: float = -inf  # return, on validation
     best_roll_in: float = -inf  # which is known also where not every policy is validated
-    lasted: dict[str, int] = field(default_factory=lambda: dict.fromkeys(REASONS, 0))  # in a row
+    streaks: dict[str, int] = field(default_factory=lambda: dict.fromkeys(STALL_REASONS, 0))  # in a row
     told: set[str] = field(default_factory=set)
 
     @classmethod
-    def of(cls, lines: Iterable[Signs]) -> Self:
+    def of(cls, lines: Iterable[IterationDiagnostics]) -> Self:
         """After these iterations, of which all was said already."""
         health = cls()
         for line in lines:
             health.after(line)
-            health.news()
+            health.new_warnings()
         return health
 
-    def after(self, line: Signs) -> str:
+    def after(self, line: IterationDiagnostics) -> str:
         """Why learning has died, as it looks after one more iteration; nothing while it lives."""
         seen = set(self._signs(line))
-        self.lasted = {reason: lasted + 1 if reason in seen else 0 for reason, lasted in self.lasted.items()}
+        self.streaks = {reason: lasted + 1 if reason in seen else 0 for reason, lasted in self.streaks.items()}
         self.best, self.best_roll_in = line.best_return, max(self.best_roll_in, line.roll_in_return)
-        self.most_left = max(self.most_left, line.left_to_learn or 0.0)
+        self.max_mean_advantage = max(self.max_mean_advantage, line.left_to_learn or 0.0)
         if isfinite(line.gradient_norm):
             self.largest = max(self.largest, line.gradient_norm)
         return ", ".join(self._reasons())
 
-    def news(self) -> list[str]:
+    def new_warnings(self) -> list[str]:
         """A sentence on each reason that was not told before."""
         new = [reason for reason in self._reasons() if reason not in self.told]
         self.told.update(new)
-        return [f"learning has died, {reason}: {REASONS[reason]}; {REMEDY}" for reason in new]
+        return [f"learning has died, {reason}: {STALL_REASONS[reason]}; {REMEDY}" for reason in new]
 
     def _reasons(self) -> list[str]:
-        return [reason for reason, lasted in self.lasted.items() if lasted >= LASTING]
+        return [reason for reason, lasted in self.streaks.items() if lasted >= MIN_STREAK]
 
-    def _signs(self, line: Signs) -> Iterator[str]:
+    def _signs(self, line: IterationDiagnostics) -> Iterator[str]:
         left = line.left_to_learn
-        if left is not None and left <= NOTHING * (line.usual_mistake or 0.0):
+        if left is not None and left <= NEGLIGIBLE_ADVANTAGE * (line.usual_mistake or 0.0):
             return
-        if line.halvings >= MOST_HALVINGS:
-            yield SHORTENED
-        if not isfinite(line.gradient_norm) or line.gradient_norm < VANISHED * self.largest:
-            yield FLAT
-        if (line.sure_and_wrong or 0.0) > MANY and (left or 0.0) > MUCH * self.most_left and not self._improved(line):
-            yield WRONG
+        if line.halvings >= MAX_HALVINGS:
+            yield STEPS_SHORTENED
+        if not isfinite(line.gradient_norm) or line.gradient_norm < VANISHED_GRADIENT_FRACTION * self.largest:
+            yield GRADIENT_VANISHED
+        if (
+            (line.sure_and_wrong or 0.0) > MAX_CONFIDENT_ERROR_RATE
+            and (left or 0.0) > SUBSTANTIAL_ADVANTAGE * self.max_mean_advantage
+            and not self._improved(line)
+        ):
+            yield CONFIDENTLY_WRONG
 
-    def _improved(self, line: Signs) -> bool:
+    def _improved(self, line: IterationDiagnostics) -> bool:
         return line.best_return > self.best or line.roll_in_return > self.best_roll_in

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from aggrevated import storage
 from aggrevated.config import Config
-from aggrevated.config.component_registry import OPTIONS
-from aggrevated.config.resolver import resolve, usual
-from aggrevated.core.settings import as_option, settings_of
+from aggrevated.config.component_registry import OPTION_NAMES
+from aggrevated.config.resolver import default_config, resolve_config
+from aggrevated.core.settings import declared_settings, format_option
 from aggrevated.errors import AggrevatedError, UsageError
-from aggrevated.storage import Facts
-from aggrevated.tasks import Task, find_task, may_be_imported
+from aggrevated.storage import JsonDict
+from aggrevated.tasks import Task, find_task, is_code_trusted
 from aggrevated.version import __version__
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 MEASURED = ("test_return", "test_standard_error", "expert_return", "expert_standard_error", "ratio")
 
 
-def card_of(run: Run) -> Facts:
+def policy_metadata(run: Run) -> JsonDict:
     """For JSON; what is not known before a run has ended is missing."""
     config, ended = run.config, run.result()
     result = ended or run.so_far()
@@ -32,7 +32,7 @@ def card_of(run: Run) -> Facts:
     return {
         "task": config.task.name,
         "environment": str(getattr(simulator, "name", "") or config.task.title),
-        "expert": expert_of(config),
+        "expert": expert_display_name(config),
         "method": config.method,
         "update": config.update.name,
         "policy": config.policy.name,
@@ -43,18 +43,18 @@ def card_of(run: Run) -> Facts:
         **{name: result.more[name] for name in MEASURED if name in result.more},
         "simulator_steps": result.simulator_steps,
         "oracle_queries": result.oracle_queries,
-        "settings_sha256": storage.digest({}, config.facts()),
+        "settings_sha256": storage.digest_tensors({}, config.facts()),
         "weights_sha256": result.weights_sha256,
-        "command": command_of(config),
+        "command": training_command(config),
         "version": __version__,
     }
 
 
-def model_card(run: Run) -> str:
+def make_model_card(run: Run) -> str:
     """The same in Markdown, for people."""
-    card = card_of(run)
-    good = [returned("it", card["test_return"], card.get("test_standard_error"))] if "test_return" in card else []
-    good += [returned("its expert", card["expert_return"], card.get("expert_standard_error"))] if good else []
+    card = policy_metadata(run)
+    good = [format_return("it", card["test_return"], card.get("test_standard_error"))] if "test_return" in card else []
+    good += [format_return("its expert", card["expert_return"], card.get("expert_standard_error"))] if good else []
     measured = ", ".join(good) or f"{card['validation_return']:.4g} on validation; the run has not ended"
     name = run.config.world.measured
     lines = [
@@ -71,76 +71,78 @@ def model_card(run: Run) -> str:
     return "\n".join(lines) + "\n"
 
 
-def returned(who: str, mean: float, error: float | None) -> str:
+def format_return(who: str, mean: float, error: float | None) -> str:
     """A mean with its standard error, where that is known."""
     return f"{mean:.4g}{'' if error is None else f' ± {error:.2g}'} ({who})"
 
 
-def expert_of(config: Config) -> str:
+def expert_display_name(config: Config) -> str:
     """The expert's name; of one from a file the file's, without where it lies."""
-    named = without_places(config.settings.get("expert", "")) or config.world.expert_name
-    return named or str(getattr(config.built_world.expert, "name", type(config.built_world.expert).__name__))
+    named = strip_paths(config.settings.get("expert", "")) or config.world.expert_name
+    return named or str(getattr(config.built_problem.expert, "name", type(config.built_problem.expert).__name__))
 
 
-def command_of(config: Config) -> str:
+def training_command(config: Config) -> str:
     """What to type to make such a run again: the choices and settings that are not the usual ones.
 
     Where they do not lead to the same settings, it is the file that has them all; where environment or expert are
     objects that have no name to type, it is a line of Python.
     """
-    task = named_task(config)
+    task = find_named_task(config)
     try:
-        given = asked_of(config, task or bare(config))
+        given = non_default_settings(config, task or task_without_settings(config))
     except AggrevatedError:
         return "aggrevated train --config config.json"
     if "expert" in given:
-        given["expert"] = without_places(given["expert"])
+        given["expert"] = strip_paths(given["expert"])
     if task is None:
-        words = [repr(config.task.name), f"expert={expert_of(config)}", f"method={config.method!r}"]
+        words = [repr(config.task.name), f"expert={expert_display_name(config)}", f"method={config.method!r}"]
         words += [f"{name}={value!r}" for name, value in given.items() if name != "expert"]
         return f"aggrevated.train({', '.join(words)})"
     words = [f"aggrevated train {shlex.quote(config.task.name)}"]
     words += [] if config.method == "aggrevated" else [f"--method {config.method}"]
-    return " ".join([*words, *(as_option(name, value) for name, value in given.items())])
+    return " ".join([*words, *(format_option(name, value) for name, value in given.items())])
 
 
-def named_task(config: Config) -> Task | None:
+def find_named_task(config: Config) -> Task | None:
     """The task as its name alone leads to; None where it or its expert was given as an object."""
     try:
-        task = find_task(config.task.name, trust=may_be_imported(config.task.name, config.world))
+        task = find_task(config.task.name, trust=is_code_trusted(config.task.name, config.world))
     except AggrevatedError:
         return None
     own = [(getattr(config.world, part, None), getattr(task.world, part, None)) for part in ("given", "make_expert")]
     return task if type(task.world) is type(config.world) and all(a is b for a, b in own) else None
 
 
-def bare(config: Config) -> Task:
+def task_without_settings(config: Config) -> Task:
     """The task of a config without the settings that went into it."""
     world = config.task.world
-    declared = {name: settings_of(type(world))[name].default for name in world.decisive if name != "expert"}
+    declared = {
+        name: declared_settings(type(world))[name].default for name in world.selection_settings if name != "expert"
+    }
     return replace(config.task, world=replace(world, **declared))
 
 
-def asked_of(config: Config, task: Task) -> dict[str, Any]:
+def non_default_settings(config: Config, task: Task) -> dict[str, Any]:
     """The choices and settings by which the task comes to that config; a `UsageError` where there are none such."""
-    own = {name: getattr(config.world, name) for name in config.world.decisive}
+    own = {name: getattr(config.world, name) for name in config.world.selection_settings}
     asked = {name: value for name, value in own.items() if value != getattr(task.world, name)}
     for name in list(asked):  # what follows by itself is not said
         less = {other: value for other, value in asked.items() if other != name}
         with suppress(AggrevatedError):
-            if resolve(task, config.method, **less).settings[name] == asked[name]:
+            if resolve_config(task, config.method, **less).settings[name] == asked[name]:
                 asked = less
-    for place, option in OPTIONS.items():
+    for place, option in OPTION_NAMES.items():
         chosen = getattr(config, place).name
-        if getattr(usual(task, config.method, asked), place).name != chosen:
+        if getattr(default_config(task, config.method, asked), place).name != chosen:
             asked[option] = chosen
-    plain = resolve(task, config.method, **asked).settings
+    plain = resolve_config(task, config.method, **asked).settings
     asked |= {name: value for name, value in config.settings.items() if plain.get(name, value) != value}
-    if resolve(task, config.method, **asked) != config:
+    if resolve_config(task, config.method, **asked) != config:
         raise UsageError("these settings come from elsewhere")
     return asked
 
 
-def without_places(names: str) -> str:
+def strip_paths(names: str) -> str:
     """Names and files with commas between, the files without their folders."""
     return ",".join(Path(name).name if Path(name).is_absolute() else name for name in names.split(","))

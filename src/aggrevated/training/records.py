@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from typing import Any, Self, get_args, get_type_hints
 
-from aggrevated.core.settings import WORDS_OF_TYPES, is_a
+from aggrevated.core.settings import WORDS_OF_TYPES, has_exact_type
 from aggrevated.errors import DataError
-from aggrevated.storage import Facts
+from aggrevated.storage import JsonDict
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -15,12 +15,12 @@ class Record:
 
     more: Mapping[str, Any] = field(default_factory=dict)
 
-    def facts(self) -> Facts:
+    def facts(self) -> JsonDict:
         """For JSON."""
         return {f.name: getattr(self, f.name) for f in fields(self) if f.name != "more"} | dict(self.more)
 
     @classmethod
-    def read(cls, facts: Facts, source: object) -> Self:
+    def read(cls, facts: JsonDict, source: object) -> Self:
         """What `facts` gave, or a `DataError` that names its source."""
         if not isinstance(facts, dict):
             raise DataError(f"{source} holds {facts!r}, and no facts by name; restore it, or start a new run")
@@ -31,24 +31,24 @@ class Record:
         if missing:
             raise DataError(f"{source} lacks {', '.join(missing)}; restore it, or start a new run")
         for name in names:
-            if not is_of(facts[name], kinds[name]):
-                words = f"{name} as {shortened(facts[name])}, which must be {words_for(kinds[name])}"
+            if not has_type(facts[name], kinds[name]):
+                words = f"{name} as {truncate_repr(facts[name])}, which must be {describe_type(kinds[name])}"
                 raise DataError(f"{source} holds {words}; restore it, or start a new run")
         more = {name: value for name, value in facts.items() if name not in names}
         return cls(**{name: facts[name] for name in names}, more=more)
 
 
-def is_of(value: object, kind: Any) -> bool:
+def has_type(value: object, kind: Any) -> bool:
     """Whether a value that was read is of the type, or of one of the types, that a field says."""
-    return any(value is None if one is type(None) else is_a(value, one) for one in get_args(kind) or (kind,))
+    return any(value is None if one is type(None) else has_exact_type(value, one) for one in get_args(kind) or (kind,))
 
 
-def words_for(kind: Any) -> str:
+def describe_type(kind: Any) -> str:
     """The type in words."""
     return " or ".join("null" if one is type(None) else WORDS_OF_TYPES[one] for one in get_args(kind) or (kind,))
 
 
-def shortened(value: object) -> str:
+def truncate_repr(value: object) -> str:
     """A value as it was read, as much of it as fits into a sentence."""
     shown = repr(value)
     return shown if len(shown) <= 40 else f"{shown[:40]}…"

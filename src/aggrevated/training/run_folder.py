@@ -14,21 +14,21 @@ from torch import Tensor
 
 from aggrevated import storage
 from aggrevated.config import Config
-from aggrevated.config.builder import blank_policy, set_up
-from aggrevated.config.resolver import from_facts
-from aggrevated.core.hardware import one_thread
+from aggrevated.config.builder import build_algorithm_inputs, build_policy
+from aggrevated.config.resolver import config_from_dict
+from aggrevated.core.hardware import single_thread
 from aggrevated.errors import DataError, UsageError
 from aggrevated.policies import Policy
-from aggrevated.problems import World
-from aggrevated.tasks import Task, as_task, can_be_found, find_task, with_object
-from aggrevated.training.checkpoint import newest_facts, refuse_another
+from aggrevated.problems import Problem
+from aggrevated.tasks import Task, as_task, find_task, is_known_task, with_expert_object
+from aggrevated.training.checkpoint import check_same_run, read_newest_metadata
+from aggrevated.training.file_names import BEST_POLICY_FILE as BEST_POLICY_FILE
 from aggrevated.training.file_names import CHECKPOINTS as CHECKPOINTS
-from aggrevated.training.file_names import CHOSEN as CHOSEN
 from aggrevated.training.file_names import CONFIG as CONFIG
 from aggrevated.training.file_names import METRICS as METRICS
 from aggrevated.training.file_names import RESULT as RESULT
 from aggrevated.training.file_names import TRIALS as TRIALS
-from aggrevated.training.model_card import card_of
+from aggrevated.training.model_card import policy_metadata
 from aggrevated.training.records import Metrics, Result
 
 
@@ -42,11 +42,13 @@ class Run:
     @classmethod
     def create(cls, folder: Path, config: Config) -> Run:
         """A new run. A folder that already holds something is refused, so that no run is overwritten."""
-        refuse_if_used(folder)
-        with one_thread():
-            set_up(config)  # what cannot be set up, for example for lack of its expert, leaves no folder behind
-        refuse_if_used(folder)
-        begin_folder(folder, CONFIG, config.facts())
+        check_folder_unused(folder)
+        with single_thread():
+            build_algorithm_inputs(
+                config
+            )  # what cannot be set up, for example for lack of its expert, leaves no folder behind
+        check_folder_unused(folder)
+        create_run_folder(folder, CONFIG, config.facts())
         return cls(folder, config)
 
     @classmethod
@@ -63,8 +65,8 @@ class Run:
         if not path.is_file():
             raise DataError(f"{folder} is not a run: it has no config.json; give a folder that 'aggrevated train' made")
         remedy = f"undo that, or start a new run with 'aggrevated train --config {path}'"
-        facts = storage.unseal_json(path, remedy)
-        if task is None and env is None and not (isinstance(facts.get("task"), str) and can_be_found(facts["task"])):
+        facts = storage.load_checksummed_json(path, remedy)
+        if task is None and env is None and not (isinstance(facts.get("task"), str) and is_known_task(facts["task"])):
             missing = f"{path} is of the task {facts.get('task')!r}, which no installed package offers"
             again = "aggrevated.resume(folder, env=..., expert=...), Run.open(folder, env=..., expert=...)"
             raise DataError(
@@ -72,18 +74,18 @@ class Run:
                 f"expert that it was made of: {again}"
             )
         if env is None and expert is None:
-            return cls(folder, from_facts(facts, path, task, trust))
-        run = cls(folder, from_facts(facts, path, given_again(facts, path, task, trust, env, expert), trust))
+            return cls(folder, config_from_dict(facts, path, task, trust))
+        run = cls(folder, config_from_dict(facts, path, rebuild_task(facts, path, task, trust, env, expert), trust))
         run._refuse_another()
         return run
 
     def _refuse_another(self) -> None:
         """A `DataError` if environment or expert are not those of its checkpoints."""
-        facts = newest_facts(self.folder / CHECKPOINTS)
+        facts = read_newest_metadata(self.folder / CHECKPOINTS)
         if facts is not None:
-            world = self.config.built_world
-            own, habits = identity(self.config, world), storage.digest(dict(world.habits))
-            refuse_another(self.folder / CHECKPOINTS, facts, own, habits)
+            world = self.config.built_problem
+            own, habits = run_identity(self.config, world), storage.digest_tensors(dict(world.habits))
+            check_same_run(self.folder / CHECKPOINTS, facts, own, habits)
 
     @property
     def label(self) -> str:
@@ -109,7 +111,7 @@ class Run:
         if not path.is_file():
             return None
         remedy = f"remove it, and 'aggrevated resume {self.folder}' makes it again"
-        result = Result.read(storage.unseal_json(path, remedy), path)
+        result = Result.read(storage.load_checksummed_json(path, remedy), path)
         loop = self.config.loop
         reached = result.iterations == loop.iterations
         same = (result.budget, result.queries) == (loop.budget, loop.queries)
@@ -117,27 +119,27 @@ class Run:
 
     def so_far(self) -> Result:
         """What was known when policy.safetensors was written."""
-        return Result.read(self.chosen()[1], self.folder / CHOSEN)
+        return Result.read(self.chosen()[1], self.folder / BEST_POLICY_FILE)
 
     @property
     def policy(self) -> Policy:
         """The chosen policy: the best on validation so far."""
         weights, _ = self.chosen()
-        policy = blank_policy(self.config)
+        policy = build_policy(self.config)
         try:
             policy.load_state_dict(weights)
         except RuntimeError as error:
             raise self._of_another_config() from error
-        policy.card = partial(card_of, self)
+        policy.card = partial(policy_metadata, self)
         return policy
 
-    def chosen(self) -> tuple[dict[str, Tensor], storage.Facts]:
+    def chosen(self) -> tuple[dict[str, Tensor], storage.JsonDict]:
         """(weights of the chosen policy, what was known when it was written)."""
-        path = self.folder / CHOSEN
+        path = self.folder / BEST_POLICY_FILE
         if not path.is_file():
             raise DataError(f"{self.folder} has no policy yet; finish it with 'aggrevated resume {self.folder}'")
-        weights, facts = storage.unseal(path)
-        if facts.get("config") != same_in_all(self.config) or not isinstance(facts.get("so_far"), dict):
+        weights, facts = storage.load_checksummed(path)
+        if facts.get("config") != resume_invariant_settings(self.config) or not isinstance(facts.get("so_far"), dict):
             raise self._of_another_config()
         return weights, facts["so_far"]
 
@@ -145,26 +147,26 @@ class Run:
         return DataError(f"{self.folder}/config.json does not fit the policy beside it; restore it")
 
 
-def given_again(facts: storage.Facts, path: Path, task: Task | None, trust: bool, env: Any, expert: Any) -> Task:
+def rebuild_task(facts: storage.JsonDict, path: Path, task: Task | None, trust: bool, env: Any, expert: Any) -> Task:
     """The task of a run with the environment and the expert that it was made of, by the name that it had."""
     world = facts.get("world")
     if expert is not None and isinstance(world, dict) and world.get("expert"):
         raise UsageError(f"{path} names its expert, {world['expert']}; leave expert out, or start a new run")
     found = task or (find_task(str(facts.get("task")), trust) if env is None else as_task(env))
-    return with_object(replace(found, name=str(facts.get("task"))), expert)
+    return with_expert_object(replace(found, name=str(facts.get("task"))), expert)
 
 
-def identity(config: Config, world: World) -> str:
+def run_identity(config: Config, world: Problem) -> str:
     """A digest of all that shapes the bits, the expert's weights too; with more iterations it is still the same run."""
-    return storage.digest(dict(world.fingerprint), same_in_all(config))
+    return storage.digest_tensors(dict(world.fingerprint), resume_invariant_settings(config))
 
 
-def same_in_all(config: Config) -> storage.Facts:
+def resume_invariant_settings(config: Config) -> storage.JsonDict:
     """The settings that do not change where a run is made longer."""
-    return config.replaced(iterations=1, checkpoint_every=1, budget=0, queries=0).facts()
+    return config.with_settings(iterations=1, checkpoint_every=1, budget=0, queries=0).facts()
 
 
-def made_or_opened(folder: Path, config: Config) -> Run:
+def create_or_open(folder: Path, config: Config) -> Run:
     """The run in the folder, if it was asked for the same; a new one if there is none."""
     if not (folder / CONFIG).is_file():
         return Run.create(folder, config)
@@ -174,15 +176,15 @@ def made_or_opened(folder: Path, config: Config) -> Run:
     return run
 
 
-def begin_folder(folder: Path, name: str, facts: storage.Facts) -> None:
+def create_run_folder(folder: Path, name: str, facts: storage.JsonDict) -> None:
     """Write its first file, sealed: of several who begin a folder at once one does, and the others get a `UsageError`.
 
     Killed or failing in the middle, it leaves a folder that holds nothing yet.
     """
     made = not folder.exists()
     try:
-        if not storage.seal_new_json(folder / name, facts):
-            raise exists_already(folder)
+        if not storage.save_new_checksummed_json(folder / name, facts):
+            raise folder_exists_error(folder)
     except BaseException:
         if made:
             with suppress(OSError):
@@ -190,27 +192,27 @@ def begin_folder(folder: Path, name: str, facts: storage.Facts) -> None:
         raise
 
 
-def refuse_if_used(folder: Path) -> None:
+def check_folder_unused(folder: Path) -> None:
     """A `UsageError` if there is something at that place already, but for what a kill left of a file."""
-    with storage.storage_errors(folder):
-        if folder.exists() and (not folder.is_dir() or not all(map(storage.is_leftover, folder.iterdir()))):
-            raise exists_already(folder)
+    with storage.reraise_storage_errors(folder):
+        if folder.exists() and (not folder.is_dir() or not all(map(storage.is_temporary_file, folder.iterdir()))):
+            raise folder_exists_error(folder)
 
 
-def exists_already(folder: Path) -> UsageError:
+def folder_exists_error(folder: Path) -> UsageError:
     """With what can be done about it."""
     a_run = (folder / CONFIG).exists() or (folder / TRIALS).exists() or any(folder.glob(f"trial-*/{CONFIG}"))
     resume = f"go on with 'aggrevated resume {folder}' or " if a_run else ""
     return UsageError(f"{folder} exists already: {resume}choose another --out")
 
 
-def as_file_name(name: str) -> str:
+def to_file_name(name: str) -> str:
     """The name without what folders are not called."""
     return re.sub(r"[^\w.-]+", "-", name)
 
 
-def unused_folder(config: Config) -> Path:
+def choose_run_folder(config: Config) -> Path:
     """runs/TASK-METHOD-UPDATE or, where it exists, the first of those with -2, -3, … behind it that does not."""
-    folder = Path("runs") / as_file_name(f"{config.task.name}-{config.method}-{config.update.name}")
+    folder = Path("runs") / to_file_name(f"{config.task.name}-{config.method}-{config.update.name}")
     numbered = (folder.with_name(f"{folder.name}-{number}") for number in count(2))
     return next(path for path in chain([folder], numbered) if not path.exists())

@@ -10,18 +10,18 @@ from typing import ClassVar, Protocol, Self
 import torch
 from torch import Tensor, nn
 
-from aggrevated.core.schedules import Schedule, linear
-from aggrevated.core.settings import COUNT, NOT_NEGATIVE, Settings, one_of, setting
+from aggrevated.core.schedules import Schedule, linear_schedule
+from aggrevated.core.settings import COUNT, NON_NEGATIVE, Settings, one_of, setting
 from aggrevated.errors import UsageError
-from aggrevated.losses import Loss, inputs_in, legal_in
-from aggrevated.oracles import CostToGo, Tells
+from aggrevated.losses import Loss, action_mask_tensor, policy_inputs
+from aggrevated.oracles import CostToGo, Feedback
 from aggrevated.policies import Policy
 from aggrevated.policies.heads import Head
 from aggrevated.rollout.trajectories import Trajectories
 
 
 @dataclass(frozen=True)
-class Step:
+class UpdateResult:
     """What one update did."""
 
     loss: float  # ℓ_n(π_n), before the step, in the unit that the update measures costs in
@@ -36,7 +36,7 @@ class Step:
 class Update(Protocol):
     """A rule for line 7."""
 
-    def __call__(self, policy: Policy, loss: Loss, trajectories: Trajectories, cost_to_go: CostToGo) -> Step:
+    def __call__(self, policy: Policy, loss: Loss, trajectories: Trajectories, cost_to_go: CostToGo) -> UpdateResult:
         """Change the policy's parameters in place, and say what was done."""
         ...
 
@@ -49,24 +49,24 @@ class Update(Protocol):
         ...
 
 
-def norm(gradient: Tensor) -> float:
+def gradient_norm(gradient: Tensor) -> float:
     """Its length; in float64, so that it is finite whenever the gradient is."""
     return float(gradient.double().norm())
 
 
-def dropout(policy: Policy) -> Callable[[int], AbstractContextManager[None]]:
+def make_dropout_context(policy: Policy) -> Callable[[int], AbstractContextManager[None]]:
     """From a seed to a block in which a policy that has dropout uses it, the same for the same seed.
 
     Outside of such blocks no policy does. Whether it has any is found out here, once for all minibatches of a fit.
     """
     if any(isinstance(module, nn.Dropout) and module.p for module in policy.modules()):
-        return partial(dropped, policy)
+        return partial(seeded_dropout, policy)
     nothing = nullcontext()
     return lambda seed: nothing  # forking the generator takes as long as a step of a small network
 
 
 @contextmanager
-def dropped(policy: Policy, seed: int) -> Iterator[None]:
+def seeded_dropout(policy: Policy, seed: int) -> Iterator[None]:
     """Let the policy use its dropout."""
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(seed >> 1)  # torch takes signed seeds
@@ -84,19 +84,19 @@ def loss_and_gradient(
 
     With `along`, costs in the task's own unit, what the policy learns along is in the gradient, too.
     """
-    with dropout(policy)(int(trajectories.seeds[0])):
+    with make_dropout_context(policy)(int(trajectories.seeds[0])):
         value = loss(policy, trajectories, cost_to_go)
-        total = value if along is None else value + learned_along(policy, trajectories, along)
+        total = value if along is None else value + auxiliary_loss(policy, trajectories, along)
     gradients = torch.autograd.grad(total, list(policy.parameters()), materialize_grads=True)
     return value.item(), torch.cat([g.reshape(-1) for g in gradients])
 
 
-def learned_along(policy: Policy, trajectories: Trajectories, cost_to_go: CostToGo) -> Tensor | float:
+def auxiliary_loss(policy: Policy, trajectories: Trajectories, cost_to_go: CostToGo) -> Tensor | float:
     """1/(HK) of what the policy learns along with these trajectories, as the losses are averaged; 0 for most."""
-    observations, mask = inputs_in(policy, trajectories), torch.from_numpy(trajectories.mask)
+    observations, mask = policy_inputs(policy, trajectories), torch.from_numpy(trajectories.mask)
     known = cost_to_go.every_action and cost_to_go.advantage
     costs = torch.from_numpy(cost_to_go.values) if known else None
-    total = policy.along(observations, mask, legal_in(trajectories), costs)
+    total = policy.auxiliary_loss(observations, mask, action_mask_tensor(trajectories), costs)
     return 0.0 if total is None else total / (trajectories.horizon * trajectories.count)
 
 
@@ -104,12 +104,12 @@ def learned_along(policy: Policy, trajectories: Trajectories, cost_to_go: CostTo
 class UpdateSettings(Settings, ABC):
     """A rule for line 7, by name."""
 
-    fits: ClassVar[frozenset[Tells]] = frozenset(Tells)  # what it can learn from
-    own_actions: ClassVar[bool] = False  # whether it needs actions of the learner's own
+    fits: ClassVar[frozenset[Feedback]] = frozenset(Feedback)  # what it can learn from
+    needs_learner_actions: ClassVar[bool] = False  # whether it needs actions of the learner's own
     uses_loss: ClassVar[bool] = True  # whether it looks at the loss at all
-    advised: ClassVar[bool] = False  # whether it also wants to know what π* would do
+    wants_expert_actions: ClassVar[bool] = False  # whether it also wants to know what π* would do
 
-    def around(self, policy: Policy, head: Head) -> Policy:
+    def wrap_policy(self, policy: Policy, head: Head) -> Policy:
         """What it learns: the policy of the chosen kind, or one that is made of such; `head` is one for it."""
         return policy
 
@@ -135,7 +135,7 @@ class AnnealedSettings(UpdateSettings):
         COUNT,
     )
 
-    def completed(self, iterations: int, given: Container[str]) -> Self:
+    def fill_defaults(self, iterations: int, given: Container[str]) -> Self:
         """To an end that is open nothing falls; asked for on purpose, that is a `UsageError`."""
         if self.annealed != TO_THE_END:
             return self
@@ -146,7 +146,7 @@ class AnnealedSettings(UpdateSettings):
         return replace(self, annealed=iterations)
 
     def schedule(self, value: float, last: float = 0.0) -> float | Schedule:
-        return linear(value, last, self.annealed) if self.annealed else value
+        return linear_schedule(value, last, self.annealed) if self.annealed else value
 
 
 UNITS = ("spread", "cost")
@@ -159,7 +159,7 @@ class GradientSettings(AnnealedSettings):
     target_kl: float = setting(
         0.02,
         "The mean KL per visited state that each step is to have; 0: as long as the other settings make it.",
-        NOT_NEGATIVE,
+        NON_NEGATIVE,
     )
     unit: str = setting(
         "spread",

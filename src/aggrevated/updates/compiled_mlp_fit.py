@@ -11,21 +11,25 @@ import torch
 from torch import Tensor, nn
 
 from aggrevated.core.arrays import Array
-from aggrevated.kernels.adam import FIRST, SECOND, Adam, moments_of
-from aggrevated.kernels.elementary_functions import ONE, TWO, ZERO, exp_of
-from aggrevated.kernels.linear_algebra import add_row, compiled, copy_row
+from aggrevated.kernels.adam import FIRST, SECOND, Adam, init_moments
+from aggrevated.kernels.elementary_functions import ONE, TWO, ZERO, exp_scalar
+from aggrevated.kernels.linear_algebra import add_row, copy_row, njit_cached
 from aggrevated.policies import Policy
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import GaussianHead, Head
-from aggrevated.updates.projection_targets import Goal, Logits, Means
+from aggrevated.updates.projection_targets import CategoricalTarget, GaussianTarget, ProjectionTarget
 
 MOST_WEIGHTS = 3000  # from there on torch is as fast
 BETA1, BETA2, EPSILON = 0.9, 0.999, np.float32(1e-8)  # of Adam, as torch has them
 
 
-def is_small(policy: Policy, goal: Goal, legal: Tensor) -> bool:
+def supports_compiled_fit(policy: Policy, goal: ProjectionTarget, legal: Tensor) -> bool:
     """Whether there is a compiled fit for it."""
-    if type(policy) is not FeedForwardPolicy or not isinstance(goal, Logits | Means) or legal.shape[-1]:
+    if (
+        type(policy) is not FeedForwardPolicy
+        or not isinstance(goal, CategoricalTarget | GaussianTarget)
+        or legal.shape[-1]
+    ):
         return False
     if not all(isinstance(layer, nn.Linear | nn.ReLU) for layer in policy.network):
         return False
@@ -33,17 +37,19 @@ def is_small(policy: Policy, goal: Goal, legal: Tensor) -> bool:
     return all(w.dtype == torch.float32 for w in weights) and sum(w.numel() for w in weights) <= MOST_WEIGHTS
 
 
-def fit(policy: Policy, adam: Adam, seen: Tensor, goal: Goal, minibatches: Tensor, longest: float) -> None:
+def fit_mlp(
+    policy: Policy, adam: Adam, seen: Tensor, goal: ProjectionTarget, minibatches: Tensor, longest: float
+) -> None:
     """Step the weights by Adam, once for each row of `minibatches` [S, n], by steps `seen` [N, 1, O] and their goals.
 
     Gradients that are longer than `longest` are shortened.
     """
     assert isinstance(policy, FeedForwardPolicy)
     linear = [layer for layer in policy.network if isinstance(layer, nn.Linear)]
-    own = [own_moments(adam, layer) for layer in linear]
+    own = [copy_moments(adam, layer) for layer in linear]
     sizes = [linear[0].in_features, *(layer.out_features for layer in linear)]
     state = [
-        [turned(w) for w in group]
+        [transpose_weights(w) for w in group]
         for group in (
             [layer.weight.detach() for layer in linear], [layer.bias.detach() for layer in linear],
             [w[FIRST] for w, _ in own], [b[FIRST] for _, b in own],
@@ -56,27 +62,27 @@ def fit(policy: Policy, adam: Adam, seen: Tensor, goal: Goal, minibatches: Tenso
     step, rate = int(own[0][0]["step"]), float(adam.param_groups[0]["lr"])
     _fit(  # type: ignore[call-arg]
         *map(tuple, state), *map(tuple, gradients), back, acts, pulls, seen[:, 0].contiguous().numpy(),
-        *asked_by(goal, policy.head), minibatches.numpy(), step, rate, longest,
+        *target_arrays(goal, policy.head), minibatches.numpy(), step, rate, longest,
     )  # fmt: skip
-    put_back(linear, own, state, step + len(minibatches))
+    write_back(linear, own, state, step + len(minibatches))
 
 
-def own_moments(adam: Adam, layer: nn.Linear) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+def copy_moments(adam: Adam, layer: nn.Linear) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
     """Adam's moments of a layer's weight and bias, made if there are none yet."""
     found = []
     for weight in (layer.weight, layer.bias):
         place = next(i for i, w in enumerate(adam.weights) if w is weight)
-        found.append(adam.state.setdefault(place, moments_of(weight)))
+        found.append(adam.state.setdefault(place, init_moments(weight)))
     return found[0], found[1]
 
 
-def turned(weight: Tensor) -> Array:
+def transpose_weights(weight: Tensor) -> Array:
     """[inputs, outputs], from torch's [outputs, inputs]; a bias as it is. A copy."""
     return np.ascontiguousarray(weight.numpy().T).copy()
 
 
 @torch.no_grad()
-def put_back(linear: list[nn.Linear], own: list[Any], state: list[list[Array]], steps: int) -> None:
+def write_back(linear: list[nn.Linear], own: list[Any], state: list[list[Array]], steps: int) -> None:
     """Give the layers and Adam what came out."""
     for i, (layer, (weight, bias)) in enumerate(zip(linear, own, strict=True)):
         places = (layer.weight, layer.bias, weight[FIRST], bias[FIRST], weight[SECOND], bias[SECOND])
@@ -86,16 +92,16 @@ def put_back(linear: list[nn.Linear], own: list[Any], state: list[list[Array]], 
         bias["step"].fill_(steps)
 
 
-def asked_by(goal: Goal, head: Head) -> tuple[Array, Array, Array, Array, float, float]:
+def target_arrays(goal: ProjectionTarget, head: Head) -> tuple[Array, Array, Array, Array, float, float]:
     """(what is wanted [N, A], which of it is known [N, A], weight [N], unit [A], λ, scale), for both kinds of goal.
 
     λ < 0 says that it is of means, not of logits; what is wanted are then the outputs that the head makes them of.
     """
-    if isinstance(goal, Logits):
+    if isinstance(goal, CategoricalTarget):
         wanted, known = (x[:, 0].contiguous().numpy() for x in (goal.logits, goal.known))
-        unit, exploring, scale = np.ones(wanted.shape[1], np.float32), goal.exploring, goal.scale
+        unit, exploring, scale = np.ones(wanted.shape[1], np.float32), goal.uniform_weight, goal.scale
     else:
-        assert isinstance(goal, Means) and isinstance(head, GaussianHead)
+        assert isinstance(goal, GaussianTarget) and isinstance(head, GaussianHead)
         wanted = ((goal.means[:, 0] - head.centre) / head.unit).contiguous().numpy()
         known, exploring, scale = np.ones(wanted.shape, bool), -1.0, 1.0
         unit = (goal.deviation / head.unit).float().numpy()
@@ -103,7 +109,7 @@ def asked_by(goal: Goal, head: Head) -> tuple[Array, Array, Array, Array, float,
     return wanted.astype(np.float32, copy=False), known, weight, unit, exploring, scale
 
 
-@compiled
+@njit_cached
 def _fit(  # type: ignore[no-untyped-def]
     weights, biases, first_w, first_b, second_w, second_b, of_w, of_b, back, acts, pulls,
     seen, wanted, known, weight, unit, exploring, scale, minibatches, step, rate, longest,
@@ -122,12 +128,12 @@ def _fit(  # type: ignore[no-untyped-def]
                 continue
             copy_row(acts[0], seen[row])
             for i in range(layers):
-                forward(acts[i], weights[i], biases[i], acts[i + 1], i + 1 < layers)
+                forward_mlp(acts[i], weights[i], biases[i], acts[i + 1], i + 1 < layers)
             out, pull = acts[layers], pulls[layers]
             if exploring < 0:
-                towards_means(out, wanted[row], unit, share, pull)
+                mean_loss_gradient(out, wanted[row], unit, share, pull)
             else:
-                towards_logits(out, wanted[row], known[row], np.float32(exploring), np.float32(scale), share, pull)
+                logit_loss_gradient(out, wanted[row], known[row], np.float32(exploring), np.float32(scale), share, pull)
             for i in range(layers - 1, -1, -1):
                 backward(acts[i], pulls[i + 1], of_w[i], of_b[i], back[i], pulls[i], i > 0)
         length = 0.0
@@ -141,15 +147,15 @@ def _fit(  # type: ignore[no-untyped-def]
         step += 1
         size, root = np.float32(rate / (1 - BETA1**step)), np.float32(np.sqrt(1 - BETA2**step))
         for i in range(layers):
-            adam(weights[i].ravel(), of_w[i].ravel(), first_w[i].ravel(), second_w[i].ravel(), shorter, size, root)
-            adam(biases[i], of_b[i], first_b[i], second_b[i], shorter, size, root)
+            adam_step(weights[i].ravel(), of_w[i].ravel(), first_w[i].ravel(), second_w[i].ravel(), shorter, size, root)
+            adam_step(biases[i], of_b[i], first_b[i], second_b[i], shorter, size, root)
             for j in range(back[i].shape[0]):
                 for k in range(back[i].shape[1]):
                     back[i][j, k] = weights[i][k, j]
 
 
-@compiled
-def forward(x, weight, bias, out, bent):  # type: ignore[no-untyped-def]
+@njit_cached
+def forward_mlp(x, weight, bias, out, bent):  # type: ignore[no-untyped-def]
     """Write x W + b, through a ReLU where it is `bent`."""
     copy_row(out, bias)
     add_row(out, x, weight)
@@ -158,7 +164,7 @@ def forward(x, weight, bias, out, bent):  # type: ignore[no-untyped-def]
             out[j] = max(out[j], ZERO)
 
 
-@compiled
+@njit_cached
 def backward(x, pull, of_weight, of_bias, back, before, further):  # type: ignore[no-untyped-def]
     """Add the gradients of a layer, and write that of its inputs x, which are what a ReLU gave, if it goes further."""
     for i in range(len(x)):
@@ -177,8 +183,8 @@ def backward(x, pull, of_weight, of_bias, back, before, further):  # type: ignor
                 before[i] = ZERO
 
 
-@compiled
-def towards_logits(out, wanted, known, exploring, scale, share, pull):  # type: ignore[no-untyped-def]
+@njit_cached
+def logit_loss_gradient(out, wanted, known, exploring, scale, share, pull):  # type: ignore[no-untyped-def]
     """Write the gradient of `Logits.distance`, 2 m_a (z_a − g_a − Σ m (z − g)), where m is the measure of actions.
 
     Where goals are −∞ it is that of cross-entropy, π_a − 1 for the action that is not, and π_a for the others.
@@ -188,7 +194,7 @@ def towards_logits(out, wanted, known, exploring, scale, share, pull):  # type: 
         most = max(most, out[a])
     total, some = ZERO, ZERO
     for a in range(actions):
-        pull[a] = exp_of(out[a] - most)
+        pull[a] = exp_scalar(out[a] - most)
         total += pull[a]
         some += ONE if known[a] else ZERO
         advised = advised or wanted[a] == -np.inf
@@ -208,15 +214,15 @@ def towards_logits(out, wanted, known, exploring, scale, share, pull):  # type: 
         pull[a] *= TWO * scale * share * ((out[a] - wanted[a] if known[a] else ZERO) - mean)
 
 
-@compiled
-def towards_means(out, wanted, unit, share, pull):  # type: ignore[no-untyped-def]
+@njit_cached
+def mean_loss_gradient(out, wanted, unit, share, pull):  # type: ignore[no-untyped-def]
     """Write the gradient of `Means.distance`."""
     for a in range(len(out)):
         pull[a] = TWO * share * (out[a] - wanted[a]) / (unit[a] * unit[a] * np.float32(len(out)))
 
 
-@compiled
-def adam(weight, gradient, first, second, shorter, size, root):  # type: ignore[no-untyped-def]
+@njit_cached
+def adam_step(weight, gradient, first, second, shorter, size, root):  # type: ignore[no-untyped-def]
     """A step of Adam."""
     keep1, keep2 = np.float32(1 - BETA1), np.float32(1 - BETA2)
     for i in range(len(weight)):

@@ -14,7 +14,7 @@ from aggrevated.rollout.trajectories import Trajectories
 
 
 @dataclass(frozen=True)
-class Spread:
+class RunningCostScale:
     """The root-mean-square of A* over all states of all iterations so far where it is known; each counts alike.
 
     Costs in other units, c times as large, have a spread c times as large, so that A* over its spread stays as it is.
@@ -28,13 +28,13 @@ class Spread:
         """The spread; 1 where nothing has cost anything yet."""
         return float(np.sqrt(self.squares / self.states)) if self.squares else 1.0
 
-    def including(self, cost_to_go: CostToGo, trajectories: Trajectories) -> Spread:
+    def including(self, cost_to_go: CostToGo, trajectories: Trajectories) -> RunningCostScale:
         """The spread of these as well."""
         known = cost_to_go.weight > 0
         squares = np.square(cost_to_go.values[known], dtype=np.float64)  # [states, A] or [states]
         if cost_to_go.every_action:
-            squares = mean_of_legal(squares, trajectories.legal[known])
-        return Spread(self.squares + float(squares.sum()), self.states + len(squares))
+            squares = masked_mean(squares, trajectories.legal[known])
+        return RunningCostScale(self.squares + float(squares.sum()), self.states + len(squares))
 
     def divide(self, cost_to_go: CostToGo) -> CostToGo:
         """The same cost-to-go in units of the spread; its entropy bonus is in that unit already."""
@@ -46,12 +46,12 @@ class Spread:
         return torch.tensor([self.squares, self.states], dtype=torch.float64)
 
     @classmethod
-    def of(cls, tensor: Tensor) -> Spread:
+    def of(cls, tensor: Tensor) -> RunningCostScale:
         """What `tensor` gave."""
         return cls(*tensor.tolist())
 
 
-def mean_of_legal(values: Array, legal: Array) -> Array:
+def masked_mean(values: Array, legal: Array) -> Array:
     """[states]: the mean over the legal actions of values [states, A]; over all where there is no restriction."""
     legal = legal if legal.shape[1] else np.ones(values.shape, bool)
     mean: Array = (values * legal).sum(axis=1) / np.maximum(legal.sum(axis=1), 1)

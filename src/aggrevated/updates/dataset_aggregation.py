@@ -11,22 +11,24 @@ from aggrevated.core.arrays import Array
 from aggrevated.oracles import CostToGo
 from aggrevated.rollout.trajectories import ARRAYS, Trajectories, pad_and_stack
 
-MEASURED = 200  # trajectories of the newest at most, for what a step reports: thousands at once would take gigabytes
+MAX_MEASURED_TRAJECTORIES = (
+    200  # trajectories of the newest at most, for what a step reports: thousands at once would take gigabytes
+)
 MOST_BYTES = 500_000_000  # of pictures
 
 
-class Data(NamedTuple):
+class TrainingData(NamedTuple):
     """Trajectories, and what was learned of their costs."""
 
     trajectories: Trajectories
     cost_to_go: CostToGo
 
-    def take(self, indices: Array) -> "Data":
+    def take(self, indices: Array) -> "TrainingData":
         """Those at `indices`, in that order."""
         chosen: dict[str, Any] = {name: array[indices] for name, array in self.cost_to_go.arrays.items()}
-        return Data(self.trajectories.take(indices), CostToGo(**chosen))
+        return TrainingData(self.trajectories.take(indices), CostToGo(**chosen))
 
-    def beside(self, newer: "Data") -> "Data":
+    def beside(self, newer: "TrainingData") -> "TrainingData":
         """These and then the newer ones."""
         arrays: dict[str, Any] = {
             n: pad_and_stack([getattr(one.trajectories, n) for one in (self, newer)]) for n in ARRAYS
@@ -36,11 +38,11 @@ class Data(NamedTuple):
             for name, array in self.cost_to_go.arrays.items()
         }
         seeds = np.concatenate([self.trajectories.seeds, newer.trajectories.seeds])
-        return Data(replace(newer.trajectories, **arrays, seeds=seeds), CostToGo(**costs))
+        return TrainingData(replace(newer.trajectories, **arrays, seeds=seeds), CostToGo(**costs))
 
 
 @dataclass
-class Aggregation:
+class AggregatedDataset:
     """Above `capacity` trajectories a uniform sample of all that were seen is kept (reservoir sampling).
 
     So memory does not grow with the run. Of pictures there are fewer, if they are more than `most_bytes`.
@@ -49,17 +51,17 @@ class Aggregation:
     capacity: int = 1000  # trajectories
     most_bytes: int = MOST_BYTES
     seen: int = field(default=0, init=False)
-    _data: Data | None = field(default=None, init=False, repr=False)
+    _data: TrainingData | None = field(default=None, init=False, repr=False)
 
     @property
-    def data(self) -> Data:
+    def data(self) -> TrainingData:
         """All that is kept."""
         assert self._data is not None, "nothing was added yet"
         return self._data
 
     def add(self, trajectories: Trajectories, cost_to_go: CostToGo, generator: np.random.Generator) -> None:
         """Add the newest data; past `capacity`, each newcomer takes a random place with the reservoir's probability."""
-        newest = Data(without_states(trajectories), cost_to_go)
+        newest = TrainingData(drop_states(trajectories), cost_to_go)
         data = newest if self._data is None else self._data.beside(newest)
         room, before = self._room(data.trajectories.observations), data.trajectories.count - trajectories.count
         order = np.arange(data.trajectories.count)
@@ -98,9 +100,9 @@ class Aggregation:
         self.seen = int(seen)
         arrays: dict[str, Any] = {name: array.numpy() for name, array in state.items() if name != "numbers"}
         trajectories = Trajectories(**{name: arrays.pop(name) for name in ARRAYS}, horizon=int(horizon), mixing=mixing)
-        self._data = Data(trajectories, CostToGo(**arrays))
+        self._data = TrainingData(trajectories, CostToGo(**arrays))
 
 
-def without_states(trajectories: Trajectories) -> Trajectories:
+def drop_states(trajectories: Trajectories) -> Trajectories:
     """Without the states, which no loss looks at."""
     return replace(trajectories, states=np.zeros((*trajectories.mask.shape, 0), np.float32))

@@ -15,32 +15,50 @@ from torch import Tensor, nn
 from torch.distributions import Categorical
 from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
-from aggrevated.core.rng import Purpose, seeds
-from aggrevated.core.settings import COUNT, NOT_NEGATIVE, POSITIVE, SHARE, Chosen, at_least, require, setting
+from aggrevated.core.rng import SeedPurpose, derive_seeds
+from aggrevated.core.settings import (
+    COUNT,
+    NON_NEGATIVE,
+    POSITIVE,
+    UNIT_INTERVAL,
+    SelectedComponents,
+    at_least,
+    check_setting,
+    setting,
+)
 from aggrevated.errors import UsageError
 from aggrevated.kernels.adam import Adam
-from aggrevated.losses import Loss, LossSettings, distribution_at, inputs_in
+from aggrevated.losses import Loss, LossSettings, policy_distribution, policy_inputs
 from aggrevated.oracles import CostToGo
 from aggrevated.policies import Policy
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import GaussianHead
 from aggrevated.rollout.trajectories import Trajectories
-from aggrevated.updates import AnnealedSettings, Step, dropout, loss_and_gradient, norm
-from aggrevated.updates.compiled_mlp_fit import fit, is_small
-from aggrevated.updates.dataset_aggregation import MEASURED, Aggregation, Data
-from aggrevated.updates.natural import Natural, NaturalSettings
-from aggrevated.updates.plateau import Standstill
-from aggrevated.updates.projection_targets import Goal, Logits, advised_only, costs_of, first_steps, means_of
-from aggrevated.updates.safe_step import MOST_HALVINGS, safe_step
-from aggrevated.updates.temperature import Warmth
+from aggrevated.updates import AnnealedSettings, UpdateResult, gradient_norm, loss_and_gradient, make_dropout_context
+from aggrevated.updates.compiled_mlp_fit import fit_mlp, supports_compiled_fit
+from aggrevated.updates.dataset_aggregation import MAX_MEASURED_TRAJECTORIES, AggregatedDataset, TrainingData
+from aggrevated.updates.natural import NaturalSettings, NaturalUpdate
+from aggrevated.updates.plateau import PlateauDetector
+from aggrevated.updates.projection_targets import (
+    CategoricalTarget,
+    ProjectionTarget,
+    action_costs,
+    expert_action_only_mask,
+    gaussian_target,
+    truncate_steps,
+)
+from aggrevated.updates.safe_step import MAX_HALVINGS, safe_step
+from aggrevated.updates.temperature import TemperatureSchedule
 
-FEWEST = 4  # trajectories in a minibatch of a policy with memory
-LONGEST_GRADIENT = 1.0
-BESIDE_ADVICE = 0.125  # τ at least, beside cross-entropy, for which a logit of 8 is sure: larger ones would outweigh it
+MIN_MINIBATCH_TRAJECTORIES = 4  # trajectories in a minibatch of a policy with memory
+MAX_GRADIENT_NORM = 1.0
+MIN_TEMPERATURE_WITH_LABELS = (
+    0.125  # τ at least, beside cross-entropy, for which a logit of 8 is sure: larger ones would outweigh it
+)
 
 
 @dataclass
-class Exponentiated:
+class ExponentiatedUpdate:
     """π_{n+1}: the projection of exp(−A*/τ), on all data; with `eta`, of π_n^(1−ρ) exp(−η A*), on the newest data.
 
     What is known of the action taken, and of no other, says nothing of later policies: there a natural step is made. So
@@ -55,8 +73,8 @@ class Exponentiated:
     cooling: int = 8  # the iteration from which on τ and the learning rate fall as 1/√n; 0: never
     allowed: float = 0.02  # what a goal may cost over an episode, of what the dearest policy did: else τ falls; 0: any
     decay: float = 0.0  # ρ
-    exploring: float = 0.2  # λ
-    in_units: bool = True  # whether A* is divided by its mean size
+    uniform_weight: float = 0.2  # λ
+    normalize_costs: bool = True  # whether A* is divided by its mean size
     learning_rate: float = 0.01
     steps: int = 100
     minibatch: int = 512  # steps of trajectories
@@ -64,31 +82,34 @@ class Exponentiated:
     seed: int = 0
     annealed: int = 0  # iterations over which the learning rate falls to 0, in a line; 0: never
     max_kl: float = 1e6  # any finite step
-    natural: Natural = field(default_factory=lambda: NaturalSettings().build(0))
-    aggregation: Aggregation = field(init=False, repr=False)
-    _standstill: Standstill = field(default_factory=Standstill, init=False, repr=False)
-    _warmth: Warmth = field(init=False, repr=False)
+    natural: NaturalUpdate = field(default_factory=lambda: NaturalSettings().build(0))
+    aggregation: AggregatedDataset = field(init=False, repr=False)
+    _plateau: PlateauDetector = field(default_factory=PlateauDetector, init=False, repr=False)
+    _temperature_schedule: TemperatureSchedule = field(init=False, repr=False)
     _adam: Adam | None = field(default=None, init=False, repr=False)
-    _widest: Tensor | None = field(default=None, init=False, repr=False)
+    _initial_log_deviation: Tensor | None = field(default=None, init=False, repr=False)
     _rounds: int = field(default=0, init=False, repr=False)
     _moments: dict[str, Tensor] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        self.aggregation, self._warmth = Aggregation(self.capacity), Warmth(self.allowed)
+        self.aggregation, self._temperature_schedule = (
+            AggregatedDataset(self.capacity),
+            TemperatureSchedule(self.allowed),
+        )
 
-    def __call__(self, policy: Policy, loss: Loss, trajectories: Trajectories, cost_to_go: CostToGo) -> Step:
+    def __call__(self, policy: Policy, loss: Loss, trajectories: Trajectories, cost_to_go: CostToGo) -> UpdateResult:
         if cost_to_go.bonus:
             raise UsageError("the exponentiated update knows no entropy bonus; use the oracle without it")
-        refuse_costs_without_advantage(cost_to_go)
-        newest = Data(trajectories, cost_to_go)
-        measured = newest.take(np.arange(min(trajectories.count, MEASURED)))
+        check_costs_are_advantages(cost_to_go)
+        newest = TrainingData(trajectories, cost_to_go)
+        measured = newest.take(np.arange(min(trajectories.count, MAX_MEASURED_TRAJECTORIES)))
         value, gradient = loss_and_gradient(policy, loss, *measured)
-        if self._has_handed_over(cost_to_go):  # whose own loss is in other units
-            return replace(self.natural(policy, loss, *newest), loss=value, gradient_norm=norm(gradient))
+        if self._use_natural_gradient(cost_to_go):  # whose own loss is in other units
+            return replace(self.natural(policy, loss, *newest), loss=value, gradient_norm=gradient_norm(gradient))
         tau = self._tau(policy, measured)
         if cost_to_go.every_action and not self.eta:
-            self._standstill.add(excess(policy, measured, tau))
-        generator = np.random.default_rng(int(seeds(self.seed, Purpose.UPDATE, self.aggregation.seen, 1)[0]))
+            self._plateau.add(normalized_excess_cost(policy, measured, tau))
+        generator = np.random.default_rng(int(derive_seeds(self.seed, SeedPurpose.UPDATE, self.aggregation.seen, 1)[0]))
         self.aggregation.add(trajectories, cost_to_go, generator)
         data = newest if self.eta else self.aggregation.data
         before = parameters_to_vector(policy.parameters()).detach()
@@ -96,67 +117,69 @@ class Exponentiated:
         displacement = parameters_to_vector(policy.parameters()).detach() - before
         vector_to_parameters(before, policy.parameters())
         kl, halvings = safe_step(policy, measured.trajectories, displacement, self.max_kl)
-        if halvings == MOST_HALVINGS:  # what Adam remembers may be no number
+        if halvings == MAX_HALVINGS:  # what Adam remembers may be no number
             self._adam, self._moments = None, {}
-        return Step(value, norm(gradient), kl, halvings)
+        return UpdateResult(value, gradient_norm(gradient), kl, halvings)
 
-    def _has_handed_over(self, cost_to_go: CostToGo) -> bool:
+    def _use_natural_gradient(self, cost_to_go: CostToGo) -> bool:
         """Whether the natural update goes on: nobody advises, or the fit stands still, and data is of no more use."""
-        if self._standstill.reached():
-            self.aggregation, self._adam, self._moments = Aggregation(self.capacity), None, {}
+        if self._plateau.reached():
+            self.aggregation, self._adam, self._moments = AggregatedDataset(self.capacity), None, {}
             return True
         return not cost_to_go.every_action and cost_to_go.advice is None
 
-    def _project(self, policy: Policy, data: Data, tau: float, generator: np.random.Generator) -> None:
-        goal = self._goal(policy, data, tau)
+    def _project(self, policy: Policy, data: TrainingData, tau: float, generator: np.random.Generator) -> None:
+        goal = self._target(policy, data, tau)
         if isinstance(policy.head, GaussianHead):
-            self._narrow(policy.head)
-        if isinstance(goal, Logits) and is_table(policy, data.trajectories) and goal.complete():
-            fill(policy, data.trajectories, goal)
+            self._shrink_deviation(policy.head)
+        if isinstance(goal, CategoricalTarget) and is_table(policy, data.trajectories) and goal.complete():
+            fill_table(policy, data.trajectories, goal)
         else:
             self._fit(policy, data, goal, generator)
 
-    def _cooled(self, n: int) -> float:
+    def _temperature_decay(self, n: int) -> float:
         """n rounds of Eq. 7 with the step η/√n of its regret bound are one of η√n."""
         return min(1.0, (self.cooling / n) ** 0.5) if self.cooling else 1.0
 
-    def _annealed(self, n: int) -> float:
+    def _learning_rate_decay(self, n: int) -> float:
         """What is left of the learning rate."""
         return max(0.0, 1.0 - (n - 1) / self.annealed) if self.annealed else 1.0
 
-    def _tau(self, policy: Policy, newest: Data) -> float:
-        tau = self.temperature * self._cooled(newest.trajectories.n)
+    def _tau(self, policy: Policy, newest: TrainingData) -> float:
+        tau = self.temperature * self._temperature_decay(newest.trajectories.n)
         finite = not isinstance(policy.head, GaussianHead)
-        return self._warmth.tau(tau, policy, newest) if finite and not self.eta else tau
+        return self._temperature_schedule.tau(tau, policy, newest) if finite and not self.eta else tau
 
-    def _narrow(self, head: GaussianHead) -> None:
+    def _shrink_deviation(self, head: GaussianHead) -> None:
         """After n rounds of Eq. 7 a Gaussian has 1/√n of its first deviation: exp(−n η Q*) around the best action."""
-        if self._widest is None:
-            self._widest = head.log_deviation.detach().clone()
+        if self._initial_log_deviation is None:
+            self._initial_log_deviation = head.log_deviation.detach().clone()
         self._rounds += 1
         with torch.no_grad():
-            head.log_deviation.copy_(self._widest - 0.5 * np.log(self._rounds))
+            head.log_deviation.copy_(self._initial_log_deviation - 0.5 * np.log(self._rounds))
 
-    def _goal(self, policy: Policy, data: Data, tau: float) -> Goal:
+    def _target(self, policy: Policy, data: TrainingData, tau: float) -> ProjectionTarget:
         """Where Eq. 7 leads from the policy as it is."""
         if isinstance(policy.head, GaussianHead):
-            return means_of(*data, policy.head.unit.numpy())
-        cost, known, weight = map(torch.from_numpy, costs_of(data, policy.head.outputs, self.in_units))
+            return gaussian_target(*data, policy.head.unit.numpy())
+        cost, known, weight = map(torch.from_numpy, action_costs(data, policy.head.outputs, self.normalize_costs))
         if not self.eta:
-            advised = advised_only(data)
-            tau = max(tau, BESIDE_ADVICE) if advised.any() else tau
+            advised = expert_action_only_mask(data)
+            tau = max(tau, MIN_TEMPERATURE_WITH_LABELS) if advised.any() else tau
             logits = torch.where(advised[..., None] & (cost > 0), -torch.inf, -cost / tau)
-            return Logits(logits, known, weight, self.exploring, tau)
+            return CategoricalTarget(logits, known, weight, self.uniform_weight, tau)
         with torch.no_grad():
-            now = distribution_at(policy, data.trajectories)
+            now = policy_distribution(policy, data.trajectories)
         assert isinstance(now, Categorical)
-        return Logits((1 - self.decay) * now.logits - self.eta * cost, known, weight, self.exploring, 1.0)
+        return CategoricalTarget(
+            (1 - self.decay) * now.logits - self.eta * cost, known, weight, self.uniform_weight, 1.0
+        )
 
-    def _fit(self, policy: Policy, data: Data, goal: Goal, generator: np.random.Generator) -> None:
+    def _fit(self, policy: Policy, data: TrainingData, goal: ProjectionTarget, generator: np.random.Generator) -> None:
         """Adam on the mean distance from the goal; single steps in a minibatch, or whole trajectories."""
         trajectories = data.trajectories
         costs = torch.from_numpy(data.cost_to_go.values) if data.cost_to_go.every_action else None
-        seen = inputs_in(policy, trajectories)
+        seen = policy_inputs(policy, trajectories)
         mask, legal = torch.from_numpy(trajectories.mask), torch.from_numpy(trajectories.legal)
         if policy.memoryless:
             mask = mask & (goal.weight > 0)
@@ -164,27 +187,29 @@ class Exponentiated:
         if not mask.any():  # nothing is known of any step
             return
         lengths = mask.sum(dim=1)
-        size = min(max(FEWEST, round(self.minibatch / float(lengths.float().mean()))), len(mask))
-        adam, learning = self._optimiser(policy), dropout(policy)
-        adam.param_groups[0]["lr"] = self.learning_rate * self._cooled(trajectories.n) * self._annealed(trajectories.n)
+        size = min(max(MIN_MINIBATCH_TRAJECTORIES, round(self.minibatch / float(lengths.float().mean()))), len(mask))
+        adam, learning = self._optimiser(policy), make_dropout_context(policy)
+        adam.param_groups[0]["lr"] = (
+            self.learning_rate * self._temperature_decay(trajectories.n) * self._learning_rate_decay(trajectories.n)
+        )
         minibatches = torch.from_numpy(generator.integers(len(mask), size=(self.steps, size)))
-        if is_small(policy, goal, legal):
-            fit(policy, adam, seen, goal, minibatches, LONGEST_GRADIENT)
+        if supports_compiled_fit(policy, goal, legal):
+            fit_mlp(policy, adam, seen, goal, minibatches, MAX_GRADIENT_NORM)
             return
         longest = lengths[minibatches].max(dim=1).values.tolist()
         for step, (rows, length) in enumerate(zip(minibatches, longest, strict=True)):
-            wanted, allowed = goal.take(rows, length), first_steps(legal, rows, length) if legal.shape[2] else None
-            now = first_steps(seen, rows, length), first_steps(mask, rows, length), allowed
+            wanted, allowed = goal.take(rows, length), truncate_steps(legal, rows, length) if legal.shape[2] else None
+            now = truncate_steps(seen, rows, length), truncate_steps(mask, rows, length), allowed
             with learning(self.aggregation.seen * self.steps + step):
                 distance = wanted.distance(policy.distribution(*now))
                 along = None
                 if not policy.memoryless:  # whose steps stand for themselves, and are no trajectories here
-                    along = policy.along(*now, None if costs is None else first_steps(costs, rows, length))
+                    along = policy.auxiliary_loss(*now, None if costs is None else truncate_steps(costs, rows, length))
             adam.zero_grad()
             total = (distance * wanted.weight).sum()
             value = (total if along is None else total + along) / wanted.weight.sum().clamp(min=1e-9)
             value.backward()  # type: ignore[no-untyped-call]
-            clip(adam.weights)
+            clip_gradient_norm(adam.weights)
             adam.step()
 
     def _optimiser(self, policy: Policy) -> Adam:
@@ -193,16 +218,20 @@ class Exponentiated:
             weights = [w for name, w in policy.named_parameters() if not name.endswith("log_deviation")]
             self._adam = Adam(weights, lr=self.learning_rate)
             if self._moments:
-                loaded = self._adam.state_dict() | {"state": unflatten(self._moments)}
+                loaded = self._adam.state_dict() | {"state": unflatten_moments(self._moments)}
                 self._adam.load_state_dict(loaded)
         return self._adam
 
     def state(self) -> dict[str, Tensor]:
         """The data, and what Adam remembers."""
-        moments = self._moments if self._adam is None else flatten(self._adam.state_dict()["state"])
-        own = {} if self._widest is None else {WIDEST: self._widest, ROUNDS: torch.tensor(self._rounds)}
-        excess = {EXCESS: torch.tensor(of, dtype=torch.float64)} if (of := self._standstill.excess) else {}
-        known = self._warmth.dearest, self._warmth.factor
+        moments = self._moments if self._adam is None else flatten_moments(self._adam.state_dict()["state"])
+        own = (
+            {}
+            if self._initial_log_deviation is None
+            else {WIDEST: self._initial_log_deviation, ROUNDS: torch.tensor(self._rounds)}
+        )
+        excess = {EXCESS: torch.tensor(of, dtype=torch.float64)} if (of := self._plateau.excess) else {}
+        known = self._temperature_schedule.worst_policy_cost, self._temperature_schedule.factor
         warmth = {WARMTH: torch.tensor(known, dtype=torch.float64)} if known != (0.0, 1.0) else {}
         natural = {f"{NATURAL}{name}": w for name, w in self.natural.state().items()}
         return self.aggregation.state() | moments | own | excess | warmth | natural
@@ -210,33 +239,35 @@ class Exponentiated:
     def restore(self, state: dict[str, Tensor]) -> None:
         self.natural.restore({n.removeprefix(NATURAL): w for n, w in state.items() if n.startswith(NATURAL)})
         state = {name: w for name, w in state.items() if not name.startswith(NATURAL)}
-        self._adam, self._widest = None, state.pop(WIDEST, None)
+        self._adam, self._initial_log_deviation = None, state.pop(WIDEST, None)
         self._rounds = int(state.pop(ROUNDS, torch.tensor(0)))
-        self._standstill = Standstill(state.pop(EXCESS, torch.zeros(0)).tolist())
-        self._warmth = Warmth(self.allowed, *state.pop(WARMTH, torch.tensor([0.0, 1.0])).tolist())
+        self._plateau = PlateauDetector(state.pop(EXCESS, torch.zeros(0)).tolist())
+        self._temperature_schedule = TemperatureSchedule(
+            self.allowed, *state.pop(WARMTH, torch.tensor([0.0, 1.0])).tolist()
+        )
         self._moments = {name: w.clone() for name, w in state.items() if name.startswith(MOMENT)}
         self.aggregation.restore({name: w for name, w in state.items() if name not in self._moments})
 
 
-def clip(weights: Sequence[Tensor]) -> None:
+def clip_gradient_norm(weights: Sequence[Tensor]) -> None:
     """Shorten the gradient, all of it together, to the longest that there may be; as torch does it, but quicker."""
     gradients = [weight.grad for weight in weights if weight.grad is not None]
     length = math.hypot(*(float(gradient.norm()) for gradient in gradients))
-    if length > LONGEST_GRADIENT:
+    if length > MAX_GRADIENT_NORM:
         for gradient in gradients:
-            gradient *= LONGEST_GRADIENT / length
+            gradient *= MAX_GRADIENT_NORM / length
 
 
 WIDEST, ROUNDS, EXCESS, WARMTH, NATURAL = "widest", "rounds", "excess", "warmth", "natural."
 MOMENT = "adam."  # what the names of Adam's moments begin with, in a state
 
 
-def flatten(moments: dict[int, dict[str, Tensor]]) -> dict[str, Tensor]:
+def flatten_moments(moments: dict[int, dict[str, Tensor]]) -> dict[str, Tensor]:
     """Adam's moments of each weight, by names as a checkpoint has them."""
     return {f"{MOMENT}{i}.{name}": w.clone() for i, own in moments.items() for name, w in own.items()}
 
 
-def unflatten(named: dict[str, Tensor]) -> dict[int, dict[str, Tensor]]:
+def unflatten_moments(named: dict[str, Tensor]) -> dict[int, dict[str, Tensor]]:
     """What `flatten` was given."""
     moments: dict[int, dict[str, Tensor]] = {}
     for key, w in named.items():
@@ -245,7 +276,7 @@ def unflatten(named: dict[str, Tensor]) -> dict[int, dict[str, Tensor]]:
     return moments
 
 
-def refuse_costs_without_advantage(cost_to_go: CostToGo) -> None:
+def check_costs_are_advantages(cost_to_go: CostToGo) -> None:
     """What is advised costs 0: with this nothing but an advantage can be compared."""
     compared = cost_to_go.advice is not None and not cost_to_go.every_action and np.any(cost_to_go.values)
     if compared and not cost_to_go.advantage:
@@ -253,11 +284,11 @@ def refuse_costs_without_advantage(cost_to_go: CostToGo) -> None:
 
 
 @torch.no_grad()
-def excess(policy: Policy, data: Data, tau: float) -> float:
+def normalized_excess_cost(policy: Policy, data: TrainingData, tau: float) -> float:
     """What Σ_a π(a) A*(a) is above that of exp(−A*/τ), in mean sizes of A*: about 1 where π acts at random."""
-    now = distribution_at(policy, data.trajectories)
+    now = policy_distribution(policy, data.trajectories)
     assert isinstance(now, Categorical)
-    cost, known, weight = map(torch.from_numpy, costs_of(data, policy.head.outputs))
+    cost, known, weight = map(torch.from_numpy, action_costs(data, policy.head.outputs))
     goal = torch.where(known, -cost / tau, -torch.inf).softmax(-1)
     above = (torch.where(known, (now.probs - goal) * cost, 0.0).sum(-1) * weight).sum() / weight.sum().clamp(min=1e-9)
     return float(above)
@@ -272,10 +303,10 @@ def is_table(policy: Policy, trajectories: Trajectories) -> bool:
 
 
 @torch.no_grad()
-def fill(policy: Policy, trajectories: Trajectories, goal: Logits) -> None:
+def fill_table(policy: Policy, trajectories: Trajectories, goal: CategoricalTarget) -> None:
     """The projection onto a table: the mean of the goals at each observation. Those that were not seen stay."""
     assert isinstance(policy, FeedForwardPolicy)
-    mask, now = torch.from_numpy(trajectories.mask), distribution_at(policy, trajectories)
+    mask, now = torch.from_numpy(trajectories.mask), policy_distribution(policy, trajectories)
     assert isinstance(now, Categorical)
     layer = policy.network[0]
     assert isinstance(layer, nn.Linear)
@@ -291,7 +322,7 @@ class ExponentiatedSettings(AnnealedSettings):
 
     name = "exponentiated"
     uses_loss = False
-    advised = True
+    wants_expert_actions = True
     temperature: float = setting(
         0.07, "tau: the policy is fitted to exp(-A*/tau), A* in units of its mean size.", POSITIVE
     )
@@ -300,14 +331,16 @@ class ExponentiatedSettings(AnnealedSettings):
         0.02,
         "What exp(-A*/tau) may cost over an episode, in parts of what the dearest policy so far did: tau falls until "
         "it does not cost more; 0: tau stays as it is.",
-        SHARE,
+        UNIT_INTERVAL,
     )
     eta: float = setting(
-        0.0, "The step of Eq. 7 in such units, learning from the newest data only; 0: from all data.", NOT_NEGATIVE
+        0.0, "The step of Eq. 7 in such units, learning from the newest data only; 0: from all data.", NON_NEGATIVE
     )
-    decay: float = setting(0.0, "rho: with --eta, how much of the old log-probabilities each step forgets.", SHARE)
-    exploring: float = setting(
-        0.2, "lambda: how much of the fit is over all actions alike, not weighted by the policy.", SHARE
+    decay: float = setting(
+        0.0, "rho: with --eta, how much of the old log-probabilities each step forgets.", UNIT_INTERVAL
+    )
+    uniform_weight: float = setting(
+        0.2, "lambda: how much of the fit is over all actions alike, not weighted by the policy.", UNIT_INTERVAL
     )
     fit_rate: float = setting(0.01, "The step size of Adam, inside the exponentiated update.", POSITIVE)
     fit_steps: int = setting(100, "Its minibatches in each iteration.", at_least(1))
@@ -316,15 +349,17 @@ class ExponentiatedSettings(AnnealedSettings):
         1000, "How many trajectories are kept at most, a random sample of all, to learn from again.", at_least(1)
     )
 
-    def check(self, chosen: Chosen) -> None:
+    def check(self, chosen: SelectedComponents) -> None:
         assert isinstance(chosen.loss, LossSettings)
-        require(self.eta > 0 or not self.decay, "decay", self.decay, "0 without --eta, where nothing old is forgotten")
-        require(
+        check_setting(
+            self.eta > 0 or not self.decay, "decay", self.decay, "0 without --eta, where nothing old is forgotten"
+        )
+        check_setting(
             getattr(chosen.oracle, "advantage", True), "advantage", False, f"left as it is for the update {self.name}"
         )
-        require(not chosen.loss.entropy, "entropy", chosen.loss.entropy, f"0 for the update {self.name}")
+        check_setting(not chosen.loss.entropy, "entropy", chosen.loss.entropy, f"0 for the update {self.name}")
 
-    def build(self, seed: int) -> Exponentiated:
-        goal = self.eta, self.temperature, self.cooling, self.allowed, self.decay, self.exploring
+    def build(self, seed: int) -> ExponentiatedUpdate:
+        goal = self.eta, self.temperature, self.cooling, self.allowed, self.decay, self.uniform_weight
         fit = self.fit_rate, self.fit_steps, self.minibatch, self.capacity, seed, self.annealed
-        return Exponentiated(*goal, True, *fit)
+        return ExponentiatedUpdate(*goal, True, *fit)

@@ -25,8 +25,10 @@ def closed_form(s: Tensor, g: Tensor, damping: float) -> Tensor:
     """
     g = g.double()
     if s.shape[0] <= s.shape[1]:
-        return damped_solve(gram(s.T), g, damping)
-    delta: Tensor = (g - across(s, damped_solve(gram(s), down(s, g), damping))) / damping
+        return damped_solve(gram_matrix(s.T), g, damping)
+    delta: Tensor = (
+        g - apply_scores(s, damped_solve(gram_matrix(s), apply_scores_transposed(s, g), damping))
+    ) / damping
     return delta
 
 
@@ -37,31 +39,31 @@ def damped_solve(matrix: Tensor, right: Tensor, damping: float) -> Tensor:
     return solution
 
 
-def gram(s: Tensor) -> Tensor:
+def gram_matrix(s: Tensor) -> Tensor:
     """SᵀS [K, K]."""
     total = s.new_zeros((s.shape[1], s.shape[1]), dtype=torch.float64)
-    for rows in in_blocks(s):
+    for rows in iter_blocks(s):
         total += rows.T @ rows
     return total
 
 
-def down(s: Tensor, v: Tensor) -> Tensor:
+def apply_scores_transposed(s: Tensor, v: Tensor) -> Tensor:
     """Sᵀ v [K], for v [d]."""
     total = s.new_zeros(s.shape[1], dtype=torch.float64)
-    for rows, part in zip(in_blocks(s), torch.split(v, BLOCK), strict=True):
+    for rows, part in zip(iter_blocks(s), torch.split(v, BLOCK), strict=True):
         total += rows.T @ part
     return total
 
 
-def across(s: Tensor, w: Tensor) -> Tensor:
+def apply_scores(s: Tensor, w: Tensor) -> Tensor:
     """S w [d], for w [K]."""
     out = s.new_empty(s.shape[0], dtype=torch.float64)  # made first: parts between blocks would keep their memory open
-    for rows, part in zip(in_blocks(s), torch.split(out, BLOCK), strict=True):
+    for rows, part in zip(iter_blocks(s), torch.split(out, BLOCK), strict=True):
         torch.mv(rows, w, out=part)
     return out
 
 
-def in_blocks(s: Tensor) -> Iterator[Tensor]:
+def iter_blocks(s: Tensor) -> Iterator[Tensor]:
     """S in float64, some rows at a time."""
     return (rows.double() for rows in torch.split(s, BLOCK))
 
@@ -72,7 +74,7 @@ def conjugate_gradient(s: Tensor, g: Tensor, damping: float, iterations: int = 1
     Without damping the number of iterations is what keeps δ short: "a fixed number of iterations" (partial least
     squares). What of g is outside the span of S is then never reached, and the search ends when it would divide by 0.
     """
-    return krylov(lambda v: across(s, down(s, v)) + damping * v, g, iterations, tolerance)
+    return krylov(lambda v: apply_scores(s, apply_scores_transposed(s, v)) + damping * v, g, iterations, tolerance)
 
 
 def krylov(product: Callable[[Tensor], Tensor], g: Tensor, iterations: int, tolerance: float = 1e-10) -> Tensor:
@@ -102,18 +104,18 @@ def held_out(s: Tensor, g: Tensor, least: float = 0.0) -> Tensor:
     δ from one half of the columns is judged by the other half, and the other way round: gᵀδ / √(δᵀ S Sᵀ δ) is what a
     step gains for the KL that it costs there. All of it is in the (K + 1)² inner products of the columns and g.
     """
-    g, squared = g.double(), gram(s)
+    g, squared = g.double(), gram_matrix(s)
     length = float(squared.diagonal().mean())
     if s.shape[1] < 2:
         return closed_form(s, g, max(least, max(GRID) * length))
-    inner = torch.cat([squared, down(s, g)[None]]), g @ g
+    inner = torch.cat([squared, apply_scores_transposed(s, g)[None]]), g @ g
     grid = (length * torch.tensor(GRID, dtype=g.dtype)).clamp(min=least)
     even, odd = torch.arange(0, s.shape[1], 2), torch.arange(1, s.shape[1], 2)
-    gains = gained(*inner, even, odd, grid) + gained(*inner, odd, even, grid)
+    gains = estimate_held_out_gain(*inner, even, odd, grid) + estimate_held_out_gain(*inner, odd, even, grid)
     return closed_form(s, g, float(grid[gains.argmax()]))
 
 
-def gained(inner: Tensor, squared: Tensor, fitted: Tensor, judged: Tensor, grid: Tensor) -> Tensor:
+def estimate_held_out_gain(inner: Tensor, squared: Tensor, fitted: Tensor, judged: Tensor, grid: Tensor) -> Tensor:
     """For each λ of the grid, gᵀδ / √(δᵀ S_J S_Jᵀ δ) of the δ from the columns F.
 
     `inner` [K + 1, K] is (S, g)ᵀ S, and `squared` is gᵀg.
@@ -128,13 +130,13 @@ def gained(inner: Tensor, squared: Tensor, fitted: Tensor, judged: Tensor, grid:
     return gain
 
 
-def iterated(iterations: int) -> Solver:
+def make_conjugate_gradient(iterations: int) -> Solver:
     """Conjugate gradient with that many iterations."""
     return partial(conjugate_gradient, iterations=iterations)
 
 
 SOLVERS: dict[str, Callable[[int], Solver]] = {  # from the iterations of those that have any
     "closed-form": lambda _: closed_form,
-    "conjugate-gradient": iterated,
+    "conjugate-gradient": make_conjugate_gradient,
     "held-out": lambda _: held_out,
 }

@@ -6,21 +6,28 @@ import numpy as np
 from torch import Tensor
 from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
-from aggrevated.core.rng import Purpose, seeds
-from aggrevated.core.settings import POSITIVE, Chosen, require, setting
+from aggrevated.core.rng import SeedPurpose, derive_seeds
+from aggrevated.core.settings import POSITIVE, SelectedComponents, check_setting, setting
 from aggrevated.errors import UsageError
 from aggrevated.kernels.adam import Adam
 from aggrevated.losses import Loss, LossSettings
-from aggrevated.oracles import CostToGo, Tells
+from aggrevated.oracles import CostToGo, Feedback
 from aggrevated.policies import Policy
 from aggrevated.rollout.trajectories import Trajectories
-from aggrevated.updates import Step, UpdateSettings, dropout, learned_along, loss_and_gradient, norm
-from aggrevated.updates.dataset_aggregation import MEASURED, Aggregation, Data
+from aggrevated.updates import (
+    UpdateResult,
+    UpdateSettings,
+    auxiliary_loss,
+    gradient_norm,
+    loss_and_gradient,
+    make_dropout_context,
+)
+from aggrevated.updates.dataset_aggregation import MAX_MEASURED_TRAJECTORIES, AggregatedDataset, TrainingData
 from aggrevated.updates.safe_step import safe_step
 
 
 @dataclass
-class FollowTheLeader:
+class FollowTheLeaderUpdate:
     """π_{n+1} = argmin_π Σ_{i ≤ n} ℓ_i(π), approached by `steps` minibatch steps of Adam from π_n.
 
     The data are kept as trajectories, at most `capacity` of them.
@@ -33,12 +40,12 @@ class FollowTheLeader:
     anneal: bool = False  # let the learning rate fall to 0, in a line
     max_kl: float = 1e6  # any finite step
     seed: int = 0
-    aggregation: Aggregation = field(init=False, repr=False)
+    aggregation: AggregatedDataset = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        self.aggregation = Aggregation(self.capacity)
+        self.aggregation = AggregatedDataset(self.capacity)
 
-    def __call__(self, policy: Policy, loss: Loss, trajectories: Trajectories, cost_to_go: CostToGo) -> Step:
+    def __call__(self, policy: Policy, loss: Loss, trajectories: Trajectories, cost_to_go: CostToGo) -> UpdateResult:
         if not cost_to_go.every_action and cost_to_go.advice is None:
             raise UsageError(
                 "follow the leader needs the cost-to-go of every action: data of the taken action only, from policies "
@@ -46,21 +53,21 @@ class FollowTheLeader:
             )
         if cost_to_go.bonus:
             raise UsageError("follow the leader knows no entropy bonus; use the oracle without it")
-        some = np.arange(min(trajectories.count, MEASURED))
-        measured, costs = Data(trajectories, cost_to_go).take(some)
+        some = np.arange(min(trajectories.count, MAX_MEASURED_TRAJECTORIES))
+        measured, costs = TrainingData(trajectories, cost_to_go).take(some)
         value, gradient = loss_and_gradient(policy, loss, measured, costs)
-        generator = np.random.default_rng(int(seeds(self.seed, Purpose.UPDATE, self.aggregation.seen, 1)[0]))
+        generator = np.random.default_rng(int(derive_seeds(self.seed, SeedPurpose.UPDATE, self.aggregation.seen, 1)[0]))
         self.aggregation.add(trajectories, cost_to_go, generator)
         before = parameters_to_vector(policy.parameters()).detach()
         self._descend(policy, loss, generator)
         displacement = parameters_to_vector(policy.parameters()).detach() - before
         vector_to_parameters(before, policy.parameters())
         kl, halvings = safe_step(policy, measured, displacement, self.max_kl)
-        return Step(value, norm(gradient), kl, halvings)
+        return UpdateResult(value, gradient_norm(gradient), kl, halvings)
 
     def _descend(self, policy: Policy, loss: Loss, generator: np.random.Generator) -> None:
         """Adam on the mean loss of all the data, `minibatch` trajectories at a time."""
-        data, learning = self.aggregation.data, dropout(policy)
+        data, learning = self.aggregation.data, make_dropout_context(policy)
         optimiser = Adam(policy.parameters(), lr=self.learning_rate)
         for step in range(self.steps):
             if self.anneal:
@@ -70,7 +77,7 @@ class FollowTheLeader:
             optimiser.zero_grad()
             with learning(self.aggregation.seen * self.steps + step):  # a mask serves two minibatches, and all trials
                 some = data.take(batch)
-                value = loss(policy, *some) + learned_along(policy, *some)
+                value = loss(policy, *some) + auxiliary_loss(policy, *some)
             value.backward()  # type: ignore[no-untyped-call]
             optimiser.step()
 
@@ -83,16 +90,16 @@ class FollowTheLeader:
 
 
 @dataclass(frozen=True)
-class LeaderSettings(UpdateSettings):
+class FollowTheLeaderSettings(UpdateSettings):
     """Follow the leader, over all data so far."""
 
     name = "follow-the-leader"
-    fits = frozenset({Tells.EVERY_ACTION, Tells.BEST_ACTION})
+    fits = frozenset({Feedback.ALL_ACTIONS, Feedback.BEST_ACTION})
     learning_rate: float = setting(0.01, "The step size of Adam, inside follow the leader.", POSITIVE)
 
-    def check(self, chosen: Chosen) -> None:
+    def check(self, chosen: SelectedComponents) -> None:
         assert isinstance(chosen.loss, LossSettings)
-        require(not chosen.loss.entropy, "entropy", chosen.loss.entropy, f"0 for the update {self.name}")
+        check_setting(not chosen.loss.entropy, "entropy", chosen.loss.entropy, f"0 for the update {self.name}")
 
-    def build(self, seed: int) -> FollowTheLeader:
-        return FollowTheLeader(self.learning_rate, seed=seed)
+    def build(self, seed: int) -> FollowTheLeaderUpdate:
+        return FollowTheLeaderUpdate(self.learning_rate, seed=seed)

@@ -7,18 +7,18 @@ from typing import Self
 import torch
 from torch import Tensor
 
-from aggrevated.core.schedules import Schedule, at
-from aggrevated.core.settings import NOT_NEGATIVE, Chosen, at_least, one_of, require, setting
+from aggrevated.core.schedules import Schedule, value_at
+from aggrevated.core.settings import NON_NEGATIVE, SelectedComponents, at_least, check_setting, one_of, setting
 from aggrevated.losses import Loss
 from aggrevated.losses.fisher import fisher_product
-from aggrevated.losses.trajectory_scores import scores
+from aggrevated.losses.trajectory_scores import compute_trajectory_scores
 from aggrevated.oracles import CostToGo
 from aggrevated.policies import Policy
 from aggrevated.rollout.trajectories import Trajectories
-from aggrevated.updates import GradientSettings, Step, loss_and_gradient, norm
-from aggrevated.updates.cost_scale import Spread
+from aggrevated.updates import GradientSettings, UpdateResult, gradient_norm, loss_and_gradient
+from aggrevated.updates.cost_scale import RunningCostScale
 from aggrevated.updates.fisher_solvers import SOLVERS, Solver, closed_form, krylov
-from aggrevated.updates.safe_step import MOST_HALVINGS, NEAR, all_finite, halvings_of, safe_step, step_of_kl
+from aggrevated.updates.safe_step import MAX_HALVINGS, NEAR, count_halvings, is_all_finite, safe_step, search_step_to_kl
 
 PER_STATE = "per-state"  # the solver that needs no scores
 PAPERS = ("closed-form", "conjugate-gradient")  # one system, with the damping that a task tuned for it
@@ -27,7 +27,7 @@ TINY = 1e-300  # for a gradient of zero
 
 
 @dataclass
-class Natural:
+class NaturalUpdate:
     """θ_{n+1} = θ_n − η δ with (S_n S_nᵀ + λI) δ = ∇ℓ_n and η = √(δ_KL / ∇ℓ_nᵀ δ).
 
     `delta_kl` is the paper's, on the scale of Eq. 9: score cross-terms vanish in expectation, so S_n S_nᵀ is the
@@ -46,34 +46,36 @@ class Natural:
     per_state: int = 0
     target_kl: float | Schedule = 0.0
     in_spreads: bool = False  # whether A* is divided by its spread
-    _spread: Spread = field(default_factory=Spread, init=False, repr=False)
+    _spread: RunningCostScale = field(default_factory=RunningCostScale, init=False, repr=False)
 
-    def __call__(self, policy: Policy, loss: Loss, trajectories: Trajectories, cost_to_go: CostToGo) -> Step:
+    def __call__(self, policy: Policy, loss: Loss, trajectories: Trajectories, cost_to_go: CostToGo) -> UpdateResult:
         if self.in_spreads:
             self._spread = self._spread.including(cost_to_go, trajectories)
             cost_to_go = self._spread.divide(cost_to_go)
         value, gradient = loss_and_gradient(policy, loss, trajectories, cost_to_go)
         displacement = self._displacement(policy, trajectories, gradient)
-        if not all_finite(displacement):
-            return Step(value, norm(gradient), 0.0, MOST_HALVINGS)
-        if target := at(self.target_kl, trajectories.n):
-            kl, far = step_of_kl(policy, trajectories, displacement, min(target, self.max_kl / NEAR))
-            return Step(value, norm(gradient), kl, halvings_of(far))
+        if not is_all_finite(displacement):
+            return UpdateResult(value, gradient_norm(gradient), 0.0, MAX_HALVINGS)
+        if target := value_at(self.target_kl, trajectories.n):
+            kl, far = search_step_to_kl(policy, trajectories, displacement, min(target, self.max_kl / NEAR))
+            return UpdateResult(value, gradient_norm(gradient), kl, count_halvings(far))
         kl, halvings = safe_step(policy, trajectories, displacement, self.max_kl)
-        return Step(value, norm(gradient), kl, halvings)
+        return UpdateResult(value, gradient_norm(gradient), kl, halvings)
 
     def _displacement(self, policy: Policy, trajectories: Trajectories, gradient: Tensor) -> Tensor:
         """−η_n δ, where the quadratic model of the KL has the target if there is one."""
-        delta_kl = 2 * at(self.target_kl, trajectories.n) / trajectories.horizon or at(self.delta_kl, trajectories.n)
+        delta_kl = 2 * value_at(self.target_kl, trajectories.n) / trajectories.horizon or value_at(
+            self.delta_kl, trajectories.n
+        )
         if self.per_state:
-            return step_along(self._by_states(policy, trajectories, gradient), gradient, delta_kl)
+            return scale_to_kl(self._by_states(policy, trajectories, gradient), gradient, delta_kl)
         # With mixing only 1 − α of the steps have a score, so that S_n S_nᵀ would be too small by as much.
-        s = scores(policy, trajectories).T.div_(max(1.0 - trajectories.mixing, 1e-9) ** 0.5)
-        return step_along(self.direction(s, gradient), gradient, delta_kl)
+        s = compute_trajectory_scores(policy, trajectories).T.div_(max(1.0 - trajectories.mixing, 1e-9) ** 0.5)
+        return scale_to_kl(self.direction(s, gradient), gradient, delta_kl)
 
     def _by_states(self, policy: Policy, trajectories: Trajectories, gradient: Tensor) -> Tensor:
         """δ with (F + λI)/H δ = ∇ℓ_n: F/H is what S_n S_nᵀ estimates."""
-        length = max(norm(gradient), TINY)
+        length = max(gradient_norm(gradient), TINY)
         g = gradient.double() / length  # products are in float32, whatever the unit of cost
         fisher, horizon = fisher_product(policy, trajectories), trajectories.horizon
         damping = self.damping * (g @ fisher(g))
@@ -89,7 +91,7 @@ class Natural:
 
     def displacement(self, s: Tensor, gradient: Tensor, n: int = 1) -> Tensor:
         """−η_n δ for S_n [d, K] and the gradient [d], by the paper's δ_KL."""
-        return step_along(self.direction(s, gradient), gradient, at(self.delta_kl, n))
+        return scale_to_kl(self.direction(s, gradient), gradient, value_at(self.delta_kl, n))
 
     def state(self) -> dict[str, Tensor]:
         """The spread, once there is one."""
@@ -97,10 +99,10 @@ class Natural:
 
     def restore(self, state: dict[str, Tensor]) -> None:
         assert set(state) <= ({"spread"} if self.in_spreads else set()), "the natural update remembers its spread only"
-        self._spread = Spread.of(state["spread"]) if state else Spread()
+        self._spread = RunningCostScale.of(state["spread"]) if state else RunningCostScale()
 
 
-def step_along(delta: Tensor, gradient: Tensor, delta_kl: float) -> Tensor:
+def scale_to_kl(delta: Tensor, gradient: Tensor, delta_kl: float) -> Tensor:
     """−η δ with η = √(δ_KL / ∇ℓᵀ δ); zero where δ is."""
     if not delta.any():
         return torch.zeros_like(gradient)
@@ -113,15 +115,15 @@ class NaturalSettings(GradientSettings):
     """Natural gradient descent."""
 
     name = "natural"
-    own_actions = True  # scores are of the learner's own actions
+    needs_learner_actions = True  # scores are of the learner's own actions
     delta_kl: float = setting(
-        0.0, "The paper's delta_KL, on its trajectory scale (see docs/guide.md); 0: by --target-kl.", NOT_NEGATIVE
+        0.0, "The paper's delta_KL, on its trajectory scale (see docs/guide.md); 0: by --target-kl.", NON_NEGATIVE
     )
     damping: float = setting(
         USUAL_DAMPING,
         "What is added to the Fisher matrix, relative to the scores' mean squared length; for held-out at least that; "
         "for per-state relative to the matrix along the gradient.",
-        NOT_NEGATIVE,
+        NON_NEGATIVE,
     )
     solver: str = setting(
         PER_STATE,
@@ -130,9 +132,9 @@ class NaturalSettings(GradientSettings):
     )
     cg_iterations: int = setting(10, "The iterations of the solvers conjugate-gradient and per-state.", at_least(1))
 
-    def completed(self, iterations: int, given: Container[str]) -> Self:
+    def fill_defaults(self, iterations: int, given: Container[str]) -> Self:
         """What was given on purpose decides how a step is measured, and that the task's damping is not for it."""
-        own = super().completed(iterations, given)
+        own = super().fill_defaults(iterations, given)
         if own.delta_kl and "delta_kl" in given and "target_kl" not in given:
             own = replace(own, target_kl=0.0)
         if own.target_kl and "target_kl" in given and "delta_kl" not in given:
@@ -141,15 +143,15 @@ class NaturalSettings(GradientSettings):
             own = replace(own, damping=USUAL_DAMPING)
         return own
 
-    def check(self, chosen: Chosen) -> None:
+    def check(self, chosen: SelectedComponents) -> None:
         one = "positive, or else --target-kl must be, and not both"
-        require((self.delta_kl > 0) != (self.target_kl > 0), "delta_kl", self.delta_kl, one)
+        check_setting((self.delta_kl > 0) != (self.target_kl > 0), "delta_kl", self.delta_kl, one)
         damped = self.damping > 0 or self.solver != "closed-form"
-        require(damped, "damping", self.damping, f"a positive number for the solver {self.solver}")
+        check_setting(damped, "damping", self.damping, f"a positive number for the solver {self.solver}")
 
-    def build(self, seed: int) -> Natural:
+    def build(self, seed: int) -> NaturalUpdate:
         solver = SOLVERS.get(self.solver, SOLVERS["closed-form"])(self.cg_iterations)
-        return Natural(
+        return NaturalUpdate(
             self.schedule(self.delta_kl),
             self.damping,
             solver=solver,

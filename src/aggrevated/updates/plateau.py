@@ -15,7 +15,7 @@ PROGRESS = 0.9  # of what it was before: more than that is none
 
 
 @dataclass
-class Standstill:
+class PlateauDetector:
     """What the policies of the last iterations cost above their goals."""
 
     excess: list[float] = field(default_factory=list)  # at their own states; 1: as if they acted at random

@@ -14,38 +14,38 @@ import torch
 from torch import Tensor
 
 from aggrevated.core.arrays import Array
-from aggrevated.core.rng import Purpose, seeds
-from aggrevated.core.settings import POSITIVE, Chosen, Rule, at_least, require, setting
+from aggrevated.core.rng import SeedPurpose, derive_seeds
+from aggrevated.core.settings import POSITIVE, Rule, SelectedComponents, at_least, check_setting, setting
 from aggrevated.errors import UsageError
-from aggrevated.losses import Loss, LossSettings, distribution_at
+from aggrevated.losses import Loss, LossSettings, policy_distribution
 from aggrevated.losses.fisher import kl
-from aggrevated.oracles import CostToGo, Tells
+from aggrevated.oracles import CostToGo, Feedback
 from aggrevated.policies import Policy, PolicySettings
 from aggrevated.policies.heads import Head
 from aggrevated.policies.mixture import MixturePolicy
 from aggrevated.rollout.trajectories import Trajectories
-from aggrevated.updates import Step, UpdateSettings
-from aggrevated.updates.follow_the_leader import FollowTheLeader
+from aggrevated.updates import UpdateResult, UpdateSettings
+from aggrevated.updates.follow_the_leader import FollowTheLeaderUpdate
 
 
-def searn(n: int, beta: float) -> Array:
+def searn_weights(n: int, beta: float) -> Array:
     """[n]: β (1 − β)^(n−j), normalised: the shares of h_1 … h_n when π_{n+1} = (1 − β) π_n + β h_n, without π*."""
-    return normalised(beta * (1 - beta) ** np.arange(n - 1, -1, -1.0))
+    return normalize_weights(beta * (1 - beta) ** np.arange(n - 1, -1, -1.0))
 
 
-def smile(n: int, beta: float) -> Array:
+def smile_weights(n: int, beta: float) -> Array:
     """[n]: β (1 − β)^(j−1), normalised: each new policy takes over a share β of what is still the expert's."""
-    return normalised(beta * (1 - beta) ** np.arange(float(n)))
+    return normalize_weights(beta * (1 - beta) ** np.arange(float(n)))
 
 
-def normalised(weights: Array) -> Array:
+def normalize_weights(weights: Array) -> Array:
     """Those weights, so that they sum to 1."""
     shares: Array = weights / weights.sum()
     return shares
 
 
 @dataclass
-class PolicyMixture:
+class MixtureUpdate:
     """In iteration n a new policy h_n is fitted to the newest data by `steps` minibatches of Adam, and mixed in."""
 
     shares: Callable[[int, float], Array]  # `searn` or `smile`
@@ -54,19 +54,19 @@ class PolicyMixture:
     steps: int = 300
     seed: int = 0
 
-    def __call__(self, policy: Policy, loss: Loss, trajectories: Trajectories, cost_to_go: CostToGo) -> Step:
+    def __call__(self, policy: Policy, loss: Loss, trajectories: Trajectories, cost_to_go: CostToGo) -> UpdateResult:
         if not isinstance(policy, MixturePolicy):
             raise UsageError("this update mixes policies; give it a MixturePolicy around one of them")
         with torch.no_grad():
-            before, value = distribution_at(policy, trajectories), loss(policy, trajectories, cost_to_go).item()
+            before, value = policy_distribution(policy, trajectories), loss(policy, trajectories, cost_to_go).item()
         n = int(policy.learned) + 1
         policy.renew(self.shares(n, self.beta))
-        own = int(seeds(self.seed, Purpose.UPDATE, n, 1)[0])
-        fit = FollowTheLeader(self.learning_rate, self.steps, capacity=trajectories.count, anneal=True, seed=own)
+        own = int(derive_seeds(self.seed, SeedPurpose.UPDATE, n, 1)[0])
+        fit = FollowTheLeaderUpdate(self.learning_rate, self.steps, capacity=trajectories.count, anneal=True, seed=own)
         step = fit(policy.newest, loss, trajectories, cost_to_go)
         with torch.no_grad():
-            apart = kl(before, distribution_at(policy, trajectories))[torch.from_numpy(trajectories.mask)]
-        return Step(value, step.gradient_norm, float(apart.mean()), step.halvings)
+            apart = kl(before, policy_distribution(policy, trajectories))[torch.from_numpy(trajectories.mask)]
+        return UpdateResult(value, step.gradient_norm, float(apart.mean()), step.halvings)
 
     def state(self) -> dict[str, Tensor]:
         """Nothing: what was learned is the policy's."""
@@ -80,7 +80,7 @@ class PolicyMixture:
 class MixtureSettings(UpdateSettings, ABC):
     """A mixture of policies that takes the expert's place."""
 
-    fits = frozenset({Tells.EVERY_ACTION})
+    fits = frozenset({Feedback.ALL_ACTIONS})
     beta: float = setting(
         0.3,
         "The share of each new policy in the mixture; the expert's falls by it, too: alpha_n = (1 - beta)^(n-1).",
@@ -91,11 +91,11 @@ class MixtureSettings(UpdateSettings, ABC):
     )
     fit_steps: int = setting(300, "Minibatches that each new policy is fitted by.", at_least(1))
 
-    def implied(self) -> Mapping[str, Any]:
+    def implied_settings(self) -> Mapping[str, Any]:
         """Line 4 is a part of the mixture: the expert begins, and has what the policies do not have yet."""
         return {"mixing": 1.0, "mixing_schedule": "geometric", "mixing_decay": 1 - self.beta, "mixing_least": 0.0}
 
-    def check(self, chosen: Chosen) -> None:
+    def check(self, chosen: SelectedComponents) -> None:
         if not chosen.finite:
             raise UsageError(
                 f"the update {self.name} mixes policies for finite actions; choose another --method or --update"
@@ -106,10 +106,10 @@ class MixtureSettings(UpdateSettings, ABC):
                 f"policies of the kind {chosen.policy.name} cannot be mixed; choose another --method or --update"
             )
         own = f"for the update {self.name}, whose policies begin anew"
-        require(chosen.start.name == "random", "start", chosen.start.name, f"random {own}")
-        require(not chosen.loss.entropy, "entropy", chosen.loss.entropy, f"0 {own}")
+        check_setting(chosen.start.name == "random", "start", chosen.start.name, f"random {own}")
+        check_setting(not chosen.loss.entropy, "entropy", chosen.loss.entropy, f"0 {own}")
 
-    def around(self, policy: Policy, head: Head) -> Policy:
+    def wrap_policy(self, policy: Policy, head: Head) -> Policy:
         return MixturePolicy(policy, head)
 
 
@@ -119,8 +119,8 @@ class SearnSettings(MixtureSettings):
 
     name = "searn"
 
-    def build(self, seed: int) -> PolicyMixture:
-        return PolicyMixture(searn, self.beta, self.learning_rate, self.fit_steps, seed)
+    def build(self, seed: int) -> MixtureUpdate:
+        return MixtureUpdate(searn_weights, self.beta, self.learning_rate, self.fit_steps, seed)
 
 
 @dataclass(frozen=True)
@@ -129,5 +129,5 @@ class SmileSettings(MixtureSettings):
 
     name = "smile"
 
-    def build(self, seed: int) -> PolicyMixture:
-        return PolicyMixture(smile, self.beta, self.learning_rate, self.fit_steps, seed)
+    def build(self, seed: int) -> MixtureUpdate:
+        return MixtureUpdate(smile_weights, self.beta, self.learning_rate, self.fit_steps, seed)

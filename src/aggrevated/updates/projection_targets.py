@@ -16,17 +16,23 @@ from torch.distributions import Categorical, Distribution, Independent, Normal
 from aggrevated.core.arrays import Array
 from aggrevated.oracles import CostToGo
 from aggrevated.rollout.trajectories import Trajectories
-from aggrevated.updates.dataset_aggregation import Data
+from aggrevated.updates.dataset_aggregation import TrainingData
 
-DEAREST = 5.0  # what a mistake counts at most, in mean costs: CartPole's doomed states cost a hundred times the usual
-ASKED = 2.0  # what all steps of a Gaussian count together of which a cost is known, the others together counting 1
-SMALLEST = 1e-3  # of an action's unit: what is advised may be the same everywhere
+MAX_SCALED_COST = (
+    5.0  # what a mistake counts at most, in mean costs: CartPole's doomed states cost a hundred times the usual
+)
+COSTED_STEP_WEIGHT = (
+    2.0  # what all steps of a Gaussian count together of which a cost is known, the others together counting 1
+)
+MIN_DEVIATION = 1e-3  # of an action's unit: what is advised may be the same everywhere
 LOWEST = -1e4  # a logit in place of −∞, where it does not count
-FLATTEST = 0.01  # of the usual squared distance from the advice: nearer than that, no curvature can be told
-INDIFFERENCE = 0.5  # tau of two actions, in mean costs: one that is so much better than the advised gets odds of e
+CURVATURE_RIDGE = 0.01  # of the usual squared distance from the advice: nearer than that, no curvature can be told
+EXPERT_ACTION_TEMPERATURE = (
+    0.5  # tau of two actions, in mean costs: one that is so much better than the advised gets odds of e
+)
 
 
-class Goal(Protocol):
+class ProjectionTarget(Protocol):
     """What is asked of the policy at each step."""
 
     @property
@@ -34,11 +40,11 @@ class Goal(Protocol):
         """[n, T]: how much a step counts."""
         ...
 
-    def take(self, rows: Tensor, length: int) -> Goal:
+    def take(self, rows: Tensor, length: int) -> ProjectionTarget:
         """Of these trajectories, the first `length` steps."""
         ...
 
-    def at(self, mask: Tensor) -> Goal:
+    def at(self, mask: Tensor) -> ProjectionTarget:
         """Of the steps in the mask, each as a trajectory of its own."""
         ...
 
@@ -48,7 +54,7 @@ class Goal(Protocol):
 
 
 @dataclass(frozen=True)
-class Logits:
+class CategoricalTarget:
     """log-probabilities to have, but for a constant per step: least squares over the actions that are known.
 
     An action a counts by (1 − λ) π(a) + λ/A. With λ = 0 that is the Fisher metric: the fit averages A* over the states
@@ -62,17 +68,17 @@ class Logits:
     logits: Tensor  # [n, T, A]
     known: Tensor  # bool [n, T, A]
     weight: Tensor
-    exploring: float  # λ
+    uniform_weight: float  # λ
     scale: float  # of the distance: τ, so that it is in units of cost
     all_known: bool = False  # which spares much of the work
 
-    def take(self, rows: Tensor, length: int) -> Logits:
-        logits, known, weight = (first_steps(x, rows, length) for x in (self.logits, self.known, self.weight))
+    def take(self, rows: Tensor, length: int) -> CategoricalTarget:
+        logits, known, weight = (truncate_steps(x, rows, length) for x in (self.logits, self.known, self.weight))
         return replace(self, logits=logits, known=known, weight=weight)
 
-    def at(self, mask: Tensor) -> Logits:
+    def at(self, mask: Tensor) -> CategoricalTarget:
         logits, known, weight = (x[mask][:, None] for x in (self.logits, self.known, self.weight))
-        return Logits(logits, known, weight, self.exploring, self.scale, bool(known.all()))
+        return CategoricalTarget(logits, known, weight, self.uniform_weight, self.scale, bool(known.all()))
 
     def complete(self) -> bool:
         """Whether all actions are known wherever any is, and none only by advice."""
@@ -98,30 +104,32 @@ class Logits:
     def _measure(self, pi: Tensor) -> Tensor:
         """How much each action counts; in all 1, over those that are known."""
         if self.all_known:
-            return (1 - self.exploring) * pi + self.exploring / pi.shape[-1]
+            return (1 - self.uniform_weight) * pi + self.uniform_weight / pi.shape[-1]
         share = self.known / self.known.sum(-1, keepdim=True).clamp(min=1)
-        measure = ((1 - self.exploring) * pi + self.exploring * share) * self.known
+        measure = ((1 - self.uniform_weight) * pi + self.uniform_weight * share) * self.known
         return measure / measure.sum(-1, keepdim=True).clamp(min=1e-12)
 
 
-def first_steps(x: Tensor, rows: Tensor, length: int) -> Tensor:
+def truncate_steps(x: Tensor, rows: Tensor, length: int) -> Tensor:
     """Of the trajectories `rows` of x [n, T, ...] the first `length` steps."""
     return x.index_select(0, rows)[:, :length]
 
 
 @dataclass(frozen=True)
-class Means:
+class GaussianTarget:
     """Where a Gaussian is to be."""
 
     means: Tensor  # [n, T, A]
     weight: Tensor
     deviation: Tensor  # [A]: how much the goals vary, their unit
 
-    def take(self, rows: Tensor, length: int) -> Means:
-        return Means(first_steps(self.means, rows, length), first_steps(self.weight, rows, length), self.deviation)
+    def take(self, rows: Tensor, length: int) -> GaussianTarget:
+        return GaussianTarget(
+            truncate_steps(self.means, rows, length), truncate_steps(self.weight, rows, length), self.deviation
+        )
 
-    def at(self, mask: Tensor) -> Means:
-        return Means(self.means[mask][:, None], self.weight[mask][:, None], self.deviation)
+    def at(self, mask: Tensor) -> GaussianTarget:
+        return GaussianTarget(self.means[mask][:, None], self.weight[mask][:, None], self.deviation)
 
     def distance(self, distribution: Distribution) -> Tensor:
         assert isinstance(distribution, Independent) and isinstance(distribution.base_dist, Normal)
@@ -129,7 +137,7 @@ class Means:
         return squared
 
 
-def costs_of(data: Data, actions: int, in_units: bool = True) -> tuple[Array, Array, Array]:
+def action_costs(data: TrainingData, actions: int, in_units: bool = True) -> tuple[Array, Array, Array]:
     """(cost [K, T, A], known [K, T, A], weight [K, T]): what is known of the actions at each step.
 
     Where only what π* advises is known of a step, any other action is taken to cost what mistakes cost on average: that
@@ -145,9 +153,9 @@ def costs_of(data: Data, actions: int, in_units: bool = True) -> tuple[Array, Ar
         assert advised is not None, "without advice the action taken is learned from by a natural step"
         taken = np.arange(actions) == trajectories.actions[..., None]
         cost, known = taken * cost_to_go.values[..., None], (taken | advised) & asked
-    unit = np.float32(mean_cost(cost, known))
+    unit = np.float32(mean_absolute_cost(cost, known))
     if in_units:
-        cost, unit = np.clip(cost / unit, -DEAREST, DEAREST), np.float32(1.0)
+        cost, unit = np.clip(cost / unit, -MAX_SCALED_COST, MAX_SCALED_COST), np.float32(1.0)
     if advised is None:
         return cost, known, cost_to_go.weight
     only_advised = trajectories.mask[..., None] & ~asked
@@ -155,7 +163,7 @@ def costs_of(data: Data, actions: int, in_units: bool = True) -> tuple[Array, Ar
     return cost, known | (only_advised & legal), trajectories.mask.astype(np.float32)
 
 
-def advised_only(data: Data) -> Tensor:
+def expert_action_only_mask(data: TrainingData) -> Tensor:
     """bool [K, T]: at which steps nothing is known but what π* advises."""
     told = data.cost_to_go
     only = (
@@ -166,27 +174,29 @@ def advised_only(data: Data) -> Tensor:
     return torch.from_numpy(only)
 
 
-def mean_cost(cost: Array, known: Array) -> float:
+def mean_absolute_cost(cost: Array, known: Array) -> float:
     """The unit of A*: its mean size over what is known; 1 where nothing costs anything."""
     return float(np.abs(cost[known], dtype=np.float64).mean()) if np.any(cost[known]) else 1.0
 
 
-def means_of(trajectories: Trajectories, cost_to_go: CostToGo, unit_of_actions: Array) -> Means:
+def gaussian_target(trajectories: Trajectories, cost_to_go: CostToGo, unit_of_actions: Array) -> GaussianTarget:
     """Towards what π* advises; where the action taken was better, the more so towards that the better it was.
 
     EG over the two actions that are known gives a_t the odds exp(−A*/τ). Actions are in units [A].
     """
     assert cost_to_go.advice is not None, "without advice vectors are learned from by a natural step"
     better = (cost_to_go.weight > 0) & (cost_to_go.values < 0)
-    unit = mean_cost(cost_to_go.values, cost_to_go.weight > 0)
-    share = np.where(better, 1 / (1 + np.exp(np.minimum(cost_to_go.values, 0) / (INDIFFERENCE * unit))), 0.0)[..., None]
+    unit = mean_absolute_cost(cost_to_go.values, cost_to_go.weight > 0)
+    share = np.where(
+        better, 1 / (1 + np.exp(np.minimum(cost_to_go.values, 0) / (EXPERT_ACTION_TEMPERATURE * unit))), 0.0
+    )[..., None]
     means = (share * trajectories.actions + (1 - share) * cost_to_go.advice).astype(np.float32)
-    deviation = np.maximum(means[trajectories.mask].std(axis=0), SMALLEST * unit_of_actions)
-    weight = torch.from_numpy(weights_of(trajectories, cost_to_go, unit_of_actions))
-    return Means(torch.from_numpy(means), weight, torch.from_numpy(deviation))
+    deviation = np.maximum(means[trajectories.mask].std(axis=0), MIN_DEVIATION * unit_of_actions)
+    weight = torch.from_numpy(curvature_weights(trajectories, cost_to_go, unit_of_actions))
+    return GaussianTarget(torch.from_numpy(means), weight, torch.from_numpy(deviation))
 
 
-def weights_of(trajectories: Trajectories, cost_to_go: CostToGo, unit_of_actions: Array) -> Array:
+def curvature_weights(trajectories: Trajectories, cost_to_go: CostToGo, unit_of_actions: Array) -> Array:
     """[K, T] float32: how much a distance from the advised vector counts at each step.
 
     Around a*, A*(s, a) ≈ κ_s ‖a − a*‖²/2, and exp(−A*/τ) is a Gaussian of precision κ_s/τ: that far off, in KL, is a
@@ -197,7 +207,7 @@ def weights_of(trajectories: Trajectories, cost_to_go: CostToGo, unit_of_actions
     if not np.any(cost_to_go.values[asked]):
         return weight
     apart = np.square((trajectories.actions[asked] - cost_to_go.advice[asked]) / unit_of_actions).sum(axis=-1)
-    curvature = np.abs(cost_to_go.values[asked]) / np.maximum(apart + FLATTEST * np.median(apart), 1e-12)
-    curvature = np.minimum(curvature / curvature.mean(), DEAREST)
-    weight[asked] += ASKED * weight.sum() / np.count_nonzero(asked) * curvature
+    curvature = np.abs(cost_to_go.values[asked]) / np.maximum(apart + CURVATURE_RIDGE * np.median(apart), 1e-12)
+    curvature = np.minimum(curvature / curvature.mean(), MAX_SCALED_COST)
+    weight[asked] += COSTED_STEP_WEIGHT * weight.sum() / np.count_nonzero(asked) * curvature
     return weight

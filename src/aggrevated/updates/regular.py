@@ -8,20 +8,20 @@ import torch
 from torch import Tensor
 from torch.nn.utils import parameters_to_vector
 
-from aggrevated.core.schedules import Schedule, at
+from aggrevated.core.schedules import Schedule, value_at
 from aggrevated.core.settings import POSITIVE, one_of, setting
-from aggrevated.kernels.adam import Adam, Optimiser
+from aggrevated.kernels.adam import Adam, Optimizer
 from aggrevated.losses import Loss
 from aggrevated.oracles import CostToGo
 from aggrevated.policies import Policy
 from aggrevated.rollout.trajectories import Trajectories
-from aggrevated.updates import GradientSettings, Step, loss_and_gradient, norm
-from aggrevated.updates.cost_scale import Spread
-from aggrevated.updates.safe_step import MOST_HALVINGS, NEAR, all_finite, halvings_of, safe_step, step_of_kl
+from aggrevated.updates import GradientSettings, UpdateResult, gradient_norm, loss_and_gradient
+from aggrevated.updates.cost_scale import RunningCostScale
+from aggrevated.updates.safe_step import MAX_HALVINGS, NEAR, count_halvings, is_all_finite, safe_step, search_step_to_kl
 
 
 @dataclass
-class Regular:
+class RegularUpdate:
     """θ_{n+1} = θ_n − η_n ∇ℓ_n, the step made by any of torch's optimisers over θ as one flat vector.
 
     With a `target_kl` the rate is multiplied by a factor that is remembered: after each step it is corrected by what
@@ -29,30 +29,30 @@ class Regular:
     """
 
     learning_rate: float | Schedule = 0.01
-    optimiser: Callable[..., Optimiser] = Adam
+    optimiser: Callable[..., Optimizer] = Adam
     max_kl: float = 0.5
     target_kl: float | Schedule = 0.0
     in_spreads: bool = False  # whether A* is divided by its spread
     _factor: float = field(default=1.0, init=False, repr=False)
-    _spread: Spread = field(default_factory=Spread, init=False, repr=False)
+    _spread: RunningCostScale = field(default_factory=RunningCostScale, init=False, repr=False)
     _theta: Tensor | None = field(default=None, init=False, repr=False)
-    _optimiser: Optimiser | None = field(default=None, init=False, repr=False)
+    _optimiser: Optimizer | None = field(default=None, init=False, repr=False)
 
-    def __call__(self, policy: Policy, loss: Loss, trajectories: Trajectories, cost_to_go: CostToGo) -> Step:
+    def __call__(self, policy: Policy, loss: Loss, trajectories: Trajectories, cost_to_go: CostToGo) -> UpdateResult:
         told = cost_to_go
         if self.in_spreads:
             self._spread = self._spread.including(cost_to_go, trajectories)
             cost_to_go = self._spread.divide(cost_to_go)
         value, gradient = loss_and_gradient(policy, loss, trajectories, cost_to_go, along=told)
-        if not all_finite(gradient.square()):  # an infinite second moment would stop Adam for ever
-            return Step(value, norm(gradient), 0.0, MOST_HALVINGS)
+        if not is_all_finite(gradient.square()):  # an infinite second moment would stop Adam for ever
+            return UpdateResult(value, gradient_norm(gradient), 0.0, MAX_HALVINGS)
         displacement = self._displacement(policy, gradient, trajectories.n)
-        if target := at(self.target_kl, trajectories.n):
-            kl, far = step_of_kl(policy, trajectories, displacement, min(target, self.max_kl / NEAR))
+        if target := value_at(self.target_kl, trajectories.n):
+            kl, far = search_step_to_kl(policy, trajectories, displacement, min(target, self.max_kl / NEAR))
             self._factor = min(self._factor * min(max(far, 0.5), 2.0), 2.0**20)
-            return Step(value, norm(gradient), kl, halvings_of(far))
+            return UpdateResult(value, gradient_norm(gradient), kl, count_halvings(far))
         kl, halvings = safe_step(policy, trajectories, displacement, self.max_kl)
-        return Step(value, norm(gradient), kl, halvings)
+        return UpdateResult(value, gradient_norm(gradient), kl, halvings)
 
     def _displacement(self, policy: Policy, gradient: Tensor, n: int) -> Tensor:
         """Where the optimiser would go from θ_n, as a vector from θ_n."""
@@ -60,11 +60,11 @@ class Regular:
         theta, optimiser = self._flat(start)
         theta.data.copy_(start)
         theta.grad = gradient
-        optimiser.param_groups[0]["lr"] = at(self.learning_rate, n) * self._factor
+        optimiser.param_groups[0]["lr"] = value_at(self.learning_rate, n) * self._factor
         optimiser.step()
         return theta.detach() - start
 
-    def _flat(self, like: Tensor) -> tuple[Tensor, Optimiser]:
+    def _flat(self, like: Tensor) -> tuple[Tensor, Optimizer]:
         if self._theta is None or self._optimiser is None:
             self._theta = torch.zeros_like(like, requires_grad=True)
             self._optimiser = self.optimiser([self._theta], lr=0.0)  # the rate is set before each step
@@ -82,7 +82,7 @@ class Regular:
     def restore(self, state: dict[str, Tensor]) -> None:
         state = {name: w.clone() for name, w in state.items()}
         spread, factor = state.pop("spread", None), state.pop("factor", None)
-        self._spread = Spread() if spread is None else Spread.of(spread)
+        self._spread = RunningCostScale() if spread is None else RunningCostScale.of(spread)
         self._factor = 1.0 if factor is None else factor.item()
         self._theta = self._optimiser = None
         if not state:
@@ -105,11 +105,11 @@ class RegularSettings(GradientSettings):
     )
     optimiser: str = setting("adam", f"For the regular update: {' or '.join(OPTIMISERS)}.", one_of(OPTIMISERS))
 
-    def completed(self, iterations: int, given: Container[str]) -> Self:
+    def fill_defaults(self, iterations: int, given: Container[str]) -> Self:
         """A learning rate that was given on purpose stays as it is."""
-        own = super().completed(iterations, given)
+        own = super().fill_defaults(iterations, given)
         return replace(own, target_kl=0.0) if "learning_rate" in given and "target_kl" not in given else own
 
-    def build(self, seed: int) -> Regular:
+    def build(self, seed: int) -> RegularUpdate:
         rate, target = self.schedule(self.learning_rate), self.schedule(self.target_kl)
-        return Regular(rate, OPTIMISERS[self.optimiser], target_kl=target, in_spreads=self.in_spreads)
+        return RegularUpdate(rate, OPTIMISERS[self.optimiser], target_kl=target, in_spreads=self.in_spreads)

@@ -9,19 +9,19 @@ import numpy as np
 from aggrevated.core.arrays import Array
 
 
-def exponentiated(log_policy: Array, q: Array, eta: float | Array) -> Array:
+def exponentiated_step(log_policy: Array, q: Array, eta: float | Array) -> Array:
     """log π_{n+1} [..., A] from log π_n and Q̃."""
-    return log_normalised(log_policy - eta * q)
+    return log_softmax(log_policy - eta * q)
 
 
-def log_normalised(logits: Array) -> Array:
+def log_softmax(logits: Array) -> Array:
     """The logarithms of probabilities that sum to 1 along the last axis."""
     logits = logits - logits.max(axis=-1, keepdims=True)
     normal: Array = logits - np.log(np.exp(logits).sum(axis=-1, keepdims=True))
     return normal
 
 
-def base_policies(log_odds: Array, q_taken: Array, q_other: Array, eta: float) -> Array:
+def base_policies_step(log_odds: Array, q_taken: Array, q_other: Array, eta: float) -> Array:
     """EG over the 2^D base policies of the tree: the new log-odds [..., D] of the actions taken on one path.
 
     A base policy is a leaf, its loss on a path is Σ_s Q̃(s, π^j(s)), and where it is off its own path it does as π_n

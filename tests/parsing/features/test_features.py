@@ -4,7 +4,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from aggrevated.parsing.features.crops import PEN, SIDE, crops, fitted, warped
+from aggrevated.parsing.features.crops import PEN, SIDE, crops, fit_to_crop, warp_crop
 from aggrevated.parsing.features.geometry import GEOMETRY, geometry, line_starts
 from aggrevated.parsing.features.hog import hog
 from aggrevated.parsing.pages.handwriting import write_page
@@ -28,7 +28,7 @@ def test_crops_do_not_depend_on_place_or_size_and_the_pen_stays_as_thick():
 
 
 def test_the_aspect_is_kept_and_the_box_centred():
-    x, y = np.concatenate(fitted((np.array([[0.0, 0.0], [10.0, 40.0]]),))).T
+    x, y = np.concatenate(fit_to_crop((np.array([[0.0, 0.0], [10.0, 40.0]]),))).T
     assert np.ptp(y) == pytest.approx(4 * np.ptp(x)) and np.ptp(y) == pytest.approx(31.0)
     assert (x.min() + x.max()) / 2 == pytest.approx(19.5) and (y.min() + y.max()) / 2 == pytest.approx(19.5)
 
@@ -37,7 +37,7 @@ def test_coverage_is_the_distance_from_the_path():
     grid = np.stack(np.meshgrid(np.arange(SIDE), np.arange(SIDE)), axis=-1).astype(float)
     for strokes, image in zip(PAGE.ink, crops(PAGE.ink), strict=True):
         distance = np.full((SIDE, SIDE), np.inf)
-        for stroke in fitted(strokes):
+        for stroke in fit_to_crop(strokes):
             for a, b in pairwise(stroke):
                 t = np.clip((grid - a) @ (b - a) / max((b - a) @ (b - a), 1e-12), 0, 1)
                 distance = np.minimum(distance, np.hypot(*np.moveaxis(grid - a - t[..., None] * (b - a), -1, 0)))
@@ -67,19 +67,19 @@ def test_very_long_strokes_take_little_memory():
 def test_warping_keeps_strokes_and_symbols_but_not_pixels():
     generator = np.random.default_rng(0)
     strokes = PAGE.ink[3]
-    again = warped(strokes, np.random.default_rng(0))
-    other = warped(strokes, generator)
+    again = warp_crop(strokes, np.random.default_rng(0))
+    other = warp_crop(strokes, generator)
     assert [s.shape for s in other] == [s.shape for s in strokes]
     assert all((a == b).all() for a, b in zip(other, again, strict=True))
     originals = crops(PAGE.ink).astype(float).reshape(len(PAGE), -1)
-    images = crops([warped(strokes, generator) for strokes in PAGE.ink]).astype(float).reshape(len(PAGE), -1)
+    images = crops([warp_crop(strokes, generator) for strokes in PAGE.ink]).astype(float).reshape(len(PAGE), -1)
     assert (images != originals).any(axis=1).all()
     closest = ((images[:, None] - originals) ** 2).sum(axis=-1).argmin(axis=1)
     assert np.mean([PAGE.symbols[i] == label for i, label in zip(closest, PAGE.symbols, strict=True)]) > 0.75
 
 
 def test_warping_by_nothing_changes_nothing():
-    same = warped(PAGE.ink[0], np.random.default_rng(0), strength=0.0)
+    same = warp_crop(PAGE.ink[0], np.random.default_rng(0), strength=0.0)
     assert all(np.allclose(a, b) for a, b in zip(same, PAGE.ink[0], strict=True))
 
 

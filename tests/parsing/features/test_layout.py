@@ -3,14 +3,14 @@
 import numpy as np
 
 from aggrevated.parsing.features.geometry import geometry
-from aggrevated.parsing.features.layout import BETWEEN, LAYOUT, NEIGHBOURS, OVERLAPS, PLACE, layout, overlaps
+from aggrevated.parsing.features.layout import BETWEEN, LAYOUT, NEIGHBORS, OVERLAPS, PLACE, layout, overlaps
 
 # 1 over a bar over 2, then an x with an exponent: left, top, right, bottom
 FRACTION = np.array([[1, 0, 2, 1], [0, 1.4, 3, 1.5], [1, 2, 2, 3], [4, 1, 5, 2], [5.1, 0.5, 5.5, 1.0]], float)
 
 
 def test_all_columns_are_there_and_finite_for_any_number_of_symbols():
-    assert 8 + BETWEEN * len(NEIGHBOURS) + OVERLAPS + PLACE == LAYOUT
+    assert 8 + BETWEEN * len(NEIGHBORS) + OVERLAPS + PLACE == LAYOUT
     for n in range(6):
         found = layout(FRACTION[:n])
         assert found.shape == (n, LAYOUT) and found.dtype == np.float32 and np.isfinite(found).all()
@@ -36,7 +36,7 @@ def test_neither_size_nor_place_of_the_page_matters():
 def test_the_next_symbol_is_seen_where_it_stands():
     """The exponent from its base: edges, gap and size, in median heights."""
     unit = 1.0
-    first = 8 + BETWEEN * NEIGHBOURS.index(1)
+    first = 8 + BETWEEN * NEIGHBORS.index(1)
     left, top, right, bottom, gap, size = layout(FRACTION)[3, first : first + BETWEEN]
     expected = [1.1 / unit, -0.5, 0.5, -1.0, 0.1, np.log(0.5)]
     np.testing.assert_allclose([left, top, right, bottom, gap, size], expected, atol=1e-6)

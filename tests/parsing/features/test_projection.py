@@ -8,7 +8,7 @@ from aggrevated.parsing.features.crops import crops
 from aggrevated.parsing.features.geometry import GEOMETRY, geometry
 from aggrevated.parsing.features.hog import hog
 from aggrevated.parsing.features.projection import COMPONENTS, Projection
-from aggrevated.parsing.features.symbols import PIXELS, SYMBOLS, raw, table
+from aggrevated.parsing.features.symbols import PIXELS, SYMBOLS, feature_table, raw_features
 from aggrevated.parsing.learners.parser_policies import KINDS, ParsingPolicy
 from aggrevated.parsing.pages.handwriting import write_page
 
@@ -25,7 +25,7 @@ def sample():
 
 
 def test_raw_features_are_the_histograms_and_the_places_of_all_symbols_in_a_row():
-    found = raw(PAGES)
+    found = raw_features(PAGES)
     assert found.shape == (3 + 16, 584) and found.dtype == np.float32 and len(GEOMETRY) == 8
     for place, strokes in [(0, PAGES[0].ink[0]), (3, PAGES[1].ink[0]), (18, PAGES[1].ink[15])]:
         np.testing.assert_array_equal(found[place, :576], hog(crops([strokes]))[0])
@@ -36,12 +36,12 @@ def test_raw_features_are_the_histograms_and_the_places_of_all_symbols_in_a_row(
 def test_features_are_the_same_alone_and_in_company():
     """By the bit, and with the projection; the pages fill more than one block of symbols, and end within one."""
     pages = [write_page(["10(x+2)=a+b", "c×d=e"], writer, 0) for writer in range(17)] + [PAGES[0]]
-    together = raw(pages)
+    together = raw_features(pages)
     assert len(together) > 2 * SYMBOLS and len(together) % SYMBOLS
     projection = Projection.of(together)
-    np.testing.assert_array_equal(together, np.concatenate([raw([page]) for page in pages]))
-    np.testing.assert_array_equal(together, raw(pages[::-1])[reversed_places(pages)])
-    alone = np.concatenate([projection(raw([page])) for page in pages])
+    np.testing.assert_array_equal(together, np.concatenate([raw_features([page]) for page in pages]))
+    np.testing.assert_array_equal(together, raw_features(pages[::-1])[reversed_places(pages)])
+    alone = np.concatenate([projection(raw_features([page])) for page in pages])
     np.testing.assert_array_equal(projection(together), alone)
 
 
@@ -55,12 +55,12 @@ def test_pictures_are_drawn_a_block_of_symbols_at_a_time(monkeypatch):
     """So that memory and time for a symbol do not grow with the pages."""
     drawn = []
     monkeypatch.setattr(symbols, "crops", lambda ink: drawn.append(len(ink)) or crops(ink))
-    raw([PAGES[1]] * 20)
+    raw_features([PAGES[1]] * 20)
     assert drawn == [SYMBOLS, SYMBOLS, 16 * 20 - 2 * SYMBOLS]
 
 
 def test_a_table_by_hand():
-    found = table(np.array([2, 1, 3]), np.arange(12, dtype=float).reshape(6, 2))
+    found = feature_table(np.array([2, 1, 3]), np.arange(12, dtype=float).reshape(6, 2))
     assert found.dtype == np.float32
     assert found.tolist() == [
         [[0, 1], [2, 3], [0, 0]],

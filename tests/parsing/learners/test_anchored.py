@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from aggrevated_reader.learners.anchored_update import Anchored, AnchoredSettings, weights_of
+from aggrevated_reader.learners.anchored_update import AnchoredSettings, AnchoredUpdate, get_weights
 
 
 class PlusOne:
@@ -42,25 +42,25 @@ def zeros() -> nn.Linear:
 def walked(update: Any, policy: Any, times: int) -> Tensor:
     for _ in range(times):
         update(policy, None, None, None)
-    return weights_of(policy)
+    return get_weights(policy)
 
 
 @pytest.mark.parametrize("anchor", [0.0, 0.25, 0.5])
 def test_gradients_are_taken_where_the_steps_lead_and_the_policy_stays_behind(anchor: float) -> None:
     inner: Any = PlusOne()
     policy = zeros()
-    assert walked(Anchored(inner, anchor), policy, 3).tolist() == [3 * (1 - anchor)] * 8
+    assert walked(AnchoredUpdate(inner, anchor), policy, 3).tolist() == [3 * (1 - anchor)] * 8
     assert inner.seen == [0.0, 1.0, 2.0]
 
 
 def test_it_goes_on_from_its_state_with_the_same_bits() -> None:
     inner: Any = PlusOne()
-    update, policy = Anchored(inner, 0.25), zeros()
+    update, policy = AnchoredUpdate(inner, 0.25), zeros()
     walked(update, policy, 2)
-    kept, weights = update.state(), weights_of(policy)
+    kept, weights = update.state(), get_weights(policy)
     expected = walked(update, policy, 1)
     other: Any = PlusOne()
-    again, fresh = Anchored(other, 0.25), zeros()
+    again, fresh = AnchoredUpdate(other, 0.25), zeros()
     again.restore(kept)
     with torch.no_grad():
         for own, part in zip(fresh.parameters(), (weights[:6].view(2, 3), weights[6:]), strict=True):

@@ -4,7 +4,14 @@ import numpy as np
 import pytest
 import torch
 
-from aggrevated_reader.learners.expected_cost import NO_ARC, Expected, ExpectedCosts, fitted, logistic, poisson
+from aggrevated_reader.learners.expected_cost import (
+    NO_ARC_TARGET,
+    ExpectedCostEstimates,
+    ExpectedCosts,
+    fitted,
+    logistic,
+    poisson,
+)
 
 
 def test_the_loss_is_least_at_the_means():
@@ -13,7 +20,7 @@ def test_the_loss_is_least_at_the_means():
     head = ExpectedCosts(2, 2, width=8)
     state = torch.ones(4, 2)
     costs = torch.tensor([[0.0, 2.0], [0.0, 2.0], [1.0, 2.0], [3.0, 2.0]])
-    wrong = torch.tensor([[NO_ARC, 0.0], [NO_ARC, 0.0], [NO_ARC, 1.0], [NO_ARC, 0.0]])
+    wrong = torch.tensor([[NO_ARC_TARGET, 0.0], [NO_ARC_TARGET, 0.0], [NO_ARC_TARGET, 1.0], [NO_ARC_TARGET, 0.0]])
     adam = torch.optim.Adam(head.parameters(), lr=0.05)
     for _ in range(400):
         adam.zero_grad()
@@ -48,8 +55,8 @@ def test_corrected_doubts_are_as_large_as_errors_are_frequent():
     generator, head = np.random.default_rng(1), ExpectedCosts(2, 2)
     logits = generator.normal(-3.0, 2.0, 20_000)  # too sure: the truth is half as far out
     wrong = (generator.random(len(logits)) < 1 / (1 + np.exp(-logits / 2))).astype(float)
-    none = np.full(100, NO_ARC)
-    raw = Expected(np.zeros(20_100), np.concatenate([logits, np.zeros(100)]), np.zeros(0), np.zeros(0))
+    none = np.full(100, NO_ARC_TARGET)
+    raw = ExpectedCostEstimates(np.zeros(20_100), np.concatenate([logits, np.zeros(100)]), np.zeros(0), np.zeros(0))
     head.calibrate(raw, np.ones(20_100), np.concatenate([wrong, none]))
     slope, level = head.correction[1].tolist()
     assert (slope, level) == (pytest.approx(0.5, abs=0.04), pytest.approx(0.0, abs=0.08))

@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 import torch
 
-from aggrevated.config.resolver import resolve
+from aggrevated.config.resolver import resolve_config
 from aggrevated.errors import UsageError
 from aggrevated.parsing.features.projection import Projection
-from aggrevated.parsing.learners.kernel import ITEMS, SHARP, KernelPolicy, SupportVectors, fit, rbf
+from aggrevated.parsing.learners.kernel import ITEMS, SHARP, KernelPolicy, SupportVectorUpdate, fit, rbf
 from aggrevated.parsing.parser import Corpus, Parser
-from aggrevated.parsing.scoring import micro
+from aggrevated.parsing.scoring import micro_uas
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import CategoricalHead
-from aggrevated.storage import digest
+from aggrevated.storage import digest_tensors
 from reading import WIDTH, corpus, demonstrated, features_of, page, reader
 
 svm = pytest.importorskip("sklearn.svm", reason="scikit-learn is not installed: pip install scikit-learn")
@@ -103,20 +103,20 @@ def test_a_new_policy_prefers_nothing():
 
 def test_weights_go_into_a_policy_of_any_other_size():
     small, large = blank(), blank()
-    SupportVectors()(small, None, *demonstrated(PAGES, count=2))
-    SupportVectors()(large, None, *demonstrated(PAGES, count=20))
+    SupportVectorUpdate()(small, None, *demonstrated(PAGES, count=2))
+    SupportVectorUpdate()(large, None, *demonstrated(PAGES, count=20))
     assert 0 < len(small.support) < len(large.support)
     observations = some_observations(30)
     for source, target in ((large, small), (small, blank()), (blank(), large)):
         expected = source.machine.values(observations)
         target.load_state_dict({name: w.clone() for name, w in source.state_dict().items()})
         np.testing.assert_array_equal(target.machine.values(observations), expected)
-        assert digest(target.state_dict()) == digest(source.state_dict())
+        assert digest_tensors(target.state_dict()) == digest_tensors(source.state_dict())
 
 
 def test_an_actor_is_not_changed_by_another_fit():
     policy, observations = blank(), some_observations(30)
-    update = SupportVectors()
+    update = SupportVectorUpdate()
     update(policy, None, *demonstrated(PAGES, n=1, count=3))
     actor = policy.actor()
     before = actor.parameters(observations, actor.memory(30))[0].copy()
@@ -136,10 +136,10 @@ def test_an_actor_is_not_changed_by_loading_weights():
 def test_fitted_to_the_expert_it_parses_these_pages():
     """Random features tell pages apart: what was learned by heart is parsed nearly without a mistake."""
     policy, parser = blank(), Parser(PAGES, np.arange(len(PAGES.lengths)), in_order=True)
-    before = micro(policy, parser)
-    step = SupportVectors()(policy, None, *demonstrated(PAGES, count=100))
-    assert step.loss > 0.2 and micro(policy, parser) > max(0.95, before)
-    again = SupportVectors()(policy, None, *demonstrated(PAGES, count=100))
+    before = micro_uas(policy, parser)
+    step = SupportVectorUpdate()(policy, None, *demonstrated(PAGES, count=100))
+    assert step.loss > 0.2 and micro_uas(policy, parser) > max(0.95, before)
+    again = SupportVectorUpdate()(policy, None, *demonstrated(PAGES, count=100))
     assert again.loss < 0.05  # the share of mistakes before the fit
 
 
@@ -149,11 +149,14 @@ def test_an_illegal_action_that_is_never_taken_is_no_mistake():
     policy = KernelPolicy(Projection(np.zeros(WIDTH), np.eye(WIDTH)), 4).with_pages(features_of(single), single.lengths)
     policy.intercepts = torch.tensor([0.0, 0.0, 1.0, 2.0])  # Reduce is preferred, then Right
     found, advised = demonstrated(single, count=3)
-    assert SupportVectors()(policy, None, found, advised).loss == 0.0
+    assert SupportVectorUpdate()(policy, None, found, advised).loss == 0.0
 
 
 def test_it_learns_from_all_data_so_far_and_from_no_more_states_than_it_may():
-    policies, updates = [blank(), blank(), blank()], [SupportVectors(), SupportVectors(), SupportVectors(most=20)]
+    policies, updates = (
+        [blank(), blank(), blank()],
+        [SupportVectorUpdate(), SupportVectorUpdate(), SupportVectorUpdate(most=20)],
+    )
     first, second = demonstrated(PAGES, n=1, count=4), demonstrated(PAGES, n=2, count=4)
     for policy, update, batches in zip(policies, updates, ((first, second), (second,), (first, second)), strict=True):
         for batch in batches:
@@ -164,28 +167,28 @@ def test_it_learns_from_all_data_so_far_and_from_no_more_states_than_it_may():
 
 
 def test_state_and_restore_go_on_with_identical_bits():
-    straight, policy = SupportVectors(most=60, seed=3), blank()
+    straight, policy = SupportVectorUpdate(most=60, seed=3), blank()
     straight(policy, None, *demonstrated(PAGES, n=1))
-    resumed, again = SupportVectors(most=60, seed=3), blank()
-    assert SupportVectors().state() == {}
+    resumed, again = SupportVectorUpdate(most=60, seed=3), blank()
+    assert SupportVectorUpdate().state() == {}
     resumed.restore({name: w.clone() for name, w in straight.state().items()})
     again.load_state_dict({name: w.clone() for name, w in policy.state_dict().items()})
     for n in (2, 3):
         assert straight(policy, None, *demonstrated(PAGES, n)) == resumed(again, None, *demonstrated(PAGES, n))
-        assert digest(policy.state_dict()) == digest(again.state_dict())
+        assert digest_tensors(policy.state_dict()) == digest_tensors(again.state_dict())
 
 
 def test_it_is_for_kernel_machines_only():
     policy = FeedForwardPolicy(10, CategoricalHead(4), hidden=())
     with pytest.raises(UsageError, match=r"support-vectors is for the policy kernel-svm; choose that --policy"):
-        SupportVectors()(policy, None, *demonstrated(PAGES, count=2))
+        SupportVectorUpdate()(policy, None, *demonstrated(PAGES, count=2))
 
 
 def test_the_policy_brings_its_update_and_its_settings():
-    config = resolve("algebra", "dagger", policy="kernel-svm")
+    config = resolve_config("algebra", "dagger", policy="kernel-svm")
     assert config.update.name == "support-vectors"
     assert (config.loop.iterations, config.loop.trajectories, config.loop.mixing) == (8, 64, 1.0)
-    assert resolve("algebra", "sl", policy="kernel-svm").update.name == "support-vectors"
+    assert resolve_config("algebra", "sl", policy="kernel-svm").update.name == "support-vectors"
 
 
 @pytest.mark.parametrize(
@@ -211,17 +214,17 @@ def test_the_policy_brings_its_update_and_its_settings():
 )
 def test_policies_and_updates_that_do_not_fit_are_refused(method, update, policy, words):
     with pytest.raises(UsageError, match=words):
-        resolve("algebra", method, update=update, policy=policy)
+        resolve_config("algebra", method, update=update, policy=policy)
 
 
 def test_a_kernel_machine_begins_with_no_weights_to_be_taught():
     with pytest.raises(UsageError, match="--start is supervised, but must be random for the policy kernel-svm"):
-        resolve("algebra", "dagger", policy="kernel-svm", start="supervised")
+        resolve_config("algebra", "dagger", policy="kernel-svm", start="supervised")
 
 
 def test_on_control_there_is_no_kernel_machine():
     with pytest.raises(UsageError, match="unknown policy 'kernel-svm'"):
-        resolve("cartpole", "dagger", policy="kernel-svm")
+        resolve_config("cartpole", "dagger", policy="kernel-svm")
     shipped = "follow-the-leader, searn, smile, natural, exponentiated, regular"
     with pytest.raises(UsageError, match=f"unknown update 'support-vectors': choose one of {shipped}$"):
-        resolve("cartpole", "dagger", update="support-vectors")
+        resolve_config("cartpole", "dagger", update="support-vectors")

@@ -6,16 +6,22 @@ import numpy as np
 import pytest
 import torch
 
-from aggrevated.losses.all_actions import all_actions
-from aggrevated.oracles.advantage import Advantage
-from aggrevated.oracles.q_star import QStar
+from aggrevated.losses.all_actions import all_actions_loss
+from aggrevated.oracles.advantage import AdvantageOracle
+from aggrevated.oracles.q_star import QStarOracle
 from aggrevated.parsing.parser import Parser
-from aggrevated.updates import learned_along, loss_and_gradient
-from aggrevated.updates.exponentiated import Exponentiated
-from aggrevated.updates.follow_the_leader import FollowTheLeader
-from aggrevated.updates.regular import Regular
-from aggrevated_reader.learners.expected_cost import NO_ARC
-from aggrevated_reader.learners.symbol_names import UNKNOWN, classes_of, decoded, encoded, numbers_of
+from aggrevated.updates import auxiliary_loss, loss_and_gradient
+from aggrevated.updates.exponentiated import ExponentiatedUpdate
+from aggrevated.updates.follow_the_leader import FollowTheLeaderUpdate
+from aggrevated.updates.regular import RegularUpdate
+from aggrevated_reader.learners.expected_cost import NO_ARC_TARGET
+from aggrevated_reader.learners.symbol_names import (
+    UNKNOWN,
+    choose_class_names,
+    names_from_bytes,
+    names_to_bytes,
+    symbol_class_indices,
+)
 from reading import corpus, demonstrated, features_of, reader, trajectories
 
 PAGES = corpus(24)
@@ -32,7 +38,7 @@ def learner(answers=True, **settings):
 def found(policy, n=1):
     """(parses by the policy, A* of every action)."""
     parses = trajectories(PAGES, policy, n=n)
-    return parses, Advantage(QStar(PARSER.expert))(parses)
+    return parses, AdvantageOracle(QStarOracle(PARSER.expert))(parses)
 
 
 def test_the_gradient_of_what_is_learned_along_agrees_with_finite_differences():
@@ -41,7 +47,7 @@ def test_the_gradient_of_what_is_learned_along_agrees_with_finite_differences():
     parses, costs = found(policy)
     arrays = [torch.from_numpy(x) for x in (parses.observations, parses.mask, parses.legal, costs.values)]
     weights = dict(policy.named_parameters())
-    gradients = torch.autograd.grad(policy.along(*arrays), list(weights.values()), materialize_grads=True)
+    gradients = torch.autograd.grad(policy.auxiliary_loss(*arrays), list(weights.values()), materialize_grads=True)
     lengths = {name: float(gradient.norm()) for name, gradient in zip(weights, gradients, strict=True)}
     for (name, weight), gradient in zip(weights.items(), gradients, strict=True):
         if not lengths[name]:
@@ -50,7 +56,7 @@ def test_the_gradient_of_what_is_learned_along_agrees_with_finite_differences():
         with torch.no_grad():
             for step in (1e-2, -1e-2):
                 weight += step * gradient / lengths[name]
-                ends.append(policy.along(*arrays).item())
+                ends.append(policy.auxiliary_loss(*arrays).item())
                 weight -= step * gradient / lengths[name]
         assert (ends[0] - ends[1]) / 2e-2 == pytest.approx(lengths[name], rel=0.02, abs=0.002), name
     assert {name for name, length in lengths.items() if not length} == {"readout.weight", "readout.bias"}
@@ -60,9 +66,9 @@ def test_the_gradient_of_what_is_learned_along_agrees_with_finite_differences():
 def test_updates_add_it_to_their_own_gradient_and_report_their_own_loss():
     policy = learner()
     parses, costs = found(policy)
-    value, plain = loss_and_gradient(policy, all_actions, parses, costs)
-    same, both = loss_and_gradient(policy, all_actions, parses, costs, along=costs)
-    total = learned_along(policy, parses, costs)
+    value, plain = loss_and_gradient(policy, all_actions_loss, parses, costs)
+    same, both = loss_and_gradient(policy, all_actions_loss, parses, costs, along=costs)
+    total = auxiliary_loss(policy, parses, costs)
     extra = torch.cat(
         [g.reshape(-1) for g in torch.autograd.grad(total, list(policy.parameters()), materialize_grads=True)]
     )
@@ -71,16 +77,18 @@ def test_updates_add_it_to_their_own_gradient_and_report_their_own_loss():
 
 
 @pytest.mark.parametrize(
-    "update", [Regular(0.02), Exponentiated(steps=40), FollowTheLeader(steps=40)], ids=lambda u: type(u).__name__
+    "update",
+    [RegularUpdate(0.02), ExponentiatedUpdate(steps=40), FollowTheLeaderUpdate(steps=40)],
+    ids=lambda u: type(u).__name__,
 )
 def test_every_update_that_fits_teaches_names(update):
     policy = learner()
     parses, costs = found(policy)
-    if isinstance(update, FollowTheLeader):
+    if isinstance(update, FollowTheLeaderUpdate):
         parses, costs = demonstrated(PAGES)
     before = policy.misnamed(torch.from_numpy(parses.observations), policy.look(pages_of(parses))[0]).item()
-    for _ in range(30 if isinstance(update, Regular) else 1):
-        update(policy, all_actions, parses, costs)
+    for _ in range(30 if isinstance(update, RegularUpdate) else 1):
+        update(policy, all_actions_loss, parses, costs)
     after = policy.misnamed(torch.from_numpy(parses.observations), policy.look(pages_of(parses))[0]).item()
     assert after < 0.9 * before
 
@@ -92,9 +100,9 @@ def pages_of(parses):
 def test_without_answers_nothing_is_learned_along():
     policy = learner(answers=False)
     parses, costs = found(policy)
-    assert learned_along(policy, parses, costs) == 0.0
+    assert auxiliary_loss(policy, parses, costs) == 0.0
     for kind in ("contextual", "lstm", "reactive"):
-        assert learned_along(reader(kind, PAGES), parses, costs) == 0.0
+        assert auxiliary_loss(reader(kind, PAGES), parses, costs) == 0.0
 
 
 def test_what_it_remembers_of_the_last_look_is_not_taken_for_another():
@@ -102,10 +110,10 @@ def test_what_it_remembers_of_the_last_look_is_not_taken_for_another():
     policy = learner()
     one, costs = found(policy)
     other, other_costs = found(policy, n=2)
-    fresh = learned_along(policy, other, other_costs).item()
-    all_actions(policy, one, costs)
-    assert learned_along(policy, other, other_costs).item() == fresh
-    all_actions(policy, one, costs)
+    fresh = auxiliary_loss(policy, other, other_costs).item()
+    all_actions_loss(policy, one, costs)
+    assert auxiliary_loss(policy, other, other_costs).item() == fresh
+    all_actions_loss(policy, one, costs)
     assert deepcopy(policy)._latest is None and policy._latest is not None
 
 
@@ -116,15 +124,15 @@ def test_wrong_arcs_are_those_that_are_not_in_the_tree():
     for lane, t in zip(*np.nonzero(parses.mask), strict=True):
         page, s, _, _, b = parses.observations[lane, t, :5].astype(int)
         gold = PAGES.gold[page]
-        assert wrong[lane, t, 0] == wrong[lane, t, 3] == NO_ARC
+        assert wrong[lane, t, 0] == wrong[lane, t, 3] == NO_ARC_TARGET
         assert wrong[lane, t, 2] == float(gold[b] != s)
-        assert wrong[lane, t, 1] == (float(gold[s] != b) if s else NO_ARC)
+        assert wrong[lane, t, 1] == (float(gold[s] != b) if s else NO_ARC_TARGET)
 
 
 def test_names_are_kept_as_bytes_and_found_again():
-    names = classes_of(["×", "x", "\\alpha", "x", "", "a" * 99])
-    assert names == ("\\alpha", "x", "×") and decoded(encoded(names)) == names
-    assert numbers_of(["x", "?", "×"], names).tolist() == [1, UNKNOWN, 2]
+    names = choose_class_names(["×", "x", "\\alpha", "x", "", "a" * 99])
+    assert names == ("\\alpha", "x", "×") and names_from_bytes(names_to_bytes(names)) == names
+    assert symbol_class_indices(["x", "?", "×"], names).tolist() == [1, UNKNOWN, 2]
     policy = learner().with_names(names)
     blank = reader("reading", PAGES, seed=5)
     blank.load_state_dict(policy.state_dict())
@@ -162,4 +170,4 @@ def test_names_are_as_sure_as_they_are_right():
 
 def test_names_that_would_move_a_terminal_are_refused() -> None:
     with pytest.raises(ValueError, match="cannot be printed"):
-        decoded(encoded(["x", "\x1b[2J"]))
+        names_from_bytes(names_to_bytes(["x", "\x1b[2J"]))

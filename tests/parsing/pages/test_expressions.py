@@ -18,14 +18,14 @@ from aggrevated.parsing.pages.algebra import (
     Root,
     heads_of_expression,
 )
-from aggrevated_reader.pages.batched_rng import Dice, Weighed
+from aggrevated_reader.pages.batched_rng import BatchedRng, WeightedChoice
 from aggrevated_reader.pages.expressions import LONGEST, length, random_lines, symbols
 
 PAGES = 400
 
 
 def lines_of(number, structures=True):
-    return random_lines(Dice(np.random.default_rng(number)), structures)
+    return random_lines(BatchedRng(np.random.default_rng(number)), structures)
 
 
 class Derived:
@@ -165,8 +165,8 @@ def test_without_structures_there_are_none():
 
 
 def test_dice_follow_their_weights_and_their_generator():
-    dice, again = (Dice(np.random.default_rng(5)) for _ in range(2))
-    weighed = Weighed.of({"a": 3.0, "b": 1.0})
+    dice, again = (BatchedRng(np.random.default_rng(5)) for _ in range(2))
+    weighed = WeightedChoice.of({"a": 3.0, "b": 1.0})
     thrown = [dice.weigh(weighed) for _ in range(4000)]
     assert thrown == [again.weigh(weighed) for _ in range(4000)]
     assert abs(thrown.count("a") / 4000 - 0.75) < 5 * np.sqrt(0.75 * 0.25 / 4000)

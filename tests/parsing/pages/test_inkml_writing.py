@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 from aggrevated.errors import DataError
 from aggrevated.parsing.pages.crohme import NAMES
 from aggrevated.parsing.pages.handwriting import write_page
-from aggrevated.parsing.pages.inkml import Group, inkml_in
+from aggrevated.parsing.pages.inkml import Group, parse_inkml
 from aggrevated.parsing.pages.page import Page
-from aggrevated.parsing.pages.trees import require_tree
+from aggrevated.parsing.pages.trees import check_tree
 from aggrevated.parsing.transitions.oracle_check import random_projective_tree
-from aggrevated_reader.pages.corrected_files import confirmed
-from aggrevated_reader.pages.inkml_writing import inkml_of
-from aggrevated_reader.pictures.segmentation import seen_in
+from aggrevated_reader.pages.corrected_files import to_confirmed_page
+from aggrevated_reader.pages.inkml_writing import to_inkml
+from aggrevated_reader.pictures.segmentation import segment_file
 
 LINE = np.array([[0.0, 0.0], [10.0, 5.0]])
 PAGE = Page(
@@ -43,7 +43,7 @@ KNOWN = """<?xml version="1.0" encoding="UTF-8"?>
 
 
 def read(data: bytes | str) -> Page:
-    return seen_in(data.encode() if isinstance(data, str) else data, "one.inkml").page
+    return segment_file(data.encode() if isinstance(data, str) else data, "one.inkml").page
 
 
 def same(page: Page, other: Page, within: float = 0.01) -> bool:
@@ -53,45 +53,45 @@ def same(page: Page, other: Page, within: float = 0.01) -> bool:
 
 
 def test_a_corrected_page_is_written_to_the_letter_and_read_again() -> None:
-    assert inkml_of(PAGE, "a<&").decode() == KNOWN
+    assert to_inkml(PAGE, "a<&").decode() == KNOWN
     assert same(read(KNOWN), PAGE)
-    assert inkml_in(KNOWN.encode(), "one").symbols[1] == Group("<", ("t2", "t3"), "", 0)
+    assert parse_inkml(KNOWN.encode(), "one").symbols[1] == Group("<", ("t2", "t3"), "", 0)
 
 
 def test_what_is_not_confirmed_is_left_out() -> None:
     named, grouped, bare = (
-        read(inkml_of(PAGE, **kept)) for kept in ({"heads": False}, {"labels": False}, {"groups": False})
+        read(to_inkml(PAGE, **kept)) for kept in ({"heads": False}, {"labels": False}, {"groups": False})
     )
     assert named.symbols == ("a", "<", "&") and grouped.symbols == bare.symbols == ("?", "?", "?")
     for page in (named, grouped, bare):
         assert page.heads.tolist() == [0, 0, 0] and [len(strokes) for strokes in page.ink] == [1, 2, 1]
     unsure = replace(PAGE, symbols=("a", "?", "&"))
-    assert read(inkml_of(unsure, heads=False)).symbols == ("a", "?", "&")
+    assert read(to_inkml(unsure, heads=False)).symbols == ("a", "?", "&")
     with pytest.raises(DataError, match="symbol 2 has no label; give it one, or save the page as not confirmed"):
-        inkml_of(unsure)
-    for data in (inkml_of(PAGE, heads=False), inkml_of(PAGE, groups=False)):
+        to_inkml(unsure)
+    for data in (to_inkml(PAGE, heads=False), to_inkml(PAGE, groups=False)):
         with pytest.raises(DataError, match=r"one: it has no heads .* and no MathML; correct the page and save it"):
-            confirmed(inkml_in(data, "one"))
+            to_confirmed_page(parse_inkml(data, "one"))
 
 
 def test_the_order_of_symbols_is_the_files_and_not_that_of_geometry() -> None:
     backwards = replace(PAGE, ink=PAGE.ink[::-1])
-    assert same(read(inkml_of(backwards)), backwards)
+    assert same(read(to_inkml(backwards)), backwards)
 
 
 def test_pressures_are_a_channel_of_their_own_and_disturb_nobody() -> None:
     pressures = [[np.array([0.5, 0.25])] * len(strokes) for strokes in PAGE.ink]
-    data = inkml_of(PAGE, pressures=pressures)
+    data = to_inkml(PAGE, pressures=pressures)
     assert b'name="F"' in data and b">20 0.123 0.5, 30 5.123 0.25<" in data and same(read(data), PAGE)
     with pytest.raises(DataError, match="there are not as many pressures as points; give one for each"):
-        inkml_of(PAGE, pressures=pressures[1:])
+        to_inkml(PAGE, pressures=pressures[1:])
 
 
 @pytest.mark.parametrize("scale", [1e-6, 1e-3, 1.0, 1e4])
 def test_ink_in_every_unit_keeps_its_shape(scale: float) -> None:
     page = write_page(["10(x+2)=a+b", "c×d=e/4"], writer=4, seed=1)
     page = replace(page, ink=tuple(tuple(stroke * scale for stroke in strokes) for strokes in page.ink))
-    assert same(read(inkml_of(page)), page, 0.005 * scale + 1e-9)
+    assert same(read(to_inkml(page)), page, 0.005 * scale + 1e-9)
 
 
 @st.composite
@@ -108,7 +108,7 @@ def pages(draw: st.DrawFn) -> Page:
 @settings(max_examples=60, deadline=None)
 @given(page=pages())
 def test_any_tree_with_any_labels_is_read_as_it_was_written(page: Page) -> None:
-    assert same(read(inkml_of(page, "".join(page.symbols))), page)
+    assert same(read(to_inkml(page, "".join(page.symbols))), page)
 
 
 @pytest.mark.parametrize(
@@ -131,7 +131,7 @@ def test_any_tree_with_any_labels_is_read_as_it_was_written(page: Page) -> None:
 )
 def test_nothing_is_written_that_could_not_be_read(changed: dict[str, object], sentence: str) -> None:
     with pytest.raises(DataError, match=sentence):
-        inkml_of(replace(PAGE, **changed))  # type: ignore[arg-type]
+        to_inkml(replace(PAGE, **changed))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -187,5 +187,5 @@ def test_whatever_heads_say_it_is_a_tree_or_a_sentence(heads: list[str]) -> None
         assert str(error).startswith("one.inkml: ")
         return
     if any(heads):
-        require_tree(page.heads)
+        check_tree(page.heads)
     assert page.symbols == ("a", "<", "&")

@@ -6,17 +6,17 @@ import numpy as np
 import pytest
 
 from aggrevated.errors import DataError
-from aggrevated.parsing.pages.trees import require_tree
+from aggrevated.parsing.pages.trees import check_tree
 from aggrevated.parsing.transitions import TransitionSystem
-from aggrevated.parsing.transitions.configurations import View, begin
+from aggrevated.parsing.transitions.configurations import ConfigurationView, initial_configuration
 from aggrevated.parsing.transitions.gold import gold_sequence
 from aggrevated.parsing.transitions.systems import SYSTEMS
 
 
 @pytest.mark.parametrize("heads", [[0], [2, 0], [0, 1], [2, 0, 2], [2, 7, 7, 5, 3, 5, 8, 0], [3, 1, 0]])
 def test_trees_are_accepted(heads: list[int]) -> None:
-    require_tree(heads)
-    require_tree(np.array(heads))
+    check_tree(heads)
+    check_tree(np.array(heads))
 
 
 @pytest.mark.parametrize(
@@ -41,21 +41,21 @@ def test_trees_are_accepted(heads: list[int]) -> None:
 )
 def test_what_is_no_tree_has_its_sentence(heads: list[int], sentence: str) -> None:
     with pytest.raises(DataError) as raised:
-        require_tree(heads)
+        check_tree(heads)
     assert str(raised.value).startswith(sentence)
 
 
 def built(system: TransitionSystem, heads: list[int]) -> list[int]:
     """The heads that the system's best parse comes to."""
-    rows = begin(np.array([len(heads)]), len(heads))
+    rows = initial_configuration(np.array([len(heads)]), len(heads))
     for action in gold_sequence(system, np.array(heads)):
         rows = system.step(rows, np.array([action]))
-    return [int(head) for head in View(rows).heads[0, 1:]]
+    return [int(head) for head in ConfigurationView(rows).heads[0, 1:]]
 
 
 def is_accepted(heads: list[int]) -> bool:
     try:
-        require_tree(heads)
+        check_tree(heads)
     except DataError:
         return False
     return True

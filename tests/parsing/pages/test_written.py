@@ -7,12 +7,12 @@ import pytest
 
 from aggrevated.errors import DataError
 from aggrevated.parsing.pages.algebra import Fraction, Raised, Root
-from aggrevated_reader.pages.batched_rng import Dice
-from aggrevated_reader.pages.generated import write, written, written_page
+from aggrevated_reader.pages.batched_rng import BatchedRng
+from aggrevated_reader.pages.generated import generate_page, generate_pages, synthesize_page
 from aggrevated_reader.pages.glyphs import WAYS, ways
 from aggrevated_reader.pages.layout import Placed, layout
-from aggrevated_reader.pages.pen import Path, shaped
-from aggrevated_reader.pages.tablet import on_tablet
+from aggrevated_reader.pages.pen import Path, shape_symbols
+from aggrevated_reader.pages.tablet import sample_as_tablet
 from aggrevated_reader.pages.writers import writer
 from handwriting import is_projective
 
@@ -23,12 +23,12 @@ def bits(page):
 
 @pytest.fixture(scope="module")
 def pages():
-    return written(300, seed=3)
+    return generate_pages(300, seed=3)
 
 
 def by(number, lines):
     draw = np.random.default_rng(number)
-    return write(lines, writer(Dice(draw)), draw)
+    return synthesize_page(lines, writer(BatchedRng(draw)), draw)
 
 
 def test_every_symbol_has_at_least_two_ways_that_differ():
@@ -47,7 +47,7 @@ def test_the_curve_of_a_way_passes_its_points_and_nothing_far_from_them(symbol):
 
 
 def test_pages_are_the_same_whatever_is_written_before_them(pages):
-    assert bits(written_page(17, 3)) == bits(pages[17]) != bits(written_page(17, 4))
+    assert bits(generate_page(17, 3)) == bits(pages[17]) != bits(generate_page(17, 4))
     assert len({page.writer for page in pages}) == len(pages)
 
 
@@ -60,7 +60,7 @@ def test_pages_are_whole(pages):
 
 
 def test_without_structures_no_symbol_needs_a_second_dimension():
-    found = {symbol for page in written(200, seed=1, structures=False) for symbol in page.symbols}
+    found = {symbol for page in generate_pages(200, seed=1, structures=False) for symbol in page.symbols}
     assert not found & set("―√") and set("+-=×÷()[]xa") <= found
 
 
@@ -91,13 +91,13 @@ STEADY = {"tremor": 0.0, "grid": 0.0, "uneven_steps": 0.0}
 
 
 def someone(**settings):
-    return replace(writer(Dice(np.random.default_rng(0))), **settings)
+    return replace(writer(BatchedRng(np.random.default_rng(0))), **settings)
 
 
 def test_a_tablet_takes_points_along_each_stroke_and_none_between_two():
     points = np.array([[0.0, 0.0], [1.0, 0.0], [3.0, 2.0], [3.0, 4.0]])
     path = Path(points, np.array([0, 0, 1, 1]), np.array([True, False, True, False]), np.zeros(2))
-    (first,), (second,) = on_tablet(path, someone(size=10.0, step=0.25, **STEADY), np.random.default_rng(0))
+    (first,), (second,) = sample_as_tablet(path, someone(size=10.0, step=0.25, **STEADY), np.random.default_rng(0))
     np.testing.assert_allclose(first, [[10, 50], [12.5, 50], [15, 50], [17.5, 50], [20, 50]])
     assert len(second) == 9
     np.testing.assert_allclose(second[[0, 4, 8]], [[40, 30], [40, 20], [40, 10]], atol=1e-9)
@@ -106,7 +106,7 @@ def test_a_tablet_takes_points_along_each_stroke_and_none_between_two():
 def test_points_fall_on_the_grid():
     path = Path(np.array([[0.0, 0.0], [0.97, 0.31]]), np.array([0, 0]), np.array([True, False]), np.zeros(1))
     settings = STEADY | {"size": 50.0, "step": 0.05, "grid": 0.02}
-    ((stroke,),) = on_tablet(path, someone(**settings), np.random.default_rng(0))
+    ((stroke,),) = sample_as_tablet(path, someone(**settings), np.random.default_rng(0))
     np.testing.assert_allclose(stroke, np.rint(stroke), atol=1e-9)
 
 
@@ -118,7 +118,7 @@ def test_a_hand_without_faults_writes_the_way_itself():
     )  # fmt: skip
     draw = np.random.default_rng(1)
     hand = someone(rounding=0, aspect=1.0, faithful=1.0, **faultless)
-    path = shaped(["7"], hand, draw, Dice(draw))
+    path = shape_symbols(["7"], hand, draw, BatchedRng(draw))
     curves = [way.curve @ way.points for way in ways("7")]
     moved = [curve for curve in curves if curve.shape == path.points.shape]
     assert min(np.abs(np.diff(curve, axis=0) - np.diff(path.points, axis=0)).max() for curve in moved) < 1e-9
@@ -128,7 +128,7 @@ def test_lifts_are_forgotten_and_strokes_broken_as_often_as_the_hand_does():
     def strokes(label, **settings):
         draw = np.random.default_rng(2)
         hand = someone(**(dict.fromkeys(("joins", "breaks", "retraces", "early_lifts"), 0.0) | settings))
-        return int(shaped([label] * 40, hand, draw, Dice(draw)).starts.sum())
+        return int(shape_symbols([label] * 40, hand, draw, BatchedRng(draw)).starts.sum())
 
     usual = strokes("H")
     assert usual > 80 and strokes("H", joins=1.0) == 40 and strokes("H", retraces=1.0) == 2 * usual
@@ -147,7 +147,7 @@ def test_brackets_hold_what_is_inside(number):
 
 
 def test_a_layout_without_chance_is_known():
-    class Middling(Dice):
+    class Middling(BatchedRng):
         def share(self):
             return 0.5
 

@@ -7,14 +7,14 @@ import numpy as np
 from aggrevated.parsing.features.crops import crops
 from aggrevated.parsing.pages.handwriting import generated, write_page
 from aggrevated.parsing.pages.page import Page
-from aggrevated_reader.pictures.rasterize_roundtrip import as_pictured
+from aggrevated_reader.pictures.rasterize_roundtrip import rasterize_and_trace
 
 PAGES = [page for part in generated(20, 5, seed=8) for page in part]
 
 
 def test_every_symbol_stays_where_it_stands() -> None:
     for seed, page in enumerate(PAGES):
-        seen = as_pictured(page, np.random.default_rng(seed))
+        seen = rasterize_and_trace(page, np.random.default_rng(seed))
         size = np.ptp(page.boxes.reshape(-1, 2, 2), axis=1)
         unit = np.median(size.max(axis=1))
         assert seen.symbols == page.symbols and (seen.heads == page.heads).all()
@@ -24,14 +24,16 @@ def test_every_symbol_stays_where_it_stands() -> None:
 def test_it_looks_like_the_ink_and_is_not_the_ink() -> None:
     likeness = []
     for seed, page in enumerate(PAGES):
-        seen, meant = (crops(ink) / 255.0 for ink in (as_pictured(page, np.random.default_rng(seed)).ink, page.ink))
+        seen, meant = (
+            crops(ink) / 255.0 for ink in (rasterize_and_trace(page, np.random.default_rng(seed)).ink, page.ink)
+        )
         likeness += [np.corrcoef(a.ravel(), b.ravel())[0, 1] for a, b in zip(seen, meant, strict=True)]
     assert 0.75 < np.mean(likeness) < 0.99
 
 
 def test_the_same_generator_gives_the_same_ink() -> None:
     page = PAGES[0]
-    first, again, other = (as_pictured(page, np.random.default_rng(seed)) for seed in (3, 3, 4))
+    first, again, other = (rasterize_and_trace(page, np.random.default_rng(seed)) for seed in (3, 3, 4))
     assert np.array_equal(crops(first.ink), crops(again.ink)) and np.array_equal(first.boxes, again.boxes)
     assert not np.array_equal(first.boxes, other.boxes)
 
@@ -39,16 +41,16 @@ def test_the_same_generator_gives_the_same_ink() -> None:
 def test_odd_pages_are_pictured_too() -> None:
     generator = np.random.default_rng(0)
     empty = Page("", "", (), np.zeros(0, np.int64), ())
-    assert as_pictured(empty, generator) is empty
+    assert rasterize_and_trace(empty, generator) is empty
     dot, rule = (np.array([[5.0, 5.0]]),), (np.array([[0.0, 0.0], [9e4, 0.0]]),)
-    seen = as_pictured(Page("", "", ("·", "―", "·"), np.zeros(3, np.int64), (dot, rule, dot)), generator)
+    seen = rasterize_and_trace(Page("", "", ("·", "―", "·"), np.zeros(3, np.int64), (dot, rule, dot)), generator)
     assert np.isfinite(seen.boxes).all() and len(seen) == 3
 
 
 def test_a_thousand_symbols_take_little_time() -> None:
     page = write_page(["10(x+2)=a+b", "c×d=e/4"], writer=4, seed=1)
-    as_pictured(page, np.random.default_rng(0))
+    rasterize_and_trace(page, np.random.default_rng(0))
     began = time.process_time()
     for seed in range(20):
-        as_pictured(page, np.random.default_rng(seed))
+        rasterize_and_trace(page, np.random.default_rng(seed))
     assert 20 * len(page) / (time.process_time() - began) > 500  # some 2,000 where nothing else runs

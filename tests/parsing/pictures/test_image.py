@@ -25,8 +25,8 @@ from aggrevated_reader.pictures import image
 from aggrevated_reader.pictures.binarization import parts_of
 from aggrevated_reader.pictures.image import read_image
 from aggrevated_reader.pictures.segmentation import read_page
-from aggrevated_reader.pictures.thinning import skeleton
-from aggrevated_reader.pictures.thresholds import otsu
+from aggrevated_reader.pictures.thinning import skeletonize
+from aggrevated_reader.pictures.thresholds import otsu_threshold
 
 IMAGES = int(os.environ.get("AGGREVATED_IMAGES", "100"))
 HEIGHT, PEN, MARGIN = 70, 5, 60  # pixels: of a symbol, of its lines, around the page
@@ -166,16 +166,16 @@ def test_specks_are_dropped_and_dots_are_kept() -> None:
 def test_otsu_splits_two_heaps_between_them() -> None:
     histogram = np.zeros(256, int)
     histogram[[10, 11, 12, 200, 201]] = [5, 9, 5, 2, 2]
-    threshold, contrast = otsu(histogram)
+    threshold, contrast = otsu_threshold(histogram)
     assert 12 <= threshold < 200 and contrast == pytest.approx(200.5 - 11)
-    assert otsu(np.bincount([7, 7], minlength=256))[1] == 0.0
+    assert otsu_threshold(np.bincount([7, 7], minlength=256))[1] == 0.0
 
 
 def test_a_skeleton_is_thin_and_as_connected_as_the_ink() -> None:
     from scipy import ndimage
 
     ink = np.asarray(PICTURE) < 128
-    line = skeleton(ink)
+    line = skeletonize(ink)
     everywhere = np.ones((3, 3))
     assert (line <= ink).all() and ndimage.label(line, everywhere)[1] == ndimage.label(ink, everywhere)[1] > 18
     assert not ndimage.binary_erosion(line, np.ones((2, 2))).any()
@@ -253,9 +253,9 @@ def test_a_file_that_is_too_large_or_not_a_file_is_refused(tmp_path: Path) -> No
 
 
 def test_blots_are_no_lines() -> None:
-    assert skeleton(np.ones((9, 9), bool)).sum() == 1
+    assert skeletonize(np.ones((9, 9), bool)).sum() == 1
     with pytest.raises(DataError, match="it has blots much wider than its lines; cut away what is not the page"):
-        skeleton(np.ones((90, 90), bool))
+        skeletonize(np.ones((90, 90), bool))
 
 
 # Mutations.

@@ -5,7 +5,7 @@ import pytest
 
 from aggrevated.core.arrays import Array
 from aggrevated.parsing.pages.page import Strokes
-from aggrevated_reader.pictures.layout import columns_of, in_reading_order, lines_of
+from aggrevated_reader.pictures.layout import columns_of, find_lines, sort_reading_order
 
 
 def box(left: float, top: float, right: float, bottom: float) -> Strokes:
@@ -49,20 +49,20 @@ def test_the_order_is_that_of_mathml(name: str) -> None:
     ink = EXPRESSIONS[name]
     for seed in range(5):
         shuffled = np.random.default_rng(seed).permutation(len(ink))
-        found = [int(shuffled[place]) for place in in_reading_order([ink[place] for place in shuffled])]
+        found = [int(shuffled[place]) for place in sort_reading_order([ink[place] for place in shuffled])]
         assert found == list(range(len(ink)))
 
 
 def test_a_minus_between_lines_is_no_fraction() -> None:
     ink = [*row(3, 0, 0), box(0, 250, 50, 350), bar(70, 130, 300), box(150, 250, 200, 350), *row(3, 0, 500)]
-    assert [len(line) for line in lines_of(ink)] == [3, 3, 3]
+    assert [len(line) for line in find_lines(ink)] == [3, 3, 3]
 
 
 def test_columns_are_read_one_after_the_other() -> None:
     ink = [*row(3, 0, 0), *row(2, 0, 200), *row(3, 900, 10), *row(2, 900, 210)]
     assert columns_of(ink) == [[[0, 1, 2], [3, 4]], [[5, 6, 7], [8, 9]]]
     wide = [*row(3, 0, 0), *row(3, 900, 0)]  # a gap in one line is no column
-    assert len(columns_of(wide)) == 1 and in_reading_order(wide) == list(range(6))
+    assert len(columns_of(wide)) == 1 and sort_reading_order(wide) == list(range(6))
 
 
 def test_nothing_is_lost_or_read_twice() -> None:
@@ -71,4 +71,4 @@ def test_nothing_is_lost_or_read_twice() -> None:
         corners: Array = generator.uniform(0, 600, (generator.integers(1, 30), 2))
         sizes = generator.uniform(1, 150, corners.shape)
         ink = [box(*corner, *(corner + size)) for corner, size in zip(corners, sizes, strict=True)]
-        assert sorted(in_reading_order(ink)) == list(range(len(ink)))
+        assert sorted(sort_reading_order(ink)) == list(range(len(ink)))

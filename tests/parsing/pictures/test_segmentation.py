@@ -14,15 +14,15 @@ from aggrevated.parsing.pages.handwriting import generated, write_page
 from aggrevated.parsing.pages.page import Page
 from aggrevated_reader.pictures import image
 from aggrevated_reader.pictures.segmentation import (
-    in_reading_order,
-    lines_of,
+    find_lines,
+    group_into_symbols,
     read_page,
-    see,
-    seen_in,
-    symbols_of,
-    unparsed,
+    segment_file,
+    segment_page,
+    sort_reading_order,
+    to_unlabeled_page,
 )
-from aggrevated_reader.pictures.symbol_grouping import groups
+from aggrevated_reader.pictures.symbol_grouping import group_strokes
 
 ARCHIVE = Path(__file__).parents[4] / "shared/data/crohme/crohme_algebra.tar.xz"
 
@@ -55,14 +55,14 @@ def strokes(text: str) -> list[Array]:
 
 
 def boxes(ink: list[tuple[Array, ...]]) -> Array:
-    return unparsed("", ink).boxes
+    return to_unlabeled_page("", ink).boxes
 
 
 @pytest.mark.parametrize("name", SYMBOLS)
 def test_the_strokes_of_one_symbol_are_joined_and_those_of_its_neighbours_are_not(name: str) -> None:
     before, middle = strokes(DIGIT), [stroke + np.array([80, 0]) for stroke in strokes(SYMBOLS[name])]
     after = [stroke + np.array([200, 0]) for stroke in strokes(DIGIT)]
-    found = symbols_of([*after, *reversed(middle), *before])
+    found = group_into_symbols([*after, *reversed(middle), *before])
     assert [len(symbol) for symbol in found] == [1, len(middle), 1]
 
 
@@ -83,15 +83,15 @@ def test_the_strokes_of_one_symbol_are_joined_and_those_of_its_neighbours_are_no
 )
 def test_what_stands_side_by_side_or_far_apart_is_not_joined(what: str, parts: str) -> None:
     ink = strokes(parts)
-    assert len(groups([(stroke,) for stroke in ink])) == len(ink), what
+    assert len(group_strokes([(stroke,) for stroke in ink])) == len(ink), what
 
 
 def test_lines_are_read_from_top_to_bottom_and_each_from_left_to_right() -> None:
     page = write_page(["2x+1=7", "2x=6", "x=3"], writer=2, seed=0)
     shuffled = np.random.default_rng(0).permutation(len(page))
-    order = in_reading_order([page.ink[place] for place in shuffled])
+    order = sort_reading_order([page.ink[place] for place in shuffled])
     assert [int(shuffled[place]) for place in order] == list(range(len(page)))
-    assert [len(line) for line in lines_of(page.ink)] == [6, 4, 3]
+    assert [len(line) for line in find_lines(page.ink)] == [6, 4, 3]
 
 
 @pytest.mark.parametrize("slope", [-0.15, 0.15])
@@ -107,22 +107,22 @@ def test_lines_may_slope_and_wander_and_begin_or_end_with_flat_symbols(slope: fl
 
     ink = [*line("-2-2222-2222-", 0, 0), *line("2-2", 500, 220), *line("--222-", -50, 440)]
     shuffled = np.random.default_rng(1).permutation(len(ink))
-    order = in_reading_order([ink[place] for place in shuffled])
+    order = sort_reading_order([ink[place] for place in shuffled])
     assert [int(shuffled[place]) for place in order] == list(range(len(ink)))
-    assert [len(found) for found in lines_of([ink[place] for place in shuffled])] == [13, 3, 6]
+    assert [len(found) for found in find_lines([ink[place] for place in shuffled])] == [13, 3, 6]
 
 
 def test_no_ink_is_no_symbols_and_one_dot_is_one() -> None:
-    assert symbols_of([]) == [] and in_reading_order([]) == [] and len(unparsed("empty", [])) == 0
-    assert len(symbols_of([np.array([[3.0, 4.0]])])) == 1
-    page = unparsed("one", [(np.array([[3.0, 4.0]]),)])
+    assert group_into_symbols([]) == [] and sort_reading_order([]) == [] and len(to_unlabeled_page("empty", [])) == 0
+    assert len(group_into_symbols([np.array([[3.0, 4.0]])])) == 1
+    page = to_unlabeled_page("one", [(np.array([[3.0, 4.0]]),)])
     assert page.symbols == ("?",) and page.heads.tolist() == [0]
 
 
 def right(page: Page) -> bool:
     """Whether the strokes alone, shuffled, give the same symbols in the same order."""
     ink = [stroke for symbol in page.ink for stroke in symbol]
-    found = symbols_of([ink[place] for place in np.random.default_rng(0).permutation(len(ink))])
+    found = group_into_symbols([ink[place] for place in np.random.default_rng(0).permutation(len(ink))])
     return len(found) == len(page) and bool(np.allclose(boxes(found), page.boxes))
 
 
@@ -184,12 +184,12 @@ def test_the_content_decides_where_the_name_says_nothing(tmp_path: Path) -> None
 
 def test_bytes_are_seen_as_their_file_is_and_no_file_needs_to_exist(tmp_path: Path) -> None:
     from_file, from_bytes = (
-        see(written(tmp_path, f"<ink>{TRACES}{GROUPS}</ink>")),
-        seen_in(f"<ink>{TRACES}{GROUPS}</ink>".encode(), "nowhere/one.inkml"),
+        segment_page(written(tmp_path, f"<ink>{TRACES}{GROUPS}</ink>")),
+        segment_file(f"<ink>{TRACES}{GROUPS}</ink>".encode(), "nowhere/one.inkml"),
     )
     assert from_bytes.page.name == from_file.page.name == "one" and from_bytes.page.symbols == from_file.page.symbols
     assert from_bytes.stroke_ids == from_file.stroke_ids == (("a",), ("c", "b"), ("d",))
-    assert len(seen_in(f"<ink>{TRACES}</ink>".encode(), "page").page) == 3
+    assert len(segment_file(f"<ink>{TRACES}</ink>".encode(), "page").page) == 3
 
 
 @pytest.mark.parametrize(
@@ -205,7 +205,7 @@ def test_bytes_are_seen_as_their_file_is_and_no_file_needs_to_exist(tmp_path: Pa
 )
 def test_bytes_that_are_no_page_have_the_sentences_of_files(data: bytes, name: str, sentence: str) -> None:
     with pytest.raises(DataError, match=sentence):
-        seen_in(data, name)
+        segment_file(data, name)
 
 
 def test_every_other_file_has_its_sentence(tmp_path: Path) -> None:
@@ -236,5 +236,5 @@ def test_the_largest_page_that_is_read_takes_less_than_a_second() -> None:
     corners = np.stack(np.meshgrid(np.arange(25), np.arange(20)), axis=-1).reshape(-1, 1, 2) * 120.0
     scribbles = list(corners + generator.uniform(0, 140, (500, 100, 2)))
     began = time.process_time()
-    symbols_of(scribbles)
+    group_into_symbols(scribbles)
     assert time.process_time() - began < 1

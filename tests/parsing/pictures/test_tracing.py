@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aggrevated.errors import DataError
-from aggrevated_reader.pictures.thinning import skeleton
-from aggrevated_reader.pictures.tracing import traced
+from aggrevated_reader.pictures.thinning import skeletonize
+from aggrevated_reader.pictures.tracing import trace_strokes
 
 PICTURES = {  # and how many points the strokes have
     "####": [4],
@@ -27,7 +27,7 @@ def lines(text: str) -> np.ndarray:
 @pytest.mark.parametrize("text", PICTURES)
 def test_a_stroke_goes_from_end_to_end_or_crossing(text: str) -> None:
     line = lines(text)
-    (strokes,) = traced(line, line.astype(int), np.array([1]))
+    (strokes,) = trace_strokes(line, line.astype(int), np.array([1]))
     assert sorted(map(len, strokes)) == sorted(PICTURES[text])
 
 
@@ -35,7 +35,7 @@ def test_stairs_are_smoothed_and_ends_stay() -> None:
     line = np.zeros((20, 20), bool)
     for k in range(18):
         line[k // 2, k] = True
-    ((stroke,),) = traced(line, line.astype(int), np.array([1]), scale=3.0)
+    ((stroke,),) = trace_strokes(line, line.astype(int), np.array([1]), scale=3.0)
     assert sorted(map(tuple, stroke[[0, -1]].tolist())) == [(0.0, 0.0), (51.0, 24.0)]
     off = stroke[:, 1] - stroke[:, 0] / 2  # from the straight line, which 3 · ¼ is the nearest to
     assert np.ptp(off[3:-3]) < 0.4 * 3
@@ -44,16 +44,16 @@ def test_stairs_are_smoothed_and_ends_stay() -> None:
 def test_every_label_gets_its_own_line() -> None:
     line = lines("##.##\n.....\n#####")
     labels = np.array([[1, 1, 0, 2, 2], [0] * 5, [3] * 5])
-    assert [[len(s) for s in strokes] for strokes in traced(line, labels, np.array([1, 3]))] == [[2], [5]]
+    assert [[len(s) for s in strokes] for strokes in trace_strokes(line, labels, np.array([1, 3]))] == [[2], [5]]
 
 
 @settings(deadline=None)
 @given(st.integers(0, 10_000), st.floats(0.05, 0.6))
 def test_every_pixel_of_a_line_is_drawn(seed: int, dense: float) -> None:
-    line = skeleton(np.random.default_rng(seed).random((12, 14)) < dense)
+    line = skeletonize(np.random.default_rng(seed).random((12, 14)) < dense)
     if not line.any():
         return
-    (strokes,) = traced(line, line.astype(int), np.array([1]))
+    (strokes,) = trace_strokes(line, line.astype(int), np.array([1]))
     drawn = np.rint(np.concatenate(strokes)).astype(int)
     near = np.abs(drawn[:, None] - np.argwhere(line)[None, :, ::-1]).max(axis=2).min(axis=0)
     assert near.max() <= 1  # smoothing moves a point by less than a pixel
@@ -62,4 +62,4 @@ def test_every_pixel_of_a_line_is_drawn(seed: int, dense: float) -> None:
 
 def test_too_long_a_line_is_refused() -> None:
     with pytest.raises(DataError, match="it has lines of more than 100,000 pixels: that is no page of algebra"):
-        traced(np.ones((400, 400), bool), np.ones((400, 400), int), np.array([1]))
+        trace_strokes(np.ones((400, 400), bool), np.ones((400, 400), int), np.array([1]))

@@ -6,9 +6,19 @@ import numpy as np
 import pytest
 
 from aggrevated.parsing.transitions import arc_eager, arc_hybrid
-from aggrevated.parsing.transitions.configurations import NONE, View, begin, with_root, wrong
-from aggrevated.parsing.transitions.gold import advised, gold_sequence
-from aggrevated.parsing.transitions.oracle_check import check, mismatches, random_projective_tree
+from aggrevated.parsing.transitions.configurations import (
+    NO_SYMBOL,
+    ConfigurationView,
+    count_wrong_heads,
+    initial_configuration,
+    with_root,
+)
+from aggrevated.parsing.transitions.gold import best_transition, gold_sequence
+from aggrevated.parsing.transitions.oracle_check import (
+    compare_with_brute_force,
+    count_mismatches,
+    random_projective_tree,
+)
 from aggrevated.parsing.transitions.systems import SYSTEMS
 
 APPENDIX = np.array([2, 7, 7, 5, 3, 5, 8, 0, 10, 8, 10, 13, 15, 13, 8, 15, 18, 8, 18])  # decoded from the string
@@ -18,7 +28,7 @@ every_system = pytest.mark.parametrize("system", SYSTEMS.values(), ids=SYSTEMS)
 
 def play(system, n, actions):
     """The configurations after each of these transitions, from the beginning."""
-    rows = [begin(np.array([n]), n)]
+    rows = [initial_configuration(np.array([n]), n)]
     for action in actions:
         assert system.legal(rows[-1])[0, action], (action, rows[-1])
         rows.append(system.step(rows[-1], np.array([action])))
@@ -34,8 +44,13 @@ def test_the_appendix_string_exactly():
 def test_arc_eager_by_hand():
     """a ← b → c: shift a, left, right from ROOT, right; the end, since the buffer is empty."""
     rows = play(EAGER, 3, [arc_eager.SHIFT, arc_eager.LEFT, arc_eager.RIGHT, arc_eager.RIGHT])
-    assert [View(r).on_stack[0].tolist() for r in rows[1:]] == [[1, 1, 0, 0], [1, 0, 0, 0], [1, 0, 1, 0], [1, 0, 1, 1]]
-    assert View(rows[-1]).heads[0].tolist() == [NONE, 2, 0, 2]
+    assert [ConfigurationView(r).on_stack[0].tolist() for r in rows[1:]] == [
+        [1, 1, 0, 0],
+        [1, 0, 0, 0],
+        [1, 0, 1, 0],
+        [1, 0, 1, 1],
+    ]
+    assert ConfigurationView(rows[-1]).heads[0].tolist() == [NO_SYMBOL, 2, 0, 2]
     assert [bool(EAGER.done(r)[0]) for r in rows] == [False] * 4 + [True]
     assert gold_sequence(EAGER, np.array([2, 0, 2])) == [
         arc_eager.SHIFT, arc_eager.LEFT, arc_eager.RIGHT, arc_eager.RIGHT,
@@ -45,12 +60,12 @@ def test_arc_eager_by_hand():
 def test_arc_hybrid_by_hand():
     """The same tree: what is left above ROOT becomes its dependent."""
     rows = play(HYBRID, 3, [arc_hybrid.SHIFT, arc_hybrid.LEFT, arc_hybrid.SHIFT, arc_hybrid.SHIFT, arc_hybrid.RIGHT])
-    assert View(rows[-1]).heads[0].tolist() == [NONE, 2, 0, 2]
+    assert ConfigurationView(rows[-1]).heads[0].tolist() == [NO_SYMBOL, 2, 0, 2]
     assert HYBRID.done(rows[-1])[0] and not HYBRID.done(rows[-2])[0]
 
 
 def test_what_is_legal_by_hand():
-    start = begin(np.array([2]), 2)
+    start = initial_configuration(np.array([2]), 2)
     assert EAGER.legal(start).tolist() == [[True, False, True, False]]  # ROOT has no head and gets none
     assert HYBRID.legal(start).tolist() == [[True, False, False]]
     shifted, headed = play(EAGER, 2, [arc_eager.SHIFT])[-1], play(EAGER, 2, [arc_eager.RIGHT])[-1]
@@ -64,14 +79,14 @@ def test_what_is_legal_by_hand():
 @every_system
 @pytest.mark.parametrize("seed", range(4))
 def test_the_oracle_is_brute_force_on_every_configuration(system, seed):
-    result = check(system.name, trees=10, most=5, seed=seed)
+    result = compare_with_brute_force(system.name, trees=10, most=5, seed=seed)
     assert result["compared"] > 500 and result["mismatches"] == 0
 
 
 @every_system
 def test_the_check_notices_an_oracle_that_is_wrong(system, monkeypatch):
     monkeypatch.setattr(type(system), "lost", lambda self, rows, gold: np.zeros((len(rows), len(self.actions)), int))
-    assert mismatches(system, np.array([2, 0, 2, 3]))[1] > 0
+    assert count_mismatches(system, np.array([2, 0, 2, 3]))[1] > 0
 
 
 @every_system
@@ -79,12 +94,12 @@ def test_the_expert_makes_every_tree_in_a_batch_of_different_lengths(system):
     generator = np.random.default_rng(0)
     trees = [random_projective_tree(n, generator) for n in (1, 2, 5, 9, 14, 20) for _ in range(20)]
     most = max(map(len, trees))
-    rows = begin(np.array([len(tree) for tree in trees]), most)
+    rows = initial_configuration(np.array([len(tree) for tree in trees]), most)
     gold = np.stack([with_root(tree, most) for tree in trees])
     for _ in range(system.longest(most)):
         going = ~system.done(rows)
-        rows[going] = system.step(rows[going], advised(system, rows[going], gold[going]))
-    assert system.done(rows).all() and not wrong(rows, gold).any()
+        rows[going] = system.step(rows[going], best_transition(system, rows[going], gold[going]))
+    assert system.done(rows).all() and not count_wrong_heads(rows, gold).any()
 
 
 @every_system
@@ -92,9 +107,9 @@ def test_lanes_do_not_know_of_each_other(system):
     """A batch of random parses, each also on its own and with room for more symbols."""
     generator = np.random.default_rng(1)
     lengths = generator.integers(1, 8, size=30)
-    rows = begin(lengths, 8)
+    rows = initial_configuration(lengths, 8)
     gold = np.stack([with_root(random_projective_tree(n, generator), 8) for n in lengths])
-    alone = [begin(np.array([n]), int(n)) for n in lengths]
+    alone = [initial_configuration(np.array([n]), int(n)) for n in lengths]
     for _ in range(system.longest(8)):
         legal = system.legal(rows) & ~system.done(rows)[:, None]
         going = np.flatnonzero(legal.any(axis=1))
@@ -110,7 +125,7 @@ def test_lanes_do_not_know_of_each_other(system):
         rows[going] = system.step(rows[going], action[going])
         assert (before[~legal.any(axis=1)] == rows[~legal.any(axis=1)]).all()
     for i, n in enumerate(lengths):
-        np.testing.assert_array_equal(View(alone[i]).heads[0], View(rows).heads[i, : n + 1])
+        np.testing.assert_array_equal(ConfigurationView(alone[i]).heads[0], ConfigurationView(rows).heads[i, : n + 1])
 
 
 @every_system
@@ -121,7 +136,7 @@ def test_a_system_can_be_sent_to_another_process(system):
 
 @every_system
 def test_a_step_leaves_its_input_alone(system):
-    rows = begin(np.array([3]), 3)
+    rows = initial_configuration(np.array([3]), 3)
     before = rows.copy()
     system.step(rows, np.array([system.actions.index("shift")]))
     np.testing.assert_array_equal(rows, before)

@@ -10,17 +10,17 @@ import numpy as np
 
 from aggrevated.core.arrays import Array
 from aggrevated.core.statistics import estimate
-from aggrevated.experts.loading import SHIPPED
-from aggrevated.experts.model_card import Card
-from aggrevated.reports import Table, markdown, publish
-from aggrevated.reports.comparison import Group
-from aggrevated.storage import Facts, unseal
-from aggrevated.tasks import Row, find_task
+from aggrevated.experts.loading import BUILTIN_WEIGHTS
+from aggrevated.experts.model_card import ExpertCard
+from aggrevated.reports import Table, markdown_table, write_page
+from aggrevated.reports.comparison import TrialGroup
+from aggrevated.storage import JsonDict, load_checksummed
+from aggrevated.tasks import FigureRow, find_task
 from aggrevated_experiments.figures import Request
 from aggrevated_experiments.method_comparison.page import page, panel, table
-from aggrevated_experiments.method_comparison.study import Case, Versus
+from aggrevated_experiments.method_comparison.study import Case, MethodStudy
 from aggrevated_experiments.method_comparison.summary_text import listed
-from aggrevated_experiments.plots.method_comparison import EXPERT, Panel, Series, versus
+from aggrevated_experiments.plots.method_comparison import EXPERT, Panel, Series, plot_method_comparison
 
 EXPERTS = 8
 BUDGET = 30_000  # simulator steps of each trial
@@ -31,32 +31,32 @@ def strength(number: int) -> str:
     return f"strength/acrobot-{number}"
 
 
-def card_of(name: str) -> Card:
+def card_of(name: str) -> ExpertCard:
     """How it was made."""
-    path = SHIPPED / f"{name}.safetensors"
-    return Card.read(unseal(path)[1], path)
+    path = BUILTIN_WEIGHTS / f"{name}.safetensors"
+    return ExpertCard.read(load_checksummed(path)[1], path)
 
 
-class ExpertStrength(Versus):
+class ExpertStrength(MethodStudy):
     """Returns are compared as they are: beside an expert that hardly ever reaches the goal, a ratio says nothing."""
 
-    def measured(self, group: Group) -> str:
+    def measured(self, group: TrialGroup) -> str:
         return "gain"
 
-    def final(self, group: Group) -> Array:
+    def final(self, group: TrialGroup) -> Array:
         return group.column("test_return") - group.column("expert_return")
 
-    def write(self, groups: Sequence[Group], request: Request, folder: Path) -> Table:
+    def write(self, groups: Sequence[TrialGroup], request: Request, folder: Path) -> Table:
         facts = self.facts(groups, request)
         facts |= {"answer": gaining(facts), "experts": [expert_facts(case) for case in self.cases]}
         x = np.array([case.x for case in self.cases])
         panels = [returns_panel(self, facts, x), panel(self, facts, "final")]
-        versus(panels, x, [f"{one:.0f}" for one in x], self.varied, self.title, folder / self.name)
-        publish(folder, self.name, facts, [*page(self, facts), *the_experts(facts)])
+        plot_method_comparison(panels, x, [f"{one:.0f}" for one in x], self.varied, self.title, folder / self.name)
+        write_page(folder, self.name, facts, [*page(self, facts), *the_experts(facts)])
         return table(self, facts, folder)
 
 
-def expert_facts(case: Case) -> Facts:
+def expert_facts(case: Case) -> JsonDict:
     """What is known of an expert, and what it took to make it."""
     name = str(case.settings["expert"])
     card = asdict(card_of(name))
@@ -64,7 +64,7 @@ def expert_facts(case: Case) -> Facts:
     return {"expert": name, **{one: card[one] for one in said}}
 
 
-def returns_panel(figure: Versus, facts: Facts, x: Array) -> Panel:
+def returns_panel(figure: MethodStudy, facts: JsonDict, x: Array) -> Panel:
     """What learners earn over what their experts do, and the diagonal, on which they are equals."""
     found = []
     for number, label in enumerate(figure.methods):
@@ -75,7 +75,7 @@ def returns_panel(figure: Versus, facts: Facts, x: Array) -> Panel:
     return Panel("return of the learner, fresh episodes", found, lines={EXPERT: x})
 
 
-def gaining(facts: Facts) -> str:
+def gaining(facts: JsonDict) -> str:
     """Which experts each method is better than, and which it falls behind, by the interval of what it gains."""
     told = []
     for number, method in enumerate(facts["cases"][0]["methods"]):
@@ -96,7 +96,7 @@ def gaining(facts: Facts) -> str:
     )
 
 
-def the_experts(facts: Facts) -> list[str]:
+def the_experts(facts: JsonDict) -> list[str]:
     """Who they are, in Markdown."""
     experts = facts["experts"]
     rows = [
@@ -108,7 +108,7 @@ def the_experts(facts: Facts) -> list[str]:
         f"Checkpoints of one training, {experts[0]['algorithm']}, seed {experts[0]['seed']}: {experts[0]['chosen']}. "
         f"Their returns are of {experts[0]['episodes']:,} fresh episodes. Environment steps are what the training had "
         "taken by then; no learner's budget has them in it.",
-        markdown("expert | return ± standard error | environment steps to make it", rows),
+        markdown_table("expert | return ± standard error | environment steps to make it", rows),
     ]
 
 
@@ -123,11 +123,11 @@ STRENGTH = ExpertStrength(
         Case(card.mean_return, f"expert of {card.mean_return:.1f}", {"expert": name}) for name, card in CARDS.items()
     ),
     methods={
-        "AggreVaTeD (exponentiated)": Row("aggrevated", "exponentiated"),
-        "AggreVaTeD (natural)": Row("aggrevated", "natural"),
-        "DAgger": Row("dagger", "follow-the-leader"),
-        "LOKI": Row("loki", "exponentiated"),
-        "SL-RL": Row("sl-rl", "natural"),
+        "AggreVaTeD (exponentiated)": FigureRow("aggrevated", "exponentiated"),
+        "AggreVaTeD (natural)": FigureRow("aggrevated", "natural"),
+        "DAgger": FigureRow("dagger", "follow-the-leader"),
+        "LOKI": FigureRow("loki", "exponentiated"),
+        "SL-RL": FigureRow("sl-rl", "natural"),
     },
     settings={"budget": BUDGET, "trajectories": 10, "validate_every": 2, "validation_episodes": 100},
     notes=(

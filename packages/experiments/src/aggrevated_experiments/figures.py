@@ -14,16 +14,16 @@ from tempfile import TemporaryDirectory
 from typing import ClassVar
 
 from aggrevated.config import Config
-from aggrevated.config.resolver import resolve
-from aggrevated.core.registry import task_names
-from aggrevated.core.settings import known
+from aggrevated.config.resolver import resolve_config
+from aggrevated.core.registry import list_task_names
+from aggrevated.core.settings import check_known
 from aggrevated.reports import Table
-from aggrevated.reports.comparison import Group
-from aggrevated.storage import Facts
-from aggrevated.tasks import Row, Task, all_tasks, find_task
-from aggrevated.training.run_folder import Run, made_or_opened
-from aggrevated.training.trainer import execute
-from aggrevated_experiments.learning_curves_page import write_report
+from aggrevated.reports.comparison import TrialGroup
+from aggrevated.storage import JsonDict
+from aggrevated.tasks import FigureRow, Task, all_tasks, find_task
+from aggrevated.training.run_folder import Run, create_or_open
+from aggrevated.training.trainer import run_to_end
+from aggrevated_experiments.learning_curves_page import write_learning_curves_page
 from aggrevated_experiments.row_tuning import Tuning
 
 # the modules that announce figures as FIGURES; they import this one
@@ -68,12 +68,12 @@ class Figure(ABC):
     runs_of: str = ""  # whose runs it uses, where they are not its own
     needs: ClassVar[tuple[str, ...]] = ()  # those options of a request that only some figures know, and it needs
 
-    def rows(self, request: Request) -> Sequence[Row]:
+    def rows(self, request: Request) -> Sequence[FigureRow]:
         """What is to be run; nothing by default."""
         return ()
 
     @abstractmethod
-    def write(self, groups: Sequence[Group], request: Request, folder: Path) -> Table:
+    def write(self, groups: Sequence[TrialGroup], request: Request, folder: Path) -> Table:
         """Write the report into the folder, and give what is printed."""
 
     def trials_of(self, request: Request) -> int:
@@ -92,8 +92,8 @@ class Figure(ABC):
         """The runs of its rows; those that are in the folder already are taken up where they are."""
         groups, trials = [], range(self.trials_of(request))
         for row in self.rows(request):
-            config, folder = config_of(self.task, row, request.quick), self.folder(request) / folder_of(row)
-            groups.append([made_or_opened(folder / f"trial-{i:02d}", config.replaced(seed=i)) for i in trials])
+            config, folder = config_of(self.task, row, request.quick), self.folder(request) / row_folder_name(row)
+            groups.append([create_or_open(folder / f"trial-{i:02d}", config.with_settings(seed=i)) for i in trials])
         return groups
 
     def first(self) -> Config | None:
@@ -111,7 +111,7 @@ class LearningCurves(Figure):
     trials: int
     notes: Sequence[str] = ()  # what else its page says
 
-    def rows(self, request: Request) -> Sequence[Row]:
+    def rows(self, request: Request) -> Sequence[FigureRow]:
         return self.task.figure
 
     def configs(self, quick: bool) -> list[Config]:
@@ -128,7 +128,7 @@ class LearningCurves(Figure):
         if protocol is None or request.quick:
             return [Tuning("", {}) for _ in self.task.figure]
         rows = zip(self.task.figure, self.configs(request.quick), strict=True)
-        return [Tuning.of(row, config, protocol, folder / folder_of(row)) for row, config in rows]
+        return [Tuning.of(row, config, protocol, folder / row_folder_name(row)) for row, config in rows]
 
     def stages(self, request: Request) -> Iterator[list[Run]]:
         if tried := [run for tuning in self.tunings(request) for run in tuning.runs]:
@@ -140,25 +140,25 @@ class LearningCurves(Figure):
         groups = []
         rows = zip(self.task.figure, self.configs(request.quick), self.tunings(request), strict=True)
         for row, config, tuning in rows:
-            own, folder = config.replaced(**tuning.chosen()), self.folder(request) / folder_of(row)
+            own, folder = config.with_settings(**tuning.chosen()), self.folder(request) / row_folder_name(row)
             seeds = range(self.trials_of_row(row, request))
-            groups.append([made_or_opened(folder / f"trial-{i:02d}", own.replaced(seed=i)) for i in seeds])
+            groups.append([create_or_open(folder / f"trial-{i:02d}", own.with_settings(seed=i)) for i in seeds])
         return groups
 
-    def trials_of_row(self, row: Row, request: Request) -> int:
+    def trials_of_row(self, row: FigureRow, request: Request) -> int:
         """Its own number, where it has one, unless another was asked for."""
         as_usual = request.trials is None and not request.quick
         return row.trials if row.trials and as_usual else self.trials_of(request)
 
-    def write(self, groups: Sequence[Group], request: Request, folder: Path) -> Table:
+    def write(self, groups: Sequence[TrialGroup], request: Request, folder: Path) -> Table:
         named = [
-            replace(group, label=named_as(started(group), row))
+            replace(group, label=row_label(label_with_start(group), row))
             for group, row in zip(groups, self.task.figure, strict=True)
         ]
         tunings = zip(named, self.tunings(request), strict=True)
         tuned = [tuning.facts(group.label) for group, tuning in tunings if tuning.tries]
-        command, short = request.command(self), short_trial(self)
-        return write_report(self.name, named, self.task, command, folder, tuned, short, self.notes)
+        command, short = request.command(self), fingerprint_short_run(self)
+        return write_learning_curves_page(self.name, named, self.task, command, folder, tuned, short, self.notes)
 
 
 def figures() -> dict[str, Figure]:
@@ -169,35 +169,35 @@ def figures() -> dict[str, Figure]:
 
 def find_figure(name: str) -> Figure:
     """The figure of that name, or a `UsageError` that lists them all."""
-    if name in task_names() and (task := find_task(name)).figure:
+    if name in list_task_names() and (task := find_task(name)).figure:
         return LearningCurves(name, task, task.trials)
     drawn = [task.name for task in all_tasks() if task.figure]
-    return figures()[known(name, "figure", [*drawn, *figures()])]
+    return figures()[check_known(name, "figure", [*drawn, *figures()])]
 
 
-def started(group: Group) -> str:
+def label_with_start(group: TrialGroup) -> str:
     """Its label, with its start where it is not a random policy, be that usual for it or not."""
     start = group.runs[0].config.start.name
     return group.label if start == "random" or f"{start} start" in group.label else f"{group.label}, {start} start"
 
 
-def named_as(label: str, row: Row) -> str:
+def row_label(label: str, row: FigureRow) -> str:
     """A row's name in a legend."""
     return f"{label}, {row.said}" if row.said and row.said not in label else label
 
 
-def config_of(task: Task, row: Row, quick: bool, budget: int = 0) -> Config:
+def config_of(task: Task, row: FigureRow, quick: bool, budget: int = 0) -> Config:
     """The settings of a row; `quick`: with a fifth of the iterations, or a twentieth of the budget."""
     given = {"update": row.update, "policy": row.policy, "start": row.start, **row.settings}
     if budget:
-        return resolve(task, row.method, **{**given, "budget": budget // 20 if quick else budget})
-    config = resolve(task, row.method, **given)
+        return resolve_config(task, row.method, **{**given, "budget": budget // 20 if quick else budget})
+    config = resolve_config(task, row.method, **given)
     if not quick:
         return config
-    return resolve(task, row.method, **{**given, "iterations": max(1, config.loop.iterations // 5)})
+    return resolve_config(task, row.method, **{**given, "iterations": max(1, config.loop.iterations // 5)})
 
 
-def folder_of(row: Row) -> str:
+def row_folder_name(row: FigureRow) -> str:
     """The name of the folder of a row's runs."""
     varied = (name.replace("_", "-") for name in row.settings)
     return "-".join(filter(None, (row.method, row.update, row.policy, row.start, *varied)))
@@ -209,12 +209,12 @@ SHORT = {  # as little of a trial as shows that its bits are the same
 }
 
 
-def short_trial(figure: Figure) -> Facts:
+def fingerprint_short_run(figure: Figure) -> JsonDict:
     """Two small iterations of its first row: whoever makes them again, on whatever machine, has the same weights."""
     config = figure.first()
     if config is None:
         return {}
-    config = config.replaced(**{name: value for name, value in SHORT.items() if name in config.settings})
+    config = config.with_settings(**{name: value for name, value in SHORT.items() if name in config.settings})
     with TemporaryDirectory() as folder:
-        result = execute(Run.create(Path(folder) / "short", config))
+        result = run_to_end(Run.create(Path(folder) / "short", config))
     return {"settings": config.facts(), "weights_sha256": result.weights_sha256}

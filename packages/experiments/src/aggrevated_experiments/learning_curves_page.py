@@ -6,17 +6,26 @@ from pathlib import Path
 import numpy as np
 
 from aggrevated.config import Config
-from aggrevated.config.resolver import from_facts
+from aggrevated.config.resolver import config_from_dict
 from aggrevated.core.arrays import Array
 from aggrevated.core.statistics import estimate, paired_difference, probability_of_improvement
-from aggrevated.problems.control import control_of
-from aggrevated.reports import Table, by_name, markdown, publish, thousands, versions
-from aggrevated.reports.comparison import Group, between, comparison
-from aggrevated.reports.sample_efficiency import LEVELS, Course, area, course, level_of, lowest_of, reach_row, reached
-from aggrevated.storage import Facts, read_json
+from aggrevated.problems.control import require_control_problem
+from aggrevated.reports import Table, markdown_table, package_versions, thousands_column, with_run_name, write_page
+from aggrevated.reports.comparison import TrialGroup, format_interval, make_comparison_table
+from aggrevated.reports.sample_efficiency import (
+    LEVELS,
+    CostCurve,
+    make_cost_curve,
+    mean_best_return,
+    reach_row,
+    steps_to_reach,
+    target_return,
+    worst_return,
+)
+from aggrevated.storage import JsonDict, read_json
 from aggrevated.tasks import Task, find_task
 from aggrevated.version import __version__
-from aggrevated_experiments.peers import Peer, bill_of, peers_of
+from aggrevated_experiments.peers import Peer, expert_training_steps, load_peers
 from aggrevated_experiments.plots.budgets import Method, budgets
 
 HEADER = (
@@ -33,31 +42,31 @@ PAIRED_HEADER = (
 )
 
 
-def write_report(
+def write_learning_curves_page(
     name: str,
-    groups: Sequence[Group],
+    groups: Sequence[TrialGroup],
     task: Task,
     command: str,
     folder: Path,
-    tuned: Sequence[Facts],
-    short: Facts,
+    tuned: Sequence[JsonDict],
+    short: JsonDict,
     notes: Sequence[str] = (),
 ) -> Table:
     """Write NAME.json, .png, .svg and .md into the folder, and give the table."""
-    table = comparison(groups, f"figure and page: {folder}/{name}.png and .md")
+    table = make_comparison_table(groups, f"figure and page: {folder}/{name}.png and .md")
     courses = {group.label: courses_of(group) for group in groups}
-    facts: Facts = {
+    facts: JsonDict = {
         "command": command,
-        "versions": versions(("aggrevated", "torch", "numpy", "gymnasium", *task.packages)),
+        "versions": package_versions(("aggrevated", "torch", "numpy", "gymnasium", *task.packages)),
         "settings": {group.label: group.runs[0].config.facts() for group in groups},
         "tuning": list(tuned),
         **numbers_of(groups, table, courses),
-        "expert": {"return": table.rows[0]["expert_return"], "steps": bill_of(task.name)},
+        "expert": {"return": table.rows[0]["expert_return"], "steps": expert_training_steps(task.name)},
         "reach": [*(reach_of(group, courses[group.label]) for group in groups), *reach_of_peers(task, folder)],
         "short": short,
     }
     draw(groups, courses, task, folder / name, facts["expert"]["return"])
-    publish(folder, name, facts, [*page(name, task, facts), *notes])
+    write_page(folder, name, facts, [*page(name, task, facts), *notes])
     return table
 
 
@@ -66,24 +75,24 @@ def write_with_peers(name: str, folder: Path) -> None:
     facts, task = read_json(folder / f"{name}.json"), find_task(name)
     own = [row for row in facts["reach"] if not is_of_peer(row)]
     facts["reach"] = [*own, *reach_of_peers(task, folder)]
-    publish(folder, name, facts, page(name, task, facts))
+    write_page(folder, name, facts, page(name, task, facts))
 
 
-def numbers_of(groups: Sequence[Group], table: Table, courses: Mapping[str, Sequence[Course]]) -> Facts:
+def numbers_of(groups: Sequence[TrialGroup], table: Table, courses: Mapping[str, Sequence[CostCurve]]) -> JsonDict:
     """What the trials came to, how they went, and how they compare."""
     budget = groups[0].results[0].budget or min(own["simulator_steps"][-1] for each in courses.values() for own in each)
     areas = {group.label: areas_of(group, courses[group.label], budget) for group in groups}
     return {
         "seeds": [run.config.loop.seed for run in max((group.runs for group in groups), key=len)],
         "table": [
-            by_name(row)
+            with_run_name(row)
             | estimate(np.array(areas[group.label])).named("area")
             | estimate(last_returns(group)).named("last_return")
             for group, row in zip(groups, table.rows, strict=True)
         ],
         "paired": list(pairs(groups, areas)),
         "trials": [
-            {"label": group.label, **by_name(result.facts()), "area": float(own)}
+            {"label": group.label, **with_run_name(result.facts()), "area": float(own)}
             for group in groups
             for result, own in zip(group.results, areas[group.label], strict=True)
         ],
@@ -91,21 +100,21 @@ def numbers_of(groups: Sequence[Group], table: Table, courses: Mapping[str, Sequ
     }
 
 
-def courses_of(group: Group) -> list[Course]:
+def courses_of(group: TrialGroup) -> list[CostCurve]:
     """How each trial went."""
-    return [course(run, result) for run, result in zip(group.runs, group.results, strict=True)]
+    return [make_cost_curve(run, result) for run, result in zip(group.runs, group.results, strict=True)]
 
 
-def areas_of(group: Group, courses: Sequence[Course], budget: float) -> list[float]:
+def areas_of(group: TrialGroup, courses: Sequence[CostCurve], budget: float) -> list[float]:
     """The ratio of the best policy so far, averaged over the budget, of each trial; 0 while the start goes on."""
     found = []
     for run, result, own in zip(group.runs, group.results, courses, strict=True):
-        lowest, expert = lowest_of(run), level_of(run, result, 1.0)
-        found.append((area(own, budget, lowest) - lowest) / (expert - lowest))
+        lowest, expert = worst_return(run), target_return(run, result, 1.0)
+        found.append((mean_best_return(own, budget, lowest) - lowest) / (expert - lowest))
     return found
 
 
-def last_returns(group: Group) -> Array:
+def last_returns(group: TrialGroup) -> Array:
     """What the last policy of each trial earned on validation, be it the best or not."""
     ended = [
         [result.initial_return, *(line.current_return for line in run.metrics())][-1]
@@ -114,27 +123,27 @@ def last_returns(group: Group) -> Array:
     return np.array(ended)
 
 
-def reach_of(group: Group, courses: Sequence[Course]) -> Facts:
+def reach_of(group: TrialGroup, courses: Sequence[CostCurve]) -> JsonDict:
     """What it took until the expert, and 1.05 times it, was reached on validation."""
     trials = list(zip(group.runs, group.results, courses, strict=True))
     found = {
-        name: [reached(own, level_of(run, result, ratio)) for run, result, own in trials]
+        name: [steps_to_reach(own, target_return(run, result, ratio)) for run, result, own in trials]
         for name, ratio in LEVELS.items()
     }
     return reach_row(group.label, found)
 
 
-def reach_of_peers(task: Task, folder: Path) -> list[Facts]:
+def reach_of_peers(task: Task, folder: Path) -> list[JsonDict]:
     """The rows of other libraries, for a task that is done at equal budgets."""
-    return [reach_of_peer(peer) for peer in peers_of(task.name, folder)] if task.protocol else []
+    return [reach_of_peer(peer) for peer in load_peers(task.name, folder)] if task.protocol else []
 
 
-def is_of_peer(row: Facts) -> bool:
+def is_of_peer(row: JsonDict) -> bool:
     """Whether a row of what it took is another library's: only theirs say what was chosen."""
     return "chosen" in row
 
 
-def reach_of_peer(peer: Peer) -> Facts:
+def reach_of_peer(peer: Peer) -> JsonDict:
     """The same of another library's algorithm, which counts environment steps."""
     found = {
         level: [{"simulator_steps": steps} for steps in column]
@@ -143,7 +152,7 @@ def reach_of_peer(peer: Peer) -> Facts:
     return reach_row(peer.label, found) | {"chosen": peer.chosen, "budget": peer.budget}
 
 
-def pairs(groups: Sequence[Group], areas: Mapping[str, Sequence[float]]) -> Iterator[Facts]:
+def pairs(groups: Sequence[TrialGroup], areas: Mapping[str, Sequence[float]]) -> Iterator[JsonDict]:
     """The first method against each other one, and the second against the third: on the seeds that both have."""
     chosen = [(groups[0], other) for other in groups[1:]] + ([(groups[1], groups[2])] if len(groups) > 2 else [])
     for first, second in chosen:
@@ -162,7 +171,7 @@ def pairs(groups: Sequence[Group], areas: Mapping[str, Sequence[float]]) -> Iter
 
 
 def draw(
-    groups: Sequence[Group], courses: Mapping[str, Sequence[Course]], task: Task, path: Path, expert: float
+    groups: Sequence[TrialGroup], courses: Mapping[str, Sequence[CostCurve]], task: Task, path: Path, expert: float
 ) -> None:
     """The learning curves over all that is spent."""
     methods = [
@@ -175,21 +184,21 @@ def draw(
     budgets(methods, expert, task.title, path, validation, groups[0].runs[0].config.world.measured)
 
 
-def page(name: str, task: Task, facts: Facts) -> list[str]:
+def page(name: str, task: Task, facts: JsonDict) -> list[str]:
     """The results page, in Markdown."""
     first = facts["settings"][facts["table"][0]["label"]] | {"version": __version__}  # older numbers are shown, too
-    config = from_facts(first, f"{name}.json", task)
+    config = config_from_dict(first, f"{name}.json", task)
     return [
         f"# {task.title}: the paper's figure, reproduced{' in short' if '--quick' in facts['command'] else ''}",
         f"![Learning curves]({name}.png)",
         what_is_drawn(config),
-        markdown(HEADER, [cells(row) for row in facts["table"]]),
+        markdown_table(HEADER, [cells(row) for row in facts["table"]]),
         what_is_compared(config),
         "## What it took",
-        markdown(REACH_HEADER, [reach_cells(row) for row in facts["reach"]]),
+        markdown_table(REACH_HEADER, [reach_cells(row) for row in facts["reach"]]),
         what_it_took(facts),
         "## Who is better",
-        markdown(PAIRED_HEADER, [paired_cells(row) for row in facts["paired"]]),
+        markdown_table(PAIRED_HEADER, [paired_cells(row) for row in facts["paired"]]),
         "Over the seeds that both have: the mean of the differences with its 95 % interval by Student's t, and the "
         "probability that a trial of the first is better than one of the second (ties count half) by bootstrap; the "
         "last difference is of the ratio of the best policy so far, averaged over the budget, and tells who is sooner.",
@@ -197,16 +206,16 @@ def page(name: str, task: Task, facts: Facts) -> list[str]:
     ]
 
 
-def cells(row: Facts) -> list[str]:
+def cells(row: JsonDict) -> list[str]:
     """One line of its table."""
     returns = [f"{row[name]:.1f}" for name in ("best_return", "last_return", "test_return")]
-    ratios = [f"**{row['ratio']:.3f}**", between(row["ratio_low"], row["ratio_high"], 3)]
-    areas = [f"{row['area']:.3f}", between(row["area_low"], row["area_high"], 3)]
-    bill = [thousands(name)(row) for name in ("simulator_steps", "validation_steps", "oracle_queries")]
+    ratios = [f"**{row['ratio']:.3f}**", format_interval(row["ratio_low"], row["ratio_high"], 3)]
+    areas = [f"{row['area']:.3f}", format_interval(row["area_low"], row["area_high"], 3)]
+    bill = [thousands_column(name)(row) for name in ("simulator_steps", "validation_steps", "oracle_queries")]
     return [row["label"], str(row["trials"]), *returns, *ratios, *areas, *bill, f"{row['cpu_seconds']:.0f}"]
 
 
-def reach_cells(row: Facts) -> list[str]:
+def reach_cells(row: JsonDict) -> list[str]:
     """One line of the table of what it took."""
     spent = (f"expert_{name}" for name in ("episodes", "oracle_queries", "cpu_seconds"))
     others = [counted(row[name]) if name in row else "" for name in spent]
@@ -214,11 +223,11 @@ def reach_cells(row: Facts) -> list[str]:
     return [row["label"], *expert, *others, *more]
 
 
-def tally(row: Facts, level: str) -> str:
+def tally(row: JsonDict, level: str) -> str:
     return f"{row[f'{level}_reached']} of {row['trials']}"
 
 
-def interval(row: Facts, name: str) -> str:
+def interval(row: JsonDict, name: str) -> str:
     return f"{counted(row[f'{name}_low'])} to {counted(row[f'{name}_high'])}"
 
 
@@ -227,7 +236,7 @@ def counted(value: float | None) -> str:
     return "never" if value is None else f"{value:,.0f}" if value >= 10 else f"{value:.2g}"
 
 
-def paired_cells(row: Facts) -> list[str]:
+def paired_cells(row: JsonDict) -> list[str]:
     """One line of the table of comparisons."""
     numbers = []
     for name in ("difference", "improvement", "area_difference"):
@@ -238,7 +247,7 @@ def paired_cells(row: Facts) -> list[str]:
 
 def what_is_drawn(config: Config) -> str:
     """The words below the figure."""
-    world = control_of(config.world, "this page")
+    world = require_control_problem(config.world, "this page")
     spend = f"spend the same simulator steps, {config.loop.budget:,}, on start, roll-ins and oracle"
     ends = spend if config.loop.budget else f"have the same {config.loop.iterations} iterations"
     return (
@@ -250,13 +259,13 @@ def what_is_drawn(config: Config) -> str:
 
 def what_is_compared(config: Config) -> str:
     """The words below the table."""
-    world = control_of(config.world, "this page")
+    world = require_control_problem(config.world, "this page")
     steps_saved = f"of steps saved, (R + H)/(R* + H) with H = {world.horizon}, since returns are negative"
     return (
         "Numbers are interquartile means over the trials, each with its own 95 % bootstrap interval; what was spent is "
         "a mean. *Best so far* is the paper's metric, measured on validation episodes, and optimistic because it is a "
         "maximum; the *last policy* is the one that the run ended with, on the same episodes. "
-        f"The *chosen policy* is the best one, on {world.tested} fresh episodes. "
+        f"The *chosen policy* is the best one, on {world.n_test_episodes} fresh episodes. "
         f"The *ratio* is {steps_saved if world.lowest(world.horizon) else 'R/R*'}, of the chosen policy; over the "
         "budget it is that of the best so far, on average over all steps that may be spent (without a budget: over as "
         "many as every trial has), and 0 while a start goes on. *Simulator steps* are of "
@@ -264,7 +273,7 @@ def what_is_compared(config: Config) -> str:
     )
 
 
-def what_it_took(facts: Facts) -> str:
+def what_it_took(facts: JsonDict) -> str:
     """The words below the table of what it took."""
     made = facts["expert"].get("steps")
     bill = f" Making the expert took {made:,} environment steps, which no row has in it." if made else ""
@@ -282,7 +291,7 @@ def what_it_took(facts: Facts) -> str:
     )
 
 
-def what_was_tuned(tuned: Sequence[Facts]) -> str:
+def what_was_tuned(tuned: Sequence[JsonDict]) -> str:
     """Which settings were tried, in words."""
     if not tuned:
         return "This page tunes nothing itself."
@@ -296,5 +305,5 @@ def what_was_tuned(tuned: Sequence[Facts]) -> str:
     )
 
 
-def values(tuned: Facts) -> str:
+def values(tuned: JsonDict) -> str:
     return "/".join(f"{one['value']:g}" for one in tuned["tried"])

@@ -7,7 +7,7 @@ is not the paper's on Hopper, 10 for 50: a question is a roll-out, and 5,000 of 
 
 from dataclasses import replace
 
-from aggrevated.tasks import Row, acrobot_partial, hopper
+from aggrevated.tasks import FigureRow, acrobot_partial, hopper
 from aggrevated_experiments.figures import LearningCurves
 
 PLAIN = {"advantage": False}
@@ -29,9 +29,9 @@ FIGURES = (
             hopper.TASK,
             title="Hopper, as the paper was run",
             figure=(
-                Row("aggrevated", "natural", settings=EVERY_STEP | PLAIN | DECAYING | UNDAMPED, said="as run"),
-                Row("aggrevated", "regular", settings=EVERY_STEP | PLAIN | DECAYING, said="as run"),
-                Row("aggrevated", "natural", settings=EVERY_STEP | PLAIN | DECAYING, said=DAMPED),
+                FigureRow("aggrevated", "natural", settings=EVERY_STEP | PLAIN | DECAYING | UNDAMPED, said="as run"),
+                FigureRow("aggrevated", "regular", settings=EVERY_STEP | PLAIN | DECAYING, said="as run"),
+                FigureRow("aggrevated", "natural", settings=EVERY_STEP | PLAIN | DECAYING, said=DAMPED),
             ),
             protocol=None,
         ),
@@ -48,17 +48,17 @@ FIGURES = (
             acrobot_partial.TASK,
             title="Acrobot from link positions, as the paper was run",
             figure=(
-                Row("aggrevated", "natural", settings=SEEN | PLAIN | DECAYING | UNDAMPED, said="as run"),
-                Row(
+                FigureRow("aggrevated", "natural", settings=SEEN | PLAIN | DECAYING | UNDAMPED, said="as run"),
+                FigureRow(
                     "aggrevated",
                     "natural",
                     settings=SEEN | PLAIN | DECAYING | UNDAMPED | SHORT,
                     said="as run, short steps",
                 ),
-                Row("aggrevated", "regular", settings=SEEN | PLAIN | DECAYING, said="as run"),
-                Row("aggrevated", "natural", settings=SEEN | PLAIN | DECAYING, said=DAMPED),
-                Row("aggrevated", "natural", settings=SEEN, said="damped, Eq. 12, alpha 0"),
-                Row("aggrevated", "natural", settings={"iterations": 100}, said="and without its actions"),
+                FigureRow("aggrevated", "regular", settings=SEEN | PLAIN | DECAYING, said="as run"),
+                FigureRow("aggrevated", "natural", settings=SEEN | PLAIN | DECAYING, said=DAMPED),
+                FigureRow("aggrevated", "natural", settings=SEEN, said="damped, Eq. 12, alpha 0"),
+                FigureRow("aggrevated", "natural", settings={"iterations": 100}, said="and without its actions"),
             ),
             protocol=None,
         ),

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, Self
 
 from aggrevated.errors import DataError
-from aggrevated.experts.loading import shipped
-from aggrevated.storage import Facts, read_json
+from aggrevated.experts.loading import read_builtin_expert_cards
+from aggrevated.storage import JsonDict, read_json
 from aggrevated.tasks import find_task
 
 FOLDER = Path("peers/tuned")  # in the folder of a report
@@ -28,10 +28,10 @@ class Peer:
     cpu_seconds: Sequence[float]  # of learning
     curves: Sequence[tuple[Sequence[int], Sequence[float]]]  # (environment steps, mean return of its mode)
     chosen: str  # of the settings that were tried
-    settings: Facts
+    settings: JsonDict
 
     @classmethod
-    def of(cls, facts: Facts) -> Self:
+    def of(cls, facts: JsonDict) -> Self:
         """What such a file says."""
         curves = list(facts["curves"].values())
         return cls(
@@ -48,7 +48,7 @@ class Peer:
         )
 
 
-def peers_of(task: str, report: Path) -> list[Peer]:
+def load_peers(task: str, report: Path) -> list[Peer]:
     """Those whose files are in the folder of a report; one that is not finished is left for later."""
     found = [(path, read_json(path)) for path in sorted((report / FOLDER).glob(f"*-{task}.json"))]
     return [peer_in(facts, path) for path, facts in found if facts.get("task") == task and "chosen" in facts]
@@ -62,7 +62,7 @@ def peer_in(facts: dict[str, Any], path: Path) -> Peer:
         raise DataError(f"{path} is not what benchmarks/tuned_peers.py writes ({error}); make it again") from error
 
 
-def bill_of(task: str) -> int | None:
+def expert_training_steps(task: str) -> int | None:
     """The environment steps that the training of the task's shipped expert took; None where it is no such expert."""
-    card = shipped().get(str(find_task(task).world.values().get("expert", "")))
+    card = read_builtin_expert_cards().get(str(find_task(task).world.values().get("expert", "")))
     return card.step if card else None

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 
 from aggrevated.config import Config
-from aggrevated.reports.sample_efficiency import area, course
-from aggrevated.storage import Facts
-from aggrevated.tasks import Protocol, Row
-from aggrevated.training.run_folder import Run, made_or_opened
+from aggrevated.reports.sample_efficiency import make_cost_curve, mean_best_return
+from aggrevated.storage import JsonDict
+from aggrevated.tasks import ComparisonProtocol, FigureRow
+from aggrevated.training.run_folder import Run, create_or_open
 
 FACTORS = (1.0, 1 / 3, 3.0)  # of what is set for the task; of equals the first is taken
 
@@ -24,7 +24,7 @@ class Tuning:
     tries: dict[float, list[Run]]  # by its value, those of the tuning's seeds
 
     @classmethod
-    def of(cls, row: Row, config: Config, protocol: Protocol, folder: Path) -> Tuning:
+    def of(cls, row: FigureRow, config: Config, protocol: ComparisonProtocol, folder: Path) -> Tuning:
         """What there is to try; nothing for a row that has nothing to tune."""
         if not row.tuned_by:
             return cls("", {})
@@ -32,10 +32,10 @@ class Tuning:
         values = [float(f"{config.settings[row.tuned_by] * factor:.3g}") for factor in FACTORS]
         tries = {}
         for value in values:
-            tried = config.replaced(**{row.tuned_by: value, "budget": budget})
+            tried = config.with_settings(**{row.tuned_by: value, "budget": budget})
             own = folder / f"{value:g}"
             tries[value] = [
-                made_or_opened(own / f"trial-{i:02d}", tried.replaced(seed=i)) for i in protocol.tuning_seeds
+                create_or_open(own / f"trial-{i:02d}", tried.with_settings(seed=i)) for i in protocol.tuning_seeds
             ]
         return cls(row.tuned_by, tries)
 
@@ -52,7 +52,7 @@ class Tuning:
         areas = self.areas()
         return {self.setting: max(areas, key=lambda value: float(np.mean(areas[value])))} if areas else {}
 
-    def facts(self, label: str) -> Facts:
+    def facts(self, label: str) -> JsonDict:
         """Every setting tried, on which seeds, and what came of it."""
         chosen = self.chosen().get(self.setting)
         tried = [
@@ -67,4 +67,4 @@ def earned(run: Run) -> float:
     """Of a run that has ended."""
     result = run.result()
     assert result is not None
-    return area(course(run, result), result.budget, result.initial_return)
+    return mean_best_return(make_cost_curve(run, result), result.budget, result.initial_return)

@@ -12,18 +12,18 @@ from torch import Tensor
 from aggrevated.core.arrays import Array
 from aggrevated.engines import Engine
 from aggrevated.parsing.parser import Parser
-from aggrevated.parsing.scoring import parses
+from aggrevated.parsing.scoring import parse_greedily
 from aggrevated.policies import Policy
 from aggrevated.rollout.trajectories import Trajectories
-from aggrevated.storage import Facts
-from aggrevated.validation import Validated
-from aggrevated_reader.learners.expected_cost import NO_ARC, Expected, ExpectedCosts
+from aggrevated.storage import JsonDict
+from aggrevated.validation import ValidationScore
+from aggrevated_reader.learners.expected_cost import NO_ARC_TARGET, ExpectedCostEstimates, ExpectedCosts
 from aggrevated_reader.learners.reading_policy import ReadingPolicy
 
 BINS = 10
 
 
-class Doubting(Protocol):
+class HasExpectedCosts(Protocol):
     """A policy that says what it expects of its choices, and has the answers to the pages that it reads."""
 
     @property
@@ -31,20 +31,20 @@ class Doubting(Protocol):
 
     def wrong(self, observations: Tensor) -> Tensor: ...
 
-    def expected(self, observations: Array, mask: Array, actions: Array) -> Expected: ...
+    def expected(self, observations: Array, mask: Array, actions: Array) -> ExpectedCostEstimates: ...
 
 
 @dataclass(frozen=True)
-class Choices:
+class ChoiceLog:
     """The choices of greedy parses, one after the other, with what came of them."""
 
-    expected: Expected
+    expected: ExpectedCostEstimates
     costs: Array  # [n]: A*(s_t, a_t)
     wrong: Array  # [n]: whether the arc that was made is wrong, 0 or 1, NO_ARC where none was made
     page: Array  # int [n]: which parse they belong to
 
     @classmethod
-    def of(cls, policy: Doubting, parser: Parser, found: Trajectories) -> Choices:
+    def of(cls, policy: HasExpectedCosts, parser: Parser, found: Trajectories) -> ChoiceLog:
         """Of these parses; the policy must have the answers to the parser's pages."""
         mask, rows = found.mask, found.states[found.mask]
         q = np.where(parser.legal(rows), parser.expert.q(rows), np.inf)
@@ -52,7 +52,7 @@ class Choices:
         costs = np.take_along_axis(q, taken[:, None], axis=1)[:, 0] - q.min(axis=1)
         wrong = policy.wrong(torch.from_numpy(found.observations)).numpy()[mask]
         expected = policy.expected(found.observations, mask, found.actions.astype(np.int64))
-        of_steps = Expected(
+        of_steps = ExpectedCostEstimates(
             expected.log_costs[mask], expected.doubt_logits[mask], expected.costs[mask], expected.doubts[mask]
         )
         return cls(of_steps, costs, np.take_along_axis(wrong, taken[:, None], axis=1)[:, 0], np.nonzero(mask)[0])
@@ -60,7 +60,7 @@ class Choices:
     @property
     def arcs(self) -> tuple[Array, Array]:
         """(how sure the policy was of each arc that it made; whether it is right)."""
-        made = self.wrong != NO_ARC
+        made = self.wrong != NO_ARC_TARGET
         return 1 - self.expected.doubts[made], self.wrong[made] == 0
 
     @property
@@ -69,15 +69,15 @@ class Choices:
         return np.bincount(self.page, self.expected.costs), np.bincount(self.page, self.costs)
 
 
-def correct(policy: ReadingPolicy, parser: Parser, found: Trajectories) -> None:
+def calibrate_policy(policy: ReadingPolicy, parser: Parser, found: Trajectories) -> None:
     """Make it as sure as it was right in these parses, and about the names on these pages."""
-    choices = Choices.of(policy, parser, found)
+    choices = ChoiceLog.of(policy, parser, found)
     policy.costs.calibrate(choices.expected, choices.costs, choices.wrong)
     policy.correct_names(parser.chosen)
 
 
 @dataclass(frozen=True)
-class Correcting:
+class CalibratingEvaluator:
     """The UAS of greedy parses of the parser's pages, by which the policy is corrected on the way."""
 
     parser: Parser
@@ -86,12 +86,12 @@ class Correcting:
         """Itself: what it corrects is here."""
         return self
 
-    def __call__(self, policy: Policy) -> Validated:
+    def __call__(self, policy: Policy) -> ValidationScore:
         assert isinstance(policy, ReadingPolicy)
-        found = parses(policy, self.parser)
-        correct(policy, self.parser, found)
+        found = parse_greedily(policy, self.parser)
+        calibrate_policy(policy, self.parser, found)
         symbols = int(self.parser.corpus.lengths[self.parser.chosen].sum())
-        return Validated((symbols + found.returns.sum()) / symbols, found.simulator_steps)
+        return ValidationScore((symbols + found.returns.sum()) / symbols, found.simulator_steps)
 
 
 @dataclass(frozen=True)
@@ -119,9 +119,9 @@ def worst_tenth(expected: Array, lost: Array) -> float:
     return float(lost[order].sum() / max(lost.sum(), 1e-9))
 
 
-def measured(policy: Doubting, parser: Parser, found: Trajectories) -> Facts:
+def measure_calibration(policy: HasExpectedCosts, parser: Parser, found: Trajectories) -> JsonDict:
     """How far its sureness can be trusted, for JSON."""
-    choices = Choices.of(policy, parser, found)
+    choices = ChoiceLog.of(policy, parser, found)
     bins, error = reliability(*choices.arcs)
     expected, lost = choices.losses
     return {

@@ -16,31 +16,31 @@ import numpy as np
 import torch
 
 from aggrevated.core.arrays import Array
-from aggrevated.core.statistics import standard_error_of_share
+from aggrevated.core.statistics import standard_error_of_ratio
 from aggrevated.engines import Engine
 from aggrevated.errors import DataError
-from aggrevated.parsing.dataset import computed
-from aggrevated.parsing.feature_cache import cached, key_of
-from aggrevated.parsing.features.symbols import detailed
-from aggrevated.parsing.page_problems import world_of
+from aggrevated.parsing.dataset import compute_features
+from aggrevated.parsing.feature_cache import cache_key, load_or_compute
+from aggrevated.parsing.features.symbols import detailed_features
+from aggrevated.parsing.page_problems import make_problem
 from aggrevated.parsing.pages.crohme import Files
 from aggrevated.parsing.pages.page import Page
 from aggrevated.parsing.parser import Parser
-from aggrevated.parsing.scoring import UasScore, heads_of, parses, scores
-from aggrevated.parsing.splits import Split, rewrite, without_strings_of
-from aggrevated.parsing.transitions.configurations import NONE
+from aggrevated.parsing.scoring import UasScore, parse_greedily, predicted_heads, score_heads
+from aggrevated.parsing.splits import Split, augment_page, exclude_strings
+from aggrevated.parsing.transitions.configurations import NO_SYMBOL
 from aggrevated.policies import Policy
-from aggrevated.problems import World
+from aggrevated.problems import Problem
 from aggrevated.rollout.trajectories import Trajectories
-from aggrevated.storage import digest
-from aggrevated.validation import Validated
-from aggrevated_reader.calibration import correct
-from aggrevated_reader.dataset import Library, labelling, library_of, teach
+from aggrevated.storage import digest_tensors
+from aggrevated.validation import ValidationScore
+from aggrevated_reader.calibration import calibrate_policy
+from aggrevated_reader.dataset import PageArrays, attach_training_pages, make_label_encoder, make_page_arrays
 from aggrevated_reader.learners.reading_policy import ReadingPolicy
-from aggrevated_reader.learners.shipped_reader import shipped
+from aggrevated_reader.learners.shipped_reader import load_builtin_reader
 from aggrevated_reader.learners.symbol_names import BYTES, CLASSES
 from aggrevated_reader.pages.corrected_files import files_in, read_folder
-from aggrevated_reader.pages.generated import written
+from aggrevated_reader.pages.generated import generate_pages
 from aggrevated_reader.splits import photographed
 
 _HELD, _AGAIN, _PICTURE = 21, 22, 23  # what a random number is for
@@ -80,7 +80,7 @@ class Pages:
         return np.concatenate([learned, held])
 
 
-def pages_in(folder: str, seed: int) -> Pages:
+def load_corrected_pages(folder: str, seed: int) -> Pages:
     """The corrected pages of a folder, with generated ones beside them."""
     return pages_of(folder, files_in(Path(folder)), seed)
 
@@ -95,9 +95,9 @@ def pages_of(folder: str, files: Files, seed: int) -> Pages:
     held, learned = [found[i] for i in order[:spared]], [found[i] for i in order[spared:]]
     own = held or again(learned, seed)
     train, validation, test = (
-        written(count, 3 * seed + part) for part, count in enumerate((BESIDE, CHOSEN_ON, REPORTED))
+        generate_pages(count, 3 * seed + part) for part, count in enumerate((BESIDE, CHOSEN_ON, REPORTED))
     )
-    train = without_strings_of(train, validation + test)
+    train = exclude_strings(train, validation + test)
     draw = np.random.default_rng([_PICTURE, seed])
     train = [photographed(page, draw) if draw.random() < PICTURED else page for page in train]
     split = Split([*train, *learned], [*own, *validation], test, rewriting=learned)
@@ -108,7 +108,7 @@ def again(pages: list[Page], seed: int) -> list[Page]:
     """The pages as the same hands might have written them at other times than those that are learned from."""
     times = max(1, OWN_CHOSEN_ON // len(pages))
     return [
-        rewrite(page, np.random.default_rng([_AGAIN, seed, time, place]))
+        augment_page(page, np.random.default_rng([_AGAIN, seed, time, place]))
         for time in range(times)
         for place, page in enumerate(pages)
     ]
@@ -116,7 +116,7 @@ def again(pages: list[Page], seed: int) -> list[Page]:
 
 def names_of(pages: tuple[Page, ...]) -> tuple[str, ...]:
     """The reader's names, in their places, and behind them those that only these pages have."""
-    known = shipped().classes
+    known = load_builtin_reader().classes
     for page in pages:
         for number, name in enumerate(page.symbols, 1):
             if name not in known and (len(name.encode()) > BYTES or not name.isprintable()):
@@ -131,10 +131,10 @@ def names_of(pages: tuple[Page, ...]) -> tuple[str, ...]:
     return (*known, *new)
 
 
-def said_of(folder: str, seed: int) -> list[str]:
+def describe_corrected_pages(folder: str, seed: int) -> list[str]:
     """What people are told of the pages in a folder before they are learned from."""
-    found, pages = read_folder(Path(folder)), pages_in(folder, seed)
-    new = pages.names[len(shipped().classes) :]
+    found, pages = read_folder(Path(folder)), load_corrected_pages(folder, seed)
+    new = pages.names[len(load_builtin_reader().classes) :]
     lines = [f"{folder}: {found.notice}"] if found.notice else []
     chosen_on = f"{pages.own} of them" if pages.held_out else "further copies"
     lines.append(
@@ -144,25 +144,36 @@ def said_of(folder: str, seed: int) -> list[str]:
     return [*lines, f"symbols that are new to the reader: {' '.join(new)}"] if new else lines
 
 
-def library_in(folder: str, seed: int) -> tuple[Pages, Library]:
+def library_in(folder: str, seed: int) -> tuple[Pages, PageArrays]:
     """(the pages, all of them as arrays)."""
-    pages = pages_in(folder, seed)
-    split, projection = pages.split, shipped().projection
+    pages = load_corrected_pages(folder, seed)
+    split, projection = pages.split, load_builtin_reader().projection
     every = [*split.train, *split.validation, *split.test]
     counts = len(split.train), len(split.validation), pages.copies
-    key = key_of(every, "corrected", *counts, pages.names, digest(projection.state_dict()))
-    tensors = cached(key, lambda: computed(split, pages.copies, detailed, lambda _: projection, labelling(pages.names)))
-    return pages, library_of(tensors, split, pages.names)
+    key = cache_key(every, "corrected", *counts, pages.names, digest_tensors(projection.state_dict()))
+    tensors = load_or_compute(
+        key,
+        lambda: compute_features(
+            split, pages.copies, detailed_features, lambda _: projection, make_label_encoder(pages.names)
+        ),
+    )
+    return pages, make_page_arrays(tensors, split, pages.names)
 
 
-def corrected_world(folder: str, seed: int) -> World:
+def corrected_world(folder: str, seed: int) -> Problem:
     """Where the reader in the package learns from the corrected pages of that folder."""
     pages, arrays = library_in(folder, seed)
-    system = shipped().system
+    system = load_builtin_reader().system
     parts = (arrays.validation[: pages.own], arrays.validation[pages.own :], pages.originals, arrays.test)
     own, others, corrected, reported = (Sheets(Parser(arrays.corpus, part, True, system), arrays) for part in parts)
-    world = world_of(arrays, system, lambda _: Choosing(own, others), lambda policy: teach(policy, arrays))
-    reader = {"reader": torch.tensor(list(bytes.fromhex(digest(shipped().state_dict()))), dtype=torch.uint8)}
+    world = make_problem(
+        arrays, system, lambda _: Choosing(own, others), lambda policy: attach_training_pages(policy, arrays)
+    )
+    reader = {
+        "reader": torch.tensor(
+            list(bytes.fromhex(digest_tensors(load_builtin_reader().state_dict()))), dtype=torch.uint8
+        )
+    }
     return replace(
         world,
         test=Reporting(corrected, reported, arrays),
@@ -176,15 +187,15 @@ class Sheets:
     """Pages to be read, with what is right."""
 
     parser: Parser
-    arrays: Library
+    arrays: PageArrays
 
     def read(self, policy: Policy) -> Right:
         """What the policy reads right of them."""
         assert isinstance(policy, ReadingPolicy)
-        found = parses(policy, self.parser)
-        given, gold = heads_of(found, self.parser), self.parser.gold[:, 1:]
+        found = parse_greedily(policy, self.parser)
+        given, gold = predicted_heads(found, self.parser), self.parser.gold[:, 1:]
         names, _ = policy.named(self.parser.chosen)
-        return Right(found, (given == gold)[gold != NONE], names == self._labels)
+        return Right(found, (given == gold)[gold != NO_SYMBOL], names == self._labels)
 
     @property
     def _labels(self) -> Array:
@@ -226,12 +237,12 @@ class Choosing:
         """Itself: what it corrects is here."""
         return self
 
-    def __call__(self, policy: Policy) -> Validated:
+    def __call__(self, policy: Policy) -> ValidationScore:
         assert isinstance(policy, ReadingPolicy)
         own, others = self.own.read(policy), self.others.read(policy)
-        correct(policy, self.others.parser, others.found)
+        calibrate_policy(policy, self.others.parser, others.found)
         steps = own.found.simulator_steps + others.found.simulator_steps
-        return Validated((own.both + others.both) / 2, steps)
+        return ValidationScore((own.both + others.both) / 2, steps)
 
 
 @dataclass(frozen=True)
@@ -269,17 +280,17 @@ class Reporting:
 
     corrected: Sheets
     reported: Sheets
-    arrays: Library
+    arrays: PageArrays
 
     def __call__(self, policy: Policy) -> CorrectedScore:
         parser = self.reported.parser
         (corrected, reported), before = self._read(policy), self._read(self._before)
-        whole = scores(heads_of(reported.found, parser), parser)
+        whole = score_heads(predicted_heads(reported.found, parser), parser)
         lengths = parser.corpus.lengths[parser.chosen]
         right = np.add.reduceat(reported.heads & reported.names, np.cumsum(lengths) - lengths, dtype=np.int64)
         found: dict[str, Any] = {
             **{**vars(whole), "test_return": reported.both, "ratio": reported.both},
-            "test_standard_error": standard_error_of_share(right, lengths),
+            "test_standard_error": standard_error_of_ratio(right, lengths),
             "names": float(reported.names.mean()),
             **corrected.facts("corrected_"),
             **before[0].facts("before_corrected_"),
@@ -293,8 +304,8 @@ class Reporting:
     @property
     def _before(self) -> Policy:
         """The reader in the package, which now reads these pages."""
-        policy = copy.deepcopy(shipped())
+        policy = copy.deepcopy(load_builtin_reader())
         names = policy.names
-        teach(policy, self.arrays)
+        attach_training_pages(policy, self.arrays)
         policy.names = names
         return policy

@@ -10,26 +10,26 @@ from torch import Tensor
 
 from aggrevated.core.arrays import Array
 from aggrevated.engines import Engine
-from aggrevated.parsing.dataset import Dataset, computed, corpus_of, parts_of
-from aggrevated.parsing.feature_cache import cached, key_of
+from aggrevated.parsing.dataset import Dataset, compute_features, make_corpus, split_indices
+from aggrevated.parsing.feature_cache import cache_key, load_or_compute
 from aggrevated.parsing.features.projection import Projection
-from aggrevated.parsing.features.symbols import detailed
+from aggrevated.parsing.features.symbols import detailed_features
 from aggrevated.parsing.page_problems import Monitor
 from aggrevated.parsing.splits import Split
 from aggrevated.policies import Policy
-from aggrevated.storage import digest
+from aggrevated.storage import digest_tensors
 from aggrevated_reader.learners.reading_policy import COMPONENTS, FITTED, ReadingPolicy, projection_of
-from aggrevated_reader.learners.symbol_names import classes_of, numbers_of
-from aggrevated_reader.splits import to_read
+from aggrevated_reader.learners.symbol_names import choose_class_names, symbol_class_indices
+from aggrevated_reader.splits import load_reader_split
 
 
-def labelling(names: tuple[str, ...]) -> Callable[[Sequence[str]], Array]:
+def make_label_encoder(names: tuple[str, ...]) -> Callable[[Sequence[str]], Array]:
     """Which of these classes each symbol is."""
-    return partial(numbers_of, names=names)
+    return partial(symbol_class_indices, names=names)
 
 
 @dataclass(frozen=True)
-class Library(Dataset):
+class PageArrays(Dataset):
     """The same for a policy that also says what symbols are; its features are [Σn, D], one page after the other."""
 
     names: tuple[str, ...]  # the classes of symbols
@@ -38,24 +38,26 @@ class Library(Dataset):
 
 
 @lru_cache(maxsize=1)
-def library(crohme: str, sets: int, data_seed: int, warps: int, pictured: float) -> Library:
+def load_page_arrays(crohme: str, sets: int, data_seed: int, warps: int, pictured: float) -> PageArrays:
     """Of generated pages, and of CROHME's in that folder beside them, if one is named."""
-    split = to_read(crohme, sets, data_seed, pictured)
+    split = load_reader_split(crohme, sets, data_seed, pictured)
     every = [*split.train, *split.validation, *split.test]
-    names = classes_of(symbol for page in split.train for symbol in page.symbols)
+    names = choose_class_names(symbol for page in split.train for symbol in page.symbols)
     counts = len(split.train), len(split.validation), len(split.rewriting or ())
-    key = key_of(every, "library", *counts, warps, COMPONENTS, FITTED, names)
-    tensors = cached(key, lambda: computed(split, warps, detailed, projection_of, labelling(names)))
-    return library_of(tensors, split, names)
+    key = cache_key(every, "library", *counts, warps, COMPONENTS, FITTED, names)
+    tensors = load_or_compute(
+        key, lambda: compute_features(split, warps, detailed_features, projection_of, make_label_encoder(names))
+    )
+    return make_page_arrays(tensors, split, names)
 
 
-def library_of(tensors: dict[str, Tensor], split: Split, names: tuple[str, ...]) -> Library:
+def make_page_arrays(tensors: dict[str, Tensor], split: Split, names: tuple[str, ...]) -> PageArrays:
     """What `computed` made of these pages, with the names of its classes."""
     kept = {name: tensor.numpy() for name, tensor in tensors.items()}
-    train, validation, test = parts_of(split, len(kept["lengths"]))
-    return Library(
-        key=digest(tensors),
-        corpus=corpus_of(kept),
+    train, validation, test = split_indices(split, len(kept["lengths"]))
+    return PageArrays(
+        key=digest_tensors(tensors),
+        corpus=make_corpus(kept),
         features=kept["features"],
         projection=Projection(kept["centre"], kept["matrix"]),
         train=train,
@@ -67,7 +69,7 @@ def library_of(tensors: dict[str, Tensor], split: Split, names: tuple[str, ...])
     )
 
 
-def teach(policy: Policy, pages: Library) -> None:
+def attach_training_pages(policy: Policy, pages: PageArrays) -> None:
     """Give a policy the pages, the projection that made their features, and the answers to learn from."""
     assert isinstance(policy, ReadingPolicy)
     policy.projection = pages.projection
@@ -76,13 +78,13 @@ def teach(policy: Policy, pages: Library) -> None:
 
 
 @dataclass(frozen=True)
-class Named:
+class NamesMonitor:
     """UAS on the test pages, and the share of symbols there that the policy names right."""
 
     monitor: Monitor
-    pages: Library
+    pages: PageArrays
 
-    def over(self, engine: Engine) -> Named:
+    def over(self, engine: Engine) -> NamesMonitor:
         """The same by another engine."""
         return replace(self, monitor=self.monitor.over(engine))
 

@@ -7,45 +7,54 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from aggrevated.core.arrays import Array
-from aggrevated.core.statistics import standard_error_of_share
-from aggrevated.parsing.features.symbols import detailed
+from aggrevated.core.statistics import standard_error_of_ratio
+from aggrevated.parsing.features.symbols import detailed_features
 from aggrevated.parsing.pages.algebra import BAR, RELATIONS
 from aggrevated.parsing.pages.page import Page
 from aggrevated.parsing.parser import Corpus, Parser
-from aggrevated.parsing.scoring import KindScore, by_kind, heads_of, parses, scores, symbol
-from aggrevated.parsing.transitions.configurations import NONE
-from aggrevated.storage import Facts
-from aggrevated_reader.calibration import measured
+from aggrevated.parsing.scoring import (
+    KindScore,
+    parse_greedily,
+    predicted_heads,
+    score_heads,
+    scores_by_kind,
+    symbol_label,
+)
+from aggrevated.parsing.transitions.configurations import NO_SYMBOL
+from aggrevated.storage import JsonDict
+from aggrevated_reader.calibration import measure_calibration
 from aggrevated_reader.learners.reading_policy import ReadingPolicy
-from aggrevated_reader.learners.symbol_names import numbers_of
+from aggrevated_reader.learners.symbol_names import symbol_class_indices
 
 
-def judged(policy: ReadingPolicy, pages: Sequence[Page], core: Sequence[bool] = (), named: bool = False) -> Facts:
+def evaluate_reader(
+    policy: ReadingPolicy, pages: Sequence[Page], core: Sequence[bool] = (), named: bool = False
+) -> JsonDict:
     """How good it is on these pages, for JSON; with the core of them apart, where it is known.
 
     `named`: what it is measured by is the share of symbols with the right head and the right name, not of heads alone.
     """
     parser = shown(policy, pages)
-    found = parses(policy, parser)
-    heads = heads_of(found, parser)
+    found = parse_greedily(policy, parser)
+    heads = predicted_heads(found, parser)
     names, _ = policy.named(np.arange(len(pages)))
-    right = names == numbers_of([label for page in pages for label in page.symbols], policy.classes)
+    right = names == symbol_class_indices([label for page in pages for label in page.symbols], policy.classes)
     kinds = {name: np.array([test(page) for page in pages]) for name, test in KINDS.items()}
     if core:
         kinds |= {"core": np.array(core), "not core": ~np.array(core)}
     groups = {name: group(parser, heads, right, which) for name, which in kinds.items() if which.any()}
-    whole = {"names": float(right.mean()), "by_page": groups, "by_symbol": by_kind(pages, heads, symbol)}
-    facts = scores(heads, parser).facts() | (with_names(parser, heads, right) if named else {})
-    return facts | whole | measured(policy, parser, found)
+    whole = {"names": float(right.mean()), "by_page": groups, "by_symbol": scores_by_kind(pages, heads, symbol_label)}
+    facts = score_heads(heads, parser).facts() | (with_names(parser, heads, right) if named else {})
+    return facts | whole | measure_calibration(policy, parser, found)
 
 
-def with_names(parser: Parser, heads: Array, right: Array) -> Facts:
+def with_names(parser: Parser, heads: Array, right: Array) -> JsonDict:
     """What stands for UAS where names count, too; `right` [Σn] tells which are."""
     gold, lengths = parser.gold[:, 1:], parser.corpus.lengths[parser.chosen]
-    both = (heads == gold)[gold != NONE] & right
+    both = (heads == gold)[gold != NO_SYMBOL] & right
     of_pages = np.add.reduceat(both, np.cumsum(lengths) - lengths, dtype=np.int64)
     share = float(both.mean())
-    return {"test_return": share, "ratio": share, "test_standard_error": standard_error_of_share(of_pages, lengths)}
+    return {"test_return": share, "ratio": share, "test_standard_error": standard_error_of_ratio(of_pages, lengths)}
 
 
 class GroupScore(KindScore):
@@ -84,7 +93,7 @@ KINDS: dict[str, Callable[[Page], bool]] = {
 def shown(policy: ReadingPolicy, pages: Sequence[Page]) -> Parser:
     """The parser of these pages, which the policy now reads, with the answers."""
     corpus = Corpus.of(pages)
-    labels = numbers_of([label for page in pages for label in page.symbols], policy.classes)
-    policy.with_pages(policy.projection(detailed(pages)), corpus.lengths)
+    labels = symbol_class_indices([label for page in pages for label in page.symbols], policy.classes)
+    policy.with_pages(policy.projection(detailed_features(pages)), corpus.lengths)
     policy.with_answers(labels, np.concatenate([page.heads for page in pages]))
     return Parser(corpus, np.arange(len(pages)), in_order=True, system=policy.system)

@@ -14,14 +14,14 @@ from pathlib import Path
 import numpy as np
 
 from aggrevated.core.arrays import Array
-from aggrevated.core.hardware import one_thread
-from aggrevated.parsing.features.symbols import detailed
+from aggrevated.core.hardware import single_thread
+from aggrevated.parsing.features.symbols import detailed_features
 from aggrevated.parsing.pages.page import Page
 from aggrevated.parsing.parser import Corpus, Parser
-from aggrevated.parsing.scoring import heads_of, parses
+from aggrevated.parsing.scoring import parse_greedily, predicted_heads
 from aggrevated.rollout.trajectories import Trajectories
-from aggrevated.storage import Facts
-from aggrevated_reader.learners.expected_cost import Expected
+from aggrevated.storage import JsonDict
+from aggrevated_reader.learners.expected_cost import ExpectedCostEstimates
 from aggrevated_reader.learners.reading_policy import ReadingPolicy
 from aggrevated_reader.learners.shipped_reader import SHIPPED as SHIPPED
 from aggrevated_reader.transcript import Transcript
@@ -30,7 +30,7 @@ AT_ONCE = 200  # pages
 
 
 @dataclass(frozen=True)
-class Reading:
+class PageReading:
     """What was read on a page. Symbol i of n has number i + 1; 0 is ROOT."""
 
     symbols: tuple[str, ...]  # as the page was labelled, "?" where nobody knows
@@ -62,7 +62,7 @@ class Reading:
         """The line of each symbol, from 1."""
         return self.transcript.line_of
 
-    def facts(self) -> Facts:
+    def facts(self) -> JsonDict:
         """All of it, for JSON."""
         columns = zip(
             self.labels, self.label_confidence, self.heads, self.arc_confidence, self.lines, self.boxes, self.strokes,
@@ -89,24 +89,24 @@ class Reading:
 
 
 @dataclass(frozen=True)
-class Reader:
+class LoadedReader:
     """A policy that reads, with its card."""
 
     policy: ReadingPolicy
 
-    def read(self, pages: Sequence[Page]) -> list[Reading]:
+    def read(self, pages: Sequence[Page]) -> list[PageReading]:
         """What is on these pages; gold heads and labels that they may have are not looked at."""
         if not pages:
             return []
         order = sorted(range(len(pages)), key=lambda place: len(pages[place]))
-        found: dict[int, Reading] = {}
-        with one_thread():
+        found: dict[int, PageReading] = {}
+        with single_thread():
             for first in range(0, len(order), AT_ONCE):  # alike in length, so that little is padding
                 some = order[first : first + AT_ONCE]
                 found |= zip(some, self._read([pages[place] for place in some]), strict=True)
         return [found[place] for place in range(len(pages))]
 
-    def _read(self, pages: Sequence[Page]) -> Iterator[Reading]:
+    def _read(self, pages: Sequence[Page]) -> Iterator[PageReading]:
         """Of pages that all go at once; those without a symbol come first, and there is nothing to read on them."""
         empty = [page for page in pages if not len(page)]
         yield from (nothing(page) for page in empty)
@@ -114,27 +114,29 @@ class Reader:
         if not pages:
             return
         policy, lengths = self.policy, np.array([len(page) for page in pages])
-        policy.with_pages(policy.projection(detailed(pages)), lengths)
+        policy.with_pages(policy.projection(detailed_features(pages)), lengths)
         parser = Parser(Corpus.of(pages), np.arange(len(pages)), in_order=True, system=policy.system)
-        parsed = parses(policy, parser)
+        parsed = parse_greedily(policy, parser)
         expected, number, likely = policy.all_said(parsed.observations, parsed.mask, parsed.actions.astype(np.int64))
-        heads, sure, losses = heads_of(parsed, parser), *sureness(expected, parsed, parser)
+        heads, sure, losses = predicted_heads(parsed, parser), *sureness(expected, parsed, parser)
         names, ends = policy.classes, np.cumsum(lengths)
         for place, (page, n, end) in enumerate(zip(pages, lengths, ends, strict=True)):
             own = slice(end - n, end)
             labels = tuple(names[k] for k in number[own])
-            whole, certain = attached(heads[place, :n], sure[place, :n])
+            whole, certain = attach_headless_to_root(heads[place, :n], sure[place, :n])
             strokes = numbered(page)
-            yield Reading(page.symbols, labels, likely[own], whole, certain, float(losses[place]), page.boxes, strokes)
+            yield PageReading(
+                page.symbols, labels, likely[own], whole, certain, float(losses[place]), page.boxes, strokes
+            )
 
     def parser_of(self, page: Page) -> tuple[ReadingPolicy, Parser]:
         """(the policy, with the page before it; the page's parser)."""
         policy = self.policy
-        policy.with_pages(policy.projection(detailed([page])), np.array([len(page)]))
+        policy.with_pages(policy.projection(detailed_features([page])), np.array([len(page)]))
         return policy, Parser(Corpus.of([page]), np.arange(1), in_order=True, system=policy.system)
 
     @property
-    def card(self) -> Facts:
+    def card(self) -> JsonDict:
         """How it was made, and how good it is."""
         return self.policy.card
 
@@ -143,12 +145,12 @@ class Reader:
         self.policy.save(path)
 
     @classmethod
-    def load(cls, path: Path | str = SHIPPED) -> Reader:
+    def load(cls, path: Path | str = SHIPPED) -> LoadedReader:
         """The reader in a file that `save` or `aggrevated export` wrote, or the one that is in the package."""
         return cls(ReadingPolicy.load(path))
 
 
-def sureness(expected: Expected, parsed: Trajectories, parser: Parser) -> tuple[Array, Array]:
+def sureness(expected: ExpectedCostEstimates, parsed: Trajectories, parser: Parser) -> tuple[Array, Array]:
     """(how likely each symbol's head is right [P, N], 0 for those without; the expected loss of each page [P])."""
     sure = np.zeros((parsed.count, parser.corpus.most))
     for action, arc in enumerate(parser.system.makes):
@@ -160,13 +162,13 @@ def sureness(expected: Expected, parsed: Trajectories, parser: Parser) -> tuple[
     return sure, np.minimum(losses, parser.corpus.lengths[parser.chosen])
 
 
-def nothing(page: Page) -> Reading:
+def nothing(page: Page) -> PageReading:
     """Of a page without a symbol."""
     none = np.zeros(0)
-    return Reading((), (), none, none.astype(int), none, 0.0, page.boxes, ())
+    return PageReading((), (), none, none.astype(int), none, 0.0, page.boxes, ())
 
 
-def attached(heads: Array, sure: Array) -> tuple[Array, Array]:
+def attach_headless_to_root(heads: Array, sure: Array) -> tuple[Array, Array]:
     """(heads, sureness), in which those that were left without a head depend on the root, as later lines do.
 
     Where nothing depends on ROOT, the first of them is the root; nobody vouches for such heads.

@@ -14,16 +14,16 @@ import numpy as np
 
 from aggrevated.errors import AggrevatedError, DataError, UsageError
 from aggrevated.parsing.pages.page import Page, boxes_of
-from aggrevated.storage import Facts, storage_errors
+from aggrevated.storage import JsonDict, reraise_storage_errors
 from aggrevated_reader.pictures.image import ENDINGS
-from aggrevated_reader.pictures.segmentation import Seen, see
+from aggrevated_reader.pictures.segmentation import SegmentedPage, segment_page
 
 if TYPE_CHECKING:
     from aggrevated.parsing.parser import Parser
     from aggrevated.plots.parse_tree import Frame
     from aggrevated.policies import Policy
     from aggrevated.training.run_folder import Run
-    from aggrevated_reader.page_reader import Reading
+    from aggrevated_reader.page_reader import PageReading
 
 AT_ONCE = 50  # pages that are read before any is given
 MOST_FILES = 1_000_000  # in folders
@@ -34,7 +34,7 @@ LOST = 0.4  # of the heads: where more are expected to be wrong, the tree says n
 class Reads(Protocol):
     """Who reads pages."""
 
-    def read(self, pages: Sequence[Page]) -> list[Reading]:
+    def read(self, pages: Sequence[Page]) -> list[PageReading]:
         """What is on these pages."""
         ...
 
@@ -48,8 +48,8 @@ class ParsedPage:
     """What a file says: symbols with names, heads, places, and what speaks against it."""
 
     file: Path
-    seen: Seen
-    reading: Reading
+    seen: SegmentedPage
+    reading: PageReading
 
     @property
     def text(self) -> str:
@@ -82,9 +82,9 @@ class ParsedPage:
         """The page, its symbols with their names."""
         return replace(self.seen.page, symbols=self.reading.labels)
 
-    def facts(self) -> Facts:
+    def facts(self) -> JsonDict:
         """All of it but what is not known, for JSON; boxes are in pixels of the picture, or in the ink's own units."""
-        facts: Facts = {"file": str(self.file)} | self.reading.facts() | {"doubts": list(self.doubts)}
+        facts: JsonDict = {"file": str(self.file)} | self.reading.facts() | {"doubts": list(self.doubts)}
         for place, (symbol, strokes) in enumerate(zip(facts["symbols"], self.seen.page.ink, strict=True)):
             symbol["strokes"] = list(self.seen.stroke_ids[place]) if self.seen.stroke_ids else math.nan
             (box,) = boxes_of([self.seen.in_picture(np.concatenate(strokes))])
@@ -104,19 +104,19 @@ class PageReader:
     """Reads files."""
 
     reads: Reads
-    card: Facts = field(default_factory=dict)
+    card: JsonDict = field(default_factory=dict)
 
     def parse(self, file: Path | str) -> ParsedPage:
         """The page in one file: InkML, a picture or a PDF. A `DataError` where there is none."""
-        return self.understood(Path(file), see(Path(file)))
+        return self.understood(Path(file), segment_page(Path(file)))
 
-    def understood(self, file: Path, seen: Seen) -> ParsedPage:
+    def understood(self, file: Path, seen: SegmentedPage) -> ParsedPage:
         """The page that was seen in a file."""
         return ParsedPage(file, seen, self.reads.read([seen.page])[0])
 
     def parse_all(self, files: Iterable[Path]) -> Iterator[ParsedPage | AggrevatedError]:
         """The page in each file, in their order; for one that cannot be read, the error that says why."""
-        waiting: list[tuple[Path, Seen | AggrevatedError]] = []
+        waiting: list[tuple[Path, SegmentedPage | AggrevatedError]] = []
         for file in files:
             waiting.append((file, seen_or_not(file)))
             if len(waiting) == AT_ONCE:
@@ -124,43 +124,45 @@ class PageReader:
                 waiting = []
         yield from self._read(waiting)
 
-    def _read(self, waiting: Sequence[tuple[Path, Seen | AggrevatedError]]) -> Iterator[ParsedPage | AggrevatedError]:
-        readings = iter(self.reads.read([seen.page for _, seen in waiting if isinstance(seen, Seen)]))
+    def _read(
+        self, waiting: Sequence[tuple[Path, SegmentedPage | AggrevatedError]]
+    ) -> Iterator[ParsedPage | AggrevatedError]:
+        readings = iter(self.reads.read([seen.page for _, seen in waiting if isinstance(seen, SegmentedPage)]))
         for file, seen in waiting:
-            yield ParsedPage(file, seen, next(readings)) if isinstance(seen, Seen) else seen
+            yield ParsedPage(file, seen, next(readings)) if isinstance(seen, SegmentedPage) else seen
 
 
-def seen_or_not(file: Path) -> Seen | AggrevatedError:
+def seen_or_not(file: Path) -> SegmentedPage | AggrevatedError:
     """What is in a file, or why it cannot be read."""
     try:
-        return see(file)
+        return segment_page(file)
     except AggrevatedError as error:
         return error
 
 
 def load_reader(source: Path | str | None = None) -> PageReader:
     """The reader that comes with the package; or that of a file, or of the folder of a run."""
-    from aggrevated.training.trials import runs_in
-    from aggrevated_reader.page_reader import SHIPPED, Reader
+    from aggrevated.training.trials import list_runs
+    from aggrevated_reader.page_reader import SHIPPED, LoadedReader
 
     path = SHIPPED if source is None else Path(source)
     if path.is_dir():
-        return of_run(runs_in(path)[0])
-    reader = Reader.load(path)
+        return of_run(list_runs(path)[0])
+    reader = LoadedReader.load(path)
     return PageReader(reader, reader.card)
 
 
 def of_run(run: Run) -> PageReader:
     """Whoever was trained there."""
-    from aggrevated.parsing.problem import Algebra
+    from aggrevated.parsing.problem import AlgebraProblemSettings
     from aggrevated_reader.learners.reading_policy import ReadingPolicy
-    from aggrevated_reader.page_reader import Reader
+    from aggrevated_reader.page_reader import LoadedReader
 
-    if not isinstance(run.config.world, Algebra):
+    if not isinstance(run.config.world, AlgebraProblemSettings):
         raise UsageError(f"{run.folder} is a run of {run.config.task.name}; give one of 'aggrevated train reader'")
     policy = run.policy
     if isinstance(policy, ReadingPolicy):
-        return PageReader(Reader(policy))
+        return PageReader(LoadedReader(policy))
     return PageReader(TreesOnly(run.config.world, policy))
 
 
@@ -171,40 +173,42 @@ class TreesOnly:
     world: object  # Algebra
     policy: Policy
 
-    def read(self, pages: Sequence[Page]) -> list[Reading]:
+    def read(self, pages: Sequence[Page]) -> list[PageReading]:
         """Heads, with the names that the pages have themselves."""
         return [self._read(page) for page in pages]
 
-    def _read(self, page: Page) -> Reading:
-        from aggrevated_reader.page_reader import Reading, attached, numbered
+    def _read(self, page: Page) -> PageReading:
+        from aggrevated_reader.page_reader import PageReading, attach_headless_to_root, numbered
 
         unsure = np.full(len(page), np.nan)
-        heads, _ = attached(frames_of(*self.parser_of(page))[-1][0], unsure)
-        return Reading(page.symbols, page.symbols, unsure, heads, unsure, math.nan, page.boxes, numbered(page))
+        heads, _ = attach_headless_to_root(frames_of(*self.parser_of(page))[-1][0], unsure)
+        return PageReading(page.symbols, page.symbols, unsure, heads, unsure, math.nan, page.boxes, numbered(page))
 
     def parser_of(self, page: Page) -> tuple[Policy, Parser]:
         """The policy, with the page before it."""
-        from aggrevated.parsing.problem import Algebra
+        from aggrevated.parsing.problem import AlgebraProblemSettings
 
-        assert isinstance(self.world, Algebra)
+        assert isinstance(self.world, AlgebraProblemSettings)
         return self.policy, self.world.parser_of(self.policy, [page])
 
 
 def frames_of(policy: Policy, parser: Parser) -> list[Frame]:
     """The configurations on the way through the parser's first page, for a drawing; the last has all heads."""
-    from aggrevated.core.hardware import one_thread
-    from aggrevated.core.rng import Purpose, seeds
+    from aggrevated.core.hardware import single_thread
+    from aggrevated.core.rng import SeedPurpose, derive_seeds
     from aggrevated.parsing.parser import CONFIGURATION
-    from aggrevated.parsing.transitions.configurations import View
-    from aggrevated.rollout.roll_in import Mixture, roll_in
+    from aggrevated.parsing.transitions.configurations import ConfigurationView
+    from aggrevated.rollout.roll_in import RollInPolicy, roll_in
 
-    with one_thread():
-        found = roll_in(parser, Mixture(None, policy.actor()), seeds(0, Purpose.TEST, 0, 1), deterministic=True)
+    with single_thread():
+        found = roll_in(
+            parser, RollInPolicy(None, policy.actor()), derive_seeds(0, SeedPurpose.TEST, 0, 1), deterministic=True
+        )
         last, _, _ = parser.step(found.states[:, -1], found.actions[:, -1])
     frames: list[Frame] = []
     names = ["start", *(parser.system.actions[action] for action in found.actions[0])]
     for row, name in zip([*found.states[0], last[0]], names, strict=True):
-        view = View(row[None, CONFIGURATION])
+        view = ConfigurationView(row[None, CONFIGURATION])
         frames.append((parser.heads(row[None])[0], np.flatnonzero(view.on_stack[0]).tolist(), int(view.b[0]), name))
     return frames
 
@@ -231,7 +235,7 @@ def files_in(paths: Sequence[Path]) -> list[Path]:
     """The files, and those of the folders among them that have the ending of one that can be read."""
     found: list[Path] = []
     for path in paths:
-        with storage_errors(path):
+        with reraise_storage_errors(path):
             path.stat()  # what was named has to be there
             inside = (one for one in path.rglob("*") if one.suffix.lower() in (*ENDINGS, ".inkml") and one.is_file())
             found += sorted(islice(inside, MOST_FILES + 1)) if path.is_dir() else [path]

@@ -12,26 +12,26 @@ import numpy as np
 import torch
 
 from aggrevated.core.arrays import Array
-from aggrevated.core.hardware import one_thread
+from aggrevated.core.hardware import single_thread
 from aggrevated.parsing.pages.page import NAMELESS, Page
 from aggrevated.parsing.parser import CONFIGURATION, Parser
-from aggrevated.parsing.scoring import parses
-from aggrevated.parsing.transitions.configurations import View
-from aggrevated.storage import Facts
+from aggrevated.parsing.scoring import parse_greedily
+from aggrevated.parsing.transitions.configurations import ConfigurationView
+from aggrevated.storage import JsonDict
 
 if TYPE_CHECKING:
     from aggrevated.policies import Policy
     from aggrevated.rollout.trajectories import Trajectories
 
 
-def steps_of(policy: Policy, parser: Parser, known: bool) -> list[Facts]:
+def list_parse_steps(policy: Policy, parser: Parser, known: bool) -> list[JsonDict]:
     """The configurations on the greedy way through the parser's first page, the last of them with all heads.
 
     Of every transition whether it is legal and how likely the policy finds it; and, if the tree is `known`, the
     cost-to-go Q*(s, a) and A*(s, a): how many heads will be wrong in the end, and how many of them by this transition.
     """
-    with one_thread():
-        found = parses(policy, parser)
+    with single_thread():
+        found = parse_greedily(policy, parser)
         length = int(found.mask[0].sum())
         likely = likely_of(policy, found)[:length]
         states, legal = found.states[0, :length], parser.legal(found.states[0, :length])
@@ -53,12 +53,12 @@ def steps_of(policy: Policy, parser: Parser, known: bool) -> list[Facts]:
     return [*steps, configuration(last[0], parser) | {"taken": "", "transitions": []}]
 
 
-def has_tree(page: Page) -> bool:
+def has_gold_heads(page: Page) -> bool:
     """Whether it says which heads are right: elsewhere all are ROOT, and symbols have no names."""
     return bool((page.heads != 0).any()) or (len(page) == 1 and page.symbols != (NAMELESS,))
 
 
-def in_lines(steps: Sequence[Facts], labels: Sequence[str]) -> list[str]:
+def in_lines(steps: Sequence[JsonDict], labels: Sequence[str]) -> list[str]:
     """A line for each step, for people: the transition taken, how likely it was, what it costs, stack and buffer."""
     names = ["ROOT", *labels]
     lines = []
@@ -70,15 +70,15 @@ def in_lines(steps: Sequence[Facts], labels: Sequence[str]) -> list[str]:
     return lines
 
 
-def odds_of(transition: Facts) -> str:
+def odds_of(transition: JsonDict) -> str:
     """How likely it was and, if that is known, how many arcs it costs."""
     costs = transition.get("costs")
     return f"{transition['probability']:.1%}" + ("" if costs is None else f", costs {costs}")
 
 
-def configuration(state: Array, parser: Parser) -> Facts:
+def configuration(state: Array, parser: Parser) -> JsonDict:
     """Stack, first of the buffer (0 where it is empty) and heads so far (-1 where there is none), by number."""
-    view = View(state[None, CONFIGURATION])
+    view = ConfigurationView(state[None, CONFIGURATION])
     first = 0 if view.buffer_is_empty[0] else int(view.b[0])
     heads = parser.heads(state[None])[0][: int(view.n[0])]
     return {"stack": np.flatnonzero(view.on_stack[0]).tolist(), "buffer": first, "heads": heads.tolist()}

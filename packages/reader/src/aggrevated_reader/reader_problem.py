@@ -12,27 +12,36 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar, Self
 
-from aggrevated.core.settings import COUNT, SHARE, Chosen, at_least, flag, require, setting, settings_of
-from aggrevated.errors import IdleError, UsageError
-from aggrevated.parsing.page_problems import Monitor, world_of
+from aggrevated.core.settings import (
+    COUNT,
+    UNIT_INTERVAL,
+    SelectedComponents,
+    at_least,
+    check_setting,
+    declared_settings,
+    setting,
+    to_flag,
+)
+from aggrevated.errors import UnusedSettingError, UsageError
+from aggrevated.parsing.page_problems import Monitor, make_problem
 from aggrevated.parsing.pages.crohme import Folder
 from aggrevated.parsing.pages.page import Page
 from aggrevated.parsing.parser import Parser
-from aggrevated.parsing.problem import Algebra, asked_for, left_out_of
+from aggrevated.parsing.problem import AlgebraProblemSettings, count_skipped_files, find_named_folders
 from aggrevated.parsing.splits import Split
 from aggrevated.parsing.transitions.systems import SYSTEMS
 from aggrevated.policies import Policy
-from aggrevated.problems import EvaluationSettings, World, WorldSettings
-from aggrevated.storage import Facts
-from aggrevated_reader.calibration import Correcting
-from aggrevated_reader.corrected_pages_problem import corrected_world, pages_in, said_of
-from aggrevated_reader.dataset import Named, library, teach
-from aggrevated_reader.evaluation import judged as judged
+from aggrevated.problems import EvaluationSettings, Problem, ProblemSettings
+from aggrevated.storage import JsonDict
+from aggrevated_reader.calibration import CalibratingEvaluator
+from aggrevated_reader.corrected_pages_problem import corrected_world, describe_corrected_pages, load_corrected_pages
+from aggrevated_reader.dataset import NamesMonitor, attach_training_pages, load_page_arrays
+from aggrevated_reader.evaluation import evaluate_reader as evaluate_reader
 from aggrevated_reader.evaluation import shown
 from aggrevated_reader.learners.reading_policy import ReadingPolicy
-from aggrevated_reader.learners.shipped_reader import shipped
+from aggrevated_reader.learners.shipped_reader import load_builtin_reader
 from aggrevated_reader.pages.corrected_files import read_folder as corrected_in
-from aggrevated_reader.splits import to_read
+from aggrevated_reader.splits import load_reader_split
 
 CORRECTED = "Corrected pages: a folder of InkML files as 'draw' saves them."
 
@@ -41,35 +50,37 @@ def named_folders(crohme: str, pages: str) -> list[Folder]:
     """The folder of real ink or of corrected pages that is named; none where neither is."""
     if crohme and pages:
         raise UsageError("--crohme and --pages name different pages; give one of them")
-    return [corrected_in(Path(pages))] if pages else asked_for(crohme)
+    return [corrected_in(Path(pages))] if pages else find_named_folders(crohme)
 
 
 @dataclass(frozen=True)
-class ReadPages(EvaluationSettings):
+class ReaderEvaluationSettings(EvaluationSettings):
     """Test pages, real ink, or corrected pages."""
 
     crohme: str = setting("", "Real ink: a folder of InkML files or with dev/ in it; all that can be used of it.")
     pages: str = setting("", CORRECTED)
     verbose: bool = setting(False, "List the files of that folder that cannot be used.")
 
-    def measure(self, world: WorldSettings, policy: Policy) -> Facts:
+    def measure(self, world: ProblemSettings, policy: Policy) -> JsonDict:
         """UAS, names, by kinds of pages and symbols, and how far the policy's sureness can be trusted."""
-        assert isinstance(world, Handwriting) and isinstance(policy, ReadingPolicy)
+        assert isinstance(world, ReaderProblemSettings) and isinstance(policy, ReadingPolicy)
         folders = named_folders(self.crohme, self.pages)
         if not folders:
-            return judged(policy, world.split().test, named=bool(world.pages))
+            return evaluate_reader(policy, world.split().test, named=bool(world.pages))
         core = () if self.pages else folders[0].core
-        return judged(policy, folders[0].pages, core, bool(world.pages)) | left_out_of(folders, self.verbose)
+        return evaluate_reader(policy, folders[0].pages, core, bool(world.pages)) | count_skipped_files(
+            folders, self.verbose
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
-class Handwriting(Algebra):
+class ReaderProblemSettings(AlgebraProblemSettings):
     """Pages to be read: generated ones, and real ink beside them. What is measured is UAS."""
 
     name = "handwriting"
-    measured_on = (*Algebra.measured_on, "pages")
-    decisive = ("pages",)
-    evaluation: ClassVar[type[EvaluationSettings]] = ReadPages
+    protocol_settings = (*AlgebraProblemSettings.protocol_settings, "pages")
+    selection_settings = ("pages",)
+    evaluation: ClassVar[type[EvaluationSettings]] = ReaderEvaluationSettings
     crohme: str = setting(
         "", "Learn from CROHME's InkML files in this folder (train/ and dev/), too: all that can be used of them."
     )
@@ -78,37 +89,41 @@ class Handwriting(Algebra):
     )
     sets: int = setting(20_000, "How many pages are generated.", at_least(20))
     warps: int = setting(4, "Rewritten copies of each page of real ink.", COUNT)
-    pictured: float = setting(0.2, "The share of the pages whose ink looks as if it was read from a picture.", SHARE)
+    pictured: float = setting(
+        0.2, "The share of the pages whose ink looks as if it was read from a picture.", UNIT_INTERVAL
+    )
 
-    def completed(self, iterations: int, given: Container[str]) -> Self:
+    def fill_defaults(self, iterations: int, given: Container[str]) -> Self:
         """A folder of real ink is found again from everywhere."""
         if "single_writer" in given:
-            raise IdleError("--single-writer has no effect on pages in many hands; leave it out", "single_writer")
+            raise UnusedSettingError(
+                "--single-writer has no effect on pages in many hands; leave it out", "single_writer"
+            )
         if self.pages:
             return self.with_pages(given)
         return replace(self, crohme=os.path.realpath(self.crohme)) if self.crohme else self
 
     def with_pages(self, given: Container[str]) -> Self:
         """The same for corrected pages, whose folder is found again from everywhere."""
-        for name in settings_of(type(self)):
+        for name in declared_settings(type(self)):
             if name in given and name not in ("pages", "data_seed", "system"):
-                idle = f"{flag(name)} has no effect on corrected pages"
-                raise IdleError(f"{idle}; leave --pages out, or leave it out", name)
+                idle = f"{to_flag(name)} has no effect on corrected pages"
+                raise UnusedSettingError(f"{idle}; leave --pages out, or leave it out", name)
         return replace(self, pages=os.path.realpath(self.pages))
 
-    def suits(self) -> dict[str, str]:
+    def recommended_components(self) -> dict[str, str]:
         """Corrected pages are for a reader that is good already."""
         return {"policy": "shipped", "start": "shipped"} if self.pages else {}
 
-    def check(self, chosen: Chosen) -> None:
+    def check(self, chosen: SelectedComponents) -> None:
         if self.pages:
             rule = "shipped with --pages: corrected pages teach the reader in the package; or leave --pages out"
-            require(chosen.policy.name == "shipped", "policy", chosen.policy.name, rule)
-            own = shipped().system.name
-            require(self.system == own, "system", self.system, f"{own} with --pages, as that of the reader")
+            check_setting(chosen.policy.name == "shipped", "policy", chosen.policy.name, rule)
+            own = load_builtin_reader().system.name
+            check_setting(self.system == own, "system", self.system, f"{own} with --pages, as that of the reader")
         else:
             rule = "another: it is for corrected pages; or give --pages"
-            require(chosen.policy.name != "shipped", "policy", chosen.policy.name, rule)
+            check_setting(chosen.policy.name != "shipped", "policy", chosen.policy.name, rule)
         super().check(chosen)
 
     @property
@@ -121,21 +136,23 @@ class Handwriting(Algebra):
 
     @property
     def notice(self) -> str:
-        return "\n".join(said_of(self.pages, self.data_seed)) if self.pages else super().notice
+        return "\n".join(describe_corrected_pages(self.pages, self.data_seed)) if self.pages else super().notice
 
     def split(self) -> Split:
         if self.pages:
-            return pages_in(self.pages, self.data_seed).split
-        return to_read(self.crohme, self.sets, self.data_seed, self.pictured)
+            return load_corrected_pages(self.pages, self.data_seed).split
+        return load_reader_split(self.crohme, self.sets, self.data_seed, self.pictured)
 
     def parser_of(self, policy: Policy, pages: Sequence[Page]) -> Parser:
         assert isinstance(policy, ReadingPolicy)
         return shown(policy, pages)
 
-    def build(self, seed: int) -> World:
+    def build(self, seed: int) -> Problem:
         if self.pages:
             return corrected_world(self.pages, self.data_seed)
-        pages = library(self.crohme, self.sets, self.data_seed, self.warps, self.pictured)
-        world = world_of(pages, SYSTEMS[self.system], Correcting, lambda policy: teach(policy, pages))
+        pages = load_page_arrays(self.crohme, self.sets, self.data_seed, self.warps, self.pictured)
+        world = make_problem(
+            pages, SYSTEMS[self.system], CalibratingEvaluator, lambda policy: attach_training_pages(policy, pages)
+        )
         assert isinstance(world.monitor, Monitor)
-        return replace(world, monitor=Named(world.monitor, pages))
+        return replace(world, monitor=NamesMonitor(world.monitor, pages))

@@ -127,14 +127,14 @@ class Transcript:
 
     def _middle(self, number: int) -> Array:
         """Of all that is below the symbol in the tree, [2]."""
-        box = self.around(self.below(number))
+        box = self.wrap_policy(self.below(number))
         middle: Array = (box[:2] + box[2:]) / 2
         return middle
 
     def _is_index(self, number: int, root: int) -> bool:
         """Whether it stands in the corner of a root sign, rather than as a factor before it."""
         left, top, _, bottom = self.boxes[root - 1]
-        box = self.around(self.below(number))
+        box = self.wrap_policy(self.below(number))
         return bool(box[2] > left and self._middle(number)[1] < (top + bottom) / 2)
 
     def _script(self, number: int, base: int, inner: str, style: Style) -> str:
@@ -185,7 +185,7 @@ class Transcript:
             waiting += self.parts[found[-1]]
         return found
 
-    def around(self, numbers: Sequence[int]) -> Array:
+    def wrap_policy(self, numbers: Sequence[int]) -> Array:
         """The box of these symbols, [4]."""
         boxes = self.boxes[np.asarray(numbers) - 1]
         return np.concatenate([boxes[:, :2].min(axis=0), boxes[:, 2:].max(axis=0)])
@@ -219,8 +219,8 @@ class Transcript:
 
     def _begins_a_line(self, piece: Sequence[int], line: Sequence[int]) -> bool:
         """Whether it stands below the line: with a gap, or not to the right of it, as an index does."""
-        left, top, _, bottom = self.around(piece)
-        _, _, right, end = self.around(line)
+        left, top, _, bottom = self.wrap_policy(piece)
+        _, _, right, end = self.wrap_policy(line)
         return bool(top > end + SHARED * self._unit or (top > end - SHARED * (bottom - top) and left < right))
 
     @cached_property

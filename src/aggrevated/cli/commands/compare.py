@@ -30,8 +30,8 @@ class Compare:
         """Compare, and print the table."""
         from aggrevated.cli.output import print_table
         from aggrevated.errors import UsageError
-        from aggrevated.reports.comparison import Group, comparison, draw
-        from aggrevated.training.trials import runs_in
+        from aggrevated.reports.comparison import TrialGroup, make_comparison_table, plot_groups
+        from aggrevated.training.trials import list_runs
 
         if not self.run_folders:
             raise UsageError("compare needs at least one run folder: aggrevated compare RUN RUN ...")
@@ -39,7 +39,7 @@ class Compare:
         for folder, place in zip(self.run_folders, places, strict=True):
             if places.count(place) > 1:
                 raise UsageError(f"{folder} is named twice, and a run beside itself tells nothing; name it once")
-        groups = [Group.of(runs_in(folder), f"{folder.name}: ") for folder in self.run_folders]
+        groups = [TrialGroup.of(list_runs(folder), f"{folder.name}: ") for folder in self.run_folders]
         out = self.out.with_suffix("") if self.out.suffix in (".png", ".svg") else self.out
-        draw(groups, out)
-        print_table(comparison(groups, f"figure: {out}.png and .svg"), self.json)
+        plot_groups(groups, out)
+        print_table(make_comparison_table(groups, f"figure: {out}.png and .svg"), self.json)

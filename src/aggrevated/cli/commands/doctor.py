@@ -43,31 +43,35 @@ class Doctor:
     @classmethod
     def fitted(cls, arguments: Sequence[str]) -> tuple[type[Self], list[str]]:
         """(the command with the options of the task that the arguments name, the arguments as it takes them)."""
-        from aggrevated.cli.commands.train import groups_of, named_task, usual_of, with_tasks
-        from aggrevated.cli.component_options import fitted, switches
+        from aggrevated.cli.commands.train import default_config_for, find_task_argument, option_groups, with_task_list
+        from aggrevated.cli.component_options import normalize_flags, specialize_command
 
-        task = named_task(arguments)
+        task = find_task_argument(arguments)
         if task is None:
-            return with_tasks(cls), list(arguments)
-        config = usual_of(task, arguments)
-        return fitted(cls, groups_of([config], cls, arguments), config), switches(arguments, config.pieces.values())
+            return with_task_list(cls), list(arguments)
+        config = default_config_for(task, arguments)
+        return specialize_command(cls, option_groups([config], cls, arguments), config), normalize_flags(
+            arguments, config.components.values()
+        )
 
     def run(self) -> None:
         """Examine, write the page, and print what was found."""
         import json
 
-        from aggrevated.cli.commands.train import CHOICES, refuse_if_later
-        from aggrevated.cli.component_options import given
-        from aggrevated.cli.output import note
+        from aggrevated.cli.commands.train import COMPONENT_HELP, check_task_first
+        from aggrevated.cli.component_options import explicit_settings
+        from aggrevated.cli.output import print_note
         from aggrevated.cli.progress import Progress
-        from aggrevated.config.resolver import resolve
-        from aggrevated.doctor import examine
-        from aggrevated.doctor.html_report import lines, write
+        from aggrevated.config.resolver import resolve_config
+        from aggrevated.doctor import diagnose
+        from aggrevated.doctor.html_report import report_lines, write_report
         from aggrevated.errors import DataError
 
-        refuse_if_later(self.command, self.task, self.usual)
-        chosen = {name: getattr(self.choice, name) for name in CHOICES}  # type: ignore[attr-defined]
-        config = resolve(self.usual.task, self.method, **chosen, **given(self, self.usual.pieces))
+        check_task_first(self.command, self.task, self.usual)
+        chosen = {name: getattr(self.choice, name) for name in COMPONENT_HELP}  # type: ignore[attr-defined]
+        config = resolve_config(
+            self.usual.task, self.method, **chosen, **explicit_settings(self, self.usual.components)
+        )
         with Progress("doctor", 1) as shown:
 
             def progress(done: int, total: int, what: str) -> None:
@@ -76,14 +80,14 @@ class Doctor:
                     shown.bar.update(shown.task, total=total)
                 shown.at(done, what)
 
-            found = examine(config, self.episodes, config.loop.seed, self.seconds, progress)
-        page = write(found, self.out or Path(f"doctor-{plain(config.task.name)}"))
-        note(f"page: {page}")
-        print(json.dumps(found.facts(), ensure_ascii=False) if self.json else "\n".join(lines(found)))
+            found = diagnose(config, self.episodes, config.loop.seed, self.seconds, progress)
+        page = write_report(found, self.out or Path(f"doctor-{to_folder_name(config.task.name)}"))
+        print_note(f"page: {page}")
+        print(json.dumps(found.facts(), ensure_ascii=False) if self.json else "\n".join(report_lines(found)))
         if self.strict and found.faults:
             raise DataError(f"{len(found.faults)} of the checks found a fault; {found.faults[0].remedy or 'see above'}")
 
 
-def plain(name: str) -> str:
+def to_folder_name(name: str) -> str:
     """A name that a folder can have."""
     return "".join(letter if letter.isalnum() or letter in "-_." else "-" for letter in name)

@@ -37,32 +37,41 @@ class Evaluate:
         folders = [Path(word) for word in arguments[1:] if not word.startswith("-")]
         if not folders:
             return cls, list(arguments)
-        from aggrevated.cli.component_options import fitted, group, switches, unknown
-        from aggrevated.core.settings import flag
+        from aggrevated.cli.component_options import (
+            iter_unknown_options,
+            make_option_group,
+            normalize_flags,
+            specialize_command,
+        )
+        from aggrevated.core.settings import to_flag
         from aggrevated.errors import UsageError
-        from aggrevated.training.trials import runs_in
+        from aggrevated.training.trials import list_runs
 
-        config = runs_in(folder_among(folders), trust=flag("trust") in arguments)[0].config
+        config = list_runs(find_folder_argument(folders), trust=to_flag("trust") in arguments)[0].config
         usual = config.world.evaluation()
-        for name in unknown(arguments, {*usual.values(), *cls.__dataclass_fields__, "help"}):
-            raise UsageError(f"{flag(name)} has no effect on a run of {config.task.name}; leave it out")
-        return fitted(cls, {"evaluation": group("evaluation", usual)}, usual), switches(arguments, [usual])
+        for name in iter_unknown_options(arguments, {*usual.values(), *cls.__dataclass_fields__, "help"}):
+            raise UsageError(f"{to_flag(name)} has no effect on a run of {config.task.name}; leave it out")
+        return specialize_command(cls, {"evaluation": make_option_group("evaluation", usual)}, usual), normalize_flags(
+            arguments, [usual]
+        )
 
     def run(self) -> None:
         """Evaluate, and print the result."""
-        from aggrevated.cli.component_options import given
+        from aggrevated.cli.component_options import explicit_settings
         from aggrevated.cli.output import print_result
-        from aggrevated.training.evaluation import evaluate
-        from aggrevated.training.trials import runs_in
+        from aggrevated.training.evaluation import evaluate_run
+        from aggrevated.training.trials import list_runs
 
-        how = replace(self.usual, **given(self, {"evaluation": self.usual}))
+        how = replace(self.usual, **explicit_settings(self, {"evaluation": self.usual}))
         how.check_values()
-        print_result([evaluate(run, how) for run in runs_in(self.run_folder, self.trust)], self.run_folder, self.json)
+        print_result(
+            [evaluate_run(run, how) for run in list_runs(self.run_folder, self.trust)], self.run_folder, self.json
+        )
 
 
-def folder_among(words: Sequence[Path]) -> Path:
+def find_folder_argument(words: Sequence[Path]) -> Path:
     """The folder of a run, or of trials, among the words; if none is one, the first of them."""
-    from aggrevated.training.trials import SEVERAL
+    from aggrevated.training.trials import GROUP_PATTERNS
 
-    found = (path for path in words for name in (".", *SEVERAL) if any(path.glob(f"{name}/config.json")))
+    found = (path for path in words for name in (".", *GROUP_PATTERNS) if any(path.glob(f"{name}/config.json")))
     return next(found, words[0])

@@ -24,10 +24,10 @@ class List:
 
     def run(self) -> None:
         """Print the cards."""
-        from aggrevated.cli.output import print_cards
-        from aggrevated.experts.loading import shipped
+        from aggrevated.cli.output import print_expert_cards
+        from aggrevated.experts.loading import read_builtin_expert_cards
 
-        print_cards(shipped(), self.json)
+        print_expert_cards(read_builtin_expert_cards(), self.json)
 
 
 @dataclass(frozen=True)
@@ -50,35 +50,37 @@ class TrainExpert:
 
     def run(self) -> None:
         """Train, write the expert, and print its card."""
-        from aggrevated.cli.output import note, print_cards
-        from aggrevated.core.settings import require
+        from aggrevated.cli.output import print_expert_cards, print_note
+        from aggrevated.core.settings import check_setting
         from aggrevated.errors import UsageError
-        from aggrevated.problems.control import control_of
+        from aggrevated.problems.control import require_control_problem
         from aggrevated.problems.expert_training import train_expert
-        from aggrevated.storage import seal, storage_errors
+        from aggrevated.storage import reraise_storage_errors, save_checksummed
         from aggrevated.tasks import find_task
 
-        require(0 <= self.seed < 2**32, "seed", self.seed, "0 or more, and below 2^32, as Stable-Baselines3 takes it")
+        check_setting(
+            0 <= self.seed < 2**32, "seed", self.seed, "0 or more, and below 2^32, as Stable-Baselines3 takes it"
+        )
         task = find_task(self.task)
         if task.recipe is None:
             raise UsageError(
                 f"no expert of its own was made for {task.name}; its world's is {task.world.values().get('expert')}"
             )
         path = self.out or Path(f"{task.name}-expert.safetensors")
-        with storage_errors(path):  # what cannot be written is known before the work
+        with reraise_storage_errors(path):  # what cannot be written is known before the work
             new = not path.exists()
             path.parent.mkdir(parents=True, exist_ok=True)
             path.open("ab").close()
             if new:
                 path.unlink()
-        simulator = control_of(task.world, "'expert train'").simulator
+        simulator = require_control_problem(task.world, "'expert train'").simulator
 
         def report(step: int, mean: float) -> None:
-            note(f"step {step}: mean return {mean:.1f}")
+            print_note(f"step {step}: mean return {mean:.1f}")
 
         weights, card = train_expert(task.name, task.recipe, simulator, self.seed, report)
-        seal(path, weights, card.facts())
-        print_cards({str(path): card}, self.json)
+        save_checksummed(path, weights, card.facts())
+        print_expert_cards({str(path): card}, self.json)
 
 
 @dataclass(frozen=True)
@@ -105,28 +107,30 @@ class EvaluateExpert:
 
     def run(self) -> None:
         """Evaluate, and print the result."""
-        from aggrevated.cli.output import print_facts
-        from aggrevated.config.resolver import with_settings
-        from aggrevated.core.rng import Purpose, seeds
-        from aggrevated.problems import require_memory
-        from aggrevated.problems.control import FreshEpisodes, control_of
+        from aggrevated.cli.output import print_dict
+        from aggrevated.config.resolver import apply_settings
+        from aggrevated.core.rng import SeedPurpose, derive_seeds
+        from aggrevated.problems import check_enough_memory
+        from aggrevated.problems.control import FreshEpisodesSettings, require_control_problem
         from aggrevated.tasks import find_task
-        from aggrevated.validation import returns_of
+        from aggrevated.validation import evaluate_returns
 
         task = find_task(self.task)
-        FreshEpisodes(self.episodes, self.seed).check_values()
+        FreshEpisodesSettings(self.episodes, self.seed).check_values()
         given = {"expert": self.expert, "horizon": self.horizon}
-        world = control_of(task.world, "'expert evaluate'")
-        world = with_settings(world, {name: value for name, value in given.items() if value is not None})
+        world = require_control_problem(task.world, "'expert evaluate'")
+        world = apply_settings(world, {name: value for name, value in given.items() if value is not None})
         world.check_values()
-        require_memory("episodes", self.episodes, world.horizon)
+        check_enough_memory("episodes", self.episodes, world.horizon)
         expert = world.loaded_expert
-        returns, steps = returns_of(expert, world.simulator, seeds(self.seed, Purpose.TEST, 0, self.episodes))
+        returns, steps = evaluate_returns(
+            expert, world.simulator, derive_seeds(self.seed, SeedPurpose.TEST, 0, self.episodes)
+        )
         error = returns.std(ddof=1) / len(returns) ** 0.5 if len(returns) > 1 else 0.0
         asked = {"task": task.name, "expert": expert.name, "episodes": self.episodes, "horizon": world.horizon}
         found = {"mean_return": float(returns.mean()), "standard_error": float(error)}
         found |= {"diverged": self.episodes - len(returns), "simulator_steps": steps}
-        print_facts({**asked, "seed": self.seed, **found}, self.json)
+        print_dict({**asked, "seed": self.seed, **found}, self.json)
 
 
 Action = (

@@ -6,7 +6,7 @@ from tyro.conf import Positional
 
 from aggrevated.cli.option_types import File, RunFolder, Trust
 
-ENDINGS = {"out": ".safetensors", "onnx": ".onnx", "card": ".md"}
+FILE_SUFFIXES = {"out": ".safetensors", "onnx": ".onnx", "card": ".md"}
 
 
 @dataclass(frozen=True)
@@ -37,32 +37,32 @@ class Export:
 
     def run(self) -> None:
         """Write what was asked for, and print where it is."""
-        from aggrevated.cli.output import note, print_facts
-        from aggrevated.core.settings import require
-        from aggrevated.storage import Facts, write_atomically
-        from aggrevated.training.model_card import card_of, model_card
-        from aggrevated.training.trials import runs_in
+        from aggrevated.cli.output import print_dict, print_note
+        from aggrevated.core.settings import check_setting
+        from aggrevated.storage import JsonDict, write_atomically
+        from aggrevated.training.model_card import make_model_card, policy_metadata
+        from aggrevated.training.trials import list_runs
 
-        wanted = {name: getattr(self, name) for name in ENDINGS}
-        for name, ending in ENDINGS.items():
+        wanted = {name: getattr(self, name) for name in FILE_SUFFIXES}
+        for name, ending in FILE_SUFFIXES.items():
             path = wanted[name]
-            require(path is None or path.suffix == ending, name, path, f"a file name that ends in {ending}")
-        runs = runs_in(self.run_folder, self.trust)
+            check_setting(path is None or path.suffix == ending, name, path, f"a file name that ends in {ending}")
+        runs = list_runs(self.run_folder, self.trust)
         run = runs[0] if len(runs) == 1 else max(runs, key=lambda run: run.so_far().best_return)
         if not any(wanted.values()):
             wanted |= {"out": run.folder / "p.safetensors", "card": run.folder / "card.md"}
-        facts: Facts = {"run": str(run.folder)}
+        facts: JsonDict = {"run": str(run.folder)}
         if wanted["out"] is not None:
-            run.policy.save(wanted["out"], card_of(run))
+            run.policy.save(wanted["out"], policy_metadata(run))
             facts["out"] = str(wanted["out"])
         if wanted["onnx"] is not None:
             from aggrevated.export.onnx_files import export_onnx
 
-            difference = export_onnx(run.policy, wanted["onnx"], card_of(run))
+            difference = export_onnx(run.policy, wanted["onnx"], policy_metadata(run))
             facts |= {"onnx": str(wanted["onnx"]), "largest_difference": difference}
             if difference is None:
-                note("not checked against onnxruntime, which is not installed: pip install 'aggrevated[onnx]'")
+                print_note("not checked against onnxruntime, which is not installed: pip install 'aggrevated[onnx]'")
         if wanted["card"] is not None:
-            write_atomically(wanted["card"], model_card(run).encode())
+            write_atomically(wanted["card"], make_model_card(run).encode())
             facts["card"] = str(wanted["card"])
-        print_facts(facts, self.json)
+        print_dict(facts, self.json)

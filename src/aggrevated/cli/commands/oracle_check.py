@@ -24,20 +24,22 @@ class OracleCheck:
 
     def run(self) -> None:
         """Check both systems; a mismatch is a failure."""
-        from aggrevated.cli.output import note, print_table
-        from aggrevated.core.settings import SEED, at_least, require
+        from aggrevated.cli.output import print_note, print_table
+        from aggrevated.core.settings import SEED, at_least, check_setting
         from aggrevated.errors import AggrevatedError
-        from aggrevated.parsing.transitions.oracle_check import check
+        from aggrevated.parsing.transitions.oracle_check import compare_with_brute_force
         from aggrevated.parsing.transitions.systems import SYSTEMS
         from aggrevated.reports import Table
 
-        at_least(1).require("trees", self.trees)
-        require(1 <= self.symbols <= 9, "symbols", self.symbols, "from 1 to 9")
-        SEED.require("seed", self.seed)
+        at_least(1).check("trees", self.trees)
+        check_setting(1 <= self.symbols <= 9, "symbols", self.symbols, "from 1 to 9")
+        SEED.check("seed", self.seed)
         results = []
         for name in SYSTEMS:
-            found = check(name, self.trees, self.symbols, self.seed)
-            note("{system}: {trees} trees, {compared} transitions compared, {mismatches} mismatches".format(**found))
+            found = compare_with_brute_force(name, self.trees, self.symbols, self.seed)
+            print_note(
+                "{system}: {trees} trees, {compared} transitions compared, {mismatches} mismatches".format(**found)
+            )
             results.append(found)
         wrong = sum(int(result["mismatches"]) for result in results)
         print_table(Table(results, closing=f"{wrong} mismatches"), self.json)

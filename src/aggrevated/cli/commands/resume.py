@@ -7,7 +7,7 @@ from tyro.conf import Positional
 from aggrevated.cli.engine_options import EngineOptions
 from aggrevated.cli.option_types import Integer, RunFolder, Trust
 
-ENDS = ("iterations", "budget", "queries")
+LIMIT_NAMES = ("iterations", "budget", "queries")
 
 
 @dataclass(frozen=True)
@@ -41,29 +41,29 @@ class Resume:
     def run(self) -> None:
         """Resume, and print the result."""
         from aggrevated.cli.output import print_result
-        from aggrevated.cli.run_jobs import going_on_with, run_all
-        from aggrevated.core.settings import flag
-        from aggrevated.training.limits import longer
-        from aggrevated.training.trials import runs_to_resume
+        from aggrevated.cli.run_jobs import print_resume_hint_on_interrupt, run_all
+        from aggrevated.core.settings import to_flag
+        from aggrevated.training.limits import extend_limits
+        from aggrevated.training.trials import list_runs_to_resume
 
         if (self.run_folder / "sweep.json").is_file():
             self._go_on_with_sweep()
             return
-        more = {name: getattr(self, name) for name in ENDS}
-        runs = [longer(run, **more) for run in runs_to_resume(self.run_folder, self.trust)]
-        asked = "".join(f" {flag(name)} {value}" for name, value in more.items() if value is not None)
-        with going_on_with(f"aggrevated resume {self.run_folder}{asked}"):
+        more = {name: getattr(self, name) for name in LIMIT_NAMES}
+        runs = [extend_limits(run, **more) for run in list_runs_to_resume(self.run_folder, self.trust)]
+        asked = "".join(f" {to_flag(name)} {value}" for name, value in more.items() if value is not None)
+        with print_resume_hint_on_interrupt(f"aggrevated resume {self.run_folder}{asked}"):
             results = run_all(runs, self.where, self.anyway)
         print_result(results, self.run_folder, self.json)
 
     def _go_on_with_sweep(self) -> None:
         """Make the trials that are missing, and print the best."""
-        from aggrevated.cli.run_sweep import conduct
-        from aggrevated.core.settings import flag
+        from aggrevated.cli.run_sweep import run_sweep_to_end
+        from aggrevated.core.settings import to_flag
         from aggrevated.errors import UsageError
         from aggrevated.sweeps.sweep import Sweep
 
-        for name in (name for name in ENDS if getattr(self, name) is not None):
+        for name in (name for name in LIMIT_NAMES if getattr(self, name) is not None):
             more = "more trials are 'aggrevated sweep' again, with more --trials"
-            raise UsageError(f"{flag(name)} has no effect on {self.run_folder}, which is a sweep; {more}")
-        conduct(Sweep.open(self.run_folder, self.anyway, self.trust), self.json, self.where, self.anyway)
+            raise UsageError(f"{to_flag(name)} has no effect on {self.run_folder}, which is a sweep; {more}")
+        run_sweep_to_end(Sweep.open(self.run_folder, self.anyway, self.trust), self.json, self.where, self.anyway)

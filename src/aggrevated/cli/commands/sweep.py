@@ -8,15 +8,22 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
 
 from tyro.conf import Positional, UseAppendAction, arg
 
-from aggrevated.cli.commands.train import CHOICES, decisive, groups_of, named_task, refuse_if_later, with_tasks
+from aggrevated.cli.commands.train import (
+    COMPONENT_HELP,
+    check_task_first,
+    find_task_argument,
+    option_groups,
+    read_selection_settings,
+    with_task_list,
+)
 from aggrevated.cli.engine_options import EngineOptions
 from aggrevated.cli.option_types import Folder, Integer, Name, TaskName
 from aggrevated.methods import METHODS
 
 if TYPE_CHECKING:
     from aggrevated.config import Config
-    from aggrevated.sweeps.request import Asked
-    from aggrevated.sweeps.search_space import Varied
+    from aggrevated.sweeps.request import SweepRequest
+    from aggrevated.sweeps.search_space import Variation
 
 
 @dataclass(frozen=True)
@@ -59,72 +66,80 @@ class Sweep:
     @classmethod
     def fitted(cls, arguments: Sequence[str]) -> tuple[type[Self], list[str]]:
         """(the command with the options of the task that the arguments name, the arguments as it takes them)."""
-        task = named_task(arguments)
+        task = find_task_argument(arguments)
         if task is None:
-            return with_tasks(cls), list(arguments)
-        from aggrevated.cli.component_options import fitted, switches
+            return with_task_list(cls), list(arguments)
+        from aggrevated.cli.component_options import normalize_flags, specialize_command
 
-        configs = configs_of(task, arguments)
-        pieces = [piece for config in configs for piece in config.pieces.values()]
-        return fitted(cls, groups_of(configs, cls, arguments), configs), switches(arguments, pieces)
+        configs = list_configs(task, arguments)
+        pieces = [piece for config in configs for piece in config.components.values()]
+        return specialize_command(cls, option_groups(configs, cls, arguments), configs), normalize_flags(
+            arguments, pieces
+        )
 
     def run(self) -> None:
         """Make the trials that are missing, and print the best."""
-        from aggrevated.cli.run_sweep import conduct
-        from aggrevated.sweeps.sweep import begun_or_opened
-        from aggrevated.training.run_folder import as_file_name
+        from aggrevated.cli.run_sweep import run_sweep_to_end
+        from aggrevated.sweeps.sweep import create_or_open_sweep
+        from aggrevated.training.run_folder import to_file_name
 
-        refuse_if_later(self.command, self.task, next(iter(self.usual or ()), None))
+        check_task_first(self.command, self.task, next(iter(self.usual or ()), None))
         self.where.checked(runs=2)
-        folder = self.out or Path("runs") / as_file_name(f"sweep-{self.task}")
-        conduct(begun_or_opened(folder, self.asked(folder)), self.json, self.where)
+        folder = self.out or Path("runs") / to_file_name(f"sweep-{self.task}")
+        run_sweep_to_end(create_or_open_sweep(folder, self.asked(folder)), self.json, self.where)
 
-    def asked(self, folder: Path) -> "Asked":
+    def asked(self, folder: Path) -> "SweepRequest":
         """What is asked for; what is left open is as in the sweep that is there, if it varies the same."""
-        from aggrevated.sweeps.request import TRIALS, Asked
-        from aggrevated.sweeps.search import grid, usual_search
-        from aggrevated.sweeps.search_space import parsed
+        from aggrevated.sweeps.request import TRIALS, SweepRequest
+        from aggrevated.sweeps.search import choose_search, list_grid
+        from aggrevated.sweeps.search_space import parse_variations
 
-        varied = parsed(self.vary, self.usual[0].task, self.method)
-        then = asked_before(folder, varied)
-        search = self.search or (then.search if then else usual_search(varied, self.trials))
+        varied = parse_variations(self.vary, self.usual[0].task, self.method)
+        then = load_previous_request(folder, varied)
+        search = self.search or (then.search if then else choose_search(varied, self.trials))
         trials = TRIALS if self.trials is None else self.trials
-        now = Asked(self.task, self.method, varied, self.fixed(), search, trials, self.seeds, self.sampler_seed, True)
+        now = SweepRequest(
+            self.task, self.method, varied, self.fixed(), search, trials, self.seeds, self.sampler_seed, True
+        )
         now.check()
-        most = len(grid(now)) if search == "grid" else None
+        most = len(list_grid(now)) if search == "grid" else None
         if self.trials is None:
             return replace(now, trials=then.trials if then else most or TRIALS)
         return replace(now, trials=min(self.trials, most or self.trials))
 
     def fixed(self) -> dict[str, Any]:
         """The settings that were given."""
-        from aggrevated.cli.component_options import given
-        from aggrevated.sweeps.search_space import from_everywhere
+        from aggrevated.cli.component_options import explicit_settings
+        from aggrevated.sweeps.search_space import with_absolute_path
 
-        chosen = {name: getattr(self.choice, name) for name in CHOICES}  # type: ignore[attr-defined]
+        chosen = {name: getattr(self.choice, name) for name in COMPONENT_HELP}  # type: ignore[attr-defined]
         found = {name: value for name, value in chosen.items() if value is not None}
         for config in self.usual:
-            found |= given(self, config.pieces)
-        return {name: from_everywhere(self.usual[0].task, name, value) for name, value in found.items()}
+            found |= explicit_settings(self, config.components)
+        return {name: with_absolute_path(self.usual[0].task, name, value) for name, value in found.items()}
 
 
-def configs_of(task: str, arguments: Sequence[str]) -> list["Config"]:
+def list_configs(task: str, arguments: Sequence[str]) -> list["Config"]:
     """The configs, all else at its defaults, of every combination of method and pieces that was asked for."""
-    from aggrevated.cli.component_options import value_of, values_of
-    from aggrevated.config.resolver import completed, usual
+    from aggrevated.cli.component_options import option_value, option_values
+    from aggrevated.config.resolver import default_config, fill_config_defaults
     from aggrevated.errors import UsageError
     from aggrevated.tasks import find_task
 
-    names, found, faults = ("method", *CHOICES), [], []
-    picked = {name: [value] for name in names if (value := value_of(name, arguments)) is not None}
-    varied = dict(word.split("=", 1) for word in values_of("vary", arguments) if "=" in word)
+    names, found, faults = ("method", *COMPONENT_HELP), [], []
+    picked = {name: [value] for name in names if (value := option_value(name, arguments)) is not None}
+    varied = dict(word.split("=", 1) for word in option_values("vary", arguments) if "=" in word)
     picked |= {name: varied[name].split(",") for name in names if name in varied}
     known = find_task(task, trust=True)  # it was typed
     for some in product(*picked.values()):
         chosen = dict(zip(picked, some, strict=True))
         try:
             method = chosen.pop("method", "aggrevated")
-            found.append(completed(usual(known, method, chosen | decisive(known, arguments)), ()))
+            found.append(
+                fill_config_defaults(
+                    default_config(known, method, chosen | read_selection_settings(known, arguments)), ()
+                )
+            )
         except UsageError as error:
             faults.append(error)
     if not found:
@@ -132,7 +147,7 @@ def configs_of(task: str, arguments: Sequence[str]) -> list["Config"]:
     return found
 
 
-def asked_before(folder: Path, varied: Sequence["Varied"]) -> "Asked | None":
+def load_previous_request(folder: Path, varied: Sequence["Variation"]) -> "SweepRequest | None":
     """What the sweep in the folder was asked for, if there is one, and if it varies the same."""
     from aggrevated.sweeps.sweep import RECORD, Sweep
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from aggrevated.tasks import Task
 
 T = TypeVar("T")
-CHOICES = {
+COMPONENT_HELP = {
     "policy": "The kind of policy",
     "update": "How it is stepped (line 7)",
     "oracle": "How the expert is asked for Q* (line 6)",
@@ -66,107 +66,111 @@ class Train:
     @classmethod
     def fitted(cls, arguments: Sequence[str]) -> tuple[type[Self], list[str]]:
         """(the command with the options of the task that the arguments name, the arguments as it takes them)."""
-        from aggrevated.cli.component_options import fitted, switches, value_of
+        from aggrevated.cli.component_options import normalize_flags, option_value, specialize_command
 
-        file, task = value_of("config", arguments), named_task(arguments)
+        file, task = option_value("config", arguments), find_task_argument(arguments)
         if file is None and task is None:
-            return with_tasks(cls), list(arguments)
-        config = as_in(Path(file), arguments) if file is not None else usual_of(task or "", arguments)
-        return fitted(cls, groups_of([config], cls, arguments), config), switches(arguments, config.pieces.values())
+            return with_task_list(cls), list(arguments)
+        config = (
+            config_from_file(Path(file), arguments) if file is not None else default_config_for(task or "", arguments)
+        )
+        return specialize_command(cls, option_groups([config], cls, arguments), config), normalize_flags(
+            arguments, config.components.values()
+        )
 
     def run(self) -> None:
         """Train, and print the result."""
-        from aggrevated.cli.output import note, print_result
-        from aggrevated.cli.run_jobs import going_on_with, run_all
-        from aggrevated.config.summary import chosen
+        from aggrevated.cli.output import print_note, print_result
+        from aggrevated.cli.run_jobs import print_resume_hint_on_interrupt, run_all
+        from aggrevated.config.summary import describe_config
         from aggrevated.core.settings import TRIALS
         from aggrevated.errors import UsageError
-        from aggrevated.training.run_folder import unused_folder
+        from aggrevated.training.run_folder import choose_run_folder
         from aggrevated.training.trials import create_trials
 
         if self.config is None:
-            refuse_if_later(self.command, self.task, self.usual)
+            check_task_first(self.command, self.task, self.usual)
         elif self.task:
             raise UsageError(f"{self.config} says what the task is; leave {self.task} out")
-        TRIALS.require("trials", self.trials)
+        TRIALS.check("trials", self.trials)
         self.where.checked(self.trials)
         config = self.asked()
-        for line in chosen(config):
-            note(line)
-        folder = self.out or unused_folder(config)
+        for line in describe_config(config):
+            print_note(line)
+        folder = self.out or choose_run_folder(config)
         runs = create_trials(folder, config, self.trials)
-        note(f"run: {folder}")
-        with going_on_with(f"aggrevated resume {folder}"):
+        print_note(f"run: {folder}")
+        with print_resume_hint_on_interrupt(f"aggrevated resume {folder}"):
             results = run_all(runs, self.where)
         print_result(results, folder, self.json)
 
     def asked(self) -> "Config":
         """What the run is to be."""
-        from aggrevated.cli.component_options import given
-        from aggrevated.config.resolver import resolve
+        from aggrevated.cli.component_options import explicit_settings
+        from aggrevated.config.resolver import resolve_config
 
-        settings = given(self, self.usual.pieces)
+        settings = explicit_settings(self, self.usual.components)
         if self.config is None:
-            chosen = {name: getattr(self.choice, name) for name in CHOICES}  # type: ignore[attr-defined]
-            return resolve(self.usual.task, self.method, **chosen, **settings)
-        config: Config = self.usual.replaced(**settings)
+            chosen = {name: getattr(self.choice, name) for name in COMPONENT_HELP}  # type: ignore[attr-defined]
+            return resolve_config(self.usual.task, self.method, **chosen, **settings)
+        config: Config = self.usual.with_settings(**settings)
         config.check()
         return config
 
 
-def as_in(file: Path, arguments: Sequence[str]) -> "Config":
+def config_from_file(file: Path, arguments: Sequence[str]) -> "Config":
     """The config in a file, sealed or not; a `UsageError` for what cannot be said besides."""
-    from aggrevated.cli.component_options import value_of
-    from aggrevated.config.resolver import from_facts
-    from aggrevated.core.settings import flag
+    from aggrevated.cli.component_options import option_value
+    from aggrevated.config.resolver import config_from_dict
+    from aggrevated.core.settings import to_flag
     from aggrevated.errors import UsageError
     from aggrevated.storage import read_json
-    from aggrevated.storage.checksummed_json import SEAL
+    from aggrevated.storage.checksummed_json import CHECKSUM_KEY
 
-    for name in ("method", *CHOICES):
-        if value_of(name, arguments) is not None:
-            raise UsageError(f"{flag(name)} cannot be changed beside --config; change it in {file}, or leave it out")
+    for name in ("method", *COMPONENT_HELP):
+        if option_value(name, arguments) is not None:
+            raise UsageError(f"{to_flag(name)} cannot be changed beside --config; change it in {file}, or leave it out")
     facts = read_json(file)
-    facts.pop(SEAL, None)
+    facts.pop(CHECKSUM_KEY, None)
     if set(facts) == {"trials", "config"}:
         raise UsageError(f"{file} is of several trials; give the config.json of one of them")
-    return from_facts(facts, file, trust=flag("trust") in arguments)
+    return config_from_dict(facts, file, trust=to_flag("trust") in arguments)
 
 
-def usual_of(task: str, arguments: Sequence[str]) -> "Config":
+def default_config_for(task: str, arguments: Sequence[str]) -> "Config":
     """The config of a task with all choices that the arguments make, and else its defaults."""
-    from aggrevated.cli.component_options import value_of
-    from aggrevated.config.resolver import completed, usual
+    from aggrevated.cli.component_options import option_value
+    from aggrevated.config.resolver import default_config, fill_config_defaults
     from aggrevated.tasks import find_task
 
     found = find_task(task, trust=True)  # it was typed
-    choices = {name: value for name in CHOICES if (value := value_of(name, arguments)) is not None}
-    given = choices | decisive(found, arguments)
-    return completed(usual(found, value_of("method", arguments) or "aggrevated", given), ())
+    choices = {name: value for name in COMPONENT_HELP if (value := option_value(name, arguments)) is not None}
+    given = choices | read_selection_settings(found, arguments)
+    return fill_config_defaults(default_config(found, option_value("method", arguments) or "aggrevated", given), ())
 
 
-def decisive(task: "Task", arguments: Sequence[str]) -> dict[str, Any]:
+def read_selection_settings(task: "Task", arguments: Sequence[str]) -> dict[str, Any]:
     """Those of the world's settings that decide which pieces suit it, as far as they are given."""
-    from aggrevated.cli.component_options import value_of, words_of
-    from aggrevated.core.settings import settings_of
-    from aggrevated.sweeps.search_space import value
+    from aggrevated.cli.component_options import option_value, option_words
+    from aggrevated.core.settings import declared_settings
+    from aggrevated.sweeps.search_space import parse_value
 
     kinds, found = get_type_hints(type(task.world)), {}
-    for name in (name for name in task.world.decisive if value_of(name, arguments) is not None):
-        assert name in settings_of(type(task.world))
-        found[name] = value(name, " ".join(words_of(name, arguments)), kinds[name])
+    for name in (name for name in task.world.selection_settings if option_value(name, arguments) is not None):
+        assert name in declared_settings(type(task.world))
+        found[name] = parse_value(name, " ".join(option_words(name, arguments)), kinds[name])
     return found
 
 
-def named_task(arguments: Sequence[str]) -> str | None:
+def find_task_argument(arguments: Sequence[str]) -> str | None:
     """The task among the arguments: the first if it is no option, else whatever is called like one."""
-    from aggrevated.core.registry import task_names
+    from aggrevated.core.registry import list_task_names
 
     first = [word for word in arguments[1:2] if not word.startswith("-")]  # there it is meant to be a task
-    return next(iter(first or [word for word in arguments[1:] if word in task_names()]), None)
+    return next(iter(first or [word for word in arguments[1:] if word in list_task_names()]), None)
 
 
-def refuse_if_later(command: str, task: str, usual: "Config | None") -> None:
+def check_task_first(command: str, task: str, usual: "Config | None") -> None:
     """A `UsageError` if the options are those of another task, whose name is the value of an option before this one."""
     from aggrevated.errors import UsageError
     from aggrevated.tasks import find_task
@@ -177,39 +181,39 @@ def refuse_if_later(command: str, task: str, usual: "Config | None") -> None:
         raise UsageError(f"give the task before its options: aggrevated {command} {task} ...")
 
 
-def with_tasks(command: type[T]) -> type[T]:
+def with_task_list(command: type[T]) -> type[T]:
     """The command without a task, whose help lists them."""
-    from aggrevated.core.registry import task_names
+    from aggrevated.core.registry import list_task_names
 
     listed = make_dataclass(command.__name__, [], bases=(command,), frozen=True)
-    listed.__doc__ = f"{getdoc(command)}\n\nTasks: {', '.join(task_names())}."
+    listed.__doc__ = f"{getdoc(command)}\n\nTasks: {', '.join(list_task_names())}."
     return listed
 
 
-def groups_of(configs: Sequence["Config"], command: type[Any], arguments: Sequence[str]) -> dict[str, type]:
+def option_groups(configs: Sequence["Config"], command: type[Any], arguments: Sequence[str]) -> dict[str, type]:
     """The options of all pieces of these configs by their places; a `UsageError` for one that none of them has."""
-    from aggrevated.cli.component_options import group, unknown
-    from aggrevated.config.resolver import refuse
+    from aggrevated.cli.component_options import iter_unknown_options, make_option_group
+    from aggrevated.config.resolver import raise_unused_setting
 
     settings = {name for config in configs for name in config.settings}
     own = {*command.__dataclass_fields__, *EngineOptions.__dataclass_fields__, "help", "version"}
-    for name in unknown(arguments, {*settings, *CHOICES, *own}):
-        refuse(configs[0], name)
-    groups = {"choice": choices_of(configs[0])}
-    for place in configs[0].pieces:
-        pieces = {config.pieces[place].name: config.pieces[place] for config in reversed(configs)}
+    for name in iter_unknown_options(arguments, {*settings, *COMPONENT_HELP, *own}):
+        raise_unused_setting(configs[0], name)
+    groups = {"choice": make_component_options(configs[0])}
+    for place in configs[0].components:
+        pieces = {config.components[place].name: config.components[place] for config in reversed(configs)}
         if any(piece.values() for piece in pieces.values()):
-            groups[place] = group(place, *reversed(pieces.values()))
+            groups[place] = make_option_group(place, *reversed(pieces.values()))
     return groups
 
 
-def choices_of(config: "Config") -> type:
+def make_component_options(config: "Config") -> type:
     """The options that choose the pieces, each with the names that there are."""
-    from aggrevated.config.component_registry import OPTIONS, names_of
+    from aggrevated.config.component_registry import OPTION_NAMES, list_component_names
 
     fields: list[Any] = []
-    for place, name in OPTIONS.items():
-        words = f"{CHOICES[name]}: {', '.join(names_of(config.task, place))}."
+    for place, name in OPTION_NAMES.items():
+        words = f"{COMPONENT_HELP[name]}: {', '.join(list_component_names(config.task, place))}."
         described = arg(help=words, metavar="NAME", help_behavior_hint=f"(default: {getattr(config, place).name})")
         fields.append((name, Annotated[str | None, described], field(default=None)))
     made = make_dataclass("ChoiceOptions", fields, frozen=True)

@@ -29,13 +29,13 @@ class Watch:
 
     def run(self) -> None:
         """Roll out both, and draw."""
-        from aggrevated.cli.output import print_facts
-        from aggrevated.core.settings import SEED, require
-        from aggrevated.reports.replay import watch
-        from aggrevated.training.trials import runs_in
+        from aggrevated.cli.output import print_dict
+        from aggrevated.core.settings import SEED, check_setting
+        from aggrevated.reports.replay import write_replay_gif
+        from aggrevated.training.trials import list_runs
 
-        SEED.require("seed", self.seed)
-        run = runs_in(self.run_folder, self.trust)[0]
+        SEED.check("seed", self.seed)
+        run = list_runs(self.run_folder, self.trust)[0]
         path = self.out or run.folder / "watch.gif"
-        require(path.suffix == ".gif", "out", path, "a file name that ends in .gif")
-        print_facts(watch(run, self.seed, path), self.json)
+        check_setting(path.suffix == ".gif", "out", path, "a file name that ends in .gif")
+        print_dict(write_replay_gif(run, self.seed, path), self.json)

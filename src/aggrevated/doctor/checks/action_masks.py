@@ -6,19 +6,19 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from aggrevated.doctor.examination import Examination, drawn
+from aggrevated.doctor.examination import Examination, sample_steps
 from aggrevated.doctor.findings import Finding
-from aggrevated.simulators import restricted
+from aggrevated.simulators import find_action_mask
 
 ASKED = 200
 
 
-def rules(patient: Examination) -> Iterator[Finding]:
+def check_action_masks(patient: Examination) -> Iterator[Finding]:
     """Only legal actions, also in states that it did not choose."""
-    known = restricted(patient.simulator)
+    known = find_action_mask(patient.simulator)
     if known is None:
         return
-    k, t = drawn(patient.of_random, ASKED, patient.seed)
+    k, t = sample_steps(patient.of_random, ASKED, patient.seed)
     states = patient.of_random.states[k, t]
     actions = patient.acting(states, t)
     legal = known.legal(states)[np.arange(len(states)), actions]

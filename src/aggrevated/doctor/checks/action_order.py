@@ -10,40 +10,42 @@ import numpy as np
 from gymnasium.spaces import Box, Discrete
 
 from aggrevated.core.arrays import Array
-from aggrevated.doctor.estimates import mean_of
+from aggrevated.doctor.estimates import estimate_mean
 from aggrevated.doctor.examination import CHANGED, Examination
 from aggrevated.doctor.findings import Finding
-from aggrevated.doctor.perturbed_experts import Otherwise
-from aggrevated.doctor.time_budget import sized
-from aggrevated.rollout.roll_in import Mixture, roll_in
-from aggrevated.simulators import restricted
+from aggrevated.doctor.perturbed_experts import PerturbedExpert
+from aggrevated.doctor.time_budget import run_largest_affordable
+from aggrevated.rollout.roll_in import RollInPolicy, roll_in
+from aggrevated.simulators import find_action_mask
 
 ALL = 4  # actions of which every order is tried; of more, those in which two are exchanged, and all reversed
 EPISODES, FRESH = 8, 40
 MUCH = 0.5  # of what the changed expert earns above chance: by so much it must be better, for sure
 
 
-def actions(patient: Examination) -> Iterator[Finding]:
+def check_action_order(patient: Examination) -> Iterator[Finding]:
     """The expert is rolled out with its actions changed; the best of them again on fresh episodes."""
     space = patient.simulator.action_space
-    if restricted(patient.simulator) is not None:
+    if find_action_mask(patient.simulator) is not None:
         yield Finding("actions", "unknown", "where not every action is legal, no other order of them can be tried")
         return
-    changes = orders(int(space.n)) if isinstance(space, Discrete) else flips(space)
+    changes = candidate_permutations(int(space.n)) if isinstance(space, Discrete) else candidate_sign_flips(space)
 
     def tried(part: int, episodes: int, change: Callable[[Array], Array] | None) -> Array:
-        expert = Otherwise(patient.expert, change) if change else patient.expert
-        return roll_in(patient.simulator, Mixture(expert, None, 1.0), patient.seeds(part, episodes)).returns
+        expert = PerturbedExpert(patient.expert, change) if change else patient.expert
+        return roll_in(patient.simulator, RollInPolicy(expert, None, 1.0), patient.seeds(part, episodes)).returns
 
     names = [*changes]
     seconds = CHANGED * patient.seconds
-    found = sized(lambda n: [tried(2, EPISODES, changes[name]).mean() for name in names[:n]], len(names), seconds / 2)
+    found = run_largest_affordable(
+        lambda n: [tried(2, EPISODES, changes[name]).mean() for name in names[:n]], len(names), seconds / 2
+    )
     best = names[int(np.argmax(found))]
     fresh = partial(tried, 3)
-    own = sized(lambda n: fresh(n, None), FRESH, seconds / 4)
-    other = sized(lambda n: fresh(n, changes[best]), FRESH, seconds / 4)
+    own = run_largest_affordable(lambda n: fresh(n, None), FRESH, seconds / 4)
+    other = run_largest_affordable(lambda n: fresh(n, changes[best]), FRESH, seconds / 4)
     shared = min(len(own), len(other))
-    gain = mean_of(other[:shared] - own[:shared])
+    gain = estimate_mean(other[:shared] - own[:shared])
     random = float(patient.of_random.returns.mean())
     numbers = {"own": float(own.mean()), "changed": float(other.mean()), "change": best, "gain": gain.as_list()}
     numbers |= {"tried": len(found)}
@@ -57,7 +59,7 @@ def actions(patient: Examination) -> Iterator[Finding]:
         yield Finding("actions", "fine", said, "", numbers)
 
 
-def orders(count: int) -> dict[str, Callable[[Array], Array]]:
+def candidate_permutations(count: int) -> dict[str, Callable[[Array], Array]]:
     """Other orders of the actions, by what they are called."""
     if count <= ALL:
         found = [order for order in permutations(range(count)) if order != tuple(range(count))]
@@ -70,7 +72,7 @@ def orders(count: int) -> dict[str, Callable[[Array], Array]]:
     return {f"as {', '.join(map(str, order))}": partial(np.take, np.array(order)) for order in found}
 
 
-def flips(space: Box) -> dict[str, Callable[[Array], Array]]:
+def candidate_sign_flips(space: Box) -> dict[str, Callable[[Array], Array]]:
     """Vectors with one number turned, or all of them; and two exchanged."""
     size = int(np.prod(space.shape))
     signs = {"all turned": -np.ones(size)}
@@ -80,11 +82,11 @@ def flips(space: Box) -> dict[str, Callable[[Array], Array]]:
     for one, other in combinations(range(min(size, 6)), 2):
         order = np.arange(size)
         order[[one, other]] = other, one
-        found[f"{one} and {other} exchanged"] = partial(reordered, order=order)
+        found[f"{one} and {other} exchanged"] = partial(permute_actions, order=order)
     return found
 
 
-def reordered(actions: Array, order: Array) -> Array:
+def permute_actions(actions: Array, order: Array) -> Array:
     """[n, A] with the numbers of each vector in another order."""
     found: Array = actions[:, order]
     return found

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from aggrevated.doctor.estimates import estimated, rank_correlation
+from aggrevated.doctor.estimates import bootstrap_estimate, rank_correlation
 from aggrevated.doctor.examination import Examination
 from aggrevated.doctor.findings import Finding
-from aggrevated.doctor.value_bias import level_of
+from aggrevated.doctor.value_bias import estimate_value_bias
 
 AGAINST = -0.2  # a rank correlation that is surely below this runs the other way
 
 
-def sign(patient: Examination) -> Iterator[Finding]:
+def check_cost_sign(patient: Examination) -> Iterator[Finding]:
     """What it says must be of the sign of what is paid, and rise where that rises."""
     if not patient.knows:
         return
-    level = level_of(patient)
-    said = estimated(lambda rows: float(level.said[rows].mean()), level.group)
-    paid = estimated(lambda rows: float(level.paid[rows].mean()), level.group)
-    ranks = estimated(lambda rows: rank_correlation(level.said[rows], level.paid[rows]), level.group)
+    level = estimate_value_bias(patient)
+    said = bootstrap_estimate(lambda rows: float(level.said[rows].mean()), level.group)
+    paid = bootstrap_estimate(lambda rows: float(level.paid[rows].mean()), level.group)
+    ranks = bootstrap_estimate(lambda rows: rank_correlation(level.said[rows], level.paid[rows]), level.group)
     numbers = {"said": said.as_list(), "paid": paid.as_list(), "rank_correlation": ranks.as_list()}
     one_sided = min((level.paid > 0).mean(), (level.paid < 0).mean()) < 0.05  # costs of both signs say nothing
     opposite = ranks.known and one_sided and (said.low > 0 > paid.high or said.high < 0 < paid.low)

@@ -9,21 +9,21 @@ from gymnasium.spaces import Discrete
 
 from aggrevated.doctor.examination import Examination
 from aggrevated.doctor.findings import Finding
-from aggrevated.experts import CriticExpert, ValueExpert
-from aggrevated.experts.checked import costs_of, values_of
+from aggrevated.experts import DiscreteQExpert, StateValueExpert
+from aggrevated.experts.checked import query_q_values, query_state_values
 
 RARE = 0.05  # of the states: as often it may do otherwise, by ties and by rounding
 NEAR = 0.1  # of how much V varies: V and min Q may differ by this
 OTHER = 0.25  # of the states: as often it does otherwise where its costs are not those that it acts by
 
 
-def agreement(patient: Examination) -> Iterator[Finding]:
+def check_greedy_consistency(patient: Examination) -> Iterator[Finding]:
     """act = argmin Q, and V = min Q, where it has them."""
     expert, space = patient.expert, patient.simulator.action_space
-    if not isinstance(expert, ValueExpert) or not isinstance(space, Discrete):
+    if not isinstance(expert, DiscreteQExpert) or not isinstance(space, Discrete):
         return
     probes, _ = patient.probed
-    q = costs_of(expert, probes.states, int(space.n))
+    q = query_q_values(expert, probes.states, int(space.n))
     rows = np.arange(len(q))
     own = np.zeros(len(q), int)
     own[probes.probe[probes.own]] = probes.action[probes.own]
@@ -38,8 +38,8 @@ def agreement(patient: Examination) -> Iterator[Finding]:
         yield Finding("agreement", "fault" if otherwise > OTHER else "warning", sentence, remedy, numbers)
     else:
         yield Finding("agreement", "fine", "the expert does what its own costs say is best", "", numbers)
-    if isinstance(expert, CriticExpert):
-        gap = values_of(expert, probes.states) - q.min(axis=1)
+    if isinstance(expert, StateValueExpert):
+        gap = query_state_values(expert, probes.states) - q.min(axis=1)
         size = float(abs(gap).mean()) / max(float(q.min(axis=1).std()), 1e-12)
         if size > NEAR:
             sentence = f"V is not the least of Q: they differ by {float(abs(gap).mean()):.3g} on average"

@@ -8,15 +8,15 @@ import numpy as np
 
 from aggrevated.doctor.examination import Examination
 from aggrevated.doctor.findings import Finding
-from aggrevated.simulators import stochastic
-from aggrevated.simulators.checked import seen, stepped
+from aggrevated.simulators import find_reseedable
+from aggrevated.simulators.checked import checked_observe, checked_step
 
 TRIED = 64
 
 
-def chance(patient: Examination) -> Iterator[Finding]:
+def check_stochasticity(patient: Examination) -> Iterator[Finding]:
     """The same action in the same state, with other luck."""
-    luck = stochastic(patient.simulator)
+    luck = find_reseedable(patient.simulator)
     if luck is None:
         yield Finding("chance", "fine", "nothing is left to chance after the first state: one roll-out tells all")
         return
@@ -26,8 +26,8 @@ def chance(patient: Examination) -> Iterator[Finding]:
     states, actions = of.states[k[rows], t[rows]], of.actions[k[rows], t[rows]]
     outcomes = []
     for part in (10, 11):
-        after, cost, _ = stepped(patient.simulator, luck.reseed(states, patient.seeds(part, len(rows))), actions)
-        outcomes.append(np.column_stack([cost, seen(patient.simulator, after).reshape(len(rows), -1)]))
+        after, cost, _ = checked_step(patient.simulator, luck.reseed(states, patient.seeds(part, len(rows))), actions)
+        outcomes.append(np.column_stack([cost, checked_observe(patient.simulator, after).reshape(len(rows), -1)]))
     differ = float((outcomes[0] != outcomes[1]).any(axis=1).mean())
     numbers = {"share_of_steps": differ}
     if differ:

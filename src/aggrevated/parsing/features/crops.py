@@ -29,7 +29,7 @@ def crops(ink: Sequence[Strokes]) -> Array:
     return np.rint(255 * covered).astype(np.uint8).reshape(-1, SIDE, SIDE)
 
 
-def fitted(strokes: Strokes) -> Strokes:
+def fit_to_crop(strokes: Strokes) -> Strokes:
     """The strokes of one symbol in the crop's coordinates: its box's centre at the crop's, as large as fits."""
     points = np.concatenate(strokes)
     placed = _fitted(points, np.zeros(len(points), np.int64))
@@ -78,7 +78,7 @@ def _dab(nearest: Array, centres: Array, owners: Array) -> None:
     np.minimum.at(nearest, (at[:, None] + around).ravel(), squared.ravel())
 
 
-def warped(strokes: Strokes, generator: np.random.Generator, strength: float = 1.0) -> Strokes:
+def warp_crop(strokes: Strokes, generator: np.random.Generator, strength: float = 1.0) -> Strokes:
     """The symbol as the same hand might have written it another time, for training.
 
     Rotation (6° standard deviation), shear, stretching, and a smooth elastic displacement of two waves in each

@@ -9,11 +9,11 @@ import numpy as np
 from aggrevated.core.arrays import Array
 from aggrevated.parsing.features.geometry import geometry, unit_of_length
 
-NEIGHBOURS = (-2, -1, 1, 2)  # places in reading order
+NEIGHBORS = (-2, -1, 1, 2)  # places in reading order
 BETWEEN = 6  # numbers for each neighbour
 PLACE = 6  # the last numbers: of one symbol alone, so that differences between any two can be taken
 OVERLAPS = 5
-LAYOUT = 8 + BETWEEN * len(NEIGHBOURS) + OVERLAPS + PLACE
+LAYOUT = 8 + BETWEEN * len(NEIGHBORS) + OVERLAPS + PLACE
 FAR = 4.0  # median heights, beyond which a distance says no more
 NEAR = 3.0  # median heights above or below, within which a symbol counts as being over or under another
 
@@ -24,11 +24,11 @@ def layout(boxes: Array) -> Array:
         return np.zeros((0, LAYOUT), np.float32)
     unit = unit_of_length(boxes)
     scaled = (boxes - [*boxes[:, :2].min(axis=0)] * 2) / unit
-    beside = [between(scaled, shift) for shift in NEIGHBOURS]
-    return np.concatenate([geometry(boxes), *beside, overlaps(scaled), place(scaled)], axis=1).astype(np.float32)
+    beside = [neighbor_features(scaled, shift) for shift in NEIGHBORS]
+    return np.concatenate([geometry(boxes), *beside, overlaps(scaled), box_features(scaled)], axis=1).astype(np.float32)
 
 
-def between(boxes: Array, shift: int) -> Array:
+def neighbor_features(boxes: Array, shift: int) -> Array:
     """[n, BETWEEN]: how the neighbour so many places on stands to each symbol; zeros where there is none."""
     n = len(boxes)
     other = np.arange(n) + shift
@@ -59,7 +59,7 @@ def overlaps(boxes: Array) -> Array:
     return np.concatenate([np.log1p(counts), alone[:, None]], axis=1)
 
 
-def place(boxes: Array) -> Array:
+def box_features(boxes: Array) -> Array:
     """[n, PLACE]: the borders in median heights, tens of them across, and the logarithms of width and height."""
     size = np.log(np.maximum(boxes[:, 2:] - boxes[:, :2], 0.05))
     return np.concatenate([boxes / 10.0, size / 2.0], axis=1)

@@ -21,7 +21,7 @@ DETAILED = DETAILED_PIXELS + LAYOUT
 SYMBOLS = 128  # whose pictures are drawn at a time: memory stays small and near, however many pages there are
 
 
-def raw(pages: Sequence[Page]) -> Array:
+def raw_features(pages: Sequence[Page]) -> Array:
     """Of the symbols of all pages, one after the other: HoG, then geometry, float32 [Σn, RAW]."""
     ink = [strokes for page in pages for strokes in page.ink]
     found = np.empty((len(ink), RAW), np.float32)
@@ -32,7 +32,7 @@ def raw(pages: Sequence[Page]) -> Array:
     return found
 
 
-def detailed(pages: Sequence[Page]) -> Array:
+def detailed_features(pages: Sequence[Page]) -> Array:
     """The same with more to it: HoG, the crop at a lower resolution, and `layout`, float32 [Σn, DETAILED]."""
     ink = [strokes for page in pages for strokes in page.ink]
     found = np.empty((len(ink), DETAILED), np.float32)
@@ -40,19 +40,19 @@ def detailed(pages: Sequence[Page]) -> Array:
         some = slice(first, first + SYMBOLS)
         drawn = crops(ink[some])
         found[some, :PIXELS] = hog(drawn)
-        found[some, PIXELS:DETAILED_PIXELS] = coarse(drawn)
+        found[some, PIXELS:DETAILED_PIXELS] = downsample_crops(drawn)
     found[:, DETAILED_PIXELS:] = np.concatenate([layout(page.boxes) for page in pages])
     return found
 
 
-def coarse(drawn: Array) -> Array:
+def downsample_crops(drawn: Array) -> Array:
     """[n, COARSE²]: crops [n, 40, 40] at a lower resolution; in the mean as long as HoG's vectors, about."""
     tile = SIDE // COARSE
     means: Array = drawn.reshape(-1, COARSE, tile, COARSE, tile).mean(axis=(2, 4)).reshape(-1, COARSE**2)
     return means / 255.0
 
 
-def table(lengths: Array, features: Array) -> Array:
+def feature_table(lengths: Array, features: Array) -> Array:
     """Features [Σn, D] of pages of these lengths [P] as a table [P, N, D], zeros beyond a page."""
     laid_out = np.zeros((len(lengths), int(lengths.max()), features.shape[1]), np.float32)
     laid_out[np.arange(laid_out.shape[1]) < lengths[:, None]] = features

@@ -13,7 +13,7 @@ from aggrevated.actors.cells import NumpyCell
 from aggrevated.actors.networks import NumpyNetwork
 from aggrevated.actors.samplers import Sampler
 from aggrevated.core.arrays import Array
-from aggrevated.engines.serialization import Kept
+from aggrevated.engines.serialization import CachedObject
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Pages:
 
 
 @dataclass(frozen=True)
-class NumpyReader:
+class ReaderActor:
     """`ParsingPolicy.read` on NumPy, where a page is read alone and in company with the same bits."""
 
     special: Array  # [2, D]
@@ -86,8 +86,8 @@ class ParsingActor:
 
     def __init__(
         self,
-        pages: Kept[Pages],
-        reader: NumpyReader,
+        pages: CachedObject[Pages],
+        reader: ReaderActor,
         view: tuple[int, ...],
         cell: NumpyCell | None,
         network: NumpyNetwork,

@@ -19,24 +19,24 @@ from torch.distributions import Categorical, Distribution
 
 from aggrevated.actors.samplers import CategoricalSampler
 from aggrevated.core.arrays import Array
-from aggrevated.core.settings import Chosen, require, setting
+from aggrevated.core.settings import SelectedComponents, check_setting, setting
 from aggrevated.errors import UsageError
 from aggrevated.kernels.linear_algebra import affine
-from aggrevated.losses import Loss, distribution_at
-from aggrevated.losses.likelihood import cheapest
-from aggrevated.oracles import CostToGo, Tells
-from aggrevated.oracles.zero_one import DisagreementSettings
+from aggrevated.losses import Loss, policy_distribution
+from aggrevated.losses.likelihood import best_action_targets
+from aggrevated.oracles import CostToGo, Feedback
+from aggrevated.oracles.zero_one import ZeroOneSettings
 from aggrevated.parsing.features.projection import Projection
-from aggrevated.parsing.parser import LATEST
+from aggrevated.parsing.parser import CONTEXT_SIZE
 from aggrevated.policies import Policy, PolicySettings
 from aggrevated.policies.heads import CategoricalHead, Head
 from aggrevated.rollout.trajectories import Trajectories
-from aggrevated.starts.random import RandomStart
-from aggrevated.updates import Step, UpdateSettings
-from aggrevated.updates.follow_the_leader import FollowTheLeader
+from aggrevated.starts.random import RandomStartSettings
+from aggrevated.updates import UpdateResult, UpdateSettings
+from aggrevated.updates.follow_the_leader import FollowTheLeaderUpdate
 
 SHARP = 20.0  # a decision value of 1 is so many nats: the machine itself knows no chance
-ITEMS = 3 * LATEST
+ITEMS = 3 * CONTEXT_SIZE
 
 
 @dataclass(frozen=True)
@@ -135,26 +135,26 @@ class KernelActor:
 
 
 @dataclass
-class SupportVectors(FollowTheLeader):
+class SupportVectorUpdate(FollowTheLeaderUpdate):
     """π_{n+1}: the machines, one for each action against the rest, of all data so far."""
 
     regularisation: float = 10.0  # C
     most: int = 10_000  # states; of more, a random choice is fitted
 
-    def __call__(self, policy: Policy, loss: Loss, trajectories: Trajectories, cost_to_go: CostToGo) -> Step:
+    def __call__(self, policy: Policy, loss: Loss, trajectories: Trajectories, cost_to_go: CostToGo) -> UpdateResult:
         if not isinstance(policy, KernelPolicy):
             raise UsageError("the update support-vectors is for the policy kernel-svm; choose that --policy")
         generator = np.random.default_rng([self.seed, self.aggregation.seen])
-        before = distribution_at(policy, trajectories)
+        before = policy_distribution(policy, trajectories)
         assert isinstance(before, Categorical)
-        advised = cheapest(cost_to_go, trajectories)
+        advised = best_action_targets(cost_to_go, trajectories)
         mistakes = (before.mode != advised)[torch.from_numpy(trajectories.mask)].float().mean()
         self.aggregation.add(trajectories, cost_to_go, generator)
         data, costs = self.aggregation.data
-        observations, best = data.observations[data.mask], cheapest(costs, data).numpy()[data.mask]
+        observations, best = data.observations[data.mask], best_action_targets(costs, data).numpy()[data.mask]
         chosen = generator.permutation(len(best))[: self.most]
         fit(policy, policy.machine.seen(observations[chosen]), best[chosen], self.regularisation)
-        return Step(float(mistakes), 0.0, 0.0, 0)
+        return UpdateResult(float(mistakes), 0.0, 0.0, 0)
 
 
 def fit(policy: KernelPolicy, x: Array, actions: Array, regularisation: float) -> None:
@@ -188,14 +188,19 @@ class KernelSettings(PolicySettings):
     mixes = False
     geometry: bool = setting(False, "Tell the policy where a symbol stands.")
 
-    def check(self, chosen: Chosen) -> None:
-        if not isinstance(chosen.oracle, DisagreementSettings):
+    def check(self, chosen: SelectedComponents) -> None:
+        if not isinstance(chosen.oracle, ZeroOneSettings):
             raise UsageError("the policy kernel-svm is for the methods dagger and sl; choose one of these")
         if not isinstance(chosen.update, SupportVectorSettings):
             raise UsageError(
                 f"the policy {self.name} cannot be learned by the update {chosen.update.name}; choose others"
             )
-        require(isinstance(chosen.start, RandomStart), "start", chosen.start.name, f"random for the policy {self.name}")
+        check_setting(
+            isinstance(chosen.start, RandomStartSettings),
+            "start",
+            chosen.start.name,
+            f"random for the policy {self.name}",
+        )
 
     def build(self, observations: Space[Any], head: Head, seed: int) -> KernelPolicy:
         return KernelPolicy(Projection.blank(self.geometry), head.outputs)
@@ -206,14 +211,14 @@ class SupportVectorSettings(UpdateSettings):
     """Support vectors of all data so far."""
 
     name = "support-vectors"
-    fits = frozenset({Tells.EVERY_ACTION, Tells.BEST_ACTION})
+    fits = frozenset({Feedback.ALL_ACTIONS, Feedback.BEST_ACTION})
     uses_loss = False
 
-    def check(self, chosen: Chosen) -> None:
+    def check(self, chosen: SelectedComponents) -> None:
         if not isinstance(chosen.policy, KernelSettings):
             raise UsageError(
                 f"the policy {chosen.policy.name} cannot be learned by the update {self.name}; choose others"
             )
 
-    def build(self, seed: int) -> SupportVectors:
-        return SupportVectors(seed=seed)
+    def build(self, seed: int) -> SupportVectorUpdate:
+        return SupportVectorUpdate(seed=seed)

@@ -16,17 +16,17 @@ from torch.distributions import Distribution
 
 from aggrevated.actors.networks import NumpyNetwork
 from aggrevated.core.arrays import Array
-from aggrevated.core.settings import BELOW_1, Chosen, require, require_recurrent, setting
-from aggrevated.engines.serialization import Kept
+from aggrevated.core.settings import BELOW_1, SelectedComponents, check_recurrent_width, check_setting, setting
+from aggrevated.engines.serialization import CachedObject
 from aggrevated.parsing.features.projection import Projection
-from aggrevated.parsing.learners.actors import NumpyReader, Pages, ParsingActor
-from aggrevated.parsing.parser import LATEST
-from aggrevated.policies import HiddenSettings, Policy, initial_seed, scores_one_by_one
+from aggrevated.parsing.learners.actors import Pages, ParsingActor, ReaderActor
+from aggrevated.parsing.parser import CONTEXT_SIZE
+from aggrevated.policies import HiddenSettings, Policy, derive_initial_seed, per_trajectory_scores
 from aggrevated.policies.heads import CategoricalHead, Head
 from aggrevated.policies.recurrent_cells import CELLS
 
-EVERY = tuple(range(3 * LATEST))  # of the numbers in an observation: three each of stack, buffer and arcs
-FIRST = tuple(range(0, 3 * LATEST, LATEST))  # the latest of each
+EVERY = tuple(range(3 * CONTEXT_SIZE))  # of the numbers in an observation: three each of stack, buffer and arcs
+FIRST = tuple(range(0, 3 * CONTEXT_SIZE, CONTEXT_SIZE))  # the latest of each
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class ParsingPolicy(Policy):
         self.projection = projection
         self.register_buffer("features", torch.zeros(0, 0, projection.width), persistent=False)
         self.register_buffer("lengths", torch.zeros(0, dtype=torch.int64), persistent=False)
-        self.pages = Kept(Pages(self.features.numpy(), self.lengths.numpy()))  # the same, for actors
+        self.pages = CachedObject(Pages(self.features.numpy(), self.lengths.numpy()))  # the same, for actors
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             self._build(projection.width, actions, embedding)
@@ -103,7 +103,7 @@ class ParsingPolicy(Policy):
     def with_pages(self, features: Array, lengths: Array) -> ParsingPolicy:
         """The same policy, which now reads pages of these features [P, N, D] and lengths [P]; they are no weights."""
         self.features, self.lengths = torch.from_numpy(features).float(), torch.from_numpy(lengths)
-        self.pages = Kept(Pages(self.features.numpy(), lengths))
+        self.pages = CachedObject(Pages(self.features.numpy(), lengths))
         return self
 
     def read(self, pages: Tensor) -> tuple[Tensor, Tensor]:
@@ -138,7 +138,7 @@ class ParsingPolicy(Policy):
         self, observations: Tensor, actions: Tensor, mask: Tensor, own: Tensor, legal: Tensor | None = None
     ) -> Tensor:
         """[K, d], by a pass forward and back for each trajectory, no longer than it is."""
-        return scores_one_by_one(self, observations, actions, mask, own, legal)
+        return per_trajectory_scores(self, observations, actions, mask, own, legal)
 
     def actor(self) -> ParsingActor:
         cell = CELLS["lstm"].copy_of(self.decoder) if self.decoder is not None else None
@@ -146,14 +146,14 @@ class ParsingPolicy(Policy):
         network = NumpyNetwork.copy_of(nn.Sequential(*layers, self.readout))
         return ParsingActor(self.pages, self.reader(), self.kind.view, cell, network, self.head.sampler())
 
-    def reader(self) -> NumpyReader:
+    def reader(self) -> ReaderActor:
         """`read`, on NumPy."""
         encoder = self.encoder
         ways = [] if encoder is None else [False, True] if encoder.bidirectional else [False]
         cells = tuple(CELLS["lstm"].copy_of(encoder, backward) for backward in ways if encoder is not None)
         embed = NumpyNetwork.copy_of(self.embed) if isinstance(self.embed, nn.Sequential) else None
         start = 2 * self.kind.hidden if self.kind.remembers else 0
-        return NumpyReader(self.special.detach().numpy().copy(), embed, cells, self.kind.reads == "context", start)
+        return ReaderActor(self.special.detach().numpy().copy(), embed, cells, self.kind.reads == "context", start)
 
 
 @dataclass(frozen=True)
@@ -164,12 +164,12 @@ class ReaderSettings(HiddenSettings):
     dropout: float = setting(0.0, "The share of what it reads of a symbol that is left out while it learns.", BELOW_1)
     geometry: bool = setting(False, "Tell the policy where a symbol stands.")
 
-    def check(self, chosen: Chosen) -> None:
-        require_recurrent(self.hidden, self.name)
+    def check(self, chosen: SelectedComponents) -> None:
+        check_recurrent_width(self.hidden, self.name)
 
     def build(self, observations: Space[Any], head: Head, seed: int) -> ParsingPolicy:
         """Without pages, and with a projection to be fitted."""
-        projection, own = Projection.blank(self.geometry), initial_seed(seed)
+        projection, own = Projection.blank(self.geometry), derive_initial_seed(seed)
         return ParsingPolicy(projection, head.outputs, self.name, hidden=self.hidden[0], dropout=self.dropout, seed=own)
 
 
@@ -179,9 +179,9 @@ class ContextualSettings(ReaderSettings):
 
     name = "contextual"
 
-    def check(self, chosen: Chosen) -> None:
+    def check(self, chosen: SelectedComponents) -> None:
         super().check(chosen)
-        require(self.hidden[0] % 2 == 0, "hidden", self.hidden, "even: half of it reads forwards, half backwards")
+        check_setting(self.hidden[0] % 2 == 0, "hidden", self.hidden, "even: half of it reads forwards, half backwards")
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ from aggrevated.parsing.pages.algebra import (
 )
 from aggrevated.parsing.pages.inkml import Group, Ink, Node, read_inkml
 from aggrevated.parsing.pages.page import Page, Strokes
-from aggrevated.storage import storage_errors
+from aggrevated.storage import reraise_storage_errors
 
 # What CROHME calls a symbol, and how a page shows it.
 NAMES = {
@@ -115,7 +115,7 @@ Files: TypeAlias = tuple[tuple[Path, int, int], ...]  # with their times and siz
 
 def files_in(folder: Path, remedy: str) -> Files:
     """The InkML files of a folder; none is a `DataError` with that remedy."""
-    with storage_errors(folder):
+    with reraise_storage_errors(folder):
         files = sorted(path for path in folder.iterdir() if path.suffix.lower() == ".inkml")
         as_they_are = tuple((path, path.stat().st_mtime_ns, path.stat().st_size) for path in files)
     if not files:

@@ -18,8 +18,8 @@ import numpy as np
 
 from aggrevated.core.arrays import Array
 from aggrevated.errors import DataError, UsageError
-from aggrevated.parsing.pages.trees import require_tree
-from aggrevated.storage import read_bounded
+from aggrevated.parsing.pages.trees import check_tree
+from aggrevated.storage import read_limited
 
 # The largest of 4,069 CROHME files has 52 kB, 386 elements 52 deep, 75 strokes, 2,735 points and 49 symbols.
 MAX_BYTES = 1 << 20
@@ -74,15 +74,15 @@ class Ink:
 
 def read_inkml(path: Path) -> Ink:
     """The ink of one file, whole and consistent, or a `DataError` (`StorageError` if it cannot be read at all)."""
-    return inkml_in(inkml_bytes(path), str(path))
+    return parse_inkml(inkml_bytes(path), str(path))
 
 
 def inkml_bytes(path: Path) -> bytes:
     """All of such a file, if it is not too large."""
-    return read_bounded(path, MAX_BYTES, "an InkML file", TOO_LARGE)
+    return read_limited(path, MAX_BYTES, "an InkML file", TOO_LARGE)
 
 
-def inkml_in(data: bytes, name: str) -> Ink:
+def parse_inkml(data: bytes, name: str) -> Ink:
     """The ink in the bytes of such a file; `name` is what messages call it."""
     if len(data) > MAX_BYTES:
         raise DataError(f"{name} is larger than {TOO_LARGE}")
@@ -260,7 +260,7 @@ def _heads(groups: list[Element]) -> Sequence[int | None]:
                 f"{_where(group)} has the head {_short(head)}, which is no symbol; give one's id, or {ROOT}"
             )
     heads = [numbers[head] for head in said]
-    require_tree(heads)
+    check_tree(heads)
     return heads
 
 

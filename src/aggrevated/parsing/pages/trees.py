@@ -7,7 +7,7 @@ from aggrevated.core.arrays import Array
 from aggrevated.errors import DataError
 
 
-def require_tree(heads: Sequence[int] | Array) -> None:
+def check_tree(heads: Sequence[int] | Array) -> None:
     """A `DataError` that names symbols by number, unless the heads [n] are those of a projective tree with one root.
 
     Symbol i of n has number i + 1. ROOT is 0 and stands before the first symbol, so that its arc must not be crossed

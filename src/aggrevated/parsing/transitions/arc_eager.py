@@ -5,7 +5,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from aggrevated.core.arrays import Array
-from aggrevated.parsing.transitions.configurations import BUFFER, STACK, View, at, dependents, put
+from aggrevated.parsing.transitions.configurations import (
+    BUFFER,
+    STACK,
+    ConfigurationView,
+    count_dependents,
+    gather_entries,
+    set_entries,
+)
 
 SHIFT, LEFT, RIGHT, REDUCE = range(4)
 
@@ -24,39 +31,39 @@ class ArcEager:
         return 2 * n - 1
 
     def done(self, rows: Array) -> Array:
-        return View(rows).buffer_is_empty
+        return ConfigurationView(rows).buffer_is_empty
 
     def legal(self, rows: Array) -> Array:
-        view = View(rows)
+        view = ConfigurationView(rows)
         s = view.top()
-        has_head = at(view.heads, s) >= 0
+        has_head = gather_entries(view.heads, s) >= 0
         going = ~view.buffer_is_empty
         return np.stack([going, going & (s > 0) & ~has_head, going, going & has_head], axis=1)
 
     def step(self, rows: Array, action: Array) -> Array:
         rows = rows.copy()
-        view = View(rows)
+        view = ConfigurationView(rows)
         s, b = view.top(), view.b.astype(np.int64)
         left, right = action == LEFT, action == RIGHT
-        put(view.heads, left, s, b)
-        put(view.heads, right, b, s)
-        put(view.on_stack, left | (action == REDUCE), s, 0)
+        set_entries(view.heads, left, s, b)
+        set_entries(view.heads, right, b, s)
+        set_entries(view.on_stack, left | (action == REDUCE), s, 0)
         pushes = right | (action == SHIFT)
-        put(view.on_stack, pushes, b, 1)
+        set_entries(view.on_stack, pushes, b, 1)
         view.b[pushes] += 1
         return rows
 
     def lost(self, rows: Array, gold: Array) -> Array:
-        view = View(rows)
+        view = ConfigurationView(rows)
         s, b = view.top(), view.b.astype(np.int64)
         on, behind, buffer = view.on_stack.astype(bool), view.in_buffer(after=1), view.in_buffer()
         headless = on & (view.heads < 0)
-        gold_s, gold_b = at(gold, s), at(gold, b)
-        in_buffer_of_s = dependents(gold, s, buffer)
-        waiting_for_b = dependents(gold, b, headless)
-        head_of_b_on_stack = at(on, gold_b, False).astype(bool)
-        left = in_buffer_of_s + at(behind, gold_s, False)
-        right = waiting_for_b + (at(behind, gold_b, False) | (head_of_b_on_stack & (gold_b != s)))
+        gold_s, gold_b = gather_entries(gold, s), gather_entries(gold, b)
+        in_buffer_of_s = count_dependents(gold, s, buffer)
+        waiting_for_b = count_dependents(gold, b, headless)
+        head_of_b_on_stack = gather_entries(on, gold_b, False).astype(bool)
+        left = in_buffer_of_s + gather_entries(behind, gold_s, False)
+        right = waiting_for_b + (gather_entries(behind, gold_b, False) | (head_of_b_on_stack & (gold_b != s)))
         shift = waiting_for_b + head_of_b_on_stack
         return np.stack([shift, left, right, in_buffer_of_s], axis=1).astype(np.int64)
 

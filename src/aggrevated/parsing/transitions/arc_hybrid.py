@@ -5,7 +5,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from aggrevated.core.arrays import Array
-from aggrevated.parsing.transitions.configurations import BELOW, BUFFER, NONE, STACK, View, at, dependents, put
+from aggrevated.parsing.transitions.configurations import (
+    BELOW,
+    BUFFER,
+    NO_SYMBOL,
+    STACK,
+    ConfigurationView,
+    count_dependents,
+    gather_entries,
+    set_entries,
+)
 
 SHIFT, LEFT, RIGHT = range(3)
 
@@ -28,44 +37,44 @@ class ArcHybrid:
 
     def done(self, rows: Array) -> Array:
         """[batch] nothing in the buffer, and one symbol above ROOT."""
-        view = View(rows)
+        view = ConfigurationView(rows)
         ended: Array = view.buffer_is_empty & (view.on_stack.sum(axis=1) <= 2)
         return ended
 
     def legal(self, rows: Array) -> Array:
-        view = View(rows)
+        view = ConfigurationView(rows)
         going, size = ~view.buffer_is_empty, view.on_stack.sum(axis=1)
         return np.stack([going, going & (size >= 2), size >= 3], axis=1)
 
     def step(self, rows: Array, action: Array) -> Array:
         rows = rows.copy()
-        view = View(rows)
+        view = ConfigurationView(rows)
         s, b = view.top(), view.b.astype(np.int64)
         left, right, shift = action == LEFT, action == RIGHT, action == SHIFT
-        put(view.heads, left, s, b)
-        put(view.heads, right, s, view.top(below=s))
-        put(view.on_stack, left | right, s, 0)
-        put(view.on_stack, shift, b, 1)
+        set_entries(view.heads, left, s, b)
+        set_entries(view.heads, right, s, view.top(below=s))
+        set_entries(view.on_stack, left | right, s, 0)
+        set_entries(view.on_stack, shift, b, 1)
         view.b[shift] += 1
-        put(view.heads, self.done(rows), view.top(), 0)
+        set_entries(view.heads, self.done(rows), view.top(), 0)
         return rows
 
     def lost(self, rows: Array, gold: Array) -> Array:
-        view = View(rows)
+        view = ConfigurationView(rows)
         s, b = view.top(), view.b.astype(np.int64)
         s2 = view.top(below=s)
         on, behind, buffer = view.on_stack.astype(bool), view.in_buffer(after=1), view.in_buffer()
-        gold_s, gold_b = at(gold, s), at(gold, b)
-        in_buffer_of_s = dependents(gold, s, buffer)
-        left = in_buffer_of_s + (at(behind, gold_s, False) | ((gold_s == s2) & (s2 != NONE)))
-        right = in_buffer_of_s + at(buffer, gold_s, False)
-        shift = dependents(gold, b, on) + (at(on, gold_b, False).astype(bool) & (gold_b != s))
+        gold_s, gold_b = gather_entries(gold, s), gather_entries(gold, b)
+        in_buffer_of_s = count_dependents(gold, s, buffer)
+        left = in_buffer_of_s + (gather_entries(behind, gold_s, False) | ((gold_s == s2) & (s2 != NO_SYMBOL)))
+        right = in_buffer_of_s + gather_entries(buffer, gold_s, False)
+        shift = count_dependents(gold, b, on) + (gather_entries(on, gold_b, False).astype(bool) & (gold_b != s))
         return np.stack([shift, left, right], axis=1).astype(np.int64)
 
     def within_stack(self, rows: Array, head: Array) -> Array:
         """Where the head is the symbol next below on the stack: Right makes that arc."""
-        view = View(rows)
-        highest = np.maximum.accumulate(np.where(view.on_stack, np.arange(view.width), NONE), axis=1)
-        next_below = np.concatenate([np.full((len(rows), 1), NONE), highest[:, :-1]], axis=1)
+        view = ConfigurationView(rows)
+        highest = np.maximum.accumulate(np.where(view.on_stack, np.arange(view.width), NO_SYMBOL), axis=1)
+        next_below = np.concatenate([np.full((len(rows), 1), NO_SYMBOL), highest[:, :-1]], axis=1)
         found: Array = next_below == head
         return found

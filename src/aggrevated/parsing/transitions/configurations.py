@@ -14,12 +14,12 @@ import numpy as np
 
 from aggrevated.core.arrays import Array
 
-NONE = -1
+NO_SYMBOL = -1
 STACK, BELOW, BUFFER = 0, 1, 3  # places in what a learner sees: three symbols of the stack, then three of the buffer
 
 
 @dataclass(frozen=True)
-class View:
+class ConfigurationView:
     """The parts of a batch of configurations, as views of its rows: changing them changes the batch."""
 
     rows: Array  # int16 [batch, 2 + 2(N+1)]
@@ -58,7 +58,7 @@ class View:
         if below is not None:
             on = on & (np.arange(self.width) < below[:, None])
         highest = self.width - 1 - on[:, ::-1].argmax(axis=1)
-        return np.where(on.any(axis=1), highest, NONE)
+        return np.where(on.any(axis=1), highest, NO_SYMBOL)
 
     def in_buffer(self, after: int = 0) -> Array:
         """[batch, N+1] bool: in the buffer; with `after` = 1 behind its first symbol."""
@@ -67,41 +67,41 @@ class View:
         return inside
 
 
-def begin(lengths: Array, most: int) -> Array:
+def initial_configuration(lengths: Array, most: int) -> Array:
     """The first configurations of sentences of these lengths: only ROOT on the stack."""
     rows = np.zeros((len(lengths), 2 + 2 * (most + 1)), np.int16)
     rows[:, 0], rows[:, 1], rows[:, 2] = lengths, 1, 1
-    View(rows).heads[:] = NONE
+    ConfigurationView(rows).heads[:] = NO_SYMBOL
     return rows
 
 
-def at(table: Array, index: Array, otherwise: int = NONE) -> Array:
+def gather_entries(table: Array, index: Array, otherwise: int = NO_SYMBOL) -> Array:
     """[batch] table[i, index[i]], or `otherwise` where the index is outside of the table."""
     inside = (index >= 0) & (index < table.shape[1])
     values = table[np.arange(len(table)), np.where(inside, index, 0)]
     return np.where(inside, values, otherwise)
 
 
-def put(table: Array, where: Array, index: Array, value: Array | int) -> None:
+def set_entries(table: Array, where: Array, index: Array, value: Array | int) -> None:
     """table[i, index[i]] = value[i] wherever `where`."""
     lanes = np.flatnonzero(where)
     table[lanes, index[lanes]] = value if isinstance(value, int) else value[lanes]
 
 
-def dependents(gold: Array, head: Array, among: Array) -> Array:
+def count_dependents(gold: Array, head: Array, among: Array) -> Array:
     """[batch] how many of those `among` [batch, N+1] have `head` [batch] as their gold head."""
-    count: Array = ((gold == head[:, None]) & among & (head[:, None] != NONE)).sum(axis=1)
+    count: Array = ((gold == head[:, None]) & among & (head[:, None] != NO_SYMBOL)).sum(axis=1)
     return count
 
 
 def with_root(heads: Array, most: int) -> Array:
     """[N+1]: gold heads by symbol number, NONE for ROOT and beyond the sentence."""
-    gold = np.full(most + 1, NONE)
+    gold = np.full(most + 1, NO_SYMBOL)
     gold[1 : len(heads) + 1] = heads
     return gold
 
 
-def wrong(rows: Array, gold: Array) -> Array:
+def count_wrong_heads(rows: Array, gold: Array) -> Array:
     """[batch] how many symbols do not have their gold head."""
-    count: Array = ((View(rows).heads != gold) & (gold != NONE)).sum(axis=1)
+    count: Array = ((ConfigurationView(rows).heads != gold) & (gold != NO_SYMBOL)).sum(axis=1)
     return count

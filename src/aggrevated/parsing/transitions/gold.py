@@ -4,12 +4,12 @@ import numpy as np
 
 from aggrevated.core.arrays import Array
 from aggrevated.parsing.transitions import TransitionSystem
-from aggrevated.parsing.transitions.configurations import NONE, View, begin, with_root
+from aggrevated.parsing.transitions.configurations import NO_SYMBOL, ConfigurationView, initial_configuration, with_root
 
 NEVER = np.iinfo(np.int64).max
 
 
-def advised(system: TransitionSystem, rows: Array, gold: Array) -> Array:
+def best_transition(system: TransitionSystem, rows: Array, gold: Array) -> Array:
     """[batch] the legal transition that loses least; of several the one that comes first in the system's order.
 
     From a configuration in which nothing is lost it is the static oracle: the gold sequence, arcs as early as can be.
@@ -22,9 +22,13 @@ def advised(system: TransitionSystem, rows: Array, gold: Array) -> Array:
 
 def gold_sequence(system: TransitionSystem, heads: Array) -> list[int]:
     """The transitions that make this tree."""
-    rows, gold, sequence = begin(np.array([len(heads)]), len(heads)), with_root(heads, len(heads))[None], []
+    rows, gold, sequence = (
+        initial_configuration(np.array([len(heads)]), len(heads)),
+        with_root(heads, len(heads))[None],
+        [],
+    )
     while not system.done(rows)[0]:
-        action = advised(system, rows, gold)
+        action = best_transition(system, rows, gold)
         sequence.append(int(action[0]))
         rows = system.step(rows, action)
     return sequence
@@ -36,8 +40,8 @@ def already_lost(system: TransitionSystem, rows: Array, gold: Array) -> Array:
     An arc can still be made while one of its ends is in the buffer and the other there or on the stack without a wrong
     head; which ones can be made between two on the stack, the system knows.
     """
-    view = View(rows)
-    wanted = (gold != NONE) & (np.arange(view.width) >= 1)
+    view = ConfigurationView(rows)
+    wanted = (gold != NO_SYMBOL) & (np.arange(view.width) >= 1)
     given = view.heads >= 0
     mistaken = wanted & given & (view.heads != gold)
     buffer, on = view.in_buffer(), view.on_stack.astype(bool)

@@ -4,7 +4,7 @@ import numpy as np
 
 from aggrevated.core.arrays import Array
 from aggrevated.parsing.transitions import TransitionSystem
-from aggrevated.parsing.transitions.configurations import begin, with_root, wrong
+from aggrevated.parsing.transitions.configurations import count_wrong_heads, initial_configuration, with_root
 from aggrevated.parsing.transitions.systems import SYSTEMS
 
 
@@ -27,9 +27,9 @@ def random_projective_tree(n: int, generator: np.random.Generator) -> Array:
     return heads
 
 
-def every_configuration(system: TransitionSystem, n: int) -> list[Array]:
+def list_configurations(system: TransitionSystem, n: int) -> list[Array]:
     """All configurations that can be reached, [rows] for each number of transitions before them; each one once."""
-    layers = [begin(np.array([n]), n)]
+    layers = [initial_configuration(np.array([n]), n)]
     while True:
         rows = layers[-1][~system.done(layers[-1])]
         lane, action = np.nonzero(system.legal(rows))
@@ -38,19 +38,22 @@ def every_configuration(system: TransitionSystem, n: int) -> list[Array]:
         layers.append(np.unique(system.step(rows[lane], action), axis=0))
 
 
-def mismatches(system: TransitionSystem, heads: Array) -> tuple[int, int]:
+def count_mismatches(system: TransitionSystem, heads: Array) -> tuple[int, int]:
     """(legal transitions compared, those whose cost-to-go is not what the oracle says) for one gold tree.
 
     The cost-to-go is the number of wrong heads at the end, the least over all ways to go on; found from the last layer
     of configurations backwards. The oracle says: the arcs lost so far, and those that the transition loses.
     """
     n = len(heads)
-    gold, layers = with_root(heads, n)[None], every_configuration(system, n)
+    gold, layers = with_root(heads, n)[None], list_configurations(system, n)
     compared = differ = 0
     following: dict[bytes, int] = {}
     for rows in layers[::-1]:
         ended = system.done(rows)
-        values = {row.tobytes(): int(count) for row, count in zip(rows[ended], wrong(rows[ended], gold), strict=True)}
+        values = {
+            row.tobytes(): int(count)
+            for row, count in zip(rows[ended], count_wrong_heads(rows[ended], gold), strict=True)
+        }
         rows = rows[~ended]
         lane, action = np.nonzero(system.legal(rows))
         costs = np.full((len(rows), len(system.actions)), np.iinfo(np.int64).max)
@@ -63,12 +66,12 @@ def mismatches(system: TransitionSystem, heads: Array) -> tuple[int, int]:
     return compared, differ
 
 
-def check(name: str, trees: int, most: int, seed: int) -> dict[str, int | str]:
+def compare_with_brute_force(name: str, trees: int, most: int, seed: int) -> dict[str, int | str]:
     """The comparison for random projective trees of up to `most` symbols."""
     generator = np.random.default_rng(seed)
     compared = differ = 0
     for _ in range(trees):
         n = int(generator.integers(1, most + 1))
-        one, other = mismatches(SYSTEMS[name], random_projective_tree(n, generator))
+        one, other = count_mismatches(SYSTEMS[name], random_projective_tree(n, generator))
         compared, differ = compared + one, differ + other
     return {"system": name, "trees": trees, "compared": compared, "mismatches": differ}

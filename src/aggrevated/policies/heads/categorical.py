@@ -10,7 +10,7 @@ from torch.distributions import Categorical
 from aggrevated.actors.samplers import CategoricalSampler
 from aggrevated.core.arrays import Array
 from aggrevated.policies.heads.base import HeadSettings
-from aggrevated.storage import Facts
+from aggrevated.storage import JsonDict
 
 ILLEGAL = -1e8  # a logit that is never chosen, and finite, so that a step with no legal action is no NaN
 
@@ -37,11 +37,11 @@ class CategoricalHead(nn.Module):
     def sampler(self) -> CategoricalSampler:
         return CategoricalSampler(self.outputs)
 
-    def shape(self) -> Facts:
+    def shape(self) -> JsonDict:
         return {"actions": self.outputs}
 
     @classmethod
-    def from_shape(cls, shape: Facts) -> Self:
+    def from_architecture(cls, shape: JsonDict) -> Self:
         return cls(shape["actions"])
 
 

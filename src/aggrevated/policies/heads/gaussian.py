@@ -12,9 +12,9 @@ from torch.distributions import Distribution, Independent, Normal
 from aggrevated.actors.samplers import GaussianSampler
 from aggrevated.core.arrays import Array
 from aggrevated.core.settings import between, setting
-from aggrevated.core.spaces import LARGEST, bound_facts, bound_from
+from aggrevated.core.spaces import LARGEST, bounds_from_list, bounds_to_list
 from aggrevated.policies.heads.base import HeadSettings
-from aggrevated.storage import Facts
+from aggrevated.storage import JsonDict
 
 
 class GaussianHead(nn.Module):
@@ -44,7 +44,7 @@ class GaussianHead(nn.Module):
         state_dict.setdefault(f"{prefix}unit", torch.ones(self.outputs))
         super()._load_from_state_dict(state_dict, prefix, *rest)
 
-    def settle(self, centre: Array, unit: Array) -> None:
+    def init_action_scale(self, centre: Array, unit: Array) -> None:
         """Act around this centre, in these units, [A] each."""
         self.centre.copy_(torch.from_numpy(centre))
         self.unit.copy_(torch.from_numpy(unit))
@@ -66,26 +66,26 @@ class GaussianHead(nn.Module):
         centre, unit = self.centre.numpy().copy(), self.unit.numpy().copy()
         return GaussianSampler(self.log_deviation.detach().exp().numpy().copy(), centre, unit)
 
-    def shape(self) -> Facts:
+    def shape(self) -> JsonDict:
         bounds = {"low": np.asarray(self.low), "high": np.asarray(self.high)}
-        said = {name: [bound_facts(np.atleast_1d(x)), str(x.dtype) if x.ndim else ""] for name, x in bounds.items()}
+        said = {name: [bounds_to_list(np.atleast_1d(x)), str(x.dtype) if x.ndim else ""] for name, x in bounds.items()}
         return {"size": self.outputs, **said}
 
     @classmethod
-    def from_shape(cls, shape: Facts) -> Self:
+    def from_architecture(cls, shape: JsonDict) -> Self:
         size = shape["size"]
         if not 1 <= size <= LARGEST:
             raise ValueError("its actions are no vectors")
-        return cls(size, low=bound_of(size, *shape["low"]), high=bound_of(size, *shape["high"]))
+        return cls(size, low=action_bound(size, *shape["low"]), high=action_bound(size, *shape["high"]))
 
 
-def bound_of(size: int, said: Any, dtype: str) -> Array | float:
+def action_bound(size: int, said: Any, dtype: str) -> Array | float:
     """A bound of the actions: one number for all, or one for each, which are of a type."""
     if not dtype:
         return float(said)
     if np.dtype(dtype).kind not in "fiu":
         raise ValueError(f"its actions are bounded by {dtype}")
-    return bound_from(said, (size,), np.dtype(dtype))
+    return bounds_from_list(said, (size,), np.dtype(dtype))
 
 
 @dataclass(frozen=True)

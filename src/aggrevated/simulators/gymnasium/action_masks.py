@@ -7,34 +7,34 @@ from typing import Any
 import numpy as np
 
 from aggrevated.core.arrays import Array
-from aggrevated.errors import PartError
+from aggrevated.errors import UserCodeError
 from aggrevated.simulators.gymnasium.make import Environment
 
-Telling = Callable[[Environment, Any, Any], Any]  # from environment, observation and info to a mask; None: no word
+MaskSource = Callable[[Environment, Any, Any], Any]  # from environment, observation and info to a mask; None: no word
 
 
-def by_info(env: Environment, observation: Any, info: Any) -> Any:
+def mask_from_info(env: Environment, observation: Any, info: Any) -> Any:
     """`info["action_mask"]`, as Gymnasium's own do."""
     return info.get("action_mask") if isinstance(info, Mapping) else None
 
 
-def by_method(env: Environment, observation: Any, info: Any) -> Any:
+def mask_from_method(env: Environment, observation: Any, info: Any) -> Any:
     """`env.action_masks()`, as for sb3-contrib."""
     return env.get_wrapper_attr("action_masks")() if env.has_wrapper_attr("action_masks") else None
 
 
-def by_observation(env: Environment, observation: Any, info: Any) -> Any:
+def mask_from_observation(env: Environment, observation: Any, info: Any) -> Any:
     """`observation["action_mask"]`, as for PettingZoo and RLlib."""
     return observation.get("action_mask") if isinstance(observation, Mapping) else None
 
 
-def telling(env: Environment, observation: Any, info: Any) -> Telling | None:
+def find_mask_source(env: Environment, observation: Any, info: Any) -> MaskSource | None:
     """How an environment that was just reset says which actions are legal; None where it does not."""
-    tried = (by_info, by_method, by_observation)
+    tried = (mask_from_info, mask_from_method, mask_from_observation)
     return next((way for way in tried if way(env, observation, info) is not None), None)
 
 
-def legal_of(mask: Any, actions: int, name: str) -> Array | None:
+def read_mask(mask: Any, actions: int, name: str) -> Array | None:
     """[A] bool: which of the actions may be taken; None: all.
 
     A mask for each of several choices is a mask of all their combinations.
@@ -49,5 +49,5 @@ def legal_of(mask: Any, actions: int, name: str) -> Array | None:
         legal = np.zeros(0, bool)
     if len(legal) != actions:
         remedy = f"let it be {actions} times True or False, or a tuple of one mask for each choice"
-        raise PartError(name, f"gave an action_mask of shape {np.shape(mask)}", remedy)
+        raise UserCodeError(name, f"gave an action_mask of shape {np.shape(mask)}", remedy)
     return legal

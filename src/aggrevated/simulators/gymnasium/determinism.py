@@ -10,11 +10,11 @@ import numpy as np
 from gymnasium.spaces import Discrete
 
 from aggrevated.core.arrays import Array
-from aggrevated.core.user_code import placed
+from aggrevated.core.user_code import add_error_position
 from aggrevated.errors import DataError, UsageError
-from aggrevated.simulators import Simulator, restricted
+from aggrevated.simulators import Simulator, find_action_mask
 from aggrevated.simulators.gymnasium.make import LARGEST_SEED
-from aggrevated.simulators.gymnasium.pool import Pool
+from aggrevated.simulators.gymnasium.pool import EnvironmentPool
 
 PROOF_SEEDS, PROOF_STEPS = np.array([0, LARGEST_SEED], np.uint64), 20
 MOST_TRIES = 10  # with other luck, where episodes are short
@@ -25,7 +25,7 @@ LONG, TOO_LONG = 3.0, 6.0
 
 
 @dataclass(frozen=True)
-class Moment:
+class RecordedStep:
     """One step of a small batch of episodes."""
 
     state: Array
@@ -35,31 +35,33 @@ class Moment:
     done: Array
 
 
-def prove(simulator: Simulator, pool: Pool, drift: DataError) -> list[Moment]:
+def check_deterministic(simulator: Simulator, pool: EnvironmentPool, drift: DataError) -> list[RecordedStep]:
     """Short random episodes; raise `drift` unless they can be repeated exactly, from their start and their middle.
 
     They are repeated in used environments, which shows what is carried over from episode to episode, and in new ones,
     which shows what is drawn at construction; and in reverse order, which shows what environments share.
     """
-    episodes = random_episodes(simulator, simulator.initial)
+    episodes = run_random_episodes(simulator, simulator.initial)
     for prepare in (pool.forget, pool.clear):
         prepare()
         first = simulator.initial(PROOF_SEEDS[::-1])
-        if not same(first, episodes[0].state):
+        if not is_equal_reversed(first, episodes[0].state):
             raise drift
         middle = len(episodes) // 2
         for start, state in ((middle, episodes[middle].state[::-1]), (0, first)):
             prepare()
             for moment in episodes[start:]:
                 following, cost, done = simulator.step(state, moment.action[::-1])
-                if not all(map(same, (following, cost, done), (moment.following, moment.cost, moment.done))):
+                if not all(
+                    map(is_equal_reversed, (following, cost, done), (moment.following, moment.cost, moment.done))
+                ):
                     raise drift
                 state = following[~done]
     pool.forget()
     return episodes
 
 
-def same(reversed_batch: Array, batch: Array) -> bool:
+def is_equal_reversed(reversed_batch: Array, batch: Array) -> bool:
     """Whether two batches are equal, one of them in reverse order."""
     if batch.dtype == object:
         return len(batch) == len(reversed_batch) and all(
@@ -68,21 +70,23 @@ def same(reversed_batch: Array, batch: Array) -> bool:
     return np.array_equal(reversed_batch[::-1], batch, equal_nan=True)
 
 
-def left_to_chance(simulator: Simulator, pool: Pool, reseed: Callable[[Array, Array], Array], steps: int) -> bool:
+def is_stochastic(
+    simulator: Simulator, pool: EnvironmentPool, reseed: Callable[[Array, Array], Array], steps: int
+) -> bool:
     """Whether the same actions lead elsewhere with other luck, in random episodes: more where they are short."""
     compared = 0
     for actions in range(MOST_TRIES):
 
-        def episodes(luck: int, actions: int = actions) -> list[Moment]:
+        def episodes(luck: int, actions: int = actions) -> list[RecordedStep]:
             def initial(seeds: Array) -> Array:
                 states = simulator.initial(seeds)
                 pool.forget()
                 return reseed(states, np.full(len(seeds), luck, np.uint64))
 
-            return random_episodes(simulator, initial, steps, actions)
+            return run_random_episodes(simulator, initial, steps, actions)
 
         one, other = episodes(2 * actions + 1), episodes(2 * actions + 2)
-        if not alike(simulator, one, other):
+        if not is_equal_trajectory(simulator, one, other):
             return True
         compared += len(one)
         if compared >= 2 * steps:
@@ -90,7 +94,7 @@ def left_to_chance(simulator: Simulator, pool: Pool, reseed: Callable[[Array, Ar
     return False
 
 
-def alike(simulator: Simulator, one: list[Moment], other: list[Moment]) -> bool:
+def is_equal_trajectory(simulator: Simulator, one: list[RecordedStep], other: list[RecordedStep]) -> bool:
     """Whether the same was to be seen in two batches of episodes, and cost the same."""
     return len(one) == len(other) and all(
         np.array_equal(a.done, b.done)
@@ -100,13 +104,13 @@ def alike(simulator: Simulator, one: list[Moment], other: list[Moment]) -> bool:
     )
 
 
-def random_episodes(
+def run_random_episodes(
     simulator: Simulator, initial: Callable[[Array], Array], steps: int = PROOF_STEPS, seed: int = 0
-) -> list[Moment]:
+) -> list[RecordedStep]:
     """The steps of a small batch of episodes under random actions, few where they take long."""
     began = time.monotonic()
     state, seeds = initial(PROOF_SEEDS), PROOF_SEEDS
-    found: list[Moment] = []
+    found: list[RecordedStep] = []
     generator = np.random.default_rng(seed)
     for t in range(min(steps, simulator.horizon)):
         took = time.monotonic() - began
@@ -117,19 +121,19 @@ def random_episodes(
                 f"{simulator.name} took {took:.0f} seconds to be reset twice and to take {len(found)} steps: too slow "
                 "to learn in; make its steps and its reset faster"
             )
-        action = random_actions(simulator, state, generator)
-        with placed(seeds, step=t):
+        action = sample_legal_actions(simulator, state, generator)
+        with add_error_position(seeds, step=t):
             following, cost, done = simulator.step(state, action)
-        found.append(Moment(state, action, following, cost, done))
+        found.append(RecordedStep(state, action, following, cost, done))
         state, seeds = following[~done], seeds[~done]
         if not len(state):
             break
     return found
 
 
-def random_actions(simulator: Simulator, state: Array, generator: np.random.Generator) -> Array:
+def sample_legal_actions(simulator: Simulator, state: Array, generator: np.random.Generator) -> Array:
     """One for each state, among those that are legal; of vectors within wide bounds."""
-    space, rules, n = simulator.action_space, restricted(simulator), len(state)
+    space, rules, n = simulator.action_space, find_action_mask(simulator), len(state)
     if isinstance(space, Discrete):
         lots = generator.random((n, int(space.n)))
         chosen: Array = (np.where(rules.legal(state), lots, -1.0) if rules else lots).argmax(axis=1)

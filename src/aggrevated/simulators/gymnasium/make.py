@@ -11,17 +11,17 @@ import gymnasium
 import numpy as np
 from gymnasium.envs.registration import EnvSpec
 
-from aggrevated.core.user_code import answer
+from aggrevated.core.user_code import call_user_code
 from aggrevated.errors import UsageError
 
 Environment = gymnasium.Env[Any, Any]
-Maker = Callable[..., Environment]
-Source = str | EnvSpec | Maker  # of which new environments can be made
+EnvironmentFactory = Callable[..., Environment]
+EnvironmentSource = str | EnvSpec | EnvironmentFactory  # of which new environments can be made
 LARGEST_SEED = 2**64 - 1  # of a trajectory
 SMALL = 2**31
 
 
-class Seeding(Enum):
+class SeedingMode(Enum):
     """How an environment is given the seed of a trajectory, in words where that is unusual."""
 
     WHOLE = ""
@@ -29,7 +29,7 @@ class Seeding(Enum):
     GENERATOR = "its reset takes no seed; its generator np_random is made anew from it before"
 
 
-def source_of(environment: Source | Environment) -> Source:
+def environment_source(environment: EnvironmentSource | Environment) -> EnvironmentSource:
     """What new environments are made of: an id, a function, or what an environment says of how it was made."""
     if isinstance(environment, gymnasium.Env) and environment.spec is not None:
         return environment.spec
@@ -38,7 +38,7 @@ def source_of(environment: Source | Environment) -> Source:
     raise UsageError("one environment runs one episode at a time: give its id, or a function that makes a new one")
 
 
-def made(source: Source, **options: Any) -> Environment:
+def make_environment(source: EnvironmentSource, **options: Any) -> Environment:
     """A new environment, as it comes."""
     if isinstance(source, str | EnvSpec):
         try:
@@ -49,41 +49,43 @@ def made(source: Source, **options: Any) -> Environment:
     try:
         env: object = source(**options)
     except (gymnasium.error.Error, ImportError) as error:
-        raise UsageError(f"{name_of(source)} cannot make its environment: {' '.join(str(error).split())}") from error
+        raise UsageError(
+            f"{environment_name(source)} cannot make its environment: {' '.join(str(error).split())}"
+        ) from error
     except Exception:
-        env = answer(name_of(source), "making of environments", lambda: source(**options))
+        env = call_user_code(environment_name(source), "making of environments", lambda: source(**options))
     if isinstance(env, gymnasium.Env):
         return env
-    raise UsageError(f"{name_of(source)} returned {type(env).__name__} where a gymnasium.Env was to be made")
+    raise UsageError(f"{environment_name(source)} returned {type(env).__name__} where a gymnasium.Env was to be made")
 
 
-def name_of(source: Maker) -> str:
+def environment_name(source: EnvironmentFactory) -> str:
     """Of a function."""
     return str(getattr(source, "__name__", type(source).__name__))
 
 
-def drawing(source: Source, name: str) -> Environment:
+def make_rendering_environment(source: EnvironmentSource, name: str) -> Environment:
     """A new environment that draws pictures, without its time limit; a `UsageError` where none can be made."""
     if not isinstance(source, str | EnvSpec):
         taken = inspect.signature(source).parameters.values()
         if not any(p.name == "render_mode" or p.kind is p.VAR_KEYWORD for p in taken):
             raise UsageError(f"{name} cannot be drawn: let the function that makes it take render_mode and pass it on")
-    env = without_time_limit(made(source, render_mode="rgb_array"))
+    env = unwrap_time_limit(make_environment(source, render_mode="rgb_array"))
     if env.render_mode != "rgb_array":
         raise UsageError(f"{name} cannot be drawn, for it has no render_mode 'rgb_array'; give it one")
     return env
 
 
-def without_time_limit(env: Environment) -> Environment:
+def unwrap_time_limit(env: Environment) -> Environment:
     """The environment without `TimeLimit`: its counter is a hidden state, and the horizon cuts episodes already."""
     if isinstance(env, gymnasium.wrappers.TimeLimit):
-        return without_time_limit(env.env)
+        return unwrap_time_limit(env.env)
     if isinstance(env, gymnasium.Wrapper):
-        env.env = without_time_limit(env.env)
+        env.env = unwrap_time_limit(env.env)
     return env
 
 
-def time_limit_of(env: Environment) -> int | None:
+def read_time_limit(env: Environment) -> int | None:
     """After how many steps it cuts its episodes, as far as it says."""
     while isinstance(env, gymnasium.Wrapper):
         if isinstance(env, gymnasium.wrappers.TimeLimit):
@@ -92,31 +94,31 @@ def time_limit_of(env: Environment) -> int | None:
     return env.spec.max_episode_steps if env.spec is not None else None
 
 
-def begin(env: Environment, seed: int, seeding: Seeding) -> Any:
+def reset_environment(env: Environment, seed: int, seeding: SeedingMode) -> Any:
     """What `reset` gives."""
-    if seeding is Seeding.WHOLE:
+    if seeding is SeedingMode.WHOLE:
         return env.reset(seed=seed)
-    if seeding is Seeding.SMALL:
+    if seeding is SeedingMode.SMALL:
         return env.reset(seed=seed % SMALL)
-    set_luck(env, seed)
+    reseed_environment(env, seed)
     return env.reset()
 
 
-def set_luck(env: Environment, seed: int) -> None:
+def reseed_environment(env: Environment, seed: int) -> None:
     """Give an environment another generator."""
     env.unwrapped.np_random = np.random.Generator(np.random.PCG64(seed))
 
 
-def seeding_of(env: Environment, name: str) -> Seeding:
+def seeding_mode(env: Environment, name: str) -> SeedingMode:
     """How it takes seeds, which have 64 bits; found by trying."""
     taken = inspect.signature(env.reset).parameters.values()
     if not any(p.name == "seed" or p.kind is p.VAR_KEYWORD for p in taken):
-        return Seeding.GENERATOR
+        return SeedingMode.GENERATOR
     try:
         env.reset(seed=LARGEST_SEED)
     except (ValueError, OverflowError, TypeError, gymnasium.error.Error):
-        answer(name, "reset", lambda: env.reset(seed=SMALL - 1))
-        return Seeding.SMALL
+        call_user_code(name, "reset", lambda: env.reset(seed=SMALL - 1))
+        return SeedingMode.SMALL
     except Exception:
-        answer(name, "reset", lambda: env.reset(seed=LARGEST_SEED))
-    return Seeding.WHOLE
+        call_user_code(name, "reset", lambda: env.reset(seed=LARGEST_SEED))
+    return SeedingMode.WHOLE

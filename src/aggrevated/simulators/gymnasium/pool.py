@@ -9,7 +9,7 @@ from aggrevated.errors import UsageError
 from aggrevated.simulators.gymnasium.make import Environment
 
 
-class Pool:
+class EnvironmentPool:
     """Environments for use: at most `size` that are kept where they stand, and those that nobody needs any more."""
 
     def __init__(self, make: Callable[[], Environment], size: int) -> None:

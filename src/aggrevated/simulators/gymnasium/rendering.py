@@ -7,28 +7,28 @@ from typing import Any
 import numpy as np
 
 from aggrevated.core.arrays import Array
-from aggrevated.core.user_code import answer
+from aggrevated.core.user_code import call_user_code
 from aggrevated.errors import UsageError
-from aggrevated.simulators.gymnasium.make import begin, drawing
-from aggrevated.simulators.gymnasium.restore import Way
-from aggrevated.simulators.gymnasium.space_conversion import Border
-from aggrevated.simulators.gymnasium.states import Spot
+from aggrevated.simulators.gymnasium.make import make_rendering_environment, reset_environment
+from aggrevated.simulators.gymnasium.restore import StateRestorer
+from aggrevated.simulators.gymnasium.space_conversion import EnvironmentAdapter
+from aggrevated.simulators.gymnasium.states import EnvironmentState
 
 
-def drawn(border: Border, way: Way, spots: list[Spot]) -> list[Array]:
+def render_states(border: EnvironmentAdapter, way: StateRestorer, spots: list[EnvironmentState]) -> list[Array]:
     """A picture uint8 [h, w, 3] of each, by one environment that goes from one to the next."""
-    env, at, pictures = drawing(border.source, border.name), None, []
+    env, at, pictures = make_rendering_environment(border.source, border.name), None, []
     try:
-        answer(border.name, "reset", lambda: begin(env, 0, border.seeding))
+        call_user_code(border.name, "reset", lambda: reset_environment(env, 0, border.seeding))
         for spot in spots:
             at = way.bring(env, spot.back, at)
-            pictures.append(picture(border.name, answer(border.name, "render", env.render)))
+            pictures.append(check_frame(border.name, call_user_code(border.name, "render", env.render)))
     finally:
         env.close()
     return pictures
 
 
-def picture(name: str, given: Any) -> Array:
+def check_frame(name: str, given: Any) -> Array:
     """What `render` gave, if it is a picture."""
     if given is None or np.ndim(given) != 3 or np.shape(given)[2] not in (3, 4):
         raise UsageError(f"{name} cannot be drawn: let its render return arrays [height, width, 3]")

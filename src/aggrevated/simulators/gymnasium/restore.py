@@ -6,16 +6,22 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from aggrevated.core.arrays import Array
-from aggrevated.core.user_code import answer
+from aggrevated.core.user_code import call_user_code
 from aggrevated.errors import DataError, UsageError
-from aggrevated.simulators.gymnasium.make import Environment, begin, made, set_luck
-from aggrevated.simulators.gymnasium.pool import Pool
-from aggrevated.simulators.gymnasium.snapshot_adapters import Get, Recipe, Set, given, recipes_for
-from aggrevated.simulators.gymnasium.space_conversion import Border
-from aggrevated.simulators.gymnasium.states import History, Place, Snapshot, Spot
+from aggrevated.simulators.gymnasium.make import Environment, make_environment, reseed_environment, reset_environment
+from aggrevated.simulators.gymnasium.pool import EnvironmentPool
+from aggrevated.simulators.gymnasium.snapshot_adapters import (
+    SnapshotAdapter,
+    StateGetter,
+    StateSetter,
+    find_snapshot_adapters,
+    user_adapter,
+)
+from aggrevated.simulators.gymnasium.space_conversion import EnvironmentAdapter
+from aggrevated.simulators.gymnasium.states import ActionHistory, EnvironmentState, HistoryPosition, SnapshotState
 
 
-class Way(Protocol):
+class StateRestorer(Protocol):
     """How one comes back to a state."""
 
     @property
@@ -37,19 +43,19 @@ class Way(Protocol):
         """The way back to an environment that was just reset."""
         ...
 
-    def claim(self, spots: list[Spot]) -> list[Environment | None]:
+    def claim(self, spots: list[EnvironmentState]) -> list[Environment | None]:
         """For each of the spots, an environment that stands there already, if there is one."""
         ...
 
-    def restore(self, spot: Spot) -> Environment:
+    def restore(self, spot: EnvironmentState) -> Environment:
         """An environment brought back to a spot."""
         ...
 
-    def after(self, spot: Spot, env: Environment, action: Any) -> Any:
+    def after(self, spot: EnvironmentState, env: Environment, action: Any) -> Any:
         """The way back to an environment that has taken an action at a spot."""
         ...
 
-    def release(self, env: Environment, spot: Spot) -> None:
+    def release(self, env: Environment, spot: EnvironmentState) -> None:
         """Take an environment back that stands at a spot."""
         ...
 
@@ -63,12 +69,12 @@ class Way(Protocol):
 
 
 @dataclass(frozen=True)
-class Snapshots:
+class SnapshotRestorer:
     """By what an environment is set by; one environment serves all."""
 
-    border: Border
-    pool: Pool
-    recipe: Recipe
+    border: EnvironmentAdapter
+    pool: EnvironmentPool
+    recipe: SnapshotAdapter
     replayed = 0
 
     @property
@@ -82,29 +88,29 @@ class Snapshots:
             "next step depends on, random generators and counters included"
         )
 
-    def first(self, env: Environment, seed: int) -> Snapshot:
+    def first(self, env: Environment, seed: int) -> SnapshotState:
         if self.recipe.ours:
-            return Snapshot(self.recipe.get(env))
-        return Snapshot(answer(self.border.name, "get_state", lambda: self.recipe.get(env)))
+            return SnapshotState(self.recipe.get(env))
+        return SnapshotState(call_user_code(self.border.name, "get_state", lambda: self.recipe.get(env)))
 
-    def claim(self, spots: list[Spot]) -> list[Environment | None]:
+    def claim(self, spots: list[EnvironmentState]) -> list[Environment | None]:
         return [None] * len(spots)
 
-    def restore(self, spot: Spot) -> Environment:
+    def restore(self, spot: EnvironmentState) -> Environment:
         env = self.pool.take()
         self._set(env, spot.back)
         return env
 
-    def after(self, spot: Spot, env: Environment, action: Any) -> Snapshot:
+    def after(self, spot: EnvironmentState, env: Environment, action: Any) -> SnapshotState:
         return self.first(env, 0)
 
-    def release(self, env: Environment, spot: Spot) -> None:
+    def release(self, env: Environment, spot: EnvironmentState) -> None:
         if spot.ended and not self.recipe.ours:
-            begin(env, 0, self.border.seeding)
+            reset_environment(env, 0, self.border.seeding)
         self.pool.spare.append(env)
 
-    def with_luck(self, back: Snapshot, seed: int) -> Snapshot:
-        return Snapshot(back.value, seed)
+    def with_luck(self, back: SnapshotState, seed: int) -> SnapshotState:
+        return SnapshotState(back.value, seed)
 
     def bring(self, env: Environment, back: Any, at: Any = None) -> Any:
         self._set(env, back)
@@ -115,17 +121,17 @@ class Snapshots:
         if self.recipe.ours:
             self.recipe.set(env, back.value)
         else:
-            answer(self.border.name, "set_state", lambda: self.recipe.set(env, back.value))
+            call_user_code(self.border.name, "set_state", lambda: self.recipe.set(env, back.value))
         if back.luck is not None:
-            set_luck(env, back.luck)
+            reseed_environment(env, back.luck)
 
 
 @dataclass
-class Replay:
+class ReplayRestorer:
     """By resetting it and taking the actions again; environments are kept where they stand, for those who go on."""
 
-    border: Border
-    pool: Pool
+    border: EnvironmentAdapter
+    pool: EnvironmentPool
     replayed: int = 0
     words = "it comes back to a state by replaying the episode"
 
@@ -136,47 +142,51 @@ class Replay:
             "reset(seed) seed all that is random in it and undo all that came before, or supply get_state and set_state"
         )
 
-    def first(self, env: Environment, seed: int) -> Place:
-        return Place(History(seed), 0)
+    def first(self, env: Environment, seed: int) -> HistoryPosition:
+        return HistoryPosition(ActionHistory(seed), 0)
 
-    def claim(self, spots: list[Spot]) -> list[Environment | None]:
+    def claim(self, spots: list[EnvironmentState]) -> list[Environment | None]:
         places: list[Any] = [spot.back for spot in spots]
         if any(place.t >= self.border.horizon for place in places):
             raise UsageError(f"{self.border.name} was stepped beyond its horizon; make it with a larger one")
         return [self.pool.claim((place.history, place.t)) for place in places]
 
-    def restore(self, spot: Spot) -> Environment:
+    def restore(self, spot: EnvironmentState) -> Environment:
         """Replays the episode, and compares what is seen at its end with what was seen there the first time."""
         env, place = self.pool.take(), spot.back
-        assert isinstance(place, Place)
+        assert isinstance(place, HistoryPosition)
         seen, done = self._follow(env, place, None)
         self.replayed += place.t
-        if done or (seen is not None and not same_bits(seen, spot.observation)):
+        if done or (seen is not None and not is_bitwise_equal(seen, spot.observation)):
             raise self.drift
         return env
 
-    def after(self, spot: Spot, env: Environment, action: Any) -> Place:
-        assert isinstance(spot.back, Place)
+    def after(self, spot: EnvironmentState, env: Environment, action: Any) -> HistoryPosition:
+        assert isinstance(spot.back, HistoryPosition)
         return spot.back.after(action)
 
-    def release(self, env: Environment, spot: Spot) -> None:
-        assert isinstance(spot.back, Place)
+    def release(self, env: Environment, spot: EnvironmentState) -> None:
+        assert isinstance(spot.back, HistoryPosition)
         if spot.ended or spot.back.t == self.border.horizon:
             self.pool.spare.append(env)
         else:
             self.pool.keep((spot.back.history, spot.back.t), env)
 
-    def with_luck(self, back: Place, seed: int) -> Place:
+    def with_luck(self, back: HistoryPosition, seed: int) -> HistoryPosition:
         return back.with_luck(seed)
 
     def bring(self, env: Environment, back: Any, at: Any = None) -> Any:
         self._follow(env, back, at)
         return back
 
-    def _follow(self, env: Environment, to: Place, at: Place | None) -> tuple[Array | None, bool]:
+    def _follow(self, env: Environment, to: HistoryPosition, at: HistoryPosition | None) -> tuple[Array | None, bool]:
         """(what is seen, done) at a place, to which an environment goes from `at`, if that is on the way, or anew."""
         parts = [*to.segments()]
-        there = [i for i, (history, start, stop) in enumerate(parts) if at is not None and stands(at, history, stop)]
+        there = [
+            i
+            for i, (history, start, stop) in enumerate(parts)
+            if at is not None and is_within_history(at, history, stop)
+        ]
         seen, done, now = None, False, 0
         if at is not None and there:
             parts, now = parts[: there[0] + 1], at.t
@@ -186,32 +196,34 @@ class Replay:
             lucks = dict(history.lucks)
             taken = history.actions[now - start : stop - start]
             if now in lucks:
-                set_luck(env, lucks[now])
+                reseed_environment(env, lucks[now])
             for action in self.border.natives(taken):
                 if done:
                     raise self.drift
                 shown, _, done = self.border.advance(env, action)
                 seen, now = shown.observation, now + 1
                 if now in lucks:
-                    set_luck(env, lucks[now])
+                    reseed_environment(env, lucks[now])
         return seen, done
 
 
-def stands(at: Place, history: History, stop: int) -> bool:
+def is_within_history(at: HistoryPosition, history: ActionHistory, stop: int) -> bool:
     """Whether a place is in that part of a history."""
     return at.history is history and at.t <= stop
 
 
-def same_bits(one: Array, other: Array) -> bool:
+def is_bitwise_equal(one: Array, other: Array) -> bool:
     """Whether two observations are equal."""
     return one.dtype == other.dtype and one.tobytes() == other.tobytes()
 
 
-def ways_for(border: Border, pool: Pool, get_state: Get | None, set_state: Set | None) -> list[Way]:
+def find_state_restorers(
+    border: EnvironmentAdapter, pool: EnvironmentPool, get_state: StateGetter | None, set_state: StateSetter | None
+) -> list[StateRestorer]:
     """Those to be tried, the best first; the last must do."""
     if get_state is not None and set_state is not None:
-        return [Snapshots(border, pool, given(get_state, set_state))]
-    env = made(border.source)
-    found = recipes_for(env)
+        return [SnapshotRestorer(border, pool, user_adapter(get_state, set_state))]
+    env = make_environment(border.source)
+    found = find_snapshot_adapters(env)
     env.close()
-    return [*(Snapshots(border, pool, recipe) for recipe in found), Replay(border, pool)]
+    return [*(SnapshotRestorer(border, pool, recipe) for recipe in found), ReplayRestorer(border, pool)]

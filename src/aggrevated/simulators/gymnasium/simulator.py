@@ -15,14 +15,26 @@ from gymnasium.spaces import Box
 from gymnasium.spaces.utils import unflatten
 
 from aggrevated.core.arrays import Array
-from aggrevated.errors import DataError, PartError, UsageError
-from aggrevated.simulators.gymnasium.determinism import FEWEST, PROOF_STEPS, Moment, left_to_chance, prove
-from aggrevated.simulators.gymnasium.make import Environment, Source, made, source_of, time_limit_of
-from aggrevated.simulators.gymnasium.pool import Pool
-from aggrevated.simulators.gymnasium.rendering import drawn
-from aggrevated.simulators.gymnasium.restore import Replay, Way, ways_for
-from aggrevated.simulators.gymnasium.space_conversion import border_of
-from aggrevated.simulators.gymnasium.states import Place, Spot, batch
+from aggrevated.errors import DataError, UsageError, UserCodeError
+from aggrevated.simulators.gymnasium.determinism import (
+    FEWEST,
+    PROOF_STEPS,
+    RecordedStep,
+    check_deterministic,
+    is_stochastic,
+)
+from aggrevated.simulators.gymnasium.make import (
+    Environment,
+    EnvironmentSource,
+    environment_source,
+    make_environment,
+    read_time_limit,
+)
+from aggrevated.simulators.gymnasium.pool import EnvironmentPool
+from aggrevated.simulators.gymnasium.rendering import render_states
+from aggrevated.simulators.gymnasium.restore import ReplayRestorer, StateRestorer, find_state_restorers
+from aggrevated.simulators.gymnasium.space_conversion import make_environment_adapter
+from aggrevated.simulators.gymnasium.states import EnvironmentState, HistoryPosition, stack_states
 
 OWN = {
     "_made_by", "_border", "name", "horizon", "translation", "observation_space", "action_space", "_pool", "_way",
@@ -46,7 +58,7 @@ class GymnasiumSimulator:
 
     def __init__(
         self,
-        environment: Source | Environment,
+        environment: EnvironmentSource | Environment,
         horizon: int | None = None,
         *,
         name: str | None = None,
@@ -54,17 +66,17 @@ class GymnasiumSimulator:
         set_state: Callable[[Environment, Any], Any] | None = None,
         live: int = 256,
     ) -> None:
-        began, source = time.monotonic(), source_of(environment)
+        began, source = time.monotonic(), environment_source(environment)
         self._made_by = source, horizon, name, get_state, set_state, live
-        self._border = border_of(source, horizon, name)
+        self._border = make_environment_adapter(source, horizon, name)
         self.name, self.horizon, self.translation = self._border.name, self._border.horizon, self._border.translation
         self.observation_space, self.action_space = self.translation.observation_space, self.translation.action_space
         if (get_state is None) != (set_state is None):
             raise UsageError(f"{self.name}: get_state and set_state are of use only together; supply both or neither")
-        self._pool, self._stepped = Pool(self._border.ready, live), 0
+        self._pool, self._stepped = EnvironmentPool(self._border.ready, live), 0
         if self._border.telling is not None:
             self.legal = self._legal
-        ways = ways_for(self._border, self._pool, get_state, set_state)
+        ways = find_state_restorers(self._border, self._pool, get_state, set_state)
         self._way, self._proof, failed = self._proved(ways)
         if chance := self._left_to_chance():
             self.reseed = self._reseed
@@ -79,11 +91,15 @@ class GymnasiumSimulator:
 
     def __reduce__(self) -> tuple[Any, ...]:
         added = {name: value for name, value in self.__dict__.items() if name not in OWN}
-        return made_again, (type(self), added, self._made_by)  # environments are made, and prove themselves, there
+        return recreate_simulator, (
+            type(self),
+            added,
+            self._made_by,
+        )  # environments are made, and prove themselves, there
 
     def initial(self, seeds: Array) -> Array:
         """States [n]: the environment after `reset(seed=seed)`, for each of the seeds."""
-        return batch([self._first(int(seed)) for seed in seeds])
+        return stack_states([self._first(int(seed)) for seed in seeds])
 
     def observe(self, state: Array) -> Array:
         """float32 [n, O] or pictures [n, H, W, ...]: what the environment showed."""
@@ -106,7 +122,7 @@ class GymnasiumSimulator:
     def snapshot(self, state: Array) -> list[Any]:
         """[n]: what `get_state` returned, or where episodes are replayed, (the seed, the actions so far)."""
         backs = [spot.back for spot in state]
-        return [(b.history.seed, b.path()[0]) if isinstance(b, Place) else b.value for b in backs]
+        return [(b.history.seed, b.path()[0]) if isinstance(b, HistoryPosition) else b.value for b in backs]
 
     def step(self, state: Array, action: Array) -> tuple[Array, Array, Array]:
         """(next state [n], cost [n], done [n]). A state in which the episode has ended cannot be stepped."""
@@ -126,10 +142,10 @@ class GymnasiumSimulator:
                     env = way.restore(spot)
                 shown, cost[i], ended = border.advance(env, native[i])
                 back = way.after(spot, env, own[i])
-            except PartError as error:
+            except UserCodeError as error:
                 raise error.at(row=i) from error.__cause__
             done[i] = ended
-            following[i] = now = Spot(shown.observation, ended, shown.legal, back)
+            following[i] = now = EnvironmentState(shown.observation, ended, shown.legal, back)
             way.release(env, now)
         self._stepped += n
         return following, cost, done
@@ -141,15 +157,15 @@ class GymnasiumSimulator:
     @property
     def time_limit(self) -> int | None:
         """After how many steps the environment itself would cut its episodes, as far as it says."""
-        env = made(self._border.source)
+        env = make_environment(self._border.source)
         try:
-            return time_limit_of(env)
+            return read_time_limit(env)
         finally:
             env.close()
 
     def lanes_at_once(self) -> int:
         """How many episodes can go forward together without a replay."""
-        return self._pool.size if isinstance(self._way, Replay) else sys.maxsize
+        return self._pool.size if isinstance(self._way, ReplayRestorer) else sys.maxsize
 
     def fingerprint(self) -> dict[str, Array]:
         """What was seen and paid in the first steps of two random episodes: another environment has another."""
@@ -161,24 +177,24 @@ class GymnasiumSimulator:
 
     def pictures(self, states: Array) -> list[Array]:
         """uint8 [h, w, 3] for each of the states, drawn by the environment; a whole episode in order costs one."""
-        return drawn(self._border, self._way, states.tolist())
+        return render_states(self._border, self._way, states.tolist())
 
     def close(self) -> None:
         """Close the environments that are kept. The simulator stays usable: it makes new ones."""
         self._pool.clear()
 
-    def _proved(self, ways: list[Way]) -> tuple[Way, list[Moment], list[str]]:
+    def _proved(self, ways: list[StateRestorer]) -> tuple[StateRestorer, list[RecordedStep], list[str]]:
         """(the first of the ways that is exact, its proof, what is to be said of those that are not)."""
         failed: list[str] = []
         for way in ways[:-1]:
             self._way = way
             try:
-                return way, prove(self, self._pool, way.drift), failed
+                return way, check_deterministic(self, self._pool, way.drift), failed
             except (DataError, AttributeError, TypeError, ValueError, KeyError):
                 failed.append(f"{way.words}? that was tried and is not exact")
                 self._pool.clear()
         self._way = ways[-1]
-        return ways[-1], prove(self, self._pool, ways[-1].drift), failed
+        return ways[-1], check_deterministic(self, self._pool, ways[-1].drift), failed
 
     @property
     def _affordable(self) -> int:
@@ -187,7 +203,7 @@ class GymnasiumSimulator:
 
     def _left_to_chance(self) -> bool:
         try:
-            return left_to_chance(self, self._pool, self._reseed, self._affordable)
+            return is_stochastic(self, self._pool, self._reseed, self._affordable)
         except (AttributeError, TypeError):  # a generator that cannot be set
             return False
         finally:
@@ -203,28 +219,30 @@ class GymnasiumSimulator:
 
     def _reseed(self, state: Array, seeds: Array) -> Array:
         """The same states with other luck ahead, one seed for each."""
-        return batch(
+        return stack_states(
             [
-                Spot(spot.observation, spot.ended, spot.legal, self._way.with_luck(spot.back, int(seed)))
+                EnvironmentState(spot.observation, spot.ended, spot.legal, self._way.with_luck(spot.back, int(seed)))
                 for spot, seed in zip(state, seeds, strict=True)
             ]
         )
 
-    def _first(self, seed: int) -> Spot:
+    def _first(self, seed: int) -> EnvironmentState:
         """Where the environment is after `reset(seed=seed)`."""
         env = self._pool.take()
         try:
             shown = self._border.reset(env, seed)
-            spot = Spot(shown.observation, False, shown.legal, self._way.first(env, seed))
-        except PartError as error:
+            spot = EnvironmentState(shown.observation, False, shown.legal, self._way.first(env, seed))
+        except UserCodeError as error:
             raise error.at(step=0, seed=seed) from error.__cause__
         self._way.release(env, spot)
         return spot
 
 
-def made_again(kind: type[GymnasiumSimulator], state: dict[str, Any], made_by: tuple[Any, ...]) -> GymnasiumSimulator:
+def recreate_simulator(
+    kind: type[GymnasiumSimulator], state: dict[str, Any], made_by: tuple[Any, ...]
+) -> GymnasiumSimulator:
     """The simulator that these arguments once made, with what a class of somebody's own added to it."""
-    source: Source
+    source: EnvironmentSource
     source, horizon, name, get_state, set_state, live = made_by
     simulator = kind.__new__(kind)
     simulator.__dict__.update(state)  # before it proves itself, for which it is stepped

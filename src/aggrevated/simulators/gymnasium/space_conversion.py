@@ -11,25 +11,25 @@ import numpy as np
 from gymnasium.spaces import Box, Discrete
 
 from aggrevated.core.arrays import Array
-from aggrevated.core.spaces import Translation, usable
-from aggrevated.core.user_code import answer, numbers
-from aggrevated.errors import PartError, UsageError
-from aggrevated.simulators.gymnasium.action_masks import Telling, legal_of, telling
+from aggrevated.core.spaces import SpaceAdapter, check_supported_space
+from aggrevated.core.user_code import call_user_code, check_numeric_array
+from aggrevated.errors import UsageError, UserCodeError
+from aggrevated.simulators.gymnasium.action_masks import MaskSource, find_mask_source, read_mask
 from aggrevated.simulators.gymnasium.make import (
     Environment,
-    Seeding,
-    Source,
-    begin,
-    made,
-    seeding_of,
-    time_limit_of,
-    without_time_limit,
+    EnvironmentSource,
+    SeedingMode,
+    make_environment,
+    read_time_limit,
+    reset_environment,
+    seeding_mode,
+    unwrap_time_limit,
 )
 
 UNLIMITED = 1000  # H of an environment that never cuts its episodes
 
 
-class Shown(NamedTuple):
+class ConvertedObservation(NamedTuple):
     """What an environment shows."""
 
     observation: Array  # [O], or a picture, in the environment's own type
@@ -37,15 +37,15 @@ class Shown(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Border:
+class EnvironmentAdapter:
     """One environment's name, horizon and spaces; the only place where environments are reset and stepped."""
 
-    source: Source
+    source: EnvironmentSource
     name: str
     horizon: int
-    translation: Translation
-    seeding: Seeding
-    telling: Telling | None  # how it says which actions are legal
+    translation: SpaceAdapter
+    seeding: SeedingMode
+    telling: MaskSource | None  # how it says which actions are legal
     said: tuple[str, ...]  # what is unusual about it
 
     @cached_property
@@ -61,34 +61,40 @@ class Border:
 
     def ready(self) -> Environment:
         """A new environment without its time limit, reset: before that, some can neither be stepped nor be set."""
-        env = without_time_limit(made(self.source))
-        answer(self.name, "reset", lambda: begin(env, 0, self.seeding))
+        env = unwrap_time_limit(make_environment(self.source))
+        call_user_code(self.name, "reset", lambda: reset_environment(env, 0, self.seeding))
         return env
 
-    def reset(self, env: Environment, seed: int) -> Shown:
+    def reset(self, env: Environment, seed: int) -> ConvertedObservation:
         """What it shows at first."""
-        given = answer(self.name, "reset", lambda: begin(env, seed, self.seeding))
+        given = call_user_code(self.name, "reset", lambda: reset_environment(env, seed, self.seeding))
         if not isinstance(given, tuple) or len(given) != 2:
-            raise PartError(self.name, f"gave {of_parts(given)} as a reset", "give (observation, info)")
-        return Shown(self.shown(given[0]), self.legal(env, *given))
+            raise UserCodeError(self.name, f"gave {describe_value(given)} as a reset", "give (observation, info)")
+        return ConvertedObservation(self.shown(given[0]), self.legal(env, *given))
 
-    def advance(self, env: Environment, action: Any) -> tuple[Shown, float, bool]:
+    def advance(self, env: Environment, action: Any) -> tuple[ConvertedObservation, float, bool]:
         """(what it shows, cost, done) of one step."""
-        given = answer(self.name, "step", lambda: env.step(action))
+        given = call_user_code(self.name, "step", lambda: env.step(action))
         if not isinstance(given, tuple) or len(given) != 5:
             parts = "(observation, reward, terminated, truncated, info)"
-            raise PartError(self.name, f"gave {of_parts(given)} as a step", f"give {parts}")
+            raise UserCodeError(self.name, f"gave {describe_value(given)} as a step", f"give {parts}")
         observation, reward, terminated, truncated, info = given
         if type(reward) is not float:
-            reward = answer(self.name, "step, whose reward must be a number", lambda: float(reward))
+            reward = call_user_code(self.name, "step, whose reward must be a number", lambda: float(reward))
         if type(terminated) is bool and type(truncated) is bool:
             done = terminated or truncated
         else:
-            done = answer(self.name, "step, whose ends must be True or False", lambda: bool(terminated or truncated))
+            done = call_user_code(
+                self.name, "step, whose ends must be True or False", lambda: bool(terminated or truncated)
+            )
         cost = 0.0 - reward
         if isfinite(cost):
-            return Shown(self.shown(observation), self.legal(env, observation, info)), cost, done
-        return Shown(np.zeros(self.shape, np.float32), None), cost, True  # it diverged: what it shows then is nobody's
+            return ConvertedObservation(self.shown(observation), self.legal(env, observation, info)), cost, done
+        return (
+            ConvertedObservation(np.zeros(self.shape, np.float32), None),
+            cost,
+            True,
+        )  # it diverged: what it shows then is nobody's
 
     def natives(self, actions: list[Any]) -> Array:
         """Our actions as the environment takes them, [n, ...]."""
@@ -99,7 +105,9 @@ class Border:
         told = self.telling
         if told is None:
             return None
-        return legal_of(answer(self.name, "masks", lambda: told(env, observation, info)), self.actions, self.name)
+        return read_mask(
+            call_user_code(self.name, "masks", lambda: told(env, observation, info)), self.actions, self.name
+        )
 
     def shown(self, observation: Any) -> Array:
         """What it shows, as a vector or picture of its own; a `PartError` where that is not of its space."""
@@ -109,7 +117,7 @@ class Border:
             return array
         place = int(np.argmin(np.isfinite(array)))
         what = f"gave an observation that is not finite (number {place} is {array.ravel()[place]})"
-        raise PartError(self.name, what, "check what its step and reset return")
+        raise UserCodeError(self.name, what, "check what its step and reset return")
 
     def _box(self, space: Box, observation: Any) -> Array:
         if type(observation) is np.ndarray and observation.shape == self.shape and observation.dtype.kind == "f":
@@ -117,7 +125,7 @@ class Border:
         shape = np.shape(observation)
         if shape != space.shape and int(np.prod(shape)) == int(np.prod(space.shape)) and shape != ():
             observation = np.reshape(observation, space.shape)  # a row more or less is no fault
-        array = numbers(self.name, "an observation", observation, space.shape, REMEDY)
+        array = check_numeric_array(self.name, "an observation", observation, space.shape, REMEDY)
         return array.reshape(self.shape).copy()
 
     def _flattened(self, observation: Any) -> Array:
@@ -128,27 +136,27 @@ class Border:
             array = self.translation.vector(observation)
         except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
             said = f"{type(error).__name__}: {' '.join(str(error).split())}"
-            raise PartError(self.name, f"gave an observation that is not of its space ({said})", REMEDY) from error
-        return numbers(self.name, "an observation", array, self.shape, REMEDY)
+            raise UserCodeError(self.name, f"gave an observation that is not of its space ({said})", REMEDY) from error
+        return check_numeric_array(self.name, "an observation", array, self.shape, REMEDY)
 
 
 REMEDY = "make what it returns fit its observation_space"
 
 
-def of_parts(given: object) -> str:
+def describe_value(given: object) -> str:
     """What it is, in words."""
     return f"a tuple of {len(given)}" if isinstance(given, tuple) else type(given).__name__
 
 
-def border_of(source: Source, horizon: int | None, name: str | None) -> Border:
+def make_environment_adapter(source: EnvironmentSource, horizon: int | None, name: str | None) -> EnvironmentAdapter:
     """What can be known of an environment by making it; a `UsageError` where it cannot be used."""
-    env, other = made(source), made(source)
+    env, other = make_environment(source), make_environment(source)
     name = name or (env.spec.id if env.spec is not None else type(env.unwrapped).__name__)
     if env.unwrapped is other.unwrapped:
         raise UsageError(f"{name}: the function returned the same environment twice; let it make a new one each time")
     said = []
     if horizon is None:
-        horizon = time_limit_of(env)
+        horizon = read_time_limit(env)
         if horizon is None:
             horizon = UNLIMITED
             said.append(
@@ -159,17 +167,17 @@ def border_of(source: Source, horizon: int | None, name: str | None) -> Border:
     for space in ("observation_space", "action_space"):
         if getattr(env, space, None) is None:
             raise UsageError(f"{name} has no {space}; give it one")
-    usable(env.observation_space, env.action_space, name)
-    seeding = seeding_of(env, name)
+    check_supported_space(env.observation_space, env.action_space, name)
+    seeding = seeding_mode(env, name)
     if seeding.value:
         said.append(seeding.value)
-    first = answer(name, "reset", lambda: begin(env, 0, seeding))
+    first = call_user_code(name, "reset", lambda: reset_environment(env, 0, seeding))
     told = None
     if isinstance(first, tuple) and len(first) == 2 and not isinstance(env.action_space, Box):
-        told = answer(name, "masks", lambda: telling(env, *first))
+        told = call_user_code(name, "masks", lambda: find_mask_source(env, *first))
     if told is not None:
         said.append("it says which actions are legal")
-    translation = Translation(env.observation_space, env.action_space)
+    translation = SpaceAdapter(env.observation_space, env.action_space)
     env.close()
     other.close()
-    return Border(source, name, horizon, translation, seeding, told, tuple(said))
+    return EnvironmentAdapter(source, name, horizon, translation, seeding, told, tuple(said))

@@ -12,30 +12,32 @@ from aggrevated.core.arrays import Array
 MOST_BRANCHES = 8  # of branches, before a history is written out: pickles go down as many levels
 
 
-class Spot:
+class EnvironmentState:
     """Where an episode is. It does not change."""
 
     __slots__ = ("back", "ended", "legal", "observation")
 
-    def __init__(self, observation: Array, ended: bool, legal: Array | None, back: Snapshot | Place) -> None:
+    def __init__(
+        self, observation: Array, ended: bool, legal: Array | None, back: SnapshotState | HistoryPosition
+    ) -> None:
         self.observation, self.ended, self.legal, self.back = observation, ended, legal, back
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Spot, (self.observation, self.ended, self.legal, self.back)
+        return EnvironmentState, (self.observation, self.ended, self.legal, self.back)
 
     def __eq__(self, other: object) -> bool:
         return (
-            isinstance(other, Spot)
+            isinstance(other, EnvironmentState)
             and self.ended == other.ended
-            and alike(self.observation, other.observation)
-            and alike(self.legal, other.legal)
+            and is_same_state(self.observation, other.observation)
+            and is_same_state(self.legal, other.legal)
             and self.back == other.back
         )
 
     __hash__ = None  # type: ignore[assignment]
 
 
-class Snapshot:
+class SnapshotState:
     """What an environment gave to be set by, and perhaps the seed of a generator to be set besides."""
 
     __slots__ = ("luck", "value")
@@ -44,15 +46,15 @@ class Snapshot:
         self.value, self.luck = value, luck
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Snapshot, (self.value, self.luck)
+        return SnapshotState, (self.value, self.luck)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Snapshot) and self.luck == other.luck and alike(self.value, other.value)
+        return isinstance(other, SnapshotState) and self.luck == other.luck and is_same_state(self.value, other.value)
 
     __hash__ = None  # type: ignore[assignment]
 
 
-class History:
+class ActionHistory:
     """The actions since a reset, or since a place in another history; those to come are appended.
 
     `lucks` are seeds by time: of generators that were put in the place of the environment's own there.
@@ -61,7 +63,7 @@ class History:
     __slots__ = ("actions", "branches", "lucks", "origin", "seed", "start")
 
     def __init__(
-        self, seed: int, origin: Place | None = None, actions: list[Any] | None = None, lucks: Any = ()
+        self, seed: int, origin: HistoryPosition | None = None, actions: list[Any] | None = None, lucks: Any = ()
     ) -> None:
         self.seed, self.origin, self.lucks = seed, origin, lucks
         self.actions: list[Any] = [] if actions is None else actions  # ours: numbers or [A]
@@ -69,53 +71,53 @@ class History:
         self.branches: int = 0 if origin is None else origin.history.branches + 1
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return History, (self.seed, self.origin, self.actions, self.lucks)
+        return ActionHistory, (self.seed, self.origin, self.actions, self.lucks)
 
 
-class Place:
+class HistoryPosition:
     """After the first t actions of a history."""
 
     __slots__ = ("history", "t")
 
-    def __init__(self, history: History, t: int) -> None:
+    def __init__(self, history: ActionHistory, t: int) -> None:
         self.history, self.t = history, t
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Place, (self.history, self.t)
+        return HistoryPosition, (self.history, self.t)
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Place) or self.t != other.t:
+        if not isinstance(other, HistoryPosition) or self.t != other.t:
             return False
         if self.history is other.history:
             return True
-        return self.history.seed == other.history.seed and alike(self.path(), other.path())
+        return self.history.seed == other.history.seed and is_same_state(self.path(), other.path())
 
     __hash__ = None  # type: ignore[assignment]
 
-    def after(self, action: Any) -> Place:
+    def after(self, action: Any) -> HistoryPosition:
         """One action later: in the same history where that goes no further yet, else in a branch of it."""
         history = self.history
         if history.start + len(history.actions) != self.t:
             history = self.branch()
         history.actions.append(action)
-        return Place(history, self.t + 1)
+        return HistoryPosition(history, self.t + 1)
 
-    def with_luck(self, seed: int) -> Place:
+    def with_luck(self, seed: int) -> HistoryPosition:
         """The same with another generator."""
         branch = self.branch()
         branch.lucks = (*branch.lucks, (self.t, seed))
-        return Place(branch, self.t)
+        return HistoryPosition(branch, self.t)
 
-    def branch(self) -> History:
+    def branch(self) -> ActionHistory:
         """A history that begins here."""
         if self.history.branches < MOST_BRANCHES:
-            return History(self.history.seed, self)
+            return ActionHistory(self.history.seed, self)
         actions, lucks = self.path()
-        return History(self.history.seed, None, actions, tuple(lucks.items()))
+        return ActionHistory(self.history.seed, None, actions, tuple(lucks.items()))
 
-    def segments(self) -> Iterator[tuple[History, int, int]]:
+    def segments(self) -> Iterator[tuple[ActionHistory, int, int]]:
         """(a history, from when, until when it is followed), of the branches from the last to the first."""
-        place: Place | None = self
+        place: HistoryPosition | None = self
         while place is not None:
             yield place.history, place.history.start, place.t
             place = place.history.origin
@@ -130,21 +132,21 @@ class Place:
         return actions, lucks
 
 
-def alike(one: Any, other: Any) -> bool:
+def is_same_state(one: Any, other: Any) -> bool:
     """Whether two values are equal, not-a-numbers included; what cannot be compared counts as equal."""
     if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
         one, other = np.asarray(one), np.asarray(other)
         return bool(one.shape == other.shape and ((one == other) | ((one != one) & (other != other))).all())
     if isinstance(one, Mapping) and isinstance(other, Mapping):
-        return one.keys() == other.keys() and all(alike(one[key], other[key]) for key in one)
+        return one.keys() == other.keys() and all(is_same_state(one[key], other[key]) for key in one)
     if isinstance(one, list | tuple) and isinstance(other, list | tuple):
-        return len(one) == len(other) and all(map(alike, one, other))
+        return len(one) == len(other) and all(map(is_same_state, one, other))
     if type(one) is type(other) and getattr(type(one), "__eq__", None) is vars(object)["__eq__"]:
         return True
     return bool(one == other or (one != one and other != other))
 
 
-def batch(spots: list[Spot]) -> Array:
+def stack_states(spots: list[EnvironmentState]) -> Array:
     """States [n] of dtype object."""
     states = np.empty(len(spots), object)
     states[:] = spots

@@ -43,28 +43,28 @@ class Reproduce:
 
     def run(self) -> None:
         """Run what is missing, and report."""
-        from aggrevated.cli.output import note, print_table
-        from aggrevated.cli.run_jobs import going_on_with, run_all
+        from aggrevated.cli.output import print_note, print_table
+        from aggrevated.cli.run_jobs import print_resume_hint_on_interrupt, run_all
         from aggrevated.core.settings import TRIALS
-        from aggrevated.reports.comparison import Group
+        from aggrevated.reports.comparison import TrialGroup
         from aggrevated_experiments.figures import Request, find_figure
 
-        TRIALS.require("trials", 1 if self.trials is None else self.trials)
+        TRIALS.check("trials", 1 if self.trials is None else self.trials)
         figure = find_figure(self.figure)
         self._refuse_idle(figure.needs, bool(figure.trials))
         self.where.checked(runs=2)
-        request = Request(self.quick, self.trials, self.crohme, self.out, self.report, note)
+        request = Request(self.quick, self.trials, self.crohme, self.out, self.report, print_note)
         folder = figure.folder(request)
-        with going_on_with("the same command again"):
+        with print_resume_hint_on_interrupt("the same command again"):
             for stage in figure.stages(request):
                 run_all(stage, self.where)
-        groups = [Group.of(runs) for runs in figure.runs(request)]
+        groups = [TrialGroup.of(runs) for runs in figure.runs(request)]
         table = figure.write(groups, request, self.report or folder)
         print_table(table, self.json)
 
     def _refuse_idle(self, needs: Container[str], has_runs: bool) -> None:
         """A `UsageError` for an option that the figure needs and does not have, or has and does not know."""
-        from aggrevated.core.settings import flag
+        from aggrevated.core.settings import to_flag
         from aggrevated.errors import UsageError
 
         if (self.crohme is not None) != ("crohme" in needs):
@@ -72,4 +72,4 @@ class Reproduce:
         given = {"trials": self.trials, **asdict(self.where)}
         for name, value in given.items():
             if value not in (None, ()) and not has_runs:
-                raise UsageError(f"{flag(name)} has no effect on {self.figure}, which has no runs; leave it out")
+                raise UsageError(f"{to_flag(name)} has no effect on {self.figure}, which has no runs; leave it out")

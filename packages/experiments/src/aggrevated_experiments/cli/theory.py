@@ -44,12 +44,12 @@ class Theory:
 
     def run(self) -> None:
         """Run it, draw it, print the table."""
-        from aggrevated.cli.output import note, print_table
+        from aggrevated.cli.output import print_note, print_table
         from aggrevated_experiments.theory.page import LEAST, asked_for, regrets, run_experiment
 
         given = {name: value for name in LEAST if (value := getattr(self, name)) is not None}
         settings = asked_for(self.experiment, given)
-        note(f"theory {self.experiment}: " + ", ".join(f"{name} {value}" for name, value in settings.items()))
+        print_note(f"theory {self.experiment}: " + ", ".join(f"{name} {value}" for name, value in settings.items()))
         folder = self.out or Path("runs") / "theory"
         study, facts = run_experiment(self.experiment, settings, folder)
         shown = regrets(study, facts, f"figure: {folder / self.experiment}.png")

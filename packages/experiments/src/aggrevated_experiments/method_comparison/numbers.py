@@ -9,21 +9,21 @@ import numpy as np
 
 from aggrevated.core.arrays import Array
 from aggrevated.core.statistics import Estimate, estimate, median_time, paired_difference
-from aggrevated.reports.comparison import Group
-from aggrevated.reports.sample_efficiency import course, lowest_of, reached
-from aggrevated.storage import Facts
-from aggrevated.tasks import Row
+from aggrevated.reports.comparison import TrialGroup
+from aggrevated.reports.sample_efficiency import make_cost_curve, steps_to_reach, worst_return
+from aggrevated.storage import JsonDict
+from aggrevated.tasks import FigureRow
 from aggrevated.training.records import Result
 from aggrevated.training.run_folder import Run
 
 if TYPE_CHECKING:
-    from aggrevated_experiments.method_comparison.study import Versus
+    from aggrevated_experiments.method_comparison.study import MethodStudy
 
 UNTIL = {name: f"{name}_to_expert" for name in ("steps", "episodes", "queries")}  # how soon the expert is reached
 COUNTS = ("simulator_steps", "oracle_steps", "validation_steps", "oracle_queries", "iterations")
 
 
-def of_method(figure: Versus, label: str, row: Row, group: Group, first: Array) -> Facts:
+def of_method(figure: MethodStudy, label: str, row: FigureRow, group: TrialGroup, first: Array) -> JsonDict:
     """All that is known of one method in one case."""
     final, name = figure.final(group), figure.measured(group)
     pairs = zip(group.runs, group.results, final, strict=True)
@@ -41,15 +41,15 @@ def of_method(figure: Versus, label: str, row: Row, group: Group, first: Array) 
         "mean": float(final.mean()),
         "reached": sum(trial["steps_to_expert"] is not None for trial in trials),
         **until,
-        "to_first": paired(final, first),
+        "to_first": paired_comparison(final, first),
         "trials": trials,
     }
 
 
-def of_trial(run: Run, result: Result, within: float) -> Facts:
+def of_trial(run: Run, result: Result, within: float) -> JsonDict:
     """One trial: what it earned, what it spent, and when it reached the expert; None if it never did."""
     facts = result.facts()
-    spent = reached(course(run, result), enough(run, float(facts["expert_return"]), within))
+    spent = steps_to_reach(make_cost_curve(run, result), enough(run, float(facts["expert_return"]), within))
     return {
         "seed": result.seed,
         **{name: facts[name] for name in ("test_return", "expert_return", "best_return", "initial_return")},
@@ -65,21 +65,21 @@ def of_trial(run: Run, result: Result, within: float) -> Facts:
 
 def enough(run: Run, expert: float, within: float) -> float:
     """The return that counts as the expert's."""
-    return expert - within * (expert - lowest_of(run) if run.config.world.rated else 1.0)
+    return expert - within * (expert - worst_return(run) if run.config.world.has_ratio else 1.0)
 
 
-def until_expert(trials: Sequence[Facts], one: str) -> Facts:
+def until_expert(trials: Sequence[JsonDict], one: str) -> JsonDict:
     """The median, with what was not reached above all that was, and its own interval; None: not reached."""
     found = median_time([trial[one] for trial in trials])
     return in_facts(found, "median")
 
 
-def paired(values: Array, first: Array) -> Facts:
+def paired_comparison(values: Array, first: Array) -> JsonDict:
     """The mean difference to the first method over the same seeds, and its own interval."""
     return in_facts(paired_difference(values, first), "difference")
 
 
-def in_facts(found: Estimate, name: str) -> Facts:
+def in_facts(found: Estimate, name: str) -> JsonDict:
     """For JSON; None: never."""
     numbers = {name: found.value, "low": found.low, "high": found.high}
     return {key: None if np.isinf(value) else value for key, value in numbers.items()}

@@ -11,30 +11,30 @@ import numpy as np
 
 from aggrevated.core.arrays import Array
 from aggrevated.core.statistics import NEVER
-from aggrevated.reports import Table, markdown, text
-from aggrevated.reports.comparison import between
-from aggrevated.storage import Facts
+from aggrevated.reports import Table, markdown_table, text_column
+from aggrevated.reports.comparison import format_interval
+from aggrevated.storage import JsonDict
 from aggrevated_experiments.method_comparison.numbers import UNTIL
 from aggrevated_experiments.method_comparison.summary_text import near_expert
-from aggrevated_experiments.plots.method_comparison import EXPERT, Panel, Series, versus
+from aggrevated_experiments.plots.method_comparison import EXPERT, Panel, Series, plot_method_comparison
 
 if TYPE_CHECKING:
-    from aggrevated_experiments.method_comparison.study import Versus
+    from aggrevated_experiments.method_comparison.study import MethodStudy
 
 Measure = Literal["final", "steps"]
 
 
-def draw(figure: Versus, facts: Facts, path: Path) -> None:
+def draw(figure: MethodStudy, facts: JsonDict, path: Path) -> None:
     """A panel for each measure."""
     x = np.array([case.x for case in figure.cases], float)
     places = np.log2(x) if figure.log_x else x
     distinct = len(set(x)) == len(x)
     labels = [case.tick or (f"{case.x:g}" if distinct else case.label) for case in figure.cases]
     panels = [panel(figure, facts, name) for name in figure.measures]
-    versus(panels, places, labels, figure.varied, figure.title, path)
+    plot_method_comparison(panels, places, labels, figure.varied, figure.title, path)
 
 
-def panel(figure: Versus, facts: Facts, name: Measure) -> Panel:
+def panel(figure: MethodStudy, facts: JsonDict, name: Measure) -> Panel:
     """One measure of all methods over all cases."""
     cases, key = facts["cases"], UNTIL["steps"]
     apart = np.array([case.apart for case in figure.cases])
@@ -70,7 +70,7 @@ def panel(figure: Versus, facts: Facts, name: Measure) -> Panel:
     )
 
 
-def limit(trial: Facts) -> float:
+def limit(trial: JsonDict) -> float:
     """How many simulator steps a trial may take, or as many as it did."""
     return float(trial["budget"] or trial["simulator_steps"]) or 1.0
 
@@ -84,7 +84,7 @@ def seen(values: Array) -> Array:
     return np.maximum(values, 1.0)
 
 
-def page(figure: Versus, facts: Facts) -> list[str]:
+def page(figure: MethodStudy, facts: JsonDict) -> list[str]:
     """Question, figure, answer and table, in Markdown."""
     quick = " in short" if "--quick" in facts["command"] else ""
     return [
@@ -95,7 +95,7 @@ def page(figure: Versus, facts: Facts) -> list[str]:
         *figure.remarks(facts),
         *figure.notes,
         how_to_read(figure, facts),
-        markdown(" | ".join(HEADER), [cells(facts, case, method) for case, method in both(facts)]),
+        markdown_table(" | ".join(HEADER), [cells(facts, case, method) for case, method in both(facts)]),
     ]
 
 
@@ -105,7 +105,7 @@ HEADER = (
 )
 
 
-def how_to_read(figure: Versus, facts: Facts) -> str:
+def how_to_read(figure: MethodStudy, facts: JsonDict) -> str:
     """The words above the table."""
     trials = len(facts["cases"][0]["methods"][0]["trials"])
     what = "return over the expert's" if facts["measure"] == "ratio" else "return less the expert's"
@@ -120,21 +120,21 @@ def how_to_read(figure: Versus, facts: Facts) -> str:
     )
 
 
-def both(facts: Facts) -> list[tuple[Facts, Facts]]:
+def both(facts: JsonDict) -> list[tuple[JsonDict, JsonDict]]:
     """Every method in every case."""
     return [(case, method) for case in facts["cases"] for method in case["methods"]]
 
 
-def cells(facts: Facts, case: Facts, method: Facts) -> list[str]:
+def cells(facts: JsonDict, case: JsonDict, method: JsonDict) -> list[str]:
     """One line of the table."""
     to_first, steps = method["to_first"], method["steps_to_expert"]
     is_first = method["label"] == case["methods"][0]["label"]
-    difference = f"{to_first['difference']:+.3f} ({between(to_first['low'], to_first['high'], 3)})"
+    difference = f"{to_first['difference']:+.3f} ({format_interval(to_first['low'], to_first['high'], 3)})"
     return [
         case["label"],
         method["label"],
         f"{method['iqm']:.3f}",
-        between(method["low"], method["high"], 3),
+        format_interval(method["low"], method["high"], 3),
         "" if is_first else difference,
         f"{method['reached']} of {len(method['trials'])}",
         in_steps(steps["median"]),
@@ -146,7 +146,7 @@ def in_steps(value: float | None) -> str:
     return "never" if value is None else f"{value:,.0f}"
 
 
-def table(figure: Versus, facts: Facts, folder: Path) -> Table:
+def table(figure: MethodStudy, facts: JsonDict, folder: Path) -> Table:
     """The same, to print."""
     names = ("case", "label", "iqm", "interval", "to first", "reached", "steps", "steps interval")
     lines = [dict(zip(names, cells(facts, case, method), strict=True)) for case, method in both(facts)]
@@ -158,6 +158,6 @@ def table(figure: Versus, facts: Facts, folder: Path) -> Table:
     return Table(rows, columns, closing, figure.question)
 
 
-def shown(name: str) -> Callable[[Facts], str]:
+def shown(name: str) -> Callable[[JsonDict], str]:
     """A column of what a line says."""
-    return lambda row: text(name)(row["shown"])
+    return lambda row: text_column(name)(row["shown"])

@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import Any, Literal
 
 from aggrevated.config import Config
-from aggrevated.config.resolver import resolve
+from aggrevated.config.resolver import resolve_config
 from aggrevated.core.arrays import Array
-from aggrevated.reports import Table, publish, versions
-from aggrevated.reports.comparison import Group, beside_expert, measure
-from aggrevated.storage import Facts
-from aggrevated.tasks import Row, Task
-from aggrevated.training.run_folder import Run, as_file_name, made_or_opened
-from aggrevated_experiments.figures import Figure, Request, short_trial
+from aggrevated.reports import Table, package_versions, write_page
+from aggrevated.reports.comparison import TrialGroup, compared_quantity, relative_to_expert
+from aggrevated.storage import JsonDict
+from aggrevated.tasks import FigureRow, Task
+from aggrevated.training.run_folder import Run, create_or_open, to_file_name
+from aggrevated_experiments.figures import Figure, Request, fingerprint_short_run
 from aggrevated_experiments.method_comparison.numbers import of_method
 from aggrevated_experiments.method_comparison.page import Measure, draw, page, table
 from aggrevated_experiments.method_comparison.summary_text import answer
@@ -36,7 +36,7 @@ class Case:
 
 
 @dataclass(frozen=True)
-class Versus(Figure):
+class MethodStudy(Figure):
     """All methods in all cases, five trials each. Cases and methods are named, and the first method is compared to."""
 
     name: str
@@ -45,7 +45,7 @@ class Versus(Figure):
     task: Task
     varied: str  # of the axis
     cases: tuple[Case, ...]
-    methods: Mapping[str, Row]  # by what the legend calls them
+    methods: Mapping[str, FigureRow]  # by what the legend calls them
     settings: Mapping[str, Any] = field(default_factory=dict)  # common to all, such as the budget
     trials: int = 5
     measures: tuple[Measure, ...] = ("final", "steps")
@@ -55,20 +55,20 @@ class Versus(Figure):
     lines: Mapping[Measure, Mapping[str, Callable[[Case], float]]] = field(default_factory=dict)  # of theory
     notes: tuple[str, ...] = ()  # further paragraphs of its page
 
-    def rows(self, request: Request) -> Sequence[Row]:
+    def rows(self, request: Request) -> Sequence[FigureRow]:
         """Those of all cases, one case after the other."""
         return [row for _ in self.cases for row in self.methods.values()]
 
-    def config(self, case: Case, row: Row, quick: bool) -> Config:
+    def config(self, case: Case, row: FigureRow, quick: bool) -> Config:
         """The settings of a row in a case; `quick`: with a fifth of what it may spend."""
         given = {"update": row.update, "policy": row.policy, "start": row.start}
         given |= {**self.settings, **case.settings, **row.settings}
-        config = resolve(self.task, row.method, **given)
+        config = resolve_config(self.task, row.method, **given)
         if not quick:
             return config
         least = {"iterations": config.loop.length} | config.loop.limits
         fewer = {name: max(1, most // 5) for name, most in least.items() if most}
-        return resolve(self.task, row.method, **given | fewer)
+        return resolve_config(self.task, row.method, **given | fewer)
 
     def first(self) -> Config:
         return self.config(self.cases[0], next(iter(self.methods.values())), quick=False)
@@ -80,29 +80,29 @@ class Versus(Figure):
             for label, row in self.methods.items():
                 folder = self.folder(request) / in_a_path(case.label) / in_a_path(label)
                 config = self.config(case, row, request.quick)
-                groups.append([made_or_opened(folder / f"trial-{i:02d}", config.replaced(seed=i)) for i in seeds])
+                groups.append([create_or_open(folder / f"trial-{i:02d}", config.with_settings(seed=i)) for i in seeds])
         return groups
 
-    def final(self, group: Group) -> Array:
+    def final(self, group: TrialGroup) -> Array:
         """[trials]: how good the chosen policies are beside their expert, on fresh episodes."""
-        return beside_expert(group)
+        return relative_to_expert(group)
 
-    def measured(self, group: Group) -> str:
+    def measured(self, group: TrialGroup) -> str:
         """What `final` is: a ratio, or a gain."""
-        return measure(group)
+        return compared_quantity(group)
 
-    def remarks(self, facts: Facts) -> list[str]:
+    def remarks(self, facts: JsonDict) -> list[str]:
         """What its page says besides, below the answer."""
         return []
 
-    def write(self, groups: Sequence[Group], request: Request, folder: Path) -> Table:
+    def write(self, groups: Sequence[TrialGroup], request: Request, folder: Path) -> Table:
         """NAME.json, .png, .svg and .md."""
         facts = self.facts(groups, request)
         draw(self, facts, folder / self.name)
-        publish(folder, self.name, facts, page(self, facts))
+        write_page(folder, self.name, facts, page(self, facts))
         return table(self, facts, folder)
 
-    def facts(self, groups: Sequence[Group], request: Request) -> Facts:
+    def facts(self, groups: Sequence[TrialGroup], request: Request) -> JsonDict:
         """All numbers, and the answer that follows from them."""
         many, found = len(self.methods), []
         for number, case in enumerate(self.cases):
@@ -113,12 +113,12 @@ class Versus(Figure):
             plain = {name: list(value) if isinstance(value, tuple) else value for name, value in case.settings.items()}
             found.append({"x": case.x, "label": case.label, "settings": plain, "methods": methods})
         used = [(case.label, label) for case in self.cases for label in self.methods]
-        settings: Facts = {case.label: {} for case in self.cases}
+        settings: JsonDict = {case.label: {} for case in self.cases}
         for (case_label, label), group in zip(used, groups, strict=True):
             settings[case_label][label] = group.runs[0].config.facts()
         return {
             "command": request.command(self),
-            "versions": versions(("aggrevated", "torch", "numpy", *self.task.packages)),
+            "versions": package_versions(("aggrevated", "torch", "numpy", *self.task.packages)),
             "seeds": [run.config.loop.seed for run in groups[0].runs],
             "title": self.title,
             "question": self.question,
@@ -128,10 +128,10 @@ class Versus(Figure):
             "varied": self.varied,
             "cases": found,
             "settings": settings,
-            "short": short_trial(self),
+            "short": fingerprint_short_run(self),
         }
 
 
 def in_a_path(label: str) -> str:
     """A label as the name of a folder."""
-    return as_file_name(label).strip("-")
+    return to_file_name(label).strip("-")

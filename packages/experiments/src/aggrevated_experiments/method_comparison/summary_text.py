@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from aggrevated.storage import Facts
+from aggrevated.storage import JsonDict
 
 if TYPE_CHECKING:
-    from aggrevated_experiments.method_comparison.study import Versus
+    from aggrevated_experiments.method_comparison.study import MethodStudy
 
 
-def answer(figure: Versus, cases: Sequence[Facts]) -> str:
+def answer(figure: MethodStudy, cases: Sequence[JsonDict]) -> str:
     """What the numbers say to the question."""
     ways = {"reached": reaching, "difference": differing}
     return " ".join(ways[way](figure, cases) for way in figure.tells)
 
 
-def reaching(figure: Versus, cases: Sequence[Facts]) -> str:
+def reaching(figure: MethodStudy, cases: Sequence[JsonDict]) -> str:
     """In which cases most trials of each method reach the expert; methods of which the same holds in one sentence."""
     by_cases: dict[str, list[str]] = {}
     apart = [case.label for case in figure.cases if case.apart]
@@ -31,7 +31,7 @@ def reaching(figure: Versus, cases: Sequence[Facts]) -> str:
     return "In more than half of the trials, " + "; ".join(told) + "."
 
 
-def near_expert(figure: Versus, cases: Sequence[Facts]) -> str:
+def near_expert(figure: MethodStudy, cases: Sequence[JsonDict]) -> str:
     """What counts as having reached it, in words: a ratio, or a return."""
     if not figure.within:
         return "the expert's return"
@@ -39,7 +39,7 @@ def near_expert(figure: Versus, cases: Sequence[Facts]) -> str:
     return f"a ratio of {1 - figure.within:g}" if rated else f"the expert's return less {figure.within:g}"
 
 
-def mostly(method: Facts) -> bool:
+def mostly(method: JsonDict) -> bool:
     """Whether more than half of the trials reached the expert."""
     return bool(2 * method["reached"] > len(method["trials"]))
 
@@ -71,7 +71,7 @@ def in_which(where: Sequence[str], among: Sequence[str]) -> str:
     return f"only at {listed(where)}"
 
 
-def differing(figure: Versus, cases: Sequence[Facts]) -> str:
+def differing(figure: MethodStudy, cases: Sequence[JsonDict]) -> str:
     """Where each method differs from the first by more than chance, by the interval of the paired difference."""
     first, *others = figure.methods
     told = []

@@ -11,20 +11,29 @@ from aggrevated.config import Config
 from aggrevated.core.statistics import estimate, paired_difference, probability_of_improvement
 from aggrevated.errors import UsageError
 from aggrevated.parsing.parser import Corpus, Parser
-from aggrevated.parsing.problem import Algebra, OnPages
-from aggrevated.parsing.scoring import at_random, next_head
+from aggrevated.parsing.problem import AlgebraProblemSettings, PageEvaluationSettings
+from aggrevated.parsing.scoring import next_symbol_baseline, random_baseline
 from aggrevated.parsing.transitions.systems import SYSTEMS
 from aggrevated.plots.learning_curves import Curve
-from aggrevated.reports import Table, by_name, markdown, number, publish, sealed, text, versions
-from aggrevated.reports.comparison import Group
-from aggrevated.starts.supervised import SupervisedStart
-from aggrevated.storage import Facts, write_json
-from aggrevated.tasks import Row, Task
+from aggrevated.reports import (
+    Table,
+    markdown_table,
+    number_column,
+    package_versions,
+    text_column,
+    with_digest,
+    with_run_name,
+    write_page,
+)
+from aggrevated.reports.comparison import TrialGroup
+from aggrevated.starts.supervised import SupervisedStartSettings
+from aggrevated.storage import JsonDict, write_json
+from aggrevated.tasks import FigureRow, Task
 from aggrevated.tasks.algebra import CHOSEN_EVERY, CURVES, PAGES, REAL_INK, STARTED, TABLE1, TASK, TUNING
-from aggrevated.training.evaluation import evaluate
+from aggrevated.training.evaluation import evaluate_run
 from aggrevated.training.records import Metrics, Result
-from aggrevated.training.run_folder import Run, as_file_name, made_or_opened
-from aggrevated_experiments.figures import Figure, Request, config_of, folder_of, short_trial
+from aggrevated.training.run_folder import Run, create_or_open, to_file_name
+from aggrevated_experiments.figures import Figure, Request, config_of, fingerprint_short_run, row_folder_name
 from aggrevated_experiments.parsing.tuning import Tried
 from aggrevated_experiments.plots.parsing import curves_on_both, dots
 
@@ -65,7 +74,11 @@ HEADER = (
     "CPU seconds | paper"
 )
 DIFFERENCES = "method | against | difference | 95 % interval | above in | probability of improvement"
-COLUMNS = {"method": text("label"), "UAS": number("uas_micro"), "paper, on other data": number("paper")}
+COLUMNS = {
+    "method": text_column("label"),
+    "UAS": number_column("uas_micro"),
+    "paper, on other data": number_column("paper"),
+}
 
 
 @dataclass(frozen=True)
@@ -78,35 +91,37 @@ class Scores(Figure):
     task: Task = TASK
     trials: int = TASK.trials
 
-    def measured(self, group: Group, request: Request) -> list[Result]:
+    def measured(self, group: TrialGroup, request: Request) -> list[Result]:
         """The results of its trials."""
         return group.results
 
-    def more(self, groups: Sequence[Group], request: Request) -> Facts:
+    def more(self, groups: Sequence[TrialGroup], request: Request) -> JsonDict:
         """What else is kept."""
         return {}
 
-    def page(self, facts: Facts) -> list[str]:
+    def page(self, facts: JsonDict) -> list[str]:
         """What else its page says."""
         return list(self.notes)
 
-    def write(self, groups: Sequence[Group], request: Request, folder: Path) -> Table:
+    def write(self, groups: Sequence[TrialGroup], request: Request, folder: Path) -> Table:
         """Write NAME.json, .png, .svg and .md, and give the table."""
         rows = self.rows(request)
         groups = [replace(group, results=self.measured(group, request)) for group in named(groups, rows)]
-        facts: Facts = {
+        facts: JsonDict = {
             "command": request.command(self),
-            "versions": versions(("aggrevated", "torch", "numpy", *self.task.packages)),
+            "versions": package_versions(("aggrevated", "torch", "numpy", *self.task.packages)),
             "seeds": [run.config.loop.seed for run in groups[0].runs],
             "table": [*map(line, groups, rows), *baselines([run.config for run in groups[0].runs])],
             "settings": {group.label: public(group.runs[0].config) for group in groups},
-            "trials": [{"label": group.label, **by_name(one.facts())} for group in groups for one in group.results],
+            "trials": [
+                {"label": group.label, **with_run_name(one.facts())} for group in groups for one in group.results
+            ],
         } | self.more(groups, request)
         path = folder / self.name
         dots(facts["table"], [[one.more["uas_micro"] for one in group.results] for group in groups], self.title, path)
-        numbers = markdown(HEADER, [cells(row) for row in facts["table"]])
+        numbers = markdown_table(HEADER, [cells(row) for row in facts["table"]])
         parts = [f"# {self.title}", f"![UAS of each method]({self.name}.png)", numbers, *self.page(facts)]
-        publish(folder, self.name, facts, parts)
+        write_page(folder, self.name, facts, parts)
         return Table(facts["table"], COLUMNS, f"figure: {path}.png and .svg")
 
 
@@ -119,7 +134,7 @@ class Table1(Scores):
     notes: tuple[str, ...] = (NOT_THE_SAME, EVEN, ON_OTHER_PAGES)
     trials: int = 5
 
-    def rows(self, request: Request) -> Sequence[Row]:
+    def rows(self, request: Request) -> Sequence[FigureRow]:
         return TABLE1
 
     def stages(self, request: Request) -> Iterator[list[Run]]:
@@ -130,16 +145,16 @@ class Table1(Scores):
     def runs(self, request: Request) -> list[list[Run]]:
         return on_own_pages(self, request)
 
-    def more(self, groups: Sequence[Group], request: Request) -> Facts:
+    def more(self, groups: Sequence[TrialGroup], request: Request) -> JsonDict:
         """Comparisons, curves, every setting tried, and a short trial to make again."""
         return {
             "comparisons": comparisons(groups),
             "curves": [curve_facts(group) for group in groups],
             "tuning": [one.facts(label_of(one.runs[0][0].config)) for one in tunings(self, request)],
-            "short": short_trial(self),
+            "short": fingerprint_short_run(self),
         }
 
-    def page(self, facts: Facts) -> list[str]:
+    def page(self, facts: JsonDict) -> list[str]:
         found = facts["comparisons"]
         return [
             *self.notes,
@@ -161,14 +176,16 @@ def on_own_pages(figure: Figure, request: Request) -> list[list[Run]]:
     tuned, groups = tunings(figure, request), []
     for row in figure.rows(request):
         chosen = next((one.chosen() for one in tuned if one.row == row), row)
-        plain = folder_of(replace(row, settings={}))
-        folder = figure.folder(request) / (f"{plain}-{as_file_name(row.said)}" if row.said else plain)
+        plain = row_folder_name(replace(row, settings={}))
+        folder = figure.folder(request) / (f"{plain}-{to_file_name(row.said)}" if row.said else plain)
         config, trials = config_of(figure.task, chosen, request.quick), range(figure.trials_of(request))
-        groups.append([made_or_opened(folder / f"trial-{i:02d}", config.replaced(seed=i, data_seed=i)) for i in trials])
+        groups.append(
+            [create_or_open(folder / f"trial-{i:02d}", config.with_settings(seed=i, data_seed=i)) for i in trials]
+        )
     return groups
 
 
-def named(groups: Sequence[Group], rows: Sequence[Row]) -> list[Group]:
+def named(groups: Sequence[TrialGroup], rows: Sequence[FigureRow]) -> list[TrialGroup]:
     """With labels that say what differs: all have a start, and those that can have one a critic."""
     said = [f", {row.said}" if row.said else "" for row in rows]
     return [
@@ -178,7 +195,7 @@ def named(groups: Sequence[Group], rows: Sequence[Row]) -> list[Group]:
 
 def label_of(config: Config) -> str:
     scratch = ", from scratch" if config.start.name == "random" and config.policy.name != "kernel-svm" else ""
-    ink = ", real ink" if isinstance(config.world, Algebra) and config.world.crohme else ""
+    ink = ", real ink" if isinstance(config.world, AlgebraProblemSettings) and config.world.crohme else ""
     return f"{config.row.title}, {config.update.name}, {config.policy.name}{scratch}{ink}"
 
 
@@ -192,7 +209,7 @@ class RealInk(Scores):
     trials: int = 5
     needs: ClassVar[tuple[str, ...]] = ("crohme",)
 
-    def rows(self, request: Request) -> Sequence[Row]:
+    def rows(self, request: Request) -> Sequence[FigureRow]:
         """The rows from real ink, and the first from generated ink only."""
         folder = request.crohme
         if folder is None or not all((folder / part).is_dir() for part in ("train", "dev")):
@@ -204,14 +221,14 @@ class RealInk(Scores):
         """The row from generated ink only, which can be made again where there is no real ink."""
         return config_of(self.task, REAL_INK[0], quick=False)
 
-    def measured(self, group: Group, request: Request) -> list[Result]:
-        scores = [evaluate(run, OnPages(str(request.crohme))).more for run in group.runs]
+    def measured(self, group: TrialGroup, request: Request) -> list[Result]:
+        scores = [evaluate_run(run, PageEvaluationSettings(str(request.crohme))).more for run in group.runs]
         return [replace(result, more=score) for result, score in zip(group.results, scores, strict=True)]
 
-    def more(self, groups: Sequence[Group], request: Request) -> Facts:
-        return {"comparisons": comparisons(groups), "short": short_trial(self)}
+    def more(self, groups: Sequence[TrialGroup], request: Request) -> JsonDict:
+        return {"comparisons": comparisons(groups), "short": fingerprint_short_run(self)}
 
-    def page(self, facts: Facts) -> list[str]:
+    def page(self, facts: JsonDict) -> list[str]:
         return [*self.notes, *differences(facts["comparisons"])]
 
 
@@ -224,24 +241,24 @@ class ParsingCurves(Figure):
     trials: int = 5
     runs_of: str = "table1"
 
-    def rows(self, request: Request) -> Sequence[Row]:
+    def rows(self, request: Request) -> Sequence[FigureRow]:
         return CURVES
 
     def runs(self, request: Request) -> list[list[Run]]:
         return on_own_pages(self, request)
 
-    def write(self, groups: Sequence[Group], request: Request, folder: Path) -> Table:
+    def write(self, groups: Sequence[TrialGroup], request: Request, folder: Path) -> Table:
         path, groups = folder / self.name, named(groups, self.rows(request))
         curves_on_both([[curve(group, of) for group in groups] for of in (on_validation, on_test)], path)
         facts = [curve_facts(group) for group in groups]
-        write_json(folder / f"{self.name}.json", sealed({"command": request.command(self), "curves": facts}))
+        write_json(folder / f"{self.name}.json", with_digest({"command": request.command(self), "curves": facts}))
         return Table(facts, closing=f"figure: {path}.png and .svg")
 
 
 FIGURES = (Table1(), ParsingCurves(), RealInk())
 
 
-def line(group: Group, row: Row) -> Facts:
+def line(group: TrialGroup, row: FigureRow) -> JsonDict:
     """Of a method: test UAS over the trials with its interval, and what the paper reports."""
     config, iterations = group.runs[0].config, group.results[0].iterations
     scores = [result.more for result in group.results]
@@ -271,11 +288,11 @@ def is_of_start(result: Result) -> bool:
 
 def pages_after(config: Config, iterations: int) -> int:
     """The pages that were learned from, those of a supervised start among them."""
-    started = config.start.demonstrations if isinstance(config.start, SupervisedStart) else 0
+    started = config.start.demonstrations if isinstance(config.start, SupervisedStartSettings) else 0
     return started + iterations * config.loop.trajectories
 
 
-def comparisons(groups: Sequence[Group]) -> list[Facts]:
+def comparisons(groups: Sequence[TrialGroup]) -> list[JsonDict]:
     """AggreVaTeD against all others with the same policy, start and pages; its updates against each other."""
     pairs = [
         (one, other) for one in groups for other in groups if is_compared(*(g.runs[0].config for g in (one, other)))
@@ -293,7 +310,7 @@ def is_compared(one: Config, other: Config) -> bool:
     return other.row.imitates or other.update.name == one.update.name or one.update.name == "exponentiated"
 
 
-def paired(one: Group, other: Group) -> Facts:
+def paired(one: TrialGroup, other: TrialGroup) -> JsonDict:
     """The differences of UAS, trial by trial: on the same pages, with the same seed."""
     a, b = (np.array([result.more["uas_micro"] for result in group.results]) for group in (one, other))
     return {
@@ -307,7 +324,7 @@ def paired(one: Group, other: Group) -> Facts:
     }
 
 
-def summary(found: Sequence[Facts]) -> str:
+def summary(found: Sequence[JsonDict]) -> str:
     """How many comparisons with other methods came out which way."""
     others = [one for one in found if not one["against"].startswith("AggreVaTeD")]
     above = sum(one["difference_low"] > 0 for one in others)
@@ -318,7 +335,7 @@ def summary(found: Sequence[Facts]) -> str:
     )
 
 
-def by_rival(found: Sequence[Facts]) -> str:
+def by_rival(found: Sequence[JsonDict]) -> str:
     """The same for each of the other methods."""
     methods = [one["against"].split(",")[0] for one in found]
     sentences = []
@@ -329,12 +346,12 @@ def by_rival(found: Sequence[Facts]) -> str:
     return " ".join(sentences)
 
 
-def differences(found: Sequence[Facts]) -> list[str]:
+def differences(found: Sequence[JsonDict]) -> list[str]:
     """The comparisons as a table, and how it is to be read; nothing of none."""
-    return [markdown(DIFFERENCES, [compared_cells(one) for one in found]), PAIRED] if found else []
+    return [markdown_table(DIFFERENCES, [compared_cells(one) for one in found]), PAIRED] if found else []
 
 
-def compared_cells(one: Facts) -> list[str]:
+def compared_cells(one: JsonDict) -> list[str]:
     """One line of the differences."""
     interval = f"{one['difference_low']:+.3f} to {one['difference_high']:+.3f}"
     often = f"{one['above']} of {one['trials']}"
@@ -349,25 +366,27 @@ def on_test(metrics: Metrics) -> float:
     return float(metrics.more["test_uas"])
 
 
-def curve(group: Group, value: Callable[[Metrics], float]) -> Curve:
+def curve(group: TrialGroup, value: Callable[[Metrics], float]) -> Curve:
     """A value of the policies that were validated, over the pages seen."""
     trials = [[metrics for metrics in run.metrics() if metrics.more] for run in group.runs]
     pages = np.array([pages_after(group.runs[0].config, metrics.iteration) for metrics in trials[0]])
     return Curve(group.label, pages, np.array([[value(metrics) for metrics in trial] for trial in trials]))
 
 
-def curve_facts(group: Group) -> Facts:
+def curve_facts(group: TrialGroup) -> JsonDict:
     """The same for both kinds of pages, each trial, for JSON."""
     validation, test = (curve(group, of) for of in (on_validation, on_test))
     both = {"validation_uas": validation.returns.tolist(), "test_uas": test.returns.tolist()}
     return {"label": group.label, "pages": validation.episodes.tolist(), **both}
 
 
-def baselines(configs: Sequence[Config]) -> list[Facts]:
+def baselines(configs: Sequence[Config]) -> list[JsonDict]:
     """What takes no learning, on the test pages of each trial: every head the next symbol, transitions at random."""
     parsers = [parser_of(config) for config in configs]
-    real = any(isinstance(config.world, Algebra) and config.world.crohme for config in configs)
-    following, chance = (estimate(np.array([of(parser) for parser in parsers])).value for of in (next_head, at_random))
+    real = any(isinstance(config.world, AlgebraProblemSettings) and config.world.crohme for config in configs)
+    following, chance = (
+        estimate(np.array([of(parser) for parser in parsers])).value for of in (next_symbol_baseline, random_baseline)
+    )
     return [
         {"label": "always the next head", "uas_micro": following, "paper": None},
         {"label": "random transitions", "uas_micro": chance, "paper": None if real else 0.15},
@@ -377,18 +396,18 @@ def baselines(configs: Sequence[Config]) -> list[Facts]:
 def parser_of(config: Config) -> Parser:
     """Of the test pages."""
     world = config.world
-    assert isinstance(world, Algebra)
+    assert isinstance(world, AlgebraProblemSettings)
     pages = world.split().test
     return Parser(Corpus.of(pages), np.arange(len(pages)), in_order=True, system=SYSTEMS[world.system])
 
 
-def public(config: Config) -> Facts:
+def public(config: Config) -> JsonDict:
     """The settings, without the place of data on this machine."""
-    assert isinstance(config.world, Algebra)
-    return config.replaced(crohme=Path(config.world.crohme).name).facts()
+    assert isinstance(config.world, AlgebraProblemSettings)
+    return config.with_settings(crohme=Path(config.world.crohme).name).facts()
 
 
-def cells(row: Facts) -> list[str]:
+def cells(row: JsonDict) -> list[str]:
     """One line of the page's table; what takes no learning has only its UAS."""
     of_paper = "" if row["paper"] is None else f"{row['paper']:.3f}"
     if "trials" not in row:

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from aggrevated.errors import DataError
-from aggrevated.storage import Facts
-from aggrevated.tasks import Row, Task
-from aggrevated.training.run_folder import Run, made_or_opened
-from aggrevated_experiments.figures import config_of, folder_of
+from aggrevated.storage import JsonDict
+from aggrevated.tasks import FigureRow, Task
+from aggrevated.training.run_folder import Run, create_or_open
+from aggrevated_experiments.figures import config_of, row_folder_name
 
 SEEDS = (100, 101)  # and data seeds: of no trial
 
@@ -22,31 +22,34 @@ SEEDS = (100, 101)  # and data seeds: of no trial
 class Tried:
     """What is tried for one row: its settings as they are, and with changes."""
 
-    row: Row
+    row: FigureRow
     changes: Sequence[Mapping[str, Any]]  # the first are none
     runs: Sequence[Sequence[Run]]  # for each of them those of all seeds
 
     @classmethod
-    def of(cls, task: Task, row: Row, changes: Sequence[Mapping[str, Any]], folder: Path) -> Tried:
+    def of(cls, task: Task, row: FigureRow, changes: Sequence[Mapping[str, Any]], folder: Path) -> Tried:
         """The runs, with half of the iterations; those that are in the folder already are taken up where they are."""
         runs = []
         for i, changed in enumerate(changes):
             settings = {**row.settings, **changed}
             shorter = replace(row, settings=settings | {"iterations": settings["iterations"] // 2})
-            config, own = config_of(task, shorter, quick=False), folder / f"{folder_of(replace(row, settings={}))}-{i}"
-            runs.append([made_or_opened(own / f"trial-{j}", config.replaced(seed=j, data_seed=j)) for j in SEEDS])
+            config, own = (
+                config_of(task, shorter, quick=False),
+                folder / f"{row_folder_name(replace(row, settings={}))}-{i}",
+            )
+            runs.append([create_or_open(own / f"trial-{j}", config.with_settings(seed=j, data_seed=j)) for j in SEEDS])
         return cls(row, changes, runs)
 
     def scores(self) -> list[list[float]]:
         """The best UAS on validation pages, of every change with every seed."""
         return [[found(run) for run in runs] for runs in self.runs]
 
-    def chosen(self) -> Row:
+    def chosen(self) -> FigureRow:
         """The row with the changes that did best on average; of equals the first."""
         best = int(np.argmax([np.mean(scores) for scores in self.scores()]))
         return replace(self.row, settings={**self.row.settings, **self.changes[best]})
 
-    def facts(self, label: str) -> Facts:
+    def facts(self, label: str) -> JsonDict:
         """All that was tried, on which seeds, and what came of it."""
         chosen = self.chosen()
         tried = [

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from aggrevated.core.arrays import Array
 from aggrevated.core.statistics import bootstrap_interval, interquartile_mean
-from aggrevated.plots.learning_curves import BOUND, COLOURS, legend_below, save, tidy
+from aggrevated.plots.learning_curves import BOUND, COLORS, legend_below, save_figure, style_axes
 
 AXES = {
     "episodes": "episodes rolled in",
@@ -37,16 +37,16 @@ def budgets(methods: Sequence[Method], expert: float, title: str, path: Path, va
     panels = figure.subplots(2, 2, sharey=True).ravel()
     figure.suptitle(f"{title}\n{validation}", fontsize=11)
     for panel, (name, axis) in zip(panels, AXES.items(), strict=True):
-        tidy(panel, xlabel=axis)
+        style_axes(panel, xlabel=axis)
         panel.set(xscale="linear" if name == "episodes" else "log")
         for number, method in enumerate(methods):
-            draw(panel, method, name, COLOURS[number % len(COLOURS)], STYLES[number // len(COLOURS)])
+            draw(panel, method, name, COLORS[number % len(COLORS)], STYLES[number // len(COLORS)])
         panel.axhline(expert, color=BOUND, linestyle=(0, (5, 2)), linewidth=1.2, label=f"expert ({expert:.4g})")
     for panel in panels[::2]:
         panel.set(ylabel=f"{measured} of the best policy so far")
     longest = max(len(method.label) for method in methods)
     legend_below(figure, panels[0], columns=3 if longest < 44 else 2)
-    save(figure, path)
+    save_figure(figure, path)
 
 
 def draw(panel: Axes, method: Method, name: str, colour: str, style: str) -> None:

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, NullLocator
 
 from aggrevated.core.arrays import Array
-from aggrevated.plots.learning_curves import BOUND, COLOURS, save, tidy
+from aggrevated.plots.learning_curves import BOUND, COLORS, save_figure, style_axes
 
 MARKERS = ("o", "s", "D", "v", "P", "X", "h", "<")
 NEVER = "^"  # of what was not reached within the budget
@@ -43,7 +43,9 @@ class Panel:
     apart: Array | None = None  # [cases] bool: where no line leads to; None: nowhere
 
 
-def versus(panels: Sequence[Panel], x: Array, labels: Sequence[str], xlabel: str, title: str, path: Path) -> None:
+def plot_method_comparison(
+    panels: Sequence[Panel], x: Array, labels: Sequence[str], xlabel: str, title: str, path: Path
+) -> None:
     """One figure; `x` [cases] are the places on the axis, `labels` what stands there."""
     figure = Figure(figsize=(5.4 * len(panels) if len(panels) > 1 else 7.2, 5.2), layout="constrained")
     axes = list(figure.subplots(1, len(panels), squeeze=False)[0])
@@ -53,9 +55,9 @@ def versus(panels: Sequence[Panel], x: Array, labels: Sequence[str], xlabel: str
         place.xaxis.set_major_locator(FixedLocator(list(x)))
         place.xaxis.set_minor_locator(NullLocator())
         place.set_xticklabels(labels)
-        tidy(place, xlabel=xlabel, ylabel=panel.ylabel)
+        style_axes(place, xlabel=xlabel, ylabel=panel.ylabel)
     gather_legend(figure, axes)
-    save(figure, path)
+    save_figure(figure, path)
 
 
 def gather_legend(figure: Figure, axes: Sequence[Axes]) -> None:
@@ -87,7 +89,7 @@ def draw(axes: Axes, panel: Panel, x: Array) -> None:
 
 def draw_series(axes: Axes, series: Series, x: Array, panel: Panel, number: int) -> bool:
     """One method: the line through what was reached, intervals, every trial; whether something was not reached."""
-    colour, marker = COLOURS[number % len(COLOURS)], MARKERS[number % len(MARKERS)]
+    colour, marker = COLORS[number % len(COLORS)], MARKERS[number % len(MARKERS)]
     top = np.full(len(x), np.nan) if panel.limit is None else panel.limit
     apart = np.zeros(len(x), bool) if panel.apart is None else panel.apart
     reached = np.isfinite(series.value)

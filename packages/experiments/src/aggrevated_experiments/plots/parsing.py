@@ -7,7 +7,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from aggrevated.plots.learning_curves import BOUND, COLOURS, Curve, draw, legend_below, save, tidy
+from aggrevated.plots.learning_curves import BOUND, COLORS, Curve, legend_below, plot_curve, save_figure, style_axes
 
 
 def dots(rows: Sequence[dict[str, Any]], each: Sequence[Sequence[float]], title: str, path: Path) -> None:
@@ -15,16 +15,16 @@ def dots(rows: Sequence[dict[str, Any]], each: Sequence[Sequence[float]], title:
     figure = Figure(figsize=(8.6, 1.1 + 0.3 * len(rows)), layout="constrained")
     axes = figure.subplots()
     places = range(len(rows))
-    axes.barh(places, [row["uas_micro"] for row in rows], color=COLOURS[5], height=0.62, alpha=0.55)
+    axes.barh(places, [row["uas_micro"] for row in rows], color=COLORS[5], height=0.62, alpha=0.55)
     for place, row in enumerate(rows):
         if "uas_micro_low" in row:
             axes.plot([row["uas_micro_low"], row["uas_micro_high"]], [place, place], color=BOUND, linewidth=1.4)
     for place, scores in enumerate(each):
-        axes.plot(scores, [place] * len(scores), "o", color=COLOURS[0], markersize=4)
+        axes.plot(scores, [place] * len(scores), "o", color=COLORS[0], markersize=4)
     known = [(row["paper"], place) for place, row in enumerate(rows) if row["paper"] is not None]
     if known:
         label = "the paper, on other data"
-        axes.plot(*zip(*known, strict=True), "D", color=COLOURS[2], fillstyle="none", markersize=6, label=label)
+        axes.plot(*zip(*known, strict=True), "D", color=COLORS[2], fillstyle="none", markersize=6, label=label)
         figure.legend(frameon=False, loc="outside lower center")
     for place, row in enumerate(rows):
         axes.text(1.01, place, f"{row['uas_micro']:.3f}", va="center", fontsize=9)
@@ -37,7 +37,7 @@ def dots(rows: Sequence[dict[str, Any]], each: Sequence[Sequence[float]], title:
     axes.invert_yaxis()
     axes.grid(axis="x", alpha=0.25)
     axes.spines[["top", "right"]].set_visible(False)
-    save(figure, path)
+    save_figure(figure, path)
 
 
 def curves_on_both(panels: Sequence[Sequence[Curve]], path: Path) -> None:
@@ -45,10 +45,10 @@ def curves_on_both(panels: Sequence[Sequence[Curve]], path: Path) -> None:
     figure = Figure(figsize=(9.6, 4.2), layout="constrained")
     both = figure.subplots(1, 2, sharey=True)
     for axes, curves, title in zip(both, panels, ("validation", "test"), strict=True):
-        for curve, colour in zip(curves, cycle(COLOURS), strict=False):
-            draw(axes, curve, curve.episodes, curve.returns, colour)
+        for curve, colour in zip(curves, cycle(COLORS), strict=False):
+            plot_curve(axes, curve, curve.episodes, curve.returns, colour)
         axes.axhline(1.0, color=BOUND, linestyle="--", linewidth=1.4, label="expert")
-        tidy(axes, title=f"{title} pages", xlabel="pages seen, with the start")
+        style_axes(axes, title=f"{title} pages", xlabel="pages seen, with the start")
     both[0].set_ylabel("UAS of the current policy")
     legend_below(figure, both[0], columns=3)
-    save(figure, path)
+    save_figure(figure, path)

@@ -34,12 +34,12 @@ class Round:
 def index_policy(means: Array, rounds: int, bonus: Bonus, label: str, seed: int, scale: float = 1.0) -> Regret:
     """The regret of pulling the arm of least index, as `pulling` does."""
     recorder = Recorder(len(means), rounds)
-    for n, one in enumerate(pulling(means, rounds, bonus, seed, scale), 1):
+    for n, one in enumerate(pull_arms(means, rounds, bonus, seed, scale), 1):
         recorder.add(n, one.regret)
     return recorder.regret(label, learns_from_expert=False)
 
 
-def pulling(means: Array, rounds: int, bonus: Bonus, seed: int, scale: float = 1.0) -> Iterator[Round]:
+def pull_arms(means: Array, rounds: int, bonus: Bonus, seed: int, scale: float = 1.0) -> Iterator[Round]:
     """Pull the arm of least mean − scale · bonus, for arms with 0/1 costs of these means [trials, L].
 
     Only the pulled arm's index changes, so a round costs one argmin over the arms.

@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from aggrevated.simulators.tabular import optimal_q, random_mdps
+from aggrevated.simulators.tabular import make_random_mdps, optimal_q
 from aggrevated.updates import Update
-from aggrevated.updates.natural import Natural
-from aggrevated.updates.regular import Regular
+from aggrevated.updates.natural import NaturalUpdate
+from aggrevated.updates.regular import RegularUpdate
 from aggrevated_experiments.theory import bounds, finite_mdp, one_step, tree
 from aggrevated_experiments.theory.bandits import Bonus, index_policy, moss, ucb1
-from aggrevated_experiments.theory.study import Growth, Regret, Study, Tried, slope, when
-from aggrevated_experiments.theory.tuning import Tunable, choice, to_show, tune
+from aggrevated_experiments.theory.study import Growth, Regret, Study, TuningTrial, fit_slope, recorded_episodes
+from aggrevated_experiments.theory.tuning import Tunable, choose_setting, settings_to_plot, tune
 from aggrevated_experiments.theory.ucbvi import ucbvi
 
 RANDOM_TREES, DEEPEST = 1000, 16  # for Theorem special_upper: all depths from 2 on
@@ -25,7 +25,7 @@ RATES = (0.03, 0.1, 0.3, 1.0)  # of Adam, and δ_KL: no theorem says any
 
 def tree_study(depth: int, episodes: int, trials: int, seed: int) -> Study:
     """Theorems special_upper and special_lower: instances with one good leaf, better by ½√(L/N)."""
-    leaves, gap, points = 2 ** (depth - 1), hard_gap(depth, episodes), when(episodes)
+    leaves, gap, points = 2 ** (depth - 1), hard_gap(depth, episodes), recorded_episodes(episodes)
     algorithms = on_hard_trees(depth, episodes, trials)
     tried = [one for algorithm in algorithms for one in tune(algorithm, seed)]
     leader = led(depth, episodes, trials, seed)
@@ -55,7 +55,7 @@ def tree_study(depth: int, episodes: int, trials: int, seed: int) -> Study:
         gap * points * (1 - 1 / leaves),
         ratio("ratio_of_best_rl_to_aggrevate", best_rl, last[leader.label]) | on_random_trees(depth, seed),
         tuple(tried),
-        against(bandit, imitator, choice(tried, imitator).label, leader.label),
+        against(bandit, imitator, choose_setting(tried, imitator).label, leader.label),
     )
 
 
@@ -87,23 +87,23 @@ def led(depth: int, episodes: int, trials: int, seed: int) -> Regret:
     return tree.follow_the_leader(trees, episodes, seed)[0]
 
 
-def all_shown(algorithms: Iterable[Tunable], tried: Sequence[Tried], seed: int) -> list[Regret]:
+def all_shown(algorithms: Iterable[Tunable], tried: Sequence[TuningTrial], seed: int) -> list[Regret]:
     """Each algorithm as its theorem has it, and as it was tuned."""
-    return [one.regret(seed, value) for one in algorithms for value in to_show(one, tried)]
+    return [one.regret(seed, value) for one in algorithms for value in settings_to_plot(one, tried)]
 
 
-def tuned_or_imitating(algorithms: Iterable[Tunable], tried: Sequence[Tried], seed: int) -> list[Regret]:
+def tuned_or_imitating(algorithms: Iterable[Tunable], tried: Sequence[TuningTrial], seed: int) -> list[Regret]:
     """Each as it was tuned, and those that imitate as their theorem has them, too."""
     shown = []
     for one in algorithms:
-        settings = to_show(one, tried)
+        settings = settings_to_plot(one, tried)
         shown += [one.regret(seed, value) for value in (settings if one.what == "step ×" else settings[-1:])]
     return shown
 
 
-def best_of(tried: Sequence[Tried], algorithms: Iterable[str]) -> str:
+def best_of(tried: Sequence[TuningTrial], algorithms: Iterable[str]) -> str:
     """The label of the one with the least regret in tuning, tuned."""
-    return min((choice(tried, algorithm) for algorithm in algorithms), key=lambda one: one.regret).label
+    return min((choose_setting(tried, algorithm) for algorithm in algorithms), key=lambda one: one.regret).label
 
 
 def against(rl: str, *imitators: str) -> tuple[tuple[str, str], ...]:
@@ -124,7 +124,7 @@ def on_random_trees(depth: int, seed: int) -> dict[str, Any]:
         "most_episodes_to_the_best_leaf": {str(d): worst for d, (worst, _) in found.items()},
         "random_trees_within_k_minus_1": all(worst <= d - 1 for d, (worst, _) in found.items()),
         "regret_on_random_trees": {str(d): round(mean, 4) for d, (_, mean) in found.items()},
-        "regret_per_level": slope(np.array(list(found)), np.array([mean for _, mean in found.values()])),
+        "regret_per_level": fit_slope(np.array(list(found)), np.array([mean for _, mean in found.values()])),
     }
 
 
@@ -141,7 +141,7 @@ def slowest(depth: int, seed: int, batch: int = 100) -> tuple[int, float]:
 
 def tree_noisy_study(depth: int, episodes: int, trials: int, seed: int, rollouts: int) -> Study:
     """Theorem special_lower_noisy: Q̃ by roll-outs of π*, one good leaf, better by 1/4."""
-    gap, points = 0.25, when(episodes)
+    gap, points = 0.25, recorded_episodes(episodes)
 
     def all_on(depth: int, episodes: int) -> list[Regret]:
         trees = tree.one_good_leaf(trials, depth, gap, seed)
@@ -155,7 +155,7 @@ def tree_noisy_study(depth: int, episodes: int, trials: int, seed: int, rollouts
     in_s = {2**d - 1: all_on(d, episodes) for d in depths} | {2**depth - 1: regrets}
     in_n = {n: all_on(depth, n) for n in halvings(episodes, least=100)} | {episodes: regrets}
     growths = (*growth("N", in_n), *growth("S", in_s))
-    of_ln_s = {g.label: round(slope(np.log(np.log(g.x)), np.log(g.regret)), 4) for g in growths if g.of == "S"}
+    of_ln_s = {g.label: round(fit_slope(np.log(np.log(g.x)), np.log(g.regret)), 4) for g in growths if g.of == "S"}
     return Study(
         "tree-noisy",
         f"The tree with noisy Q*, depth {depth} (S = {2**depth - 1:,})",
@@ -172,7 +172,10 @@ def tree_noisy_study(depth: int, episodes: int, trials: int, seed: int, rollouts
 
 def mdp_study(states: int, actions: int, horizon: int, episodes: int, trials: int, seed: int, rollouts: int) -> Study:
     """Theorem upper_bound on random MDPs, with UCBVI, REINFORCE and TNPG beside it."""
-    points, largest = when(episodes), float(optimal_q(*random_mdps(trials, states, actions, seed)[:2], horizon).max())
+    points, largest = (
+        recorded_episodes(episodes),
+        float(optimal_q(*make_random_mdps(trials, states, actions, seed)[:2], horizon).max()),
+    )
 
     def imitators(states: int, episodes: int) -> tuple[Tunable, Tunable]:
         return with_an_expert(trials, states, actions, horizon, episodes, rollouts)
@@ -201,8 +204,8 @@ def mdp_study(states: int, actions: int, horizon: int, episodes: int, trials: in
         more={"largest_ratio_of_exact_to_exact_bound": float((imitating[0].curve / exact_bound).max())},
         tuning=tuple(tried),
         compared=(
-            *against(rl, noisy.algorithm, choice(tried, noisy.algorithm).label),
-            *against(rl, exact.algorithm, choice(tried, exact.algorithm).label),
+            *against(rl, noisy.algorithm, choose_setting(tried, noisy.algorithm).label),
+            *against(rl, exact.algorithm, choose_setting(tried, exact.algorithm).label),
             *against(without[0].algorithm, noisy.algorithm),
         ),
     )
@@ -214,10 +217,10 @@ def with_an_expert(
     """AggreVaTeD with exact and with noisy Q*."""
 
     def exact(seed: int, step: float) -> Regret:
-        return finite_mdp.exact(random_mdps(trials, states, actions, seed), horizon, episodes, step)
+        return finite_mdp.exact(make_random_mdps(trials, states, actions, seed), horizon, episodes, step)
 
     def noisy(seed: int, step: float) -> Regret:
-        mdps = random_mdps(trials, states, actions, seed)
+        mdps = make_random_mdps(trials, states, actions, seed)
         return finite_mdp.sampled(mdps, horizon, episodes, seed, finite_mdp.rolled_out(mdps, rollouts), "", step)
 
     return (
@@ -230,25 +233,25 @@ def without_an_expert(trials: int, states: int, actions: int, horizon: int, epis
     """Reinforcement learning on the same MDPs: UCBVI, REINFORCE and TNPG."""
 
     def optimist(seed: int, bonus: float) -> Regret:
-        return ucbvi(random_mdps(trials, states, actions, seed), horizon, episodes, seed, bonus)
+        return ucbvi(make_random_mdps(trials, states, actions, seed), horizon, episodes, seed, bonus)
 
     def gradient(update: Callable[[float], Update]) -> Callable[[int, float], Regret]:
         def run(seed: int, setting: float) -> Regret:
-            mdps = random_mdps(trials, states, actions, seed)
+            mdps = make_random_mdps(trials, states, actions, seed)
             return finite_mdp.policy_gradient(mdps, horizon, episodes, seed, lambda: update(setting), "", k=50)
 
         return run
 
     return [
         Tunable("UCBVI", "bonus ×", BONUSES, optimist),
-        Tunable("REINFORCE", "rate", RATES, gradient(Regular), has_theorem=False),
-        Tunable("TNPG", "δ_KL", RATES, gradient(lambda delta: Natural(delta, 1.0)), has_theorem=False),
+        Tunable("REINFORCE", "rate", RATES, gradient(RegularUpdate), has_theorem=False),
+        Tunable("TNPG", "δ_KL", RATES, gradient(lambda delta: NaturalUpdate(delta, 1.0)), has_theorem=False),
     ]
 
 
 def lower_bound_study(states: int, actions: int, episodes: int, trials: int, seed: int) -> Study:
     """Theorem lower_bound: H = 1, one good action in every state, better by ½√(S ln A / N)."""
-    points = when(episodes)
+    points = recorded_episodes(episodes)
 
     def regret(states: int, episodes: int) -> list[Regret]:
         gap = one_step.hard_gap(states, actions, episodes)

@@ -8,14 +8,20 @@ import torch
 
 from aggrevated.algorithm import Learner, aggrevated
 from aggrevated.core.arrays import Array
-from aggrevated.losses.taken_action import taken_action
-from aggrevated.oracles.advantage import Advantage
-from aggrevated.oracles.reward_to_go import Realised
+from aggrevated.losses.taken_action import taken_action_loss
+from aggrevated.oracles.advantage import AdvantageOracle
+from aggrevated.oracles.reward_to_go import RewardToGoOracle
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import CategoricalHead
-from aggrevated.simulators.tabular import Tabular, draw, optimal_q, state_distributions, total_cost
+from aggrevated.simulators.tabular import (
+    TabularSimulator,
+    optimal_q,
+    sample_categorical,
+    state_distributions,
+    total_cost,
+)
 from aggrevated.updates import Update
-from aggrevated.updates.tabular_exponentiated import exponentiated
+from aggrevated.updates.tabular_exponentiated import exponentiated_step
 from aggrevated_experiments.theory.study import Recorder, Regret
 
 Mdps = tuple[Array, Array, Array]  # transitions [trials, S, A, S], costs [trials, S, A], start [trials, S]
@@ -41,7 +47,7 @@ def exact(mdps: Mdps, horizon: int, episodes: int, step: float = 1.0) -> Regret:
         policy = np.exp(log_policy)
         d = state_distributions(transitions, start, policy)
         recorder.add(n, (d[..., None] * policy * costs[:, None]).sum(axis=(1, 2, 3)) - best)
-        log_policy = exponentiated(log_policy, d[..., None] / horizon * q_star, eta)
+        log_policy = exponentiated_step(log_policy, d[..., None] / horizon * q_star, eta)
     return recorder.regret("AggreVaTeD, EG, exact Q*")
 
 
@@ -61,7 +67,7 @@ def sampled(mdps: Mdps, horizon: int, episodes: int, seed: int, noise: Noise, la
         recorder.add(n, total_cost(transitions, costs, start, policy) - best)
         visited = roll_in(transitions, start, policy, generator)  # [trials, H]
         seen = log_policy[lane, times, visited]
-        log_policy[lane, times, visited] = exponentiated(seen, noise(q_star, visited, generator) / horizon, eta)
+        log_policy[lane, times, visited] = exponentiated_step(seen, noise(q_star, visited, generator) / horizon, eta)
     return recorder.regret(label)
 
 
@@ -87,7 +93,7 @@ def rolled_out(mdps: Mdps, rollouts: int) -> Noise:
         for _ in range(horizon):
             live = t < horizon
             total += live * (generator.random(shape) < costs[lane, s, a])
-            s = draw(transitions[lane, s, a], generator)
+            s = sample_categorical(transitions[lane, s, a], generator)
             t = t + 1
             a = expert[lane, np.minimum(t, horizon - 1), s]
         mean: Array = total.mean(axis=3)
@@ -98,10 +104,10 @@ def rolled_out(mdps: Mdps, rollouts: int) -> Noise:
 
 def roll_in(transitions: Array, start: Array, policy: Array, generator: np.random.Generator) -> Array:
     """The states [trials, H] of one episode of each policy."""
-    lane, s = np.arange(len(policy)), draw(start, generator)
+    lane, s = np.arange(len(policy)), sample_categorical(start, generator)
     visited = [s]
     for t in range(policy.shape[1] - 1):
-        s = draw(transitions[lane, s, draw(policy[lane, t, s], generator)], generator)
+        s = sample_categorical(transitions[lane, s, sample_categorical(policy[lane, t, s], generator)], generator)
         visited.append(s)
     return np.stack(visited, axis=1)
 
@@ -113,7 +119,7 @@ def policy_gradient(
     transitions, costs, start = mdps
     iterations, curves = -(-episodes // k), []
     for trial in range(len(costs)):
-        mdp = Tabular(transitions[trial], costs[trial], start[trial], horizon)
+        mdp = TabularSimulator(transitions[trial], costs[trial], start[trial], horizon)
         best = (mdp.start * mdp.q_star[0].min(axis=1)).sum()
         recorder = Recorder(1, episodes)
         policy = FeedForwardPolicy(mdp.observation_space.shape[0], CategoricalHead(costs.shape[2]), hidden=())
@@ -121,7 +127,7 @@ def policy_gradient(
             for parameter in policy.parameters():
                 parameter.zero_()
         learning = aggrevated(
-            Learner(policy, update()), mdp, None, Advantage(Realised()), taken_action,
+            Learner(policy, update()), mdp, None, AdvantageOracle(RewardToGoOracle()), taken_action_loss,
             seed=seed + trial, k=k, validation_episodes=1, validate_every=iterations + 1,
         )  # fmt: skip
         for iteration in range(iterations):
@@ -134,7 +140,7 @@ def policy_gradient(
     return Regret(label, np.stack(curves), learns_from_expert=False)
 
 
-def probabilities(policy: FeedForwardPolicy, mdp: Tabular) -> Array:
+def probabilities(policy: FeedForwardPolicy, mdp: TabularSimulator) -> Array:
     """π(a|s, t) of a table, [H, S, A]."""
     states, actions = mdp.costs.shape
     with torch.no_grad():

@@ -3,7 +3,7 @@
 import numpy as np
 
 from aggrevated.core.arrays import Array
-from aggrevated.updates.tabular_exponentiated import exponentiated
+from aggrevated.updates.tabular_exponentiated import exponentiated_step
 from aggrevated_experiments.theory.study import Recorder, Regret
 
 
@@ -26,7 +26,7 @@ def exponentiated_gradient(trials: int, states: int, actions: int, episodes: int
         recorder.add(n, total)
         s = generator.integers(states, size=trials)
         q = (generator.random((trials, actions)) < means[lane, s]).astype(float)
-        log_policy[lane, s] = exponentiated(log_policy[lane, s], q, eta)
+        log_policy[lane, s] = exponentiated_step(log_policy[lane, s], q, eta)
         now = (np.exp(log_policy[lane, s]) * means[lane, s]).sum(axis=1) - (0.5 - gap)
         total = total + (now - regret[lane, s]) / states
         regret[lane, s] = now

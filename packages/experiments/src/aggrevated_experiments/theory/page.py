@@ -5,12 +5,20 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from aggrevated.core.hardware import one_thread
-from aggrevated.core.settings import flag, known, require
+from aggrevated.core.hardware import single_thread
+from aggrevated.core.settings import check_known, check_setting, to_flag
 from aggrevated.errors import UsageError
-from aggrevated.reports import Table, in_words, markdown, number, sealed, text, versions
-from aggrevated.reports.comparison import Group
-from aggrevated.storage import Facts, storage_errors, write_atomically, write_json
+from aggrevated.reports import (
+    Table,
+    format_versions,
+    markdown_table,
+    number_column,
+    package_versions,
+    text_column,
+    with_digest,
+)
+from aggrevated.reports.comparison import TrialGroup
+from aggrevated.storage import JsonDict, reraise_storage_errors, write_atomically, write_json
 from aggrevated_experiments.figures import Figure, Request
 from aggrevated_experiments.theory.experiments import EXPERIMENTS, RegretRow, table
 from aggrevated_experiments.theory.study import Study
@@ -25,21 +33,23 @@ HEADER = "algorithm | regret at N | interval of the mean | least and most of the
 
 def asked_for(name: str, given: Mapping[str, int]) -> dict[str, int]:
     """The experiment's settings: its defaults, and what was given; a `UsageError` for what it does not have."""
-    defaults = EXPERIMENTS[known(name, "experiment", EXPERIMENTS)].defaults
+    defaults = EXPERIMENTS[check_known(name, "experiment", EXPERIMENTS)].defaults
     for setting, value in given.items():
         if setting not in defaults:
-            raise UsageError(f"{flag(setting)} has no effect on the experiment {name}; leave it out")
-        require(value >= LEAST[setting], setting, value, f"at least {LEAST[setting]}")
-        require(value <= MOST[setting], setting, value, f"at most {MOST[setting]}")
+            raise UsageError(f"{to_flag(setting)} has no effect on the experiment {name}; leave it out")
+        check_setting(value >= LEAST[setting], setting, value, f"at least {LEAST[setting]}")
+        check_setting(value <= MOST[setting], setting, value, f"at most {MOST[setting]}")
     settings = {**defaults, **given}
     numbers = size_of(settings)
     largest = f"fewer, or make the instances smaller: they are {numbers:,} numbers, and {NUMBERS:,} are the most"
-    require(numbers <= NUMBERS, "trials", settings["trials"], largest)
+    check_setting(numbers <= NUMBERS, "trials", settings["trials"], largest)
     if name == "tree":
         leaves = 2 ** (settings["depth"] - 1)
         if "episodes" not in given:
             settings["episodes"] = max(16 * leaves, 64)
-        require(settings["episodes"] >= leaves, "episodes", settings["episodes"], f"at least {leaves}, one per leaf")
+        check_setting(
+            settings["episodes"] >= leaves, "episodes", settings["episodes"], f"at least {leaves}, one per leaf"
+        )
     return settings
 
 
@@ -51,18 +61,21 @@ def size_of(settings: Mapping[str, int]) -> int:
     return settings["trials"] * settings["states"] * settings["actions"] * after
 
 
-def run_experiment(name: str, settings: Mapping[str, Any], folder: Path) -> tuple[Study, Facts]:
+def run_experiment(name: str, settings: Mapping[str, Any], folder: Path) -> tuple[Study, JsonDict]:
     """Run it, and leave NAME.png, .svg and .json in the folder."""
     from aggrevated_experiments.theory.regret_curves import regret_curves
 
-    with storage_errors(folder):
+    with reraise_storage_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)  # what cannot be written is known before the work
-    with one_thread():
+    with single_thread():
         study = EXPERIMENTS[name].run(**settings)
     regret_curves(study, folder / name)
-    options = " ".join(f"{flag(option)} {value}" for option, value in settings.items())
-    command = {"command": f"aggrevated theory {name} {options}", "versions": versions(("aggrevated", "numpy", "torch"))}
-    facts = sealed(study.facts() | command)
+    options = " ".join(f"{to_flag(option)} {value}" for option, value in settings.items())
+    command = {
+        "command": f"aggrevated theory {name} {options}",
+        "versions": package_versions(("aggrevated", "numpy", "torch")),
+    }
+    facts = with_digest(study.facts() | command)
     write_json(folder / f"{name}.json", facts)
     return study, facts
 
@@ -78,7 +91,7 @@ class TheoryPage(Figure):
             raise UsageError("theory has no runs, only its report; give --report or --out, not both")
         return super().folder(request)
 
-    def write(self, groups: Sequence[Group], request: Request, folder: Path) -> Table:
+    def write(self, groups: Sequence[TrialGroup], request: Request, folder: Path) -> Table:
         results = []
         for name, experiment in EXPERIMENTS.items():
             settings = dict(experiment.defaults) | dict(experiment.quick if request.quick else experiment.docs)
@@ -91,28 +104,30 @@ class TheoryPage(Figure):
 FIGURES = (TheoryPage(),)
 
 
-def regrets(study: Study, facts: Facts, closing: str) -> Table:
+def regrets(study: Study, facts: JsonDict, closing: str) -> Table:
     """A study, to print."""
     interval = {"from": ("low", 1), "to": ("high", 1)}
     numbers = {"regret at N": ("regret", 1), **interval, "least": ("least", 1), "most": ("most", 1)}
     exponents = {"exponent in N": ("exponent_n", 2), "in S": ("exponent_s", 2)}
-    columns = {name: number(*column) for name, column in (numbers | exponents).items()}
+    columns = {name: number_column(*column) for name, column in (numbers | exponents).items()}
     largest = f"the largest ratio of regret to it, in any trial: {facts['largest_ratio_to_bound']:.3f}"
     bound = f"{study.bound_label}: {facts['bound']:,.1f} at N; {largest}\n{closing}"
-    return Table(list(map(asdict, table(study))), {"algorithm": text("algorithm"), **columns}, bound, study.title)
+    return Table(
+        list(map(asdict, table(study))), {"algorithm": text_column("algorithm"), **columns}, bound, study.title
+    )
 
 
-def page(results: Sequence[tuple[Study, Facts]]) -> str:
+def page(results: Sequence[tuple[Study, JsonDict]]) -> str:
     """The results page, in Markdown: a figure, a table and the command of each experiment."""
     parts = ["# The theory, measured", "What it means: [docs/theory.md](../theory.md)."]
     for study, facts in results:
         parts += [
             f"## {study.title}",
             f"![{study.title}]({study.name}.png)",
-            markdown(HEADER, list(map(cells, table(study)))),
+            markdown_table(HEADER, list(map(cells, table(study)))),
             *told(study),
             beside_the_bound(study, facts),
-            f"Command: `{facts['command']}`; {in_words(facts['versions'])}. "
+            f"Command: `{facts['command']}`; {format_versions(facts['versions'])}. "
             f"All numbers: [{study.name}.json]({study.name}.json).",
         ]
     return "\n\n".join(parts) + "\n"
@@ -163,7 +178,7 @@ def tuned(study: Study) -> str:
     )
 
 
-def beside_the_bound(study: Study, facts: Facts) -> str:
+def beside_the_bound(study: Study, facts: JsonDict) -> str:
     """The words below the table."""
     more = "; ".join(f"{name.replace('_', ' ')}: {shown(value)}" for name, value in study.more.items())
     return (

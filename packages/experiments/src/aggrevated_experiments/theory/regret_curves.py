@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
 from aggrevated.core.arrays import Array
-from aggrevated.plots.learning_curves import BOUND, COLOURS, legend_below, save, tidy
+from aggrevated.plots.learning_curves import BOUND, COLORS, legend_below, save_figure, style_axes
 from aggrevated_experiments.theory.study import Growth, Study
 
 LABEL = 9  # points
@@ -22,7 +22,7 @@ def regret_curves(study: Study, path: Path) -> None:
     figure = Figure(figsize=(6.0 + 4.0 * len(quantities), 5.2), layout="constrained")
     axes = figure.subplots(1, 1 + len(quantities), squeeze=False, width_ratios=[1.35] + [1.0] * len(quantities))[0]
     figure.suptitle(study.title)
-    colours = dict(zip([regret.label for regret in study.regrets], cycle(COLOURS), strict=False))
+    colours = dict(zip([regret.label for regret in study.regrets], cycle(COLORS), strict=False))
     draw_curves(axes[0], study, colours)
     for panel, of in zip(axes[1:], quantities, strict=True):
         draw_growth(panel, study, of, colours)
@@ -30,7 +30,7 @@ def regret_curves(study: Study, path: Path) -> None:
     figure.draw_without_rendering()  # only then is it known how far apart the ends are
     for panel, of in zip(axes[1:], quantities, strict=True):
         label_ends(panel, [growth for growth in study.growths if growth.of == of], colours)
-    save(figure, path)
+    save_figure(figure, path)
 
 
 def draw_curves(axes: Axes, study: Study, colours: dict[str, str]) -> None:
@@ -48,7 +48,7 @@ def draw_curves(axes: Axes, study: Study, colours: dict[str, str]) -> None:
     least = min(float(regret.curve[:, -1].mean()) for regret in study.regrets)
     if float(study.bound[-1]) > 20 * max(least, 1e-9) or least * 20 < max(r.curve[:, -1].mean() for r in study.regrets):
         axes.set_yscale("log")
-    tidy(axes, xlabel="episodes", ylabel="cumulative regret $R_n$")
+    style_axes(axes, xlabel="episodes", ylabel="cumulative regret $R_n$")
 
 
 def draw_growth(axes: Axes, study: Study, of: str, colours: dict[str, str]) -> None:
@@ -60,7 +60,7 @@ def draw_growth(axes: Axes, study: Study, of: str, colours: dict[str, str]) -> N
     axes.xaxis.set_minor_locator(NullLocator())
     axes.margins(x=0.16)
     axes.set_title("numbers: fitted exponents", fontsize=9)
-    tidy(axes, xlabel="episodes $N$" if of == "N" else "states $S$", ylabel="$R_N$")
+    style_axes(axes, xlabel="episodes $N$" if of == "N" else "states $S$", ylabel="$R_N$")
 
 
 def label_ends(axes: Axes, growths: Sequence[Growth], colours: dict[str, str]) -> None:

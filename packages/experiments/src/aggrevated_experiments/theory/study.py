@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from aggrevated.core.arrays import Array
-from aggrevated.core.statistics import Estimate, of_resampled
+from aggrevated.core.statistics import Estimate, bootstrap_statistic
 
 POINTS = 200  # of a curve, evenly spread over the episodes
 
@@ -27,11 +27,11 @@ class Regret:
 
     def mean(self) -> Estimate:
         """Of R_N over trials, with its interval."""
-        return of_resampled(self.last, lambda drawn: np.asarray(drawn.mean(axis=1)))
+        return bootstrap_statistic(self.last, lambda drawn: np.asarray(drawn.mean(axis=1)))
 
 
 @dataclass(frozen=True)
-class Tried:
+class TuningTrial:
     """One setting of one algorithm, on instances for tuning only."""
 
     algorithm: str
@@ -65,7 +65,7 @@ class Growth:
     @property
     def exponent(self) -> float:
         """The slope in log-log."""
-        return slope(np.log(self.x), np.log(np.maximum(self.regret, 1e-12)))
+        return fit_slope(np.log(self.x), np.log(np.maximum(self.regret, 1e-12)))
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class Study:
     lower_label: str = ""
     random_play: Array | None = None  # [points]: the regret of one that never learns
     more: Mapping[str, Any] = field(default_factory=dict)
-    tuning: tuple[Tried, ...] = ()  # every setting that was tried
+    tuning: tuple[TuningTrial, ...] = ()  # every setting that was tried
     compared: tuple[tuple[str, str], ...] = ()  # labels: one algorithm and another on the same instances
 
     def facts(self) -> dict[str, Any]:
@@ -109,7 +109,7 @@ class Study:
             "tuning": [tried.facts() for tried in self.tuning],
         }
 
-    def as_tuned(self, tried: Tried) -> dict[str, Any]:
+    def as_tuned(self, tried: TuningTrial) -> dict[str, Any]:
         """An algorithm with the setting that was chosen, whatever it is, on the instances of the figure."""
         found = next(regret for regret in self.regrets if regret.label == tried.label)
         share = (
@@ -132,7 +132,7 @@ class Study:
     def comparison(self, first: str, second: str) -> dict[str, Any]:
         """The difference of two algorithms' R_N on the same instances, and which is ahead; none if it may be 0."""
         last = {regret.label: regret.last for regret in self.regrets}
-        difference = of_resampled(last[first] - last[second], lambda drawn: drawn.mean(axis=1))
+        difference = bootstrap_statistic(last[first] - last[second], lambda drawn: drawn.mean(axis=1))
         ahead = first if difference.high < 0 else second if difference.low > 0 else None
         return {"first": first, "second": second, **difference.named("difference"), "ahead": ahead}
 
@@ -150,12 +150,12 @@ def rounded(value: float) -> float:
     return float(f"{value:.7g}")
 
 
-def slope(x: Array, y: Array) -> float:
+def fit_slope(x: Array, y: Array) -> float:
     """Of the least-squares line."""
     return float(np.polyfit(x, y, 1)[0])
 
 
-def when(episodes: int) -> Array:
+def recorded_episodes(episodes: int) -> Array:
     """At most POINTS episode numbers from 1 to N, at which a curve is recorded."""
     return np.unique(np.linspace(1, episodes, min(episodes, POINTS)).round().astype(int))
 
@@ -164,7 +164,7 @@ class Recorder:
     """Adds up regret, and keeps it at the episodes of `when`."""
 
     def __init__(self, trials: int, episodes: int) -> None:
-        self.points, self.total = set(when(episodes).tolist()), np.zeros(trials)
+        self.points, self.total = set(recorded_episodes(episodes).tolist()), np.zeros(trials)
         self.curve: list[Array] = []
 
     def add(self, episode: int, regret: Array) -> None:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from aggrevated.core.arrays import Array
-from aggrevated_experiments.theory.bandits import Bonus, moss, pulling, ucb1
-from aggrevated_experiments.theory.tree import Trees, descending, leading
+from aggrevated_experiments.theory.bandits import Bonus, moss, pull_arms, ucb1
+from aggrevated_experiments.theory.tree import Trees, iter_exponentiated_gradient, iter_follow_the_leader
 
 GAP, SHARE = 0.25, 0.05  # what the best leaf is better by, and which share of the regret of random play counts as none
 
@@ -23,7 +23,7 @@ class Contender:
     learns_from_expert: bool = True
 
 
-def until_free(regrets: Iterable[Array], random_play: float) -> Array:
+def episodes_to_zero_regret(regrets: Iterable[Array], random_play: float) -> Array:
     """[trials]: the episode from which on the newer half of all so far has next to no regret; infinite: none.
 
     Next to none is `SHARE` of what random play has. It has to stay so to the end.
@@ -37,7 +37,7 @@ def until_free(regrets: Iterable[Array], random_play: float) -> Array:
     return np.where(last < len(n), last + 1.0, np.inf)
 
 
-def least_of_rl(depth: int) -> float:
+def rl_lower_bound(depth: int) -> float:
     """What no RL algorithm stays below in the mean over the trees with one good leaf, from Theorem special_lower.
 
     By its proof the best leaf's share of n episodes is at most 1/L + ½ √(−(n/L) ln(1 − 4 gap²)); play whose newer half
@@ -48,7 +48,7 @@ def least_of_rl(depth: int) -> float:
     return float(max(1.0, leaves * (2 * needed) ** 2 / -np.log(1 - 4 * GAP**2)))
 
 
-def random_play(depth: int) -> float:
+def random_policy_regret(depth: int) -> float:
     """The regret of an episode of a random policy."""
     return float(GAP * (1 - 0.5 ** (depth - 1)))
 
@@ -60,7 +60,7 @@ def few(depth: int) -> int:
 
 def following(rollouts: int | None) -> Callable[[Trees, int, int], Iterable[Array]]:
     """Follow the leader; None: with exact Q*."""
-    return lambda trees, n, seed: (episode.regret for episode in leading(trees, n, seed, rollouts))
+    return lambda trees, n, seed: (episode.regret for episode in iter_follow_the_leader(trees, n, seed, rollouts))
 
 
 def gradient(rollouts: int | None, eta: float) -> Callable[[Trees, int, int], Iterable[Array]]:
@@ -68,14 +68,14 @@ def gradient(rollouts: int | None, eta: float) -> Callable[[Trees, int, int], It
 
     def play(trees: Trees, n: int, seed: int) -> Iterable[Array]:
         step = eta / (2 * np.sqrt(np.log(2) / n))
-        return (episode.regret for episode in descending(trees, n, seed, rollouts, step=float(step)))
+        return (episode.regret for episode in iter_exponentiated_gradient(trees, n, seed, rollouts, step=float(step)))
 
     return play
 
 
 def bandit(bonus: Bonus, scale: float) -> Callable[[Trees, int, int], Iterable[Array]]:
     """One arm for each leaf."""
-    return lambda trees, n, seed: (one.regret for one in pulling(trees.means, n, bonus, seed, scale))
+    return lambda trees, n, seed: (one.regret for one in pull_arms(trees.means, n, bonus, seed, scale))
 
 
 def many(depth: int) -> int:

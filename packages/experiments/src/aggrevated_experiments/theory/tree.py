@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from aggrevated.core.arrays import Array
-from aggrevated.updates.tabular_exponentiated import base_policies
+from aggrevated.updates.tabular_exponentiated import base_policies_step
 from aggrevated_experiments.theory.study import Recorder, Regret
 
 
@@ -84,13 +84,13 @@ def follow_the_leader(trees: Trees, episodes: int, seed: int, rollouts: int | No
     (its regret, [trials] after how many episodes the policy reaches the best leaf). With `rollouts` Q* is noisy.
     """
     recorder, found = Recorder(trees.trials, episodes), np.full(trees.trials, episodes)
-    for n, episode in enumerate(leading(trees, episodes, seed, rollouts), 1):
+    for n, episode in enumerate(iter_follow_the_leader(trees, episodes, seed, rollouts), 1):
         found[(episode.regret == 0) & (found == episodes)] = n - 1
         recorder.add(n, episode.regret)
     return recorder.regret(f"AggreVaTe, FTL, {'exact' if rollouts is None else 'noisy'} Q*"), found
 
 
-def leading(trees: Trees, episodes: int, seed: int, rollouts: int | None = None) -> Iterator[Episode]:
+def iter_follow_the_leader(trees: Trees, episodes: int, seed: int, rollouts: int | None = None) -> Iterator[Episode]:
     """The episodes of `follow_the_leader`. The leader is the action whose Q̃, over all visits to the node, is less."""
     generator = np.random.default_rng(seed)
     policy = generator.integers(2, size=(trees.trials, trees.means.shape[1] - 1), dtype=np.int8)
@@ -116,13 +116,13 @@ def exponentiated_gradient(
     with `per_node`, a distribution π^s at each node (Eq. 7). η is `step` times the sharper one of docs/theory.md.
     """
     recorder = Recorder(trees.trials, episodes)
-    for n, episode in enumerate(descending(trees, episodes, seed, rollouts, per_node, step), 1):
+    for n, episode in enumerate(iter_exponentiated_gradient(trees, episodes, seed, rollouts, per_node, step), 1):
         recorder.add(n, episode.regret)
     kind = "π^s" if per_node else "base policies"
     return recorder.regret(f"AggreVaTeD, EG over {kind}, {'exact' if rollouts is None else 'noisy'} Q*")
 
 
-def descending(
+def iter_exponentiated_gradient(
     trees: Trees, episodes: int, seed: int, rollouts: int | None = 1, per_node: bool = False, step: float = 1.0
 ) -> Iterator[Episode]:
     """The episodes of `exponentiated_gradient`."""
@@ -167,7 +167,7 @@ def odds_after(log_odds: Array, actions: Array, q: Array, eta: float, per_node: 
         return updated
     sign = 2 * actions - 1
     taken, other = np.where(actions, q[1], q[0]), np.where(actions, q[0], q[1])
-    return sign * base_policies(sign * log_odds, taken, other, eta)
+    return sign * base_policies_step(sign * log_odds, taken, other, eta)
 
 
 def revalue(value: Array, log_odds: Array, nodes: Array, actions: Array) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
-from aggrevated_experiments.theory.study import Regret, Tried
+from aggrevated_experiments.theory.study import Regret, TuningTrial
 
 APART = 1_000_000  # from the seed of the figure's instances to that of the instances for tuning
 SETTINGS = 4  # are tried of every algorithm
@@ -29,24 +29,24 @@ class Tunable:
         return replace(self.run(seed, setting), label=label)
 
 
-def tune(tunable: Tunable, seed: int) -> list[Tried]:
+def tune(tunable: Tunable, seed: int) -> list[TuningTrial]:
     """All settings on other instances than those of `seed`; the least mean regret is chosen, the first of several."""
     apart = seed + APART
     tried = []
     for value in tunable.settings:
         regret = tunable.regret(apart, value)
         ends = tuple(regret.curve[:, -1].tolist())
-        tried.append(Tried(tunable.algorithm, f"{tunable.what} {value:g}", value, apart, ends, regret.label))
+        tried.append(TuningTrial(tunable.algorithm, f"{tunable.what} {value:g}", value, apart, ends, regret.label))
     best = min(tried, key=lambda one: one.regret)
     return [replace(one, chosen=one is best) for one in tried]
 
 
-def choice(tried: Iterable[Tried], algorithm: str) -> Tried:
+def choose_setting(tried: Iterable[TuningTrial], algorithm: str) -> TuningTrial:
     """Of one algorithm."""
     return next(one for one in tried if one.chosen and one.algorithm == algorithm)
 
 
-def to_show(tunable: Tunable, tried: Iterable[Tried]) -> list[float]:
+def settings_to_plot(tunable: Tunable, tried: Iterable[TuningTrial]) -> list[float]:
     """The theorem's setting, if it has one, and the chosen one."""
-    chosen = choice(tried, tunable.algorithm).value
+    chosen = choose_setting(tried, tunable.algorithm).value
     return list(dict.fromkeys([*tunable.settings[: int(tunable.has_theorem)], chosen]))

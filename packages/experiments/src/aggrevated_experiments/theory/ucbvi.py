@@ -3,7 +3,7 @@
 import numpy as np
 
 from aggrevated.core.arrays import Array
-from aggrevated.simulators.tabular import draw, greedy, optimal_q, total_cost
+from aggrevated.simulators.tabular import greedy_policy, optimal_q, sample_categorical, total_cost
 from aggrevated_experiments.theory.study import Recorder, Regret
 
 
@@ -20,12 +20,12 @@ def ucbvi(mdps: tuple[Array, Array, Array], horizon: int, episodes: int, seed: i
     confidence = np.log(states * actions * horizon * episodes)
     recorder = Recorder(trials, episodes)
     for n in range(1, episodes + 1):
-        policy = greedy(optimistic(counts, paid, horizon, scale, confidence))
+        policy = greedy_policy(optimistic(counts, paid, horizon, scale, confidence))
         recorder.add(n, total_cost(transitions, costs, start, policy) - best)
-        s = draw(start, generator)
+        s = sample_categorical(start, generator)
         for t in range(horizon):
             a = policy[lane, t, s].argmax(axis=1)
-            following = draw(transitions[lane, s, a], generator)
+            following = sample_categorical(transitions[lane, s, a], generator)
             paid[lane, s, a] += generator.random(trials) < costs[lane, s, a]
             counts[lane, s, a, following] += 1
             s = following

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from aggrevated.errors import DataError
-from aggrevated.reports import Table, bits_of, in_words, text
-from aggrevated.reports.comparison import Group
-from aggrevated.storage import Facts, read_json, write_atomically
+from aggrevated.reports import Table, digest_numbers, format_versions, text_column
+from aggrevated.reports.comparison import TrialGroup
+from aggrevated.storage import JsonDict, read_json, write_atomically
 from aggrevated_experiments.figures import Figure, Request
 
 STUDIES = ("pays-tree", "pays-lock", "pays-cliff", "pays-keys", "pays-packing", "expert-strength")
@@ -29,7 +29,7 @@ class WhereItPays(Figure):
     def folder(self, request: Request) -> Path:
         return request.report or request.out or Path("docs/results")
 
-    def write(self, groups: Sequence[Group], request: Request, folder: Path) -> Table:
+    def write(self, groups: Sequence[TrialGroup], request: Request, folder: Path) -> Table:
         found = {name: study(folder / f"{name}.json") for name in STUDIES if (folder / f"{name}.json").is_file()}
         if not found:
             first = STUDIES[0]
@@ -44,22 +44,22 @@ class WhereItPays(Figure):
         rows = [
             {"study": name, "question": facts["question"], "answer": facts["answer"]} for name, facts in found.items()
         ]
-        columns = {"study": text("study"), "answer": text("answer")}
+        columns = {"study": text_column("study"), "answer": text_column("answer")}
         return Table(rows, columns, f"page: {folder}/{self.name}.md")
 
 
 FIGURES = (WhereItPays(),)
 
 
-def study(path: Path) -> Facts:
+def study(path: Path) -> JsonDict:
     """What a study found, as it was written."""
     facts = read_json(path)
-    if facts.get("bits") != bits_of(facts):
+    if facts.get("bits") != digest_numbers(facts):
         raise DataError(f"{path} is not as it was written; make it again with 'aggrevated reproduce {path.stem}'")
     return facts
 
 
-def section(name: str, facts: Facts) -> list[str]:
+def section(name: str, facts: JsonDict) -> list[str]:
     """One study on the page."""
     title = facts.get("title", name)
     return [
@@ -67,5 +67,5 @@ def section(name: str, facts: Facts) -> list[str]:
         f"*{facts['question']}*",
         f"![{title}]({name}.png)",
         facts["answer"],
-        f"[Tables, trials, settings]({name}.md). Command: `{facts['command']}`; {in_words(facts['versions'])}.",
+        f"[Tables, trials, settings]({name}.md). Command: `{facts['command']}`; {format_versions(facts['versions'])}.",
     ]

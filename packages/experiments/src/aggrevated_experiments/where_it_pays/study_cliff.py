@@ -1,12 +1,12 @@
 """Where it pays: a cliff, where mistakes differ greatly in what they cost, and students too small to make none."""
 
-from aggrevated.tasks import Row, find_task
-from aggrevated_experiments.method_comparison.study import Case, Versus
+from aggrevated.tasks import FigureRow, find_task
+from aggrevated_experiments.method_comparison.study import Case, MethodStudy
 from aggrevated_experiments.where_it_pays.simulators.cliff import FALL, STONES
 
 UNITS = (1, 2, 4, 8, 16)
 
-CLIFF = Versus(
+CLIFF = MethodStudy(
     name="pays-cliff",
     title="A cliff: mistakes that differ in cost, and students of 1 to 16 units",
     question="Does it matter to know what a mistake costs, where the student is too small to make none?",
@@ -14,11 +14,11 @@ CLIFF = Versus(
     varied="hidden units of the student",
     cases=tuple(Case(n, f"{n} unit{'s' if n > 1 else ''}", {"hidden": (n,)}) for n in UNITS),
     methods={
-        "AggreVaTeD (exponentiated)": Row("aggrevated", "exponentiated"),
-        "AggreVaTeD (regular)": Row("aggrevated", "regular"),
-        "AggreVaTeD (natural)": Row("aggrevated", "natural"),
-        "DAgger": Row("dagger", "follow-the-leader"),
-        "SL": Row("sl", "follow-the-leader"),
+        "AggreVaTeD (exponentiated)": FigureRow("aggrevated", "exponentiated"),
+        "AggreVaTeD (regular)": FigureRow("aggrevated", "regular"),
+        "AggreVaTeD (natural)": FigureRow("aggrevated", "natural"),
+        "DAgger": FigureRow("dagger", "follow-the-leader"),
+        "SL": FigureRow("sl", "follow-the-leader"),
     },
     settings={"budget": 30_000, "trajectories": 20, "validation_episodes": 200},
     measures=("final", "steps"),

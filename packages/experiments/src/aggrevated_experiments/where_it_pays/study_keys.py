@@ -5,18 +5,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from aggrevated.core.rng import Purpose, seeds
+from aggrevated.core.rng import SeedPurpose, derive_seeds
 from aggrevated.core.statistics import estimate
-from aggrevated.reports import markdown
-from aggrevated.reports.comparison import Group, between
-from aggrevated.rollout.roll_in import Mixture, roll_in
-from aggrevated.storage import Facts
-from aggrevated.tasks import Row, find_task
+from aggrevated.reports import markdown_table
+from aggrevated.reports.comparison import TrialGroup, format_interval
+from aggrevated.rollout.roll_in import RollInPolicy, roll_in
+from aggrevated.storage import JsonDict
+from aggrevated.tasks import FigureRow, find_task
 from aggrevated.training.run_folder import Run
 from aggrevated_experiments.figures import Request
-from aggrevated_experiments.method_comparison.study import Case, Versus
-from aggrevated_experiments.where_it_pays.simulators.keys import OnlyMoves
-from aggrevated_experiments.where_it_pays.tasks.keys import KeysWorld
+from aggrevated_experiments.method_comparison.study import Case, MethodStudy
+from aggrevated_experiments.where_it_pays.simulators.keys import MaskedKeys
+from aggrevated_experiments.where_it_pays.tasks.keys import KeysProblem
 
 DOORS, SIZE, BUDGET = (1, 2, 3), 6, 20_000  # steps for each door: with more of them, episodes are longer
 MIXED = {"mixing": 0.5, "mixing_decay": 0.9}  # without it, most roll-ins ran to the horizon at first
@@ -44,24 +44,24 @@ WHY = (
 
 
 @dataclass(frozen=True)
-class Standing(Versus):
+class Standing(MethodStudy):
     """With the share of steps that lead nowhere."""
 
-    def facts(self, groups: Sequence[Group], request: Request) -> Facts:
+    def facts(self, groups: Sequence[TrialGroup], request: Request) -> JsonDict:
         own = super().facts(groups, request)
         methods = [method for case in own["cases"] for method in case["methods"]]
         for method, group in zip(methods, groups, strict=True):
             method["on_the_spot"] = estimate(np.array([on_the_spot(run) for run in group.runs])).named("share")
         return own
 
-    def remarks(self, facts: Facts) -> list[str]:
+    def remarks(self, facts: JsonDict) -> list[str]:
         by_method = list(zip(*(case["methods"] for case in facts["cases"]), strict=True))
         lines = [[found[0]["label"], *(share(one["on_the_spot"]) for one in found)] for found in by_method]
         header = " | ".join(["method", *(case["label"] for case in facts["cases"])])
-        return [why(facts["cases"]), markdown(header, lines)]
+        return [why(facts["cases"]), markdown_table(header, lines)]
 
 
-def why(cases: Sequence[Facts]) -> str:
+def why(cases: Sequence[JsonDict]) -> str:
     """What may be the reason, and what the case that was made to find out says to it."""
     usual, moves = cases[-2:]
     place = next(place for place, method in enumerate(usual["methods"]) if method["label"] == ADVISED)
@@ -74,18 +74,18 @@ def why(cases: Sequence[Facts]) -> str:
 def on_the_spot(run: Run) -> float:
     """The share of its policy's steps that lead nowhere."""
     world = run.config.world
-    assert isinstance(world, KeysWorld)
-    tested = seeds(run.config.loop.seed, Purpose.TEST, 0, EPISODES)
-    found = roll_in(world.simulator, Mixture(None, run.policy.actor()), tested)
-    leads = OnlyMoves(world.horizon, world.size, world.doors).legal(found.states[found.mask])
+    assert isinstance(world, KeysProblem)
+    tested = derive_seeds(run.config.loop.seed, SeedPurpose.TEST, 0, EPISODES)
+    found = roll_in(world.simulator, RollInPolicy(None, run.policy.actor()), tested)
+    leads = MaskedKeys(world.horizon, world.size, world.doors).legal(found.states[found.mask])
     return float(1 - np.take_along_axis(leads, found.actions[found.mask][:, None], axis=1).mean())
 
 
-def share(found: Facts) -> str:
-    return f"{found['share']:.3f} ({between(found['share_low'], found['share_high'], 3)})"
+def share(found: JsonDict) -> str:
+    return f"{found['share']:.3f} ({format_interval(found['share_low'], found['share_high'], 3)})"
 
 
-def earned(found: Facts) -> str:
+def earned(found: JsonDict) -> str:
     return f"{found['difference']:+.2f} ({found['low']:+.2f} to {found['high']:+.2f})"
 
 
@@ -109,13 +109,13 @@ KEYS = Standing(
     varied="locked doors, each with a key",
     cases=(*map(doors, DOORS), NONE_ON_THE_SPOT),
     methods={
-        "AggreVaTeD (exponentiated)": Row("aggrevated", "exponentiated", settings=MIXED),
-        "AggreVaTeD (natural)": Row("aggrevated", "natural", settings=MIXED),
-        "AggreVaTeD (regular)": Row("aggrevated", "regular", settings=MIXED | {"trajectories": 10}),
-        ADVISED: Row("dagger", "follow-the-leader", settings=MIXED),
-        "SL": Row("sl", "follow-the-leader"),
-        "SL-RL (critic)": Row("sl-rl", "natural", settings={"oracle": "critic", "demonstrations": 300}),
-        "TNPG (critic)": Row("tnpg", "natural", settings={"oracle": "critic"}),
+        "AggreVaTeD (exponentiated)": FigureRow("aggrevated", "exponentiated", settings=MIXED),
+        "AggreVaTeD (natural)": FigureRow("aggrevated", "natural", settings=MIXED),
+        "AggreVaTeD (regular)": FigureRow("aggrevated", "regular", settings=MIXED | {"trajectories": 10}),
+        ADVISED: FigureRow("dagger", "follow-the-leader", settings=MIXED),
+        "SL": FigureRow("sl", "follow-the-leader"),
+        "SL-RL (critic)": FigureRow("sl-rl", "natural", settings={"oracle": "critic", "demonstrations": 300}),
+        "TNPG (critic)": FigureRow("tnpg", "natural", settings={"oracle": "critic"}),
     },
     settings={"trajectories": 50, "validate_every": 5},
     tells=("reached", "difference"),

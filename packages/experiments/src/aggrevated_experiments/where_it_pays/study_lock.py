@@ -1,7 +1,7 @@
 """Where it pays: the combination lock, at lengths from 2 to 20."""
 
-from aggrevated.tasks import Row, find_task
-from aggrevated_experiments.method_comparison.study import Case, Versus
+from aggrevated.tasks import FigureRow, find_task
+from aggrevated_experiments.method_comparison.study import Case, MethodStudy
 from aggrevated_experiments.where_it_pays.simulators.lock import DIGITS
 
 LENGTHS = (2, 4, 6, 8, 10, 14, 20)
@@ -13,7 +13,7 @@ def by_trying(case: Case) -> float:
     return float(case.x * (DIGITS**case.x + 1) / 2)
 
 
-LOCK = Versus(
+LOCK = MethodStudy(
     name="pays-lock",
     title="The combination lock: exponential against polynomial",
     question="How do simulator steps grow with the length of a lock, with and without somebody who knows the cost of a "
@@ -22,12 +22,12 @@ LOCK = Versus(
     varied="digits L of the lock",
     cases=tuple(Case(n, f"L = {n}", {"length": n, "budget": EPISODES * n}) for n in LENGTHS),
     methods={
-        "AggreVaTeD (exponentiated)": Row("aggrevated", "exponentiated"),
-        "AggreVaTeD (regular)": Row("aggrevated", "regular"),
-        "DAgger": Row("dagger", "follow-the-leader"),
-        "SL": Row("sl", "follow-the-leader"),
-        "REINFORCE": Row("reinforce", "regular"),
-        "TNPG": Row("tnpg", "natural"),
+        "AggreVaTeD (exponentiated)": FigureRow("aggrevated", "exponentiated"),
+        "AggreVaTeD (regular)": FigureRow("aggrevated", "regular"),
+        "DAgger": FigureRow("dagger", "follow-the-leader"),
+        "SL": FigureRow("sl", "follow-the-leader"),
+        "REINFORCE": FigureRow("reinforce", "regular"),
+        "TNPG": FigureRow("tnpg", "natural"),
     },
     settings={"trajectories": 25},
     within=0.05,

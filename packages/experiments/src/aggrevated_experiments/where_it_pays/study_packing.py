@@ -7,20 +7,20 @@ from pathlib import Path
 import numpy as np
 
 from aggrevated.core.arrays import Array
-from aggrevated.core.rng import Purpose, seeds
+from aggrevated.core.rng import SeedPurpose, derive_seeds
 from aggrevated.core.statistics import estimate
-from aggrevated.reports import Table, markdown, publish, text
-from aggrevated.reports.comparison import Group, between
-from aggrevated.storage import Facts
-from aggrevated.tasks import Row, find_task
+from aggrevated.reports import Table, markdown_table, text_column, write_page
+from aggrevated.reports.comparison import TrialGroup, format_interval
+from aggrevated.storage import JsonDict
+from aggrevated.tasks import FigureRow, find_task
 from aggrevated.training.run_folder import Run
-from aggrevated.validation import returns_of
+from aggrevated.validation import evaluate_returns
 from aggrevated_experiments.figures import Request
-from aggrevated_experiments.method_comparison.numbers import paired
+from aggrevated_experiments.method_comparison.numbers import paired_comparison
 from aggrevated_experiments.method_comparison.page import page
-from aggrevated_experiments.method_comparison.study import Case, Versus
+from aggrevated_experiments.method_comparison.study import Case, MethodStudy
 from aggrevated_experiments.method_comparison.summary_text import listed
-from aggrevated_experiments.plots.method_comparison import EXPERT, Panel, Series, versus
+from aggrevated_experiments.plots.method_comparison import EXPERT, Panel, Series, plot_method_comparison
 from aggrevated_experiments.where_it_pays.experts.exact_packing import BestFit, ExactPacking, first_fit, lower_bound
 from aggrevated_experiments.where_it_pays.simulators.packing import CAPACITY, ITEMS, LARGEST, SMALLEST, Packing
 
@@ -31,12 +31,12 @@ RULES = {"best_fit": "best fit", "first_fit": "first fit", "exact": "exact solve
 
 
 @dataclass(frozen=True)
-class Larger(Versus):
+class Larger(MethodStudy):
     """Learned with a few items, and tested with more."""
 
     sizes: tuple[int, ...] = LARGER
 
-    def facts(self, groups: Sequence[Group], request: Request) -> Facts:
+    def facts(self, groups: Sequence[TrialGroup], request: Request) -> JsonDict:
         own, tested = super().facts(groups, request), []
         for size in self.sizes:
             named = zip(self.methods, groups, strict=True)
@@ -44,47 +44,49 @@ class Larger(Versus):
             tested.append({"items": size, "methods": methods})
         return own | {"larger": tested, "answer": f"{own['answer']} {beside_best_fit(tested)}"}
 
-    def write(self, groups: Sequence[Group], request: Request, folder: Path) -> Table:
+    def write(self, groups: Sequence[TrialGroup], request: Request, folder: Path) -> Table:
         facts = self.facts(groups, request)
         tested = facts["larger"]
         draw(self, tested, folder / self.name)
         title, question, figure, answer, *notes, beside = page(self, facts)
         lines = [cells(case, method) for case in tested for method in case["methods"]]
         rules = [rule_cells(case) for case in tested]
-        parts = [title, question, figure, answer, HOW_TO_READ, markdown(" | ".join(HEADER), lines)]
+        parts = [title, question, figure, answer, HOW_TO_READ, markdown_table(" | ".join(HEADER), lines)]
         learned = f"With the {LEARNED} items that they learned with, beside the exact solver:"
-        publish(folder, self.name, facts, [*parts, markdown(" | ".join(RULED), rules), *notes, learned, beside])
+        write_page(
+            folder, self.name, facts, [*parts, markdown_table(" | ".join(RULED), rules), *notes, learned, beside]
+        )
         names = ("items", "method", "bins", "over the bound", "to best fit")
         rows = [dict(zip(HEADER, line, strict=True)) for line in lines]
         closing = f"{facts['answer']}\nfigure and page: {folder}/{self.name}.png and .md"
-        return Table(rows, {name: text(name) for name in names}, closing, self.question)
+        return Table(rows, {name: text_column(name) for name in names}, closing, self.question)
 
 
 # ---- numbers
 
 
-def trial(run: Run, size: int) -> Facts:
+def trial(run: Run, size: int) -> JsonDict:
     """Bins in the mean of one trial's policy with so many items, and of rules of thumb on the same episodes."""
     simulator = Packing(size, size)
-    fresh = seeds(run.config.loop.seed, Purpose.TEST, 0, EPISODES)
+    fresh = derive_seeds(run.config.loop.seed, SeedPurpose.TEST, 0, EPISODES)
     states = simulator.initial(fresh)
     items = states[:, ITEMS:]
     return {
         "seed": run.config.loop.seed,
-        "bins": float(-returns_of(run.policy, simulator, fresh)[0].mean()),
-        "best_fit": float(-returns_of(BestFit(simulator), simulator, fresh)[0].mean()),
+        "bins": float(-evaluate_returns(run.policy, simulator, fresh)[0].mean()),
+        "best_fit": float(-evaluate_returns(BestFit(simulator), simulator, fresh)[0].mean()),
         "first_fit": float(np.mean([first_fit(own) for own in items])),
         "lower_bound": float(np.mean([lower_bound(own) for own in items])),
         "exact": float(ExactPacking(simulator).q(states).min(axis=1).mean()),
     }
 
 
-def over(trials: Sequence[Facts], name: str) -> Array:
+def over(trials: Sequence[JsonDict], name: str) -> Array:
     """[trials]: by how many percent that number of bins is above the lower bound."""
     return np.array([100 * (one[name] / one["lower_bound"] - 1) for one in trials])
 
 
-def of_method(label: str, trials: Sequence[Facts]) -> Facts:
+def of_method(label: str, trials: Sequence[JsonDict]) -> JsonDict:
     """All trials of one method with so many items, and how they stand beside best fit."""
     above = over(trials, "bins")
     found = estimate(above)
@@ -94,7 +96,7 @@ def of_method(label: str, trials: Sequence[Facts]) -> Facts:
         "iqm": found.value,
         "low": found.low,
         "high": found.high,
-        "to_best_fit": paired(above, over(trials, "best_fit")),
+        "to_best_fit": paired_comparison(above, over(trials, "best_fit")),
         **{name: float(over(trials, name).mean()) for name in RULES},
         "trials": list(trials),
     }
@@ -103,7 +105,7 @@ def of_method(label: str, trials: Sequence[Facts]) -> Facts:
 # ---- words
 
 
-def beside_best_fit(tested: Sequence[Facts]) -> str:
+def beside_best_fit(tested: Sequence[JsonDict]) -> str:
     """With how many items each method needs fewer bins than best fit, or more, by the interval over trials."""
     told = []
     for number, method in enumerate(tested[0]["methods"]):
@@ -123,7 +125,7 @@ def beside_best_fit(tested: Sequence[Facts]) -> str:
     )
 
 
-def in_points(found: Facts) -> str:
+def in_points(found: JsonDict) -> str:
     return f"{found['difference']:+.2f}, {found['low']:+.2f} to {found['high']:+.2f}"
 
 
@@ -137,11 +139,11 @@ HEADER = ("items", "method", "bins", "over the bound", "95 % interval", "to best
 RULED = ("items", *RULES.values())
 
 
-def cells(case: Facts, method: Facts) -> list[str]:
+def cells(case: JsonDict, method: JsonDict) -> list[str]:
     """One line of the table."""
     found = method["to_best_fit"]
-    difference = f"{found['difference']:+.2f} ({between(found['low'], found['high'], 2)})"
-    interval = between(method["low"], method["high"], 2)
+    difference = f"{found['difference']:+.2f} ({format_interval(found['low'], found['high'], 2)})"
+    interval = format_interval(method["low"], method["high"], 2)
     return [
         str(case["items"]),
         method["label"],
@@ -152,13 +154,13 @@ def cells(case: Facts, method: Facts) -> list[str]:
     ]
 
 
-def rule_cells(case: Facts) -> list[str]:
+def rule_cells(case: JsonDict) -> list[str]:
     """The rules of thumb with so many items, above the bound."""
     known = case["methods"][0]
     return [str(case["items"]), *(f"{known[rule]:.2f} %" for rule in RULES)]
 
 
-def draw(figure: Larger, tested: Sequence[Facts], path: Path) -> None:
+def draw(figure: Larger, tested: Sequence[JsonDict], path: Path) -> None:
     """One panel over the number of items, with the rules of thumb as lines."""
     series = []
     for number, label in enumerate(figure.methods):
@@ -171,17 +173,17 @@ def draw(figure: Larger, tested: Sequence[Facts], path: Path) -> None:
     x = np.log2(np.array(figure.sizes, float))
     shown = Panel("bins above the lower bound, in %", series, lines=lines)
     labels = [str(size) for size in figure.sizes]
-    versus([shown], x, labels, figure.varied, figure.title, path)
+    plot_method_comparison([shown], x, labels, figure.varied, figure.title, path)
 
 
 METHODS = {
-    "AggreVaTeD (exponentiated)": Row("aggrevated", "exponentiated"),
-    "AggreVaTeD (natural)": Row("aggrevated", "natural"),
-    "AggreVaTeD (regular)": Row("aggrevated", "regular"),
-    "DAgger": Row("dagger", "follow-the-leader"),
-    "SL": Row("sl", "follow-the-leader"),
-    "SL-RL (critic)": Row("sl-rl", "natural", settings={"oracle": "critic", "demonstrations": 300}),
-    "TNPG (critic)": Row("tnpg", "natural", settings={"oracle": "critic"}),
+    "AggreVaTeD (exponentiated)": FigureRow("aggrevated", "exponentiated"),
+    "AggreVaTeD (natural)": FigureRow("aggrevated", "natural"),
+    "AggreVaTeD (regular)": FigureRow("aggrevated", "regular"),
+    "DAgger": FigureRow("dagger", "follow-the-leader"),
+    "SL": FigureRow("sl", "follow-the-leader"),
+    "SL-RL (critic)": FigureRow("sl-rl", "natural", settings={"oracle": "critic", "demonstrations": 300}),
+    "TNPG (critic)": FigureRow("tnpg", "natural", settings={"oracle": "critic"}),
 }
 WITHOUT = ("SL-RL (critic)", "TNPG (critic)")  # an expert to ask
 PACKING = Larger(

@@ -8,27 +8,27 @@ from pathlib import Path
 
 import numpy as np
 
-from aggrevated.core.hardware import one_thread
+from aggrevated.core.hardware import single_thread
 from aggrevated.core.statistics import median_time
 from aggrevated.errors import UsageError
-from aggrevated.reports import Table, markdown, publish, text, versions
-from aggrevated.reports.comparison import Group
-from aggrevated.storage import Facts
+from aggrevated.reports import Table, markdown_table, package_versions, text_column, write_page
+from aggrevated.reports.comparison import TrialGroup
+from aggrevated.storage import JsonDict
 from aggrevated_experiments.figures import Figure, Request
 from aggrevated_experiments.method_comparison.numbers import in_facts
 from aggrevated_experiments.method_comparison.page import in_steps, or_never
 from aggrevated_experiments.method_comparison.summary_text import listed
-from aggrevated_experiments.plots.method_comparison import Panel, Series, versus
-from aggrevated_experiments.theory.study import slope
+from aggrevated_experiments.plots.method_comparison import Panel, Series, plot_method_comparison
+from aggrevated_experiments.theory.study import fit_slope
 from aggrevated_experiments.theory.time_to_zero_regret import (
     CONTENDERS,
     GAP,
     SHARE,
     Contender,
+    episodes_to_zero_regret,
     few,
-    least_of_rl,
-    random_play,
-    until_free,
+    random_policy_regret,
+    rl_lower_bound,
 )
 from aggrevated_experiments.theory.tree import one_good_leaf
 
@@ -50,7 +50,7 @@ class PaysTree(Figure):
             raise UsageError(f"{self.name} has no runs, only its report; give --report or --out, not both")
         return super().folder(request)
 
-    def write(self, groups: Sequence[Group], request: Request, folder: Path) -> Table:
+    def write(self, groups: Sequence[TrialGroup], request: Request, folder: Path) -> Table:
         depths, trees = (QUICK, QUICK_TREES) if request.quick else (DEPTHS, TREES)
         cases = []
         for depth in depths:
@@ -58,7 +58,7 @@ class PaysTree(Figure):
             cases.append(at_depth(depth, trees))
         facts = {
             "command": request.command(self),
-            "versions": versions(("aggrevated", "numpy")),
+            "versions": package_versions(("aggrevated", "numpy")),
             "seeds": [0],
             "title": self.title,
             "question": self.question,
@@ -69,24 +69,26 @@ class PaysTree(Figure):
             "cases": cases,
         }
         draw(self, cases, folder / self.name)
-        publish(folder, self.name, facts, page(self, facts))
+        write_page(folder, self.name, facts, page(self, facts))
         return table(self, facts, folder)
 
 
-def at_depth(depth: int, trees: int) -> Facts:
+def at_depth(depth: int, trees: int) -> JsonDict:
     """All that play at this depth."""
     found = []
-    with one_thread():
+    with single_thread():
         drawn = one_good_leaf(trees, depth, GAP, seed=0)
         for one in CONTENDERS:
             if depth <= one.deepest:
                 regrets = one.play(drawn, one.episodes(depth), 0)
-                found.append(of_contender(one, depth, until_free(regrets, random_play(depth)).tolist()))
-    lower = least_of_rl(depth)
+                found.append(
+                    of_contender(one, depth, episodes_to_zero_regret(regrets, random_policy_regret(depth)).tolist())
+                )
+    lower = rl_lower_bound(depth)
     return {"depth": depth, "leaves": 2 ** (depth - 1), "least_of_rl": lower, "contenders": found}
 
 
-def of_contender(one: Contender, depth: int, times: Sequence[float]) -> Facts:
+def of_contender(one: Contender, depth: int, times: Sequence[float]) -> JsonDict:
     """What one of them needed, on every tree; None: not within its episodes."""
     episodes = [None if np.isinf(time) else int(time) for time in times]
     return {
@@ -98,12 +100,12 @@ def of_contender(one: Contender, depth: int, times: Sequence[float]) -> Facts:
     }
 
 
-def of(cases: Sequence[Facts], label: str) -> list[Facts | None]:
+def of(cases: Sequence[JsonDict], label: str) -> list[JsonDict | None]:
     """One contender at all depths; None where it was not tried."""
     return [next((one for one in case["contenders"] if one["label"] == label), None) for case in cases]
 
 
-def answer(cases: Sequence[Facts]) -> str:
+def answer(cases: Sequence[JsonDict]) -> str:
     """How the episodes grow: with the depth, or with the leaves."""
     told, depths = [], [case["depth"] for case in cases]
     for one in CONTENDERS:
@@ -115,9 +117,9 @@ def answer(cases: Sequence[Facts]) -> str:
         (first, least), (last, most) = reached[0], reached[-1]
         x, y = (np.array(column, float) for column in zip(*reached, strict=True))
         if one.learns_from_expert:
-            grows = f"{slope(x, y):.1f} more for each level"
+            grows = f"{fit_slope(x, y):.1f} more for each level"
         else:
-            grows = f"{2 ** slope(x, np.log2(y)):.2f} × as many for each level"
+            grows = f"{2 ** fit_slope(x, np.log2(y)):.2f} × as many for each level"
         told.append(f"{one.label}: {least:,.0f} at depth {first} and {most:,.0f} at {last}, {grows}")
     beyond = [case["depth"] for case in cases if len(case["contenders"]) < len(CONTENDERS)]
     more = (
@@ -129,7 +131,7 @@ def answer(cases: Sequence[Facts]) -> str:
     return "Episodes until play is free of regret, in the median: " + "; ".join(told) + "." + more
 
 
-def draw(figure: PaysTree, cases: Sequence[Facts], path: Path) -> None:
+def draw(figure: PaysTree, cases: Sequence[JsonDict], path: Path) -> None:
     """One panel: both kinds of growth on one logarithmic axis."""
     depths = np.array([case["depth"] for case in cases], float)
     series, trees = [], len(cases[0]["contenders"][0]["until_free"])
@@ -144,10 +146,10 @@ def draw(figure: PaysTree, cases: Sequence[Facts], path: Path) -> None:
     lines = {LEAST: np.array([case["least_of_rl"] for case in cases])}
     panel = Panel("episodes until play is free of regret", series, log=True, limit=limit, lines=lines)
     labels = [f"{depth:.0f}" for depth in depths]
-    versus([panel], depths, labels, "depth K", figure.title, path)
+    plot_method_comparison([panel], depths, labels, "depth K", figure.title, path)
 
 
-def page(figure: PaysTree, facts: Facts) -> list[str]:
+def page(figure: PaysTree, facts: JsonDict) -> list[str]:
     """Question, figure, answer and table, in Markdown."""
     header = "depth | leaves | learner | episodes until free of regret, median | 95 % interval | each tree"
     rows = [
@@ -169,11 +171,11 @@ def page(figure: PaysTree, facts: Facts) -> list[str]:
         f"![{figure.title}]({figure.name}.png)",
         facts["answer"],
         how_to_read(facts),
-        markdown(header, rows),
+        markdown_table(header, rows),
     ]
 
 
-def how_to_read(facts: Facts) -> str:
+def how_to_read(facts: JsonDict) -> str:
     """The words above the table."""
     depth = facts["cases"][0]["depth"]
     return (
@@ -188,14 +190,14 @@ def how_to_read(facts: Facts) -> str:
     )
 
 
-def table(figure: PaysTree, facts: Facts, folder: Path) -> Table:
+def table(figure: PaysTree, facts: JsonDict, folder: Path) -> Table:
     """To print."""
     rows = [
         {"depth": case["depth"], **one, "shown": in_steps(one["median"])}
         for case in facts["cases"]
         for one in case["contenders"]
     ]
-    columns = {"depth": text("depth"), "learner": text("label"), "episodes": text("shown")}
+    columns = {"depth": text_column("depth"), "learner": text_column("label"), "episodes": text_column("shown")}
     closing = f"{facts['answer']}\nfigure and page: {folder}/{figure.name}.png and .md"
     return Table(rows, columns, closing, figure.question)
 

@@ -39,9 +39,9 @@ class Draw:
 
     def run(self) -> None:
         """Serve until somebody stops it."""
-        from aggrevated_reader.cli.serve import show
+        from aggrevated_reader.cli.serve import serve_application
 
-        show(self._app, self.port, not self.no_browser, self.json)
+        serve_application(self._app, self.port, not self.no_browser, self.json)
 
     def _app(self) -> ASGIApp:
         from aggrevated_reader.pages_report import load_reader

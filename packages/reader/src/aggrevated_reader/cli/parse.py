@@ -10,10 +10,10 @@ from tyro.conf import Positional, arg
 
 from aggrevated.cli.option_types import AnyPath, File, Folder
 from aggrevated.errors import AggrevatedError, DataError, UsageError
-from aggrevated_reader.cli.draw_options import drawings_of
+from aggrevated_reader.cli.draw_options import drawing_paths
 
 if TYPE_CHECKING:
-    from aggrevated.storage import Facts
+    from aggrevated.storage import JsonDict
     from aggrevated_reader.pages_report import PageReader, ParsedPage
 
 
@@ -58,7 +58,7 @@ class Parse:
     def run(self) -> None:
         """Read, print, and draw what is asked for."""
         from aggrevated_reader.pages_report import files_in, load_reader
-        from aggrevated_reader.pictures.segmentation import see
+        from aggrevated_reader.pictures.segmentation import segment_page
 
         if not self.files:
             raise UsageError("there is nothing to parse; give a picture, a PDF, InkML, a folder of these, or text")
@@ -66,12 +66,14 @@ class Parse:
         if files != list(self.files[:1]):
             self._show_all(load_reader(self.policy), files)
             return
-        seen = see(files[0])  # before torch is there: a large picture takes memory, and a bad one is told at once
+        seen = segment_page(
+            files[0]
+        )  # before torch is there: a large picture takes memory, and a bad one is told at once
         reader = load_reader(self.policy)
         self._show(reader.understood(files[0], seen), reader, alone=True)
 
     def _show_all(self, reader: PageReader, files: list[Path]) -> None:
-        from aggrevated.cli.output import note
+        from aggrevated.cli.output import print_note
         from aggrevated.cli.progress import Progress
         from aggrevated_reader.pages_report import counted, reason
 
@@ -82,13 +84,13 @@ class Parse:
                 if isinstance(found, AggrevatedError):
                     failed.append((file, found))
                     if self.verbose:
-                        note(f"left out {file}: {reason(file, found)}")
+                        print_note(f"left out {file}: {reason(file, found)}")
                 else:
                     self._show(found, reader, alone=False)
                     doubtful += [file] if found.doubts else []
                 progress.at(done, f"{done - len(failed)} read", last=done == len(files))
         for why, count in counted(failed).most_common():
-            note(f"left out {count} of {len(files)} files: {why}")
+            print_note(f"left out {count} of {len(files)} files: {why}")
         if len(failed) == len(files):
             raise DataError(f"none of the {len(files)} files could be read; give pictures, PDFs or InkML of algebra")
         if self.strict and (failed or doubtful):
@@ -99,13 +101,13 @@ class Parse:
 
     def _show(self, parsed: ParsedPage, reader: PageReader, alone: bool) -> None:
         """Print one page; warn where it does not look like algebra."""
-        from aggrevated.cli.output import note, print_facts
+        from aggrevated.cli.output import print_dict, print_note
         from aggrevated_reader.pages_report import arcs_of
         from aggrevated_reader.parse_steps import in_lines
 
         drawings, steps = self._drawings(parsed.file, alone), self._steps(parsed, reader)
         if self.json:
-            print_facts(parsed.facts() | ({"steps": steps} if self.steps else {}) | drawings, as_json=True)
+            print_dict(parsed.facts() | ({"steps": steps} if self.steps else {}) | drawings, as_json=True)
         elif alone:
             known = set(parsed.reading.labels) != {"?"}
             in_one_line = " \\\\ ".join(parsed.latex.splitlines())
@@ -116,26 +118,26 @@ class Parse:
         if steps and not self.json:
             print("\n".join(in_lines(steps, parsed.reading.labels)))
         if parsed.doubts:
-            note(f"{parsed.file} may be no page of algebra, or not what was read: {'; '.join(parsed.doubts)}")
+            print_note(f"{parsed.file} may be no page of algebra, or not what was read: {'; '.join(parsed.doubts)}")
         self._draw(parsed, reader, drawings)
         if drawings and alone and not self.json:
             print(f"drawings: {', '.join(drawings.values())}")
         if alone and self.strict and parsed.doubts:
             raise DataError(f"{parsed.file} does not look like algebra; look at it, or leave --strict out")
 
-    def _steps(self, parsed: ParsedPage, reader: PageReader) -> list[Facts]:
+    def _steps(self, parsed: ParsedPage, reader: PageReader) -> list[JsonDict]:
         """How it was parsed, if that is asked for."""
         if not self.steps or not len(parsed.page):
             return []
-        from aggrevated_reader.parse_steps import has_tree, steps_of
+        from aggrevated_reader.parse_steps import has_gold_heads, list_parse_steps
 
-        return steps_of(*reader.reads.parser_of(parsed.seen.page), known=has_tree(parsed.seen.page))
+        return list_parse_steps(*reader.reads.parser_of(parsed.seen.page), known=has_gold_heads(parsed.seen.page))
 
     def _drawings(self, file: Path, alone: bool) -> dict[str, str]:
         """What is drawn, by its ending."""
         if not (self.draw or self.growth or self.out):
             return {}
-        drawings, grown = (drawings_of(file, self.out, alone, which) for which in ("", "-growth"))
+        drawings, grown = (drawing_paths(file, self.out, alone, which) for which in ("", "-growth"))
         return drawings | ({"growth": grown["svg"]} if self.growth else {})
 
     def _draw(self, parsed: ParsedPage, reader: PageReader, drawings: dict[str, str]) -> None:

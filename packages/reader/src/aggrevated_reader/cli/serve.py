@@ -21,11 +21,11 @@ Port: TypeAlias = Annotated[
 NoBrowser: TypeAlias = Annotated[bool, arg(help="Only say where the page is, and do not open it.")]
 
 
-def show(make: Callable[[], ASGIApp], port: int, browser: bool, as_json: bool) -> None:
+def serve_application(make: Callable[[], ASGIApp], port: int, browser: bool, as_json: bool) -> None:
     """Bind, make the application, say its address on standard output, and serve it."""
-    from aggrevated.cli.output import note  # which imports NumPy, and --help does not
+    from aggrevated.cli.output import print_note  # which imports NumPy, and --help does not
 
-    PORT.require("port", port)
+    PORT.check("port", port)
     try:
         from aggrevated_reader.web.server import bind, serve
     except ImportError as error:
@@ -35,6 +35,6 @@ def show(make: Callable[[], ASGIApp], port: int, browser: bool, as_json: bool) -
 
         def ready() -> None:
             print(json.dumps({"address": str(address)}) if as_json else address, flush=True)
-            note("the page is for this machine only; Ctrl-C ends it")
+            print_note("the page is for this machine only; Ctrl-C ends it")
 
         serve(make(), address, browser, ready)

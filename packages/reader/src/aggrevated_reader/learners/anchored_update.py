@@ -16,26 +16,26 @@ from aggrevated.losses import Loss
 from aggrevated.oracles import CostToGo
 from aggrevated.policies import Policy
 from aggrevated.rollout.trajectories import Trajectories
-from aggrevated.updates import Step
-from aggrevated.updates.regular import Regular, RegularSettings
+from aggrevated.updates import UpdateResult
+from aggrevated.updates.regular import RegularSettings, RegularUpdate
 
 FIRST, MOVING = "anchored.first", "anchored.moving"
 
 
 @dataclass
-class Anchored:
+class AnchoredUpdate:
     """The policy is θ_1 + (1 − anchor)(θ_n − θ_1), where θ_n is what `inner` moves, by gradients at θ_n."""
 
-    inner: Regular
+    inner: RegularUpdate
     anchor: float
     _kept: dict[str, Tensor] = field(default_factory=dict, init=False, repr=False)  # θ_1 and θ_n, as vectors [d]
 
-    def __call__(self, policy: Policy, loss: Loss, trajectories: Trajectories, cost_to_go: CostToGo) -> Step:
-        first = self._kept.get(FIRST, weights_of(policy))
-        put(policy, self._kept.get(MOVING, first))
+    def __call__(self, policy: Policy, loss: Loss, trajectories: Trajectories, cost_to_go: CostToGo) -> UpdateResult:
+        first = self._kept.get(FIRST, get_weights(policy))
+        set_weights(policy, self._kept.get(MOVING, first))
         step = self.inner(policy, loss, trajectories, cost_to_go)
-        moving = weights_of(policy)
-        put(policy, first + (1 - self.anchor) * (moving - first))
+        moving = get_weights(policy)
+        set_weights(policy, first + (1 - self.anchor) * (moving - first))
         self._kept = {FIRST: first, MOVING: moving}
         return step
 
@@ -48,13 +48,13 @@ class Anchored:
         self.inner.restore({name: w for name, w in state.items() if name not in self._kept})
 
 
-def weights_of(policy: Policy) -> Tensor:
+def get_weights(policy: Policy) -> Tensor:
     """All of them, as a vector [d] of its own."""
     return parameters_to_vector(policy.parameters()).detach().clone()
 
 
 @torch.no_grad()
-def put(policy: Policy, weights: Tensor) -> None:
+def set_weights(policy: Policy, weights: Tensor) -> None:
     """Give the policy these weights [d]."""
     at = 0
     for own in policy.parameters():
@@ -69,5 +69,5 @@ class AnchoredSettings(RegularSettings):
     name = "anchored"
     anchor: float = setting(0.25, "The share of the first policy in the one that acts.", BELOW_1)
 
-    def build(self, seed: int) -> Anchored:  # type: ignore[override]  # it has a Regular, and is none
-        return Anchored(super().build(seed), self.anchor)
+    def build(self, seed: int) -> AnchoredUpdate:  # type: ignore[override]  # it has a Regular, and is none
+        return AnchoredUpdate(super().build(seed), self.anchor)

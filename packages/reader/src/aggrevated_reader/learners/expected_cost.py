@@ -18,7 +18,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 from aggrevated.core.arrays import Array
 from aggrevated.parsing.transitions import TransitionSystem
 
-NO_ARC = -1.0  # in the place of whether an arc is wrong, for actions that make none
+NO_ARC_TARGET = -1.0  # in the place of whether an arc is wrong, for actions that make none
 HIGHEST = 4.0  # of a logarithm of costs: no transition loses more than some fifty arcs
 ROUNDS = 30  # of Newton's method
 FLATTEST = 0.05  # slope
@@ -47,42 +47,42 @@ class ExpectedCosts(nn.Module):
         """
         log_costs, doubts = self(state)
         deviance = (log_costs.exp() - costs * log_costs) * known
-        made = known & (wrong != NO_ARC)
+        made = known & (wrong != NO_ARC_TARGET)
         crossed = binary_cross_entropy_with_logits(doubts, wrong.clamp(min=0.0), reduction="none") * made
         total: Tensor = deviance.sum() + crossed.sum()
         return total
 
     @torch.no_grad()
-    def expected(self, state: Tensor, taken: Tensor) -> Expected:
+    def expected(self, state: Tensor, taken: Tensor) -> ExpectedCostEstimates:
         """Of the actions that were taken [...], corrected."""
         log_costs, doubts = (values.gather(-1, taken[..., None])[..., 0].numpy() for values in self(state))
         (a, b), (c, d) = self.correction.tolist()
-        return Expected(log_costs, doubts, np.exp(a * log_costs + b), 1 / (1 + np.exp(-(c * doubts + d))))
+        return ExpectedCostEstimates(log_costs, doubts, np.exp(a * log_costs + b), 1 / (1 + np.exp(-(c * doubts + d))))
 
-    def calibrate(self, found: Expected, costs: Array, wrong: Array) -> None:
+    def calibrate(self, found: ExpectedCostEstimates, costs: Array, wrong: Array) -> None:
         """Correct it by choices of which is known what they did cost, and whether the arcs were wrong, all [n]."""
-        made = wrong != NO_ARC
+        made = wrong != NO_ARC_TARGET
         self.correction[0] = torch.tensor(fitted(found.log_costs, costs, poisson))
         self.correction[1] = torch.tensor(fitted(found.doubt_logits[made], wrong[made], logistic))
 
 
-def wrong_arcs(system: TransitionSystem, observations: Tensor, heads: Tensor, starts: Tensor) -> Tensor:
+def arc_error_targets(system: TransitionSystem, observations: Tensor, heads: Tensor, starts: Tensor) -> Tensor:
     """[K, T, A]: 1 where the arc that an action would make is wrong, 0 where it is right, NO_ARC without one.
 
     `heads` [Σn] are the gold ones of all pages, one after the other; a page's first is at `starts` [P].
     """
     numbers, first = observations[:, :, 1:].long(), starts[observations[:, 0, 0].long()][:, None]
-    found = observations.new_full((*observations.shape[:2], len(system.actions)), NO_ARC)
+    found = observations.new_full((*observations.shape[:2], len(system.actions)), NO_ARC_TARGET)
     for action, arc in enumerate(system.makes):
         if arc is not None:
             dependent, head = (numbers[:, :, place] for place in arc)
             rows = (first + dependent - 1).clamp(0, len(heads) - 1)
-            found[:, :, action] = torch.where(dependent >= 1, (heads[rows] != head).float(), NO_ARC)
+            found[:, :, action] = torch.where(dependent >= 1, (heads[rows] != head).float(), NO_ARC_TARGET)
     return found
 
 
 @dataclass(frozen=True)
-class Expected:
+class ExpectedCostEstimates:
     """Of choices [...] that were made."""
 
     log_costs: Array  # as learned

@@ -23,29 +23,29 @@ from aggrevated.actors.networks import NumpyNetwork
 from aggrevated.core.arrays import Array
 from aggrevated.core.settings import (
     BELOW_1,
-    NOT_NEGATIVE,
-    Chosen,
+    NON_NEGATIVE,
+    SelectedComponents,
     at_least,
     between,
-    require,
-    require_recurrent,
+    check_recurrent_width,
+    check_setting,
     setting,
 )
 from aggrevated.parsing.features.layout import LAYOUT, PLACE
 from aggrevated.parsing.features.projection import Projection
-from aggrevated.parsing.features.symbols import DETAILED, DETAILED_PIXELS, detailed
-from aggrevated.parsing.learners.actors import NumpyReader
+from aggrevated.parsing.features.symbols import DETAILED, DETAILED_PIXELS, detailed_features
+from aggrevated.parsing.learners.actors import ReaderActor
 from aggrevated.parsing.learners.parser_policies import ParsingPolicy
 from aggrevated.parsing.pages.page import Page
 from aggrevated.parsing.transitions import TransitionSystem
 from aggrevated.parsing.transitions.systems import SYSTEMS
-from aggrevated.policies import HiddenSettings, initial_seed
+from aggrevated.policies import HiddenSettings, derive_initial_seed
 from aggrevated.policies.heads import Head
 from aggrevated.policies.recurrent_cells import CELLS
-from aggrevated.storage import Facts
-from aggrevated_reader.learners.expected_cost import Expected, ExpectedCosts, wrong_arcs
+from aggrevated.storage import JsonDict
+from aggrevated_reader.learners.expected_cost import ExpectedCostEstimates, ExpectedCosts, arc_error_targets
 from aggrevated_reader.learners.serialization import read, write
-from aggrevated_reader.learners.symbol_names import CLASSES, UNKNOWN, decoded, encoded
+from aggrevated_reader.learners.symbol_names import CLASSES, UNKNOWN, names_from_bytes, names_to_bytes
 
 COMPONENTS = 200  # of a symbol's picture
 FITTED = 30_000  # symbols are enough to fit them to
@@ -61,7 +61,7 @@ class Answers(NamedTuple):
     starts: Tensor  # int64 [P]: the row of each page's first symbol
 
 
-class Understood(NamedTuple):
+class ReadingOutputs(NamedTuple):
     """What the policy made of trajectories."""
 
     observations: Tensor  # [K, T, O]
@@ -75,7 +75,7 @@ class ReadingPolicy(ParsingPolicy):
     names: Tensor  # uint8 [CLASSES, BYTES]
     sureness: Tensor  # what the logits of names are multiplied by, so that they are as sure as they are right
     answers: Answers | None = None
-    _latest: Understood | None = None
+    _latest: ReadingOutputs | None = None
 
     def __init__(
         self,
@@ -111,7 +111,7 @@ class ReadingPolicy(ParsingPolicy):
         read = embedding + hidden
         self.naming_head = nn.Sequential(nn.Linear(read, embedding), nn.ReLU(), nn.Linear(embedding, CLASSES))
         self.costs = ExpectedCosts(hidden, actions)
-        self.register_buffer("names", encoded(()))
+        self.register_buffer("names", names_to_bytes(()))
         self.register_buffer("sureness", torch.tensor(1.0))
         with torch.no_grad():
             self.readout.weight *= 0.1
@@ -120,12 +120,12 @@ class ReadingPolicy(ParsingPolicy):
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_latest": None}  # what torch cannot copy
 
-    def sizes(self) -> Facts:
+    def sizes(self) -> JsonDict:
         """What a blank one like it is made of."""
         sizes = {"hidden": self.kind.hidden, "embedding": self.embedding, "layers": self.layers}
         return sizes | {"system": self.system.name}
 
-    def save(self, path: Path | str, card: Facts | None = None) -> None:
+    def save(self, path: Path | str, card: JsonDict | None = None) -> None:
         """Write one file that `load` reads, with a card that says what it is."""
         write(Path(path), self.state_dict(), self.sizes(), self.card if card is None else card)
 
@@ -135,14 +135,14 @@ class ReadingPolicy(ParsingPolicy):
         return read(Path(path), cls._again)
 
     @classmethod
-    def _again(cls, shape: Facts, weights: dict[str, Tensor], card: Facts) -> ReadingPolicy:
+    def _again(cls, shape: JsonDict, weights: dict[str, Tensor], card: JsonDict) -> ReadingPolicy:
         sizes = {name: shape[name] for name in ("hidden", "embedding", "layers")}
         policy = cls(blank_projection(), SYSTEMS[shape["system"]], **sizes)
         kinds = {name: tensor.dtype for name, tensor in policy.state_dict().items()}
         policy.load_state_dict({name: tensor.to(kinds[name]) for name, tensor in weights.items()})
         if not policy.classes:
             raise ValueError("it has no names for symbols")
-        if not torch.equal(encoded(policy.classes), policy.names):
+        if not torch.equal(names_to_bytes(policy.classes), policy.names):
             raise ValueError("there are gaps between its names for symbols")
         policy.card = card
         return policy
@@ -163,13 +163,13 @@ class ReadingPolicy(ParsingPolicy):
 
     def with_names(self, names: tuple[str, ...]) -> ReadingPolicy:
         """The same, whose classes have these names."""
-        self.names = encoded(names)
+        self.names = names_to_bytes(names)
         return self
 
     @property
     def classes(self) -> tuple[str, ...]:
         """Their names."""
-        return decoded(self.names)
+        return names_from_bytes(self.names)
 
     def look(self, pages: Tensor) -> tuple[Tensor, Tensor]:
         """(what the names of these pages' symbols are told by [B, N, R]; items as `read` gives them)."""
@@ -183,7 +183,7 @@ class ReadingPolicy(ParsingPolicy):
         special = self.special.expand(len(pages), -1, -1)
         return torch.cat([embedded, states], dim=2), torch.cat([special, items], dim=1)
 
-    def understand(self, observations: Tensor, mask: Tensor) -> Understood:
+    def understand(self, observations: Tensor, mask: Tensor) -> ReadingOutputs:
         """All that the heads need to know of these trajectories."""
         read, items = self.look(observations[:, 0, 0].long())
         numbers = observations[:, :, 1:][:, :, self.kind.view].long() + 1  # [K, T, view]; −1, none, comes first
@@ -194,7 +194,7 @@ class ReadingPolicy(ParsingPolicy):
         assert self.decoder is not None
         state = self.decoder(packed)[0]
         whole = nn.utils.rnn.pad_packed_sequence(state, batch_first=True, total_length=mask.shape[1])[0]
-        return Understood(observations, read, whole)
+        return ReadingOutputs(observations, read, whole)
 
     def distribution(self, observations: Tensor, mask: Tensor, legal: Tensor | None = None) -> Distribution:
         found = self.understand(observations, mask)
@@ -204,7 +204,7 @@ class ReadingPolicy(ParsingPolicy):
 
     # What it learns along.
 
-    def along(
+    def auxiliary_loss(
         self, observations: Tensor, mask: Tensor, legal: Tensor | None, costs: Tensor | None = None
     ) -> Tensor | None:
         """The cross-entropy of the symbols' names, and the deviance of expected costs, summed."""
@@ -237,7 +237,7 @@ class ReadingPolicy(ParsingPolicy):
     def wrong(self, observations: Tensor) -> Tensor:
         """[K, T, A]: 1 where the arc that an action would make is wrong, 0 where it is right, NO_ARC without one."""
         assert self.answers is not None
-        return wrong_arcs(self.system, observations, self.answers.heads, self.answers.starts)
+        return arc_error_targets(self.system, observations, self.answers.heads, self.answers.starts)
 
     # What it says.
 
@@ -252,7 +252,7 @@ class ReadingPolicy(ParsingPolicy):
         return number.numpy(), likely.numpy()
 
     @torch.no_grad()
-    def all_said(self, observations: Array, mask: Array, actions: Array) -> tuple[Expected, Array, Array]:
+    def all_said(self, observations: Array, mask: Array, actions: Array) -> tuple[ExpectedCostEstimates, Array, Array]:
         """What it expects of these actions [K, T], and what `named` says of the pages, by one look at them."""
         found = self.understand(torch.from_numpy(observations), torch.from_numpy(mask))
         named = self._named(found.read, observations[:, 0, 0].astype(np.int64))
@@ -270,18 +270,18 @@ class ReadingPolicy(ParsingPolicy):
         self.sureness = torch.tensor(SURENESS[int(np.argmin(tried))])
 
     @torch.no_grad()
-    def expected(self, observations: Array, mask: Array, actions: Array) -> Expected:
+    def expected(self, observations: Array, mask: Array, actions: Array) -> ExpectedCostEstimates:
         """What it expects of these actions [K, T]."""
         found = self.understand(torch.from_numpy(observations), torch.from_numpy(mask))
         return self.costs.expected(found.state, torch.from_numpy(actions))
 
-    def reader(self) -> NumpyReader:
+    def reader(self) -> ReaderActor:
         """`look`, on NumPy."""
         assert self.encoder is not None and isinstance(self.embed, nn.Sequential)
         cells = [CELLS["lstm"].copy_of(self.encoder, which) for which in range(2 * self.layers)]
         special, start = self.special.detach().numpy().copy(), 2 * self.kind.hidden
         embed = NumpyNetwork.copy_of(self.embed)
-        return NumpyReader(special, embed, tuple(cells[:2]), True, start, upper=tuple(cells[2:]), beside=PLACE)
+        return ReaderActor(special, embed, tuple(cells[:2]), True, start, upper=tuple(cells[2:]), beside=PLACE)
 
 
 @dataclass(frozen=True)
@@ -293,26 +293,26 @@ class ReadingSettings(HiddenSettings):
     dropout: float = setting(0.0, "The share of what it reads of a symbol that is left out while it learns.", BELOW_1)
     embedding: int = setting(128, "How many numbers stand for a symbol's picture and place.", at_least(1))
     layers: int = setting(1, "Layers of the encoder, 1 or 2.", between(1, 2))
-    naming: float = setting(1.0, "The weight of the symbols' names in what is learned.", NOT_NEGATIVE)
-    doubting: float = setting(0.25, "The weight of expected costs in what is learned.", NOT_NEGATIVE)
+    naming: float = setting(1.0, "The weight of the symbols' names in what is learned.", NON_NEGATIVE)
+    doubting: float = setting(0.25, "The weight of expected costs in what is learned.", NON_NEGATIVE)
 
-    def check(self, chosen: Chosen) -> None:
-        require_recurrent(self.hidden, self.name)
-        require(self.hidden[0] % 2 == 0, "hidden", self.hidden, "even: half of it reads forwards, half backwards")
+    def check(self, chosen: SelectedComponents) -> None:
+        check_recurrent_width(self.hidden, self.name)
+        check_setting(self.hidden[0] % 2 == 0, "hidden", self.hidden, "even: half of it reads forwards, half backwards")
 
     def build(self, observations: Space[Any], head: Head, seed: int) -> ReadingPolicy:
         """Without pages, and with a projection to be fitted."""
         system = next(one for one in SYSTEMS.values() if len(one.actions) == head.outputs)  # they differ in that
         return ReadingPolicy(
             blank_projection(), system, hidden=self.hidden[0], embedding=self.embedding, layers=self.layers,
-            dropout=self.dropout, naming=self.naming, doubting=self.doubting, seed=initial_seed(seed),
+            dropout=self.dropout, naming=self.naming, doubting=self.doubting, seed=derive_initial_seed(seed),
         )  # fmt: skip
 
 
 def projection_of(pages: Sequence[Page]) -> Projection:
     """Fitted to the detailed features of these pages; of every so many, where there are very many."""
     step = max(1, sum(map(len, pages)) // FITTED)
-    return Projection.of(detailed(pages[::step]), DETAILED_PIXELS, COMPONENTS)
+    return Projection.of(detailed_features(pages[::step]), DETAILED_PIXELS, COMPONENTS)
 
 
 def blank_projection() -> Projection:

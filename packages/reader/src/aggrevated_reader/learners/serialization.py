@@ -8,7 +8,7 @@ from torch import Tensor
 
 from aggrevated import storage
 from aggrevated.errors import DataError
-from aggrevated.storage import Facts, in_short
+from aggrevated.storage import JsonDict, truncate_message
 from aggrevated.version import __version__
 
 FORMAT = "aggrevated reader 1"
@@ -18,15 +18,15 @@ WHOLE = ("names", "sureness", "costs.correction", "projection.centre", "projecti
 T = TypeVar("T")
 
 
-def write(path: Path, weights: dict[str, Tensor], sizes: Facts, card: Facts) -> None:
+def write(path: Path, weights: dict[str, Tensor], sizes: JsonDict, card: JsonDict) -> None:
     """Write it, sealed."""
     kept = {name: tensor if name in WHOLE else tensor.half() for name, tensor in weights.items()}
-    storage.seal(path, kept, {"format": FORMAT, "version": __version__, "shape": sizes, "card": card})
+    storage.save_checksummed(path, kept, {"format": FORMAT, "version": __version__, "shape": sizes, "card": card})
 
 
-def read(path: Path, make: Callable[[Facts, dict[str, Tensor], Facts], T]) -> T:
+def read(path: Path, make: Callable[[JsonDict, dict[str, Tensor], JsonDict], T]) -> T:
     """What `make` makes of its shape, weights and card; a `DataError` if that cannot be."""
-    weights, facts = storage.unseal(path, MOST_BYTES)
+    weights, facts = storage.load_checksummed(path, MOST_BYTES)
     if facts.get("format") != FORMAT:
         raise DataError(f"{path} is no reader; give a file that 'aggrevated export' made of a run of the task reader")
     try:
@@ -34,11 +34,11 @@ def read(path: Path, make: Callable[[Facts, dict[str, Tensor], Facts], T]) -> T:
         return make(facts["shape"], weights, dict(facts["card"]))
     except Exception as error:  # it is anybody's file: what is wrong is noticed here and there
         raise DataError(
-            f"{path} is no reader that this version, {__version__}, can make again ({in_short(error)}); make it again"
+            f"{path} is no reader that this version, {__version__}, can make again ({truncate_message(error)}); make it again"
         ) from error
 
 
-def check(shape: Facts, weights: dict[str, Tensor]) -> None:
+def check(shape: JsonDict, weights: dict[str, Tensor]) -> None:
     """A `ValueError` where sizes are beyond all bounds, or weights are no numbers."""
     for name, most in LARGEST.items():
         if type(shape[name]) is not int or not 0 < shape[name] <= most:

@@ -7,9 +7,9 @@ from typing import Any
 
 from gymnasium.spaces import Space
 
-from aggrevated.core.settings import BELOW_1, NOT_NEGATIVE, Chosen, require, setting
+from aggrevated.core.settings import BELOW_1, NON_NEGATIVE, SelectedComponents, check_setting, setting
 from aggrevated.experts import Expert
-from aggrevated.policies import Policy, PolicySettings, initial_seed
+from aggrevated.policies import Policy, PolicySettings, derive_initial_seed
 from aggrevated.policies.heads import Head
 from aggrevated.simulators import Simulator
 from aggrevated.starts import StartSettings
@@ -19,41 +19,43 @@ SHIPPED = Path(__file__).parents[1] / "readers" / "reader.safetensors"
 
 
 @lru_cache(maxsize=1)
-def shipped() -> ReadingPolicy:
+def load_builtin_reader() -> ReadingPolicy:
     """The policy in the package, for all who only look at it."""
     return ReadingPolicy.load(SHIPPED)
 
 
 @dataclass(frozen=True)
-class ShippedSettings(PolicySettings):
+class BuiltinReaderSettings(PolicySettings):
     """As `reading`, with the sizes of the reader that is in the package."""
 
     name = "shipped"
     mixes = False  # each would read the pages for itself
     dropout: float = setting(0.0, "The share of what it reads of a symbol that is left out while it learns.", BELOW_1)
-    naming: float = setting(1.0, "The weight of the symbols' names in what is learned.", NOT_NEGATIVE)
-    doubting: float = setting(0.25, "The weight of expected costs in what is learned.", NOT_NEGATIVE)
+    naming: float = setting(1.0, "The weight of the symbols' names in what is learned.", NON_NEGATIVE)
+    doubting: float = setting(0.25, "The weight of expected costs in what is learned.", NON_NEGATIVE)
 
     def build(self, observations: Space[Any], head: Head, seed: int) -> ReadingPolicy:
         """With random weights, and without pages."""
-        known = shipped()
+        known = load_builtin_reader()
         return ReadingPolicy(
             blank_projection(), known.system, hidden=known.kind.hidden, embedding=known.embedding, layers=known.layers,
-            dropout=self.dropout, naming=self.naming, doubting=self.doubting, seed=initial_seed(seed),
+            dropout=self.dropout, naming=self.naming, doubting=self.doubting, seed=derive_initial_seed(seed),
         )  # fmt: skip
 
 
 @dataclass(frozen=True)
-class ShippedStart(StartSettings):
+class BuiltinReaderStart(StartSettings):
     """The weights of the reader that is in the package, for no simulator step and no query."""
 
     name = "shipped"
 
-    def check(self, chosen: Chosen) -> None:
-        require(chosen.policy.name == "shipped", "start", self.name, "another: its weights fit --policy shipped only")
+    def check(self, chosen: SelectedComponents) -> None:
+        check_setting(
+            chosen.policy.name == "shipped", "start", self.name, "another: its weights fit --policy shipped only"
+        )
 
     def begin(self, policy: Policy, simulator: Simulator, expert: Expert, seed: int, k: int) -> tuple[int, int]:
         assert isinstance(policy, ReadingPolicy)
         names = policy.names  # the world's: those of the reader come first, and keep their places
-        policy.load_state_dict(shipped().state_dict() | {"names": names})
+        policy.load_state_dict(load_builtin_reader().state_dict() | {"names": names})
         return 0, 0

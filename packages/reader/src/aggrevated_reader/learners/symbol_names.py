@@ -16,7 +16,7 @@ BYTES = 16  # of a name in UTF-8
 UNKNOWN = -1  # the class of a name that is none of them
 
 
-def classes_of(symbols: Iterable[str], classes: int = CLASSES, longest: int = BYTES) -> tuple[str, ...]:
+def choose_class_names(symbols: Iterable[str], classes: int = CLASSES, longest: int = BYTES) -> tuple[str, ...]:
     """The names that occur and can be printed, sorted; if there are too many, or too long ones, the most frequent that
     fit."""
     counted = Counter(symbols)
@@ -24,7 +24,7 @@ def classes_of(symbols: Iterable[str], classes: int = CLASSES, longest: int = BY
     return tuple(sorted(fit[:classes]))
 
 
-def encoded(names: Sequence[str], classes: int = CLASSES, longest: int = BYTES) -> Tensor:
+def names_to_bytes(names: Sequence[str], classes: int = CLASSES, longest: int = BYTES) -> Tensor:
     """uint8 [classes, longest], zeros where there is no name."""
     table = np.zeros((classes, longest), np.uint8)
     for row, name in zip(table, names, strict=False):
@@ -33,7 +33,7 @@ def encoded(names: Sequence[str], classes: int = CLASSES, longest: int = BYTES) 
     return torch.from_numpy(table)
 
 
-def decoded(table: Tensor) -> tuple[str, ...]:
+def names_from_bytes(table: Tensor) -> tuple[str, ...]:
     """The names that `encoded` was given; a `ValueError` where bytes are none, or nothing to be printed."""
     rows = (bytes(row).rstrip(b"\0") for row in table.numpy())
     names = tuple(row.decode() for row in rows if row)
@@ -42,7 +42,7 @@ def decoded(table: Tensor) -> tuple[str, ...]:
     return names
 
 
-def numbers_of(symbols: Sequence[str], names: Sequence[str]) -> Array:
+def symbol_class_indices(symbols: Sequence[str], names: Sequence[str]) -> Array:
     """int64 [n]: the class of each symbol, UNKNOWN where it has none."""
     places = {name: place for place, name in enumerate(names)}
     return np.array([places.get(symbol, UNKNOWN) for symbol in symbols], np.int64)

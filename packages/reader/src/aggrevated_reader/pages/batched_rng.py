@@ -14,7 +14,7 @@ T = TypeVar("T")
 BLOCK = 256
 
 
-class Dice:
+class BatchedRng:
     """What a generator decides, decision by decision; the same generator decides the same."""
 
     def __init__(self, generator: np.random.Generator) -> None:
@@ -47,21 +47,21 @@ class Dice:
         """One of them, each as likely as the others."""
         return things[int(len(things) * self.share())]
 
-    def weigh(self, things: Weighed[T]) -> T:
+    def weigh(self, things: WeightedChoice[T]) -> T:
         """One of them, by its weight."""
         place = bisect_right(things.until, self.share())
         return things.things[min(place, len(things.things) - 1)]
 
 
 @dataclass(frozen=True)
-class Weighed(Generic[T]):
+class WeightedChoice(Generic[T]):
     """Things to choose from, with weights."""
 
     things: tuple[T, ...]
     until: tuple[float, ...]  # the weights of each and of those before it, as shares
 
     @classmethod
-    def of(cls, weights: dict[T, float]) -> Weighed[T]:
+    def of(cls, weights: dict[T, float]) -> WeightedChoice[T]:
         """With these weights, which need not sum to 1."""
         total = sum(weights.values())
         return cls(tuple(weights), tuple(accumulate(weight / total for weight in weights.values())))

@@ -12,7 +12,7 @@ from aggrevated.parsing.pages.page import NAMELESS, Page
 NOT_CONFIRMED = 'it has no heads (<annotation type="head">) and no MathML; correct the page and save it again'
 
 
-def confirmed(ink: Ink) -> Page:
+def to_confirmed_page(ink: Ink) -> Page:
     """The page with labels and heads as the file says them, or a `DataError` that says what is missing.
 
     Heads that are written at the symbols come first; where there are none, MathML gives them, as in CROHME's files.
@@ -38,7 +38,7 @@ def has_heads(ink: Ink) -> bool:
 
 def read_folder(folder: Path) -> crohme.Folder:
     """The confirmed pages of a folder; one in which there is none is a `DataError`."""
-    return crohme.read_files(folder, files_in(folder), confirmed)
+    return crohme.read_files(folder, files_in(folder), to_confirmed_page)
 
 
 def files_in(folder: Path) -> crohme.Files:

@@ -11,23 +11,25 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from aggrevated.parsing.pages.algebra import BAR, ROOT_SIGN, Fraction, Raised, Root, Token, random_set
-from aggrevated_reader.pages.batched_rng import Dice, Weighed
+from aggrevated_reader.pages.batched_rng import BatchedRng, WeightedChoice
 
 LONGEST = 30  # symbols on a page
 DEEPEST = 2  # structures inside of each other
 
-SMALL = Weighed.of(
+SMALL = WeightedChoice.of(
     dict(zip("xyabncztmdpkiefgrhuqvjslwo", (30, 15, 15, 13, 8, 8, 7, 6, 6, 6, 5, 5, 5, *(4,) * 13), strict=True))
 )
-CAPITAL = Weighed.of(dict.fromkeys("XYABCEFGHILMNPRSTV", 4.0) | dict.fromkeys("DJKOQUWZ", 1.5))
-GREEK = Weighed.of({"α": 3, "β": 3, "π": 4, "θ": 3, "γ": 2, "σ": 2, "λ": 2, "μ": 1, "Δ": 2, "ω": 1, "∞": 1})
-FUNCTIONS = Weighed.of({"f": 6, "g": 3, "h": 2, "F": 3, "G": 2, "H": 1, "P": 1, "p": 1, "V": 1, "y": 1, "d": 1, "a": 1})
-WORDS = Weighed.of({"sin": 4, "cos": 4, "tan": 2, "log": 3, "lim": 1})
-RELATIONS = Weighed.of({"=": 10, "≤": 2.5, "≥": 2.5, "≠": 2.5, "<": 2, ">": 2})
-SIGNS = Weighed.of({"+": 10, "-": 10, "±": 3.5})
-TIMES = Weighed.of({"×": 6, "/": 4.5, "÷": 3.5, "·": 1})
-BRACKETS = Weighed.of({("(", ")"): 10, ("[", "]"): 3, ("{", "}"): 1})
-DIGITS = Weighed.of(dict(zip("1234567890", (16, 11, 10, 9, 9, 8, 8, 8, 8, 7), strict=True)))
+CAPITAL = WeightedChoice.of(dict.fromkeys("XYABCEFGHILMNPRSTV", 4.0) | dict.fromkeys("DJKOQUWZ", 1.5))
+GREEK = WeightedChoice.of({"α": 3, "β": 3, "π": 4, "θ": 3, "γ": 2, "σ": 2, "λ": 2, "μ": 1, "Δ": 2, "ω": 1, "∞": 1})
+FUNCTIONS = WeightedChoice.of(
+    {"f": 6, "g": 3, "h": 2, "F": 3, "G": 2, "H": 1, "P": 1, "p": 1, "V": 1, "y": 1, "d": 1, "a": 1}
+)
+WORDS = WeightedChoice.of({"sin": 4, "cos": 4, "tan": 2, "log": 3, "lim": 1})
+RELATIONS = WeightedChoice.of({"=": 10, "≤": 2.5, "≥": 2.5, "≠": 2.5, "<": 2, ">": 2})
+SIGNS = WeightedChoice.of({"+": 10, "-": 10, "±": 3.5})
+TIMES = WeightedChoice.of({"×": 6, "/": 4.5, "÷": 3.5, "·": 1})
+BRACKETS = WeightedChoice.of({("(", ")"): 10, ("[", "]"): 3, ("{", "}"): 1})
+DIGITS = WeightedChoice.of(dict(zip("1234567890", (16, 11, 10, 9, 9, 8, 8, 8, 8, 7), strict=True)))
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,7 @@ class Manner:
     structures: float  # of factors that carry an exponent, or are a fraction or a root
 
 
-def manner(dice: Dice, structures: bool) -> Manner:
+def manner(dice: BatchedRng, structures: bool) -> Manner:
     """That of one page."""
     letters = dice.pick((0.0, 0.05, 0.3, 0.6, 0.9, 1.0))
     return Manner(
@@ -73,7 +75,7 @@ def manner(dice: Dice, structures: bool) -> Manner:
     )
 
 
-def arithmetic(dice: Dice) -> Manner:
+def arithmetic(dice: BatchedRng) -> Manner:
     """That of a page of sums: numbers, all four operations, brackets inside of brackets."""
     return replace(
         manner(dice, structures=False),
@@ -88,7 +90,7 @@ def arithmetic(dice: Dice) -> Manner:
     )
 
 
-def polynomial(dice: Dice) -> Manner:
+def polynomial(dice: BatchedRng) -> Manner:
     """That of a page of letters with exponents, or of fractions, in long sums."""
     return replace(
         manner(dice, structures=True),
@@ -100,7 +102,7 @@ def polynomial(dice: Dice) -> Manner:
     )
 
 
-def random_lines(dice: Dice, structures: bool = True) -> list[list[Token]]:
+def random_lines(dice: BatchedRng, structures: bool = True) -> list[list[Token]]:
     """The lines of one page, one to three, with at most 30 symbols in all."""
     if dice.chance(0.15):
         return [list(line) for line in random_set(dice.generator)]
@@ -118,7 +120,7 @@ def random_lines(dice: Dice, structures: bool = True) -> list[list[Token]]:
         of_page, count = manner_of_page(dice, structures), max(1, count - dice.count(0, 1))
 
 
-def manner_of_page(dice: Dice, structures: bool) -> Manner:
+def manner_of_page(dice: BatchedRng, structures: bool) -> Manner:
     """One of those above."""
     at = dice.share()
     if at < 0.2:
@@ -152,7 +154,7 @@ def symbols(tokens: Sequence[Token]) -> Iterator[str]:
 class _Sentence:
     """A grammar that throws dice: each rule returns tokens. `left` is how many symbols there is still room for."""
 
-    def __init__(self, dice: Dice, manner: Manner, room: float) -> None:
+    def __init__(self, dice: BatchedRng, manner: Manner, room: float) -> None:
         self.dice, self.manner, self.left = dice, manner, room
 
     def line(self) -> list[Token]:

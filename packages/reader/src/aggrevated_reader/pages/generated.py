@@ -13,39 +13,41 @@ import numpy as np
 from aggrevated.errors import DataError
 from aggrevated.parsing.pages.algebra import Token, heads_of_expression
 from aggrevated.parsing.pages.page import Page
-from aggrevated_reader.pages.batched_rng import Dice
+from aggrevated_reader.pages.batched_rng import BatchedRng
 from aggrevated_reader.pages.expressions import random_lines, symbols
 from aggrevated_reader.pages.glyphs import WAYS
 from aggrevated_reader.pages.layout import layout
-from aggrevated_reader.pages.pen import shaped
-from aggrevated_reader.pages.tablet import on_tablet
+from aggrevated_reader.pages.pen import shape_symbols
+from aggrevated_reader.pages.tablet import sample_as_tablet
 from aggrevated_reader.pages.writers import Writer, writer
 
 _PAGE = 105  # a stream of random numbers that meets no other one
 
 
-def written(count: int, seed: int, structures: bool = True) -> list[Page]:
+def generate_pages(count: int, seed: int, structures: bool = True) -> list[Page]:
     """So many pages, each by a writer of its own; with exponents, indices, fractions and roots, if wanted."""
-    return [written_page(number, seed, structures) for number in range(count)]
+    return [generate_page(number, seed, structures) for number in range(count)]
 
 
-def written_page(number: int, seed: int, structures: bool = True) -> Page:
+def generate_page(number: int, seed: int, structures: bool = True) -> Page:
     """One of these pages."""
     draw = np.random.default_rng([_PAGE, seed, number])
-    dice = Dice(draw)
+    dice = BatchedRng(draw)
     lines = random_lines(dice, structures)
-    return write(lines, writer(dice), draw, f"written-{seed}-{number}")
+    return synthesize_page(lines, writer(dice), draw, f"written-{seed}-{number}")
 
 
-def write(lines: Sequence[Sequence[Token]], hand: Writer, draw: np.random.Generator, name: str = "page") -> Page:
+def synthesize_page(
+    lines: Sequence[Sequence[Token]], hand: Writer, draw: np.random.Generator, name: str = "page"
+) -> Page:
     """The lines in that hand."""
     heads = heads_of_expression(lines)
     labels = tuple(symbol for line in lines for symbol in symbols(line))
     for label in labels:
         if label not in WAYS:
             raise DataError(f"there is no way to write {label!r}: the pen knows {' '.join(WAYS)}")
-    dice = Dice(draw)
-    path = shaped(labels, hand, draw, dice)
+    dice = BatchedRng(draw)
+    path = shape_symbols(labels, hand, draw, dice)
     places = layout(lines, path.boxes().tolist(), path.knees.tolist(), hand, dice)
-    ink = on_tablet(path.placed(places), hand, draw)
+    ink = sample_as_tablet(path.placed(places), hand, draw)
     return Page(name, name, labels, heads, ink)

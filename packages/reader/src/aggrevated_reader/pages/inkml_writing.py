@@ -9,9 +9,9 @@ import numpy as np
 
 from aggrevated.core.arrays import Array
 from aggrevated.errors import DataError
-from aggrevated.parsing.pages.inkml import ROOT, inkml_in
+from aggrevated.parsing.pages.inkml import ROOT, parse_inkml
 from aggrevated.parsing.pages.page import NAMELESS, Page
-from aggrevated.parsing.pages.trees import require_tree
+from aggrevated.parsing.pages.trees import check_tree
 
 NAMESPACE = "http://www.w3.org/2003/InkML"
 NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -19,7 +19,7 @@ EXACT = 4  # digits of the page's width or height that are kept, and two behind 
 MOST_DECIMALS = 12
 
 
-def inkml_of(
+def to_inkml(
     page: Page,
     text: str = "",
     *,
@@ -49,7 +49,7 @@ def inkml_of(
         "</ink>\n",
     ]
     data = "\n".join(lines).encode()
-    inkml_in(data, page.name)  # nothing is kept that nobody could read
+    parse_inkml(data, page.name)  # nothing is kept that nobody could read
     return data
 
 
@@ -58,7 +58,7 @@ def _require_gold(page: Page) -> None:
     for number, label in enumerate(page.symbols, 1):
         if label.strip() in ("", NAMELESS):
             raise DataError(f"symbol {number} has no label; give it one, or save the page as not confirmed")
-    require_tree(page.heads)
+    check_tree(page.heads)
 
 
 def _notes(notes: dict[str, str]) -> Iterator[str]:

@@ -13,7 +13,7 @@ import numpy as np
 
 from aggrevated.core.arrays import Array
 from aggrevated.parsing.pages.algebra import CLOSING, OPENING, OPERATORS, RELATIONS, Fraction, Raised, Root, Token
-from aggrevated_reader.pages.batched_rng import Dice
+from aggrevated_reader.pages.batched_rng import BatchedRng
 from aggrevated_reader.pages.expressions import length
 from aggrevated_reader.pages.writers import Writer
 
@@ -70,7 +70,7 @@ _Item = Token | _Bracketed
 
 
 def layout(
-    lines: Sequence[Sequence[Token]], boxes: Sequence[Box], knees: Sequence[float], writer: Writer, dice: Dice
+    lines: Sequence[Sequence[Token]], boxes: Sequence[Box], knees: Sequence[float], writer: Writer, dice: BatchedRng
 ) -> Array:
     """[n, 5]: across, up, x, y and bar of each symbol, in reading order.
 
@@ -111,7 +111,7 @@ def _air(item: _Item) -> int:
 class _Layout:
     """Rows, and the structures in them; each method takes the numbers of its symbols in reading order."""
 
-    def __init__(self, boxes: Sequence[Box], knees: Sequence[float], writer: Writer, dice: Dice) -> None:
+    def __init__(self, boxes: Sequence[Box], knees: Sequence[float], writer: Writer, dice: BatchedRng) -> None:
         self.boxes, self.knees, self.writer, self.dice = boxes, knees, writer, dice
         self.numbers = count()
 

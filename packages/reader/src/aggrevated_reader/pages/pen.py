@@ -9,7 +9,7 @@ import numpy as np
 
 from aggrevated.core.arrays import Array
 from aggrevated.parsing.pages.algebra import OPERATORS, ROOT_SIGN
-from aggrevated_reader.pages.batched_rng import Dice
+from aggrevated_reader.pages.batched_rng import BatchedRng
 from aggrevated_reader.pages.glyphs import KNEE, Way, ways
 from aggrevated_reader.pages.layout import AXIS
 from aggrevated_reader.pages.writers import Writer
@@ -49,7 +49,7 @@ class Path:
         return replace(self, points=np.stack(moved, axis=1))
 
 
-def shaped(labels: Sequence[str], hand: Writer, draw: np.random.Generator, dice: Dice) -> Path:
+def shape_symbols(labels: Sequence[str], hand: Writer, draw: np.random.Generator, dice: BatchedRng) -> Path:
     """The symbols in that hand, all at the origin."""
     kinds = {label: i for i, label in enumerate(dict.fromkeys(labels))}
     preferred = {label: _owned(label, hand, draw, dice) for label in kinds}
@@ -64,7 +64,7 @@ def shaped(labels: Sequence[str], hand: Writer, draw: np.random.Generator, dice:
 
 
 def _instance(
-    label: str, preferred: tuple[Way, Array], hand: Writer, draw: np.random.Generator, dice: Dice
+    label: str, preferred: tuple[Way, Array], hand: Writer, draw: np.random.Generator, dice: BatchedRng
 ) -> tuple[Array, Array]:
     """(the curve of one symbol [P, 2], where its strokes begin, bool [P])."""
     way, passed = preferred if dice.chance(hand.faithful) else _owned(label, hand, draw, dice)
@@ -75,7 +75,7 @@ def _instance(
     return curve, begins
 
 
-def _owned(label: str, hand: Writer, draw: np.random.Generator, dice: Dice) -> tuple[Way, Array]:
+def _owned(label: str, hand: Writer, draw: np.random.Generator, dice: BatchedRng) -> tuple[Way, Array]:
     """A way to write that symbol, and the points that this hand passes when it takes it."""
     way = dice.pick(ways(label))
     return way, way.points + hand.own * _STEADY.get(label, 1.0) * smooth(len(way.points), draw)
@@ -88,7 +88,7 @@ def smooth(count: int, draw: np.random.Generator) -> Array:
     return smooth
 
 
-def _begins(way: Way, label: str, hand: Writer, dice: Dice) -> Array:
+def _begins(way: Way, label: str, hand: Writer, dice: BatchedRng) -> Array:
     """Where strokes begin, bool [P]: lifts are forgotten, and strokes come in two pieces."""
     begins = np.diff(way.strokes, prepend=-1) > 0
     if label not in _FASTENED and way.strokes[-1] and dice.chance(hand.joins):

@@ -12,7 +12,7 @@ from aggrevated_reader.pages.writers import Writer
 FEWEST = 5  # points of a stroke
 
 
-def on_tablet(path: Path, hand: Writer, draw: np.random.Generator) -> tuple[Strokes, ...]:
+def sample_as_tablet(path: Path, hand: Writer, draw: np.random.Generator) -> tuple[Strokes, ...]:
     """The strokes of each symbol in pixels, y downwards, a digit's height from the corner."""
     points, counts = _sampled(path, hand, draw)
     points += hand.tremor * smooth(len(points), draw)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from aggrevated_reader.pages.batched_rng import Dice
+from aggrevated_reader.pages.batched_rng import BatchedRng
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class Writer:
     grid: float  # to which points are rounded
 
 
-def writer(dice: Dice) -> Writer:
+def writer(dice: BatchedRng) -> Writer:
     """One of very many."""
     haste = dice.share()  # a hasty hand is less exact in everything
     neat = 1.6 - haste
@@ -113,7 +113,7 @@ def writer(dice: Dice) -> Writer:
     )
 
 
-def _factor(dice: Dice, by: float) -> float:
+def _factor(dice: BatchedRng, by: float) -> float:
     """Around 1, as often half as double."""
     spread = by * dice.spread()
     return 1.0 + spread if spread > 0 else 1.0 / (1.0 - spread)

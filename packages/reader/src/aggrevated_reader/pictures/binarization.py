@@ -8,12 +8,12 @@ from PIL import Image
 from aggrevated.core.arrays import Array
 from aggrevated.errors import DataError, UsageError
 from aggrevated.parsing.pages.page import Strokes
-from aggrevated_reader.pictures.page_crop import flattened
-from aggrevated_reader.pictures.ruled_lines import rests_of_lines, tilt_of_lines, without_lines
+from aggrevated_reader.pictures.page_crop import flatten_sheet
+from aggrevated_reader.pictures.ruled_lines import estimate_line_tilt, remove_ruled_lines, rests_of_lines
 from aggrevated_reader.pictures.symbol_grouping import MAX_PARTS
-from aggrevated_reader.pictures.thinning import skeleton
-from aggrevated_reader.pictures.thresholds import FAINT, SURE, darker, depth_of, is_dark, threshold_of
-from aggrevated_reader.pictures.tracing import traced
+from aggrevated_reader.pictures.thinning import skeletonize
+from aggrevated_reader.pictures.thresholds import FAINT, SURE, ink_depth, ink_mask, is_inverted, threshold_of
+from aggrevated_reader.pictures.tracing import trace_strokes
 
 MAX_INK = 0.25  # share of the page
 MIN_CONTRAST = 32  # of 255, between ink and paper
@@ -26,7 +26,7 @@ NO_PAGE = "that is no page of algebra"
 
 
 @dataclass(frozen=True)
-class Found:
+class ExtractedInk:
     """What a picture shows."""
 
     parts: list[Strokes]  # the middle lines of every piece of ink
@@ -36,23 +36,23 @@ class Found:
 
 def parts_of(grey: Image.Image, scale: float = 1.0) -> list[Strokes]:
     """The middle lines of every piece of ink in a picture of mode L, times `scale`."""
-    return found_in(grey, scale).parts
+    return extract_ink(grey, scale).parts
 
 
-def found_in(grey: Image.Image, scale: float = 1.0) -> Found:
+def extract_ink(grey: Image.Image, scale: float = 1.0) -> ExtractedInk:
     """The ink of a picture of mode L, with lengths times `scale`."""
     try:
         from scipy import ndimage
     except ImportError as error:
         raise UsageError("reading pictures needs SciPy: pip install scipy") from error
-    sheet, matrix = flattened(grey)
+    sheet, matrix = flatten_sheet(grey)
     ink, turned, shrunk, rests = _inked(sheet)
     labels, count = ndimage.label(ink, np.ones((3, 3)))
     labels, kept, doubts = _kept(labels, count, _pen(ink))
-    line = skeleton(labels > 0)
+    line = skeletonize(labels > 0)
     _keep_dots(line, labels, kept)
     back = np.diag([scale, scale, 1.0]) @ matrix @ turned @ np.diag([1 / scale, 1 / scale, 1.0])
-    return Found(traced(line, labels, kept, scale * shrunk), back, rests + doubts)
+    return ExtractedInk(trace_strokes(line, labels, kept, scale * shrunk), back, rests + doubts)
 
 
 def _kept(labels: Array, count: int, pen: float) -> tuple[Array, Array, tuple[str, ...]]:
@@ -119,14 +119,14 @@ def _inked(sheet: Image.Image) -> tuple[Array, Array, float, tuple[str, ...]]:
     depth = _depth(sheet)
     contrast = _contrast(depth)
     turned = np.eye(3)
-    tilt = tilt_of_lines(depth > FAINT * contrast)
+    tilt = estimate_line_tilt(depth > FAINT * contrast)
     if abs(tilt) > LEVEL:
         upright, matrix = _rotated(sheet, tilt)
         level = _depth(upright)
-        if without_lines(darker(level, contrast), level)[1]:
+        if remove_ruled_lines(ink_mask(level, contrast), level)[1]:
             depth, turned = level, matrix
-    all_ink = darker(depth, contrast)
-    ink, lines = without_lines(all_ink, depth)
+    all_ink = ink_mask(depth, contrast)
+    ink, lines = remove_ruled_lines(all_ink, depth)
     doubts: tuple[str, ...] = ()
     if lines:
         if rests := rests_of_lines(all_ink, ink):
@@ -135,7 +135,7 @@ def _inked(sheet: Image.Image) -> tuple[Array, Array, float, tuple[str, ...]]:
             )
         depth = np.where(ink, depth, 0.0)
         contrast = _contrast(depth)  # the lines may have been lighter or darker than the ink
-        ink = darker(depth, contrast)
+        ink = ink_mask(depth, contrast)
     if ink.mean() > MAX_INK:
         raise DataError(f"{ink.mean():.0%} of it is ink: {NO_PAGE}; cut away what is not the page")
     pen = _pen(ink)
@@ -150,7 +150,7 @@ def _inked(sheet: Image.Image) -> tuple[Array, Array, float, tuple[str, ...]]:
 def _depth(sheet: Image.Image) -> Array:
     """How dark each pixel is against its paper; how light, if the paper is dark."""
     level = np.asarray(sheet)
-    return depth_of(255 - level if is_dark(level) else level)
+    return ink_depth(255 - level if is_inverted(level) else level)
 
 
 def _contrast(depth: Array) -> float:

@@ -6,7 +6,7 @@ import numpy as np
 
 from aggrevated.core.arrays import Array
 from aggrevated.parsing.pages.page import Strokes
-from aggrevated_reader.pictures.symbol_grouping import unit_of
+from aggrevated_reader.pictures.symbol_grouping import median_symbol_size
 
 MOST = 35.0  # degrees either way
 LEAST = 5.0  # degrees: a hand's own slope is left to it
@@ -18,11 +18,11 @@ POINTS = 3_000
 WIDEST = 500.0  # symbols that a page is wide: what is wider is dust
 
 
-def tilt_of(parts: Sequence[Strokes]) -> float:
+def estimate_tilt(parts: Sequence[Strokes]) -> float:
     """By how many degrees the lines of writing go down to the right; 0 if nearly level, or too short to tell."""
     if len(parts) < FEWEST:
         return 0.0
-    points = np.concatenate([stroke for part in parts for stroke in part]) / unit_of(parts)
+    points = np.concatenate([stroke for part in parts for stroke in part]) / median_symbol_size(parts)
     points = points[:: -(-len(points) // POINTS)]
     if np.ptp(points, axis=0).max() > WIDEST:
         return 0.0
@@ -37,13 +37,13 @@ def tilt_of(parts: Sequence[Strokes]) -> float:
     return float(fine[np.argmax([_sharpness(points, tilt) for tilt in fine])])
 
 
-def turn_of(tilt: float) -> Array:
+def deskew_matrix(tilt: float) -> Array:
     """The matrix [2, 2] that takes points of a page with that tilt in degrees to a level one, as points @ matrix.T."""
     c, s = np.cos(np.radians(tilt)), np.sin(np.radians(tilt))
     return np.array([[c, s], [-s, c]])
 
 
-def turned(parts: Sequence[Strokes], turn: Array) -> list[Strokes]:
+def rotate_strokes(parts: Sequence[Strokes], turn: Array) -> list[Strokes]:
     """The strokes, turned about the origin."""
     return [tuple(stroke @ turn.T for stroke in part) for part in parts]
 

@@ -16,8 +16,8 @@ from PIL import Image
 
 from aggrevated.errors import DataError
 from aggrevated.parsing.pages.page import Strokes
-from aggrevated.storage import read_bounded
-from aggrevated_reader.pictures.binarization import Found, found_in
+from aggrevated.storage import read_limited
+from aggrevated_reader.pictures.binarization import ExtractedInk, extract_ink
 
 MAX_BYTES = 64 << 20
 MAX_PIXELS = 51_000_000  # the camera of a phone makes 12, 24 or 48 million
@@ -46,22 +46,22 @@ def read_image(path: Path) -> list[Strokes]:
     return look(path).parts
 
 
-def look(path: Path) -> Found:
+def look(path: Path) -> ExtractedInk:
     """What a PNG, JPEG or WebP shows, or the first page of a PDF (with the extra `pdf`)."""
     return look_in(picture_bytes(path), str(path))
 
 
 def picture_bytes(path: Path) -> bytes:
     """All of such a file, if it is not too large."""
-    return read_bounded(path, MAX_BYTES, "a picture", TOO_LARGE)
+    return read_limited(path, MAX_BYTES, "a picture", TOO_LARGE)
 
 
-def look_in(data: bytes, name: str) -> Found:
+def look_in(data: bytes, name: str) -> ExtractedInk:
     """What the bytes of such a file show; `name` is what messages call it."""
     if len(data) > MAX_BYTES:
         raise DataError(f"{name} is larger than {TOO_LARGE}")
     try:
-        return found_in(*_decoded(data))
+        return extract_ink(*_decoded(data))
     except DataError as error:
         raise DataError(f"{name}: {error}") from error
 

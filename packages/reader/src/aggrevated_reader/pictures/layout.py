@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from aggrevated.parsing.pages.page import Strokes, boxes_of
-from aggrevated_reader.pictures.symbol_grouping import unit_of
+from aggrevated_reader.pictures.symbol_grouping import median_symbol_size
 
 # Tuned on the writers of CROHME's training data and on generated hands.
 FLAT = 0.4  # the height of a bar in widths, at most
@@ -28,12 +28,12 @@ GUTTER = 4.0  # between columns, at least
 COLUMNS = 12  # gaps that are looked at
 
 
-def in_reading_order(ink: Sequence[Strokes]) -> list[int]:
+def sort_reading_order(ink: Sequence[Strokes]) -> list[int]:
     """The places of the symbols as they are read."""
-    return [symbol for line in lines_of(ink) for symbol in line]
+    return [symbol for line in find_lines(ink) for symbol in line]
 
 
-def lines_of(ink: Sequence[Strokes]) -> list[list[int]]:
+def find_lines(ink: Sequence[Strokes]) -> list[list[int]]:
     """The places of the symbols of each line, as they are read; column by column, in each from top to bottom."""
     return [line for column in columns_of(ink) for line in column]
 
@@ -42,7 +42,7 @@ def columns_of(ink: Sequence[Strokes]) -> list[list[list[int]]]:
     """The lines of each column, as places of symbols."""
     if not ink:
         return []
-    boxes = boxes_of([np.concatenate(strokes) for strokes in ink]) / unit_of(ink)
+    boxes = boxes_of([np.concatenate(strokes) for strokes in ink]) / median_symbol_size(ink)
     blocks = [_Block((place,), *box) for place, box in enumerate(boxes.tolist())]
     return [
         [list(_members(line)) for line in _lines(column)] for column in _columns(_fractions(_roots(blocks)))

@@ -4,7 +4,7 @@ import numpy as np
 from PIL import Image
 
 from aggrevated.core.arrays import Array
-from aggrevated_reader.pictures.thresholds import otsu
+from aggrevated_reader.pictures.thresholds import otsu_threshold
 
 SMALL = 200  # pixels of the longer side in which the sheet is looked for
 SHARES = 0.12, 0.97  # of the picture that a sheet takes
@@ -15,7 +15,7 @@ SQUARE = 0.9  # of the quadrangle of its corners that a sheet fills, at least
 EDGE = 0.015  # of the sheet that is left out at each side: its edge is no ink
 
 
-def flattened(grey: Image.Image) -> tuple[Image.Image, Array]:
+def flatten_sheet(grey: Image.Image) -> tuple[Image.Image, Array]:
     """The sheet in the picture as if seen from above, and the matrix [3, 3] from its pixels to the picture's.
 
     Where there is no table around a sheet, the picture as it is.
@@ -40,7 +40,7 @@ def _corners(grey: Image.Image) -> Array | None:
 
     factor = max(1, -(-max(grey.size) // SMALL))
     level = np.asarray(grey.reduce(factor)).astype(np.int64)
-    threshold, _ = otsu(np.bincount(level.ravel(), minlength=256))
+    threshold, _ = otsu_threshold(np.bincount(level.ravel(), minlength=256))
     labels, count = ndimage.label(level > threshold)
     if not count:
         return None

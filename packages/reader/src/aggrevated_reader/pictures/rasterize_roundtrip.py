@@ -10,10 +10,10 @@ from PIL import Image, ImageDraw, ImageFilter
 
 from aggrevated.core.arrays import Array
 from aggrevated.parsing.pages.page import Page, Strokes
-from aggrevated_reader.pictures.symbol_grouping import unit_of
-from aggrevated_reader.pictures.thinning import skeleton
-from aggrevated_reader.pictures.thresholds import darker
-from aggrevated_reader.pictures.tracing import traced
+from aggrevated_reader.pictures.symbol_grouping import median_symbol_size
+from aggrevated_reader.pictures.thinning import skeletonize
+from aggrevated_reader.pictures.thresholds import ink_mask
+from aggrevated_reader.pictures.tracing import trace_strokes
 
 SIZES = 40.0, 80.0  # pixels that a symbol is large
 PENS = 1.0, 9.0  # pixels that a line is wide; from 1 to 3 is as likely as from 3 to 9
@@ -25,7 +25,7 @@ FINE = 2  # pixels of the drawing for one of the picture: its edges are antialia
 ROW = 1_500  # pixels, after which another row of symbols begins
 
 
-def as_pictured(page: Page, generator: np.random.Generator) -> Page:
+def rasterize_and_trace(page: Page, generator: np.random.Generator) -> Page:
     """The page with the ink of each symbol as it would be read from a picture, where it stands.
 
     Size, pen, blur and noise are drawn at random for the page. Each symbol is pictured alone: what touches its
@@ -36,11 +36,13 @@ def as_pictured(page: Page, generator: np.random.Generator) -> Page:
     pen = float(np.exp(generator.uniform(*np.log(PENS))))
     largest = float(np.ptp(page.boxes.reshape(-1, 2, 2), axis=1).max())
     size = generator.uniform(*SIZES) * min(1.0, WIDEST / pen)
-    sheet = _Sheet.of(page, min(size / unit_of(page.ink), LARGEST / max(largest, 1e-9)), int(min(pen, WIDEST)) + 4)
-    line = skeleton(_seen(sheet.drawn(min(pen, WIDEST)), generator))
+    sheet = _Sheet.of(
+        page, min(size / median_symbol_size(page.ink), LARGEST / max(largest, 1e-9)), int(min(pen, WIDEST)) + 4
+    )
+    line = skeletonize(_seen(sheet.drawn(min(pen, WIDEST)), generator))
     seen = np.unique(sheet.owners[line])
     ink = list(page.ink)  # of what is too faint to be seen, the ink that it had
-    for number, strokes in zip(seen, traced(line, sheet.owners, seen), strict=True):
+    for number, strokes in zip(seen, trace_strokes(line, sheet.owners, seen), strict=True):
         if number:
             ink[number - 1] = sheet.back(number - 1, strokes)
     return replace(page, ink=tuple(ink))
@@ -109,4 +111,4 @@ def _seen(picture: Image.Image, generator: np.random.Generator) -> Array:
     blurred = np.asarray(picture.filter(ImageFilter.BoxBlur(float(generator.uniform(*BLURS)))), np.float32)
     contrast = float(np.median(blurred[blurred > blurred.max() / 2]))  # thin lines fade more than thick ones
     noise = generator.standard_normal(blurred.shape, np.float32) * np.float32(generator.uniform(0, NOISE) * contrast)
-    return darker(blurred + noise, contrast)
+    return ink_mask(blurred + noise, contrast)

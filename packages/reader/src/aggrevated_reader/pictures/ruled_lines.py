@@ -33,7 +33,7 @@ class _Line:
     thick: int
 
 
-def without_lines(ink: Array, depth: Array) -> tuple[Array, int]:
+def remove_ruled_lines(ink: Array, depth: Array) -> tuple[Array, int]:
     """The ink without long lines across and down the page, and how many they were; `depth` says how dark it is."""
     across, down = _Rules.of(ink), _Rules.of(ink.T)  # both before one is taken away: that cuts the other
     pen = depth[ink & ~across.runs & ~down.runs.T]
@@ -54,7 +54,7 @@ def rests_of_lines(before: Array, after: Array) -> int:
     return int((beside & (sizes < SMALL * np.percentile(sizes, 75))).sum()) if count else 0
 
 
-def tilt_of_lines(ink: Array) -> float:
+def estimate_line_tilt(ink: Array) -> float:
     """By how many degrees long lines go down to the right; 0 if there are none that one could tell."""
     y, x = np.nonzero(ink)
     if len(y) < 200:

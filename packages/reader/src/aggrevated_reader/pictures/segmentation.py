@@ -10,26 +10,34 @@ import numpy as np
 from aggrevated.core.arrays import Array
 from aggrevated.errors import DataError
 from aggrevated.parsing.pages import crohme
-from aggrevated.parsing.pages.inkml import Ink, inkml_bytes, inkml_in
+from aggrevated.parsing.pages.inkml import Ink, inkml_bytes, parse_inkml
 from aggrevated.parsing.pages.page import NAMELESS, Page, Strokes
-from aggrevated.storage import start_of
-from aggrevated_reader.pages.corrected_files import confirmed, has_heads
-from aggrevated_reader.pictures.binarization import Found
-from aggrevated_reader.pictures.deskew import tilt_of, turn_of, turned
+from aggrevated.storage import read_prefix
+from aggrevated_reader.pages.corrected_files import has_heads, to_confirmed_page
+from aggrevated_reader.pictures.binarization import ExtractedInk
+from aggrevated_reader.pictures.deskew import deskew_matrix, estimate_tilt, rotate_strokes
 from aggrevated_reader.pictures.image import ENDINGS, KINDS, is_image, look_in, picture_bytes
-from aggrevated_reader.pictures.layout import in_reading_order, lines_of
-from aggrevated_reader.pictures.symbol_grouping import groups
-from aggrevated_reader.pictures.warnings import doubts_about
+from aggrevated_reader.pictures.layout import find_lines, sort_reading_order
+from aggrevated_reader.pictures.symbol_grouping import group_strokes
+from aggrevated_reader.pictures.warnings import find_warnings
 
 __all__ = [
-    "Seen", "in_reading_order", "lines_of", "read_page", "see", "seen_in", "symbols_of", "symbols_of_parts", "unparsed",
+    "SegmentedPage",
+    "find_lines",
+    "group_into_symbols",
+    "read_page",
+    "segment_file",
+    "segment_page",
+    "sort_reading_order",
+    "symbols_of_parts",
+    "to_unlabeled_page",
 ]  # fmt: skip
 TEXT = ", or text (.txt, .conllu)"
 START = 12  # bytes of a file that tell what it is
 
 
 @dataclass(frozen=True)
-class Seen:
+class SegmentedPage:
     """A page as it was found in a file, and how sure that is."""
 
     page: Page
@@ -53,24 +61,24 @@ def read_page(path: Path) -> Page:
     labels and heads; groups of strokes, where there are some, are the symbols. All else comes from geometry: such
     symbols are `?`, if they have no label, and their heads are 0.
     """
-    return see(path).page
+    return segment_page(path).page
 
 
-def see(path: Path) -> Seen:
+def segment_page(path: Path) -> SegmentedPage:
     """The page in a file as `read_page` gives it, with what speaks against its having been read right."""
-    start = start_of(path, START, f"an InkML file, {KINDS} or PDF")
+    start = read_prefix(path, START, f"an InkML file, {KINDS} or PDF")
     data = picture_bytes(path) if _is_pictured(start, str(path)) else inkml_bytes(path)
-    return seen_in(data, str(path))
+    return segment_file(data, str(path))
 
 
-def seen_in(data: bytes, name: str, also: str = TEXT) -> Seen:
+def segment_file(data: bytes, name: str, also: str = TEXT) -> SegmentedPage:
     """The page in the bytes of such a file. `name` is as of a file: its ending says what an unclear start may be, and
     messages name it; nothing of that name needs to exist. `also` says what else can be given there."""
     if _is_pictured(data[:START], name, also):
         return _seen(Path(name).stem, look_in(data, name))
-    ink = inkml_in(data, name)
+    ink = parse_inkml(data, name)
     page, ids = _page_of_ink(ink), {id(stroke): called for called, stroke in ink.strokes.items()}
-    return Seen(page, stroke_ids=tuple(tuple(ids[id(stroke)] for stroke in strokes) for strokes in page.ink))
+    return SegmentedPage(page, stroke_ids=tuple(tuple(ids[id(stroke)] for stroke in strokes) for strokes in page.ink))
 
 
 def _is_pictured(start: bytes, name: str, also: str = TEXT) -> bool:
@@ -83,18 +91,18 @@ def _is_pictured(start: bytes, name: str, also: str = TEXT) -> bool:
     raise DataError(f"{name} is neither InkML, {KINDS} nor PDF; give one of these{also}")
 
 
-def _seen(name: str, found: Found) -> Seen:
+def _seen(name: str, found: ExtractedInk) -> SegmentedPage:
     """What was found in a picture, level and in reading order."""
-    turn = turn_of(tilt_of(found.parts))
-    symbols = symbols_of_parts(turned(found.parts, turn))
+    turn = deskew_matrix(estimate_tilt(found.parts))
+    symbols = symbols_of_parts(rotate_strokes(found.parts, turn))
     back = found.to_picture.copy()
     back[:, :2] = back[:, :2] @ turn.T  # its inverse
-    return Seen(unparsed(name, symbols), found.doubts + doubts_about(symbols), to_picture=back)
+    return SegmentedPage(to_unlabeled_page(name, symbols), found.doubts + find_warnings(symbols), to_picture=back)
 
 
 def _page_of_ink(ink: Ink) -> Page:
     if has_heads(ink):
-        return confirmed(ink)
+        return to_confirmed_page(ink)
     if ink.math is not None and ink.symbols:
         with suppress(DataError):  # MathML without rules for its heads: the ink is there all the same
             return crohme.page(ink)
@@ -102,27 +110,27 @@ def _page_of_ink(ink: Ink) -> Page:
         raise DataError(f"{ink.path}: it has no strokes (<trace>); give a file with ink")
     if not ink.symbols:
         try:
-            return unparsed(ink.path.stem, symbols_of(list(ink.strokes.values())), ink.writer)
+            return to_unlabeled_page(ink.path.stem, group_into_symbols(list(ink.strokes.values())), ink.writer)
         except DataError as error:
             raise DataError(f"{ink.path}: {error}") from error
     symbols = [tuple(ink.strokes[id] for id in symbol.strokes) for symbol in ink.symbols]
-    order = in_reading_order(symbols)
+    order = sort_reading_order(symbols)
     labels = tuple(crohme.NAMES.get(ink.symbols[i].label, ink.symbols[i].label) or NAMELESS for i in order)
     heads = np.zeros(len(order), np.int64)
     return Page(ink.path.stem, ink.writer, labels, heads, tuple(symbols[i] for i in order))
 
 
-def unparsed(name: str, ink: Sequence[Strokes], writer: str = "") -> Page:
+def to_unlabeled_page(name: str, ink: Sequence[Strokes], writer: str = "") -> Page:
     """A page of which only the ink is known: every symbol is `?`, every head 0."""
     return Page(name, writer, (NAMELESS,) * len(ink), np.zeros(len(ink), np.int64), tuple(ink))
 
 
-def symbols_of(strokes: Sequence[Array]) -> list[Strokes]:
+def group_into_symbols(strokes: Sequence[Array]) -> list[Strokes]:
     """The strokes, each [points, 2] with y downwards, as symbols in reading order."""
     return symbols_of_parts([(stroke,) for stroke in strokes])
 
 
 def symbols_of_parts(parts: Sequence[Strokes]) -> list[Strokes]:
     """Parts such as `read_image` finds, joined where they are one symbol, in reading order."""
-    symbols = [tuple(stroke for part in group for stroke in parts[part]) for group in groups(parts)]
-    return [symbols[place] for place in in_reading_order(symbols)]
+    symbols = [tuple(stroke for part in group for stroke in parts[part]) for group in group_strokes(parts)]
+    return [symbols[place] for place in sort_reading_order(symbols)]

@@ -34,13 +34,13 @@ REACHED = 0.2  # by a stroke that is to end at another
 FAR = 1.2  # what is farther apart, is never one symbol
 
 
-def groups(parts: Sequence[Strokes]) -> list[list[int]]:
+def group_strokes(parts: Sequence[Strokes]) -> list[list[int]]:
     """Which parts make up each symbol: lists of their places, in the order of each one's first part."""
     if len(parts) > MAX_PARTS:
         raise DataError(f"{len(parts):,} strokes are no page of algebra; give at most {MAX_PARTS}")
     if not parts:
         return []
-    unit = unit_of(parts)
+    unit = median_symbol_size(parts)
     outlines = [_outline(part, unit) for part in parts]
     alone = _Shapes.of(outlines)
     touching = _united(len(parts), (pair for pair in _near(alone.boxes, TOUCH) if _touch(alone, *pair)))
@@ -49,7 +49,7 @@ def groups(parts: Sequence[Strokes]) -> list[list[int]]:
     return [sorted(part for group in symbol for part in touching[group]) for symbol in joined]
 
 
-def unit_of(ink: Sequence[Strokes]) -> float:
+def median_symbol_size(ink: Sequence[Strokes]) -> float:
     """The size of a symbol: the median of the longer sides, without those of dots."""
     boxes = boxes_of([np.concatenate(strokes) for strokes in ink])
     sizes = (boxes[:, 2:] - boxes[:, :2]).max(axis=1)

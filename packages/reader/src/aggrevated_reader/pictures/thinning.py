@@ -24,7 +24,7 @@ def _deletable() -> Array:
 _DELETABLE = _deletable()
 
 
-def skeleton(ink: Array) -> Array:
+def skeletonize(ink: Array) -> Array:
     """The middle lines of the ink, bool [height, width] both, as connected as it is."""
     height, width = ink.shape
     padded = np.zeros((height + 2, width + 2), np.uint8)

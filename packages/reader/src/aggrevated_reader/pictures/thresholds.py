@@ -14,7 +14,7 @@ RIM = 40.0  # depth of what may be the rim of something dark
 LIGHTEST = 40  # shades: paper that is darker is taken for as dark, as what is seen in it is noise
 
 
-def depth_of(level: Array) -> Array:
+def ink_depth(level: Array) -> Array:
     """How dark each pixel is against the paper around it, float32 [height, width]: 0 is paper, 255 is black.
 
     The paper is what remains when all that is narrower than a window is filled up (grey closing), so that edges of
@@ -50,7 +50,7 @@ def _without_rims(depth: Array, level: Array, paper: Array) -> Array:
     return np.where(rim[labels], np.float32(0), depth)
 
 
-def is_dark(level: Array) -> bool:
+def is_inverted(level: Array) -> bool:
     """Whether the paper is darker than its ink: where shades differ most, most of what is around is dark."""
     from scipy import ndimage
 
@@ -67,7 +67,7 @@ def is_dark(level: Array) -> bool:
 
 def threshold_of(depth: Array) -> tuple[float, float]:
     """From which depth on a pixel is surely ink; and how much darker than paper the ink is."""
-    threshold, contrast = otsu(np.bincount(np.clip(depth, 0, 255).astype(np.uint8).ravel(), minlength=256))
+    threshold, contrast = otsu_threshold(np.bincount(np.clip(depth, 0, 255).astype(np.uint8).ravel(), minlength=256))
     return max(float(threshold), NOISE * noise_of(depth) / SURE * FAINT), contrast
 
 
@@ -78,7 +78,7 @@ def noise_of(depth: Array) -> float:
     return float(-np.median(lighter) / 0.6745) if len(lighter) else 0.0
 
 
-def darker(depth: Array, contrast: float) -> Array:
+def ink_mask(depth: Array, contrast: float) -> Array:
     """Where there is ink, bool [height, width], by how much darker than paper a pixel is; ink is darker by `contrast`.
 
     What is half as dark as ink is ink, and what is a quarter as dark, if it hangs together with such and is near it: a
@@ -92,7 +92,7 @@ def darker(depth: Array, contrast: float) -> Array:
     return ink
 
 
-def otsu(histogram: Array) -> tuple[int, float]:
+def otsu_threshold(histogram: Array) -> tuple[int, float]:
     """Otsu's (1979) threshold: the level that splits the histogram with the greatest variance between both classes.
 
     Returns also how far the means of the two classes are apart.

@@ -11,7 +11,7 @@ MAX_LINE = 100_000  # pixels of all lines together
 SMOOTHED = 2  # times that every point goes half-way to the middle of its neighbours
 
 
-def traced(line: Array, labels: Array, kept: Array, scale: float = 1.0) -> list[Strokes]:
+def trace_strokes(line: Array, labels: Array, kept: Array, scale: float = 1.0) -> list[Strokes]:
     """The line of each of the `kept` labels as strokes, times `scale`; a pixel alone is a stroke of one point.
 
     `line` is bool [height, width], `labels` say whose each of its pixels is; every kept one has at least one.

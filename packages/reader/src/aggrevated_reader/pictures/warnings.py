@@ -6,8 +6,8 @@ import numpy as np
 
 from aggrevated.core.arrays import Array
 from aggrevated.parsing.pages.page import Strokes, boxes_of
-from aggrevated_reader.pictures.layout import lines_of
-from aggrevated_reader.pictures.symbol_grouping import unit_of
+from aggrevated_reader.pictures.layout import find_lines
+from aggrevated_reader.pictures.symbol_grouping import median_symbol_size
 
 MANY = 150  # symbols: no page of algebra in the data has as many
 PROSE = 25  # symbols, from which on algebra has some signs
@@ -20,16 +20,16 @@ LOST = 0.12  # symbols: what is smaller, and far from all others, is dust
 FAR = 1.5
 
 
-def doubts_about(ink: Sequence[Strokes]) -> tuple[str, ...]:
+def find_warnings(ink: Sequence[Strokes]) -> tuple[str, ...]:
     """What speaks against these symbols of a picture, in reading order, being the algebra that was written."""
     if not ink:
         return ()
-    boxes = boxes_of([np.concatenate(strokes) for strokes in ink]) / unit_of(ink)
+    boxes = boxes_of([np.concatenate(strokes) for strokes in ink]) / median_symbol_size(ink)
     size = boxes[:, 2:] - boxes[:, :2]
     flat = size[:, 1] < 0.45 * size[:, 0]
     found = [
         _many(len(ink)), _prose(ink, flat), _spread(size, flat), _touching(boxes, flat),
-        _tangled(ink, unit_of(ink)),
+        _tangled(ink, median_symbol_size(ink)),
     ]  # fmt: skip
     return tuple(doubt for doubt in found if doubt)
 
@@ -42,7 +42,7 @@ def _prose(ink: Sequence[Strokes], flat: Array) -> str:
     """Text has hardly a flat sign, and long lines."""
     if len(ink) < PROSE or flat.mean() >= SIGNS:
         return ""
-    longest = max(map(len, lines_of(ink)))
+    longest = max(map(len, find_lines(ink)))
     return f"it looks like text: hardly a sign among {len(ink)} symbols" if longest > 6 else ""
 
 

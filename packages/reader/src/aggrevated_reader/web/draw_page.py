@@ -11,10 +11,10 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from aggrevated.errors import DataError
-from aggrevated.storage import Facts, in_short
+from aggrevated.storage import JsonDict, truncate_message
 from aggrevated_reader.web.drawings import Drawings
-from aggrevated_reader.web.ink import drawing_in
-from aggrevated_reader.web.requests import Turns, answer, application, body_of, facts_of
+from aggrevated_reader.web.ink import parse_drawing
+from aggrevated_reader.web.requests import WorkQueue, body_of, make_application, read_json_body, respond
 
 MAX_DRAWING = 4 << 20  # bytes; 50,000 points take less
 MAX_FILE = 32 << 20  # bytes of a picture; the camera of a phone makes a third of it
@@ -27,14 +27,14 @@ FILES = (
 
 def draw_app(drawings: Drawings) -> Starlette:
     """The page and what it asks for."""
-    return application(Pages(drawings).routes(), *FILES)
+    return make_application(Pages(drawings).routes(), *FILES)
 
 
 class Pages:
     """What the page asks for. Reading is done one drawing after the other."""
 
     def __init__(self, drawings: Drawings) -> None:
-        self.drawings, self.turns = drawings, Turns()
+        self.drawings, self.turns = drawings, WorkQueue()
 
     def routes(self) -> list[Route]:
         """All of them."""
@@ -44,43 +44,43 @@ class Pages:
 
     async def state(self, request: Request) -> Response:
         """What has to be known before anything is drawn."""
-        return answer(self.drawings.state())
+        return respond(self.drawings.state())
 
     async def example(self, request: Request) -> Response:
         """A page that nobody wrote."""
         seed = request.query_params.get("seed", "0")
         number = int(seed) if seed.isascii() and seed.isdigit() and len(seed) < 10 else 0
-        return answer(await self.turns(self.drawings.example, number, *sides_of(request)))
+        return respond(await self.turns(self.drawings.example, number, *sides_of(request)))
 
     async def read(self, request: Request) -> Response:
         """Symbols, labels and tree."""
-        facts = await facts_of(request, MAX_DRAWING)
-        return answer(await self.turns(lambda: self.drawings.read(drawing_in(facts)).facts()))
+        facts = await read_json_body(request, MAX_DRAWING)
+        return respond(await self.turns(lambda: self.drawings.read(parse_drawing(facts)).facts()))
 
     async def steps(self, request: Request) -> Response:
         """How it is parsed."""
-        facts = await facts_of(request, MAX_DRAWING)
-        return answer(await self.turns(lambda: self.drawings.steps(drawing_in(facts), is_confirmed(facts))))
+        facts = await read_json_body(request, MAX_DRAWING)
+        return respond(await self.turns(lambda: self.drawings.steps(parse_drawing(facts), is_confirmed(facts))))
 
     async def inkml(self, request: Request) -> Response:
         """The page as a file."""
-        facts = await facts_of(request, MAX_DRAWING)
-        data = await self.turns(lambda: self.drawings.inkml(drawing_in(facts), is_confirmed(facts)))
+        facts = await read_json_body(request, MAX_DRAWING)
+        data = await self.turns(lambda: self.drawings.inkml(parse_drawing(facts), is_confirmed(facts)))
         return Response(data, media_type="application/inkml+xml")
 
     async def keep(self, request: Request) -> Response:
         """Keep the page to learn from."""
-        facts = await facts_of(request, MAX_DRAWING)
-        return answer(await self.turns(lambda: self.drawings.keep(drawing_in(facts), facts.get("seen"))))
+        facts = await read_json_body(request, MAX_DRAWING)
+        return respond(await self.turns(lambda: self.drawings.keep(parse_drawing(facts), facts.get("seen"))))
 
     async def look(self, request: Request) -> Response:
         """The ink in a picture or InkML."""
         called = Path(unquote(request.headers.get("x-name", "")).replace("\\", "/")).name
         sides, data = sides_of(request), await body_of(request, MAX_FILE)
-        return answer(await self.turns(self.drawings.look, data, in_short(called or "the file", 60), *sides))
+        return respond(await self.turns(self.drawings.look, data, truncate_message(called or "the file", 60), *sides))
 
 
-def is_confirmed(facts: Facts) -> bool:
+def is_confirmed(facts: JsonDict) -> bool:
     """Whether somebody has said that the tree is right."""
     return facts.get("confirmed") is True
 

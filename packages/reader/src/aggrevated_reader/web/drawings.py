@@ -10,19 +10,19 @@ import numpy as np
 
 from aggrevated.core.arrays import Array
 from aggrevated.errors import DataError, UsageError
-from aggrevated.parsing.pages.inkml import MAX_SYMBOLS, inkml_in
+from aggrevated.parsing.pages.inkml import MAX_SYMBOLS, parse_inkml
 from aggrevated.parsing.pages.page import NAMELESS, Page
-from aggrevated.parsing.pages.trees import require_tree
-from aggrevated.storage import Facts, storage_errors, write_new
+from aggrevated.parsing.pages.trees import check_tree
+from aggrevated.storage import JsonDict, reraise_storage_errors, write_exclusive
 from aggrevated.version import __version__
-from aggrevated_reader.page_reader import Reader
-from aggrevated_reader.pages.generated import written_page
-from aggrevated_reader.pages.inkml_writing import inkml_of
+from aggrevated_reader.page_reader import LoadedReader
+from aggrevated_reader.pages.generated import generate_page
+from aggrevated_reader.pages.inkml_writing import to_inkml
 from aggrevated_reader.pages_report import PageReader, ParsedPage
-from aggrevated_reader.parse_steps import has_tree, steps_of
-from aggrevated_reader.pictures.segmentation import Seen, seen_in, symbols_of, unparsed
+from aggrevated_reader.parse_steps import has_gold_heads, list_parse_steps
+from aggrevated_reader.pictures.segmentation import SegmentedPage, group_into_symbols, segment_file, to_unlabeled_page
 from aggrevated_reader.transcript import Transcript
-from aggrevated_reader.web.ink import Drawing, Parts, placed
+from aggrevated_reader.web.ink import Drawing, Parts, place_symbols
 
 NAME = "drawing"
 EXAMPLES = 2026  # the seed of pages that are shown to people
@@ -56,9 +56,9 @@ class Read:
     def inkml(self, confirmed: bool) -> bytes:
         """The page as InkML, with labels and heads where these are confirmed."""
         text = self.transcript.text if confirmed else ""
-        return inkml_of(self.page, text, labels=confirmed, heads=confirmed, pressures=self.pressures)
+        return to_inkml(self.page, text, labels=confirmed, heads=confirmed, pressures=self.pressures)
 
-    def facts(self) -> Facts:
+    def facts(self) -> JsonDict:
         """All that the page shows."""
         facts, written = self.parsed.facts(), self.transcript
         for symbol, parts, label, head in zip(facts["symbols"], self.symbols, self.labels, self.heads, strict=True):
@@ -78,16 +78,16 @@ class Drawings:
 
     def warm_up(self) -> None:
         """Read a page that nobody sees: the first one takes seconds, and nobody should wait for it."""
-        self.reader.understood(Path(NAME), Seen(written_page(0, EXAMPLES)))
+        self.reader.understood(Path(NAME), SegmentedPage(generate_page(0, EXAMPLES)))
 
-    def state(self) -> Facts:
+    def state(self) -> JsonDict:
         """What the page has to know before anything is drawn."""
         reads = self.reader.reads
-        names = reads.policy.classes if isinstance(reads, Reader) else ()
+        names = reads.policy.classes if isinstance(reads, LoadedReader) else ()
         return {"version": __version__, "labels": list(names), "folder": str(self.folder), "kept": self._kept()}
 
     def _kept(self) -> int:
-        with storage_errors(self.folder):
+        with reraise_storage_errors(self.folder):
             return sum(1 for _ in self.folder.glob("*.inkml")) if self.folder.is_dir() else 0
 
     def read(self, drawing: Drawing) -> Read:
@@ -95,7 +95,7 @@ class Drawings:
         symbols = drawing.symbols()
         if len(symbols) > MAX_SYMBOLS:
             raise DataError(f"there are more than {MAX_SYMBOLS} symbols; write less on one page")
-        seen = Seen(unparsed(NAME, [drawing.strokes(parts) for parts in symbols]))
+        seen = SegmentedPage(to_unlabeled_page(NAME, [drawing.strokes(parts) for parts in symbols]))
         parsed = self.reader.understood(Path(NAME), seen)
         labels, heads = list(parsed.reading.labels), parsed.reading.heads.copy()
         number = {parts: place for place, parts in enumerate(symbols, 1)} | {(): 0}
@@ -106,21 +106,21 @@ class Drawings:
                 heads[place] = number[one.head]
         return Read(drawing, tuple(symbols), parsed, tuple(labels), heads)
 
-    def steps(self, drawing: Drawing, confirmed: bool) -> Facts:
+    def steps(self, drawing: Drawing, confirmed: bool) -> JsonDict:
         """How the page is parsed; with what each transition costs, where its tree is confirmed."""
         read = self.read(drawing)
         if not read.symbols:
             return {"steps": []}
         if confirmed:
-            require_tree(read.heads)
+            check_tree(read.heads)
         policy, parser = self.reader.reads.parser_of(read.page)
-        return {"steps": steps_of(policy, parser, known=confirmed)}
+        return {"steps": list_parse_steps(policy, parser, known=confirmed)}
 
     def inkml(self, drawing: Drawing, confirmed: bool) -> bytes:
         """The page as InkML: ink and symbols; labels and heads where somebody has confirmed them."""
         return self.read(drawing).inkml(confirmed)
 
-    def keep(self, drawing: Drawing, seen: object) -> Facts:
+    def keep(self, drawing: Drawing, seen: object) -> JsonDict:
         """Write the page, with the tree that somebody saw and confirmed, into the folder, by a name that is free."""
         read = self.read(drawing)
         if seen != {"labels": list(read.labels), "heads": read.heads.tolist()}:
@@ -128,38 +128,40 @@ class Drawings:
         data = read.inkml(confirmed=True)
         for number in count(self._kept() + 1):
             name = f"page-{number:04d}.inkml"
-            if write_new(self.folder / name, data):
+            if write_exclusive(self.folder / name, data):
                 return {"name": name, "folder": str(self.folder), "kept": self._kept()}
         raise AssertionError("numbers do not end")
 
-    def look(self, data: bytes, name: str, width: float, height: float) -> Facts:
+    def look(self, data: bytes, name: str, width: float, height: float) -> JsonDict:
         """The ink in a picture or InkML as parts of a page of that size, with what the file says of its symbols."""
-        seen = seen_in(data, name, also="")
+        seen = segment_file(data, name, also="")
         if not len(seen.page):
             raise DataError(f"{name} has no ink; give a picture or InkML of algebra")
-        grouped = bool(seen.stroke_ids) and bool(inkml_in(data, name).symbols)
+        grouped = bool(seen.stroke_ids) and bool(parse_inkml(data, name).symbols)
         return on_paper(seen, width, height, grouped)
 
-    def example(self, seed: int, width: float, height: float) -> Facts:
+    def example(self, seed: int, width: float, height: float) -> JsonDict:
         """A page that nobody wrote, in a hand of its own."""
-        pages = [written_page(TRIED * seed + number, EXAMPLES) for number in range(TRIED)]
+        pages = [generate_page(TRIED * seed + number, EXAMPLES) for number in range(TRIED)]
         page = min(pages, key=lambda page: abs(len(page) - USUAL))
         parts = [stroke for strokes in page.ink for stroke in strokes]
-        return on_paper(Seen(unparsed(NAME, symbols_of(parts)), stroke_ids=((),)), width, height)
+        return on_paper(
+            SegmentedPage(to_unlabeled_page(NAME, group_into_symbols(parts)), stroke_ids=((),)), width, height
+        )
 
 
-def on_paper(seen: Seen, width: float, height: float, grouped: bool = False) -> Facts:
+def on_paper(seen: SegmentedPage, width: float, height: float, grouped: bool = False) -> JsonDict:
     """The ink of a page as parts of a page of that size; what is known of its symbols is said of them.
 
     `grouped`: somebody has said which strokes are a symbol.
     """
     page = seen.page
-    ink = placed(page.ink, width, height)
+    ink = place_symbols(page.ink, width, height)
     is_pictured = not seen.stroke_ids
     pieces = [[strokes] if is_pictured else [(stroke,) for stroke in strokes] for strokes in ink]
     firsts = np.cumsum([0, *map(len, pieces)]).tolist()
     own = [list(range(first, last)) for first, last in pairwise(firsts)]
-    gold = has_tree(page)
+    gold = has_gold_heads(page)
     said = [
         {"parts": parts}
         | ({} if label == NAMELESS else {"label": label})

@@ -18,8 +18,8 @@ from aggrevated.errors import DataError
 from aggrevated.parsing.pages.inkml import MAX_POINTS
 from aggrevated.parsing.pages.page import Strokes
 from aggrevated_reader.learners.symbol_names import BYTES
-from aggrevated_reader.pictures.layout import in_reading_order
-from aggrevated_reader.pictures.symbol_grouping import MAX_PARTS, groups
+from aggrevated_reader.pictures.layout import sort_reading_order
+from aggrevated_reader.pictures.symbol_grouping import MAX_PARTS, group_strokes
 
 MAX_COORDINATE = 1e5
 LARGEST = sys.float_info.max
@@ -50,16 +50,16 @@ class Drawing:
         known = [one.parts for one in self.said]
         taken = {part for parts in known for part in parts}
         free = [part for part in range(len(self.parts)) if part not in taken]
-        known += [tuple(free[place] for place in group) for group in groups([self.parts[part] for part in free])]
+        known += [tuple(free[place] for place in group) for group in group_strokes([self.parts[part] for part in free])]
         ink = [self.strokes(parts) for parts in known]
-        return [known[place] for place in in_reading_order(ink)] if ink else []
+        return [known[place] for place in sort_reading_order(ink)] if ink else []
 
     def strokes(self, parts: Parts) -> Strokes:
         """Of some parts together."""
         return tuple(stroke for part in parts for stroke in self.parts[part])
 
 
-def drawing_in(facts: dict[str, Any]) -> Drawing:
+def parse_drawing(facts: dict[str, Any]) -> Drawing:
     """What a request says; a `DataError` where it says anything else."""
     parts, points = items(facts, "parts", MAX_PARTS), 0
     strokes: list[Strokes] = []
@@ -138,7 +138,7 @@ def some_parts(value: object, count: int) -> Parts:
     return tuple(sorted(value))
 
 
-def placed(ink: Sequence[Strokes], width: float, height: float) -> list[Strokes]:
+def place_symbols(ink: Sequence[Strokes], width: float, height: float) -> list[Strokes]:
     """The ink of each symbol in the middle of a page of that size: as large as fits and as people write."""
     every = np.concatenate([stroke for strokes in ink for stroke in strokes])
     low, size = every.min(axis=0), np.ptp(every, axis=0)

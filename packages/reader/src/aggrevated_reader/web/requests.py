@@ -18,7 +18,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from aggrevated.errors import AggrevatedError, DataError
-from aggrevated.storage import decoded, in_short, parsed
+from aggrevated.storage import decode_utf8, parse_json, truncate_message
 
 T = TypeVar("T")
 Endpoint = Callable[[Request], Awaitable[Response]]
@@ -50,11 +50,11 @@ async def body_of(request: Request, most: int) -> bytes:
     return bytes(data)
 
 
-async def facts_of(request: Request, most: int) -> dict[str, Any]:
+async def read_json_body(request: Request, most: int) -> dict[str, Any]:
     """The JSON object in the body, of no more than so many bytes, and no deeper or longer than any that is needed."""
     data = await body_of(request, most)
     try:
-        facts = parsed(decoded(data))
+        facts = parse_json(decode_utf8(data))
     except DataError:
         raise
     except ValueError as error:
@@ -64,7 +64,7 @@ async def facts_of(request: Request, most: int) -> dict[str, Any]:
     return facts
 
 
-class Turns:
+class WorkQueue:
     """Work that is done one after the other beside the server; more than a few that wait are sent away."""
 
     def __init__(self) -> None:
@@ -82,7 +82,7 @@ class Turns:
             self.waiting -= 1
 
 
-def application(routes: Sequence[Route], *files: str) -> Starlette:
+def make_application(routes: Sequence[Route], *files: str) -> Starlette:
     """Routes and files of `static/`, of which the first is the page itself."""
     shown = [Route("/" if place == 0 else f"/{name}", file_of(name)) for place, name in enumerate(files)]
     handlers: dict[Any, Any] = {
@@ -101,7 +101,7 @@ def file_of(name: str) -> Endpoint:
     return give
 
 
-def answer(facts: object, status: int = 200) -> Response:
+def respond(facts: object, status: int = 200) -> Response:
     """As JSON, which has no number that is none."""
     return Response(
         json.dumps(facts, ensure_ascii=False, allow_nan=False).encode(), status, media_type="application/json"
@@ -127,6 +127,6 @@ async def gone(request: Request, error: Exception) -> Response:
 
 async def failed(request: Request, error: Exception) -> Response:
     """A mistake of ours: the terminal is told what it was, the browser only that it was."""
-    told = in_short(f"{request.method} {request.url.path} failed: {type(error).__name__}: {error}", 300)
+    told = truncate_message(f"{request.method} {request.url.path} failed: {type(error).__name__}: {error}", 300)
     print(told, file=sys.stderr, flush=True)
     return JSONResponse({"error": "that went wrong; the terminal says how"}, 500)

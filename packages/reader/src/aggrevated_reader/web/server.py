@@ -19,7 +19,7 @@ from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from aggrevated.errors import StorageError
-from aggrevated.storage import storage_errors
+from aggrevated.storage import reraise_storage_errors
 from aggrevated_reader.web.request_guard import Guard
 
 LOOPBACK = "127.0.0.1"
@@ -68,7 +68,7 @@ def bind(port: int = 0) -> Address:
 def kept_token(port: int) -> str:
     """The token of a port, from a file that only its owner can read; a new one where there is none such."""
     path = folder() / f"port-{port}.token"
-    with storage_errors(path):
+    with reraise_storage_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         for _ in range(2):
             with suppress(FileExistsError):

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from aggrevated.core.arrays import Array
-from aggrevated.kernels.linear_algebra import compiled
+from aggrevated.kernels.linear_algebra import njit_cached
 from aggrevated_experiments.where_it_pays.simulators.keys import (
     ACTIONS,
     CARRIED,
@@ -38,7 +38,7 @@ class BreadthFirst:
         return actions
 
 
-@compiled
+@njit_cached
 def search(state, side, masks, distance, queue):  # type: ignore[no-untyped-def]
     """Write the steps to the goal from every cell with every set of keys, [masks, cells], −1 where there is no way.
 
@@ -71,7 +71,7 @@ def search(state, side, masks, distance, queue):  # type: ignore[no-untyped-def]
                     tail += 1
 
 
-@compiled
+@njit_cached
 def _ask(states, side, masks, found):  # type: ignore[no-untyped-def]
     distance = np.empty((masks, side * side), np.int32)
     queue = np.empty((masks * side * side, 2), np.int64)

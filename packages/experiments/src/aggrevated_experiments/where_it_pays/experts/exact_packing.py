@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from aggrevated.core.arrays import Array
-from aggrevated.kernels.linear_algebra import compiled
+from aggrevated.kernels.linear_algebra import njit_cached
 from aggrevated_experiments.where_it_pays.simulators.packing import BINS, CAPACITY, ITEMS, PUT, Packing
 
 
@@ -32,7 +32,7 @@ class ExactPacking:
         return actions
 
 
-@compiled
+@njit_cached
 def packable(bins, items, count, chosen):  # type: ignore[no-untyped-def]
     """Whether the first `count` items, from large to small, fit into bins [11] that are counted by their room.
 
@@ -74,7 +74,7 @@ def packable(bins, items, count, chosen):  # type: ignore[no-untyped-def]
     return fits
 
 
-@compiled
+@njit_cached
 def fewest(bins, items, count, chosen):  # type: ignore[no-untyped-def]
     """How many new bins these items take besides the open ones, at least."""
     new = 0
@@ -85,7 +85,7 @@ def fewest(bins, items, count, chosen):  # type: ignore[no-untyped-def]
     return new
 
 
-@compiled
+@njit_cached
 def _ask(states, found):  # type: ignore[no-untyped-def]
     count = states.shape[1] - ITEMS
     chosen, bins = np.empty(count, np.int64), np.empty(CAPACITY + 1, np.int64)

@@ -9,7 +9,7 @@ import numpy as np
 from gymnasium.spaces import Box, Discrete
 
 from aggrevated.core.arrays import Array
-from aggrevated.simulators.tabular import uniform
+from aggrevated.simulators.tabular import hash_to_uniform
 
 WIDTH = 8  # cells from the edge, 0, to the wall
 MOVES = np.array([-1, 0, 1])  # towards the edge, straight on, away from it
@@ -37,7 +37,7 @@ class Cliff:
 
     def initial(self, seeds: Array) -> Array:
         keys = np.asarray(seeds, np.uint64)
-        cells = (uniform(keys, 0) * WIDTH).astype(np.uint64)
+        cells = (hash_to_uniform(keys, 0) * WIDTH).astype(np.uint64)
         return with_luck(np.zeros(len(keys), np.uint64), cells, keys)
 
     def observe(self, state: Array) -> Array:
@@ -83,8 +83,8 @@ def stones(first: Array, second: Array, action: Array) -> Array:
 def with_luck(time: Array, cell: Array, key: Array) -> Array:
     """States with wind and signs of that time drawn from their keys."""
     chances, index = CHANCES.cumsum()[:-1], time * np.uint64(3)
-    wind = (uniform(key, index + np.uint64(1))[:, None] >= chances).sum(axis=1)
-    signs = [(uniform(key, index + np.uint64(i)) * len(LEVELS)).astype(np.uint64) for i in (2, 3)]
+    wind = (hash_to_uniform(key, index + np.uint64(1))[:, None] >= chances).sum(axis=1)
+    signs = [(hash_to_uniform(key, index + np.uint64(i)) * len(LEVELS)).astype(np.uint64) for i in (2, 3)]
     return np.stack([time, cell, wind.astype(np.uint64), *signs, key], axis=1)
 
 

@@ -7,8 +7,8 @@ import numpy as np
 from gymnasium.spaces import Box, Discrete
 
 from aggrevated.core.arrays import Array
-from aggrevated.kernels.linear_algebra import compiled
-from aggrevated.kernels.numpy_rng import seed_state, uniform
+from aggrevated.kernels.linear_algebra import njit_cached
+from aggrevated.kernels.numpy_rng import next_uniform, seed_pcg64
 
 COLOURS = 3  # of doors and keys, at most
 AROUND = 2  # cells that are seen in each direction
@@ -70,7 +70,7 @@ class Keys:
 
 
 @dataclass(frozen=True)
-class OnlyMoves(Keys):
+class MaskedKeys(Keys):
     """The same where no step is one on the spot: what would be is not legal."""
 
     def legal(self, state: Array) -> Array:
@@ -80,17 +80,17 @@ class OnlyMoves(Keys):
         return open_to
 
 
-@compiled
+@njit_cached
 def below(generator, count):  # type: ignore[no-untyped-def]
     """A whole number from 0 to count − 1."""
-    return int(uniform(generator, 0.0, count))
+    return int(next_uniform(generator, 0.0, count))
 
 
-@compiled
+@njit_cached
 def begin(seed, size, doors, state):  # type: ignore[no-untyped-def]
     """Write the first state of the episode with this seed."""
     generator = np.empty(4, np.uint64)
-    seed_state(seed, generator)
+    seed_pcg64(seed, generator)
     side = size + 2 * AROUND
     state[:CELLS] = NONE
     state[POSITION], state[CARRIED], state[OPENED] = 0, 0, 0
@@ -108,7 +108,7 @@ def begin(seed, size, doors, state):  # type: ignore[no-untyped-def]
     furnish(generator, rooms, count, side, state, across)
 
 
-@compiled
+@njit_cached
 def split(generator, rooms, count, side, state, across, colour):  # type: ignore[no-untyped-def]
     """Put a wall with a door of this colour through one of the rooms; how many that makes more, 0 where none is wide.
 
@@ -139,7 +139,7 @@ def split(generator, rooms, count, side, state, across, colour):  # type: ignore
     return 1
 
 
-@compiled
+@njit_cached
 def furnish(generator, rooms, count, side, state, across):  # type: ignore[no-untyped-def]
     """Put start, keys and goal where the goal can be reached: the key of a door lies in a room that opens before it."""
     opened = np.zeros(COLOURS + 1, np.bool_)
@@ -164,7 +164,7 @@ def furnish(generator, rooms, count, side, state, across):  # type: ignore[no-un
     state[GOAL] = free_cell(generator, rooms[last], side, state)
 
 
-@compiled
+@njit_cached
 def room_at(rooms, count, side, cell):  # type: ignore[no-untyped-def]
     """Which room a cell is in."""
     y, x = cell // side, cell % side
@@ -174,7 +174,7 @@ def room_at(rooms, count, side, cell):  # type: ignore[no-untyped-def]
     return -1
 
 
-@compiled
+@njit_cached
 def free_cell(generator, room, side, state):  # type: ignore[no-untyped-def]
     """A cell of a room where nothing is yet: a room has four at least, and no more than start and three keys."""
     while True:
@@ -187,7 +187,7 @@ def free_cell(generator, room, side, state):  # type: ignore[no-untyped-def]
             return cell
 
 
-@compiled
+@njit_cached
 def barred(state, carried, cell):  # type: ignore[no-untyped-def]
     """Whether nobody who carries these keys can go there."""
     closed = state[CELLS + cell] == 1
@@ -196,7 +196,7 @@ def barred(state, carried, cell):  # type: ignore[no-untyped-def]
     return closed
 
 
-@compiled
+@njit_cached
 def moved(state, side, position, carried, action):  # type: ignore[no-untyped-def]
     """(where an action leads to from a position with these keys, the keys carried then)."""
     there = position
@@ -216,7 +216,7 @@ def moved(state, side, position, carried, action):  # type: ignore[no-untyped-de
     return there, carried
 
 
-@compiled
+@njit_cached
 def point(observation, place, here, cell, side):  # type: ignore[no-untyped-def]
     """Write in which direction a cell is, and how far."""
     down, right = cell // side - here // side, cell % side - here % side
@@ -225,7 +225,7 @@ def point(observation, place, here, cell, side):  # type: ignore[no-untyped-def]
     observation[place + 2], observation[place + 3] = np.sign(down), np.sign(right)
 
 
-@compiled
+@njit_cached
 def look(state, size, observation):  # type: ignore[no-untyped-def]
     """Write what the learner sees of a state, float32 [62], over zeros."""
     side = size + 2 * AROUND
@@ -247,19 +247,19 @@ def look(state, size, observation):  # type: ignore[no-untyped-def]
         place += OF_COLOUR
 
 
-@compiled
+@njit_cached
 def _begin(seeds, size, doors, states):  # type: ignore[no-untyped-def]
     for lane in range(len(seeds)):
         begin(seeds[lane], size, doors, states[lane])
 
 
-@compiled
+@njit_cached
 def _look(states, size, observations):  # type: ignore[no-untyped-def]
     for lane in range(len(states)):
         look(states[lane], size, observations[lane])
 
 
-@compiled
+@njit_cached
 def _can_go(states, side, open_to):  # type: ignore[no-untyped-def]
     for lane in range(len(states)):
         state = states[lane]
@@ -268,7 +268,7 @@ def _can_go(states, side, open_to):  # type: ignore[no-untyped-def]
             open_to[lane, action] = there != state[POSITION]
 
 
-@compiled
+@njit_cached
 def _advance(states, side, actions, done):  # type: ignore[no-untyped-def]
     for lane in range(len(states)):
         state = states[lane]

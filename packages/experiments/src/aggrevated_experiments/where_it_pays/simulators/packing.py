@@ -6,7 +6,7 @@ import numpy as np
 from gymnasium.spaces import Box, Discrete
 
 from aggrevated.core.arrays import Array
-from aggrevated.simulators.tabular import uniform
+from aggrevated.simulators.tabular import hash_to_uniform
 
 CAPACITY = 10
 SMALLEST, LARGEST = 2, 7  # items
@@ -32,7 +32,7 @@ class Packing:
     def initial(self, seeds: Array) -> Array:
         """No bin yet, and items of sizes that are drawn from the seed, each as likely as the others."""
         states = np.zeros((len(seeds), ITEMS + self.items), np.int16)
-        luck = uniform(np.asarray(seeds, np.uint64)[:, None], np.arange(self.items))
+        luck = hash_to_uniform(np.asarray(seeds, np.uint64)[:, None], np.arange(self.items))
         states[:, ITEMS:] = SMALLEST + (luck * (LARGEST - SMALLEST + 1)).astype(np.int16)
         return states
 

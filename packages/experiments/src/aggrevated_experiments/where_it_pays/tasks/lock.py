@@ -7,22 +7,22 @@ from typing import Self
 
 from aggrevated.core.settings import COUNT, SEED, at_least, setting
 from aggrevated.experts import Expert
-from aggrevated.problems.control import Control, Maker
+from aggrevated.problems.control import ControlProblem, SimulatorFactory
 from aggrevated.simulators import Simulator
-from aggrevated.tasks import Task, Tuned
+from aggrevated.tasks import Preset, Task
 from aggrevated_experiments.where_it_pays.simulators.lock import Lock, LockExpert
 
 LONGEST = 1000
 
 
 @dataclass(frozen=True, kw_only=True)
-class LockWorld(Control):
+class LockProblem(ControlProblem):
     """A lock, and an expert that knows its combination."""
 
     name = "lock"
     digits = 2
-    measured_on = ("length", "combination_seed", "horizon")
-    make: Maker = field(init=False, compare=False)
+    protocol_settings = ("length", "combination_seed", "horizon")
+    make: SimulatorFactory = field(init=False, compare=False)
     make_expert: Callable[[Simulator], Expert] | None = field(default=LockExpert, compare=False)  # type: ignore[assignment]
     horizon: int = setting(0, "H, after how many digits an episode is cut; 0: after those of the lock.", COUNT)
     length: int = setting(10, "L, how many digits have to be right.", at_least(1, LONGEST))
@@ -32,16 +32,16 @@ class LockWorld(Control):
         make = partial(Lock, length=self.length, combination_seed=self.combination_seed)
         object.__setattr__(self, "make", make)
 
-    def completed(self, iterations: int, given: Container[str]) -> Self:
-        return super(LockWorld, replace(self, horizon=self.horizon or self.length)).completed(iterations, given)
+    def fill_defaults(self, iterations: int, given: Container[str]) -> Self:
+        return super(LockProblem, replace(self, horizon=self.horizon or self.length)).fill_defaults(iterations, given)
 
-    def yardstick(self) -> object:
-        return super().yardstick(), self.length, self.combination_seed
+    def expert_identity(self) -> object:
+        return super().expert_identity(), self.length, self.combination_seed
 
 
 TASK = Task(
     name="lock",
     title="Combination lock",
-    world=LockWorld(),
-    usual=(Tuned({"hidden": (32,)}),),
+    world=LockProblem(),
+    usual=(Preset({"hidden": (32,)}),),
 )

@@ -7,9 +7,9 @@ from typing import Self
 
 from aggrevated.core.settings import at_least, setting
 from aggrevated.experts import Expert
-from aggrevated.problems.control import Control, Maker, no_step_saved
+from aggrevated.problems.control import ControlProblem, SimulatorFactory, negative_horizon
 from aggrevated.simulators import Simulator
-from aggrevated.tasks import Task, Tuned
+from aggrevated.tasks import Preset, Task
 from aggrevated_experiments.where_it_pays.experts.exact_packing import ExactPacking
 from aggrevated_experiments.where_it_pays.simulators.packing import Packing
 
@@ -17,33 +17,33 @@ MOST = 1000  # items
 
 
 @dataclass(frozen=True, kw_only=True)
-class PackingWorld(Control):
+class PackingProblem(ControlProblem):
     """Items, bins, and an expert that knows how few are enough; the lowest return is a bin for each item."""
 
     name = "packing"
     digits = 2
-    measured_on = ("horizon", "items")
-    make: Maker = field(init=False, compare=False)
+    protocol_settings = ("horizon", "items")
+    make: SimulatorFactory = field(init=False, compare=False)
     make_expert: Callable[[Simulator], Expert] | None = field(default=ExactPacking, compare=False)  # type: ignore[assignment]
-    lowest: Callable[[int], float] = field(default=no_step_saved, compare=False)
+    lowest: Callable[[int], float] = field(default=negative_horizon, compare=False)
     horizon: int = setting(0, "H, after how many items an episode is cut; 0: after all.", at_least(0, MOST))
     items: int = setting(12, "How many items there are.", at_least(1, MOST))
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "make", partial(Packing, items=self.items))
 
-    def completed(self, iterations: int, given: Container[str]) -> Self:
+    def fill_defaults(self, iterations: int, given: Container[str]) -> Self:
         asked = min(self.horizon or self.items, self.items) if self.horizon <= MOST else self.horizon  # is refused
         cut = replace(self, horizon=asked)
-        return super(PackingWorld, cut).completed(iterations, given)
+        return super(PackingProblem, cut).fill_defaults(iterations, given)
 
-    def yardstick(self) -> object:
-        return super().yardstick(), self.items
+    def expert_identity(self) -> object:
+        return super().expert_identity(), self.items
 
 
 TASK = Task(
     name="packing",
     title="Bin packing",
-    world=PackingWorld(),
-    usual=(Tuned({"hidden": (64,)}),),
+    world=PackingProblem(),
+    usual=(Preset({"hidden": (64,)}),),
 )
