@@ -82,7 +82,7 @@ def taught(pages: Sequence[Page], others: Sequence[Page], settings: dict[str, ob
         for page in pages:
             (folder / f"{page.name}.inkml").write_bytes(to_inkml(page))
         began = time.perf_counter()
-        run = aggrevated.train("algebra", pages=str(folder), out=Path(place) / "run", say=silent, **settings)
+        run = aggrevated.train("algebra", corrected_pages=str(folder), out=Path(place) / "run", say=silent, **settings)
         seconds = time.perf_counter() - began
         now, before = run.policy, ReadingPolicy.load(SHIPPED)
         lines = run.metrics()

@@ -26,8 +26,8 @@ from aggrevated.rollout.roll_in import RollInPolicy, roll_in
 
 HERE = Path(__file__).parent
 SAME = {  # every setting that an iteration's work hangs on: defaults may change
-    "trajectories": 50, "seed": 0, "mixing": 0.0, "validate_every": 1, "checkpoint_every": 10, "advantage": True,
-    "entropy": 0.0, "annealed": 0, "target_kl": 0.0, "unit": "cost", "solver": "closed-form",
+    "trajectories": 50, "seed": 0, "alpha_start": 0.0, "validate_every": 1, "checkpoint_every": 10, "advantage": True,
+    "entropy": 0.0, "anneal_iterations": 0, "target_kl": 0.0, "cost_scale": "raw", "solver": "closed-form",
 }  # fmt: skip
 ACROBOT = {"horizon": 200, "validation_episodes": 500}
 
@@ -52,7 +52,7 @@ def learning(task: str, policy: str, target: float, **settings: Any) -> Case:
     return Case(f"{task}, natural, K = 50", task, choices, SAME | settings, target=target)
 
 
-ORACLE = {"trajectories": 50, "queried_steps": 2, "horizon": 100, "advantage": True, "rollouts": 1}
+ORACLE = {"trajectories": 50, "query_steps": 2, "horizon": 100, "advantage": True, "query_rollouts": 1}
 CASES = (
     learning("cartpole", "mlp", 2.4, horizon=500, validation_episodes=200, hidden=[16], delta_kl=1e-4, damping=10.0),
     learning("acrobot", "mlp", 3.5, **ACROBOT, hidden=[16], delta_kl=3e-4, damping=10.0),

@@ -30,7 +30,7 @@ RUNS = {
     "cartpole": {"iterations": 12},
     "acrobot-partial": {"policy": "lstm", "iterations": 6},
     "hopper": {"iterations": 4, "trajectories": 10, "test_episodes": 50},
-    "algebra": {"sets": 60, "iterations": 4, "fit_steps": 10},
+    "algebra": {"generated_pages": 60, "iterations": 4, "fit_steps": 10},
 }
 
 

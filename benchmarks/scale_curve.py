@@ -26,7 +26,7 @@ from aggrevated.engines.serialization import CachedObject, serialize
 
 K = 50
 TICK = os.sysconf("SC_CLK_TCK")
-SETTINGS = {"update": "natural", "queried_steps": 2, "validation_episodes": 40, "start": "random"}
+SETTINGS = {"update": "natural", "query_steps": 2, "validation_episodes": 40, "start": "random"}
 
 
 @dataclass(frozen=True)

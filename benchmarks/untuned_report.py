@@ -466,7 +466,7 @@ def page(made: Runs, peers: Peers, targets: Sequence[Target], strangers: Sequenc
 def introduction(made: Runs, peers: Peers) -> list[str]:
     """What was done, and what the curves are."""
     tested = find_task("cartpole").world.test_episodes
-    pages = {run.result["sets"] for runs in made.values() for run in runs.values() if "sets" in run.result}
+    pages = {run.result["pages"] for runs in made.values() for run in runs.values() if "pages" in run.result}
     of_pages = f" (algebra: on its {', '.join(map(str, sorted(pages)))} test pages, parsed greedily)" if pages else ""
     of_peers = ", ".join(f"{PEERS[peer][0]} on {task} ({len(c)})" for (peer, task), c in peers.items())
     bills = ", ".join(

@@ -12,7 +12,7 @@ import numpy as np
 
 from aggrevated import train
 
-NATURAL: dict[str, Any] = {"update": "natural", "target_kl": 0.02, "unit": "spread"}
+NATURAL: dict[str, Any] = {"update": "natural", "target_kl": 0.02, "cost_scale": "advantage-rms"}
 STEPS: dict[str, dict[str, Any]] = {
     "natural, tuned for the task": {"update": "natural"},
     "natural, per state": {**NATURAL, "solver": "per-state"},
@@ -20,8 +20,8 @@ STEPS: dict[str, dict[str, Any]] = {
     "natural, ten iterations, undamped": {**NATURAL, "solver": "conjugate-gradient", "damping": 0.0},
     "natural, damping 10": {**NATURAL, "damping": 10.0},
     "regular, tuned for the task": {"update": "regular"},
-    "regular, rate 0.01": {"update": "regular", "learning_rate": 0.01, "unit": "spread"},
-    "regular, to the target": {"update": "regular", "learning_rate": 0.01, "target_kl": 0.02, "unit": "spread"},
+    "regular, rate 0.01": {"update": "regular", "learning_rate": 0.01, "cost_scale": "advantage-rms"},
+    "regular, to the target": {"update": "regular", "learning_rate": 0.01, "target_kl": 0.02, "cost_scale": "advantage-rms"},
 }
 
 

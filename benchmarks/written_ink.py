@@ -79,13 +79,13 @@ def label_scores(train, parts, seed):
     network = nn.Sequential(
         nn.Linear(inputs.shape[1], HIDDEN), nn.ReLU(), nn.Dropout(DROPOUT), nn.Linear(HIDDEN, len(classes))
     )
-    optimiser = torch.optim.Adam(network.parameters(), 1e-3)
+    optimizer = torch.optim.Adam(network.parameters(), 1e-3)
     for epoch in range(EPOCHS):
-        optimiser.param_groups[0]["lr"] = 1e-3 * (1 - epoch / EPOCHS)
+        optimizer.param_groups[0]["lr"] = 1e-3 * (1 - epoch / EPOCHS)
         for some in torch.randperm(len(inputs)).split(MINIBATCH):
-            optimiser.zero_grad()
+            optimizer.zero_grad()
             nn.functional.cross_entropy(network(inputs[some]), wanted[some]).backward()
-            optimiser.step()
+            optimizer.step()
     network.eval()
     return {name: share_right(network, classes, pages) for name, pages in parts.items()}
 

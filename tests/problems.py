@@ -261,7 +261,7 @@ def random_trajectories(
 def with_expert_steps(trajectories: Trajectories, alpha: float = 0.4, seed: int = 0) -> Trajectories:
     """The same, a share of its steps taken by the expert."""
     coins = np.random.default_rng(seed).random(trajectories.mask.shape)
-    return replace(trajectories, by_expert=(coins < alpha) & trajectories.mask, mixing=alpha)
+    return replace(trajectories, by_expert=(coins < alpha) & trajectories.mask, alpha=alpha)
 
 
 def with_legal(trajectories: Trajectories, actions: int = 3, seed: int = 0) -> Trajectories:

@@ -18,12 +18,12 @@ def problem(seed):
     return network, torch.randn(40, 5, generator=generator)
 
 
-def learn(network, x, optimiser, steps):
+def learn(network, x, optimizer, steps):
     for i in range(steps):
-        optimiser.param_groups[0]["lr"] = 0.02 / (1 + i)
-        optimiser.zero_grad()
+        optimizer.param_groups[0]["lr"] = 0.02 / (1 + i)
+        optimizer.zero_grad()
         network[:3](x).square().sum().backward()  # the last layer has no gradient
-        optimiser.step()
+        optimizer.step()
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -122,7 +122,7 @@ def test_with_few_live_environments_lanes_go_in_blocks_to_the_same_end() -> None
         bills.append((found.steps, found.unseen))
         asked = replace(found, by_expert=np.zeros_like(found.by_expert))
         found_by.append(
-            (found, MonteCarloOracle(simulator, Balance(simulator), every_action=True, advantage=False)(asked))
+            (found, MonteCarloOracle(simulator, Balance(simulator), all_actions=True, advantage=False)(asked))
         )
     assert bills == [(75, 0)] * 2  # five lanes of which two can be kept where they stand: three blocks
     (few, told), (many, told_too) = found_by
@@ -172,7 +172,7 @@ def test_the_bill_of_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(CartPole, "step", counted)
     monkeypatch.setattr(roll_in_module, "compiled_episodes", lambda *_, **__: None)  # they are counted elsewhere
     by_then: list[tuple[int, Metrics]] = []
-    rolled_out = {"oracle": "monte-carlo", "queried_steps": 2, "start": "supervised", "start_steps": 2, "horizon": 20}
+    rolled_out = {"oracle": "monte-carlo", "query_steps": 2, "start": "supervised", "start_steps": 2, "horizon": 20}
     run = train(
         "cartpole", out=tmp_path / "run", progress=lambda line: by_then.append((sum(lanes), line)), **FEW, **rolled_out
     )
@@ -200,7 +200,7 @@ def test_the_bill_of_a_run_is_all_that_its_environments_did_but_proof_and_test(
     CountedEnv.steps, by_then = 0, []
     world = Control(make=make, make_expert=Balance, horizon=12)
     task = Task(name="counted", title="Counted", world=world, oracle=oracle)
-    settings = {**FEW, "queried_steps": 2, "start": "supervised", "start_steps": 2}
+    settings = {**FEW, "query_steps": 2, "start": "supervised", "start_steps": 2}
     train(task, out=tmp_path / "run", progress=lambda line: by_then.append((CountedEnv.steps, line)), **settings)
     proofs = sum(simulator.proof_steps for simulator in made)
     assert len(by_then) == 4
@@ -220,7 +220,7 @@ def test_a_bill_with_replays_is_the_same_after_a_stop(tmp_path: Path) -> None:
     world = Control(
         make=lambda horizon: GymnasiumSimulator(CountedEnv, horizon, live=3), make_expert=Balance, horizon=10
     )
-    few = FEW | {"queried_steps": 2, "checkpoint_every": 2}
+    few = FEW | {"query_steps": 2, "checkpoint_every": 2}
     task = Task(name="counted", title="Counted", world=world, oracle="monte-carlo", usual=(Tuned(few),))
     whole = train(task, out=tmp_path / "whole")
     with pytest.raises(StoppedError):

@@ -113,7 +113,7 @@ def test_the_page_of_settings_is_what_the_pieces_declare() -> None:
     spec.loader.exec_module(made)
     written = (ROOT / "docs/settings.md").read_text()
     assert written == made.page(), "run 'python docs/make_settings.py'"
-    assert "| `--delta-kl` |" in written and "| `--warps` |" in written
+    assert "| `--delta-kl` |" in written and "| `--augmented-copies` |" in written
 
 
 def test_the_task_and_the_update_of_the_architecture_page_train(tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ POLICIES = {
     "linear": lambda seen, head: FeedForwardPolicy(seen, head, ()),
     "19, 8, 5": lambda seen, head: FeedForwardPolicy(seen, head, (19, 8, 5)),
     "lstm": lambda seen, head: RecurrentPolicy(seen, head, 11),
-    "lstm that sees actions": lambda seen, head: RecurrentPolicy(seen, head, 11, see_actions=True),
+    "lstm that sees actions": lambda seen, head: RecurrentPolicy(seen, head, 11, observe_actions=True),
 }
 SEEDS = derive_seeds(3, SeedPurpose.ROLL_IN, 1, 9)
 
@@ -59,7 +59,7 @@ def test_every_array_is_that_of_single_steps(name, policy, deterministic, monkey
         a, b = getattr(fast, field), getattr(slow, field)
         assert a.dtype == b.dtype, field
         np.testing.assert_array_equal(a, b, err_msg=field)
-    assert (fast.horizon, fast.mixing, fast.n, fast.simulator_steps) == (slow.horizon, 0.0, 4, slow.simulator_steps)
+    assert (fast.horizon, fast.alpha, fast.n, fast.simulator_steps) == (slow.horizon, 0.0, 4, slow.simulator_steps)
     np.testing.assert_array_equal(kept[0], slow.returns)
     assert kept[1] == slow.steps
 

@@ -88,11 +88,11 @@ def test_sure_and_wrong_by_hand() -> None:
     """A* is 0, 3 and 0 at the first state, 0 elsewhere but for two of 1: its root mean square is √(11/9) = 1.1."""
     told = costs([[5.0, 8.0, 5.0], [1.0, 2.0, 1.0], [0.0, 1.0, 0.0]])
     found = compute_mistake_stats(doing(np.array([1, 1, 0])), at_every_state(), told)
-    assert found.sure_and_wrong == pytest.approx(1 / 3)  # the second state's mistake costs less than usual
+    assert found.confident_error_rate == pytest.approx(1 / 3)  # the second state's mistake costs less than usual
     assert found[1:] == pytest.approx(((3 + 1 + 0) / 3, math.sqrt(11 / 9)))
     assert compute_mistake_stats(doing(np.array([2, 0, 0])), at_every_state(), told)[0] == 0.0
     unsure = compute_mistake_stats(doing(np.array([1, 1, 0]), logit=2.0), at_every_state(), told)  # of probability 0.79
-    assert unsure.sure_and_wrong == 0.0 and unsure.left_to_learn is not None and unsure.left_to_learn > 0.5
+    assert unsure.confident_error_rate == 0.0 and unsure.mean_advantage is not None and unsure.mean_advantage > 0.5
 
 
 def test_what_is_not_legal_is_no_better_action_and_no_usual_cost() -> None:
@@ -100,17 +100,17 @@ def test_what_is_not_legal_is_no_better_action_and_no_usual_cost() -> None:
     legal = np.array([[[False, True, True], [True, True, False], [True, False, True]]])
     restricted = replace(at_every_state(), legal=legal)
     found = compute_mistake_stats(doing(np.array([1, 1, 2])), restricted, told)
-    assert found.sure_and_wrong == pytest.approx(2 / 3)  # nothing better than 3 is legal at the first state
+    assert found.confident_error_rate == pytest.approx(2 / 3)  # nothing better than 3 is legal at the first state
     assert found[1:] == pytest.approx((2 / 3, math.sqrt(2 / 6)))
 
 
 def test_of_the_action_taken_only_what_it_cost_above_the_expert_counts() -> None:
     told = costs([2.0, -2.0, 0.0], advantage=True)
     found = compute_mistake_stats(doing(np.array([0, 0, 0])), at_every_state(), told)
-    assert found.sure_and_wrong == pytest.approx(1 / 3)
+    assert found.confident_error_rate == pytest.approx(1 / 3)
     assert found[1:] == pytest.approx((2 / 3, math.sqrt(8 / 3)))
     assert (
-        compute_mistake_stats(doing(np.array([1, 1, 1])), at_every_state(), told).sure_and_wrong == 0.0
+        compute_mistake_stats(doing(np.array([1, 1, 1])), at_every_state(), told).confident_error_rate == 0.0
     )  # sure of another
     partly = replace(told, weight=np.array([[0.0, 1.0, 1.0]], np.float32))
     assert compute_mistake_stats(doing(np.array([0, 0, 0])), at_every_state(), partly) == (
@@ -165,13 +165,13 @@ def test_oracles_say_whether_they_tell_an_advantage() -> None:
 def line(**signs: Any) -> Any:
     """An iteration of a run in good health, but for these signs."""
     usual = {"roll_in_return": 0.0, "best_return": 0.0, "gradient_norm": 1.0, "halvings": 0}
-    return SimpleNamespace(**{**usual, "sure_and_wrong": 0.0, "left_to_learn": 2.0, "usual_mistake": 4.0, **signs})
+    return SimpleNamespace(**{**usual, "confident_error_rate": 0.0, "mean_advantage": 2.0, "advantage_rms": 4.0, **signs})
 
 
 SIGNS = {
     STEPS_SHORTENED: {"halvings": MAX_HALVINGS},
     GRADIENT_VANISHED: {"gradient_norm": 6e-23},
-    CONFIDENTLY_WRONG: {"sure_and_wrong": 0.3},
+    CONFIDENTLY_WRONG: {"confident_error_rate": 0.3},
 }
 
 
@@ -190,9 +190,9 @@ def test_a_sign_must_last_and_is_told_once(reason: str) -> None:
 @pytest.mark.parametrize("reason", SIGNS)
 def test_where_nothing_is_left_to_learn_nothing_is_said(reason: str) -> None:
     health = TrainingMonitor.of([line()])
-    arrived = line(**SIGNS[reason], left_to_learn=0.03)
+    arrived = line(**SIGNS[reason], mean_advantage=0.03)
     assert [health.after(arrived) for _ in range(9)] == [""] * 9
-    unknown = line(**SIGNS[reason], left_to_learn=None, usual_mistake=None)
+    unknown = line(**SIGNS[reason], mean_advantage=None, advantage_rms=None)
     assert [health.after(unknown) for _ in range(9)][-1] == ("" if reason == CONFIDENTLY_WRONG else reason)
 
 
@@ -204,19 +204,19 @@ def test_a_gradient_that_is_not_finite_has_died_and_is_no_largest() -> None:
 
 def test_a_policy_that_improves_is_alive_however_wrong() -> None:
     health = TrainingMonitor()
-    assert [health.after(line(sure_and_wrong=0.5, best_return=float(n))) for n in range(9)] == [""] * 9
-    assert [health.after(line(sure_and_wrong=0.5, roll_in_return=float(n))) for n in range(9)] == [""] * 9
-    assert [health.after(line(sure_and_wrong=0.09)) for _ in range(9)] == [""] * 9
+    assert [health.after(line(confident_error_rate=0.5, best_return=float(n))) for n in range(9)] == [""] * 9
+    assert [health.after(line(confident_error_rate=0.5, roll_in_return=float(n))) for n in range(9)] == [""] * 9
+    assert [health.after(line(confident_error_rate=0.09)) for _ in range(9)] == [""] * 9
 
 
 def test_a_good_policy_may_disagree_where_little_is_at_stake() -> None:
     """On CartPole, one that never falls: A* is a hundredth there of what it was when the pole was falling."""
     health = TrainingMonitor.of([line()])
-    assert [health.after(line(sure_and_wrong=0.3, left_to_learn=0.05, usual_mistake=0.1)) for _ in range(9)] == [""] * 9
+    assert [health.after(line(confident_error_rate=0.3, mean_advantage=0.05, advantage_rms=0.1)) for _ in range(9)] == [""] * 9
 
 
 def test_all_reasons_are_told_at_once_and_again_from_the_metrics() -> None:
-    dead = line(halvings=MAX_HALVINGS, gradient_norm=0.0, sure_and_wrong=1.0)
+    dead = line(halvings=MAX_HALVINGS, gradient_norm=0.0, confident_error_rate=1.0)
     lines = [line(), dead, dead, dead]
     health = TrainingMonitor()
     assert [health.after(one) for one in lines][-1] == f"{STEPS_SHORTENED}, {GRADIENT_VANISHED}, {CONFIDENTLY_WRONG}"
@@ -308,12 +308,12 @@ def test_a_healthy_run_says_nothing(tmp_path: Path, method: str) -> None:
     run = train("cartpole", method, out=tmp_path / "run", iterations=10, trajectories=20, test_episodes=5)
     assert {line.died for line in run.metrics()} == {""}  # and no warning, which would be an error here
     result = run.result()
-    assert result is not None and result.dead_iterations == 0
+    assert result is not None and result.stalled_iterations == 0
 
 
 def test_few_questions_that_find_no_mistake_are_no_vanished_gradient(tmp_path: Path) -> None:
     """One state of each roll-in is asked about, where the action taken mostly costs nothing; advice is learned from."""
-    few = {"iterations": 15, "trajectories": 1, "queried_steps": 1, "every_action": False, "horizon": 60}
+    few = {"iterations": 15, "trajectories": 1, "query_steps": 1, "all_actions": False, "horizon": 60}
     way = [1, 2, 1, 0, 1, 0, 1, 0, 2, 1, 1, 0, 0, 2, 2, 0]
     run = train(
         "FrozenLake-v1", expert=lambda place: way[place], out=tmp_path / "run", say=lambda _: None,
@@ -340,7 +340,7 @@ def test_a_dead_run_warns_once_and_the_same_after_a_stop(tmp_path: Path, monkeyp
         whole = train("cartpole", update="regular", out=tmp_path / "whole", iterations=9, **FEW)
     assert len(told) == 1
     result = whole.result()
-    assert result is not None and result.dead_iterations == sum(bool(line.died) for line in whole.metrics()) >= 5
+    assert result is not None and result.stalled_iterations == sum(bool(line.died) for line in whole.metrics()) >= 5
 
     def stop(line: Metrics) -> None:
         if line.iteration == 7:
@@ -367,4 +367,4 @@ def test_the_command_says_so_on_standard_error(
     out = tmp_path / "run"
     main(["train", "cartpole", "--update", "regular", "--iterations", "7", "--out", str(out), "--json", *given])
     said = capsys.readouterr()
-    assert said.err.count("learning has died") == 1 and '"dead_iterations": ' in said.out
+    assert said.err.count("learning has died") == 1 and '"stalled_iterations": ' in said.out

@@ -18,11 +18,11 @@ from problems import EXPERT, TinyExpert, TinyMdp, linear_policy, probabilities
 
 @pytest.mark.parametrize("schedule", ["linear", "exponential", "inverse-sigmoid"])
 def test_scheduled_sampling_lets_the_expert_act_in_a_share_alpha_n_of_the_steps_and_learns_its_actions(schedule):
-    alpha = resolve_config("cartpole", "scheduled-sampling", mixing_schedule=schedule, mixing_scale=4.0).loop.alpha
+    alpha = resolve_config("cartpole", "scheduled-sampling", alpha_schedule=schedule, alpha_scale=4.0).loop.alpha
     advised, shares = ZeroOneOracle(TinyExpert(), Discrete(3)), []
 
     def oracle(trajectories, policy):
-        shares.append((trajectories.by_expert[trajectories.mask].mean(), trajectories.steps, trajectories.mixing))
+        shares.append((trajectories.by_expert[trajectories.mask].mean(), trajectories.steps, trajectories.alpha))
         return advised(trajectories, policy)
 
     learner = Learner(linear_policy(None).float(), RegularUpdate(0.3))
@@ -40,7 +40,7 @@ def test_scheduled_sampling_lets_the_expert_act_in_a_share_alpha_n_of_the_steps_
 def test_scheduled_sampling_is_the_likelihood_of_what_the_expert_does_and_steps_on_the_newest_data():
     config = resolve_config("cartpole", "scheduled-sampling")
     assert (config.oracle.name, config.loss.name, config.update.name) == ("disagreement", "likelihood", "regular")
-    assert (config.loop.mixing, config.loop.mixing_schedule) == (1.0, "inverse-sigmoid")
+    assert (config.loop.alpha_start, config.loop.alpha_schedule) == (1.0, "inverse-sigmoid")
     assert resolve_config("hopper", "scheduled-sampling").loss.name == "likelihood"
     assert resolve_config("algebra", "scheduled-sampling").loop.alpha(1 + 246) == pytest.approx(0.5, abs=0.01)
 
@@ -66,12 +66,12 @@ def test_the_gradient_follows_what_the_oracle_was_told_to_ask():
     """Without --gradient, which some updates do not have."""
     assert resolve_config("cartpole", oracle="monte-carlo").loss.name == "all-actions"
     for update in ("exponentiated", "natural"):
-        one = resolve_config("cartpole", oracle="monte-carlo", update=update, every_action=False)
-        assert (one.loss.name, one.oracle.every_action) == ("taken-action", False)
+        one = resolve_config("cartpole", oracle="monte-carlo", update=update, all_actions=False)
+        assert (one.loss.name, one.oracle.all_actions) == ("taken-action", False)
 
 
 def test_lols_asks_of_every_action_where_there_are_few_and_of_the_one_taken_among_vectors():
     assert resolve_config("cartpole", "lols").loss.name == "all-actions"
     assert resolve_config("hopper", "lols").loss.name == "taken-action"
-    one = resolve_config("cartpole", "lols", every_action=False, gradient="taken-action", rollout_mixing=0.0)
+    one = resolve_config("cartpole", "lols", all_actions=False, gradient="taken-action", rollout_beta=0.0)
     assert one.oracle.tells(finite=True).value == "what the action taken costs"

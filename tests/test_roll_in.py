@@ -168,7 +168,7 @@ def test_the_expert_acts_in_a_share_alpha_of_the_steps(alpha):
     assert found.by_expert[found.mask].mean() == pytest.approx(alpha, abs=4 * np.sqrt(alpha * (1 - alpha) / n))
     for t in (0, 50, 99):
         assert found.by_expert[:, t].mean() == pytest.approx(alpha, abs=4 * np.sqrt(alpha * (1 - alpha) / 200))
-    assert found.mixing == alpha
+    assert found.alpha == alpha
 
 
 def test_marked_steps_are_the_experts_actions_and_the_rest_the_learners():

@@ -68,32 +68,32 @@ def test_a_floor_is_kept():
 @pytest.mark.parametrize(
     ("settings", "expected"),
     [
-        ({"mixing_decay": 0.5}, [0.8, 0.4, 0.2]),
-        ({"mixing_schedule": "linear", "mixing_scale": 4.0}, [0.8, 0.6, 0.4]),
-        ({"mixing_schedule": "exponential", "mixing_scale": 2.0}, [0.8, 0.8 * exp(-0.5), 0.8 * exp(-1)]),
-        ({"mixing_schedule": "inverse-sigmoid", "mixing_scale": 1.0}, [0.8 / (1 + exp(i)) for i in range(3)]),
-        ({"mixing_schedule": "constant"}, [0.8, 0.8, 0.8]),
-        ({"mixing_decay": 0.5, "mixing_least": 0.3}, [0.8, 0.4, 0.3]),
+        ({"alpha_decay": 0.5}, [0.8, 0.4, 0.2]),
+        ({"alpha_schedule": "linear", "alpha_scale": 4.0}, [0.8, 0.6, 0.4]),
+        ({"alpha_schedule": "exponential", "alpha_scale": 2.0}, [0.8, 0.8 * exp(-0.5), 0.8 * exp(-1)]),
+        ({"alpha_schedule": "inverse-sigmoid", "alpha_scale": 1.0}, [0.8 / (1 + exp(i)) for i in range(3)]),
+        ({"alpha_schedule": "constant"}, [0.8, 0.8, 0.8]),
+        ({"alpha_decay": 0.5, "alpha_min": 0.3}, [0.8, 0.4, 0.3]),
     ],
 )
 def test_the_loop_has_all_of_them_by_name(settings, expected):
-    alpha = LoopSettings(mixing=0.8, **settings).alpha
+    alpha = LoopSettings(alpha_start=0.8, **settings).alpha
     assert [alpha(n) for n in (1, 2, 3)] == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("name", ALPHA_SCHEDULES)
 def test_a_shape_that_the_schedule_does_not_have_is_refused(name):
     shape = ALPHA_SCHEDULES[name][1]
-    for other in {"mixing_decay", "mixing_scale"} - {shape}:
-        with pytest.raises(UsageError, match=f"--{other.replace('_', '-')} has no effect on --mixing-schedule {name}"):
-            resolve_config("cartpole", "dagger", mixing_schedule=name, mixing=0.5, **{other: 0.5})
+    for other in {"alpha_decay", "alpha_scale"} - {shape}:
+        with pytest.raises(UsageError, match=f"--{other.replace('_', '-')} has no effect on --alpha-schedule {name}"):
+            resolve_config("cartpole", "dagger", alpha_schedule=name, alpha_start=0.5, **{other: 0.5})
     resolve_config(
-        "cartpole", "dagger", mixing_schedule=name, mixing=0.5, **({shape: 0.5} if shape != "mixing" else {})
+        "cartpole", "dagger", alpha_schedule=name, alpha_start=0.5, **({shape: 0.5} if shape != "alpha_start" else {})
     )
 
 
 def test_an_update_that_learns_from_its_own_actions_needs_some_in_the_first_iteration():
-    settings = {"mixing": 1.0, "update": "natural"}
-    resolve_config("cartpole", "dagger", mixing_schedule="inverse-sigmoid", **settings)
-    with pytest.raises(UsageError, match=r"--mixing is 1\.0, but must be below 1 for natural"):
-        resolve_config("cartpole", "dagger", mixing_schedule="linear", **settings)
+    settings = {"alpha_start": 1.0, "update": "natural"}
+    resolve_config("cartpole", "dagger", alpha_schedule="inverse-sigmoid", **settings)
+    with pytest.raises(UsageError, match=r"--alpha-start is 1\.0, but must be below 1 for natural"):
+        resolve_config("cartpole", "dagger", alpha_schedule="linear", **settings)

@@ -90,6 +90,6 @@ if __name__ == "__main__":
     said = {"seed": given.seed} | learned("cart", **cart)
     said["memoryless"] = learned("cart-memoryless", policy="mlp", **cart)["chosen"]
     mazes = {"lstm": {}, "memoryless": {"policy": "mlp"}, "dagger": {"policy": "mlp", "method": "dagger"}}
-    mazes["all costs"] = {"policy": "mlp", "queried_steps": 0}  # the cost of every action at every step, no advice
+    mazes["all costs"] = {"policy": "mlp", "query_steps": 0}  # the cost of every action at every step, no advice
     said["maze"] = {name: learned(f"maze-{name}", **maze, **more)["chosen"] for name, more in mazes.items()}
     print(json.dumps(said))

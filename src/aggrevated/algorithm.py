@@ -31,14 +31,14 @@ class Learner:
     oracle_steps: int = 0  # of these, by the oracle
     validation_steps: int = 0  # besides these, by `validate`, as far as it tells
     oracle_queries: int = 0
-    diverged: int = 0  # simulations of roll-ins and oracle that were left out, because they diverged
-    validation_diverged: int = 0  # and episodes of `validate`
+    diverged_trajectories: int = 0  # simulations of roll-ins and oracle that were left out, because they diverged
+    diverged_validation_episodes: int = 0  # and episodes of `validate`
 
     def update_best(self, returned: float, n: int) -> None:
         """Keep π_θ if it did better on validation than all before it, and count what it took to know."""
         self.best.update_best(self.policy, float(returned), n)
         self.validation_steps += getattr(returned, "steps", 0)
-        self.validation_diverged += getattr(returned, "diverged", 0)
+        self.diverged_validation_episodes += getattr(returned, "diverged", 0)
 
 
 @dataclass(frozen=True)
@@ -83,6 +83,6 @@ def aggrevated(
         learner.simulator_steps += trajectories.simulator_steps + cost_to_go.simulator_steps
         learner.oracle_steps += cost_to_go.simulator_steps
         learner.oracle_queries += cost_to_go.queries
-        learner.diverged += trajectories.diverged + cost_to_go.diverged
+        learner.diverged_trajectories += trajectories.diverged + cost_to_go.diverged
         yield Iteration(n, float(trajectories.returns.mean()), best.latest_return, best.best_return, step)
 # fmt: on

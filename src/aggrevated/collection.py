@@ -46,11 +46,11 @@ class RolloutCollector:
         self, simulator: Simulator, expert: Expert | None, oracle: Oracle, engine: Engine = IN_PROCESS
     ) -> None:
         self.oracle, self.engine = oracle, engine
-        self.place = CachedObject(WorkerContext(simulator, expert, oracle if is_per_trajectory(oracle) else None))
+        self.context = CachedObject(WorkerContext(simulator, expert, oracle if is_per_trajectory(oracle) else None))
 
     def __call__(self, mixture: RollInPolicy, seeds: Array, policy: Policy) -> tuple[Trajectories, CostToGo]:
         """(one trajectory of π̂_n per seed, their cost-to-go)."""
-        shared = self.place, mixture.learner, mixture.alpha, mixture.n, self.engine is not IN_PROCESS
+        shared = self.context, mixture.learner, mixture.alpha, mixture.n, self.engine is not IN_PROCESS
         done = self.engine.map(collect_batch, shared, split_into_blocks(seeds, self.engine))
         trajectories = concatenate_trajectories([found for found, _ in done])
         check_any_survived(trajectories.count, len(seeds))
@@ -86,7 +86,7 @@ def concatenate_costs(parts: Sequence[CostToGo], length: int) -> CostToGo:
     arrays: dict[str, Any] = {
         name: pad_and_concatenate([part.arrays[name] for part in parts], length) for name in parts[0].arrays
     }
-    counts = ("queries", "simulator_steps", "diverged", "lost")
+    counts = ("queries", "simulator_steps", "diverged", "lost_trajectories")
     return replace(parts[0], **arrays, **{name: sum(getattr(part, name) for part in parts) for name in counts})
 
 

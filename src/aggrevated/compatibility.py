@@ -16,7 +16,7 @@ from aggrevated.simulators.checked import checked_observe, checked_reset
 if TYPE_CHECKING:
     from aggrevated.policies import Policy
 
-REQUIRED_METHODS = ("initial", "observe", "step")
+REQUIRED_METHODS = ("reset", "observe", "step")
 
 
 def check_compatible(policy: Policy, simulator: Simulator, expert: Expert | None = None) -> None:
@@ -42,7 +42,7 @@ def check_policy_matches_simulator(policy: Policy, simulator: Simulator) -> None
         shown = f"what {simulator.name} shows, observations of shape {observations.shape[1:]} ({error})"
         raise UsageError(f"the policy cannot read {shown}; make it for them") from error
     space, outputs = simulator.action_space, getattr(getattr(policy, "head", None), "outputs", None)
-    answer = greedy_action(actor, parameters, rules.legal(states) if rules else None, simulator)
+    answer = greedy_action(actor, parameters, rules.action_mask(states) if rules else None, simulator)
     vectors = answer.ndim > 1
     if vectors != isinstance(space, Box):
         has, wants = ("vectors", "a finite set") if vectors else ("a finite set", "vectors")

@@ -18,39 +18,39 @@ class Method:
 
     title: str
     start: str  # (line 2)
-    cost_to_go: tuple[str, ...]  # oracles, the usual one first; or ASKED (line 6)
+    oracles: tuple[str, ...]  # oracles, the usual one first; or ASKED (line 6)
     losses: tuple[str, ...]  # by preference: the first that fits the oracle is the usual one (line 6)
     updates: tuple[str, ...]  # the usual one first (line 7)
     settings: Mapping[str, Any] = field(default_factory=dict)  # others than the usual ones
-    imitates: bool = True  # whether the expert is asked what a mistake costs
+    queries_expert: bool = True  # whether the expert is asked what a mistake costs
     reinforcement: str = "none"  # what follows the imitation, where the expert is ASKED (line 6)
 
     def allowed_components(self, place: str) -> tuple[str, ...]:
         """The pieces that it is defined by, where no others can be chosen; nothing where they can."""
-        asked = self.cost_to_go == EXPERT_ORACLE
+        asked = self.oracles == EXPERT_ORACLE
         closed = {"update": ANY_COMPATIBLE not in self.updates, "oracle": not asked, "reinforcement": not asked}
-        names = {"update": self.updates, "oracle": self.cost_to_go, "reinforcement": (self.reinforcement,)}
+        names = {"update": self.updates, "oracle": self.oracles, "reinforcement": (self.reinforcement,)}
         return names[place] if closed.get(place) else ()
 
 
 # fmt: off
 ALL_ACTIONS, TAKEN_ACTION, ALL_OR_TAKEN_ACTIONS = ("all-actions",), ("taken-action",), ("all-actions", "taken-action")
 LIKELIHOOD = ("likelihood", "all-actions")
-ZERO_ONE_ORACLE, LEARNER_COST_ORACLES, TRUNCATED_HORIZON_ORACLE = ("disagreement",), ("realised", "critic"), ("truncated",)
+ZERO_ONE_ORACLE, LEARNER_COST_ORACLES, TRUNCATED_HORIZON_ORACLE = ("zero-one",), ("reward-to-go", "critic"), ("truncated-horizon",)
 EXPONENTIATED_FIRST_UPDATES, GRADIENT_UPDATES = ("exponentiated", "natural", "regular", ANY_COMPATIBLE), ("natural", "regular", ANY_COMPATIBLE)
 FOLLOW_THE_LEADER = ("follow-the-leader",)
 FTL_OR_REGULAR_UPDATES = (*FOLLOW_THE_LEADER, "regular", ANY_COMPATIBLE)
 REGULAR_OR_FTL_UPDATES = ("regular", *FOLLOW_THE_LEADER, ANY_COMPATIBLE)
-EXPERT_ACTS = {"mixing": 1.0, "mixing_decay": 1.0}
-DECAYING_ALPHA = {"mixing": 1.0, "mixing_schedule": "inverse-sigmoid"}
+EXPERT_ACTS = {"alpha_start": 1.0, "alpha_decay": 1.0}
+DECAYING_ALPHA = {"alpha_start": 1.0, "alpha_schedule": "inverse-sigmoid"}
 METHODS = {  #           title         start         cost-to-go   gradient    updates
     "aggrevated": Method("AggreVaTeD", "random",     EXPERT_ORACLE,       ALL_OR_TAKEN_ACTIONS,        EXPONENTIATED_FIRST_UPDATES),
     "aggrevate":  Method("AggreVaTe",  "random",     EXPERT_ORACLE,       ALL_ACTIONS,        FOLLOW_THE_LEADER),
     "dagger":     Method("DAgger",     "random",     ZERO_ONE_ORACLE,     LIKELIHOOD, FTL_OR_REGULAR_UPDATES),
     "sl":         Method("SL",         "random",     ZERO_ONE_ORACLE,     LIKELIHOOD, FTL_OR_REGULAR_UPDATES, EXPERT_ACTS),
-    "reinforce":  Method("REINFORCE",  "random",     LEARNER_COST_ORACLES,         TAKEN_ACTION,      ("regular",), imitates=False),
-    "tnpg":       Method("TNPG",       "random",     LEARNER_COST_ORACLES,         TAKEN_ACTION,      ("natural",), imitates=False),
-    "sl-rl":      Method("SL-RL",      "supervised", LEARNER_COST_ORACLES,         TAKEN_ACTION,      GRADIENT_UPDATES, imitates=False),
+    "reinforce":  Method("REINFORCE",  "random",     LEARNER_COST_ORACLES,         TAKEN_ACTION,      ("regular",), queries_expert=False),
+    "tnpg":       Method("TNPG",       "random",     LEARNER_COST_ORACLES,         TAKEN_ACTION,      ("natural",), queries_expert=False),
+    "sl-rl":      Method("SL-RL",      "supervised", LEARNER_COST_ORACLES,         TAKEN_ACTION,      GRADIENT_UPDATES, queries_expert=False),
     "thor":       Method("THOR",       "random",     TRUNCATED_HORIZON_ORACLE,   TAKEN_ACTION,      GRADIENT_UPDATES),
     "loki":       Method("LOKI",       "random",     EXPERT_ORACLE,       TAKEN_ACTION,      EXPONENTIATED_FIRST_UPDATES, reinforcement="critic"),
 } | {  # of others             title                 start     cost-to-go  gradient    updates

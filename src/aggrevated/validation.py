@@ -23,14 +23,14 @@ class BestPolicy:
 
     best_return: float = -np.inf
     n: int = 0
-    first: float = -np.inf  # the return of π_1
+    initial_return: float = -np.inf  # the return of π_1
     latest_return: float = -np.inf  # the return of the last that was validated
     weights: dict[str, Tensor] | None = None
 
     def update_best(self, policy: Policy, returned: float, n: int) -> None:
         """Keep this policy if it did better than all before it."""
         if self.weights is None:
-            self.first = returned
+            self.initial_return = returned
         self.latest_return = returned
         if returned > self.best_return:
             self.best_return, self.n = returned, n
@@ -57,7 +57,7 @@ class EpisodeEvaluator:
     seeds: Array
     engine: Engine = IN_PROCESS
 
-    def over(self, engine: Engine) -> Self:
+    def with_engine(self, engine: Engine) -> Self:
         """The same by another engine."""
         return replace(self, engine=engine)
 

@@ -224,7 +224,7 @@ def explained(text: str) -> dict[str, str]:
     return dict(zip(parts[::2], parts[1::2], strict=True))
 
 
-ALWAYS = {"--config", "--trust", "--method", "--trials", "--out", "--json", *map(to_flag, OPTION_NAMES.values())}
+ALWAYS = {"--config", "--trust-code", "--method", "--trials", "--out", "--json", *map(to_flag, OPTION_NAMES.values())}
 ALWAYS |= {to_flag(name) for name in EngineOptions.__dataclass_fields__}
 
 
@@ -248,16 +248,16 @@ def test_the_help_of_a_task_shows_what_can_be_set_and_its_own_defaults(
 
 def test_the_help_of_a_task_follows_the_choices(capsys: pytest.CaptureFixture[str]) -> None:
     algebra, cartpole = (set(explained(help_of(capsys, "train", task))) for task in ("algebra", "cartpole"))
-    assert "--warps" in algebra and "--horizon" not in algebra
+    assert "--augmented-copies" in algebra and "--horizon" not in algebra
     assert {"--horizon", "--temperature"} <= cartpole
-    assert not {"--warps", "--delta-kl", "--learning-rate", "--start-steps"} & cartpole
+    assert not {"--augmented-copies", "--delta-kl", "--learning-rate", "--start-steps"} & cartpole
     natural = set(explained(help_of(capsys, "train", "cartpole", "--update", "natural")))
     assert "--delta-kl" in natural and not {"--temperature", "--learning-rate"} & natural
     regular = set(explained(help_of(capsys, "train", "cartpole", "--update", "regular", "--start=supervised")))
     assert {"--learning-rate", "--start-steps"} <= regular and "--delta-kl" not in regular
     assert "--start-steps" not in explained(help_of(capsys, "train", "hopper"))
     assert "(default: 4000)" in explained(help_of(capsys, "train", "hopper", "--update", "natural"))["--start-steps"]
-    assert "--queried-steps" not in explained(help_of(capsys, "train", "hopper", "--method", "tnpg"))
+    assert "--query-steps" not in explained(help_of(capsys, "train", "hopper", "--method", "tnpg"))
 
 
 def test_the_help_names_every_task_and_method(capsys: pytest.CaptureFixture[str]) -> None:
@@ -270,4 +270,4 @@ def test_the_help_names_every_task_and_method(capsys: pytest.CaptureFixture[str]
 def test_the_help_of_an_evaluation_is_that_of_the_run(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = Run.create(here / "run", resolve_config("cartpole"))
     shown = set(explained(help_of(capsys, "evaluate", str(run.folder))))
-    assert {to_flag(name) for name in declared_settings(run.config.world.evaluation)} == shown - {"--json", "--trust"}
+    assert {to_flag(name) for name in declared_settings(run.config.world.evaluation)} == shown - {"--json", "--trust-code"}

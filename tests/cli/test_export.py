@@ -26,7 +26,7 @@ def test_without_options_policy_and_card_are_beside_the_run(run, capsys):
     facts = json.loads(said(["export", "run", "--json"], capsys))
     assert facts == {"run": "run", "out": "run/p.safetensors", "card": "run/card.md"}
     policy, observation = load("run/p.safetensors"), np.full(4, 0.1, np.float32)
-    assert policy.card["task"] == "cartpole" and policy.card["weights_sha256"] == run.result().weights_sha256
+    assert policy.metadata["task"] == "cartpole" and policy.metadata["weights_sha256"] == run.result().weights_sha256
     for sign in (1, -1):
         acted = [one.predict(sign * observation, deterministic=True)[0] for one in (policy, run.policy)]
         assert acted[0] == acted[1]
@@ -48,10 +48,10 @@ def test_of_several_trials_the_best_is_written(tmp_path, monkeypatch, capsys):
     main(["train", "cartpole", "--out", "runs", "--trials", "2", "--engine", "processes", *SMALL])
     best = max((Run.open(f"runs/trial-0{i}") for i in range(2)), key=lambda run: run.result().best_return)
     facts = json.loads(said(["export", "runs", "--out", "p.safetensors", "--json"], capsys))
-    assert facts["run"] == str(best.folder) and load("p.safetensors").card["seed"] == best.config.loop.seed
+    assert facts["run"] == str(best.folder) and load("p.safetensors").metadata["seed"] == best.config.loop.seed
 
 
-@pytest.mark.parametrize("option", ["--out", "--onnx", "--card"])
+@pytest.mark.parametrize("option", ["--out", "--onnx", "--model-card"])
 def test_other_endings_are_refused_before_anything_is_written(option, run, capsys):
     code, sentence = failure(["export", "run", option, "p.txt"], capsys)
     assert code == 2 and "a file name that ends in ." in sentence and not Path("p.txt").exists()

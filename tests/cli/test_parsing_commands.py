@@ -22,8 +22,8 @@ from aggrevated.updates import TO_THE_END
 from aggrevated_experiments.parsing import table1
 from handwriting import crohme_like, inkml
 
-SCORES = {"uas_micro", "uas_macro", "exact_match", "sets", "symbols", "by_symbol", "by_arc_length"}
-TINY = ["--sets", "20", "--warps", "0", "--iterations", "2", "--trajectories", "2", "--validate-every", "1"]
+SCORES = {"uas_micro", "uas_macro", "exact_match", "pages", "symbols", "by_symbol", "by_arc_length"}
+TINY = ["--generated-pages", "20", "--augmented-copies", "0", "--iterations", "2", "--trajectories", "2", "--validate-every", "1"]
 TINY += ["--hidden", "8", "--update", "regular", "--start-steps", "2", "--demonstrations", "3"]
 Said = Callable[..., str]
 
@@ -31,7 +31,7 @@ Said = Callable[..., str]
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of algebra that has ended."""
-    given = {"sets": 20, "warps": 0, "iterations": 2, "trajectories": 2, "hidden": (8,), "validate_every": 1}
+    given = {"generated_pages": 20, "augmented_copies": 0, "iterations": 2, "trajectories": 2, "hidden": (8,), "validate_every": 1}
     config = resolve_config("algebra", "aggrevated", update="regular", start_steps=20, demonstrations=50, **given)
     made = Run.create(tmp_path_factory.mktemp("runs") / "algebra", config)
     run_to_end(made)
@@ -83,17 +83,17 @@ def test_train_says_what_it_measured(said: Said, tmp_path: Path) -> None:
     result = json.loads(said("train", "algebra", *TINY, "--policy", "lstm", "--json"))
     assert result["run"] == "runs/algebra-aggrevated-regular" and 0 <= result["uas_micro"] <= 1
     config = json.loads((tmp_path / result["run"] / "config.json").read_text())
-    assert (config["policy"]["name"], config["policy"]["geometry"]) == ("lstm", False)
-    assert (config["world"]["sets"], config["update"]["annealed"]) == (20, 2)
+    assert (config["policy"]["name"], config["policy"]["use_geometry"]) == ("lstm", False)
+    assert (config["world"]["generated_pages"], config["update"]["anneal_iterations"]) == (20, 2)
     again = json.loads(said("resume", result["run"], "--json"))
     assert again["weights_sha256"] == result["weights_sha256"]
 
 
 def test_train_on_real_ink_needs_its_folder_wherever_it_is_called(said: Said, tmp_path: Path) -> None:
     crohme_like(tmp_path / "ink")
-    real = TINY[2:]  # without --sets, which would have no effect
+    real = TINY[2:]  # without --generated-pages, which would have no effect
     result = json.loads(said("train", "algebra", "--crohme", "ink", *real, "--out", "run", "--json"))
-    assert (result["sets"], result["symbols"]) == (3, 14)
+    assert (result["pages"], result["symbols"]) == (3, 14)
     assert json.loads((tmp_path / "run/config.json").read_text())["world"]["crohme"] == str(tmp_path / "ink")
 
 
@@ -111,9 +111,9 @@ def test_evaluate_tells_uas_in_all_its_forms(run: Path, said: Said) -> None:
 def test_evaluate_on_real_ink(run: Path, said: Said, tmp_path: Path) -> None:
     crohme_like(tmp_path / "ink")
     found = json.loads(said("evaluate", run, "--crohme", "ink", "--json"))
-    assert (found["sets"], found["symbols"]) == (3, 14) and set(found) >= SCORES
+    assert (found["pages"], found["symbols"]) == (3, 14) and set(found) >= SCORES
     alone = json.loads(said("evaluate", run, "--crohme", "ink/train", "--json"))
-    assert alone["sets"] == 12
+    assert alone["pages"] == 12
 
 
 def heads_in(found: JsonDict) -> list[int]:
@@ -128,7 +128,7 @@ def test_parse_a_picture_with_a_policy_of_the_papers(run: Path, said: Said, tmp_
     assert all(0 <= head <= 8 for head in heads_in(found)) and "expected_loss" not in found
     assert {"box", "line", "number"} < set(found["symbols"][0]) and "svg" not in found
     assert "arc_confidence" not in found["symbols"][0] and not list(tmp_path.glob("*-tree*"))
-    again = said("parse", "page.png", "--policy", run, "--out", "there.svg", "--growth")
+    again = said("parse", "page.png", "--policy", run, "--out", "there.svg", "--show-growth")
     assert (tmp_path / "there.svg").is_file() and (tmp_path / "there-growth.png").is_file()
     assert np.asarray(Image.open(tmp_path / "there.png").convert("L")).min() < 100  # there is ink
     lines = again.splitlines()
@@ -208,7 +208,7 @@ def test_three_lines_of_python(tmp_path: Path) -> None:
     reader = aggrevated.load_reader()
     parsed = reader.parse(tmp_path / "page.png")
     assert parsed.text == "2x=8" and parsed.latex == "2x=8" and parsed.heads == [2, 3, 0, 3]
-    assert reader.card["command"].startswith("aggrevated train reader") and "--crohme" not in reader.card["command"]
+    assert reader.metadata["command"].startswith("aggrevated train reader") and "--crohme" not in reader.metadata["command"]
 
 
 def test_compare_parsers(run: Path, said: Said, tmp_path: Path) -> None:
@@ -252,7 +252,7 @@ def test_real_ink_is_reproduced_from_a_folder_only(failure: Callable[..., str]) 
 @pytest.fixture
 def small_tables(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tables of two rows, runs of two iterations, one after the other in this process."""
-    usual = {"sets": 20, "validate_every": 1, "checkpoint_every": 2, "annealed": TO_THE_END, "dropout": 0.3}
+    usual = {"generated_pages": 20, "validate_every": 1, "checkpoint_every": 2, "anneal_iterations": TO_THE_END, "dropout": 0.3}
     tuned = (
         Preset(usual | {"iterations": 2, "trajectories": 2, "hidden": (8,)}),
         Preset({"start_steps": 2, "demonstrations": 3}, start="supervised"),
@@ -362,4 +362,4 @@ def test_reproduce_real_ink(said: Said, tmp_path: Path) -> None:
     runs = [f"out/aggrevated-regular-lstm-iterations/trial-0{trial}" for trial in (0, 1)]
     scores = [json.loads(said("evaluate", run, "--crohme", "crohme", "--json")) for run in runs]
     assert table[2]["uas_micro"] == pytest.approx(np.mean([score["uas_micro"] for score in scores]))  # on real pages
-    assert scores[0]["sets"] == 3
+    assert scores[0]["pages"] == 3

@@ -80,13 +80,13 @@ def test_trials_that_fail_are_told_and_only_if_all_fail_the_command_does(
     execute = run_jobs.run_to_end
 
     def some_fail(run, *rest, **more):
-        if run.config.loop.mixing > limit[0]:
+        if run.config.loop.alpha_start > limit[0]:
             raise DataError("everything diverged; make it less")
         return execute(run, *rest, **more)
 
     limit = [0.5]
     monkeypatch.setattr(run_jobs, "execute", some_fail)
-    vary = ["--vary", "mixing=0,0.9", "--seeds", "1", *HERE]
+    vary = ["--vary", "alpha-start=0,0.9", "--seeds", "1", *HERE]
     main([*SWEEP, *vary])
     shown = capsys.readouterr()
     assert "2 trials of 1 seed, 1 failed" in shown.out
@@ -100,33 +100,33 @@ def test_trials_that_fail_are_told_and_only_if_all_fail_the_command_does(
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ("cartpoll --vary mixing=0,1", "unknown task 'cartpoll' (did you mean cartpole?)"),
-        ("--vary mixing=0,1 cartpoll", "unknown task 'cartpoll' (did you mean cartpole?)"),
-        ("--out cartpole acrobot --vary mixing=0,1", "give the task before its options: aggrevated sweep acrobot"),
+        ("cartpoll --vary alpha_start=0,1", "unknown task 'cartpoll' (did you mean cartpole?)"),
+        ("--vary alpha_start=0,1 cartpoll", "unknown task 'cartpoll' (did you mean cartpole?)"),
+        ("--out cartpole acrobot --vary alpha_start=0,1", "give the task before its options: aggrevated sweep acrobot"),
         ("cartpole", "nothing varies; say what does"),
-        ("cartpole --vary mixing", "--vary is 'mixing', but must be NAME=LOW..HIGH"),
-        ("cartpole --vary mixin=0,1", "unknown setting --mixin (did you mean --mixing?)"),
-        ("cartpole --vary mixing=0..2", "--mixing is 2.0, but must be between 0 and 1"),
-        ("cartpole --vary mixing=1..0", "--mixing is '1..0', but must be from a LOW to a higher HIGH"),
-        ("cartpole --vary mixing=0,1 --mixing 0.5", "--mixing is both varied and fixed; leave one of them out"),
+        ("cartpole --vary alpha_start", "--vary is 'alpha_start', but must be NAME=LOW..HIGH"),
+        ("cartpole --vary mixin=0,1", "unknown setting --mixin (did you mean --alpha-start?)"),
+        ("cartpole --vary alpha_start=0..2", "--alpha-start is 2.0, but must be between 0 and 1"),
+        ("cartpole --vary alpha_start=1..0", "--alpha-start is '1..0', but must be from a LOW to a higher HIGH"),
+        ("cartpole --vary alpha_start=0,1 --alpha-start 0.5", "--alpha-start is both varied and fixed; leave one of them out"),
         ("cartpole --vary update=regular,natural --update natural", "--update is both varied and fixed"),
         ("cartpole --vary method=dagger,sl --method sl", "--method is both varied and fixed"),
         ("cartpole --vary seed=1,2", "--seed does not vary"),
         ("cartpole --vary horizon=100,200", "--horizon does not vary: it decides what is measured"),
-        ("algebra --vary sets=100,200", "--sets does not vary: it decides what is measured"),
+        ("algebra --vary generated_pages=100,200", "--generated-pages does not vary: it decides what is measured"),
         (
             "hopper --vary learning-rate=1e-4..1e-1:log --vary update=natural,exponentiated",
             "--learning-rate has no effect on the update natural: it is of --update follow-the-leader or",
         ),
-        ("cartpole --vary mixing=0,1 --delta-kl 1", "--delta-kl has no effect on the update exponentiated"),
-        ("cartpole --vary mixing=0,1 --horizn 3", "unknown setting --horizn (did you mean --horizon?)"),
-        ("cartpole --vary mixing=0..1 --search grid", "a grid needs the number of points"),
-        ("cartpole --vary mixing=0..1:3 --search tpe", "have no effect on --search tpe; leave them out"),
-        ("cartpole --vary mixing=0,1 --search bayes", "unknown search 'bayes': choose one of grid, tpe"),
-        ("cartpole --vary mixing=0,1 --trials 0", "--trials is 0, but must be at least 1"),
-        ("cartpole --vary mixing=0,1 --seeds 0", "--seeds is 0, but must be at least 1"),
-        ("cartpole --vary mixing=0,1 --workers 0", "--workers is 0, but must be at least 1"),
-        ("cartpole --vary mixing=0,1 --engine cloud", "--engine is cloud, but must be one of in-process, processes"),
+        ("cartpole --vary alpha_start=0,1 --delta-kl 1", "--delta-kl has no effect on the update exponentiated"),
+        ("cartpole --vary alpha_start=0,1 --horizn 3", "unknown setting --horizn (did you mean --horizon?)"),
+        ("cartpole --vary alpha_start=0..1 --search grid", "a grid needs the number of points"),
+        ("cartpole --vary alpha_start=0..1:3 --search tpe", "have no effect on --search tpe; leave them out"),
+        ("cartpole --vary alpha_start=0,1 --search bayes", "unknown search 'bayes': choose one of grid, tpe"),
+        ("cartpole --vary alpha_start=0,1 --trials 0", "--trials is 0, but must be at least 1"),
+        ("cartpole --vary alpha_start=0,1 --seeds 0", "--seeds is 0, but must be at least 1"),
+        ("cartpole --vary alpha_start=0,1 --workers 0", "--workers is 0, but must be at least 1"),
+        ("cartpole --vary alpha_start=0,1 --engine cloud", "--engine is cloud, but must be one of in-process, processes"),
     ],
 )
 def test_one_sentence_and_exit_code_2_and_nothing_written(
@@ -141,7 +141,7 @@ def test_without_optuna_there_is_one_sentence_and_no_folder(
     here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "optuna", None)
-    code, sentence = failure([*SWEEP, "--vary", "mixing=0..1"], capsys)
+    code, sentence = failure([*SWEEP, "--vary", "alpha-start=0..1"], capsys)
     assert code == 2 and "pip install 'aggrevated[optuna]'" in sentence and list(here.iterdir()) == []
 
 

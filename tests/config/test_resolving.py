@@ -28,11 +28,11 @@ def tuned(*rows: Preset):
 
 def test_what_is_given_comes_before_what_is_tuned_before_the_method_before_what_is_declared() -> None:
     plain = tuned()
-    assert resolve_config(plain).loop.mixing == 0.0  # as the loop declares it
-    assert resolve_config(plain, "sl").loop.mixing == 1.0  # as the method brings it
-    task = tuned(Preset({"mixing": 0.25}))
-    assert resolve_config(task, "sl").loop.mixing == 0.25  # as it is tuned for the task
-    assert resolve_config(task, "sl", mixing=0.75).loop.mixing == 0.75  # as it is given
+    assert resolve_config(plain).loop.alpha_start == 0.0  # as the loop declares it
+    assert resolve_config(plain, "sl").loop.alpha_start == 1.0  # as the method brings it
+    task = tuned(Preset({"alpha_start": 0.25}))
+    assert resolve_config(task, "sl").loop.alpha_start == 0.25  # as it is tuned for the task
+    assert resolve_config(task, "sl", alpha_start=0.75).loop.alpha_start == 0.75  # as it is given
 
 
 def test_of_tuned_rows_that_fit_the_later_wins_whatever_they_name() -> None:
@@ -112,12 +112,12 @@ NATURAL, LOKI = {"update": "natural"}, {"method": "loki", "reinforcement": "real
     [
         ({"learning_rate": 0.1}, "--learning-rate has no effect on the update exponentiated: it is of --update follow"),
         ({"delta_kl": 0.1}, "--delta-kl has no effect on the update exponentiated: it is of --update natural"),
-        ({"decay": 0.1}, r"--decay is 0\.1, but must be 0 without --eta"),
+        ({"log_prob_decay": 0.1}, r"--log-prob-decay is 0\.1, but must be 0 without --eta"),
         ({"gradient": "taken-action"}, "--gradient has no effect on the update exponentiated; choose another"),
         ({"update": "regular", "delta_kl": 0.1}, "on the update regular: it is of --update natural; choose that"),
         ({"start_steps": 3}, "--start-steps has no effect on the start random: it is of --start supervised"),
-        ({"queried_steps": 3}, "--queried-steps has no effect on the oracle q-network: it is of --oracle lols or"),
-        ({"method": "dagger", "queried_steps": 3}, "--queried-steps has no effect on the method dagger"),
+        ({"query_steps": 3}, "--query-steps has no effect on the oracle q-network: it is of --oracle lols or"),
+        ({"method": "dagger", "query_steps": 3}, "--query-steps has no effect on the method dagger"),
         (
             {"method": "reinforce", "oracle": "monte-carlo"},
             "unknown oracle for reinforce .*: choose one of realised, c",
@@ -129,7 +129,7 @@ NATURAL, LOKI = {"update": "natural"}, {"method": "loki", "reinforcement": "real
             {"method": "loki", "reinforcement": "realised", "gae_lambda": 0.9},
             "on the reinforcement realised: it is of --reinforcement critic",
         ),
-        ({"method": "tnpg", "imitation_most": 9}, "--imitation-most has no effect on the method tnpg"),
+        ({"method": "tnpg", "imitation_max": 9}, "--imitation-max has no effect on the method tnpg"),
         ({"method": "aggrevate", "reinforcement": "critic"}, "the reinforcement critic does not know what the other"),
         (
             {"method": "loki", "update": "natural", "gradient": "all-actions"},
@@ -138,7 +138,7 @@ NATURAL, LOKI = {"update": "natural"}, {"method": "loki", "reinforcement": "real
         ({"method": "loki", "update": "follow-the-leader"}, "the update follow-the-leader needs what every action cos"),
         ({"method": "thor", "planning_horizon": 0}, "--planning-horizon is 0, but must be at least 1"),
         ({"log_deviation": 1.0}, "--log-deviation has no effect on cartpole, whose actions are a finite set"),
-        ({"warps": 3}, "--warps has no effect on cartpole; choose another task"),
+        ({"augmented_copies": 3}, "--augmented-copies has no effect on cartpole; choose another task"),
         ({"iteration": 3}, "unknown setting --iteration .did you mean --iterations"),
         ({"iterations": "many"}, "--iterations is 'many', but must be a whole number"),
         ({"iterations": True}, "--iterations is True, but must be a whole number"),
@@ -164,8 +164,8 @@ NATURAL, LOKI = {"update": "natural"}, {"method": "loki", "reinforcement": "real
         ({"update": "follow-the-leader", "entropy": 0.1}, "--entropy is 0.1, but must be 0 for the update follow"),
         ({"gradient": "taken-action", "update": "follow-the-leader"}, "the update follow-the-leader needs what every"),
         ({"method": "reinforce", "gradient": "all-actions"}, "the gradient all-actions needs what every action costs"),
-        ({"method": "searn", "mixing": 0.5}, r"--mixing is 0\.5, but must be 1\.0 with the update searn"),
-        ({"method": "smile", "beta": 0.2, "mixing_decay": 0.9}, r"--mixing-decay is 0\.9, but must be 0\.8 with the"),
+        ({"method": "searn", "alpha_start": 0.5}, r"--alpha-start is 0\.5, but must be 1\.0 with the update searn"),
+        ({"method": "smile", "beta": 0.2, "alpha_decay": 0.9}, r"--alpha-decay is 0\.9, but must be 0\.8 with the"),
         ({"method": "smile", "start": "supervised"}, "--start is supervised, but must be random for the update smile"),
         ({"method": "smile", "entropy": 0.1}, r"--entropy is 0\.1, but must be 0 for the update smile"),
         ({"method": "smile", "beta": 0.0}, r"--beta is 0\.0, but must be above 0, and 1 at most"),
@@ -182,23 +182,23 @@ def test_what_follows_from_a_setting_is_filled_in_and_written() -> None:
     for method in ("searn", "smile"):
         config = resolve_config("cartpole", method, beta=0.25)
         loop = config.loop
-        assert (loop.mixing, loop.mixing_schedule, loop.mixing_decay) == (1.0, "geometric", 0.75)
-        changed = config.facts() | {"loop": config.facts()["loop"] | {"mixing_decay": 0.5}}
-        with pytest.raises(DataError, match=r"--mixing-decay is 0\.5, but must be 0\.75 with the update"):
+        assert (loop.alpha_start, loop.alpha_schedule, loop.alpha_decay) == (1.0, "geometric", 0.75)
+        changed = config.facts() | {"loop": config.facts()["loop"] | {"alpha_decay": 0.5}}
+        with pytest.raises(DataError, match=r"--alpha-decay is 0\.5, but must be 0\.75 with the update"):
             config_from_dict(changed, "here")
 
 
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
-        ({}, {"delta_kl": 1e-4, "target_kl": 0.0, "damping": 10.0, "solver": "closed-form", "unit": "cost"}),
+        ({}, {"delta_kl": 1e-4, "target_kl": 0.0, "damping": 10.0, "solver": "closed-form", "cost_scale": "raw"}),
         ({"target_kl": 0.03}, {"delta_kl": 0.0, "target_kl": 0.03, "damping": 10.0}),
         ({"target_kl": 0.0}, {"delta_kl": 1e-4, "target_kl": 0.0}),
         ({"solver": "per-state", "target_kl": 0.03}, {"delta_kl": 0.0, "damping": 0.01}),
         ({"solver": "held-out", "damping": 0.5}, {"delta_kl": 1e-4, "damping": 0.5}),
         ({"solver": "conjugate-gradient"}, {"damping": 10.0, "cg_iterations": 10}),
         ({"solver": "conjugate-gradient", "damping": 0.0, "cg_iterations": 7}, {"damping": 0.0, "cg_iterations": 7}),
-        ({"update": "regular"}, {"learning_rate": 0.03, "target_kl": 0.0, "unit": "cost"}),
+        ({"update": "regular"}, {"learning_rate": 0.03, "target_kl": 0.0, "cost_scale": "raw"}),
         ({"update": "regular", "target_kl": 0.01}, {"learning_rate": 0.03, "target_kl": 0.01}),
     ],
     ids=str,
@@ -260,7 +260,7 @@ def test_what_an_oracle_tells_is_what_loss_and_update_see() -> None:
     assert resolve_config("cartpole").loss_feedback is Feedback.ALL_ACTIONS
     assert resolve_config("cartpole", update="natural", gradient="taken-action").loss_feedback is Feedback.TAKEN_ACTION
     assert resolve_config("cartpole", oracle="monte-carlo").loss.name == "all-actions"
-    assert resolve_config("cartpole", oracle="monte-carlo", every_action=False).loss.name == "taken-action"
+    assert resolve_config("cartpole", oracle="monte-carlo", all_actions=False).loss.name == "taken-action"
     assert set(OPTION_NAMES.values()) == {"policy", "update", "start", "oracle", "reinforcement", "gradient"}
 
 

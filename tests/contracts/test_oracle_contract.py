@@ -98,12 +98,12 @@ def rolled_out(**settings):
 
 
 def every_action(**settings):
-    oracle = MonteCarloOracle(Lucky(), TinyExpert(), every_action=True, **settings)
+    oracle = MonteCarloOracle(Lucky(), TinyExpert(), all_actions=True, **settings)
     return Case(oracle, actions=3, at_most=settings.get("steps"), simulates=True)
 
 
 def mixed(beta, actions=3, **settings):
-    oracle = LolsOracle(Lucky(), TinyExpert(), beta, every_action=actions is not None, **settings)
+    oracle = LolsOracle(Lucky(), TinyExpert(), beta, all_actions=actions is not None, **settings)
     asked = learners_steps if actions is None else every_step
     return Case(oracle, asked, actions, at_most=settings.get("steps"), simulates=True)
 
@@ -218,7 +218,7 @@ def test_the_batches_are_of_different_lengths():
 def test_shapes_and_types(case, trajectories):
     found, shape = case.ask(trajectories), trajectories.mask.shape
     assert found.values.shape == (shape if case.actions is None else (*shape, case.actions))
-    assert found.every_action == (case.actions is not None) and found.weight.shape == shape
+    assert found.all_actions == (case.actions is not None) and found.weight.shape == shape
     finite_advice = {"advice"} if found.advice is not None and found.advice.ndim == 2 else set()
     for name, array in found.arrays.items():
         assert array.dtype == (np.int64 if name in finite_advice else np.float32) and np.isfinite(array).all(), name

@@ -50,7 +50,7 @@ UPDATES = {  # those that any policy may be learned by
     "natural, per state": lambda rate=0.01: NaturalUpdate(damping=0.03, per_state=5, target_kl=rate, in_spreads=True),
     "natural, held out": lambda rate=0.01: NaturalUpdate(damping=0.0, solver=held_out, target_kl=rate, in_spreads=True),
     "natural, CG": lambda rate=0.01: NaturalUpdate(delta_kl=rate, solver=conjugate_gradient),
-    "follow the leader": lambda rate=0.01: FollowTheLeaderUpdate(rate, steps=5, minibatch=4, capacity=10),
+    "follow the leader": lambda rate=0.01: FollowTheLeaderUpdate(rate, steps=5, minibatch_size=4, buffer_size=10),
 }
 KINDS = {  # of policies, for a head
     "feed-forward": lambda head: FeedForwardPolicy(3, head, hidden=(5,)),
@@ -108,12 +108,12 @@ CASES["exponentiated, table"] = Case(
 for form, eta in {"all data": 0.0, "newest data": 1.0}.items():
     for kind in KINDS:
         CASES[f"exponentiated, {form}, {kind}"] = Case(
-            lambda rate=0.01, eta=eta: ExponentiatedUpdate(eta, learning_rate=rate, steps=5, minibatch=32, capacity=10),
+            lambda rate=0.01, eta=eta: ExponentiatedUpdate(eta, learning_rate=rate, steps=5, minibatch_size=32, buffer_size=10),
             lambda seed, kind=kind: randomise(KINDS[kind](CategoricalHead(3)), seed),
             by_gradient=False,
         )
 CASES["support vectors, kernel machine"] = Case(
-    lambda rate=10.0: SupportVectorUpdate(regularisation=rate, capacity=10), kernel_machine, parses, by_gradient=False
+    lambda rate=10.0: SupportVectorUpdate(regularisation=rate, buffer_size=10), kernel_machine, parses, by_gradient=False
 )
 CASES |= {
     f"{shares.__name__}, mixture of {kind}": Case(

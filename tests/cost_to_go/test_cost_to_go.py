@@ -35,7 +35,7 @@ def test_q_star(two):
     expected = [[[2.25, 2, 1], [3, 2, 4], [0, 0, 0]], [[0.5, 3, 1], [1.5, 2, 0.5], [1, 2, 0]]]
     np.testing.assert_array_equal(found.values, np.array(expected, np.float32))
     np.testing.assert_array_equal(found.weight, [[1, 1, 0], [1, 1, 1]])
-    assert (found.queries, found.simulator_steps, found.every_action) == (5, 0, True)
+    assert (found.queries, found.simulator_steps, found.all_actions) == (5, 0, True)
     assert found.values.dtype == found.weight.dtype == np.float32
 
 
@@ -49,7 +49,7 @@ def test_advantage_of_q_star(two):
 def test_taken(two):
     found = TakenActionOracle(QStarOracle(TinyExpert()))(two)
     np.testing.assert_array_equal(found.values, [[1, 4, 0], [0.5, 0.5, 2]])
-    assert not found.every_action and found.queries == 5
+    assert not found.all_actions and found.queries == 5
     found = TakenActionOracle(AdvantageOracle(QStarOracle(TinyExpert())))(two)
     np.testing.assert_array_equal(found.values, [[0, 2, 0], [0, 0, 2]])
 
@@ -84,7 +84,7 @@ def test_advice_is_what_the_expert_would_do():
     found = ExpertActionOracle(Home(), Walk.action_space)(trajectories)
     np.testing.assert_array_equal(found.advice, [[[0, -0.5], [0, -0.25]], [[0, 1], [0, 0]]])
     np.testing.assert_array_equal(found.weight, mask)
-    assert (found.queries, found.simulator_steps, found.every_action) == (3, 0, False)
+    assert (found.queries, found.simulator_steps, found.all_actions) == (3, 0, False)
     assert found.advice.dtype == found.weight.dtype == np.float32 and set(found.arrays) == {
         "values",
         "weight",
@@ -112,7 +112,7 @@ def test_realised(two):
     found = RewardToGoOracle()(two)
     np.testing.assert_array_equal(found.values, [[4, 4, 0], [2, 2, 2]])
     np.testing.assert_array_equal(found.weight, [[1, 1, 0], [1, 1, 1]])
-    assert (found.queries, found.simulator_steps, found.every_action) == (0, 0, False)
+    assert (found.queries, found.simulator_steps, found.all_actions) == (0, 0, False)
 
 
 def test_realised_under_the_expert_is_q_star_on_average():

@@ -72,17 +72,17 @@ def test_the_switch_can_be_fixed_and_belongs_to_the_seed():
 def test_what_is_left_open_is_filled_in():
     def bounds(**given):
         found = resolve_config("cartpole", "loki", **given).reinforcement
-        return found.imitation_least, found.imitation_most
+        return found.imitation_min, found.imitation_max
 
     assert bounds(iterations=40) == (2, 4) and bounds(iterations=1) == (1, 1) and bounds(iterations=900) == (5, 10)
-    assert bounds(imitation_least=8) == (8, 16) and bounds(imitation_most=9) == (5, 9)
-    assert bounds(imitation_least=9, imitation_most=9) == (9, 9)
-    with pytest.raises(UsageError, match="--imitation-least is 3, but must be between 1 and --imitation-most, which"):
-        bounds(imitation_least=3, imitation_most=2)
+    assert bounds(imitation_min=8) == (8, 16) and bounds(imitation_max=9) == (5, 9)
+    assert bounds(imitation_min=9, imitation_max=9) == (9, 9)
+    with pytest.raises(UsageError, match="--imitation-min is 3, but must be between 1 and --imitation-max, which"):
+        bounds(imitation_min=3, imitation_max=2)
 
 
 def test_of_a_config_every_way_to_ask_can_come_first_and_a_critic_after_it():
-    config = resolve_config("cartpole", "loki", update="natural", imitation_least=4, imitation_most=4)
+    config = resolve_config("cartpole", "loki", update="natural", imitation_min=4, imitation_max=4)
     oracle = build_oracle(config)
     assert isinstance(oracle, LokiOracle) and oracle.switch == 4
     assert isinstance(oracle.imitation, TakenActionOracle) and oracle.reinforcement == CriticOracle()

@@ -87,7 +87,7 @@ def test_with_beta_1_it_is_the_roll_out_of_the_expert_bit_for_bit(kind, steps, a
     expert, head = (Swinger(), CategoricalHead(2)) if finite else (Home(), GaussianHead(2))
     policy = randomise(KINDS[kind](simulator.observation_space.shape[0], head), 1, 0.4)
     found = roll_in(simulator, RollInPolicy(expert, policy.actor(), 0.3), derive_seeds(0, SeedPurpose.ROLL_IN, 1, 12))
-    ours = LolsOracle(simulator, expert, 1.0, steps, advantage, every_action=False)(found, policy)
+    ours = LolsOracle(simulator, expert, 1.0, steps, advantage, all_actions=False)(found, policy)
     theirs = MonteCarloOracle(simulator, expert, steps, advantage=advantage)(found)
     for name, array in theirs.arrays.items():
         np.testing.assert_array_equal(ours.arrays[name], array, err_msg=name)
@@ -159,11 +159,11 @@ def test_the_learner_goes_on_with_what_it_remembers(kind):
             parameter *= 1e5
     found = roll_in(simulator, RollInPolicy(None, policy.actor()), derive_seeds(0, SeedPurpose.ROLL_IN, 1, 20))
     paid = RewardToGoOracle()(found).values
-    taken = LolsOracle(simulator, Swinger(), 0.0, advantage=False, every_action=False)(found, policy)
+    taken = LolsOracle(simulator, Swinger(), 0.0, advantage=False, all_actions=False)(found, policy)
     np.testing.assert_array_equal(taken.values, paid)
     every = LolsOracle(simulator, Swinger(), 0.0, advantage=False)(found, policy).values
     np.testing.assert_array_equal(np.take_along_axis(every, found.actions[..., None], axis=2)[..., 0], paid)
-    less = LolsOracle(simulator, Swinger(), 0.0, every_action=False)(found, policy)
+    less = LolsOracle(simulator, Swinger(), 0.0, all_actions=False)(found, policy)
     assert not less.values.any()  # it was the learner's own choice
 
 

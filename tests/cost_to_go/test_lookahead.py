@@ -86,7 +86,7 @@ def test_the_settings_choose_by_the_actions():
     assert settings.tells(finite=True) is Feedback.ALL_ACTIONS and settings.tells(finite=False) is Feedback.TAKEN_ACTION
     assert settings.build(TinyMdp(), Critic()) == AdvantageOracle(LookaheadOracle(TinyMdp(), Critic()))
     assert settings.build(Walk(), Critic()) == ValueFunctionOracle(Critic())
-    only = ValueFunctionSettings(every_action=False)
+    only = ValueFunctionSettings(all_actions=False)
     assert only.tells(finite=True) is Feedback.TAKEN_ACTION and only.build(TinyMdp(), Critic()) == ValueFunctionOracle(
         Critic()
     )

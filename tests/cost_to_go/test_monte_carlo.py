@@ -84,7 +84,7 @@ def test_by_hand(two):
     np.testing.assert_array_equal(found.values, [[2, 4, 0], [1, 1, 2]])
     np.testing.assert_array_equal(found.weight, [[1, 1, 0], [1, 1, 1]])
     assert (found.queries, found.simulator_steps, found.diverged) == (5, (3 + 1) + (3 + 2 + 1), 0)
-    assert found.values.dtype == found.weight.dtype == np.float32 and not found.every_action
+    assert found.values.dtype == found.weight.dtype == np.float32 and not found.all_actions
     found = TINY(two)
     np.testing.assert_array_equal(found.values, [[0, 2, 0], [0, 0, 2]])
     assert (found.queries, found.simulator_steps) == (5, 10 + (3 + 2) + (3 + 2 + 1))
@@ -169,7 +169,7 @@ def estimates(trajectories, oracle):
 def test_some_of_the_steps_leave_the_gradient_unbiased(many, steps, advantage, rollouts):
     """Component by component within three standard errors, which are small beside the gradient itself."""
     found = estimates(many, MonteCarloOracle(Lucky(), TinyExpert(), steps, rollouts, advantage))
-    exact = exact_gradient(probabilities(linear_policy()), many.mixing)
+    exact = exact_gradient(probabilities(linear_policy()), many.alpha)
     error = found.std(axis=0, ddof=1) / np.sqrt(ESTIMATES)
     assert (np.abs(found.mean(axis=0) - exact) < 3 * error).all(), (found.mean(axis=0) - exact) / error
     assert (np.abs(exact) > 6 * error).sum() >= 4, np.abs(exact) / error
@@ -340,7 +340,7 @@ def test_what_is_left_of_a_trajectory_stands_for_all_of_it():
     mask = np.ones((4, 4), bool)
     by_expert = np.array([[0, 1, 0, 0]] * 4, bool)
     zeros = np.zeros((4, 4))
-    trajectories = Trajectories(zeros, zeros, zeros, zeros, mask, by_expert, horizon=4, mixing=0.25)
+    trajectories = Trajectories(zeros, zeros, zeros, zeros, mask, by_expert, horizon=4, alpha=0.25)
     known = np.array([[1, 0, 1, 1], [1, 0, 0, 1], [0, 0, 1, 0], [0, 0, 0, 0]], bool)
     expected = np.array([[1, 0, 1, 1], [1.5, 0, 0, 1.5], [0, 0, 3, 0], [0, 0, 0, 0]])
     weight, lost = query_weights(trajectories, known)

@@ -31,7 +31,7 @@ class Vectors(Home):
 def test_every_action_is_what_q_tells(two):
     every = PerActionQOracle(Asked(), TinyMdp.action_space)
     np.testing.assert_array_equal(every(two).values, QStarOracle(TinyExpert())(two).values)
-    assert every(two).every_action and every(two).queries == two.steps
+    assert every(two).all_actions and every(two).queries == two.steps
 
 
 def test_of_the_action_taken_it_is_that_one(two):

@@ -50,7 +50,7 @@ def test_by_hand(three):
     np.testing.assert_array_equal(found.values[:, :2], [[1 + 10, 4], [0 + 5, 2 + 10], [4, 0]])
     np.testing.assert_array_equal(found.weight, [[1, 1, 0], [1, 1, 0], [1, 0, 0]])
     assert (found.queries, found.simulator_steps, found.diverged) == (6, 0, 0)
-    assert found.values.dtype == found.weight.dtype == np.float32 and not found.every_action
+    assert found.values.dtype == found.weight.dtype == np.float32 and not found.all_actions
     found = ValueFunctionOracle(Critic())(three)
     np.testing.assert_array_equal(found.values[:, :2], [[11 - 10, 4 - 20], [5 - 40, 12 - 10], [4 - 20, 0]])
 

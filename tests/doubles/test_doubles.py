@@ -36,7 +36,7 @@ def test_nothing_in_src_knows_of_the_doubles() -> None:
 def test_a_task_with_its_own_world_policy_update_and_oracle_by_name(
     installed: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    options = ["--update", "signed", "--step-size", "0.2", "--oracle", "stepped", "--weight", "2", "--length", "4"]
+    options = ["--update", "signed", "--step-size", "0.2", "--oracle", "stepped", "--weight", "2", "--combination-length", "4"]
     result = json.loads(said(capsys, "train", "corridor", *options, "--json"))
     assert result["task"] == "corridor" and result["update"] == "signed"
     assert result["initial_return"] < -8 and -5 < result["test_return"] <= -4 and result["episodes"] == 20
@@ -118,7 +118,7 @@ def test_help_and_errors_know_of_it(installed: Path, capsys: pytest.CaptureFixtu
     with pytest.raises(SystemExit):
         main(["train", "corridor", "--update", "signed", "--help"])
     text = capsys.readouterr().out
-    assert "--step-size" in text and "--length" in text and "--delta-kl" not in text and "eager" in text
+    assert "--step-size" in text and "--combination-length" in text and "--delta-kl" not in text and "eager" in text
     with pytest.raises(SystemExit) as caught:
         main(["train", "corridor", "--step-size", "0.1"])
     assert caught.value.code == 2

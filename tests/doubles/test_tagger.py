@@ -60,7 +60,7 @@ def test_it_learns_to_tag_better_than_by_the_most_frequent_tags(package: ModuleT
     assert found["words"] > 3000 and found["expert_return"] == 1.0
     assert found["test_return"] > found["most_frequent"] + 0.025 > 0.9
     assert run.metrics()[-1].more["test_accuracy"] > found["most_frequent"]
-    assert Run.open("run", trust=True).config == run.config
+    assert Run.open("run", trust_code=True).config == run.config
 
 
 def test_it_is_found_by_its_entry_point(offered: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
@@ -114,10 +114,10 @@ def test_whose_code_is_not_trusted_is_told_how_to_say_so(capsys: pytest.CaptureF
         with pytest.raises(SystemExit) as caught:
             main(command)
         sentence = capsys.readouterr().err
-        assert caught.value.code == 65 and f"{NAME}:TASK is Python code" in sentence and "say --trust" in sentence
-    assert said(capsys, "evaluate", "run", "--trust", "--sentences", "5")["task"] == f"{NAME}:TASK"
-    assert said(capsys, "resume", "run", "--trust", "--iterations", "3")["iterations"] == 3
-    main(["export", "run", "--trust", "--card", "card.md"])
+        assert caught.value.code == 65 and f"{NAME}:TASK is Python code" in sentence and "say --trust-code" in sentence
+    assert said(capsys, "evaluate", "run", "--trust-code", "--sentences", "5")["task"] == f"{NAME}:TASK"
+    assert said(capsys, "resume", "run", "--trust-code", "--iterations", "3")["iterations"] == 3
+    main(["export", "run", "--trust-code", "--model-card", "card.md"])
     assert f"aggrevated train {NAME}:TASK --iterations 3" in Path("card.md").read_text()
 
 

@@ -64,7 +64,7 @@ def test_a_second_one_in_the_same_process_is_refused(ray_engine):
     ("address", "error", "sentence"),
     [
         ("127.0.0.1:1", AggrevatedError, r"^Ray cannot be reached at 127\.0\.0\.1:1 \(.*\); start it with 'ray start"),
-        ("127.0.0.1", UsageError, r"^--address is 127\.0\.0\.1, but must be HOST:PORT"),
+        ("127.0.0.1", UsageError, r"^--ray-address is 127\.0\.0\.1, but must be HOST:PORT"),
         ("ray://somewhere", UsageError, "must be HOST:PORT"),
         ("ray://127.0.0.1:10001", UsageError, "must be HOST:PORT"),
     ],

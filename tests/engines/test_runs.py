@@ -15,14 +15,14 @@ from aggrevated.training.trainer import run_to_end, train
 FEW = {"iterations": 2, "validation_episodes": 9, "test_episodes": 8}
 RUNS = {
     "cartpole": {"task": "cartpole", "horizon": 60, "trajectories": 8, **FEW},
-    "mixed": {"task": "cartpole", "horizon": 60, "trajectories": 8, "mixing": 0.5, "update": "natural", **FEW},
+    "mixed": {"task": "cartpole", "horizon": 60, "trajectories": 8, "alpha_start": 0.5, "update": "natural", **FEW},
     "rolled out": {"task": "acrobot", "oracle": "monte-carlo", "horizon": 30, "trajectories": 8, **FEW},
     "lstm": {"task": "acrobot-partial", "policy": "lstm", "horizon": 60, "trajectories": 8, **FEW},
     "hopper": {"task": "hopper", "horizon": 25, "trajectories": 8, **FEW},
     "hopper, critic": {"task": "hopper", "method": "loki", "horizon": 25, "trajectories": 8, **FEW},
     "reinforce": {"task": "cartpole", "method": "reinforce", "horizon": 60, "trajectories": 8, **FEW},
-    "algebra": {"task": "algebra", "sets": 12, "trajectories": 8, "iterations": 2, "fit_steps": 4},
-    "dagger": {"task": "algebra", "method": "dagger", "policy": "contextual", "sets": 12, "iterations": 2},
+    "algebra": {"task": "algebra", "generated_pages": 12, "trajectories": 8, "iterations": 2, "fit_steps": 4},
+    "dagger": {"task": "algebra", "method": "dagger", "policy": "contextual", "generated_pages": 12, "iterations": 2},
 }
 
 
@@ -102,9 +102,9 @@ def test_trials_are_the_same_however_many_run_side_by_side(tmp_path, capsys):
     [
         ("--engine mpi", "--engine is mpi, but must be one of in-process, processes, ray"),
         ("--workers 0", "--workers is 0, but must be at least 1"),
-        ("--block 0", "--block is 0, but must be at least 1"),
-        ("--address 127.0.0.1:1", "--address is for --engine ray"),
-        ("--trials 2 --block 3", "--block has no effect on several runs"),
+        ("--block-size 0", "--block-size is 0, but must be at least 1"),
+        ("--ray-address 127.0.0.1:1", "--ray-address is for --engine ray"),
+        ("--trials 2 --block-size 3", "--block-size has no effect on several runs"),
         ("--engine in-process --workers 2", "--workers has no effect on --engine in-process"),
     ],
 )

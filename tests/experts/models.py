@@ -45,11 +45,11 @@ class Seen:
 
     @property
     def observation_space(self) -> Box:
-        return self.translation.observation_space
+        return self.space_adapter.observation_space
 
     @property
     def action_space(self) -> Discrete | Box:
-        return self.translation.action_space
+        return self.space_adapter.action_space
 
     def observe(self, state: Array) -> Array:
         return state.astype(np.float32)

@@ -208,7 +208,7 @@ def test_the_environments_own_form():
 
     expert = as_expert(home, grid)
     given = query_actions(expert, STATES, 0, grid.action_space)
-    np.testing.assert_array_equal(grid.translation.native(given), HOMEWARDS)
+    np.testing.assert_array_equal(grid.space_adapter.native(given), HOMEWARDS)
 
     class Costs:
         def q(self, observation, action):

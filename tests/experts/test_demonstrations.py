@@ -126,12 +126,12 @@ def test_parts_of_a_dict_and_several_choices(tmp_path):
     shown = {"observations/lamp": lamps, "observations/place": STATES}
     np.savez(tmp_path / "grid.npz", **shown, actions=HOMEWARDS, ends=[0, 0, 1])
     found = read_demonstrations(tmp_path / "grid.npz")
-    np.testing.assert_array_equal(found.seen(grid.translation), grid.observe(STATES))
-    np.testing.assert_array_equal(grid.translation.native(found.done(grid.translation)), HOMEWARDS)
+    np.testing.assert_array_equal(found.seen(grid.space_adapter), grid.observe(STATES))
+    np.testing.assert_array_equal(grid.space_adapter.native(found.done(grid.space_adapter)), HOMEWARDS)
     one_by_one = [{"lamp": lamp, "place": place} for lamp, place in zip(lamps, STATES, strict=True)]
     for observations in (one_by_one, {"lamp": lamps, "place": STATES}):
         listed = demonstrations_from_list([(observations, HOMEWARDS)])
-        np.testing.assert_array_equal(listed.seen(grid.translation), grid.observe(STATES))
+        np.testing.assert_array_equal(listed.seen(grid.space_adapter), grid.observe(STATES))
 
 
 @pytest.mark.parametrize(

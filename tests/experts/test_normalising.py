@@ -63,13 +63,13 @@ def test_it_acts_and_judges_as_behind_the_wrapper(
     model = trained(name, env, tmp_path / "model.zip")
     env.save(tmp_path / "stats.pkl")
     simulator = seen(observations, actions)
-    expert: Any = load_expert(str(tmp_path / "model.zip"), simulator, normalise=str(tmp_path / "stats.pkl"))
+    expert: Any = load_expert(str(tmp_path / "model.zip"), simulator, vec_normalize=str(tmp_path / "stats.pkl"))
     given = sampled(observations, 100)
-    states = np.stack([simulator.translation.vector(row) for row in split_batch(observations, given)])
+    states = np.stack([simulator.space_adapter.vector(row) for row in split_batch(observations, given)])
     normal = env.normalize_obs(given)
     expected, _ = model.predict(normal, deterministic=True)
     found = expert.act(states, 0)
-    np.testing.assert_allclose(simulator.translation.native(found), expected, atol=1e-5)
+    np.testing.assert_allclose(simulator.space_adapter.native(found), expected, atol=1e-5)
     unit = np.sqrt(env.ret_rms.var + env.epsilon) if settings.get("norm_reward", True) else 1.0
     tensors = model.policy.obs_to_tensor(normal)[0]
     with torch.no_grad():

@@ -21,7 +21,7 @@ SEVERAL = MultiDiscrete([2, 4, 3])
 
 
 def states_of(space: Space[Any], observations: Any, simulator: Any) -> Any:
-    return np.stack([simulator.translation.vector(row) for row in split_batch(space, observations)])
+    return np.stack([simulator.space_adapter.vector(row) for row in split_batch(space, observations)])
 
 
 def loaded(name: str, observations: Space[Any], actions: Space[Any], folder: Path, **more: Any) -> tuple[Any, ...]:
@@ -33,7 +33,7 @@ def loaded(name: str, observations: Space[Any], actions: Space[Any], folder: Pat
     states = states_of(observations, given, simulator)
     expected, _ = model.predict(given, deterministic=True)
     found = expert.act(states, 0)
-    np.testing.assert_allclose(simulator.translation.native(found), expected, atol=1e-5)
+    np.testing.assert_allclose(simulator.space_adapter.native(found), expected, atol=1e-5)
     assert len(np.unique(found, axis=0)) > 1 and expert.discount == 0.97
     return model, expert, model.policy.obs_to_tensor(given)[0], states
 

@@ -100,7 +100,7 @@ def test_actions_and_observations_are_the_environments_own(actions, shape, tmp_p
     mean, scale = np.array([0.5, 100.0, 0], np.float32), np.array([2, 30.0, 1], np.float32)
     translation = SpaceAdapter(shown, actions, (4, 1, 0), mean, scale)
     policy = randomise(FeedForwardPolicy(3, CategoricalHead(int(translation.action_space.n))), 1, 1.0)
-    policy.translation = translation
+    policy.space_adapter = translation
     assert export_onnx(policy, tmp_path / "p.onnx") <= 1e-5
     session, seen = session_of(tmp_path / "p.onnx"), set()
     assert session.get_inputs()[0].shape == ["batch", 5]
@@ -117,7 +117,7 @@ def test_actions_and_observations_are_the_environments_own(actions, shape, tmp_p
 @pytest.mark.parametrize("shape", [(12, 9), (70, 40, 3)])
 def test_pictures_go_in_as_they_are(shape, tmp_path):
     policy = randomise(ConvolutionalPolicy(shape, CategoricalHead(A), (8,)), 1, 0.1)
-    policy.translation = SpaceAdapter(Box(0, 255, shape, np.uint8), Discrete(A))
+    policy.space_adapter = SpaceAdapter(Box(0, 255, shape, np.uint8), Discrete(A))
     assert export_onnx(policy, tmp_path / "p.onnx") <= 1e-5
     session = session_of(tmp_path / "p.onnx")
     assert session.get_inputs()[0].shape == ["batch", *shape]
@@ -128,7 +128,7 @@ def test_pictures_go_in_as_they_are(shape, tmp_path):
 
 def test_vectors_are_clipped_to_the_environment(tmp_path):
     policy = randomise(FeedForwardPolicy(SIZE, GaussianHead(2)), 1, 3.0)
-    policy.translation = SpaceAdapter(Box(-1, 1, (2, 2)), Box(np.float32([-0.1, -0.2]), np.float32([0.3, 0.4])))
+    policy.space_adapter = SpaceAdapter(Box(-1, 1, (2, 2)), Box(np.float32([-0.1, -0.2]), np.float32([0.3, 0.4])))
     export_onnx(policy, tmp_path / "p.onnx")
     observation = np.random.default_rng(0).normal(size=(50, SIZE)).astype(np.float32)
     mean, action = session_of(tmp_path / "p.onnx").run(["mean", "action"], {"observation": observation})
@@ -138,7 +138,7 @@ def test_vectors_are_clipped_to_the_environment(tmp_path):
 
 def test_it_is_an_ordinary_file_with_its_card(tmp_path):
     policy = POLICIES["mlp"]()
-    policy.card = {"task": "cartpole", "return": 1.5}
+    policy.metadata = {"task": "cartpole", "return": 1.5}
     export_onnx(policy, tmp_path / "p.onnx")
     model = onnx.load(tmp_path / "p.onnx")
     assert model.opset_import[0].version >= 17

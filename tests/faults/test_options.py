@@ -52,8 +52,8 @@ NEVER = {  # what is refused whatever an option of that type means
     str: {"\udcff"},
     Path: {"", "\udcff"},
 }
-GOOD = {"--annealed": {"-1"}}  # over all iterations
-SLOW = {"--sets": {"None"}}  # the default: twenty thousand pages are drawn
+GOOD = {"--anneal-iterations": {"-1"}}  # over all iterations
+SLOW = {"--generated-pages": {"None"}}  # the default: twenty thousand pages are drawn
 EXITS = (0, 2, 65, 74)
 ALL = os.environ.get("AGGREVATED_FAULTS") == "all"
 FRAMES = [(np.zeros(3, int), [1], 2, "shift")]  # of a parse of the page
@@ -109,7 +109,7 @@ COMPLETE = {  # a command that works, so that nothing but the option is wrong wi
     "expert evaluate": ("expert", "evaluate", "cartpole", "--episodes", "2", "--horizon", "5"),
 }
 ELSEWHERE = {  # where an option has an effect that has none there
-    ("train", "--address"): (*COMPLETE["train"], "--engine", "ray"),
+    ("train", "--ray-address"): (*COMPLETE["train"], "--engine", "ray"),
     ("reproduce", "--crohme"): ("reproduce", "real-ink", "--trials", "1", "--out", "OUT"),
 }
 
@@ -202,7 +202,7 @@ def swept(words: tuple[str, ...], name: str) -> tuple[str, ...]:
 
 def choices(task: Any) -> Iterator[tuple[type, tuple[str, ...]]]:
     """(a piece, the words that choose it) for all pieces of the task; those that cannot be alone are left out."""
-    small = {"algebra": ("--sets", "10", "--warps", "0"), "reader": ("--sets", "20")}.get(task.name, ())
+    small = {"algebra": ("--generated-pages", "10", "--augmented-copies", "0"), "reader": ("--generated-pages", "20")}.get(task.name, ())
     for piece in list_component_types(task):
         place = next((place for place in OPTION_NAMES if piece in iter_components(task, place)), None)
         chosen = (f"--{OPTION_NAMES[place]}", piece.name) if place else ()
@@ -237,7 +237,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     given = {"iterations": 1, "trajectories": 2, "horizon": 5, "validation_episodes": 2, "test_episodes": 2}
     ended = Run.create(folder / "run", resolve_config("cartpole", **given))
     run_to_end(ended)
-    begun = Run.create(folder / "algebra", resolve_config("algebra", sets=10, warps=0, hidden=(8,)))
+    begun = Run.create(folder / "algebra", resolve_config("algebra", generated_pages=10, augmented_copies=0, hidden=(8,)))
     return {"RUN": str(ended.folder), "ALGEBRA": str(begun.folder)}
 
 

@@ -325,7 +325,7 @@ def test_survivors_are_counted_and_a_mean_of_few_is_refused() -> None:
         disagreement(Says(lambda n, t: np.zeros(n, int)), spaces.Discrete(2)), likelihood, k=5, validation_episodes=200,
     )  # fmt: skip
     list(islice(run, 1))
-    assert 0 < learner.validation_diverged < 40
+    assert 0 < learner.diverged_validation_episodes < 40
 
 
 @pytest.mark.parametrize(("task", "weight"), [("cartpole", 0), ("hopper", 2), ("hopper", -1)])

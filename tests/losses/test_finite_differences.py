@@ -32,7 +32,7 @@ def importance_weighted(pi, pi_n, costs):
     for i, t in zip(*np.nonzero(TRAJECTORIES.mask), strict=True):
         if not TRAJECTORIES.by_expert[i, t]:
             a = TRAJECTORIES.actions[i, t]
-            total += pi[i, t, a] / pi_n[i, t, a] * costs[i, t] / (1 - TRAJECTORIES.mixing)
+            total += pi[i, t, a] / pi_n[i, t, a] * costs[i, t] / (1 - TRAJECTORIES.alpha)
     return total / SCALE
 
 

@@ -44,7 +44,7 @@ def test_each_row_is_the_score_of_its_trajectory(alpha):
 
 def test_steps_of_the_expert_have_no_score():
     policy, trajectories = deep_policy(), random_trajectories()
-    all_by_expert = replace(trajectories, by_expert=trajectories.mask, mixing=1.0)
+    all_by_expert = replace(trajectories, by_expert=trajectories.mask, alpha=1.0)
     assert not compute_trajectory_scores(policy, all_by_expert).any()
     half = with_expert_steps(trajectories, 0.5)
     other = replace(half, actions=np.where(half.by_expert, 2 - half.actions, half.actions))

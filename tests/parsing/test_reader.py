@@ -23,7 +23,7 @@ def reader():
     """One that has learned nothing."""
     policy = ReadingPolicy(projection_of(PAGES), SYSTEMS["arc-eager"], hidden=16, embedding=12, seed=3)
     policy.readout.weight.data *= 30
-    policy.card = {"made": "by a test"}
+    policy.metadata = {"made": "by a test"}
     return LoadedReader(policy.with_names(("(", ")", "+", "=", "x")))
 
 
@@ -73,7 +73,7 @@ def test_facts_are_json(reader):
 def test_a_file_brings_the_same_reader_back(reader, tmp_path):
     reader.save(tmp_path / "reader.safetensors")
     back = LoadedReader.load(tmp_path / "reader.safetensors")
-    assert back.card == {"made": "by a test"}
+    assert back.metadata == {"made": "by a test"}
     for one, other in zip(reader.read(PAGES), back.read(PAGES), strict=True):
         assert same(one, other)  # though most numbers are rounded to 16 bits
         np.testing.assert_allclose(one.label_confidence, other.label_confidence, atol=0.02)

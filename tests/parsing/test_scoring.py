@@ -116,7 +116,7 @@ def test_scores_by_hand():
         "uas_micro": 4 / 5,
         "uas_macro": (1 + 2 / 3) / 2,
         "exact_match": 0.5,
-        "sets": 2,
+        "pages": 2,
         "symbols": 5,
         "uas_next_head": 2 / 5,
     }

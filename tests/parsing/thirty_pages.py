@@ -87,8 +87,8 @@ class Pen:
 
     def glyph(self, glyph: str, x: float, y: float, size: float) -> float:
         face = self.face(size)
-        left, top, right, bottom = self.draw.textbbox((x, y), glyph, font=face, anchor="ls")
-        self.draw.text((x, y), glyph, 25, font=face, anchor="ls")
+        left, top, right, bottom = self.draw.textbbox((x, y), glyph, font=face, anchor_weight="ls")
+        self.draw.text((x, y), glyph, 25, font=face, anchor_weight="ls")
         self.boxes.append((left, top, right, bottom))
         return max(right, x + face.getlength(glyph)) + 0.14 * size
 

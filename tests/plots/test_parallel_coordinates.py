@@ -33,7 +33,7 @@ def test_it_is_drawn_and_the_same_again(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("scores", [[1.0], [2.0, 2.0, 2.0], [None, -5.0], [1.0, None, None]])
 def test_few_or_equal_or_failed_trials_are_drawn(tmp_path: Path, scores: list[float | None]) -> None:
-    setting = Setting("mixing", [0.5] * len(scores), 0.0, 1.0, best="0.5")
+    setting = Setting("alpha_start", [0.5] * len(scores), 0.0, 1.0, best="0.5")
     plot_parallel_coordinates([setting], scores, "A sweep", "return", tmp_path / "figure")
     assert (tmp_path / "figure.png").is_file()
 

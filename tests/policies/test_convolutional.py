@@ -124,7 +124,7 @@ LEARNERS = {
     "regular": ("aggrevated", {"update": "regular", "iterations": 3, "trajectories": 10}),
     "dagger": ("dagger", {"iterations": 3, "trajectories": 10}),
     "searn": ("searn", {"iterations": 2, "trajectories": 5}),
-    "reinforced": ("loki", {"iterations": 3, "trajectories": 5, "imitation_most": 1}),
+    "reinforced": ("loki", {"iterations": 3, "trajectories": 5, "imitation_max": 1}),
 }
 
 

@@ -326,7 +326,7 @@ def expected_cost(pi, pi_n, costs, trajectories):
 
 def importance_weighted(pi, pi_n, costs, trajectories):
     ratio = np.take_along_axis(pi / np.where(pi_n == 0, 1, pi_n), trajectories.actions[..., None], axis=2)[..., 0]
-    return ratio * costs * trajectories.by_learner / (1 - trajectories.mixing)
+    return ratio * costs * trajectories.by_learner / (1 - trajectories.alpha)
 
 
 def log_loss(pi, pi_n, costs, trajectories):
@@ -388,7 +388,7 @@ def test_gradients_are_the_sum_over_single_steps(cell, head, loss):
             continue
         else:  # ∇π/π · Q = Q ∇ log π
             actions = torch.from_numpy(trajectories.actions[i : i + 1, : t + 1])
-            term = here.log_prob(actions)[0, t] * costs.values[i, t] / (1 - trajectories.mixing)
+            term = here.log_prob(actions)[0, t] * costs.values[i, t] / (1 - trajectories.alpha)
         gradients = torch.autograd.grad(term, list(policy.parameters()), allow_unused=True)
         zeros = [torch.zeros_like(p) if g is None else g for g, p in zip(gradients, policy.parameters(), strict=True)]
         total += torch.cat([g.reshape(-1) for g in zeros]).numpy()

@@ -72,7 +72,7 @@ def test_what_is_loaded_does_what_was_saved(make, tmp_path):
     policy = randomise(make(), 3, 0.5)
     policy.save(tmp_path / "p.safetensors", {"task": "none"})
     loaded = load(tmp_path / "p.safetensors")
-    assert type(loaded) is type(policy) and loaded.card == {"task": "none"} and loaded.translation is None
+    assert type(loaded) is type(policy) and loaded.metadata == {"task": "none"} and loaded.space_adapter is None
     assert digest_tensors(loaded.state_dict()) == digest_tensors(policy.state_dict())
     observations, states = np.random.default_rng(0).normal(size=(5, 7, SIZE)), [None, None]
     for batch in observations:
@@ -85,12 +85,12 @@ def test_what_is_loaded_does_what_was_saved(make, tmp_path):
 
 def test_its_card_is_found_out_once_and_only_when_it_is_asked_for(tmp_path):
     asked, policy = [], POLICIES["mlp"]()
-    assert policy.card == {}
-    policy.card = lambda: asked.append(1) or {"task": "mine"}
+    assert policy.metadata == {}
+    policy.metadata = lambda: asked.append(1) or {"task": "mine"}
     assert asked == []
     policy.save(tmp_path / "p.safetensors")
     policy.save(tmp_path / "p.safetensors")
-    assert load(tmp_path / "p.safetensors").card == policy.card == {"task": "mine"} and asked == [1]
+    assert load(tmp_path / "p.safetensors").metadata == policy.metadata == {"task": "mine"} and asked == [1]
 
 
 def test_it_can_be_trained_on_and_saved_again(file, tmp_path):
@@ -109,10 +109,10 @@ def test_with_a_translation_it_reads_and_acts_as_its_environment_does(tmp_path):
         shown, MultiDiscrete([2, 3]), (0, 1, 4), np.array([0.5, 0, 0], np.float32), np.array([2, 1, 1], np.float32)
     )
     policy = randomise(FeedForwardPolicy(3, CategoricalHead(6)), 1, 1.0)
-    policy.translation = translation
+    policy.space_adapter = translation
     policy.save(tmp_path / "p.safetensors")
     loaded = load(tmp_path / "p.safetensors")
-    assert loaded.translation.facts() == translation.facts()
+    assert loaded.space_adapter.to_dict() == translation.facts()
     one = {"place": np.array([0.3, -0.2], np.float32), "room": 2}
     action, _ = loaded.predict(one, deterministic=True)
     logits, _ = policy.actor().parameters(np.array([[-0.1, -0.2, 1.0]], np.float32), np.zeros((1, 0), np.float32))
@@ -126,7 +126,7 @@ def test_with_a_translation_it_reads_and_acts_as_its_environment_does(tmp_path):
 
 def test_pictures_come_back_as_what_reads_them(tmp_path):
     policy = randomise(ConvolutionalPolicy((12, 9, 3), CategoricalHead(A), (8,)), 1, 0.1)
-    policy.translation = SpaceAdapter(Box(0, 255, (12, 9, 3), np.uint8), Discrete(A))
+    policy.space_adapter = SpaceAdapter(Box(0, 255, (12, 9, 3), np.uint8), Discrete(A))
     policy.save(tmp_path / "p.safetensors")
     pictures = np.random.default_rng(0).integers(0, 256, (6, 12, 9, 3), np.uint8)
     acted = [one.predict(pictures, deterministic=True)[0] for one in (policy, load(tmp_path / "p.safetensors"))]
@@ -136,7 +136,7 @@ def test_pictures_come_back_as_what_reads_them(tmp_path):
 def test_vectors_are_clipped_to_the_environment_and_in_its_type(tmp_path):
     translation = SpaceAdapter(Box(-1, 1, (2, 2)), Box(-0.01, 0.01, (3, 1), np.float64))
     policy = randomise(FeedForwardPolicy(SIZE, GaussianHead(A)), 1, 3.0)
-    policy.translation = translation
+    policy.space_adapter = translation
     action, _ = policy.predict(np.ones((2, 2), np.float32), deterministic=True)
     assert action.shape == (3, 1) and action.dtype == np.float64 and np.abs(action).max() <= 0.01
 
@@ -151,7 +151,7 @@ def test_vectors_are_clipped_to_the_environment_and_in_its_type(tmp_path):
 )
 def test_a_translation_that_is_not_its_own_is_refused_by_both(translation, file, tmp_path):
     policy = POLICIES["mlp"]()
-    policy.translation = translation
+    policy.space_adapter = translation
     with pytest.raises(UsageError, match="this policy cannot be saved"):
         policy.save(tmp_path / "other.safetensors")
     weights, facts = load_checksummed(file)

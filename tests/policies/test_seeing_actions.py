@@ -55,7 +55,7 @@ def scaled():
 
 def mixed(size, head):
     """Two LSTMs as one policy."""
-    policy = MixturePolicy(RecurrentPolicy(size, head, 4, see_actions=True), deepcopy(head))
+    policy = MixturePolicy(RecurrentPolicy(size, head, 4, observe_actions=True), deepcopy(head))
     for shares in ([1.0], [0.6, 0.4]):
         randomise(policy, len(shares), 0.6)
         policy.renew(np.array(shares))
@@ -63,10 +63,10 @@ def mixed(size, head):
 
 
 KINDS = {
-    "lstm": lambda size, head: RecurrentPolicy(size, head, 5, "lstm", see_actions=True),
-    "gru": lambda size, head: RecurrentPolicy(size, head, 5, "gru", see_actions=True),
-    "window": lambda size, head: WindowPolicy(size, head, (5,), width=3, see_actions=True),
-    "window of 1": lambda size, head: WindowPolicy(size, head, (5,), width=1, see_actions=True),
+    "lstm": lambda size, head: RecurrentPolicy(size, head, 5, "lstm", observe_actions=True),
+    "gru": lambda size, head: RecurrentPolicy(size, head, 5, "gru", observe_actions=True),
+    "window": lambda size, head: WindowPolicy(size, head, (5,), width=3, observe_actions=True),
+    "window of 1": lambda size, head: WindowPolicy(size, head, (5,), width=1, observe_actions=True),
     "mixture": mixed,
 }
 every_kind = pytest.mark.parametrize("kind", KINDS)
@@ -171,7 +171,7 @@ def test_in_use_it_remembers_what_it_did_itself(kind):
 
 def test_what_is_remembered_of_a_vector_is_what_was_drawn_and_not_what_was_clipped():
     head = GaussianHead(1, low=-0.1, high=0.1)
-    policy = randomise(RecurrentPolicy(1, head, 3, see_actions=True), 0, 2.0)
+    policy = randomise(RecurrentPolicy(1, head, 3, observe_actions=True), 0, 2.0)
     action, state = policy.predict(np.full((50, 1), 1.0, np.float32))
     assert abs(action).max() <= 0.1 < abs(state[:, -1]).max()
 
@@ -296,8 +296,8 @@ def learned(policy, update, alpha=0.0):
     return learner.policy
 
 
-def with_memory_of_one(see_actions):
-    return WindowPolicy(1, CategoricalHead(2), (8,), torch.Generator().manual_seed(0), 1, see_actions)
+def with_memory_of_one(observe_actions):
+    return WindowPolicy(1, CategoricalHead(2), (8,), torch.Generator().manual_seed(0), 1, observe_actions)
 
 
 @pytest.mark.parametrize("update", UPDATES)
@@ -308,7 +308,7 @@ def test_who_sees_what_it_did_learns_not_to_repeat_it(update, alpha):
 
 
 def test_so_does_one_that_remembers_more():
-    policy = RecurrentPolicy(1, CategoricalHead(2), 8, "gru", torch.Generator().manual_seed(0), see_actions=True)
+    policy = RecurrentPolicy(1, CategoricalHead(2), 8, "gru", torch.Generator().manual_seed(0), observe_actions=True)
     assert evaluate_returns(learned(policy, "natural"), Alternate(), EPISODES)[0].mean() > -0.2
 
 
@@ -321,7 +321,7 @@ def test_who_does_not_see_it_cannot(update):
 
 def test_a_roll_out_of_the_learner_knows_the_action_that_it_began_with():
     """LOLS tries actions that the learner would not have taken, and then lets it go on."""
-    policy = WindowPolicy(1, CategoricalHead(2), (), width=1, see_actions=True)
+    policy = WindowPolicy(1, CategoricalHead(2), (), width=1, observe_actions=True)
     with torch.no_grad():
         policy.inner.network[0].weight.copy_(torch.tensor([[0.0, -50.0, 0.0], [0.0, 0.0, -50.0]]))
     found = roll_in(Alternate(), RollInPolicy(None, policy.actor()), derive_seeds(0, SeedPurpose.ROLL_IN, 1, 10))
@@ -337,14 +337,14 @@ def test_it_is_saved_and_read_again(kind, tmp_path):
     policy, found, _ = rolled(kind, "finite", 0.0)
     policy.save(tmp_path / "p.safetensors")
     again = load_policy(tmp_path / "p.safetensors")
-    assert again.see_actions and again.shape() == policy.shape() and again.shape()["observations"] == 4
+    assert again.observe_actions and again.architecture() == policy.architecture() and again.architecture()["observations"] == 4
     simulator, own = WORLDS["finite"][0], derive_seeds(0, SeedPurpose.ROLL_IN, 1, 20)
     np.testing.assert_array_equal(roll_in(simulator, RollInPolicy(None, again.actor()), own).actions, found.actions)
 
 
 def test_without_it_a_file_says_nothing_of_it():
     for policy in (RecurrentPolicy(2, CategoricalHead(2)), WindowPolicy(2, CategoricalHead(2))):
-        assert "see_actions" not in policy.shape()
+        assert "observe_actions" not in policy.architecture()
 
 
 @every_kind

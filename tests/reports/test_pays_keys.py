@@ -47,7 +47,7 @@ def counted(run: Run) -> float:
 
 def test_the_share_of_steps_on_the_spot(made: tuple[list[list[Run]], JsonDict, str]) -> None:
     groups, facts, page = made
-    shares = [method["on_the_spot"]["share"] for case in facts["cases"] for method in case["methods"]]
+    shares = [method["blocked_moves_stay"]["share"] for case in facts["cases"] for method in case["methods"]]
     assert shares[:2] == pytest.approx([np.mean([counted(run) for run in runs]) for runs in groups[:2]])
     assert shares[0] > shares[1]
     assert shares[2:] == [0, 0]  # where there are none
@@ -58,4 +58,4 @@ def test_the_share_of_steps_on_the_spot(made: tuple[list[list[Run]], JsonDict, s
 
 def test_the_last_case_differs_in_that_only(made: tuple[list[list[Run]], JsonDict, str]) -> None:
     groups, _, _ = made
-    assert groups[2][0].config == groups[0][0].config.with_settings(on_the_spot=False)
+    assert groups[2][0].config == groups[0][0].config.with_settings(blocked_moves_stay=False)

@@ -53,7 +53,7 @@ def folder(page: Page, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def taught(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
     """A run that learned it, in larger steps than usual as they are so few."""
-    return finished(tmp_path_factory.mktemp("runs") / "run", resolve_config("algebra", pages=str(folder), **BOLD))[0]
+    return finished(tmp_path_factory.mktemp("runs") / "run", resolve_config("algebra", corrected_pages=str(folder), **BOLD))[0]
 
 
 def test_what_was_misread_is_read_right(page: Page, folder: Path, taught: Run, tmp_path: Path) -> None:
@@ -64,14 +64,14 @@ def test_what_was_misread_is_read_right(page: Page, folder: Path, taught: Run, t
     load_reader(taught.folder).reads.save(tmp_path / "reader.safetensors")  # type: ignore[attr-defined]
     exported = load_reader(tmp_path / "reader.safetensors")
     assert exported.parse(folder / "page.inkml").text == after.text
-    assert exported.card["task"] == "algebra" and "--pages" in exported.card["command"]
+    assert exported.metadata["task"] == "algebra" and "--corrected-pages" in exported.metadata["command"]
 
 
 def test_the_result_tells_of_before_and_after(taught: Run) -> None:
     told = run_to_end(taught).more
     assert told["before_corrected_uas"] < told["corrected_uas"] == 1.0 and told["corrected_sets"] == 1
     assert told["before_corrected_names"] == 7 / 8 and told["corrected_names"] == 1.0
-    assert told["test_return"] <= min(told["uas_micro"], told["names"]) and told["sets"] == 8
+    assert told["test_return"] <= min(told["uas_micro"], told["names"]) and told["pages"] == 8
     assert {"corrected_uas", "corrected_names", "test_uas", "test_names"} <= {*taught.metrics()[-1].more}
     assert evaluate_run(taught, PageEvaluationSettings()).more["uas_micro"] == pytest.approx(told["uas_micro"])
 
@@ -86,10 +86,10 @@ def test_evaluating_a_run_gives_what_its_test_gave(taught: Run) -> None:
 def test_runs_are_evaluated_on_other_corrected_pages(page: Page, taught: Run, tmp_path: Path) -> None:
     (tmp_path / "page.inkml").write_bytes(to_inkml(page))
     (tmp_path / "unknown.inkml").write_bytes(to_inkml(page, heads=False))
-    found = evaluate_run(taught, PageEvaluationSettings(pages=str(tmp_path), verbose=True)).more
-    assert found["uas_micro"] == found["names"] == 1.0 and found["sets"] == 1
+    found = evaluate_run(taught, PageEvaluationSettings(corrected_pages=str(tmp_path), verbose=True)).more
+    assert found["uas_micro"] == found["names"] == 1.0 and found["pages"] == 1
     assert list(found["files_left_out"].values()) == [("unknown.inkml",)]
-    with pytest.raises(UsageError, match="--crohme and --pages name different pages; give one of them"):
+    with pytest.raises(UsageError, match="--crohme and --corrected-pages name different pages; give one of them"):
         evaluate_run(taught, PageEvaluationSettings("ink", str(tmp_path)))
 
 
@@ -97,24 +97,24 @@ def test_the_first_policy_is_the_shipped_reader_and_keeps_the_names_of_its_class
     folder: Path, tmp_path: Path
 ) -> None:
     still = {**SHORT, "iterations": 1, "validate_every": 1, "learning_rate": 1e-12}
-    run, result = finished(tmp_path / "run", resolve_config("reader", pages=str(folder), **still))
+    run, result = finished(tmp_path / "run", resolve_config("reader", corrected_pages=str(folder), **still))
     known, policy = load_builtin_reader(), run.policy
     own = {name: w for name, w in policy.state_dict().items() if name not in ("names", "sureness", "costs.correction")}
     assert digest_tensors(own) == digest_tensors({name: known.state_dict()[name] for name in own})
     assert policy.classes == (*known.classes, "ζ")  # type: ignore[attr-defined]
     assert result.more["uas_micro"] == result.more["before_uas"] and result.start_simulator_steps == 0
-    assert evaluate_run(run, ReaderEvaluationSettings(pages=str(folder))).more["names"] == 7 / 8
+    assert evaluate_run(run, ReaderEvaluationSettings(corrected_pages=str(folder))).more["names"] == 7 / 8
     assert evaluate_run(run, ReaderEvaluationSettings()).more["names"] == pytest.approx(result.more["before_names"])
 
 
 @pytest.mark.parametrize("task", ["algebra", "reader"])
 def test_a_run_resumes_with_the_same_bits(task: str, folder: Path, tmp_path: Path) -> None:
-    assert_the_same_bits_after_stops(tmp_path, resolve_config(task, pages=str(folder), **SHORT), 1, 2)
+    assert_the_same_bits_after_stops(tmp_path, resolve_config(task, corrected_pages=str(folder), **SHORT), 1, 2)
 
 
 def test_both_tasks_come_to_the_same_reader(folder: Path, tmp_path: Path) -> None:
     found = [
-        finished(tmp_path / task, resolve_config(task, pages=str(folder), **SHORT))[1] for task in ("algebra", "reader")
+        finished(tmp_path / task, resolve_config(task, corrected_pages=str(folder), **SHORT))[1] for task in ("algebra", "reader")
     ]
     assert found[0].weights_sha256 == found[1].weights_sha256
 
@@ -123,7 +123,7 @@ def test_a_page_that_changed_is_noticed_when_a_run_goes_on(page: Page, tmp_path:
     folder = tmp_path / "pages"
     folder.mkdir()
     (folder / "page.inkml").write_bytes(to_inkml(page))
-    run, _ = finished(tmp_path / "run", resolve_config("algebra", pages=str(folder), **SHORT))
+    run, _ = finished(tmp_path / "run", resolve_config("algebra", corrected_pages=str(folder), **SHORT))
     longer = Run(run.folder, run.config.with_settings(iterations=6))
     (folder / "page.inkml").write_bytes(to_inkml(replace(page, symbols=("2", *page.symbols[1:]))))
     with pytest.raises(DataError):
@@ -132,7 +132,7 @@ def test_a_page_that_changed_is_noticed_when_a_run_goes_on(page: Page, tmp_path:
 
 @pytest.mark.parametrize("method", ["aggrevated", "aggrevate", "dagger", "sl", "reinforce", "sl-rl"])
 def test_every_method_begins_with_the_shipped_reader(method: str) -> None:
-    config = resolve_config("algebra", method, pages="folder")
+    config = resolve_config("algebra", method, corrected_pages="folder")
     assert (config.policy.name, config.start.name) == ("shipped", "shipped")
     assert config.world.label == ", corrected pages" and config.world.measured == "heads with names"
 
@@ -140,24 +140,24 @@ def test_every_method_begins_with_the_shipped_reader(method: str) -> None:
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        ({"crohme": "ink"}, "--crohme has no effect on corrected pages; leave --pages out, or leave it out"),
-        ({"sets": 40}, "--sets has no effect on corrected pages"),
-        ({"warps": 3}, "--warps has no effect on corrected pages"),
+        ({"crohme": "ink"}, "--crohme has no effect on corrected pages; leave --corrected-pages out, or leave it out"),
+        ({"generated_pages": 40}, "--generated-pages has no effect on corrected pages"),
+        ({"augmented_copies": 3}, "--augmented-copies has no effect on corrected pages"),
         ({"single_writer": True}, "--single-writer has no effect on corrected pages"),
         ({"hidden": (64,)}, "--hidden has no effect on the policy shipped"),
     ],
 )
 def test_what_has_no_effect_on_corrected_pages_is_refused(given: dict[str, object], sentence: str) -> None:
     with pytest.raises(UnusedSettingError, match=sentence):
-        resolve_config("algebra", pages="folder", **given)
+        resolve_config("algebra", corrected_pages="folder", **given)
 
 
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        ({"pages": "folder", "policy": "lstm"}, "--policy is lstm, but must be shipped with --pages: corrected pages"),
-        ({"pages": "folder", "system": "arc-hybrid"}, "--system is arc-hybrid, but must be arc-eager with --pages"),
-        ({"policy": "shipped"}, "--policy is shipped, but must be another: it is for corrected pages; or give --pages"),
+        ({"corrected_pages": "folder", "policy": "lstm"}, "--policy is lstm, but must be shipped with --corrected-pages: corrected pages"),
+        ({"corrected_pages": "folder", "transition_system": "arc-hybrid"}, "--transition-system is arc-hybrid, but must be arc-eager with --corrected-pages"),
+        ({"policy": "shipped"}, "--policy is shipped, but must be another: it is for corrected pages; or give --corrected-pages"),
         ({"start": "shipped"}, "--start is shipped, but must be another: its weights fit --policy shipped only"),
     ],
 )
@@ -169,5 +169,5 @@ def test_what_does_not_fit_corrected_pages_is_refused(given: dict[str, str], sen
 def test_nothing_usable_leaves_no_run_behind(tmp_path: Path) -> None:
     (tmp_path / "pages").mkdir()
     with pytest.raises(DataError, match=r"holds no \.inkml files"):
-        Run.create(tmp_path / "run", resolve_config("algebra", pages=str(tmp_path / "pages"), **SHORT))
+        Run.create(tmp_path / "run", resolve_config("algebra", corrected_pages=str(tmp_path / "pages"), **SHORT))
     assert not (tmp_path / "run").exists()

@@ -147,18 +147,18 @@ def test_a_limit_that_nothing_is_spent_of_ends_nothing_and_is_refused(tmp_path: 
 
 
 def test_nothing_falls_to_an_end_that_is_open() -> None:
-    assert limited(annealed=-1, iterations=50, budget=1000).update.values()["annealed"] == 50
-    with pytest.raises(UsageError, match="--annealed is -1, to an end that --budget or --queries leave open"):
-        limited(annealed=-1, budget=1000)
+    assert limited(anneal_iterations=-1, iterations=50, budget=1000).update.values()["anneal_iterations"] == 50
+    with pytest.raises(UsageError, match="--anneal-iterations is -1, to an end that --budget or --queries leave open"):
+        limited(anneal_iterations=-1, budget=1000)
     usual = {"update": "regular", "policy": "lstm"}
-    assert resolve_config("algebra", **usual).update.values()["annealed"] > 0
+    assert resolve_config("algebra", **usual).update.values()["anneal_iterations"] > 0
     open_ended = resolve_config("algebra", **usual, budget=10_000)
-    assert open_ended.update.values()["annealed"] == 0 and open_ended.loop.validate_every == 25
-    assert resolve_config("cartpole", "loki", budget=1000).reinforcement.values()["imitation_most"] == 10
+    assert open_ended.update.values()["anneal_iterations"] == 0 and open_ended.loop.validate_every == 25
+    assert resolve_config("cartpole", "loki", budget=1000).reinforcement.values()["imitation_max"] == 10
 
 
 def test_steps_that_have_fallen_to_nothing_are_no_reason_for_more(tmp_path: Path) -> None:
-    run, result = finished(tmp_path / "run", limited(budget=1000, annealed=2))
+    run, result = finished(tmp_path / "run", limited(budget=1000, anneal_iterations=2))
     assert result.iterations > 2
     with pytest.raises(UsageError, match="has fallen to 0 after 2 iterations"):
         extend_limits(run, budget=2000)
@@ -166,13 +166,13 @@ def test_steps_that_have_fallen_to_nothing_are_no_reason_for_more(tmp_path: Path
 
 def test_several_runs_side_by_side_end_each_by_its_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     runs = [Run.create(tmp_path / str(seed), limited(budget=1000, seed=seed)) for seed in range(2)]
-    results = run_in_parallel(runs, IN_PROCESS, anyway=False)
+    results = run_in_parallel(runs, IN_PROCESS, ignore_numerics=False)
     assert [result.ended for result in results] == ["budget"] * 2
     assert "% of each run: 200/200, 2 of 2 runs ended" in capsys.readouterr().err
     print_result([replace(one, iterations=n) for one, n in zip(results, (3, 6), strict=True)], tmp_path, True)
     means = json.loads(capsys.readouterr().out)
     assert means["iterations"] == 4.5 and means["budget"] == 1000
-    more = run_in_parallel([extend_limits(run, budget=2000) for run in runs], IN_PROCESS, anyway=False)
+    more = run_in_parallel([extend_limits(run, budget=2000) for run in runs], IN_PROCESS, ignore_numerics=False)
     assert all(a.iterations < b.iterations and b.budget == 2000 for a, b in zip(results, more, strict=True))
 
 

@@ -33,7 +33,7 @@ from aggrevated_reader.pictures.segmentation import SegmentedPage
 from conftest import assert_the_same_bits_after_stops, finished, small, stop_after
 from handwriting import crohme_like
 
-TINY: dict[str, Any] = {"sets": 20, "warps": 1, "iterations": 4, "trajectories": 3, "validate_every": 2}
+TINY: dict[str, Any] = {"generated_pages": 20, "augmented_copies": 1, "iterations": 4, "trajectories": 3, "validate_every": 2}
 TINY |= {"checkpoint_every": 1, "hidden": (8,)}
 START = {"start_steps": 3, "demonstrations": 4}
 
@@ -44,7 +44,7 @@ def tiny(method: str = "aggrevated", update: str | None = None, **given: Any) ->
     start = START if resolve_config("algebra", method, update=update, **chosen).start.name == "supervised" else {}
     settings = {**TINY, **start, **given}
     if "crohme" in given:
-        settings.pop("sets")
+        settings.pop("generated_pages")
     if given.get("policy") == "kernel-svm":
         settings.pop("hidden")
     return resolve_config("algebra", method, update=update, **settings)
@@ -54,14 +54,14 @@ def tiny(method: str = "aggrevated", update: str | None = None, **given: Any) ->
     ("method", "update", "given"),
     [
         ("aggrevated", "regular", {"policy": "contextual"}),
-        ("aggrevated", "regular", {"policy": "lstm", "system": "arc-hybrid"}),
+        ("aggrevated", "regular", {"policy": "lstm", "transition_system": "arc-hybrid"}),
         ("aggrevated", "regular", {"policy": "reactive"}),
         ("aggrevated", "natural", {"policy": "lstm"}),
         ("aggrevated", "exponentiated", {"policy": "contextual"}),
         ("aggrevated", "exponentiated", {"policy": "reactive", "oracle": "monte-carlo"}),
-        ("aggrevated", "regular", {"policy": "contextual", "oracle": "monte-carlo", "queried_steps": 2}),
+        ("aggrevated", "regular", {"policy": "contextual", "oracle": "monte-carlo", "query_steps": 2}),
         ("dagger", "follow-the-leader", {"policy": "reactive", "trajectories": 1, "iterations": 2}),
-        ("dagger", "support-vectors", {"policy": "kernel-svm", "mixing_decay": 0.5}),
+        ("dagger", "support-vectors", {"policy": "kernel-svm", "alpha_decay": 0.5}),
         ("sl-rl", "natural", {"policy": "reactive"}),
     ],
     ids=str,
@@ -81,7 +81,7 @@ def test_every_policy_runs_and_resumes_with_the_same_bits(
     score = result.more
     assert score["uas_micro"] == score["test_return"] == score["ratio"]
     assert {"uas_macro", "exact_match", "uas_next_head"} <= set(score) and score["expert_return"] == 1.0
-    assert (score["sets"], result.iterations) == (2, config.loop.iterations) and 0 <= score["uas_micro"] <= 1
+    assert (score["pages"], result.iterations) == (2, config.loop.iterations) and 0 <= score["uas_micro"] <= 1
     pages = dataset("", 20, 0, False, config.world.warps)
     assert score["symbols"] == pages.corpus.lengths[pages.test].sum()
     assert (run.folder / "curve.png").is_file()
@@ -89,7 +89,7 @@ def test_every_policy_runs_and_resumes_with_the_same_bits(
 
 def test_it_learns(tmp_path: Path) -> None:
     """From demonstrations alone: better than the simplest parser in a second, on pages by others."""
-    start = {"start": "supervised", "start_steps": 60, "demonstrations": 200, "start_rate": 0.01}
+    start = {"start": "supervised", "start_steps": 60, "demonstrations": 200, "start_learning_rate": 0.01}
     config = tiny(**start, iterations=1, validate_every=1, hidden=(32,))
     _, result = finished(tmp_path / "run", config)
     random = build_algorithm_inputs(config)
@@ -102,26 +102,26 @@ def test_the_policy_of_a_run_reads_pages_that_it_never_saw(tmp_path: Path) -> No
     policy = Run.open(run.folder).policy
     assert isinstance(policy, ParsingPolicy) and digest_tensors(policy.state_dict()) == result.weights_sha256
     found = evaluate_run(run, PageEvaluationSettings()).more
-    for name in ("uas_micro", "uas_macro", "exact_match", "sets", "symbols", "uas_next_head"):
+    for name in ("uas_micro", "uas_macro", "exact_match", "pages", "symbols", "uas_next_head"):
         assert found[name] == result.more[name], name
     assert sum(kind["symbols"] for kind in found["by_symbol"].values()) == result.more["symbols"]
     assert sum(kind["symbols"] for kind in found["by_arc_length"].values()) == result.more["symbols"]
     right = sum(kind["symbols"] * kind["uas"] for kind in found["by_arc_length"].values())
     assert right / result.more["symbols"] == pytest.approx(result.more["uas_micro"])
-    assert found["by_arc_length"]["ROOT"]["symbols"] == result.more["sets"]
+    assert found["by_arc_length"]["ROOT"]["symbols"] == result.more["pages"]
     real = evaluate_run(run, PageEvaluationSettings(str(crohme_like(tmp_path / "crohme"))))
-    assert (real.more["sets"], real.more["symbols"], real.more["by_symbol"]["="]["symbols"]) == (3, 14, 3)
+    assert (real.more["pages"], real.more["symbols"], real.more["by_symbol"]["="]["symbols"]) == (3, 14, 3)
     assert real.weights_sha256 == result.weights_sha256
 
 
 def test_on_the_folder_that_it_learned_from_only_the_test_pages_are_evaluated(tmp_path: Path) -> None:
     """A folder without parts is split by writers: eleven of twelve were for training and validation."""
     folder = crohme_like(tmp_path / "crohme") / "train"
-    config = tiny(crohme=str(folder), iterations=1, validate_every=1, warps=0)
+    config = tiny(crohme=str(folder), iterations=1, validate_every=1, augmented_copies=0)
     run, result = finished(tmp_path / "run", config)
     found, score = evaluate_run(run, PageEvaluationSettings(str(folder))).more, result.more
-    assert (found["sets"], found["symbols"], found["uas_micro"]) == (1, score["symbols"], score["uas_micro"])
-    assert evaluate_run(run, PageEvaluationSettings(str(folder.parent))).more["sets"] == 3  # dev/, which it never saw
+    assert (found["pages"], found["symbols"], found["uas_micro"]) == (1, score["symbols"], score["uas_micro"])
+    assert evaluate_run(run, PageEvaluationSettings(str(folder.parent))).more["pages"] == 3  # dev/, which it never saw
 
 
 def test_a_kernel_machine_is_loaded_and_evaluated_as_it_was_saved(tmp_path: Path) -> None:
@@ -164,7 +164,7 @@ def test_symbols_that_were_left_without_a_head_depend_on_the_first_of_them(
 def test_other_pages_are_another_run(tmp_path: Path) -> None:
     run = Run.create(tmp_path / "run", tiny())
     stop_after(run, 2)
-    for settings in ({"data_seed": 1}, {"sets": 21}, {"warps": 0}, {"dropout": 0.1}):
+    for settings in ({"data_seed": 1}, {"generated_pages": 21}, {"augmented_copies": 0}, {"dropout": 0.1}):
         with pytest.raises(DataError, match="changed after the run began"):
             run_to_end(replace(run, config=run.config.with_settings(**settings)))
 
@@ -187,18 +187,18 @@ def test_more_iterations_do_not_change_how_the_rates_fall(tmp_path: Path) -> Non
     run, _ = finished(tmp_path / "run", config)
     longer = replace(run, config=run.config.with_settings(iterations=6))
     assert run_to_end(longer).iterations == 6
-    assert json.loads((run.folder / "config.json").read_text())["update"]["annealed"] == 4
+    assert json.loads((run.folder / "config.json").read_text())["update"]["anneal_iterations"] == 4
 
 
 def test_rates_and_bonus_fall_as_the_config_says() -> None:
-    setup = build_algorithm_inputs(tiny(update="regular", annealed=10, entropy=0.5, learning_rate=0.1))
+    setup = build_algorithm_inputs(tiny(update="regular", anneal_iterations=10, entropy=0.5, learning_rate=0.1))
     assert isinstance(setup.oracle, EntropyBonusOracle)
     bonus, rate = setup.oracle.bonus, setup.learner.update.learning_rate
     assert [bonus(n) for n in (1, 6, 11, 99)] == pytest.approx([0.5, 0.275, 0.05, 0.05])
     assert [rate(n) for n in (1, 6, 11, 99)] == pytest.approx([0.1, 0.05, 0.0, 0.0])
-    natural = build_algorithm_inputs(tiny(update="natural", annealed=10, delta_kl=0.2)).learner.update.delta_kl
+    natural = build_algorithm_inputs(tiny(update="natural", anneal_iterations=10, delta_kl=0.2)).learner.update.delta_kl
     assert [natural(n) for n in (1, 6, 11)] == pytest.approx([0.2, 0.1, 0.0])
-    fixed = build_algorithm_inputs(tiny(update="regular", annealed=0, entropy=0.5, learning_rate=0.1))
+    fixed = build_algorithm_inputs(tiny(update="regular", anneal_iterations=0, entropy=0.5, learning_rate=0.1))
     assert fixed.oracle.bonus == 0.5 and fixed.learner.update.learning_rate == 0.1
     assert not isinstance(build_algorithm_inputs(tiny(update="regular", entropy=0.0)).oracle, EntropyBonusOracle)
     assert not isinstance(build_algorithm_inputs(tiny()).oracle, EntropyBonusOracle)  # the usual update needs none
@@ -209,7 +209,7 @@ def test_rates_and_bonus_fall_as_the_config_says() -> None:
 
 
 def test_the_policy_is_told_the_geometry_or_is_not() -> None:
-    policies = {geometry: build_algorithm_inputs(tiny(geometry=geometry)).learner.policy for geometry in (False, True)}
+    policies = {geometry: build_algorithm_inputs(tiny(use_geometry=geometry)).learner.policy for geometry in (False, True)}
     assert [policies[geometry].features.shape[2] for geometry in (False, True)] == [160, 168]
     assert [policy.projection.width for policy in policies.values()] == [160, 168]
     assert build_algorithm_inputs(tiny()).learner.policy.projection.width == 168  # contextual
@@ -226,7 +226,7 @@ def test_the_world_learns_chooses_and_reports_on_different_pages() -> None:
     expected = [micro_uas(policy, part) for part in (chosen_on, reported)]
     assert expected[0] != expected[1]
     assert [world.validate(policy), world.test(policy).facts()["uas_micro"]] == expected
-    assert world.monitor(policy) == {"test_uas": expected[1]} and world.test(policy).facts()["sets"] == 2
+    assert world.monitor(policy) == {"test_uas": expected[1]} and world.test(policy).facts()["pages"] == 2
     assert world.validate(world.expert) == 1.0
 
 
@@ -252,14 +252,14 @@ def test_what_a_legend_calls_it(given: dict[str, Any], label: str) -> None:
         ({"horizon": 5}, "--horizon has no effect on algebra"),
         ({"validation_episodes": 5}, "--validation-episodes has no effect on algebra"),
         ({"expert": "gold"}, "--expert has no effect on algebra"),
-        ({"crohme": "ink", "sets": 20}, "--sets has no effect on real ink"),
+        ({"crohme": "ink", "generated_pages": 20}, "--generated-pages has no effect on real ink"),
         ({"update": "natural", "learning_rate": 0.1}, "--learning-rate has no effect on the update natural"),
     ],
 )
 def test_settings_without_an_effect_are_refused(given: dict[str, Any], words: str) -> None:
     with pytest.raises(UsageError, match=words):
         resolve_config("algebra", "aggrevated", **given)
-    for name in ("dropout", "warps", "sets", "data_seed"):
+    for name in ("dropout", "augmented_copies", "generated_pages", "data_seed"):
         with pytest.raises(UsageError, match="has no effect on cartpole"):
             resolve_config("cartpole", "aggrevated", **{name: 1})
 
@@ -268,9 +268,9 @@ def test_settings_without_an_effect_are_refused(given: dict[str, Any], words: st
     ("given", "words"),
     [
         ({"dropout": 1.0}, "--dropout is 1.0, but must be 0 or more, and below 1"),
-        ({"warps": -1}, "--warps is -1, but must be 0 or more"),
+        ({"augmented_copies": -1}, "--augmented-copies is -1, but must be 0 or more"),
         ({"update": "regular", "entropy": -0.1}, "--entropy is -0.1, but must be 0 or more"),
-        ({"system": "arc-lazy"}, "--system is arc-lazy, but must be one of arc-eager, arc-hybrid"),
+        ({"transition_system": "arc-lazy"}, "--transition-system is arc-lazy, but must be one of arc-eager, arc-hybrid"),
         ({"hidden": (8, 8)}, "one width for the policy contextual"),
         ({"policy": "gru"}, "unknown policy 'gru'"),
         ({"validate_every": 0}, "--validate-every is 0, but must be at least 1"),
@@ -290,7 +290,7 @@ def test_an_expert_without_a_critic_cannot_be_asked_for_its_values(tmp_path: Pat
 
 def test_too_few_sets_are_refused_before_there_is_a_folder(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="ask for at least 10 sets"):
-        Run.create(tmp_path / "run", tiny(sets=5))
+        Run.create(tmp_path / "run", tiny(generated_pages=5))
     assert not (tmp_path / "run").exists()
 
 
@@ -323,7 +323,7 @@ def test_every_row_of_the_tables_can_be_resolved(quick: bool) -> None:
         config, usual = (config_of(algebra.TASK, row, shorter) for shorter in (quick, False))
         assert (config.method, config.update.name, config.policy.name) == (row.method, row.update, row.policy)
         assert config.loop.iterations == (max(1, usual.loop.iterations // 5) if quick else usual.loop.iterations)
-        open_still = {"oracle", "annealed", *(["iterations"] if quick else [])}
+        open_still = {"oracle", "anneal_iterations", *(["iterations"] if quick else [])}
         given = {name: value for name, value in row.settings.items() if name not in open_still}
         assert given.items() <= config.settings.items()
     assert [row.paper for row in algebra.CURVES[:2]] == [0.924, 0.915]
@@ -342,7 +342,7 @@ def test_table1_is_even_handed() -> None:
     for config in networks:
         assert config.loss.entropy == (0.0 if config.update.name == "exponentiated" or is_likelihood(config) else 0.4)
         assert config.oracle.name == ("critic" if not config.row.imitates else config.oracle.name)
-        assert getattr(config.update, "annealed", None) == config.loop.iterations
+        assert getattr(config.update, "anneal_iterations", None) == config.loop.iterations
     assert [(c.method, c.policy.name) for c in networks if c.start.name == "random"] == [
         *((method, "lstm") for method in ("aggrevated", "reinforce", "tnpg")),
         *((method, "reactive") for method in ("reinforce", "tnpg")),

@@ -15,7 +15,7 @@ from aggrevated_reader.page_reader import LoadedReader
 from aggrevated_reader.reader_problem import ReaderEvaluationSettings, ReaderProblemSettings
 from handwriting import crohme_like
 
-TINY = {"sets": 40, "warps": 1, "pictured": 0.2, "hidden": (8,), "embedding": 8, "start_steps": 2, "demonstrations": 8}
+TINY = {"generated_pages": 40, "augmented_copies": 1, "rasterized_fraction": 0.2, "hidden": (8,), "embedding_dim": 8, "start_steps": 2, "demonstrations": 8}
 SHORT = {"iterations": 2, "validate_every": 1, "trajectories": 3, "checkpoint_every": 1}
 
 
@@ -75,7 +75,7 @@ def test_a_run_leaves_a_policy_that_reads(finished, tmp_path):
     LoadedReader(policy).save(tmp_path / "reader.safetensors")
     back = LoadedReader.load(tmp_path / "reader.safetensors")
     assert back.read([page])[0].labels == found.labels
-    assert back.card["task"] == "reader" and back.card["command"].startswith("aggrevated train reader --")
+    assert back.metadata["task"] == "reader" and back.metadata["command"].startswith("aggrevated train reader --")
     assert {"test_uas", "test_names"} <= {*finished.metrics()[-1].more}
 
 

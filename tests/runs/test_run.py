@@ -54,7 +54,7 @@ def test_policies_with_a_memory_resume_with_the_same_bits(
 ) -> None:
     """With an expert that often acts, so that episodes end at different times and the memory has lanes to drop."""
     few = SMALL | {"iterations": 3, "trajectories": 4, "horizon": horizon, "test_episodes": 10, "checkpoint_every": 1}
-    often = {"mixing": 0.9, "mixing_decay": 0.9}
+    often = {"alpha_start": 0.9, "alpha_decay": 0.9}
     config = resolve_config("acrobot-partial", method, update=update, policy=policy, hidden=(8,), **few, **often)
     assert_the_same_bits_after_stops(tmp_path, config, 1, 1)
     lines = Run.open(tmp_path / "whole").metrics()
@@ -68,8 +68,8 @@ def test_policies_with_a_memory_resume_with_the_same_bits(
         ("tnpg", {"oracle": "critic"}),
         ("reinforce", {"oracle": "critic", "policy": "lstm", "gae_lambda": 0.5}),
         ("sl-rl", {"oracle": "critic", "entropy": 0.1}),
-        ("loki", {"reinforcement": "critic", "imitation_most": 3}),
-        ("loki", {"reinforcement": "critic", "imitation_most": 9}),  # still imitating: the critic learns beside it
+        ("loki", {"reinforcement": "critic", "imitation_max": 3}),
+        ("loki", {"reinforcement": "critic", "imitation_max": 9}),  # still imitating: the critic learns beside it
     ],
 )
 def test_a_critic_is_in_the_checkpoint(tmp_path: Path, method: str, given: dict[str, Any]) -> None:
@@ -106,9 +106,9 @@ def on_hopper(method: str = "aggrevated", **given: Any) -> Config:
 @pytest.mark.parametrize(
     ("method", "update", "given"),
     [
-        ("aggrevated", "natural", {"queried_steps": 3}),
-        ("aggrevated", "regular", {"queried_steps": 0}),
-        ("aggrevated", "natural", {"oracle": "value-function", "start": "random", "mixing": 0.5}),
+        ("aggrevated", "natural", {"query_steps": 3}),
+        ("aggrevated", "regular", {"query_steps": 0}),
+        ("aggrevated", "natural", {"oracle": "value-function", "start": "random", "alpha_start": 0.5}),
         ("aggrevated", "natural", {"policy": "lstm", "hidden": (8,)}),
         ("dagger", "follow-the-leader", {}),
         ("reinforce", "regular", {"start": "supervised"}),
@@ -134,14 +134,14 @@ def test_the_bits_of_hopper_do_not_depend_on_the_threads(
     found = set()
     for threads in ("1", "3"):
         monkeypatch.setenv(THREADS_VARIABLE, threads)
-        config = on_hopper(update=update, iterations=2, queried_steps=3)
+        config = on_hopper(update=update, iterations=2, query_steps=3)
         found.add(finished(tmp_path / threads, config)[1].weights_sha256)
     assert len(found) == 1
 
 
 def test_the_whole_bill_of_a_hopper_run(tmp_path: Path) -> None:
     """K = 4 of H = 10 steps, which no one fails in: demonstrations, 2 roll-ins, and 2 · 4 · 3 queries in pairs."""
-    config = on_hopper(update="natural", iterations=2, queried_steps=3)
+    config = on_hopper(update="natural", iterations=2, query_steps=3)
     run, result = finished(tmp_path / "run", config)
     assert result.oracle_queries == 40 + 2 * 4 * 3
     assert result.simulator_steps - result.oracle_steps == 40 + 2 * 40
@@ -248,10 +248,10 @@ def test_a_run_of_another_machine_is_refused_but_for_anyway(
     with monkeypatch.context() as elsewhere:
         elsewhere.setattr("aggrevated.training.trainer.numerics_fingerprint", lambda: numerics_fingerprint() | there)
         stop_after(run, 3)
-    with pytest.raises(DataError, match=f"was begun with {words}.*--anyway"):
+    with pytest.raises(DataError, match=f"was begun with {words}.*--ignore-numerics"):
         run_to_end(run)
     said: list[str] = []
-    run_to_end(run, warn=said.append, anyway=True)
+    run_to_end(run, warn=said.append, ignore_numerics=True)
     assert len(said) == 1 and "would not end with the bits" in said[0]
     run_to_end(Run.open(run.folder))  # which has ended here
 

@@ -41,7 +41,7 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def drawing(serve: Serve, kept: Path) -> Serving:
     """One server for all tests that do not end theirs."""
-    return serve("draw", "--pages", str(kept))
+    return serve("draw", "--corrected-pages", str(kept))
 
 
 @pytest.fixture
@@ -140,7 +140,7 @@ def test_inkml_with_its_tree_is_shown_as_confirmed_and_with_costs(tab: Tab) -> N
 def test_a_file_that_is_none_is_said_to_be_and_changes_nothing(
     tabs: Tabs, drawing: Serving, name: str, data: bytes, why: str
 ) -> None:
-    tab = ready(tabs.open(drawing.address, allowed=("422",), viewport=WIDE))
+    tab = ready(tabs.open(drawing.address, max_target_cost=("422",), viewport=WIDE))
     drop(tab, name, data)
     expect(tab.locator("#status")).to_have_text(re.compile(why))
     expect(tab.locator("#status")).to_have_class("status bad")
@@ -213,7 +213,7 @@ def test_a_head_is_corrected_by_dragging_by_choosing_and_forgotten(tab: Tab) -> 
 
 
 def test_a_tree_that_is_none_is_not_confirmed(tabs: Tabs, drawing: Serving) -> None:
-    tab = ready(tabs.open(drawing.address, allowed=("422",), viewport=WIDE))
+    tab = ready(tabs.open(drawing.address, max_target_cost=("422",), viewport=WIDE))
     write_on(tab, SHORT)
     symbol = tab.locator("#tree .symbol")
     symbol.nth(1).drag_to(symbol.nth(0))  # a second root
@@ -285,7 +285,7 @@ def test_answers_that_come_too_late_are_not_shown(tab: Tab) -> None:
 
 
 def test_a_server_that_is_busy_is_asked_again(tabs: Tabs, drawing: Serving) -> None:
-    tab = ready(tabs.open(drawing.address, allowed=("503",), viewport=WIDE))
+    tab = ready(tabs.open(drawing.address, max_target_cost=("503",), viewport=WIDE))
     refusals = {"read": 2, "steps": 2}
 
     def busy(route: Route) -> None:
@@ -366,8 +366,8 @@ def context_of(tab: Tab) -> BrowserContext:
 
 
 def test_a_server_that_dies_and_comes_back_is_found_again(tabs: Tabs, serve: Serve, kept: Path) -> None:
-    first = serve("draw", "--pages", str(kept), "--port", str(free_port()))
-    tab = ready(tabs.open(first.address, allowed=("Failed to load", "ERR_CONNECTION"), viewport=WIDE))
+    first = serve("draw", "--corrected-pages", str(kept), "--port", str(free_port()))
+    tab = ready(tabs.open(first.address, max_target_cost=("Failed to load", "ERR_CONNECTION"), viewport=WIDE))
     strokes = strokes_on(tab, SHORT)
     for _ in draw_strokes(tab, strokes[:4]):
         pass
@@ -376,7 +376,7 @@ def test_a_server_that_dies_and_comes_back_is_found_again(tabs: Tabs, serve: Ser
     for _ in draw_strokes(tab, strokes[4:]):
         pass
     expect(tab.locator("#status")).to_contain_text("nobody answers")
-    again = serve("draw", "--pages", str(kept), "--port", str(first.port))
+    again = serve("draw", "--corrected-pages", str(kept), "--port", str(first.port))
     assert again.address == first.address  # so that the page, and a bookmark, find it
     settled(tab, 10)
     expect(tab.locator("#text")).to_have_text("a(b+c)=d")
@@ -408,7 +408,7 @@ def test_what_is_saved_can_be_read_again(tab: Tab, tmp_path: Path) -> None:
 
 def test_a_correction_is_kept_trained_on_and_read_back(tabs: Tabs, serve: Serve, tmp_path: Path) -> None:
     page = written_as("2x+3=7", "2x=4", "x=2", hand=5)  # whose 4 is read as a Y
-    first = serve("draw", "--pages", "corrected", cwd=tmp_path)
+    first = serve("draw", "--corrected-pages", "corrected", cwd=tmp_path)
     tab = ready(tabs.open(first.address, viewport=WIDE))
     write_on(tab, page)
     assert labels_shown(tab)[9] == "Y"
@@ -425,7 +425,7 @@ def test_a_correction_is_kept_trained_on_and_read_back(tabs: Tabs, serve: Serve,
 
     tab.close()  # it would ask for the server
     first.stop()
-    train = ["train", "algebra", "--pages", "corrected", *BOLD, "--out", "run"]
+    train = ["train", "algebra", "--corrected-pages", "corrected", *BOLD, "--out", "run"]
     program = f"{FEWER}\nfrom aggrevated.cli import main\nmain({train})"
     trained = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True)
     assert trained.returncode == 0, trained.stderr

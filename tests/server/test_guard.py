@@ -31,7 +31,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def drawing(serve: Serve, home: Path) -> Serving:
-    return serve("draw", "--pages", "pages", cwd=home)
+    return serve("draw", "--corrected-pages", "pages", cwd=home)
 
 
 def ask(
@@ -163,7 +163,7 @@ def elsewhere() -> Iterator[str]:
 def test_a_page_of_another_origin_gets_nothing_even_with_the_token(
     drawing: Serving, tabs: Tabs, elsewhere: str, home: Path
 ) -> None:
-    tab = tabs.open(elsewhere, allowed=("CORS", "Failed to load", "Refused", "refused", "frame", "MIME", "blocked"))
+    tab = tabs.open(elsewhere, max_target_cost=("CORS", "Failed to load", "Refused", "refused", "frame", "MIME", "blocked"))
     got = tab.evaluate(
         """async address => {
           const said = [];
@@ -283,7 +283,7 @@ def test_pictures_are_bounded(drawing: Serving) -> None:
 
 
 def test_a_page_is_kept_in_its_folder_only_and_none_is_overwritten(serve: Serve, tmp_path: Path) -> None:
-    serving = serve("draw", "--pages", "kept", cwd=tmp_path)
+    serving = serve("draw", "--corrected-pages", "kept", cwd=tmp_path)
     shown = {"labels": ["x"], "heads": [0]}
     page = {"parts": [STROKE], "said": [{"parts": [0], "label": "x", "head": []}], "name": "../../evil", "seen": shown}
     assert [tell(serving, "keep", page)[1]["name"] for _ in range(2)] == ["page-0001.inkml", "page-0002.inkml"]

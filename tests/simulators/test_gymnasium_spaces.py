@@ -249,7 +249,7 @@ def test_several_roll_outs_are_for_environments_with_luck():
 
     simulator = GymnasiumSimulator("FrozenLake-v1", 20)
     found = roll_in(simulator, RollInPolicy(Right(), None, 1.0), derive_seeds(0, SeedPurpose.ROLL_IN, 1, 4))
-    one, several = (MonteCarloOracle(simulator, Right(), rollouts=n, every_action=True)(found) for n in (1, 5))
+    one, several = (MonteCarloOracle(simulator, Right(), rollouts=n, all_actions=True)(found) for n in (1, 5))
     assert several.simulator_steps > 3 * one.simulator_steps
     with pytest.raises(UsageError, match="left to chance"):
         MonteCarloOracle(GymnasiumSimulator("CartPole-v1"), Right(), rollouts=2)

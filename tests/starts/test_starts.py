@@ -93,7 +93,7 @@ def test_the_piece_is_the_function_with_its_settings():
     """And with K demonstrations, where it is not said how many."""
     for demonstrations, k, expected in ((5, 9, 5), (0, 9, 9)):
         by_piece, by_hand = (random_policy(Walk(), "mlp", (8,), seed=0) for _ in range(2))
-        start = SupervisedStartSettings(start_steps=7, start_rate=0.02, demonstrations=demonstrations)
+        start = SupervisedStartSettings(start_steps=7, start_learning_rate=0.02, demonstrations=demonstrations)
         bill = start.begin(by_piece, Walk(), Home(), seed=3, k=k)
         assert (
             bill

@@ -29,9 +29,9 @@ def test_what_is_fixed_is_left_out_as_well_where_it_has_no_effect() -> None:
 
 
 def test_the_shape_of_a_schedule_is_left_out_beside_another_schedule() -> None:
-    what = asked("mixing-schedule=geometric,linear", "mixing-decay=0.1..0.9:2", mixing=0.5)
+    what = asked("alpha-schedule=geometric,linear", "alpha-decay=0.1..0.9:2", alpha_start=0.5)
     what.check()
-    assert what.effective({"mixing_schedule": "linear", "mixing_decay": 0.1}) == {"mixing_schedule": "linear"}
+    assert what.effective({"alpha_schedule": "linear", "alpha_decay": 0.1}) == {"alpha_schedule": "linear"}
 
 
 @pytest.mark.parametrize(
@@ -46,15 +46,15 @@ def test_the_shape_of_a_schedule_is_left_out_beside_another_schedule() -> None:
         (("seed=1,2",), {}, "--seed does not vary: every trial has as many seeds as --seeds says; leave it out"),
         (("horizon=100,200",), {}, "--horizon is both varied and fixed"),
         (("learning-rate=-1..1:2",), {"update": "regular"}, "--learning-rate is -1.0, but must be a positive number"),
-        (("mixing=0,1,2",), {}, "--mixing is 2.0, but must be between 0 and 1"),
+        (("alpha-start=0,1,2",), {}, "--alpha-start is 2.0, but must be between 0 and 1"),
         (("update=natural,bogus",), {}, "unknown update 'bogus'"),
         (("policy=mlp,window,lsmt",), {}, "unknown policy 'lsmt' (did you mean lstm?)"),
         (("method=dagger,daggr",), {}, "unknown method 'daggr' (did you mean dagger?)"),
-        (("mixing=0..0.5",), {}, "a grid needs the number of points: --vary mixing=0.0..0.5:5; or choose --search tpe"),
+        (("alpha-start=0..0.5",), {}, "a grid needs the number of points: --vary alpha_start=0.0..0.5:5; or choose --search tpe"),
         (
-            ("mixing=0..0.5:5",),
+            ("alpha-start=0..0.5:5",),
             {"search": "tpe"},
-            "the points of --vary mixing=0.0..0.5:5 have no effect on --search tpe",
+            "the points of --vary alpha_start=0.0..0.5:5 have no effect on --search tpe",
         ),
         ((UPDATES,), {"search": "bayes"}, "unknown search 'bayes': choose one of grid, tpe"),
         ((UPDATES,), {"trials": 0}, "--trials is 0, but must be at least 1"),

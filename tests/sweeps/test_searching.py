@@ -15,9 +15,9 @@ RATES, UPDATES = "learning-rate=1e-4..1e-1:log", "update=regular,exponentiated"
 
 
 def test_a_grid_is_every_combination_the_last_setting_fastest() -> None:
-    found = list_grid(asked("mixing=0..0.5:2", "iterations=1,2,3"))
+    found = list_grid(asked("alpha-start=0..0.5:2", "iterations=1,2,3"))
     assert [tuple(one.values()) for one in found] == [(0.0, 1), (0.0, 2), (0.0, 3), (0.5, 1), (0.5, 2), (0.5, 3)]
-    assert [list(one) for one in found] == [["mixing", "iterations"]] * 6
+    assert [list(one) for one in found] == [["alpha_start", "iterations"]] * 6
 
 
 def test_combinations_that_differ_only_in_what_has_no_effect_are_one() -> None:

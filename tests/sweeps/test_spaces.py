@@ -14,14 +14,14 @@ CARTPOLE = find_task("cartpole")
     [
         ("learning-rate=1e-4..1e-1:log", Range("learning_rate", 1e-4, 1e-1, log=True)),
         ("--learning-rate=1e-4..0.1:log:5", Range("learning_rate", 1e-4, 1e-1, log=True, count=5)),
-        ("mixing=0..0.5", Range("mixing", 0.0, 0.5)),
-        ("mixing=0..0.5:3", Range("mixing", 0.0, 0.5, count=3)),
+        ("alpha-start=0..0.5", Range("alpha_start", 0.0, 0.5)),
+        ("alpha-start=0..0.5:3", Range("alpha_start", 0.0, 0.5, count=3)),
         ("log-deviation=-3..-1", Range("log_deviation", -3.0, -1.0)),
         ("iterations=10..200:log", Range("iterations", 10, 200, whole=True, log=True)),
         ("update=natural,exponentiated", Choices("update", ("natural", "exponentiated"))),
         ("method=dagger, sl", Choices("method", ("dagger", "sl"))),
         ("iterations=50,100", Choices("iterations", (50, 100))),
-        ("mixing=0,1", Choices("mixing", (0.0, 1.0))),
+        ("alpha-start=0,1", Choices("alpha_start", (0.0, 1.0))),
         ("hidden=16,64 32", Choices("hidden", ((16,), (64, 32)))),
         ("advantage=True,False", Choices("advantage", (True, False))),
     ],
@@ -41,14 +41,14 @@ def test_known_answers(word: str, meaning: Choices | Range) -> None:
         ("=1,2", "--vary is '=1,2', but must be NAME="),
         ("lerning-rate=1,2", "unknown setting --lerning-rate (did you mean --learning-rate?)"),
         ("trials=1,2", "unknown setting --trials"),
-        ("warps=1,2", "--warps has no effect on cartpole; choose another task"),
-        ("mixing=0.5..0.1", "'0.5..0.1', but must be from a LOW to a higher HIGH"),
-        ("mixing=0.5..nan", "but must be from a LOW to a higher HIGH"),
-        ("mixing=0..1:log", "but must be above 0 for a range that is :log"),
-        ("mixing=0..1:lin", "but must be LOW..HIGH, LOW..HIGH:log or, for a grid"),
-        ("mixing=..1", "but must be LOW..HIGH"),
-        ("mixing=0..1..2", "--mixing is '1..2', but must be a number"),
-        ("mixing=0..1:1", "but must be of at least 2 points"),
+        ("warps=1,2", "--augmented-copies has no effect on cartpole; choose another task"),
+        ("alpha-start=0.5..0.1", "'0.5..0.1', but must be from a LOW to a higher HIGH"),
+        ("alpha-start=0.5..nan", "but must be from a LOW to a higher HIGH"),
+        ("alpha-start=0..1:log", "but must be above 0 for a range that is :log"),
+        ("alpha-start=0..1:lin", "but must be LOW..HIGH, LOW..HIGH:log or, for a grid"),
+        ("alpha-start=..1", "but must be LOW..HIGH"),
+        ("alpha-start=0..1..2", "--alpha-start is '1..2', but must be a number"),
+        ("alpha-start=0..1:1", "but must be of at least 2 points"),
         ("iterations=1.5..3", "--iterations is '1.5', but must be a whole number"),
         ("iterations=many,few", "--iterations is 'many', but must be a whole number"),
         ("hidden=16,wide", "--hidden is 'wide', but must be whole numbers"),
@@ -65,8 +65,8 @@ def test_what_says_nothing_that_can_be_is_refused_in_a_sentence(word: str, words
 
 
 def test_a_setting_varies_once() -> None:
-    with pytest.raises(UsageError, match="--mixing is varied twice; say all its values in one --vary"):
-        parse_variations(["mixing=0,1", "mixing=0..1"], CARTPOLE, "aggrevated")
+    with pytest.raises(UsageError, match="--alpha-start is varied twice; say all its values in one --vary"):
+        parse_variations(["alpha-start=0,1", "alpha-start=0..1"], CARTPOLE, "aggrevated")
 
 
 def test_the_points_of_a_grid() -> None:

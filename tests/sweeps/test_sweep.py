@@ -146,7 +146,7 @@ def test_what_is_not_the_trials_fault_stops_the_sweep(tmp_path: Path, error: Exc
         (asked("update=regular,natural"), "with varied update=regular,exponentiated, not update=regular,natural"),
         (asked(UPDATES, seeds=2), "with seeds 1, not 2"),
         (asked(UPDATES, sampler_seed=3), "with sampler seed 0, not 3"),
-        (asked(UPDATES, mixing=0.5), "with fixed iterations 2"),
+        (asked(UPDATES, alpha_start=0.5), "with fixed iterations 2"),
         (asked(UPDATES, method="loki"), "with method aggrevated, not loki"),
         (asked(UPDATES, trials=1), "of 2 trials, more than the 1 asked for now; leave --trials out"),
     ],
@@ -182,9 +182,9 @@ def test_one_process_at_a_time(tmp_path: Path) -> None:
 def test_a_sweep_begun_elsewhere_or_damaged_is_refused(tmp_path: Path) -> None:
     facts = whole(tmp_path, asked(UPDATES)).facts()
     save_checksummed_json(tmp_path / "sweep.json", facts | {"arithmetic": numerics_fingerprint() | {"torch": "1.0"}})
-    with pytest.raises(DataError, match=r"was begun with torch 1.0 .*'aggrevated resume .* --anyway'"):
+    with pytest.raises(DataError, match=r"was begun with torch 1.0 .*'aggrevated resume .* --ignore-numerics'"):
         Sweep.open(tmp_path)
-    assert len(Sweep.open(tmp_path, anyway=True).trials) == 2
+    assert len(Sweep.open(tmp_path, ignore_numerics=True).trials) == 2
     for broken in ({"version": "0.1.0"}, {"trials": [{}]}, {"asked": {}}):
         save_checksummed_json(tmp_path / "sweep.json", facts | broken)
         with pytest.raises(DataError, match=r"sweep\.json"):

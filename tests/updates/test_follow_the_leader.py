@@ -94,7 +94,7 @@ def test_the_reservoir_is_a_uniform_sample_of_all_that_was_seen():
     """12 of 40, 300 times: each is kept 90 times give or take 8; the first is as likely to be there as the last."""
     policy, counts = small_policy(), np.zeros(40)
     for seed in range(300):
-        update = FollowTheLeaderUpdate(steps=0, capacity=12, seed=seed)
+        update = FollowTheLeaderUpdate(steps=0, buffer_size=12, seed=seed)
         for tags in np.arange(40).reshape(5, 8):
             update(policy, all_actions_loss, *tagged(tags))
         assert len(set(kept(update))) == 12
@@ -108,7 +108,7 @@ def test_the_reservoir_is_a_uniform_sample_of_all_that_was_seen():
 def test_a_batch_larger_than_the_capacity_is_sampled_too():
     counts = np.zeros(10)
     for seed in range(300):
-        update = FollowTheLeaderUpdate(steps=0, capacity=3, seed=seed)
+        update = FollowTheLeaderUpdate(steps=0, buffer_size=3, seed=seed)
         update(small_policy(), all_actions_loss, *tagged(range(10)))
         counts[kept(update)] += 1
     assert counts.sum() == 900
@@ -178,7 +178,7 @@ def test_advice_is_kept_and_restored_with_the_same_bits():
     """Batches of different lengths: the advice is padded, sampled, written and read like everything else."""
 
     def make():
-        return FollowTheLeaderUpdate(steps=5, minibatch=4, capacity=20)
+        return FollowTheLeaderUpdate(steps=5, minibatch_size=4, buffer_size=20)
 
     straight, policy = make(), straight_policy()
     for n in range(2):
@@ -202,7 +202,7 @@ def test_on_one_batch_it_reaches_the_least_loss_there_is():
     policy = linear_policy().float()
     trajectories = roll_in(TinyMdp(), RollInPolicy(None, policy.actor()), np.arange(64, dtype=np.uint64))
     costs = QStarOracle(TinyExpert())(trajectories)
-    FollowTheLeaderUpdate(learning_rate=0.2, steps=400, minibatch=64)(policy, all_actions_loss, trajectories, costs)
+    FollowTheLeaderUpdate(learning_rate=0.2, steps=400, minibatch_size=64)(policy, all_actions_loss, trajectories, costs)
     summed = np.einsum("kts,kta->sa", trajectories.observations * trajectories.mask[..., None], costs.values)
     least = summed.min(axis=1).sum() / (3 * 64)
     assert least <= all_actions_loss(policy, trajectories, costs).item() < 1.01 * least
@@ -217,7 +217,7 @@ def test_minibatches_are_drawn_without_replacement_from_all_that_is_kept():
         assert len(set(cost_to_go.values[:, 0, 0])) == trajectories.count
         return all_actions_loss(policy, trajectories, cost_to_go)
 
-    update, policy = FollowTheLeaderUpdate(steps=30, minibatch=4), small_policy()
+    update, policy = FollowTheLeaderUpdate(steps=30, minibatch_size=4), small_policy()
     update(policy, spy, *tagged([1, 2, 3]))
     assert sizes == [3] + [3] * 30
     sizes.clear()
@@ -231,7 +231,7 @@ def test_the_same_seed_gives_the_same_bits_and_another_seed_does_not():
     costs, found = random_costs(trajectories), []
     for seed in (0, 0, 1):
         policy = small_policy()
-        FollowTheLeaderUpdate(steps=5, minibatch=4, seed=seed)(policy, all_actions_loss, trajectories, costs)
+        FollowTheLeaderUpdate(steps=5, minibatch_size=4, seed=seed)(policy, all_actions_loss, trajectories, costs)
         found.append(flat(policy))
     np.testing.assert_array_equal(found[0], found[1])
     assert (found[0] != found[2]).any()

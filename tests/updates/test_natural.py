@@ -99,7 +99,7 @@ def test_the_mean_kl_per_state_is_h_delta_kl_over_2(alpha):
 
 def test_without_own_steps_there_is_no_metric_and_no_step():
     policy, trajectories = deep_policy(), random_trajectories()
-    trajectories = replace(trajectories, by_expert=trajectories.mask, mixing=1.0)
+    trajectories = replace(trajectories, by_expert=trajectories.mask, alpha=1.0)
     before = flat(policy)
     step = NaturalUpdate()(policy, all_actions_loss, trajectories, random_costs(trajectories))
     np.testing.assert_array_equal(flat(policy), before)

@@ -59,7 +59,7 @@ def log_probabilities(policy, observations):
 
 def test_a_table_has_the_mean_of_all_visits_over_tau():
     """Two visits of state 0, one of state 1, in two iterations: log π = −(mean A*)/(τ · unit), but for a constant."""
-    policy, update = policy_of(()), ExponentiatedUpdate(temperature=0.5, cooling=0, allowed=0)
+    policy, update = policy_of(()), ExponentiatedUpdate(temperature=0.5, decay_after=0, max_target_cost=0)
     first, second = np.array([[0.0, 1, 2], [1.0, 0, 1]]), np.array([[2.0, 0, 0]])
     update(policy, all_actions_loss, steps_of(np.eye(3)[[0, 1]]), told(first))
     update(policy, all_actions_loss, steps_of(np.eye(3)[[0]]), told(second))
@@ -117,9 +117,9 @@ def test_costs_in_another_unit_give_the_same_bits(eta, kind):
 
 
 def test_tau_and_the_rate_of_the_fit_fall_as_the_bound_says():
-    update = ExponentiatedUpdate(cooling=4)
+    update = ExponentiatedUpdate(decay_after=4)
     assert [update._temperature_decay(n) for n in (1, 4, 16, 64)] == [1.0, 1.0, 0.5, 0.25]
-    assert ExponentiatedUpdate(cooling=0)._temperature_decay(1000) == 1.0
+    assert ExponentiatedUpdate(decay_after=0)._temperature_decay(1000) == 1.0
 
 
 def test_what_is_known_of_actions():

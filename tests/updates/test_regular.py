@@ -42,12 +42,12 @@ def test_the_first_step_of_adam_has_length_eta_in_every_direction():
 
 def test_adam_is_torchs_own_over_many_steps():
     policy, reference = small_policy(), small_policy()
-    update, optimiser = RegularUpdate(0.02), torch.optim.Adam(reference.parameters(), lr=0.02)
+    update, optimizer = RegularUpdate(0.02), torch.optim.Adam(reference.parameters(), lr=0.02)
     for _ in range(10):
         update(policy, all_actions_loss, TRAJECTORIES, COSTS)
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         all_actions_loss(reference, TRAJECTORIES, COSTS).backward()
-        optimiser.step()
+        optimizer.step()
     np.testing.assert_allclose(flat(policy), flat(reference), atol=1e-6)
 
 
@@ -56,13 +56,13 @@ RATES = (0.02, 0.005, 0.03, 0.0, 0.01, 0.02)  # for n = 1, 2, …
 
 def test_adam_with_a_schedule_is_torchs_own_with_these_rates():
     policy, reference = small_policy(), small_policy()
-    update, optimiser = RegularUpdate(lambda n: RATES[n - 1]), torch.optim.Adam(reference.parameters(), lr=1.0)
+    update, optimizer = RegularUpdate(lambda n: RATES[n - 1]), torch.optim.Adam(reference.parameters(), lr=1.0)
     for n, rate in enumerate(RATES, start=1):
         update(policy, all_actions_loss, replace(TRAJECTORIES, n=n), COSTS)
-        optimiser.param_groups[0]["lr"] = rate
-        optimiser.zero_grad()
+        optimizer.param_groups[0]["lr"] = rate
+        optimizer.zero_grad()
         all_actions_loss(reference, TRAJECTORIES, COSTS).backward()
-        optimiser.step()
+        optimizer.step()
         np.testing.assert_allclose(flat(policy), flat(reference), atol=1e-6)
 
 
@@ -75,16 +75,16 @@ def test_a_schedule_that_stays_has_the_bits_of_its_number():
     np.testing.assert_array_equal(flat(fixed), flat(scheduled))
 
 
-@pytest.mark.parametrize("optimiser", [torch.optim.Adam, torch.optim.SGD])
-def test_taken_up_in_the_middle_the_schedule_goes_on_with_the_same_bits(optimiser):
+@pytest.mark.parametrize("optimizer", [torch.optim.Adam, torch.optim.SGD])
+def test_taken_up_in_the_middle_the_schedule_goes_on_with_the_same_bits(optimizer):
     """Nothing of the schedule is in the state: n comes with the trajectories."""
 
     def steps(update, policy, iterations):
         return [update(policy, all_actions_loss, replace(TRAJECTORIES, n=n), COSTS) for n in iterations]
 
-    straight, policy = RegularUpdate(linear_schedule(0.05, 0.0, 6), optimiser), small_policy()
+    straight, policy = RegularUpdate(linear_schedule(0.05, 0.0, 6), optimizer), small_policy()
     steps(straight, policy, (1, 2, 3))
-    resumed, again = RegularUpdate(linear_schedule(0.05, 0.0, 6), optimiser), small_policy(9)
+    resumed, again = RegularUpdate(linear_schedule(0.05, 0.0, 6), optimizer), small_policy(9)
     again.load_state_dict({name: w.clone() for name, w in policy.state_dict().items()})
     resumed.restore({name: w.clone() for name, w in straight.state().items()})
     assert steps(resumed, again, (4, 5, 6)) == steps(straight, policy, (4, 5, 6))
@@ -132,10 +132,10 @@ def test_a_policy_in_float64_is_trained_in_float64():
     np.testing.assert_allclose(flat(policy), before - 0.25 * g, atol=1e-14)
 
 
-@pytest.mark.parametrize("optimiser", [torch.optim.Adam, torch.optim.SGD])
+@pytest.mark.parametrize("optimizer", [torch.optim.Adam, torch.optim.SGD])
 @pytest.mark.parametrize("rate", [1e-4, 0.01, 1.0])
-def test_the_measured_kl_approaches_the_target_from_any_rate(optimiser, rate):
-    policy, update = small_policy(), RegularUpdate(rate, optimiser, target_kl=0.01)
+def test_the_measured_kl_approaches_the_target_from_any_rate(optimizer, rate):
+    policy, update = small_policy(), RegularUpdate(rate, optimizer, target_kl=0.01)
     for n in range(1, 21):
         trajectories = replace(random_trajectories(seed=n, dtype=np.float32), n=n)
         step = update(policy, all_actions_loss, trajectories, random_costs(trajectories, seed=n))

@@ -22,7 +22,7 @@ def episode(costs):
         mask=np.ones((1, length), bool),
         by_expert=np.zeros((1, length), bool),
         horizon=length,
-        mixing=0.0,
+        alpha=0.0,
         seeds=np.zeros(1, np.uint64),
     )
     cost_to_go = told(costs)

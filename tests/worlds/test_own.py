@@ -61,16 +61,16 @@ def test_what_can_be_imported_is_known_by_its_name(run: Run) -> None:
 def test_a_folder_imports_nothing_unless_it_is_trusted(run: Run) -> None:
     stranger = Run.open(run.folder)  # its settings can be read
     assert stranger.config == run.config
-    with pytest.raises(DataError, match=r"is Python code.*--trust"):
+    with pytest.raises(DataError, match=r"is Python code.*--trust-code"):
         _ = stranger.config.world.spaces()
-    trusted = Run.open(run.folder, trust=True)
+    trusted = Run.open(run.folder, trust_code=True)
     assert trusted.config.world.spaces()[1].n == 3  # type: ignore[attr-defined]
 
 
 def test_a_stopped_run_goes_on_to_the_same_bits(tmp_path: Path) -> None:
     whole = aggrevated.train(ENVIRONMENT, expert=EXPERT, out=tmp_path / "whole", say=silent, **SHORT)
     half = aggrevated.train(ENVIRONMENT, expert=EXPERT, out=tmp_path / "half", say=silent, **SHORT | {"iterations": 1})
-    longer = Run.open(half.folder, trust=True)
+    longer = Run.open(half.folder, trust_code=True)
     longer = Run(longer.folder, longer.config.with_settings(iterations=2))
     assert aggrevated.execute(longer).weights_sha256 == whole.result().weights_sha256  # type: ignore[union-attr]
 
@@ -101,7 +101,7 @@ def test_by_its_id_with_options(tmp_path: Path) -> None:
 
 
 def test_columns_hide_from_the_learner_what_the_expert_sees(tmp_path: Path) -> None:
-    run = aggrevated.train(ENVIRONMENT, expert=EXPERT, columns=[2], out=tmp_path / "run", say=silent, **SHORT)
+    run = aggrevated.train(ENVIRONMENT, expert=EXPERT, observation_columns=[2], out=tmp_path / "run", say=silent, **SHORT)
     assert run.config.policy.name == "lstm" and run.config.world.spaces()[0].shape == (1,)
     assert run.policy.predict({"goal": 1, "place": np.zeros(1, np.float32)})[0] in (-1, 0, 1)
 
@@ -110,7 +110,7 @@ def test_columns_hide_from_the_learner_what_the_expert_sees(tmp_path: Path) -> N
     ("settings", "sentence"),
     [
         ({}, "needs an expert"),
-        ({"expert": EXPERT, "columns": [3]}, "--columns is .* below 3"),
+        ({"expert": EXPERT, "observation_columns": [3]}, "--observation-columns is .* below 3"),
         ({"expert": EXPERT, "environment_options": "{"}, "no JSON"),
         ({"expert": EXPERT, "environment_options": "[1]"}, "JSON object"),
         ({"expert": "surroundings:nobody"}, "has no nobody"),
@@ -213,10 +213,10 @@ def test_on_the_command_line_beside_ones_own_module(tmp_path: Path) -> None:
     assert trained.returncode == 0, trained.stderr
     assert json.loads(trained.stdout)["test_return"] > 4 and "rolled out for Q*" in trained.stderr
     assert aggrevated_("evaluate", "run", "--episodes", "5").returncode == 65
-    trusted = aggrevated_("evaluate", "run", "--episodes", "5", "--trust", "--json")
+    trusted = aggrevated_("evaluate", "run", "--episodes", "5", "--trust-code", "--json")
     assert trusted.returncode == 0 and json.loads(trusted.stdout)["test_return"] > 4
     assert aggrevated_("compare", "run").returncode == 0  # which needs no environment
-    watched = aggrevated_("watch", "run", "--trust", "--json")
+    watched = aggrevated_("watch", "run", "--trust-code", "--json")
     assert watched.returncode == 0, watched.stderr
     assert (tmp_path / "run" / "watch.gif").stat().st_size > 500
     (tmp_path / "run" / "evil.py").write_text("open('../marker', 'w')\n", encoding="utf-8")

@@ -83,8 +83,8 @@ def parse_command(arguments: list[str]) -> Command:
         return text.splitlines()[0] if overview else text
 
     chosen: Any = known.get(arguments[0]) if arguments else None
-    if hasattr(chosen, "fitted"):  # its options depend on the arguments
-        known[arguments[0]], arguments = chosen.fitted(arguments)
+    if hasattr(chosen, "specialize"):  # its options depend on the arguments
+        known[arguments[0]], arguments = chosen.specialize(arguments)
     named = [Annotated[cls, tyro.conf.subcommand(name, description=about(cls))] for name, cls in known.items()]
     one_of_them: Any = Union[tuple(named)]  # noqa: UP007 - they are not known before the program runs
     config = (tyro.conf.FlagCreatePairsOff, tyro.conf.OmitArgPrefixes)

@@ -16,7 +16,7 @@ METAVARS = {int: "INT", float: "FLOAT", str: "TEXT", bool: "", tuple: "INT [INT 
 
 def make_option_group(place: str, *pieces: Settings) -> type:
     """The options of a piece, or of all from which it varies, as one group of the help: None, but for switches."""
-    options = {name: make_option(piece, name) for piece in reversed(pieces) for name in piece.values()}
+    options = {name: make_option(piece, name) for piece in reversed(pieces) for name in piece.to_values()}
     made = make_dataclass(f"{place.capitalize()}Options", list(options.values()), frozen=True)
     lines = [
         f"{one.name}: {docstring_summary(one)}" if one.name not in ("", place) else docstring_summary(one)
@@ -54,7 +54,7 @@ def explicit_settings(command: object, pieces: Mapping[str, Settings]) -> dict[s
     """The settings that somebody chose on purpose, by name, from the groups of a command."""
     found = {}
     for place, piece in pieces.items():
-        for name, usual in piece.values().items():
+        for name, usual in piece.to_values().items():
             value = getattr(getattr(command, place, None), name, None)
             if value is not None and not (isinstance(value, bool) and value == usual):
                 found[name] = value
@@ -64,7 +64,7 @@ def explicit_settings(command: object, pieces: Mapping[str, Settings]) -> dict[s
 def specialize_command(command: type[T], groups: Mapping[str, type], usual: object) -> type[T]:
     """The command with these groups of options besides its own; `usual` is what they are without being set."""
     fields = [(place, options, field(default_factory=options)) for place, options in groups.items()]
-    made = make_dataclass(command.__name__, fields, bases=(command,), frozen=True, namespace={"usual": usual})
+    made = make_dataclass(command.__name__, fields, bases=(command,), frozen=True, namespace={"default_config": usual})
     made.__doc__ = getdoc(command)
     return made
 
@@ -102,9 +102,9 @@ def option_value(name: str, arguments: Sequence[str]) -> str | None:
 def normalize_flags(arguments: Sequence[str], pieces: Iterable[Settings]) -> list[str]:
     """The arguments with every switch written in the one way that changes its default, or left out if it does not.
 
-    `--geometry`, `--geometry True`, `--no-geometry` and `--geometry False` can then be said whatever the default is.
+    `--use-geometry`, `--use-geometry True`, `--no-geometry` and `--use-geometry False` can then be said whatever the default is.
     """
-    values = [value for piece in pieces for value in piece.values().items()]
+    values = [value for piece in pieces for value in piece.to_values().items()]
     defaults = {to_flag(name): value for name, value in values if isinstance(value, bool)}
     words, out = [*arguments], []
     while words:

@@ -38,7 +38,7 @@ def format_value(value: Any) -> str:
 
 def print_result(trials: Sequence["Record"], folder: Path, as_json: bool) -> None:
     """The result of one run; of several trials their means, with the trials under `trials` in JSON."""
-    results = [trial.facts() for trial in trials]
+    results = [trial.to_dict() for trial in trials]
     if len(results) == 1:
         print_dict(results[0], as_json)
         return
@@ -97,7 +97,7 @@ def print_table(table: "Table", as_json: bool, facts: JsonDict | None = None) ->
 def print_expert_cards(cards: Mapping[str, "ExpertCard"], as_json: bool) -> None:
     """Experts' cards, by name."""
     if as_json:
-        print(json.dumps({name: card.facts() for name, card in cards.items()}, ensure_ascii=False))
+        print(json.dumps({name: card.to_dict() for name, card in cards.items()}, ensure_ascii=False))
         return
     for name, card in cards.items():
         print(

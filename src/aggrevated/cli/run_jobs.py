@@ -25,18 +25,18 @@ FailureCallback = Callable[[Run, AggrevatedError], None]
 def run_all(
     runs: Sequence[Run],
     where: EngineOptions = DEFAULT_ENGINE_OPTIONS,
-    anyway: bool = False,
+    ignore_numerics: bool = False,
     failed: FailureCallback | None = None,
 ) -> list[Result]:
     """The results of all runs, in order, by an engine of their own."""
     with where.build(len(runs)) as engine:
-        return run_on_engine(engine, runs, anyway, failed, where.log)
+        return run_on_engine(engine, runs, ignore_numerics, failed, where.log)
 
 
 def run_on_engine(
     engine: Engine,
     runs: Sequence[Run],
-    anyway: bool = False,
+    ignore_numerics: bool = False,
     failed: FailureCallback | None = None,
     log: Sequence[str] = (),
 ) -> list[Result]:
@@ -45,9 +45,9 @@ def run_on_engine(
     The first run that fails ends them all; but where there is somebody to be told that it `failed`, the others go on.
     """
     if len(runs) > 1:
-        return run_in_parallel(runs, engine, anyway, failed, log)
+        return run_in_parallel(runs, engine, ignore_numerics, failed, log)
     try:
-        return [run_with_progress(runs[0], engine, anyway, log)]
+        return [run_with_progress(runs[0], engine, ignore_numerics, log)]
     except AggrevatedError as error:
         if failed is None:
             raise
@@ -55,9 +55,9 @@ def run_on_engine(
         return []
 
 
-def run_with_progress(run: Run, engine: Engine, anyway: bool = False, log: Sequence[str] = ()) -> Result:
+def run_with_progress(run: Run, engine: Engine, ignore_numerics: bool = False, log: Sequence[str] = ()) -> Result:
     """One run from this process, with a line or a bar for its iterations."""
-    loop, world = run.config.loop, run.config.world
+    loop, world = run.config.loop, run.config.problem
     if run.config.start.notice and not count_metrics_lines(run.folder):
         print_note(run.config.start.notice)
     title = f"{run.config.task.name}, {run.label}"
@@ -68,10 +68,10 @@ def run_with_progress(run: Run, engine: Engine, anyway: bool = False, log: Seque
             when = "" if loop.validate_every == 1 else f" (measured every {loop.validate_every})"
             at = f"iteration {line.iteration}, " if loop.limits else ""
             progress.at(
-                compute_progress(run, line), f"{at}{world.measured} {current}, best {best}{when}, {line.seconds:.1f} s"
+                compute_progress(run, line), f"{at}{world.metric_name} {current}, best {best}{when}, {line.seconds:.1f} s"
             )
 
-        return run_to_end(run, show, print_note, anyway, engine, log, print_note)
+        return run_to_end(run, show, print_note, ignore_numerics, engine, log, print_note)
 
 
 @contextmanager
@@ -85,11 +85,11 @@ def print_resume_hint_on_interrupt(command: str) -> Iterator[None]:
 
 
 def run_in_parallel(
-    runs: Sequence[Run], engine: Engine, anyway: bool, failed: FailureCallback | None = None, log: Sequence[str] = ()
+    runs: Sequence[Run], engine: Engine, ignore_numerics: bool, failed: FailureCallback | None = None, log: Sequence[str] = ()
 ) -> list[Result]:
     """Many runs, each of them a job. One whose worker is lost goes on, in another, from its last checkpoint."""
     here, results = Path.cwd(), list[Result]()
-    asked = anyway, failed is not None
+    asked = ignore_numerics, failed is not None
     jobs = [RunJob(run.folder, run.config.loop, here, *asked, is_run_trusted(run), tuple(log)) for run in runs]
     limited, known = any(run.config.loop.limits for run in runs), dict[Path, tuple[int, int]]()
     with Progress("% of each run" if limited else "iterations", sum(map(progress_total, runs))) as progress:
@@ -120,25 +120,25 @@ class RunJob:
     folder: Path
     loop: LoopSettings  # it may be asked for more than the folder says
     directory: Path
-    anyway: bool
+    ignore_numerics: bool
     forgiving: bool = False  # an error is its outcome, and does not end the others
-    trust: bool = False  # whether the code that it names may be imported
+    trust_code: bool = False  # whether the code that it names may be imported
     log: tuple[str, ...] = ()
 
 
 def is_run_trusted(run: Run) -> bool:
     """Whether the code that it names may be imported."""
-    return is_code_trusted(run.config.task.name, run.config.world)
+    return is_code_trusted(run.config.task.name, run.config.problem)
 
 
 def run_job(_: None, job: RunJob) -> tuple[Result | AggrevatedError, list[str]]:
     """(the result of a run or the error that it ended with, what there was to warn of)."""
     if job.directory.is_dir():
         os.chdir(job.directory)
-    run, warnings = Run.open(job.folder, trust=job.trust), list[str]()
+    run, warnings = Run.open(job.folder, trust_code=job.trust_code), list[str]()
     run = replace(run, config=replace(run.config, loop=job.loop))
     try:
-        return run_to_end(run, ignore_message, warnings.append, job.anyway, log=job.log), warnings
+        return run_to_end(run, ignore_message, warnings.append, job.ignore_numerics, log=job.log), warnings
     except AggrevatedError as error:
         if not job.forgiving:
             raise

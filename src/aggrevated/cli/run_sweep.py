@@ -12,7 +12,7 @@ from aggrevated.sweeps.sweep import FailureCallback, Sweep
 from aggrevated.training.run_folder import Run
 
 
-def run_sweep_to_end(sweep: Sweep, as_json: bool, where: EngineOptions, anyway: bool = False) -> None:
+def run_sweep_to_end(sweep: Sweep, as_json: bool, where: EngineOptions, ignore_numerics: bool = False) -> None:
     """Make the trials that are missing, write the report, and print it."""
     asked = sweep.asked
     print_note(f"sweep: {sweep.folder}, {asked.search}, up to {asked.trials} trials, {asked.seeds} runs each")
@@ -21,7 +21,7 @@ def run_sweep_to_end(sweep: Sweep, as_json: bool, where: EngineOptions, anyway: 
     with go_on, where.build(asked.seeds * min(asked.trials, ROUND)) as engine:
 
         def run_them(runs: Sequence[Run], failed: FailureCallback) -> None:
-            run_on_engine(engine, runs, anyway, failed, where.log)
+            run_on_engine(engine, runs, ignore_numerics, failed, where.log)
 
         for after in sweep.rounds(run_them):
             for sentence in describe_failures(after, sweep):
@@ -31,7 +31,7 @@ def run_sweep_to_end(sweep: Sweep, as_json: bool, where: EngineOptions, anyway: 
     if sweep.best is None:
         first = next(trial.failed for trial in sweep.trials)
         raise AggrevatedError(f"all {len(sweep.trials)} trials of {sweep.folder} failed; the first: {first}")
-    print_table(write_report(sweep), as_json, {"sweep": str(sweep.folder), **sweep.facts()})
+    print_table(write_report(sweep), as_json, {"sweep": str(sweep.folder), **sweep.to_dict()})
 
 
 def describe_failures(sweep: Sweep, before: Sweep) -> list[str]:
@@ -47,5 +47,5 @@ def describe_sweep_progress(sweep: Sweep) -> str:
     best = sweep.best
     if best is None or best.score is None:
         return f"{ended}: all failed so far"
-    digits = sweep.asked.found.world.digits
-    return f"{ended}: best so far trial {best.number:03d}, {sweep.asked.found.world.measured} {best.score:.{digits}f}"
+    digits = sweep.asked.found.problem.digits
+    return f"{ended}: best so far trial {best.number:03d}, {sweep.asked.found.problem.metric_name} {best.score:.{digits}f}"

@@ -37,7 +37,7 @@ class Config:
     task: Task = field(compare=False)
     method: str
     loop: LoopSettings
-    world: ProblemSettings
+    problem: ProblemSettings
     policy: PolicySettings
     head: HeadSettings
     oracle: OracleSettings
@@ -47,7 +47,7 @@ class Config:
     start: StartSettings
 
     @property
-    def row(self) -> Method:
+    def method_spec(self) -> Method:
         """The row of the table of methods."""
         return find_method(self.method)
 
@@ -57,28 +57,28 @@ class Config:
         return {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("task", "method")}
 
     @property
-    def finite(self) -> bool:
+    def has_discrete_actions(self) -> bool:
         """Whether the actions are a finite set."""
-        return self.head.finite
+        return self.head.is_discrete
 
     @property
-    def told(self) -> Feedback:
+    def oracle_feedback(self) -> Feedback:
         """What is told in every iteration, by the oracle and by what follows it."""
-        return self.reinforcement.tells(self.oracle.tells(self.finite))
+        return self.reinforcement.feedback(self.oracle.feedback(self.has_discrete_actions))
 
     @property
     def loss_feedback(self) -> Feedback | None:
         """What loss and update look at, of all that is told; None where that is not what the loss needs."""
-        return self.loss.sees.get(self.told)
+        return self.loss.accepts.get(self.oracle_feedback)
 
     @cached_property
     def built_problem(self) -> Problem:
         """The world, built when it is first needed."""
-        return self.world.build(self.loop.seed)
+        return self.problem.build(self.loop.seed)
 
-    def facts(self) -> JsonDict:
+    def to_dict(self) -> JsonDict:
         """For config.json."""
-        pieces = {place: piece.facts() for place, piece in self.components.items()}
+        pieces = {place: piece.to_dict() for place, piece in self.components.items()}
         return {"version": __version__, "task": self.task.name, "method": self.method, **pieces}
 
     def with_settings(self, **settings: Any) -> Config:
@@ -95,9 +95,9 @@ class Config:
     @property
     def settings(self) -> dict[str, Any]:
         """All settings of all pieces, by name."""
-        return {name: value for piece in self.components.values() for name, value in piece.values().items()}
+        return {name: value for piece in self.components.values() for name, value in piece.to_values().items()}
 
-    def check(self) -> None:
+    def validate(self) -> None:
         """Raise a `UsageError` for the first thing that cannot be."""
         for piece in self.components.values():
             piece.check_values()
@@ -108,23 +108,23 @@ class Config:
         self._check_what_follows()
         for option, piece in (("gradient", self.loss), ("update", self.update)):
             own = f"below 1 for {piece.name}, which learns from actions of its own; or choose another --{option}"
-            check_setting(self.loop.alpha(1) < 1 or not piece.needs_learner_actions, "mixing", self.loop.mixing, own)
+            check_setting(self.loop.alpha(1) < 1 or not piece.needs_learner_actions, "alpha_start", self.loop.alpha_start, own)
 
     def _check_sizes(self) -> None:
         """Episodes that run at once must fit into some memory."""
         for name in EPISODE_COUNT_SETTINGS:
             if name in self.settings:
-                check_enough_memory(name, self.settings[name], self.world.steps)
+                check_enough_memory(name, self.settings[name], self.problem.steps)
 
     def _check_what_is_learned_from(self) -> None:
         """The oracle must tell what the loss needs, and the loss what the update does."""
         then = "" if self.reinforcement.name == "none" else f", then {self.reinforcement.name},"
-        knows = f"the oracle {self.oracle.name}{then} tells only {self.told.value}"
+        knows = f"the oracle {self.oracle.name}{then} tells only {self.oracle_feedback.value}"
         if self.loss_feedback is None:
-            needed = " or ".join(what.value for what in self.loss.sees)
+            needed = " or ".join(what.value for what in self.loss.accepts)
             raise UsageError(f"the gradient {self.loss.name} needs {needed}, but {knows}; choose another --gradient")
-        if self.loss_feedback not in self.update.fits:
-            needed = " or ".join(what.value for what in Feedback if what in self.update.fits)
+        if self.loss_feedback not in self.update.accepts:
+            needed = " or ".join(what.value for what in Feedback if what in self.update.accepts)
             has = f"has only {self.loss_feedback.value}"
             raise UsageError(f"the update {self.update.name} needs {needed}, but {has}; choose another --update")
 

@@ -10,7 +10,7 @@ from aggrevated.config import Config
 
 def max_cost_per_trajectory(pieces: Mapping[str, Any]) -> dict[str, int]:
     """Of a roll-in of all H steps and the questions about it, by the names of the limits."""
-    steps, space = pieces["world"].steps, pieces["world"].spaces()[1]
+    steps, space = pieces["problem"].steps, pieces["problem"].spaces()[1]
     actions = int(space.n) if isinstance(space, Discrete) else None
     return {"budget": steps + pieces["oracle"].max_steps(steps, actions), "queries": steps}
 

@@ -19,7 +19,7 @@ from aggrevated.problems import Problem
 class AlgorithmInputs:
     """All that `aggrevated.algorithm.aggrevated` takes."""
 
-    world: Problem
+    problem: Problem
     learner: Learner
     oracle: Oracle
     loss: Loss
@@ -38,9 +38,9 @@ def build_algorithm_inputs(config: Config) -> AlgorithmInputs:
 def build_oracle(config: Config) -> Oracle:
     """The oracle, telling just what the loss looks at, with what follows it and the entropy bonus if there are any."""
     oracle = config.oracle.build(config.built_problem.simulator, config.built_problem.expert)
-    if config.oracle.tells(config.finite) is Feedback.ALL_ACTIONS and config.loss_feedback is Feedback.TAKEN_ACTION:
+    if config.oracle.feedback(config.has_discrete_actions) is Feedback.ALL_ACTIONS and config.loss_feedback is Feedback.TAKEN_ACTION:
         oracle = TakenActionOracle(oracle)
-    if config.update.wants_expert_actions and config.row.imitates and has_unqueried_actions(config):
+    if config.update.wants_expert_actions and config.method_spec.queries_expert and has_unqueried_actions(config):
         oracle = ExpertLabeledOracle(oracle, config.built_problem.expert, config.built_problem.simulator.action_space)
     oracle = config.reinforcement.build(oracle, config.loop.seed)
     if config.loss.entropy:
@@ -50,13 +50,13 @@ def build_oracle(config: Config) -> Oracle:
 
 def has_unqueried_actions(config: Config) -> bool:
     """Whether there are actions or steps of which the update hears nothing."""
-    return config.loss_feedback is not Feedback.ALL_ACTIONS or config.oracle.is_partial(config.finite)
+    return config.loss_feedback is not Feedback.ALL_ACTIONS or config.oracle.is_partial(config.has_discrete_actions)
 
 
 def build_policy(config: Config) -> Policy:
     """A random policy as the config asks for it, also to load weights into."""
-    observations, actions = config.world.spaces()
+    observations, actions = config.problem.spaces()
     policy = config.policy.build(observations, config.head.build(actions), config.loop.seed)
     policy = config.update.wrap_policy(policy, config.head.build(actions))
-    policy.translation = config.world.translation
+    policy.space_adapter = config.problem.space_adapter
     return policy

@@ -62,7 +62,7 @@ def iter_heads() -> Iterator[type[HeadSettings]]:
 def select_head(actions: Space[Any]) -> type[HeadSettings]:
     """The head for such actions, or a `UsageError` where there is none."""
     for found in iter_heads():
-        if found.fits(actions):
+        if found.accepts(actions):
             return found
     raise UsageError(
         f"no policy here takes actions of type {type(actions).__name__}{actions.shape or ''}: wrap the environment so "

@@ -31,13 +31,13 @@ from aggrevated.errors import UnusedSettingError
 
 # by name: the schedule from α_1 and a shape, and which setting that shape is
 ALPHA_SCHEDULES: dict[str, tuple[Callable[[float, float], Schedule], str]] = {
-    "geometric": (geometric_schedule, "mixing_decay"),
-    "linear": (lambda first, scale: linear_schedule(first, 0.0, scale), "mixing_scale"),
-    "exponential": (exponential_schedule, "mixing_scale"),
-    "inverse-sigmoid": (inverse_sigmoid_schedule, "mixing_scale"),
-    "constant": (lambda first, _: constant_schedule(first), "mixing"),
+    "geometric": (geometric_schedule, "alpha_decay"),
+    "linear": (lambda first, scale: linear_schedule(first, 0.0, scale), "alpha_scale"),
+    "exponential": (exponential_schedule, "alpha_scale"),
+    "inverse-sigmoid": (inverse_sigmoid_schedule, "alpha_scale"),
+    "constant": (lambda first, _: constant_schedule(first), "alpha_start"),
 }
-SCHEDULE_PARAMETERS = ("mixing_decay", "mixing_scale")
+SCHEDULE_PARAMETERS = ("alpha_decay", "alpha_scale")
 
 
 TARGET_STEPS_PER_ITERATION = 1000  # steps per iteration
@@ -69,27 +69,27 @@ class LoopSettings(Settings):
         "K, the roll-ins per iteration; 0: 5 to 100, for 1,000 steps about; fewer where a limit would not buy ten.",
         COUNT,
     )
-    mixing: float = setting(
+    alpha_start: float = setting(
         0.0, "alpha_1, the share of roll-in steps that the expert takes in iteration 1.", UNIT_INTERVAL
     )
-    mixing_schedule: str = setting(
+    alpha_schedule: str = setting(
         "geometric", f"How alpha_n falls: {', '.join(ALPHA_SCHEDULES)}.", one_of(ALPHA_SCHEDULES)
     )
-    mixing_decay: float = setting(0.5, "geometric: alpha_n = mixing * decay^(n-1).", UNIT_INTERVAL)
-    mixing_scale: float = setting(
+    alpha_decay: float = setting(0.5, "geometric: alpha_n = alpha_start * alpha_decay^(n-1).", UNIT_INTERVAL)
+    alpha_scale: float = setting(
         10.0,
-        "How slowly, k: linear, mixing * (1 - (n-1)/k); exponential, mixing * e^(-(n-1)/k); inverse-sigmoid, "
-        "mixing * k / (k + e^((n-1)/k)).",
+        "How slowly, k: linear, alpha_start * (1 - (n-1)/k); exponential, alpha_start * e^(-(n-1)/k); inverse-sigmoid, "
+        "alpha_start * k / (k + e^((n-1)/k)).",
         POSITIVE,
     )
-    mixing_least: float = setting(0.0, "alpha_n never falls below it.", UNIT_INTERVAL)
+    alpha_min: float = setting(0.0, "alpha_n never falls below it.", UNIT_INTERVAL)
     validate_every: int = setting(1, "Iterations between choices of the best policy.", at_least(1))
     checkpoint_every: int = setting(10, "Iterations between checkpoints.", at_least(1))
 
     @property
     def alpha(self) -> Schedule:
-        make, shape = ALPHA_SCHEDULES[self.mixing_schedule]
-        return lower_bounded(self.mixing_least, make(self.mixing, getattr(self, shape)))
+        make, shape = ALPHA_SCHEDULES[self.alpha_schedule]
+        return lower_bounded(self.alpha_min, make(self.alpha_start, getattr(self, shape)))
 
     @property
     def limits(self) -> dict[str, int]:
@@ -97,7 +97,7 @@ class LoopSettings(Settings):
         return {name: getattr(self, name) for name in LIMIT_NAMES if getattr(self, name)}
 
     @property
-    def length(self) -> int:
+    def known_iterations(self) -> int:
         """N, as far as it is known: 0 where it is for a limit to end the run."""
         return 0 if self.limits and self.iterations == UNLIMITED else self.iterations
 
@@ -119,11 +119,11 @@ class LoopSettings(Settings):
         for name in SCHEDULE_PARAMETERS:
             if (
                 name in given
-                and self.mixing_schedule in ALPHA_SCHEDULES
-                and name != ALPHA_SCHEDULES[self.mixing_schedule][1]
+                and self.alpha_schedule in ALPHA_SCHEDULES
+                and name != ALPHA_SCHEDULES[self.alpha_schedule][1]
             ):
                 owners = " or ".join(schedule for schedule, (_, shape) in ALPHA_SCHEDULES.items() if shape == name)
-                idle = f"{to_flag(name)} has no effect on --mixing-schedule {self.mixing_schedule}"
+                idle = f"{to_flag(name)} has no effect on --alpha-schedule {self.alpha_schedule}"
                 raise UnusedSettingError(f"{idle}: it is of {owners}; choose that, or leave it out", name)
 
     def with_trajectory_count(self, steps: int, most: Mapping[str, int] | None = None) -> Self:

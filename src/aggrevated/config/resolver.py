@@ -30,8 +30,8 @@ SettingsT = TypeVar("SettingsT", bound=Settings)
 
 def resolve_config(task: Task | str, method: str = "aggrevated", **given: Any) -> Config:
     """The config of a run; a `UsageError` for the first thing in it that cannot be, or has no effect."""
-    task = find_task(task, trust=True) if isinstance(task, str) else task  # it was typed
-    if not isinstance(task, Task) or not isinstance(task.world, ProblemSettings):
+    task = find_task(task, trust_code=True) if isinstance(task, str) else task  # it was typed
+    if not isinstance(task, Task) or not isinstance(task.problem, ProblemSettings):
         raise UsageError(f"{task!r} is no task: give a name, or a Task whose world is of a kind of WorldSettings")
     given = {name: value for name, value in given.items() if value is not None}
     config = default_config(task, method, given)
@@ -40,16 +40,16 @@ def resolve_config(task: Task | str, method: str = "aggrevated", **given: Any) -
     for own in pieces.values():
         own.check_types()
     config = fill_config_defaults(replace(config, **pieces), given)
-    config.check()
+    config.validate()
     return config
 
 
 def fill_config_defaults(config: Config, given: Container[str]) -> Config:
     """The config with everything filled in that was left open."""
-    iterations = config.loop.without_iteration_limit(given).length
+    iterations = config.loop.without_iteration_limit(given).known_iterations
     pieces: dict[str, Any] = {place: own.fill_defaults(iterations, given) for place, own in config.components.items()}
     most = max_cost_per_trajectory(pieces) if pieces["loop"].limits else {}
-    pieces["loop"] = pieces["loop"].with_trajectory_count(pieces["world"].steps, most)
+    pieces["loop"] = pieces["loop"].with_trajectory_count(pieces["problem"].steps, most)
     following = {
         name: value for own in pieces.values() for name, value in own.implied_settings().items() if name not in given
     }
@@ -59,8 +59,8 @@ def fill_config_defaults(config: Config, given: Container[str]) -> Config:
 def default_config(task: Task, method: str, given: Mapping[str, Any]) -> Config:
     """The pieces that were chosen, with the settings that they have for the task and the method."""
     row = find_method(method)
-    decisive = {name: given[name] for name in task.world.selection_settings if name in given}
-    task = replace(task, world=apply_settings(task.world, decisive))
+    decisive = {name: given[name] for name in task.problem.selection_settings if name in given}
+    task = replace(task, problem=apply_settings(task.problem, decisive))
     picked, kinds = choose_components(task, method, row, given)
     settings = dict(row.settings) | task.tuned_for(picked)
     names = all_setting_names(task)
@@ -69,7 +69,7 @@ def default_config(task: Task, method: str, given: Mapping[str, Any]) -> Config:
             near = suggest_close_match(name, names)
             raise UsageError(f"the task {task.name} or the method {method} sets {name!r}{near}, which is no setting")
     pieces: dict[str, Any] = {place: apply_settings(kind(), settings) for place, kind in kinds.items()}
-    return Config(task, method, world=apply_settings(task.world, settings), **pieces)
+    return Config(task, method, problem=apply_settings(task.problem, settings), **pieces)
 
 
 def choose_components(
@@ -78,16 +78,16 @@ def choose_components(
     """(what was picked, by name; the pieces, by place): as given, else as tuned for what is picked, or usual."""
     picked, kinds = {"method": method}, dict[str, type[Settings]](loop=LoopSettings)
     names = {"policy": task.policy, "update": row.updates[0], "start": row.start, "reinforcement": row.reinforcement}
-    names |= {"oracle": task.oracle} | task.world.recommended_components()
-    if row.cost_to_go != EXPERT_ORACLE:
-        names["oracle"] = row.cost_to_go[0]
+    names |= {"oracle": task.oracle} | task.problem.recommended_components()
+    if row.oracles != EXPERT_ORACLE:
+        names["oracle"] = row.oracles[0]
     for place, name in names.items():
         tuned, only = task.tuned_for(picked).get(place), row.allowed_components(place)
         picked[place] = given.get(place, (tuned if not only or tuned in only else None) or name)
         if only:
             check_known(picked[place], f"{place} for {method}", only)
         kinds[place] = find_component(task, place, picked[place])
-    kinds["head"] = select_head(task.world.spaces()[1])
+    kinds["head"] = select_head(task.problem.spaces()[1])
     named = given.get("gradient")
     picked["loss"] = first_compatible_loss(task, method, row, kinds, given) if named is None else named
     kinds["loss"] = find_component(task, "loss", picked["loss"])
@@ -98,9 +98,9 @@ def first_compatible_loss(
     task: Task, method: str, row: Method, kinds: Mapping[str, Any], given: Mapping[str, Any]
 ) -> str:
     """The first of the method's losses that can be computed from what the oracle tells."""
-    tells = kinds["reinforcement"]().tells(apply_settings(kinds["oracle"](), given).tells(kinds["head"].finite))
+    tells = kinds["reinforcement"]().feedback(apply_settings(kinds["oracle"](), given).feedback(kinds["head"].is_discrete))
     for name in row.losses:
-        if tells in REGISTRIES["loss"].get(name, task.components).sees:
+        if tells in REGISTRIES["loss"].get(name, task.components).accepts:
             return name
     teller = "oracle" if kinds["reinforcement"].name == "none" else "reinforcement"
     raise UsageError(
@@ -148,7 +148,7 @@ def raise_unused_setting(config: Config, name: str) -> NoReturn:
         if name in declared_settings(one)
     ]
     for place, option in OPTION_NAMES.items():
-        only = config.row.allowed_components(place)
+        only = config.method_spec.allowed_components(place)
         owners = [owner for where, owner in found if where == place and (not only or owner in only)]
         if owners:
             now = f"the {option} {getattr(config, place).name}"
@@ -157,7 +157,7 @@ def raise_unused_setting(config: Config, name: str) -> NoReturn:
     if found:
         raise UnusedSettingError(f"{idle} the method {config.method}; choose another --method, or leave it out", name)
     if any(name in declared_settings(head) for head in iter_heads()):
-        kind = "a finite set" if config.finite else "vectors"
+        kind = "a finite set" if config.has_discrete_actions else "vectors"
         of = f"{config.task.name}, whose actions are {kind}"
         raise UnusedSettingError(f"{idle} {of}; choose another task, or leave it out", name)
     names = {one for task in all_tasks() for one in all_setting_names(task)}
@@ -172,7 +172,7 @@ def raise_unused_setting(config: Config, name: str) -> NoReturn:
 def list_component_types(task: Task) -> list[type[Settings]]:
     """All that a run of the task can be made of."""
     on_shelves = [*iter_heads(), *(one for place in REGISTRIES for one in iter_components(task, place))]
-    return [LoopSettings, type(task.world), *on_shelves]
+    return [LoopSettings, type(task.problem), *on_shelves]
 
 
 def all_setting_names(task: Task) -> set[str]:
@@ -180,33 +180,33 @@ def all_setting_names(task: Task) -> set[str]:
     return {name for one in list_component_types(task) for name in declared_settings(one)} | set(OPTION_NAMES.values())
 
 
-def config_from_dict(facts: JsonDict, source: object, task: Task | None = None, trust: bool = False) -> Config:
-    """The config that `Config.facts` wrote, checked again; a `DataError` names the file where it does not fit.
+def config_from_dict(facts: JsonDict, source: object, task: Task | None = None, trust_code: bool = False) -> Config:
+    """The config that `Config.to_dict` wrote, checked again; a `DataError` names the file where it does not fit.
 
     Python code that it names is imported only with `trust`.
     """
-    written = {"version", "task", "method", "loop", "world", "head", *REGISTRIES}
+    written = {"version", "task", "method", "loop", "problem", "head", *REGISTRIES}
     if facts.get("version") != __version__ or not isinstance(facts.get("task"), str) or set(facts) != written:
         remedy = "start a new run with 'aggrevated train'"
         raise DataError(f"{source} is not a config of version {__version__}; {remedy}")
     try:
-        task = task or task_from_dict(facts["task"], facts["world"], trust)
-        places = {"loop": LoopSettings(), "world": task.world} | dict.fromkeys(("head", *REGISTRIES))
+        task = task or task_from_dict(facts["task"], facts["problem"], trust_code)
+        places = {"loop": LoopSettings(), "problem": task.problem} | dict.fromkeys(("head", *REGISTRIES))
         pieces: dict[str, Any] = {
             place: component_from_dict(task, place, own, facts[place]) for place, own in places.items()
         }
         config = Config(task, facts["method"], **pieces)
         find_method(config.method)
-        config.check()
+        config.validate()
     except (UsageError, TypeError, KeyError) as error:
         raise DataError(f"{source} holds settings that cannot be ({error}); restore it or start a new run") from error
     return config
 
 
-def task_from_dict(name: str, world: Any, trust: bool) -> Task:
+def task_from_dict(name: str, world: Any, trust_code: bool) -> Task:
     """The task of that name; a `DataError` if the world that the facts are of is in code that is not trusted."""
-    task = find_task(name, trust)
-    if not trust and is_reference(name) and isinstance(world, dict) and world.get("name") != task.world.name:
+    task = find_task(name, trust_code)
+    if not trust_code and is_reference(name) and isinstance(world, dict) and world.get("name") != task.problem.name:
         import_reference(name, trusted=False)
     return task
 

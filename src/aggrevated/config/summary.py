@@ -9,7 +9,7 @@ from aggrevated.problems.custom import CustomProblem
 
 def describe_config(config: Config) -> list[str]:
     """Of a world of one's own five lines: environment, way back, expert, policy, loop. Of others what they tell."""
-    world = config.world
+    world = config.problem
     if not isinstance(world, CustomProblem):
         return [line for line in (world.notice, describe_cost(config)) if line]
     return [
@@ -25,17 +25,17 @@ def describe_environment(world: CustomProblem) -> str:
     """What is seen and done there."""
     raw = world.raw_translation
     seen = raw.observation_space.shape
-    shown = f"pictures of {' x '.join(map(str, seen))}" if raw.picture else f"{seen[0]} numbers"
-    if world.columns:
-        shown += f", of which the learner sees {len(world.columns)}"
-    space = world.raw.action_space
+    shown = f"pictures of {' x '.join(map(str, seen))}" if raw.is_image else f"{seen[0]} numbers"
+    if world.observation_columns:
+        shown += f", of which the learner sees {len(world.observation_columns)}"
+    space = world.environment_simulator.action_space
     does = f"{space.n} actions" if hasattr(space, "n") else f"vectors of {space.shape[0]} as actions"
-    return f"{world.raw.name}: {shown}, {does}, episodes of at most {world.horizon} steps"
+    return f"{world.environment_simulator.name}: {shown}, {does}, episodes of at most {world.horizon} steps"
 
 
 def describe_state_restoring(world: CustomProblem) -> list[str]:
     """How a state is come back to, and what was tried to believe it."""
-    said = getattr(world.raw, "said", ())
+    said = getattr(world.environment_simulator, "notes", ())
     return ["; ".join(said)] if said else []
 
 
@@ -44,18 +44,18 @@ def describe_expert(config: Config, world: CustomProblem) -> str:
     found = world.loaded_expert
     asked = f"asked by the oracle {config.oracle.name}"
     if isinstance(config.oracle, MonteCarloSettings):
-        steps = config.oracle.queried_steps
+        steps = config.oracle.query_steps
         asked = f"rolled out for Q* at {f'{steps} steps' if steps else 'all steps'} of each trajectory"
-    if not config.row.imitates:
+    if not config.method_spec.queries_expert:
         asked = "asked nothing, only measured against"
-    said = getattr(found, "said", "")
+    said = getattr(found, "description", "")
     return f"expert {found.name}: {asked}{f'; {said}' if said else ''}"
 
 
 def describe_policy(config: Config, world: CustomProblem) -> str:
     """Its shape, and what it reads."""
-    hidden = "-".join(map(str, config.policy.values().get("hidden", ()))) or "no hidden layer"
-    scaled = world.translation.mean is not None
+    hidden = "-".join(map(str, config.policy.to_values().get("hidden", ()))) or "no hidden layer"
+    scaled = world.space_adapter.mean is not None
     reads = "observations scaled by what random actions showed" if scaled else "observations as they come"
     return f"policy: {config.policy.name} of {hidden}, {config.head.name} head, {reads}, {config.start.name} start"
 
@@ -66,9 +66,9 @@ def describe_loop(config: Config, world: CustomProblem) -> str:
     spent = " or ".join(
         f"{value:,} {what}" for what, value in (("steps", own.budget), ("queries", own.queries)) if value
     )
-    length = f"{own.iterations} iterations" if own.length else f"as many iterations as {spent} allow,"
+    length = f"{own.iterations} iterations" if own.known_iterations else f"as many iterations as {spent} allow,"
     return (
-        f"{config.row.title}, {config.update.name} update: {length} of {own.trajectories} roll-ins, "
+        f"{config.method_spec.title}, {config.update.name} update: {length} of {own.trajectories} roll-ins, "
         f"{f'{describe_cost(config)}, ' if own.limits else ''}"
         f"the best chosen on {world.validation_episodes} episodes, tested on {world.n_test_episodes:,} fresh ones"
         f"{describe_expert_test_episodes(world)}"
@@ -84,5 +84,5 @@ def describe_cost(config: Config) -> str:
 
 def describe_expert_test_episodes(world: CustomProblem) -> str:
     """That the expert may be tested on fewer."""
-    fewer = world.tested_expert(0) < world.n_test_episodes
+    fewer = world.n_expert_test_episodes(0) < world.n_test_episodes
     return ", the expert on as many of them as take no more answers than training did" if fewer else ""

@@ -29,14 +29,14 @@ class Registry(Generic[Kind]):
     """All pieces of one kind."""
 
     kind: str  # what it is called: "update"
-    folder: str  # the package whose modules define the shipped ones
+    package: str  # the package whose modules define the shipped ones
     base: type[Kind]
-    group: str  # of the entry points by which other packages offer theirs
+    entry_point_group: str  # of the entry points by which other packages offer theirs
 
     @cached_property
-    def shipped(self) -> dict[str, type[Kind]]:
+    def builtin(self) -> dict[str, type[Kind]]:
         """Those of the folder, in the order of its files."""
-        modules = [import_module(name) for name in list_modules(self.folder)]
+        modules = [import_module(name) for name in list_modules(self.package)]
         found = [
             piece
             for module in modules
@@ -47,23 +47,23 @@ class Registry(Generic[Kind]):
     def names(self, brought: Iterable[type[Settings]] = ()) -> list[str]:
         """The names of all there are, with those that a task brings."""
         own = [piece.name for piece in brought if issubclass(piece, self.base)]
-        return [*dict.fromkeys([*own, *self.shipped, *find_entry_points(self.group)])]
+        return [*dict.fromkeys([*own, *self.builtin, *find_entry_points(self.entry_point_group)])]
 
     def get(self, name: str, brought: Iterable[type[Settings]] = ()) -> type[Kind]:
         """The piece of that name, or a `UsageError` that lists them all."""
         for piece in brought:
             if issubclass(piece, self.base) and piece.name == name:
                 return piece
-        if name in self.shipped:
-            return self.shipped[name]
+        if name in self.builtin:
+            return self.builtin[name]
         check_known(name, self.kind, self.names(brought))
-        piece = load_entry_point(find_entry_points(self.group)[name])
-        if fault := self.fault(piece, name):
+        piece = load_entry_point(find_entry_points(self.entry_point_group)[name])
+        if fault := self.find_fault(piece, name):
             raise UsageError(f"the {self.kind} {name} of an installed package {fault}; mend or remove it")
         found: type[Kind] = piece
         return found
 
-    def fault(self, piece: Any, name: str) -> str:
+    def find_fault(self, piece: Any, name: str) -> str:
         """What is wrong with a piece that another package offers by that name; nothing if it is sound."""
         if not (isinstance(piece, type) and issubclass(piece, self.base)):
             return f"is no {self.base.__name__}"

@@ -24,11 +24,11 @@ class Rule:
     """What a value must be: a test, and the words for it."""
 
     predicate: Callable[[Any], bool]
-    words: str
+    description: str
 
     def check(self, name: str, value: object) -> None:
         """A `UsageError` that names the setting and its value, unless it holds."""
-        check_setting(self.predicate(value), name, value, self.words)
+        check_setting(self.predicate(value), name, value, self.description)
 
 
 MAX_COUNT = (
@@ -86,12 +86,12 @@ class SelectedComponents(Protocol):
     """The pieces of one run, as they see each other."""
 
     @property
-    def finite(self) -> bool:
+    def has_discrete_actions(self) -> bool:
         """Whether the actions are a finite set, and no vectors."""
         ...
 
     @property
-    def world(self) -> Settings: ...
+    def problem(self) -> Settings: ...
     @property
     def policy(self) -> Settings: ...
     @property
@@ -126,19 +126,19 @@ class Settings:
     def check(self, chosen: SelectedComponents) -> None:
         """Raise a `UsageError` for what does not fit the other pieces."""
 
-    def values(self) -> dict[str, Any]:
+    def to_values(self) -> dict[str, Any]:
         """Its settings, by name."""
         return {name: getattr(self, name) for name in declared_settings(type(self))}
 
-    def facts(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """For config.json: its name and its settings."""
-        listed = {name: list(value) if isinstance(value, tuple) else value for name, value in self.values().items()}
+        listed = {name: list(value) if isinstance(value, tuple) else value for name, value in self.to_values().items()}
         return {"name": self.name, **listed}
 
     def check_types(self) -> None:
         """Raise a `UsageError` for the first value that is of another type."""
         kinds = get_type_hints(type(self))
-        for name, value in self.values().items():
+        for name, value in self.to_values().items():
             check_setting(not isinstance(value, str) or is_storable_text(value), name, repr(value), "a text in UTF-8")
             check_setting(
                 has_exact_type(value, kinds[name]),

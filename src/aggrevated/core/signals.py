@@ -16,11 +16,11 @@ class StopRequest:
     """Whether somebody asked to stop."""
 
     def __init__(self) -> None:
-        self.asked: int | None = None  # the signal's number
+        self.signal: int | None = None  # the signal's number
         self._before = {number: signal.getsignal(number) for number in SIGNALS}
         self._timer: threading.Timer | None = None
 
-    def begin(self) -> None:
+    def install_handlers(self) -> None:
         """Take the signals, but for those that nobody listens to or that are not Python's to take."""
         for number, handler in self._before.items():
             if handler not in (signal.SIG_IGN, None):
@@ -37,17 +37,17 @@ class StopRequest:
 
     def reraise(self) -> None:
         """Do now what the signal would have done at once."""
-        assert self.asked is not None
-        number, self.asked = self.asked, None
+        assert self.signal is not None
+        number, self.signal = self.signal, None
         self.end()
         signal.raise_signal(number)
-        self.begin()  # whoever was told does not want to stop
+        self.install_handlers()  # whoever was told does not want to stop
 
     def _take(self, number: int, frame: FrameType | None) -> None:
-        if self.asked is not None:
+        if self.signal is not None:
             self.reraise()
             return
-        self.asked = number
+        self.signal = number
         again = signal.pthread_kill, (threading.main_thread().ident, number)
         self._timer = threading.Timer(SECONDS, *again)
         self._timer.daemon = True
@@ -64,7 +64,7 @@ def defer_signals() -> Iterator[StopRequest]:
     if threading.current_thread() is not threading.main_thread():
         yield stop
         return
-    stop.begin()
+    stop.install_handlers()
     try:
         yield stop
     finally:

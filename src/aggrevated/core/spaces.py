@@ -39,14 +39,14 @@ class SpaceAdapter:
     scale: Array | None = None
 
     @cached_property
-    def picture(self) -> bool:
+    def is_image(self) -> bool:
         """Whether observations are pictures, which stay what they are."""
         return is_image(self.observations)
 
     @cached_property
     def observation_space(self) -> Box:
         """Of the vectors, or pictures, as they come: without `columns` and the rest."""
-        if self.picture:
+        if self.is_image:
             assert isinstance(self.observations, Box)
             return Box(0.0, 255.0, self.observations.shape, np.float32)
         if isinstance(self.observations, Box):
@@ -82,7 +82,7 @@ class SpaceAdapter:
 
     def vector(self, observation: Any) -> Array:
         """One observation of the environment as a vector, or as the picture that it is, in the environment's type."""
-        if self.picture:
+        if self.is_image:
             return np.asarray(observation)
         flat: Array = flatten(self.observations, observation)  # type: ignore[assignment]
         return flat
@@ -102,7 +102,7 @@ class SpaceAdapter:
         each = [observation] if single else split_batch(self.observations, observation)
         return self.view(np.stack([self.vector(one) for one in each])), single
 
-    def within(self, actions: Array) -> Array:
+    def clip_actions(self, actions: Array) -> Array:
         """Our vectors [n, A] or numbers [n], vectors clipped to the space and in its type."""
         if isinstance(self.action_space, Discrete):
             return np.asarray(actions)
@@ -112,7 +112,7 @@ class SpaceAdapter:
     def native(self, actions: Array) -> Array:
         """Our actions [n] or [n, A] as the environment takes them, [n, ...]: copies, which it is free to change."""
         if isinstance(self.actions, Box):
-            return self.within(actions).reshape(len(actions), *self.actions.shape)
+            return self.clip_actions(actions).reshape(len(actions), *self.actions.shape)
         numbers = np.asarray(actions).reshape(-1).astype(np.int64)
         if isinstance(self.actions, Discrete):
             return numbers + int(self.actions.start)
@@ -134,7 +134,7 @@ class SpaceAdapter:
         numbers: Array = np.ravel_multi_index(tuple((choices.astype(np.int64) - start).T), self._choices)
         return numbers
 
-    def facts(self) -> JsonDict:
+    def to_dict(self) -> JsonDict:
         """For JSON."""
         seen = {"mean": self.mean, "scale": self.scale}
         listed = {name: None if array is None else [float(x) for x in array] for name, array in seen.items()}

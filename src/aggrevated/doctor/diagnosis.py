@@ -47,11 +47,11 @@ class Diagnosis:
     def faults(self) -> tuple[Finding, ...]:
         return tuple(one for one in self.findings if one.verdict == "fault")
 
-    def facts(self) -> JsonDict:
+    def to_dict(self) -> JsonDict:
         """For JSON."""
         about: JsonDict = {"task": self.task, "expert": self.expert, "verdict": self.verdict, "seconds": self.seconds}
-        advice = self.recommendation.facts() if self.recommendation else None
-        return about | {"findings": [one.facts() for one in self.findings], "recommendation": advice}
+        advice = self.recommendation.to_dict() if self.recommendation else None
+        return about | {"findings": [one.to_dict() for one in self.findings], "recommendation": advice}
 
 
 def diagnose(

@@ -71,16 +71,16 @@ class Examination:
     seconds: float = 60.0
 
     @cached_property
-    def world(self) -> ControlProblem:
-        return require_control_problem(self.config.world, "'doctor'")
+    def problem(self) -> ControlProblem:
+        return require_control_problem(self.config.problem, "'doctor'")
 
     @property
     def simulator(self) -> Simulator:
-        return self.world.simulator
+        return self.problem.simulator
 
     @property
     def expert(self) -> Expert:
-        return self.world.loaded_expert
+        return self.problem.loaded_expert
 
     @property
     def horizon(self) -> int:
@@ -88,7 +88,7 @@ class Examination:
 
     @cached_property
     def training(self) -> TrainingMetadata:
-        return find_training_metadata(self.world, self.simulator)
+        return find_training_metadata(self.problem, self.simulator)
 
     @property
     def discount(self) -> float:
@@ -173,7 +173,7 @@ class Examination:
         if isinstance(space, Discrete):
             rules = find_action_mask(self.simulator)
             count = int(space.n)
-            legal = rules.legal(states).copy() if rules else np.ones((n, count), bool)
+            legal = rules.action_mask(states).copy() if rules else np.ones((n, count), bool)
             if count > MAX_ACTIONS:
                 lots = np.where(legal, rng.random((n, count)), np.inf)
                 legal &= lots.argsort(axis=1).argsort(axis=1) < MAX_ACTIONS

@@ -51,11 +51,11 @@ def plot_predicted_vs_rollout(axes: Axes, views: FigureData) -> None:
     style_axes(
         axes, title="cost-to-go of following the expert", xlabel="paid in a roll-out", ylabel="said by the expert"
     )
-    if not len(views.said):
+    if not len(views.predicted_costs):
         return mark_empty(axes)
     axes.plot(views.first_paid, views.first_said, ".", color=FIRST, alpha=0.6, label="where the first policy comes to")
-    axes.plot(views.paid, views.said, ".", color=EXPERT, alpha=0.6, label="where the expert comes to")
-    plot_diagonal(axes, np.concatenate([views.paid, views.first_paid, views.said, views.first_said]))
+    axes.plot(views.rollout_costs, views.predicted_costs, ".", color=EXPERT, alpha=0.6, label="where the expert comes to")
+    plot_diagonal(axes, np.concatenate([views.rollout_costs, views.first_paid, views.predicted_costs, views.first_said]))
     axes.legend(frameon=False, fontsize=8)
     return None
 

@@ -21,8 +21,8 @@ class FigureData:
     """Empty where an expert says nothing of costs."""
 
     returns: dict[str, Array]
-    said: Array  # [n]: costs-to-go by the expert, where it comes to
-    paid: Array  # [n]
+    predicted_costs: Array  # [n]: costs-to-go by the expert, where it comes to
+    rollout_costs: Array  # [n]
     first_said: Array  # [k]: the same where the first policy comes to
     first_paid: Array
     advantage_said: Array  # [m]
@@ -41,7 +41,7 @@ def collect_figure_data(patient: Examination) -> FigureData:
     sound = np.isfinite(total)
     if has_costs(patient):
         level = estimate_value_bias(patient)
-        said, paid = level.said, level.paid
+        said, paid = level.predicted_costs, level.rollout_costs
         counted = predicted_rollout_costs(patient, level.going_on)
         rows = np.flatnonzero(probes.own & ~probes.in_view & sound)
         first_said, first_paid = patient.believed[rows], counted[rows]

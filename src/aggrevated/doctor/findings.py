@@ -22,7 +22,7 @@ class Finding:
     remedy: str = ""
     numbers: Mapping[str, Any] = field(default_factory=dict)
 
-    def facts(self) -> JsonDict:
+    def to_dict(self) -> JsonDict:
         """For JSON."""
         numbers = {name: to_plain_number(value) for name, value in self.numbers.items()}
         said = {"check": self.check, "verdict": self.verdict, "sentence": self.sentence, "remedy": self.remedy}

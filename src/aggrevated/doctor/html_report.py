@@ -69,7 +69,7 @@ def write_report(diagnosis: Diagnosis, folder: Path) -> Path:
         folder.mkdir(parents=True, exist_ok=True)
     if diagnosis.views is not None:
         plot_diagnosis(diagnosis, folder / "doctor")
-    write_json(folder / "report.json", diagnosis.facts())
+    write_json(folder / "report.json", diagnosis.to_dict())
     page = folder / "report.html"
     write_atomically(page, render_html(diagnosis, folder / "doctor.png").encode())
     return page

@@ -33,7 +33,7 @@ class Recommendation:
     minutes: float
     parts: dict[str, int] = field(default_factory=dict)  # of the steps
 
-    def facts(self) -> JsonDict:
+    def to_dict(self) -> JsonDict:
         """For JSON."""
         said = {"method": self.method, "options": self.options, "command": self.command, "why": self.why}
         return said | {"steps": self.steps, "minutes": self.minutes, "parts": self.parts}
@@ -49,7 +49,7 @@ def recommend(patient: Examination, findings: Sequence[Finding]) -> Recommendati
     if method in ("aggrevated", "loki") and config.oracle.name != "monte-carlo" and (doubted or only_acts):
         options["oracle"] = "monte-carlo"
         why += "; what it says is not relied on: it is rolled out" if doubted else "; it only acts: it is rolled out"
-    if patient.world.seen_by_expert is not None and config.policy.name == "mlp":
+    if patient.problem.seen_by_expert is not None and config.policy.name == "mlp":
         options["policy"] = "lstm"
         why += "; the learner sees less than the expert, and needs a memory"
     command = training_command(patient, method, options)
@@ -66,7 +66,7 @@ def choose_method(patient: Examination, findings: Sequence[Finding]) -> tuple[st
     unequal = room.numbers.get("share_of_costliest_tenth", [1.0])[0] if room else 1.0
     settled = room is not None and room.verdict == "fine"
     surpassed = bool(room and room.numbers.get("surpassed", [0.0])[0])
-    if not patient.knows and unequal < ALIKE and settled and not surpassed and patient.world.seen_by_expert is None:
+    if not patient.knows and unequal < ALIKE and settled and not surpassed and patient.problem.seen_by_expert is None:
         return "dagger", "mistakes cost about alike and there is little to win over the expert: advice is enough"
     if surpassed:
         return "aggrevated", "the expert can be surpassed, and costs say where"
@@ -92,20 +92,20 @@ def non_default_problem_settings(patient: Examination) -> dict[str, Any]:
     """The settings of the world that are not those that the task has by itself."""
     config = patient.config
     try:
-        task = find_task(config.task.name, trust=True)  # whoever is examined was imported before
+        task = find_task(config.task.name, trust_code=True)  # whoever is examined was imported before
     except AggrevatedError:
         task = config.task
-    own, iterations = patient.world.values(), config.loop.iterations
-    alike = replace(task.world, **{"horizon": patient.horizon})  # what follows from the horizon is not given
-    usual = alike.fill_defaults(iterations, ()).values() | {
-        "horizon": task.world.fill_defaults(iterations, ()).values().get("horizon")
+    own, iterations = patient.problem.to_values(), config.loop.iterations
+    alike = replace(task.problem, **{"horizon": patient.horizon})  # what follows from the horizon is not given
+    usual = alike.fill_defaults(iterations, ()).to_values() | {
+        "horizon": task.problem.fill_defaults(iterations, ()).to_values().get("horizon")
     }
     return {name: own[name] for name in own if name in usual and own[name] != usual[name] and own[name] != ""}
 
 
 def estimate_run_cost(patient: Examination, oracle: str) -> tuple[dict[str, int], float]:
     """(simulator steps of a run by what they are for, minutes), by the length of the expert's episodes."""
-    loop, world, space = patient.config.loop, patient.world, patient.simulator.action_space
+    loop, world, space = patient.config.loop, patient.problem, patient.simulator.action_space
     length = float(patient.of_expert.mask.sum(axis=1).mean())
     rolled_in = loop.iterations * loop.trajectories * length
     validated = loop.iterations / loop.validate_every * world.validation_episodes * length
@@ -113,9 +113,9 @@ def estimate_run_cost(patient: Examination, oracle: str) -> tuple[dict[str, int]
     if oracle == "monte-carlo":
         own = patient.config.oracle
         settings = own if isinstance(own, MonteCarloSettings) else MonteCarloSettings()
-        steps = min(settings.queried_steps or length, length)
+        steps = min(settings.query_steps or length, length)
         actions = min(int(space.n), MAX_ACTIONS * 4) if isinstance(space, Discrete) else 2
-        asked = loop.iterations * loop.trajectories * steps * actions * length / 2 * settings.rollouts
+        asked = loop.iterations * loop.trajectories * steps * actions * length / 2 * settings.query_rollouts
     tested = 2 * world.n_test_episodes * length
     by_policy, by_expert = patient.pace
     minutes = ((rolled_in + validated + tested) / by_policy + asked / by_expert) / 60

@@ -14,8 +14,8 @@ from aggrevated.doctor.examination import Examination
 class ValueBias:
     """At the probes whose roll-outs did not diverge."""
 
-    said: Array  # [n]
-    paid: Array  # [n]: with the expert's own discount, and as the horizon cuts it or as if it went on
+    predicted_costs: Array  # [n]
+    rollout_costs: Array  # [n]: with the expert's own discount, and as the horizon cuts it or as if it went on
     fits: dict[tuple[float, bool], Array]  # [n]: the same by (discount, whether it goes on)
     group: Array  # [n]: the episode of each
     going_on: bool  # whether what it says fits better to costs that no horizon cuts

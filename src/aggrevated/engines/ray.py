@@ -113,7 +113,7 @@ def check_reachable(address: str) -> None:
     """An error in a sentence if nobody listens there: Ray itself would wait for minutes."""
     host, _, port = address.rpartition(":")
     if not host or not port.isdecimal() or "/" in host:
-        raise UsageError(f"--address is {address}, but must be HOST:PORT, as 'ray start --head' says it")
+        raise UsageError(f"--ray-address is {address}, but must be HOST:PORT, as 'ray start --head' says it")
     try:
         socket.create_connection((host, int(port)), timeout=5.0).close()
     except (OSError, OverflowError) as error:

@@ -25,7 +25,7 @@ class BehaviorClone:
     mean: Array  # float32 [O]
     scale: Array
     simulator: Simulator
-    said: str  # what it was made of, and how well it agrees with that
+    description: str  # what it was made of, and how well it agrees with that
 
     def act(self, states: Array, t: int) -> Array:
         shown = checked_observe(self.simulator, states).reshape(len(states), -1)
@@ -47,7 +47,7 @@ def fit_behavior_clone(
     """Whoever recorded them, as far as a small network can tell; the same for the same seed."""
     from aggrevated.experts.behavior_clone_fit import fit_network
 
-    translation, space = EnvironmentView(simulator).translation, simulator.action_space
+    translation, space = EnvironmentView(simulator).space_adapter, simulator.action_space
     shown = recorded.seen(translation).reshape(recorded.steps, -1).astype(np.float32)
     if shown.shape[1] != int(np.prod(simulator.observation_space.shape)):
         raise DataError(

@@ -47,15 +47,15 @@ def train_epochs(
 ) -> None:
     """Adam on minibatches of what is not held out; the weights that agreed best with what is are kept."""
     loss = cross_entropy if finite else mse_loss
-    optimiser, rows = Adam(network.parameters(), lr=LEARNING_RATE), torch.nonzero(~held)[:, 0]
+    optimizer, rows = Adam(network.parameters(), lr=LEARNING_RATE), torch.nonzero(~held)[:, 0]
     rows = rows if len(rows) else torch.arange(len(held))  # of one step alone nothing can be held out
     best, kept, waited = np.inf, {name: w.clone() for name, w in network.state_dict().items()}, 0
     for step in range(1, MOST + 1):
-        optimiser.param_groups[0]["lr"] = LEARNING_RATE * (1 - (step - 1) / MOST)
+        optimizer.param_groups[0]["lr"] = LEARNING_RATE * (1 - (step - 1) / MOST)
         batch = rows[torch.randint(len(rows), (min(MINIBATCH, len(rows)),), generator=generator)]
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         loss(network(shown[batch]), targets[batch]).backward()  # type: ignore[no-untyped-call]
-        optimiser.step()
+        optimizer.step()
         if step % STEPS_PER_EVALUATION == 0:
             with torch.no_grad():
                 now = float(loss(network(shown[held]), targets[held]))

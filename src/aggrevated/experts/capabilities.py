@@ -86,7 +86,7 @@ def adapt_object(given: Any, simulator: Simulator, called: str, renamed: bool) -
         and is_complete(given, methods)
     ):
         return cast(Expert, given)
-    for passed_on in ("networks", "said"):
+    for passed_on in ("networks", "description"):
         if hasattr(given, passed_on):
             setattr(expert, passed_on, getattr(given, passed_on))
     return expert
@@ -110,10 +110,10 @@ def adapt_act(function: Callable[..., Any], simulator: Simulator, called: str) -
     taken = read_parameters(function, called)
     if not taken.names or taken.required > 2:
         raise UsageError(f"{called} needs {taken.required} arguments; give a function of (observation) or (states, t)")
-    usual = InputKind.STATES if taken.timed else InputKind.OBSERVATION
+    usual = InputKind.STATES if taken.takes_time else InputKind.OBSERVATION
     return ActMethod(
         UserMethod(f"the expert {called}", "act", function, taken.input_kind or usual, EnvironmentView(simulator)),
-        taken.timed,
+        taken.takes_time,
     )
 
 

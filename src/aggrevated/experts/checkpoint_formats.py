@@ -83,7 +83,7 @@ class ParsedCheckpoint:
         """How many there are of each choice, if actions are finitely many."""
         if not isinstance(self.simulator.action_space, Discrete) or self.settings.get("finite") is False:
             raise KeyError("choices")
-        native = getattr(getattr(self.simulator, "translation", None), "actions", None)
+        native = getattr(getattr(self.simulator, "space_adapter", None), "actions", None)
         if isinstance(native, MultiDiscrete):
             return tuple(map(int, native.nvec.ravel()))
         return (2,) * int(np.prod(native.shape)) if isinstance(native, MultiBinary) else (self.count,)
@@ -153,7 +153,7 @@ def build_actor_critic_expert(found: ParsedCheckpoint) -> ActorCriticExpert | Ca
 def build_categorical_expert(found: ParsedCheckpoint) -> CategoricalExpert:
     """The same for finitely many actions."""
     choices, actor, critic = found.choices, found.network(ACTOR), found.judging(CRITIC)
-    native = getattr(getattr(found.simulator, "translation", None), "actions", None)
+    native = getattr(getattr(found.simulator, "space_adapter", None), "actions", None)
     if isinstance(native, MultiBinary) and layer_sizes(actor)[1] == len(choices):
         actor = binary_to_two_class_logits(actor)
     found.fits(actor, sum(choices))

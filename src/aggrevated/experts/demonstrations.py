@@ -70,7 +70,7 @@ class Demonstrations:
 
     def seen(self, translation: SpaceAdapter) -> Array:
         """What was seen, as a learner sees it: float32 [N, ...]; a `DataError` where it is of another environment."""
-        if translation.picture:
+        if translation.is_image:
             return translation.view(flatten_leaf(self, translation.observations, ""))
         return translation.view(stack_vectors(self, translation.observations, ""))
 

@@ -29,16 +29,16 @@ class EnvironmentView:
     simulator: Simulator
 
     @property
-    def translation(self) -> SpaceAdapter:
+    def space_adapter(self) -> SpaceAdapter:
         """Between the environment's spaces and ours."""
-        found = getattr(self.simulator, "translation", None)
+        found = getattr(self.simulator, "space_adapter", None)
         if isinstance(found, SpaceAdapter):
             return found
         return SpaceAdapter(self.simulator.observation_space, self.simulator.action_space)
 
     def observations(self, states: Array) -> list[Any]:
         """What the environment shows in each of the states [n, ...]: copies."""
-        own, space = getattr(self.simulator, "native_observations", None), self.translation.observations
+        own, space = getattr(self.simulator, "native_observations", None), self.space_adapter.observations
         if callable(own):
             given = own(states)
             return given if isinstance(given, list) else split_batch(space, given)
@@ -48,7 +48,7 @@ class EnvironmentView:
 
     def batch(self, states: Array) -> Array:
         """The same as one array [n, ...], where observations are a Box; else as flat vectors [n, O]."""
-        space = self.translation.observations
+        space = self.space_adapter.observations
         if not isinstance(space, Box):
             return checked_observe(self.simulator, states).reshape(len(states), -1)
         if callable(getattr(self.simulator, "native_observations", None)):
@@ -57,11 +57,11 @@ class EnvironmentView:
 
     def taken(self, actions: Array) -> list[Any]:
         """Our actions [n] or [n, A] as the environment takes them."""
-        return list(self.translation.native(actions))
+        return list(self.space_adapter.native(actions))
 
     def ours(self, part: str, given: Sequence[Any]) -> Array:
         """Actions as the environment takes them as ours, [n] or [n, A]; a `PartError` at the first that is none."""
-        translation = self.translation
+        translation = self.space_adapter
         space = translation.actions
         rows = [check_environment_action(part, space, one, row) for row, one in enumerate(given)]
         if not rows:

@@ -40,6 +40,6 @@ class ExpertCard:
                 raise DataError(f"{source} has a card with an unusual {name}; make it with 'aggrevated expert train'")
         return cls(**facts)
 
-    def facts(self) -> JsonDict:
+    def to_dict(self) -> JsonDict:
         """For JSON."""
         return asdict(self)

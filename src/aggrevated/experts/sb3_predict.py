@@ -27,7 +27,7 @@ class SB3PredictExpert:
 
         part, n = f"the expert {self.name}", len(states)
         with single_torch_thread():
-            if isinstance(self.native.translation.observations, Box):
+            if isinstance(self.native.space_adapter.observations, Box):
                 chosen = split_rows(self._predicted(self.native.batch(states)), n, part) if n else []
             else:
                 chosen = [self._predicted(one) for one in self.native.observations(states)]

@@ -52,7 +52,7 @@ class ParameterList:
         return INPUT_KIND_BY_NAME.get(self.names[0]) if self.names else None
 
     @property
-    def timed(self) -> bool:
+    def takes_time(self) -> bool:
         """Whether the second one is the time."""
         return self.required > 1 or (len(self.names) > 1 and self.names[1] in TIME_PARAMETER_NAMES)
 

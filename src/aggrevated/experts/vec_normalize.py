@@ -112,7 +112,7 @@ def stats_per_key(
     statistics: Mapping[str, Any], simulator: Simulator, epsilon: float, clip: float
 ) -> tuple[Array, ...]:
     """(mean, var, clip) of observations that are dictionaries, in the order in which they are made vectors."""
-    space = getattr(getattr(simulator, "translation", None), "observations", None)
+    space = getattr(getattr(simulator, "space_adapter", None), "observations", None)
     if not isinstance(space, Dict) or not statistics.keys() <= space.spaces.keys():
         raise DataError(f"they are of observations with other names than those of {simulator.name}")
     parts: list[tuple[Array, ...]] = []

@@ -27,7 +27,7 @@ def export_onnx(policy: Policy, path: Path | str, card: JsonDict | None = None) 
     Inputs are `observation` [batch, ...], flattened as gymnasium does, and the `state` [batch, M] of a policy that
     remembers, zeros at first. Outputs are `action`, `logits` or `mean` and `deviation`, and `state_out`.
     """
-    model = build_onnx_model(policy, policy.card if card is None else card).SerializeToString()
+    model = build_onnx_model(policy, policy.metadata if card is None else card).SerializeToString()
     difference = max_onnx_difference(policy, model)
     write_atomically(Path(path), model)
     return difference
@@ -35,10 +35,10 @@ def export_onnx(policy: Policy, path: Path | str, card: JsonDict | None = None) 
 
 def build_onnx_model(policy: Policy, card: JsonDict) -> Any:
     """The model, with the card as its metadata."""
-    if policy.see_actions:
+    if policy.observe_actions:
         raise UsageError(
             "a policy that sees its previous actions cannot be written as ONNX, which is not told which were taken; "
-            "save it by policy.save instead, or train it without --see-actions"
+            "save it by policy.save instead, or train it without --observe-actions"
         )
     graph, remembered = Graph(), policy.actor().memory(1).shape[1]
     shown = graph.take_in("observation", environment_observation_shape(policy))
@@ -55,12 +55,12 @@ def build_onnx_model(policy: Policy, card: JsonDict) -> Any:
 
 def environment_observation_shape(policy: Policy) -> tuple[int, ...]:
     """Of what the environment shows at one step, flattened but for pictures."""
-    return observation_shape(policy) if policy.translation is None else policy.translation.observation_space.shape
+    return observation_shape(policy) if policy.space_adapter is None else policy.space_adapter.observation_space.shape
 
 
 def add_observation_adapter(policy: Policy, graph: Graph, shown: str) -> str:
     """What the policy sees of it: some columns, less their mean, by their scale."""
-    translation, seen = policy.translation, shown
+    translation, seen = policy.space_adapter, shown
     if translation is None:
         return seen
     if translation.columns is not None:
@@ -77,9 +77,9 @@ def add_action_choice(policy: Policy, graph: Graph, logits: str) -> None:
     """`logits` and, as the environment counts, the likeliest `action`; of several choices at once one for each."""
     graph.give_out("logits", logits, (policy.head.outputs,))
     action, shape = graph.add("ArgMax", logits, axis=1, keepdims=0), tuple[int, ...]()
-    if policy.translation is not None:
-        native = policy.translation.native(np.arange(policy.head.outputs)).reshape(policy.head.outputs, -1)
-        shape = () if isinstance(policy.translation.actions, Discrete) else native.shape[1:]
+    if policy.space_adapter is not None:
+        native = policy.space_adapter.native(np.arange(policy.head.outputs)).reshape(policy.head.outputs, -1)
+        shape = () if isinstance(policy.space_adapter.actions, Discrete) else native.shape[1:]
         action = graph.add("Gather", graph.constant(native.reshape(-1, *shape), np.int64), action, axis=0)
     graph.give_out("action", action, shape, "int64")
 
@@ -94,8 +94,8 @@ def add_clipping(policy: Policy, graph: Graph, outputs: str) -> None:
     deviation = graph.constant((head.unit * head.log_deviation.detach().exp()).numpy())
     graph.give_out("deviation", graph.add("Expand", deviation, graph.add("Shape", mean)), shape)
     action, bounds = mean, [(head.low, head.high)]
-    if policy.translation is not None:
-        space = policy.translation.action_space
+    if policy.space_adapter is not None:
+        space = policy.space_adapter.action_space
         assert isinstance(space, Box)
         bounds.append((space.low, space.high))
     for low, high in bounds:
@@ -118,7 +118,7 @@ def max_onnx_difference(policy: Policy, model: bytes) -> float | None:
     memory = state = actor.memory(BATCH)
     for _ in range(STEPS):
         shown = sample_observations(policy, generator)
-        seen = shown if policy.translation is None else policy.translation.view(shown)
+        seen = shown if policy.space_adapter is None else policy.space_adapter.view(shown)
         parameters, memory = actor.parameters(seen, memory)
         given = {"observation": shown} | ({"state": state} if state.shape[1] else {})
         found = dict(zip(names, session.run(names, given), strict=True))
@@ -143,11 +143,11 @@ def sample_observations(policy: Policy, generator: np.random.Generator) -> Array
     drawn = generator.normal(size=(BATCH, *environment_observation_shape(policy)))
     if drawn.ndim > 2:  # pictures
         return generator.integers(0, 256, drawn.shape).astype(np.float32)
-    if policy.translation is None:
+    if policy.space_adapter is None:
         return drawn.astype(np.float32)
-    if policy.translation.mean is not None and policy.translation.scale is not None:
-        columns = slice(None) if policy.translation.columns is None else list(policy.translation.columns)
-        drawn[:, columns] = drawn[:, columns] * policy.translation.scale + policy.translation.mean
+    if policy.space_adapter.mean is not None and policy.space_adapter.scale is not None:
+        columns = slice(None) if policy.space_adapter.columns is None else list(policy.space_adapter.columns)
+        drawn[:, columns] = drawn[:, columns] * policy.space_adapter.scale + policy.space_adapter.mean
     return drawn.astype(np.float32)
 
 
@@ -158,9 +158,9 @@ def expected_action(policy: Policy, found: dict[str, Array], parameters: Array) 
         best = parameters.max(axis=1, keepdims=True)
         close = (parameters > best - 2 * TOLERANCE * np.maximum(1, abs(parameters).max())).sum(axis=1) > 1
         sure = np.where(close[:, None], found["logits"], parameters)
-    action = policy.within(policy.actor().choose(sure, 0.0))
-    if policy.translation is not None:
-        action = policy.translation.native(action)
+    action = policy.clip_actions(policy.actor().choose(sure, 0.0))
+    if policy.space_adapter is not None:
+        action = policy.space_adapter.native(action)
     return action.reshape(found["action"].shape)
 
 

@@ -14,7 +14,7 @@ FIRST, SECOND = "exp_avg", "exp_avg_sq"  # moments, as torch names them
 
 
 class Optimizer(Protocol):
-    """What is used here of torch's optimisers."""
+    """What is used here of torch's optimizers."""
 
     param_groups: list[dict[str, Any]]
 

@@ -33,24 +33,24 @@ def policy_inputs(policy: Policy, trajectories: Trajectories) -> Tensor:
 
 def action_mask_tensor(trajectories: Trajectories) -> Tensor | None:
     """[K, T, A]: which actions were legal at each step; None where all are."""
-    return torch.from_numpy(trajectories.legal) if trajectories.legal.shape[2] else None
+    return torch.from_numpy(trajectories.action_mask) if trajectories.action_mask.shape[2] else None
 
 
 def weighted_mean(
     per_step: Tensor, distribution: torch.distributions.Distribution, cost_to_go: CostToGo, trajectories: Trajectories
 ) -> Tensor:
     """1/(HK) Σ_i Σ_t weight · (per_step − β_n · the entropy of π_θ), over the K of which something is known."""
-    if cost_to_go.bonus:
-        per_step = per_step - cost_to_go.bonus * distribution.entropy()
+    if cost_to_go.entropy_bonus:
+        per_step = per_step - cost_to_go.entropy_bonus * distribution.entropy()
     total = (per_step * torch.from_numpy(cost_to_go.weight)).sum()
-    return total / (trajectories.horizon * max(trajectories.count - cost_to_go.lost, 1))
+    return total / (trajectories.horizon * max(trajectories.count - cost_to_go.lost_trajectories, 1))
 
 
 @dataclass(frozen=True)
 class LossSettings(Settings, ABC):
     """One of the losses."""
 
-    sees: ClassVar[
+    accepts: ClassVar[
         Mapping[Feedback, Feedback]
     ]  # from what the oracle tells to what the loss, and so the update, looks at
     needs_learner_actions: ClassVar[bool] = False  # whether it learns from actions of the learner's own, and needs some

@@ -19,7 +19,7 @@ def all_actions_loss(policy: Policy, trajectories: Trajectories, cost_to_go: Cos
 
     Unbiased for any mixing, since it does not use the action taken.
     """
-    assert cost_to_go.every_action, "all_actions needs the cost-to-go of every action; use taken_action"
+    assert cost_to_go.has_all_actions, "all_actions needs the cost-to-go of every action; use taken_action"
     distribution = policy_distribution(policy, trajectories)
     assert isinstance(distribution, Categorical), "all_actions needs a finite set of actions; use taken_action"
     actions = distribution.probs.shape[-1]
@@ -36,7 +36,7 @@ class AllActionsSettings(LossSettings):
     """The expected cost-to-go over all actions (Eq. 10, 12)."""
 
     name = "all-actions"
-    sees = MappingProxyType({Feedback.ALL_ACTIONS: Feedback.ALL_ACTIONS})
+    accepts = MappingProxyType({Feedback.ALL_ACTIONS: Feedback.ALL_ACTIONS})
 
     def build(self) -> Loss:
         return all_actions_loss

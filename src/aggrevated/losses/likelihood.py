@@ -24,9 +24,9 @@ def best_action_nll_loss(policy: Policy, trajectories: Trajectories, cost_to_go:
 
 def best_action_targets(cost_to_go: CostToGo, trajectories: Trajectories) -> Tensor:
     """[K, T]: the action of least cost-to-go; where actions are vectors, [K, T, A], the one that π* advised."""
-    if cost_to_go.advice is not None:
-        return torch.from_numpy(cost_to_go.advice)
-    assert cost_to_go.every_action, "likelihood needs the cost-to-go of every action, to know the cheapest"
+    if cost_to_go.expert_actions is not None:
+        return torch.from_numpy(cost_to_go.expert_actions)
+    assert cost_to_go.has_all_actions, "likelihood needs the cost-to-go of every action, to know the cheapest"
     values, legal = torch.from_numpy(cost_to_go.values), action_mask_tensor(trajectories)
     return (values if legal is None else values.masked_fill(~legal, torch.inf)).argmin(-1)
 
@@ -36,7 +36,7 @@ class LikelihoodSettings(LossSettings):
     """The likelihood of the best action."""
 
     name = "likelihood"
-    sees = MappingProxyType({what: what for what in (Feedback.ALL_ACTIONS, Feedback.BEST_ACTION)})
+    accepts = MappingProxyType({what: what for what in (Feedback.ALL_ACTIONS, Feedback.BEST_ACTION)})
 
     def build(self) -> Loss:
         return best_action_nll_loss

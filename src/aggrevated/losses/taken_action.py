@@ -19,13 +19,13 @@ def taken_action_loss(policy: Policy, trajectories: Trajectories, cost_to_go: Co
     An action that the expert chose says nothing about π_θ, so with mixing α only the learner's own steps count, each
     1/(1 − α)-fold: the estimate stays unbiased.
     """
-    assert not cost_to_go.every_action, "taken_action needs the cost-to-go of the taken action; wrap it in Taken"
-    if trajectories.mixing == 1.0:
+    assert not cost_to_go.has_all_actions, "taken_action needs the cost-to-go of the taken action; wrap it in Taken"
+    if trajectories.alpha == 1.0:
         raise UsageError("with mixing 1 the learner takes no action to learn from; use a mixing below 1")
     distribution = policy_distribution(policy, trajectories)
     log_probability = distribution.log_prob(torch.from_numpy(trajectories.actions))  # [K, T]
     ratio = torch.exp(log_probability - log_probability.detach())  # 1, with gradient ∇π/π
-    own = torch.from_numpy(trajectories.by_learner) / (1.0 - trajectories.mixing)
+    own = torch.from_numpy(trajectories.by_learner) / (1.0 - trajectories.alpha)
     return weighted_mean(ratio * own * torch.from_numpy(cost_to_go.values), distribution, cost_to_go, trajectories)
 
 
@@ -34,7 +34,7 @@ class TakenActionSettings(LossSettings):
     """The cost-to-go of the action taken, importance weighted (Eq. 11, 13)."""
 
     name = "taken-action"
-    sees = MappingProxyType(dict.fromkeys((Feedback.ALL_ACTIONS, Feedback.TAKEN_ACTION), Feedback.TAKEN_ACTION))
+    accepts = MappingProxyType(dict.fromkeys((Feedback.ALL_ACTIONS, Feedback.TAKEN_ACTION), Feedback.TAKEN_ACTION))
     needs_learner_actions = True
 
     def build(self) -> Loss:

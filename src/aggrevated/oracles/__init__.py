@@ -38,9 +38,9 @@ class CostToGo:
     queries: int = 0  # how many states the expert was asked about
     simulator_steps: int = 0  # how many steps the oracle itself simulated
     diverged: int = 0  # how many of its roll-outs diverged, and were left out
-    lost: int = 0  # about how many trajectories nothing is known for that reason; the others stand for them
-    advice: Array | None = None  # π*(s_t): float32 [K, T, A] where actions are vectors, [K, T] where they are finite
-    bonus: float = 0.0  # β_n: what a nat of the policy's entropy saves at each step
+    lost_trajectories: int = 0  # about how many trajectories nothing is known for that reason; the others stand for them
+    expert_actions: Array | None = None  # π*(s_t): float32 [K, T, A] where actions are vectors, [K, T] where they are finite
+    entropy_bonus: float = 0.0  # β_n: what a nat of the policy's entropy saves at each step
     advantage: bool = False  # whether the values are A*, of which 0 is as good as π*
 
     def __post_init__(self) -> None:
@@ -53,14 +53,14 @@ class CostToGo:
             )
 
     @property
-    def every_action(self) -> bool:
+    def has_all_actions(self) -> bool:
         """Whether the cost-to-go of every action is known, not only of the one taken."""
         return self.values.ndim == 3
 
     @property
     def arrays(self) -> dict[str, Array]:
         """Those of its arrays that it has, by name."""
-        named = {"values": self.values, "weight": self.weight, "advice": self.advice}
+        named = {"values": self.values, "weight": self.weight, "expert_actions": self.expert_actions}
         return {name: array for name, array in named.items() if array is not None}
 
 
@@ -112,12 +112,12 @@ class OracleSettings(Settings, ABC):
     """A way to ask what a mistake costs."""
 
     @abstractmethod
-    def tells(self, finite: bool) -> Feedback:
+    def feedback(self, finite: bool) -> Feedback:
         """What it can tell, of a finite set of actions or of vectors."""
 
     def is_partial(self, finite: bool) -> bool:
         """Whether there are actions or steps of which it tells nothing."""
-        return self.tells(finite) is not Feedback.ALL_ACTIONS
+        return self.feedback(finite) is not Feedback.ALL_ACTIONS
 
     def max_steps(self, horizon: int, actions: int | None) -> int:
         """How many steps it simulates at most for a trajectory of H steps; of `actions`, or of vectors where None."""

@@ -25,18 +25,18 @@ class AdvantageOracle:
     oracle: Oracle
 
     @property
-    def every_action(self) -> bool:
+    def all_actions(self) -> bool:
         """Whether the cost-to-go of every action is known to be told."""
-        return bool(getattr(self.oracle, "every_action", False))
+        return bool(getattr(self.oracle, "all_actions", False))
 
     @property
     def alone(self) -> bool:
-        return is_per_trajectory(self.oracle) and self.every_action  # else it looks at the other trajectories
+        return is_per_trajectory(self.oracle) and self.all_actions  # else it looks at the other trajectories
 
     def __call__(self, trajectories: Trajectories, policy: Policy | None = None) -> CostToGo:
         q = self.oracle(trajectories, policy)
-        if q.every_action:
-            return replace(q, values=q.values - min_cost(q.values, trajectories.legal), advantage=True)
+        if q.has_all_actions:
+            return replace(q, values=q.values - min_cost(q.values, trajectories.action_mask), advantage=True)
         return replace(q, values=(q.values - leave_one_out_mean(q.values, trajectories.mask)) * trajectories.mask)
 
 
@@ -52,7 +52,7 @@ class TakenActionOracle:
 
     def __call__(self, trajectories: Trajectories, policy: Policy | None = None) -> CostToGo:
         q = self.oracle(trajectories, policy)
-        assert q.every_action, "the oracle knows the taken action only; it needs no Taken around it"
+        assert q.has_all_actions, "the oracle knows the taken action only; it needs no Taken around it"
         return replace(q, values=np.take_along_axis(q.values, trajectories.actions[..., None], axis=2)[..., 0])
 
 

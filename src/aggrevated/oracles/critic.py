@@ -55,12 +55,12 @@ class CriticOracle:
             generator = torch.Generator().manual_seed(int(trajectories.seeds[0] >> np.uint64(1)))  # torch's are signed
             self._network = ValueNetwork(x.shape[1], self.hidden, generator)
         self._network.measure(x, y)
-        optimiser = Adam(self._network.parameters(), lr=self.learning_rate)
+        optimizer = Adam(self._network.parameters(), lr=self.learning_rate)
         for _ in range(self.steps):
-            optimiser.zero_grad()
+            optimizer.zero_grad()
             error = (self._network(x) - y) / self._network.scale
             error.square().mean().backward()
-            optimiser.step()
+            optimizer.step()
 
     def state(self) -> dict[str, Tensor]:
         """φ; empty before the first fit."""
@@ -127,11 +127,11 @@ class GaeSettings(Settings):
     discount: float = setting(1.0, "gamma of the critic; below 1 it has a bias, and less variance.", UNIT_INTERVAL)
     critic_hidden: tuple[int, ...] = setting((64,), "Widths of the critic's hidden layers.", LAYER_WIDTHS)
     critic_steps: int = setting(200, "How many steps of Adam the critic is fitted by in each iteration.", at_least(1))
-    critic_rate: float = setting(0.01, "Their learning rate.", POSITIVE)
+    critic_learning_rate: float = setting(0.01, "Their learning rate.", POSITIVE)
 
     def critic(self) -> CriticOracle:
         """A new one."""
-        return CriticOracle(self.gae_lambda, self.discount, self.critic_hidden, self.critic_steps, self.critic_rate)
+        return CriticOracle(self.gae_lambda, self.discount, self.critic_hidden, self.critic_steps, self.critic_learning_rate)
 
 
 @dataclass(frozen=True)
@@ -140,7 +140,7 @@ class CriticSettings(GaeSettings, OracleSettings):
 
     name = "critic"
 
-    def tells(self, finite: bool) -> Feedback:
+    def feedback(self, finite: bool) -> Feedback:
         return Feedback.TAKEN_ACTION
 
     def build(self, simulator: Simulator, expert: Expert) -> Oracle:

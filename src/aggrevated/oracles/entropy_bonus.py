@@ -28,4 +28,4 @@ class EntropyBonusOracle:
         return is_per_trajectory(self.oracle)
 
     def __call__(self, trajectories: Trajectories, policy: Policy | None = None) -> CostToGo:
-        return replace(self.oracle(trajectories, policy), bonus=value_at(self.bonus, trajectories.n))
+        return replace(self.oracle(trajectories, policy), entropy_bonus=value_at(self.bonus, trajectories.n))

@@ -30,8 +30,8 @@ class ExpertLabeledOracle:
 
     def __call__(self, trajectories: Trajectories, policy: Policy | None = None) -> CostToGo:
         told = self.oracle(trajectories, policy)
-        if told.advice is not None:
+        if told.expert_actions is not None:
             return told
         advised = query_expert_actions(self.expert, trajectories, self.action_space)
         only_advised = int((trajectories.mask & (told.weight == 0)).sum())
-        return replace(told, advice=advised, queries=told.queries + only_advised)
+        return replace(told, expert_actions=advised, queries=told.queries + only_advised)

@@ -50,7 +50,7 @@ class ReinforcementSettings(Settings, ABC):
     """What follows the imitation."""
 
     @abstractmethod
-    def tells(self, asked: Feedback) -> Feedback:
+    def feedback(self, asked: Feedback) -> Feedback:
         """What can be told to the end, if it begins with an oracle that tells this."""
 
     @abstractmethod
@@ -64,7 +64,7 @@ class NoReinforcementSettings(ReinforcementSettings):
 
     name = "none"
 
-    def tells(self, asked: Feedback) -> Feedback:
+    def feedback(self, asked: Feedback) -> Feedback:
         return asked
 
     def build(self, imitation: Oracle, seed: int) -> Oracle:
@@ -75,8 +75,8 @@ class NoReinforcementSettings(ReinforcementSettings):
 class SwitchSettings(ReinforcementSettings):
     """The learner's own costs, from an iteration on that is drawn at random."""
 
-    imitation_least: int = setting(0, "N_m, the iterations of imitation at least; 0: half of the most.", COUNT)
-    imitation_most: int = setting(
+    imitation_min: int = setting(0, "N_m, the iterations of imitation at least; 0: half of the most.", COUNT)
+    imitation_max: int = setting(
         0, "N_M, those at most; 0: ten, a tenth of all if that is less, or twice the least.", COUNT
     )
     imitation_power: float = setting(3.0, "d: n of them are drawn with a probability like n^d.", NON_NEGATIVE)
@@ -87,18 +87,18 @@ class SwitchSettings(ReinforcementSettings):
 
     def fill_defaults(self, iterations: int, given: Container[str]) -> Self:
         tenth = iterations // 10 if iterations else 10
-        most = self.imitation_most or 2 * self.imitation_least or max(1, min(10, tenth))
-        return replace(self, imitation_most=most, imitation_least=self.imitation_least or (most + 1) // 2)
+        most = self.imitation_max or 2 * self.imitation_min or max(1, min(10, tenth))
+        return replace(self, imitation_max=most, imitation_min=self.imitation_min or (most + 1) // 2)
 
     def check(self, chosen: SelectedComponents) -> None:
-        least, most = self.imitation_least, self.imitation_most
-        check_setting(1 <= least <= most, "imitation_least", least, f"between 1 and --imitation-most, which is {most}")
+        least, most = self.imitation_min, self.imitation_max
+        check_setting(1 <= least <= most, "imitation_min", least, f"between 1 and --imitation-max, which is {most}")
 
-    def tells(self, asked: Feedback) -> Feedback:
+    def feedback(self, asked: Feedback) -> Feedback:
         return asked if asked is Feedback.BEST_ACTION else Feedback.TAKEN_ACTION
 
     def build(self, imitation: Oracle, seed: int) -> Oracle:
-        switch = sample_switch_iteration(self.imitation_least, self.imitation_most, self.imitation_power, seed)
+        switch = sample_switch_iteration(self.imitation_min, self.imitation_max, self.imitation_power, seed)
         return LokiOracle(imitation, self.own_costs(), switch)
 
 
@@ -106,7 +106,7 @@ class SwitchSettings(ReinforcementSettings):
 class SwitchToRewardToGoSettings(SwitchSettings):
     """What the learner itself paid, less what the other trajectories did."""
 
-    name = "realised"
+    name = "reward-to-go"
 
     def own_costs(self) -> Oracle:
         return AdvantageOracle(RewardToGoOracle())

@@ -43,30 +43,30 @@ class LolsOracle:
     beta: float | None  # the share of roll-outs that π* makes; None: of every step the share α_n, as in the roll-in
     steps: int | None = None  # M: how many steps of each trajectory are asked about; None: all
     advantage: bool = True
-    every_action: bool = True  # of a finite set
+    all_actions: bool = True  # of a finite set
 
     def __call__(self, trajectories: Trajectories, policy: Policy | None = None) -> CostToGo:
         assert policy is not None, "this oracle rolls the learner out; give it the policy"
-        open_to = include_expert_steps(trajectories) if self.every_action else trajectories
+        open_to = include_expert_steps(trajectories) if self.all_actions else trajectories
         k, t = np.nonzero(sample_query_steps(open_to, self.steps))
         roll_outs = self._roll_outs(trajectories, policy, k, t)
-        if self.every_action:
-            q, simulated = roll_outs.every_action(trajectories.legal[k, t], self.simulator.action_space)
+        if self.all_actions:
+            q, simulated = roll_outs.all_actions(trajectories.action_mask[k, t], self.simulator.action_space)
         else:
             q, simulated = roll_outs.taken_action(trajectories.actions[k, t], self.advantage)
         fine = np.isfinite(q).all(axis=tuple(range(1, q.ndim)))  # else a simulation diverged
         shape = trajectories.mask.shape
         values, known = np.zeros((*shape, *q.shape[1:]), np.float32), np.zeros(shape, bool)
         values[k[fine], t[fine]], known[k, t] = q[fine], fine
-        if self.every_action and self.advantage:
-            values -= min_cost(values, trajectories.legal)
+        if self.all_actions and self.advantage:
+            values -= min_cost(values, trajectories.action_mask)
         weight, lost = query_weights(open_to, known)
         return CostToGo(values, weight, len(k), simulated, int((~fine).sum()), lost)
 
     def _roll_outs(self, trajectories: Trajectories, policy: Policy, k: Array, t: Array) -> RolloutQueries:
         """Those from the states at [k, t]."""
         actor = policy.actor()
-        mixture = RollInPolicy(self.expert, actor, trajectories.mixing if self.beta is None else self.beta)
+        mixture = RollInPolicy(self.expert, actor, trajectories.alpha if self.beta is None else self.beta)
         horizon, before = self.simulator.horizon, replay_hidden_states(actor, trajectories)
         _, noise, by_expert = mixture.start(trajectories.seeds, horizon, False, RandomStream.ROLL_OUTS)
         one_coin = self.beta is not None  # whoever goes on does so to the end
@@ -96,7 +96,7 @@ class RolloutQueries:
         v, steps = self.cost(everyone)
         return q - v, simulated + steps
 
-    def every_action(self, legal: Array, space: object) -> tuple[Array, int]:
+    def all_actions(self, legal: Array, space: object) -> tuple[Array, int]:
         """([Q, A] the cost of every legal action, all the steps); of others 0, and they are not tried."""
         assert isinstance(space, Discrete), "there are infinitely many actions; ask about the one taken"
         q, simulated = np.zeros((len(self.states), int(space.n))), 0
@@ -112,7 +112,7 @@ class RolloutQueries:
 
         def act(lanes: Array, state: Array, t: int) -> Array:
             own, shown = rows[lanes], checked_observe(self.simulator, state)
-            legal, noise = rules.legal(state) if rules else None, self.noise[t, self.trajectory[own]]
+            legal, noise = rules.action_mask(state) if rules else None, self.noise[t, self.trajectory[own]]
             action, memory[lanes] = self.mixture.act(
                 state, shown, legal, memory[lanes], noise, self.by_expert[t, own], t, self.simulator.action_space
             )
@@ -130,20 +130,20 @@ class LolsSettings(CostOracleSettings):
     """Q by rolling out the expert in some roll-outs, and the learner itself in the others."""
 
     name = "lols"
-    queried_steps: int = setting(10, "M: of each trajectory, how many steps the roll-outs begin at; 0: all.", COUNT)
-    rollout_mixing: float = setting(0.5, "beta of LOLS: the share of roll-outs that the expert makes.", UNIT_INTERVAL)
-    every_action: bool = setting(True, "Roll out every action of a finite set, not only the one taken.")
+    query_steps: int = setting(10, "M: of each trajectory, how many steps the roll-outs begin at; 0: all.", COUNT)
+    rollout_beta: float = setting(0.5, "beta of LOLS: the share of roll-outs that the expert makes.", UNIT_INTERVAL)
+    all_actions: bool = setting(True, "Roll out every action of a finite set, not only the one taken.")
 
-    def tells(self, finite: bool) -> Feedback:
-        return Feedback.ALL_ACTIONS if finite and self.every_action else Feedback.TAKEN_ACTION
+    def feedback(self, finite: bool) -> Feedback:
+        return Feedback.ALL_ACTIONS if finite and self.all_actions else Feedback.TAKEN_ACTION
 
     def max_steps(self, horizon: int, actions: int | None) -> int:
-        every = actions if actions is not None and self.every_action else 1 + self.advantage
-        return max_rollout_steps(horizon, self.queried_steps, every)
+        every = actions if actions is not None and self.all_actions else 1 + self.advantage
+        return max_rollout_steps(horizon, self.query_steps, every)
 
     def build(self, simulator: Simulator, expert: Expert) -> Oracle:
-        every = self.tells(isinstance(simulator.action_space, Discrete)) is Feedback.ALL_ACTIONS
-        return LolsOracle(simulator, expert, self.rollout_mixing, self.queried_steps or None, self.advantage, every)
+        every = self.feedback(isinstance(simulator.action_space, Discrete)) is Feedback.ALL_ACTIONS
+        return LolsOracle(simulator, expert, self.rollout_beta, self.query_steps or None, self.advantage, every)
 
 
 @dataclass(frozen=True)
@@ -151,14 +151,14 @@ class SearnOracleSettings(CostOracleSettings):
     """Q of every action by rolling out the very mixture of expert and learner that rolled in."""
 
     name = "searn"
-    queried_steps: int = setting(50, "M: of each trajectory, how many steps the roll-outs begin at; 0: all.", COUNT)
+    query_steps: int = setting(50, "M: of each trajectory, how many steps the roll-outs begin at; 0: all.", COUNT)
 
-    def tells(self, finite: bool) -> Feedback:
+    def feedback(self, finite: bool) -> Feedback:
         return Feedback.ALL_ACTIONS if finite else Feedback.TAKEN_ACTION
 
     def max_steps(self, horizon: int, actions: int | None) -> int:
-        return max_rollout_steps(horizon, self.queried_steps, actions or 1 + self.advantage)
+        return max_rollout_steps(horizon, self.query_steps, actions or 1 + self.advantage)
 
     def build(self, simulator: Simulator, expert: Expert) -> Oracle:
         every = isinstance(simulator.action_space, Discrete)
-        return LolsOracle(simulator, expert, None, self.queried_steps or None, self.advantage, every)
+        return LolsOracle(simulator, expert, None, self.query_steps or None, self.advantage, every)

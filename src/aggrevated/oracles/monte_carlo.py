@@ -42,7 +42,7 @@ class MonteCarloOracle:
     steps: int | None = None  # M: how many steps of each trajectory are asked about; None: all
     rollouts: int = 1  # per question, each with its own luck
     advantage: bool = True
-    every_action: bool = False  # of a finite set
+    all_actions: bool = False  # of a finite set
     alone: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -58,14 +58,14 @@ class MonteCarloOracle:
             )
 
     def __call__(self, trajectories: Trajectories, policy: Policy | None = None) -> CostToGo:
-        open_to = include_expert_steps(trajectories) if self.every_action else trajectories
+        open_to = include_expert_steps(trajectories) if self.all_actions else trajectories
         k, t = np.nonzero(sample_query_steps(open_to, self.steps))
         states, total, sound, simulated = trajectories.states[k, t], np.zeros((len(k), 1)), np.zeros(len(k), int), 0
         for rollout in range(self.rollouts):
             start = states if rollout == 0 else self._with_other_luck(states, trajectories.seeds[k], t, rollout)
             with add_error_position(trajectories.seeds[k]):
-                if self.every_action:
-                    q, steps = self._every_action(start, t, trajectories.legal[k, t])
+                if self.all_actions:
+                    q, steps = self._every_action(start, t, trajectories.action_mask[k, t])
                 else:
                     q, steps = self._taken_action(start, t, trajectories.actions[k, t])
             fine = np.asarray(np.isfinite(q).all(axis=1))  # else the simulation diverged
@@ -74,7 +74,7 @@ class MonteCarloOracle:
         values[k, t], known = total / np.maximum(sound, 1)[:, None], np.zeros(trajectories.mask.shape, bool)
         known[k, t] = sound > 0
         diverged = int(self.rollouts * len(k) - sound.sum())
-        found = values if self.every_action else values[..., 0]
+        found = values if self.all_actions else values[..., 0]
         weight, lost = query_weights(open_to, known)
         return CostToGo(found, weight, len(k), simulated, diverged, lost, advantage=self.advantage)
 
@@ -209,22 +209,22 @@ class MonteCarloSettings(CostOracleSettings):
     """Q* by rolling the expert out: of every action of a finite set, or of the action taken."""
 
     name = "monte-carlo"
-    queried_steps: int = setting(
+    query_steps: int = setting(
         2, "M: of each trajectory, how many steps the Monte-Carlo oracle is asked about; 0: all.", COUNT
     )
-    rollouts: int = setting(1, "Roll-outs per query, for simulators with chance in them.", at_least(1))
-    every_action: bool = setting(True, "Roll out every action of a finite set, not only the one taken.")
+    query_rollouts: int = setting(1, "Roll-outs per query, for simulators with chance in them.", at_least(1))
+    all_actions: bool = setting(True, "Roll out every action of a finite set, not only the one taken.")
 
-    def tells(self, finite: bool) -> Feedback:
-        return Feedback.ALL_ACTIONS if finite and self.every_action else Feedback.TAKEN_ACTION
+    def feedback(self, finite: bool) -> Feedback:
+        return Feedback.ALL_ACTIONS if finite and self.all_actions else Feedback.TAKEN_ACTION
 
     def is_partial(self, finite: bool) -> bool:
-        return bool(self.queried_steps) or super().is_partial(finite)
+        return bool(self.query_steps) or super().is_partial(finite)
 
     def max_steps(self, horizon: int, actions: int | None) -> int:
-        every = actions if actions is not None and self.every_action else 1 + self.advantage
-        return max_rollout_steps(horizon, self.queried_steps, every * self.rollouts)
+        every = actions if actions is not None and self.all_actions else 1 + self.advantage
+        return max_rollout_steps(horizon, self.query_steps, every * self.query_rollouts)
 
     def build(self, simulator: Simulator, expert: Expert) -> Oracle:
-        every = self.tells(isinstance(simulator.action_space, Discrete)) is Feedback.ALL_ACTIONS
-        return MonteCarloOracle(simulator, expert, self.queried_steps or None, self.rollouts, self.advantage, every)
+        every = self.feedback(isinstance(simulator.action_space, Discrete)) is Feedback.ALL_ACTIONS
+        return MonteCarloOracle(simulator, expert, self.query_steps or None, self.query_rollouts, self.advantage, every)

@@ -33,7 +33,7 @@ class LookaheadOracle:
     simulator: Simulator
     expert: StateValueExpert
     alone: ClassVar[bool] = True
-    every_action: ClassVar[bool] = True
+    all_actions: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_expert_has(self.expert, "v")
@@ -42,8 +42,8 @@ class LookaheadOracle:
         assert isinstance(self.simulator.action_space, Discrete), "there are infinitely many actions"
         k, t = np.nonzero(trajectories.mask)
         allowed = np.ones((len(k), int(self.simulator.action_space.n)), bool)
-        if trajectories.legal.shape[2]:
-            allowed = trajectories.legal[k, t]
+        if trajectories.action_mask.shape[2]:
+            allowed = trajectories.action_mask[k, t]
         row, action = np.nonzero(allowed)
         simulated = -count_replayed_steps(self.simulator)
         with add_error_position(trajectories.seeds[k[row]]):

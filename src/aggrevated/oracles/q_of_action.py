@@ -62,7 +62,7 @@ class PerActionQOracle:
     expert: StateActionQExpert
     actions: Discrete
     alone: ClassVar[bool] = True
-    every_action: ClassVar[bool] = True
+    all_actions: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_expert_has(self.expert, "q_of")
@@ -78,9 +78,9 @@ class PerActionQOracle:
 class StateActionQSettings(CostOracleSettings):
     """Q* of the actions that the expert is asked about: the one taken, or each of a finite set."""
 
-    name = "q-of-action"
+    name = "state-action-q"
 
-    def tells(self, finite: bool) -> Feedback:
+    def feedback(self, finite: bool) -> Feedback:
         return Feedback.ALL_ACTIONS if finite else Feedback.TAKEN_ACTION
 
     def build(self, simulator: Simulator, expert: Expert) -> Oracle:

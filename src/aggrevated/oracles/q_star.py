@@ -47,13 +47,13 @@ class QStarOracle:
 class QStarSettings(CostOracleSettings):
     """Q* of every action, from an expert that knows it."""
 
-    name = "q-network"
+    name = "q-star"
 
-    def tells(self, finite: bool) -> Feedback:
+    def feedback(self, finite: bool) -> Feedback:
         return Feedback.ALL_ACTIONS
 
     def check(self, chosen: SelectedComponents) -> None:
-        if not chosen.finite:
+        if not chosen.has_discrete_actions:
             raise UsageError(
                 f"the oracle {self.name} tells Q* of every action, and there are infinitely many; choose another"
             )

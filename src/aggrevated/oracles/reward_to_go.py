@@ -33,9 +33,9 @@ class RewardToGoOracle:
 class RewardToGoSettings(CostOracleSettings):
     """What the learner itself paid; the expert is not asked."""
 
-    name = "realised"
+    name = "reward-to-go"
 
-    def tells(self, finite: bool) -> Feedback:
+    def feedback(self, finite: bool) -> Feedback:
         return Feedback.TAKEN_ACTION
 
     def build(self, simulator: Simulator, expert: Expert) -> Oracle:

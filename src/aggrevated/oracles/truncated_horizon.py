@@ -69,7 +69,7 @@ def query_v_star(expert: StateValueExpert | DiscreteQExpert, trajectories: Traje
             v = np.zeros(mask.shape)
             v[mask] = query_state_values(expert, states)
             return v
-        least: Array = min_cost(scatter_to_steps(trajectories, query_q_values(expert, states)), trajectories.legal)[
+        least: Array = min_cost(scatter_to_steps(trajectories, query_q_values(expert, states)), trajectories.action_mask)[
             ..., 0
         ]
     return least.astype(np.float64)
@@ -79,14 +79,14 @@ def query_v_star(expert: StateValueExpert | DiscreteQExpert, trajectories: Traje
 class TruncatedHorizonSettings(CostOracleSettings):
     """The learner's own costs for k steps, then V*."""
 
-    name = "truncated"
+    name = "truncated-horizon"
     planning_horizon: int = setting(
         10,
         "k: after how many steps V* stands for all that follows; from H on it is reinforcement learning.",
         at_least(1),
     )
 
-    def tells(self, finite: bool) -> Feedback:
+    def feedback(self, finite: bool) -> Feedback:
         return Feedback.TAKEN_ACTION
 
     def build(self, simulator: Simulator, expert: Expert) -> Oracle:

@@ -44,20 +44,20 @@ class ValueFunctionSettings(CostOracleSettings):
     """Q* from the expert's critic: of every action of a finite set, or of the action taken."""
 
     name = "value-function"
-    every_action: bool = setting(
+    all_actions: bool = setting(
         True, "Take every action of a finite set once in the simulator, not only the one taken on record."
     )
 
-    def tells(self, finite: bool) -> Feedback:
-        return Feedback.ALL_ACTIONS if finite and self.every_action else Feedback.TAKEN_ACTION
+    def feedback(self, finite: bool) -> Feedback:
+        return Feedback.ALL_ACTIONS if finite and self.all_actions else Feedback.TAKEN_ACTION
 
     def max_steps(self, horizon: int, actions: int | None) -> int:
-        return horizon * actions if actions is not None and self.every_action else 0
+        return horizon * actions if actions is not None and self.all_actions else 0
 
     def build(self, simulator: Simulator, expert: Expert) -> Oracle:
         if not isinstance(expert, StateValueExpert):
             raise self.missing_capability_error(expert, "v")
-        if self.tells(isinstance(simulator.action_space, Discrete)) is Feedback.TAKEN_ACTION:
+        if self.feedback(isinstance(simulator.action_space, Discrete)) is Feedback.TAKEN_ACTION:
             return ValueFunctionOracle(expert, self.advantage)
         every = LookaheadOracle(simulator, expert)
         return AdvantageOracle(every) if self.advantage else every

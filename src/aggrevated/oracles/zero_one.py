@@ -46,7 +46,7 @@ class ExpertActionOracle:
     def __call__(self, trajectories: Trajectories, policy: Policy | None = None) -> CostToGo:
         mask = trajectories.mask.astype(np.float32)
         chosen = query_expert_actions(self.expert, trajectories, self.actions)
-        return CostToGo(np.zeros_like(mask), mask, queries=trajectories.steps, advice=chosen)
+        return CostToGo(np.zeros_like(mask), mask, queries=trajectories.steps, expert_actions=chosen)
 
 
 def make_zero_one_oracle(expert: Expert, action_space: Discrete | Box) -> Oracle:
@@ -76,9 +76,9 @@ def query_expert_actions(expert: Expert, trajectories: Trajectories, space: Disc
 class ZeroOneSettings(OracleSettings):
     """What the expert would have done."""
 
-    name = "disagreement"
+    name = "zero-one"
 
-    def tells(self, finite: bool) -> Feedback:
+    def feedback(self, finite: bool) -> Feedback:
         return Feedback.ALL_ACTIONS if finite else Feedback.BEST_ACTION
 
     def build(self, simulator: Simulator, expert: Expert) -> Oracle:

@@ -56,9 +56,9 @@ class Monitor:
 
     measure: MicroUasEvaluator
 
-    def over(self, engine: Engine) -> Monitor:
+    def with_engine(self, engine: Engine) -> Monitor:
         """The same by another engine."""
-        return Monitor(self.measure.over(engine))
+        return Monitor(self.measure.with_engine(engine))
 
     def __call__(self, policy: Policy) -> dict[str, float]:
         return {"test_uas": float(self.measure(policy))}

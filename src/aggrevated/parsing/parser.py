@@ -85,7 +85,7 @@ class Parser:
     def observation_space(self) -> Box:
         return Box(-1.0, float(max(len(self.corpus.lengths), self.corpus.most)), (1 + 3 * CONTEXT_SIZE,), np.float32)
 
-    def initial(self, seeds: Array) -> Array:
+    def reset(self, seeds: Array) -> Array:
         if self.in_order:
             return self.start(self.chosen[np.asarray(seeds, np.int64) % len(self.chosen)])
         return self.start(
@@ -110,9 +110,9 @@ class Parser:
         seen = [state[:, :1], np.stack(stack, axis=1), buffer, state[:, ARCS]]
         return np.concatenate(seen, axis=1).astype(np.float32)
 
-    def legal(self, state: Array) -> Array:
+    def action_mask(self, state: Array) -> Array:
         """[n, A] which transitions may be taken."""
-        return self.system.legal(state[:, CONFIGURATION])
+        return self.system.action_mask(state[:, CONFIGURATION])
 
     def step(self, state: Array, action: Array) -> tuple[Array, Array, Array]:
         rows = state[:, CONFIGURATION]

@@ -59,7 +59,7 @@ class PageEvaluationSettings(EvaluationSettings):
     crohme: str = setting(
         "", "Real ink: a folder of InkML files or with dev/ in it; only its core expressions are used."
     )
-    composed: bool = setting(False, "Put the expressions of each writer together to pages of one to three lines.")
+    compose_pages: bool = setting(False, "Put the expressions of each writer together to pages of one to three lines.")
     verbose: bool = setting(False, "List the files of that folder that cannot be used.")
 
     def measure(self, world: ProblemSettings, policy: Policy) -> JsonDict:
@@ -72,7 +72,7 @@ class PageEvaluationSettings(EvaluationSettings):
             "by_symbol": scores_by_kind(pages, heads, symbol_label),
             "by_arc_length": scores_by_kind(pages, heads, arc_length),
         }
-        return score_heads(heads, parser).facts() | kinds | self.left_out
+        return score_heads(heads, parser).to_dict() | kinds | self.left_out
 
     @property
     def left_out(self) -> JsonDict:
@@ -81,11 +81,11 @@ class PageEvaluationSettings(EvaluationSettings):
 
     def chosen_pages(self, world: AlgebraProblemSettings) -> list[Page]:
         """Of what the policy learned from, only the test pages."""
-        if self.composed and not self.crohme and not world.crohme:
-            raise UsageError("generated pages have one to three lines already; --composed needs --crohme")
+        if self.compose_pages and not self.crohme and not world.crohme:
+            raise UsageError("generated pages have one to three lines already; --compose-pages needs --crohme")
         seen = not self.crohme or os.path.realpath(self.crohme) == world.crohme
         pages = world.split().test if seen else load_evaluation_pages(Path(self.crohme))
-        return compose(pages, np.random.default_rng(0)) if self.composed else pages
+        return compose(pages, np.random.default_rng(0)) if self.compose_pages else pages
 
 
 def find_named_folders(crohme: str) -> list[Folder]:
@@ -109,14 +109,14 @@ class AlgebraProblemSettings(ProblemSettings):
     name = "algebra"
     expert_name = "gold"
     digits = 3
-    protocol_settings: ClassVar[tuple[str, ...]] = ("crohme", "sets", "single_writer", "data_seed")
+    protocol_settings: ClassVar[tuple[str, ...]] = ("crohme", "generated_pages", "single_writer", "data_seed")
     evaluation: ClassVar[type[EvaluationSettings]] = PageEvaluationSettings
-    system: str = setting("arc-eager", f"The transition system: {' or '.join(SYSTEMS)}.", one_of(SYSTEMS))
-    warps: int = setting(0, "Rewritten copies of each training page.", COUNT)
+    transition_system: str = setting("arc-eager", f"The transition system: {' or '.join(SYSTEMS)}.", one_of(SYSTEMS))
+    augmented_copies: int = setting(0, "Rewritten copies of each training page.", COUNT)
     crohme: str = setting(
         "", "Learn from CROHME's InkML files in this folder (train/ and dev/), not from generated ink."
     )
-    sets: int = setting(400, "How many sets of equations are generated.", at_least(1))
+    generated_pages: int = setting(400, "How many sets of equations are generated.", at_least(1))
     single_writer: bool = setting(False, "One hand writes all generated sets, as in the paper's data.")
     data_seed: int = setting(0, "The seed of the generated pages, and of the choice of writers for validation.", SEED)
 
@@ -124,22 +124,22 @@ class AlgebraProblemSettings(ProblemSettings):
         """A folder of real ink is found again from everywhere."""
         if not self.crohme:
             return self
-        for name in ("sets", "single_writer"):
+        for name in ("generated_pages", "single_writer"):
             if name in given:
                 idle = f"{to_flag(name)} has no effect on real ink"
                 raise UnusedSettingError(f"{idle}; leave --crohme out, or leave it out", name)
         return replace(self, crohme=os.path.realpath(self.crohme))
 
     def check(self, chosen: SelectedComponents) -> None:
-        pages = self.sets * (1 + self.warps)
+        pages = self.generated_pages * (1 + self.augmented_copies)
         check_setting(
             pages <= MAX_COUNT,
-            "warps",
-            self.warps,
-            f"fewer: with {self.sets} sets that is {pages:,} pages of {MAX_COUNT:,}",
+            "augmented_copies",
+            self.augmented_copies,
+            f"fewer: with {self.generated_pages} sets that is {pages:,} pages of {MAX_COUNT:,}",
         )
 
-    measured = "UAS"
+    metric_name = "UAS"
 
     @property
     def steps(self) -> int:
@@ -158,19 +158,19 @@ class AlgebraProblemSettings(ProblemSettings):
         return "\n".join([*lines, *describe_skipped_files(Path(self.crohme))])
 
     def spaces(self) -> tuple[Space[Any], Space[Any]]:
-        return OBSERVATION_SPACE, Discrete(len(SYSTEMS[self.system].actions))
+        return OBSERVATION_SPACE, Discrete(len(SYSTEMS[self.transition_system].actions))
 
     def split(self) -> Split:
         """The pages."""
-        return load_page_split(self.crohme, self.sets, self.data_seed, self.single_writer)
+        return load_page_split(self.crohme, self.generated_pages, self.data_seed, self.single_writer)
 
     def parser_of(self, policy: Policy, pages: Sequence[Page]) -> Parser:
         """The parser of these pages, which the policy now reads."""
         assert isinstance(policy, Reader)
         corpus, features = dataset_of_pages(pages, policy.projection)
         policy.with_pages(features, corpus.lengths)
-        return Parser(corpus, np.arange(len(pages)), in_order=True, system=SYSTEMS[self.system])
+        return Parser(corpus, np.arange(len(pages)), in_order=True, system=SYSTEMS[self.transition_system])
 
     def build(self, seed: int) -> Problem:
-        pages = dataset(self.crohme, self.sets, self.data_seed, self.single_writer, self.warps)
-        return make_problem(pages, SYSTEMS[self.system], MicroUasEvaluator, lambda policy: attach_pages(policy, pages))
+        pages = dataset(self.crohme, self.generated_pages, self.data_seed, self.single_writer, self.augmented_copies)
+        return make_problem(pages, SYSTEMS[self.transition_system], MicroUasEvaluator, lambda policy: attach_pages(policy, pages))

@@ -65,7 +65,7 @@ class MicroUasEvaluator:
     parser: Parser
     engine: Engine = IN_PROCESS
 
-    def over(self, engine: Engine) -> Self:
+    def with_engine(self, engine: Engine) -> Self:
         """The same by another engine."""
         return replace(self, engine=engine)
 
@@ -99,7 +99,7 @@ def random_baseline(parser: Parser, parses: int = 20) -> float:
     state, generator = parser.start(pages), np.random.default_rng(0)
     wrong = 0.0
     while len(state):
-        chance = np.where(parser.legal(state), generator.random((len(state), int(parser.action_space.n))), -1.0)
+        chance = np.where(parser.action_mask(state), generator.random((len(state), int(parser.action_space.n))), -1.0)
         state, cost, done = parser.step(state, chance.argmax(axis=1))
         wrong += cost.sum()
         state = state[~done]
@@ -113,7 +113,7 @@ class UasScore(Score):
     uas_micro: float
     uas_macro: float
     exact_match: float
-    sets: int  # pages
+    pages: int
     symbols: int
     uas_next_head: float
 

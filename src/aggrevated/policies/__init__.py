@@ -32,9 +32,9 @@ class Policy(nn.Module, ABC):
 
     head: Head
     memoryless: ClassVar[bool] = False  # whether each step of a trajectory may stand for itself
-    saved_as: ClassVar[str] = ""  # what its file says it is; one without cannot be saved
-    see_actions: bool = False  # whether its inputs have the previous action beside each observation
-    translation: SpaceAdapter | None = None  # what an environment of one's own shows and takes, where it is for one
+    registry_name: ClassVar[str] = ""  # what its file says it is; one without cannot be saved
+    observe_actions: bool = False  # whether its inputs have the previous action beside each observation
+    space_adapter: SpaceAdapter | None = None  # what an environment of one's own shows and takes, where it is for one
     _card: JsonDict | Callable[[], JsonDict] | None = None
 
     @abstractmethod
@@ -46,7 +46,7 @@ class Policy(nn.Module, ABC):
 
     def inputs(self, observations: Array, actions: Array) -> Tensor:
         """[K, T, ...]: what it sees of trajectories: the observations; if it sees actions, the previous one beside."""
-        if self.see_actions:
+        if self.observe_actions:
             observations = np.concatenate([observations, previous_actions(self.head.sampler().code(actions))], axis=2)
         return torch.from_numpy(observations)
 
@@ -84,11 +84,11 @@ class Policy(nn.Module, ABC):
         """
         return None
 
-    def within(self, actions: Array) -> Array:
+    def clip_actions(self, actions: Array) -> Array:
         """The actions as an environment may be given them."""
-        return self.head.within(actions)
+        return self.head.clip_actions(actions)
 
-    def shape(self) -> JsonDict:
+    def architecture(self) -> JsonDict:
         """What `from_shape` makes a blank one like it of, besides a head; `observations` says what it reads."""
         raise UsageError(f"a {type(self).__name__} has no file of its own: keep its run folder, which holds it")
 
@@ -98,21 +98,21 @@ class Policy(nn.Module, ABC):
         raise NotImplementedError
 
     @property
-    def card(self) -> JsonDict:
+    def metadata(self) -> JsonDict:
         """What it is, from whom, how good, where that is known; a run's policy finds it out when it is asked."""
         if callable(self._card):
             self._card = self._card()
         return self._card or {}
 
-    @card.setter
-    def card(self, card: JsonDict | Callable[[], JsonDict]) -> None:
+    @metadata.setter
+    def metadata(self, card: JsonDict | Callable[[], JsonDict]) -> None:
         self._card = card
 
     def save(self, path: Path | str, card: JsonDict | None = None) -> None:
         """Write one file that `aggrevated.load` reads, with a card that says what it is."""
         from aggrevated.policies.serialization import save_policy
 
-        save_policy(self, Path(path), self.card if card is None else card)
+        save_policy(self, Path(path), self.metadata if card is None else card)
 
     def predict(
         self,
@@ -136,19 +136,19 @@ class Policy(nn.Module, ABC):
         noise = 0.0 if deterministic else actor.noise([np.random.default_rng()], len(batch))[0]
         legal = None if action_masks is None else np.atleast_2d(action_masks).astype(bool)
         chosen = actor.choose(parameters, noise, legal)
-        action, memory = self.within(chosen), update_history(actor, memory, chosen)
-        if self.translation is not None:
-            action = self.translation.native(action)
+        action, memory = self.clip_actions(chosen), update_history(actor, memory, chosen)
+        if self.space_adapter is not None:
+            action = self.space_adapter.native(action)
         return (action[0] if single else action), memory
 
     def _read(self, observation: Any) -> tuple[Array, bool]:
         """(a batch of what it sees, whether it is one observation alone)."""
-        if self.translation is None:
+        if self.space_adapter is None:
             return np.atleast_2d(np.asarray(observation, np.float32)), np.ndim(observation) == 1
         try:
-            return self.translation.read(observation)
+            return self.space_adapter.read(observation)
         except (TypeError, ValueError, LookupError, AttributeError) as error:
-            space = self.translation.observations
+            space = self.space_adapter.observations
             raise UsageError(
                 f"the observation is none of {space} ({error}); give one that its environment shows"
             ) from error
@@ -174,7 +174,7 @@ def per_trajectory_scores(
 class PolicySettings(Settings, ABC):
     """A kind of policy."""
 
-    mixes: ClassVar[bool] = True  # whether several of them can be one policy
+    supports_mixture: ClassVar[bool] = True  # whether several of them can be one policy
 
     @abstractmethod
     def build(self, observations: Space[Any], head: Head, seed: int) -> Policy:
@@ -195,7 +195,7 @@ class HiddenSettings(PolicySettings):
 class SequenceSettings(HiddenSettings):
     """One that sees more than the present."""
 
-    see_actions: bool = setting(False, "Let the policy see its previous actions beside what it observes.")
+    observe_actions: bool = setting(False, "Let the policy see its previous actions beside what it observes.")
 
 
 def input_size(observations: Space[Any]) -> int:

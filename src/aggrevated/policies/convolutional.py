@@ -28,7 +28,7 @@ class ConvolutionalPolicy(Policy):
     """π_θ(a|o) for pictures o [H, W, C], or [H, W], of numbers from 0 to 255: it sees the present one only."""
 
     memoryless = True
-    saved_as = "cnn"
+    registry_name = "cnn"
 
     def __init__(
         self,
@@ -66,7 +66,7 @@ class ConvolutionalPolicy(Policy):
         convolutions = (layer for layer in self.convolutions if isinstance(layer, nn.Conv2d))
         return ConvolutionalActor(self.picture, tuple(map(NumpyConvolution.copy_of, convolutions)), self.inner.actor())
 
-    def shape(self) -> JsonDict:
+    def architecture(self) -> JsonDict:
         return {"observations": list(self.seen), "hidden": self.inner.sizes[1:-1]}
 
     @classmethod
@@ -74,7 +74,7 @@ class ConvolutionalPolicy(Policy):
         return cls(image_shape(Box(0, 255, tuple(shape["observations"]))), head, shape["hidden"])
 
     def _read(self, observation: Any) -> tuple[Array, bool]:
-        if self.translation is not None:
+        if self.space_adapter is not None:
             return super()._read(observation)
         pictures = np.asarray(observation, np.float32)
         single = pictures.ndim == len(self.seen)

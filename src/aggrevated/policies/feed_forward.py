@@ -21,7 +21,7 @@ class FeedForwardPolicy(Policy):
     """π_θ(a|o): it sees the present observation only."""
 
     memoryless = True
-    saved_as = "mlp"
+    registry_name = "mlp"
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class FeedForwardPolicy(Policy):
     def actor(self) -> FeedForwardActor:
         return FeedForwardActor(NumpyNetwork.copy_of(self.network), self.head.sampler())
 
-    def shape(self) -> JsonDict:
+    def architecture(self) -> JsonDict:
         return {"observations": self.sizes[0], "hidden": self.sizes[1:-1]}
 
     @classmethod

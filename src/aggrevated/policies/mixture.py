@@ -25,7 +25,7 @@ class MixturePolicy(Policy):
     of one tensor, so that a checkpoint holds them all. Where actions are restricted, it is the mixture that is.
     """
 
-    saved_as = "mixture"
+    registry_name = "mixture"
     older: Tensor  # [J − 1, d]
     shares: Tensor  # w, float64 [J]: of the older ones, then of the newest
     learned: Tensor  # int64 [1]: how many of them were; none at first, when a blank one stands for them
@@ -36,7 +36,7 @@ class MixturePolicy(Policy):
         super().__init__()
         if not isinstance(head, CategoricalHead):
             raise UsageError("a mixture of policies is for a finite set of actions, not for vectors")
-        self.newest, self.head, self.see_actions = newest, head, newest.see_actions
+        self.newest, self.head, self.observe_actions = newest, head, newest.observe_actions
         vector = parameters_to_vector(newest.parameters()).detach()
         self.register_buffer("older", vector.new_zeros(0, len(vector)))
         self.register_buffer("shares", torch.ones(1, dtype=torch.float64))
@@ -62,8 +62,8 @@ class MixturePolicy(Policy):
         shares = self.shares.log().to(logits.dtype)[:, None, None, None]
         return self.head.distribution(torch.logsumexp(logits + shares, dim=0), legal)
 
-    def within(self, actions: Array) -> Array:
-        return self.newest.within(actions)
+    def clip_actions(self, actions: Array) -> Array:
+        return self.newest.clip_actions(actions)
 
     def actor(self) -> MixtureActor:
         part, actors = deepcopy(self.newest), []
@@ -88,8 +88,8 @@ class MixturePolicy(Policy):
         if self.older.shape != (len(self.shares) - 1, len(self.blank)) or not (self.shares >= 0).all():
             rest[-1].append("its policies are not as many as their shares")
 
-    def shape(self) -> JsonDict:
-        return {**self.newest.shape(), "of": self.newest.saved_as}
+    def architecture(self) -> JsonDict:
+        return {**self.newest.architecture(), "of": self.newest.registry_name}
 
     @classmethod
     def from_architecture(cls, shape: JsonDict, head: Head) -> Self:

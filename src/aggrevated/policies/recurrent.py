@@ -1,6 +1,6 @@
 """Policies with a memory, π_θ(·|o₁ … o_t): LSTM and GRU, for finite and for continuous actions.
 
-The paper's histories are o₁, a₁, …, o_t: with `see_actions` the previous action stands beside each observation.
+The paper's histories are o₁, a₁, …, o_t: with `observe_actions` the previous action stands beside each observation.
 """
 
 from collections.abc import Callable
@@ -27,7 +27,7 @@ BackwardFunction: TypeAlias = Callable[[Tensor], tuple[Tensor, ...]]
 class RecurrentPolicy(Policy):
     """A recurrent layer, a linear read-out and a head. The paper's, for link positions only, is an LSTM of 32."""
 
-    saved_as = "recurrent"
+    registry_name = "recurrent"
 
     def __init__(
         self,
@@ -36,12 +36,12 @@ class RecurrentPolicy(Policy):
         hidden: int = 32,
         cell: str = "lstm",
         generator: torch.Generator | None = None,
-        see_actions: bool = False,
+        observe_actions: bool = False,
     ) -> None:
         """A random policy: uniform weights as is usual, and a read-out at a tenth, so that π₁ rules no action out."""
         super().__init__()
-        self.cell, self.size, self.see_actions = CELLS[cell], observation_size, see_actions
-        inputs = observation_size + see_actions * head.outputs
+        self.cell, self.size, self.observe_actions = CELLS[cell], observation_size, observe_actions
+        inputs = observation_size + observe_actions * head.outputs
         self.recurrent = self.cell.layer(inputs, hidden, batch_first=True)
         self.readout = nn.Linear(hidden, head.outputs)
         self.head = head
@@ -98,17 +98,17 @@ class RecurrentPolicy(Policy):
     def actor(self) -> RecurrentActor | ActionHistoryActor:
         readout = self.readout.weight.detach().numpy().T.copy(), self.readout.bias.detach().numpy().copy()
         inner = RecurrentActor(self.cell.copy_of(self.recurrent), *readout, self.head.sampler())
-        return ActionHistoryActor(inner, inner.sampler, self.head.outputs) if self.see_actions else inner
+        return ActionHistoryActor(inner, inner.sampler, self.head.outputs) if self.observe_actions else inner
 
-    def shape(self) -> JsonDict:
+    def architecture(self) -> JsonDict:
         cell = next(name for name, cell in CELLS.items() if cell is self.cell)
-        seen = {"see_actions": True} if self.see_actions else {}
+        seen = {"observe_actions": True} if self.observe_actions else {}
         return {"observations": self.size, "hidden": self.recurrent.hidden_size, "cell": cell, **seen}
 
     @classmethod
     def from_architecture(cls, shape: JsonDict, head: Head) -> Self:
-        sees = bool(shape.get("see_actions", False))
-        return cls(shape["observations"], head, shape["hidden"], shape["cell"], see_actions=sees)
+        sees = bool(shape.get("observe_actions", False))
+        return cls(shape["observations"], head, shape["hidden"], shape["cell"], observe_actions=sees)
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ class LstmSettings(SequenceSettings):
 
     def build(self, observations: Space[Any], head: Head, seed: int) -> RecurrentPolicy:
         size, generator = input_size(observations), make_initial_generator(seed)
-        return RecurrentPolicy(size, head, self.hidden[0], self.name, generator, self.see_actions)
+        return RecurrentPolicy(size, head, self.hidden[0], self.name, generator, self.observe_actions)
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """A policy as one file: weights, shape, what it reads and does outside, and a card. Reading needs no training code.
 
-A class of `policies` announces itself by `saved_as`, with `shape` and `from_shape`; so does a head.
+A class of `policies` announces itself by `registry_name`, with `architecture` and `from_architecture`; so does a head.
 """
 
 import math
@@ -28,9 +28,9 @@ LAYERS = 1000  # in one list of a shape, at most
 
 def save_policy(policy: Policy, path: Path, card: JsonDict) -> None:
     """Write it, sealed; `load` makes it again."""
-    shape = policy.shape()
+    shape = policy.architecture()
     head: Any = policy.head  # one of somebody else's may be of no kind
-    if policy_classes().get(policy.saved_as) is not type(policy) or type(head) not in head_classes().values():
+    if policy_classes().get(policy.registry_name) is not type(policy) or type(head) not in head_classes().values():
         names = f"a {type(policy).__name__} with a {type(head).__name__}"
         raise UsageError(f"{names} is of a class of your own, which no file can bring back: save its state_dict")
     try:
@@ -40,9 +40,9 @@ def save_policy(policy: Policy, path: Path, card: JsonDict) -> None:
     facts = {
         "format": FORMAT,
         "version": __version__,
-        "policy": {"kind": policy.saved_as, "shape": shape},
-        "head": {"kind": head.saved_as, "shape": head.shape()},
-        "translation": None if policy.translation is None else policy.translation.facts(),
+        "policy": {"kind": policy.registry_name, "shape": shape},
+        "head": {"kind": head.registry_name, "shape": head.architecture()},
+        "space_adapter": None if policy.space_adapter is None else policy.space_adapter.to_dict(),
         "card": card,
     }
     storage.save_checksummed(path, policy.state_dict(), facts)
@@ -62,10 +62,10 @@ def load_policy(path: Path | str) -> Policy:
         policy.load_state_dict({name: tensor.clone() for name, tensor in weights.items()}, assign=True)
         if any(tensor.dtype != kinds_of_numbers[name] for name, tensor in weights.items()):
             raise ValueError("its weights are numbers of another type")
-        if facts["translation"] is not None:
-            policy.translation = SpaceAdapter.from_facts(facts["translation"], source)
+        if facts["space_adapter"] is not None:
+            policy.space_adapter = SpaceAdapter.from_facts(facts["space_adapter"], source)
         check_saved_policy(policy, weights)
-        policy.card = dict(facts["card"])
+        policy.metadata = dict(facts["card"])
     except DataError:
         raise
     except Exception as error:  # it is anybody's file: what is wrong is noticed here and there
@@ -100,9 +100,9 @@ def check_saved_policy(policy: Policy, weights: dict[str, Tensor]) -> None:
     """A `ValueError` where weights are no numbers, or the translation is not between such a policy and its world."""
     if not all(tensor.isfinite().all() for tensor in weights.values()):
         raise ValueError("some of its weights are not finite")
-    if policy.translation is None:
+    if policy.space_adapter is None:
         return
-    seen, actions = policy.translation.learner_observation_space, policy.translation.action_space
+    seen, actions = policy.space_adapter.learner_observation_space, policy.space_adapter.action_space
     if seen.shape != observation_shape(policy):
         raise ValueError(f"it reads {observation_shape(policy)}, and its environment shows {seen.shape}")
     count = actions.n if isinstance(actions, Discrete) else len(actions.low)
@@ -112,7 +112,7 @@ def check_saved_policy(policy: Policy, weights: dict[str, Tensor]) -> None:
 
 def observation_shape(policy: Policy) -> tuple[int, ...]:
     """Of what it sees at one step."""
-    said = policy.shape()["observations"]
+    said = policy.architecture()["observations"]
     return (said,) if isinstance(said, int) else tuple(said)
 
 
@@ -125,7 +125,7 @@ def has_discrete_actions(policy: Policy) -> bool:
 def policy_classes() -> dict[str, type[Policy]]:
     """Every kind of policy in this folder, by what its file says."""
     return {
-        found.saved_as: found for found in list_saveable_classes("aggrevated.policies") if issubclass(found, Policy)
+        found.registry_name: found for found in list_saveable_classes("aggrevated.policies") if issubclass(found, Policy)
     }
 
 
@@ -133,10 +133,10 @@ def policy_classes() -> dict[str, type[Policy]]:
 def head_classes() -> dict[str, Any]:
     """The same of heads."""
     classes: list[Any] = list_saveable_classes("aggrevated.policies.heads")
-    return {found.saved_as: found for found in classes if issubclass(found, nn.Module)}
+    return {found.registry_name: found for found in classes if issubclass(found, nn.Module)}
 
 
 def list_saveable_classes(folder: str) -> list[type]:
     """Those with a kind of their own."""
     values = [value for name in list_modules(folder) for value in vars(import_module(name)).values()]
-    return [value for value in values if isinstance(value, type) and vars(value).get("saved_as")]
+    return [value for value in values if isinstance(value, type) and vars(value).get("registry_name")]

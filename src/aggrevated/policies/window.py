@@ -20,7 +20,7 @@ from aggrevated.storage import JsonDict
 class WindowPolicy(Policy):
     """π_θ(a|o_{t−w+1} … o_t): a feed-forward policy that sees the last w observations, zeros before the first."""
 
-    saved_as = "window"
+    registry_name = "window"
 
     def __init__(
         self,
@@ -29,11 +29,11 @@ class WindowPolicy(Policy):
         hidden: Sequence[int] = DEFAULT_WIDTHS,
         generator: torch.Generator | None = None,
         width: int = 4,
-        see_actions: bool = False,
+        observe_actions: bool = False,
     ) -> None:
         super().__init__()
-        self.size, self.width, self.see_actions = observation_size, width, see_actions
-        self.inputs_a_step = observation_size + see_actions * head.outputs
+        self.size, self.width, self.observe_actions = observation_size, width, observe_actions
+        self.inputs_a_step = observation_size + observe_actions * head.outputs
         self.inner = FeedForwardPolicy(width * self.inputs_a_step, head, hidden, generator)
 
     def distribution(self, observations: Tensor, mask: Tensor, legal: Tensor | None = None) -> Distribution:
@@ -48,16 +48,16 @@ class WindowPolicy(Policy):
 
     def actor(self) -> WindowActor | ActionHistoryActor:
         inner = WindowActor(self.inner.actor(), self.inputs_a_step * (self.width - 1), self.inputs_a_step)
-        return ActionHistoryActor(inner, inner.inner.sampler, self.head.outputs) if self.see_actions else inner
+        return ActionHistoryActor(inner, inner.inner.sampler, self.head.outputs) if self.observe_actions else inner
 
-    def shape(self) -> JsonDict:
-        seen = {"see_actions": True} if self.see_actions else {}
-        return {"observations": self.size, "hidden": self.inner.shape()["hidden"], "width": self.width, **seen}
+    def architecture(self) -> JsonDict:
+        seen = {"observe_actions": True} if self.observe_actions else {}
+        return {"observations": self.size, "hidden": self.inner.architecture()["hidden"], "width": self.width, **seen}
 
     @classmethod
     def from_architecture(cls, shape: JsonDict, head: Head) -> Self:
-        sees = bool(shape.get("see_actions", False))
-        return cls(shape["observations"], head, shape["hidden"], width=shape["width"], see_actions=sees)
+        sees = bool(shape.get("observe_actions", False))
+        return cls(shape["observations"], head, shape["hidden"], width=shape["width"], observe_actions=sees)
 
 
 @dataclass(frozen=True)
@@ -68,4 +68,4 @@ class WindowSettings(SequenceSettings):
 
     def build(self, observations: Space[Any], head: Head, seed: int) -> WindowPolicy:
         size, generator = input_size(observations), make_initial_generator(seed)
-        return WindowPolicy(size, head, self.hidden, generator, see_actions=self.see_actions)
+        return WindowPolicy(size, head, self.hidden, generator, observe_actions=self.observe_actions)

@@ -42,7 +42,7 @@ class Score:
     test_diverged: int = field(default=0, kw_only=True)
     expert_episodes: int | None = field(default=None, kw_only=True)  # where they were fewer than the policy's
 
-    def facts(self) -> JsonDict:
+    def to_dict(self) -> JsonDict:
         """All of it, for JSON."""
         found = asdict(self)
         return found if self.expert_episodes is not None else {n: v for n, v in found.items() if n != "expert_episodes"}
@@ -59,20 +59,20 @@ class Problem:
     fingerprint: Mapping[str, Tensor]  # of all that shapes the bits besides the settings
     monitor: Callable[[Policy], Mapping[str, float]] = lambda policy: {}  # for the metrics, when a policy is validated
     prepare: Callable[[Policy], None] = lambda policy: None  # give a policy what it reads besides observations
-    habits: Mapping[str, Tensor] = field(default_factory=dict)  # by which an expert is told from one that begins alike
+    expert_fingerprint: Mapping[str, Tensor] = field(default_factory=dict)  # by which an expert is told from one that begins alike
     validates_expert: bool = False  # whether `validate` also takes π*, and tells soon how good that is
 
-    def over(self, engine: Engine) -> Problem:
+    def with_engine(self, engine: Engine) -> Problem:
         """The same, of which those parts that have a method `over` do their work by that engine."""
         parts: dict[str, Any] = {name: getattr(self, name) for name in ("validate", "test", "monitor")}
-        return replace(self, **{name: p.over(engine) if hasattr(p, "over") else p for name, p in parts.items()})
+        return replace(self, **{name: p.with_engine(engine) if hasattr(p, "with_engine") else p for name, p in parts.items()})
 
 
 @dataclass(frozen=True, kw_only=True)
 class ProblemSettings(Settings, ABC):
     """A kind of world, with the parts that make it that of one task."""
 
-    measured: ClassVar[str] = "return"  # what `validate` gives, in a word
+    metric_name: ClassVar[str] = "return"  # what `validate` gives, in a word
     digits: ClassVar[int] = 1  # behind the point, when that is shown
     protocol_settings: ClassVar[
         tuple[str, ...]
@@ -95,7 +95,7 @@ class ProblemSettings(Settings, ABC):
         return {}
 
     @property
-    def translation(self) -> SpaceAdapter | None:
+    def space_adapter(self) -> SpaceAdapter | None:
         """What policies read and give outside; None where that is what they read and give in here."""
         return None
 

@@ -23,7 +23,7 @@ def import_reference(reference: str, trusted: bool) -> Any:
     if not trusted:
         raise DataError(
             f"{reference} is Python code, which is not run because a file names it; look at it, and if you trust it "
-            "say --trust (in Python: trust=True)"
+            "say --trust-code (in Python: trust=True)"
         )
     module, _, attribute = reference.partition(":")
     try:

@@ -75,7 +75,7 @@ class FreshEpisodesSettings(EvaluationSettings):
     def measure(self, world: ProblemSettings, policy: Policy) -> JsonDict:
         assert isinstance(world, ControlProblem)
         score = world.returns(policy, self.episodes, self.seed, self.deterministic)
-        return score.facts() | {"episodes": self.episodes, "deterministic": self.deterministic}
+        return score.to_dict() | {"episodes": self.episodes, "deterministic": self.deterministic}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,7 +89,7 @@ class ControlProblem(ProblemSettings):
     seen_by_expert: SimulatorFactory | None = field(default=None, compare=False)  # the simulator as the expert sees it
     # unless one is named; what such an expert knows is not in the fingerprint: its `habits` tell it from another
     make_expert: Callable[[Simulator], Expert] | None = field(default=None, compare=False)
-    lowest: Callable[[int], float] = field(default=zero_return, compare=False)  # return within H; ratios are from there
+    worst_return: Callable[[int], float] = field(default=zero_return, compare=False)  # return within H; ratios are from there
     horizon: int = setting(100, "H, after how many steps an episode is cut.", at_least(1))
     expert: str = setting(
         "",
@@ -147,7 +147,7 @@ class ControlProblem(ProblemSettings):
             ),
             test=HeldOutEvaluator(self, seed),
             fingerprint=self.fingerprint(),
-            habits=self.habits(),
+            expert_fingerprint=self.expert_fingerprint(),
             validates_expert=bool(self.expert_weights),  # a network is quick; a planner may not be
         )
 
@@ -155,7 +155,7 @@ class ControlProblem(ProblemSettings):
         """Of all that shapes the bits besides the settings."""
         return self.expert_weights
 
-    def habits(self) -> dict[str, Tensor]:
+    def expert_fingerprint(self) -> dict[str, Tensor]:
         """Of what an expert does that is no network."""
         if not self.has_unnamed_expert or self.expert_weights:
             return {}
@@ -169,7 +169,7 @@ class ControlProblem(ProblemSettings):
         """How many fresh episodes the chosen policy is tested on."""
         return self.test_episodes or TESTED
 
-    def tested_expert(self, answers: int) -> int:
+    def n_expert_test_episodes(self, answers: int) -> int:
         """The same of the expert, where it gave so many answers in training."""
         return self.n_test_episodes
 
@@ -204,7 +204,7 @@ class ControlProblem(ProblemSettings):
 
         What another one does may hang on more than its weights, so that it is asked again.
         """
-        by = self.measured_by()
+        by = self.cache_key()
         if by is None:
             return evaluate_returns(self.loaded_expert, self.simulator, fresh, engine=engine)[0]
         known = *by, fresh.tobytes()
@@ -213,7 +213,7 @@ class ControlProblem(ProblemSettings):
             _MEASURED[known] = evaluate_returns(self.loaded_expert, self.simulator, fresh, engine=engine)[0], makers
         return _MEASURED[known][0]
 
-    def measured_by(self) -> tuple[object, ...] | None:
+    def cache_key(self) -> tuple[object, ...] | None:
         """All that the expert's returns hang on; None where that cannot be known."""
         if self.make_expert and not self.expert:
             return None
@@ -225,7 +225,7 @@ class ControlProblem(ProblemSettings):
 
         None where the expert itself is at the lowest, as it is when H is too short for it.
         """
-        lowest = self.lowest(self.horizon)
+        lowest = self.worst_return(self.horizon)
         return (returned - lowest) / (expert - lowest) if expert > lowest else None
 
     def expert_identity(self) -> object:
@@ -236,22 +236,22 @@ class ControlProblem(ProblemSettings):
 class HeldOutEvaluator:
     """The score on episodes that nothing was chosen by."""
 
-    world: ControlProblem
+    problem: ControlProblem
     seed: int
     engine: Engine = IN_PROCESS
     by_expert: int | None = None  # episodes; None: as many as of the policy
 
-    def over(self, engine: Engine) -> HeldOutEvaluator:
+    def with_engine(self, engine: Engine) -> HeldOutEvaluator:
         """The same by another engine."""
         return replace(self, engine=engine)
 
-    def after(self, answers: int) -> HeldOutEvaluator:
+    def with_training_cost(self, answers: int) -> HeldOutEvaluator:
         """The same after a training in which the expert gave so many answers."""
-        return replace(self, by_expert=self.world.tested_expert(answers))
+        return replace(self, by_expert=self.problem.n_expert_test_episodes(answers))
 
     def notice(self) -> str:
         """What the expert's part of it will take, where that is long; a network's is not."""
-        world, expert = self.world, self.world.loaded_expert
+        world, expert = self.problem, self.problem.loaded_expert
         if world.expert_weights:
             return ""
         episodes = self.by_expert or world.n_test_episodes
@@ -269,8 +269,8 @@ class HeldOutEvaluator:
         )
 
     def __call__(self, policy: Policy) -> Score:
-        tested = self.world.n_test_episodes
-        return self.world.returns(policy, tested, self.seed, engine=self.engine, by_expert=self.by_expert)
+        tested = self.problem.n_test_episodes
+        return self.problem.returns(policy, tested, self.seed, engine=self.engine, by_expert=self.by_expert)
 
 
 def format_duration(seconds: float) -> str:

@@ -37,8 +37,8 @@ from aggrevated.simulators.partial_observation import PartialObservationSimulato
 from aggrevated.storage import JsonDict
 
 ORACLE_BY_CAPABILITY = {
-    "q": "q-network",
-    "q_of": "q-of-action",
+    "q": "q-star",
+    "q_of": "state-action-q",
     "v": "value-function",
     "act": "monte-carlo",
 }  # by what is known
@@ -56,9 +56,9 @@ def raise_no_factory(horizon: int) -> Simulator:
 class CustomProblem(ControlProblem):
     """An environment of one's own, with an expert of one's own."""
 
-    name = "own"
+    name = "custom"
     has_ratio = False
-    selection_settings: ClassVar[tuple[str, ...]] = ("environment_options", "horizon", "expert", "normalise", "columns")
+    selection_settings: ClassVar[tuple[str, ...]] = ("environment_options", "horizon", "expert", "vec_normalize", "observation_columns")
     make: Callable[[int], Simulator] = field(default=raise_no_factory, compare=False)
     environment: Any = field(compare=False)  # an id, module:attribute, a function that makes one, or a simulator
     given: Any = field(default=None, compare=False)  # the expert, if it is no name
@@ -69,7 +69,7 @@ class CustomProblem(ControlProblem):
         "A Stable-Baselines3 .zip, a .safetensors file, module:attribute of a function or an object that acts, or a "
         ".npz of demonstrations.",
     )
-    normalise: str = setting("", "The VecNormalize statistics, .pkl or .npz, that the expert was trained with.")
+    vec_normalize: str = setting("", "The VecNormalize statistics, .pkl or .npz, that the expert was trained with.")
     environment_options: str = setting("", "What the environment is made with, as JSON: '{\"is_slippery\": false}'.")
     test_episodes: int = setting(
         0,
@@ -77,28 +77,28 @@ class CustomProblem(ControlProblem):
         "that is no network answers there about as often as in training at most, in 20 episodes or more.",
         COUNT,
     )
-    columns: tuple[int, ...] = setting(
+    observation_columns: tuple[int, ...] = setting(
         (), "Which numbers of an observation the learner sees, from 0; the expert sees all. Default: all.", INDICES
     )
-    scaled: bool = setting(True, "Scale what the learner sees by its mean and spread under random actions.")
+    normalize_observations: bool = setting(True, "Scale what the learner sees by its mean and spread under random actions.")
 
     def fill_defaults(self, iterations: int, given: Container[str]) -> Self:
         """The horizon is the environment's own, where none was given; statistics are found from everywhere."""
-        found = replace(self, horizon=self.raw.horizon, normalise=to_absolute_path(self.normalise))
+        found = replace(self, horizon=self.environment_simulator.horizon, vec_normalize=to_absolute_path(self.vec_normalize))
         return super(CustomProblem, found).fill_defaults(iterations, given)
 
     def check(self, chosen: SelectedComponents) -> None:
         check_enough_memory("test_episodes", self.n_test_episodes, self.horizon)
 
     def recommended_components(self) -> dict[str, str]:
-        policy = "cnn" if self.translation.picture else "lstm" if self.columns else "mlp"
+        policy = "cnn" if self.space_adapter.is_image else "lstm" if self.observation_columns else "mlp"
         rung = expert_capability(self.loaded_expert)
         if rung != "q" and self.expert_weights:  # critics are the weakest part of a trained model
             rung = "act"
         return {"policy": policy, "oracle": ORACLE_BY_CAPABILITY[rung]}
 
     @property
-    def raw(self) -> Simulator:
+    def environment_simulator(self) -> Simulator:
         """The simulator as it comes, and as the expert sees it."""
         key = "simulator", self.environment, self.environment_options, self.horizon
         made: Simulator = cached_build(
@@ -119,35 +119,35 @@ class CustomProblem(ControlProblem):
     @property
     def raw_translation(self) -> SpaceAdapter:
         """The same up to what the expert sees."""
-        found = getattr(self.raw, "translation", None)
-        return found or SpaceAdapter(self.raw.observation_space, self.raw.action_space)
+        found = getattr(self.environment_simulator, "space_adapter", None)
+        return found or SpaceAdapter(self.environment_simulator.observation_space, self.environment_simulator.action_space)
 
     @property
-    def translation(self) -> SpaceAdapter:
+    def space_adapter(self) -> SpaceAdapter:
         """Between the environment's own observations and actions and what the learner sees and does."""
         raw = self.raw_translation
         check_setting(
-            not (self.columns and raw.picture), "columns", self.columns, "left out where observations are pictures"
+            not (self.observation_columns and raw.is_image), "observation_columns", self.observation_columns, "left out where observations are pictures"
         )
         size = raw.observation_space.shape[0]
         check_setting(
-            all(i < size for i in self.columns), "columns", self.columns, f"below {size}, as many as are shown"
+            all(i < size for i in self.observation_columns), "observation_columns", self.observation_columns, f"below {size}, as many as are shown"
         )
-        columns = tuple(self.columns) or None
-        if not self.scaled or raw.picture:
+        columns = tuple(self.observation_columns) or None
+        if not self.normalize_observations or raw.is_image:
             return replace(raw, columns=columns)
         key = "scales", self.environment, self.environment_options, self.horizon
-        mean, scale = cached_build(key, lambda: observation_stats(self.raw))
-        chosen = list(self.columns) or slice(None)
+        mean, scale = cached_build(key, lambda: observation_stats(self.environment_simulator))
+        chosen = list(self.observation_columns) or slice(None)
         return replace(raw, columns=columns, mean=mean[chosen], scale=scale[chosen])
 
     @property
     def simulator(self) -> Simulator:
-        translation = self.translation
+        translation = self.space_adapter
         if translation.columns is None and translation.mean is None:
-            return self.raw
+            return self.environment_simulator
         return PartialObservationSimulator(
-            self.raw, LearnerView(self.raw, translation), translation.learner_observation_space, self.raw.name
+            self.environment_simulator, LearnerView(self.environment_simulator, translation), translation.learner_observation_space, self.environment_simulator.name
         )
 
     @property
@@ -159,11 +159,11 @@ class CustomProblem(ControlProblem):
     def _identity(self) -> tuple[Any, ...]:
         """All that the expert hangs on."""
         environment = self.environment, self.environment_options, self.horizon
-        return *environment, self.expert, self.normalise, self.given
+        return *environment, self.expert, self.vec_normalize, self.given
 
     def _load(self) -> Expert:
         if self.given is not None and not self.expert:
-            return as_expert(self.given, self.raw)
+            return as_expert(self.given, self.environment_simulator)
         if not self.expert:
             raise UsageError(
                 "an environment of your own needs an expert: give --expert with a Stable-Baselines3 .zip, a .npz of "
@@ -171,10 +171,10 @@ class CustomProblem(ControlProblem):
                 f"Python object, {GIVE_AGAIN}"
             )
         if is_reference(self.expert):
-            return as_expert(import_reference(self.expert, self.trusted), self.raw, self.expert)
+            return as_expert(import_reference(self.expert, self.trusted), self.environment_simulator, self.expert)
         if self.expert.endswith(".npz") or self.expert.startswith("minari:"):
-            return as_expert(self.expert, self.raw)
-        return load_expert(self.expert, self.raw, self.normalise)
+            return as_expert(self.expert, self.environment_simulator)
+        return load_expert(self.expert, self.environment_simulator, self.vec_normalize)
 
     def build(self, seed: int) -> Problem:
         return replace(super().build(seed), prepare=self.init_action_scale)
@@ -185,34 +185,34 @@ class CustomProblem(ControlProblem):
             if isinstance(part, GaussianHead):
                 part.init_action_scale(
                     *cached_build(
-                        ("actions", *self._identity), lambda: typical_action_stats(self.raw, self.loaded_expert)
+                        ("actions", *self._identity), lambda: typical_action_stats(self.environment_simulator, self.loaded_expert)
                     )
                 )
 
     def spaces(self) -> tuple[Space[Any], Space[Any]]:
-        translation = self.translation
+        translation = self.space_adapter
         return translation.learner_observation_space, translation.action_space
 
     def fingerprint(self) -> dict[str, Tensor]:
         """Of how environment and expert behave, and of how observations are scaled."""
-        of_environment: dict[str, Array] = getattr(self.raw, "fingerprint", dict)()
-        seen = {"mean": self.translation.mean, "scale": self.translation.scale}
-        weights = self.expert_weights or to_tensors(compute_behavior_fingerprint(self.loaded_expert, self.raw))
+        of_environment: dict[str, Array] = getattr(self.environment_simulator, "fingerprint", dict)()
+        seen = {"mean": self.space_adapter.mean, "scale": self.space_adapter.scale}
+        weights = self.expert_weights or to_tensors(compute_behavior_fingerprint(self.loaded_expert, self.environment_simulator))
         return {f"expert.{n}": w for n, w in weights.items()} | to_tensors(
             {f"environment.{n}": array for n, array in of_environment.items()}
             | {name: array for name, array in seen.items() if array is not None}
         )
 
-    def habits(self) -> dict[str, Tensor]:
-        return {} if self.expert_weights else to_tensors(compute_expert_fingerprint(self.loaded_expert, self.raw))
+    def expert_fingerprint(self) -> dict[str, Tensor]:
+        return {} if self.expert_weights else to_tensors(compute_expert_fingerprint(self.loaded_expert, self.environment_simulator))
 
-    def tested_expert(self, answers: int) -> int:
+    def n_expert_test_episodes(self, answers: int) -> int:
         """Unless it was said how many: a slow expert is tested for no longer than it was asked in training."""
         if self.test_episodes or self.expert_weights:
             return self.n_test_episodes
         return min(self.n_test_episodes, max(MIN_TEST_EPISODES, answers // self.horizon))
 
-    def measured_by(self) -> tuple[object, ...] | None:
+    def cache_key(self) -> tuple[object, ...] | None:
         return None  # what an expert of one's own does may hang on more than can be known
 
     def ratio(self, returned: float, expert: float) -> float | None:
@@ -228,10 +228,10 @@ class LearnerView:
     """What the learner sees of states."""
 
     simulator: Simulator
-    translation: SpaceAdapter
+    space_adapter: SpaceAdapter
 
     def __call__(self, states: Array) -> Array:
-        return self.translation.view(observe_float64(self.simulator, states))
+        return self.space_adapter.view(observe_float64(self.simulator, states))
 
 
 def make_simulator(environment: Any, options: JsonDict, horizon: int, trusted: bool) -> Simulator:
@@ -266,7 +266,7 @@ def make_simulator(environment: Any, options: JsonDict, horizon: int, trusted: b
 def looks_like_simulator(thing: Any) -> bool:
     """Whether it is a simulator of ours, and no class of them."""
     return not isinstance(thing, type) and all(
-        callable(getattr(thing, m, None)) for m in ("initial", "observe", "step")
+        callable(getattr(thing, m, None)) for m in ("reset", "observe", "step")
     )
 
 

@@ -18,7 +18,7 @@ def compute_expert_fingerprint(expert: Expert, simulator: Simulator) -> dict[str
     generator, rules = np.random.default_rng(0), find_action_mask(simulator)
     states, found = checked_reset(simulator, np.arange(LANES, dtype=np.uint64)), dict[str, Array]()
     for t in range(1, min(ASKED_AFTER[-1], simulator.horizon - 1) + 1):
-        legal = None if rules is None else rules.legal(states)
+        legal = None if rules is None else rules.action_mask(states)
         states, _, done = checked_step(simulator, states, sample_actions(simulator, generator, len(states), legal))
         states = states[~done]
         if not len(states):

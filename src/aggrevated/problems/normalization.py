@@ -39,7 +39,7 @@ def collect_random_observations(simulator: Simulator) -> list[Array]:
     for _ in range(simulator.horizon):
         found.append(observe_float64(simulator, states))
         steps += len(states)
-        legal = None if rules is None else rules.legal(states)
+        legal = None if rules is None else rules.action_mask(states)
         states, _, done = checked_step(simulator, states, sample_actions(simulator, generator, len(states), legal))
         states = states[~done]
         if steps >= STEPS or not len(states):

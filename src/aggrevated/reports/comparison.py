@@ -42,7 +42,7 @@ class TrialGroup:
 
     def column(self, name: str) -> Array:
         """One number of every trial, [trials]."""
-        values = [result.facts().get(name, "absent") for result in self.results]
+        values = [result.to_dict().get(name, "absent") for result in self.results]
         for run, value in zip(self.runs, values, strict=True):
             if not has_exact_type(value, float) and value is not None:
                 raise DataError(f"{run.folder}/result.json has no number for {name}; restore it, or start a new run")
@@ -80,7 +80,7 @@ def summarize_group(group: TrialGroup) -> JsonDict:
 
 def compared_quantity(group: TrialGroup) -> str:
     """What is compared: the ratio of returns, or the gain above the expert's."""
-    return "ratio" if group.runs[0].config.world.has_ratio else "gain"
+    return "ratio" if group.runs[0].config.problem.has_ratio else "gain"
 
 
 def relative_to_expert(group: TrialGroup) -> Array:
@@ -92,7 +92,7 @@ def relative_to_expert(group: TrialGroup) -> Array:
 
 def make_comparison_table(groups: Sequence[TrialGroup], closing: str) -> Table:
     """The table of all groups, best so far, fresh and beside the expert."""
-    digits = groups[0].runs[0].config.world.digits
+    digits = groups[0].runs[0].config.problem.digits
     name = compared_quantity(groups[0])
     figures = 3 if name == "ratio" else digits
     columns = {
@@ -118,12 +118,12 @@ def plot_groups(groups: Sequence[TrialGroup], path: Path) -> None:
     names = {config.task.name for config in configs}
     if len(names) > 1:
         raise UsageError(f"the runs are of different tasks ({', '.join(sorted(names))}); compare runs of one task")
-    experts = {config.world.expert_identity() for config in configs}
+    experts = {config.problem.expert_identity() for config in configs}
     returned = float(np.mean([group.mean("expert_return") for group in groups]))
     expert = returned if len(experts) == 1 else None  # different experts have no line in common
     costly = any(group.column("oracle_steps").any() for group in groups)  # the oracle's roll-outs are part of the bill
     curves = [make_curve(group, costly) for group in groups]
-    plot_learning_curves(curves, expert, configs[0].task.title, path, configs[0].world.measured)
+    plot_learning_curves(curves, expert, configs[0].task.title, path, configs[0].problem.metric_name)
 
 
 def make_curve(group: TrialGroup, costly: bool) -> Curve:
@@ -132,6 +132,6 @@ def make_curve(group: TrialGroup, costly: bool) -> Curve:
     first = [result.initial_return for result in group.results]
     best = pad_curves([[one, *(line.best_return for line in lines)] for one, lines in zip(first, trials, strict=True)])
     steps = pad_curves([[line.simulator_steps for line in lines] for lines in trials]).mean(axis=0) if costly else None
-    dotted = not config.row.imitates  # RL, as in the paper's figures
+    dotted = not config.method_spec.queries_expert  # RL, as in the paper's figures
     episodes = np.arange(best.shape[1]) * config.loop.trajectories
     return Curve(group.label, episodes, best, dotted, steps, group.mean("validation_steps"))

@@ -22,7 +22,7 @@ from aggrevated.training.run_folder import Run
 
 def write_replay_gif(run: Run, seed: int, path: Path) -> JsonDict:
     """Write the GIF; where it is, and the two returns."""
-    world = run.config.world
+    world = run.config.problem
     if not isinstance(world, ControlProblem):
         raise UsageError(f"{run.folder} is a run of {run.config.task.name}, which is not of control and does not move")
     name, parts = find_drawable_simulator(world.simulator)

@@ -46,13 +46,13 @@ def make_cost_curve(run: Run, result: Result) -> CostCurve:
 
 def worst_return(run: Run) -> float:
     """The return that counts as nothing, where there is a ratio."""
-    world = run.config.world
-    return world.lowest(world.horizon) if isinstance(world, ControlProblem) else 0.0
+    world = run.config.problem
+    return world.worst_return(world.horizon) if isinstance(world, ControlProblem) else 0.0
 
 
 def target_return(run: Run, result: Result, ratio: float) -> float:
     """The return that is so much of the expert's."""
-    expert, lowest = float(result.facts()["expert_return"]), worst_return(run)
+    expert, lowest = float(result.to_dict()["expert_return"]), worst_return(run)
     return lowest + ratio * (expert - lowest)
 
 

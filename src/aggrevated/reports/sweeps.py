@@ -46,12 +46,12 @@ def describe_trials(sweep: Sweep) -> str:
 
 def trial_row(trial: Trial) -> JsonDict:
     """One line of the table."""
-    return trial.facts() | {"name": f"{trial.number:03d}"}
+    return trial.to_dict() | {"name": f"{trial.number:03d}"}
 
 
 def make_columns(sweep: Sweep) -> dict[str, Column]:
     """The trial, what varies, and how good it was."""
-    digits = sweep.asked.found.world.digits
+    digits = sweep.asked.found.problem.digits
     varied = {to_flag_name(one.name): setting_column(one.name) for one in sweep.asked.varied}
     returns = {
         "validation": number_column("validation", digits),
@@ -108,7 +108,7 @@ def plot_sweep(sweep: Sweep, best: Trial) -> None:
     """The figure of all trials that have ended."""
     trials, importances = [trial for trial in sweep.trials if trial.ended], sweep.importances
     settings = [make_axis(one, trials, best, importances[one.name]) for one in sweep.asked.varied]
-    measured = f"{sweep.asked.found.world.measured} on validation"
+    measured = f"{sweep.asked.found.problem.metric_name} on validation"
     scores = [trial.score for trial in trials]
     plot_parallel_coordinates(settings, scores, describe_trials(sweep), measured, sweep.folder / "sweep")
 

@@ -104,7 +104,7 @@ def roll_in_stepwise(simulator: Simulator, mixture: RollInPolicy, seeds: Array, 
         with add_error_position(seeds, lanes, t):
             observation = checked_observe(simulator, state)
             chosen = by_expert[t].take(lanes)
-            legal = rules.legal(state) if rules else None
+            legal = rules.action_mask(state) if rules else None
             action, memory = mixture.act(state, observation, legal, memory, noise[t].take(lanes, 0), chosen, t, space)
             following, cost, done = checked_step(simulator, state, action)
         steps.append(StepRecord(lanes, state, observation, action, cost, chosen, legal))
@@ -170,7 +170,7 @@ class StepRecord(NamedTuple):
     actions: Array  # [n] or [n, A]
     costs: Array  # [n]
     by_expert: Array  # [n]
-    legal: Array | None  # [n, A], or None where all actions are
+    action_mask: Array | None  # [n, A], or None where all actions are
 
 
 def stack_steps(steps: Sequence[StepRecord], seeds: Array, horizon: int, alpha: float) -> Trajectories:
@@ -187,7 +187,7 @@ def stack_steps(steps: Sequence[StepRecord], seeds: Array, horizon: int, alpha: 
         values = np.concatenate([*parts[name], np.zeros_like(parts[name][0][:1])])
         return values.take(source, axis=0).reshape(count, length, *values.shape[1:])
 
-    mask, rules = (source < len(lanes)).reshape(count, length), steps[0].legal is not None
+    mask, rules = (source < len(lanes)).reshape(count, length), steps[0].action_mask is not None
     found = Trajectories(
         states=gather("states"),
         observations=gather("observations"),
@@ -196,11 +196,11 @@ def stack_steps(steps: Sequence[StepRecord], seeds: Array, horizon: int, alpha: 
         mask=mask,
         by_expert=gather("by_expert"),
         horizon=horizon,
-        mixing=alpha,
-        legal=gather("legal") if rules else np.zeros((*mask.shape, 0), bool),
+        alpha=alpha,
+        action_mask=gather("action_mask") if rules else np.zeros((*mask.shape, 0), bool),
         seeds=np.asarray(seeds, np.uint64),
     )
-    if rules and not np.take_along_axis(found.legal, found.actions[..., None], axis=2)[..., 0][mask].all():
+    if rules and not np.take_along_axis(found.action_mask, found.actions[..., None], axis=2)[..., 0][mask].all():
         raise DataError(
             "an illegal action was taken: a state has no legal one, or the expert does not keep to the rules"
         )

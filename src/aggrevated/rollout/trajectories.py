@@ -25,9 +25,9 @@ class Trajectories:
     mask: Array  # [K, T] bool, true where a step was taken
     by_expert: Array  # [K, T] bool, true where π* chose the action (line 4)
     horizon: int  # H
-    mixing: float = 0.0  # α_n
+    alpha: float = 0.0  # α_n
     # [K, T, A] bool, true where an action was legal; [K, T, 0] where all are
-    legal: Array = field(default_factory=lambda: ALL_LEGAL)
+    action_mask: Array = field(default_factory=lambda: ALL_LEGAL)
     seeds: Array = field(default_factory=lambda: NUMBERED)  # uint64 [K]: where a trajectory's randomness comes from
     n: int = 1  # the iteration that they were rolled in for
     diverged: int = 0  # how many more there were, left out because their simulation diverged
@@ -35,13 +35,13 @@ class Trajectories:
 
     def __post_init__(self) -> None:
         shape = self.mask.shape
-        if self.legal is ALL_LEGAL:
-            object.__setattr__(self, "legal", np.zeros((*shape, 0), bool))
+        if self.action_mask is ALL_LEGAL:
+            object.__setattr__(self, "action_mask", np.zeros((*shape, 0), bool))
         if self.seeds is NUMBERED:
             object.__setattr__(self, "seeds", np.arange(shape[0], dtype=np.uint64))
         assert self.seeds.shape == shape[:1], (self.seeds.shape, shape)
         assert len(shape) == 2 and shape[1] <= self.horizon, (shape, self.horizon)
-        for name in ("states", "observations", "actions", "costs", "by_expert", "legal"):
+        for name in ("states", "observations", "actions", "costs", "by_expert", "action_mask"):
             assert getattr(self, name).shape[:2] == shape, (name, getattr(self, name).shape, shape)
 
     @property
@@ -75,7 +75,7 @@ class Trajectories:
         return replace(self, **{name: getattr(self, name)[indices] for name in (*ARRAYS, "seeds")})
 
 
-NOT_PER_STEP = ("horizon", "mixing", "seeds", "n", "diverged", "unseen")
+NOT_PER_STEP = ("horizon", "alpha", "seeds", "n", "diverged", "unseen")
 ARRAYS = tuple(f.name for f in fields(Trajectories) if f.name not in NOT_PER_STEP)  # [K, T, ...]
 
 

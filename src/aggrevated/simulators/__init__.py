@@ -30,7 +30,7 @@ class Simulator(Protocol):
     @property
     def action_space(self) -> Discrete | Box: ...
 
-    def initial(self, seeds: Array) -> Array:
+    def reset(self, seeds: Array) -> Array:
         """States [n, ...] drawn from ρ₀, one per seed."""
         ...
 
@@ -47,7 +47,7 @@ class Simulator(Protocol):
 class HasActionMask(Protocol):
     """A simulator in which not every action is legal everywhere."""
 
-    def legal(self, state: Array) -> Array:
+    def action_mask(self, state: Array) -> Array:
         """[n, A] bool: which actions may be taken."""
         ...
 
@@ -65,7 +65,7 @@ class Reseedable(Protocol):
 class HasReplayedSteps(Protocol):
     """A simulator that comes back to some of its states only by going the way to them again."""
 
-    def replayed(self) -> int:
+    def replayed_steps(self) -> int:
         """How many steps it has taken again so far; they are on the bill of whoever made it go back."""
         ...
 
@@ -74,7 +74,7 @@ class HasReplayedSteps(Protocol):
 class HasBatchLimit(Protocol):
     """A simulator that replays more where too many of its episodes go forward together."""
 
-    def lanes_at_once(self) -> int:
+    def max_batch_size(self) -> int:
         """How many can go forward together without one of them having to go its way again."""
         ...
 
@@ -89,7 +89,7 @@ class SimulatorWrapper(Protocol):
 
 def find_action_mask(simulator: Simulator) -> HasActionMask | None:
     """The simulator, or the one inside of it, that knows which actions are legal; None where all are."""
-    found: HasActionMask | None = find_wrapped("legal", simulator)
+    found: HasActionMask | None = find_wrapped("action_mask", simulator)
     return found
 
 
@@ -101,14 +101,14 @@ def find_reseedable(simulator: Simulator) -> Reseedable | None:
 
 def count_replayed_steps(simulator: Simulator) -> int:
     """How many steps the simulator, or the one inside of it, has replayed so far; 0 where none has to."""
-    found: HasReplayedSteps | None = find_wrapped("replayed", simulator)
-    return found.replayed() if found is not None else 0
+    found: HasReplayedSteps | None = find_wrapped("replayed_steps", simulator)
+    return found.replayed_steps() if found is not None else 0
 
 
 def max_batch_size(simulator: Simulator) -> int:
     """How many episodes are best run together: more than that are run in blocks, to the same end."""
-    found: HasBatchLimit | None = find_wrapped("lanes_at_once", simulator)
-    return found.lanes_at_once() if found is not None else sys.maxsize
+    found: HasBatchLimit | None = find_wrapped("max_batch_size", simulator)
+    return found.max_batch_size() if found is not None else sys.maxsize
 
 
 def find_wrapped(method: str, simulator: Any) -> Any:

@@ -30,7 +30,7 @@ class Acrobot:
     action_space = Discrete(3)
     observation_space = Box(-BOUNDS, BOUNDS)
 
-    def initial(self, seeds: Array) -> Array:
+    def reset(self, seeds: Array) -> Array:
         """The states of `Acrobot-v1` after `reset(seed=seed)`, bit for bit (it rounds them to float32)."""
         states = np.empty((len(seeds), NUMBERS))
         _begin(np.asarray(seeds, np.uint64), states)

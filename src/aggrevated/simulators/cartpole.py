@@ -28,7 +28,7 @@ class CartPole:
     action_space = Discrete(2)
     observation_space = Box(-BOUNDS, BOUNDS)
 
-    def initial(self, seeds: Array) -> Array:
+    def reset(self, seeds: Array) -> Array:
         """The states of `CartPole-v1` after `reset(seed=seed)`, bit for bit."""
         states = np.empty((len(seeds), NUMBERS))
         _begin(np.asarray(seeds, np.uint64), states)

@@ -13,8 +13,8 @@ from aggrevated.simulators import Simulator
 
 def checked_reset(simulator: Simulator, seeds: Array) -> Array:
     """States [n, ...] drawn from ρ₀, one per seed."""
-    states = call_user_code(simulator.name, "initial", lambda: simulator.initial(seeds), len(seeds))
-    return check_batch(simulator, "states", states, len(seeds), "initial")
+    states = call_user_code(simulator.name, "reset", lambda: simulator.reset(seeds), len(seeds))
+    return check_batch(simulator, "states", states, len(seeds), "reset")
 
 
 def checked_observe(simulator: Simulator, states: Array) -> Array:

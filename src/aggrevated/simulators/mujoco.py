@@ -107,7 +107,7 @@ class MuJoCo:
         size = self.physics.model.nq - self.robot.unseen + self.physics.model.nv
         return Box(-np.inf, np.inf, (size,), np.float32)
 
-    def initial(self, seeds: Array) -> Array:
+    def reset(self, seeds: Array) -> Array:
         """The states after `reset(seed=seed)` in Gymnasium, bit for bit."""
         return np.stack([self.physics.after_reset(int(seed)) for seed in seeds])
 

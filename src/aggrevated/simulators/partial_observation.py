@@ -28,8 +28,8 @@ class PartialObservationSimulator:
     def action_space(self) -> Discrete | Box:
         return self.simulator.action_space
 
-    def initial(self, seeds: Array) -> Array:
-        return self.simulator.initial(seeds)
+    def reset(self, seeds: Array) -> Array:
+        return self.simulator.reset(seeds)
 
     def observe(self, state: Array) -> Array:
         return self.view(state)

@@ -138,7 +138,7 @@ class TabularSimulator:
         """[H, S, A]."""
         return optimal_q(self.transitions, self.costs, self.horizon)
 
-    def initial(self, seeds: Array) -> Array:
+    def reset(self, seeds: Array) -> Array:
         key = np.asarray(seeds, np.uint64)
         s = np.searchsorted(self.start.cumsum(), hash_to_uniform(key, 0), side="right")
         return np.stack([s.clip(0, len(self.start) - 1), np.zeros_like(s), key], axis=1).astype(np.uint64)

@@ -49,12 +49,12 @@ class SupervisedStartSettings(StartSettings):
 
     name = "supervised"
     start_steps: int = setting(500, "Minibatches of the supervised start.", at_least(1))
-    start_rate: float = setting(0.01, "Its learning rate at first; it falls to 0.", POSITIVE)
+    start_learning_rate: float = setting(0.01, "Its learning rate at first; it falls to 0.", POSITIVE)
     demonstrations: int = setting(0, "How many episodes of the expert it learns from; 0: K.", COUNT)
 
     def begin(self, policy: Policy, simulator: Simulator, expert: Expert, seed: int, k: int) -> tuple[int, int]:
         episodes = self.demonstrations or k
-        return pretrain_policy(policy, simulator, expert, episodes, self.start_steps, self.start_rate, seed)
+        return pretrain_policy(policy, simulator, expert, episodes, self.start_steps, self.start_learning_rate, seed)
 
     @property
     def notice(self) -> str:

@@ -19,7 +19,7 @@ from aggrevated.storage.bounded_json import decode_utf8, parse_json
 from aggrevated.storage.json_files import JsonDict
 from aggrevated.storage.untrusted import open_regular_file
 
-CHECKSUM_KEY = "seal"
+CHECKSUM_KEY = "checksum"
 INITIAL_CHECKSUM = ""  # before the first line
 MAX_LINE = 1 << 20  # bytes; one of metrics.jsonl has some 500
 
@@ -28,13 +28,13 @@ class ChecksummedJournal:
     """Open for more lines, from the last that is there. `seal` is that of the last line."""
 
     def __init__(self, path: Path, seal: str) -> None:
-        self.path, self.seal = path, seal
+        self.path, self.checksum = path, seal
         with reraise_storage_errors(path):
             self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
 
     def append(self, facts: JsonDict) -> None:
         """One more line."""
-        line, self.seal = encode_checksummed_line(facts, self.seal)
+        line, self.checksum = encode_checksummed_line(facts, self.checksum)
         with reraise_storage_errors(self.path):
             write_all(self._file, line)
 

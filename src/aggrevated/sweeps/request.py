@@ -34,28 +34,28 @@ class SweepRequest:
     trials: int
     seeds: int = 1
     sampler_seed: int = 0
-    trust: bool = field(default=False, compare=False)  # whether code that the task names may be imported
+    trust_code: bool = field(default=False, compare=False)  # whether code that the task names may be imported
 
     @classmethod
-    def read(cls, facts: JsonDict, source: object, trust: bool = False) -> SweepRequest:
+    def read(cls, facts: JsonDict, source: object, trust_code: bool = False) -> SweepRequest:
         """What `facts` gave, or a `DataError` that names its source."""
         try:
-            own = {name: facts[name] for name in cls.__dataclass_fields__ if name != "trust"}
-            own["varied"] = parse_variations(own["varied"], find_task(own["task"], trust), own["method"])
+            own = {name: facts[name] for name in cls.__dataclass_fields__ if name != "trust_code"}
+            own["varied"] = parse_variations(own["varied"], find_task(own["task"], trust_code), own["method"])
             own["fixed"] = {name: tuple(v) if isinstance(v, list) else v for name, v in own["fixed"].items()}
         except (KeyError, AttributeError, TypeError, UsageError) as error:
             raise DataError(f"{source} does not say what was asked ({error}); restore it, or begin anew") from error
-        return cls(**own, trust=trust)
+        return cls(**own, trust_code=trust_code)
 
-    def facts(self) -> JsonDict:
+    def to_dict(self) -> JsonDict:
         """For sweep.json."""
-        own = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "trust"}
+        own = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "trust_code"}
         return own | {"varied": [str(one) for one in self.varied]}
 
     @cached_property
     def found(self) -> Task:
         """The task itself."""
-        return find_task(self.task, self.trust)
+        return find_task(self.task, self.trust_code)
 
     def resolved(self, settings: Mapping[str, Any]) -> tuple[Config, dict[str, Any]]:
         """(the config of a trial, those settings in it that were varied or fixed and have an effect there)."""
@@ -119,7 +119,7 @@ class SweepRequest:
             raise UsageError(f"{to_flag(name)} is both varied and fixed; leave one of them out")
         if name == "seed":
             raise UsageError("--seed does not vary: every trial has as many seeds as --seeds says; leave it out")
-        if name in self.found.world.protocol_settings:
+        if name in self.found.problem.protocol_settings:
             apart = f"fix it, and make a sweep for each {to_flag(name)}"
             raise UsageError(f"{to_flag(name)} does not vary: it decides what is measured, not how well; {apart}")
 

@@ -151,9 +151,9 @@ def parse_value(name: str, text: str, kind: Any) -> Any:
 
 def with_absolute_path(task: Task, name: str, value: Any) -> Any:
     """The same, but a file or folder of the task's world with its whole path: a sweep may go on somewhere else."""
-    if not isinstance(value, str) or name not in declared_settings(type(task.world)):
+    if not isinstance(value, str) or name not in declared_settings(type(task.problem)):
         return value
-    return apply_settings(task.world, {name: value}).fill_defaults(1, ()).values()[name]
+    return apply_settings(task.problem, {name: value}).fill_defaults(1, ()).to_values()[name]
 
 
 def format_value(value: Any) -> str:

@@ -34,21 +34,21 @@ class Sweep:
     trials: tuple[Trial, ...] = ()
 
     @classmethod
-    def open(cls, folder: Path, anyway: bool = False, trust: bool = False) -> Sweep:
+    def open(cls, folder: Path, ignore_numerics: bool = False, trust_code: bool = False) -> Sweep:
         """A sweep that exists; one begun where sums round otherwise is refused, but for `anyway`."""
         path = folder / RECORD
         facts = storage.load_checksummed_json(path, "restore it, or begin anew with another --out")
         if facts.get("version") != __version__ or not {"asked", "trials", "arithmetic"} <= set(facts):
             raise DataError(f"{path} is not of a sweep of version {__version__}; begin anew with another --out")
         elsewhere = describe_numerics_difference(facts["arithmetic"], numerics_fingerprint())
-        if elsewhere and not anyway:
-            remedy = f"go on there, or here with 'aggrevated resume {folder} --anyway'"
+        if elsewhere and not ignore_numerics:
+            remedy = f"go on there, or here with 'aggrevated resume {folder} --ignore-numerics'"
             raise DataError(f"{folder} was begun with {elsewhere}: trials made here are not to the bit; {remedy}")
         try:
             trials = tuple(map(Trial.read, facts["trials"]))
         except (KeyError, TypeError, AttributeError) as error:
             raise DataError(f"{path} holds a trial that is none ({error!r}); restore it, or begin anew") from error
-        return cls(folder, SweepRequest.read(facts["asked"], path, trust), trials)
+        return cls(folder, SweepRequest.read(facts["asked"], path, trust_code), trials)
 
     @property
     def best(self) -> Trial | None:
@@ -60,28 +60,28 @@ class Sweep:
         """How much each setting explains of the differences between trials."""
         return {one.name: importance(one, self.trials) for one in self.asked.varied}
 
-    def facts(self) -> storage.JsonDict:
+    def to_dict(self) -> storage.JsonDict:
         """For sweep.json: what was asked, and what came of it."""
         best = self.best
         return {
             "version": __version__,
-            "asked": self.asked.facts(),
-            "best": None if best is None else best.facts() | {"command": self.asked.command(best.settings)},
+            "asked": self.asked.to_dict(),
+            "best": None if best is None else best.to_dict() | {"command": self.asked.command(best.settings)},
             "importance": self.importances,
-            "trials": [trial.facts() for trial in self.trials],
+            "trials": [trial.to_dict() for trial in self.trials],
             "arithmetic": numerics_fingerprint(),
         }
 
     def write(self) -> Sweep:
         """Write sweep.json."""
-        storage.save_checksummed_json(self.folder / RECORD, self.facts())
+        storage.save_checksummed_json(self.folder / RECORD, self.to_dict())
         return self
 
     def rounds(self, run_them: Runner) -> Iterator[Sweep]:
         """The sweep after each of its rounds, those that are over already included."""
         with storage.exclusive_lock(self.folder):
             storage.remove_temporary_files(self.folder)
-            sweep = replace(self, trials=Sweep.open(self.folder, anyway=True).trials).write()
+            sweep = replace(self, trials=Sweep.open(self.folder, ignore_numerics=True).trials).write()
             for first in range(0, self.asked.trials, ROUND):
                 sweep = sweep.asked_for(first)
                 if len(sweep.trials) <= first:
@@ -164,10 +164,10 @@ def create_or_open_sweep(folder: Path, asked: SweepRequest) -> Sweep:
     if not (folder / RECORD).is_file():
         check_folder_unused(folder)
         sweep = Sweep(folder, asked)
-        create_run_folder(folder, RECORD, sweep.facts())
+        create_run_folder(folder, RECORD, sweep.to_dict())
         return sweep
     sweep = Sweep.open(folder)
-    then, now = sweep.asked.facts(), asked.facts()
+    then, now = sweep.asked.to_dict(), asked.to_dict()
     for name in (name for name in then if name != "trials" and then[name] != now[name]):
         raise UsageError(
             f"{folder} holds a sweep with {describe_request_difference(name, then[name], now[name])}; choose another --out"

@@ -28,7 +28,7 @@ class Trial:
         best, test = tuple(facts["best_returns"]), tuple(facts["test_returns"])
         return cls(facts["trial"], settings, best, test, facts["failed"])
 
-    def facts(self) -> JsonDict:
+    def to_dict(self) -> JsonDict:
         """For JSON."""
         means = {"validation": self.score, "spread": self.spread, "test": self.test}
         own = asdict(self)

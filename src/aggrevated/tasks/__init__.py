@@ -30,7 +30,7 @@ class Preset:
     update: str | None = None
     start: str | None = None
 
-    def fits(self, picked: Mapping[str, str]) -> bool:
+    def applies_to(self, picked: Mapping[str, str]) -> bool:
         """Whether it is for what was picked so far; what is not picked yet fits nothing."""
         wanted = {"method": self.method, "policy": self.policy, "update": self.update, "start": self.start}
         return all(picked.get(choice) == name for choice, name in wanted.items() if name is not None)
@@ -45,8 +45,8 @@ class FigureRow:
     policy: str | None = None
     start: str | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)  # further ones that are not the task's
-    paper: float | None = None  # what the paper reports
-    said: str = ""  # what the legend adds to its name
+    paper_value: float | None = None  # what the paper reports
+    label_suffix: str = ""  # what the legend adds to its name
     tuned_by: str = ""  # the setting of which a page tries a third and three times as much
     trials: int = 0  # others than the figure's
 
@@ -70,27 +70,27 @@ class Task:
 
     name: str
     title: str
-    world: ProblemSettings
+    problem: ProblemSettings
     policy: str = "mlp"  # the usual one
-    oracle: str = "q-network"  # how its expert is usually asked for Q*
+    oracle: str = "q-star"  # how its expert is usually asked for Q*
     components: tuple[type[Settings], ...] = ()  # pieces of its own; if policies are among them, it is for these only
-    usual: tuple[Preset, ...] = ()  # what belongs to it in every run, such as the paper's shape of the policy
-    tuned: tuple[Preset, ...] = ()  # what was tuned for the paper's figures
-    figure: tuple[FigureRow, ...] = ()  # of the paper's figure
+    defaults: tuple[Preset, ...] = ()  # what belongs to it in every run, such as the paper's shape of the policy
+    presets: tuple[Preset, ...] = ()  # what was tuned for the paper's figures
+    figure_rows: tuple[FigureRow, ...] = ()  # of the paper's figure
     protocol: ComparisonProtocol | None = None  # of that
     trials: int = 10  # of each row
     packages: tuple[str, ...] = ()  # that it needs besides the usual ones
-    recipe: ExpertRecipe | None = None  # how its expert was made
+    expert_recipe: ExpertRecipe | None = None  # how its expert was made
 
     def tuned_for(self, picked: Mapping[str, str]) -> dict[str, Any]:
         """The settings that it has for what was picked; updates that need no tuning get none."""
-        rows = self.usual if picked.get("update") in UNTUNED_UPDATES else (*self.usual, *self.tuned)
-        return {name: value for row in rows if row.fits(picked) for name, value in row.settings.items()}
+        rows = self.defaults if picked.get("update") in UNTUNED_UPDATES else (*self.defaults, *self.presets)
+        return {name: value for row in rows if row.applies_to(picked) for name, value in row.settings.items()}
 
 
 PAPER_PRESETS = (  # as its experiments were run: step sizes tuned for each task, in its own unit of cost
-    Preset({"target_kl": 0.0, "unit": "cost", "solver": "closed-form"}, update="natural"),
-    Preset({"target_kl": 0.0, "unit": "cost"}, update="regular"),
+    Preset({"target_kl": 0.0, "cost_scale": "raw", "solver": "closed-form"}, update="natural"),
+    Preset({"target_kl": 0.0, "cost_scale": "raw"}, update="regular"),
 )
 KL, RATE = "delta_kl", "learning_rate"  # what is tuned of a natural step, and of a regular one
 CRITIC = {"oracle": "critic"}
@@ -107,14 +107,14 @@ def aggrevated_rows(trials: int = 0) -> tuple[FigureRow, ...]:
 
 INTERPOLATION_ROWS = (  # between imitation and reinforcement; every question of LOLS is a roll-out for each action
     FigureRow("loki", "natural", tuned_by=KL),
-    FigureRow("lols", "natural", settings={"trajectories": 10, "queried_steps": 3}, tuned_by=KL),
+    FigureRow("lols", "natural", settings={"trajectories": 10, "query_steps": 3}, tuned_by=KL),
 )
 BASELINE_ROWS = (  # whoever asks for no roll-out; reinforcement learning with a critic
     FigureRow("dagger", "follow-the-leader", tuned_by=RATE),
     FigureRow("sl", "follow-the-leader", tuned_by=RATE),
     FigureRow("thor", "natural", tuned_by=KL),
-    FigureRow("reinforce", "regular", settings=CRITIC, tuned_by=RATE, said="critic"),
-    FigureRow("tnpg", "natural", settings=CRITIC, tuned_by=KL, said="critic"),
+    FigureRow("reinforce", "regular", settings=CRITIC, tuned_by=RATE, label_suffix="critic"),
+    FigureRow("tnpg", "natural", settings=CRITIC, tuned_by=KL, label_suffix="critic"),
 )
 
 
@@ -130,14 +130,14 @@ FIT_PER_ITERATION_DEFAULTS = {
 DISCRETE_ACTION_ROWS = (  # for finite sets of actions
     FigureRow("aggrevate", "follow-the-leader", tuned_by=RATE),
     FigureRow(
-        "dagger", "follow-the-leader", settings=FIT_PER_ITERATION_DEFAULTS, tuned_by=RATE, said="K = 5, 60 iterations"
+        "dagger", "follow-the-leader", settings=FIT_PER_ITERATION_DEFAULTS, tuned_by=RATE, label_suffix="K = 5, 60 iterations"
     ),
 )
 # reinforcement learning as the paper has it: from scratch, without a critic
 FROM_SCRATCH_ROWS = (FigureRow("reinforce", "regular", tuned_by=RATE), FigureRow("tnpg", "natural", tuned_by=KL))
 
 
-def find_task(name: str, trust: bool = False) -> Task:
+def find_task(name: str, trust_code: bool = False) -> Task:
     """The task of that name: one that is installed, that of an environment of Gymnasium, or of `module:attribute`.
 
     What is not installed is imported only with `trust`. A `UsageError` lists all that there are by name.
@@ -147,19 +147,19 @@ def find_task(name: str, trust: bool = False) -> Task:
     elif name in find_entry_points(TASKS):
         task = load_entry_point(find_entry_points(TASKS)[name])
     else:
-        return make_custom_task(name, trust)
+        return make_custom_task(name, trust_code)
     if not isinstance(task, Task) or task.name != name:
         raise UsageError(f"the task {name} of an installed package is none, or has another name; mend or remove it")
     return task
 
 
-def make_custom_task(name: str, trust: bool) -> Task:
+def make_custom_task(name: str, trust_code: bool) -> Task:
     """That of an environment of Gymnasium, by its id, or of what `module:attribute` is."""
     from aggrevated.problems.code_references import import_reference, is_reference
     from aggrevated.problems.custom import CustomProblem
 
     if is_reference(name):
-        found = import_reference(name, trust) if trust else None
+        found = import_reference(name, trust_code) if trust_code else None
         if isinstance(found, Task):
             return replace(found, name=name)
     elif not is_gymnasium_id(name):
@@ -167,7 +167,7 @@ def make_custom_task(name: str, trust: bool) -> Task:
         raise UsageError(
             f"unknown task {name!r}{suggest_close_match(name, similar_names(name))}: choose one of {format_task_names()}{others}"
         )
-    return Task(name=name, title=name, world=CustomProblem(environment=name, trusted=trust), oracle="")
+    return Task(name=name, title=name, problem=CustomProblem(environment=name, trusted=trust_code), oracle="")
 
 
 def is_code_trusted(name: str, world: ProblemSettings) -> bool:
@@ -188,17 +188,17 @@ def as_task(given: Any, expert: Any = None) -> Task:
     if isinstance(given, Task):
         task = given
     elif isinstance(given, str):
-        task = find_task(given, trust=True)  # it was typed
+        task = find_task(given, trust_code=True)  # it was typed
     else:
         if not callable(given) and not callable(getattr(given, "step", None)):
             known = "a task's name, a Gymnasium id, a function that makes an environment, or a simulator"
             raise UsageError(f"{given!r} is nothing to learn in: give {known}")
         called = str(getattr(given, "__name__", None) or getattr(given, "name", type(given).__name__))
         name = make_reference(given) or (f"own-{called}" if is_known_task(called) else called)
-        task = Task(name=name, title=name, world=CustomProblem(environment=given, trusted=True), oracle="")
-    world = task.world
+        task = Task(name=name, title=name, problem=CustomProblem(environment=given, trusted=True), oracle="")
+    world = task.problem
     if isinstance(world, CustomProblem) and expert is not None and (named := make_reference(expert)):
-        return replace(task, world=replace(world, expert=named))
+        return replace(task, problem=replace(world, expert=named))
     return with_expert_object(task, expert)
 
 
@@ -207,13 +207,13 @@ def with_expert_object(task: Task, expert: Any) -> Task:
     from aggrevated.problems.control import ControlProblem
     from aggrevated.problems.custom import CustomProblem
 
-    world = task.world
+    world = task.problem
     if expert is None:
         return task
     if isinstance(world, CustomProblem):
-        return replace(task, world=replace(world, expert="", given=expert))
+        return replace(task, problem=replace(world, expert="", given=expert))
     if isinstance(world, ControlProblem):
-        return replace(task, world=replace(world, expert="", make_expert=partial(adapt_expert, expert)))
+        return replace(task, problem=replace(world, expert="", make_expert=partial(adapt_expert, expert)))
     raise UsageError(f"{task.name} is not for an expert of your own: leave it out, or give a task of control")
 
 

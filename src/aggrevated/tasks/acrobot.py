@@ -15,20 +15,20 @@ from aggrevated.tasks import (
     aggrevated_rows,
 )
 
-WORLD = ControlProblem(make=Acrobot, lowest=negative_horizon, horizon=200, expert="acrobot")
+WORLD = ControlProblem(make=Acrobot, worst_return=negative_horizon, horizon=200, expert="acrobot")
 TASK = Task(
     name="acrobot",
     title="Acrobot",
-    world=WORLD,
-    usual=(Preset({"hidden": (16,)}),),
-    tuned=(
+    problem=WORLD,
+    defaults=(Preset({"hidden": (16,)}),),
+    presets=(
         *PAPER_PRESETS,
         Preset({"trajectories": 50, "validation_episodes": 500}),  # returns vary more than on CartPole
         Preset({"delta_kl": 3e-4, "damping": 10.0}, update="natural"),
         Preset({"learning_rate": 0.05}, update="regular"),
         Preset({"learning_rate": 0.01}, update="follow-the-leader"),
     ),
-    figure=(
+    figure_rows=(
         *aggrevated_rows(trials=20),
         *DISCRETE_ACTION_ROWS,
         *INTERPOLATION_ROWS,
@@ -37,7 +37,7 @@ TASK = Task(
     ),
     protocol=ComparisonProtocol(budget=250_000),
     trials=5,
-    recipe=ExpertRecipe(
+    expert_recipe=ExpertRecipe(
         algorithm="DQN",
         environment="Acrobot-v1",
         steps=80_000,

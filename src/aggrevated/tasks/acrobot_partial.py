@@ -28,10 +28,10 @@ TASK = replace(
     acrobot.TASK,
     name="acrobot-partial",
     title="Acrobot from link positions",
-    world=replace(acrobot.WORLD, make=make_partial_acrobot, seen_by_expert=Acrobot),
+    problem=replace(acrobot.WORLD, make=make_partial_acrobot, seen_by_expert=Acrobot),
     policy="lstm",
-    usual=(Preset({"hidden": (32,)}),),
-    tuned=(
+    defaults=(Preset({"hidden": (32,)}),),
+    presets=(
         *PAPER_PRESETS,
         Preset({"trajectories": 50, "iterations": 150, "validation_episodes": 500}),
         Preset({"delta_kl": 1e-3, "damping": 1.0}, update="natural"),
@@ -40,7 +40,7 @@ TASK = replace(
         Preset({"learning_rate": 0.03}, method="aggrevated", update="regular", policy="window"),
         Preset({"learning_rate": 0.03}, method="aggrevated", update="regular", policy="mlp"),
     ),
-    figure=(
+    figure_rows=(
         *aggrevated_rows(),
         *DISCRETE_ACTION_ROWS,
         *INTERPOLATION_ROWS,
@@ -49,5 +49,5 @@ TASK = replace(
         *(FigureRow("aggrevated", "regular", policy, tuned_by=RATE) for policy in ("gru", "window", "mlp")),
     ),
     protocol=ComparisonProtocol(budget=250_000, tuning_seeds=(100,), tuning_budget=125_000),
-    recipe=None,  # its expert is Acrobot's
+    expert_recipe=None,  # its expert is Acrobot's
 )

@@ -23,7 +23,7 @@ def comparable_row(method: str, update: str, policy: str, paper: float | None = 
     learning = {"trajectories": k, "validate_every": CHOSEN_EVERY // k}
     learning["iterations"] = (PAGES if scratch else PAGES - STARTED) // k
     rate = 5e-4 if policy == "reactive" else 2e-3
-    start = {"start_steps": STARTED // MINIBATCH, "demonstrations": STARTED, "start_rate": rate}
+    start = {"start_steps": STARTED // MINIBATCH, "demonstrations": STARTED, "start_learning_rate": rate}
     given = learning | ({} if scratch else start) | settings
     return FigureRow(method, update, policy, "random" if scratch else "supervised", given, paper, said)
 
@@ -32,11 +32,11 @@ BONUS = {"entropy": 0.4}  # for all that follow a gradient of costs: it goes fla
 CRITIC = BONUS | {"oracle": "critic", "critic_steps": 20}  # reinforcement learning with all that helps it
 SCRATCH: dict[str, Any] = {"start": "random"}
 # the exponentiated update, each page seen in one iteration only, as by the others; ρ takes the place of the bonus
-NEWEST_PAGES = {"eta": 1.0, "decay": 0.3, "cooling": 0, "fit_steps": 3, "annealed": TO_THE_END}
+NEWEST_PAGES = {"eta": 1.0, "log_prob_decay": 0.3, "decay_after": 0, "fit_steps": 3, "anneal_iterations": TO_THE_END}
 EVEN_LSTM = (
     comparable_row("aggrevated", "regular", "lstm", 0.924, **BONUS, learning_rate=2e-3),
     comparable_row("aggrevated", "natural", "lstm", 0.915, **BONUS),
-    comparable_row("aggrevated", "exponentiated", "lstm", **NEWEST_PAGES, fit_rate=2e-3),
+    comparable_row("aggrevated", "exponentiated", "lstm", **NEWEST_PAGES, fit_learning_rate=2e-3),
     comparable_row("dagger", "regular", "lstm", learning_rate=2e-3),
     comparable_row("sl", "regular", "lstm", 0.813, learning_rate=2e-3),
     comparable_row("sl-rl", "regular", "lstm", 0.826, **CRITIC, learning_rate=3e-4),
@@ -45,13 +45,13 @@ EVEN_LSTM = (
     comparable_row("reinforce", "regular", "lstm", 0.256, **SCRATCH, **CRITIC, learning_rate=1e-3),
     comparable_row("tnpg", "natural", "lstm", 0.237, **SCRATCH, **CRITIC),
     comparable_row(
-        "aggrevated", "exponentiated", "lstm", **NEWEST_PAGES | {"fit_steps": 1}, fit_rate=2e-3, said="one step"
+        "aggrevated", "exponentiated", "lstm", **NEWEST_PAGES | {"fit_steps": 1}, fit_learning_rate=2e-3, said="one step"
     ),
 )
 EVEN_REACTIVE = (
     comparable_row("aggrevated", "regular", "reactive", 0.851, **BONUS, learning_rate=5e-4),
     comparable_row("aggrevated", "natural", "reactive", 0.800, **BONUS),
-    comparable_row("aggrevated", "exponentiated", "reactive", **NEWEST_PAGES, fit_rate=5e-4),
+    comparable_row("aggrevated", "exponentiated", "reactive", **NEWEST_PAGES, fit_learning_rate=5e-4),
     comparable_row("dagger", "regular", "reactive", learning_rate=5e-4),
     comparable_row("sl", "regular", "reactive", 0.325, learning_rate=5e-4),
     comparable_row("sl-rl", "regular", "reactive", 0.386, **CRITIC, learning_rate=3e-4),
@@ -61,7 +61,7 @@ EVEN_REACTIVE = (
 )
 EVEN_CONTEXTUAL = (
     comparable_row("aggrevated", "regular", "contextual", **BONUS, learning_rate=2e-3),
-    comparable_row("aggrevated", "exponentiated", "contextual", **NEWEST_PAGES, fit_rate=2e-3),
+    comparable_row("aggrevated", "exponentiated", "contextual", **NEWEST_PAGES, fit_learning_rate=2e-3),
     comparable_row("dagger", "regular", "contextual", learning_rate=2e-3),
     comparable_row("sl", "regular", "contextual", learning_rate=2e-3),
 )
@@ -69,7 +69,7 @@ CURVES = EVEN_LSTM[:5]
 # A kernel machine is fitted anew in each iteration, in time that grows as the square of the pages: it has 512.
 TABLE1 = (
     *EVEN_LSTM,
-    FigureRow("dagger", "support-vectors", "kernel-svm", paper=0.832),
+    FigureRow("dagger", "support-vectors", "kernel-svm", paper_value=0.832),
     *EVEN_REACTIVE,
     *EVEN_CONTEXTUAL,
 )
@@ -80,7 +80,7 @@ SLOWER = {"learning_rate": 1e-3}
 TUNING: tuple[tuple[FigureRow, tuple[Mapping[str, Any], ...]], ...] = (
     (REGULAR, ({}, SLOWER)),
     (NATURAL, ({}, {"delta_kl": 3e-3})),
-    (EXPONENTIATED, ({}, {"decay": 0.1}, {"decay": 0.1, "fit_rate": 1e-3}, {"eta": 0.0, "decay": 0.0})),
+    (EXPONENTIATED, ({}, {"log_prob_decay": 0.1}, {"log_prob_decay": 0.1, "fit_learning_rate": 1e-3}, {"eta": 0.0, "log_prob_decay": 0.0})),
     (DAGGER, ({}, SLOWER)),
     (SL, ({}, SLOWER)),
     (
@@ -101,33 +101,33 @@ REAL_INK = (
 # Reinforcement learning hears of its costs at the end of a page only: more pages for each step.
 COSTS_AT_THE_END = {"trajectories": 64, "iterations": 300}
 WIDE = {"trajectories": 32, "iterations": 100}  # a reactive network has 1.5 million weights, and steps are slow
-STEP_BY_STEP = {"annealed": TO_THE_END, "validate_every": 25, "checkpoint_every": 100}
+STEP_BY_STEP = {"anneal_iterations": TO_THE_END, "validate_every": 25, "checkpoint_every": 100}
 TASK = Task(
     name="algebra",
     title="Handwritten algebra",
-    world=AlgebraProblemSettings(warps=8),
+    problem=AlgebraProblemSettings(augmented_copies=8),
     policy="contextual",
     oracle="gold",
     components=(
         *(ContextualSettings, PaperLstmSettings, ReactiveSettings, KernelSettings),
         *(SupportVectorSettings, GoldSettings),
     ),
-    usual=(
+    defaults=(
         Preset({"hidden": (128,), "dropout": 0.3, "validate_every": 5}),
         Preset({"hidden": (1000,)}, policy="reactive"),
-        Preset({"geometry": True}, policy="contextual"),
+        Preset({"use_geometry": True}, policy="contextual"),
     ),
-    tuned=(
+    presets=(
         *PAPER_PRESETS,
         Preset(STEP_BY_STEP | {"trajectories": 16, "iterations": 2000}),
-        Preset({"start_steps": 300, "demonstrations": 2000, "start_rate": 2e-3}, start="supervised"),
-        Preset({"iterations": 800, "start_rate": 5e-4}, policy="reactive"),
+        Preset({"start_steps": 300, "demonstrations": 2000, "start_learning_rate": 2e-3}, start="supervised"),
+        Preset({"iterations": 800, "start_learning_rate": 5e-4}, policy="reactive"),
         Preset({"iterations": 600}, policy="contextual"),
         Preset({"start": "supervised", "entropy": 0.4}, method="aggrevated", update="regular"),
         Preset({"start": "supervised", "entropy": 0.4}, method="aggrevated", update="natural"),
         Preset({"update": "regular"}, method="dagger"),
         Preset({"update": "regular"}, method="sl"),
-        Preset({"mixing_scale": 60.0}, method="scheduled-sampling"),  # half by the expert at iteration 246
+        Preset({"alpha_scale": 60.0}, method="scheduled-sampling"),  # half by the expert at iteration 246
         Preset({"update": "regular", "start_steps": 2000}, method="sl-rl"),  # as long as SL itself
         Preset({"learning_rate": 2e-3}, update="regular"),
         Preset({"delta_kl": 1e-3, "damping": 1.0, "trajectories": 64, "iterations": 400}, update="natural"),
@@ -145,7 +145,7 @@ TASK = Task(
         Preset({"start_steps": 800}, method="sl-rl", policy="reactive"),
         # a kernel machine is fitted anew in each iteration: few of them, with more pages
         Preset({"update": "support-vectors", "iterations": 8, "trajectories": 64}, policy="kernel-svm"),
-        Preset({"mixing": 1.0, "validate_every": 1, "checkpoint_every": 1}, policy="kernel-svm"),
+        Preset({"alpha_start": 1.0, "validate_every": 1, "checkpoint_every": 1}, policy="kernel-svm"),
     ),
     trials=3,
     packages=("scikit-learn", "scipy"),

@@ -18,9 +18,9 @@ from aggrevated.tasks import (
 TASK = Task(
     name="cartpole",
     title="CartPole",
-    world=ControlProblem(make=CartPole, horizon=500, expert="cartpole"),
-    usual=(Preset({"hidden": (16,)}),),
-    tuned=(
+    problem=ControlProblem(make=CartPole, horizon=500, expert="cartpole"),
+    defaults=(Preset({"hidden": (16,)}),),
+    presets=(
         *PAPER_PRESETS,
         Preset({"trajectories": 50, "validation_episodes": 200}),
         Preset({"delta_kl": 1e-4, "damping": 10.0}, update="natural"),
@@ -28,7 +28,7 @@ TASK = Task(
         Preset({"learning_rate": 0.01}, update="follow-the-leader"),
         Preset({"learning_rate": 0.1}, method="reinforce", update="regular"),
     ),
-    figure=(
+    figure_rows=(
         *aggrevated_rows(trials=20),
         *DISCRETE_ACTION_ROWS,
         *INTERPOLATION_ROWS,
@@ -37,7 +37,7 @@ TASK = Task(
     ),
     protocol=ComparisonProtocol(budget=400_000),
     trials=5,
-    recipe=ExpertRecipe(
+    expert_recipe=ExpertRecipe(
         algorithm="DQN",
         environment="CartPole-v1",
         steps=50_000,

@@ -32,14 +32,14 @@ WORLD = ControlProblem(make=partial(MuJoCo, "hopper"), horizon=100, expert="hopp
 TASK = Task(
     name="hopper",
     title="Hopper",
-    world=WORLD,
+    problem=WORLD,
     oracle="monte-carlo",
-    usual=(Preset({"hidden": (64,)}),),
-    tuned=(
+    defaults=(Preset({"hidden": (64,)}),),
+    presets=(
         *PAPER_PRESETS,
         Preset({"trajectories": 50, "iterations": 40, "validation_episodes": 100}),
-        Preset({"start": "supervised", "queried_steps": 10}, method="aggrevated"),
-        Preset({"start": "supervised", "queried_steps": 10}, method="loki"),
+        Preset({"start": "supervised", "query_steps": 10}, method="aggrevated"),
+        Preset({"start": "supervised", "query_steps": 10}, method="loki"),
         Preset({"start": "supervised"}, method="thor"),
         Preset({"start_steps": 4000, "log_deviation": -2.0}, start="supervised"),
         Preset({"delta_kl": 1e-2, "damping": 10.0}, update="natural"),
@@ -47,10 +47,10 @@ TASK = Task(
         Preset({"learning_rate": 0.03}, method="reinforce", start="random"),
         Preset({"delta_kl": 0.1}, method="tnpg", start="random"),
     ),
-    figure=(
+    figure_rows=(
         *with_row_settings(aggrevated_rows()[:1], validate_every=2),
         *with_row_settings(
-            (*aggrevated_rows()[1:], *INTERPOLATION_ROWS), "supervised", **A_LITTLE_AT_A_TIME, queried_steps=5
+            (*aggrevated_rows()[1:], *INTERPOLATION_ROWS), "supervised", **A_LITTLE_AT_A_TIME, query_steps=5
         ),
         *with_row_settings(BASELINE_ROWS, "supervised", **A_LITTLE_AT_A_TIME, validate_every=4),
         *with_row_settings(FROM_SCRATCH_ROWS, **A_LITTLE_AT_A_TIME, validate_every=4),
@@ -58,7 +58,7 @@ TASK = Task(
     protocol=ComparisonProtocol(budget=200_000, tuning_seeds=(100,), tuning_budget=100_000),
     trials=5,
     packages=("mujoco",),
-    recipe=ExpertRecipe(
+    expert_recipe=ExpertRecipe(
         algorithm="TRPO",
         environment="Hopper-v5",
         steps=500_000,

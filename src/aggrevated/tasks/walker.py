@@ -11,9 +11,9 @@ TASK = replace(
     hopper.TASK,
     name="walker",
     title="Walker",
-    world=replace(hopper.WORLD, make=partial(MuJoCo, "walker"), expert="walker"),
-    tuned=(
-        *hopper.TASK.tuned,
+    problem=replace(hopper.WORLD, make=partial(MuJoCo, "walker"), expert="walker"),
+    presets=(
+        *hopper.TASK.presets,
         Preset({"iterations": 20}),
         Preset({"log_deviation": -1.5}, start="supervised"),
         Preset({"delta_kl": 3e-3}, update="natural"),
@@ -22,7 +22,7 @@ TASK = replace(
         Preset({"delta_kl": 0.1}, method="tnpg", start="random"),
     ),
     protocol=ComparisonProtocol(budget=100_000, tuning_seeds=(100,), tuning_budget=50_000),
-    recipe=ExpertRecipe(
+    expert_recipe=ExpertRecipe(
         algorithm="TRPO",
         environment="Walker2d-v5",
         steps=800_000,

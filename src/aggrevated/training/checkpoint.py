@@ -17,7 +17,7 @@ from aggrevated.storage import JsonDict, chain_checksums, load_checksummed, rera
 from aggrevated.validation import BestPolicy
 
 COST_FIELDS = ("simulator_steps", "start_simulator_steps", "oracle_steps", "validation_steps")  # of a `Learner`
-COUNTS = (*COST_FIELDS, "oracle_queries", "diverged", "validation_diverged")
+COUNTS = (*COST_FIELDS, "oracle_queries", "diverged_trajectories", "diverged_validation_episodes")
 KEPT = 3  # so that a damaged newest one costs little
 NAME = re.compile(r"(\d{6,})\.safetensors")
 
@@ -33,7 +33,7 @@ def save_checkpoint(folder: Path, learner: Learner, oracle: Oracle, facts: JsonD
     numbers = {
         "n": learner.n,
         **learner_counts(learner),
-        "best": [best.best_return, best.n, best.first, best.latest_return],
+        "best": [best.best_return, best.n, best.initial_return, best.latest_return],
     }
     save_checksummed(folder / f"{learner.n:06d}.safetensors", tensors, {"learner": numbers, **facts})
     with reraise_storage_errors(folder):
@@ -57,7 +57,7 @@ class Checkpoint:
     """What lay beside learner and oracle in the checkpoint that was used, and in the intact ones before it."""
 
     n: int
-    facts: JsonDict
+    content: JsonDict
     before: Sequence[JsonDict]  # oldest first
 
     def lines(self, there: list[JsonDict], path: Path, warn: Callable[[str], None]) -> list[JsonDict]:
@@ -69,7 +69,7 @@ class Checkpoint:
         if lines and lines[-1]["iteration"] == self.n:
             self._refuse_others(lines, path)
             return lines
-        for line in chain.from_iterable(facts["metrics"]["lines"] for facts in (*self.before, self.facts)):
+        for line in chain.from_iterable(facts["metrics"]["lines"] for facts in (*self.before, self.content)):
             if line["iteration"] > (lines[-1]["iteration"] if lines else 0):
                 lines.append(line)
         lost = self.n - len(lines)
@@ -82,13 +82,13 @@ class Checkpoint:
     def _refuse_others(self, lines: list[JsonDict], path: Path) -> None:
         """A `DataError` if these are not all the lines that there were, or were before some were lost for good."""
         *_, seal = chain_checksums(lines)
-        if seal != self.facts["metrics"]["seal"]:
+        if seal != self.content["metrics"]["checksum"]:
             raise DataError(f"{path} is not what the checkpoint beside it knows; restore it, or remove it")
 
 
 def check_same_run(folder: Path, facts: JsonDict, own: str, habits: str) -> None:
     """A `DataError` if a checkpoint is of another config, environment or expert; those of before know no habits."""
-    if facts.get("config") != own or facts.get("habits", habits) != habits:
+    if facts.get("config") != own or facts.get("expert_fingerprint", habits) != habits:
         raise DataError(
             f"{folder.parent}/config.json, its environment, its expert or its pages changed after the run began; "
             "undo that"

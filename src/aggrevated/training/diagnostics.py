@@ -62,9 +62,9 @@ class UpdateWithDiagnostics:
 class MistakeStats(NamedTuple):
     """Of a policy at the visited states, by the A* of the actions there; None where nobody knows."""
 
-    sure_and_wrong: float | None = None  # the share of states where it is sure of an action with an unusual A*
-    left_to_learn: float | None = None  # the mean A* of its actions: what they cost above the best, per step
-    usual_mistake: float | None = None  # the root mean square of A*
+    confident_error_rate: float | None = None  # the share of states where it is sure of an action with an unusual A*
+    mean_advantage: float | None = None  # the mean A* of its actions: what they cost above the best, per step
+    advantage_rms: float | None = None  # the root mean square of A*
 
 
 def compute_mistake_stats(policy: Policy, trajectories: Trajectories, cost_to_go: CostToGo) -> MistakeStats:
@@ -76,14 +76,14 @@ def compute_mistake_stats(policy: Policy, trajectories: Trajectories, cost_to_go
     some = np.arange(min(trajectories.count, MAX_MEASURED_TRAJECTORIES))
     trajectories, values = trajectories.take(some), cost_to_go.values[some]
     asked = trajectories.mask & (cost_to_go.weight[some] > 0)
-    costless = not cost_to_go.every_action and not cost_to_go.advantage and not values.any()
-    if (costless and cost_to_go.advice is not None) or not asked.any():
+    costless = not cost_to_go.has_all_actions and not cost_to_go.advantage and not values.any()
+    if (costless and cost_to_go.expert_actions is not None) or not asked.any():
         return MistakeStats()
-    if not cost_to_go.every_action and not cost_to_go.advantage:
+    if not cost_to_go.has_all_actions and not cost_to_go.advantage:
         return MistakeStats() if values[asked].any() else MistakeStats(None, 0.0, 0.0)
     pi = action_probabilities(policy, trajectories)
-    if cost_to_go.every_action:
-        return mistakes_from_all_actions(pi, values, trajectories.legal, asked)
+    if cost_to_go.has_all_actions:
+        return mistakes_from_all_actions(pi, values, trajectories.action_mask, asked)
     taken = None if pi is None else np.take_along_axis(pi, trajectories.actions[..., None], axis=2)[asked, 0]
     return mistakes_from_taken_actions(taken, values[asked])
 
@@ -135,13 +135,13 @@ class IterationDiagnostics(Protocol):
     @property
     def gradient_norm(self) -> float: ...
     @property
-    def halvings(self) -> int: ...
+    def step_halvings(self) -> int: ...
     @property
-    def sure_and_wrong(self) -> float | None: ...
+    def confident_error_rate(self) -> float | None: ...
     @property
-    def left_to_learn(self) -> float | None: ...
+    def mean_advantage(self) -> float | None: ...
     @property
-    def usual_mistake(self) -> float | None: ...
+    def advantage_rms(self) -> float | None: ...
 
 
 @dataclass
@@ -153,46 +153,46 @@ class TrainingMonitor:
     best: float = -inf  # return, on validation
     best_roll_in: float = -inf  # which is known also where not every policy is validated
     streaks: dict[str, int] = field(default_factory=lambda: dict.fromkeys(STALL_REASONS, 0))  # in a row
-    told: set[str] = field(default_factory=set)
+    reported: set[str] = field(default_factory=set)
 
     @classmethod
-    def of(cls, lines: Iterable[IterationDiagnostics]) -> Self:
+    def replay(cls, lines: Iterable[IterationDiagnostics]) -> Self:
         """After these iterations, of which all was said already."""
         health = cls()
         for line in lines:
-            health.after(line)
+            health.observe(line)
             health.new_warnings()
         return health
 
-    def after(self, line: IterationDiagnostics) -> str:
+    def observe(self, line: IterationDiagnostics) -> str:
         """Why learning has died, as it looks after one more iteration; nothing while it lives."""
         seen = set(self._signs(line))
         self.streaks = {reason: lasted + 1 if reason in seen else 0 for reason, lasted in self.streaks.items()}
         self.best, self.best_roll_in = line.best_return, max(self.best_roll_in, line.roll_in_return)
-        self.max_mean_advantage = max(self.max_mean_advantage, line.left_to_learn or 0.0)
+        self.max_mean_advantage = max(self.max_mean_advantage, line.mean_advantage or 0.0)
         if isfinite(line.gradient_norm):
             self.largest = max(self.largest, line.gradient_norm)
         return ", ".join(self._reasons())
 
     def new_warnings(self) -> list[str]:
         """A sentence on each reason that was not told before."""
-        new = [reason for reason in self._reasons() if reason not in self.told]
-        self.told.update(new)
+        new = [reason for reason in self._reasons() if reason not in self.reported]
+        self.reported.update(new)
         return [f"learning has died, {reason}: {STALL_REASONS[reason]}; {REMEDY}" for reason in new]
 
     def _reasons(self) -> list[str]:
         return [reason for reason, lasted in self.streaks.items() if lasted >= MIN_STREAK]
 
     def _signs(self, line: IterationDiagnostics) -> Iterator[str]:
-        left = line.left_to_learn
-        if left is not None and left <= NEGLIGIBLE_ADVANTAGE * (line.usual_mistake or 0.0):
+        left = line.mean_advantage
+        if left is not None and left <= NEGLIGIBLE_ADVANTAGE * (line.advantage_rms or 0.0):
             return
-        if line.halvings >= MAX_HALVINGS:
+        if line.step_halvings >= MAX_HALVINGS:
             yield STEPS_SHORTENED
         if not isfinite(line.gradient_norm) or line.gradient_norm < VANISHED_GRADIENT_FRACTION * self.largest:
             yield GRADIENT_VANISHED
         if (
-            (line.sure_and_wrong or 0.0) > MAX_CONFIDENT_ERROR_RATE
+            (line.confident_error_rate or 0.0) > MAX_CONFIDENT_ERROR_RATE
             and (left or 0.0) > SUBSTANTIAL_ADVANTAGE * self.max_mean_advantage
             and not self._improved(line)
         ):

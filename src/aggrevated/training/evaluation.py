@@ -12,6 +12,6 @@ def evaluate_run(run: Run, how: EvaluationSettings) -> Evaluation:
     config, policy = run.config, run.policy
     weights = storage.digest_tensors(policy.state_dict())
     with single_thread():
-        score = how.measure(config.world, policy)
+        score = how.measure(config.problem, policy)
     whose = {"task": config.task.name, "method": config.method, "update": config.update.name}
     return Evaluation(**whose, seed=config.loop.seed, run=str(run.folder), weights_sha256=weights, more=score)

@@ -37,7 +37,7 @@ def find_exhausted_limit(loop: LoopSettings, n: int, spent: Mapping[str, int], c
 def check_progress_towards_limit(run: Run, cost: Mapping[str, int]) -> None:
     """A `UsageError` if nothing was spent of what alone could end the run."""
     limits = run.config.loop.limits
-    if not run.config.loop.length and not any(cost[name] for name in limits):
+    if not run.config.loop.known_iterations and not any(cost[name] for name in limits):
         none, named = " or ".join(LIMIT_UNITS[name] for name in limits), " and ".join(map(to_flag, limits))
         raise UsageError(
             f"an iteration of {run.folder} took no {none}: {named} alone will not end "
@@ -61,22 +61,22 @@ def extend_limits(
         return run
     loop, lines = run.config.loop, run.metrics()
     done = {"iterations": len(lines)} | (count_spent(lines[-1]) if lines else {})
-    least = {"iterations": loop.length, **loop.limits}
+    least = {"iterations": loop.known_iterations, **loop.limits}
     for name, value in asked.items():
         most = max(least.get(name, 0), done.get(name, 0))
         check_setting(value >= most, name, value, f"at least the {most:,} of {run.folder}")
-    if (result := run.result()) is not None and result.ended not in asked:
-        ended = f"{run.folder} has ended by {to_flag(result.ended)} {getattr(loop, result.ended)}"
+    if (result := run.result()) is not None and result.ended_by not in asked:
+        ended = f"{run.folder} has ended by {to_flag(result.ended_by)} {getattr(loop, result.ended_by)}"
         raise UsageError(f"{ended}; give more of that, too")
     check_not_annealed(run, asked.get("iterations", len(lines) + 1))
     config = run.config.with_settings(**asked)
-    config.check()
+    config.validate()
     return replace(run, config=config)
 
 
 def check_not_annealed(run: Run, iterations: int) -> None:
     """A `UsageError` if the steps of a run are none any more before so many iterations."""
-    annealed = run.config.update.values().get("annealed", 0)
+    annealed = run.config.update.to_values().get("anneal_iterations", 0)
     if 0 < annealed < iterations:
         raise UsageError(
             f"the step size of {run.folder} has fallen to 0 after {annealed} iterations, and "

@@ -27,8 +27,8 @@ MEASURED = ("test_return", "test_standard_error", "expert_return", "expert_stand
 def policy_metadata(run: Run) -> JsonDict:
     """For JSON; what is not known before a run has ended is missing."""
     config, ended = run.config, run.result()
-    result = ended or run.so_far()
-    simulator = getattr(config.world, "simulator", None)
+    result = ended or run.load_partial_result()
+    simulator = getattr(config.problem, "simulator", None)
     return {
         "task": config.task.name,
         "environment": str(getattr(simulator, "name", "") or config.task.title),
@@ -43,7 +43,7 @@ def policy_metadata(run: Run) -> JsonDict:
         **{name: result.more[name] for name in MEASURED if name in result.more},
         "simulator_steps": result.simulator_steps,
         "oracle_queries": result.oracle_queries,
-        "settings_sha256": storage.digest_tensors({}, config.facts()),
+        "settings_sha256": storage.digest_tensors({}, config.to_dict()),
         "weights_sha256": result.weights_sha256,
         "command": training_command(config),
         "version": __version__,
@@ -56,12 +56,12 @@ def make_model_card(run: Run) -> str:
     good = [format_return("it", card["test_return"], card.get("test_standard_error"))] if "test_return" in card else []
     good += [format_return("its expert", card["expert_return"], card.get("expert_standard_error"))] if good else []
     measured = ", ".join(good) or f"{card['validation_return']:.4g} on validation; the run has not ended"
-    name = run.config.world.measured
+    name = run.config.problem.metric_name
     lines = [
         f"# A policy for {run.config.task.title}",
         "",
         f"- **What:** a policy of the kind `{card['policy']}`, for the environment {card['environment']}",
-        f"- **From whom:** the expert {card['expert']}, by {run.config.row.title} with the update `{card['update']}`, "
+        f"- **From whom:** the expert {card['expert']}, by {run.config.method_spec.title} with the update `{card['update']}`, "
         f"{card['iterations']} iterations, seed {card['seed']}",
         f"- **How good:** mean {name} {measured}",
         f"- **At what cost:** {card['simulator_steps']:,} simulator steps, {card['oracle_queries']:,} oracle queries",
@@ -78,7 +78,7 @@ def format_return(who: str, mean: float, error: float | None) -> str:
 
 def expert_display_name(config: Config) -> str:
     """The expert's name; of one from a file the file's, without where it lies."""
-    named = strip_paths(config.settings.get("expert", "")) or config.world.expert_name
+    named = strip_paths(config.settings.get("expert", "")) or config.problem.expert_name
     return named or str(getattr(config.built_problem.expert, "name", type(config.built_problem.expert).__name__))
 
 
@@ -107,26 +107,26 @@ def training_command(config: Config) -> str:
 def find_named_task(config: Config) -> Task | None:
     """The task as its name alone leads to; None where it or its expert was given as an object."""
     try:
-        task = find_task(config.task.name, trust=is_code_trusted(config.task.name, config.world))
+        task = find_task(config.task.name, trust_code=is_code_trusted(config.task.name, config.problem))
     except AggrevatedError:
         return None
-    own = [(getattr(config.world, part, None), getattr(task.world, part, None)) for part in ("given", "make_expert")]
-    return task if type(task.world) is type(config.world) and all(a is b for a, b in own) else None
+    own = [(getattr(config.problem, part, None), getattr(task.problem, part, None)) for part in ("given", "make_expert")]
+    return task if type(task.problem) is type(config.problem) and all(a is b for a, b in own) else None
 
 
 def task_without_settings(config: Config) -> Task:
     """The task of a config without the settings that went into it."""
-    world = config.task.world
+    world = config.task.problem
     declared = {
         name: declared_settings(type(world))[name].default for name in world.selection_settings if name != "expert"
     }
-    return replace(config.task, world=replace(world, **declared))
+    return replace(config.task, problem=replace(world, **declared))
 
 
 def non_default_settings(config: Config, task: Task) -> dict[str, Any]:
     """The choices and settings by which the task comes to that config; a `UsageError` where there are none such."""
-    own = {name: getattr(config.world, name) for name in config.world.selection_settings}
-    asked = {name: value for name, value in own.items() if value != getattr(task.world, name)}
+    own = {name: getattr(config.problem, name) for name in config.problem.selection_settings}
+    asked = {name: value for name, value in own.items() if value != getattr(task.problem, name)}
     for name in list(asked):  # what follows by itself is not said
         less = {other: value for other, value in asked.items() if other != name}
         with suppress(AggrevatedError):

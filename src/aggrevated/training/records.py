@@ -15,7 +15,7 @@ class Record:
 
     more: Mapping[str, Any] = field(default_factory=dict)
 
-    def facts(self) -> JsonDict:
+    def to_dict(self) -> JsonDict:
         """For JSON."""
         return {f.name: getattr(self, f.name) for f in fields(self) if f.name != "more"} | dict(self.more)
 
@@ -65,18 +65,18 @@ class Metrics(Record):
     loss: float
     gradient_norm: float
     kl: float
-    halvings: int
-    sure_and_wrong: float | None
-    left_to_learn: float | None
-    usual_mistake: float | None
-    died: str
+    step_halvings: int
+    confident_error_rate: float | None
+    mean_advantage: float | None
+    advantage_rms: float | None
+    stalled_reason: str
     simulator_steps: int
     start_simulator_steps: int
     oracle_steps: int
     validation_steps: int
     oracle_queries: int
-    diverged: int
-    validation_diverged: int
+    diverged_trajectories: int
+    diverged_validation_episodes: int
     seconds: float
     cpu_seconds: float = 0.0  # of this process, with the start's; not of an engine's workers
 
@@ -92,7 +92,7 @@ class Result(Record):
     iterations: int
     budget: int  # as asked for, like `queries`; 0: no limit
     queries: int
-    ended: str  # the setting that ended it: iterations, budget or queries; nothing if it has not ended
+    ended_by: str  # the setting that ended it: iterations, budget or queries; nothing if it has not ended
     initial_return: float
     best_return: float
     simulator_steps: int
@@ -100,13 +100,13 @@ class Result(Record):
     oracle_steps: int
     validation_steps: int
     oracle_queries: int
-    diverged: int
-    validation_diverged: int
+    diverged_trajectories: int
+    diverged_validation_episodes: int
     seconds: float
     cpu_seconds: float = 0.0  # of this process, with the start's; not of an engine's workers
-    shortened_steps: int
-    dead_iterations: int
-    run: str
+    shortened_iterations: int
+    stalled_iterations: int
+    run_folder: str
     weights_sha256: str
 
 

@@ -48,12 +48,12 @@ class Run:
                 config
             )  # what cannot be set up, for example for lack of its expert, leaves no folder behind
         check_folder_unused(folder)
-        create_run_folder(folder, CONFIG, config.facts())
+        create_run_folder(folder, CONFIG, config.to_dict())
         return cls(folder, config)
 
     @classmethod
     def open(
-        cls, folder: Path | str, task: Task | None = None, trust: bool = False, *, env: Any = None, expert: Any = None
+        cls, folder: Path | str, task: Task | None = None, trust_code: bool = False, *, env: Any = None, expert: Any = None
     ) -> Run:
         """A run that exists; one of a task that has no name to be found by needs the task itself.
 
@@ -74,8 +74,8 @@ class Run:
                 f"expert that it was made of: {again}"
             )
         if env is None and expert is None:
-            return cls(folder, config_from_dict(facts, path, task, trust))
-        run = cls(folder, config_from_dict(facts, path, rebuild_task(facts, path, task, trust, env, expert), trust))
+            return cls(folder, config_from_dict(facts, path, task, trust_code))
+        run = cls(folder, config_from_dict(facts, path, rebuild_task(facts, path, task, trust_code, env, expert), trust_code))
         run._refuse_another()
         return run
 
@@ -84,7 +84,7 @@ class Run:
         facts = read_newest_metadata(self.folder / CHECKPOINTS)
         if facts is not None:
             world = self.config.built_problem
-            own, habits = run_identity(self.config, world), storage.digest_tensors(dict(world.habits))
+            own, habits = run_identity(self.config, world), storage.digest_tensors(dict(world.expert_fingerprint))
             check_same_run(self.folder / CHECKPOINTS, facts, own, habits)
 
     @property
@@ -93,12 +93,12 @@ class Run:
         config, task = self.config, self.config.task
         policy = "" if config.policy.name == task.policy == "mlp" else f", {config.policy.name}"
         picked = {"method": config.method, "policy": config.policy.name, "update": config.update.name}
-        usual = task.tuned_for(picked).get("start", config.row.start)
+        usual = task.tuned_for(picked).get("start", config.method_spec.start)
         start = "" if config.start.name == usual else f", {config.start.name} start"
-        usual_oracles = (task.oracle, *config.row.cost_to_go[:1])
+        usual_oracles = (task.oracle, *config.method_spec.oracles[:1])
         oracle = "" if config.oracle.name in usual_oracles or not task.oracle else f", {config.oracle.name}"
-        then = "" if config.reinforcement.name == config.row.reinforcement else f", then {config.reinforcement.name}"
-        return f"{config.row.title}, {config.update.name}{policy}{start}{oracle}{then}{config.world.label}"
+        then = "" if config.reinforcement.name == config.method_spec.reinforcement else f", then {config.reinforcement.name}"
+        return f"{config.method_spec.title}, {config.update.name}{policy}{start}{oracle}{then}{config.problem.label}"
 
     def metrics(self) -> list[Metrics]:
         """The lines of metrics.jsonl, up to the last that is whole."""
@@ -115,25 +115,25 @@ class Run:
         loop = self.config.loop
         reached = result.iterations == loop.iterations
         same = (result.budget, result.queries) == (loop.budget, loop.queries)
-        return result if reached or (same and result.ended in loop.limits) else None
+        return result if reached or (same and result.ended_by in loop.limits) else None
 
-    def so_far(self) -> Result:
+    def load_partial_result(self) -> Result:
         """What was known when policy.safetensors was written."""
-        return Result.read(self.chosen()[1], self.folder / BEST_POLICY_FILE)
+        return Result.read(self.load_best_policy_weights()[1], self.folder / BEST_POLICY_FILE)
 
     @property
     def policy(self) -> Policy:
         """The chosen policy: the best on validation so far."""
-        weights, _ = self.chosen()
+        weights, _ = self.load_best_policy_weights()
         policy = build_policy(self.config)
         try:
             policy.load_state_dict(weights)
         except RuntimeError as error:
             raise self._of_another_config() from error
-        policy.card = partial(policy_metadata, self)
+        policy.metadata = partial(policy_metadata, self)
         return policy
 
-    def chosen(self) -> tuple[dict[str, Tensor], storage.JsonDict]:
+    def load_best_policy_weights(self) -> tuple[dict[str, Tensor], storage.JsonDict]:
         """(weights of the chosen policy, what was known when it was written)."""
         path = self.folder / BEST_POLICY_FILE
         if not path.is_file():
@@ -147,12 +147,12 @@ class Run:
         return DataError(f"{self.folder}/config.json does not fit the policy beside it; restore it")
 
 
-def rebuild_task(facts: storage.JsonDict, path: Path, task: Task | None, trust: bool, env: Any, expert: Any) -> Task:
+def rebuild_task(facts: storage.JsonDict, path: Path, task: Task | None, trust_code: bool, env: Any, expert: Any) -> Task:
     """The task of a run with the environment and the expert that it was made of, by the name that it had."""
-    world = facts.get("world")
+    world = facts.get("problem")
     if expert is not None and isinstance(world, dict) and world.get("expert"):
         raise UsageError(f"{path} names its expert, {world['expert']}; leave expert out, or start a new run")
-    found = task or (find_task(str(facts.get("task")), trust) if env is None else as_task(env))
+    found = task or (find_task(str(facts.get("task")), trust_code) if env is None else as_task(env))
     return with_expert_object(replace(found, name=str(facts.get("task"))), expert)
 
 
@@ -163,7 +163,7 @@ def run_identity(config: Config, world: Problem) -> str:
 
 def resume_invariant_settings(config: Config) -> storage.JsonDict:
     """The settings that do not change where a run is made longer."""
-    return config.with_settings(iterations=1, checkpoint_every=1, budget=0, queries=0).facts()
+    return config.with_settings(iterations=1, checkpoint_every=1, budget=0, queries=0).to_dict()
 
 
 def create_or_open(folder: Path, config: Config) -> Run:

@@ -103,16 +103,16 @@ def resume(
     warn: WarningCallback = emit_warning,
     engine: Engine = IN_PROCESS,
     log: str | Sequence[str] = (),
-    trust: bool = False,
-    anyway: bool = False,
+    trust_code: bool = False,
+    ignore_numerics: bool = False,
 ) -> Run:
     """Go on with a run from its last checkpoint, or with more to do; it ends with the same bits as if never stopped.
 
     `env` and `expert` are what `train` was given, where these were objects or functions that have no name to be found
     by; others than those are refused. `trust`: import the Python code that the folder names.
     """
-    run = limits.extend_limits(Run.open(folder, trust=trust, env=env, expert=expert), iterations, budget, queries)
-    run_to_end(run, progress, warn, anyway, engine, log, say)
+    run = limits.extend_limits(Run.open(folder, trust_code=trust_code, env=env, expert=expert), iterations, budget, queries)
+    run_to_end(run, progress, warn, ignore_numerics, engine, log, say)
     return run
 
 
@@ -122,14 +122,14 @@ class RunCounters:
 
     seconds: float = 0.0
     cpu_seconds: float = 0.0
-    shortened_steps: int = 0
-    dead_iterations: int = 0
+    shortened_iterations: int = 0
+    stalled_iterations: int = 0
 
     def add(self, line: Metrics) -> None:
         """One more iteration."""
         self.seconds, self.cpu_seconds = line.seconds, line.cpu_seconds
-        self.shortened_steps += line.halvings > 0
-        self.dead_iterations += bool(line.died)
+        self.shortened_iterations += line.step_halvings > 0
+        self.stalled_iterations += bool(line.stalled_reason)
 
 
 @dataclass
@@ -139,16 +139,16 @@ class TrainingSession:
     run: Run
     inputs: AlgorithmInputs
     monitor: TrainingMonitor
-    seal: str  # of the last line of metrics.jsonl
-    tally: RunCounters = field(default_factory=RunCounters)
+    last_checksum: str  # of the last line of metrics.jsonl
+    counters: RunCounters = field(default_factory=RunCounters)
     cost: dict[str, int] = field(default_factory=dict)  # of the last iteration, by the limits on it
     unsaved_metrics: list[storage.JsonDict] = field(default_factory=list)  # lines since the last checkpoint
-    kept: int = 0  # the iteration of the last checkpoint
+    checkpointed_iteration: int = 0  # the iteration of the last checkpoint
     checkpointed_at: float = field(default_factory=time.perf_counter)
     checkpoint_seconds: float = 0.0
 
     @property
-    def ended(self) -> str:
+    def ended_by(self) -> str:
         """The setting that ends the run here, if one does."""
         learner = self.inputs.learner
         return limits.find_exhausted_limit(self.run.config.loop, learner.n, limits.count_spent(learner), self.cost)
@@ -157,36 +157,36 @@ class TrainingSession:
         """Whether a checkpoint is: every few iterations, at the last, and where much work would be lost."""
         n, loop, since = self.inputs.learner.n, self.run.config.loop, time.perf_counter() - self.checkpointed_at
         much = since > max(MIN_CHECKPOINT_INTERVAL, CHECKPOINT_COST_RATIO * self.checkpoint_seconds)
-        return n - self.kept >= loop.checkpoint_every or bool(self.ended) or much
+        return n - self.checkpointed_iteration >= loop.checkpoint_every or bool(self.ended_by) or much
 
     def save_checkpoint_if_new(self) -> None:
         """The same, unless it is done."""
-        if self.kept != self.inputs.learner.n:
-            self.keep()
+        if self.checkpointed_iteration != self.inputs.learner.n:
+            self.save_checkpoint()
 
-    def keep(self) -> None:
+    def save_checkpoint(self) -> None:
         """Write a checkpoint, and the best policy so far as a file of its own."""
         run, setup, began = self.run, self.inputs, time.perf_counter()
         facts = {
-            "tally": asdict(self.tally),
+            "counters": asdict(self.counters),
             "cost": self.cost,
-            "config": run_identity(run.config, setup.world),
-            "habits": storage.digest_tensors(dict(setup.world.habits)),
-            "arithmetic": numerics_fingerprint(),
-            "metrics": {"seal": self.seal, "lines": self.unsaved_metrics},
+            "config": run_identity(run.config, setup.problem),
+            "expert_fingerprint": storage.digest_tensors(dict(setup.problem.expert_fingerprint)),
+            "numerics": numerics_fingerprint(),
+            "metrics": {"checksum": self.last_checksum, "lines": self.unsaved_metrics},
         }
         checkpoint.save_checkpoint(run.folder / CHECKPOINTS, setup.learner, setup.oracle, facts)
         self.save_best_policy()
-        self.kept, self.unsaved_metrics, self.checkpointed_at = setup.learner.n, [], time.perf_counter()
+        self.checkpointed_iteration, self.unsaved_metrics, self.checkpointed_at = setup.learner.n, [], time.perf_counter()
         self.checkpoint_seconds = self.checkpointed_at - began
 
     def save_best_policy(self) -> None:
         """Only the latter."""
         run, best = self.run, self.inputs.learner.best
         known = {
-            "so_far": partial_result(self).facts(),
+            "so_far": partial_result(self).to_dict(),
             "config": resume_invariant_settings(run.config),
-            "arithmetic": numerics_fingerprint(),
+            "numerics": numerics_fingerprint(),
         }
         storage.save_checksummed(run.folder / BEST_POLICY_FILE, best.weights or {}, known)
 
@@ -197,14 +197,14 @@ class TrainingSession:
         """
         setup, learner = self.inputs, self.inputs.learner
         if learner.n % self.run.config.loop.validate_every or learner.best.weights is None:
-            learner.update_best(setup.world.validate(learner.policy), learner.n)
+            learner.update_best(setup.problem.validate(learner.policy), learner.n)
 
 
 def run_to_end(
     run: Run,
     progress: Callable[[Metrics], None] = ignore_message,
     warn: WarningCallback = ignore_message,
-    anyway: bool = False,
+    ignore_numerics: bool = False,
     engine: Engine = IN_PROCESS,
     log: str | Sequence[str] = (),
     say: Callable[[str], None] = ignore_message,
@@ -219,28 +219,28 @@ def run_to_end(
     loggers.find_writer_factories(log)
     with storage.exclusive_lock(run.folder), single_thread():
         if (ended := load_complete_result(run, warn)) is not None:
-            return replace(ended, run=str(run.folder))  # it may have been moved
-        sitting = restore_or_start(run, warn, anyway)
-        sitting.inputs = replace(sitting.inputs, world=sitting.inputs.world.over(engine))
+            return replace(ended, run_folder=str(run.folder))  # it may have been moved
+        sitting = restore_or_start(run, warn, ignore_numerics)
+        sitting.inputs = replace(sitting.inputs, problem=sitting.inputs.problem.with_engine(engine))
         if Run.open(run.folder, run.config.task).config != run.config:  # more was asked for
-            storage.save_checksummed_json(run.folder / CONFIG, run.config.facts())
-        with loggers.open_writers(log, run.folder, run.config.facts(), warn) as told:
+            storage.save_checksummed_json(run.folder / CONFIG, run.config.to_dict())
+        with loggers.open_writers(log, run.folder, run.config.to_dict(), warn) as told:
             for line in run.metrics() if log else ():
-                told.write(line.facts())
+                told.write(line.to_dict())
             with defer_signals() as stop:
                 for metrics in iterate_training(sitting, warn, engine):
-                    told.write(metrics.facts())
+                    told.write(metrics.to_dict())
                     progress(metrics)
-                    if stop.asked is not None:
+                    if stop.signal is not None:
                         sitting.save_checkpoint_if_new()
                         stop.reraise()
-                if stop.asked is not None:
+                if stop.signal is not None:
                     stop.reraise()
             sitting.validate_last_policy()
             if digest_best_policy(run) != storage.digest_tensors(sitting.inputs.learner.best.weights or {}):
                 sitting.save_best_policy()  # by that line, or a stop came between a checkpoint and it, or it was damaged
             result = finish_run(sitting, say)
-            told.close(result.facts())
+            told.close(result.to_dict())
         return result
 
 
@@ -252,7 +252,7 @@ def load_complete_result(run: Run, warn: WarningCallback) -> Result | None:
     result = run.result()
     if result is None or digest_best_policy(run, warn) is None:
         return None
-    if storage.digest_tensors(run.chosen()[0]) != result.weights_sha256:
+    if storage.digest_tensors(run.load_best_policy_weights()[0]) != result.weights_sha256:
         raise DataError(f"{run.folder}/{RESULT} is not of the policy beside it; remove it, and resume makes it again")
     lines = run.metrics()
     return result if (lines[-1].iteration if lines else 0) == result.iterations else None
@@ -271,74 +271,74 @@ def digest_best_policy(run: Run, warn: WarningCallback = ignore_message) -> str 
 
 def iterate_training(sitting: TrainingSession, warn: WarningCallback, engine: Engine = IN_PROCESS) -> Iterator[Metrics]:
     """The iterations that are missing, each written down, and a checkpoint every few of them."""
-    run, setup, health, tally = sitting.run, sitting.inputs, sitting.monitor, sitting.tally
+    run, setup, health, tally = sitting.run, sitting.inputs, sitting.monitor, sitting.counters
     learner, loop, began = setup.learner, run.config.loop, time.perf_counter() - tally.seconds
     cpu_began = time.process_time() - tally.cpu_seconds
     iterations = aggrevated(
-        learner, setup.world.simulator, setup.world.expert, setup.oracle, setup.loss,
+        learner, setup.problem.simulator, setup.problem.expert, setup.oracle, setup.loss,
         seed=loop.seed, k=loop.trajectories, alpha=setup.alpha,
-        validate=setup.world.validate, validate_every=loop.validate_every, engine=engine,
+        validate=setup.problem.validate, validate_every=loop.validate_every, engine=engine,
     )  # fmt: skip
-    with storage.ChecksummedJournal(run.folder / METRICS, sitting.seal) as journal:
-        while not sitting.ended:
+    with storage.ChecksummedJournal(run.folder / METRICS, sitting.last_checksum) as journal:
+        while not sitting.ended_by:
             before = limits.count_spent(learner)
             iteration = next(iterations)
             took = time.perf_counter() - began, time.process_time() - cpu_began
             metrics = make_metrics(iteration, learner, *took)
-            metrics = replace(metrics, died=health.after(metrics))
+            metrics = replace(metrics, stalled_reason=health.observe(metrics))
             if learner.n % loop.validate_every == 0:
-                metrics = replace(metrics, more=setup.world.monitor(learner.policy))
+                metrics = replace(metrics, more=setup.problem.monitor(learner.policy))
             tally.add(metrics)
             sitting.cost = limits.count_since(learner, before)
-            journal.append(metrics.facts())
-            sitting.seal = journal.seal
-            sitting.unsaved_metrics.append(metrics.facts())
+            journal.append(metrics.to_dict())
+            sitting.last_checksum = journal.checksum
+            sitting.unsaved_metrics.append(metrics.to_dict())
             if sitting.is_checkpoint_due():
                 journal.sync()
-                sitting.keep()
+                sitting.save_checkpoint()
             for sentence in health.new_warnings():
                 warn(f"{run.folder}, iteration {learner.n}: {sentence}")
             yield metrics
             limits.check_progress_towards_limit(run, sitting.cost)
 
 
-def restore_or_start(run: Run, warn: WarningCallback, anyway: bool = False) -> TrainingSession:
+def restore_or_start(run: Run, warn: WarningCallback, ignore_numerics: bool = False) -> TrainingSession:
     """The parts, with learner and oracle where the newest intact checkpoint left them."""
     storage.remove_temporary_files(run.folder)
-    setup, lines = build_algorithm_inputs(run.config), [line.facts() for line in run.metrics()]
+    setup, lines = build_algorithm_inputs(run.config), [line.to_dict() for line in run.metrics()]
     learner, loop, checkpoints = setup.learner, run.config.loop, run.folder / CHECKPOINTS
     learner.update = UpdateWithDiagnostics(learner.update)
-    own, habits = run_identity(run.config, setup.world), storage.digest_tensors(dict(setup.world.habits))
+    own, habits = run_identity(run.config, setup.problem), storage.digest_tensors(dict(setup.problem.expert_fingerprint))
     kept = checkpoint.restore_checkpoint(checkpoints, learner, setup.oracle, own, habits, warn)
-    tally = RunCounters(**kept.facts["tally"]) if kept is not None else RunCounters()
+    tally = RunCounters(**kept.content["counters"]) if kept is not None else RunCounters()
     if kept is not None:
-        check_same_numerics(run, kept.facts["arithmetic"], warn, anyway)
+        check_same_numerics(run, kept.content["numerics"], warn, ignore_numerics)
         lines = kept.lines(lines, run.folder / METRICS, warn)
     else:
         if lines or any(checkpoints.glob("*")):
             warn(f"{run.folder} has no checkpoint that can be used; starting it over, to the same end")
         lines, cpu_began = [], time.process_time()
         learner.start_simulator_steps, learner.oracle_queries = run.config.start.begin(
-            learner.policy, setup.world.simulator, setup.world.expert, loop.seed, loop.trajectories
+            learner.policy, setup.problem.simulator, setup.problem.expert, loop.seed, loop.trajectories
         )
         learner.simulator_steps = learner.start_simulator_steps
         tally.cpu_seconds = round(time.process_time() - cpu_began, 3)
     records = [Metrics.read(line, run.folder / METRICS) for line in lines]
-    seal = storage.rewrite_journal(run.folder / METRICS, (record.facts() for record in records))
-    cost = kept.facts["cost"] if kept is not None else {}
-    sitting = TrainingSession(run, setup, TrainingMonitor.of(records), seal, tally, cost, kept=learner.n)
-    if kept is not None and seal != kept.facts["metrics"]["seal"]:  # lines are lost for good
-        sitting.unsaved_metrics = kept.facts["metrics"]["lines"]
-        sitting.keep()
+    seal = storage.rewrite_journal(run.folder / METRICS, (record.to_dict() for record in records))
+    cost = kept.content["cost"] if kept is not None else {}
+    sitting = TrainingSession(run, setup, TrainingMonitor.replay(records), seal, tally, cost, checkpointed_iteration=learner.n)
+    if kept is not None and seal != kept.content["metrics"]["checksum"]:  # lines are lost for good
+        sitting.unsaved_metrics = kept.content["metrics"]["lines"]
+        sitting.save_checkpoint()
     return sitting
 
 
-def check_same_numerics(run: Run, then: storage.JsonDict, warn: WarningCallback, anyway: bool) -> None:
+def check_same_numerics(run: Run, then: storage.JsonDict, warn: WarningCallback, ignore_numerics: bool) -> None:
     """A `DataError` where this machine or its packages do not compute as those before; a warning with `anyway`."""
     if elsewhere := describe_numerics_difference(then, numerics_fingerprint()):
         sentence = f"{run.folder} was begun with {elsewhere}: it would not end with the bits that it would have there"
-        if not anyway:
-            raise DataError(f"{sentence}; go on there, or here with 'aggrevated resume {run.folder} --anyway'")
+        if not ignore_numerics:
+            raise DataError(f"{sentence}; go on there, or here with 'aggrevated resume {run.folder} --ignore-numerics'")
         warn(sentence)
 
 
@@ -347,7 +347,7 @@ def make_metrics(iteration: Iteration, learner: Learner, seconds: float, cpu_sec
     returns = asdict(iteration)
     n, step = returns.pop("n"), returns.pop("step")
     known = {**returns, **step, **checkpoint.learner_counts(learner)}
-    return Metrics(iteration=n, **known, seconds=round(seconds, 3), cpu_seconds=round(cpu_seconds, 3), died="")
+    return Metrics(iteration=n, **known, seconds=round(seconds, 3), cpu_seconds=round(cpu_seconds, 3), stalled_reason="")
 
 
 def partial_result(sitting: TrainingSession) -> Result:
@@ -362,12 +362,12 @@ def partial_result(sitting: TrainingSession) -> Result:
         iterations=learner.n,
         budget=config.loop.budget,
         queries=config.loop.queries,
-        ended=sitting.ended,
-        initial_return=learner.best.first,
+        ended_by=sitting.ended_by,
+        initial_return=learner.best.initial_return,
         best_return=learner.best.best_return,
         **checkpoint.learner_counts(learner),
-        **asdict(sitting.tally),
-        run=str(run.folder),
+        **asdict(sitting.counters),
+        run_folder=str(run.folder),
         weights_sha256=storage.digest_tensors(learner.best.weights or {}),
     )
 
@@ -376,20 +376,20 @@ def finish_run(sitting: TrainingSession, say: Callable[[str], None] = ignore_mes
     """Test the chosen policy on what it was not chosen by, and write result.json."""
     run, learner = sitting.run, sitting.inputs.learner
     learner.policy.load_state_dict(learner.best.weights or {})
-    test: Any = sitting.inputs.world.test
-    test = test.after(count_expert_queries(learner)) if hasattr(test, "after") else test
+    test: Any = sitting.inputs.problem.test
+    test = test.with_training_cost(count_expert_queries(learner)) if hasattr(test, "with_training_cost") else test
     if hasattr(test, "notice") and (notice := test.notice()):
         say(notice)
     score = test(learner.policy)
-    same = validate_expert(sitting.inputs.world)
+    same = validate_expert(sitting.inputs.problem)
     note = describe_unimproved_start(sitting, same)
-    result = replace(partial_result(sitting), more=score.facts() | ({"note": note} if note else {}))
+    result = replace(partial_result(sitting), more=score.to_dict() | ({"note": note} if note else {}))
     if note:
         say(note)
     plot_learning_curve(
         run, result, *((score.expert_return, "expert in the test") if same is None else (same, "expert"))
     )
-    storage.save_checksummed_json(run.folder / RESULT, result.facts())
+    storage.save_checksummed_json(run.folder / RESULT, result.to_dict())
     return result
 
 
@@ -405,9 +405,9 @@ def describe_unimproved_start(sitting: TrainingSession, expert: float | None) ->
     if config.start.name != "random" and best.n == 0 < learner.n:
         found.append(
             f"no policy that was learned did better on validation than the first, of the {config.start.name} start, "
-            f"with {best.first:.4g}: that one was chosen"
+            f"with {best.initial_return:.4g}: that one was chosen"
         )
-    if expert is not None and isinstance(sitting.inputs.world.expert, BehaviorClone) and expert > best.best_return:
+    if expert is not None and isinstance(sitting.inputs.problem.expert, BehaviorClone) and expert > best.best_return:
         found.append(
             f"the clone of the demonstrations does better on validation, {expert:.4g}, than the chosen policy, "
             f"{best.best_return:.4g}"
@@ -433,4 +433,4 @@ def plot_learning_curve(run: Run, result: Result, expert: float, whose: str) -> 
     best = [result.initial_return, *(line.best_return for line in lines)]
     title = f"{config.task.title}: {run.label}, seed {config.loop.seed}"
     episodes = [n * config.loop.trajectories for n in (0, *(line.iteration for line in lines))]
-    plot_run_curve(episodes, current, best, expert, title, run.folder / "curve", config.world.measured, whose)
+    plot_run_curve(episodes, current, best, expert, title, run.folder / "curve", config.problem.metric_name, whose)

@@ -27,10 +27,10 @@ class UpdateResult:
     loss: float  # ℓ_n(π_n), before the step, in the unit that the update measures costs in
     gradient_norm: float
     kl: float  # mean over the visited states of KL(π_n ‖ π_{n+1})
-    halvings: int  # how often the step was halved before it was taken, or what its shortening to a target comes to
-    sure_and_wrong: float | None = None  # what `health.Examined` saw of the new policy
-    left_to_learn: float | None = None
-    usual_mistake: float | None = None
+    step_halvings: int  # how often the step was halved before it was taken, or what its shortening to a target comes to
+    confident_error_rate: float | None = None  # what `health.Examined` saw of the new policy
+    mean_advantage: float | None = None
+    advantage_rms: float | None = None
 
 
 class Update(Protocol):
@@ -94,7 +94,7 @@ def loss_and_gradient(
 def auxiliary_loss(policy: Policy, trajectories: Trajectories, cost_to_go: CostToGo) -> Tensor | float:
     """1/(HK) of what the policy learns along with these trajectories, as the losses are averaged; 0 for most."""
     observations, mask = policy_inputs(policy, trajectories), torch.from_numpy(trajectories.mask)
-    known = cost_to_go.every_action and cost_to_go.advantage
+    known = cost_to_go.has_all_actions and cost_to_go.advantage
     costs = torch.from_numpy(cost_to_go.values) if known else None
     total = policy.auxiliary_loss(observations, mask, action_mask_tensor(trajectories), costs)
     return 0.0 if total is None else total / (trajectories.horizon * trajectories.count)
@@ -104,7 +104,7 @@ def auxiliary_loss(policy: Policy, trajectories: Trajectories, cost_to_go: CostT
 class UpdateSettings(Settings, ABC):
     """A rule for line 7, by name."""
 
-    fits: ClassVar[frozenset[Feedback]] = frozenset(Feedback)  # what it can learn from
+    accepts: ClassVar[frozenset[Feedback]] = frozenset(Feedback)  # what it can learn from
     needs_learner_actions: ClassVar[bool] = False  # whether it needs actions of the learner's own
     uses_loss: ClassVar[bool] = True  # whether it looks at the loss at all
     wants_expert_actions: ClassVar[bool] = False  # whether it also wants to know what π* would do
@@ -129,7 +129,7 @@ TO_THE_END = -1  # annealed over all iterations, however many they are
 class AnnealedSettings(UpdateSettings):
     """Rules whose step size can fall."""
 
-    annealed: int = setting(
+    anneal_iterations: int = setting(
         0,
         "Over how many iterations learning rate or KL falls to 0, and the entropy bonus to a tenth; 0: never.",
         COUNT,
@@ -137,19 +137,19 @@ class AnnealedSettings(UpdateSettings):
 
     def fill_defaults(self, iterations: int, given: Container[str]) -> Self:
         """To an end that is open nothing falls; asked for on purpose, that is a `UsageError`."""
-        if self.annealed != TO_THE_END:
+        if self.anneal_iterations != TO_THE_END:
             return self
-        if not iterations and "annealed" in given:
+        if not iterations and "anneal_iterations" in given:
             raise UsageError(
-                "--annealed is -1, to an end that --budget or --queries leave open; give --iterations, too"
+                "--anneal-iterations is -1, to an end that --budget or --queries leave open; give --iterations, too"
             )
-        return replace(self, annealed=iterations)
+        return replace(self, anneal_iterations=iterations)
 
     def schedule(self, value: float, last: float = 0.0) -> float | Schedule:
-        return linear_schedule(value, last, self.annealed) if self.annealed else value
+        return linear_schedule(value, last, self.anneal_iterations) if self.anneal_iterations else value
 
 
-UNITS = ("spread", "cost")
+UNITS = ("advantage-rms", "raw")
 
 
 @dataclass(frozen=True)
@@ -161,8 +161,8 @@ class GradientSettings(AnnealedSettings):
         "The mean KL per visited state that each step is to have; 0: as long as the other settings make it.",
         NON_NEGATIVE,
     )
-    unit: str = setting(
-        "spread",
+    cost_scale: str = setting(
+        "advantage-rms",
         "What A* and the entropy bonus are measured in: the spread of A* so far, or the task's own cost.",
         one_of(UNITS),
     )
@@ -170,4 +170,4 @@ class GradientSettings(AnnealedSettings):
     @property
     def in_spreads(self) -> bool:
         """Whether A* is divided by its spread."""
-        return self.unit == "spread"
+        return self.cost_scale == "advantage-rms"

@@ -32,8 +32,8 @@ class RunningCostScale:
         """The spread of these as well."""
         known = cost_to_go.weight > 0
         squares = np.square(cost_to_go.values[known], dtype=np.float64)  # [states, A] or [states]
-        if cost_to_go.every_action:
-            squares = masked_mean(squares, trajectories.legal[known])
+        if cost_to_go.has_all_actions:
+            squares = masked_mean(squares, trajectories.action_mask[known])
         return RunningCostScale(self.squares + float(squares.sum()), self.states + len(squares))
 
     def divide(self, cost_to_go: CostToGo) -> CostToGo:

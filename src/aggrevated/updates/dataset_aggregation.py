@@ -48,7 +48,7 @@ class AggregatedDataset:
     So memory does not grow with the run. Of pictures there are fewer, if they are more than `most_bytes`.
     """
 
-    capacity: int = 1000  # trajectories
+    buffer_size: int = 1000  # trajectories
     most_bytes: int = MOST_BYTES
     seen: int = field(default=0, init=False)
     _data: TrainingData | None = field(default=None, init=False, repr=False)
@@ -77,8 +77,8 @@ class AggregatedDataset:
     def _room(self, observations: Array) -> int:
         """How many trajectories there is room for, with such observations [K, T, ...]: pictures have a size."""
         if observations.ndim < 4:
-            return self.capacity
-        return min(self.capacity, max(1, self.most_bytes // int(observations[0].nbytes)))
+            return self.buffer_size
+        return min(self.buffer_size, max(1, self.most_bytes // int(observations[0].nbytes)))
 
     def state(self) -> dict[str, Tensor]:
         """All of it, for a checkpoint."""
@@ -86,7 +86,7 @@ class AggregatedDataset:
             return {}
         trajectories, cost_to_go = self._data
         arrays = {name: getattr(trajectories, name) for name in ARRAYS} | cost_to_go.arrays
-        numbers = [float(self.seen), float(trajectories.horizon), trajectories.mixing]
+        numbers = [float(self.seen), float(trajectories.horizon), trajectories.alpha]
         return {name: torch.from_numpy(a) for name, a in arrays.items()} | {
             "numbers": torch.tensor(numbers, dtype=torch.float64)
         }
@@ -99,7 +99,7 @@ class AggregatedDataset:
         seen, horizon, mixing = state["numbers"].tolist()
         self.seen = int(seen)
         arrays: dict[str, Any] = {name: array.numpy() for name, array in state.items() if name != "numbers"}
-        trajectories = Trajectories(**{name: arrays.pop(name) for name in ARRAYS}, horizon=int(horizon), mixing=mixing)
+        trajectories = Trajectories(**{name: arrays.pop(name) for name in ARRAYS}, horizon=int(horizon), alpha=mixing)
         self._data = TrainingData(trajectories, CostToGo(**arrays))
 
 

@@ -70,17 +70,17 @@ class ExponentiatedUpdate:
 
     eta: float = 0.0  # 0: all data
     temperature: float = 0.07  # τ, at first
-    cooling: int = 8  # the iteration from which on τ and the learning rate fall as 1/√n; 0: never
-    allowed: float = 0.02  # what a goal may cost over an episode, of what the dearest policy did: else τ falls; 0: any
-    decay: float = 0.0  # ρ
+    decay_after: int = 8  # the iteration from which on τ and the learning rate fall as 1/√n; 0: never
+    max_target_cost: float = 0.02  # what a goal may cost over an episode, of what the dearest policy did: else τ falls; 0: any
+    log_prob_decay: float = 0.0  # ρ
     uniform_weight: float = 0.2  # λ
     normalize_costs: bool = True  # whether A* is divided by its mean size
     learning_rate: float = 0.01
     steps: int = 100
-    minibatch: int = 512  # steps of trajectories
-    capacity: int = 1000  # trajectories
+    minibatch_size: int = 512  # steps of trajectories
+    buffer_size: int = 1000  # trajectories
     seed: int = 0
-    annealed: int = 0  # iterations over which the learning rate falls to 0, in a line; 0: never
+    anneal_iterations: int = 0  # iterations over which the learning rate falls to 0, in a line; 0: never
     max_kl: float = 1e6  # any finite step
     natural: NaturalUpdate = field(default_factory=lambda: NaturalSettings().build(0))
     aggregation: AggregatedDataset = field(init=False, repr=False)
@@ -93,12 +93,12 @@ class ExponentiatedUpdate:
 
     def __post_init__(self) -> None:
         self.aggregation, self._temperature_schedule = (
-            AggregatedDataset(self.capacity),
-            TemperatureSchedule(self.allowed),
+            AggregatedDataset(self.buffer_size),
+            TemperatureSchedule(self.max_target_cost),
         )
 
     def __call__(self, policy: Policy, loss: Loss, trajectories: Trajectories, cost_to_go: CostToGo) -> UpdateResult:
-        if cost_to_go.bonus:
+        if cost_to_go.entropy_bonus:
             raise UsageError("the exponentiated update knows no entropy bonus; use the oracle without it")
         check_costs_are_advantages(cost_to_go)
         newest = TrainingData(trajectories, cost_to_go)
@@ -107,7 +107,7 @@ class ExponentiatedUpdate:
         if self._use_natural_gradient(cost_to_go):  # whose own loss is in other units
             return replace(self.natural(policy, loss, *newest), loss=value, gradient_norm=gradient_norm(gradient))
         tau = self._tau(policy, measured)
-        if cost_to_go.every_action and not self.eta:
+        if cost_to_go.has_all_actions and not self.eta:
             self._plateau.add(normalized_excess_cost(policy, measured, tau))
         generator = np.random.default_rng(int(derive_seeds(self.seed, SeedPurpose.UPDATE, self.aggregation.seen, 1)[0]))
         self.aggregation.add(trajectories, cost_to_go, generator)
@@ -123,10 +123,10 @@ class ExponentiatedUpdate:
 
     def _use_natural_gradient(self, cost_to_go: CostToGo) -> bool:
         """Whether the natural update goes on: nobody advises, or the fit stands still, and data is of no more use."""
-        if self._plateau.reached():
-            self.aggregation, self._adam, self._moments = AggregatedDataset(self.capacity), None, {}
+        if self._plateau.triggered():
+            self.aggregation, self._adam, self._moments = AggregatedDataset(self.buffer_size), None, {}
             return True
-        return not cost_to_go.every_action and cost_to_go.advice is None
+        return not cost_to_go.has_all_actions and cost_to_go.expert_actions is None
 
     def _project(self, policy: Policy, data: TrainingData, tau: float, generator: np.random.Generator) -> None:
         goal = self._target(policy, data, tau)
@@ -139,11 +139,11 @@ class ExponentiatedUpdate:
 
     def _temperature_decay(self, n: int) -> float:
         """n rounds of Eq. 7 with the step η/√n of its regret bound are one of η√n."""
-        return min(1.0, (self.cooling / n) ** 0.5) if self.cooling else 1.0
+        return min(1.0, (self.decay_after / n) ** 0.5) if self.decay_after else 1.0
 
     def _learning_rate_decay(self, n: int) -> float:
         """What is left of the learning rate."""
-        return max(0.0, 1.0 - (n - 1) / self.annealed) if self.annealed else 1.0
+        return max(0.0, 1.0 - (n - 1) / self.anneal_iterations) if self.anneal_iterations else 1.0
 
     def _tau(self, policy: Policy, newest: TrainingData) -> float:
         tau = self.temperature * self._temperature_decay(newest.trajectories.n)
@@ -172,22 +172,22 @@ class ExponentiatedUpdate:
             now = policy_distribution(policy, data.trajectories)
         assert isinstance(now, Categorical)
         return CategoricalTarget(
-            (1 - self.decay) * now.logits - self.eta * cost, known, weight, self.uniform_weight, 1.0
+            (1 - self.log_prob_decay) * now.logits - self.eta * cost, known, weight, self.uniform_weight, 1.0
         )
 
     def _fit(self, policy: Policy, data: TrainingData, goal: ProjectionTarget, generator: np.random.Generator) -> None:
         """Adam on the mean distance from the goal; single steps in a minibatch, or whole trajectories."""
         trajectories = data.trajectories
-        costs = torch.from_numpy(data.cost_to_go.values) if data.cost_to_go.every_action else None
+        costs = torch.from_numpy(data.cost_to_go.values) if data.cost_to_go.has_all_actions else None
         seen = policy_inputs(policy, trajectories)
-        mask, legal = torch.from_numpy(trajectories.mask), torch.from_numpy(trajectories.legal)
+        mask, legal = torch.from_numpy(trajectories.mask), torch.from_numpy(trajectories.action_mask)
         if policy.memoryless:
             mask = mask & (goal.weight > 0)
             seen, legal, goal, mask = seen[mask][:, None], legal[mask][:, None], goal.at(mask), mask[mask][:, None]
         if not mask.any():  # nothing is known of any step
             return
         lengths = mask.sum(dim=1)
-        size = min(max(MIN_MINIBATCH_TRAJECTORIES, round(self.minibatch / float(lengths.float().mean()))), len(mask))
+        size = min(max(MIN_MINIBATCH_TRAJECTORIES, round(self.minibatch_size / float(lengths.float().mean()))), len(mask))
         adam, learning = self._optimiser(policy), make_dropout_context(policy)
         adam.param_groups[0]["lr"] = (
             self.learning_rate * self._temperature_decay(trajectories.n) * self._learning_rate_decay(trajectories.n)
@@ -243,7 +243,7 @@ class ExponentiatedUpdate:
         self._rounds = int(state.pop(ROUNDS, torch.tensor(0)))
         self._plateau = PlateauDetector(state.pop(EXCESS, torch.zeros(0)).tolist())
         self._temperature_schedule = TemperatureSchedule(
-            self.allowed, *state.pop(WARMTH, torch.tensor([0.0, 1.0])).tolist()
+            self.max_target_cost, *state.pop(WARMTH, torch.tensor([0.0, 1.0])).tolist()
         )
         self._moments = {name: w.clone() for name, w in state.items() if name.startswith(MOMENT)}
         self.aggregation.restore({name: w for name, w in state.items() if name not in self._moments})
@@ -278,7 +278,7 @@ def unflatten_moments(named: dict[str, Tensor]) -> dict[int, dict[str, Tensor]]:
 
 def check_costs_are_advantages(cost_to_go: CostToGo) -> None:
     """What is advised costs 0: with this nothing but an advantage can be compared."""
-    compared = cost_to_go.advice is not None and not cost_to_go.every_action and np.any(cost_to_go.values)
+    compared = cost_to_go.expert_actions is not None and not cost_to_go.has_all_actions and np.any(cost_to_go.values)
     if compared and not cost_to_go.advantage:
         raise UsageError("the exponentiated update compares an action with what is advised; use the oracle's advantage")
 
@@ -326,8 +326,8 @@ class ExponentiatedSettings(AnnealedSettings):
     temperature: float = setting(
         0.07, "tau: the policy is fitted to exp(-A*/tau), A* in units of its mean size.", POSITIVE
     )
-    cooling: int = setting(8, "The iteration from which on tau and the fit's rate fall as 1/sqrt(n); 0: never.", COUNT)
-    allowed: float = setting(
+    decay_after: int = setting(8, "The iteration from which on tau and the fit's rate fall as 1/sqrt(n); 0: never.", COUNT)
+    max_target_cost: float = setting(
         0.02,
         "What exp(-A*/tau) may cost over an episode, in parts of what the dearest policy so far did: tau falls until "
         "it does not cost more; 0: tau stays as it is.",
@@ -336,23 +336,23 @@ class ExponentiatedSettings(AnnealedSettings):
     eta: float = setting(
         0.0, "The step of Eq. 7 in such units, learning from the newest data only; 0: from all data.", NON_NEGATIVE
     )
-    decay: float = setting(
+    log_prob_decay: float = setting(
         0.0, "rho: with --eta, how much of the old log-probabilities each step forgets.", UNIT_INTERVAL
     )
     uniform_weight: float = setting(
         0.2, "lambda: how much of the fit is over all actions alike, not weighted by the policy.", UNIT_INTERVAL
     )
-    fit_rate: float = setting(0.01, "The step size of Adam, inside the exponentiated update.", POSITIVE)
+    fit_learning_rate: float = setting(0.01, "The step size of Adam, inside the exponentiated update.", POSITIVE)
     fit_steps: int = setting(100, "Its minibatches in each iteration.", at_least(1))
-    minibatch: int = setting(512, "How many steps of trajectories a minibatch has, about.", at_least(1))
-    capacity: int = setting(
+    minibatch_size: int = setting(512, "How many steps of trajectories a minibatch has, about.", at_least(1))
+    buffer_size: int = setting(
         1000, "How many trajectories are kept at most, a random sample of all, to learn from again.", at_least(1)
     )
 
     def check(self, chosen: SelectedComponents) -> None:
         assert isinstance(chosen.loss, LossSettings)
         check_setting(
-            self.eta > 0 or not self.decay, "decay", self.decay, "0 without --eta, where nothing old is forgotten"
+            self.eta > 0 or not self.log_prob_decay, "log_prob_decay", self.log_prob_decay, "0 without --eta, where nothing old is forgotten"
         )
         check_setting(
             getattr(chosen.oracle, "advantage", True), "advantage", False, f"left as it is for the update {self.name}"
@@ -360,6 +360,6 @@ class ExponentiatedSettings(AnnealedSettings):
         check_setting(not chosen.loss.entropy, "entropy", chosen.loss.entropy, f"0 for the update {self.name}")
 
     def build(self, seed: int) -> ExponentiatedUpdate:
-        goal = self.eta, self.temperature, self.cooling, self.allowed, self.decay, self.uniform_weight
-        fit = self.fit_rate, self.fit_steps, self.minibatch, self.capacity, seed, self.annealed
+        goal = self.eta, self.temperature, self.decay_after, self.max_target_cost, self.log_prob_decay, self.uniform_weight
+        fit = self.fit_learning_rate, self.fit_steps, self.minibatch_size, self.buffer_size, seed, self.anneal_iterations
         return ExponentiatedUpdate(*goal, True, *fit)

@@ -35,23 +35,23 @@ class FollowTheLeaderUpdate:
 
     learning_rate: float = 0.01
     steps: int = 100
-    minibatch: int = 50  # trajectories
-    capacity: int = 1000  # trajectories
+    minibatch_size: int = 50  # trajectories
+    buffer_size: int = 1000  # trajectories
     anneal: bool = False  # let the learning rate fall to 0, in a line
     max_kl: float = 1e6  # any finite step
     seed: int = 0
     aggregation: AggregatedDataset = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        self.aggregation = AggregatedDataset(self.capacity)
+        self.aggregation = AggregatedDataset(self.buffer_size)
 
     def __call__(self, policy: Policy, loss: Loss, trajectories: Trajectories, cost_to_go: CostToGo) -> UpdateResult:
-        if not cost_to_go.every_action and cost_to_go.advice is None:
+        if not cost_to_go.has_all_actions and cost_to_go.expert_actions is None:
             raise UsageError(
                 "follow the leader needs the cost-to-go of every action: data of the taken action only, from policies "
                 "of the past, is not fit for the present one"
             )
-        if cost_to_go.bonus:
+        if cost_to_go.entropy_bonus:
             raise UsageError("follow the leader knows no entropy bonus; use the oracle without it")
         some = np.arange(min(trajectories.count, MAX_MEASURED_TRAJECTORIES))
         measured, costs = TrainingData(trajectories, cost_to_go).take(some)
@@ -68,18 +68,18 @@ class FollowTheLeaderUpdate:
     def _descend(self, policy: Policy, loss: Loss, generator: np.random.Generator) -> None:
         """Adam on the mean loss of all the data, `minibatch` trajectories at a time."""
         data, learning = self.aggregation.data, make_dropout_context(policy)
-        optimiser = Adam(policy.parameters(), lr=self.learning_rate)
+        optimizer = Adam(policy.parameters(), lr=self.learning_rate)
         for step in range(self.steps):
             if self.anneal:
-                optimiser.param_groups[0]["lr"] = self.learning_rate * (1 - step / self.steps)
+                optimizer.param_groups[0]["lr"] = self.learning_rate * (1 - step / self.steps)
             count = data.trajectories.count
-            batch = generator.choice(count, min(self.minibatch, count), replace=False)
-            optimiser.zero_grad()
+            batch = generator.choice(count, min(self.minibatch_size, count), replace=False)
+            optimizer.zero_grad()
             with learning(self.aggregation.seen * self.steps + step):  # a mask serves two minibatches, and all trials
                 some = data.take(batch)
                 value = loss(policy, *some) + auxiliary_loss(policy, *some)
             value.backward()  # type: ignore[no-untyped-call]
-            optimiser.step()
+            optimizer.step()
 
     def state(self) -> dict[str, Tensor]:
         """The aggregated data."""
@@ -94,7 +94,7 @@ class FollowTheLeaderSettings(UpdateSettings):
     """Follow the leader, over all data so far."""
 
     name = "follow-the-leader"
-    fits = frozenset({Feedback.ALL_ACTIONS, Feedback.BEST_ACTION})
+    accepts = frozenset({Feedback.ALL_ACTIONS, Feedback.BEST_ACTION})
     learning_rate: float = setting(0.01, "The step size of Adam, inside follow the leader.", POSITIVE)
 
     def check(self, chosen: SelectedComponents) -> None:

@@ -70,7 +70,7 @@ class NaturalUpdate:
         if self.per_state:
             return scale_to_kl(self._by_states(policy, trajectories, gradient), gradient, delta_kl)
         # With mixing only 1 − α of the steps have a score, so that S_n S_nᵀ would be too small by as much.
-        s = compute_trajectory_scores(policy, trajectories).T.div_(max(1.0 - trajectories.mixing, 1e-9) ** 0.5)
+        s = compute_trajectory_scores(policy, trajectories).T.div_(max(1.0 - trajectories.alpha, 1e-9) ** 0.5)
         return scale_to_kl(self.direction(s, gradient), gradient, delta_kl)
 
     def _by_states(self, policy: Policy, trajectories: Trajectories, gradient: Tensor) -> Tensor:

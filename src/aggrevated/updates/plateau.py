@@ -24,7 +24,7 @@ class PlateauDetector:
         """Of π_n; no more are remembered than are looked at."""
         self.excess = [*self.excess, excess][-2 * RECENT :]
 
-    def reached(self) -> bool:
+    def triggered(self) -> bool:
         """Whether it is too much, and hardly less than before."""
         before, now = np.mean(self.excess[:RECENT] or 0.0), np.mean(self.excess[RECENT:] or 0.0)
         return len(self.excess) == 2 * RECENT and bool(now > TOO_MUCH and now > PROGRESS * before)

@@ -62,11 +62,11 @@ class MixtureUpdate:
         n = int(policy.learned) + 1
         policy.renew(self.shares(n, self.beta))
         own = int(derive_seeds(self.seed, SeedPurpose.UPDATE, n, 1)[0])
-        fit = FollowTheLeaderUpdate(self.learning_rate, self.steps, capacity=trajectories.count, anneal=True, seed=own)
+        fit = FollowTheLeaderUpdate(self.learning_rate, self.steps, buffer_size=trajectories.count, anneal=True, seed=own)
         step = fit(policy.newest, loss, trajectories, cost_to_go)
         with torch.no_grad():
             apart = kl(before, policy_distribution(policy, trajectories))[torch.from_numpy(trajectories.mask)]
-        return UpdateResult(value, step.gradient_norm, float(apart.mean()), step.halvings)
+        return UpdateResult(value, step.gradient_norm, float(apart.mean()), step.step_halvings)
 
     def state(self) -> dict[str, Tensor]:
         """Nothing: what was learned is the policy's."""
@@ -80,7 +80,7 @@ class MixtureUpdate:
 class MixtureSettings(UpdateSettings, ABC):
     """A mixture of policies that takes the expert's place."""
 
-    fits = frozenset({Feedback.ALL_ACTIONS})
+    accepts = frozenset({Feedback.ALL_ACTIONS})
     beta: float = setting(
         0.3,
         "The share of each new policy in the mixture; the expert's falls by it, too: alpha_n = (1 - beta)^(n-1).",
@@ -93,15 +93,15 @@ class MixtureSettings(UpdateSettings, ABC):
 
     def implied_settings(self) -> Mapping[str, Any]:
         """Line 4 is a part of the mixture: the expert begins, and has what the policies do not have yet."""
-        return {"mixing": 1.0, "mixing_schedule": "geometric", "mixing_decay": 1 - self.beta, "mixing_least": 0.0}
+        return {"alpha_start": 1.0, "alpha_schedule": "geometric", "alpha_decay": 1 - self.beta, "alpha_min": 0.0}
 
     def check(self, chosen: SelectedComponents) -> None:
-        if not chosen.finite:
+        if not chosen.has_discrete_actions:
             raise UsageError(
                 f"the update {self.name} mixes policies for finite actions; choose another --method or --update"
             )
         assert isinstance(chosen.policy, PolicySettings) and isinstance(chosen.loss, LossSettings)
-        if not chosen.policy.mixes:
+        if not chosen.policy.supports_mixture:
             raise UsageError(
                 f"policies of the kind {chosen.policy.name} cannot be mixed; choose another --method or --update"
             )

@@ -145,9 +145,9 @@ def action_costs(data: TrainingData, actions: int, in_units: bool = True) -> tup
     """
     trajectories, cost_to_go = data
     asked = (cost_to_go.weight > 0)[..., None]
-    legal = trajectories.legal if trajectories.legal.shape[2] else np.ones((*trajectories.mask.shape, actions), bool)
-    advised = None if cost_to_go.advice is None else np.arange(actions) == cost_to_go.advice[..., None]
-    if cost_to_go.every_action:
+    legal = trajectories.action_mask if trajectories.action_mask.shape[2] else np.ones((*trajectories.mask.shape, actions), bool)
+    advised = None if cost_to_go.expert_actions is None else np.arange(actions) == cost_to_go.expert_actions[..., None]
+    if cost_to_go.has_all_actions:
         cost, known = cost_to_go.values, legal & asked
     else:
         assert advised is not None, "without advice the action taken is learned from by a natural step"
@@ -168,7 +168,7 @@ def expert_action_only_mask(data: TrainingData) -> Tensor:
     told = data.cost_to_go
     only = (
         data.trajectories.mask & (told.weight == 0)
-        if told.advice is not None
+        if told.expert_actions is not None
         else np.zeros_like(data.trajectories.mask)
     )
     return torch.from_numpy(only)
@@ -184,13 +184,13 @@ def gaussian_target(trajectories: Trajectories, cost_to_go: CostToGo, unit_of_ac
 
     EG over the two actions that are known gives a_t the odds exp(−A*/τ). Actions are in units [A].
     """
-    assert cost_to_go.advice is not None, "without advice vectors are learned from by a natural step"
+    assert cost_to_go.expert_actions is not None, "without advice vectors are learned from by a natural step"
     better = (cost_to_go.weight > 0) & (cost_to_go.values < 0)
     unit = mean_absolute_cost(cost_to_go.values, cost_to_go.weight > 0)
     share = np.where(
         better, 1 / (1 + np.exp(np.minimum(cost_to_go.values, 0) / (EXPERT_ACTION_TEMPERATURE * unit))), 0.0
     )[..., None]
-    means = (share * trajectories.actions + (1 - share) * cost_to_go.advice).astype(np.float32)
+    means = (share * trajectories.actions + (1 - share) * cost_to_go.expert_actions).astype(np.float32)
     deviation = np.maximum(means[trajectories.mask].std(axis=0), MIN_DEVIATION * unit_of_actions)
     weight = torch.from_numpy(curvature_weights(trajectories, cost_to_go, unit_of_actions))
     return GaussianTarget(torch.from_numpy(means), weight, torch.from_numpy(deviation))
@@ -202,11 +202,11 @@ def curvature_weights(trajectories: Trajectories, cost_to_go: CostToGo, unit_of_
     Around a*, A*(s, a) ≈ κ_s ‖a − a*‖²/2, and exp(−A*/τ) is a Gaussian of precision κ_s/τ: that far off, in KL, is a
     mean that is not a*. What one action costs tells κ_s, as noisily as one can; of all other steps nothing is known.
     """
-    assert cost_to_go.advice is not None
+    assert cost_to_go.expert_actions is not None
     asked, weight = cost_to_go.weight > 0, trajectories.mask.astype(np.float32)
     if not np.any(cost_to_go.values[asked]):
         return weight
-    apart = np.square((trajectories.actions[asked] - cost_to_go.advice[asked]) / unit_of_actions).sum(axis=-1)
+    apart = np.square((trajectories.actions[asked] - cost_to_go.expert_actions[asked]) / unit_of_actions).sum(axis=-1)
     curvature = np.abs(cost_to_go.values[asked]) / np.maximum(apart + CURVATURE_RIDGE * np.median(apart), 1e-12)
     curvature = np.minimum(curvature / curvature.mean(), MAX_SCALED_COST)
     weight[asked] += COSTED_STEP_WEIGHT * weight.sum() / np.count_nonzero(asked) * curvature

@@ -22,14 +22,14 @@ from aggrevated.updates.safe_step import MAX_HALVINGS, NEAR, count_halvings, is_
 
 @dataclass
 class RegularUpdate:
-    """θ_{n+1} = θ_n − η_n ∇ℓ_n, the step made by any of torch's optimisers over θ as one flat vector.
+    """θ_{n+1} = θ_n − η_n ∇ℓ_n, the step made by any of torch's optimizers over θ as one flat vector.
 
     With a `target_kl` the rate is multiplied by a factor that is remembered: after each step it is corrected by what
     the measured KL per state missed the target by, and a step of more than 1.5 times the target is halved.
     """
 
     learning_rate: float | Schedule = 0.01
-    optimiser: Callable[..., Optimizer] = Adam
+    optimizer: Callable[..., Optimizer] = Adam
     max_kl: float = 0.5
     target_kl: float | Schedule = 0.0
     in_spreads: bool = False  # whether A* is divided by its spread
@@ -55,23 +55,23 @@ class RegularUpdate:
         return UpdateResult(value, gradient_norm(gradient), kl, halvings)
 
     def _displacement(self, policy: Policy, gradient: Tensor, n: int) -> Tensor:
-        """Where the optimiser would go from θ_n, as a vector from θ_n."""
+        """Where the optimizer would go from θ_n, as a vector from θ_n."""
         start = parameters_to_vector(policy.parameters()).detach()
-        theta, optimiser = self._flat(start)
+        theta, optimizer = self._flat(start)
         theta.data.copy_(start)
         theta.grad = gradient
-        optimiser.param_groups[0]["lr"] = value_at(self.learning_rate, n) * self._factor
-        optimiser.step()
+        optimizer.param_groups[0]["lr"] = value_at(self.learning_rate, n) * self._factor
+        optimizer.step()
         return theta.detach() - start
 
     def _flat(self, like: Tensor) -> tuple[Tensor, Optimizer]:
         if self._theta is None or self._optimiser is None:
             self._theta = torch.zeros_like(like, requires_grad=True)
-            self._optimiser = self.optimiser([self._theta], lr=0.0)  # the rate is set before each step
+            self._optimiser = self.optimizer([self._theta], lr=0.0)  # the rate is set before each step
         return self._theta, self._optimiser
 
     def state(self) -> dict[str, Tensor]:
-        """The optimiser's moments, the spread and the factor: what there is of them, nothing before the first step."""
+        """The optimizer's moments, the spread and the factor: what there is of them, nothing before the first step."""
         own = {"spread": self._spread.tensor()} if self._spread.states else {}
         if self._factor != 1.0:
             own["factor"] = torch.tensor(self._factor, dtype=torch.float64)
@@ -87,9 +87,9 @@ class RegularUpdate:
         self._theta = self._optimiser = None
         if not state:
             return
-        _, optimiser = self._flat(max(state.values(), key=Tensor.numel))
-        groups = optimiser.state_dict()["param_groups"]
-        optimiser.load_state_dict({"state": {0: state}, "param_groups": groups})
+        _, optimizer = self._flat(max(state.values(), key=Tensor.numel))
+        groups = optimizer.state_dict()["param_groups"]
+        optimizer.load_state_dict({"state": {0: state}, "param_groups": groups})
 
 
 OPTIMISERS = {"adam": Adam, "sgd": torch.optim.SGD}
@@ -103,7 +103,7 @@ class RegularSettings(GradientSettings):
     learning_rate: float = setting(
         0.01, "The step size of the regular update; with --target-kl only where it begins.", POSITIVE
     )
-    optimiser: str = setting("adam", f"For the regular update: {' or '.join(OPTIMISERS)}.", one_of(OPTIMISERS))
+    optimizer: str = setting("adam", f"For the regular update: {' or '.join(OPTIMISERS)}.", one_of(OPTIMISERS))
 
     def fill_defaults(self, iterations: int, given: Container[str]) -> Self:
         """A learning rate that was given on purpose stays as it is."""
@@ -112,4 +112,4 @@ class RegularSettings(GradientSettings):
 
     def build(self, seed: int) -> RegularUpdate:
         rate, target = self.schedule(self.learning_rate), self.schedule(self.target_kl)
-        return RegularUpdate(rate, OPTIMISERS[self.optimiser], target_kl=target, in_spreads=self.in_spreads)
+        return RegularUpdate(rate, OPTIMISERS[self.optimizer], target_kl=target, in_spreads=self.in_spreads)

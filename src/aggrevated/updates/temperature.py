@@ -23,14 +23,14 @@ MIN_FACTOR = 1 / 64  # and no further: logits would take too long to get there
 class TemperatureSchedule:
     """What it takes to keep a goal cheap."""
 
-    allowed: float  # what it may cost, in parts of what the dearest policy did; 0: anything
+    max_target_cost: float  # what it may cost, in parts of what the dearest policy did; 0: anything
     worst_policy_cost: float = 0.0  # what a policy cost above π*, over an episode, at most
     factor: float = 1.0  # of τ
 
     @torch.no_grad()
     def tau(self, tau: float, policy: Policy, newest: TrainingData) -> float:
         """τ, or as much less as it has to be; the newest data are by that policy."""
-        if not self.allowed:
+        if not self.max_target_cost:
             return tau
         now = policy_distribution(policy, newest.trajectories)
         assert isinstance(now, Categorical)
@@ -39,7 +39,7 @@ class TemperatureSchedule:
         self.worst_policy_cost = max(self.worst_policy_cost, expected_cost_per_episode(now.probs, cost, known, weight))
         while self.factor > MIN_FACTOR and self.worst_policy_cost > 0:  # else nothing has cost anything yet
             goal = torch.where(known, -in_units / (tau * self.factor), -torch.inf).softmax(-1)
-            if expected_cost_per_episode(goal, cost, known, weight) <= self.allowed * self.worst_policy_cost:
+            if expected_cost_per_episode(goal, cost, known, weight) <= self.max_target_cost * self.worst_policy_cost:
                 break
             self.factor *= DECAY_FACTOR
         return tau * self.factor

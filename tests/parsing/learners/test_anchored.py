@@ -45,7 +45,7 @@ def walked(update: Any, policy: Any, times: int) -> Tensor:
     return get_weights(policy)
 
 
-@pytest.mark.parametrize("anchor", [0.0, 0.25, 0.5])
+@pytest.mark.parametrize("anchor_weight", [0.0, 0.25, 0.5])
 def test_gradients_are_taken_where_the_steps_lead_and_the_policy_stays_behind(anchor: float) -> None:
     inner: Any = PlusOne()
     policy = zeros()
@@ -69,5 +69,5 @@ def test_it_goes_on_from_its_state_with_the_same_bits() -> None:
 
 
 def test_its_settings_are_those_of_the_regular_update_and_one_more() -> None:
-    built = AnchoredSettings(learning_rate=0.5, anchor=0.1).build(0)
+    built = AnchoredSettings(learning_rate=0.5, anchor_weight=0.1).build(0)
     assert built.anchor == 0.1 and built.inner.learning_rate == 0.5

@@ -187,7 +187,7 @@ def test_it_is_for_kernel_machines_only():
 def test_the_policy_brings_its_update_and_its_settings():
     config = resolve_config("algebra", "dagger", policy="kernel-svm")
     assert config.update.name == "support-vectors"
-    assert (config.loop.iterations, config.loop.trajectories, config.loop.mixing) == (8, 64, 1.0)
+    assert (config.loop.iterations, config.loop.trajectories, config.loop.alpha_start) == (8, 64, 1.0)
     assert resolve_config("algebra", "sl", policy="kernel-svm").update.name == "support-vectors"
 
 

@@ -47,7 +47,7 @@ class ExpertStrength(MethodStudy):
         return group.column("test_return") - group.column("expert_return")
 
     def write(self, groups: Sequence[TrialGroup], request: Request, folder: Path) -> Table:
-        facts = self.facts(groups, request)
+        facts = self.to_dict(groups, request)
         facts |= {"answer": gaining(facts), "experts": [expert_facts(case) for case in self.cases]}
         x = np.array([case.x for case in self.cases])
         panels = [returns_panel(self, facts, x), panel(self, facts, "final")]

@@ -112,12 +112,12 @@ class LearningCurves(Figure):
     notes: Sequence[str] = ()  # what else its page says
 
     def rows(self, request: Request) -> Sequence[FigureRow]:
-        return self.task.figure
+        return self.task.figure_rows
 
     def configs(self, quick: bool) -> list[Config]:
         """Those of its rows, before they are tuned."""
         protocol = self.task.protocol
-        return [config_of(self.task, row, quick, protocol.budget if protocol else 0) for row in self.task.figure]
+        return [config_of(self.task, row, quick, protocol.budget if protocol else 0) for row in self.task.figure_rows]
 
     def first(self) -> Config:
         return self.configs(quick=False)[0]
@@ -126,8 +126,8 @@ class LearningCurves(Figure):
         """What is tried for each row; nothing in a quick one."""
         protocol, folder = self.task.protocol, self.folder(request) / "tuning"
         if protocol is None or request.quick:
-            return [Tuning("", {}) for _ in self.task.figure]
-        rows = zip(self.task.figure, self.configs(request.quick), strict=True)
+            return [Tuning("", {}) for _ in self.task.figure_rows]
+        rows = zip(self.task.figure_rows, self.configs(request.quick), strict=True)
         return [Tuning.of(row, config, protocol, folder / row_folder_name(row)) for row, config in rows]
 
     def stages(self, request: Request) -> Iterator[list[Run]]:
@@ -138,7 +138,7 @@ class LearningCurves(Figure):
     def runs(self, request: Request) -> list[list[Run]]:
         """The trials, with what was found to be best for each row."""
         groups = []
-        rows = zip(self.task.figure, self.configs(request.quick), self.tunings(request), strict=True)
+        rows = zip(self.task.figure_rows, self.configs(request.quick), self.tunings(request), strict=True)
         for row, config, tuning in rows:
             own, folder = config.with_settings(**tuning.chosen()), self.folder(request) / row_folder_name(row)
             seeds = range(self.trials_of_row(row, request))
@@ -153,10 +153,10 @@ class LearningCurves(Figure):
     def write(self, groups: Sequence[TrialGroup], request: Request, folder: Path) -> Table:
         named = [
             replace(group, label=row_label(label_with_start(group), row))
-            for group, row in zip(groups, self.task.figure, strict=True)
+            for group, row in zip(groups, self.task.figure_rows, strict=True)
         ]
         tunings = zip(named, self.tunings(request), strict=True)
-        tuned = [tuning.facts(group.label) for group, tuning in tunings if tuning.tries]
+        tuned = [tuning.to_dict(group.label) for group, tuning in tunings if tuning.tries]
         command, short = request.command(self), fingerprint_short_run(self)
         return write_learning_curves_page(self.name, named, self.task, command, folder, tuned, short, self.notes)
 
@@ -169,9 +169,9 @@ def figures() -> dict[str, Figure]:
 
 def find_figure(name: str) -> Figure:
     """The figure of that name, or a `UsageError` that lists them all."""
-    if name in list_task_names() and (task := find_task(name)).figure:
+    if name in list_task_names() and (task := find_task(name)).figure_rows:
         return LearningCurves(name, task, task.trials)
-    drawn = [task.name for task in all_tasks() if task.figure]
+    drawn = [task.name for task in all_tasks() if task.figure_rows]
     return figures()[check_known(name, "figure", [*drawn, *figures()])]
 
 
@@ -183,7 +183,7 @@ def label_with_start(group: TrialGroup) -> str:
 
 def row_label(label: str, row: FigureRow) -> str:
     """A row's name in a legend."""
-    return f"{label}, {row.said}" if row.said and row.said not in label else label
+    return f"{label}, {row.label_suffix}" if row.label_suffix and row.label_suffix not in label else label
 
 
 def config_of(task: Task, row: FigureRow, quick: bool, budget: int = 0) -> Config:
@@ -217,4 +217,4 @@ def fingerprint_short_run(figure: Figure) -> JsonDict:
     config = config.with_settings(**{name: value for name, value in SHORT.items() if name in config.settings})
     with TemporaryDirectory() as folder:
         result = run_to_end(Run.create(Path(folder) / "short", config))
-    return {"settings": config.facts(), "weights_sha256": result.weights_sha256}
+    return {"settings": config.to_dict(), "weights_sha256": result.weights_sha256}

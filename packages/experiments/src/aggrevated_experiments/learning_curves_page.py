@@ -58,7 +58,7 @@ def write_learning_curves_page(
     facts: JsonDict = {
         "command": command,
         "versions": package_versions(("aggrevated", "torch", "numpy", "gymnasium", *task.packages)),
-        "settings": {group.label: group.runs[0].config.facts() for group in groups},
+        "settings": {group.label: group.runs[0].config.to_dict() for group in groups},
         "tuning": list(tuned),
         **numbers_of(groups, table, courses),
         "expert": {"return": table.rows[0]["expert_return"], "steps": expert_training_steps(task.name)},
@@ -92,7 +92,7 @@ def numbers_of(groups: Sequence[TrialGroup], table: Table, courses: Mapping[str,
         ],
         "paired": list(pairs(groups, areas)),
         "trials": [
-            {"label": group.label, **with_run_name(result.facts()), "area": float(own)}
+            {"label": group.label, **with_run_name(result.to_dict()), "area": float(own)}
             for group in groups
             for result, own in zip(group.results, areas[group.label], strict=True)
         ],
@@ -175,13 +175,13 @@ def draw(
 ) -> None:
     """The learning curves over all that is spent."""
     methods = [
-        Method(group.label, courses[group.label], dotted=not group.runs[0].config.row.imitates) for group in groups
+        Method(group.label, courses[group.label], dotted=not group.runs[0].config.method_spec.queries_expert) for group in groups
     ]
     steps = [group.mean("validation_steps") / 1000 for group in groups]
     validation = (
         f"validation, which chooses the best so far, took {min(steps):,.0f} k to {max(steps):,.0f} k steps more"
     )
-    budgets(methods, expert, task.title, path, validation, groups[0].runs[0].config.world.measured)
+    budgets(methods, expert, task.title, path, validation, groups[0].runs[0].config.problem.metric_name)
 
 
 def page(name: str, task: Task, facts: JsonDict) -> list[str]:
@@ -247,7 +247,7 @@ def paired_cells(row: JsonDict) -> list[str]:
 
 def what_is_drawn(config: Config) -> str:
     """The words below the figure."""
-    world = require_control_problem(config.world, "this page")
+    world = require_control_problem(config.problem, "this page")
     spend = f"spend the same simulator steps, {config.loop.budget:,}, on start, roll-ins and oracle"
     ends = spend if config.loop.budget else f"have the same {config.loop.iterations} iterations"
     return (
@@ -259,14 +259,14 @@ def what_is_drawn(config: Config) -> str:
 
 def what_is_compared(config: Config) -> str:
     """The words below the table."""
-    world = require_control_problem(config.world, "this page")
+    world = require_control_problem(config.problem, "this page")
     steps_saved = f"of steps saved, (R + H)/(R* + H) with H = {world.horizon}, since returns are negative"
     return (
         "Numbers are interquartile means over the trials, each with its own 95 % bootstrap interval; what was spent is "
         "a mean. *Best so far* is the paper's metric, measured on validation episodes, and optimistic because it is a "
         "maximum; the *last policy* is the one that the run ended with, on the same episodes. "
         f"The *chosen policy* is the best one, on {world.n_test_episodes} fresh episodes. "
-        f"The *ratio* is {steps_saved if world.lowest(world.horizon) else 'R/R*'}, of the chosen policy; over the "
+        f"The *ratio* is {steps_saved if world.worst_return(world.horizon) else 'R/R*'}, of the chosen policy; over the "
         "budget it is that of the best so far, on average over all steps that may be spent (without a budget: over as "
         "many as every trial has), and 0 while a start goes on. *Simulator steps* are of "
         "start, roll-ins and oracle; *validation steps* come on top. CPU seconds are of a core that others shared."

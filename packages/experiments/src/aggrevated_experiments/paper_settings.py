@@ -11,12 +11,12 @@ from aggrevated.tasks import FigureRow, acrobot_partial, hopper
 from aggrevated_experiments.figures import LearningCurves
 
 PLAIN = {"advantage": False}
-DECAYING = {"mixing": 0.5, "mixing_decay": 0.9}
+DECAYING = {"alpha_start": 0.5, "alpha_decay": 0.9}
 UNDAMPED = {"solver": "conjugate-gradient", "damping": 0.0, "cg_iterations": 10}
 SHORT = {"delta_kl": 1e-5}  # what an undamped step can bear: with the damped step's 1e-3 it learns, and then falls
-EVERY_STEP = {"queried_steps": 0, "trajectories": 10, "iterations": 100, "validate_every": 2}
+EVERY_STEP = {"query_steps": 0, "trajectories": 10, "iterations": 100, "validate_every": 2}
 DAMPED = "as run but damped, in closed form"  # as the task's own rows are
-SEEN = {"see_actions": True, "iterations": 100}
+SEEN = {"observe_actions": True, "iterations": 100}
 AS_RUN = (
     "*As run*: Q* itself and not the advantage (Eq. 10, 11), at every step; ten iterations of conjugate gradient "
     "without damping; the expert takes half of the steps at first, and a tenth less of them with every iteration"
@@ -28,10 +28,10 @@ FIGURES = (
         replace(
             hopper.TASK,
             title="Hopper, as the paper was run",
-            figure=(
-                FigureRow("aggrevated", "natural", settings=EVERY_STEP | PLAIN | DECAYING | UNDAMPED, said="as run"),
-                FigureRow("aggrevated", "regular", settings=EVERY_STEP | PLAIN | DECAYING, said="as run"),
-                FigureRow("aggrevated", "natural", settings=EVERY_STEP | PLAIN | DECAYING, said=DAMPED),
+            figure_rows=(
+                FigureRow("aggrevated", "natural", settings=EVERY_STEP | PLAIN | DECAYING | UNDAMPED, label_suffix="as run"),
+                FigureRow("aggrevated", "regular", settings=EVERY_STEP | PLAIN | DECAYING, label_suffix="as run"),
+                FigureRow("aggrevated", "natural", settings=EVERY_STEP | PLAIN | DECAYING, label_suffix=DAMPED),
             ),
             protocol=None,
         ),
@@ -47,18 +47,18 @@ FIGURES = (
         replace(
             acrobot_partial.TASK,
             title="Acrobot from link positions, as the paper was run",
-            figure=(
-                FigureRow("aggrevated", "natural", settings=SEEN | PLAIN | DECAYING | UNDAMPED, said="as run"),
+            figure_rows=(
+                FigureRow("aggrevated", "natural", settings=SEEN | PLAIN | DECAYING | UNDAMPED, label_suffix="as run"),
                 FigureRow(
                     "aggrevated",
                     "natural",
                     settings=SEEN | PLAIN | DECAYING | UNDAMPED | SHORT,
-                    said="as run, short steps",
+                    label_suffix="as run, short steps",
                 ),
-                FigureRow("aggrevated", "regular", settings=SEEN | PLAIN | DECAYING, said="as run"),
-                FigureRow("aggrevated", "natural", settings=SEEN | PLAIN | DECAYING, said=DAMPED),
-                FigureRow("aggrevated", "natural", settings=SEEN, said="damped, Eq. 12, alpha 0"),
-                FigureRow("aggrevated", "natural", settings={"iterations": 100}, said="and without its actions"),
+                FigureRow("aggrevated", "regular", settings=SEEN | PLAIN | DECAYING, label_suffix="as run"),
+                FigureRow("aggrevated", "natural", settings=SEEN | PLAIN | DECAYING, label_suffix=DAMPED),
+                FigureRow("aggrevated", "natural", settings=SEEN, label_suffix="damped, Eq. 12, alpha 0"),
+                FigureRow("aggrevated", "natural", settings={"iterations": 100}, label_suffix="and without its actions"),
             ),
             protocol=None,
         ),

@@ -64,5 +64,5 @@ def peer_in(facts: dict[str, Any], path: Path) -> Peer:
 
 def expert_training_steps(task: str) -> int | None:
     """The environment steps that the training of the task's shipped expert took; None where it is no such expert."""
-    card = read_builtin_expert_cards().get(str(find_task(task).world.values().get("expert", "")))
+    card = read_builtin_expert_cards().get(str(find_task(task).problem.to_values().get("expert", "")))
     return card.step if card else None

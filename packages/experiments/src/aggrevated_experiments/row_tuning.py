@@ -52,7 +52,7 @@ class Tuning:
         areas = self.areas()
         return {self.setting: max(areas, key=lambda value: float(np.mean(areas[value])))} if areas else {}
 
-    def facts(self, label: str) -> JsonDict:
+    def to_dict(self, label: str) -> JsonDict:
         """Every setting tried, on which seeds, and what came of it."""
         chosen = self.chosen().get(self.setting)
         tried = [

@@ -47,7 +47,7 @@ class ChoiceLog:
     def of(cls, policy: HasExpectedCosts, parser: Parser, found: Trajectories) -> ChoiceLog:
         """Of these parses; the policy must have the answers to the parser's pages."""
         mask, rows = found.mask, found.states[found.mask]
-        q = np.where(parser.legal(rows), parser.expert.q(rows), np.inf)
+        q = np.where(parser.action_mask(rows), parser.expert.q(rows), np.inf)
         taken = found.actions[mask].astype(np.int64)
         costs = np.take_along_axis(q, taken[:, None], axis=1)[:, 0] - q.min(axis=1)
         wrong = policy.wrong(torch.from_numpy(found.observations)).numpy()[mask]
@@ -82,7 +82,7 @@ class CalibratingEvaluator:
 
     parser: Parser
 
-    def over(self, engine: Engine) -> Self:
+    def with_engine(self, engine: Engine) -> Self:
         """Itself: what it corrects is here."""
         return self
 

@@ -217,7 +217,7 @@ class Right:
         """The share of symbols with the right head and the right name."""
         return float((self.heads & self.names).mean())
 
-    def facts(self, prefix: str) -> dict[str, float]:
+    def to_dict(self, prefix: str) -> dict[str, float]:
         """The shares of heads and of names."""
         return {f"{prefix}uas": float(self.heads.mean()), f"{prefix}names": float(self.names.mean())}
 
@@ -233,7 +233,7 @@ class Choosing:
     own: Sheets
     others: Sheets
 
-    def over(self, engine: Engine) -> Self:
+    def with_engine(self, engine: Engine) -> Self:
         """Itself: what it corrects is here."""
         return self
 
@@ -253,7 +253,7 @@ class Watching:
     reported: Sheets
 
     def __call__(self, policy: Policy) -> dict[str, float]:
-        return self.corrected.read(policy).facts("corrected_") | self.reported.read(policy).facts("test_")
+        return self.corrected.read(policy).to_dict("corrected_") | self.reported.read(policy).to_dict("test_")
 
 
 @dataclass(frozen=True)
@@ -292,9 +292,9 @@ class Reporting:
             **{**vars(whole), "test_return": reported.both, "ratio": reported.both},
             "test_standard_error": standard_error_of_ratio(right, lengths),
             "names": float(reported.names.mean()),
-            **corrected.facts("corrected_"),
-            **before[0].facts("before_corrected_"),
-            **before[1].facts("before_"),
+            **corrected.to_dict("corrected_"),
+            **before[0].to_dict("before_corrected_"),
+            **before[1].to_dict("before_"),
         }
         return CorrectedScore(**found, corrected_sets=len(self.corrected.parser.chosen))
 

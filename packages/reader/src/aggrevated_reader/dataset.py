@@ -84,9 +84,9 @@ class NamesMonitor:
     monitor: Monitor
     pages: PageArrays
 
-    def over(self, engine: Engine) -> NamesMonitor:
+    def with_engine(self, engine: Engine) -> NamesMonitor:
         """The same by another engine."""
-        return replace(self, monitor=self.monitor.over(engine))
+        return replace(self, monitor=self.monitor.with_engine(engine))
 
     def __call__(self, policy: Policy) -> dict[str, float]:
         assert isinstance(policy, ReadingPolicy)

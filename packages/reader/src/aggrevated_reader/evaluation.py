@@ -44,7 +44,7 @@ def evaluate_reader(
         kinds |= {"core": np.array(core), "not core": ~np.array(core)}
     groups = {name: group(parser, heads, right, which) for name, which in kinds.items() if which.any()}
     whole = {"names": float(right.mean()), "by_page": groups, "by_symbol": scores_by_kind(pages, heads, symbol_label)}
-    facts = score_heads(heads, parser).facts() | (with_names(parser, heads, right) if named else {})
+    facts = score_heads(heads, parser).to_dict() | (with_names(parser, heads, right) if named else {})
     return facts | whole | measure_calibration(policy, parser, found)
 
 

@@ -62,7 +62,7 @@ class PageReading:
         """The line of each symbol, from 1."""
         return self.transcript.line_of
 
-    def facts(self) -> JsonDict:
+    def to_dict(self) -> JsonDict:
         """All of it, for JSON."""
         columns = zip(
             self.labels, self.label_confidence, self.heads, self.arc_confidence, self.lines, self.boxes, self.strokes,
@@ -136,9 +136,9 @@ class LoadedReader:
         return policy, Parser(Corpus.of([page]), np.arange(1), in_order=True, system=policy.system)
 
     @property
-    def card(self) -> JsonDict:
+    def metadata(self) -> JsonDict:
         """How it was made, and how good it is."""
-        return self.policy.card
+        return self.policy.metadata
 
     def save(self, path: Path | str) -> None:
         """Write it as one file, card and all."""

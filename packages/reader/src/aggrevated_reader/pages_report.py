@@ -82,9 +82,9 @@ class ParsedPage:
         """The page, its symbols with their names."""
         return replace(self.seen.page, symbols=self.reading.labels)
 
-    def facts(self) -> JsonDict:
+    def to_dict(self) -> JsonDict:
         """All of it but what is not known, for JSON; boxes are in pixels of the picture, or in the ink's own units."""
-        facts: JsonDict = {"file": str(self.file)} | self.reading.facts() | {"doubts": list(self.doubts)}
+        facts: JsonDict = {"file": str(self.file)} | self.reading.to_dict() | {"doubts": list(self.doubts)}
         for place, (symbol, strokes) in enumerate(zip(facts["symbols"], self.seen.page.ink, strict=True)):
             symbol["strokes"] = list(self.seen.stroke_ids[place]) if self.seen.stroke_ids else math.nan
             (box,) = boxes_of([self.seen.in_picture(np.concatenate(strokes))])
@@ -149,7 +149,7 @@ def load_reader(source: Path | str | None = None) -> PageReader:
     if path.is_dir():
         return of_run(list_runs(path)[0])
     reader = LoadedReader.load(path)
-    return PageReader(reader, reader.card)
+    return PageReader(reader, reader.metadata)
 
 
 def of_run(run: Run) -> PageReader:
@@ -158,19 +158,19 @@ def of_run(run: Run) -> PageReader:
     from aggrevated_reader.learners.reading_policy import ReadingPolicy
     from aggrevated_reader.page_reader import LoadedReader
 
-    if not isinstance(run.config.world, AlgebraProblemSettings):
+    if not isinstance(run.config.problem, AlgebraProblemSettings):
         raise UsageError(f"{run.folder} is a run of {run.config.task.name}; give one of 'aggrevated train reader'")
     policy = run.policy
     if isinstance(policy, ReadingPolicy):
         return PageReader(LoadedReader(policy))
-    return PageReader(TreesOnly(run.config.world, policy))
+    return PageReader(TreesOnly(run.config.problem, policy))
 
 
 @dataclass(frozen=True)
 class TreesOnly:
     """A policy of the paper's, which knows no names and not how sure it is."""
 
-    world: object  # Algebra
+    problem: object  # Algebra
     policy: Policy
 
     def read(self, pages: Sequence[Page]) -> list[PageReading]:
@@ -188,8 +188,8 @@ class TreesOnly:
         """The policy, with the page before it."""
         from aggrevated.parsing.problem import AlgebraProblemSettings
 
-        assert isinstance(self.world, AlgebraProblemSettings)
-        return self.policy, self.world.parser_of(self.policy, [page])
+        assert isinstance(self.problem, AlgebraProblemSettings)
+        return self.policy, self.problem.parser_of(self.policy, [page])
 
 
 def frames_of(policy: Policy, parser: Parser) -> list[Frame]:

@@ -34,7 +34,7 @@ def list_parse_steps(policy: Policy, parser: Parser, known: bool) -> list[JsonDi
         found = parse_greedily(policy, parser)
         length = int(found.mask[0].sum())
         likely = likely_of(policy, found)[:length]
-        states, legal = found.states[0, :length], parser.legal(found.states[0, :length])
+        states, legal = found.states[0, :length], parser.action_mask(found.states[0, :length])
         last, _, _ = parser.step(states[-1:], found.actions[:1, length - 1])
         costs = parser.expert.q(states) if known else None
     names, steps = parser.system.actions, []
@@ -87,7 +87,7 @@ def configuration(state: Array, parser: Parser) -> JsonDict:
 @torch.no_grad()
 def likely_of(policy: Policy, found: Trajectories) -> Array:
     """[T, A]: π(a | o₁ … o_t) along the first of the trajectories."""
-    given = (torch.from_numpy(array[:1]) for array in (found.observations, found.mask, found.legal))
+    given = (torch.from_numpy(array[:1]) for array in (found.observations, found.mask, found.action_mask))
     distribution = policy.distribution(*given)
     probabilities: Array = distribution.probs[0].numpy()  # type: ignore[attr-defined]
     return probabilities

@@ -49,7 +49,7 @@ CORRECTED = "Corrected pages: a folder of InkML files as 'draw' saves them."
 def named_folders(crohme: str, pages: str) -> list[Folder]:
     """The folder of real ink or of corrected pages that is named; none where neither is."""
     if crohme and pages:
-        raise UsageError("--crohme and --pages name different pages; give one of them")
+        raise UsageError("--crohme and --corrected-pages name different pages; give one of them")
     return [corrected_in(Path(pages))] if pages else find_named_folders(crohme)
 
 
@@ -58,17 +58,17 @@ class ReaderEvaluationSettings(EvaluationSettings):
     """Test pages, real ink, or corrected pages."""
 
     crohme: str = setting("", "Real ink: a folder of InkML files or with dev/ in it; all that can be used of it.")
-    pages: str = setting("", CORRECTED)
+    corrected_pages: str = setting("", CORRECTED)
     verbose: bool = setting(False, "List the files of that folder that cannot be used.")
 
     def measure(self, world: ProblemSettings, policy: Policy) -> JsonDict:
         """UAS, names, by kinds of pages and symbols, and how far the policy's sureness can be trusted."""
         assert isinstance(world, ReaderProblemSettings) and isinstance(policy, ReadingPolicy)
-        folders = named_folders(self.crohme, self.pages)
+        folders = named_folders(self.crohme, self.corrected_pages)
         if not folders:
-            return evaluate_reader(policy, world.split().test, named=bool(world.pages))
-        core = () if self.pages else folders[0].core
-        return evaluate_reader(policy, folders[0].pages, core, bool(world.pages)) | count_skipped_files(
+            return evaluate_reader(policy, world.split().test, named=bool(world.corrected_pages))
+        core = () if self.corrected_pages else folders[0].core
+        return evaluate_reader(policy, folders[0].pages, core, bool(world.corrected_pages)) | count_skipped_files(
             folders, self.verbose
         )
 
@@ -78,18 +78,18 @@ class ReaderProblemSettings(AlgebraProblemSettings):
     """Pages to be read: generated ones, and real ink beside them. What is measured is UAS."""
 
     name = "handwriting"
-    protocol_settings = (*AlgebraProblemSettings.protocol_settings, "pages")
-    selection_settings = ("pages",)
+    protocol_settings = (*AlgebraProblemSettings.protocol_settings, "corrected_pages")
+    selection_settings = ("corrected_pages",)
     evaluation: ClassVar[type[EvaluationSettings]] = ReaderEvaluationSettings
     crohme: str = setting(
         "", "Learn from CROHME's InkML files in this folder (train/ and dev/), too: all that can be used of them."
     )
-    pages: str = setting(
+    corrected_pages: str = setting(
         "", "Teach the reader in the package the corrected pages in this folder, InkML files as 'draw' saves them."
     )
-    sets: int = setting(20_000, "How many pages are generated.", at_least(20))
-    warps: int = setting(4, "Rewritten copies of each page of real ink.", COUNT)
-    pictured: float = setting(
+    generated_pages: int = setting(20_000, "How many pages are generated.", at_least(20))
+    augmented_copies: int = setting(4, "Rewritten copies of each page of real ink.", COUNT)
+    rasterized_fraction: float = setting(
         0.2, "The share of the pages whose ink looks as if it was read from a picture.", UNIT_INTERVAL
     )
 
@@ -99,60 +99,60 @@ class ReaderProblemSettings(AlgebraProblemSettings):
             raise UnusedSettingError(
                 "--single-writer has no effect on pages in many hands; leave it out", "single_writer"
             )
-        if self.pages:
+        if self.corrected_pages:
             return self.with_pages(given)
         return replace(self, crohme=os.path.realpath(self.crohme)) if self.crohme else self
 
     def with_pages(self, given: Container[str]) -> Self:
         """The same for corrected pages, whose folder is found again from everywhere."""
         for name in declared_settings(type(self)):
-            if name in given and name not in ("pages", "data_seed", "system"):
+            if name in given and name not in ("corrected_pages", "data_seed", "transition_system"):
                 idle = f"{to_flag(name)} has no effect on corrected pages"
-                raise UnusedSettingError(f"{idle}; leave --pages out, or leave it out", name)
-        return replace(self, pages=os.path.realpath(self.pages))
+                raise UnusedSettingError(f"{idle}; leave --corrected-pages out, or leave it out", name)
+        return replace(self, corrected_pages=os.path.realpath(self.corrected_pages))
 
     def recommended_components(self) -> dict[str, str]:
         """Corrected pages are for a reader that is good already."""
-        return {"policy": "shipped", "start": "shipped"} if self.pages else {}
+        return {"policy": "builtin", "start": "builtin"} if self.corrected_pages else {}
 
     def check(self, chosen: SelectedComponents) -> None:
-        if self.pages:
-            rule = "shipped with --pages: corrected pages teach the reader in the package; or leave --pages out"
-            check_setting(chosen.policy.name == "shipped", "policy", chosen.policy.name, rule)
+        if self.corrected_pages:
+            rule = "shipped with --corrected-pages: corrected pages teach the reader in the package; or leave --corrected-pages out"
+            check_setting(chosen.policy.name == "builtin", "policy", chosen.policy.name, rule)
             own = load_builtin_reader().system.name
-            check_setting(self.system == own, "system", self.system, f"{own} with --pages, as that of the reader")
+            check_setting(self.transition_system == own, "transition_system", self.transition_system, f"{own} with --corrected-pages, as that of the reader")
         else:
-            rule = "another: it is for corrected pages; or give --pages"
-            check_setting(chosen.policy.name != "shipped", "policy", chosen.policy.name, rule)
+            rule = "another: it is for corrected pages; or give --corrected-pages"
+            check_setting(chosen.policy.name != "builtin", "policy", chosen.policy.name, rule)
         super().check(chosen)
 
     @property
-    def measured(self) -> str:  # type: ignore[override]  # in other worlds the same whatever is set
-        return "heads with names" if self.pages else "UAS"
+    def metric_name(self) -> str:  # type: ignore[override]  # in other worlds the same whatever is set
+        return "heads with names" if self.corrected_pages else "UAS"
 
     @property
     def label(self) -> str:
-        return ", corrected pages" if self.pages else ", with real ink" if self.crohme else ""
+        return ", corrected pages" if self.corrected_pages else ", with real ink" if self.crohme else ""
 
     @property
     def notice(self) -> str:
-        return "\n".join(describe_corrected_pages(self.pages, self.data_seed)) if self.pages else super().notice
+        return "\n".join(describe_corrected_pages(self.corrected_pages, self.data_seed)) if self.corrected_pages else super().notice
 
     def split(self) -> Split:
-        if self.pages:
-            return load_corrected_pages(self.pages, self.data_seed).split
-        return load_reader_split(self.crohme, self.sets, self.data_seed, self.pictured)
+        if self.corrected_pages:
+            return load_corrected_pages(self.corrected_pages, self.data_seed).split
+        return load_reader_split(self.crohme, self.generated_pages, self.data_seed, self.rasterized_fraction)
 
     def parser_of(self, policy: Policy, pages: Sequence[Page]) -> Parser:
         assert isinstance(policy, ReadingPolicy)
         return shown(policy, pages)
 
     def build(self, seed: int) -> Problem:
-        if self.pages:
-            return corrected_world(self.pages, self.data_seed)
-        pages = load_page_arrays(self.crohme, self.sets, self.data_seed, self.warps, self.pictured)
+        if self.corrected_pages:
+            return corrected_world(self.corrected_pages, self.data_seed)
+        pages = load_page_arrays(self.crohme, self.generated_pages, self.data_seed, self.augmented_copies, self.rasterized_fraction)
         world = make_problem(
-            pages, SYSTEMS[self.system], CalibratingEvaluator, lambda policy: attach_training_pages(policy, pages)
+            pages, SYSTEMS[self.transition_system], CalibratingEvaluator, lambda policy: attach_training_pages(policy, pages)
         )
         assert isinstance(world.monitor, Monitor)
         return replace(world, monitor=NamesMonitor(world.monitor, pages))

@@ -38,10 +38,10 @@ class Doctor:
     json: bool = False
     """Print the result as one JSON object."""
 
-    usual: ClassVar[Any] = None  # a Config: the pieces that the choices come to, with their defaults
+    default_config: ClassVar[Any] = None  # a Config: the pieces that the choices come to, with their defaults
 
     @classmethod
-    def fitted(cls, arguments: Sequence[str]) -> tuple[type[Self], list[str]]:
+    def specialize(cls, arguments: Sequence[str]) -> tuple[type[Self], list[str]]:
         """(the command with the options of the task that the arguments name, the arguments as it takes them)."""
         from aggrevated.cli.commands.train import default_config_for, find_task_argument, option_groups, with_task_list
         from aggrevated.cli.component_options import normalize_flags, specialize_command
@@ -67,10 +67,10 @@ class Doctor:
         from aggrevated.doctor.html_report import report_lines, write_report
         from aggrevated.errors import DataError
 
-        check_task_first(self.command, self.task, self.usual)
+        check_task_first(self.command, self.task, self.default_config)
         chosen = {name: getattr(self.choice, name) for name in COMPONENT_HELP}  # type: ignore[attr-defined]
         config = resolve_config(
-            self.usual.task, self.method, **chosen, **explicit_settings(self, self.usual.components)
+            self.default_config.task, self.method, **chosen, **explicit_settings(self, self.default_config.components)
         )
         with Progress("doctor", 1) as shown:
 
@@ -83,7 +83,7 @@ class Doctor:
             found = diagnose(config, self.episodes, config.loop.seed, self.seconds, progress)
         page = write_report(found, self.out or Path(f"doctor-{to_folder_name(config.task.name)}"))
         print_note(f"page: {page}")
-        print(json.dumps(found.facts(), ensure_ascii=False) if self.json else "\n".join(report_lines(found)))
+        print(json.dumps(found.to_dict(), ensure_ascii=False) if self.json else "\n".join(report_lines(found)))
         if self.strict and found.faults:
             raise DataError(f"{len(found.faults)} of the checks found a fault; {found.faults[0].remedy or 'see above'}")
 

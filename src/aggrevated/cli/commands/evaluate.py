@@ -25,14 +25,14 @@ class Evaluate:
     command = "evaluate"
     run_folder: Positional[RunFolder]
     """The folder that 'aggrevated train' made, of one run or of several trials."""
-    trust: Trust = False
+    trust_code: Trust = False
     json: bool = False
     """Print the result as one JSON object."""
 
-    usual: ClassVar[Any] = None  # EvaluationSettings: how it is done unless the options say otherwise
+    default_config: ClassVar[Any] = None  # EvaluationSettings: how it is done unless the options say otherwise
 
     @classmethod
-    def fitted(cls, arguments: Sequence[str]) -> tuple[type[Self], list[str]]:
+    def specialize(cls, arguments: Sequence[str]) -> tuple[type[Self], list[str]]:
         """(the command with the options of the run that the arguments name, the arguments as it takes them)."""
         folders = [Path(word) for word in arguments[1:] if not word.startswith("-")]
         if not folders:
@@ -47,12 +47,12 @@ class Evaluate:
         from aggrevated.errors import UsageError
         from aggrevated.training.trials import list_runs
 
-        config = list_runs(find_folder_argument(folders), trust=to_flag("trust") in arguments)[0].config
-        usual = config.world.evaluation()
-        for name in iter_unknown_options(arguments, {*usual.values(), *cls.__dataclass_fields__, "help"}):
+        config = list_runs(find_folder_argument(folders), trust_code=to_flag("trust_code") in arguments)[0].config
+        default_config = config.problem.evaluation()
+        for name in iter_unknown_options(arguments, {*default_config.to_values(), *cls.__dataclass_fields__, "help"}):
             raise UsageError(f"{to_flag(name)} has no effect on a run of {config.task.name}; leave it out")
-        return specialize_command(cls, {"evaluation": make_option_group("evaluation", usual)}, usual), normalize_flags(
-            arguments, [usual]
+        return specialize_command(cls, {"evaluation": make_option_group("evaluation", default_config)}, default_config), normalize_flags(
+            arguments, [default_config]
         )
 
     def run(self) -> None:
@@ -62,10 +62,10 @@ class Evaluate:
         from aggrevated.training.evaluation import evaluate_run
         from aggrevated.training.trials import list_runs
 
-        how = replace(self.usual, **explicit_settings(self, {"evaluation": self.usual}))
+        how = replace(self.default_config, **explicit_settings(self, {"evaluation": self.default_config}))
         how.check_values()
         print_result(
-            [evaluate_run(run, how) for run in list_runs(self.run_folder, self.trust)], self.run_folder, self.json
+            [evaluate_run(run, how) for run in list_runs(self.run_folder, self.trust_code)], self.run_folder, self.json
         )
 
 

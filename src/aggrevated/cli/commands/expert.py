@@ -62,9 +62,9 @@ class TrainExpert:
             0 <= self.seed < 2**32, "seed", self.seed, "0 or more, and below 2^32, as Stable-Baselines3 takes it"
         )
         task = find_task(self.task)
-        if task.recipe is None:
+        if task.expert_recipe is None:
             raise UsageError(
-                f"no expert of its own was made for {task.name}; its world's is {task.world.values().get('expert')}"
+                f"no expert of its own was made for {task.name}; its world's is {task.problem.to_values().get('expert')}"
             )
         path = self.out or Path(f"{task.name}-expert.safetensors")
         with reraise_storage_errors(path):  # what cannot be written is known before the work
@@ -73,13 +73,13 @@ class TrainExpert:
             path.open("ab").close()
             if new:
                 path.unlink()
-        simulator = require_control_problem(task.world, "'expert train'").simulator
+        simulator = require_control_problem(task.problem, "'expert train'").simulator
 
         def report(step: int, mean: float) -> None:
             print_note(f"step {step}: mean return {mean:.1f}")
 
-        weights, card = train_expert(task.name, task.recipe, simulator, self.seed, report)
-        save_checksummed(path, weights, card.facts())
+        weights, card = train_expert(task.name, task.expert_recipe, simulator, self.seed, report)
+        save_checksummed(path, weights, card.to_dict())
         print_expert_cards({str(path): card}, self.json)
 
 
@@ -118,7 +118,7 @@ class EvaluateExpert:
         task = find_task(self.task)
         FreshEpisodesSettings(self.episodes, self.seed).check_values()
         given = {"expert": self.expert, "horizon": self.horizon}
-        world = require_control_problem(task.world, "'expert evaluate'")
+        world = require_control_problem(task.problem, "'expert evaluate'")
         world = apply_settings(world, {name: value for name, value in given.items() if value is not None})
         world.check_values()
         check_enough_memory("episodes", self.episodes, world.horizon)

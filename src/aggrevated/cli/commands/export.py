@@ -6,7 +6,7 @@ from tyro.conf import Positional
 
 from aggrevated.cli.option_types import File, RunFolder, Trust
 
-FILE_SUFFIXES = {"out": ".safetensors", "onnx": ".onnx", "card": ".md"}
+FILE_SUFFIXES = {"out": ".safetensors", "onnx": ".onnx", "model_card": ".md"}
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class Export:
 
     Try:
       aggrevated export runs/cartpole-aggrevated-exponentiated
-      aggrevated export runs/cartpole-aggrevated-exponentiated --onnx cartpole.onnx --card cartpole.md --json
+      aggrevated export runs/cartpole-aggrevated-exponentiated --onnx cartpole.onnx --model-card cartpole.md --json
     """
 
     command = "export"
@@ -29,9 +29,9 @@ class Export:
     """Where the policy goes, a .safetensors file for 'aggrevated.load'."""
     onnx: File = None
     """Where the policy goes as ONNX, an .onnx file."""
-    card: File = None
+    model_card: File = None
     """Where its card goes, a .md file: what it is, from whom, how good, by which command."""
-    trust: Trust = False
+    trust_code: Trust = False
     json: bool = False
     """Print where they went as one JSON object."""
 
@@ -47,10 +47,10 @@ class Export:
         for name, ending in FILE_SUFFIXES.items():
             path = wanted[name]
             check_setting(path is None or path.suffix == ending, name, path, f"a file name that ends in {ending}")
-        runs = list_runs(self.run_folder, self.trust)
-        run = runs[0] if len(runs) == 1 else max(runs, key=lambda run: run.so_far().best_return)
+        runs = list_runs(self.run_folder, self.trust_code)
+        run = runs[0] if len(runs) == 1 else max(runs, key=lambda run: run.load_partial_result().best_return)
         if not any(wanted.values()):
-            wanted |= {"out": run.folder / "p.safetensors", "card": run.folder / "card.md"}
+            wanted |= {"out": run.folder / "p.safetensors", "model_card": run.folder / "card.md"}
         facts: JsonDict = {"run": str(run.folder)}
         if wanted["out"] is not None:
             run.policy.save(wanted["out"], policy_metadata(run))
@@ -62,7 +62,7 @@ class Export:
             facts |= {"onnx": str(wanted["onnx"]), "largest_difference": difference}
             if difference is None:
                 print_note("not checked against onnxruntime, which is not installed: pip install 'aggrevated[onnx]'")
-        if wanted["card"] is not None:
-            write_atomically(wanted["card"], make_model_card(run).encode())
-            facts["card"] = str(wanted["card"])
+        if wanted["model_card"] is not None:
+            write_atomically(wanted["model_card"], make_model_card(run).encode())
+            facts["model_card"] = str(wanted["model_card"])
         print_dict(facts, self.json)

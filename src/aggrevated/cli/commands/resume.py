@@ -31,9 +31,9 @@ class Resume:
     """Go on until this many simulator steps are spent in all, more than before."""
     queries: Integer = None
     """Go on until the oracle was asked this often in all, more than before."""
-    anyway: bool = False
+    ignore_numerics: bool = False
     """Go on even where this machine or its packages compute other bits than those that began the run."""
-    trust: Trust = False
+    trust_code: Trust = False
     json: bool = False
     """Print the result as one JSON object."""
     where: EngineOptions = field(default_factory=EngineOptions)
@@ -50,10 +50,10 @@ class Resume:
             self._go_on_with_sweep()
             return
         more = {name: getattr(self, name) for name in LIMIT_NAMES}
-        runs = [extend_limits(run, **more) for run in list_runs_to_resume(self.run_folder, self.trust)]
+        runs = [extend_limits(run, **more) for run in list_runs_to_resume(self.run_folder, self.trust_code)]
         asked = "".join(f" {to_flag(name)} {value}" for name, value in more.items() if value is not None)
         with print_resume_hint_on_interrupt(f"aggrevated resume {self.run_folder}{asked}"):
-            results = run_all(runs, self.where, self.anyway)
+            results = run_all(runs, self.where, self.ignore_numerics)
         print_result(results, self.run_folder, self.json)
 
     def _go_on_with_sweep(self) -> None:
@@ -66,4 +66,4 @@ class Resume:
         for name in (name for name in LIMIT_NAMES if getattr(self, name) is not None):
             more = "more trials are 'aggrevated sweep' again, with more --trials"
             raise UsageError(f"{to_flag(name)} has no effect on {self.run_folder}, which is a sweep; {more}")
-        run_sweep_to_end(Sweep.open(self.run_folder, self.anyway, self.trust), self.json, self.where, self.anyway)
+        run_sweep_to_end(Sweep.open(self.run_folder, self.ignore_numerics, self.trust_code), self.json, self.where, self.ignore_numerics)

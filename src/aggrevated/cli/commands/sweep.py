@@ -38,7 +38,7 @@ class Sweep:
     Try:
       aggrevated sweep hopper --vary update=regular,exponentiated --vary learning-rate=1e-4..1e-1:log --seeds 3
       aggrevated sweep cartpole --update natural --vary delta-kl=1e-5..1e-2:log --vary damping=0.1..10:log --trials 32
-      aggrevated sweep cartpole --vary temperature=0.02..0.2:log:4 --vary cooling=0,8 --search grid --json
+      aggrevated sweep cartpole --vary temperature=0.02..0.2:log:4 --vary decay_after=0,8 --search grid --json
     """
 
     command = "sweep"
@@ -61,10 +61,10 @@ class Sweep:
     """Print all trials as one JSON object."""
     where: EngineOptions = field(default_factory=EngineOptions)
 
-    usual: ClassVar[Any] = None  # Configs: the pieces that the choices come to, with their defaults
+    default_config: ClassVar[Any] = None  # Configs: the pieces that the choices come to, with their defaults
 
     @classmethod
-    def fitted(cls, arguments: Sequence[str]) -> tuple[type[Self], list[str]]:
+    def specialize(cls, arguments: Sequence[str]) -> tuple[type[Self], list[str]]:
         """(the command with the options of the task that the arguments name, the arguments as it takes them)."""
         task = find_task_argument(arguments)
         if task is None:
@@ -83,7 +83,7 @@ class Sweep:
         from aggrevated.sweeps.sweep import create_or_open_sweep
         from aggrevated.training.run_folder import to_file_name
 
-        check_task_first(self.command, self.task, next(iter(self.usual or ()), None))
+        check_task_first(self.command, self.task, next(iter(self.default_config or ()), None))
         self.where.checked(runs=2)
         folder = self.out or Path("runs") / to_file_name(f"sweep-{self.task}")
         run_sweep_to_end(create_or_open_sweep(folder, self.asked(folder)), self.json, self.where)
@@ -94,7 +94,7 @@ class Sweep:
         from aggrevated.sweeps.search import choose_search, list_grid
         from aggrevated.sweeps.search_space import parse_variations
 
-        varied = parse_variations(self.vary, self.usual[0].task, self.method)
+        varied = parse_variations(self.vary, self.default_config[0].task, self.method)
         then = load_previous_request(folder, varied)
         search = self.search or (then.search if then else choose_search(varied, self.trials))
         trials = TRIALS if self.trials is None else self.trials
@@ -114,9 +114,9 @@ class Sweep:
 
         chosen = {name: getattr(self.choice, name) for name in COMPONENT_HELP}  # type: ignore[attr-defined]
         found = {name: value for name, value in chosen.items() if value is not None}
-        for config in self.usual:
+        for config in self.default_config:
             found |= explicit_settings(self, config.components)
-        return {name: with_absolute_path(self.usual[0].task, name, value) for name, value in found.items()}
+        return {name: with_absolute_path(self.default_config[0].task, name, value) for name, value in found.items()}
 
 
 def list_configs(task: str, arguments: Sequence[str]) -> list["Config"]:
@@ -130,7 +130,7 @@ def list_configs(task: str, arguments: Sequence[str]) -> list["Config"]:
     picked = {name: [value] for name in names if (value := option_value(name, arguments)) is not None}
     varied = dict(word.split("=", 1) for word in option_values("vary", arguments) if "=" in word)
     picked |= {name: varied[name].split(",") for name in names if name in varied}
-    known = find_task(task, trust=True)  # it was typed
+    known = find_task(task, trust_code=True)  # it was typed
     for some in product(*picked.values()):
         chosen = dict(zip(picked, some, strict=True))
         try:

@@ -39,7 +39,7 @@ class Train:
       aggrevated train my_package.envs:make --expert my_package.control:act --budget 50000
       aggrevated train cartpole
       aggrevated train acrobot --method dagger --seed 3 --trials 5 --json
-      aggrevated train hopper --update regular --queried-steps 20
+      aggrevated train hopper --update regular --query-steps 20
       aggrevated train hopper --method loki --reinforcement critic
       aggrevated train algebra --policy lstm --seed 1
       aggrevated train hopper --trajectories 50 --engine processes --workers 8
@@ -56,15 +56,15 @@ class Train:
     """Instead of TASK: the config.json of another run, copied or edited, whose settings are the defaults here."""
     out: Folder = None
     """The run folder; default: a new one in runs/."""
-    trust: Trust = False
+    trust_code: Trust = False
     json: bool = False
     """Print the result as one JSON object."""
-    where: EngineOptions = field(default_factory=EngineOptions)
+    engine_options: EngineOptions = field(default_factory=EngineOptions)
 
-    usual: ClassVar[Any] = None  # a Config: the pieces that the choices come to, with their defaults
+    default_config: ClassVar[Any] = None  # a Config: the pieces that the choices come to, with their defaults
 
     @classmethod
-    def fitted(cls, arguments: Sequence[str]) -> tuple[type[Self], list[str]]:
+    def specialize(cls, arguments: Sequence[str]) -> tuple[type[Self], list[str]]:
         """(the command with the options of the task that the arguments name, the arguments as it takes them)."""
         from aggrevated.cli.component_options import normalize_flags, option_value, specialize_command
 
@@ -89,32 +89,32 @@ class Train:
         from aggrevated.training.trials import create_trials
 
         if self.config is None:
-            check_task_first(self.command, self.task, self.usual)
+            check_task_first(self.command, self.task, self.default_config)
         elif self.task:
             raise UsageError(f"{self.config} says what the task is; leave {self.task} out")
         TRIALS.check("trials", self.trials)
-        self.where.checked(self.trials)
-        config = self.asked()
+        self.engine_options.checked(self.trials)
+        config = self.build_config()
         for line in describe_config(config):
             print_note(line)
         folder = self.out or choose_run_folder(config)
         runs = create_trials(folder, config, self.trials)
         print_note(f"run: {folder}")
         with print_resume_hint_on_interrupt(f"aggrevated resume {folder}"):
-            results = run_all(runs, self.where)
+            results = run_all(runs, self.engine_options)
         print_result(results, folder, self.json)
 
-    def asked(self) -> "Config":
+    def build_config(self) -> "Config":
         """What the run is to be."""
         from aggrevated.cli.component_options import explicit_settings
         from aggrevated.config.resolver import resolve_config
 
-        settings = explicit_settings(self, self.usual.components)
+        settings = explicit_settings(self, self.default_config.components)
         if self.config is None:
             chosen = {name: getattr(self.choice, name) for name in COMPONENT_HELP}  # type: ignore[attr-defined]
-            return resolve_config(self.usual.task, self.method, **chosen, **settings)
-        config: Config = self.usual.with_settings(**settings)
-        config.check()
+            return resolve_config(self.default_config.task, self.method, **chosen, **settings)
+        config: Config = self.default_config.with_settings(**settings)
+        config.validate()
         return config
 
 
@@ -134,7 +134,7 @@ def config_from_file(file: Path, arguments: Sequence[str]) -> "Config":
     facts.pop(CHECKSUM_KEY, None)
     if set(facts) == {"trials", "config"}:
         raise UsageError(f"{file} is of several trials; give the config.json of one of them")
-    return config_from_dict(facts, file, trust=to_flag("trust") in arguments)
+    return config_from_dict(facts, file, trust_code=to_flag("trust_code") in arguments)
 
 
 def default_config_for(task: str, arguments: Sequence[str]) -> "Config":
@@ -143,7 +143,7 @@ def default_config_for(task: str, arguments: Sequence[str]) -> "Config":
     from aggrevated.config.resolver import default_config, fill_config_defaults
     from aggrevated.tasks import find_task
 
-    found = find_task(task, trust=True)  # it was typed
+    found = find_task(task, trust_code=True)  # it was typed
     choices = {name: value for name in COMPONENT_HELP if (value := option_value(name, arguments)) is not None}
     given = choices | read_selection_settings(found, arguments)
     return fill_config_defaults(default_config(found, option_value("method", arguments) or "aggrevated", given), ())
@@ -155,9 +155,9 @@ def read_selection_settings(task: "Task", arguments: Sequence[str]) -> dict[str,
     from aggrevated.core.settings import declared_settings
     from aggrevated.sweeps.search_space import parse_value
 
-    kinds, found = get_type_hints(type(task.world)), {}
-    for name in (name for name in task.world.selection_settings if option_value(name, arguments) is not None):
-        assert name in declared_settings(type(task.world))
+    kinds, found = get_type_hints(type(task.problem)), {}
+    for name in (name for name in task.problem.selection_settings if option_value(name, arguments) is not None):
+        assert name in declared_settings(type(task.problem))
         found[name] = parse_value(name, " ".join(option_words(name, arguments)), kinds[name])
     return found
 
@@ -170,14 +170,14 @@ def find_task_argument(arguments: Sequence[str]) -> str | None:
     return next(iter(first or [word for word in arguments[1:] if word in list_task_names()]), None)
 
 
-def check_task_first(command: str, task: str, usual: "Config | None") -> None:
+def check_task_first(command: str, task: str, default_config: "Config | None") -> None:
     """A `UsageError` if the options are those of another task, whose name is the value of an option before this one."""
     from aggrevated.errors import UsageError
     from aggrevated.tasks import find_task
 
     if not task:
         raise UsageError(f"give a TASK: 'aggrevated {command} --help' lists them")
-    if find_task(task).name != (usual.task.name if usual else None):
+    if find_task(task).name != (default_config.task.name if default_config else None):
         raise UsageError(f"give the task before its options: aggrevated {command} {task} ...")
 
 
@@ -202,7 +202,7 @@ def option_groups(configs: Sequence["Config"], command: type[Any], arguments: Se
     groups = {"choice": make_component_options(configs[0])}
     for place in configs[0].components:
         pieces = {config.components[place].name: config.components[place] for config in reversed(configs)}
-        if any(piece.values() for piece in pieces.values()):
+        if any(piece.to_values() for piece in pieces.values()):
             groups[place] = make_option_group(place, *reversed(pieces.values()))
     return groups
 

@@ -23,7 +23,7 @@ class Watch:
     """Which episode."""
     out: File = None
     """Where the GIF goes; default: watch.gif in the run folder."""
-    trust: Trust = False
+    trust_code: Trust = False
     json: bool = False
     """Print where it went, and both returns, as one JSON object."""
 
@@ -35,7 +35,7 @@ class Watch:
         from aggrevated.training.trials import list_runs
 
         SEED.check("seed", self.seed)
-        run = list_runs(self.run_folder, self.trust)[0]
+        run = list_runs(self.run_folder, self.trust_code)[0]
         path = self.out or run.folder / "watch.gif"
         check_setting(path.suffix == ".gif", "out", path, "a file name that ends in .gif")
         print_dict(write_replay_gif(run, self.seed, path), self.json)

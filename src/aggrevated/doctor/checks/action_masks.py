@@ -21,7 +21,7 @@ def check_action_masks(patient: Examination) -> Iterator[Finding]:
     k, t = sample_steps(patient.of_random, ASKED, patient.seed)
     states = patient.of_random.states[k, t]
     actions = patient.acting(states, t)
-    legal = known.legal(states)[np.arange(len(states)), actions]
+    legal = known.action_mask(states)[np.arange(len(states)), actions]
     illegal = float(1 - legal.mean())
     if illegal:
         sentence = f"in {illegal:.0%} of the states that chance leads to the expert does what is not legal"

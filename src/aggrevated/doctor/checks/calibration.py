@@ -27,10 +27,10 @@ def check_calibration(patient: Examination) -> Iterator[Finding]:
     paid = predicted_rollout_costs(patient, level.going_on)[states]
     said, group = patient.believed[states], probes.group[states]
     ranks = bootstrap_estimate(lambda rows: rank_correlation(said[rows], paid[rows]), group)
-    seen = bootstrap_estimate(lambda rows: rank_correlation(level.said[rows], level.paid[rows]), level.group)
-    bias = bootstrap_estimate(lambda rows: float((level.said - level.paid)[rows].mean()), level.group)
-    size = float(abs(level.paid).mean())
-    times = float(abs(level.said).mean()) / max(size, 1e-12)
+    seen = bootstrap_estimate(lambda rows: rank_correlation(level.predicted_costs[rows], level.rollout_costs[rows]), level.group)
+    bias = bootstrap_estimate(lambda rows: float((level.predicted_costs - level.rollout_costs)[rows].mean()), level.group)
+    size = float(abs(level.rollout_costs).mean())
+    times = float(abs(level.predicted_costs).mean()) / max(size, 1e-12)
     numbers = {"rank_correlation": ranks.as_list(), "on_its_own_states": seen.as_list(), "bias": bias.as_list()}
     numbers |= {"times": [times], **advantage_calibration(patient, level.going_on)}
     said_so = f"rank correlation {seen}, on all states {ranks}; bias {bias.value:.2g} of {size:.2g}"

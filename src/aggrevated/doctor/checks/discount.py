@@ -25,15 +25,15 @@ def check_discount(patient: Examination) -> Iterator[Finding]:
     def of(gamma: float) -> list[tuple[float, bool]]:
         return [way for way in level.fits if way[0] == gamma]
 
-    if not rank_correlation(level.said, level.paid) > 0:
+    if not rank_correlation(level.predicted_costs, level.rollout_costs) > 0:
         yield Finding(
             "discount", "unknown", f"costs that do not rise with what is paid tell no discount; {own:g} is said"
         )
         return
-    best = min(level.fits, key=lambda way: mean_squared_error(level.said, level.fits[way]))[0]
+    best = min(level.fits, key=lambda way: mean_squared_error(level.predicted_costs, level.fits[way]))[0]
 
     def times(rows: Array) -> float:
-        at = {g: min(mean_squared_error(level.said[rows], level.fits[way][rows]) for way in of(g)) for g in (own, best)}
+        at = {g: min(mean_squared_error(level.predicted_costs[rows], level.fits[way][rows]) for way in of(g)) for g in (own, best)}
         return float(np.sqrt(at[own] / max(at[best], 1e-30)))
 
     nearer = bootstrap_estimate(times, level.group)

@@ -49,7 +49,7 @@ def estimate_foresight(patient: Examination) -> float | None:
     ways = [level.fits[own, going_on] for going_on in (False, True)]
 
     def times(rows: Array) -> float:
-        kept, gone_on = (mean_squared_error(level.said[rows], way[rows]) for way in ways)
+        kept, gone_on = (mean_squared_error(level.predicted_costs[rows], way[rows]) for way in ways)
         return float(np.sqrt(kept / max(gone_on, 1e-30)))
 
     nearer = bootstrap_estimate(times, level.group)

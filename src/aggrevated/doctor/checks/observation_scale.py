@@ -31,9 +31,9 @@ def check_observation_scale(patient: Examination) -> Iterator[Finding]:
     mean, deviation = watched.mean(axis=0), watched.std(axis=0)
     sizes = np.sqrt((watched**2).mean(axis=0))
     numbers = {"mean": mean.tolist(), "deviation": deviation.tolist()}
-    if patient.training.normalised and not getattr(patient.world, "normalise", ""):
+    if patient.training.normalised and not getattr(patient.problem, "vec_normalize", ""):
         sentence = "the expert was trained on normalised observations, and nothing normalises them here"
-        yield Finding("scales", "fault", sentence, f"give {STATISTICS}: --normalise FILE", numbers)
+        yield Finding("scales", "fault", sentence, f"give {STATISTICS}: --vec-normalize FILE", numbers)
         return
     better = returns_with_normalization(patient, mean, deviation)
     if better is not None:

@@ -185,8 +185,8 @@ class KernelSettings(PolicySettings):
     """A kernel machine, fitted to what the expert advises."""
 
     name = "kernel-svm"
-    mixes = False
-    geometry: bool = setting(False, "Tell the policy where a symbol stands.")
+    supports_mixture = False
+    use_geometry: bool = setting(False, "Tell the policy where a symbol stands.")
 
     def check(self, chosen: SelectedComponents) -> None:
         if not isinstance(chosen.oracle, ZeroOneSettings):
@@ -203,7 +203,7 @@ class KernelSettings(PolicySettings):
         )
 
     def build(self, observations: Space[Any], head: Head, seed: int) -> KernelPolicy:
-        return KernelPolicy(Projection.blank(self.geometry), head.outputs)
+        return KernelPolicy(Projection.blank(self.use_geometry), head.outputs)
 
 
 @dataclass(frozen=True)
@@ -211,7 +211,7 @@ class SupportVectorSettings(UpdateSettings):
     """Support vectors of all data so far."""
 
     name = "support-vectors"
-    fits = frozenset({Feedback.ALL_ACTIONS, Feedback.BEST_ACTION})
+    accepts = frozenset({Feedback.ALL_ACTIONS, Feedback.BEST_ACTION})
     uses_loss = False
 
     def check(self, chosen: SelectedComponents) -> None:

@@ -160,16 +160,16 @@ class ParsingPolicy(Policy):
 class ReaderSettings(HiddenSettings):
     """A kind of reader, by the name of its row."""
 
-    mixes = False  # each would read the pages for itself
+    supports_mixture = False  # each would read the pages for itself
     dropout: float = setting(0.0, "The share of what it reads of a symbol that is left out while it learns.", BELOW_1)
-    geometry: bool = setting(False, "Tell the policy where a symbol stands.")
+    use_geometry: bool = setting(False, "Tell the policy where a symbol stands.")
 
     def check(self, chosen: SelectedComponents) -> None:
         check_recurrent_width(self.hidden, self.name)
 
     def build(self, observations: Space[Any], head: Head, seed: int) -> ParsingPolicy:
         """Without pages, and with a projection to be fitted."""
-        projection, own = Projection.blank(self.geometry), derive_initial_seed(seed)
+        projection, own = Projection.blank(self.use_geometry), derive_initial_seed(seed)
         return ParsingPolicy(projection, head.outputs, self.name, hidden=self.hidden[0], dropout=self.dropout, seed=own)
 
 

@@ -38,7 +38,7 @@ class TransitionSystem(Protocol):
         """[batch] whether the parse has ended."""
         ...
 
-    def legal(self, rows: Array) -> Array:
+    def action_mask(self, rows: Array) -> Array:
         """[batch, A] which transitions may be taken."""
         ...
 

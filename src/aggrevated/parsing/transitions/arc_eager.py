@@ -33,7 +33,7 @@ class ArcEager:
     def done(self, rows: Array) -> Array:
         return ConfigurationView(rows).buffer_is_empty
 
-    def legal(self, rows: Array) -> Array:
+    def action_mask(self, rows: Array) -> Array:
         view = ConfigurationView(rows)
         s = view.top()
         has_head = gather_entries(view.heads, s) >= 0

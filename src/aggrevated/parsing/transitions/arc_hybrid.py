@@ -41,7 +41,7 @@ class ArcHybrid:
         ended: Array = view.buffer_is_empty & (view.on_stack.sum(axis=1) <= 2)
         return ended
 
-    def legal(self, rows: Array) -> Array:
+    def action_mask(self, rows: Array) -> Array:
         view = ConfigurationView(rows)
         going, size = ~view.buffer_is_empty, view.on_stack.sum(axis=1)
         return np.stack([going, going & (size >= 2), size >= 3], axis=1)

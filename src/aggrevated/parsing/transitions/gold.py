@@ -14,7 +14,7 @@ def best_transition(system: TransitionSystem, rows: Array, gold: Array) -> Array
 
     From a configuration in which nothing is lost it is the static oracle: the gold sequence, arcs as early as can be.
     """
-    costs = np.where(system.legal(rows), system.lost(rows, gold), NEVER)
+    costs = np.where(system.action_mask(rows), system.lost(rows, gold), NEVER)
     order = np.array(system.order)
     choice: Array = order[costs[:, order].argmin(axis=1)]
     return choice

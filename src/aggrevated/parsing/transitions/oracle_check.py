@@ -32,7 +32,7 @@ def list_configurations(system: TransitionSystem, n: int) -> list[Array]:
     layers = [initial_configuration(np.array([n]), n)]
     while True:
         rows = layers[-1][~system.done(layers[-1])]
-        lane, action = np.nonzero(system.legal(rows))
+        lane, action = np.nonzero(system.action_mask(rows))
         if not len(lane):
             return layers
         layers.append(np.unique(system.step(rows[lane], action), axis=0))
@@ -55,7 +55,7 @@ def count_mismatches(system: TransitionSystem, heads: Array) -> tuple[int, int]:
             for row, count in zip(rows[ended], count_wrong_heads(rows[ended], gold), strict=True)
         }
         rows = rows[~ended]
-        lane, action = np.nonzero(system.legal(rows))
+        lane, action = np.nonzero(system.action_mask(rows))
         costs = np.full((len(rows), len(system.actions)), np.iinfo(np.int64).max)
         costs[lane, action] = [following[row.tobytes()] for row in system.step(rows[lane], action)]
         best = costs.min(axis=1) if len(rows) else np.zeros(0, int)

@@ -29,7 +29,7 @@ class Head(Protocol):
         """The action distributions, from what `complete` gave; actions that are not `legal` have probability 0."""
         ...
 
-    def within(self, actions: Array) -> Array:
+    def clip_actions(self, actions: Array) -> Array:
         """The actions as an environment may be given them."""
         ...
 
@@ -42,11 +42,11 @@ class Head(Protocol):
 class HeadSettings(Settings, ABC):
     """A kind of head."""
 
-    finite: ClassVar[bool]  # whether its actions are a finite set
+    is_discrete: ClassVar[bool]  # whether its actions are a finite set
 
     @classmethod
     @abstractmethod
-    def fits(cls, actions: Space[Any]) -> bool:
+    def accepts(cls, actions: Space[Any]) -> bool:
         """Whether it is for such actions."""
 
     @abstractmethod

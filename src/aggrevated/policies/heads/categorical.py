@@ -18,7 +18,7 @@ ILLEGAL = -1e8  # a logit that is never chosen, and finite, so that a step with 
 class CategoricalHead(nn.Module):
     """π(a) = softmax of the outputs."""
 
-    saved_as = "categorical"
+    registry_name = "categorical"
 
     def __init__(self, actions: int) -> None:
         super().__init__()
@@ -31,7 +31,7 @@ class CategoricalHead(nn.Module):
         logits = completed if legal is None else completed.masked_fill(~legal, ILLEGAL)
         return Categorical(logits=logits, validate_args=False)
 
-    def within(self, actions: Array) -> Array:
+    def clip_actions(self, actions: Array) -> Array:
         return actions
 
     def sampler(self) -> CategoricalSampler:
@@ -50,10 +50,10 @@ class CategoricalSettings(HeadSettings):
     """For a finite set of actions."""
 
     name = "categorical"
-    finite = True
+    is_discrete = True
 
     @classmethod
-    def fits(cls, actions: Space[Any]) -> bool:
+    def accepts(cls, actions: Space[Any]) -> bool:
         return isinstance(actions, Discrete)
 
     def build(self, actions: Space[Any]) -> CategoricalHead:

@@ -24,7 +24,7 @@ class GaussianHead(nn.Module):
     thousands, or angles of thousandths.
     """
 
-    saved_as = "gaussian"
+    registry_name = "gaussian"
     centre: Tensor  # [A]
     unit: Tensor
 
@@ -58,7 +58,7 @@ class GaussianHead(nn.Module):
         mean, deviation = self.centre + self.unit * outputs, self.unit * log_deviation.exp()
         return Independent(Normal(mean, deviation, validate_args=False), 1, validate_args=False)
 
-    def within(self, actions: Array) -> Array:
+    def clip_actions(self, actions: Array) -> Array:
         """The actions, clipped to the action space: what an environment is given."""
         return np.clip(actions, self.low, self.high)
 
@@ -93,13 +93,13 @@ class GaussianSettings(HeadSettings):
     """For actions that are vectors."""
 
     name = "gaussian"
-    finite = False
+    is_discrete = False
     log_deviation: float = setting(
         -0.5, "The logarithm of a Gaussian policy's standard deviation at first; it is learned.", between(-20, 2)
     )
 
     @classmethod
-    def fits(cls, actions: Space[Any]) -> bool:
+    def accepts(cls, actions: Space[Any]) -> bool:
         return isinstance(actions, Box) and len(actions.shape) == 1
 
     def build(self, actions: Space[Any]) -> GaussianHead:

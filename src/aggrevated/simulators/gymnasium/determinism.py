@@ -41,10 +41,10 @@ def check_deterministic(simulator: Simulator, pool: EnvironmentPool, drift: Data
     They are repeated in used environments, which shows what is carried over from episode to episode, and in new ones,
     which shows what is drawn at construction; and in reverse order, which shows what environments share.
     """
-    episodes = run_random_episodes(simulator, simulator.initial)
+    episodes = run_random_episodes(simulator, simulator.reset)
     for prepare in (pool.forget, pool.clear):
         prepare()
-        first = simulator.initial(PROOF_SEEDS[::-1])
+        first = simulator.reset(PROOF_SEEDS[::-1])
         if not is_equal_reversed(first, episodes[0].state):
             raise drift
         middle = len(episodes) // 2
@@ -79,7 +79,7 @@ def is_stochastic(
 
         def episodes(luck: int, actions: int = actions) -> list[RecordedStep]:
             def initial(seeds: Array) -> Array:
-                states = simulator.initial(seeds)
+                states = simulator.reset(seeds)
                 pool.forget()
                 return reseed(states, np.full(len(seeds), luck, np.uint64))
 
@@ -136,7 +136,7 @@ def sample_legal_actions(simulator: Simulator, state: Array, generator: np.rando
     space, rules, n = simulator.action_space, find_action_mask(simulator), len(state)
     if isinstance(space, Discrete):
         lots = generator.random((n, int(space.n)))
-        chosen: Array = (np.where(rules.legal(state), lots, -1.0) if rules else lots).argmax(axis=1)
+        chosen: Array = (np.where(rules.action_mask(state), lots, -1.0) if rules else lots).argmax(axis=1)
         return chosen
     low, high = (np.clip(bound.astype(np.float64), -10.0, 10.0) for bound in (space.low, space.high))
     return (low + (high - low) * generator.random((n, *space.shape))).astype(space.dtype)

@@ -37,8 +37,8 @@ from aggrevated.simulators.gymnasium.space_conversion import make_environment_ad
 from aggrevated.simulators.gymnasium.states import EnvironmentState, HistoryPosition, stack_states
 
 OWN = {
-    "_made_by", "_border", "name", "horizon", "translation", "observation_space", "action_space", "_pool", "_way",
-    "_stepped", "_proof", "said", "proof_steps", "legal", "reseed",
+    "_made_by", "_border", "name", "horizon", "space_adapter", "observation_space", "action_space", "_pool", "_way",
+    "_stepped", "_proof", "notes", "proof_steps", "action_mask", "reseed",
 }  # fmt: skip
 
 
@@ -53,7 +53,7 @@ class GymnasiumSimulator:
     """
 
     # Only where the environment says which actions are legal, and only where something is left to chance:
-    legal: Callable[[Array], Array]
+    action_mask: Callable[[Array], Array]
     reseed: Callable[[Array, Array], Array]
 
     def __init__(
@@ -69,20 +69,20 @@ class GymnasiumSimulator:
         began, source = time.monotonic(), environment_source(environment)
         self._made_by = source, horizon, name, get_state, set_state, live
         self._border = make_environment_adapter(source, horizon, name)
-        self.name, self.horizon, self.translation = self._border.name, self._border.horizon, self._border.translation
-        self.observation_space, self.action_space = self.translation.observation_space, self.translation.action_space
+        self.name, self.horizon, self.space_adapter = self._border.name, self._border.horizon, self._border.space_adapter
+        self.observation_space, self.action_space = self.space_adapter.observation_space, self.space_adapter.action_space
         if (get_state is None) != (set_state is None):
             raise UsageError(f"{self.name}: get_state and set_state are of use only together; supply both or neither")
         self._pool, self._stepped = EnvironmentPool(self._border.ready, live), 0
         if self._border.telling is not None:
-            self.legal = self._legal
+            self.action_mask = self._legal
         ways = find_state_restorers(self._border, self._pool, get_state, set_state)
         self._way, self._proof, failed = self._proved(ways)
         if chance := self._left_to_chance():
             self.reseed = self._reseed
         self.proof_steps = self._stepped + sum(way.replayed for way in ways)  # on no bill
-        self.said = (
-            *self._border.said,
+        self.notes = (
+            *self._border.notes,
             *failed,
             f"{self._way.words}, which was tried and is exact",
             "the same actions may lead elsewhere with other luck" if chance else "nothing in it is left to chance",
@@ -97,7 +97,7 @@ class GymnasiumSimulator:
             self._made_by,
         )  # environments are made, and prove themselves, there
 
-    def initial(self, seeds: Array) -> Array:
+    def reset(self, seeds: Array) -> Array:
         """States [n]: the environment after `reset(seed=seed)`, for each of the seeds."""
         return stack_states([self._first(int(seed)) for seed in seeds])
 
@@ -114,7 +114,7 @@ class GymnasiumSimulator:
 
     def native_observations(self, state: Array) -> list[Any]:
         """What the environment showed in each of the states, as it did: copies."""
-        space = self.translation.observations
+        space = self.space_adapter.observations
         if isinstance(space, Box):
             return [spot.observation.reshape(space.shape).copy() for spot in state]
         return [unflatten(space, spot.observation) for spot in state]
@@ -129,8 +129,8 @@ class GymnasiumSimulator:
         way, border, spots = self._way, self._border, state.tolist()
         if any(spot.ended for spot in spots):
             raise UsageError(f"{self.name}: an episode that has ended was stepped; drop it from the batch")
-        actions = self.translation.within(action)
-        native, own = self.translation.native(actions), list(actions) if actions.ndim > 1 else actions.tolist()
+        actions = self.space_adapter.clip_actions(action)
+        native, own = self.space_adapter.native(actions), list(actions) if actions.ndim > 1 else actions.tolist()
         n = len(spots)
         following, cost, done = np.empty(n, object), np.empty(n), np.empty(n, bool)
         # All that stand ready are claimed, and used, before one is restored: restoring must not take them away.
@@ -145,12 +145,12 @@ class GymnasiumSimulator:
             except UserCodeError as error:
                 raise error.at(row=i) from error.__cause__
             done[i] = ended
-            following[i] = now = EnvironmentState(shown.observation, ended, shown.legal, back)
+            following[i] = now = EnvironmentState(shown.observation, ended, shown.action_mask, back)
             way.release(env, now)
         self._stepped += n
         return following, cost, done
 
-    def replayed(self) -> int:
+    def replayed_steps(self) -> int:
         """How many steps of environments were replayed so far, to come back to a state."""
         return self._way.replayed
 
@@ -163,7 +163,7 @@ class GymnasiumSimulator:
         finally:
             env.close()
 
-    def lanes_at_once(self) -> int:
+    def max_batch_size(self) -> int:
         """How many episodes can go forward together without a replay."""
         return self._pool.size if isinstance(self._way, ReplayRestorer) else sys.maxsize
 
@@ -231,7 +231,7 @@ class GymnasiumSimulator:
         env = self._pool.take()
         try:
             shown = self._border.reset(env, seed)
-            spot = EnvironmentState(shown.observation, False, shown.legal, self._way.first(env, seed))
+            spot = EnvironmentState(shown.observation, False, shown.action_mask, self._way.first(env, seed))
         except UserCodeError as error:
             raise error.at(step=0, seed=seed) from error.__cause__
         self._way.release(env, spot)

@@ -33,7 +33,7 @@ class ConvertedObservation(NamedTuple):
     """What an environment shows."""
 
     observation: Array  # [O], or a picture, in the environment's own type
-    legal: Array | None  # [A] bool; None: all actions are
+    action_mask: Array | None  # [A] bool; None: all actions are
 
 
 @dataclass(frozen=True)
@@ -43,20 +43,20 @@ class EnvironmentAdapter:
     source: EnvironmentSource
     name: str
     horizon: int
-    translation: SpaceAdapter
+    space_adapter: SpaceAdapter
     seeding: SeedingMode
     telling: MaskSource | None  # how it says which actions are legal
-    said: tuple[str, ...]  # what is unusual about it
+    notes: tuple[str, ...]  # what is unusual about it
 
     @cached_property
     def shape(self) -> tuple[int, ...]:
         """Of an observation as it is kept."""
-        return self.translation.observation_space.shape
+        return self.space_adapter.observation_space.shape
 
     @cached_property
     def actions(self) -> int:
         """A, of a finite set."""
-        space = self.translation.action_space
+        space = self.space_adapter.action_space
         return int(space.n) if isinstance(space, Discrete) else 0
 
     def ready(self) -> Environment:
@@ -70,7 +70,7 @@ class EnvironmentAdapter:
         given = call_user_code(self.name, "reset", lambda: reset_environment(env, seed, self.seeding))
         if not isinstance(given, tuple) or len(given) != 2:
             raise UserCodeError(self.name, f"gave {describe_value(given)} as a reset", "give (observation, info)")
-        return ConvertedObservation(self.shown(given[0]), self.legal(env, *given))
+        return ConvertedObservation(self.shown(given[0]), self.action_mask(env, *given))
 
     def advance(self, env: Environment, action: Any) -> tuple[ConvertedObservation, float, bool]:
         """(what it shows, cost, done) of one step."""
@@ -89,7 +89,7 @@ class EnvironmentAdapter:
             )
         cost = 0.0 - reward
         if isfinite(cost):
-            return ConvertedObservation(self.shown(observation), self.legal(env, observation, info)), cost, done
+            return ConvertedObservation(self.shown(observation), self.action_mask(env, observation, info)), cost, done
         return (
             ConvertedObservation(np.zeros(self.shape, np.float32), None),
             cost,
@@ -98,9 +98,9 @@ class EnvironmentAdapter:
 
     def natives(self, actions: list[Any]) -> Array:
         """Our actions as the environment takes them, [n, ...]."""
-        return self.translation.native(np.array(actions)) if actions else np.zeros(0)
+        return self.space_adapter.native(np.array(actions)) if actions else np.zeros(0)
 
-    def legal(self, env: Environment, observation: Any, info: Any) -> Array | None:
+    def action_mask(self, env: Environment, observation: Any, info: Any) -> Array | None:
         """Which actions are."""
         told = self.telling
         if told is None:
@@ -111,7 +111,7 @@ class EnvironmentAdapter:
 
     def shown(self, observation: Any) -> Array:
         """What it shows, as a vector or picture of its own; a `PartError` where that is not of its space."""
-        space = self.translation.observations
+        space = self.space_adapter.observations
         array = self._box(space, observation) if isinstance(space, Box) else self._flattened(observation)
         if np.isfinite(array).all():
             return array
@@ -129,11 +129,11 @@ class EnvironmentAdapter:
         return array.reshape(self.shape).copy()
 
     def _flattened(self, observation: Any) -> Array:
-        space = self.translation.observations
+        space = self.space_adapter.observations
         try:
             if isinstance(space, Discrete) and not 0 <= int(observation) - int(space.start) < int(space.n):
                 raise ValueError(f"{observation} is none of {space}")
-            array = self.translation.vector(observation)
+            array = self.space_adapter.vector(observation)
         except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
             said = f"{type(error).__name__}: {' '.join(str(error).split())}"
             raise UserCodeError(self.name, f"gave an observation that is not of its space ({said})", REMEDY) from error

@@ -15,22 +15,22 @@ MOST_BRANCHES = 8  # of branches, before a history is written out: pickles go do
 class EnvironmentState:
     """Where an episode is. It does not change."""
 
-    __slots__ = ("back", "ended", "legal", "observation")
+    __slots__ = ("back", "ended", "action_mask", "observation")
 
     def __init__(
         self, observation: Array, ended: bool, legal: Array | None, back: SnapshotState | HistoryPosition
     ) -> None:
-        self.observation, self.ended, self.legal, self.back = observation, ended, legal, back
+        self.observation, self.ended, self.action_mask, self.back = observation, ended, legal, back
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return EnvironmentState, (self.observation, self.ended, self.legal, self.back)
+        return EnvironmentState, (self.observation, self.ended, self.action_mask, self.back)
 
     def __eq__(self, other: object) -> bool:
         return (
             isinstance(other, EnvironmentState)
             and self.ended == other.ended
             and is_same_state(self.observation, other.observation)
-            and is_same_state(self.legal, other.legal)
+            and is_same_state(self.action_mask, other.action_mask)
             and self.back == other.back
         )
 

@@ -34,7 +34,7 @@ def of_method(figure: MethodStudy, label: str, row: FigureRow, group: TrialGroup
         "label": label,
         "method": row.method,
         "update": row.update,
-        "imitates": group.runs[0].config.row.imitates,
+        "imitates": group.runs[0].config.method_spec.queries_expert,
         "iqm": found.value,
         "low": found.low,
         "high": found.high,
@@ -48,7 +48,7 @@ def of_method(figure: MethodStudy, label: str, row: FigureRow, group: TrialGroup
 
 def of_trial(run: Run, result: Result, within: float) -> JsonDict:
     """One trial: what it earned, what it spent, and when it reached the expert; None if it never did."""
-    facts = result.facts()
+    facts = result.to_dict()
     spent = steps_to_reach(make_cost_curve(run, result), enough(run, float(facts["expert_return"]), within))
     return {
         "seed": result.seed,
@@ -65,7 +65,7 @@ def of_trial(run: Run, result: Result, within: float) -> JsonDict:
 
 def enough(run: Run, expert: float, within: float) -> float:
     """The return that counts as the expert's."""
-    return expert - within * (expert - worst_return(run) if run.config.world.has_ratio else 1.0)
+    return expert - within * (expert - worst_return(run) if run.config.problem.has_ratio else 1.0)
 
 
 def until_expert(trials: Sequence[JsonDict], one: str) -> JsonDict:

@@ -66,7 +66,7 @@ class MethodStudy(Figure):
         config = resolve_config(self.task, row.method, **given)
         if not quick:
             return config
-        least = {"iterations": config.loop.length} | config.loop.limits
+        least = {"iterations": config.loop.known_iterations} | config.loop.limits
         fewer = {name: max(1, most // 5) for name, most in least.items() if most}
         return resolve_config(self.task, row.method, **given | fewer)
 
@@ -97,12 +97,12 @@ class MethodStudy(Figure):
 
     def write(self, groups: Sequence[TrialGroup], request: Request, folder: Path) -> Table:
         """NAME.json, .png, .svg and .md."""
-        facts = self.facts(groups, request)
+        facts = self.to_dict(groups, request)
         draw(self, facts, folder / self.name)
         write_page(folder, self.name, facts, page(self, facts))
         return table(self, facts, folder)
 
-    def facts(self, groups: Sequence[TrialGroup], request: Request) -> JsonDict:
+    def to_dict(self, groups: Sequence[TrialGroup], request: Request) -> JsonDict:
         """All numbers, and the answer that follows from them."""
         many, found = len(self.methods), []
         for number, case in enumerate(self.cases):
@@ -115,7 +115,7 @@ class MethodStudy(Figure):
         used = [(case.label, label) for case in self.cases for label in self.methods]
         settings: JsonDict = {case.label: {} for case in self.cases}
         for (case_label, label), group in zip(used, groups, strict=True):
-            settings[case_label][label] = group.runs[0].config.facts()
+            settings[case_label][label] = group.runs[0].config.to_dict()
         return {
             "command": request.command(self),
             "versions": package_versions(("aggrevated", "torch", "numpy", *self.task.packages)),

@@ -114,7 +114,7 @@ class Scores(Figure):
             "table": [*map(line, groups, rows), *baselines([run.config for run in groups[0].runs])],
             "settings": {group.label: public(group.runs[0].config) for group in groups},
             "trials": [
-                {"label": group.label, **with_run_name(one.facts())} for group in groups for one in group.results
+                {"label": group.label, **with_run_name(one.to_dict())} for group in groups for one in group.results
             ],
         } | self.more(groups, request)
         path = folder / self.name
@@ -150,7 +150,7 @@ class Table1(Scores):
         return {
             "comparisons": comparisons(groups),
             "curves": [curve_facts(group) for group in groups],
-            "tuning": [one.facts(label_of(one.runs[0][0].config)) for one in tunings(self, request)],
+            "tuning": [one.to_dict(label_of(one.runs[0][0].config)) for one in tunings(self, request)],
             "short": fingerprint_short_run(self),
         }
 
@@ -177,7 +177,7 @@ def on_own_pages(figure: Figure, request: Request) -> list[list[Run]]:
     for row in figure.rows(request):
         chosen = next((one.chosen() for one in tuned if one.row == row), row)
         plain = row_folder_name(replace(row, settings={}))
-        folder = figure.folder(request) / (f"{plain}-{to_file_name(row.said)}" if row.said else plain)
+        folder = figure.folder(request) / (f"{plain}-{to_file_name(row.label_suffix)}" if row.label_suffix else plain)
         config, trials = config_of(figure.task, chosen, request.quick), range(figure.trials_of(request))
         groups.append(
             [create_or_open(folder / f"trial-{i:02d}", config.with_settings(seed=i, data_seed=i)) for i in trials]
@@ -187,7 +187,7 @@ def on_own_pages(figure: Figure, request: Request) -> list[list[Run]]:
 
 def named(groups: Sequence[TrialGroup], rows: Sequence[FigureRow]) -> list[TrialGroup]:
     """With labels that say what differs: all have a start, and those that can have one a critic."""
-    said = [f", {row.said}" if row.said else "" for row in rows]
+    said = [f", {row.label_suffix}" if row.label_suffix else "" for row in rows]
     return [
         replace(group, label=label_of(group.runs[0].config) + more) for group, more in zip(groups, said, strict=True)
     ]
@@ -195,8 +195,8 @@ def named(groups: Sequence[TrialGroup], rows: Sequence[FigureRow]) -> list[Trial
 
 def label_of(config: Config) -> str:
     scratch = ", from scratch" if config.start.name == "random" and config.policy.name != "kernel-svm" else ""
-    ink = ", real ink" if isinstance(config.world, AlgebraProblemSettings) and config.world.crohme else ""
-    return f"{config.row.title}, {config.update.name}, {config.policy.name}{scratch}{ink}"
+    ink = ", real ink" if isinstance(config.problem, AlgebraProblemSettings) and config.problem.crohme else ""
+    return f"{config.method_spec.title}, {config.update.name}, {config.policy.name}{scratch}{ink}"
 
 
 @dataclass(frozen=True)
@@ -273,7 +273,7 @@ def line(group: TrialGroup, row: FigureRow) -> JsonDict:
         **estimate(uas).named("uas_micro"),
         "uas_macro": estimate(macro).value,
         "exact_match": estimate(exact).value,
-        "paper": row.paper,
+        "paper": row.paper_value,
         "iterations": iterations,
         "pages": pages_after(config, iterations),
         "of_start": sum(is_of_start(result) for result in group.results),
@@ -302,12 +302,12 @@ def comparisons(groups: Sequence[TrialGroup]) -> list[JsonDict]:
 
 def is_compared(one: Config, other: Config) -> bool:
     """Reinforcement learning is for who makes the same steps; the regular update is what others are compared to."""
-    same = (one.policy.name, one.start.name, one.world) == (other.policy.name, other.start.name, other.world)
+    same = (one.policy.name, one.start.name, one.problem) == (other.policy.name, other.start.name, other.problem)
     if one.method != "aggrevated" or not same:
         return False
     if other.method == "aggrevated":
         return other.update.name == "regular" != one.update.name
-    return other.row.imitates or other.update.name == one.update.name or one.update.name == "exponentiated"
+    return other.method_spec.queries_expert or other.update.name == one.update.name or one.update.name == "exponentiated"
 
 
 def paired(one: TrialGroup, other: TrialGroup) -> JsonDict:
@@ -383,7 +383,7 @@ def curve_facts(group: TrialGroup) -> JsonDict:
 def baselines(configs: Sequence[Config]) -> list[JsonDict]:
     """What takes no learning, on the test pages of each trial: every head the next symbol, transitions at random."""
     parsers = [parser_of(config) for config in configs]
-    real = any(isinstance(config.world, AlgebraProblemSettings) and config.world.crohme for config in configs)
+    real = any(isinstance(config.problem, AlgebraProblemSettings) and config.problem.crohme for config in configs)
     following, chance = (
         estimate(np.array([of(parser) for parser in parsers])).value for of in (next_symbol_baseline, random_baseline)
     )
@@ -395,16 +395,16 @@ def baselines(configs: Sequence[Config]) -> list[JsonDict]:
 
 def parser_of(config: Config) -> Parser:
     """Of the test pages."""
-    world = config.world
+    world = config.problem
     assert isinstance(world, AlgebraProblemSettings)
     pages = world.split().test
-    return Parser(Corpus.of(pages), np.arange(len(pages)), in_order=True, system=SYSTEMS[world.system])
+    return Parser(Corpus.of(pages), np.arange(len(pages)), in_order=True, system=SYSTEMS[world.transition_system])
 
 
 def public(config: Config) -> JsonDict:
     """The settings, without the place of data on this machine."""
-    assert isinstance(config.world, AlgebraProblemSettings)
-    return config.with_settings(crohme=Path(config.world.crohme).name).facts()
+    assert isinstance(config.problem, AlgebraProblemSettings)
+    return config.with_settings(crohme=Path(config.problem.crohme).name).to_dict()
 
 
 def cells(row: JsonDict) -> list[str]:

@@ -49,7 +49,7 @@ class Tried:
         best = int(np.argmax([np.mean(scores) for scores in self.scores()]))
         return replace(self.row, settings={**self.row.settings, **self.changes[best]})
 
-    def facts(self, label: str) -> JsonDict:
+    def to_dict(self, label: str) -> JsonDict:
         """All that was tried, on which seeds, and what came of it."""
         chosen = self.chosen()
         tried = [

@@ -75,7 +75,7 @@ def run_experiment(name: str, settings: Mapping[str, Any], folder: Path) -> tupl
         "command": f"aggrevated theory {name} {options}",
         "versions": package_versions(("aggrevated", "numpy", "torch")),
     }
-    facts = with_digest(study.facts() | command)
+    facts = with_digest(study.to_dict() | command)
     write_json(folder / f"{name}.json", facts)
     return study, facts
 

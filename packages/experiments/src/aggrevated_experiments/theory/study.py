@@ -47,7 +47,7 @@ class TuningTrial:
         """The mean, by which it is chosen."""
         return sum(self.trials) / len(self.trials)
 
-    def facts(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         numbers = {"regret": rounded(self.regret), "regret_of_trials": [rounded(one) for one in self.trials]}
         where = {"algorithm": self.algorithm, "setting": self.setting, "value": self.value, "seed": self.seed}
         return {**where, **numbers, "chosen": self.chosen}
@@ -88,7 +88,7 @@ class Study:
     tuning: tuple[TuningTrial, ...] = ()  # every setting that was tried
     compared: tuple[tuple[str, str], ...] = ()  # labels: one algorithm and another on the same instances
 
-    def facts(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """For --json: regret at N, fitted exponents, the largest ratio of regret to bound in any trial and episode."""
         ratios = {r.label: float((r.curve / self.bound).max()) for r in self.regrets if r.label in self.bounded}
         return {
@@ -106,7 +106,7 @@ class Study:
             **self.of_trials(),
             "comparisons": [self.comparison(*pair) for pair in self.compared],
             "tuned": {one.algorithm: self.as_tuned(one) for one in self.tuning if one.chosen},
-            "tuning": [tried.facts() for tried in self.tuning],
+            "tuning": [tried.to_dict() for tried in self.tuning],
         }
 
     def as_tuned(self, tried: TuningTrial) -> dict[str, Any]:

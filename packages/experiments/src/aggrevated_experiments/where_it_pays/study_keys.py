@@ -19,7 +19,7 @@ from aggrevated_experiments.where_it_pays.simulators.keys import MaskedKeys
 from aggrevated_experiments.where_it_pays.tasks.keys import KeysProblem
 
 DOORS, SIZE, BUDGET = (1, 2, 3), 6, 20_000  # steps for each door: with more of them, episodes are longer
-MIXED = {"mixing": 0.5, "mixing_decay": 0.9}  # without it, most roll-ins ran to the horizon at first
+MIXED = {"alpha_start": 0.5, "alpha_decay": 0.9}  # without it, most roll-ins ran to the horizon at first
 TUNING = (
     "What was tried before, by hand and not evenly. On seed 0, which is one of these trials, in grids of 6, 8 and "
     "10 with one or two doors: for the exponentiated update K = 10, 20 and 50, with and without mixing, one other "
@@ -47,16 +47,16 @@ WHY = (
 class Standing(MethodStudy):
     """With the share of steps that lead nowhere."""
 
-    def facts(self, groups: Sequence[TrialGroup], request: Request) -> JsonDict:
-        own = super().facts(groups, request)
+    def to_dict(self, groups: Sequence[TrialGroup], request: Request) -> JsonDict:
+        own = super().to_dict(groups, request)
         methods = [method for case in own["cases"] for method in case["methods"]]
         for method, group in zip(methods, groups, strict=True):
-            method["on_the_spot"] = estimate(np.array([on_the_spot(run) for run in group.runs])).named("share")
+            method["blocked_moves_stay"] = estimate(np.array([blocked_moves_stay(run) for run in group.runs])).named("share")
         return own
 
     def remarks(self, facts: JsonDict) -> list[str]:
         by_method = list(zip(*(case["methods"] for case in facts["cases"]), strict=True))
-        lines = [[found[0]["label"], *(share(one["on_the_spot"]) for one in found)] for found in by_method]
+        lines = [[found[0]["label"], *(share(one["blocked_moves_stay"]) for one in found)] for found in by_method]
         header = " | ".join(["method", *(case["label"] for case in facts["cases"])])
         return [why(facts["cases"]), markdown_table(header, lines)]
 
@@ -71,13 +71,13 @@ def why(cases: Sequence[JsonDict]) -> str:
     return WHY.format(first=first, other=ADVISED, episodes=EPISODES, **said)
 
 
-def on_the_spot(run: Run) -> float:
+def blocked_moves_stay(run: Run) -> float:
     """The share of its policy's steps that lead nowhere."""
-    world = run.config.world
+    world = run.config.problem
     assert isinstance(world, KeysProblem)
     tested = derive_seeds(run.config.loop.seed, SeedPurpose.TEST, 0, EPISODES)
     found = roll_in(world.simulator, RollInPolicy(None, run.policy.actor()), tested)
-    leads = MaskedKeys(world.horizon, world.size, world.doors).legal(found.states[found.mask])
+    leads = MaskedKeys(world.horizon, world.grid_size, world.doors).action_mask(found.states[found.mask])
     return float(1 - np.take_along_axis(leads, found.actions[found.mask][:, None], axis=1).mean())
 
 
@@ -90,14 +90,14 @@ def earned(found: JsonDict) -> str:
 
 
 def doors(count: int) -> Case:
-    settings = {"size": SIZE, "doors": count, "budget": BUDGET * count}
+    settings = {"grid_size": SIZE, "doors": count, "budget": BUDGET * count}
     return Case(count, f"{count} door{'s' * (count > 1)}", settings)
 
 
 NONE_ON_THE_SPOT = Case(
     max(DOORS) + 1,
     f"{max(DOORS)} doors without steps on the spot",
-    {**doors(max(DOORS)).settings, "on_the_spot": False},
+    {**doors(max(DOORS)).settings, "blocked_moves_stay": False},
     tick=f"{max(DOORS)} without steps\non the spot",
     apart=True,
 )

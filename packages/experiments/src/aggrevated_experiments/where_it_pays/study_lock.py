@@ -20,7 +20,7 @@ LOCK = MethodStudy(
     "wrong digit?",
     task=find_task("lock"),
     varied="digits L of the lock",
-    cases=tuple(Case(n, f"L = {n}", {"length": n, "budget": EPISODES * n}) for n in LENGTHS),
+    cases=tuple(Case(n, f"L = {n}", {"combination_length": n, "budget": EPISODES * n}) for n in LENGTHS),
     methods={
         "AggreVaTeD (exponentiated)": FigureRow("aggrevated", "exponentiated"),
         "AggreVaTeD (regular)": FigureRow("aggrevated", "regular"),

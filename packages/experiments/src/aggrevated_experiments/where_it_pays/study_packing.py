@@ -36,8 +36,8 @@ class Larger(MethodStudy):
 
     sizes: tuple[int, ...] = LARGER
 
-    def facts(self, groups: Sequence[TrialGroup], request: Request) -> JsonDict:
-        own, tested = super().facts(groups, request), []
+    def to_dict(self, groups: Sequence[TrialGroup], request: Request) -> JsonDict:
+        own, tested = super().to_dict(groups, request), []
         for size in self.sizes:
             named = zip(self.methods, groups, strict=True)
             methods = [of_method(label, [trial(run, size) for run in group.runs]) for label, group in named]
@@ -45,7 +45,7 @@ class Larger(MethodStudy):
         return own | {"larger": tested, "answer": f"{own['answer']} {beside_best_fit(tested)}"}
 
     def write(self, groups: Sequence[TrialGroup], request: Request, folder: Path) -> Table:
-        facts = self.facts(groups, request)
+        facts = self.to_dict(groups, request)
         tested = facts["larger"]
         draw(self, tested, folder / self.name)
         title, question, figure, answer, *notes, beside = page(self, facts)
@@ -69,7 +69,7 @@ def trial(run: Run, size: int) -> JsonDict:
     """Bins in the mean of one trial's policy with so many items, and of rules of thumb on the same episodes."""
     simulator = Packing(size, size)
     fresh = derive_seeds(run.config.loop.seed, SeedPurpose.TEST, 0, EPISODES)
-    states = simulator.initial(fresh)
+    states = simulator.reset(fresh)
     items = states[:, ITEMS:]
     return {
         "seed": run.config.loop.seed,

@@ -18,19 +18,19 @@ class Draw:
     """Open a page to write algebra on: symbols, labels and the tree appear as you write, by mouse, finger or pen.
 
     The parse can be played step by step, with what every transition would cost once you have confirmed the tree. Labels
-    and heads can be corrected, and the page be kept: 'aggrevated train algebra --pages FOLDER' learns from such pages.
+    and heads can be corrected, and the page be kept: 'aggrevated train algebra --corrected-pages FOLDER' learns from such pages.
     It is served on the loopback address only, for whoever has the address that is printed.
 
     Try:
       aggrevated draw
-      aggrevated draw --policy runs/reader-aggrevated-regular --pages corrected --port 8000
+      aggrevated draw --policy runs/reader-aggrevated-regular --corrected-pages corrected --port 8000
     """
 
     command = "draw"
     policy: Folder = None
     """Who reads: the folder of a run of 'train reader' or 'train algebra', or a reader's file; default: the one in the
     package."""
-    pages: AnyPath = Path("pages")
+    corrected_pages: AnyPath = Path("pages")
     """The folder that corrected pages are kept in, as InkML; made when the first one is."""
     port: Port = 0
     no_browser: NoBrowser = False
@@ -48,6 +48,6 @@ class Draw:
         from aggrevated_reader.web.draw_page import draw_app
         from aggrevated_reader.web.drawings import Drawings
 
-        drawings = Drawings(load_reader(self.policy), self.pages)
+        drawings = Drawings(load_reader(self.policy), self.corrected_pages)
         drawings.warm_up()
         return draw_app(drawings)

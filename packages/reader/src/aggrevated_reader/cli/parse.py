@@ -39,7 +39,7 @@ class Parse:
     package. For text, the folder of a run of 'train text'."""
     draw: bool = False
     """Draw the tree of each page under its handwriting, or of each of the first 20 sentences, as .svg and .png."""
-    growth: bool = False
+    show_growth: bool = False
     """Draw also how the parse of a page grew, in six steps: the same name with -growth."""
     steps: bool = False
     """Print also how the parse of a page went, step by step; with what each transition costs where an InkML file says
@@ -107,7 +107,7 @@ class Parse:
 
         drawings, steps = self._drawings(parsed.file, alone), self._steps(parsed, reader)
         if self.json:
-            print_dict(parsed.facts() | ({"steps": steps} if self.steps else {}) | drawings, as_json=True)
+            print_dict(parsed.to_dict() | ({"steps": steps} if self.steps else {}) | drawings, as_json=True)
         elif alone:
             known = set(parsed.reading.labels) != {"?"}
             in_one_line = " \\\\ ".join(parsed.latex.splitlines())
@@ -135,10 +135,10 @@ class Parse:
 
     def _drawings(self, file: Path, alone: bool) -> dict[str, str]:
         """What is drawn, by its ending."""
-        if not (self.draw or self.growth or self.out):
+        if not (self.draw or self.show_growth or self.out):
             return {}
         drawings, grown = (drawing_paths(file, self.out, alone, which) for which in ("", "-growth"))
-        return drawings | ({"growth": grown["svg"]} if self.growth else {})
+        return drawings | ({"growth": grown["svg"]} if self.show_growth else {})
 
     def _draw(self, parsed: ParsedPage, reader: PageReader, drawings: dict[str, str]) -> None:
         if not drawings:
@@ -149,6 +149,6 @@ class Parse:
         reading, place = parsed.reading, Path(drawings["svg"]).with_suffix("")
         names = reading.labels if set(reading.labels) != {"?"} else ()
         draw_tree(parsed.page, reading.heads, place, parsed.file.name, names=names, lines=reading.lines)
-        if self.growth:
+        if self.show_growth:
             frames = frames_of(*reader.reads.parser_of(parsed.seen.page))
             draw_growth(parsed.page, some(frames), Path(drawings["growth"]).with_suffix(""), title=parsed.file.name)

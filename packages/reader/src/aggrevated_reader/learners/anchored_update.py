@@ -2,7 +2,7 @@
 
 What is learned from few pages holds for them alone in part. On the way from the first weights to the new ones that part
 is the last to come, and what was known is forgotten last: three quarters of the way are better than all of it, on other
-pages by the same hand and on all others (`benchmarks/corrected.py --anchor 0` is all of the way).
+pages by the same hand and on all others (`benchmarks/corrected.py --anchor-weight 0` is all of the way).
 """
 
 from dataclasses import dataclass, field
@@ -67,7 +67,7 @@ class AnchoredSettings(RegularSettings):
     """Regular gradient descent, of which the policy goes only a part of the way."""
 
     name = "anchored"
-    anchor: float = setting(0.25, "The share of the first policy in the one that acts.", BELOW_1)
+    anchor_weight: float = setting(0.25, "The share of the first policy in the one that acts.", BELOW_1)
 
     def build(self, seed: int) -> AnchoredUpdate:  # type: ignore[override]  # it has a Regular, and is none
-        return AnchoredUpdate(super().build(seed), self.anchor)
+        return AnchoredUpdate(super().build(seed), self.anchor_weight)

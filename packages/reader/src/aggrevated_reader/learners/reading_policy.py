@@ -86,13 +86,13 @@ class ReadingPolicy(ParsingPolicy):
         embedding: int = 128,
         layers: int = 1,
         dropout: float = 0.0,
-        naming: float = 1.0,
-        doubting: float = 0.25,
+        name_weight: float = 1.0,
+        expected_cost_weight: float = 0.25,
         seed: int = 0,
     ) -> None:
-        """`naming` and `doubting` are the weights of what is learned along: names, and expected costs."""
+        """`name_weight` and `expected_cost_weight` are the weights of what is learned along: names, and expected costs."""
         self.system, self.layers, self.embedding = system, layers, embedding
-        self.naming, self.doubting = naming, doubting
+        self.name_weight, self.expected_cost_weight = name_weight, expected_cost_weight
         actions = len(system.actions)
         super().__init__(
             projection, actions, "contextual", hidden=hidden, embedding=embedding, dropout=dropout, seed=seed
@@ -127,7 +127,7 @@ class ReadingPolicy(ParsingPolicy):
 
     def save(self, path: Path | str, card: JsonDict | None = None) -> None:
         """Write one file that `load` reads, with a card that says what it is."""
-        write(Path(path), self.state_dict(), self.sizes(), self.card if card is None else card)
+        write(Path(path), self.state_dict(), self.sizes(), self.metadata if card is None else card)
 
     @classmethod
     def load(cls, path: Path | str) -> ReadingPolicy:
@@ -144,7 +144,7 @@ class ReadingPolicy(ParsingPolicy):
             raise ValueError("it has no names for symbols")
         if not torch.equal(names_to_bytes(policy.classes), policy.names):
             raise ValueError("there are gaps between its names for symbols")
-        policy.card = card
+        policy.metadata = card
         return policy
 
     # What it reads.
@@ -213,11 +213,11 @@ class ReadingPolicy(ParsingPolicy):
             return None
         if found is None or found.observations.data_ptr() != observations.data_ptr():
             found = self.understand(observations, mask)
-        named = self.naming * self.misnamed(observations, found.read)
+        named = self.name_weight * self.misnamed(observations, found.read)
         if costs is None:
             return named
         known = mask[:, :, None].expand_as(costs) if legal is None else legal & mask[:, :, None]
-        return named + self.doubting * self.costs.loss(found.state, costs, self.wrong(observations), known)
+        return named + self.expected_cost_weight * self.costs.loss(found.state, costs, self.wrong(observations), known)
 
     def misnamed(self, observations: Tensor, read: Tensor) -> Tensor:
         """The cross-entropy of the names of all symbols of the pages."""
@@ -289,12 +289,12 @@ class ReadingSettings(HiddenSettings):
     """Reads, names the symbols, and knows how much it expects to get wrong."""
 
     name = "reading"
-    mixes = False  # each would read the pages for itself
+    supports_mixture = False  # each would read the pages for itself
     dropout: float = setting(0.0, "The share of what it reads of a symbol that is left out while it learns.", BELOW_1)
-    embedding: int = setting(128, "How many numbers stand for a symbol's picture and place.", at_least(1))
+    embedding_dim: int = setting(128, "How many numbers stand for a symbol's picture and place.", at_least(1))
     layers: int = setting(1, "Layers of the encoder, 1 or 2.", between(1, 2))
-    naming: float = setting(1.0, "The weight of the symbols' names in what is learned.", NON_NEGATIVE)
-    doubting: float = setting(0.25, "The weight of expected costs in what is learned.", NON_NEGATIVE)
+    name_weight: float = setting(1.0, "The weight of the symbols' names in what is learned.", NON_NEGATIVE)
+    expected_cost_weight: float = setting(0.25, "The weight of expected costs in what is learned.", NON_NEGATIVE)
 
     def check(self, chosen: SelectedComponents) -> None:
         check_recurrent_width(self.hidden, self.name)
@@ -304,8 +304,8 @@ class ReadingSettings(HiddenSettings):
         """Without pages, and with a projection to be fitted."""
         system = next(one for one in SYSTEMS.values() if len(one.actions) == head.outputs)  # they differ in that
         return ReadingPolicy(
-            blank_projection(), system, hidden=self.hidden[0], embedding=self.embedding, layers=self.layers,
-            dropout=self.dropout, naming=self.naming, doubting=self.doubting, seed=derive_initial_seed(seed),
+            blank_projection(), system, hidden=self.hidden[0], embedding=self.embedding_dim, layers=self.layers,
+            dropout=self.dropout, name_weight=self.name_weight, expected_cost_weight=self.expected_cost_weight, seed=derive_initial_seed(seed),
         )  # fmt: skip
 
 

@@ -28,18 +28,18 @@ def load_builtin_reader() -> ReadingPolicy:
 class BuiltinReaderSettings(PolicySettings):
     """As `reading`, with the sizes of the reader that is in the package."""
 
-    name = "shipped"
-    mixes = False  # each would read the pages for itself
+    name = "builtin"
+    supports_mixture = False  # each would read the pages for itself
     dropout: float = setting(0.0, "The share of what it reads of a symbol that is left out while it learns.", BELOW_1)
-    naming: float = setting(1.0, "The weight of the symbols' names in what is learned.", NON_NEGATIVE)
-    doubting: float = setting(0.25, "The weight of expected costs in what is learned.", NON_NEGATIVE)
+    name_weight: float = setting(1.0, "The weight of the symbols' names in what is learned.", NON_NEGATIVE)
+    expected_cost_weight: float = setting(0.25, "The weight of expected costs in what is learned.", NON_NEGATIVE)
 
     def build(self, observations: Space[Any], head: Head, seed: int) -> ReadingPolicy:
         """With random weights, and without pages."""
         known = load_builtin_reader()
         return ReadingPolicy(
             blank_projection(), known.system, hidden=known.kind.hidden, embedding=known.embedding, layers=known.layers,
-            dropout=self.dropout, naming=self.naming, doubting=self.doubting, seed=derive_initial_seed(seed),
+            dropout=self.dropout, name_weight=self.name_weight, expected_cost_weight=self.expected_cost_weight, seed=derive_initial_seed(seed),
         )  # fmt: skip
 
 
@@ -47,11 +47,11 @@ class BuiltinReaderSettings(PolicySettings):
 class BuiltinReaderStart(StartSettings):
     """The weights of the reader that is in the package, for no simulator step and no query."""
 
-    name = "shipped"
+    name = "builtin"
 
     def check(self, chosen: SelectedComponents) -> None:
         check_setting(
-            chosen.policy.name == "shipped", "start", self.name, "another: its weights fit --policy shipped only"
+            chosen.policy.name == "builtin", "start", self.name, "another: its weights fit --policy shipped only"
         )
 
     def begin(self, policy: Policy, simulator: Simulator, expert: Expert, seed: int, k: int) -> tuple[int, int]:

@@ -10,28 +10,28 @@ from aggrevated_reader.reader_problem import ReaderProblemSettings
 
 # Corrected pages: the reader in the package goes on learning, in small steps that end as its rate does.
 CORRECTED = (
-    Preset({"update": "anchored", "start": "shipped", "dropout": 0.1}, policy="shipped"),
-    Preset({"iterations": 200, "trajectories": 32, "learning_rate": 3e-4}, policy="shipped"),
-    Preset({"validate_every": 50, "checkpoint_every": 50}, policy="shipped"),
+    Preset({"update": "anchored", "start": "builtin", "dropout": 0.1}, policy="builtin"),
+    Preset({"iterations": 200, "trajectories": 32, "learning_rate": 3e-4}, policy="builtin"),
+    Preset({"validate_every": 50, "checkpoint_every": 50}, policy="builtin"),
     Preset(
-        {"annealed": TO_THE_END, "target_kl": 0.0, "unit": "cost", "entropy": 0.1}, policy="shipped", update="anchored"
+        {"anneal_iterations": TO_THE_END, "target_kl": 0.0, "cost_scale": "raw", "entropy": 0.1}, policy="builtin", update="anchored"
     ),
 )
 TASK = Task(
     name="reader",
     title="A reader of handwriting",
-    world=ReaderProblemSettings(),
+    problem=ReaderProblemSettings(),
     policy="reading",
     oracle="gold",
     components=(ReadingSettings, BuiltinReaderSettings, BuiltinReaderStart, AnchoredSettings, GoldSettings),
-    usual=(Preset({"hidden": (128,), "dropout": 0.3, "validate_every": 100}),),
-    tuned=(
-        Preset({"target_kl": 0.0, "unit": "cost"}, update="regular"),
+    defaults=(Preset({"hidden": (128,), "dropout": 0.3, "validate_every": 100}),),
+    presets=(
+        Preset({"target_kl": 0.0, "cost_scale": "raw"}, update="regular"),
         Preset({"update": "regular", "start": "supervised", "entropy": 0.4}, method="aggrevated"),
         Preset(
-            {"annealed": TO_THE_END, "checkpoint_every": 200, "trajectories": 64, "iterations": 2000}, update="regular"
+            {"anneal_iterations": TO_THE_END, "checkpoint_every": 200, "trajectories": 64, "iterations": 2000}, update="regular"
         ),
-        Preset({"start_steps": 1000, "demonstrations": 10_000, "start_rate": 2e-3}, start="supervised"),
+        Preset({"start_steps": 1000, "demonstrations": 10_000, "start_learning_rate": 2e-3}, start="supervised"),
         Preset({"learning_rate": 2e-3}, update="regular"),
         *CORRECTED,
     ),

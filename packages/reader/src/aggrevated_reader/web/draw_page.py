@@ -55,7 +55,7 @@ class Pages:
     async def read(self, request: Request) -> Response:
         """Symbols, labels and tree."""
         facts = await read_json_body(request, MAX_DRAWING)
-        return respond(await self.turns(lambda: self.drawings.read(parse_drawing(facts)).facts()))
+        return respond(await self.turns(lambda: self.drawings.read(parse_drawing(facts)).to_dict()))
 
     async def steps(self, request: Request) -> Response:
         """How it is parsed."""

@@ -58,9 +58,9 @@ class Read:
         text = self.transcript.text if confirmed else ""
         return to_inkml(self.page, text, labels=confirmed, heads=confirmed, pressures=self.pressures)
 
-    def facts(self) -> JsonDict:
+    def to_dict(self) -> JsonDict:
         """All that the page shows."""
-        facts, written = self.parsed.facts(), self.transcript
+        facts, written = self.parsed.to_dict(), self.transcript
         for symbol, parts, label, head in zip(facts["symbols"], self.symbols, self.labels, self.heads, strict=True):
             symbol |= {"parts": list(parts), "read_as": symbol["label"], "read_head": symbol["head"]}
             symbol |= {"label": label, "head": int(head)}
@@ -73,7 +73,7 @@ class Drawings:
 
     def __init__(self, reader: PageReader, folder: Path) -> None:
         if folder.exists() and not folder.is_dir():
-            raise UsageError(f"--pages is {folder}, which is no folder; name one, and it is made when it is needed")
+            raise UsageError(f"--corrected-pages is {folder}, which is no folder; name one, and it is made when it is needed")
         self.reader, self.folder = reader, folder
 
     def warm_up(self) -> None:

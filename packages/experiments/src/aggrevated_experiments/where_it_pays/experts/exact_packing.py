@@ -116,7 +116,7 @@ class BestFit:
     name: str = "best fit"
 
     def act(self, states: Array, t: int) -> Array:
-        actions: Array = self.simulator.legal(states).argmax(axis=1)
+        actions: Array = self.simulator.action_mask(states).argmax(axis=1)
         return actions
 
 

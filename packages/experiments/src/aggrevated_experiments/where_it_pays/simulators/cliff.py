@@ -35,7 +35,7 @@ class Cliff:
     action_space = Discrete(len(MOVES))
     observation_space = Box(-1.0, 1.0, (4,), np.float32)
 
-    def initial(self, seeds: Array) -> Array:
+    def reset(self, seeds: Array) -> Array:
         keys = np.asarray(seeds, np.uint64)
         cells = (hash_to_uniform(keys, 0) * WIDTH).astype(np.uint64)
         return with_luck(np.zeros(len(keys), np.uint64), cells, keys)

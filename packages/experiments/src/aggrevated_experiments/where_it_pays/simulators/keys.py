@@ -48,7 +48,7 @@ class Keys:
         """Of the grid with its walls, so wide that a window never looks beyond them."""
         return self.size + 2 * AROUND
 
-    def initial(self, seeds: Array) -> Array:
+    def reset(self, seeds: Array) -> Array:
         """Rooms, doors, keys, start and goal, drawn from PCG64(seed); the goal is in the room that opens last."""
         states = np.empty((len(seeds), CELLS + self.side**2), np.int16)
         _begin(np.asarray(seeds, np.uint64), self.size, self.doors, states)
@@ -73,7 +73,7 @@ class Keys:
 class MaskedKeys(Keys):
     """The same where no step is one on the spot: what would be is not legal."""
 
-    def legal(self, state: Array) -> Array:
+    def action_mask(self, state: Array) -> Array:
         """[n, 4]: where one can go."""
         open_to = np.empty((len(state), ACTIONS), np.bool_)
         _can_go(np.ascontiguousarray(state), self.side, open_to)

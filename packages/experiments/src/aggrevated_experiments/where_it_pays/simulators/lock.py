@@ -37,7 +37,7 @@ class Lock:
         """[L]: the right digits, those of this length and this seed in every episode of every run."""
         return np.random.default_rng([self.combination_seed, self.length]).integers(DIGITS, size=self.length)
 
-    def initial(self, seeds: Array) -> Array:
+    def reset(self, seeds: Array) -> Array:
         return np.tile(np.array([0, 1]), (len(seeds), 1))
 
     def observe(self, state: Array) -> Array:

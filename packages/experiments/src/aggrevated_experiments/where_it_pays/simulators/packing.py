@@ -29,7 +29,7 @@ class Packing:
     action_space = Discrete(CAPACITY)
     observation_space = Box(0.0, 1.0, (SEEN,), np.float32)
 
-    def initial(self, seeds: Array) -> Array:
+    def reset(self, seeds: Array) -> Array:
         """No bin yet, and items of sizes that are drawn from the seed, each as likely as the others."""
         states = np.zeros((len(seeds), ITEMS + self.items), np.int16)
         luck = hash_to_uniform(np.asarray(seeds, np.uint64)[:, None], np.arange(self.items))
@@ -48,7 +48,7 @@ class Packing:
         seen = [bins / (bins + 1), item, to_come / (to_come + 1), share]
         return np.concatenate(seen, axis=1).astype(np.float32)
 
-    def legal(self, state: Array) -> Array:
+    def action_mask(self, state: Array) -> Array:
         """[n, 10]: where there is such a bin and the item fits into it; a new one can always be had."""
         room = np.arange(1, CAPACITY + 1)
         there = np.concatenate([state[:, BINS + 1 : ITEMS] > 0, np.ones((len(state), 1), bool)], axis=1)

@@ -28,7 +28,7 @@ class CliffProblem(ControlProblem):
 TASK = Task(
     name="cliff",
     title="Walk along a cliff",
-    world=CliffProblem(),
-    usual=(Preset({"hidden": (16,)}),),
-    tuned=(Preset({"learning_rate": 0.1}, update="follow-the-leader"),),  # DAgger: the best of .003, .01, .03, .1, .3
+    problem=CliffProblem(),
+    defaults=(Preset({"hidden": (16,)}),),
+    presets=(Preset({"learning_rate": 0.1}, update="follow-the-leader"),),  # DAgger: the best of .003, .01, .03, .1, .3
 )

@@ -21,33 +21,33 @@ class KeysProblem(ControlProblem):
     """Rooms behind locked doors, and an expert that knows the way."""
 
     name = "keys"
-    protocol_settings = ("horizon", "size", "doors", "on_the_spot")
+    protocol_settings = ("horizon", "grid_size", "doors", "blocked_moves_stay")
     make: SimulatorFactory = field(init=False, compare=False)
     make_expert: Callable[[Simulator], Expert] | None = field(default=BreadthFirst, compare=False)  # type: ignore[assignment]
-    lowest: Callable[[int], float] = field(default=negative_horizon, compare=False)
+    worst_return: Callable[[int], float] = field(default=negative_horizon, compare=False)
     horizon: int = setting(0, "H, after how many steps an episode is cut; 0: 2 * size * (doors + 1).", COUNT)
-    size: int = setting(8, "The side of the grid, in cells.", at_least(2 * NARROWEST + 1, LARGEST))
+    grid_size: int = setting(8, "The side of the grid, in cells.", at_least(2 * NARROWEST + 1, LARGEST))
     doors: int = setting(2, "How many locked doors there are, with a key for each.", at_least(0, COLOURS))
-    on_the_spot: bool = setting(
+    blocked_moves_stay: bool = setting(
         True, "A step into a wall or a locked door is one on the spot; if not, it may not be taken."
     )
 
     def __post_init__(self) -> None:
-        kind = Keys if self.on_the_spot else MaskedKeys
-        object.__setattr__(self, "make", partial(kind, size=self.size, doors=self.doors))
+        kind = Keys if self.blocked_moves_stay else MaskedKeys
+        object.__setattr__(self, "make", partial(kind, size=self.grid_size, doors=self.doors))
 
     def fill_defaults(self, iterations: int, given: Container[str]) -> Self:
         """So many steps are enough for the longest ways: across the grid and back, for each key and for the goal."""
-        horizon = self.horizon or 2 * self.size * (self.doors + 1)
+        horizon = self.horizon or 2 * self.grid_size * (self.doors + 1)
         return super(KeysProblem, replace(self, horizon=horizon)).fill_defaults(iterations, given)
 
     def expert_identity(self) -> object:
-        return super().expert_identity(), self.size, self.doors, self.on_the_spot
+        return super().expert_identity(), self.grid_size, self.doors, self.blocked_moves_stay
 
 
 TASK = Task(
     name="keys",
     title="Doors and keys",
-    world=KeysProblem(),
-    usual=(Preset({"hidden": (64,)}),),
+    problem=KeysProblem(),
+    defaults=(Preset({"hidden": (64,)}),),
 )

@@ -21,27 +21,27 @@ class LockProblem(ControlProblem):
 
     name = "lock"
     digits = 2
-    protocol_settings = ("length", "combination_seed", "horizon")
+    protocol_settings = ("combination_length", "combination_seed", "horizon")
     make: SimulatorFactory = field(init=False, compare=False)
     make_expert: Callable[[Simulator], Expert] | None = field(default=LockExpert, compare=False)  # type: ignore[assignment]
     horizon: int = setting(0, "H, after how many digits an episode is cut; 0: after those of the lock.", COUNT)
-    length: int = setting(10, "L, how many digits have to be right.", at_least(1, LONGEST))
+    combination_length: int = setting(10, "L, how many digits have to be right.", at_least(1, LONGEST))
     combination_seed: int = setting(0, "Of the combination, which is the same in all episodes and trials.", SEED)
 
     def __post_init__(self) -> None:
-        make = partial(Lock, length=self.length, combination_seed=self.combination_seed)
+        make = partial(Lock, length=self.combination_length, combination_seed=self.combination_seed)
         object.__setattr__(self, "make", make)
 
     def fill_defaults(self, iterations: int, given: Container[str]) -> Self:
-        return super(LockProblem, replace(self, horizon=self.horizon or self.length)).fill_defaults(iterations, given)
+        return super(LockProblem, replace(self, horizon=self.horizon or self.combination_length)).fill_defaults(iterations, given)
 
     def expert_identity(self) -> object:
-        return super().expert_identity(), self.length, self.combination_seed
+        return super().expert_identity(), self.combination_length, self.combination_seed
 
 
 TASK = Task(
     name="lock",
     title="Combination lock",
-    world=LockProblem(),
-    usual=(Preset({"hidden": (32,)}),),
+    problem=LockProblem(),
+    defaults=(Preset({"hidden": (32,)}),),
 )

@@ -25,7 +25,7 @@ class PackingProblem(ControlProblem):
     protocol_settings = ("horizon", "items")
     make: SimulatorFactory = field(init=False, compare=False)
     make_expert: Callable[[Simulator], Expert] | None = field(default=ExactPacking, compare=False)  # type: ignore[assignment]
-    lowest: Callable[[int], float] = field(default=negative_horizon, compare=False)
+    worst_return: Callable[[int], float] = field(default=negative_horizon, compare=False)
     horizon: int = setting(0, "H, after how many items an episode is cut; 0: after all.", at_least(0, MOST))
     items: int = setting(12, "How many items there are.", at_least(1, MOST))
 
@@ -44,6 +44,6 @@ class PackingProblem(ControlProblem):
 TASK = Task(
     name="packing",
     title="Bin packing",
-    world=PackingProblem(),
-    usual=(Preset({"hidden": (64,)}),),
+    problem=PackingProblem(),
+    defaults=(Preset({"hidden": (64,)}),),
 )
