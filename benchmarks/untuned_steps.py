@@ -21,7 +21,12 @@ STEPS: dict[str, dict[str, Any]] = {
     "natural, damping 10": {**NATURAL, "damping": 10.0},
     "regular, tuned for the task": {"update": "regular"},
     "regular, rate 0.01": {"update": "regular", "learning_rate": 0.01, "cost_scale": "advantage-rms"},
-    "regular, to the target": {"update": "regular", "learning_rate": 0.01, "target_kl": 0.02, "cost_scale": "advantage-rms"},
+    "regular, to the target": {
+        "update": "regular",
+        "learning_rate": 0.01,
+        "target_kl": 0.02,
+        "cost_scale": "advantage-rms",
+    },
 }
 
 

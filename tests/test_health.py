@@ -165,7 +165,9 @@ def test_oracles_say_whether_they_tell_an_advantage() -> None:
 def line(**signs: Any) -> Any:
     """An iteration of a run in good health, but for these signs."""
     usual = {"roll_in_return": 0.0, "best_return": 0.0, "gradient_norm": 1.0, "halvings": 0}
-    return SimpleNamespace(**{**usual, "confident_error_rate": 0.0, "mean_advantage": 2.0, "advantage_rms": 4.0, **signs})
+    return SimpleNamespace(
+        **{**usual, "confident_error_rate": 0.0, "mean_advantage": 2.0, "advantage_rms": 4.0, **signs}
+    )
 
 
 SIGNS = {
@@ -212,7 +214,9 @@ def test_a_policy_that_improves_is_alive_however_wrong() -> None:
 def test_a_good_policy_may_disagree_where_little_is_at_stake() -> None:
     """On CartPole, one that never falls: A* is a hundredth there of what it was when the pole was falling."""
     health = TrainingMonitor.of([line()])
-    assert [health.after(line(confident_error_rate=0.3, mean_advantage=0.05, advantage_rms=0.1)) for _ in range(9)] == [""] * 9
+    assert [health.after(line(confident_error_rate=0.3, mean_advantage=0.05, advantage_rms=0.1)) for _ in range(9)] == [
+        ""
+    ] * 9
 
 
 def test_all_reasons_are_told_at_once_and_again_from_the_metrics() -> None:

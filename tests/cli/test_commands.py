@@ -270,4 +270,7 @@ def test_the_help_names_every_task_and_method(capsys: pytest.CaptureFixture[str]
 def test_the_help_of_an_evaluation_is_that_of_the_run(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = Run.create(here / "run", resolve_config("cartpole"))
     shown = set(explained(help_of(capsys, "evaluate", str(run.folder))))
-    assert {to_flag(name) for name in declared_settings(run.config.world.evaluation)} == shown - {"--json", "--trust-code"}
+    assert {to_flag(name) for name in declared_settings(run.config.world.evaluation)} == shown - {
+        "--json",
+        "--trust-code",
+    }

@@ -23,7 +23,18 @@ from aggrevated_experiments.parsing import table1
 from handwriting import crohme_like, inkml
 
 SCORES = {"uas_micro", "uas_macro", "exact_match", "pages", "symbols", "by_symbol", "by_arc_length"}
-TINY = ["--generated-pages", "20", "--augmented-copies", "0", "--iterations", "2", "--trajectories", "2", "--validate-every", "1"]
+TINY = [
+    "--generated-pages",
+    "20",
+    "--augmented-copies",
+    "0",
+    "--iterations",
+    "2",
+    "--trajectories",
+    "2",
+    "--validate-every",
+    "1",
+]
 TINY += ["--hidden", "8", "--update", "regular", "--start-steps", "2", "--demonstrations", "3"]
 Said = Callable[..., str]
 
@@ -31,7 +42,14 @@ Said = Callable[..., str]
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of algebra that has ended."""
-    given = {"generated_pages": 20, "augmented_copies": 0, "iterations": 2, "trajectories": 2, "hidden": (8,), "validate_every": 1}
+    given = {
+        "generated_pages": 20,
+        "augmented_copies": 0,
+        "iterations": 2,
+        "trajectories": 2,
+        "hidden": (8,),
+        "validate_every": 1,
+    }
     config = resolve_config("algebra", "aggrevated", update="regular", start_steps=20, demonstrations=50, **given)
     made = Run.create(tmp_path_factory.mktemp("runs") / "algebra", config)
     run_to_end(made)
@@ -208,7 +226,10 @@ def test_three_lines_of_python(tmp_path: Path) -> None:
     reader = aggrevated.load_reader()
     parsed = reader.parse(tmp_path / "page.png")
     assert parsed.text == "2x=8" and parsed.latex == "2x=8" and parsed.heads == [2, 3, 0, 3]
-    assert reader.metadata["command"].startswith("aggrevated train reader") and "--crohme" not in reader.metadata["command"]
+    assert (
+        reader.metadata["command"].startswith("aggrevated train reader")
+        and "--crohme" not in reader.metadata["command"]
+    )
 
 
 def test_compare_parsers(run: Path, said: Said, tmp_path: Path) -> None:
@@ -252,7 +273,13 @@ def test_real_ink_is_reproduced_from_a_folder_only(failure: Callable[..., str]) 
 @pytest.fixture
 def small_tables(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tables of two rows, runs of two iterations, one after the other in this process."""
-    usual = {"generated_pages": 20, "validate_every": 1, "checkpoint_every": 2, "anneal_iterations": TO_THE_END, "dropout": 0.3}
+    usual = {
+        "generated_pages": 20,
+        "validate_every": 1,
+        "checkpoint_every": 2,
+        "anneal_iterations": TO_THE_END,
+        "dropout": 0.3,
+    }
     tuned = (
         Preset(usual | {"iterations": 2, "trajectories": 2, "hidden": (8,)}),
         Preset({"start_steps": 2, "demonstrations": 3}, start="supervised"),

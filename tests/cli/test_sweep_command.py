@@ -108,7 +108,10 @@ def test_trials_that_fail_are_told_and_only_if_all_fail_the_command_does(
         ("cartpole --vary mixin=0,1", "unknown setting --mixin (did you mean --alpha-start?)"),
         ("cartpole --vary alpha_start=0..2", "--alpha-start is 2.0, but must be between 0 and 1"),
         ("cartpole --vary alpha_start=1..0", "--alpha-start is '1..0', but must be from a LOW to a higher HIGH"),
-        ("cartpole --vary alpha_start=0,1 --alpha-start 0.5", "--alpha-start is both varied and fixed; leave one of them out"),
+        (
+            "cartpole --vary alpha_start=0,1 --alpha-start 0.5",
+            "--alpha-start is both varied and fixed; leave one of them out",
+        ),
         ("cartpole --vary update=regular,natural --update natural", "--update is both varied and fixed"),
         ("cartpole --vary method=dagger,sl --method sl", "--method is both varied and fixed"),
         ("cartpole --vary seed=1,2", "--seed does not vary"),
@@ -126,7 +129,10 @@ def test_trials_that_fail_are_told_and_only_if_all_fail_the_command_does(
         ("cartpole --vary alpha_start=0,1 --trials 0", "--trials is 0, but must be at least 1"),
         ("cartpole --vary alpha_start=0,1 --seeds 0", "--seeds is 0, but must be at least 1"),
         ("cartpole --vary alpha_start=0,1 --workers 0", "--workers is 0, but must be at least 1"),
-        ("cartpole --vary alpha_start=0,1 --engine cloud", "--engine is cloud, but must be one of in-process, processes"),
+        (
+            "cartpole --vary alpha_start=0,1 --engine cloud",
+            "--engine is cloud, but must be one of in-process, processes",
+        ),
     ],
 )
 def test_one_sentence_and_exit_code_2_and_nothing_written(

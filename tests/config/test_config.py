@@ -57,7 +57,9 @@ def test_what_is_written_is_read_again(task: str, method: str) -> None:
 
 @pytest.mark.parametrize("task", list_task_names())
 def test_a_config_goes_to_another_process_without_the_world_that_was_built(task: str) -> None:
-    config = resolve_config(task, **({"generated_pages": 20, "augmented_copies": 0} if task in ("algebra", "reader") else {}))
+    config = resolve_config(
+        task, **({"generated_pages": 20, "augmented_copies": 0} if task in ("algebra", "reader") else {})
+    )
     assert config.built_problem is config.built_problem
     sent = pickle.loads(pickle.dumps(config))
     assert sent == config and "built_world" not in vars(sent)

@@ -108,12 +108,17 @@ CASES["exponentiated, table"] = Case(
 for form, eta in {"all data": 0.0, "newest data": 1.0}.items():
     for kind in KINDS:
         CASES[f"exponentiated, {form}, {kind}"] = Case(
-            lambda rate=0.01, eta=eta: ExponentiatedUpdate(eta, learning_rate=rate, steps=5, minibatch_size=32, buffer_size=10),
+            lambda rate=0.01, eta=eta: ExponentiatedUpdate(
+                eta, learning_rate=rate, steps=5, minibatch_size=32, buffer_size=10
+            ),
             lambda seed, kind=kind: randomise(KINDS[kind](CategoricalHead(3)), seed),
             by_gradient=False,
         )
 CASES["support vectors, kernel machine"] = Case(
-    lambda rate=10.0: SupportVectorUpdate(regularisation=rate, buffer_size=10), kernel_machine, parses, by_gradient=False
+    lambda rate=10.0: SupportVectorUpdate(regularisation=rate, buffer_size=10),
+    kernel_machine,
+    parses,
+    by_gradient=False,
 )
 CASES |= {
     f"{shares.__name__}, mixture of {kind}": Case(

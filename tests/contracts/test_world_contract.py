@@ -21,7 +21,14 @@ from aggrevated.simulators import Simulator
 from aggrevated.storage import digest_tensors
 from aggrevated.tasks import Task, find_task
 
-SMALL = {"horizon": 20, "validation_episodes": 3, "test_episodes": 4, "generated_pages": 20, "augmented_copies": 1, "hidden": (8,)}
+SMALL = {
+    "horizon": 20,
+    "validation_episodes": 3,
+    "test_episodes": 4,
+    "generated_pages": 20,
+    "augmented_copies": 1,
+    "hidden": (8,),
+}
 SMALL |= {"sentences": 40, "rows": 64}
 sys.path.insert(0, str(Path(__file__).parents[1] / "doubles"))
 DOUBLES: dict[str, Task] = {name: import_module(f"{name}_package").TASK for name in ("corridor", "tagger")}

@@ -36,7 +36,18 @@ def test_nothing_in_src_knows_of_the_doubles() -> None:
 def test_a_task_with_its_own_world_policy_update_and_oracle_by_name(
     installed: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    options = ["--update", "signed", "--step-size", "0.2", "--oracle", "stepped", "--weight", "2", "--combination-length", "4"]
+    options = [
+        "--update",
+        "signed",
+        "--step-size",
+        "0.2",
+        "--oracle",
+        "stepped",
+        "--weight",
+        "2",
+        "--combination-length",
+        "4",
+    ]
     result = json.loads(said(capsys, "train", "corridor", *options, "--json"))
     assert result["task"] == "corridor" and result["update"] == "signed"
     assert result["initial_return"] < -8 and -5 < result["test_return"] <= -4 and result["episodes"] == 20

@@ -202,7 +202,10 @@ def swept(words: tuple[str, ...], name: str) -> tuple[str, ...]:
 
 def choices(task: Any) -> Iterator[tuple[type, tuple[str, ...]]]:
     """(a piece, the words that choose it) for all pieces of the task; those that cannot be alone are left out."""
-    small = {"algebra": ("--generated-pages", "10", "--augmented-copies", "0"), "reader": ("--generated-pages", "20")}.get(task.name, ())
+    small = {
+        "algebra": ("--generated-pages", "10", "--augmented-copies", "0"),
+        "reader": ("--generated-pages", "20"),
+    }.get(task.name, ())
     for piece in list_component_types(task):
         place = next((place for place in OPTION_NAMES if piece in iter_components(task, place)), None)
         chosen = (f"--{OPTION_NAMES[place]}", piece.name) if place else ()
@@ -237,7 +240,9 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     given = {"iterations": 1, "trajectories": 2, "horizon": 5, "validation_episodes": 2, "test_episodes": 2}
     ended = Run.create(folder / "run", resolve_config("cartpole", **given))
     run_to_end(ended)
-    begun = Run.create(folder / "algebra", resolve_config("algebra", generated_pages=10, augmented_copies=0, hidden=(8,)))
+    begun = Run.create(
+        folder / "algebra", resolve_config("algebra", generated_pages=10, augmented_copies=0, hidden=(8,))
+    )
     return {"RUN": str(ended.folder), "ALGEBRA": str(begun.folder)}
 
 

@@ -15,7 +15,9 @@ def reader():
 
 def test_it_is_small_and_says_how_it_was_made(reader):
     assert SHIPPED.stat().st_size < 5_000_000
-    assert reader.metadata["command"].startswith("aggrevated train reader") and "crohme" not in reader.metadata["command"]
+    assert (
+        reader.metadata["command"].startswith("aggrevated train reader") and "crohme" not in reader.metadata["command"]
+    )
     assert 0.85 < reader.metadata["test_return"] <= 1 and len(reader.policy.classes) > 90
 
 

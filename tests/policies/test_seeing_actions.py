@@ -337,7 +337,11 @@ def test_it_is_saved_and_read_again(kind, tmp_path):
     policy, found, _ = rolled(kind, "finite", 0.0)
     policy.save(tmp_path / "p.safetensors")
     again = load_policy(tmp_path / "p.safetensors")
-    assert again.observe_actions and again.architecture() == policy.architecture() and again.architecture()["observations"] == 4
+    assert (
+        again.observe_actions
+        and again.architecture() == policy.architecture()
+        and again.architecture()["observations"] == 4
+    )
     simulator, own = WORLDS["finite"][0], derive_seeds(0, SeedPurpose.ROLL_IN, 1, 20)
     np.testing.assert_array_equal(roll_in(simulator, RollInPolicy(None, again.actor()), own).actions, found.actions)
 

@@ -53,7 +53,9 @@ def folder(page: Page, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def taught(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
     """A run that learned it, in larger steps than usual as they are so few."""
-    return finished(tmp_path_factory.mktemp("runs") / "run", resolve_config("algebra", corrected_pages=str(folder), **BOLD))[0]
+    return finished(
+        tmp_path_factory.mktemp("runs") / "run", resolve_config("algebra", corrected_pages=str(folder), **BOLD)
+    )[0]
 
 
 def test_what_was_misread_is_read_right(page: Page, folder: Path, taught: Run, tmp_path: Path) -> None:
@@ -114,7 +116,8 @@ def test_a_run_resumes_with_the_same_bits(task: str, folder: Path, tmp_path: Pat
 
 def test_both_tasks_come_to_the_same_reader(folder: Path, tmp_path: Path) -> None:
     found = [
-        finished(tmp_path / task, resolve_config(task, corrected_pages=str(folder), **SHORT))[1] for task in ("algebra", "reader")
+        finished(tmp_path / task, resolve_config(task, corrected_pages=str(folder), **SHORT))[1]
+        for task in ("algebra", "reader")
     ]
     assert found[0].weights_sha256 == found[1].weights_sha256
 
@@ -155,9 +158,18 @@ def test_what_has_no_effect_on_corrected_pages_is_refused(given: dict[str, objec
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        ({"corrected_pages": "folder", "policy": "lstm"}, "--policy is lstm, but must be shipped with --corrected-pages: corrected pages"),
-        ({"corrected_pages": "folder", "transition_system": "arc-hybrid"}, "--transition-system is arc-hybrid, but must be arc-eager with --corrected-pages"),
-        ({"policy": "shipped"}, "--policy is shipped, but must be another: it is for corrected pages; or give --corrected-pages"),
+        (
+            {"corrected_pages": "folder", "policy": "lstm"},
+            "--policy is lstm, but must be shipped with --corrected-pages: corrected pages",
+        ),
+        (
+            {"corrected_pages": "folder", "transition_system": "arc-hybrid"},
+            "--transition-system is arc-hybrid, but must be arc-eager with --corrected-pages",
+        ),
+        (
+            {"policy": "shipped"},
+            "--policy is shipped, but must be another: it is for corrected pages; or give --corrected-pages",
+        ),
         ({"start": "shipped"}, "--start is shipped, but must be another: its weights fit --policy shipped only"),
     ],
 )

@@ -33,7 +33,13 @@ from aggrevated_reader.pictures.segmentation import SegmentedPage
 from conftest import assert_the_same_bits_after_stops, finished, small, stop_after
 from handwriting import crohme_like
 
-TINY: dict[str, Any] = {"generated_pages": 20, "augmented_copies": 1, "iterations": 4, "trajectories": 3, "validate_every": 2}
+TINY: dict[str, Any] = {
+    "generated_pages": 20,
+    "augmented_copies": 1,
+    "iterations": 4,
+    "trajectories": 3,
+    "validate_every": 2,
+}
 TINY |= {"checkpoint_every": 1, "hidden": (8,)}
 START = {"start_steps": 3, "demonstrations": 4}
 
@@ -209,7 +215,9 @@ def test_rates_and_bonus_fall_as_the_config_says() -> None:
 
 
 def test_the_policy_is_told_the_geometry_or_is_not() -> None:
-    policies = {geometry: build_algorithm_inputs(tiny(use_geometry=geometry)).learner.policy for geometry in (False, True)}
+    policies = {
+        geometry: build_algorithm_inputs(tiny(use_geometry=geometry)).learner.policy for geometry in (False, True)
+    }
     assert [policies[geometry].features.shape[2] for geometry in (False, True)] == [160, 168]
     assert [policy.projection.width for policy in policies.values()] == [160, 168]
     assert build_algorithm_inputs(tiny()).learner.policy.projection.width == 168  # contextual
@@ -270,7 +278,10 @@ def test_settings_without_an_effect_are_refused(given: dict[str, Any], words: st
         ({"dropout": 1.0}, "--dropout is 1.0, but must be 0 or more, and below 1"),
         ({"augmented_copies": -1}, "--augmented-copies is -1, but must be 0 or more"),
         ({"update": "regular", "entropy": -0.1}, "--entropy is -0.1, but must be 0 or more"),
-        ({"transition_system": "arc-lazy"}, "--transition-system is arc-lazy, but must be one of arc-eager, arc-hybrid"),
+        (
+            {"transition_system": "arc-lazy"},
+            "--transition-system is arc-lazy, but must be one of arc-eager, arc-hybrid",
+        ),
         ({"hidden": (8, 8)}, "one width for the policy contextual"),
         ({"policy": "gru"}, "unknown policy 'gru'"),
         ({"validate_every": 0}, "--validate-every is 0, but must be at least 1"),

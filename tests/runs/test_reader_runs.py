@@ -15,7 +15,15 @@ from aggrevated_reader.page_reader import LoadedReader
 from aggrevated_reader.reader_problem import ReaderEvaluationSettings, ReaderProblemSettings
 from handwriting import crohme_like
 
-TINY = {"generated_pages": 40, "augmented_copies": 1, "rasterized_fraction": 0.2, "hidden": (8,), "embedding_dim": 8, "start_steps": 2, "demonstrations": 8}
+TINY = {
+    "generated_pages": 40,
+    "augmented_copies": 1,
+    "rasterized_fraction": 0.2,
+    "hidden": (8,),
+    "embedding_dim": 8,
+    "start_steps": 2,
+    "demonstrations": 8,
+}
 SHORT = {"iterations": 2, "validate_every": 1, "trajectories": 3, "checkpoint_every": 1}
 
 

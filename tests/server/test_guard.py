@@ -163,7 +163,9 @@ def elsewhere() -> Iterator[str]:
 def test_a_page_of_another_origin_gets_nothing_even_with_the_token(
     drawing: Serving, tabs: Tabs, elsewhere: str, home: Path
 ) -> None:
-    tab = tabs.open(elsewhere, max_target_cost=("CORS", "Failed to load", "Refused", "refused", "frame", "MIME", "blocked"))
+    tab = tabs.open(
+        elsewhere, max_target_cost=("CORS", "Failed to load", "Refused", "refused", "frame", "MIME", "blocked")
+    )
     got = tab.evaluate(
         """async address => {
           const said = [];

@@ -50,7 +50,11 @@ def test_the_shape_of_a_schedule_is_left_out_beside_another_schedule() -> None:
         (("update=natural,bogus",), {}, "unknown update 'bogus'"),
         (("policy=mlp,window,lsmt",), {}, "unknown policy 'lsmt' (did you mean lstm?)"),
         (("method=dagger,daggr",), {}, "unknown method 'daggr' (did you mean dagger?)"),
-        (("alpha-start=0..0.5",), {}, "a grid needs the number of points: --vary alpha_start=0.0..0.5:5; or choose --search tpe"),
+        (
+            ("alpha-start=0..0.5",),
+            {},
+            "a grid needs the number of points: --vary alpha_start=0.0..0.5:5; or choose --search tpe",
+        ),
         (
             ("alpha-start=0..0.5:5",),
             {"search": "tpe"},

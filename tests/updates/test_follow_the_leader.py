@@ -202,7 +202,9 @@ def test_on_one_batch_it_reaches_the_least_loss_there_is():
     policy = linear_policy().float()
     trajectories = roll_in(TinyMdp(), RollInPolicy(None, policy.actor()), np.arange(64, dtype=np.uint64))
     costs = QStarOracle(TinyExpert())(trajectories)
-    FollowTheLeaderUpdate(learning_rate=0.2, steps=400, minibatch_size=64)(policy, all_actions_loss, trajectories, costs)
+    FollowTheLeaderUpdate(learning_rate=0.2, steps=400, minibatch_size=64)(
+        policy, all_actions_loss, trajectories, costs
+    )
     summed = np.einsum("kts,kta->sa", trajectories.observations * trajectories.mask[..., None], costs.values)
     least = summed.min(axis=1).sum() / (3 * 64)
     assert least <= all_actions_loss(policy, trajectories, costs).item() < 1.01 * least

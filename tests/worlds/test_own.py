@@ -101,7 +101,9 @@ def test_by_its_id_with_options(tmp_path: Path) -> None:
 
 
 def test_columns_hide_from_the_learner_what_the_expert_sees(tmp_path: Path) -> None:
-    run = aggrevated.train(ENVIRONMENT, expert=EXPERT, observation_columns=[2], out=tmp_path / "run", say=silent, **SHORT)
+    run = aggrevated.train(
+        ENVIRONMENT, expert=EXPERT, observation_columns=[2], out=tmp_path / "run", say=silent, **SHORT
+    )
     assert run.config.policy.name == "lstm" and run.config.world.spaces()[0].shape == (1,)
     assert run.policy.predict({"goal": 1, "place": np.zeros(1, np.float32)})[0] in (-1, 0, 1)
 

@@ -68,7 +68,8 @@ def run_with_progress(run: Run, engine: Engine, ignore_numerics: bool = False, l
             when = "" if loop.validate_every == 1 else f" (measured every {loop.validate_every})"
             at = f"iteration {line.iteration}, " if loop.limits else ""
             progress.at(
-                compute_progress(run, line), f"{at}{world.metric_name} {current}, best {best}{when}, {line.seconds:.1f} s"
+                compute_progress(run, line),
+                f"{at}{world.metric_name} {current}, best {best}{when}, {line.seconds:.1f} s",
             )
 
         return run_to_end(run, show, print_note, ignore_numerics, engine, log, print_note)
@@ -85,7 +86,11 @@ def print_resume_hint_on_interrupt(command: str) -> Iterator[None]:
 
 
 def run_in_parallel(
-    runs: Sequence[Run], engine: Engine, ignore_numerics: bool, failed: FailureCallback | None = None, log: Sequence[str] = ()
+    runs: Sequence[Run],
+    engine: Engine,
+    ignore_numerics: bool,
+    failed: FailureCallback | None = None,
+    log: Sequence[str] = (),
 ) -> list[Result]:
     """Many runs, each of them a job. One whose worker is lost goes on, in another, from its last checkpoint."""
     here, results = Path.cwd(), list[Result]()

@@ -48,4 +48,6 @@ def describe_sweep_progress(sweep: Sweep) -> str:
     if best is None or best.score is None:
         return f"{ended}: all failed so far"
     digits = sweep.asked.found.problem.digits
-    return f"{ended}: best so far trial {best.number:03d}, {sweep.asked.found.problem.metric_name} {best.score:.{digits}f}"
+    return (
+        f"{ended}: best so far trial {best.number:03d}, {sweep.asked.found.problem.metric_name} {best.score:.{digits}f}"
+    )

@@ -108,7 +108,9 @@ class Config:
         self._check_what_follows()
         for option, piece in (("gradient", self.loss), ("update", self.update)):
             own = f"below 1 for {piece.name}, which learns from actions of its own; or choose another --{option}"
-            check_setting(self.loop.alpha(1) < 1 or not piece.needs_learner_actions, "alpha_start", self.loop.alpha_start, own)
+            check_setting(
+                self.loop.alpha(1) < 1 or not piece.needs_learner_actions, "alpha_start", self.loop.alpha_start, own
+            )
 
     def _check_sizes(self) -> None:
         """Episodes that run at once must fit into some memory."""

@@ -38,7 +38,10 @@ def build_algorithm_inputs(config: Config) -> AlgorithmInputs:
 def build_oracle(config: Config) -> Oracle:
     """The oracle, telling just what the loss looks at, with what follows it and the entropy bonus if there are any."""
     oracle = config.oracle.build(config.built_problem.simulator, config.built_problem.expert)
-    if config.oracle.feedback(config.has_discrete_actions) is Feedback.ALL_ACTIONS and config.loss_feedback is Feedback.TAKEN_ACTION:
+    if (
+        config.oracle.feedback(config.has_discrete_actions) is Feedback.ALL_ACTIONS
+        and config.loss_feedback is Feedback.TAKEN_ACTION
+    ):
         oracle = TakenActionOracle(oracle)
     if config.update.wants_expert_actions and config.method_spec.queries_expert and has_unqueried_actions(config):
         oracle = ExpertLabeledOracle(oracle, config.built_problem.expert, config.built_problem.simulator.action_space)

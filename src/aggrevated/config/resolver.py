@@ -98,7 +98,9 @@ def first_compatible_loss(
     task: Task, method: str, row: Method, kinds: Mapping[str, Any], given: Mapping[str, Any]
 ) -> str:
     """The first of the method's losses that can be computed from what the oracle tells."""
-    tells = kinds["reinforcement"]().feedback(apply_settings(kinds["oracle"](), given).feedback(kinds["head"].is_discrete))
+    tells = kinds["reinforcement"]().feedback(
+        apply_settings(kinds["oracle"](), given).feedback(kinds["head"].is_discrete)
+    )
     for name in row.losses:
         if tells in REGISTRIES["loss"].get(name, task.components).accepts:
             return name

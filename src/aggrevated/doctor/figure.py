@@ -54,8 +54,12 @@ def plot_predicted_vs_rollout(axes: Axes, views: FigureData) -> None:
     if not len(views.predicted_costs):
         return mark_empty(axes)
     axes.plot(views.first_paid, views.first_said, ".", color=FIRST, alpha=0.6, label="where the first policy comes to")
-    axes.plot(views.rollout_costs, views.predicted_costs, ".", color=EXPERT, alpha=0.6, label="where the expert comes to")
-    plot_diagonal(axes, np.concatenate([views.rollout_costs, views.first_paid, views.predicted_costs, views.first_said]))
+    axes.plot(
+        views.rollout_costs, views.predicted_costs, ".", color=EXPERT, alpha=0.6, label="where the expert comes to"
+    )
+    plot_diagonal(
+        axes, np.concatenate([views.rollout_costs, views.first_paid, views.predicted_costs, views.first_said])
+    )
     axes.legend(frameon=False, fontsize=8)
     return None
 

@@ -38,8 +38,12 @@ class CostToGo:
     queries: int = 0  # how many states the expert was asked about
     simulator_steps: int = 0  # how many steps the oracle itself simulated
     diverged: int = 0  # how many of its roll-outs diverged, and were left out
-    lost_trajectories: int = 0  # about how many trajectories nothing is known for that reason; the others stand for them
-    expert_actions: Array | None = None  # π*(s_t): float32 [K, T, A] where actions are vectors, [K, T] where they are finite
+    lost_trajectories: int = (
+        0  # about how many trajectories nothing is known for that reason; the others stand for them
+    )
+    expert_actions: Array | None = (
+        None  # π*(s_t): float32 [K, T, A] where actions are vectors, [K, T] where they are finite
+    )
     entropy_bonus: float = 0.0  # β_n: what a nat of the policy's entropy saves at each step
     advantage: bool = False  # whether the values are A*, of which 0 is as good as π*
 

@@ -131,7 +131,9 @@ class GaeSettings(Settings):
 
     def critic(self) -> CriticOracle:
         """A new one."""
-        return CriticOracle(self.gae_lambda, self.discount, self.critic_hidden, self.critic_steps, self.critic_learning_rate)
+        return CriticOracle(
+            self.gae_lambda, self.discount, self.critic_hidden, self.critic_steps, self.critic_learning_rate
+        )
 
 
 @dataclass(frozen=True)

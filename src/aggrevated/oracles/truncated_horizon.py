@@ -69,9 +69,9 @@ def query_v_star(expert: StateValueExpert | DiscreteQExpert, trajectories: Traje
             v = np.zeros(mask.shape)
             v[mask] = query_state_values(expert, states)
             return v
-        least: Array = min_cost(scatter_to_steps(trajectories, query_q_values(expert, states)), trajectories.action_mask)[
-            ..., 0
-        ]
+        least: Array = min_cost(
+            scatter_to_steps(trajectories, query_q_values(expert, states)), trajectories.action_mask
+        )[..., 0]
     return least.astype(np.float64)
 
 

@@ -173,4 +173,6 @@ class AlgebraProblemSettings(ProblemSettings):
 
     def build(self, seed: int) -> Problem:
         pages = dataset(self.crohme, self.generated_pages, self.data_seed, self.single_writer, self.augmented_copies)
-        return make_problem(pages, SYSTEMS[self.transition_system], MicroUasEvaluator, lambda policy: attach_pages(policy, pages))
+        return make_problem(
+            pages, SYSTEMS[self.transition_system], MicroUasEvaluator, lambda policy: attach_pages(policy, pages)
+        )

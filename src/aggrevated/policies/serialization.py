@@ -125,7 +125,9 @@ def has_discrete_actions(policy: Policy) -> bool:
 def policy_classes() -> dict[str, type[Policy]]:
     """Every kind of policy in this folder, by what its file says."""
     return {
-        found.registry_name: found for found in list_saveable_classes("aggrevated.policies") if issubclass(found, Policy)
+        found.registry_name: found
+        for found in list_saveable_classes("aggrevated.policies")
+        if issubclass(found, Policy)
     }
 
 

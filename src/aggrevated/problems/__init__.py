@@ -59,13 +59,17 @@ class Problem:
     fingerprint: Mapping[str, Tensor]  # of all that shapes the bits besides the settings
     monitor: Callable[[Policy], Mapping[str, float]] = lambda policy: {}  # for the metrics, when a policy is validated
     prepare: Callable[[Policy], None] = lambda policy: None  # give a policy what it reads besides observations
-    expert_fingerprint: Mapping[str, Tensor] = field(default_factory=dict)  # by which an expert is told from one that begins alike
+    expert_fingerprint: Mapping[str, Tensor] = field(
+        default_factory=dict
+    )  # by which an expert is told from one that begins alike
     validates_expert: bool = False  # whether `validate` also takes π*, and tells soon how good that is
 
     def with_engine(self, engine: Engine) -> Problem:
         """The same, of which those parts that have a method `over` do their work by that engine."""
         parts: dict[str, Any] = {name: getattr(self, name) for name in ("validate", "test", "monitor")}
-        return replace(self, **{name: p.with_engine(engine) if hasattr(p, "with_engine") else p for name, p in parts.items()})
+        return replace(
+            self, **{name: p.with_engine(engine) if hasattr(p, "with_engine") else p for name, p in parts.items()}
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -89,7 +89,9 @@ class ControlProblem(ProblemSettings):
     seen_by_expert: SimulatorFactory | None = field(default=None, compare=False)  # the simulator as the expert sees it
     # unless one is named; what such an expert knows is not in the fingerprint: its `habits` tell it from another
     make_expert: Callable[[Simulator], Expert] | None = field(default=None, compare=False)
-    worst_return: Callable[[int], float] = field(default=zero_return, compare=False)  # return within H; ratios are from there
+    worst_return: Callable[[int], float] = field(
+        default=zero_return, compare=False
+    )  # return within H; ratios are from there
     horizon: int = setting(100, "H, after how many steps an episode is cut.", at_least(1))
     expert: str = setting(
         "",

@@ -58,7 +58,13 @@ class CustomProblem(ControlProblem):
 
     name = "custom"
     has_ratio = False
-    selection_settings: ClassVar[tuple[str, ...]] = ("environment_options", "horizon", "expert", "vec_normalize", "observation_columns")
+    selection_settings: ClassVar[tuple[str, ...]] = (
+        "environment_options",
+        "horizon",
+        "expert",
+        "vec_normalize",
+        "observation_columns",
+    )
     make: Callable[[int], Simulator] = field(default=raise_no_factory, compare=False)
     environment: Any = field(compare=False)  # an id, module:attribute, a function that makes one, or a simulator
     given: Any = field(default=None, compare=False)  # the expert, if it is no name
@@ -80,11 +86,15 @@ class CustomProblem(ControlProblem):
     observation_columns: tuple[int, ...] = setting(
         (), "Which numbers of an observation the learner sees, from 0; the expert sees all. Default: all.", INDICES
     )
-    normalize_observations: bool = setting(True, "Scale what the learner sees by its mean and spread under random actions.")
+    normalize_observations: bool = setting(
+        True, "Scale what the learner sees by its mean and spread under random actions."
+    )
 
     def fill_defaults(self, iterations: int, given: Container[str]) -> Self:
         """The horizon is the environment's own, where none was given; statistics are found from everywhere."""
-        found = replace(self, horizon=self.environment_simulator.horizon, vec_normalize=to_absolute_path(self.vec_normalize))
+        found = replace(
+            self, horizon=self.environment_simulator.horizon, vec_normalize=to_absolute_path(self.vec_normalize)
+        )
         return super(CustomProblem, found).fill_defaults(iterations, given)
 
     def check(self, chosen: SelectedComponents) -> None:
@@ -120,18 +130,26 @@ class CustomProblem(ControlProblem):
     def raw_translation(self) -> SpaceAdapter:
         """The same up to what the expert sees."""
         found = getattr(self.environment_simulator, "space_adapter", None)
-        return found or SpaceAdapter(self.environment_simulator.observation_space, self.environment_simulator.action_space)
+        return found or SpaceAdapter(
+            self.environment_simulator.observation_space, self.environment_simulator.action_space
+        )
 
     @property
     def space_adapter(self) -> SpaceAdapter:
         """Between the environment's own observations and actions and what the learner sees and does."""
         raw = self.raw_translation
         check_setting(
-            not (self.observation_columns and raw.is_image), "observation_columns", self.observation_columns, "left out where observations are pictures"
+            not (self.observation_columns and raw.is_image),
+            "observation_columns",
+            self.observation_columns,
+            "left out where observations are pictures",
         )
         size = raw.observation_space.shape[0]
         check_setting(
-            all(i < size for i in self.observation_columns), "observation_columns", self.observation_columns, f"below {size}, as many as are shown"
+            all(i < size for i in self.observation_columns),
+            "observation_columns",
+            self.observation_columns,
+            f"below {size}, as many as are shown",
         )
         columns = tuple(self.observation_columns) or None
         if not self.normalize_observations or raw.is_image:
@@ -147,7 +165,10 @@ class CustomProblem(ControlProblem):
         if translation.columns is None and translation.mean is None:
             return self.environment_simulator
         return PartialObservationSimulator(
-            self.environment_simulator, LearnerView(self.environment_simulator, translation), translation.learner_observation_space, self.environment_simulator.name
+            self.environment_simulator,
+            LearnerView(self.environment_simulator, translation),
+            translation.learner_observation_space,
+            self.environment_simulator.name,
         )
 
     @property
@@ -185,7 +206,8 @@ class CustomProblem(ControlProblem):
             if isinstance(part, GaussianHead):
                 part.init_action_scale(
                     *cached_build(
-                        ("actions", *self._identity), lambda: typical_action_stats(self.environment_simulator, self.loaded_expert)
+                        ("actions", *self._identity),
+                        lambda: typical_action_stats(self.environment_simulator, self.loaded_expert),
                     )
                 )
 
@@ -197,14 +219,20 @@ class CustomProblem(ControlProblem):
         """Of how environment and expert behave, and of how observations are scaled."""
         of_environment: dict[str, Array] = getattr(self.environment_simulator, "fingerprint", dict)()
         seen = {"mean": self.space_adapter.mean, "scale": self.space_adapter.scale}
-        weights = self.expert_weights or to_tensors(compute_behavior_fingerprint(self.loaded_expert, self.environment_simulator))
+        weights = self.expert_weights or to_tensors(
+            compute_behavior_fingerprint(self.loaded_expert, self.environment_simulator)
+        )
         return {f"expert.{n}": w for n, w in weights.items()} | to_tensors(
             {f"environment.{n}": array for n, array in of_environment.items()}
             | {name: array for name, array in seen.items() if array is not None}
         )
 
     def expert_fingerprint(self) -> dict[str, Tensor]:
-        return {} if self.expert_weights else to_tensors(compute_expert_fingerprint(self.loaded_expert, self.environment_simulator))
+        return (
+            {}
+            if self.expert_weights
+            else to_tensors(compute_expert_fingerprint(self.loaded_expert, self.environment_simulator))
+        )
 
     def n_expert_test_episodes(self, answers: int) -> int:
         """Unless it was said how many: a slow expert is tested for no longer than it was asked in training."""
@@ -265,9 +293,7 @@ def make_simulator(environment: Any, options: JsonDict, horizon: int, trusted: b
 
 def looks_like_simulator(thing: Any) -> bool:
     """Whether it is a simulator of ours, and no class of them."""
-    return not isinstance(thing, type) and all(
-        callable(getattr(thing, m, None)) for m in ("reset", "observe", "step")
-    )
+    return not isinstance(thing, type) and all(callable(getattr(thing, m, None)) for m in ("reset", "observe", "step"))
 
 
 def check_own_horizon(simulator: Simulator, horizon: int) -> Simulator:

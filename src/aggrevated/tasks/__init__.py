@@ -130,7 +130,11 @@ FIT_PER_ITERATION_DEFAULTS = {
 DISCRETE_ACTION_ROWS = (  # for finite sets of actions
     FigureRow("aggrevate", "follow-the-leader", tuned_by=RATE),
     FigureRow(
-        "dagger", "follow-the-leader", settings=FIT_PER_ITERATION_DEFAULTS, tuned_by=RATE, label_suffix="K = 5, 60 iterations"
+        "dagger",
+        "follow-the-leader",
+        settings=FIT_PER_ITERATION_DEFAULTS,
+        tuned_by=RATE,
+        label_suffix="K = 5, 60 iterations",
     ),
 )
 # reinforcement learning as the paper has it: from scratch, without a critic

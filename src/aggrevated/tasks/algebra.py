@@ -45,7 +45,12 @@ EVEN_LSTM = (
     comparable_row("reinforce", "regular", "lstm", 0.256, **SCRATCH, **CRITIC, learning_rate=1e-3),
     comparable_row("tnpg", "natural", "lstm", 0.237, **SCRATCH, **CRITIC),
     comparable_row(
-        "aggrevated", "exponentiated", "lstm", **NEWEST_PAGES | {"fit_steps": 1}, fit_learning_rate=2e-3, said="one step"
+        "aggrevated",
+        "exponentiated",
+        "lstm",
+        **NEWEST_PAGES | {"fit_steps": 1},
+        fit_learning_rate=2e-3,
+        said="one step",
     ),
 )
 EVEN_REACTIVE = (
@@ -80,7 +85,15 @@ SLOWER = {"learning_rate": 1e-3}
 TUNING: tuple[tuple[FigureRow, tuple[Mapping[str, Any], ...]], ...] = (
     (REGULAR, ({}, SLOWER)),
     (NATURAL, ({}, {"delta_kl": 3e-3})),
-    (EXPONENTIATED, ({}, {"log_prob_decay": 0.1}, {"log_prob_decay": 0.1, "fit_learning_rate": 1e-3}, {"eta": 0.0, "log_prob_decay": 0.0})),
+    (
+        EXPONENTIATED,
+        (
+            {},
+            {"log_prob_decay": 0.1},
+            {"log_prob_decay": 0.1, "fit_learning_rate": 1e-3},
+            {"eta": 0.0, "log_prob_decay": 0.0},
+        ),
+    ),
     (DAGGER, ({}, SLOWER)),
     (SL, ({}, SLOWER)),
     (

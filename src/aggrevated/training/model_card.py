@@ -110,7 +110,9 @@ def find_named_task(config: Config) -> Task | None:
         task = find_task(config.task.name, trust_code=is_code_trusted(config.task.name, config.problem))
     except AggrevatedError:
         return None
-    own = [(getattr(config.problem, part, None), getattr(task.problem, part, None)) for part in ("given", "make_expert")]
+    own = [
+        (getattr(config.problem, part, None), getattr(task.problem, part, None)) for part in ("given", "make_expert")
+    ]
     return task if type(task.problem) is type(config.problem) and all(a is b for a, b in own) else None
 
 

@@ -53,7 +53,13 @@ class Run:
 
     @classmethod
     def open(
-        cls, folder: Path | str, task: Task | None = None, trust_code: bool = False, *, env: Any = None, expert: Any = None
+        cls,
+        folder: Path | str,
+        task: Task | None = None,
+        trust_code: bool = False,
+        *,
+        env: Any = None,
+        expert: Any = None,
     ) -> Run:
         """A run that exists; one of a task that has no name to be found by needs the task itself.
 
@@ -75,7 +81,9 @@ class Run:
             )
         if env is None and expert is None:
             return cls(folder, config_from_dict(facts, path, task, trust_code))
-        run = cls(folder, config_from_dict(facts, path, rebuild_task(facts, path, task, trust_code, env, expert), trust_code))
+        run = cls(
+            folder, config_from_dict(facts, path, rebuild_task(facts, path, task, trust_code, env, expert), trust_code)
+        )
         run._refuse_another()
         return run
 
@@ -97,7 +105,11 @@ class Run:
         start = "" if config.start.name == usual else f", {config.start.name} start"
         usual_oracles = (task.oracle, *config.method_spec.oracles[:1])
         oracle = "" if config.oracle.name in usual_oracles or not task.oracle else f", {config.oracle.name}"
-        then = "" if config.reinforcement.name == config.method_spec.reinforcement else f", then {config.reinforcement.name}"
+        then = (
+            ""
+            if config.reinforcement.name == config.method_spec.reinforcement
+            else f", then {config.reinforcement.name}"
+        )
         return f"{config.method_spec.title}, {config.update.name}{policy}{start}{oracle}{then}{config.problem.label}"
 
     def metrics(self) -> list[Metrics]:
@@ -147,7 +159,9 @@ class Run:
         return DataError(f"{self.folder}/config.json does not fit the policy beside it; restore it")
 
 
-def rebuild_task(facts: storage.JsonDict, path: Path, task: Task | None, trust_code: bool, env: Any, expert: Any) -> Task:
+def rebuild_task(
+    facts: storage.JsonDict, path: Path, task: Task | None, trust_code: bool, env: Any, expert: Any
+) -> Task:
     """The task of a run with the environment and the expert that it was made of, by the name that it had."""
     world = facts.get("problem")
     if expert is not None and isinstance(world, dict) and world.get("expert"):

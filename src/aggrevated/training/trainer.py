@@ -111,7 +111,9 @@ def resume(
     `env` and `expert` are what `train` was given, where these were objects or functions that have no name to be found
     by; others than those are refused. `trust`: import the Python code that the folder names.
     """
-    run = limits.extend_limits(Run.open(folder, trust_code=trust_code, env=env, expert=expert), iterations, budget, queries)
+    run = limits.extend_limits(
+        Run.open(folder, trust_code=trust_code, env=env, expert=expert), iterations, budget, queries
+    )
     run_to_end(run, progress, warn, ignore_numerics, engine, log, say)
     return run
 
@@ -177,7 +179,11 @@ class TrainingSession:
         }
         checkpoint.save_checkpoint(run.folder / CHECKPOINTS, setup.learner, setup.oracle, facts)
         self.save_best_policy()
-        self.checkpointed_iteration, self.unsaved_metrics, self.checkpointed_at = setup.learner.n, [], time.perf_counter()
+        self.checkpointed_iteration, self.unsaved_metrics, self.checkpointed_at = (
+            setup.learner.n,
+            [],
+            time.perf_counter(),
+        )
         self.checkpoint_seconds = self.checkpointed_at - began
 
     def save_best_policy(self) -> None:
@@ -308,7 +314,10 @@ def restore_or_start(run: Run, warn: WarningCallback, ignore_numerics: bool = Fa
     setup, lines = build_algorithm_inputs(run.config), [line.to_dict() for line in run.metrics()]
     learner, loop, checkpoints = setup.learner, run.config.loop, run.folder / CHECKPOINTS
     learner.update = UpdateWithDiagnostics(learner.update)
-    own, habits = run_identity(run.config, setup.problem), storage.digest_tensors(dict(setup.problem.expert_fingerprint))
+    own, habits = (
+        run_identity(run.config, setup.problem),
+        storage.digest_tensors(dict(setup.problem.expert_fingerprint)),
+    )
     kept = checkpoint.restore_checkpoint(checkpoints, learner, setup.oracle, own, habits, warn)
     tally = RunCounters(**kept.content["counters"]) if kept is not None else RunCounters()
     if kept is not None:
@@ -326,7 +335,9 @@ def restore_or_start(run: Run, warn: WarningCallback, ignore_numerics: bool = Fa
     records = [Metrics.read(line, run.folder / METRICS) for line in lines]
     seal = storage.rewrite_journal(run.folder / METRICS, (record.to_dict() for record in records))
     cost = kept.content["cost"] if kept is not None else {}
-    sitting = TrainingSession(run, setup, TrainingMonitor.replay(records), seal, tally, cost, checkpointed_iteration=learner.n)
+    sitting = TrainingSession(
+        run, setup, TrainingMonitor.replay(records), seal, tally, cost, checkpointed_iteration=learner.n
+    )
     if kept is not None and seal != kept.content["metrics"]["checksum"]:  # lines are lost for good
         sitting.unsaved_metrics = kept.content["metrics"]["lines"]
         sitting.save_checkpoint()
@@ -347,7 +358,9 @@ def make_metrics(iteration: Iteration, learner: Learner, seconds: float, cpu_sec
     returns = asdict(iteration)
     n, step = returns.pop("n"), returns.pop("step")
     known = {**returns, **step, **checkpoint.learner_counts(learner)}
-    return Metrics(iteration=n, **known, seconds=round(seconds, 3), cpu_seconds=round(cpu_seconds, 3), stalled_reason="")
+    return Metrics(
+        iteration=n, **known, seconds=round(seconds, 3), cpu_seconds=round(cpu_seconds, 3), stalled_reason=""
+    )
 
 
 def partial_result(sitting: TrainingSession) -> Result:

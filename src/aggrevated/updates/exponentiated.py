@@ -71,7 +71,9 @@ class ExponentiatedUpdate:
     eta: float = 0.0  # 0: all data
     temperature: float = 0.07  # τ, at first
     decay_after: int = 8  # the iteration from which on τ and the learning rate fall as 1/√n; 0: never
-    max_target_cost: float = 0.02  # what a goal may cost over an episode, of what the dearest policy did: else τ falls; 0: any
+    max_target_cost: float = (
+        0.02  # what a goal may cost over an episode, of what the dearest policy did: else τ falls; 0: any
+    )
     log_prob_decay: float = 0.0  # ρ
     uniform_weight: float = 0.2  # λ
     normalize_costs: bool = True  # whether A* is divided by its mean size
@@ -187,7 +189,9 @@ class ExponentiatedUpdate:
         if not mask.any():  # nothing is known of any step
             return
         lengths = mask.sum(dim=1)
-        size = min(max(MIN_MINIBATCH_TRAJECTORIES, round(self.minibatch_size / float(lengths.float().mean()))), len(mask))
+        size = min(
+            max(MIN_MINIBATCH_TRAJECTORIES, round(self.minibatch_size / float(lengths.float().mean()))), len(mask)
+        )
         adam, learning = self._optimiser(policy), make_dropout_context(policy)
         adam.param_groups[0]["lr"] = (
             self.learning_rate * self._temperature_decay(trajectories.n) * self._learning_rate_decay(trajectories.n)
@@ -326,7 +330,9 @@ class ExponentiatedSettings(AnnealedSettings):
     temperature: float = setting(
         0.07, "tau: the policy is fitted to exp(-A*/tau), A* in units of its mean size.", POSITIVE
     )
-    decay_after: int = setting(8, "The iteration from which on tau and the fit's rate fall as 1/sqrt(n); 0: never.", COUNT)
+    decay_after: int = setting(
+        8, "The iteration from which on tau and the fit's rate fall as 1/sqrt(n); 0: never.", COUNT
+    )
     max_target_cost: float = setting(
         0.02,
         "What exp(-A*/tau) may cost over an episode, in parts of what the dearest policy so far did: tau falls until "
@@ -352,7 +358,10 @@ class ExponentiatedSettings(AnnealedSettings):
     def check(self, chosen: SelectedComponents) -> None:
         assert isinstance(chosen.loss, LossSettings)
         check_setting(
-            self.eta > 0 or not self.log_prob_decay, "log_prob_decay", self.log_prob_decay, "0 without --eta, where nothing old is forgotten"
+            self.eta > 0 or not self.log_prob_decay,
+            "log_prob_decay",
+            self.log_prob_decay,
+            "0 without --eta, where nothing old is forgotten",
         )
         check_setting(
             getattr(chosen.oracle, "advantage", True), "advantage", False, f"left as it is for the update {self.name}"
@@ -360,6 +369,20 @@ class ExponentiatedSettings(AnnealedSettings):
         check_setting(not chosen.loss.entropy, "entropy", chosen.loss.entropy, f"0 for the update {self.name}")
 
     def build(self, seed: int) -> ExponentiatedUpdate:
-        goal = self.eta, self.temperature, self.decay_after, self.max_target_cost, self.log_prob_decay, self.uniform_weight
-        fit = self.fit_learning_rate, self.fit_steps, self.minibatch_size, self.buffer_size, seed, self.anneal_iterations
+        goal = (
+            self.eta,
+            self.temperature,
+            self.decay_after,
+            self.max_target_cost,
+            self.log_prob_decay,
+            self.uniform_weight,
+        )
+        fit = (
+            self.fit_learning_rate,
+            self.fit_steps,
+            self.minibatch_size,
+            self.buffer_size,
+            seed,
+            self.anneal_iterations,
+        )
         return ExponentiatedUpdate(*goal, True, *fit)

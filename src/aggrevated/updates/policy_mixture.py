@@ -62,7 +62,9 @@ class MixtureUpdate:
         n = int(policy.learned) + 1
         policy.renew(self.shares(n, self.beta))
         own = int(derive_seeds(self.seed, SeedPurpose.UPDATE, n, 1)[0])
-        fit = FollowTheLeaderUpdate(self.learning_rate, self.steps, buffer_size=trajectories.count, anneal=True, seed=own)
+        fit = FollowTheLeaderUpdate(
+            self.learning_rate, self.steps, buffer_size=trajectories.count, anneal=True, seed=own
+        )
         step = fit(policy.newest, loss, trajectories, cost_to_go)
         with torch.no_grad():
             apart = kl(before, policy_distribution(policy, trajectories))[torch.from_numpy(trajectories.mask)]

@@ -145,7 +145,11 @@ def action_costs(data: TrainingData, actions: int, in_units: bool = True) -> tup
     """
     trajectories, cost_to_go = data
     asked = (cost_to_go.weight > 0)[..., None]
-    legal = trajectories.action_mask if trajectories.action_mask.shape[2] else np.ones((*trajectories.mask.shape, actions), bool)
+    legal = (
+        trajectories.action_mask
+        if trajectories.action_mask.shape[2]
+        else np.ones((*trajectories.mask.shape, actions), bool)
+    )
     advised = None if cost_to_go.expert_actions is None else np.arange(actions) == cost_to_go.expert_actions[..., None]
     if cost_to_go.has_all_actions:
         cost, known = cost_to_go.values, legal & asked

@@ -175,7 +175,8 @@ def draw(
 ) -> None:
     """The learning curves over all that is spent."""
     methods = [
-        Method(group.label, courses[group.label], dotted=not group.runs[0].config.method_spec.queries_expert) for group in groups
+        Method(group.label, courses[group.label], dotted=not group.runs[0].config.method_spec.queries_expert)
+        for group in groups
     ]
     steps = [group.mean("validation_steps") / 1000 for group in groups]
     validation = (

@@ -29,7 +29,9 @@ FIGURES = (
             hopper.TASK,
             title="Hopper, as the paper was run",
             figure_rows=(
-                FigureRow("aggrevated", "natural", settings=EVERY_STEP | PLAIN | DECAYING | UNDAMPED, label_suffix="as run"),
+                FigureRow(
+                    "aggrevated", "natural", settings=EVERY_STEP | PLAIN | DECAYING | UNDAMPED, label_suffix="as run"
+                ),
                 FigureRow("aggrevated", "regular", settings=EVERY_STEP | PLAIN | DECAYING, label_suffix="as run"),
                 FigureRow("aggrevated", "natural", settings=EVERY_STEP | PLAIN | DECAYING, label_suffix=DAMPED),
             ),
@@ -58,7 +60,9 @@ FIGURES = (
                 FigureRow("aggrevated", "regular", settings=SEEN | PLAIN | DECAYING, label_suffix="as run"),
                 FigureRow("aggrevated", "natural", settings=SEEN | PLAIN | DECAYING, label_suffix=DAMPED),
                 FigureRow("aggrevated", "natural", settings=SEEN, label_suffix="damped, Eq. 12, alpha 0"),
-                FigureRow("aggrevated", "natural", settings={"iterations": 100}, label_suffix="and without its actions"),
+                FigureRow(
+                    "aggrevated", "natural", settings={"iterations": 100}, label_suffix="and without its actions"
+                ),
             ),
             protocol=None,
         ),

@@ -120,7 +120,12 @@ class ReaderProblemSettings(AlgebraProblemSettings):
             rule = "shipped with --corrected-pages: corrected pages teach the reader in the package; or leave --corrected-pages out"
             check_setting(chosen.policy.name == "builtin", "policy", chosen.policy.name, rule)
             own = load_builtin_reader().system.name
-            check_setting(self.transition_system == own, "transition_system", self.transition_system, f"{own} with --corrected-pages, as that of the reader")
+            check_setting(
+                self.transition_system == own,
+                "transition_system",
+                self.transition_system,
+                f"{own} with --corrected-pages, as that of the reader",
+            )
         else:
             rule = "another: it is for corrected pages; or give --corrected-pages"
             check_setting(chosen.policy.name != "builtin", "policy", chosen.policy.name, rule)
@@ -136,7 +141,11 @@ class ReaderProblemSettings(AlgebraProblemSettings):
 
     @property
     def notice(self) -> str:
-        return "\n".join(describe_corrected_pages(self.corrected_pages, self.data_seed)) if self.corrected_pages else super().notice
+        return (
+            "\n".join(describe_corrected_pages(self.corrected_pages, self.data_seed))
+            if self.corrected_pages
+            else super().notice
+        )
 
     def split(self) -> Split:
         if self.corrected_pages:
@@ -150,9 +159,14 @@ class ReaderProblemSettings(AlgebraProblemSettings):
     def build(self, seed: int) -> Problem:
         if self.corrected_pages:
             return corrected_world(self.corrected_pages, self.data_seed)
-        pages = load_page_arrays(self.crohme, self.generated_pages, self.data_seed, self.augmented_copies, self.rasterized_fraction)
+        pages = load_page_arrays(
+            self.crohme, self.generated_pages, self.data_seed, self.augmented_copies, self.rasterized_fraction
+        )
         world = make_problem(
-            pages, SYSTEMS[self.transition_system], CalibratingEvaluator, lambda policy: attach_training_pages(policy, pages)
+            pages,
+            SYSTEMS[self.transition_system],
+            CalibratingEvaluator,
+            lambda policy: attach_training_pages(policy, pages),
         )
         assert isinstance(world.monitor, Monitor)
         return replace(world, monitor=NamesMonitor(world.monitor, pages))

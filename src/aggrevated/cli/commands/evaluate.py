@@ -51,9 +51,9 @@ class Evaluate:
         default_config = config.problem.evaluation()
         for name in iter_unknown_options(arguments, {*default_config.to_values(), *cls.__dataclass_fields__, "help"}):
             raise UsageError(f"{to_flag(name)} has no effect on a run of {config.task.name}; leave it out")
-        return specialize_command(cls, {"evaluation": make_option_group("evaluation", default_config)}, default_config), normalize_flags(
-            arguments, [default_config]
-        )
+        return specialize_command(
+            cls, {"evaluation": make_option_group("evaluation", default_config)}, default_config
+        ), normalize_flags(arguments, [default_config])
 
     def run(self) -> None:
         """Evaluate, and print the result."""

@@ -66,4 +66,9 @@ class Resume:
         for name in (name for name in LIMIT_NAMES if getattr(self, name) is not None):
             more = "more trials are 'aggrevated sweep' again, with more --trials"
             raise UsageError(f"{to_flag(name)} has no effect on {self.run_folder}, which is a sweep; {more}")
-        run_sweep_to_end(Sweep.open(self.run_folder, self.ignore_numerics, self.trust_code), self.json, self.where, self.ignore_numerics)
+        run_sweep_to_end(
+            Sweep.open(self.run_folder, self.ignore_numerics, self.trust_code),
+            self.json,
+            self.where,
+            self.ignore_numerics,
+        )

@@ -27,8 +27,12 @@ def check_calibration(patient: Examination) -> Iterator[Finding]:
     paid = predicted_rollout_costs(patient, level.going_on)[states]
     said, group = patient.believed[states], probes.group[states]
     ranks = bootstrap_estimate(lambda rows: rank_correlation(said[rows], paid[rows]), group)
-    seen = bootstrap_estimate(lambda rows: rank_correlation(level.predicted_costs[rows], level.rollout_costs[rows]), level.group)
-    bias = bootstrap_estimate(lambda rows: float((level.predicted_costs - level.rollout_costs)[rows].mean()), level.group)
+    seen = bootstrap_estimate(
+        lambda rows: rank_correlation(level.predicted_costs[rows], level.rollout_costs[rows]), level.group
+    )
+    bias = bootstrap_estimate(
+        lambda rows: float((level.predicted_costs - level.rollout_costs)[rows].mean()), level.group
+    )
     size = float(abs(level.rollout_costs).mean())
     times = float(abs(level.predicted_costs).mean()) / max(size, 1e-12)
     numbers = {"rank_correlation": ranks.as_list(), "on_its_own_states": seen.as_list(), "bias": bias.as_list()}

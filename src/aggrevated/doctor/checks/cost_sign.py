@@ -19,9 +19,13 @@ def check_cost_sign(patient: Examination) -> Iterator[Finding]:
     level = estimate_value_bias(patient)
     said = bootstrap_estimate(lambda rows: float(level.predicted_costs[rows].mean()), level.group)
     paid = bootstrap_estimate(lambda rows: float(level.rollout_costs[rows].mean()), level.group)
-    ranks = bootstrap_estimate(lambda rows: rank_correlation(level.predicted_costs[rows], level.rollout_costs[rows]), level.group)
+    ranks = bootstrap_estimate(
+        lambda rows: rank_correlation(level.predicted_costs[rows], level.rollout_costs[rows]), level.group
+    )
     numbers = {"predicted_costs": said.as_list(), "rollout_costs": paid.as_list(), "rank_correlation": ranks.as_list()}
-    one_sided = min((level.rollout_costs > 0).mean(), (level.rollout_costs < 0).mean()) < 0.05  # costs of both signs say nothing
+    one_sided = (
+        min((level.rollout_costs > 0).mean(), (level.rollout_costs < 0).mean()) < 0.05
+    )  # costs of both signs say nothing
     opposite = ranks.known and one_sided and (said.low > 0 > paid.high or said.high < 0 < paid.low)
     if opposite or (ranks.known and ranks.high < AGAINST):
         way = f"it says {said.value:.1f} on average, and {paid.value:.1f} is paid; rank correlation {ranks}"

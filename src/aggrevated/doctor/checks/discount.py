@@ -33,7 +33,10 @@ def check_discount(patient: Examination) -> Iterator[Finding]:
     best = min(level.fits, key=lambda way: mean_squared_error(level.predicted_costs, level.fits[way]))[0]
 
     def times(rows: Array) -> float:
-        at = {g: min(mean_squared_error(level.predicted_costs[rows], level.fits[way][rows]) for way in of(g)) for g in (own, best)}
+        at = {
+            g: min(mean_squared_error(level.predicted_costs[rows], level.fits[way][rows]) for way in of(g))
+            for g in (own, best)
+        }
         return float(np.sqrt(at[own] / max(at[best], 1e-30)))
 
     nearer = bootstrap_estimate(times, level.group)

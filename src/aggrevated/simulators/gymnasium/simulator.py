@@ -69,8 +69,15 @@ class GymnasiumSimulator:
         began, source = time.monotonic(), environment_source(environment)
         self._made_by = source, horizon, name, get_state, set_state, live
         self._border = make_environment_adapter(source, horizon, name)
-        self.name, self.horizon, self.space_adapter = self._border.name, self._border.horizon, self._border.space_adapter
-        self.observation_space, self.action_space = self.space_adapter.observation_space, self.space_adapter.action_space
+        self.name, self.horizon, self.space_adapter = (
+            self._border.name,
+            self._border.horizon,
+            self._border.space_adapter,
+        )
+        self.observation_space, self.action_space = (
+            self.space_adapter.observation_space,
+            self.space_adapter.action_space,
+        )
         if (get_state is None) != (set_state is None):
             raise UsageError(f"{self.name}: get_state and set_state are of use only together; supply both or neither")
         self._pool, self._stepped = EnvironmentPool(self._border.ready, live), 0

@@ -307,7 +307,9 @@ def is_compared(one: Config, other: Config) -> bool:
         return False
     if other.method == "aggrevated":
         return other.update.name == "regular" != one.update.name
-    return other.method_spec.queries_expert or other.update.name == one.update.name or one.update.name == "exponentiated"
+    return (
+        other.method_spec.queries_expert or other.update.name == one.update.name or one.update.name == "exponentiated"
+    )
 
 
 def paired(one: TrialGroup, other: TrialGroup) -> JsonDict:

@@ -51,7 +51,9 @@ class Standing(MethodStudy):
         own = super().to_dict(groups, request)
         methods = [method for case in own["cases"] for method in case["methods"]]
         for method, group in zip(methods, groups, strict=True):
-            method["blocked_moves_stay"] = estimate(np.array([blocked_moves_stay(run) for run in group.runs])).named("share")
+            method["blocked_moves_stay"] = estimate(np.array([blocked_moves_stay(run) for run in group.runs])).named(
+                "share"
+            )
         return own
 
     def remarks(self, facts: JsonDict) -> list[str]:

@@ -14,7 +14,9 @@ CORRECTED = (
     Preset({"iterations": 200, "trajectories": 32, "learning_rate": 3e-4}, policy="builtin"),
     Preset({"validate_every": 50, "checkpoint_every": 50}, policy="builtin"),
     Preset(
-        {"anneal_iterations": TO_THE_END, "target_kl": 0.0, "cost_scale": "raw", "entropy": 0.1}, policy="builtin", update="anchored"
+        {"anneal_iterations": TO_THE_END, "target_kl": 0.0, "cost_scale": "raw", "entropy": 0.1},
+        policy="builtin",
+        update="anchored",
     ),
 )
 TASK = Task(
@@ -29,7 +31,8 @@ TASK = Task(
         Preset({"target_kl": 0.0, "cost_scale": "raw"}, update="regular"),
         Preset({"update": "regular", "start": "supervised", "entropy": 0.4}, method="aggrevated"),
         Preset(
-            {"anneal_iterations": TO_THE_END, "checkpoint_every": 200, "trajectories": 64, "iterations": 2000}, update="regular"
+            {"anneal_iterations": TO_THE_END, "checkpoint_every": 200, "trajectories": 64, "iterations": 2000},
+            update="regular",
         ),
         Preset({"start_steps": 1000, "demonstrations": 10_000, "start_learning_rate": 2e-3}, start="supervised"),
         Preset({"learning_rate": 2e-3}, update="regular"),

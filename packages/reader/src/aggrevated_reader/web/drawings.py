@@ -73,7 +73,9 @@ class Drawings:
 
     def __init__(self, reader: PageReader, folder: Path) -> None:
         if folder.exists() and not folder.is_dir():
-            raise UsageError(f"--corrected-pages is {folder}, which is no folder; name one, and it is made when it is needed")
+            raise UsageError(
+                f"--corrected-pages is {folder}, which is no folder; name one, and it is made when it is needed"
+            )
         self.reader, self.folder = reader, folder
 
     def warm_up(self) -> None:

@@ -33,7 +33,9 @@ class LockProblem(ControlProblem):
         object.__setattr__(self, "make", make)
 
     def fill_defaults(self, iterations: int, given: Container[str]) -> Self:
-        return super(LockProblem, replace(self, horizon=self.horizon or self.combination_length)).fill_defaults(iterations, given)
+        return super(LockProblem, replace(self, horizon=self.horizon or self.combination_length)).fill_defaults(
+            iterations, given
+        )
 
     def expert_identity(self) -> object:
         return super().expert_identity(), self.combination_length, self.combination_seed
