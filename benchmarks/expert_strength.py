@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
+from aggrevated import __version__
 from aggrevated.core.hardware import single_thread
 from aggrevated.core.rng import SeedPurpose, derive_seeds
 from aggrevated.experts.checkpoint_formats import build_expert
@@ -25,7 +26,6 @@ from aggrevated.problems.expert_training import EPISODES, extract_expert_weights
 from aggrevated.storage import save_checksummed, write_json
 from aggrevated.tasks import find_task
 from aggrevated.validation import evaluate_mean_return
-from aggrevated.version import __version__
 
 EXPERTS = 8
 EVERY = 500  # steps there is a checkpoint: twice as often as the recipe has it, because the first steps change most

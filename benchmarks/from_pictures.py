@@ -15,7 +15,7 @@ import numpy as np
 from PIL import Image, ImageDraw
 
 import aggrevated
-from aggrevated.errors import DataError
+from aggrevated.core.errors import DataError
 from aggrevated.parsing.pages.crohme import read_folder
 from aggrevated.parsing.pages.page import boxes_of
 from aggrevated.parsing.splits import evaluation_folder

@@ -17,7 +17,7 @@ from torch.distributions import kl_divergence
 
 from aggrevated.losses import policy_distribution
 from aggrevated.losses.all_actions import all_actions_loss
-from aggrevated.losses.trajectory_scores import compute_trajectory_scores
+from aggrevated.losses.fisher import compute_trajectory_scores
 from aggrevated.oracles import CostToGo
 from aggrevated.policies import Policy
 from aggrevated.policies.feed_forward import FeedForwardPolicy

@@ -22,6 +22,7 @@ from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.vec_env import VecNormalize
 
+from aggrevated import __version__
 from aggrevated.core.arrays import Array
 from aggrevated.core.rng import SeedPurpose, derive_seeds
 from aggrevated.problems.expert_training import make_sb3_model
@@ -29,7 +30,6 @@ from aggrevated.simulators import Simulator
 from aggrevated.storage import JsonDict, read_json, write_json
 from aggrevated.tasks import find_task
 from aggrevated.validation import evaluate_mean_return
-from aggrevated.version import __version__
 
 FOLDER = Path(__file__).parent.parent / "docs/results/peers"
 TEST_SEED = 1_000_000  # the episodes of `aggrevated evaluate`, which no training uses

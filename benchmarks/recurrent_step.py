@@ -21,7 +21,7 @@ from torch import Tensor
 
 from aggrevated.losses import policy_distribution
 from aggrevated.losses.all_actions import all_actions_loss
-from aggrevated.losses.trajectory_scores import compute_trajectory_scores
+from aggrevated.losses.fisher import compute_trajectory_scores
 from aggrevated.policies import Policy
 from aggrevated.policies.heads import CategoricalHead
 from aggrevated.policies.recurrent import RecurrentPolicy

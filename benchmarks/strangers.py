@@ -135,7 +135,7 @@ def trained(case, method, seed, folder, **settings):
 
 def try_all(only):
     """Everything for two iterations, then what is to be refused: one line each."""
-    from aggrevated.errors import AggrevatedError
+    from aggrevated.core.errors import AggrevatedError
 
     small = {"iterations": 2, "validation_episodes": 4, "test_episodes": 8}
     jobs = [(name, method, case) for name, case in CASES.items() for method in ("aggrevated", "dagger")]

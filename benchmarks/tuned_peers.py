@@ -26,6 +26,7 @@ from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.vec_env import VecEnv, VecNormalize
 
 import peers
+from aggrevated import __version__
 from aggrevated.algorithm import aggrevated
 from aggrevated.config.builder import build_algorithm_inputs
 from aggrevated.config.resolver import resolve_config
@@ -37,7 +38,6 @@ from aggrevated.policies import Policy
 from aggrevated.problems.control import require_control_problem
 from aggrevated.storage import JsonDict, read_json, write_json
 from aggrevated.tasks import find_task
-from aggrevated.version import __version__
 from as_environment import AsEnvironment, mean_return_seen
 
 FOLDER = peers.FOLDER / "tuned"

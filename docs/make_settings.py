@@ -5,8 +5,8 @@ from inspect import getdoc
 from pathlib import Path
 from typing import get_args, get_origin, get_type_hints
 
-from aggrevated.config.component_registry import HEAD_REGISTRY, OPTION_NAMES, REGISTRIES
 from aggrevated.config.loop import LoopSettings
+from aggrevated.config.resolver import HEAD_REGISTRY, OPTION_NAMES, REGISTRIES
 from aggrevated.core.registry import list_task_names
 from aggrevated.core.settings import ANY_VALUE, WORDS_OF_TYPES, Settings, declared_settings, to_flag
 from aggrevated.tasks import Task, find_task

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from aggrevated.errors import AggrevatedError
+from aggrevated.core.errors import AggrevatedError
 from aggrevated.storage import save_checksummed_json
 from aggrevated.sweeps.request import SweepRequest
 from aggrevated.sweeps.search_space import parse_variations

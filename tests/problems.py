@@ -12,7 +12,7 @@ import torch
 from gymnasium.spaces import Box, Discrete
 from numpy.typing import NDArray
 
-from aggrevated.config.component_registry import REGISTRIES, select_head
+from aggrevated.config.resolver import REGISTRIES, select_head
 from aggrevated.losses import Loss
 from aggrevated.oracles import CostToGo
 from aggrevated.policies import Policy

@@ -8,12 +8,12 @@ import torch
 from gymnasium.spaces import Box, Discrete
 
 from aggrevated.algorithm import Learner, aggrevated
+from aggrevated.core.errors import UserCodeError
 from aggrevated.core.rng import SeedPurpose, derive_seeds
-from aggrevated.errors import UserCodeError
 from aggrevated.losses.all_actions import all_actions_loss
+from aggrevated.losses.fisher import compute_trajectory_scores
 from aggrevated.losses.likelihood import best_action_nll_loss
 from aggrevated.losses.taken_action import taken_action_loss
-from aggrevated.losses.trajectory_scores import compute_trajectory_scores
 from aggrevated.oracles.advantage import AdvantageOracle, TakenActionOracle
 from aggrevated.oracles.q_star import QStarOracle
 from aggrevated.oracles.zero_one import ZeroOneOracle

@@ -87,7 +87,7 @@ def test_actors_without_a_compiled_form_act_step_by_step():
 
 
 def test_no_episodes_and_no_steps_are_refused():
-    from aggrevated.errors import UsageError
+    from aggrevated.core.errors import UsageError
 
     with pytest.raises(UsageError, match="0 episodes of at most 60 steps"):
         episode_returns(SIMULATORS["cartpole"], mixture(SIMULATORS["cartpole"], "16"), SEEDS[:0])

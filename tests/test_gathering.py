@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from aggrevated.collection import RolloutCollector
+from aggrevated.core.errors import DataError
 from aggrevated.engines import IN_PROCESS, InProcessEngine
-from aggrevated.errors import DataError
 from aggrevated.oracles.advantage import AdvantageOracle
 from aggrevated.oracles.monte_carlo import MonteCarloOracle
 from aggrevated.oracles.reward_to_go import RewardToGoOracle

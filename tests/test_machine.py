@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
+from aggrevated.core.errors import AggrevatedError
 from aggrevated.core.hardware import THREAD_POOL_VARIABLES, reraise_memory_errors, single_thread
-from aggrevated.errors import AggrevatedError
 
 LOOK = """
 import os, sys

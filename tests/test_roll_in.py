@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
+from aggrevated.core.errors import DataError
 from aggrevated.core.rng import SeedPurpose, derive_seeds
-from aggrevated.errors import DataError
 from aggrevated.losses.taken_action import taken_action_loss
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import CategoricalHead, GaussianHead

@@ -6,6 +6,7 @@ import pytest
 
 from aggrevated.config.loop import ALPHA_SCHEDULES, LoopSettings
 from aggrevated.config.resolver import resolve_config
+from aggrevated.core.errors import UsageError
 from aggrevated.core.schedules import (
     ZERO_SCHEDULE,
     constant_schedule,
@@ -16,7 +17,6 @@ from aggrevated.core.schedules import (
     lower_bounded,
     value_at,
 )
-from aggrevated.errors import UsageError
 
 
 def test_geometric_starts_at_n_1_and_goes_to_0():

@@ -7,7 +7,7 @@ used, so that `import aggrevated` costs next to nothing.
 from importlib import import_module
 from typing import Any
 
-from aggrevated.version import __version__
+__version__ = "0.3.0"
 
 PUBLIC = {
     # the loop, and runs of it in folders
@@ -43,10 +43,9 @@ PUBLIC = {
     "aggrevated.simulators.tabular": ("TabularSimulator", "TabularExpert"),
     "aggrevated.experts": ("StateActionQExpert", "StateValueExpert", "Expert", "DiscreteQExpert"),
     "aggrevated.experts.adapters": ("as_expert", "expert_capability"),
-    "aggrevated.experts.demonstration_files": ("read_demonstrations",),
     "aggrevated.experts.loading": ("load_expert",),
     "aggrevated.experts.q_function": ("QFunction",),
-    "aggrevated.experts.demonstrations": ("Demonstrations",),
+    "aggrevated.experts.demonstrations": ("Demonstrations", "read_demonstrations"),
     "aggrevated.experts.ensemble": ("make_expert_ensemble",),
     # line 2: the policy, and its start
     "aggrevated.actors": ("Actor",),
@@ -108,7 +107,7 @@ PUBLIC = {
     # what can go wrong
     "aggrevated.training.diagnostics": ("UpdateWithDiagnostics", "TrainingMonitor"),
     "aggrevated.core.user_code": ("set_time_limit",),
-    "aggrevated.errors": ("AggrevatedError", "DataError", "UserCodeError", "StorageError", "UsageError"),
+    "aggrevated.core.errors": ("AggrevatedError", "DataError", "UserCodeError", "StorageError", "UsageError"),
 }
 HOMES = {name: module for module, names in PUBLIC.items() for name in names}
 __all__ = ["__version__", *HOMES]

@@ -6,6 +6,11 @@ from aggrevated.algorithm import Learner as Learner
 from aggrevated.algorithm import aggrevated as aggrevated
 from aggrevated.config import Config as Config
 from aggrevated.config.resolver import resolve_config as resolve_config
+from aggrevated.core.errors import AggrevatedError as AggrevatedError
+from aggrevated.core.errors import DataError as DataError
+from aggrevated.core.errors import StorageError as StorageError
+from aggrevated.core.errors import UsageError as UsageError
+from aggrevated.core.errors import UserCodeError as UserCodeError
 from aggrevated.core.rng import SeedPurpose as SeedPurpose
 from aggrevated.core.rng import derive_seeds as derive_seeds
 from aggrevated.core.schedules import constant_schedule as constant_schedule
@@ -27,19 +32,14 @@ from aggrevated.engines import Engine as Engine
 from aggrevated.engines import InProcessEngine as InProcessEngine
 from aggrevated.engines.processes import ProcessEngine as ProcessEngine
 from aggrevated.engines.ray import RayEngine as RayEngine
-from aggrevated.errors import AggrevatedError as AggrevatedError
-from aggrevated.errors import DataError as DataError
-from aggrevated.errors import StorageError as StorageError
-from aggrevated.errors import UsageError as UsageError
-from aggrevated.errors import UserCodeError as UserCodeError
 from aggrevated.experts import DiscreteQExpert as DiscreteQExpert
 from aggrevated.experts import Expert as Expert
 from aggrevated.experts import StateActionQExpert as StateActionQExpert
 from aggrevated.experts import StateValueExpert as StateValueExpert
 from aggrevated.experts.adapters import as_expert as as_expert
 from aggrevated.experts.adapters import expert_capability as expert_capability
-from aggrevated.experts.demonstration_files import read_demonstrations as read_demonstrations
 from aggrevated.experts.demonstrations import Demonstrations as Demonstrations
+from aggrevated.experts.demonstrations import read_demonstrations as read_demonstrations
 from aggrevated.experts.ensemble import make_expert_ensemble as make_expert_ensemble
 from aggrevated.experts.loading import load_expert as load_expert
 from aggrevated.experts.q_function import QFunction as QFunction
@@ -136,4 +136,5 @@ from aggrevated.updates.safe_step import safe_step as safe_step
 from aggrevated.validation import EpisodeEvaluator as EpisodeEvaluator
 from aggrevated.validation import ValidationScore as ValidationScore
 from aggrevated.validation import evaluate_mean_return as evaluate_mean_return
-from aggrevated.version import __version__ as __version__
+
+__version__: str

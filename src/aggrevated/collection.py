@@ -14,9 +14,9 @@ import numpy as np
 
 from aggrevated.actors import Actor
 from aggrevated.core.arrays import Array
+from aggrevated.core.errors import DataError
 from aggrevated.engines import IN_PROCESS, Engine, split_into_blocks
 from aggrevated.engines.serialization import CachedObject
-from aggrevated.errors import DataError
 from aggrevated.experts import Expert
 from aggrevated.oracles import CostToGo, Oracle, is_per_trajectory
 from aggrevated.rollout.roll_in import RollInPolicy, check_any_survived, episode_returns, roll_in_blocks

@@ -8,7 +8,7 @@ import numpy as np
 from gymnasium.spaces import Box, Discrete
 
 from aggrevated.actors import Actor
-from aggrevated.errors import UsageError
+from aggrevated.core.errors import UsageError
 from aggrevated.experts import Expert
 from aggrevated.simulators import Simulator, find_action_mask
 from aggrevated.simulators.checked import checked_observe, checked_reset

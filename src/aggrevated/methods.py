@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from aggrevated.core.errors import UsageError
 from aggrevated.core.registry import find_entry_points, load_entry_point
 from aggrevated.core.settings import check_known
-from aggrevated.errors import UsageError
 
 EXPERT_ORACLE = ("asked",)  # the cost-to-go: Q*, in whichever way the task's expert can be asked for it
 ANY_COMPATIBLE = "others"  # among updates: and whatever else fits

@@ -13,10 +13,9 @@ from pathlib import Path
 import pytest
 
 from aggrevated.cli import discover_commands, main
-from aggrevated.cli.engine_options import EngineOptions
-from aggrevated.cli.output import print_table
-from aggrevated.config.component_registry import OPTION_NAMES, list_component_names
-from aggrevated.config.resolver import resolve_config
+from aggrevated.cli.console import print_table
+from aggrevated.cli.options import EngineOptions
+from aggrevated.config.resolver import OPTION_NAMES, list_component_names, resolve_config
 from aggrevated.core.registry import list_task_names
 from aggrevated.core.settings import declared_settings, to_flag
 from aggrevated.methods import METHODS

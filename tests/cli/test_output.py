@@ -1,6 +1,6 @@
 """What people read."""
 
-from aggrevated.cli.output import format_value
+from aggrevated.cli.console import format_value
 
 
 def test_kinds_are_a_list_and_anything_else_is_shown_as_it_is():

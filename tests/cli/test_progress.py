@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from aggrevated.cli.progress import NOTEBOOK_VARIABLES, Progress
+from aggrevated.cli.console import NOTEBOOK_VARIABLES, Progress
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from aggrevated.cli import main, run_jobs
-from aggrevated.errors import DataError
+from aggrevated.core.errors import DataError
 from commanding import failure, said
 from pretended import needs_optuna
 

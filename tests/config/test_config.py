@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from aggrevated.config.resolver import config_from_dict, resolve_config
+from aggrevated.core.errors import DataError, UsageError
 from aggrevated.core.registry import list_task_names
-from aggrevated.errors import DataError, UsageError
 from aggrevated.methods import METHODS
 
 

@@ -7,17 +7,24 @@ import numpy as np
 import pytest
 from gymnasium.spaces import Box, Dict, Discrete, MultiDiscrete
 
+from aggrevated import __version__
 from aggrevated.config import Config
-from aggrevated.config.component_registry import OPTION_NAMES, REGISTRIES, list_component_names, select_head
-from aggrevated.config.resolver import all_setting_names, config_from_dict, resolve_config
+from aggrevated.config.resolver import (
+    OPTION_NAMES,
+    REGISTRIES,
+    all_setting_names,
+    config_from_dict,
+    list_component_names,
+    resolve_config,
+    select_head,
+)
+from aggrevated.core.errors import DataError, UsageError
 from aggrevated.core.registry import list_task_names
 from aggrevated.core.settings import declared_settings
-from aggrevated.errors import DataError, UsageError
 from aggrevated.methods import METHODS
 from aggrevated.oracles import Feedback
 from aggrevated.policies import input_size
 from aggrevated.tasks import Preset, find_task
-from aggrevated.version import __version__
 
 CARTPOLE = find_task("cartpole")
 

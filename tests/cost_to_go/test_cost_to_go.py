@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from gymnasium.spaces import Discrete
 
-from aggrevated.errors import DataError
+from aggrevated.core.errors import DataError
 from aggrevated.oracles import CostToGo, scatter_to_steps
 from aggrevated.oracles.advantage import AdvantageOracle, TakenActionOracle, leave_one_out_mean
 from aggrevated.oracles.q_star import QStarOracle

@@ -8,7 +8,7 @@ import pytest
 from aggrevated.algorithm import Learner, aggrevated
 from aggrevated.config.builder import build_oracle
 from aggrevated.config.resolver import resolve_config
-from aggrevated.errors import UsageError
+from aggrevated.core.errors import UsageError
 from aggrevated.losses.taken_action import taken_action_loss
 from aggrevated.oracles import iter_stateful
 from aggrevated.oracles.advantage import AdvantageOracle, TakenActionOracle

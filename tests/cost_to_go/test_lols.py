@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from aggrevated.collection import check_any_cost_finite
+from aggrevated.core.errors import DataError
 from aggrevated.core.rng import SeedPurpose, derive_seeds
-from aggrevated.errors import DataError
 from aggrevated.oracles.lols import LolsOracle
 from aggrevated.oracles.monte_carlo import MonteCarloOracle
 from aggrevated.oracles.reward_to_go import RewardToGoOracle

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from aggrevated.errors import UserCodeError
+from aggrevated.core.errors import UserCodeError
 from aggrevated.oracles import Feedback
 from aggrevated.oracles.advantage import AdvantageOracle
 from aggrevated.oracles.one_step_lookahead import LookaheadOracle

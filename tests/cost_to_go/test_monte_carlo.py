@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from aggrevated.collection import check_any_cost_finite
+from aggrevated.core.errors import DataError, UsageError
 from aggrevated.core.rng import SeedPurpose, derive_seeds
-from aggrevated.errors import DataError, UsageError
 from aggrevated.losses.taken_action import taken_action_loss
 from aggrevated.oracles.monte_carlo import MonteCarloOracle, query_weights, rollout_expert_cost, sample_query_steps
 from aggrevated.policies.feed_forward import FeedForwardPolicy

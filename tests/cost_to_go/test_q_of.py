@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from aggrevated.errors import UsageError, UserCodeError
+from aggrevated.core.errors import UsageError, UserCodeError
 from aggrevated.oracles import Feedback
 from aggrevated.oracles.advantage import AdvantageOracle, TakenActionOracle
 from aggrevated.oracles.q_of_action import PerActionQOracle, StateActionQOracle, StateActionQSettings

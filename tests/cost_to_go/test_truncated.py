@@ -8,7 +8,7 @@ import pytest
 from gymnasium.spaces import Box, Discrete
 
 from aggrevated.algorithm import Learner, aggrevated
-from aggrevated.errors import UsageError
+from aggrevated.core.errors import UsageError
 from aggrevated.losses.taken_action import taken_action_loss
 from aggrevated.oracles.truncated_horizon import TruncatedHorizonOracle, TruncatedHorizonSettings, query_v_star
 from aggrevated.oracles.value_function import ValueFunctionOracle

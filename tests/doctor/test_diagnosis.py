@@ -10,11 +10,11 @@ from planted import Forgetful, in_world, with_expert
 
 from aggrevated.config.resolver import resolve_config
 from aggrevated.core.arrays import Array
+from aggrevated.core.errors import UsageError
 from aggrevated.doctor import diagnose
-from aggrevated.doctor.checks.greedy_consistency import check_greedy_consistency
-from aggrevated.doctor.checks.markov_state import check_markov_state
+from aggrevated.doctor.checks.environment import check_markov_state
+from aggrevated.doctor.checks.expert import check_greedy_consistency
 from aggrevated.doctor.examination import Examination
-from aggrevated.errors import UsageError
 from aggrevated.simulators.cartpole import CartPole
 
 

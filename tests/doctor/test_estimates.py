@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from aggrevated.doctor.estimates import (
+from aggrevated.doctor.findings import (
     bootstrap_estimate,
     center_by_group,
     correlation,

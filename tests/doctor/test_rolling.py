@@ -3,7 +3,7 @@
 import numpy as np
 
 from aggrevated.core.rng import SeedPurpose, derive_seeds
-from aggrevated.doctor.discounted_rollouts import run_discounted_rollouts
+from aggrevated.doctor.probes import run_discounted_rollouts
 from aggrevated.experts.loading import load_expert
 from aggrevated.oracles.monte_carlo import rollout_expert_cost
 from aggrevated.rollout.roll_in import RollInPolicy, roll_in

@@ -13,9 +13,8 @@ from gymnasium.spaces import MultiDiscrete
 
 import aggrevated
 from aggrevated.cli import main
-from aggrevated.config.component_registry import HEAD_REGISTRY, REGISTRIES, select_head
-from aggrevated.config.resolver import resolve_config
-from aggrevated.errors import UsageError
+from aggrevated.config.resolver import HEAD_REGISTRY, REGISTRIES, resolve_config, select_head
+from aggrevated.core.errors import UsageError
 from aggrevated.training.run_folder import Run
 
 SRC = Path(aggrevated.__file__).parent

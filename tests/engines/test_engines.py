@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 import work
 
+from aggrevated.core.errors import AggrevatedError, DataError, UsageError
 from aggrevated.engines import IN_PROCESS, InProcessEngine, split_into_blocks
 from aggrevated.engines.processes import ProcessEngine
 from aggrevated.engines.serialization import CachedObject, deserialize, serialize
-from aggrevated.errors import AggrevatedError, DataError, UsageError
 
 
 def test_results_come_in_order(engine):

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 import work
 
+from aggrevated.core.errors import AggrevatedError, UsageError
 from aggrevated.engines.ray import check_reachable
-from aggrevated.errors import AggrevatedError, UsageError
 
 pytestmark = pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed: pip install 'aggrevated[ray]'")
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from aggrevated.errors import DataError
+from aggrevated.core.errors import DataError
 
 
 def plus(shared: int, each: int) -> int:

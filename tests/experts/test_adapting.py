@@ -9,11 +9,11 @@ import pytest
 import torch
 from torch import nn
 
-from aggrevated.errors import UsageError, UserCodeError
+from aggrevated.core.errors import UsageError, UserCodeError
 from aggrevated.experts import DiscreteQExpert, StateActionQExpert, StateValueExpert
 from aggrevated.experts.adapters import as_expert, expert_capability
-from aggrevated.experts.behavior_fingerprint import compute_behavior_fingerprint, round_to_significant_digits
 from aggrevated.experts.checked import query_actions, query_q_values, query_state_action_q, query_state_values
+from aggrevated.experts.fingerprint import compute_behavior_fingerprint, round_to_significant_digits
 from aggrevated.experts.q_function import QFunction
 from aggrevated.rollout.roll_in import RollInPolicy, roll_in
 from on_a_line import HOMEWARDS, STATES, Grid

@@ -10,12 +10,11 @@ import cloudpickle
 import numpy as np
 import pytest
 
+from aggrevated.core.errors import DataError, UsageError
 from aggrevated.core.spaces import SpaceAdapter
-from aggrevated.errors import DataError, UsageError
 from aggrevated.experts.adapters import as_expert, expert_capability
 from aggrevated.experts.behavior_clone import fit_behavior_clone
-from aggrevated.experts.demonstration_files import demonstrations_from_list, read_demonstrations
-from aggrevated.experts.demonstrations import Demonstrations
+from aggrevated.experts.demonstrations import Demonstrations, demonstrations_from_list, read_demonstrations
 from aggrevated.rollout.roll_in import RollInPolicy, roll_in
 from on_a_line import HOMEWARDS, STATES, Grid, Line
 
@@ -84,7 +83,7 @@ def test_a_clone_of_vectors(vectors):
 
 
 def test_one_step_is_enough_to_say_something(simulator, monkeypatch):
-    monkeypatch.setattr("aggrevated.experts.behavior_clone_fit.MOST", 300)
+    monkeypatch.setattr("aggrevated.experts.behavior_clone.MOST", 300)
     clone = as_expert([(np.array([[1.0, 1.0]]), [2])], simulator)
     assert set(clone.act(simulator.initial(np.arange(3, dtype=np.uint64)), 0)) == {2}
 

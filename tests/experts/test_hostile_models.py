@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from models import ARM, BOX, Small, algorithm, seen
 
-from aggrevated.errors import DataError
+from aggrevated.core.errors import DataError
 from aggrevated.experts.loading import load_expert
 from aggrevated.experts.training_metadata import read_training_metadata
 from payloads import payloads

@@ -8,9 +8,9 @@ import pytest
 import torch
 
 from aggrevated.core.arrays import Array
-from aggrevated.errors import DataError
-from aggrevated.experts.actor_critic import ActorCriticExpert
+from aggrevated.core.errors import DataError
 from aggrevated.experts.loading import BUILTIN_WEIGHTS, load_expert
+from aggrevated.experts.network_experts import ActorCriticExpert
 from aggrevated.simulators import Simulator
 from aggrevated.simulators.acrobot import Acrobot
 from aggrevated.simulators.cartpole import CartPole

@@ -10,11 +10,11 @@ import torch
 from gymnasium.spaces import Box, Dict, Discrete, Space
 from models import ARM, BOX, DICT, MATRIX, Small, algorithm, sampled, seen, spread
 
+from aggrevated.core.errors import DataError
 from aggrevated.core.spaces import split_batch
-from aggrevated.errors import DataError
+from aggrevated.experts.fingerprint import expert_arrays
 from aggrevated.experts.loading import load_expert
 from aggrevated.experts.training_metadata import read_training_metadata
-from aggrevated.experts.weights_of import expert_arrays
 
 vec_env: Any = pytest.importorskip("stable_baselines3.common.vec_env")
 pytest.importorskip("sb3_contrib")

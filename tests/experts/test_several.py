@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from aggrevated.algorithm import Learner, aggrevated
-from aggrevated.errors import UsageError
+from aggrevated.core.errors import UsageError
 from aggrevated.experts import DiscreteQExpert, StateValueExpert, get_discount
-from aggrevated.experts.actor_critic import ActorCriticExpert
 from aggrevated.experts.ensemble import QExpertEnsemble, StateValueExpertEnsemble, make_expert_ensemble
 from aggrevated.experts.loading import BUILTIN_WEIGHTS, load_expert
+from aggrevated.experts.network_experts import ActorCriticExpert
 from aggrevated.losses.all_actions import all_actions_loss
 from aggrevated.oracles.advantage import AdvantageOracle
 from aggrevated.oracles.q_star import QStarOracle

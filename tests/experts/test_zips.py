@@ -9,8 +9,8 @@ import torch
 from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete, Space
 from models import ARM, BOX, DICT, MATRIX, model_of, sampled, seen
 
+from aggrevated.core.errors import DataError
 from aggrevated.core.spaces import split_batch
-from aggrevated.errors import DataError
 from aggrevated.experts.loading import load_expert
 
 FlattenExtractor: Any = pytest.importorskip("stable_baselines3.common.torch_layers").FlattenExtractor

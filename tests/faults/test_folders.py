@@ -12,12 +12,11 @@ import pytest
 
 from aggrevated.cli import main
 from aggrevated.config.resolver import resolve_config
-from aggrevated.errors import DataError, UsageError
+from aggrevated.core.errors import DataError, UsageError
 from aggrevated.storage import exclusive_lock, load_checksummed, read_journal, rewrite_journal
 from aggrevated.training import run_folder as module
-from aggrevated.training.run_folder import Run, check_folder_unused
+from aggrevated.training.run_folder import Run, check_folder_unused, create_trials, list_runs, list_runs_to_resume
 from aggrevated.training.trainer import run_to_end
-from aggrevated.training.trials import create_trials, list_runs, list_runs_to_resume
 from commanding import failure, said
 
 TINY = {"trajectories": 2, "horizon": 20, "validation_episodes": 2, "test_episodes": 4, "hidden": (4,)}

@@ -37,9 +37,8 @@ from hostile import (
     zipped,
 )
 
-from aggrevated.errors import AggrevatedError, DataError
-from aggrevated.experts.loading import BUILTIN_WEIGHTS, load_expert, read_builtin_expert_cards
-from aggrevated.experts.model_card import ExpertCard
+from aggrevated.core.errors import AggrevatedError, DataError
+from aggrevated.experts.loading import BUILTIN_WEIGHTS, ExpertCard, load_expert, read_builtin_expert_cards
 from aggrevated.experts.stable_baselines import MAX_WEIGHTS, load_sb3_zip
 from aggrevated.simulators.cartpole import CartPole
 from aggrevated.simulators.mujoco import MuJoCo
@@ -379,7 +378,7 @@ CHILD = r"""
 import re, sys, time
 from pathlib import Path
 import numpy as np, torch
-from aggrevated.errors import AggrevatedError
+from aggrevated.core.errors import AggrevatedError
 from aggrevated.experts.loading import load_expert
 from aggrevated.storage import read_journal, read_json
 from aggrevated.parsing.pages.inkml import read_inkml

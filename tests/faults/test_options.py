@@ -18,13 +18,12 @@ import pytest
 from PIL import Image
 
 from aggrevated.cli import discover_commands, main, run_jobs, run_sweep
-from aggrevated.cli.engine_options import EngineOptions
+from aggrevated.cli.options import EngineOptions
 from aggrevated.cli.run_jobs import DEFAULT_ENGINE_OPTIONS
 from aggrevated.config.builder import build_policy
-from aggrevated.config.component_registry import OPTION_NAMES, iter_components
-from aggrevated.config.resolver import list_component_types, resolve_config
+from aggrevated.config.resolver import OPTION_NAMES, iter_components, list_component_types, resolve_config
+from aggrevated.core.errors import UsageError
 from aggrevated.core.settings import declared_settings, to_flag
-from aggrevated.errors import UsageError
 from aggrevated.policies import Policy
 from aggrevated.problems import expert_training
 from aggrevated.reports import replay

@@ -37,8 +37,8 @@ from aggrevated import (
     set_time_limit,
     train,
 )
+from aggrevated.core.errors import DataError
 from aggrevated.core.user_code import TIME_LIMIT_VARIABLE
-from aggrevated.errors import DataError
 from aggrevated.experts.loading import BUILTIN_WEIGHTS
 from aggrevated.simulators import Simulator
 from aggrevated.simulators.cartpole import CartPole

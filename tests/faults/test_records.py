@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from aggrevated.config.resolver import config_from_dict, resolve_config
-from aggrevated.errors import DataError
+from aggrevated.core.errors import DataError
 from aggrevated.storage import save_checksummed_json
 from aggrevated.training.records import Metrics, Result
 from aggrevated.training.run_folder import Run

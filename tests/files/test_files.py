@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from aggrevated.errors import DataError, StorageError
+from aggrevated.core.errors import DataError, StorageError
 from aggrevated.storage import (
     digest_tensors,
     load_checksummed,

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from aggrevated.errors import DataError
+from aggrevated.core.errors import DataError
 from aggrevated.storage import UnresolvedObject, array_from_pickle, number_from_pickle, parse_pickle
 from aggrevated.storage.safe_unpickle import MAX_OPCODES, MAX_PICKLE
 from payloads import payloads

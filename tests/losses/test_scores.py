@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch.distributions import Categorical
 
-from aggrevated.losses.trajectory_scores import compute_trajectory_scores
+from aggrevated.losses.fisher import compute_trajectory_scores
 from aggrevated.policies import Policy
 from problems import (
     deep_policy,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from aggrevated.errors import UsageError
+from aggrevated.core.errors import UsageError
 from aggrevated.losses.all_actions import all_actions_loss
 from aggrevated.losses.taken_action import taken_action_loss
 from aggrevated.oracles.advantage import AdvantageOracle, TakenActionOracle

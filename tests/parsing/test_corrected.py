@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from aggrevated.errors import DataError, StorageError
+from aggrevated.core.errors import DataError, StorageError
 from aggrevated.parsing.features.symbols import detailed_features
 from aggrevated.parsing.pages.page import Page
 from aggrevated_reader import corrected_pages_problem

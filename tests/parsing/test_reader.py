@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from aggrevated import storage
-from aggrevated.errors import DataError
+from aggrevated.core.errors import DataError
 from aggrevated.parsing.features.symbols import detailed_features
 from aggrevated.parsing.pages.handwriting import write_page
 from aggrevated.parsing.transitions.systems import SYSTEMS

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from aggrevated.errors import AggrevatedError, DataError
+from aggrevated.core.errors import AggrevatedError, DataError
 from aggrevated.parsing import splits
 from aggrevated.parsing.dataset import compute_features, dataset, dataset_of_pages
 from aggrevated.parsing.features.projection import COMPONENTS

@@ -20,7 +20,7 @@ from matplotlib.mathtext import MathTextParser
 from PIL import Image, ImageDraw, ImageFont
 from scipy import ndimage
 
-from aggrevated.errors import DataError
+from aggrevated.core.errors import DataError
 from aggrevated_reader.pictures.segmentation import segment_page
 
 FONTS = Path(matplotlib.get_data_path()) / "fonts" / "ttf"

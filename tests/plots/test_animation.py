@@ -8,7 +8,7 @@ import pytest
 from PIL import Image, ImageColor, ImageFont
 
 from aggrevated.core.arrays import Array
-from aggrevated.errors import UsageError
+from aggrevated.core.errors import UsageError
 from aggrevated.plots.animation import (
     CAPTION_HEIGHT,
     FRAMES,

@@ -9,10 +9,20 @@ import numpy as np
 import pytest
 from PIL import Image, ImageColor
 
-from aggrevated.errors import UsageError
+from aggrevated.core.errors import UsageError
 from aggrevated.parsing.pages.handwriting import write_page
-from aggrevated.plots.dependency_arcs import ARC, ROOT, WRONG, arc_levels, arcs_height
-from aggrevated.plots.parse_tree import BUFFER, STACK, Frame, draw_growth, draw_tree
+from aggrevated.plots.parse_tree import (
+    ARC,
+    BUFFER,
+    ROOT,
+    STACK,
+    WRONG,
+    Frame,
+    arc_levels,
+    arcs_height,
+    draw_growth,
+    draw_tree,
+)
 from aggrevated_reader.pictures.segmentation import to_unlabeled_page
 
 SHORT = write_page(["x=3+a"], writer=3, seed=5)

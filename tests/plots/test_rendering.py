@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from aggrevated.errors import UsageError
+from aggrevated.core.errors import UsageError
 from aggrevated.plots import mujoco_rendering
 from aggrevated.plots.animation import Panel, write_comparison_gif
 from aggrevated.plots.mujoco_rendering import HEIGHT, WIDTH, get_camera, make_gl_context

@@ -10,7 +10,7 @@ from gymnasium.spaces import Box, Discrete
 
 from aggrevated.actors.convolutional import NumpyConvolution
 from aggrevated.config.resolver import resolve_config
-from aggrevated.errors import UsageError
+from aggrevated.core.errors import UsageError
 from aggrevated.policies.convolutional import ConvolutionalPolicy, ConvolutionalSettings, choose_convolutions
 from aggrevated.policies.feed_forward import MlpSettings
 from aggrevated.policies.heads import CategoricalHead, GaussianHead

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
+from aggrevated.core.errors import UsageError
 from aggrevated.core.rng import SeedPurpose, derive_seeds
-from aggrevated.errors import UsageError
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import CategoricalHead, GaussianHead
 from aggrevated.policies.mixture import MixturePolicy

@@ -10,9 +10,9 @@ import torch
 from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
 from aggrevated.losses.all_actions import all_actions_loss
+from aggrevated.losses.fisher import compute_trajectory_scores
 from aggrevated.losses.likelihood import best_action_nll_loss
 from aggrevated.losses.taken_action import taken_action_loss
-from aggrevated.losses.trajectory_scores import compute_trajectory_scores
 from aggrevated.oracles.advantage import AdvantageOracle, TakenActionOracle
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import CategoricalHead, GaussianHead

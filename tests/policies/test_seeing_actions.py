@@ -12,12 +12,12 @@ from torch.distributions import Categorical
 from torch.nn.utils import vector_to_parameters
 
 from aggrevated.algorithm import Learner, aggrevated
+from aggrevated.core.errors import UsageError
 from aggrevated.core.rng import SeedPurpose, derive_seeds
-from aggrevated.errors import UsageError
 from aggrevated.export.onnx_files import build_onnx_model
 from aggrevated.losses import policy_distribution
 from aggrevated.losses.all_actions import all_actions_loss
-from aggrevated.losses.trajectory_scores import compute_trajectory_scores
+from aggrevated.losses.fisher import compute_trajectory_scores
 from aggrevated.oracles.advantage import AdvantageOracle
 from aggrevated.oracles.lols import LolsOracle
 from aggrevated.oracles.q_star import QStarOracle

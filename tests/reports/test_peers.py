@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from aggrevated.errors import DataError
+from aggrevated.core.errors import DataError
 from aggrevated.storage import read_json, write_json
 from aggrevated_experiments.learning_curves_page import write_with_peers
 from aggrevated_experiments.peers import expert_training_steps, load_peers

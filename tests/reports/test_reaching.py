@@ -1,6 +1,6 @@
 """What had been spent when the expert was reached, on courses worked out by hand."""
 
-from aggrevated.reports.sample_efficiency import mean_best_return, reach_row, steps_to_reach
+from aggrevated.reports.comparison import mean_best_return, reach_row, steps_to_reach
 
 COURSE = {
     "simulator_steps": [0.0, 10.0, 40.0],

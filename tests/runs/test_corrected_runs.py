@@ -8,7 +8,7 @@ import pytest
 
 from aggrevated import load_reader
 from aggrevated.config.resolver import config_from_dict, resolve_config
-from aggrevated.errors import DataError, UnusedSettingError, UsageError
+from aggrevated.core.errors import DataError, UnusedSettingError, UsageError
 from aggrevated.parsing.pages.page import Page
 from aggrevated.parsing.problem import PageEvaluationSettings
 from aggrevated.storage import digest_tensors

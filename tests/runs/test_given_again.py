@@ -8,7 +8,7 @@ import pytest
 import aggrevated
 import surroundings
 from aggrevated.cli import main
-from aggrevated.errors import DataError, UsageError
+from aggrevated.core.errors import DataError, UsageError
 from aggrevated.training.evaluation import evaluate_run
 from aggrevated.training.run_folder import Run
 

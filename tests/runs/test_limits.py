@@ -9,14 +9,14 @@ import pytest
 
 import surroundings
 from aggrevated import train
-from aggrevated.cli.output import print_result
+from aggrevated.cli.console import print_result
 from aggrevated.cli.run_jobs import run_in_parallel
 from aggrevated.config import Config
 from aggrevated.config.loop import UNLIMITED
 from aggrevated.config.resolver import resolve_config
 from aggrevated.config.summary import describe_config
+from aggrevated.core.errors import UsageError
 from aggrevated.engines import IN_PROCESS
-from aggrevated.errors import UsageError
 from aggrevated.storage import digest_tensors, load_checksummed
 from aggrevated.training.limits import extend_limits
 from aggrevated.training.records import Metrics

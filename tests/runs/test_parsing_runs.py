@@ -12,7 +12,7 @@ import torch
 from aggrevated.config import Config
 from aggrevated.config.builder import build_algorithm_inputs
 from aggrevated.config.resolver import resolve_config
-from aggrevated.errors import DataError, UsageError
+from aggrevated.core.errors import DataError, UsageError
 from aggrevated.oracles.entropy_bonus import EntropyBonusOracle
 from aggrevated.parsing.dataset import dataset
 from aggrevated.parsing.learners.kernel import KernelPolicy

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from aggrevated.config.resolver import resolve_config
-from aggrevated.errors import UsageError
+from aggrevated.core.errors import UsageError
 from aggrevated.parsing.dataset import library
 from aggrevated.parsing.splits import to_read
 from aggrevated.training.evaluation import evaluate_run

@@ -8,10 +8,9 @@ import pytest
 import torch
 
 from aggrevated.config import Config
-from aggrevated.config.component_registry import REGISTRIES
-from aggrevated.config.resolver import resolve_config
+from aggrevated.config.resolver import REGISTRIES, resolve_config
+from aggrevated.core.errors import DataError, UsageError
 from aggrevated.core.hardware import THREADS_VARIABLE
-from aggrevated.errors import DataError, UsageError
 from aggrevated.experts.loading import BUILTIN_WEIGHTS
 from aggrevated.kernels.numerics import KERNEL_OUTPUTS_KEY, numerics_fingerprint
 from aggrevated.methods import ANY_COMPATIBLE, METHODS, TAKEN_ACTION

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 from browsing import Serve, Serving, Tabs
 
-from aggrevated.errors import StorageError
+from aggrevated.core.errors import StorageError
 from aggrevated_reader.web.server import kept_token
 
 STROKE = [[[10, 10], [40, 40]]]

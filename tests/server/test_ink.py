@@ -12,7 +12,7 @@ import pytest
 from writing import written_as
 
 from aggrevated import load_reader
-from aggrevated.errors import DataError
+from aggrevated.core.errors import DataError
 from aggrevated.parsing.pages.page import Page
 from aggrevated_reader.page_reader import PageReading
 from aggrevated_reader.pages.inkml_writing import to_inkml

@@ -11,8 +11,8 @@ import torch
 from gymnasium import spaces
 from gymnasium.wrappers import FlattenObservation, NormalizeObservation, TimeAwareObservation
 
+from aggrevated.core.errors import DataError, UsageError
 from aggrevated.core.rng import SeedPurpose, derive_seeds
-from aggrevated.errors import DataError, UsageError
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import CategoricalHead
 from aggrevated.rollout.roll_in import RollInPolicy, roll_in

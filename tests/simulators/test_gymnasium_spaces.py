@@ -9,8 +9,8 @@ import pytest
 from gymnasium import spaces
 from gymnasium.wrappers import RescaleAction, StickyAction, TimeLimit
 
+from aggrevated.core.errors import UsageError, UserCodeError
 from aggrevated.core.rng import SeedPurpose, derive_seeds
-from aggrevated.errors import UsageError, UserCodeError
 from aggrevated.oracles.monte_carlo import MonteCarloOracle
 from aggrevated.rollout.roll_in import RollInPolicy, roll_in
 from aggrevated.simulators import find_action_mask, find_reseedable

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from aggrevated.cli import main
+from aggrevated.core.errors import UsageError
 from aggrevated.core.hardware import THREADS_VARIABLE, count_cores
-from aggrevated.errors import UsageError
 from aggrevated.simulators.mujoco import ROBOTS, MuJoCo
 
 mujoco = pytest.importorskip("mujoco")

@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from aggrevated.errors import UsageError
+from aggrevated.core.errors import UsageError
 from aggrevated.oracles.monte_carlo import MonteCarloOracle
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import CategoricalHead

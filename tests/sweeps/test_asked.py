@@ -5,7 +5,7 @@ import re
 import pytest
 
 from aggrevated.cli import parse_command
-from aggrevated.errors import DataError, UsageError
+from aggrevated.core.errors import DataError, UsageError
 from aggrevated.sweeps.request import SweepRequest
 from pretended import asked
 

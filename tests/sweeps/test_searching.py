@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from aggrevated.errors import UsageError
+from aggrevated.core.errors import UsageError
 from aggrevated.sweeps.search import ROUND, choose_search, list_grid, propose_next_round, propose_tpe_round
 from aggrevated.sweeps.search_space import parse_variations
 from aggrevated.sweeps.trials import Trial

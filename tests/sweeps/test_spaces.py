@@ -2,7 +2,7 @@
 
 import pytest
 
-from aggrevated.errors import UsageError
+from aggrevated.core.errors import UsageError
 from aggrevated.sweeps.search_space import Choices, Range, format_value, parse_variations
 from aggrevated.tasks import find_task
 

@@ -7,15 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from aggrevated.errors import DataError, StorageError, UsageError
+from aggrevated.core.errors import DataError, StorageError, UsageError
 from aggrevated.kernels.numerics import numerics_fingerprint
 from aggrevated.storage import exclusive_lock, save_checksummed_json
 from aggrevated.sweeps import sweep as module
 from aggrevated.sweeps.search import ROUND
 from aggrevated.sweeps.sweep import FailureCallback, Sweep, create_or_open_sweep
 from aggrevated.sweeps.trials import Trial, sort_best_first
-from aggrevated.training.run_folder import Run
-from aggrevated.training.trials import list_runs
+from aggrevated.training.run_folder import Run, list_runs
 from pretended import asked, made_up, needs_optuna, pretend, whole
 
 RATES, UPDATES = "learning-rate=1e-4..1e-1:log", "update=regular,exponentiated"

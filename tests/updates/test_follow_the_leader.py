@@ -7,7 +7,7 @@ import pytest
 import torch
 from gymnasium.spaces import Discrete
 
-from aggrevated.errors import UsageError
+from aggrevated.core.errors import UsageError
 from aggrevated.losses.all_actions import all_actions_loss
 from aggrevated.losses.likelihood import best_action_nll_loss
 from aggrevated.losses.taken_action import taken_action_loss

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from aggrevated.losses import policy_distribution
 from aggrevated.losses.all_actions import all_actions_loss
-from aggrevated.losses.trajectory_scores import compute_trajectory_scores
+from aggrevated.losses.fisher import compute_trajectory_scores
 from aggrevated.oracles.q_star import QStarOracle
 from aggrevated.rollout.roll_in import RollInPolicy, roll_in
 from aggrevated.updates.fisher_solvers import closed_form, conjugate_gradient

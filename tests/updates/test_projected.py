@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch.nn.utils import parameters_to_vector
 
-from aggrevated.errors import UsageError
+from aggrevated.core.errors import UsageError
 from aggrevated.losses.all_actions import all_actions_loss
 from aggrevated.losses.taken_action import taken_action_loss
 from aggrevated.oracles import CostToGo
@@ -20,8 +20,8 @@ from aggrevated.updates import gradient_norm, loss_and_gradient
 from aggrevated.updates.dataset_aggregation import TrainingData
 from aggrevated.updates.exponentiated import ExponentiatedUpdate, normalized_excess_cost
 from aggrevated.updates.natural import NaturalSettings
-from aggrevated.updates.plateau import PlateauDetector
 from aggrevated.updates.projection_targets import MAX_SCALED_COST, action_costs, gaussian_target
+from aggrevated.updates.temperature import PlateauDetector
 from problems import flat, random_costs, random_trajectories, randomise, with_vectors
 
 

@@ -8,8 +8,8 @@ import pytest
 from gymnasium.spaces import Discrete
 
 from aggrevated.algorithm import Learner, aggrevated
+from aggrevated.core.errors import UsageError
 from aggrevated.core.schedules import geometric_schedule
-from aggrevated.errors import UsageError
 from aggrevated.losses.all_actions import all_actions_loss
 from aggrevated.losses.likelihood import best_action_nll_loss
 from aggrevated.oracles.lols import LolsOracle

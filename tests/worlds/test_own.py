@@ -13,7 +13,7 @@ from gymnasium.spaces import Box, Discrete
 
 import aggrevated
 import surroundings
-from aggrevated.errors import DataError, UsageError
+from aggrevated.core.errors import DataError, UsageError
 from aggrevated.problems.code_references import import_reference, is_reference, make_reference
 from aggrevated.problems.normalization import observation_stats, typical_action_stats
 from aggrevated.tasks import as_task, find_task

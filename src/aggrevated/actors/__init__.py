@@ -15,7 +15,7 @@ from aggrevated.core.arrays import Array
 class Actor(Protocol):
     """π_θ(·|o₁ … o_t) one step at a time, for n episodes at once. Never changes after it is made.
 
-    One that also sees actions has a method `remember` (`aggrevated.actors.action_history`), called after each.
+    One that also sees actions has a method `remember` (`aggrevated.actors.window`), called after each.
     """
 
     def memory(self, count: int) -> Array:

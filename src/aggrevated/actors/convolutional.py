@@ -10,8 +10,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.random import Generator
 
-from aggrevated.actors.feed_forward import FeedForwardActor
-from aggrevated.actors.networks import ZERO32
+from aggrevated.actors.feed_forward import ZERO32, FeedForwardActor
 from aggrevated.core.arrays import Array
 from aggrevated.kernels.linear_algebra import affine
 

@@ -1,14 +1,65 @@
-"""Those that see the present observation only."""
+"""Fully connected networks on NumPy."""
+
+from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.random import Generator
 
-from aggrevated.actors.networks import NumpyNetwork
+from aggrevated.actors.activations import ACTIVATIONS
 from aggrevated.actors.samplers import Sampler
 from aggrevated.core.arrays import Array
+from aggrevated.kernels.elementary_functions import tanh_scalar
+from aggrevated.kernels.linear_algebra import add_row, affine, copy_row, njit_cached
+
+if TYPE_CHECKING:
+    from torch import nn
+
+
+ZERO32 = np.float32(0.0)
+
+
+@dataclass(frozen=True)
+class NumpyNetwork:
+    """The same network on NumPy copies of its weights: `network(x)` for x [n, inputs] gives [n, outputs]."""
+
+    weights: tuple[Array, ...]  # each [inputs, outputs]
+    biases: tuple[Array, ...]
+    activation: str = "relu"  # or another of ACTIVATIONS, as of experts from elsewhere
+
+    @classmethod
+    def copy_of(cls, network: nn.Sequential) -> NumpyNetwork:
+        linear: list[Any] = [layer for layer in network if hasattr(layer, "weight")]
+        return cls(
+            tuple(layer.weight.detach().numpy().T.copy() for layer in linear),
+            tuple(layer.bias.detach().numpy().copy() for layer in linear),
+        )
+
+    def __post_init__(self) -> None:
+        assert self.activation in ACTIVATIONS, self.activation
+
+    def __call__(self, x: Array) -> Array:
+        between = ACTIVATIONS[self.activation]
+        for weight, bias in zip(self.weights[:-1], self.biases[:-1], strict=True):
+            x = between(affine(x, weight, bias))
+        return affine(x, self.weights[-1], self.biases[-1])
+
+
+@njit_cached
+def network_row(x, weights, biases, relu, layers):  # type: ignore[no-untyped-def]
+    """The same for one row x [inputs] in compiled loops: one of the `layers` [2, widest] that it is worked out in."""
+    for i in range(len(weights)):
+        row = layers[i % 2, : len(biases[i])]
+        copy_row(row, biases[i])
+        add_row(row, x, weights[i])
+        if i + 1 < len(weights):
+            for j in range(len(row)):
+                row[j] = max(row[j], ZERO32) if relu else tanh_scalar(row[j])
+        x = row
+    return x
 
 
 @dataclass(frozen=True)

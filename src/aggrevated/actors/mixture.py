@@ -7,7 +7,7 @@ import numpy as np
 from numpy.random import Generator
 
 from aggrevated.actors import Actor
-from aggrevated.actors.action_history import update_history
+from aggrevated.actors.window import update_history
 from aggrevated.core.arrays import Array
 
 

@@ -1,15 +1,93 @@
-"""Those with a memory."""
+"""The recurrences of LSTM and GRU on NumPy, one step at a time."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.random import Generator
 
-from aggrevated.actors.cells import NumpyCell
 from aggrevated.actors.samplers import Sampler
 from aggrevated.core.arrays import Array
-from aggrevated.kernels.linear_algebra import affine
+from aggrevated.kernels.elementary_functions import HALF, ONE, tanh, tanh_scalar
+from aggrevated.kernels.linear_algebra import add_row, affine, copy_row, njit_cached
+
+
+class NumpyCell(Protocol):
+    """A cell with the weights it had."""
+
+    @property
+    def size(self) -> int:
+        """M: how many numbers it remembers."""
+        ...
+
+    def step(self, x: Array, memory: Array) -> tuple[Array, Array]:
+        """(h [n, hidden], memory [n, M]) after the input x [n, inputs]."""
+        ...
+
+
+@dataclass(frozen=True)
+class NumpyLSTM:
+    """An LSTM on NumPy; the memory is [h, c]."""
+
+    w: Array  # [inputs, 4 hidden]
+    u: Array  # [hidden, 4 hidden]
+    b: Array  # [4 hidden]
+    hidden: int
+
+    @property
+    def size(self) -> int:
+        return 2 * self.hidden
+
+    def step(self, x: Array, memory: Array) -> tuple[Array, Array]:
+        following = np.array(memory, order="C")
+        _lstm_rows(np.ascontiguousarray(x), following, self.w, self.u, self.b)
+        return following[:, : self.hidden], following
+
+
+@njit_cached
+def lstm_row(x, memory, w, u, b, gates):  # type: ignore[no-untyped-def]
+    """Change one row of memory, [2 hidden], by the input x [inputs]; in `gates` [4 hidden] it is worked out."""
+    n = len(memory) // 2
+    copy_row(gates, b)
+    add_row(gates, x, w)
+    add_row(gates, memory[:n], u)
+    for j in range(4 * n):
+        gates[j] = tanh_scalar(gates[j])
+    for j in range(n):  # σ(y) = (1 + tanh(y/2)) / 2, and the weights of i, f and o are halved already
+        i, f, g = gates[j], gates[n + j], gates[2 * n + j]
+        memory[n + j] = HALF * ((f + ONE) * memory[n + j] + (i + ONE) * g)
+    for j in range(n):
+        memory[j] = HALF * (gates[3 * n + j] + ONE) * tanh_scalar(memory[n + j])
+
+
+@njit_cached
+def _lstm_rows(x, memory, w, u, b):  # type: ignore[no-untyped-def]
+    gates = np.empty_like(b)
+    for row in range(len(x)):
+        lstm_row(x[row], memory[row], w, u, b, gates)
+
+
+@dataclass(frozen=True)
+class NumpyGRU:
+    """A GRU on NumPy; the memory is h."""
+
+    w: Array  # [inputs, 3 hidden]
+    u: Array  # [hidden, 3 hidden]
+    b: Array  # [3 hidden]
+    c: Array  # [3 hidden]
+    size: int
+
+    def step(self, x: Array, memory: Array) -> tuple[Array, Array]:
+        n = 2 * self.size
+        y, m = affine(x, self.w, self.b), affine(memory, self.u, self.c)
+        gates = tanh(y[:, :n] + m[:, :n])
+        gates += 1
+        gates *= 0.5
+        r, z = gates[:, : self.size], gates[:, self.size :]
+        new = tanh(y[:, n:] + r * m[:, n:])
+        h = new + z * (memory - new)
+        return h, h
 
 
 @dataclass(frozen=True)

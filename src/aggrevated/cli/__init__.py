@@ -10,11 +10,11 @@ from typing import Annotated, Any, NoReturn, Protocol, Union
 
 import tyro
 
-from aggrevated.cli.streams import install_streams
+from aggrevated import __version__
+from aggrevated.cli.console import install_streams
+from aggrevated.core.errors import AggrevatedError, UsageError
 from aggrevated.core.hardware import single_thread
 from aggrevated.core.registry import find_entry_points, list_modules, load_entry_point
-from aggrevated.errors import AggrevatedError, UsageError
-from aggrevated.version import __version__
 
 PROGRAM = "aggrevated"
 DESCRIPTION = """Train a small, fast policy from an expert that knows what a mistake costs.

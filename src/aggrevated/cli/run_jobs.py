@@ -6,12 +6,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from aggrevated.cli.engine_options import EngineOptions
-from aggrevated.cli.output import print_note
-from aggrevated.cli.progress import Progress
+from aggrevated.cli.console import Progress, print_note
+from aggrevated.cli.options import EngineOptions
 from aggrevated.config.loop import LoopSettings
+from aggrevated.core.errors import AggrevatedError, DataError
 from aggrevated.engines import Engine
-from aggrevated.errors import AggrevatedError, DataError
 from aggrevated.tasks import is_code_trusted
 from aggrevated.training.limits import fraction_done
 from aggrevated.training.records import Metrics, Result

@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from aggrevated.cli.engine_options import EngineOptions
-from aggrevated.cli.output import print_note, print_table
+from aggrevated.cli.console import print_note, print_table
+from aggrevated.cli.options import EngineOptions
 from aggrevated.cli.run_jobs import print_resume_hint_on_interrupt, run_on_engine
-from aggrevated.errors import AggrevatedError
+from aggrevated.core.errors import AggrevatedError
 from aggrevated.reports.sweeps import write_report
 from aggrevated.sweeps.search import ROUND
 from aggrevated.sweeps.sweep import FailureCallback, Sweep

@@ -6,9 +6,10 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any
 
+from aggrevated import __version__
 from aggrevated.config.loop import LoopSettings
+from aggrevated.core.errors import UsageError
 from aggrevated.core.settings import Settings, check_known, check_setting, declared_settings
-from aggrevated.errors import UsageError
 from aggrevated.losses import LossSettings
 from aggrevated.methods import Method, find_method
 from aggrevated.oracles import Feedback, OracleSettings
@@ -20,7 +21,6 @@ from aggrevated.starts import StartSettings
 from aggrevated.storage import JsonDict
 from aggrevated.tasks import Task
 from aggrevated.updates import UpdateSettings
-from aggrevated.version import __version__
 
 EPISODE_COUNT_SETTINGS = (
     "trajectories",

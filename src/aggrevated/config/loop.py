@@ -4,6 +4,7 @@ from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, replace
 from typing import Self
 
+from aggrevated.core.errors import UnusedSettingError
 from aggrevated.core.schedules import (
     Schedule,
     constant_schedule,
@@ -27,7 +28,6 @@ from aggrevated.core.settings import (
     setting,
     to_flag,
 )
-from aggrevated.errors import UnusedSettingError
 
 # by name: the schedule from α_1 and a shape, and which setting that shape is
 ALPHA_SCHEDULES: dict[str, tuple[Callable[[float, float], Schedule], str]] = {

@@ -1,29 +1,94 @@
-"""From what was asked for to a config: whatever was left open comes from the task, the method and the pieces."""
+"""Where pieces are found by name, and which option chooses among them."""
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, NoReturn, TypeVar
 
+from gymnasium.spaces import Discrete, Space
+
+from aggrevated import __version__
 from aggrevated.config import Config
-from aggrevated.config.budget import max_cost_per_trajectory
-from aggrevated.config.component_registry import (
-    HEAD_REGISTRY,
-    OPTION_NAMES,
-    REGISTRIES,
-    find_component,
-    iter_components,
-    iter_heads,
-    select_head,
-)
 from aggrevated.config.loop import LoopSettings
+from aggrevated.core.errors import DataError, UnusedSettingError, UsageError
+from aggrevated.core.registry import Registry
 from aggrevated.core.settings import Settings, check_known, declared_settings, suggest_close_match, to_flag
-from aggrevated.errors import DataError, UnusedSettingError, UsageError
+from aggrevated.losses import LossSettings
 from aggrevated.methods import EXPERT_ORACLE, Method, find_method
+from aggrevated.oracles import OracleSettings
+from aggrevated.oracles.loki import ReinforcementSettings
+from aggrevated.policies import PolicySettings
+from aggrevated.policies.heads import HeadSettings
 from aggrevated.problems import ProblemSettings
 from aggrevated.problems.code_references import import_reference, is_reference
+from aggrevated.starts import StartSettings
 from aggrevated.storage import JsonDict
 from aggrevated.tasks import Task, all_tasks, find_task
-from aggrevated.version import __version__
+from aggrevated.updates import UpdateSettings
+
+HEAD_REGISTRY: Registry[Any] = Registry("head", "aggrevated.policies.heads", HeadSettings, "aggrevated.heads")
+REGISTRIES: dict[str, Registry[Any]] = {  # by the place in a config
+    "policy": Registry("policy", "aggrevated.policies", PolicySettings, "aggrevated.policies"),
+    "update": Registry("update", "aggrevated.updates", UpdateSettings, "aggrevated.updates"),
+    "start": Registry("start", "aggrevated.starts", StartSettings, "aggrevated.starts"),
+    "reinforcement": Registry(
+        "reinforcement", "aggrevated.oracles", ReinforcementSettings, "aggrevated.reinforcements"
+    ),
+    "oracle": Registry("oracle", "aggrevated.oracles", OracleSettings, "aggrevated.oracles"),
+    "loss": Registry("loss", "aggrevated.losses", LossSettings, "aggrevated.losses"),
+}
+OPTION_NAMES = {place: "gradient" if place == "loss" else place for place in REGISTRIES}  # what chooses it
+
+
+def list_component_names(task: Task, place: str) -> list[str]:
+    """The pieces that a run of the task can choose from."""
+    own = [piece.name for piece in task.components if issubclass(piece, REGISTRIES[place].base)]
+    return own if own and place == "policy" else REGISTRIES[place].names(task.components)
+
+
+def find_component(task: Task, place: str, name: str) -> type[Settings]:
+    """The one of that name, or a `UsageError` that lists them."""
+    check_known(name, OPTION_NAMES[place], list_component_names(task, place))
+    found: type[Settings] = REGISTRIES[place].get(name, task.components)
+    return found
+
+
+def iter_components(task: Task, place: str) -> Iterator[type[Settings]]:
+    """Every one of them that can be imported: a broken one disturbs nobody who does not ask for it."""
+    for name in list_component_names(task, place):
+        with suppress(UsageError):
+            yield find_component(task, place, name)
+
+
+def iter_heads() -> Iterator[type[HeadSettings]]:
+    """Every head that can be imported."""
+    for name in HEAD_REGISTRY.names():
+        with suppress(UsageError):
+            yield HEAD_REGISTRY.get(name)
+
+
+def select_head(actions: Space[Any]) -> type[HeadSettings]:
+    """The head for such actions, or a `UsageError` where there is none."""
+    for found in iter_heads():
+        if found.accepts(actions):
+            return found
+    raise UsageError(
+        f"no policy here takes actions of type {type(actions).__name__}{actions.shape or ''}: wrap the environment so "
+        "that they are Discrete or a Box of one axis, or add a head for them"
+    )
+
+
+def max_cost_per_trajectory(pieces: Mapping[str, Any]) -> dict[str, int]:
+    """Of a roll-in of all H steps and the questions about it, by the names of the limits."""
+    steps, space = pieces["problem"].steps, pieces["problem"].spaces()[1]
+    actions = int(space.n) if isinstance(space, Discrete) else None
+    return {"budget": steps + pieces["oracle"].max_steps(steps, actions), "queries": steps}
+
+
+def max_cost_per_iteration(config: Config) -> dict[str, int]:
+    """The same of all K."""
+    return {name: config.loop.trajectories * most for name, most in max_cost_per_trajectory(config.components).items()}
+
 
 SettingsT = TypeVar("SettingsT", bound=Settings)
 

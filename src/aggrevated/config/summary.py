@@ -1,8 +1,8 @@
 """What was chosen for a run, and why: what people are told before it begins."""
 
 from aggrevated.config import Config
-from aggrevated.config.budget import max_cost_per_iteration
 from aggrevated.config.loop import LIMIT_UNITS
+from aggrevated.config.resolver import max_cost_per_iteration
 from aggrevated.oracles.monte_carlo import MonteCarloSettings
 from aggrevated.problems.custom import CustomProblem
 

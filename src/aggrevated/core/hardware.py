@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from aggrevated.errors import AggrevatedError, UsageError
+from aggrevated.core.errors import AggrevatedError, UsageError
 
 THREADS_VARIABLE = "AGGREVATED_THREADS"  # an environment variable: at most so many threads step a simulator
 THREAD_POOL_VARIABLES = (

@@ -18,8 +18,8 @@ from importlib.util import find_spec
 from inspect import isabstract
 from typing import Any, Generic, TypeVar, get_type_hints
 
+from aggrevated.core.errors import UsageError
 from aggrevated.core.settings import Settings, check_known, declared_settings, is_supported_type
-from aggrevated.errors import UsageError
 
 Kind = TypeVar("Kind", bound=Settings)
 

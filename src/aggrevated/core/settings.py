@@ -14,7 +14,7 @@ from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import Field, dataclass, field, fields
 from typing import Any, ClassVar, Protocol, Self, TypeVar, get_args, get_origin, get_type_hints
 
-from aggrevated.errors import UsageError
+from aggrevated.core.errors import UsageError
 
 T = TypeVar("T")
 

@@ -16,7 +16,7 @@ from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Sp
 from gymnasium.spaces.utils import flatdim, flatten
 
 from aggrevated.core.arrays import Array
-from aggrevated.errors import DataError, UsageError
+from aggrevated.core.errors import DataError, UsageError
 
 COMBINATIONS = 4096  # of several discrete choices, at most
 PICTURE = 16_384  # numbers in a picture, at most: a step of a trajectory holds one

@@ -15,7 +15,7 @@ from typing import Any, NoReturn, TypeVar
 import numpy as np
 
 from aggrevated.core.arrays import Array
-from aggrevated.errors import AggrevatedError, UsageError, UserCodeError
+from aggrevated.core.errors import AggrevatedError, UsageError, UserCodeError
 
 R = TypeVar("R")
 TIME_LIMIT_VARIABLE = (

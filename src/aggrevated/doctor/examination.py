@@ -13,13 +13,17 @@ from aggrevated.actors import Actor
 from aggrevated.config import Config
 from aggrevated.config.builder import build_policy
 from aggrevated.core.arrays import Array
+from aggrevated.core.errors import UsageError
 from aggrevated.core.rng import SeedPurpose, derive_seeds
 from aggrevated.core.user_code import call_user_code, check_finite, check_numeric_array
-from aggrevated.doctor.discounted_rollouts import DiscountedRollouts, run_discounted_rollouts
-from aggrevated.doctor.perturbed_experts import UniformActor, action_bounds
+from aggrevated.doctor.probes import (
+    DiscountedRollouts,
+    UniformActor,
+    action_bounds,
+    run_discounted_rollouts,
+)
 from aggrevated.doctor.time_budget import run_largest_affordable
 from aggrevated.doctor.training_metadata import TrainingMetadata, find_training_metadata
-from aggrevated.errors import UsageError
 from aggrevated.experts import DiscreteQExpert, Expert, StateValueExpert, get_discount
 from aggrevated.experts.checked import query_actions, query_q_values, query_state_values
 from aggrevated.problems.control import ControlProblem, require_control_problem

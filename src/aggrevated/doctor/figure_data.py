@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from aggrevated.core.arrays import Array
-from aggrevated.doctor.checks.calibration import predicted_rollout_costs
-from aggrevated.doctor.estimates import center_by_group
+from aggrevated.core.errors import AggrevatedError
+from aggrevated.doctor.checks.costs import predicted_rollout_costs
 from aggrevated.doctor.examination import Examination
+from aggrevated.doctor.findings import center_by_group
 from aggrevated.doctor.value_bias import estimate_value_bias
-from aggrevated.errors import AggrevatedError
 
 TIMES = 60  # points of a curve over time
 

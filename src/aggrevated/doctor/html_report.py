@@ -1,4 +1,4 @@
-"""The diagnosis for people: lines of text, and a page that needs nothing beside it."""
+"""The report of the doctor as one HTML page with a figure."""
 
 from __future__ import annotations
 
@@ -6,10 +6,132 @@ import base64
 from html import escape
 from pathlib import Path
 
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from aggrevated.core.arrays import Array
 from aggrevated.doctor.diagnosis import Diagnosis
-from aggrevated.doctor.figure import plot_diagnosis
+from aggrevated.doctor.figure_data import FigureData
 from aggrevated.doctor.findings import Verdict
+from aggrevated.plots.learning_curves import BOUND, COLORS, save_figure, style_axes
 from aggrevated.storage import reraise_storage_errors, write_atomically, write_json
+
+EXPERT, FIRST, RANDOM = COLORS[0], COLORS[4], "#9CA3AF"
+FAR = 99.0  # per cent of the advantages that are shown
+
+
+def plot_diagnosis(diagnosis: Diagnosis, path: Path) -> None:
+    """Five panels, as PNG and SVG beside it."""
+    assert diagnosis.views is not None
+    views = diagnosis.views
+    figure = Figure(figsize=(13.2, 7.6), layout="constrained")
+    panels = figure.subplots(2, 3).ravel()
+    figure.suptitle(f"{diagnosis.task}: the expert {diagnosis.expert}")
+    plot_returns(panels[0], views)
+    plot_predicted_vs_rollout(panels[1], views)
+    plot_advantages(panels[2], views)
+    plot_costs_over_time(panels[3], views)
+    plot_action_gaps(panels[4], views)
+    plot_verdicts(panels[5], diagnosis)
+    save_figure(figure, path)
+
+
+def plot_returns(axes: Axes, views: FigureData) -> None:
+    """Every episode a dot, and the means."""
+    style_axes(axes, title="what is earned", ylabel="return of an episode")
+    rng = np.random.default_rng(0)
+    for place, ((_, values), colour) in enumerate(zip(views.returns.items(), (EXPERT, FIRST, RANDOM), strict=True)):
+        axes.plot(place + rng.uniform(-0.2, 0.2, len(values)), values, ".", color=colour, alpha=0.35, markersize=4)
+        axes.plot([place - 0.3, place + 0.3], [values.mean()] * 2, color=colour, linewidth=2.5)
+        above = (place, values.mean())
+        axes.annotate(f"{values.mean():.4g}", above, (26, 4), textcoords="offset points", fontsize=9)
+    axes.set_xticks(range(len(views.returns)), list(views.returns))
+    axes.set_xlim(-0.5, len(views.returns) - 0.25)
+
+
+def plot_predicted_vs_rollout(axes: Axes, views: FigureData) -> None:
+    """A dot for each probe; on the diagonal what is said is what is paid."""
+    style_axes(
+        axes, title="cost-to-go of following the expert", xlabel="paid in a roll-out", ylabel="said by the expert"
+    )
+    if not len(views.predicted_costs):
+        return mark_empty(axes)
+    axes.plot(views.first_paid, views.first_said, ".", color=FIRST, alpha=0.6, label="where the first policy comes to")
+    axes.plot(
+        views.rollout_costs, views.predicted_costs, ".", color=EXPERT, alpha=0.6, label="where the expert comes to"
+    )
+    plot_diagonal(
+        axes, np.concatenate([views.rollout_costs, views.first_paid, views.predicted_costs, views.first_said])
+    )
+    axes.legend(frameon=False, fontsize=8)
+    return None
+
+
+def plot_advantages(axes: Axes, views: FigureData) -> None:
+    """The same of actions, less the mean of their state."""
+    title = "cost of an action, less the mean of its state"
+    style_axes(axes, title=title, xlabel="paid in a roll-out", ylabel="said by the expert")
+    if not len(views.advantage_said):
+        return mark_empty(axes)
+    x, y = views.advantage_paid, views.advantage_said
+    axes.plot(x, y, ".", color=EXPERT, alpha=0.5)
+    for values, limit in ((x, axes.set_xlim), (y, axes.set_ylim)):
+        far = float(np.percentile(abs(values), FAR)) or 1.0
+        limit(-1.15 * far, 1.15 * far)
+    low, high = axes.get_xlim()
+    axes.axline((0, 0), slope=1, color=BOUND, linestyle="--", linewidth=1.2)
+    axes.set_xlim(low, high)
+    return None
+
+
+def plot_costs_over_time(axes: Axes, views: FigureData) -> None:
+    """Along the expert's episodes."""
+    t, said, paid = views.by_time
+    style_axes(axes, title="cost-to-go over an episode", xlabel="step", ylabel="mean over episodes")
+    axes.plot(t, paid, color=RANDOM, linewidth=2, label="paid until the end")
+    if len(said):
+        axes.plot(t, said, color=EXPERT, linewidth=2, label="said by the expert")
+    axes.legend(frameon=False, fontsize=8)
+
+
+def plot_action_gaps(axes: Axes, views: FigureData) -> None:
+    """How much the best single action saves, over the expert's states."""
+    style_axes(
+        axes, title="saved by the best single action", xlabel="states of the expert, in order", ylabel="cost saved"
+    )
+    values = np.sort(views.saved)[::-1]
+    axes.fill_between(np.arange(len(values)) / max(len(values), 1), values, step="post", color=EXPERT, alpha=0.5)
+    axes.set_xlim(0, 1)
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
+
+
+def plot_verdicts(axes: Axes, diagnosis: Diagnosis) -> None:
+    """All checks in a column."""
+    axes.axis("off")
+    axes.set_title("checks")
+    colours = {"fine": COLORS[1], "warning": COLORS[4], "fault": BOUND, "unknown": RANDOM}
+    for place, one in enumerate(diagnosis.findings):
+        y = 0.97 - place * 0.066
+        axes.text(0.2, y, one.check, transform=axes.transAxes, fontsize=10, va="top")
+        colour = colours[one.verdict]
+        axes.text(0.6, y, one.verdict, transform=axes.transAxes, fontsize=10, va="top", color=colour, weight="bold")
+
+
+def mark_empty(axes: Axes) -> None:
+    """Where there is nothing to show."""
+    axes.text(0.5, 0.5, "the expert does not say", transform=axes.transAxes, ha="center", va="center", color=RANDOM)
+    axes.set_xticks([])
+    axes.set_yticks([])
+
+
+def plot_diagonal(axes: Axes, values: Array) -> None:
+    """Where both axes are equal."""
+    low, high = float(values.min()), float(values.max())
+    margin = 0.05 * (high - low) or 1.0
+    axes.axline((low, low), slope=1, color=BOUND, linestyle="--", linewidth=1.2)
+    axes.set(xlim=(low - margin, high + margin), ylim=(low - margin, high + margin))
+
 
 VERDICT_MARKS: dict[Verdict, str] = {"fine": "ok", "warning": "??", "fault": "XX", "unknown": "--"}
 VERDICT_COLORS: dict[Verdict, str] = {"fine": "#00704F", "warning": "#8A5A00", "fault": "#B00020", "unknown": "#6B7280"}

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from aggrevated.errors import AggrevatedError
-from aggrevated.experts.loading import BUILTIN_WEIGHTS
-from aggrevated.experts.model_card import ExpertCard
+from aggrevated.core.errors import AggrevatedError
+from aggrevated.experts.loading import BUILTIN_WEIGHTS, ExpertCard
 from aggrevated.experts.training_metadata import read_training_metadata
 from aggrevated.problems.control import ControlProblem
 from aggrevated.simulators import Simulator

@@ -15,11 +15,11 @@ from multiprocessing.process import BaseProcess
 from types import ModuleType
 from typing import Any, TypeVar, cast
 
+from aggrevated.core.errors import AggrevatedError
 from aggrevated.core.hardware import choose_thread_count, count_cores
 from aggrevated.engines import ProgressCallback
 from aggrevated.engines.serialization import deserialize, serialize
 from aggrevated.engines.worker import raise_no_cached_object, serve_jobs
-from aggrevated.errors import AggrevatedError
 
 S = TypeVar("S")
 E = TypeVar("E")

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Any, TypeVar, cast
 
+from aggrevated.core.errors import AggrevatedError, UsageError
 from aggrevated.core.hardware import count_cores
 from aggrevated.engines import ProgressCallback
 from aggrevated.engines.serialization import CachedObject, deserialize, serialize
-from aggrevated.errors import AggrevatedError, UsageError
 
 S = TypeVar("S")
 E = TypeVar("E")

@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 
 import cloudpickle
 
-from aggrevated.errors import UsageError
+from aggrevated.core.errors import UsageError
 
 T = TypeVar("T")
 

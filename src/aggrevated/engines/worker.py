@@ -12,9 +12,9 @@ from collections.abc import Callable
 from multiprocessing.connection import Connection
 from typing import Any
 
+from aggrevated.core.errors import AggrevatedError
 from aggrevated.core.hardware import THREADS_VARIABLE, single_thread
 from aggrevated.engines.serialization import CachedObject, deserialize, serialize
-from aggrevated.errors import AggrevatedError
 
 
 def serve_jobs(connection: Connection, threads: int) -> None:

@@ -14,8 +14,8 @@ from typing import Any, cast
 from gymnasium.spaces import Discrete
 
 from aggrevated.core.arrays import Array
+from aggrevated.core.errors import UsageError
 from aggrevated.core.user_code import call_user_code
-from aggrevated.errors import UsageError
 from aggrevated.experts import DiscreteQExpert, Expert, StateActionQExpert, StateValueExpert
 from aggrevated.experts.capabilities import (
     CAPABILITIES,
@@ -26,11 +26,10 @@ from aggrevated.experts.capabilities import (
     has_method,
     is_module,
 )
-from aggrevated.experts.demonstration_files import MINARI, demonstrations_from_list, read_demonstrations
-from aggrevated.experts.demonstrations import Demonstrations
+from aggrevated.experts.demonstrations import MINARI, Demonstrations, demonstrations_from_list, read_demonstrations
 from aggrevated.experts.environment_view import EnvironmentView
 from aggrevated.experts.q_function import QFunction, QFunctionExpert
-from aggrevated.experts.sb3_predict import SB3PredictExpert
+from aggrevated.experts.stable_baselines import SB3PredictExpert
 from aggrevated.simulators import Simulator
 
 ACCEPTED_EXPERTS = (

@@ -11,8 +11,8 @@ import numpy as np
 from gymnasium.spaces import Discrete
 
 from aggrevated.core.arrays import Array
+from aggrevated.core.errors import UsageError
 from aggrevated.core.user_code import check_finite, check_numeric_array
-from aggrevated.errors import UsageError
 from aggrevated.experts import Expert, StateActionQExpert, get_discount
 from aggrevated.experts.checked import CHECK, query_q_per_action
 from aggrevated.experts.environment_view import EnvironmentView

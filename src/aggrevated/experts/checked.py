@@ -4,8 +4,8 @@ import numpy as np
 from gymnasium.spaces import Box, Discrete
 
 from aggrevated.core.arrays import Array
+from aggrevated.core.errors import UserCodeError
 from aggrevated.core.user_code import call_user_code, check_finite, check_numeric_array, to_array
-from aggrevated.errors import UserCodeError
 from aggrevated.experts import DiscreteQExpert, Expert, StateActionQExpert, StateValueExpert
 
 CHECK = "check its weights, and that it was made for this simulator"

@@ -11,12 +11,9 @@ import numpy as np
 from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete
 from torch import Tensor
 
-from aggrevated.actors.networks import NumpyNetwork
+from aggrevated.actors.feed_forward import NumpyNetwork
 from aggrevated.core.arrays import Array
-from aggrevated.errors import DataError
-from aggrevated.experts.actor_critic import ActorCriticExpert
-from aggrevated.experts.actor_q import ActorQExpert
-from aggrevated.experts.categorical import CategoricalExpert
+from aggrevated.core.errors import DataError
 from aggrevated.experts.checkpoint_layers import (
     ACTOR,
     CRITIC,
@@ -31,7 +28,7 @@ from aggrevated.experts.checkpoint_layers import (
     read_network,
     scale_outputs,
 )
-from aggrevated.experts.q_network import QNetworkExpert
+from aggrevated.experts.network_experts import ActorCriticExpert, ActorQExpert, CategoricalExpert, QNetworkExpert
 from aggrevated.experts.vec_normalize import NormalizedExpert, VecNormalizeStats
 from aggrevated.simulators import Simulator
 from aggrevated.storage import JsonDict, truncate_message

@@ -1,4 +1,4 @@
-"""The networks among the tensors of a file: their layers by name, each checked before it is multiplied with."""
+"""Layers of checkpoints as NumPy networks, and the squashing of actions into their bounds."""
 
 import re
 from dataclasses import replace
@@ -8,10 +8,23 @@ import torch
 from torch import Tensor
 
 from aggrevated.actors.activations import ACTIVATIONS
-from aggrevated.actors.networks import NumpyNetwork
+from aggrevated.actors.feed_forward import NumpyNetwork
 from aggrevated.core.arrays import Array
-from aggrevated.errors import DataError
+from aggrevated.core.errors import DataError
 from aggrevated.storage import truncate_message
+
+
+def unscale_action(actions: Array, low: Array, high: Array) -> Array:
+    """From [−1, 1] to [low, high]."""
+    within: Array = low + 0.5 * (actions + 1.0) * (high - low)
+    return within
+
+
+def scale_action(actions: Array, low: Array, high: Array) -> Array:
+    """From [low, high] to [−1, 1]."""
+    within: Array = 2.0 * ((actions - low) / (high - low)) - 1.0
+    return within
+
 
 # the layers of each network by Stable-Baselines3's names: group after group, and in a group by number
 NUMBER = r"(\d{1,4})"

@@ -10,9 +10,9 @@ from itertools import chain
 
 import numpy as np
 
-from aggrevated.actors.networks import NumpyNetwork
+from aggrevated.actors.feed_forward import NumpyNetwork
 from aggrevated.core.arrays import Array
-from aggrevated.errors import UsageError
+from aggrevated.core.errors import UsageError
 from aggrevated.experts import DiscreteQExpert, Expert, StateValueExpert, get_discount
 
 

@@ -11,9 +11,9 @@ from gymnasium.spaces import Box, Discrete, Space
 from gymnasium.spaces.utils import unflatten
 
 from aggrevated.core.arrays import Array
+from aggrevated.core.errors import UserCodeError
 from aggrevated.core.spaces import SpaceAdapter, split_batch
 from aggrevated.core.user_code import NUMBERS
-from aggrevated.errors import UserCodeError
 from aggrevated.simulators import Simulator
 from aggrevated.simulators.checked import checked_observe
 

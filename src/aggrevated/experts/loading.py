@@ -1,18 +1,57 @@
-"""Reading experts: shipped, from a sealed file, or from a Stable-Baselines3 zip. Nothing in them is executed."""
+"""What a reader should know of an expert: how it was made, why this one, and how good it is on fresh episodes."""
 
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, Self, TypeAlias, get_origin
 
 from torch import Tensor
 
-from aggrevated.errors import DataError, UsageError
+from aggrevated.core.errors import DataError, UsageError
 from aggrevated.experts.checkpoint_formats import CheckpointExpert, build_expert
 from aggrevated.experts.ensemble import QExpertEnsemble, StateValueExpertEnsemble, make_expert_ensemble
-from aggrevated.experts.model_card import ExpertCard
 from aggrevated.experts.stable_baselines import MAX_WEIGHTS, discount, load_sb3_zip
 from aggrevated.experts.vec_normalize import load_vec_normalize
 from aggrevated.simulators import Simulator
 from aggrevated.storage import JsonDict, load_checksummed, reraise_storage_errors
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExpertCard:
+    """It lies beside the weights, in the same sealed file."""
+
+    task: str
+    algorithm: str
+    activation: str = "relu"
+    command: str  # that made it
+    environment: str
+    horizon: int
+    seed: int
+    step: int  # of its training
+    chosen: str  # by which rule
+    why: str  # so
+    mean_return: float
+    standard_error: float
+    episodes: int
+    settings: Mapping[str, Any]  # of the algorithm
+    versions: Mapping[str, str]
+
+    @classmethod
+    def read(cls, facts: JsonDict, source: object) -> Self:
+        """What `facts` gave, or a `DataError` that names its source."""
+        kinds: dict[str, Any] = {field.name: get_origin(field.type) or field.type for field in fields(cls)}
+        if not kinds.keys() - {"activation"} <= facts.keys() <= kinds.keys():
+            raise DataError(f"{source} has no expert's card; make it with 'aggrevated expert train'")
+        for name, value in facts.items():
+            kind = int | float if kinds[name] is float else kinds[name]
+            if not isinstance(value, kind) or isinstance(value, bool):
+                raise DataError(f"{source} has a card with an unusual {name}; make it with 'aggrevated expert train'")
+        return cls(**facts)
+
+    def to_dict(self) -> JsonDict:
+        """For JSON."""
+        return asdict(self)
+
 
 BUILTIN_WEIGHTS = Path(__file__).parent / "weights"
 NetworkExpert: TypeAlias = CheckpointExpert | QExpertEnsemble | StateValueExpertEnsemble

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from aggrevated.core.arrays import Array
+from aggrevated.core.errors import UsageError, UserCodeError
 from aggrevated.core.user_code import call_user_code
-from aggrevated.errors import UsageError, UserCodeError
 from aggrevated.experts.environment_view import EnvironmentView
 
 

@@ -1,15 +1,23 @@
 """What a Stable-Baselines3 zip holds: its tensors, and what it says in words. Nothing that is pickled in it is run."""
 
+from __future__ import annotations
+
 import io
 import re
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
+import numpy as np
+from gymnasium.spaces import Box
 from torch import Tensor
 
 from aggrevated.actors.activations import activation_by_name
-from aggrevated.errors import DataError
+from aggrevated.core.arrays import Array
+from aggrevated.core.errors import DataError, UsageError
 from aggrevated.experts.checkpoint_formats import FUNCTION, detect_format
+from aggrevated.experts.environment_view import EnvironmentView
+from aggrevated.experts.signatures import split_rows
 from aggrevated.storage import (
     MAX_JSON,
     JsonDict,
@@ -112,3 +120,32 @@ def detect_clipping(path: Path, layout: JsonDict) -> float:
             f"the expert {path} has clip_mean {truncate_message(clip, 40)}; give one with a number that is not negative"
         )
     return float(clip)
+
+
+@dataclass(frozen=True)
+class SB3PredictExpert:
+    """By `predict(observation, deterministic=True)`: all at once where observations are a Box, else one by one."""
+
+    name: str
+    model: Any
+    native: EnvironmentView
+
+    def act(self, states: Array, t: int) -> Array:
+        from aggrevated.experts.torch_modules import single_torch_thread
+
+        part, n = f"the expert {self.name}", len(states)
+        with single_torch_thread():
+            if isinstance(self.native.space_adapter.observations, Box):
+                chosen = split_rows(self._predicted(self.native.batch(states)), n, part) if n else []
+            else:
+                chosen = [self._predicted(one) for one in self.native.observations(states)]
+        return self.native.ours(part, chosen)
+
+    def _predicted(self, observations: Any) -> Any:
+        action, memory = self.model.predict(observations, deterministic=True)
+        if memory is not None and np.size(memory):
+            raise UsageError(
+                f"the expert {self.name} remembers what it saw, and an expert is asked about states alone; give one "
+                "without a recurrent policy"
+            )
+        return action

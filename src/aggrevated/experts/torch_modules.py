@@ -16,8 +16,8 @@ from gymnasium.spaces import Discrete
 from torch import nn
 
 from aggrevated.core.arrays import Array
+from aggrevated.core.errors import UserCodeError
 from aggrevated.core.user_code import call_user_code, check_finite, check_numeric_array
-from aggrevated.errors import UserCodeError
 from aggrevated.simulators import Simulator
 from aggrevated.simulators.checked import checked_observe
 

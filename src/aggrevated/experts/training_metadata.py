@@ -12,7 +12,7 @@ import numpy as np
 from torch import Tensor
 
 from aggrevated.core.arrays import Array
-from aggrevated.errors import DataError
+from aggrevated.core.errors import DataError
 from aggrevated.experts.stable_baselines import read_zip
 from aggrevated.storage import JsonDict, UnresolvedObject, array_from_pickle, number_from_pickle, parse_pickle
 

@@ -15,7 +15,7 @@ from gymnasium.spaces import Dict
 from gymnasium.spaces.utils import flatdim
 
 from aggrevated.core.arrays import Array
-from aggrevated.errors import DataError
+from aggrevated.core.errors import DataError
 from aggrevated.simulators import Simulator
 from aggrevated.storage import (
     MAX_PICKLE,

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from aggrevated.core.arrays import Array
-from aggrevated.errors import UsageError
+from aggrevated.core.errors import UsageError
 
 OPSET, IR = 17, 8  # old enough for every onnxruntime of the last years
 NUMBERS = {"float32": 1, "int64": 7, "float64": 11}  # as ONNX counts its types

@@ -10,7 +10,7 @@ import numpy as np
 from gymnasium.spaces import Box, Discrete
 
 from aggrevated.core.arrays import Array
-from aggrevated.errors import DataError, UsageError
+from aggrevated.core.errors import DataError, UsageError
 from aggrevated.export.graphs import NUMBERS, Graph
 from aggrevated.export.policy_steps import add_policy_step
 from aggrevated.policies import Policy

@@ -10,7 +10,7 @@ from torch.nn.utils import vector_to_parameters
 
 from aggrevated.actors.convolutional import WHITE
 from aggrevated.core.arrays import Array
-from aggrevated.errors import UsageError
+from aggrevated.core.errors import UsageError
 from aggrevated.export.graphs import Graph
 from aggrevated.policies import Policy
 from aggrevated.policies.convolutional import ConvolutionalPolicy

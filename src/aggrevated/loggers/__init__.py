@@ -12,9 +12,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Protocol
 
+from aggrevated.core.errors import UsageError
 from aggrevated.core.registry import find_entry_points, list_modules, load_entry_point
 from aggrevated.core.settings import check_known
-from aggrevated.errors import UsageError
 from aggrevated.storage import JsonDict, truncate_message
 
 ENTRY_POINT_GROUP = (

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from torch.distributions import Categorical
 
-from aggrevated.errors import DataError
+from aggrevated.core.errors import DataError
 from aggrevated.losses import Loss, LossSettings, policy_distribution, weighted_mean
 from aggrevated.oracles import CostToGo, Feedback
 from aggrevated.policies import Policy

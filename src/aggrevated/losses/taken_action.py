@@ -6,7 +6,7 @@ from types import MappingProxyType
 import torch
 from torch import Tensor
 
-from aggrevated.errors import UsageError
+from aggrevated.core.errors import UsageError
 from aggrevated.losses import Loss, LossSettings, policy_distribution, weighted_mean
 from aggrevated.oracles import CostToGo, Feedback
 from aggrevated.policies import Policy

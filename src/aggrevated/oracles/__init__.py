@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 import numpy as np
 
 from aggrevated.core.arrays import Array
+from aggrevated.core.errors import DataError, UsageError, UserCodeError
 from aggrevated.core.settings import Settings, setting
-from aggrevated.errors import DataError, UsageError, UserCodeError
 from aggrevated.experts import Expert
 from aggrevated.rollout.trajectories import Trajectories
 from aggrevated.simulators import Simulator

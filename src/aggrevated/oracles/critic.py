@@ -13,7 +13,7 @@ from aggrevated.experts import Expert
 from aggrevated.kernels.adam import Adam
 from aggrevated.oracles import CostToGo, Feedback, Oracle, OracleSettings
 from aggrevated.policies import Policy
-from aggrevated.policies.mlp import relu_network
+from aggrevated.policies.feed_forward import relu_network
 from aggrevated.rollout.trajectories import Trajectories
 from aggrevated.simulators import Simulator
 

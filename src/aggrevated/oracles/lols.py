@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from gymnasium.spaces import Discrete
 
-from aggrevated.actors.action_history import update_history
+from aggrevated.actors.window import update_history
 from aggrevated.core.arrays import Array
 from aggrevated.core.rng import RandomStream
 from aggrevated.core.settings import COUNT, UNIT_INTERVAL, setting

@@ -10,10 +10,10 @@ import numpy as np
 from gymnasium.spaces import Discrete
 
 from aggrevated.core.arrays import Array
+from aggrevated.core.errors import UsageError
 from aggrevated.core.rng import RandomStream, make_generator
 from aggrevated.core.settings import COUNT, at_least, setting
 from aggrevated.core.user_code import add_error_position
-from aggrevated.errors import UsageError
 from aggrevated.experts import Expert
 from aggrevated.experts.checked import query_actions
 from aggrevated.oracles import CostOracleSettings, CostToGo, Feedback, Oracle, max_rollout_steps

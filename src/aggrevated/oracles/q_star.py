@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
+from aggrevated.core.errors import UsageError
 from aggrevated.core.settings import SelectedComponents
-from aggrevated.errors import UsageError
 from aggrevated.experts import DiscreteQExpert, Expert
 from aggrevated.experts.checked import query_q_values
 from aggrevated.oracles import (

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from torch import Tensor
 
-from aggrevated.errors import DataError, StorageError
+from aggrevated import __version__
+from aggrevated.core.errors import DataError, StorageError
 from aggrevated.kernels import linear_algebra
 from aggrevated.kernels.numerics import numerics_fingerprint
 from aggrevated.parsing import splits
@@ -16,7 +17,6 @@ from aggrevated.parsing.features import crops, geometry, hog, layout, projection
 from aggrevated.parsing.pages import crohme
 from aggrevated.parsing.pages.page import Page
 from aggrevated.storage import load_checksummed, save_checksummed
-from aggrevated.version import __version__
 
 MAX_CACHED_FILES = 8  # files, the newest
 

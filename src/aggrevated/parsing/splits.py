@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from aggrevated.errors import DataError
+from aggrevated.core.errors import DataError
 from aggrevated.parsing.features.crops import warp_crop
 from aggrevated.parsing.pages import crohme, handwriting
 from aggrevated.parsing.pages.page import Page

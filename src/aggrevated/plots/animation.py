@@ -11,7 +11,7 @@ import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
 from aggrevated.core.arrays import Array
-from aggrevated.errors import UsageError
+from aggrevated.core.errors import UsageError
 from aggrevated.plots.state_drawings import FAINT, INK, MUTED, PAPER, STATE_DRAWERS, draw_state
 from aggrevated.simulators.mujoco import ROBOTS
 from aggrevated.storage import write_atomically

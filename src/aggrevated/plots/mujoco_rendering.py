@@ -9,7 +9,7 @@ import numpy as np
 from PIL import Image
 
 from aggrevated.core.arrays import Array
-from aggrevated.errors import UsageError
+from aggrevated.core.errors import UsageError
 from aggrevated.simulators.mujoco import MuJoCo
 
 WIDTH, HEIGHT = 320, 240

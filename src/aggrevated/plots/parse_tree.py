@@ -1,7 +1,4 @@
-"""A parse under the handwriting that it is of: the symbols in a row, and an arc from every head to its dependents.
-
-All lengths are inches, y downwards from the top of the figure, so that nothing can run into anything else.
-"""
+"""Arcs from heads to dependents beside a row of symbols, nested so that none runs into another. Lengths are inches."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -11,16 +8,100 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.patches import FancyBboxPatch, Patch, PathPatch
+from matplotlib.patches import FancyArrowPatch, FancyBboxPatch, Patch, PathPatch
 from matplotlib.path import Path as Outline
 
 from aggrevated.core.arrays import Array
-from aggrevated.errors import UsageError
+from aggrevated.core.errors import UsageError
 from aggrevated.parsing.features.geometry import line_starts
 from aggrevated.parsing.pages.page import Page, Strokes
-from aggrevated.plots.dependency_arcs import ARC, CELL, WRONG, draw_arcs
-from aggrevated.plots.dependency_arcs import arcs_height as height_of_arcs
 from aggrevated.plots.learning_curves import save_figure
+
+ARC, WRONG, ROOT = "#0072B2", "#D55E00", "#009E73"  # Okabe and Ito's
+CELL = 0.34  # of one symbol in the row, wide
+LEVEL = 0.17  # by which an arc goes deeper than those inside it
+FOOT = 0.5  # below the deepest arc, for ROOT
+
+
+def arcs_height(heads: Array) -> float:
+    """How much room the arcs need below the row."""
+    return LEVEL * max(arc_levels(heads).values(), default=0) + (FOOT if (heads == 0).any() else 0.2)
+
+
+def arc_levels(heads: Array) -> dict[int, int]:
+    """How deep the arc to each dependent goes (by its number): one more than the deepest inside it."""
+    spans = sorted((abs(int(head) - n), min(int(head), n), max(int(head), n), n) for n, head in head_pairs(heads))
+    levels: dict[int, int] = {}
+    drawn: list[tuple[int, int, int]] = []
+    for _, first, last, n in spans:
+        inside = [level for a, b, level in drawn if first <= a and b <= last]
+        crossed = [level for a, b, level in drawn if a < first < b < last or first < a < last < b]
+        level = 1 + max(inside, default=0)
+        while level in crossed:
+            level += 1
+        levels[n] = level
+        drawn.append((first, last, level))
+    return levels
+
+
+def head_pairs(heads: Array) -> list[tuple[int, int]]:
+    """(dependent, head) of all arcs between two symbols."""
+    return [(n, int(head)) for n, head in enumerate(heads, start=1) if head > 0]
+
+
+def draw_arcs(axes: Axes, heads: Array, left: float, top: float, colours: Sequence[str]) -> None:
+    """Arcs of `heads` [n] below a row of cells that begins at `left`, each in the colour of its dependent.
+
+    Longer ones go deeper; those from ROOT come from the foot. A head of −1 is not known yet.
+    """
+    levels = arc_levels(heads)
+    foot = top + LEVEL * max(levels.values(), default=0) + 0.28
+    for dependent, head in head_pairs(heads):
+        start = left + CELL * (head - 0.5 + arc_exit_offset(heads, dependent, head))
+        end, y = left + CELL * (dependent - 0.5), top + LEVEL * levels[dependent]
+        draw_arrow(axes, [(start, top), (start, y), (end, y), (end, top)], colours[dependent - 1])
+    for place in map(int, np.flatnonzero(heads == 0)):
+        x, colour = left + CELL * (place + 0.5), colours[place]
+        draw_arrow(axes, [(x, foot), (x, top)], ROOT if colour == ARC else colour)
+        axes.text(x, foot + 0.09, "ROOT", ha="center", va="center", fontsize=8, color=ROOT if colour == ARC else colour)
+
+
+def arc_exit_offset(heads: Array, dependent: int, head: int) -> float:
+    """How far beside the middle of its head's cell an arc begins, in cells: the longest nearest to the middle."""
+    side = 1 if dependent > head else -1
+    siblings = [n for n, other in head_pairs(heads) if other == head and (n - head) * side > 0]
+    place = 1 + sum(abs(n - head) > abs(dependent - head) for n in siblings)
+    return side * 0.38 * place / (len(siblings) + 0.2)
+
+
+def draw_arrow(axes: Axes, corners: list[tuple[float, float]], colour: str, width: float = 1.2) -> None:
+    """A line with rounded corners from the first point to the arrow head at the last."""
+    outline = _rounded(corners)
+    arrow = FancyArrowPatch(
+        path=outline,
+        arrowstyle="-|>,head_length=3.2,head_width=1.7",
+        color=colour,
+        linewidth=width,
+        linestyle="--" if colour == WRONG else "-",
+        joinstyle="miter",
+        shrinkA=0,
+        shrinkB=0,
+    )
+    axes.add_patch(arrow)
+
+
+def _rounded(corners: list[tuple[float, float]]) -> Outline:
+    points = [np.array(corner) for corner in corners]
+    vertices, codes = [points[0]], [Outline.MOVETO]
+    for before, corner, after in zip(points, points[1:], points[2:], strict=False):
+        a, b = (
+            corner + (other - corner) * min(0.5, 0.1 / max(float(np.hypot(*(other - corner))), 1e-9))
+            for other in (before, after)
+        )
+        vertices += [a, corner, b]
+        codes += [Outline.LINETO, Outline.CURVE3, Outline.CURVE3]
+    return Outline(np.array([*vertices, points[-1]]), [*codes, Outline.LINETO])
+
 
 # heads [n], −1 for none yet; stack; buffer's first; transition
 Frame: TypeAlias = tuple[Array, Sequence[int], int, str]
@@ -54,7 +135,7 @@ def draw_tree(
     low, scale, (across, down) = _fit(page, width - 2 * MARGIN)
     row = (TITLE if title else 0.0) + MARGIN + down + 0.3
     below = row + ROW + NUMBERS + (NAMES if names else 0.0)
-    height = below + height_of_arcs(heads) + (0.0 if gold is None else LEGEND)
+    height = below + arcs_height(heads) + (0.0 if gold is None else LEGEND)
     figure, axes = make_canvas(width, height)
     _title(axes, title, width)
     corner = np.array([(width - across) / 2, row - 0.3 - down])
@@ -86,7 +167,7 @@ def draw_growth(page: Page, frames: Sequence[Frame], path: Path, title: str = ""
     columns = 2 if len(page) <= 16 else 1
     panel = max(CELL * len(page), 3.2) + MARGIN
     rows = -(-len(frames) // columns)
-    arcs = [max(height_of_arcs(heads) for heads, *_ in frames[row::rows]) for row in range(rows)]
+    arcs = [max(arcs_height(heads) for heads, *_ in frames[row::rows]) for row in range(rows)]
     tops = MARGIN + (TITLE if title else 0.0) + np.cumsum([0.0, *(0.35 + ROW + NUMBERS + below for below in arcs)])
     width = MARGIN + columns * panel
     figure, axes = make_canvas(width, float(tops[-1]) + LEGEND)

@@ -17,12 +17,12 @@ from torch.distributions import Distribution
 from torch.func import functional_call, grad, vmap
 
 from aggrevated.actors import Actor
-from aggrevated.actors.action_history import previous_actions, update_history
+from aggrevated.actors.window import previous_actions, update_history
 from aggrevated.core.arrays import Array
+from aggrevated.core.errors import UsageError
 from aggrevated.core.rng import SeedPurpose, derive_seeds
 from aggrevated.core.settings import LAYER_WIDTHS, Settings, setting
 from aggrevated.core.spaces import SpaceAdapter
-from aggrevated.errors import UsageError
 from aggrevated.policies.heads.base import Head
 from aggrevated.storage import JsonDict
 

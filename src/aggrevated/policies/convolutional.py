@@ -12,8 +12,8 @@ from torch.distributions import Distribution
 
 from aggrevated.actors.convolutional import WHITE, ConvolutionalActor, NumpyConvolution
 from aggrevated.core.arrays import Array
+from aggrevated.core.errors import UsageError
 from aggrevated.core.spaces import PICTURE
-from aggrevated.errors import UsageError
 from aggrevated.policies import DEFAULT_WIDTHS, HiddenSettings, Policy, make_initial_generator
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import Head

@@ -1,20 +1,34 @@
-"""Feed-forward policies: a ReLU network and a head. The paper's, for CartPole and Acrobot, has one layer of 16."""
+"""Fully connected networks with ReLU."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Self
 
 import torch
 from gymnasium.spaces import Space
-from torch import Tensor
+from torch import Tensor, nn
 from torch.distributions import Distribution
 
-from aggrevated.actors.feed_forward import FeedForwardActor
-from aggrevated.actors.networks import NumpyNetwork
+from aggrevated.actors.feed_forward import FeedForwardActor, NumpyNetwork
 from aggrevated.policies import DEFAULT_WIDTHS, HiddenSettings, Policy, input_size, make_initial_generator
 from aggrevated.policies.heads import Head
-from aggrevated.policies.mlp import relu_network
 from aggrevated.storage import JsonDict
+
+
+def relu_network(
+    sizes: Sequence[int], generator: torch.Generator | None = None, last_gain: float = 1.0
+) -> nn.Sequential:
+    """A ReLU network with He's initialisation and zero biases; the last layer's weights are scaled by `last_gain`."""
+    layers: list[nn.Module] = []
+    for inputs, outputs in pairwise(sizes):
+        linear = nn.Linear(inputs, outputs)
+        nn.init.kaiming_uniform_(linear.weight, nonlinearity="relu", generator=generator)
+        nn.init.zeros_(linear.bias)
+        layers += [linear, nn.ReLU()]
+    with torch.no_grad():
+        linear.weight *= last_gain
+    return nn.Sequential(*layers[:-1])
 
 
 class FeedForwardPolicy(Policy):

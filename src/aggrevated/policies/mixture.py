@@ -12,7 +12,7 @@ from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
 from aggrevated.actors.mixture import MixtureActor
 from aggrevated.core.arrays import Array
-from aggrevated.errors import UsageError
+from aggrevated.core.errors import UsageError
 from aggrevated.policies import Policy
 from aggrevated.policies.heads import CategoricalHead, Head
 from aggrevated.storage import JsonDict

@@ -12,13 +12,12 @@ from gymnasium.spaces import Space
 from torch import Tensor, nn
 from torch.distributions import Distribution
 
-from aggrevated.actors.action_history import ActionHistoryActor
 from aggrevated.actors.recurrent import RecurrentActor
+from aggrevated.actors.window import ActionHistoryActor
 from aggrevated.core.settings import SelectedComponents, check_recurrent_width
 from aggrevated.policies import Policy, SequenceSettings, input_size, make_initial_generator
-from aggrevated.policies.compiled_lstm import CompiledLSTM
 from aggrevated.policies.heads import Head
-from aggrevated.policies.recurrent_cells import CELLS, LSTM
+from aggrevated.policies.recurrent_cells import CELLS, LSTM, CompiledLSTM
 from aggrevated.storage import JsonDict
 
 BackwardFunction: TypeAlias = Callable[[Tensor], tuple[Tensor, ...]]

@@ -13,14 +13,13 @@ import torch
 from gymnasium.spaces import Discrete
 from torch import Tensor, nn
 
-from aggrevated import storage
+from aggrevated import __version__, storage
+from aggrevated.core.errors import DataError, UsageError
 from aggrevated.core.registry import list_modules
 from aggrevated.core.spaces import LARGEST, SpaceAdapter
-from aggrevated.errors import DataError, UsageError
 from aggrevated.policies import Policy
 from aggrevated.policies.heads import CategoricalHead
 from aggrevated.storage import JsonDict, truncate_message
-from aggrevated.version import __version__
 
 FORMAT = "aggrevated policy 1"
 LAYERS = 1000  # in one list of a shape, at most

@@ -9,8 +9,7 @@ from gymnasium.spaces import Space
 from torch import Tensor
 from torch.distributions import Distribution
 
-from aggrevated.actors.action_history import ActionHistoryActor
-from aggrevated.actors.window import WindowActor
+from aggrevated.actors.window import ActionHistoryActor, WindowActor
 from aggrevated.policies import DEFAULT_WIDTHS, Policy, SequenceSettings, input_size, make_initial_generator
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import Head

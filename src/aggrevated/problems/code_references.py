@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from aggrevated.errors import DataError, UsageError
+from aggrevated.core.errors import DataError, UsageError
 
 REFERENCE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
 OF_RUNS = ("config.json", "trials.json", "sweep.json")  # what lies in the folders of runs

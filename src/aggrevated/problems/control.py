@@ -16,16 +16,15 @@ from gymnasium.spaces import Space
 from torch import Tensor
 
 from aggrevated.core.arrays import Array
+from aggrevated.core.errors import UsageError, UserCodeError
 from aggrevated.core.rng import SeedPurpose, derive_seeds
 from aggrevated.core.settings import COUNT, SEED, at_least, setting
 from aggrevated.core.statistics import standard_error
 from aggrevated.engines import IN_PROCESS, Engine
-from aggrevated.errors import UsageError, UserCodeError
 from aggrevated.experts import Expert
-from aggrevated.experts.behavior_fingerprint import compute_behavior_fingerprint
 from aggrevated.experts.checked import query_actions
+from aggrevated.experts.fingerprint import compute_behavior_fingerprint, expert_arrays
 from aggrevated.experts.loading import list_builtin_experts, load_expert, split_names
-from aggrevated.experts.weights_of import expert_arrays
 from aggrevated.policies import Policy
 from aggrevated.problems import EvaluationSettings, Problem, ProblemSettings, Score, check_enough_memory
 from aggrevated.simulators import Simulator

@@ -15,13 +15,13 @@ from gymnasium.spaces import Space
 from torch import Tensor
 
 from aggrevated.core.arrays import Array
+from aggrevated.core.errors import UsageError
 from aggrevated.core.settings import COUNT, Rule, SelectedComponents, check_setting, setting
 from aggrevated.core.spaces import SpaceAdapter
 from aggrevated.core.user_code import call_user_code
-from aggrevated.errors import UsageError
 from aggrevated.experts import Expert
 from aggrevated.experts.adapters import as_expert, expert_capability
-from aggrevated.experts.behavior_fingerprint import compute_behavior_fingerprint
+from aggrevated.experts.fingerprint import compute_behavior_fingerprint
 from aggrevated.experts.loading import load_expert
 from aggrevated.policies import Policy
 from aggrevated.policies.heads import GaussianHead

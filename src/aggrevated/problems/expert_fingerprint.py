@@ -4,8 +4,8 @@ import numpy as np
 
 from aggrevated.core.arrays import Array
 from aggrevated.experts import Expert
-from aggrevated.experts.behavior_fingerprint import round_to_significant_digits
 from aggrevated.experts.checked import query_actions
+from aggrevated.experts.fingerprint import round_to_significant_digits
 from aggrevated.problems.normalization import sample_actions
 from aggrevated.simulators import Simulator, find_action_mask
 from aggrevated.simulators.checked import checked_reset, checked_step

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
+from aggrevated.core.errors import UsageError
 from aggrevated.core.hardware import single_thread
 from aggrevated.core.rng import SeedPurpose, derive_seeds
-from aggrevated.errors import UsageError
 from aggrevated.plots.animation import Panel, select_steps, write_comparison_gif
 from aggrevated.plots.state_drawings import WIDTH
 from aggrevated.problems.control import ControlProblem

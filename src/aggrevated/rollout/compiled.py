@@ -8,12 +8,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from aggrevated.actors import Actor
-from aggrevated.actors.action_history import ActionHistoryActor
-from aggrevated.actors.cells import NumpyLSTM, lstm_row
-from aggrevated.actors.feed_forward import FeedForwardActor
-from aggrevated.actors.networks import network_row
-from aggrevated.actors.recurrent import RecurrentActor
+from aggrevated.actors.feed_forward import FeedForwardActor, network_row
+from aggrevated.actors.recurrent import NumpyLSTM, RecurrentActor, lstm_row
 from aggrevated.actors.samplers import CategoricalSampler
+from aggrevated.actors.window import ActionHistoryActor
 from aggrevated.core.arrays import Array
 from aggrevated.core.rng import RandomStream
 from aggrevated.kernels.elementary_functions import gumbel_scalar

@@ -8,11 +8,11 @@ import numpy as np
 from gymnasium.spaces import Box, Discrete
 
 from aggrevated.actors import Actor
-from aggrevated.actors.action_history import update_history
+from aggrevated.actors.window import update_history
 from aggrevated.core.arrays import Array
+from aggrevated.core.errors import DataError, UsageError
 from aggrevated.core.rng import RandomStream, make_generator
 from aggrevated.core.user_code import add_error_position
-from aggrevated.errors import DataError, UsageError
 from aggrevated.experts import Expert
 from aggrevated.experts.checked import query_actions
 from aggrevated.rollout.compiled import CompiledEpisodes, run_compiled_episodes

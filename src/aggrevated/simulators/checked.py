@@ -6,8 +6,8 @@ What a simulator shows is looked at for numbers that are none; where its own ste
 import numpy as np
 
 from aggrevated.core.arrays import Array
+from aggrevated.core.errors import UserCodeError
 from aggrevated.core.user_code import call_user_code, check_finite, check_numeric_array, to_array
-from aggrevated.errors import UserCodeError
 from aggrevated.simulators import Simulator
 
 

@@ -20,8 +20,8 @@ import numpy as np
 from gymnasium.spaces import Box
 
 from aggrevated.core.arrays import Array
+from aggrevated.core.errors import UsageError
 from aggrevated.core.hardware import choose_thread_count
-from aggrevated.errors import UsageError
 
 UNSTABLE = 1e10  # mjMAXVAL: what MuJoCo itself takes for the sign of a diverged simulation
 Healthy = Callable[[Array, Array], Array]  # from positions [n, nq] and velocities [n, nv] to bool [n]

@@ -1,13 +1,70 @@
-"""Files that are whole or absent, whatever happens while they are written."""
+"""Files written whole or not at all, locks on folders, and limits on what is read from others."""
 
 import errno
+import fcntl
 import os
 import secrets
+import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO
 
-from aggrevated.errors import StorageError
+from aggrevated.core.errors import DataError, StorageError, UsageError
+
+
+@contextmanager
+def open_regular_file(path: Path, what: str) -> Iterator[BinaryIO]:
+    """The file, open for reading, or a `DataError` that says `what` it should be."""
+    with reraise_storage_errors(path):
+        if not stat.S_ISREG(path.stat().st_mode):  # a pipe would never end
+            raise DataError(f"{path} is not a regular file; give the path of {what}")
+        with path.open("rb") as file:
+            yield file
+
+
+def read_prefix(path: Path, most: int, what: str) -> bytes:
+    """At most so many bytes of a file that others made, or a `DataError` that says `what` it should be."""
+    with open_regular_file(path, what) as file:
+        return file.read(most)
+
+
+def read_limited(path: Path, most: int, what: str, too_large: str) -> bytes:
+    """All bytes of such a file; one of more than `most` is said to be larger than `too_large` tells."""
+    with open_regular_file(path, what) as file:
+        if path.stat().st_size > most or len(data := file.read(most + 1)) > most:
+            raise DataError(f"{path} is larger than {too_large}")
+    return data
+
+
+def truncate_message(said: object, most: int = 120) -> str:
+    """What a foreign file, or an error about one, says: on one line, printable and not long."""
+    shown = "".join(
+        sign if sign.isprintable() else ascii(sign)[1:-1] for sign in " ".join(str(said).split())[: most + 1]
+    )
+    return shown if len(shown) <= most else shown[: most - 3] + "..."
+
+
+LOCK = ".lock"
+
+
+@contextmanager
+def exclusive_lock(folder: Path) -> Iterator[None]:
+    """Hold the folder's lock, so that no two processes write to it."""
+    path = folder / LOCK
+    with reraise_storage_errors(folder):
+        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)  # a pipe would wait
+    try:
+        if not stat.S_ISREG(os.fstat(file).st_mode):
+            raise DataError(f"{path} is not a regular file; remove it")
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise UsageError(f"{folder} is in use by another process; wait for it or stop it first") from error
+        yield
+    finally:
+        os.close(file)
+
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
 NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS)  # what file systems without hard links say

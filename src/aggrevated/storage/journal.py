@@ -13,11 +13,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import BinaryIO, Self
 
-from aggrevated.errors import DataError
-from aggrevated.storage.atomic import reraise_storage_errors, write_all, write_atomically
-from aggrevated.storage.bounded_json import decode_utf8, parse_json
-from aggrevated.storage.json_files import JsonDict
-from aggrevated.storage.untrusted import open_regular_file
+from aggrevated.core.errors import DataError
+from aggrevated.storage.atomic import open_regular_file, reraise_storage_errors, write_all, write_atomically
+from aggrevated.storage.checksummed import JsonDict, decode_utf8, parse_json
 
 CHECKSUM_KEY = "checksum"
 INITIAL_CHECKSUM = ""  # before the first line

@@ -14,8 +14,8 @@ import warnings
 from typing import TYPE_CHECKING, BinaryIO
 from zipfile import ZipFile
 
-from aggrevated.errors import DataError
-from aggrevated.storage.zips import open_zip, read_chunks
+from aggrevated.core.errors import DataError
+from aggrevated.storage.archives import open_zip, read_chunks
 
 if TYPE_CHECKING:  # those who only read files have no need of torch
     from torch import Tensor

@@ -10,9 +10,9 @@ from typing import Any
 
 from aggrevated.config import Config
 from aggrevated.config.resolver import resolve_config
+from aggrevated.core.errors import DataError, UnusedSettingError, UsageError
 from aggrevated.core.settings import SEED, check_known, format_option, to_flag
 from aggrevated.core.settings import TRIALS as TRIALS_AT_MOST
-from aggrevated.errors import DataError, UnusedSettingError, UsageError
 from aggrevated.storage import JsonDict
 from aggrevated.sweeps.search_space import Choices, Range, Variation, parse_variations
 from aggrevated.tasks import Task, find_task

@@ -11,8 +11,8 @@ from math import prod
 from types import ModuleType
 from typing import Any
 
+from aggrevated.core.errors import UsageError
 from aggrevated.core.rng import SeedPurpose, derive_seeds
-from aggrevated.errors import UsageError
 from aggrevated.sweeps.request import TRIALS, SweepRequest
 from aggrevated.sweeps.search_space import Choices, Range, Variation
 from aggrevated.sweeps.trials import Trial

@@ -10,10 +10,15 @@ from typing import Any, TypeAlias, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-from aggrevated.config.component_registry import OPTION_NAMES
-from aggrevated.config.resolver import apply_settings, default_config, list_component_types, raise_unused_setting
+from aggrevated.config.resolver import (
+    OPTION_NAMES,
+    apply_settings,
+    default_config,
+    list_component_types,
+    raise_unused_setting,
+)
+from aggrevated.core.errors import UsageError
 from aggrevated.core.settings import WORDS_OF_TYPES, check_setting, declared_settings, to_flag
-from aggrevated.errors import UsageError
 from aggrevated.tasks import Task
 
 FORMS = "NAME=LOW..HIGH, NAME=LOW..HIGH:log or NAME=a,b,c"

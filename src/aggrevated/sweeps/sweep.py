@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from aggrevated import storage
+from aggrevated import __version__, storage
 from aggrevated.config.builder import build_algorithm_inputs
+from aggrevated.core.errors import AggrevatedError, DataError, StorageError, UsageError
 from aggrevated.core.hardware import single_thread
-from aggrevated.errors import AggrevatedError, DataError, StorageError, UsageError
 from aggrevated.kernels.numerics import describe_numerics_difference, numerics_fingerprint
 from aggrevated.sweeps.importance import importance
 from aggrevated.sweeps.request import SweepRequest
@@ -18,7 +18,6 @@ from aggrevated.sweeps.search import ROUND, import_optuna, propose_next_round
 from aggrevated.sweeps.trials import Trial, sort_best_first
 from aggrevated.training.records import Result
 from aggrevated.training.run_folder import Run, check_folder_unused, create_or_open, create_run_folder
-from aggrevated.version import __version__
 
 RECORD = "sweep.json"
 FailureCallback = Callable[[Run, AggrevatedError], None]  # is told of a run that failed

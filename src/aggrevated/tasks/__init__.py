@@ -11,9 +11,9 @@ from functools import partial
 from importlib import import_module
 from typing import Any
 
+from aggrevated.core.errors import UsageError
 from aggrevated.core.registry import TASKS, builtin_tasks, find_entry_points, list_task_names, load_entry_point
 from aggrevated.core.settings import Settings, suggest_close_match
-from aggrevated.errors import UsageError
 from aggrevated.problems import ProblemSettings
 from aggrevated.problems.expert_training import ExpertRecipe
 

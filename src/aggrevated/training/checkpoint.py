@@ -11,7 +11,7 @@ from pathlib import Path
 from torch import Tensor
 
 from aggrevated.algorithm import Learner
-from aggrevated.errors import DataError
+from aggrevated.core.errors import DataError
 from aggrevated.oracles import Oracle, iter_stateful
 from aggrevated.storage import JsonDict, chain_checksums, load_checksummed, reraise_storage_errors, save_checksummed
 from aggrevated.validation import BestPolicy

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 from aggrevated.algorithm import Learner
 from aggrevated.config.loop import LIMIT_NAMES, LIMIT_UNITS, LoopSettings
+from aggrevated.core.errors import UsageError
 from aggrevated.core.settings import check_setting, to_flag
-from aggrevated.errors import UsageError
 from aggrevated.training.records import Metrics
 from aggrevated.training.run_folder import Run
 

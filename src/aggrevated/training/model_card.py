@@ -8,15 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from aggrevated import storage
+from aggrevated import __version__, storage
 from aggrevated.config import Config
-from aggrevated.config.component_registry import OPTION_NAMES
-from aggrevated.config.resolver import default_config, resolve_config
+from aggrevated.config.resolver import OPTION_NAMES, default_config, resolve_config
+from aggrevated.core.errors import AggrevatedError, UsageError
 from aggrevated.core.settings import declared_settings, format_option
-from aggrevated.errors import AggrevatedError, UsageError
 from aggrevated.storage import JsonDict
 from aggrevated.tasks import Task, find_task, is_code_trusted
-from aggrevated.version import __version__
 
 if TYPE_CHECKING:
     from aggrevated.training.run_folder import Run

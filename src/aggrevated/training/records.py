@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from typing import Any, Self, get_args, get_type_hints
 
+from aggrevated.core.errors import DataError
 from aggrevated.core.settings import WORDS_OF_TYPES, has_exact_type
-from aggrevated.errors import DataError
 from aggrevated.storage import JsonDict
 
 

@@ -16,10 +16,10 @@ from aggrevated.algorithm import Iteration, Learner, aggrevated
 from aggrevated.config.builder import AlgorithmInputs, build_algorithm_inputs
 from aggrevated.config.resolver import resolve_config
 from aggrevated.config.summary import describe_config
+from aggrevated.core.errors import DataError
 from aggrevated.core.hardware import single_thread
 from aggrevated.core.signals import defer_signals
 from aggrevated.engines import IN_PROCESS, Engine
-from aggrevated.errors import DataError
 from aggrevated.experts.behavior_clone import BehaviorClone
 from aggrevated.kernels.numerics import describe_numerics_difference, numerics_fingerprint
 from aggrevated.problems import Problem

@@ -10,9 +10,9 @@ from typing import ClassVar, Protocol, Self
 import torch
 from torch import Tensor, nn
 
+from aggrevated.core.errors import UsageError
 from aggrevated.core.schedules import Schedule, linear_schedule
 from aggrevated.core.settings import COUNT, NON_NEGATIVE, Settings, one_of, setting
-from aggrevated.errors import UsageError
 from aggrevated.losses import Loss, action_mask_tensor, policy_inputs
 from aggrevated.oracles import CostToGo, Feedback
 from aggrevated.policies import Policy

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from torch.distributions import Categorical
 from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
+from aggrevated.core.errors import UsageError
 from aggrevated.core.rng import SeedPurpose, derive_seeds
 from aggrevated.core.settings import (
     COUNT,
@@ -26,7 +27,6 @@ from aggrevated.core.settings import (
     check_setting,
     setting,
 )
-from aggrevated.errors import UsageError
 from aggrevated.kernels.adam import Adam
 from aggrevated.losses import Loss, LossSettings, policy_distribution, policy_inputs
 from aggrevated.oracles import CostToGo
@@ -38,7 +38,6 @@ from aggrevated.updates import AnnealedSettings, UpdateResult, gradient_norm, lo
 from aggrevated.updates.compiled_mlp_fit import fit_mlp, supports_compiled_fit
 from aggrevated.updates.dataset_aggregation import MAX_MEASURED_TRAJECTORIES, AggregatedDataset, TrainingData
 from aggrevated.updates.natural import NaturalSettings, NaturalUpdate
-from aggrevated.updates.plateau import PlateauDetector
 from aggrevated.updates.projection_targets import (
     CategoricalTarget,
     ProjectionTarget,
@@ -48,7 +47,7 @@ from aggrevated.updates.projection_targets import (
     truncate_steps,
 )
 from aggrevated.updates.safe_step import MAX_HALVINGS, safe_step
-from aggrevated.updates.temperature import TemperatureSchedule
+from aggrevated.updates.temperature import PlateauDetector, TemperatureSchedule
 
 MIN_MINIBATCH_TRAJECTORIES = 4  # trajectories in a minibatch of a policy with memory
 MAX_GRADIENT_NORM = 1.0

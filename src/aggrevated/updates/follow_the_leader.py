@@ -6,9 +6,9 @@ import numpy as np
 from torch import Tensor
 from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
+from aggrevated.core.errors import UsageError
 from aggrevated.core.rng import SeedPurpose, derive_seeds
 from aggrevated.core.settings import POSITIVE, SelectedComponents, check_setting, setting
-from aggrevated.errors import UsageError
 from aggrevated.kernels.adam import Adam
 from aggrevated.losses import Loss, LossSettings
 from aggrevated.oracles import CostToGo, Feedback

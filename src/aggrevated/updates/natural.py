@@ -10,8 +10,7 @@ from torch import Tensor
 from aggrevated.core.schedules import Schedule, value_at
 from aggrevated.core.settings import NON_NEGATIVE, SelectedComponents, at_least, check_setting, one_of, setting
 from aggrevated.losses import Loss
-from aggrevated.losses.fisher import fisher_product
-from aggrevated.losses.trajectory_scores import compute_trajectory_scores
+from aggrevated.losses.fisher import compute_trajectory_scores, fisher_product
 from aggrevated.oracles import CostToGo
 from aggrevated.policies import Policy
 from aggrevated.rollout.trajectories import Trajectories

@@ -14,9 +14,9 @@ import torch
 from torch import Tensor
 
 from aggrevated.core.arrays import Array
+from aggrevated.core.errors import UsageError
 from aggrevated.core.rng import SeedPurpose, derive_seeds
 from aggrevated.core.settings import POSITIVE, Rule, SelectedComponents, at_least, check_setting, setting
-from aggrevated.errors import UsageError
 from aggrevated.losses import Loss, LossSettings, policy_distribution
 from aggrevated.losses.fisher import kl
 from aggrevated.oracles import CostToGo, Feedback

@@ -1,11 +1,8 @@
-"""How warm a goal may be: small costs add up over an episode, and what exp(−A*/τ) loses by chance is to be little.
+"""The temperature of the exponentiated update, and the detector of a plateau of its fit."""
 
-By the performance difference lemma a policy costs, above π*, what its actions cost in all steps of its episodes
-together. So much of the goal is compared with as much of the dearest policy so far: τ falls until it is a small part.
-"""
+from dataclasses import dataclass, field
 
-from dataclasses import dataclass
-
+import numpy as np
 import torch
 from torch import Tensor
 from torch.distributions import Categorical
@@ -49,3 +46,24 @@ def expected_cost_per_episode(pi: Tensor, cost: Tensor, known: Tensor, weight: T
     """Σ_t Σ_a π(a) A*(a), the mean over trajectories."""
     of_a_step = torch.where(known, pi.nan_to_num() * cost, 0.0).sum(-1)
     return float((of_a_step * weight).sum() / len(weight))
+
+
+RECENT = 10  # iterations that are compared with as many before them
+TOO_MUCH = 0.2  # of what a policy costs that acts at random
+PROGRESS = 0.9  # of what it was before: more than that is none
+
+
+@dataclass
+class PlateauDetector:
+    """What the policies of the last iterations cost above their goals."""
+
+    excess: list[float] = field(default_factory=list)  # at their own states; 1: as if they acted at random
+
+    def add(self, excess: float) -> None:
+        """Of π_n; no more are remembered than are looked at."""
+        self.excess = [*self.excess, excess][-2 * RECENT :]
+
+    def triggered(self) -> bool:
+        """Whether it is too much, and hardly less than before."""
+        before, now = np.mean(self.excess[:RECENT] or 0.0), np.mean(self.excess[RECENT:] or 0.0)
+        return len(self.excess) == 2 * RECENT and bool(now > TOO_MUCH and now > PROGRESS * before)

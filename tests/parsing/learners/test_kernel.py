@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from aggrevated.config.resolver import resolve_config
-from aggrevated.errors import UsageError
+from aggrevated.core.errors import UsageError
 from aggrevated.parsing.features.projection import Projection
 from aggrevated.parsing.learners.kernel import ITEMS, SHARP, KernelPolicy, SupportVectorUpdate, fit, rbf
 from aggrevated.parsing.parser import Corpus, Parser

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from aggrevated.errors import DataError, StorageError
+from aggrevated.core.errors import DataError, StorageError
 from aggrevated.parsing.pages import algebra
 from aggrevated.parsing.pages.crohme import BAR, compose, is_core, load, page, read_folder, stack
 from aggrevated.parsing.pages.inkml import Ink, read_inkml

@@ -3,7 +3,7 @@ from hashlib import sha256
 import numpy as np
 import pytest
 
-from aggrevated.errors import DataError, UsageError
+from aggrevated.core.errors import DataError, UsageError
 from aggrevated.parsing.pages.algebra import SYMBOLS, heads
 from aggrevated.parsing.pages.handwriting import TEMPLATES, _different_sets, generated, write_page, write_symbol
 from handwriting import is_projective

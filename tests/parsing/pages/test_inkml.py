@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from aggrevated.errors import AggrevatedError, DataError, StorageError, UsageError
+from aggrevated.core.errors import AggrevatedError, DataError, StorageError, UsageError
 from aggrevated.parsing.pages import crohme, inkml
 from aggrevated.parsing.pages.inkml import Group, Node, read_inkml
 

@@ -5,8 +5,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from aggrevated.errors import DataError
-from aggrevated.parsing.pages.trees import check_tree
+from aggrevated.core.errors import DataError
+from aggrevated.parsing.pages.inkml import check_tree
 from aggrevated.parsing.transitions import TransitionSystem
 from aggrevated.parsing.transitions.configurations import ConfigurationView, initial_configuration
 from aggrevated.parsing.transitions.gold import gold_sequence

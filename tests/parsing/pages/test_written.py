@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from aggrevated.errors import DataError
+from aggrevated.core.errors import DataError
 from aggrevated.parsing.pages.algebra import Fraction, Raised, Root
 from aggrevated_reader.pages.batched_rng import BatchedRng
 from aggrevated_reader.pages.generated import generate_page, generate_pages, synthesize_page

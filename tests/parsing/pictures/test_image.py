@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from PIL import Image, ImageDraw
 
-from aggrevated.errors import DataError, StorageError
+from aggrevated.core.errors import DataError, StorageError
 from aggrevated.parsing.features.crops import crops
 from aggrevated.parsing.pages.handwriting import generated, write_page
 from aggrevated.parsing.pages.page import Page
@@ -317,7 +317,7 @@ CHILD = r"""
 import re, sys, time
 from pathlib import Path
 import scipy.ndimage
-from aggrevated.errors import AggrevatedError
+from aggrevated.core.errors import AggrevatedError
 from aggrevated_reader.pictures.segmentation import read_page
 def peak():  # in MB; ru_maxrss would count what the parent had before this process began
     return int(re.search(r"VmHWM:\s*(\d+)", Path("/proc/self/status").read_text())[1]) / 1024

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from aggrevated.core.arrays import Array
-from aggrevated.errors import DataError, StorageError
+from aggrevated.core.errors import DataError, StorageError
 from aggrevated.parsing.pages import crohme, inkml
 from aggrevated.parsing.pages.handwriting import generated, write_page
 from aggrevated.parsing.pages.page import Page

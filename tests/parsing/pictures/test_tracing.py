@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aggrevated.errors import DataError
+from aggrevated.core.errors import DataError
 from aggrevated_reader.pictures.thinning import skeletonize
 from aggrevated_reader.pictures.tracing import trace_strokes
 

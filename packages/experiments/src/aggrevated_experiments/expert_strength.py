@@ -10,8 +10,7 @@ import numpy as np
 
 from aggrevated.core.arrays import Array
 from aggrevated.core.statistics import estimate
-from aggrevated.experts.loading import BUILTIN_WEIGHTS
-from aggrevated.experts.model_card import ExpertCard
+from aggrevated.experts.loading import BUILTIN_WEIGHTS, ExpertCard
 from aggrevated.reports import Table, markdown_table, write_page
 from aggrevated.reports.comparison import TrialGroup
 from aggrevated.storage import JsonDict, load_checksummed

@@ -5,16 +5,19 @@ from pathlib import Path
 
 import numpy as np
 
+from aggrevated import __version__
 from aggrevated.config import Config
 from aggrevated.config.resolver import config_from_dict
 from aggrevated.core.arrays import Array
 from aggrevated.core.statistics import estimate, paired_difference, probability_of_improvement
 from aggrevated.problems.control import require_control_problem
 from aggrevated.reports import Table, markdown_table, package_versions, thousands_column, with_run_name, write_page
-from aggrevated.reports.comparison import TrialGroup, format_interval, make_comparison_table
-from aggrevated.reports.sample_efficiency import (
+from aggrevated.reports.comparison import (
     LEVELS,
     CostCurve,
+    TrialGroup,
+    format_interval,
+    make_comparison_table,
     make_cost_curve,
     mean_best_return,
     reach_row,
@@ -24,7 +27,6 @@ from aggrevated.reports.sample_efficiency import (
 )
 from aggrevated.storage import JsonDict, read_json
 from aggrevated.tasks import Task, find_task
-from aggrevated.version import __version__
 from aggrevated_experiments.peers import Peer, expert_training_steps, load_peers
 from aggrevated_experiments.plots.budgets import Method, budgets
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from aggrevated.errors import DataError
+from aggrevated.core.errors import DataError
 from aggrevated.experts.loading import read_builtin_expert_cards
 from aggrevated.storage import JsonDict, read_json
 from aggrevated.tasks import find_task

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from aggrevated.config import Config
-from aggrevated.reports.sample_efficiency import make_cost_curve, mean_best_return
+from aggrevated.reports.comparison import make_cost_curve, mean_best_return
 from aggrevated.storage import JsonDict
 from aggrevated.tasks import ComparisonProtocol, FigureRow
 from aggrevated.training.run_folder import Run, create_or_open

@@ -16,16 +16,16 @@ import numpy as np
 import torch
 
 from aggrevated.core.arrays import Array
+from aggrevated.core.errors import DataError
 from aggrevated.core.statistics import standard_error_of_ratio
 from aggrevated.engines import Engine
-from aggrevated.errors import DataError
 from aggrevated.parsing.dataset import compute_features
 from aggrevated.parsing.feature_cache import cache_key, load_or_compute
 from aggrevated.parsing.features.symbols import detailed_features
-from aggrevated.parsing.page_problems import make_problem
 from aggrevated.parsing.pages.crohme import Files
 from aggrevated.parsing.pages.page import Page
 from aggrevated.parsing.parser import Parser
+from aggrevated.parsing.problem import make_problem
 from aggrevated.parsing.scoring import UasScore, parse_greedily, predicted_heads, score_heads
 from aggrevated.parsing.splits import Split, augment_page, exclude_strings
 from aggrevated.parsing.transitions.configurations import NO_SYMBOL

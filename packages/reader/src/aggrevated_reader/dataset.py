@@ -14,7 +14,7 @@ from aggrevated.parsing.dataset import Dataset, compute_features, make_corpus, s
 from aggrevated.parsing.feature_cache import cache_key, load_or_compute
 from aggrevated.parsing.features.projection import Projection
 from aggrevated.parsing.features.symbols import detailed_features
-from aggrevated.parsing.page_problems import Monitor
+from aggrevated.parsing.problem import Monitor
 from aggrevated.parsing.splits import Split
 from aggrevated.policies import Policy
 from aggrevated.storage import digest_tensors

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from aggrevated.errors import AggrevatedError, DataError, UsageError
+from aggrevated.core.errors import AggrevatedError, DataError, UsageError
 from aggrevated.parsing.pages.page import Page, boxes_of
 from aggrevated.storage import JsonDict, reraise_storage_errors
 from aggrevated_reader.pictures.image import ENDINGS
@@ -142,7 +142,7 @@ def seen_or_not(file: Path) -> SegmentedPage | AggrevatedError:
 
 def load_reader(source: Path | str | None = None) -> PageReader:
     """The reader that comes with the package; or that of a file, or of the folder of a run."""
-    from aggrevated.training.trials import list_runs
+    from aggrevated.training.run_folder import list_runs
     from aggrevated_reader.page_reader import SHIPPED, LoadedReader
 
     path = SHIPPED if source is None else Path(source)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar, Self
 
+from aggrevated.core.errors import UnusedSettingError, UsageError
 from aggrevated.core.settings import (
     COUNT,
     UNIT_INTERVAL,
@@ -22,12 +23,16 @@ from aggrevated.core.settings import (
     setting,
     to_flag,
 )
-from aggrevated.errors import UnusedSettingError, UsageError
-from aggrevated.parsing.page_problems import Monitor, make_problem
 from aggrevated.parsing.pages.crohme import Folder
 from aggrevated.parsing.pages.page import Page
 from aggrevated.parsing.parser import Parser
-from aggrevated.parsing.problem import AlgebraProblemSettings, count_skipped_files, find_named_folders
+from aggrevated.parsing.problem import (
+    AlgebraProblemSettings,
+    Monitor,
+    count_skipped_files,
+    find_named_folders,
+    make_problem,
+)
 from aggrevated.parsing.splits import Split
 from aggrevated.parsing.transitions.systems import SYSTEMS
 from aggrevated.policies import Policy

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from aggrevated.errors import DataError
+from aggrevated.core.errors import DataError
 from aggrevated.parsing.pages.page import Page
 from aggrevated.parsing.splits import Split, drop_long_pages, exclude_strings, load_crohme_split
 from aggrevated_reader.pages.generated import generate_pages

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tyro.conf import Positional
 
-from aggrevated.cli.option_types import AnyPath, NewName
+from aggrevated.cli.options import AnyPath, NewName
 
 
 @dataclass(frozen=True)
@@ -28,10 +28,10 @@ class Compare:
 
     def run(self) -> None:
         """Compare, and print the table."""
-        from aggrevated.cli.output import print_table
-        from aggrevated.errors import UsageError
+        from aggrevated.cli.console import print_table
+        from aggrevated.core.errors import UsageError
         from aggrevated.reports.comparison import TrialGroup, make_comparison_table, plot_groups
-        from aggrevated.training.trials import list_runs
+        from aggrevated.training.run_folder import list_runs
 
         if not self.run_folders:
             raise UsageError("compare needs at least one run folder: aggrevated compare RUN RUN ...")

@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Self
 
 from tyro.conf import Positional, arg
 
-from aggrevated.cli.option_types import Folder
+from aggrevated.cli.options import Folder
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Doctor:
     def specialize(cls, arguments: Sequence[str]) -> tuple[type[Self], list[str]]:
         """(the command with the options of the task that the arguments name, the arguments as it takes them)."""
         from aggrevated.cli.commands.train import default_config_for, find_task_argument, option_groups, with_task_list
-        from aggrevated.cli.component_options import normalize_flags, specialize_command
+        from aggrevated.cli.options import normalize_flags, specialize_command
 
         task = find_task_argument(arguments)
         if task is None:
@@ -59,13 +59,12 @@ class Doctor:
         import json
 
         from aggrevated.cli.commands.train import COMPONENT_HELP, check_task_first
-        from aggrevated.cli.component_options import explicit_settings
-        from aggrevated.cli.output import print_note
-        from aggrevated.cli.progress import Progress
+        from aggrevated.cli.console import Progress, print_note
+        from aggrevated.cli.options import explicit_settings
         from aggrevated.config.resolver import resolve_config
+        from aggrevated.core.errors import DataError
         from aggrevated.doctor import diagnose
         from aggrevated.doctor.html_report import report_lines, write_report
-        from aggrevated.errors import DataError
 
         check_task_first(self.command, self.task, self.default_config)
         chosen = {name: getattr(self.choice, name) for name in COMPONENT_HELP}  # type: ignore[attr-defined]

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 
 from tyro.conf import Positional
 
-from aggrevated.cli.option_types import RunFolder, Trust
+from aggrevated.cli.options import RunFolder, Trust
 
 
 @dataclass(frozen=True)
@@ -37,15 +37,15 @@ class Evaluate:
         folders = [Path(word) for word in arguments[1:] if not word.startswith("-")]
         if not folders:
             return cls, list(arguments)
-        from aggrevated.cli.component_options import (
+        from aggrevated.cli.options import (
             iter_unknown_options,
             make_option_group,
             normalize_flags,
             specialize_command,
         )
+        from aggrevated.core.errors import UsageError
         from aggrevated.core.settings import to_flag
-        from aggrevated.errors import UsageError
-        from aggrevated.training.trials import list_runs
+        from aggrevated.training.run_folder import list_runs
 
         config = list_runs(find_folder_argument(folders), trust_code=to_flag("trust_code") in arguments)[0].config
         default_config = config.problem.evaluation()
@@ -57,10 +57,10 @@ class Evaluate:
 
     def run(self) -> None:
         """Evaluate, and print the result."""
-        from aggrevated.cli.component_options import explicit_settings
-        from aggrevated.cli.output import print_result
+        from aggrevated.cli.console import print_result
+        from aggrevated.cli.options import explicit_settings
         from aggrevated.training.evaluation import evaluate_run
-        from aggrevated.training.trials import list_runs
+        from aggrevated.training.run_folder import list_runs
 
         how = replace(self.default_config, **explicit_settings(self, {"evaluation": self.default_config}))
         how.check_values()
@@ -71,7 +71,7 @@ class Evaluate:
 
 def find_folder_argument(words: Sequence[Path]) -> Path:
     """The folder of a run, or of trials, among the words; if none is one, the first of them."""
-    from aggrevated.training.trials import GROUP_PATTERNS
+    from aggrevated.training.run_folder import GROUP_PATTERNS
 
     found = (path for path in words for name in (".", *GROUP_PATTERNS) if any(path.glob(f"{name}/config.json")))
     return next(found, words[0])

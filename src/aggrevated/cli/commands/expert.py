@@ -7,7 +7,7 @@ from typing import Annotated
 import tyro
 from tyro.conf import Positional
 
-from aggrevated.cli.option_types import File, Integer, Name, TaskName
+from aggrevated.cli.options import File, Integer, Name, TaskName
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class List:
 
     def run(self) -> None:
         """Print the cards."""
-        from aggrevated.cli.output import print_expert_cards
+        from aggrevated.cli.console import print_expert_cards
         from aggrevated.experts.loading import read_builtin_expert_cards
 
         print_expert_cards(read_builtin_expert_cards(), self.json)
@@ -50,9 +50,9 @@ class TrainExpert:
 
     def run(self) -> None:
         """Train, write the expert, and print its card."""
-        from aggrevated.cli.output import print_expert_cards, print_note
+        from aggrevated.cli.console import print_expert_cards, print_note
+        from aggrevated.core.errors import UsageError
         from aggrevated.core.settings import check_setting
-        from aggrevated.errors import UsageError
         from aggrevated.problems.control import require_control_problem
         from aggrevated.problems.expert_training import train_expert
         from aggrevated.storage import reraise_storage_errors, save_checksummed
@@ -107,7 +107,7 @@ class EvaluateExpert:
 
     def run(self) -> None:
         """Evaluate, and print the result."""
-        from aggrevated.cli.output import print_dict
+        from aggrevated.cli.console import print_dict
         from aggrevated.config.resolver import apply_settings
         from aggrevated.core.rng import SeedPurpose, derive_seeds
         from aggrevated.problems import check_enough_memory

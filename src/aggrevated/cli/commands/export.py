@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from tyro.conf import Positional
 
-from aggrevated.cli.option_types import File, RunFolder, Trust
+from aggrevated.cli.options import File, RunFolder, Trust
 
 FILE_SUFFIXES = {"out": ".safetensors", "onnx": ".onnx", "model_card": ".md"}
 
@@ -37,11 +37,11 @@ class Export:
 
     def run(self) -> None:
         """Write what was asked for, and print where it is."""
-        from aggrevated.cli.output import print_dict, print_note
+        from aggrevated.cli.console import print_dict, print_note
         from aggrevated.core.settings import check_setting
         from aggrevated.storage import JsonDict, write_atomically
         from aggrevated.training.model_card import make_model_card, policy_metadata
-        from aggrevated.training.trials import list_runs
+        from aggrevated.training.run_folder import list_runs
 
         wanted = {name: getattr(self, name) for name in FILE_SUFFIXES}
         for name, ending in FILE_SUFFIXES.items():

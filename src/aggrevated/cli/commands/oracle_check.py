@@ -24,9 +24,9 @@ class OracleCheck:
 
     def run(self) -> None:
         """Check both systems; a mismatch is a failure."""
-        from aggrevated.cli.output import print_note, print_table
+        from aggrevated.cli.console import print_note, print_table
+        from aggrevated.core.errors import AggrevatedError
         from aggrevated.core.settings import SEED, at_least, check_setting
-        from aggrevated.errors import AggrevatedError
         from aggrevated.parsing.transitions.oracle_check import compare_with_brute_force
         from aggrevated.parsing.transitions.systems import SYSTEMS
         from aggrevated.reports import Table

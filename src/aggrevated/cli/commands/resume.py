@@ -4,8 +4,7 @@ from dataclasses import dataclass, field
 
 from tyro.conf import Positional
 
-from aggrevated.cli.engine_options import EngineOptions
-from aggrevated.cli.option_types import Integer, RunFolder, Trust
+from aggrevated.cli.options import EngineOptions, Integer, RunFolder, Trust
 
 LIMIT_NAMES = ("iterations", "budget", "queries")
 
@@ -40,11 +39,11 @@ class Resume:
 
     def run(self) -> None:
         """Resume, and print the result."""
-        from aggrevated.cli.output import print_result
+        from aggrevated.cli.console import print_result
         from aggrevated.cli.run_jobs import print_resume_hint_on_interrupt, run_all
         from aggrevated.core.settings import to_flag
         from aggrevated.training.limits import extend_limits
-        from aggrevated.training.trials import list_runs_to_resume
+        from aggrevated.training.run_folder import list_runs_to_resume
 
         if (self.run_folder / "sweep.json").is_file():
             self._go_on_with_sweep()
@@ -59,8 +58,8 @@ class Resume:
     def _go_on_with_sweep(self) -> None:
         """Make the trials that are missing, and print the best."""
         from aggrevated.cli.run_sweep import run_sweep_to_end
+        from aggrevated.core.errors import UsageError
         from aggrevated.core.settings import to_flag
-        from aggrevated.errors import UsageError
         from aggrevated.sweeps.sweep import Sweep
 
         for name in (name for name in LIMIT_NAMES if getattr(self, name) is not None):

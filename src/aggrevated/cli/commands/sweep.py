@@ -16,8 +16,7 @@ from aggrevated.cli.commands.train import (
     read_selection_settings,
     with_task_list,
 )
-from aggrevated.cli.engine_options import EngineOptions
-from aggrevated.cli.option_types import Folder, Integer, Name, TaskName
+from aggrevated.cli.options import EngineOptions, Folder, Integer, Name, TaskName
 from aggrevated.methods import METHODS
 
 if TYPE_CHECKING:
@@ -69,7 +68,7 @@ class Sweep:
         task = find_task_argument(arguments)
         if task is None:
             return with_task_list(cls), list(arguments)
-        from aggrevated.cli.component_options import normalize_flags, specialize_command
+        from aggrevated.cli.options import normalize_flags, specialize_command
 
         configs = list_configs(task, arguments)
         pieces = [piece for config in configs for piece in config.components.values()]
@@ -109,7 +108,7 @@ class Sweep:
 
     def fixed(self) -> dict[str, Any]:
         """The settings that were given."""
-        from aggrevated.cli.component_options import explicit_settings
+        from aggrevated.cli.options import explicit_settings
         from aggrevated.sweeps.search_space import with_absolute_path
 
         chosen = {name: getattr(self.choice, name) for name in COMPONENT_HELP}  # type: ignore[attr-defined]
@@ -121,9 +120,9 @@ class Sweep:
 
 def list_configs(task: str, arguments: Sequence[str]) -> list["Config"]:
     """The configs, all else at its defaults, of every combination of method and pieces that was asked for."""
-    from aggrevated.cli.component_options import option_value, option_values
+    from aggrevated.cli.options import option_value, option_values
     from aggrevated.config.resolver import default_config, fill_config_defaults
-    from aggrevated.errors import UsageError
+    from aggrevated.core.errors import UsageError
     from aggrevated.tasks import find_task
 
     names, found, faults = ("method", *COMPONENT_HELP), [], []

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self, TypeVar, get_t
 
 from tyro.conf import Positional, arg
 
-from aggrevated.cli.engine_options import EngineOptions
-from aggrevated.cli.option_types import Folder, Trust
+from aggrevated.cli.options import EngineOptions, Folder, Trust
 from aggrevated.methods import METHODS
 
 if TYPE_CHECKING:
@@ -66,7 +65,7 @@ class Train:
     @classmethod
     def specialize(cls, arguments: Sequence[str]) -> tuple[type[Self], list[str]]:
         """(the command with the options of the task that the arguments name, the arguments as it takes them)."""
-        from aggrevated.cli.component_options import normalize_flags, option_value, specialize_command
+        from aggrevated.cli.options import normalize_flags, option_value, specialize_command
 
         file, task = option_value("config", arguments), find_task_argument(arguments)
         if file is None and task is None:
@@ -80,13 +79,12 @@ class Train:
 
     def run(self) -> None:
         """Train, and print the result."""
-        from aggrevated.cli.output import print_note, print_result
+        from aggrevated.cli.console import print_note, print_result
         from aggrevated.cli.run_jobs import print_resume_hint_on_interrupt, run_all
         from aggrevated.config.summary import describe_config
+        from aggrevated.core.errors import UsageError
         from aggrevated.core.settings import TRIALS
-        from aggrevated.errors import UsageError
-        from aggrevated.training.run_folder import choose_run_folder
-        from aggrevated.training.trials import create_trials
+        from aggrevated.training.run_folder import choose_run_folder, create_trials
 
         if self.config is None:
             check_task_first(self.command, self.task, self.default_config)
@@ -106,7 +104,7 @@ class Train:
 
     def build_config(self) -> "Config":
         """What the run is to be."""
-        from aggrevated.cli.component_options import explicit_settings
+        from aggrevated.cli.options import explicit_settings
         from aggrevated.config.resolver import resolve_config
 
         settings = explicit_settings(self, self.default_config.components)
@@ -120,12 +118,12 @@ class Train:
 
 def config_from_file(file: Path, arguments: Sequence[str]) -> "Config":
     """The config in a file, sealed or not; a `UsageError` for what cannot be said besides."""
-    from aggrevated.cli.component_options import option_value
+    from aggrevated.cli.options import option_value
     from aggrevated.config.resolver import config_from_dict
+    from aggrevated.core.errors import UsageError
     from aggrevated.core.settings import to_flag
-    from aggrevated.errors import UsageError
     from aggrevated.storage import read_json
-    from aggrevated.storage.checksummed_json import CHECKSUM_KEY
+    from aggrevated.storage.checksummed import CHECKSUM_KEY
 
     for name in ("method", *COMPONENT_HELP):
         if option_value(name, arguments) is not None:
@@ -139,7 +137,7 @@ def config_from_file(file: Path, arguments: Sequence[str]) -> "Config":
 
 def default_config_for(task: str, arguments: Sequence[str]) -> "Config":
     """The config of a task with all choices that the arguments make, and else its defaults."""
-    from aggrevated.cli.component_options import option_value
+    from aggrevated.cli.options import option_value
     from aggrevated.config.resolver import default_config, fill_config_defaults
     from aggrevated.tasks import find_task
 
@@ -151,7 +149,7 @@ def default_config_for(task: str, arguments: Sequence[str]) -> "Config":
 
 def read_selection_settings(task: "Task", arguments: Sequence[str]) -> dict[str, Any]:
     """Those of the world's settings that decide which pieces suit it, as far as they are given."""
-    from aggrevated.cli.component_options import option_value, option_words
+    from aggrevated.cli.options import option_value, option_words
     from aggrevated.core.settings import declared_settings
     from aggrevated.sweeps.search_space import parse_value
 
@@ -172,7 +170,7 @@ def find_task_argument(arguments: Sequence[str]) -> str | None:
 
 def check_task_first(command: str, task: str, default_config: "Config | None") -> None:
     """A `UsageError` if the options are those of another task, whose name is the value of an option before this one."""
-    from aggrevated.errors import UsageError
+    from aggrevated.core.errors import UsageError
     from aggrevated.tasks import find_task
 
     if not task:
@@ -192,7 +190,7 @@ def with_task_list(command: type[T]) -> type[T]:
 
 def option_groups(configs: Sequence["Config"], command: type[Any], arguments: Sequence[str]) -> dict[str, type]:
     """The options of all pieces of these configs by their places; a `UsageError` for one that none of them has."""
-    from aggrevated.cli.component_options import iter_unknown_options, make_option_group
+    from aggrevated.cli.options import iter_unknown_options, make_option_group
     from aggrevated.config.resolver import raise_unused_setting
 
     settings = {name for config in configs for name in config.settings}
@@ -209,7 +207,7 @@ def option_groups(configs: Sequence["Config"], command: type[Any], arguments: Se
 
 def make_component_options(config: "Config") -> type:
     """The options that choose the pieces, each with the names that there are."""
-    from aggrevated.config.component_registry import OPTION_NAMES, list_component_names
+    from aggrevated.config.resolver import OPTION_NAMES, list_component_names
 
     fields: list[Any] = []
     for place, name in OPTION_NAMES.items():

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from tyro.conf import Positional
 
-from aggrevated.cli.option_types import File, RunFolder, Trust
+from aggrevated.cli.options import File, RunFolder, Trust
 
 
 @dataclass(frozen=True)
@@ -29,10 +29,10 @@ class Watch:
 
     def run(self) -> None:
         """Roll out both, and draw."""
-        from aggrevated.cli.output import print_dict
+        from aggrevated.cli.console import print_dict
         from aggrevated.core.settings import SEED, check_setting
         from aggrevated.reports.replay import write_replay_gif
-        from aggrevated.training.trials import list_runs
+        from aggrevated.training.run_folder import list_runs
 
         SEED.check("seed", self.seed)
         run = list_runs(self.run_folder, self.trust_code)[0]

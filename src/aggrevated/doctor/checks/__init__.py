@@ -1,18 +1,19 @@
 """One check a file: a function from an `Examination` to findings."""
 
-from aggrevated.doctor.checks.action_masks import check_action_masks
-from aggrevated.doctor.checks.action_order import check_action_order
-from aggrevated.doctor.checks.calibration import check_calibration
-from aggrevated.doctor.checks.cost_sign import check_cost_sign
-from aggrevated.doctor.checks.discount import check_discount
-from aggrevated.doctor.checks.greedy_consistency import check_greedy_consistency
-from aggrevated.doctor.checks.horizon import check_horizon
-from aggrevated.doctor.checks.improvement import check_improvement
-from aggrevated.doctor.checks.markov_state import check_markov_state
-from aggrevated.doctor.checks.observation_scale import check_observation_scale
-from aggrevated.doctor.checks.returns import check_returns
-from aggrevated.doctor.checks.signal_to_noise import check_signal_to_noise
-from aggrevated.doctor.checks.stochasticity import check_stochasticity
+from aggrevated.doctor.checks.costs import check_calibration, check_cost_sign, check_discount, check_signal_to_noise
+from aggrevated.doctor.checks.environment import (
+    check_action_masks,
+    check_horizon,
+    check_markov_state,
+    check_observation_scale,
+    check_stochasticity,
+)
+from aggrevated.doctor.checks.expert import (
+    check_action_order,
+    check_greedy_consistency,
+    check_improvement,
+    check_returns,
+)
 
 CHECKS = {  # by name, in the order in which they are told
     "return": check_returns,

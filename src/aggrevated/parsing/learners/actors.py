@@ -9,8 +9,8 @@ from functools import cached_property
 import numpy as np
 from numpy.random import Generator
 
-from aggrevated.actors.cells import NumpyCell
-from aggrevated.actors.networks import NumpyNetwork
+from aggrevated.actors.feed_forward import NumpyNetwork
+from aggrevated.actors.recurrent import NumpyCell
 from aggrevated.actors.samplers import Sampler
 from aggrevated.core.arrays import Array
 from aggrevated.engines.serialization import CachedObject

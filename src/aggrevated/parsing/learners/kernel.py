@@ -19,8 +19,8 @@ from torch.distributions import Categorical, Distribution
 
 from aggrevated.actors.samplers import CategoricalSampler
 from aggrevated.core.arrays import Array
+from aggrevated.core.errors import UsageError
 from aggrevated.core.settings import SelectedComponents, check_setting, setting
-from aggrevated.errors import UsageError
 from aggrevated.kernels.linear_algebra import affine
 from aggrevated.losses import Loss, policy_distribution
 from aggrevated.losses.likelihood import best_action_targets

@@ -14,7 +14,7 @@ from gymnasium.spaces import Space
 from torch import Tensor, nn
 from torch.distributions import Distribution
 
-from aggrevated.actors.networks import NumpyNetwork
+from aggrevated.actors.feed_forward import NumpyNetwork
 from aggrevated.core.arrays import Array
 from aggrevated.core.settings import BELOW_1, SelectedComponents, check_recurrent_width, check_setting, setting
 from aggrevated.engines.serialization import CachedObject

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from aggrevated.core.arrays import Array
-from aggrevated.errors import DataError
+from aggrevated.core.errors import DataError
 
 OPENING = frozenset({"(", "[", "{", "\\{"})
 CLOSING = frozenset({")", "]", "}", "\\}"})

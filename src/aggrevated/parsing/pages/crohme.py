@@ -15,7 +15,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from aggrevated.errors import DataError
+from aggrevated.core.errors import DataError
 from aggrevated.parsing.pages.algebra import (
     BAR,
     CLOSING,

@@ -13,7 +13,7 @@ from functools import cache
 import numpy as np
 
 from aggrevated.core.arrays import Array
-from aggrevated.errors import DataError, UsageError
+from aggrevated.core.errors import DataError, UsageError
 from aggrevated.parsing.pages.algebra import SYMBOLS, heads, random_set
 from aggrevated.parsing.pages.page import Page, Strokes
 

@@ -10,8 +10,8 @@ import numpy as np
 from gymnasium.spaces import Discrete
 
 from aggrevated.core.arrays import Array
+from aggrevated.core.errors import DataError, UsageError
 from aggrevated.core.user_code import add_error_position
-from aggrevated.errors import DataError, UsageError
 from aggrevated.simulators import Simulator, find_action_mask
 from aggrevated.simulators.gymnasium.make import LARGEST_SEED
 from aggrevated.simulators.gymnasium.pool import EnvironmentPool

@@ -11,8 +11,8 @@ import gymnasium
 import numpy as np
 from gymnasium.envs.registration import EnvSpec
 
+from aggrevated.core.errors import UsageError
 from aggrevated.core.user_code import call_user_code
-from aggrevated.errors import UsageError
 
 Environment = gymnasium.Env[Any, Any]
 EnvironmentFactory = Callable[..., Environment]

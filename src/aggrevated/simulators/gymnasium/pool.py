@@ -1,11 +1,11 @@
-"""Environments are dear to make, so those in use are kept."""
+"""Environments that are kept for several episodes."""
 
 from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 
-from aggrevated.errors import UsageError
+from aggrevated.core.errors import UsageError
 from aggrevated.simulators.gymnasium.make import Environment
 
 

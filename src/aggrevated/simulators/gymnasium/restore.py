@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from aggrevated.core.arrays import Array
+from aggrevated.core.errors import DataError, UsageError
 from aggrevated.core.user_code import call_user_code
-from aggrevated.errors import DataError, UsageError
 from aggrevated.simulators.gymnasium.make import Environment, make_environment, reseed_environment, reset_environment
 from aggrevated.simulators.gymnasium.pool import EnvironmentPool
 from aggrevated.simulators.gymnasium.snapshot_adapters import (

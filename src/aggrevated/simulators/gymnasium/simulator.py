@@ -15,7 +15,8 @@ from gymnasium.spaces import Box
 from gymnasium.spaces.utils import unflatten
 
 from aggrevated.core.arrays import Array
-from aggrevated.errors import DataError, UsageError, UserCodeError
+from aggrevated.core.errors import DataError, UsageError, UserCodeError
+from aggrevated.core.user_code import call_user_code
 from aggrevated.simulators.gymnasium.determinism import (
     FEWEST,
     PROOF_STEPS,
@@ -28,12 +29,13 @@ from aggrevated.simulators.gymnasium.make import (
     EnvironmentSource,
     environment_source,
     make_environment,
+    make_rendering_environment,
     read_time_limit,
+    reset_environment,
 )
 from aggrevated.simulators.gymnasium.pool import EnvironmentPool
-from aggrevated.simulators.gymnasium.rendering import render_states
 from aggrevated.simulators.gymnasium.restore import ReplayRestorer, StateRestorer, find_state_restorers
-from aggrevated.simulators.gymnasium.space_conversion import make_environment_adapter
+from aggrevated.simulators.gymnasium.space_conversion import EnvironmentAdapter, make_environment_adapter
 from aggrevated.simulators.gymnasium.states import EnvironmentState, HistoryPosition, stack_states
 
 OWN = {
@@ -257,3 +259,23 @@ def recreate_simulator(
         simulator, source, horizon, name=name, get_state=get_state, set_state=set_state, live=live
     )
     return simulator
+
+
+def render_states(border: EnvironmentAdapter, way: StateRestorer, spots: list[EnvironmentState]) -> list[Array]:
+    """A picture uint8 [h, w, 3] of each, by one environment that goes from one to the next."""
+    env, at, pictures = make_rendering_environment(border.source, border.name), None, []
+    try:
+        call_user_code(border.name, "reset", lambda: reset_environment(env, 0, border.seeding))
+        for spot in spots:
+            at = way.bring(env, spot.back, at)
+            pictures.append(check_frame(border.name, call_user_code(border.name, "render", env.render)))
+    finally:
+        env.close()
+    return pictures
+
+
+def check_frame(name: str, given: Any) -> Array:
+    """What `render` gave, if it is a picture."""
+    if given is None or np.ndim(given) != 3 or np.shape(given)[2] not in (3, 4):
+        raise UsageError(f"{name} cannot be drawn: let its render return arrays [height, width, 3]")
+    return np.array(given, np.uint8)[:, :, :3]

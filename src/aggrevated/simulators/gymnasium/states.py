@@ -15,7 +15,7 @@ MOST_BRANCHES = 8  # of branches, before a history is written out: pickles go do
 class EnvironmentState:
     """Where an episode is. It does not change."""
 
-    __slots__ = ("back", "ended", "action_mask", "observation")
+    __slots__ = ("action_mask", "back", "ended", "observation")
 
     def __init__(
         self, observation: Array, ended: bool, legal: Array | None, back: SnapshotState | HistoryPosition

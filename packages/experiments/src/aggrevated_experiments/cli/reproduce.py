@@ -5,8 +5,7 @@ from dataclasses import asdict, dataclass, field
 
 from tyro.conf import Positional
 
-from aggrevated.cli.engine_options import EngineOptions
-from aggrevated.cli.option_types import Folder, Integer, TaskName
+from aggrevated.cli.options import EngineOptions, Folder, Integer, TaskName
 
 
 @dataclass(frozen=True)
@@ -43,7 +42,7 @@ class Reproduce:
 
     def run(self) -> None:
         """Run what is missing, and report."""
-        from aggrevated.cli.output import print_note, print_table
+        from aggrevated.cli.console import print_note, print_table
         from aggrevated.cli.run_jobs import print_resume_hint_on_interrupt, run_all
         from aggrevated.core.settings import TRIALS
         from aggrevated.reports.comparison import TrialGroup
@@ -64,8 +63,8 @@ class Reproduce:
 
     def _refuse_idle(self, needs: Container[str], has_runs: bool) -> None:
         """A `UsageError` for an option that the figure needs and does not have, or has and does not know."""
+        from aggrevated.core.errors import UsageError
         from aggrevated.core.settings import to_flag
-        from aggrevated.errors import UsageError
 
         if (self.crohme is not None) != ("crohme" in needs):
             raise UsageError("--crohme is for 'aggrevated reproduce real-ink', which needs it, and for nothing else")

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from tyro.conf import Positional, arg
 
-from aggrevated.cli.option_types import Folder, Integer
+from aggrevated.cli.options import Folder, Integer
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Theory:
 
     def run(self) -> None:
         """Run it, draw it, print the table."""
-        from aggrevated.cli.output import print_note, print_table
+        from aggrevated.cli.console import print_note, print_table
         from aggrevated_experiments.theory.page import LEAST, asked_for, regrets, run_experiment
 
         given = {name: value for name in LEAST if (value := getattr(self, name)) is not None}

@@ -9,8 +9,7 @@ import numpy as np
 
 from aggrevated.core.arrays import Array
 from aggrevated.core.statistics import Estimate, estimate, median_time, paired_difference
-from aggrevated.reports.comparison import TrialGroup
-from aggrevated.reports.sample_efficiency import make_cost_curve, steps_to_reach, worst_return
+from aggrevated.reports.comparison import TrialGroup, make_cost_curve, steps_to_reach, worst_return
 from aggrevated.storage import JsonDict
 from aggrevated.tasks import FigureRow
 from aggrevated.training.records import Result

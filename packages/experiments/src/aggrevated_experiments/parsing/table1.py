@@ -8,8 +8,8 @@ from typing import ClassVar
 import numpy as np
 
 from aggrevated.config import Config
+from aggrevated.core.errors import UsageError
 from aggrevated.core.statistics import estimate, paired_difference, probability_of_improvement
-from aggrevated.errors import UsageError
 from aggrevated.parsing.parser import Corpus, Parser
 from aggrevated.parsing.problem import AlgebraProblemSettings, PageEvaluationSettings
 from aggrevated.parsing.scoring import next_symbol_baseline, random_baseline

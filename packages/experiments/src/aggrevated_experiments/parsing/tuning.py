@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from aggrevated.errors import DataError
+from aggrevated.core.errors import DataError
 from aggrevated.storage import JsonDict
 from aggrevated.tasks import FigureRow, Task
 from aggrevated.training.run_folder import Run, create_or_open

@@ -5,9 +5,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from aggrevated.core.errors import UsageError
 from aggrevated.core.hardware import single_thread
 from aggrevated.core.settings import check_known, check_setting, to_flag
-from aggrevated.errors import UsageError
 from aggrevated.reports import (
     Table,
     format_versions,

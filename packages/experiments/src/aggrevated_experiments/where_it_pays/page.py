@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from aggrevated.errors import DataError
+from aggrevated.core.errors import DataError
 from aggrevated.reports import Table, digest_numbers, format_versions, text_column
 from aggrevated.reports.comparison import TrialGroup
 from aggrevated.storage import JsonDict, read_json, write_atomically

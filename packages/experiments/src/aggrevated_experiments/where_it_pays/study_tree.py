@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
+from aggrevated.core.errors import UsageError
 from aggrevated.core.hardware import single_thread
 from aggrevated.core.statistics import median_time
-from aggrevated.errors import UsageError
 from aggrevated.reports import Table, markdown_table, package_versions, text_column, write_page
 from aggrevated.reports.comparison import TrialGroup
 from aggrevated.storage import JsonDict

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from aggrevated.cli.option_types import AnyPath, Folder
+from aggrevated.cli.options import AnyPath, Folder
 from aggrevated_reader.cli.serve import NoBrowser, Port
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 from tyro.conf import Positional, arg
 
-from aggrevated.cli.option_types import AnyPath, File, Folder
-from aggrevated.errors import AggrevatedError, DataError, UsageError
+from aggrevated.cli.options import AnyPath, File, Folder
+from aggrevated.core.errors import AggrevatedError, DataError, UsageError
 from aggrevated_reader.cli.draw_options import drawing_paths
 
 if TYPE_CHECKING:
@@ -73,8 +73,7 @@ class Parse:
         self._show(reader.understood(files[0], seen), reader, alone=True)
 
     def _show_all(self, reader: PageReader, files: list[Path]) -> None:
-        from aggrevated.cli.output import print_note
-        from aggrevated.cli.progress import Progress
+        from aggrevated.cli.console import Progress, print_note
         from aggrevated_reader.pages_report import counted, reason
 
         failed: list[tuple[Path, AggrevatedError]] = []
@@ -101,7 +100,7 @@ class Parse:
 
     def _show(self, parsed: ParsedPage, reader: PageReader, alone: bool) -> None:
         """Print one page; warn where it does not look like algebra."""
-        from aggrevated.cli.output import print_dict, print_note
+        from aggrevated.cli.console import print_dict, print_note
         from aggrevated_reader.pages_report import arcs_of
         from aggrevated_reader.parse_steps import in_lines
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 from tyro.conf import arg
 
+from aggrevated.core.errors import UsageError
 from aggrevated.core.settings import between
-from aggrevated.errors import UsageError
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
@@ -23,7 +23,7 @@ NoBrowser: TypeAlias = Annotated[bool, arg(help="Only say where the page is, and
 
 def serve_application(make: Callable[[], ASGIApp], port: int, browser: bool, as_json: bool) -> None:
     """Bind, make the application, say its address on standard output, and serve it."""
-    from aggrevated.cli.output import print_note  # which imports NumPy, and --help does not
+    from aggrevated.cli.console import print_note  # which imports NumPy, and --help does not
 
     PORT.check("port", port)
     try:

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from torch.distributions import Distribution
 from torch.nn.functional import cross_entropy
 
-from aggrevated.actors.networks import NumpyNetwork
+from aggrevated.actors.feed_forward import NumpyNetwork
 from aggrevated.core.arrays import Array
 from aggrevated.core.settings import (
     BELOW_1,

@@ -6,10 +6,9 @@ from typing import TypeVar
 
 from torch import Tensor
 
-from aggrevated import storage
-from aggrevated.errors import DataError
+from aggrevated import __version__, storage
+from aggrevated.core.errors import DataError
 from aggrevated.storage import JsonDict, truncate_message
-from aggrevated.version import __version__
 
 FORMAT = "aggrevated reader 1"
 MOST_BYTES = 64 << 20  # of a file: a reader has some three million

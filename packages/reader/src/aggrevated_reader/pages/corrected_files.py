@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from aggrevated.errors import DataError
+from aggrevated.core.errors import DataError
 from aggrevated.parsing.pages import crohme
 from aggrevated.parsing.pages.inkml import Ink
 from aggrevated.parsing.pages.page import NAMELESS, Page

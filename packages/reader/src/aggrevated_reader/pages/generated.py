@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from aggrevated.errors import DataError
+from aggrevated.core.errors import DataError
 from aggrevated.parsing.pages.algebra import Token, heads_of_expression
 from aggrevated.parsing.pages.page import Page
 from aggrevated_reader.pages.batched_rng import BatchedRng

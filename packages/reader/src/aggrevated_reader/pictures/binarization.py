@@ -6,7 +6,7 @@ import numpy as np
 from PIL import Image
 
 from aggrevated.core.arrays import Array
-from aggrevated.errors import DataError, UsageError
+from aggrevated.core.errors import DataError, UsageError
 from aggrevated.parsing.pages.page import Strokes
 from aggrevated_reader.pictures.page_crop import flatten_sheet
 from aggrevated_reader.pictures.ruled_lines import estimate_line_tilt, remove_ruled_lines, rests_of_lines

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from aggrevated.errors import DataError
+from aggrevated.core.errors import DataError
 from aggrevated.parsing.pages.page import Strokes
 from aggrevated.storage import read_limited
 from aggrevated_reader.pictures.binarization import ExtractedInk, extract_ink

@@ -6,7 +6,7 @@ import sys
 
 from PIL import Image
 
-from aggrevated.errors import DataError, UsageError
+from aggrevated.core.errors import DataError, UsageError
 
 SECONDS = 10  # for the whole of it
 MEMORY = 1 << 30  # bytes of addresses beyond what the interpreter takes

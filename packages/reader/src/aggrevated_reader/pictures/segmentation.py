@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from aggrevated.core.arrays import Array
-from aggrevated.errors import DataError
+from aggrevated.core.errors import DataError
 from aggrevated.parsing.pages import crohme
 from aggrevated.parsing.pages.inkml import Ink, inkml_bytes, parse_inkml
 from aggrevated.parsing.pages.page import NAMELESS, Page, Strokes

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from aggrevated.core.arrays import Array
-from aggrevated.errors import DataError
+from aggrevated.core.errors import DataError
 from aggrevated.parsing.pages.page import Strokes, boxes_of
 
 MAX_PARTS = 500

@@ -3,7 +3,7 @@
 import numpy as np
 
 from aggrevated.core.arrays import Array
-from aggrevated.errors import DataError
+from aggrevated.core.errors import DataError
 
 MAX_ROUNDS = 25  # each takes a pixel from both sides of a line
 

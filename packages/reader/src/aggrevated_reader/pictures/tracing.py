@@ -3,7 +3,7 @@
 import numpy as np
 
 from aggrevated.core.arrays import Array
-from aggrevated.errors import DataError
+from aggrevated.core.errors import DataError
 from aggrevated.parsing.pages.page import Strokes
 from aggrevated_reader.pictures.thinning import AROUND
 

@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from aggrevated.errors import DataError
+from aggrevated.core.errors import DataError
 from aggrevated.storage import JsonDict, truncate_message
 from aggrevated_reader.web.drawings import Drawings
 from aggrevated_reader.web.ink import parse_drawing

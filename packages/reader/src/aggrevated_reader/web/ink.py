@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from aggrevated.core.arrays import Array
-from aggrevated.errors import DataError
+from aggrevated.core.errors import DataError
 from aggrevated.parsing.pages.inkml import MAX_POINTS
 from aggrevated.parsing.pages.page import Strokes
 from aggrevated_reader.learners.symbol_names import BYTES

@@ -17,7 +17,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from aggrevated.errors import AggrevatedError, DataError
+from aggrevated.core.errors import AggrevatedError, DataError
 from aggrevated.storage import decode_utf8, parse_json, truncate_message
 
 T = TypeVar("T")

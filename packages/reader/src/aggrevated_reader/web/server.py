@@ -18,7 +18,7 @@ import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from aggrevated.errors import StorageError
+from aggrevated.core.errors import StorageError
 from aggrevated.storage import reraise_storage_errors
 from aggrevated_reader.web.request_guard import Guard
 

@@ -1,9 +1,12 @@
-"""What an expert does, as numbers to compare: a change of one that is no network is noticed by them."""
+"""Fingerprints of an expert: of its behavior, and of its weights."""
+
+from itertools import chain
+from typing import Any
 
 import numpy as np
 
 from aggrevated.core.arrays import Array
-from aggrevated.errors import UserCodeError
+from aggrevated.core.errors import UserCodeError
 from aggrevated.experts import DiscreteQExpert, Expert, StateActionQExpert, StateValueExpert
 from aggrevated.experts.checked import (
     display_name,
@@ -12,6 +15,7 @@ from aggrevated.experts.checked import (
     query_state_action_q,
     query_state_values,
 )
+from aggrevated.experts.vec_normalize import NormalizedExpert
 from aggrevated.simulators import Simulator
 from aggrevated.simulators.checked import checked_reset
 
@@ -55,3 +59,12 @@ def round_to_significant_digits(array: Array) -> Array:
     """With six significant digits: the last bits may hang on the machine."""
     numbers = [float(f"{number:.6g}") for number in np.ravel(array).astype(np.float64)]
     return np.array(numbers).reshape(array.shape)
+
+
+def expert_arrays(expert: Any) -> tuple[Array, ...]:
+    """The weights and biases of its networks, and then the statistics that it sees by; nothing of other experts."""
+    networks = getattr(expert, "networks", ())
+    weights = tuple(w for network in networks for w in (*network.weights, *network.biases))
+    each = getattr(expert, "experts", (expert,))
+    seen = [one.observe for one in each if isinstance(getattr(one, "observe", None), NormalizedExpert)]
+    return *weights, *chain.from_iterable(observe.normalisation.arrays for observe in seen)
