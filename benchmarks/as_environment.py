@@ -18,17 +18,20 @@ class AsEnvironment(gymnasium.Env):  # type: ignore[type-arg]
         space = simulator.observation_space
         self.observation_space = Box(np.tile(space.low, frames), np.tile(space.high, frames))
         self.action_space = simulator.action_space
-        self.simulator, self.frames = simulator, frames
+        self.simulator = simulator
+        self.frames = frames
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Array, dict[str, Any]]:
         super().reset(seed=seed)
         self.state = self.simulator.initial(self.np_random.integers(2**63, size=1, dtype=np.uint64))
-        self.seen, self.t = first_frames(self.simulator.observe(self.state), self.frames), 0
+        self.seen = first_frames(self.simulator.observe(self.state), self.frames)
+        self.t = 0
         return self.seen[0], {}
 
     def step(self, action: Array) -> tuple[Array, float, bool, bool, dict[str, Any]]:
         self.state, cost, done = self.simulator.step(self.state, np.asarray(action)[None])
-        self.seen, self.t = next_frames(self.seen, self.simulator.observe(self.state)), self.t + 1
+        self.seen = next_frames(self.seen, self.simulator.observe(self.state))
+        self.t = self.t + 1
         return self.seen[0], -float(cost[0]), bool(done[0]), self.t >= self.simulator.horizon, {}
 
 
@@ -46,7 +49,9 @@ def next_frames(seen: Array, observations: Array) -> Array:
 def mean_return_seen(simulator: Simulator, choose: Callable[[Array], Array], seeds: Array, frames: int) -> float:
     """The mean return of what is chosen from the latest observations, on one episode per seed."""
     state = simulator.initial(seeds)
-    seen, alive, total = first_frames(simulator.observe(state), frames), np.ones(len(seeds), bool), np.zeros(len(seeds))
+    seen = first_frames(simulator.observe(state), frames)
+    alive = np.ones(len(seeds), bool)
+    total = np.zeros(len(seeds))
     for _ in range(simulator.horizon):
         state, cost, done = simulator.step(state, choose(seen))
         total -= np.where(alive, cost, 0.0)

@@ -43,7 +43,8 @@ def main() -> None:
     asked, more = options.parse_known_args()
     settings = dict(zip((name[2:].replace("-", "_") for name in more[::2]), map(json.loads, more[1::2]), strict=True))
     hands = real_hands(asked.crohme, asked.writers) if asked.crohme else generated_hands(asked.writers, asked.pages)
-    command, rows = " ".join(["python", "benchmarks/corrected.py", *sys.argv[1:]]), []
+    command = " ".join(["python", "benchmarks/corrected.py", *sys.argv[1:]])
+    rows = []
     for hand, pages in hands:
         rows.append({"hand": hand, **taught(pages[: asked.pages], pages[asked.pages :], settings)})
         print(json.dumps(rows[-1]), flush=True)
@@ -84,7 +85,8 @@ def taught(pages: Sequence[Page], others: Sequence[Page], settings: dict[str, ob
         began = time.perf_counter()
         run = aggrevated.train("algebra", corrected_pages=str(folder), out=Path(place) / "run", say=silent, **settings)
         seconds = time.perf_counter() - began
-        now, before = run.policy, ReadingPolicy.load(SHIPPED)
+        now = run.policy
+        before = ReadingPolicy.load(SHIPPED)
         lines = run.metrics()
         best = max(lines, key=lambda line: (line.current_return, -line.iteration)).iteration
     kinds = {"corrected": pages, "same hand": others, "generated": generate_pages(1000, SEED)}

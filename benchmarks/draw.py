@@ -33,7 +33,8 @@ TARGET = 150.0  # milliseconds for 30 symbols on one core
 
 def pages_of(symbols: int, count: int) -> list[Page]:
     """So many generated pages, each in a hand of its own, of about so many symbols."""
-    found, number = [], 0
+    found = []
+    number = 0
     while len(found) < count:
         page = generate_page(number, seed=18)
         found += [page] if abs(len(page) - symbols) <= 1 else []
@@ -43,7 +44,8 @@ def pages_of(symbols: int, count: int) -> list[Page]:
 
 def delays(address: str, pages: list[Page]) -> list[float]:
     """Milliseconds from the end of each late stroke to what is seen of it."""
-    found, pauses = [], np.random.default_rng(0)
+    found = []
+    pauses = np.random.default_rng(0)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         for page in pages:
@@ -67,7 +69,9 @@ def delays(address: str, pages: list[Page]) -> list[float]:
 def readings_a_second(address: str, page: Page, seconds: float = 5.0) -> float:
     """How often a page is read, asked one time after the other."""
     parts = [[stroke.round(2).tolist()] for strokes in page.ink for stroke in strokes]
-    body, asked, began = json.dumps({"parts": parts}).encode(), 0, time.perf_counter()
+    body = json.dumps({"parts": parts}).encode()
+    asked = 0
+    began = time.perf_counter()
     while time.perf_counter() - began < seconds:
         with urllib.request.urlopen(urllib.request.Request(f"{address}read", data=body, method="POST")) as answer:
             answer.read()

@@ -38,8 +38,10 @@ WHY = "One of eight for docs/where-it-pays.md, from bad to best: what a learner 
 
 def trained(task: str, seed: int) -> tuple[list[int], list[float], list[dict[str, Tensor]]]:
     """(steps, mean return, weights) of every checkpoint of the task's recipe, to its end."""
-    recipe, simulator = find_task(task).recipe, require_control_problem(find_task(task).world, "this").simulator
-    model, episodes = make_sb3_model(recipe, simulator, seed), derive_seeds(seed, SeedPurpose.VALIDATION, 0, EPISODES)
+    recipe = find_task(task).recipe
+    simulator = require_control_problem(find_task(task).world, "this").simulator
+    model = make_sb3_model(recipe, simulator, seed)
+    episodes = derive_seeds(seed, SeedPurpose.VALIDATION, 0, EPISODES)
     steps: list[int] = []
     returns: list[float] = []
     weights: list[dict[str, Tensor]] = []
@@ -80,7 +82,8 @@ def main() -> None:
         "--folder", type=Path, default=BUILTIN_WEIGHTS / "strength", help="of TASK-1.safetensors and so on"
     )
     options = parser.parse_args()
-    task, began = find_task(options.task), time.process_time()
+    task = find_task(options.task)
+    began = time.process_time()
     world = require_control_problem(task.world, "this")
     steps, returns, weights = trained(task.name, options.seed)
     command = f"python benchmarks/expert_strength.py {task.name} --seed {options.seed}"

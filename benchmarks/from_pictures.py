@@ -21,7 +21,10 @@ from aggrevated.parsing.pages.page import boxes_of
 from aggrevated.parsing.splits import evaluation_folder
 from aggrevated_reader.pictures.segmentation import SegmentedPage, group_into_symbols, segment_page, to_unlabeled_page
 
-SIZE, MARGIN, FINE = 60, 50, 4  # pixels of a symbol and around the page; and how much finer it is drawn first
+# pixels of a symbol and around the page; and how much finer it is drawn first
+SIZE = 60
+MARGIN = 50
+FINE = 4
 
 
 def from_strokes(page):
@@ -38,7 +41,8 @@ def drawn(page, pen, path):
     low = boxes[:, :2].min(axis=0)
     width, height = ((boxes[:, 2:].max(axis=0) - low) * scale + 2 * MARGIN).astype(int) * FINE
     picture = Image.new("L", (int(width), int(height)), 255)
-    draw, half = ImageDraw.Draw(picture), pen * FINE / 2
+    draw = ImageDraw.Draw(picture)
+    half = pen * FINE / 2
     for stroke in (stroke for strokes in page.ink for stroke in strokes):
         points = [tuple(map(float, point)) for point in ((stroke - low) * scale + MARGIN + 0.5) * FINE]
         if len(points) > 1:
@@ -71,7 +75,8 @@ def matched(gold, found):
     grow = np.array([-pad, -pad, pad, pad])
     pairs = {}
     for f, box in enumerate(found + grow):
-        low, high = np.maximum(gold[:, :2] - pad, box[:2]), np.minimum(gold[:, 2:] + pad, box[2:])
+        low = np.maximum(gold[:, :2] - pad, box[:2])
+        high = np.minimum(gold[:, 2:] + pad, box[2:])
         shared = np.maximum(high - low, 0).prod(axis=1)
         areas = (gold[:, 2:] - gold[:, :2] + 2 * pad).prod(axis=1) + (box[2:] - box[:2]).prod()
         ratio = shared / (areas - shared)
@@ -107,8 +112,10 @@ def main():
     parser.add_argument("--pens", nargs="*", default=["1", "2", "4", "9"])
     parser.add_argument("--json", type=Path)
     asked = parser.parse_args()
-    reader, found = aggrevated.load_reader(asked.reader), read_folder(evaluation_folder(asked.crohme))
-    lengths, core = np.array([len(page) for page in found.pages]), np.array(found.core, bool)
+    reader = aggrevated.load_reader(asked.reader)
+    found = read_folder(evaluation_folder(asked.crohme))
+    lengths = np.array([len(page) for page in found.pages])
+    core = np.array(found.core, bool)
     rows = []
     with TemporaryDirectory() as folder:
         for way in ("symbols", "strokes", *asked.pens):

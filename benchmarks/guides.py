@@ -51,7 +51,8 @@ if __name__ == "__main__":
         for seed in given.seeds:
             if given.missing and any(row["seed"] == seed for row in kept().get(name, [])):
                 continue
-            made, found = run(name, seed, given.work / f"{name.replace(', ', '-').replace(' ', '-')}-{seed}"), kept()
+            made = run(name, seed, given.work / f"{name.replace(', ', '-').replace(' ', '-')}-{seed}")
+            found = kept()
             others = [row for row in found.get(name, []) if row["seed"] != seed]
             found[name] = sorted([*others, made], key=lambda row: row["seed"])
             write_atomically(RESULTS, (json.dumps(dict(sorted(found.items())), indent=1) + "\n").encode())

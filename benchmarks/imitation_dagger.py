@@ -81,7 +81,8 @@ def trainer_for(
     lanes = DummyVecEnv([lambda: environment])
     lanes.seed(seed)
     spaces = lanes.observation_space, lanes.action_space
-    rng, silent = np.random.default_rng(seed), logger.configure(folder, format_strs=[])
+    rng = np.random.default_rng(seed)
+    silent = logger.configure(folder, format_strs=[])
     # the learning rate of this policy's own optimizer is not used: BC has an Adam of its own
     student = ActorCriticPolicy(
         *spaces, lambda _: np.inf, net_arch=list(settings["net_arch"]), activation_fn=torch.nn.ReLU

@@ -76,7 +76,8 @@ def interleave(contenders: Mapping[str, Callable[[], int]], rounds: int, seconds
 def one_slice(work: Callable[[], int], seconds: float) -> float:
     """Seconds per unit over at least `seconds` of work."""
     gc.collect()
-    units, began = 0, perf_counter()
+    units = 0
+    began = perf_counter()
     while (elapsed := perf_counter() - began) < seconds or not units:
         units += work()
     return elapsed / units

@@ -23,7 +23,8 @@ class Turns:
     """Counts units of work, and waits for the next line when those that were asked for are done."""
 
     def __init__(self) -> None:
-        self.left, self.began = 0, process_time()
+        self.left = 0
+        self.began = process_time()
 
     def __call__(self, *_: object) -> None:
         """One more unit is done."""
@@ -34,7 +35,8 @@ class Turns:
         asked = sys.stdin.readline().split()
         if not asked:  # nobody wants more
             os._exit(0)
-        self.left, self.began = int(asked[1]), process_time()
+        self.left = int(asked[1])
+        self.began = process_time()
 
 
 def iterations(task: str, choices: dict[str, str], settings: dict[str, Any], folder: str) -> None:
@@ -46,9 +48,11 @@ def iterations(task: str, choices: dict[str, str], settings: dict[str, Any], fol
 
 def answers(task: str, choices: dict[str, str], settings: dict[str, Any], path: str) -> None:
     """Of the task's oracle to the same trajectories, in the file `path`."""
-    config, done = resolve_config(task, **choices, **settings), Turns()
+    config = resolve_config(task, **choices, **settings)
+    done = Turns()
     world = config.world.build(0)
-    oracle, arrays = config.oracle.build(world.simulator, world.expert), np.load(path)
+    oracle = config.oracle.build(world.simulator, world.expert)
+    arrays = np.load(path)
     trajectories = Trajectories(**arrays, horizon=config.settings["horizon"])
     while True:
         oracle(trajectories)

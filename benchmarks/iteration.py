@@ -139,7 +139,9 @@ def options() -> argparse.Namespace:
 
 
 def main() -> None:
-    given, rows, targets = options(), [], []
+    given = options()
+    rows = []
+    targets = []
     sources = {"old": given.old / "src", "new": HERE.parent / "src"}
     if not (sources["old"] / "aggrevated").is_dir():
         raise SystemExit(f"{given.old} is no checkout; make one by `git worktree add {given.old} cc49ea4`")

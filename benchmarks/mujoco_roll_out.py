@@ -24,7 +24,9 @@ from aggrevated.rollout.roll_in import RollInPolicy, roll_in
 from aggrevated.simulators.mujoco import MuJoCo
 
 ROBOTS = ("hopper", "walker")
-FEW, MANY = 50, 500  # episodes at once
+# episodes at once
+FEW = 50
+MANY = 500
 VECTOR_STEPS = 20  # of the vector environments in one call
 LOG_DEVIATION = -1.5
 
@@ -78,8 +80,10 @@ class Ours:
 
     def __call__(self) -> int:
         chosen = derive_seeds(0, SeedPurpose.ROLL_IN, next(self.iteration), self.episodes)
-        physics, self.inside = self.simulator.physics, 0.0
-        advance, physics.advance = physics.advance, self.timed(physics.advance)
+        physics = self.simulator.physics
+        self.inside = 0.0
+        advance = physics.advance
+        physics.advance = self.timed(physics.advance)
         began = perf_counter()
         steps = roll_in(self.simulator, RollInPolicy(None, self.policy.actor()), chosen).steps
         self.shares.append(self.inside / (perf_counter() - began))
@@ -101,11 +105,16 @@ def open_loop(task: Task) -> Work:
 
     One call for all episodes of the same length, so that no step is simulated after an end.
     """
-    simulator, physics = task.one_thread, task.one_thread.physics
+    simulator = task.one_thread
+    physics = task.one_thread.physics
     found = roll_in(simulator, RollInPolicy(None, task.policy.actor()), derive_seeds(0, SeedPurpose.ROLL_IN, 0, FEW))
-    data, full = physics.datas[0], physics.size - physics.model.nv  # without the warm start
-    lengths, calls = found.mask.sum(axis=1), []
-    low, high = simulator.action_space.low, simulator.action_space.high
+    # without the warm start
+    data = physics.datas[0]
+    full = physics.size - physics.model.nv
+    lengths = found.mask.sum(axis=1)
+    calls = []
+    low = simulator.action_space.low
+    high = simulator.action_space.high
     for length in np.unique(lengths):
         lanes = lengths == length
         actions = np.clip(found.actions[lanes, :length], low, high).astype(np.float64)
@@ -142,7 +151,8 @@ def peer(task: Task, lanes: VecEnv) -> PPO:
 
 def refilled(task: Task, lanes: VecEnv) -> Work:
     """`predict` and a vector environment, in which an ended episode is followed by another at once."""
-    model, observation = peer(task, lanes), lanes.reset()
+    model = peer(task, lanes)
+    observation = lanes.reset()
 
     def work() -> int:
         nonlocal observation
@@ -159,7 +169,9 @@ def whole_episodes(task: Task, lanes: VecEnv) -> Work:
     model = peer(task, lanes)
 
     def work() -> int:
-        observation, live, steps = lanes.reset(), np.ones(lanes.num_envs, bool), 0
+        observation = lanes.reset()
+        live = np.ones(lanes.num_envs, bool)
+        steps = 0
         while live.any():
             action, _ = model.predict(observation, deterministic=False)
             observation, _, done, _ = lanes.step(action)
@@ -189,7 +201,8 @@ def main() -> None:
     cases = {name: contenders_for(task(name)) for name in ROBOTS}
     contenders = {(case, name): work for case, group in cases.items() for name, work in group.items()}
     spent = interleave.interleave(contenders, options.rounds, options.seconds)
-    rows, targets = [], []
+    rows = []
+    targets = []
     for (case, name), seconds in spent.items():
         rows.append(interleave.summary(case, name, "steps/s", [1 / s for s in seconds]))
     for case, group in cases.items():

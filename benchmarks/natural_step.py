@@ -27,14 +27,18 @@ from aggrevated.updates import loss_and_gradient
 from aggrevated.updates.fisher_solvers import closed_form, conjugate_gradient
 from aggrevated.updates.natural import NaturalUpdate
 
-K, T, ACTIONS = 50, 100, 3
+K = 50
+T = 100
+ACTIONS = 3
 NETWORKS = {"5k": (11, (64, 64)), "95k": (24, (256, 256, 88))}  # observation size, hidden layers
 
 
 def example(policy: Policy, count: int, length: int, inputs: int) -> tuple[Trajectories, CostToGo]:
     """Full trajectories [count, length] of the policy's own actions, and some cost of every action."""
-    random, shape = np.random.default_rng(0), (count, length)
-    observations, all_steps = random.standard_normal((*shape, inputs), np.float32), np.ones(shape, bool)
+    random = np.random.default_rng(0)
+    shape = (count, length)
+    observations = random.standard_normal((*shape, inputs), np.float32)
+    all_steps = np.ones(shape, bool)
     with torch.no_grad():
         probabilities = policy(torch.from_numpy(observations), torch.from_numpy(all_steps)).probs.numpy()
     actions = np.minimum((random.random((*shape, 1)) > probabilities.cumsum(-1)).sum(-1), ACTIONS - 1)
@@ -63,14 +67,17 @@ def hessian_vector(
     def product(vector: Tensor) -> Tensor:
         return flat(torch.autograd.grad(kl_gradient @ vector, parameters, retain_graph=True)) + damping * vector
 
-    delta, residual, direction = torch.zeros_like(g), g.clone(), g.clone()
+    delta = torch.zeros_like(g)
+    residual = g.clone()
+    direction = g.clone()
     squared = residual @ residual
     for _ in range(iterations):
         moved = product(direction)
         step = squared / (direction @ moved)
         delta += step * direction
         residual -= step * moved
-        previous, squared = squared, residual @ residual
+        previous = squared
+        squared = residual @ residual
         direction = residual + squared / previous * direction
     step_length = torch.sqrt(2 * 0.01 / (delta @ product(delta)))  # as TRPO does: one more product
     return -step_length * delta
@@ -112,7 +119,8 @@ def main() -> None:
         }.items():
             contenders[case, name] = partial(once, work)
     spent = interleave.interleave(contenders, options.rounds, options.seconds)
-    rows, targets = [], []
+    rows = []
+    targets = []
     for (case, name), seconds in spent.items():
         in_gradients = interleave.ratios(seconds, spent[case, "plain gradient"])
         if name == "plain gradient":

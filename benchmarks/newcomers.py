@@ -5,14 +5,19 @@ from gymnasium.spaces import Box, Discrete
 
 from aggrevated import Control, GymnasiumSimulator, Task
 
-WORDS, TAGS, LONGEST, SHORTEST = 30, 5, 12, 4
+WORDS = 30
+TAGS = 5
+LONGEST = 12
+SHORTEST = 4
 RULE = np.random.default_rng(0).integers(TAGS, size=(WORDS, TAGS))  # of a word and the tag before it, the tag
 
 
 class Tagger:
     """Every seed is a new sentence. State: its words, its gold tags, its length, the position, the tag before."""
 
-    name, horizon, action_space = "tagger", LONGEST, Discrete(TAGS)
+    name = "tagger"
+    horizon = LONGEST
+    action_space = Discrete(TAGS)
     observation_space = Box(0.0, 1.0, (2 * WORDS + TAGS + 1,))
 
     def initial(self, seeds):
@@ -20,7 +25,8 @@ class Tagger:
         generators = [np.random.default_rng(int(seed)) for seed in seeds]
         words = np.stack([own.integers(WORDS, size=LONGEST) for own in generators])
         lengths = np.array([own.integers(SHORTEST, LONGEST + 1) for own in generators])
-        gold, before = np.zeros_like(words), np.zeros(len(seeds), int)
+        gold = np.zeros_like(words)
+        before = np.zeros(len(seeds), int)
         for i in range(LONGEST):
             gold[:, i] = before = RULE[words[:, i], before]
         position = np.stack([lengths, 0 * lengths, TAGS + 0 * lengths], axis=1)
@@ -28,7 +34,8 @@ class Tagger:
 
     def observe(self, state):
         """The word, the word after it, and the tag before."""
-        rows, (length, t, before) = np.arange(len(state)), state[:, -3:].T
+        rows = np.arange(len(state))
+        (length, t, before) = state[:, -3:].T
         one_hot = np.eye(WORDS, dtype=np.float32)
         after = one_hot[state[rows, np.minimum(t + 1, LONGEST - 1)]] * (t + 1 < length)[:, None]
         tags = np.eye(TAGS + 1, dtype=np.float32)[before]
@@ -36,8 +43,10 @@ class Tagger:
 
     def step(self, state, action):
         """A wrong tag costs 1."""
-        following, (length, t, _) = state.copy(), state[:, -3:].T
-        following[:, -2], following[:, -1] = t + 1, action
+        following = state.copy()
+        (length, t, _) = state[:, -3:].T
+        following[:, -2] = t + 1
+        following[:, -1] = action
         return following, (action != gold_of(state)).astype(float), t + 1 >= length
 
 
@@ -63,8 +72,12 @@ class Gold:
 class TMaze:
     """The side is shown at the first step only; 6 steps on, the turn is worth 1 or −1; any other step costs 0.1."""
 
-    name, horizon, end = "t-maze", 20, 6
-    observation_space, action_space = Box(-1.0, 1.0, (2,)), Discrete(3)  # ahead, left, right
+    name = "t-maze"
+    horizon = 20
+    end = 6
+    # ahead, left, right
+    observation_space = Box(-1.0, 1.0, (2,))
+    action_space = Discrete(3)
 
     def initial(self, seeds):
         """At the beginning of the corridor; left or right."""
@@ -78,7 +91,8 @@ class TMaze:
 
     def step(self, state, action):
         """Ahead, or turn."""
-        (side, x), following = state.T, state.copy()
+        (side, x) = state.T
+        following = state.copy()
         turned = (x == self.end) & (action > 0)
         following[:, 1] += (x < self.end) & (action == 0)
         return following, np.where(turned, np.where((action == 1) == (side < 0), -1.0, 1.0), 0.1), turned
@@ -93,7 +107,8 @@ class Guide:
         """The cost to the end of each action."""
         side, x = states.T
         v = 0.1 * (TMaze.end - np.arange(TMaze.end + 2)) - 1.0
-        here, at_end = v[x], x == TMaze.end
+        here = v[x]
+        at_end = x == TMaze.end
         ahead = 0.1 + np.where(at_end, here, v[x + 1])
         turns = [np.where(at_end, np.where(right == (side < 0), -1.0, 1.0), 0.1 + here) for right in (True, False)]
         return np.stack([ahead, *turns], axis=1)
@@ -106,8 +121,10 @@ class Guide:
 class Pendulum:
     """The physics of Gymnasium's Pendulum-v1, over a batch."""
 
-    name, horizon = "pendulum", 200
-    observation_space, action_space = Box(-8.0, 8.0, (3,)), Box(-2.0, 2.0, (1,))
+    name = "pendulum"
+    horizon = 200
+    observation_space = Box(-8.0, 8.0, (3,))
+    action_space = Box(-2.0, 2.0, (1,))
 
     def initial(self, seeds):
         """Any angle, slowly turning."""
@@ -119,7 +136,8 @@ class Pendulum:
 
     def step(self, state, action):
         """A twentieth of a second."""
-        torque, (angle, speed) = np.clip(action[:, 0], -2.0, 2.0), state.T
+        torque = np.clip(action[:, 0], -2.0, 2.0)
+        (angle, speed) = state.T
         cost = ((angle + np.pi) % (2 * np.pi) - np.pi) ** 2 + 0.1 * speed**2 + 0.001 * torque**2
         speed = np.clip(speed + (15.0 * np.sin(angle) + 3.0 * torque) * 0.05, -8.0, 8.0)
         return np.stack([angle + speed * 0.05, speed], axis=1), cost, np.zeros(len(state), bool)
@@ -132,9 +150,11 @@ class Energy:
 
     def act(self, states, t):
         """The torque."""
-        angle, speed = (states[:, 0] + np.pi) % (2 * np.pi) - np.pi, states[:, 1]
+        angle = (states[:, 0] + np.pi) % (2 * np.pi) - np.pi
+        speed = states[:, 1]
         energy = speed**2 / 6 + 5 * (np.cos(angle) - 1)
-        pump, balance = -np.sign(speed + 1e-9) * energy * 2.0, -(12.0 * angle + 2.5 * speed)
+        pump = -np.sign(speed + 1e-9) * energy * 2.0
+        balance = -(12.0 * angle + 2.5 * speed)
         return np.clip(np.where(np.cos(angle) > 0.8, balance, pump), -2.0, 2.0)[:, None]
 
 
@@ -147,7 +167,8 @@ class Heuristic:
         """It reads observations."""
         from gymnasium.envs.box2d import lunar_lander
 
-        self._simulator, self._act = simulator, lunar_lander.heuristic
+        self._simulator = simulator
+        self._act = lunar_lander.heuristic
         self._environment = lunar_lander.LunarLander()
 
     def act(self, states, t):

@@ -51,7 +51,8 @@ def draw(report: dict) -> None:
     names = list(dict.fromkeys(row["name"] for row in report["rows"]))
     figure = Figure(figsize=(7.2, 5.8), layout="constrained")
     axes = figure.subplots()
-    colours, high = {"aggrevated": "#0072B2", "numba, fused": "#999999"}, 0.8 / len(names)
+    colours = {"aggrevated": "#0072B2", "numba, fused": "#999999"}
+    high = 0.8 / len(names)
     others = iter(("#E69F00", "#F0C870", "#009E73", "#7FCFB6", "#CC79A7"))
     for place, name in enumerate(names):
         speeds = {row["case"]: row["median"] for row in report["rows"] if row["name"] == name}

@@ -18,7 +18,9 @@ from aggrevated.config.resolver import resolve_config
 
 KINDS = ("contextual", "lstm", "reactive")
 PARTS = ("policy", "simulator", "oracle", "update")
-FEW, MANY = 16, 128  # pages in an iteration
+# pages in an iteration
+FEW = 16
+MANY = 128
 
 
 @dataclass
@@ -67,21 +69,23 @@ class Training:
     """Iterations of Algorithm 1 on the generated pages."""
 
     def __init__(self, kind: str, pages: int) -> None:
-        setup, self.clock = (
-            build_algorithm_inputs(resolve_config("algebra", "aggrevated", policy=kind, start="random")),
-            Clock(),
-        )
-        self.learner, make = setup.learner, setup.learner.policy.actor
+        setup = build_algorithm_inputs(resolve_config("algebra", "aggrevated", policy=kind, start="random"))
+        self.clock = Clock()
+        self.learner = setup.learner
+        make = setup.learner.policy.actor
         self.learner.policy.actor = self.clock.timed("policy", lambda: Proxy(make(), self.clock, "policy"))
         self.learner.update = self.clock.timed("update", self.learner.update)
         simulator = Proxy(setup.world.simulator, self.clock, "simulator")
         oracle = self.clock.timed("oracle", setup.oracle)
         self.loop = aggrevated(self.learner, simulator, None, oracle, setup.loss, k=pages, validate=lambda policy: 0.0)
-        self.pages, self.total, self.shares = pages, 0.0, []
+        self.pages = pages
+        self.total = 0.0
+        self.shares = []
 
     def __call__(self) -> int:
         """One iteration; the transitions that it took."""
-        before, began = self.learner.simulator_steps, perf_counter()
+        before = self.learner.simulator_steps
+        began = perf_counter()
         self.clock.spent.clear()
         next(islice(self.loop, 1))
         self.total = perf_counter() - began
@@ -92,9 +96,11 @@ class Training:
 def main() -> None:
     """Both sizes of a batch of every policy, interleaved."""
     options = interleave.arguments(__doc__ or "", rounds=9, seconds=1.0)
-    rows, targets = [], []
+    rows = []
+    targets = []
     for kind in KINDS:
-        few, many = Training(kind, FEW), Training(kind, MANY)
+        few = Training(kind, FEW)
+        many = Training(kind, MANY)
         spent = interleave.interleave({"few": few, "many": many}, options.rounds, options.seconds)
         case = f"{kind}, {FEW} pages"
         rows.append(interleave.summary(case, "aggrevated", "transitions/s", [1 / s for s in spent["few"]]))

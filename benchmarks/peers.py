@@ -68,7 +68,9 @@ class Points(BaseCallback):
 
     def __init__(self, plan: Plan, report: Report) -> None:
         super().__init__()
-        self.plan, self.report, self.latest_return = plan, report, 0
+        self.plan = plan
+        self.report = report
+        self.latest_return = 0
 
     def _on_rollout_start(self) -> None:
         if self.num_timesteps % self.plan.every == 0:
@@ -191,7 +193,8 @@ def main() -> None:
     options = parser.parse_args()
     if (options.peer, options.task) not in PLANS:
         parser.error(f"nothing is planned for {options.peer} on {options.task}")
-    plan, path = PLANS[options.peer, options.task], options.folder / f"{options.peer}-{options.task}.json"
+    plan = PLANS[options.peer, options.task]
+    path = options.folder / f"{options.peer}-{options.task}.json"
     facts = about(options.peer, options.task, plan, options.seeds)
     curves = finished(path, facts)
     for seed in range(options.seeds):

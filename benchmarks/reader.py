@@ -36,7 +36,8 @@ def main() -> None:
     options.add_argument("--pages", type=int, default=1000, help="generated pages")
     options.add_argument("--figure", type=Path, help="where the reliability diagram goes, without its ending")
     asked = options.parse_args()
-    reader, groups = LoadedReader.load(asked.reader), {}
+    reader = LoadedReader.load(asked.reader)
+    groups = {}
     pages = generate_pages(asked.pages, SEED)
     with single_thread():
         found = {"generated pages": evaluate_reader(reader.policy, pages)}

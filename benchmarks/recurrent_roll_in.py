@@ -51,7 +51,8 @@ def peer_parts(task: Task, policy: RecurrentPolicy) -> tuple[DummyVecEnv, Recurr
     model = RecurrentPPO("MlpLstmPolicy", lanes, policy_kwargs=layout, device="cpu")
     model.policy.lstm_actor.load_state_dict(policy.recurrent.state_dict())
     model.policy.action_net.load_state_dict(policy.readout.state_dict())
-    observation, memory = torch.from_numpy(lanes.reset()), (torch.zeros(1, K, policy.recurrent.hidden_size),) * 2
+    observation = torch.from_numpy(lanes.reset())
+    memory = (torch.zeros(1, K, policy.recurrent.hidden_size),) * 2
     expected = policy(observation[:, None], torch.ones(K, 1)).logits[:, 0]
     found, _ = model.policy.get_distribution(observation, memory, torch.ones(K))
     assert isinstance(found.distribution, Categorical)
@@ -62,7 +63,9 @@ def peer_parts(task: Task, policy: RecurrentPolicy) -> tuple[DummyVecEnv, Recurr
 def recurrent_ppo(task: Task, policy: RecurrentPolicy) -> Work:
     """DummyVecEnv and `predict`. An ended episode is followed by another at once, so all 50 lanes are always live."""
     lanes, model = peer_parts(task, policy)
-    observation, memory, done = lanes.reset(), None, np.ones(K, bool)
+    observation = lanes.reset()
+    memory = None
+    done = np.ones(K, bool)
 
     def work() -> int:
         nonlocal observation, memory, done
@@ -79,8 +82,11 @@ def recurrent_ppo_episodes(task: Task, policy: RecurrentPolicy) -> Work:
     lanes, model = peer_parts(task, policy)
 
     def work() -> int:
-        observation, memory, done = lanes.reset(), None, np.ones(K, bool)
-        live, steps = np.ones(K, bool), 0
+        observation = lanes.reset()
+        memory = None
+        done = np.ones(K, bool)
+        live = np.ones(K, bool)
+        steps = 0
         while live.any():
             action, memory = model.predict(observation, memory, done, deterministic=False)
             observation, _, done, _ = lanes.step(action)
@@ -116,7 +122,8 @@ def main() -> None:
             for name, contender in CONTENDERS.items():
                 contenders[case, name] = contender(task, policy)
     spent = interleave.interleave(contenders, options.rounds, options.seconds)
-    rows, targets = [], []
+    rows = []
+    targets = []
     for (case, name), seconds in spent.items():
         rows.append(interleave.summary(case, name, "steps/s", [1 / s for s in seconds]))
         if name != "aggrevated":

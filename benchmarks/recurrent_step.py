@@ -31,7 +31,10 @@ from aggrevated.updates.fisher_solvers import closed_form
 from aggrevated.updates.natural import NaturalUpdate
 from natural_step import ACTIONS, example, flat, hessian_vector, natural, once
 
-K, T, INPUTS, HIDDEN = 50, 200, 4, 32
+K = 50
+T = 200
+INPUTS = 4
+HIDDEN = 32
 CELLS = {"LSTM-32": "lstm", "GRU-32": "gru"}
 MEMORY = Path("/proc/self/status")  # Linux only
 
@@ -144,7 +147,8 @@ def main() -> None:
     megabytes = all_memory([(case, name) for case, name in works if name != "scores"])
     units = {key: partial(once, work) for key, work in works.items()}
     spent = interleave.interleave(units, options.rounds, options.seconds)
-    rows, targets = [], []
+    rows = []
+    targets = []
     for (case, name), seconds in spent.items():
         in_gradients = interleave.ratios(seconds, spent[case, "plain gradient"])
         if name == "plain gradient":

@@ -23,7 +23,9 @@ from aggrevated_experiments.learning_curves_page import write_with_peers
 
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "docs" / "results"
-MOST, ALL = 90, 480  # minutes of two cores: of a page, and of all together
+# minutes of two cores: of a page, and of all together
+MOST = 90
+ALL = 480
 
 
 @dataclass(frozen=True)
@@ -87,11 +89,13 @@ def main() -> None:
 def made(name: str, page: Page, options: argparse.Namespace, rest: Sequence[str]) -> None:
     """Make one page, and tell how it went."""
     print(f"{name}: may take {page.minutes} minutes of two cores", flush=True)
-    before, began = bits_of(name, options.folder), time.perf_counter()
+    before = bits_of(name, options.folder)
+    began = time.perf_counter()
     elsewhere = made_elsewhere(name, options.folder)
     if code := subprocess.run(reproduce(name, page, options, rest), cwd=ROOT).returncode:
         raise SystemExit(code if code > 0 else 128 - code)  # it has said why; the same command goes on where it was
-    took, after = (time.perf_counter() - began) / 60, bits_of(name, options.folder)
+    took = (time.perf_counter() - began) / 60
+    after = bits_of(name, options.folder)
     same = "the bits are those that were there"
     if before != after:
         same = f"other bits than before ({before or 'none'}{elsewhere and f', made with {elsewhere}'})"

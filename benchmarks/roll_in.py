@@ -93,7 +93,9 @@ def stable_baselines_episodes(task: Task, policy: FeedForwardPolicy) -> Work:
     lanes, model = stable_baselines_parts(task, policy)
 
     def work() -> int:
-        observation, live, steps = lanes.reset(), np.ones(K, bool), 0
+        observation = lanes.reset()
+        live = np.ones(K, bool)
+        steps = 0
         while live.any():
             action, _ = model.predict(observation, deterministic=False)
             observation, _, done, _ = lanes.step(action)
@@ -118,7 +120,8 @@ def gymnasium_arrays(task: Task, policy: FeedForwardPolicy) -> Work | None:
     """Gymnasium's own environment on arrays, where it has one, and the policy on NumPy."""
     if gymnasium.spec(task.gymnasium_id).vector_entry_point is None:
         return None
-    kind, horizon = "vector_entry_point", task.simulator.horizon
+    kind = "vector_entry_point"
+    horizon = task.simulator.horizon
     lanes = gymnasium.make_vec(task.gymnasium_id, num_envs=K, vectorization_mode=kind, max_episode_steps=horizon)
     return refilled(lanes, on_numpy(policy))
 
@@ -129,7 +132,8 @@ def env_pool(task: Task, policy: FeedForwardPolicy) -> Work | None:
         return None
     import envpool
 
-    act, options = on_numpy(policy), {"num_envs": K, "num_threads": 1, "seed": 0}
+    act = on_numpy(policy)
+    options = {"num_envs": K, "num_threads": 1, "seed": 0}
     with warnings.catch_warnings(action="ignore"):  # its spaces are in float64
         lanes = envpool.make_gymnasium(task.gymnasium_id, max_episode_steps=task.simulator.horizon, **options)
     return refilled(lanes, lambda observation: act(observation).astype(np.int32))
@@ -137,7 +141,8 @@ def env_pool(task: Task, policy: FeedForwardPolicy) -> Work | None:
 
 def on_numpy(policy: FeedForwardPolicy) -> Act:
     """The policy as anybody would write it: two products, and the greatest of the logits with Gumbel noise."""
-    first, last = policy.network[0], policy.network[2]
+    first = policy.network[0]
+    last = policy.network[2]
     w1, b1, w2, b2 = (w.detach().numpy() for layer in (first, last) for w in (layer.weight.T, layer.bias))
     random = np.random.default_rng(0)
 
@@ -167,7 +172,8 @@ def refilled(lanes: VectorEnv, act: Act) -> Work:
 
 def numba_fused(task: Task, policy: FeedForwardPolicy) -> Work:
     """One compiled loop that does all of it."""
-    random, weights = np.random.default_rng(0), fused_weights(policy)
+    random = np.random.default_rng(0)
+    weights = fused_weights(policy)
 
     def work() -> int:
         return int(task.fused(random, K, task.simulator.horizon, *weights)[-1].sum())
@@ -177,7 +183,8 @@ def numba_fused(task: Task, policy: FeedForwardPolicy) -> Work:
 
 def fused_weights(policy: FeedForwardPolicy) -> list[np.ndarray]:
     """W₁ [inputs, 16], b₁, W₂ [A, 16], b₂."""
-    first, last = policy.network[0], policy.network[2]
+    first = policy.network[0]
+    last = policy.network[2]
     tensors = (first.weight.T.contiguous(), first.bias, last.weight, last.bias)
     return [tensor.detach().numpy().copy() for tensor in tensors]
 
@@ -203,14 +210,16 @@ def main() -> None:
     contenders: dict[tuple[str, str], Work] = {}
     for task in tasks:
         head = CategoricalHead(int(task.simulator.action_space.n))
-        inputs, generator = task.simulator.observation_space.shape[0], torch.Generator().manual_seed(0)
+        inputs = task.simulator.observation_space.shape[0]
+        generator = torch.Generator().manual_seed(0)
         random = FeedForwardPolicy(inputs, head, HIDDEN, generator)
         for kind, policy in {"decent": task.policy, "random": random}.items():
             case = f"{task.simulator.name}, {kind} policy (return {mean_return(task, policy):.0f})"
             works = {name: contender(task, policy) for name, contender in CONTENDERS.items()}
             contenders |= {(case, name): work for name, work in works.items() if work}
     spent = interleave.interleave(contenders, options.rounds, options.seconds)
-    rows, targets = [], []
+    rows = []
+    targets = []
     for (case, name), seconds in spent.items():
         rows.append(interleave.summary(case, name, "steps/s", [1 / s for s in seconds]))
         if name in TARGETS:

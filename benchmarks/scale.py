@@ -56,7 +56,8 @@ def cluster(nodes: int) -> Iterator[tuple[str, list[int]]]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    address, environment = f"127.0.0.1:{port}", os.environ | {CLUSTER: "1", "RAY_DISABLE_DOCKER_CPU_WARNING": "1"}
+    address = f"127.0.0.1:{port}"
+    environment = os.environ | {CLUSTER: "1", "RAY_DISABLE_DOCKER_CPU_WARNING": "1"}
     ray = str(Path(sys.executable).with_name("ray"))
     own = ["--node-ip-address=127.0.0.1", "--num-cpus=1", "--disable-usage-stats", "--block"]
     head = [ray, "start", "--head", f"--port={port}", "--include-dashboard=false", *own]
@@ -121,7 +122,8 @@ def kills(options: argparse.Namespace) -> None:
     for task in options.tasks:
         expected = hash_of(task, InProcessEngine())
         for name, make in {"processes": lambda: ProcessEngine(2), "ray": lambda: RayEngine(2)}.items():
-            equal, began = 0, time.monotonic()
+            equal = 0
+            began = time.monotonic()
             with make() as engine:
                 hash_of(task, engine)  # the workers are there
                 pace = -time.monotonic()
@@ -129,7 +131,8 @@ def kills(options: argparse.Namespace) -> None:
                 pace += time.monotonic()
                 killed = 0
                 while killed < options.kills:
-                    stop, count = threading.Event(), list[int]()
+                    stop = threading.Event()
+                    count = list[int]()
                     killer = threading.Thread(target=kill_once, args=(name, random.uniform(0, 0.8 * pace), stop, count))
                     killer.start()
                     found = hash_of(task, engine)

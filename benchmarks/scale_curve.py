@@ -81,11 +81,15 @@ def measure(name: str, engine: Engine, rounds: int) -> Measured:
     """The median round of one iteration each, after two that start everything."""
     go = learning(engine)
     go(2)
-    pids, found = workers_of(engine), []
+    pids = workers_of(engine)
+    found = []
     for _ in range(rounds):
-        before, driver, wall = [cpu_of(pid) for pid in pids], time.process_time(), time.perf_counter()
+        before = [cpu_of(pid) for pid in pids]
+        driver = time.process_time()
+        wall = time.perf_counter()
         go(2)
-        wall, driver = (time.perf_counter() - wall) / 2, (time.process_time() - driver) / 2
+        wall = (time.perf_counter() - wall) / 2
+        driver = (time.process_time() - driver) / 2
         used = [(cpu_of(pid) - was) / 2 for pid, was in zip(pids, before, strict=True)]
         found.append((wall, driver, sum(used), max(used, default=0.0)))
     sizes = [memory_of(pid) for pid in pids] or [(0.0, 0.0)]
@@ -159,7 +163,8 @@ def models(record: dict) -> dict[str, Model]:
     found = {}
     for engine, job in record["job"].items():
         for update, times in record["driver"].items():
-            few, many = times["50"], times["200"]
+            few = times["50"]
+            many = times["200"]
             each = (many - few) / 150
             found[f"{engine}, {update}"] = Model(work / record["k"], max(0.0, few - 50 * each), each, job)
     return found

@@ -17,7 +17,8 @@ def steered(actions: int, direction: Sequence[float], gain: float) -> FeedForwar
     Eight of the 16 units are relu(w·o), eight relu(−w·o): their difference is w·o.
     """
     policy = FeedForwardPolicy(len(direction), CategoricalHead(actions), HIDDEN)
-    first, last = policy.network[0], policy.network[2]
+    first = policy.network[0]
+    last = policy.network[2]
     signs = torch.tensor([1.0, -1.0]).repeat(8)
     with torch.no_grad():
         first.weight.copy_(torch.outer(signs, torch.tensor(direction)))
@@ -48,7 +49,9 @@ def recurrent(inputs: int, actions: int) -> tuple[RecurrentPolicy, list[torch.Te
     w, u, b = (p.detach().unflatten(0, (4, 32)) for p in (layer.weight_ih_l0, layer.weight_hh_l0, layer.bias_ih_l0))
     for parameter in (w, u, b):  # [i f g o, unit, ...]
         parameter[:, :8] = 0.0
-    b[1, :8], b[3, :8] = -20.0, 20.0  # forget all, show all
+    # forget all, show all
+    b[1, :8] = -20.0
+    b[3, :8] = 20.0
     layer.bias_hh_l0.detach().unflatten(0, (4, 32))[:, :8] = 0.0
     policy.readout.weight.detach().zero_()
     return policy, [w[0, :8], w[2, :8], u[2, :8], policy.readout.weight.detach()[:, :8]]

@@ -13,7 +13,8 @@ def table(name, discount=0.999, **options):
     moves = gymnasium.make(name, **options).unwrapped.P
     q = np.zeros((len(moves), len(moves[0])))
     for _ in range(1000):
-        v, before = q.max(axis=1), q.copy()
+        v = q.max(axis=1)
+        before = q.copy()
         for s, actions in moves.items():
             for a, outcomes in actions.items():
                 q[s, a] = sum(p * (r + discount * v[to] * (not end)) for p, to, r, end in outcomes)
@@ -53,7 +54,8 @@ def planner(simulator):
     away = np.array([abs(3 - s // 4) + abs(3 - s % 4) for s in range(16)])
 
     def best(states, depth):
-        n, count = len(states), int(simulator.action_space.n)
+        n = len(states)
+        count = int(simulator.action_space.n)
         rows = np.repeat(np.arange(n), count)
         following, cost, done = simulator.step(states[rows], np.tile(np.arange(count), n))
         left = away[simulator.observe(following).argmax(axis=1)] + 0.0
@@ -111,7 +113,10 @@ def lander(continuous):
 
 def swim(observation):
     """Each joint follows the one before it, a quarter of a turn later."""
-    first, second, spin1, spin2 = observation[1], observation[2], observation[6], observation[7]
+    first = observation[1]
+    second = observation[2]
+    spin1 = observation[6]
+    spin2 = observation[7]
     return np.clip([-4 * (second + 0.1 * spin1), 4 * (first + 0.1 * spin2)], -1.0, 1.0)
 
 
@@ -156,9 +161,13 @@ def train_model(name, folder):
 
 def recorded(name, act, episodes=40):
     """Demonstrations of a function: (observations, actions) of some episodes."""
-    env, found = gymnasium.make(name), []
+    env = gymnasium.make(name)
+    found = []
     for seed in range(episodes):
-        observation, done, seen, taken = env.reset(seed=10_000 + seed)[0], False, [], []
+        observation = env.reset(seed=10_000 + seed)[0]
+        done = False
+        seen = []
+        taken = []
         while not done:
             seen.append(observation)
             taken.append(act(observation))

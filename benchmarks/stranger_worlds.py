@@ -45,7 +45,8 @@ def fetch(observation):
 class Nim(gymnasium.Env):
     """Take 1 to 3 of the stones; who takes the last one wins. Tuple observations, action masks, short episodes."""
 
-    observation_space, action_space = Tuple((Discrete(22), Box(0.0, 1.0, (1,), np.float32))), Discrete(3, start=1)
+    observation_space = Tuple((Discrete(22), Box(0.0, 1.0, (1,), np.float32)))
+    action_space = Discrete(3, start=1)
 
     def reset(self, *, seed=None, options=None):
         super().reset(seed=seed)
@@ -81,7 +82,8 @@ class NimPlayer:
 class Spot(gymnasium.Env):
     """Move the cross onto the square. Pictures of 16 × 16 bytes."""
 
-    observation_space, action_space = Box(0, 255, (16, 16), np.uint8), Discrete(5)
+    observation_space = Box(0, 255, (16, 16), np.uint8)
+    action_space = Discrete(5)
     moves = np.array([[0, 0], [-2, 0], [2, 0], [0, -2], [0, 2]])
 
     def reset(self, *, seed=None, options=None):
@@ -98,7 +100,8 @@ class Spot(gymnasium.Env):
 
     def drawn(self):
         picture = np.zeros((16, 16), np.uint8)
-        (y, x), (v, u) = self.square, self.cross
+        (y, x) = self.square
+        (v, u) = self.cross
         picture[y - 1 : y + 2, x - 1 : x + 2] = 120
         picture[v - 2 : v + 3, u] = 255
         picture[v, u - 2 : u + 3] = 255
@@ -107,7 +110,8 @@ class Spot(gymnasium.Env):
 
 def steer(picture):
     """Reads the picture: the cross is white, what is grey is the square."""
-    white, grey = np.argwhere(picture == 255), np.argwhere(picture == 120)
+    white = np.argwhere(picture == 255)
+    grey = np.argwhere(picture == 120)
     if not len(grey):
         return 0
     cross = (white.min(axis=0) + white.max(axis=0)) / 2
@@ -124,7 +128,9 @@ class Treasury(gymnasium.Env):
 
     def reset(self, *, seed=None, options=None):
         super().reset(seed=seed)
-        self.reserve, self.rate, self.t = 1e6 + 3e5 * self.np_random.standard_normal(), 1e-6, 0
+        self.reserve = 1e6 + 3e5 * self.np_random.standard_normal()
+        self.rate = 1e-6
+        self.t = 0
         return [self.reserve, self.rate, 5], {}
 
     def step(self, action):
@@ -146,11 +152,13 @@ class Banker:
 class Machines(gymnasium.Env):
     """Repair the machine that is worn most. A generator of its own, hidden counters, rewards by chance, no limit."""
 
-    observation_space, action_space = MultiDiscrete([6, 6, 6]), Discrete(4)
+    observation_space = MultiDiscrete([6, 6, 6])
+    action_space = Discrete(4)
 
     def reset(self, *, seed=None, options=None):
         self.luck = random.Random(seed)
-        self.wear, self.hidden = [self.luck.randrange(3) for _ in range(3)], 0
+        self.wear = [self.luck.randrange(3) for _ in range(3)]
+        self.hidden = 0
         return np.array(self.wear), {}
 
     def step(self, action):
@@ -161,7 +169,8 @@ class Machines(gymnasium.Env):
                 self.wear[i] = min(self.wear[i] + 1, 5)
             reward += 1.0 if self.luck.random() < 1 - self.wear[i] / 5 else 0.0
         if action < 3:
-            self.wear[action], reward = 0, reward - 0.5
+            self.wear[action] = 0
+            reward = reward - 0.5
         return np.array(self.wear), reward, False, False, {}
 
 
@@ -174,7 +183,8 @@ def repair(observation):
 class Lift(gymnasium.Env):
     """To the floor that calls. Integer observations; a reset that knows no seeds."""
 
-    observation_space, action_space = Box(0, 9, (2,), np.int32), Discrete(3)
+    observation_space = Box(0, 9, (2,), np.int32)
+    action_space = Discrete(3)
 
     def reset(self):
         self.at, self.call = (int(self.np_random.integers(10)) for _ in range(2))
@@ -185,7 +195,9 @@ class Lift(gymnasium.Env):
         self.at = min(max(self.at + int(action) - 1, 0), 9)
         reward = -1.0
         if self.at == self.call:
-            self.call, reward, self.served = int(self.np_random.integers(10)), 5.0, self.served + 1
+            self.call = int(self.np_random.integers(10))
+            reward = 5.0
+            self.served = self.served + 1
         return np.array([self.at, self.call], np.int32), reward, self.served == 5, False, {}
 
 
@@ -250,14 +262,16 @@ def stacked():
 
 def balance(observation):
     """By differences of the last two frames."""
-    (x0, a0), (x, a) = observation[-2, :2], observation[-1, :2]
+    (x0, a0) = observation[-2, :2]
+    (x, a) = observation[-1, :2]
     return int(a + 0.1 * x + 10 * (a - a0) + 5 * (x - x0) > 0)
 
 
 class Tracker(gymnasium.Env):
     """Follow a target with a vector of three. No time limit, and float64 actions without bounds."""
 
-    observation_space, action_space = Box(-np.inf, np.inf, (6,)), Box(-np.inf, np.inf, (3,), np.float64)
+    observation_space = Box(-np.inf, np.inf, (6,))
+    action_space = Box(-np.inf, np.inf, (3,), np.float64)
 
     def reset(self, *, seed=None, options=None):
         super().reset(seed=seed)
@@ -279,7 +293,8 @@ class Tracker(gymnasium.Env):
 class Unseeded(gymnasium.Env):
     """Draws from NumPy's global generator."""
 
-    observation_space, action_space = Box(-5.0, 5.0, (1,)), Discrete(2)
+    observation_space = Box(-5.0, 5.0, (1,))
+    action_space = Discrete(2)
 
     def reset(self, *, seed=None, options=None):
         return np.random.normal(size=1).clip(-5, 5).astype(np.float32), {}  # noqa: NPY002

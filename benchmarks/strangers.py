@@ -143,7 +143,8 @@ def try_all(only):
     for name, method, case in jobs:
         if only and name not in only:
             continue
-        scratch, began = Path(mkdtemp()), time.monotonic()
+        scratch = Path(mkdtemp())
+        began = time.monotonic()
         try:
             with_method = "aggrevated" if method == "refused" else method
             result = trained(case, with_method, 0, scratch / "run", **small).result().more
@@ -159,7 +160,8 @@ def try_all(only):
 
 def measured(name, method, seed):
     """One run, and what there is to know of it."""
-    case, scratch = CASES[name], Path(mkdtemp())
+    case = CASES[name]
+    scratch = Path(mkdtemp())
     began = time.monotonic()
     try:
         run = trained(case, method, seed, scratch / "run", iterations=ITERATIONS, test_episodes=TESTED)

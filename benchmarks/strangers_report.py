@@ -33,7 +33,8 @@ def row_of(name, case, folder):
             "iterations": [one["iterations"] for one in results],
             "steps": [one["simulator_steps"] for one in results],
         }
-    ours, theirs = row["aggrevated"], row["dagger"]
+    ours = row["aggrevated"]
+    theirs = row["dagger"]
     noise = 2 * (ours["standard_error"] ** 2 + theirs["standard_error"] ** 2) ** 0.5
     row["not_below_expert"] = ours["return"] >= row["expert"] - 0.05 * abs(row["expert"]) - 2 * ours["standard_error"]
     row["not_below_dagger"] = ours["return"] >= theirs["return"] - noise

@@ -101,7 +101,9 @@ def by_gradients(
     def train(task: str, seed: int, settings: Settings, contest: Contest, report: peers.Report) -> None:
         given = {name: peers.scheduled(value) for name, value in settings.items()}
         # schedules fall over the steps of whoever made them
-        lanes, normalise, steps = given.pop("n_envs", 1), given.pop("normalize", False), given.pop("n_timesteps", 10**6)
+        lanes = given.pop("n_envs", 1)
+        normalise = given.pop("normalize", False)
+        steps = given.pop("n_timesteps", 10**6)
         frames = given.pop("frames", 1)
         if "activation_fn" in given.get("policy_kwargs", {}):
             relu = {"activation_fn": torch.nn.ReLU}
@@ -147,7 +149,8 @@ def of_ours(method: str) -> Callable[[str, int, Settings, Contest, peers.Report]
         if config.start.name != "random":
             raise SystemExit(f"{method} on {task} has a {config.start.name} start, which would be on no bill here")
         setup = build_algorithm_inputs(config)
-        learner, world = setup.learner, setup.world
+        learner = setup.learner
+        world = setup.world
         loop = {"seed": seed, "k": config.loop.trajectories, "alpha": setup.alpha}
         unasked = {"validate": lambda policy: 0.0, "validate_every": 2**31}  # others choose no policy either
         point = when_due(contest, report)
@@ -175,14 +178,14 @@ def mode_of_ours(policy: Policy) -> peers.Choose:
 
 def curve(task: str, seed: int, settings: Settings, contest: Contest, ratio: float, budget: int) -> JsonDict:
     """The points of one run until it earns `ratio` times what the expert does, or its budget is used."""
-    world, episodes = (
-        require_control_problem(find_task(task).world, "this"),
-        derive_seeds(peers.TEST_SEED, SeedPurpose.TEST, 0, contest.episodes),
-    )
-    enough, frames = goal(task, ratio), settings.get("frames", 1)
+    world = require_control_problem(find_task(task).world, "this")
+    episodes = derive_seeds(peers.TEST_SEED, SeedPurpose.TEST, 0, contest.episodes)
+    enough = goal(task, ratio)
+    frames = settings.get("frames", 1)
     steps: list[int] = []
     returns: list[float] = []
-    began, measuring = time.process_time(), 0.0
+    began = time.process_time()
+    measuring = 0.0
 
     def report(taken: int, choose: peers.Choose) -> None:
         nonlocal measuring
@@ -203,7 +206,8 @@ def curve(task: str, seed: int, settings: Settings, contest: Contest, ratio: flo
 def goal(task: str, ratio: float) -> float:
     """The return that is so many times the expert's, counted from the lowest there is."""
     world = require_control_problem(find_task(task).world, "this")
-    expert, lowest = read_builtin_expert_cards()[world.expert].mean_return, world.lowest(world.horizon)
+    expert = read_builtin_expert_cards()[world.expert].mean_return
+    lowest = world.lowest(world.horizon)
     return lowest + ratio * (expert - lowest)
 
 
@@ -220,7 +224,8 @@ def middle(values: list[int | None]) -> float | None:
 
 def tuned(task: str, contest: Contest, done: JsonDict, save: Callable[[JsonDict], None]) -> str:
     """The setting that reaches the expert first, by the median of the seeds for it; then the one that earns most."""
-    level, most = goal(task, 1.0), contest.tuning_budget or contest.budget
+    level = goal(task, 1.0)
+    most = contest.tuning_budget or contest.budget
     for name, settings in contest.grid.items():
         tried = done.setdefault(name, {"settings": dict(settings), "curves": {}})
         for seed in TUNING_SEEDS:
@@ -265,13 +270,15 @@ def about(peer: str, task: str, contest: Contest) -> JsonDict:
 
 def run(peer: str, task: str, folder: Path) -> None:
     """Tune, and run the chosen setting on all seeds; the file is written after each run."""
-    contest, path = CONTESTS[peer, task], folder / f"{peer}-{task}.json"
+    contest = CONTESTS[peer, task]
+    path = folder / f"{peer}-{task}.json"
     facts = about(peer, task, contest)
     record = read_json(path) if path.exists() else {}
     for name in ("versions", "episodes", "budget", "expert"):
         if record and record[name] != facts[name]:
             raise SystemExit(f"{path} has curves of other {name}; move it away to start again")
-    curves, tuning = record.get("curves", {}), record.get("tuning", {})
+    curves = record.get("curves", {})
+    tuning = record.get("tuning", {})
 
     def save(done: JsonDict) -> None:
         write_json(path, facts | {"tuning": done, "curves": curves})
@@ -318,7 +325,8 @@ LABELS = {
     "aggrevated": "AggreVaTeD, exponentiated, by its mode",
     "our-dagger": "DAgger, follow-the-leader, by its mode",
 }
-ZOO_CARTPOLE, ZOO_ACROBOT = peers.ZOO["cartpole"], peers.ZOO["acrobot"]
+ZOO_CARTPOLE = peers.ZOO["cartpole"]
+ZOO_ACROBOT = peers.ZOO["acrobot"]
 PPO_CARTPOLE = {
     "zoo": ZOO_CARTPOLE,
     "zoo, rate × 3": {**ZOO_CARTPOLE, "learning_rate": "lin_0.003"},

@@ -18,10 +18,13 @@ from shutil import rmtree
 from tempfile import mkdtemp
 
 RESULTS = Path(__file__).parent.parent / "docs" / "results"
-OURS, NATURAL, LOKI = ("aggrevated", {}), ("aggrevated", {"update": "natural"}), ("loki", {})
+OURS = ("aggrevated", {})
+NATURAL = ("aggrevated", {"update": "natural"})
+LOKI = ("loki", {})
 # with iterations as ours, and K from the horizon as ours: what tasks have tuned for DAgger is for K = 50
 DAGGER = ("dagger", {"trajectories": 0, "iterations": 100})
-SL, SL_RL = ("sl", {}), ("sl-rl", {})
+SL = ("sl", {})
+SL_RL = ("sl-rl", {})
 BOTH = {"aggrevated": OURS, "dagger": DAGGER}  # where a page of its own has the others, or they are dear
 ALL = {**BOTH, "sl": SL, "sl-rl": SL_RL}
 SMALL = {**BOTH, "natural": NATURAL}

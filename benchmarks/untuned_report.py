@@ -25,7 +25,8 @@ from aggrevated.tasks import find_task
 from newcomers import LONGEST, SHORTEST
 from untuned import CASES, planned
 
-OURS, RIVALS = "aggrevated", ("dagger", "sl", "sl-rl")
+OURS = "aggrevated"
+RIVALS = ("dagger", "sl", "sl-rl")
 SMALL = ("1 units", "2 units", "4 units", "linear")
 THINNED = 40  # points of a curve in the JSON, at most
 COLOURS = {
@@ -35,7 +36,9 @@ COLOURS = {
 PEERS = {"ppo": ("PPO", "#000000"), "trpo": ("TRPO", "#5E3C99"), "dagger": ("DAgger of imitation", "#8C3A00")}
 PACKAGES = ("aggrevated", "torch", "numpy", "gymnasium", "mujoco", "box2d")
 COMMANDS = ["python benchmarks/untuned.py run", "python benchmarks/untuned.py report"]
-MET, SHORT, MISSING = "met", "falls short", "missing"
+MET = "met"
+SHORT = "falls short"
+MISSING = "missing"
 
 
 @dataclass(frozen=True)
@@ -52,7 +55,8 @@ class Run:
     def read(cls, path: Path) -> "Run":
         """From a file of `untuned.py run`."""
         facts = read_json(path)
-        result, names = facts["result"], facts["points_are"]
+        result = facts["result"]
+        names = facts["points_are"]
         steps, best, queries = (
             [point[names.index(name)] for point in facts["points"]]
             for name in ("simulator_steps", "best_return", "oracle_queries")
@@ -200,7 +204,8 @@ def reaching(made: Runs, case: str, row: str, asked: str, level: Callable[[Run],
     there = [one for one in steps if one < inf]
     never = f"; never in {len(steps) - len(there)} of {len(steps)} seeds" if len(there) < len(steps) else ""
     in_time = f"; in time in {sum(one <= within for one in steps)} of {len(steps)} seeds" if there else ""
-    low, high = min(level(run) for run in runs), max(level(run) for run in runs)
+    low = min(level(run) for run in runs)
+    high = max(level(run) for run in runs)
     levels = number(low) if number(low) == number(high) else f"{number(low)} to {number(high)}"
     measured = f"return {levels} after {spread(there, 0)} steps{in_time}{never}" if there else never.strip("; ")
     return Target(case, row, asked, measured, len(steps), verdict(np.mean(steps) <= within))
@@ -231,7 +236,8 @@ def not_below(made: Runs, case: str, others: Sequence[str]) -> Target:
 
 def ahead_of_peer(made: Runs, peers: Peers, case: str, row: str, peer: str = "trpo") -> Target:
     """Met if our mean is above the peer's mean at every point of the peer's."""
-    runs, theirs = list(made[case, row].values()), peers.get((peer, CASES[case][0]))
+    runs = list(made[case, row].values())
+    theirs = peers.get((peer, CASES[case][0]))
     asked = f"ahead of {PEERS[peer][0]}'s own curve at every number of steps"
     if not runs or not theirs:
         return Target(case, row, asked, "no run" if not runs else "no curve of the peer", len(runs), MISSING)
@@ -513,7 +519,8 @@ def on_top(made: Runs) -> str:
             shares[f"{case}, row {row}"] = validation / learning
     if not shares:
         return "of which there are no runs yet"
-    least, most = min(shares, key=lambda name: shares[name]), max(shares, key=lambda name: shares[name])
+    least = min(shares, key=lambda name: shares[name])
+    most = max(shares, key=lambda name: shares[name])
     return (
         f"it took {shares[least]:.2g} times ({least}) to {shares[most]:.2g} times ({most}) as many steps on top, "
         "in the table of all rows"
@@ -589,7 +596,8 @@ def draw(made: Runs, peers: Peers, path: Path) -> None:
     panels = [
         case for case in CASES if not case.endswith((*SMALL, ", loki")) and any(made[case, r] for r in CASES[case][2])
     ]
-    columns, rows = 3, max(1, ceil(len(panels) / 3))
+    columns = 3
+    rows = max(1, ceil(len(panels) / 3))
     figure = Figure(figsize=(11, 2.75 * rows + 1.0), layout="constrained")
     grid = figure.subplots(rows, columns, squeeze=False)
     for axes in grid.flat[len(panels) :]:

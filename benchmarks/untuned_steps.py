@@ -53,7 +53,8 @@ def main() -> None:
     print(f"| step | best after {n // 3} iterations | after {n} | ± |\n|---|---|---|---|")
     for name, step in STEPS.items():
         best = curves(options, step)
-        early, late = best[:, n // 3 - 1], best[:, -1]
+        early = best[:, n // 3 - 1]
+        late = best[:, -1]
         print(f"| {name} | {early.mean():.1f} | {late.mean():.1f} | {late.std():.1f} |", flush=True)
 
 

@@ -31,9 +31,17 @@ from aggrevated.starts.supervised import pretrain_policy
 from aggrevated.updates.regular import RegularUpdate
 from aggrevated_reader.pages.generated import generate_pages
 
-RATE, BONUS, DROPOUT = 2e-3, 0.4, 0.3  # those of the task `algebra`
-START, DEMONSTRATIONS, K = 600, 4000, 32
-HIDDEN, EPOCHS, MINIBATCH = 256, 12, 128  # of the network for labels
+# those of the task `algebra`
+RATE = 2e-3
+BONUS = 0.4
+DROPOUT = 0.3
+START = 600
+DEMONSTRATIONS = 4000
+K = 32
+# of the network for labels
+HIDDEN = 256
+EPOCHS = 12
+MINIBATCH = 128
 
 
 def real(folder):
@@ -75,7 +83,8 @@ def label_scores(train, parts, seed):
     labels = [symbol for page in train for symbol in page.symbols]
     classes = sorted(set(labels))
     torch.manual_seed(seed)
-    inputs, wanted = scaled(train), torch.tensor([classes.index(label) for label in labels])
+    inputs = scaled(train)
+    wanted = torch.tensor([classes.index(label) for label in labels])
     network = nn.Sequential(
         nn.Linear(inputs.shape[1], HIDDEN), nn.ReLU(), nn.Dropout(DROPOUT), nn.Linear(HIDDEN, len(classes))
     )

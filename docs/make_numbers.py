@@ -65,7 +65,8 @@ class NoNumberError(Exception):
 
 def pages() -> list[Path]:
     """The pages that people write."""
-    docs, results = ROOT / "docs", ROOT / "docs/results"
+    docs = ROOT / "docs"
+    results = ROOT / "docs/results"
     made = {docs / "settings.md", *results.glob("**/*.md")} - {results / name for name in BY_HAND}
     return [page for page in (ROOT / "README.md", *sorted(docs.glob("**/*.md"))) if page not in made]
 
@@ -81,7 +82,9 @@ def facts(file: str) -> Any:
 
 def looked_up(source: str) -> float:
     """The number that a mark means."""
-    total, rest, sign = None, source, ""
+    total = None
+    rest = source
+    sign = ""
     while rest:
         term = TERM.match(rest)
         if term is None:
@@ -93,7 +96,8 @@ def looked_up(source: str) -> float:
             following = re.match(r" ([-+*/]) ", rest)
             if following is None:
                 raise NoNumberError(f"' + ', ' - ', ' * ' or ' / ' expected at '{rest}'")
-            sign, rest = following[1], rest[following.end() :]
+            sign = following[1]
+            rest = rest[following.end() :]
     if total is None:
         raise NoNumberError("it is empty")
     return total
@@ -185,7 +189,8 @@ def as_printed(text: str) -> str:
     """The text of a guide with the line that its script prints, which the page shows as JSON, from guides.json."""
 
     def replaced(shown: re.Match[str]) -> str:
-        name, seed = shown["script"], int(shown["seed"])
+        name = shown["script"]
+        seed = int(shown["seed"])
         row = next((row for row in facts("guides").get(name, []) if row["seed"] == seed), None)
         line = row and json.dumps({key: value for key, value in row.items() if key != "command"})
         return f"{shown['head']}{line or shown['line']}\n```"

@@ -54,7 +54,8 @@ def table(piece: type[Settings]) -> str:
     """Its settings."""
     rows = []
     for name, declared in declared_settings(piece).items():
-        kind, rule = get_type_hints(piece)[name], declared.metadata["rule"]
+        kind = get_type_hints(piece)[name]
+        rule = declared.metadata["rule"]
         words = WORDS_OF_TYPES[get_origin(kind) or kind] if get_args(kind) else kind.__name__
         must = "" if rule is ANY_VALUE else rule.words
         rows.append(

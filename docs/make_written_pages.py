@@ -9,7 +9,9 @@ from aggrevated.parsing.pages.page import Page
 from aggrevated_reader.pages.generated import generate_pages
 
 IMAGE = Path(__file__).parent / "images" / "written-pages.png"
-SEED, ROWS, COLUMNS = 0, 3, 4
+SEED = 0
+ROWS = 3
+COLUMNS = 4
 SHORTEST = 8  # symbols
 INK = "#1F2937"
 

@@ -28,7 +28,8 @@ def inkml(line: str, writer: int, seed: int = 0) -> str:
     page = write_page([line], writer, seed)
     traces = groups = nested = ""
     for k, (symbol, strokes) in enumerate(zip(page.symbols, page.ink, strict=True)):
-        label, views = LATEX.get(symbol, symbol), ""
+        label = LATEX.get(symbol, symbol)
+        views = ""
         for s, stroke in enumerate(strokes):
             points = ", ".join(f"{x:.2f} {y:.2f}" for x, y in stroke)
             traces += f'<trace id="{k}.{s}">{points}</trace>'

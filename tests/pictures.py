@@ -5,7 +5,8 @@ from gymnasium.spaces import Box, Discrete
 
 from aggrevated import Control, Task
 
-SIDE, STEPS = 8, np.array([[-1, 0], [1, 0], [0, -1], [0, 1]])
+SIDE = 8
+STEPS = np.array([[-1, 0], [1, 0], [0, -1], [0, 1]])
 
 
 class Grid:
@@ -23,7 +24,8 @@ class Grid:
         return np.stack(np.divmod(np.stack(drawn), SIDE), axis=-1).reshape(-1, 4).astype(np.int64)
 
     def observe(self, state):
-        pictures, rows = np.zeros((len(state), SIDE, SIDE), np.float32), np.arange(len(state))
+        pictures = np.zeros((len(state), SIDE, SIDE), np.float32)
+        rows = np.arange(len(state))
         pictures[rows, state[:, 2], state[:, 3]] = 100.0
         pictures[rows, state[:, 0], state[:, 1]] = 255.0
         return pictures

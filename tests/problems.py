@@ -195,7 +195,8 @@ def every_trajectory(
     policy: Policy, alpha: float = 0.0, horizon: int = 3, starts: tuple[int, ...] = (0, 1, 2)
 ) -> Enumerated:
     """All trajectories of α π* + (1 − α) π_θ, found by trying everything the simulator lets one do."""
-    simulator, pi = TinyMdp(horizon), probabilities(policy)
+    simulator = TinyMdp(horizon)
+    pi = probabilities(policy)
 
     def choices(s: int) -> Iterator[tuple[int, bool, float]]:
         yield from ((a, False, (1 - alpha) * pi[s, a]) for a in range(3))
@@ -224,12 +225,20 @@ def every_trajectory(
 
 def _lay_out(paths: list[list[tuple[Array, int, float, bool]]], simulator: TinyMdp, alpha: float) -> Trajectories:
     shape = len(paths), simulator.horizon
-    states, actions, costs = np.zeros((*shape, 3), np.int64), np.zeros(shape, np.int64), np.zeros(shape)
-    observations, mask, by_expert = np.zeros((*shape, 3)), np.zeros(shape, bool), np.zeros(shape, bool)
+    states = np.zeros((*shape, 3), np.int64)
+    actions = np.zeros(shape, np.int64)
+    costs = np.zeros(shape)
+    observations = np.zeros((*shape, 3))
+    mask = np.zeros(shape, bool)
+    by_expert = np.zeros(shape, bool)
     for j, path in enumerate(paths):
         for t, (state, action, cost, expert) in enumerate(path):
-            states[j, t], actions[j, t], costs[j, t], by_expert[j, t] = state, action, cost, expert
-            observations[j, t], mask[j, t] = np.eye(3)[state[0]], True
+            states[j, t] = state
+            actions[j, t] = action
+            costs[j, t] = cost
+            by_expert[j, t] = expert
+            observations[j, t] = np.eye(3)[state[0]]
+            mask[j, t] = True
     return Trajectories(states, observations, actions, costs, mask, by_expert, simulator.horizon, alpha)
 
 
@@ -253,8 +262,11 @@ def random_trajectories(
     observations = generator.normal(size=(k, t, inputs)).astype(dtype)
     mask = np.arange(t) < generator.integers(1, t + 1, (k, 1))
     mask[0] = True
-    taken, costs = generator.integers(actions, size=(k, t)), generator.normal(size=(k, t))
-    observations[~mask], taken[~mask], costs[~mask] = 0.0, 0, 0.0
+    taken = generator.integers(actions, size=(k, t))
+    costs = generator.normal(size=(k, t))
+    observations[~mask] = 0.0
+    taken[~mask] = 0
+    costs[~mask] = 0.0
     return Trajectories(observations, observations, taken, costs, mask, np.zeros((k, t), bool), horizon=t + 1)
 
 

@@ -14,11 +14,13 @@ class Corridor(gymnasium.Env[Any, Any]):
     action_space = Discrete(3, start=-1)
 
     def __init__(self, length: int = 5, render_mode: str | None = None) -> None:
-        self.length, self.render_mode = length, render_mode
+        self.length = length
+        self.render_mode = render_mode
 
     def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
         super().reset(seed=seed)
-        self.goal, self.place = int(self.np_random.integers(2)), 0
+        self.goal = int(self.np_random.integers(2))
+        self.place = 0
         return self._seen(), {}
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:

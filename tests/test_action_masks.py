@@ -118,7 +118,8 @@ def test_legal_actions_are_drawn_with_the_probabilities_of_the_masked_policy():
     policy = randomise(POLICIES["feed-forward"](), 1, scale=0.5)
     found = rolled(policy, k=2000)
     with torch.no_grad():
-        observations, legal = torch.eye(4)[None], torch.from_numpy(LEGAL)[None]
+        observations = torch.eye(4)[None]
+        legal = torch.from_numpy(LEGAL)[None]
         pi = policy.distribution(observations, torch.ones(1, 4), legal).probs[0].numpy()
     assert not pi[~LEGAL].any()
     for s in range(4):
@@ -193,7 +194,8 @@ def test_the_logits_of_illegal_actions_have_no_gradient_and_no_score():
 
 
 def test_follow_the_leader_stacks_what_is_legal():
-    update, policy = FollowTheLeaderUpdate(steps=1), POLICIES["feed-forward"]()
+    update = FollowTheLeaderUpdate(steps=1)
+    policy = POLICIES["feed-forward"]()
     batches = [rolled(policy, 0.5, k=3, n=1), rolled(policy, k=20, n=2), rolled(policy, 1.0, k=5, n=3)]
     lengths = [batch.mask.shape[1] for batch in batches]
     assert len(set(lengths)) == 3
@@ -214,7 +216,8 @@ def test_follow_the_leader_stacks_what_is_legal():
 @every_update
 @pytest.mark.parametrize("loss", [all_actions_loss, best_action_nll_loss])
 def test_updates_go_downhill(make, update, loss):
-    policy, update = make(), update()
+    policy = make()
+    update = update()
     found = rolled(policy)
     costs = AdvantageOracle(QStarOracle(CorridorExpert()))(found)
     before = loss(policy, found, costs).item()
@@ -229,7 +232,8 @@ def test_updates_go_downhill(make, update, loss):
 @every_update
 def test_algorithm_1_finds_the_way_out(name, update):
     """From positions 0 … 3 it takes 4, 3, 2 and 1 steps, and never one into a wall."""
-    learner, oracle = Learner(POLICIES[name](), update()), AdvantageOracle(QStarOracle(CorridorExpert()))
+    learner = Learner(POLICIES[name](), update())
+    oracle = AdvantageOracle(QStarOracle(CorridorExpert()))
     loop = aggrevated(learner, Corridor(), CorridorExpert(), oracle, all_actions_loss, k=20, validation_episodes=20)
     for _ in range(25):
         iteration = next(loop)

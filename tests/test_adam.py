@@ -28,14 +28,16 @@ def learn(network, x, optimizer, steps):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_it_has_torch_s_bits(seed):
-    (ours, x), (theirs, _) = problem(seed), problem(seed)
+    (ours, x) = problem(seed)
+    (theirs, _) = problem(seed)
     learn(ours, x, Adam(ours.parameters(), lr=0.5), 20)
     learn(theirs, x, torch.optim.Adam(theirs.parameters(), lr=0.5), 20)
     assert all(torch.equal(a, b) for a, b in zip(ours.parameters(), theirs.parameters(), strict=True))
 
 
 def test_moments_are_made_once(monkeypatch):
-    made, make = [], adam.init_moments
+    made = []
+    make = adam.init_moments
     monkeypatch.setattr(adam, "moments_of", lambda weight: made.append(weight.shape) or make(weight))
     network, x = problem(0)
     learn(network, x, Adam(network.parameters()), 5)
@@ -44,8 +46,10 @@ def test_moments_are_made_once(monkeypatch):
 
 @pytest.mark.parametrize("first", [Adam, torch.optim.Adam])
 def test_taken_up_in_the_middle_it_goes_on(first):
-    (straight, x), (stopped, _) = problem(0), problem(0)
-    whole, half = Adam(straight.parameters()), first(stopped.parameters())
+    (straight, x) = problem(0)
+    (stopped, _) = problem(0)
+    whole = Adam(straight.parameters())
+    half = first(stopped.parameters())
     learn(straight, x, whole, 5)
     learn(stopped, x, half, 5)
     again = Adam(stopped.parameters())

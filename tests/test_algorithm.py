@@ -46,7 +46,8 @@ def loop(learner, oracle=ADVANTAGE, loss=all_actions_loss, **settings):
 
 def test_the_first_policy_is_a_candidate():
     policy = linear_policy(None).float()
-    first, learner = flat(policy), Learner(policy, Ruin())
+    first = flat(policy)
+    learner = Learner(policy, Ruin())
     iterations = list(islice(loop(learner), 5))
     assert learner.best.n == 0
     assert all(iteration.best_return == learner.best.best_return > iteration.current_return for iteration in iterations)
@@ -135,13 +136,15 @@ def test_every_iteration_has_its_own_seeds_and_validation_always_the_same():
 
 def test_validation_is_what_the_caller_says_and_no_more_often():
     """Of seven iterations the first policy, the third and the sixth are tried; the best of them is kept."""
-    seen, said = [], [1.0, 5.0, 2.0]
+    seen = []
+    said = [1.0, 5.0, 2.0]
 
     def validate(policy):
         seen.append(flat(policy))
         return said[len(seen) - 1]
 
-    learner, after = Learner(linear_policy(None).float(), RegularUpdate(0.1)), [flat(linear_policy(None).float())]
+    learner = Learner(linear_policy(None).float(), RegularUpdate(0.1))
+    after = [flat(linear_policy(None).float())]
     iterations = []
     for iteration in islice(loop(learner, validate=validate, validate_every=3), 7):
         iterations.append(iteration)

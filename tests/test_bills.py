@@ -106,14 +106,16 @@ def test_every_step_of_an_environment_is_on_the_bill_replays_included(live: int,
         if wrapped
         else bare
     )
-    CountedEnv.steps, proof = 0, bare.replayed()
+    CountedEnv.steps = 0
+    proof = bare.replayed()
     learner = learned(simulator, Balance(bare))
     assert CountedEnv.steps == learner.simulator_steps + learner.validation_steps
     assert count_replayed_steps(simulator) > proof > 0
 
 
 def test_with_few_live_environments_lanes_go_in_blocks_to_the_same_end() -> None:
-    bills, found_by = [], []
+    bills = []
+    found_by = []
     for live in (256, 2):
         simulator = GymnasiumSimulator(CountedEnv, 15, live=live)
         found = roll_in(
@@ -163,7 +165,8 @@ FEW = {"iterations": 4, "trajectories": 4, "validation_episodes": 6, "test_episo
 
 
 def test_the_bill_of_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    lanes, step = [], CartPole.step
+    lanes = []
+    step = CartPole.step
 
     def counted(self: CartPole, state: Array, action: Array) -> Any:
         lanes.append(len(state))
@@ -179,7 +182,8 @@ def test_the_bill_of_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert len(by_then) == 4
     for steps, line in by_then:
         assert steps == line.simulator_steps + line.validation_steps
-    line, result = by_then[-1][1], run.result()
+    line = by_then[-1][1]
+    result = run.result()
     names = ("simulator_steps", "start_simulator_steps", "oracle_steps", "validation_steps")
     assert [getattr(result, name) for name in names] == [getattr(line, name) for name in names]
     assert result.start_simulator_steps == 4 * 20 and result.oracle_steps > 0
@@ -197,7 +201,8 @@ def test_the_bill_of_a_run_is_all_that_its_environments_did_but_proof_and_test(
         made.append(GymnasiumSimulator(CountedEnv, horizon, live=live))
         return made[-1]
 
-    CountedEnv.steps, by_then = 0, []
+    CountedEnv.steps = 0
+    by_then = []
     world = Control(make=make, make_expert=Balance, horizon=12)
     task = Task(name="counted", title="Counted", world=world, oracle=oracle)
     settings = {**FEW, "query_steps": 2, "start": "supervised", "start_steps": 2}
@@ -234,7 +239,8 @@ def test_a_bill_with_replays_is_the_same_after_a_stop(tmp_path: Path) -> None:
 def test_transitions_of_validation_pages_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     pages = [write_page([line], writer, 0) for writer, line in enumerate(LINES[:3])]
     parser = Parser(Corpus.of(pages), np.arange(len(pages)), in_order=True)
-    lanes, step = [], Parser.step
+    lanes = []
+    step = Parser.step
 
     def counted(self: Parser, state: Array, action: Array) -> Any:
         lanes.append(len(state))

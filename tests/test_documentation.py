@@ -86,7 +86,8 @@ def test_the_examples_of_the_guide_run(tmp_path: Path) -> None:
     exec(corridor, scope)
     exec(loop, scope)
     exec(ladder, scope)
-    roll_outs, walked = scope["oracle"], roll_in(scope["corridor"], Mixture(scope["clone"], None, 1.0), np.arange(2))
+    roll_outs = scope["oracle"]
+    walked = roll_in(scope["corridor"], Mixture(scope["clone"], None, 1.0), np.arange(2))
     assert roll_outs(walked).values[0, 1].tolist() == [2.0, 0.0]  # type: ignore[operator]
     walk: dict[str, object] = {"simulator": Walk(), "expert": Home()}
     exec(continuous.replace("FeedForwardPolicy(3, GaussianHead(1,", "FeedForwardPolicy(1, GaussianHead(2,"), walk)

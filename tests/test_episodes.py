@@ -47,16 +47,16 @@ def mixture(simulator, policy) -> RollInPolicy:
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("name", SIMULATORS)
 def test_every_array_is_that_of_single_steps(name, policy, deterministic, monkeypatch):
-    simulator, acting = SIMULATORS[name], mixture(SIMULATORS[name], policy)
+    simulator = SIMULATORS[name]
+    acting = mixture(SIMULATORS[name], policy)
     assert run_compiled_episodes(simulator, acting.learner, SEEDS, deterministic) is not None
-    fast, kept = (
-        roll_in(simulator, acting, SEEDS, deterministic),
-        episode_returns(simulator, acting, SEEDS, deterministic),
-    )
+    fast = roll_in(simulator, acting, SEEDS, deterministic)
+    kept = episode_returns(simulator, acting, SEEDS, deterministic)
     monkeypatch.setattr(module, "compiled_episodes", lambda *_, **__: None)
     slow = roll_in(simulator, acting, SEEDS, deterministic)
     for field in (*ARRAYS, "seeds"):
-        a, b = getattr(fast, field), getattr(slow, field)
+        a = getattr(fast, field)
+        b = getattr(slow, field)
         assert a.dtype == b.dtype, field
         np.testing.assert_array_equal(a, b, err_msg=field)
     assert (fast.horizon, fast.alpha, fast.n, fast.simulator_steps) == (slow.horizon, 0.0, 4, slow.simulator_steps)

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 GUIDES = Path(__file__).parent.parent / "docs/guides"
-SCRIPTS, NOTEBOOKS = sorted(GUIDES.glob("*.py")), sorted(GUIDES.glob("*.ipynb"))
+SCRIPTS = sorted(GUIDES.glob("*.py"))
+NOTEBOOKS = sorted(GUIDES.glob("*.ipynb"))
 UNSEEN = {"LunarLander": "Box2D", "MuJoCo": "mujoco"}  # packages that environments import, by the word for them
 FEW = "iterations=1, trajectories=2, horizon=60, validation_episodes=2, test_episodes=4"
 

@@ -121,7 +121,8 @@ def test_of_the_action_taken_only_what_it_cost_above_the_expert_counts() -> None
 
 
 def test_where_nobody_knows_nothing_is_said() -> None:
-    policy, trajectories = doing(EXPERT), at_every_state()
+    policy = doing(EXPERT)
+    trajectories = at_every_state()
     assert (
         compute_mistake_stats(policy, trajectories, costs([2.0, -2.0, 0.0])) == MistakeStats()
     )  # Q of the action taken
@@ -179,7 +180,8 @@ SIGNS = {
 
 @pytest.mark.parametrize("reason", SIGNS)
 def test_a_sign_must_last_and_is_told_once(reason: str) -> None:
-    health, sick = TrainingMonitor(), line(**SIGNS[reason])
+    health = TrainingMonitor()
+    sick = line(**SIGNS[reason])
     assert [health.after(one) for one in [line(), *[sick] * (MIN_STREAK - 1), line(), sick]] == [""] * (MIN_STREAK + 2)
     assert health.new_warnings() == []
     assert [health.after(sick) for _ in range(3)] == ["", reason, reason]
@@ -232,7 +234,8 @@ def learned(
     update: Update, policy: Any, oracle: Any = ADVANTAGE, loss: Any = all_actions_loss, n: int = 5
 ) -> list[str]:
     """What was said of each iteration on the tiny MDP."""
-    learner, health = Learner(policy, UpdateWithDiagnostics(update)), TrainingMonitor()
+    learner = Learner(policy, UpdateWithDiagnostics(update))
+    health = TrainingMonitor()
     iterations = islice(aggrevated(learner, TinyMdp(), TinyExpert(), oracle, loss, k=20, validation_episodes=16), n)
     return [health.after(SimpleNamespace(**asdict(one), **asdict(one.step))) for one in iterations]
 
@@ -294,7 +297,8 @@ def test_a_table_that_has_converged_says_nothing(update: Update, oracle: Any, lo
 
 def test_an_examined_update_is_the_same_update() -> None:
     policies = [linear_policy(1).float() for _ in range(2)]
-    bare, examined = RegularUpdate(0.1), UpdateWithDiagnostics(RegularUpdate(0.1))
+    bare = RegularUpdate(0.1)
+    examined = UpdateWithDiagnostics(RegularUpdate(0.1))
     for policy, update in zip(policies, (bare, examined), strict=True):
         learned(update, policy, n=3)
     np.testing.assert_array_equal(flat(policies[0]), flat(policies[1]))

@@ -103,7 +103,8 @@ def learned(policy, method):
 
 def at_the_end(policy):
     """π(a) [cue, a] at the last step, read from the whole sequences."""
-    observations, mask = torch.zeros(2, 5, 2), torch.ones(2, 5, dtype=torch.bool)
+    observations = torch.zeros(2, 5, 2)
+    mask = torch.ones(2, 5, dtype=torch.bool)
     observations[:, 0] = torch.eye(2)
     with torch.no_grad():
         return policy.distribution(observations, mask).probs[:, -1]

@@ -19,7 +19,8 @@ from problems import EXPERT, TinyExpert, TinyMdp, linear_policy, probabilities
 @pytest.mark.parametrize("schedule", ["linear", "exponential", "inverse-sigmoid"])
 def test_scheduled_sampling_lets_the_expert_act_in_a_share_alpha_n_of_the_steps_and_learns_its_actions(schedule):
     alpha = resolve_config("cartpole", "scheduled-sampling", alpha_schedule=schedule, alpha_scale=4.0).loop.alpha
-    advised, shares = ZeroOneOracle(TinyExpert(), Discrete(3)), []
+    advised = ZeroOneOracle(TinyExpert(), Discrete(3))
+    shares = []
 
     def oracle(trajectories, policy):
         shares.append((trajectories.by_expert[trajectories.mask].mean(), trajectories.steps, trajectories.alpha))

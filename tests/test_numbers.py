@@ -135,7 +135,8 @@ def test_a_page_is_taken_apart_into_sentences_items_and_rows() -> None:
 @pytest.fixture
 def numbers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
     """The tool, on a page and a JSON of its own."""
-    made, results = tool(), tmp_path / "docs/results"
+    made = tool()
+    results = tmp_path / "docs/results"
     (results / "peers").mkdir(parents=True)
     rows = [
         {"label": "ours, natural", "ratio": 1.0704, "ratio_low": 1.061, "ratio_high": 1.078, "steps": 740_775},
@@ -194,7 +195,8 @@ def test_a_mark_that_leads_nowhere_says_why(numbers: ModuleType, source: str, wh
 
 def test_a_number_with_an_interval_needs_it_beside_it(numbers: ModuleType) -> None:
     path = "hopper:table[ours, natural].ratio"
-    alone, beside = f"1.1<!--{path}-->", f"1.1<!--{path}--> (1.0<!--{path}_low--> to 1.2<!--{path}_high-->)"
+    alone = f"1.1<!--{path}-->"
+    beside = f"1.1<!--{path}--> (1.0<!--{path}_low--> to 1.2<!--{path}_high-->)"
     assert "ratio_low and ratio_high must be the next" in next(numbers.without_interval(alone))
     assert [*numbers.without_interval(beside)] == []
     assert [*numbers.without_interval("0.9<!--hopper:table[theirs].ratio-->")] == []

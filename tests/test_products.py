@@ -22,7 +22,8 @@ def test_a_row_is_the_same_alone_and_in_company_at_any_place(inputs, outputs, dt
 
 def test_the_order_of_summation_is_that_of_the_inputs():
     """In float32 (1e8 + 1) − 1e8 = 0, but (1e8 − 1e8) + 1 = 1."""
-    w, b = np.ones((3, 1), np.float32), np.zeros(1, np.float32)
+    w = np.ones((3, 1), np.float32)
+    b = np.zeros(1, np.float32)
     assert affine(np.float32([[1e8, 1, -1e8], [1e8, -1e8, 1]]), w, b).ravel().tolist() == [0, 1]
 
 

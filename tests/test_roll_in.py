@@ -77,7 +77,8 @@ def assert_same(one: Trajectories, other: Trajectories):
     """Bit for bit, as far as the shorter goes; beyond that there is nothing in the longer."""
     steps = min(one.mask.shape[1], other.mask.shape[1])
     for field in fields(Trajectories):
-        first, second = getattr(one, field.name), getattr(other, field.name)
+        first = getattr(one, field.name)
+        second = getattr(other, field.name)
         if field.name == "seeds":
             np.testing.assert_array_equal(first, second)
         elif isinstance(first, np.ndarray):
@@ -159,7 +160,8 @@ def test_returns_are_the_rewards_of_people():
 @pytest.mark.parametrize("alpha", [0.1, 0.3, 0.7])
 def test_the_expert_acts_in_a_share_alpha_of_the_steps(alpha):
     """Within 4 standard deviations, and at no particular time."""
-    simulator, policy = Acrobot(horizon=100), FeedForwardPolicy(6, CategoricalHead(3))
+    simulator = Acrobot(horizon=100)
+    policy = FeedForwardPolicy(6, CategoricalHead(3))
     found = roll_in(
         simulator, RollInPolicy(Swinger(3), policy.actor(), alpha), derive_seeds(0, SeedPurpose.ROLL_IN, 1, 200)
     )
@@ -172,7 +174,9 @@ def test_the_expert_acts_in_a_share_alpha_of_the_steps(alpha):
 
 
 def test_marked_steps_are_the_experts_actions_and_the_rest_the_learners():
-    simulator, policy, expert = Acrobot(horizon=50), FeedForwardPolicy(6, CategoricalHead(3)), Swinger(3)
+    simulator = Acrobot(horizon=50)
+    policy = FeedForwardPolicy(6, CategoricalHead(3))
+    expert = Swinger(3)
     own = derive_seeds(0, SeedPurpose.ROLL_IN, 1, 50)
     found = roll_in(simulator, RollInPolicy(expert, policy.actor(), 0.5), own, deterministic=True)
     assert found.by_expert.any() and found.by_learner.any()
@@ -185,7 +189,9 @@ def test_marked_steps_are_the_experts_actions_and_the_rest_the_learners():
 
 
 def test_alpha_1_is_the_expert_alone_and_alpha_0_the_learner_alone():
-    simulator, policy, expert = Acrobot(horizon=50), FeedForwardPolicy(6, CategoricalHead(3)), Swinger(3)
+    simulator = Acrobot(horizon=50)
+    policy = FeedForwardPolicy(6, CategoricalHead(3))
+    expert = Swinger(3)
     own = derive_seeds(0, SeedPurpose.ROLL_IN, 1, 10)
     alone = roll_in(simulator, RollInPolicy(expert, None, 1.0), own)
     assert alone.by_expert.all()
@@ -214,7 +220,8 @@ def test_deterministic_takes_the_mode():
 @pytest.mark.parametrize("alpha", [0.0, 0.3])
 def test_the_states_visited_are_distributed_as_they_should_be(alpha):
     """8,000 roll-ins of the tiny MDP: the share of s at t is d_t(s), each within 4 standard deviations."""
-    policy, n = linear_policy().float(), 8000
+    policy = linear_policy().float()
+    n = 8000
     found = roll_in(
         TinyMdp(), RollInPolicy(TinyExpert(), policy.actor(), alpha), derive_seeds(3, SeedPurpose.ROLL_IN, 1, n)
     )
@@ -248,9 +255,11 @@ class Diverging(TinyMdp):
 
 
 def test_episodes_that_diverge_are_counted_and_left_out():
-    policy, own = linear_policy(), np.arange(16, dtype=np.uint64)
+    policy = linear_policy()
+    own = np.arange(16, dtype=np.uint64)
     acting = RollInPolicy(None, policy.float().actor())
-    found, whole = roll_in(Diverging(), acting, own), roll_in(TinyMdp(), acting, own)
+    found = roll_in(Diverging(), acting, own)
+    whole = roll_in(TinyMdp(), acting, own)
     started = (whole.states[:, 0, 0] == 1) & (whole.states[:, 0, 2] % 2 == 1)
     lost = started & whole.mask[:, 1]  # one that ended in its first step did not live to diverge
     assert started.sum() == 2 and 1 <= lost.sum() == found.diverged
@@ -301,7 +310,8 @@ def test_vectors_as_actions(kind, deterministic):
         "lstm": lambda: RecurrentPolicy(1, head, 5, "lstm"),
         "gru": lambda: RecurrentPolicy(1, head, 5, "gru"),
     }[kind]()
-    policy, own = randomise(policy, 1, 0.3), derive_seeds(0, SeedPurpose.ROLL_IN, 1, 20)
+    policy = randomise(policy, 1, 0.3)
+    own = derive_seeds(0, SeedPurpose.ROLL_IN, 1, 20)
     mixed = RollInPolicy(Home(), policy.actor(), 0.4)
     found = roll_in(Walk(), mixed, own, deterministic)
     assert found.actions.shape == (*found.mask.shape, 2) and found.actions.dtype == np.float32
@@ -352,7 +362,8 @@ def continued(simulator, actor, state, memory):
         action = actor.choose(parameters, 0.0)
         yield action
         state, _, done = simulator.step(state, action)
-        state, memory = state[~done], memory[~done]
+        state = state[~done]
+        memory = memory[~done]
 
 
 @every_kind
@@ -375,11 +386,13 @@ def test_memories_are_those_of_the_roll_in_bit_for_bit(kind, alpha):
 @pytest.mark.parametrize("simulator", [CartPole(horizon=40), Walk()], ids=["finite", "continuous"])
 def test_a_roll_out_from_any_step_with_its_memory_goes_on_as_the_roll_in_did(kind, simulator):
     finite = simulator.name == "cartpole"
-    inputs, head = simulator.observation_space.shape[0], CategoricalHead(2) if finite else GaussianHead(2)
+    inputs = simulator.observation_space.shape[0]
+    head = CategoricalHead(2) if finite else GaussianHead(2)
     actor = randomise(KINDS[kind](inputs, head), 1, 0.6).actor()
     own = derive_seeds(0, SeedPurpose.ROLL_IN, 1, 20)
     found = roll_in(simulator, RollInPolicy(None, actor), own, deterministic=True)
-    before, needed = replay_hidden_states(actor, found), False
+    before = replay_hidden_states(actor, found)
+    needed = False
     for start in range(found.mask.shape[1]):
         live = found.mask[:, start]
         rest = [found.actions[found.mask[:, t], t] for t in range(start, found.mask.shape[1])]
@@ -387,6 +400,7 @@ def test_a_roll_out_from_any_step_with_its_memory_goes_on_as_the_roll_in_did(kin
         again = [a for a, _ in zip(continued(simulator, actor, state, before[live, start]), rest, strict=False)]
         for one, other in zip(again, rest, strict=True):
             np.testing.assert_array_equal(one, other)
-        seen, forgotten = simulator.observe(state), actor.memory(len(state))
+        seen = simulator.observe(state)
+        forgotten = actor.memory(len(state))
         needed |= bool((actor.parameters(seen, before[live, start])[0] != actor.parameters(seen, forgotten)[0]).any())
     assert needed == (kind != "feed-forward")

@@ -41,7 +41,8 @@ def test_ranks_of_equal_values_are_the_mean_of_their_places() -> None:
 
 
 def test_the_variance_explained_by_hand() -> None:
-    levels, values = np.array([0, 0, 1, 1]), np.array([0.0, 2.0, 4.0, 6.0])
+    levels = np.array([0, 0, 1, 1])
+    values = np.array([0.0, 2.0, 4.0, 6.0])
     assert variance_explained(levels, values) == pytest.approx(1 - 4 / 20 * 3 / 2)  # within 4, total 20, n 4, k 2
     assert variance_explained(levels, np.array([1.0, 1.0, 2.0, 2.0])) == 1.0
     assert variance_explained(levels, np.zeros(4)) == 0.0

@@ -11,7 +11,8 @@ from problems import random_trajectories, with_expert_steps
 
 def test_counts_and_returns():
     trajectories = random_trajectories(k=2, t=3)
-    mask, costs = np.array([[1, 1, 0], [1, 0, 0]], bool), np.array([[2.0, 3.0, 0.0], [-1.0, 0.0, 0.0]])
+    mask = np.array([[1, 1, 0], [1, 0, 0]], bool)
+    costs = np.array([[2.0, 3.0, 0.0], [-1.0, 0.0, 0.0]])
     trajectories = replace(trajectories, mask=mask, costs=costs)
     assert (trajectories.count, trajectories.steps, trajectories.returns.tolist()) == (2, 3, [-5.0, 1.0])
 

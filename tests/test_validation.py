@@ -14,7 +14,8 @@ SEEDS = np.arange(16, dtype=np.uint64)
 
 
 def test_best_keeps_a_copy_and_never_a_reference():
-    policy, best = FeedForwardPolicy(3, CategoricalHead(3)), BestPolicy()
+    policy = FeedForwardPolicy(3, CategoricalHead(3))
+    best = BestPolicy()
     best.update_best(policy, -5.0, 0)
     kept = {name: tensor.clone() for name, tensor in policy.state_dict().items()}
     with torch.no_grad():
@@ -28,7 +29,8 @@ def test_best_keeps_a_copy_and_never_a_reference():
 
 
 def test_best_takes_only_what_is_better():
-    policy, best = FeedForwardPolicy(3, CategoricalHead(3)), BestPolicy()
+    policy = FeedForwardPolicy(3, CategoricalHead(3))
+    best = BestPolicy()
     found = []
     for n, returned in enumerate([-5.0, -7.0, -3.0, -3.0, -4.0, float("nan"), -2.0]):
         best.update_best(policy, returned, n)

@@ -12,7 +12,10 @@ import numpy as np
 
 from aggrevated import MuJoCo, train
 
-PLANS, STEPS, HOLD = 32, 20, 5  # how many plans it tries, how long they are, how long they hold an action
+# how many plans it tries, how long they are, how long they hold an action
+PLANS = 32
+STEPS = 20
+HOLD = 5
 TEMPERATURE = 2.0  # of the weights of plans, in units of cost
 
 
@@ -25,17 +28,21 @@ class Planner:
     """Tries some plans in the simulator, and takes their mean, the cheap ones weighing most (MPPI)."""
 
     def __init__(self, simulator):
-        self.simulator, space = simulator, simulator.action_space
+        self.simulator = simulator
+        space = simulator.action_space
         drawn = np.random.default_rng(0).standard_normal((PLANS, STEPS // HOLD, *space.shape))
         self.plans = np.clip(drawn, space.low, space.high)  # the same at every state: an expert is a function
 
     def act(self, states, t):
-        plan, state = np.tile(np.arange(PLANS), len(states)), np.repeat(states, PLANS, axis=0)
-        cost, going = np.zeros(len(state)), np.arange(len(state))
+        plan = np.tile(np.arange(PLANS), len(states))
+        state = np.repeat(states, PLANS, axis=0)
+        cost = np.zeros(len(state))
+        going = np.arange(len(state))
         for step in range(STEPS):
             state, now, done = self.simulator.step(state, self.plans[plan[going], step // HOLD])
             cost[going] += now
-            state, going = state[~done], going[~done]
+            state = state[~done]
+            going = going[~done]
         cost = cost.reshape(len(states), PLANS)
         weight = np.exp((cost.min(axis=1, keepdims=True) - cost) / TEMPERATURE)
         return weight @ self.plans[:, 0] / weight.sum(axis=1, keepdims=True)
@@ -43,11 +50,14 @@ class Planner:
 
 def returns(policy, hopper, episodes=1000):
     """(mean, standard error) on fresh episodes of the network without its noise, as one would deploy it."""
-    state, total, going = hopper.initial(np.arange(episodes) + 2**40), np.zeros(episodes), np.arange(episodes)
+    state = hopper.initial(np.arange(episodes) + 2**40)
+    total = np.zeros(episodes)
+    going = np.arange(episodes)
     for _ in range(hopper.horizon):
         state, cost, done = hopper.step(state, policy.predict(hopper.observe(state), deterministic=True)[0])
         total[going] -= cost
-        state, going = state[~done], going[~done]
+        state = state[~done]
+        going = going[~done]
         if not len(going):
             break
     return [round(float(total.mean()), 1), round(float(total.std() / episodes**0.5), 1)]
@@ -63,9 +73,13 @@ def milliseconds(act, times):
 
 def report(run, seed, hopper, small):
     """The last line: returns, what it took, and what an action takes."""
-    result, start, policy = run.result().facts(), hopper.initial(np.arange(1)), run.policy
-    planner, seen = Planner(hopper), hopper.observe(start)[0]
-    slow, fast = milliseconds(lambda: planner.act(start, 0), 20), milliseconds(lambda: policy.predict(seen), 1000)
+    result = run.result().facts()
+    start = hopper.initial(np.arange(1))
+    policy = run.policy
+    planner = Planner(hopper)
+    seen = hopper.observe(start)[0]
+    slow = milliseconds(lambda: planner.act(start, 0), 20)
+    fast = milliseconds(lambda: policy.predict(seen), 1000)
     print(json.dumps({
         "seed": seed,
         "expert": [round(result["expert_return"], 1), round(result["expert_standard_error"], 1)],

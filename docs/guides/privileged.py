@@ -25,11 +25,14 @@ def balance(observations):
 class TMaze(gymnasium.Env):
     """A side is shown at the first step only; six steps on, the turn to that side earns 1 and the other costs 1."""
 
-    observation_space, action_space = Box(-1.0, 1.0, (3,), np.float32), Discrete(3)  # ahead, left, right
+    # ahead, left, right
+    observation_space = Box(-1.0, 1.0, (3,), np.float32)
+    action_space = Discrete(3)
 
     def reset(self, *, seed=None, options=None):
         super().reset(seed=seed)
-        self.side, self.x = int(self.np_random.integers(2)) * 2 - 1, 0
+        self.side = int(self.np_random.integers(2)) * 2 - 1
+        self.x = 0
         return self.seen(), {}
 
     def seen(self):
@@ -61,7 +64,8 @@ def told(run):
     expert, test = (
         [round(facts[f"{who}_return"], 2), round(facts[f"{who}_standard_error"], 2)] for who in ("expert", "test")
     )
-    first, seconds = round(facts["initial_return"], 2), round(facts["seconds"])
+    first = round(facts["initial_return"], 2)
+    seconds = round(facts["seconds"])
     return {
         "expert": expert,
         "first": first,

@@ -13,16 +13,22 @@ from torch import nn
 
 from aggrevated import Advantage, CategoricalHead, Exponentiated, Learner, Policy, QStar, aggrevated, all_actions
 
-WORDS, TAGS, LENGTH = 300, 6, 12
+WORDS = 300
+TAGS = 6
+LENGTH = 12
 MEANINGS = np.random.default_rng(0).integers(TAGS, size=(2, WORDS))  # the two tags that a word may have
 
 
 class Tagger:  # a state: the words, their gold tags, how many are tagged, the learner's last tag
-    name, horizon, observation_space, action_space = "tagger", LENGTH, Box(0.0, WORDS, (2,)), Discrete(TAGS)
+    name = "tagger"
+    horizon = LENGTH
+    observation_space = Box(0.0, WORDS, (2,))
+    action_space = Discrete(TAGS)
 
     def initial(self, seeds):  # a sentence for each seed; the tag before a word decides which of its tags it has
         words = np.stack([np.random.default_rng(int(seed)).integers(WORDS, size=LENGTH) for seed in seeds])
-        gold, before = np.zeros_like(words), np.zeros(len(seeds), int)
+        gold = np.zeros_like(words)
+        before = np.zeros(len(seeds), int)
         for i in range(LENGTH):
             gold[:, i] = before = MEANINGS[before % 2, words[:, i]]
         return np.concatenate([words, gold, np.zeros((len(seeds), 2), int)], axis=1)
@@ -50,7 +56,9 @@ class Embedding(Policy):  # words and tags are looked up, and two layers choose
 
     def __init__(self):
         super().__init__()
-        self.words, self.tags, self.head = nn.Embedding(WORDS, 32), nn.Embedding(TAGS, 32), CategoricalHead(TAGS)
+        self.words = nn.Embedding(WORDS, 32)
+        self.tags = nn.Embedding(TAGS, 32)
+        self.head = CategoricalHead(TAGS)
         self.layers = nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, TAGS))
 
     def logits(self, observations):  # [..., 2] to [..., TAGS]
@@ -66,7 +74,9 @@ class Embedding(Policy):  # words and tags are looked up, and two layers choose
 
 class Steps:
     def __init__(self, policy):
-        self.policy, self.noise, self.choose = policy, policy.head.sampler().noise, policy.head.sampler().choose
+        self.policy = policy
+        self.noise = policy.head.sampler().noise
+        self.choose = policy.head.sampler().choose
 
     def memory(self, count):
         return np.zeros((count, 0), np.float32)
@@ -77,7 +87,8 @@ class Steps:
 
 
 def returns(choose, sentences):  # (mean, standard error) of minus the wrong tags in a fresh sentence
-    state, total = Tagger().initial(np.arange(sentences) + 2**40), np.zeros(sentences)
+    state = Tagger().initial(np.arange(sentences) + 2**40)
+    total = np.zeros(sentences)
     for _ in range(LENGTH):
         state, cost, _ = Tagger().step(state, choose(state))
         total -= cost
@@ -91,10 +102,15 @@ if __name__ == "__main__":
     given = parser.parse_args()
     torch.manual_seed(given.seed)
     torch.set_num_threads(1)  # more make so small a network slower
-    tagger, gold, policy, iterations = Tagger(), Gold(), Embedding(), 3 if given.small else 40
-    tag, said = lambda state: policy.predict(tagger.observe(state), deterministic=True)[0], {"seed": given.seed}
+    tagger = Tagger()
+    gold = Gold()
+    policy = Embedding()
+    iterations = 3 if given.small else 40
+    tag = lambda state: policy.predict(tagger.observe(state), deterministic=True)[0]
+    said = {"seed": given.seed}
     said |= {"expert": returns(lambda state: gold.act(state, 0), 1000), "first": returns(tag, 1000)}
-    learner, began = Learner(policy, Exponentiated()), time.perf_counter()
+    learner = Learner(policy, Exponentiated())
+    began = time.perf_counter()
     learning = aggrevated(learner, tagger, gold, Advantage(QStar(gold)), all_actions, seed=given.seed)
     for iteration in islice(learning, iterations):
         print(iteration.n, iteration.current_return)

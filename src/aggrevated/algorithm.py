@@ -65,7 +65,9 @@ def aggrevated(
     knows what it cost; unless given, the mean return of fresh episodes of the simulator does. `engine` does the work,
     and changes nothing.
     """
-    policy, update, best = learner.policy, learner.update, learner.best
+    policy = learner.policy
+    update = learner.update
+    best = learner.best
     check_compatible(policy, simulator, expert)
     gather = RolloutCollector(simulator, expert, oracle, engine)
     validate = validate or EpisodeEvaluator(simulator, derive_seeds(seed, SeedPurpose.VALIDATION, 0, validation_episodes), engine)

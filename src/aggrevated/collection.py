@@ -45,7 +45,8 @@ class RolloutCollector:
     def __init__(
         self, simulator: Simulator, expert: Expert | None, oracle: Oracle, engine: Engine = IN_PROCESS
     ) -> None:
-        self.oracle, self.engine = oracle, engine
+        self.oracle = oracle
+        self.engine = engine
         self.context = CachedObject(WorkerContext(simulator, expert, oracle if is_per_trajectory(oracle) else None))
 
     def __call__(self, mixture: RollInPolicy, seeds: Array, policy: Policy) -> tuple[Trajectories, CostToGo]:

@@ -35,13 +35,16 @@ def check_compatible(policy: Policy, simulator: Simulator, expert: Expert | None
 def check_policy_matches_simulator(policy: Policy, simulator: Simulator) -> None:
     """A `UsageError` unless the policy reads what the simulator shows, and answers with one of its actions."""
     states = checked_reset(simulator, np.zeros(1, np.uint64))
-    observations, rules, actor = checked_observe(simulator, states), find_action_mask(simulator), policy.actor()
+    observations = checked_observe(simulator, states)
+    rules = find_action_mask(simulator)
+    actor = policy.actor()
     try:
         parameters, _ = actor.parameters(observations, actor.memory(1))
     except Exception as error:
         shown = f"what {simulator.name} shows, observations of shape {observations.shape[1:]} ({error})"
         raise UsageError(f"the policy cannot read {shown}; make it for them") from error
-    space, outputs = simulator.action_space, getattr(getattr(policy, "head", None), "outputs", None)
+    space = simulator.action_space
+    outputs = getattr(getattr(policy, "head", None), "outputs", None)
     answer = greedy_action(actor, parameters, rules.action_mask(states) if rules else None, simulator)
     vectors = answer.ndim > 1
     if vectors != isinstance(space, Box):

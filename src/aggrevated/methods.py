@@ -34,10 +34,15 @@ class Method:
 
 
 # fmt: off
-ALL_ACTIONS, TAKEN_ACTION, ALL_OR_TAKEN_ACTIONS = ("all-actions",), ("taken-action",), ("all-actions", "taken-action")
+ALL_ACTIONS = ("all-actions",)
+TAKEN_ACTION = ("taken-action",)
+ALL_OR_TAKEN_ACTIONS = ("all-actions", "taken-action")
 LIKELIHOOD = ("likelihood", "all-actions")
-ZERO_ONE_ORACLE, LEARNER_COST_ORACLES, TRUNCATED_HORIZON_ORACLE = ("zero-one",), ("reward-to-go", "critic"), ("truncated-horizon",)
-EXPONENTIATED_FIRST_UPDATES, GRADIENT_UPDATES = ("exponentiated", "natural", "regular", ANY_COMPATIBLE), ("natural", "regular", ANY_COMPATIBLE)
+ZERO_ONE_ORACLE = ("zero-one",)
+LEARNER_COST_ORACLES = ("reward-to-go", "critic")
+TRUNCATED_HORIZON_ORACLE = ("truncated-horizon",)
+EXPONENTIATED_FIRST_UPDATES = ("exponentiated", "natural", "regular", ANY_COMPATIBLE)
+GRADIENT_UPDATES = ("natural", "regular", ANY_COMPATIBLE)
 FOLLOW_THE_LEADER = ("follow-the-leader",)
 FTL_OR_REGULAR_UPDATES = (*FOLLOW_THE_LEADER, "regular", ANY_COMPATIBLE)
 REGULAR_OR_FTL_UPDATES = ("regular", *FOLLOW_THE_LEADER, ANY_COMPATIBLE)

@@ -33,7 +33,8 @@ class BestPolicy:
             self.initial_return = returned
         self.latest_return = returned
         if returned > self.best_return:
-            self.best_return, self.n = returned, n
+            self.best_return = returned
+            self.n = n
             self.weights = {name: tensor.detach().clone() for name, tensor in policy.state_dict().items()}
 
 
@@ -45,7 +46,8 @@ class ValidationScore(float):
 
     def __new__(cls, value: float, steps: int = 0, diverged: int = 0) -> Self:
         self = super().__new__(cls, value)
-        self.steps, self.diverged = steps, diverged
+        self.steps = steps
+        self.diverged = diverged
         return self
 
 

@@ -232,7 +232,8 @@ def test_the_help_of_a_task_shows_what_can_be_set_and_its_own_defaults(
     task: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The settings of the pieces that are chosen, and of no others; every piece that can be chosen, by name."""
-    options, config = explained(help_of(capsys, "train", task)), resolve_config(task)
+    options = explained(help_of(capsys, "train", task))
+    config = resolve_config(task)
     settings = {
         (to_flag(f"no_{name}") if value is True else to_flag(name)): value for name, value in config.settings.items()
     }

@@ -25,7 +25,8 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
 def test_without_options_policy_and_card_are_beside_the_run(run, capsys):
     facts = json.loads(said(["export", "run", "--json"], capsys))
     assert facts == {"run": "run", "out": "run/p.safetensors", "card": "run/card.md"}
-    policy, observation = load("run/p.safetensors"), np.full(4, 0.1, np.float32)
+    policy = load("run/p.safetensors")
+    observation = np.full(4, 0.1, np.float32)
     assert policy.metadata["task"] == "cartpole" and policy.metadata["weights_sha256"] == run.result().weights_sha256
     for sign in (1, -1):
         acted = [one.predict(sign * observation, deterministic=True)[0] for one in (policy, run.policy)]

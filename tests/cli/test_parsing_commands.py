@@ -116,7 +116,8 @@ def test_train_on_real_ink_needs_its_folder_wherever_it_is_called(said: Said, tm
 
 
 def test_evaluate_tells_uas_in_all_its_forms(run: Path, said: Said) -> None:
-    found, result = json.loads(said("evaluate", run, "--json")), json.loads((run / "result.json").read_text())
+    found = json.loads(said("evaluate", run, "--json"))
+    result = json.loads((run / "result.json").read_text())
     assert set(found) >= SCORES and found["uas_micro"] == result["uas_micro"]
     assert all(set(kind) == {"uas", "symbols"} for kind in found["by_symbol"].values())
     assert set(found["by_arc_length"]) <= {"ROOT", "1", "2", "3-4", "5-8", "9+"}
@@ -177,7 +178,8 @@ def test_a_picture_is_read_after_installation(said: Said, tmp_path: Path) -> Non
     assert lines[3].split()[:4] == ["1", "x", "<-", "2"] and lines[3].endswith("%")
     found = json.loads(said("parse", "page.png", "--json"))
     assert found["text"] == "x+3=5\nx=2" and found["doubts"] == [] and 0 <= found["expected_loss"] < 2
-    first, last = found["symbols"][0], found["symbols"][-1]
+    first = found["symbols"][0]
+    last = found["symbols"][-1]
     assert (first["label"], first["line"], last["label"], last["line"]) == ("x", 1, "2", 2)
     left, top, right, bottom = first["box"]
     with Image.open(tmp_path / "page.png") as picture:
@@ -206,7 +208,8 @@ def test_what_is_no_algebra_is_said_to_be_so(
     said: Said, tmp_path: Path, capsys: pytest.CaptureFixture[str], failure: Callable[..., str]
 ) -> None:
     """Lines of scribble, as close as those of a text."""
-    generator, picture = np.random.default_rng(0), Image.new("L", (900, 700), 255)
+    generator = np.random.default_rng(0)
+    picture = Image.new("L", (900, 700), 255)
     draw = ImageDraw.Draw(picture)
     for line in range(14):
         for word in range(12):
@@ -374,13 +377,12 @@ def test_reproduce_table1_and_its_curves(said: Said, tmp_path: Path) -> None:
 def test_reproduce_real_ink(said: Said, tmp_path: Path) -> None:
     crohme_like(tmp_path / "crohme")
     table = json.loads(said("reproduce", "real-ink", "--crohme", "crohme", "--trials", "2", "--json", "--out", "out"))
-    real, dagger, never = (
-        "AggreVaTeD, regular, lstm, real ink",
-        "DAgger, regular, lstm, real ink",
-        "AggreVaTeD, regular, lstm",
-    )
+    real = "AggreVaTeD, regular, lstm, real ink"
+    dagger = "DAgger, regular, lstm, real ink"
+    never = "AggreVaTeD, regular, lstm"
     assert [row["label"] for row in table[:3]] == [real, dagger, never]
-    text, page = (tmp_path / "out/real-ink.json").read_text(), (tmp_path / "out/real-ink.md").read_text()
+    text = (tmp_path / "out/real-ink.json").read_text()
+    page = (tmp_path / "out/real-ink.md").read_text()
     assert str(tmp_path) not in text and "no part of this repository" in page
     facts = json.loads(text)
     assert facts["settings"][real]["world"]["crohme"] == "crohme"

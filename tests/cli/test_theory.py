@@ -46,7 +46,8 @@ def said(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
 @pytest.fixture(scope="module")
 def done(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, dict]]:
     """(the folder, what was printed) of all four experiments, each run once."""
-    folder, facts = tmp_path_factory.mktemp("theory"), {}
+    folder = tmp_path_factory.mktemp("theory")
+    facts = {}
     for name in TINY:
         with contextlib.redirect_stdout(io.StringIO()) as out:
             main(["theory", name, *options(name), "--out", str(folder), "--json"])
@@ -56,7 +57,8 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, dict
 
 @pytest.mark.parametrize("name", TINY)
 def test_an_experiment_gives_numbers_and_a_figure(name: str, done: tuple[Path, dict[str, dict]]) -> None:
-    folder, facts = done[0], done[1][name]
+    folder = done[0]
+    facts = done[1][name]
     assert {"regret", "exponents", "largest_ratio_to_bound", "bound", "command", "versions"} <= set(facts)
     assert facts["experiment"] == name and all(facts[option] == value for option, value in TINY[name].items())
     assert all(value >= 0 for value in facts["regret"].values()) and len(facts["regret"]) >= 1

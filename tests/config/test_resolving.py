@@ -111,7 +111,8 @@ def test_every_shipped_piece_is_declared_in_the_file_of_what_it_builds_with_word
             assert setting.metadata["words"].endswith("."), (piece, setting.name)
 
 
-NATURAL, LOKI = {"update": "natural"}, {"method": "loki", "reinforcement": "realised"}
+NATURAL = {"update": "natural"}
+LOKI = {"method": "loki", "reinforcement": "realised"}
 
 
 @pytest.mark.parametrize(

@@ -216,7 +216,8 @@ def test_the_batches_are_of_different_lengths():
 
 
 def test_shapes_and_types(case, trajectories):
-    found, shape = case.ask(trajectories), trajectories.mask.shape
+    found = case.ask(trajectories)
+    shape = trajectories.mask.shape
     assert found.values.shape == (shape if case.actions is None else (*shape, case.actions))
     assert found.all_actions == (case.actions is not None) and found.weight.shape == shape
     finite_advice = {"advice"} if found.advice is not None and found.advice.ndim == 2 else set()
@@ -233,7 +234,8 @@ def test_where_no_step_was_taken_there_is_nothing(case, trajectories):
 
 
 def test_weights_are_where_it_was_asked_and_nowhere_negative(case, trajectories):
-    found, asked = case.ask(trajectories), case.asked(trajectories)
+    found = case.ask(trajectories)
+    asked = case.asked(trajectories)
     assert (found.weight >= 0).all() and not found.weight[~asked].any()
     known = found.weight > 0
     expected = asked.sum(axis=1) if case.at_most is None else np.minimum(asked.sum(axis=1), case.at_most)
@@ -245,7 +247,8 @@ def test_weights_are_where_it_was_asked_and_nowhere_negative(case, trajectories)
 
 
 def test_queries_are_counted(case, trajectories):
-    found, known = case.ask(trajectories), trajectories.steps
+    found = case.ask(trajectories)
+    known = trajectories.steps
     if not case.needs_an_expert:
         known = 0
     elif case.simulates:  # what is not asked costs nothing
@@ -260,19 +263,22 @@ def test_the_trajectories_are_not_changed_and_not_shared(case, trajectories):
     for array in found.arrays.values():
         array += 1  # what becomes of the cost-to-go does not concern them
     for field in fields(Trajectories):
-        then, now = getattr(before, field.name), getattr(trajectories, field.name)
+        then = getattr(before, field.name)
+        now = getattr(trajectories, field.name)
         np.testing.assert_array_equal(now, then, err_msg=field.name)
 
 
 def test_asked_twice_it_gives_the_same_bits(case, trajectories):
-    first, second = case.ask(trajectories), case.ask(trajectories)
+    first = case.ask(trajectories)
+    second = case.ask(trajectories)
     assert_same(first, second)
     assert (first.queries, first.simulator_steps) == (second.queries, second.simulator_steps)
 
 
 @pytest.mark.parametrize("rows", [[5], [7, 3], list(range(K))[::-1], list(range(0, K, 3))], ids=len)
 def test_a_trajectory_does_not_depend_on_those_beside_it(case, trajectories, rows):
-    whole, part = case.ask(trajectories), case.ask(trajectories.take(np.array(rows)))
+    whole = case.ask(trajectories)
+    part = case.ask(trajectories.take(np.array(rows)))
     if case.alone:
         assert_same(part, whole, rows)
     elif len(rows) == 1:

@@ -14,7 +14,10 @@ from aggrevated.policies.recurrent import RecurrentPolicy
 from aggrevated.policies.window import WindowPolicy
 from problems import flat, randomise
 
-INPUTS, ACTIONS, K, T = 4, 3, 7, 9
+INPUTS = 4
+ACTIONS = 3
+K = 7
+T = 9
 LENGTHS = np.array([200, 1, 37, 120, 199, 2, 64])  # of K episodes
 
 
@@ -117,8 +120,10 @@ def assert_close(found, expected):
 
 
 def test_the_whole_sequence_agrees_with_one_step_after_the_other(policy):
-    observations, actor = some_observations(), policy.actor()
-    expected, memory = whole(policy, observations).numpy(), actor.memory(K)
+    observations = some_observations()
+    actor = policy.actor()
+    expected = whole(policy, observations).numpy()
+    memory = actor.memory(K)
     for t in range(T):
         parameters, memory = actor.parameters(observations[:, t], memory)
         assert_close(comparable(policy, parameters), expected[:, t])
@@ -127,14 +132,17 @@ def test_the_whole_sequence_agrees_with_one_step_after_the_other(policy):
 @pytest.mark.parametrize("padding", [0.0, 50.0])
 def test_they_agree_over_200_steps_of_episodes_that_end_at_different_times(policy, padding):
     """Ended lanes are dropped from the batch, and their memory with them; in the whole sequence they are padded."""
-    observations, actor = some_observations((K, 200)), policy.actor()
+    observations = some_observations((K, 200))
+    actor = policy.actor()
     mask = np.arange(200) < LENGTHS[:, None]
     observations[~mask] = padding
     expected = whole(policy, observations, torch.from_numpy(mask)).numpy()
-    lanes, memory = np.arange(K), actor.memory(K)
+    lanes = np.arange(K)
+    memory = actor.memory(K)
     for t in range(200):
         live = mask[lanes, t]
-        lanes, memory = lanes[live], memory[live]
+        lanes = lanes[live]
+        memory = memory[live]
         parameters, memory = actor.parameters(observations[lanes, t], memory)
         assert_close(comparable(policy, parameters), expected[lanes, t])
     assert lanes.tolist() == [0]
@@ -142,7 +150,8 @@ def test_they_agree_over_200_steps_of_episodes_that_end_at_different_times(polic
 
 def test_the_head_of_the_two_is_the_same(policy):
     """With the same noise on top: the mean is the mode, and one deviation is a deviation."""
-    observations, actor = some_observations((50,)), policy.actor()
+    observations = some_observations((50,))
+    actor = policy.actor()
     parameters, _ = actor.parameters(observations, actor.memory(50))
     with torch.no_grad():
         distribution = policy.distribution(torch.from_numpy(observations)[:, None], all_taken(50, 1))
@@ -153,7 +162,8 @@ def test_the_head_of_the_two_is_the_same(policy):
 
 
 def test_forward_is_distribution(policy):
-    observations, mask = torch.from_numpy(some_observations()), all_taken(K, T)
+    observations = torch.from_numpy(some_observations())
+    mask = all_taken(K, T)
     assert torch.equal(
         parameters_of(policy(observations, mask)), parameters_of(policy.distribution(observations, mask))
     )
@@ -172,7 +182,8 @@ def test_what_comes_later_or_beside_does_not_matter(policy):
 @with_a_memory
 def test_what_came_before_matters(make):
     """To the end of 9 steps, by far more than rounding: a memory that is cleared at every step has none."""
-    policy, observations = drawn(make), some_observations()
+    policy = drawn(make)
+    observations = some_observations()
     before = whole(policy, observations)
     observations[:, 0] += 1.0
     changed = (whole(policy, observations) - before).abs().amax(dim=(0, 2))
@@ -181,9 +192,11 @@ def test_what_came_before_matters(make):
 
 def test_an_actor_does_not_depend_on_the_lanes_beside_it(policy):
     """By no bit: chaotic physics would make it visible."""
-    observations, actor = some_observations((50, 4)), policy.actor()
+    observations = some_observations((50, 4))
+    actor = policy.actor()
     for n in (1, 2, 3, 7, 49):
-        all_of_them, some = actor.memory(50), actor.memory(n)
+        all_of_them = actor.memory(50)
+        some = actor.memory(n)
         for t in range(4):
             together, all_of_them = actor.parameters(observations[:, t], all_of_them)
             part, some = actor.parameters(observations[:n, t], some)
@@ -192,7 +205,8 @@ def test_an_actor_does_not_depend_on_the_lanes_beside_it(policy):
 
 
 def test_an_actor_is_a_copy(policy):
-    actor, observation = policy.actor(), some_observations(shape=(5,))
+    actor = policy.actor()
+    observation = some_observations(shape=(5,))
     noise = actor.noise([np.random.default_rng(0)], 5)[0]
 
     def output(of):
@@ -210,7 +224,8 @@ def test_an_actor_is_a_copy(policy):
 
 
 def test_an_actor_changes_neither_observation_nor_memory(policy):
-    actor, observation = policy.actor(), some_observations(shape=(5,))
+    actor = policy.actor()
+    observation = some_observations(shape=(5,))
     memory = actor.memory(5)
     for _ in range(3):  # the first memory is all zeros, and proves little
         before = observation.copy(), memory.copy()
@@ -259,7 +274,8 @@ def test_predict_deterministic_is_the_most_probable_action(policy):
 
 
 def test_predict_forgets_only_where_an_episode_starts(policy):
-    observations, fresh = some_observations(), np.array([True, False, True, False, False, False, True])
+    observations = some_observations()
+    fresh = np.array([True, False, True, False, False, False, True])
     state = None
     for t in range(4):
         _, state = policy.predict(observations[:, t], state, deterministic=True)
@@ -281,14 +297,17 @@ def test_predict_does_not_change_the_policy(policy):
 
 @with_a_finite_set
 def test_illegal_actions_have_probability_0_in_both_faces(make):
-    policy, generator = drawn(make), np.random.default_rng(3)
-    observations, actor = some_observations((K, 40)), policy.actor()
+    policy = drawn(make)
+    generator = np.random.default_rng(3)
+    observations = some_observations((K, 40))
+    actor = policy.actor()
     legal = generator.random((K, 40, ACTIONS)) < 0.5
     legal[..., 1] |= ~legal.any(axis=-1)
     assert not legal.all(axis=-1).all()
     expected = whole(policy, observations, legal=torch.from_numpy(legal)).exp().numpy()
     assert not expected[~legal].any()
-    noise, memory = actor.noise([generator] * K, 40), actor.memory(K)
+    noise = actor.noise([generator] * K, 40)
+    memory = actor.memory(K)
     for t in range(40):
         parameters, memory = actor.parameters(observations[:, t], memory)
         weights = np.exp(parameters) * legal[:, t]
@@ -300,7 +319,8 @@ def test_illegal_actions_have_probability_0_in_both_faces(make):
 
 @with_a_finite_set
 def test_predict_keeps_to_action_masks(make):
-    policy, observations = drawn(make), some_observations((K,))
+    policy = drawn(make)
+    observations = some_observations((K,))
     for action in range(ACTIONS):
         only = np.arange(ACTIONS) == action
         assert (policy.predict(observations, action_masks=np.tile(only, (K, 1)))[0] == action).all()
@@ -325,7 +345,8 @@ def test_a_new_policy_rules_no_action_out(make):
 
 def test_its_weights_are_all_that_it_is(policy):
     """Loaded into another of its kind, they give the same bits."""
-    other, observations = randomise(deepcopy(policy), seed=6), some_observations()
+    other = randomise(deepcopy(policy), seed=6)
+    observations = some_observations()
     assert not torch.equal(whole(other, observations), whole(policy, observations))
     other.load_state_dict({name: tensor.clone() for name, tensor in policy.state_dict().items()})
     assert torch.equal(whole(other, observations), whole(policy, observations))

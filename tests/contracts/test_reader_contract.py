@@ -29,11 +29,14 @@ def whole(policy, found=FOUND):
 
 def stepwise(policy, lanes=LANES, found=FOUND):
     """The same by an actor, one step after the other; a lane is dropped when its parse has ended."""
-    actor, out = policy.actor(), np.zeros((len(lanes), *found.legal.shape[1:]))
-    memory, rows = actor.memory(len(lanes)), np.arange(len(lanes))
+    actor = policy.actor()
+    out = np.zeros((len(lanes), *found.legal.shape[1:]))
+    memory = actor.memory(len(lanes))
+    rows = np.arange(len(lanes))
     for t in range(found.mask.shape[1]):
         live = found.mask[lanes[rows], t]
-        rows, memory = rows[live], memory[live]
+        rows = rows[live]
+        memory = memory[live]
         if not len(rows):
             break
         parameters, memory = actor.parameters(found.observations[lanes[rows], t], memory)
@@ -62,7 +65,8 @@ def test_illegal_actions_have_probability_0(kind):
 
 
 def test_an_actor_changes_neither_observation_nor_memory(kind):
-    actor, observation = reader(kind, PAGES).actor(), FOUND.observations[:, 0]
+    actor = reader(kind, PAGES).actor()
+    observation = FOUND.observations[:, 0]
     memory = actor.memory(len(observation))
     for _ in range(3):
         before = observation.copy(), memory.copy()
@@ -75,7 +79,8 @@ def test_an_actor_changes_neither_observation_nor_memory(kind):
 
 def test_its_weights_are_all_that_it_is(kind):
     """Loaded into another of its kind, they give the same bits."""
-    policy, other = reader(kind, PAGES), reader(kind, PAGES, seed=4)
+    policy = reader(kind, PAGES)
+    other = reader(kind, PAGES, seed=4)
     assert (whole(policy) != whole(other)).any()
     other.load_state_dict({name: w.clone() for name, w in policy.state_dict().items()})
     np.testing.assert_array_equal(whole(other), whole(policy))
@@ -84,7 +89,8 @@ def test_its_weights_are_all_that_it_is(kind):
 
 def test_other_pages_are_other_features_and_no_other_weights(kind):
     policy = reader(kind, PAGES)
-    before, weights = whole(policy), deepcopy(policy.state_dict())
+    before = whole(policy)
+    weights = deepcopy(policy.state_dict())
     shown = policy.features.numpy() if isinstance(policy, ParsingPolicy) else policy.items[:, 2:]
     policy.with_pages(shown + np.float32(0.5), PAGES.lengths)
     assert (whole(policy) != before).any()
@@ -95,20 +101,24 @@ def test_other_pages_are_other_features_and_no_other_weights(kind):
 
 def test_what_stands_on_other_pages_does_not_matter(kind):
     policy = reader(kind, PAGES)
-    before, own = whole(policy), FOUND.observations[:, 0, 0].astype(int)
+    before = whole(policy)
+    own = FOUND.observations[:, 0, 0].astype(int)
     shown = (policy.features.numpy() if isinstance(policy, ParsingPolicy) else policy.items[:, 2:]).copy()
     changed = own[3]
     shown[changed] += 1.0
     policy.with_pages(shown, PAGES.lengths)
-    after, same = whole(policy), own != changed
+    after = whole(policy)
+    same = own != changed
     np.testing.assert_allclose(after[same], before[same], atol=1e-6)
     assert (np.abs(after[3] - before[3])[FOUND.mask[3]].max() > 1e-4) or PAGES.lengths[changed] == 1
 
 
 def test_predict_takes_the_most_probable_legal_action(kind):
-    policy, parser = reader(kind, PAGES), Parser(PAGES, np.arange(24))
+    policy = reader(kind, PAGES)
+    parser = Parser(PAGES, np.arange(24))
     state = parser.initial(FOUND.seeds)
-    observation, legal = parser.observe(state), parser.legal(state)
+    observation = parser.observe(state)
+    legal = parser.legal(state)
     chosen, memory = policy.predict(observation, deterministic=True, action_masks=legal)
     assert legal[LANES, chosen].all() and len(memory) == 15
     logits, _ = policy.actor().parameters(observation, policy.actor().memory(15))

@@ -36,7 +36,9 @@ pytestmark = pytest.mark.parametrize("simulator", SIMULATORS, ids=lambda simulat
 
 def random_actions(simulator, state, seed=0):
     """One for each state, among those that are legal there."""
-    generator, space, n = np.random.default_rng(seed), simulator.action_space, len(state)
+    generator = np.random.default_rng(seed)
+    space = simulator.action_space
+    n = len(state)
     if rules := find_action_mask(simulator):
         return np.where(rules.legal(state), generator.random((n, space.n)), -1.0).argmax(axis=1)
     if isinstance(space, Discrete):
@@ -120,10 +122,12 @@ def test_the_state_is_the_snapshot(simulator):
     restored = np.frombuffer(state.tobytes(), state.dtype).reshape(state.shape)
     for t in range(5):
         action = random_actions(simulator, state, t)
-        going_on, restarted = simulator.step(state, action), simulator.step(restored, action)
+        going_on = simulator.step(state, action)
+        restarted = simulator.step(restored, action)
         for first, second in zip(going_on, restarted, strict=True):
             np.testing.assert_array_equal(first, second)
         live = ~going_on[2]
         if simulator.name.startswith("tiny"):  # its state counts the steps, and there are only H of them
             break
-        state, restored = going_on[0][live], restarted[0][live]
+        state = going_on[0][live]
+        restored = restarted[0][live]

@@ -168,7 +168,8 @@ def test_every_update_in_the_folder_of_updates_is_here():
 
 @every_case
 def test_it_goes_downhill(case):
-    policy, update = case.policy(0), case.make()
+    policy = case.policy(0)
+    update = case.make()
     trajectories, costs = case.data(0)
     before = all_actions_loss(policy, trajectories, costs).item()
     for _ in range(10):
@@ -181,12 +182,15 @@ def test_it_goes_downhill(case):
 
 @every_case
 def test_state_and_restore_go_on_with_identical_bits(case):
-    straight, policy = case.make(), case.policy(0)
+    straight = case.make()
+    policy = case.policy(0)
     run(case, straight, policy, range(3))
-    state, weights = copied(straight.state()), copied(policy.state_dict())
+    state = copied(straight.state())
+    weights = copied(policy.state_dict())
     steps = run(case, straight, policy, range(3, 6))
 
-    resumed, again = case.make(), case.policy(9)
+    resumed = case.make()
+    again = case.policy(9)
     again.load_state_dict(weights)
     resumed.restore(state)
     assert run(case, resumed, again, range(3, 6)) == steps
@@ -195,7 +199,8 @@ def test_state_and_restore_go_on_with_identical_bits(case):
 
 @every_case
 def test_what_state_gave_does_not_change_afterwards(case):
-    update, policy = case.make(), case.policy(0)
+    update = case.make()
+    policy = case.policy(0)
     run(case, update, policy, range(2))
     state = update.state()
     before = copied(state)
@@ -209,7 +214,8 @@ def test_what_was_restored_from_does_not_change_afterwards(case):
     first = case.make()
     run(case, first, case.policy(0), range(2))
     state = copied(first.state())
-    before, second = copied(state), case.make()
+    before = copied(state)
+    second = case.make()
     second.restore(state)
     run(case, second, case.policy(0), range(2, 4))
     assert_equal(state, before)
@@ -235,7 +241,8 @@ def test_what_it_is_given_does_not_change(case):
 
 @every_gradient
 def test_without_a_gradient_nothing_changes(case):
-    policy, (trajectories, costs) = case.policy(0), case.data(0)
+    policy = case.policy(0)
+    (trajectories, costs) = case.data(0)
     before = flat(policy)
     step = case.make()(policy, all_actions_loss, trajectories, replace(costs, values=np.zeros_like(costs.values)))
     np.testing.assert_array_equal(flat(policy), before)
@@ -246,7 +253,8 @@ def test_without_a_gradient_nothing_changes(case):
 @every_case
 @pytest.mark.parametrize("scale", [1e-30, 1e10, 1e30, 1e37])
 def test_huge_costs_never_break_the_policy(case, scale):
-    policy, update = case.policy(0), case.make()
+    policy = case.policy(0)
+    update = case.make()
     for n in range(3):
         update(policy, all_actions_loss, *case.data(n, scale))
         assert_sound(policy, case)
@@ -258,7 +266,8 @@ def test_huge_costs_never_break_the_policy(case, scale):
 @pytest.mark.parametrize("rate", [1e10, 1e30])
 @pytest.mark.parametrize("loss", [all_actions_loss, best_action_nll_loss])
 def test_a_huge_learning_rate_never_breaks_the_policy(case, rate, loss):
-    policy, update = case.policy(0), case.make(rate)
+    policy = case.policy(0)
+    update = case.make(rate)
     for n in range(3):
         step = update(policy, loss, *case.data(n))
         assert_sound(policy, case)
@@ -275,7 +284,8 @@ def test_the_numbers_of_a_step_are_finite_whatever_the_costs(case):
 @every_gradient
 def test_halvings_are_counted(case):
     """A step that is hundreds of times too long is either shortened to max_kl or not taken, and says so."""
-    update, policy = case.make(1e4), case.policy(0)
+    update = case.make(1e4)
+    policy = case.policy(0)
     update.max_kl = 0.01
     before = flat(policy)
     step = update(policy, all_actions_loss, *case.data(0))
@@ -286,7 +296,8 @@ def test_halvings_are_counted(case):
 def assert_sound(policy, case):
     """Every weight and every probability is a number."""
     trajectories, _ = case.data(0)
-    observations, mask = torch.from_numpy(trajectories.observations), torch.from_numpy(trajectories.mask)
+    observations = torch.from_numpy(trajectories.observations)
+    mask = torch.from_numpy(trajectories.mask)
     with torch.no_grad():
         probs = policy.distribution(observations, mask).probs
     assert all(torch.isfinite(weight).all() for weight in policy.state_dict().values())
@@ -304,7 +315,8 @@ every_policy = pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", [name for name in UPDATES if name != "follow the leader"])
 def test_continuous_actions_with_a_memory(cell, name):
     """As in REINFORCE: a step makes the vectors taken more likely where they were cheap, less where they were dear."""
-    policy, update = randomise(RecurrentPolicy(3, GaussianHead(2), 4, cell), 0), UPDATES[name]()
+    policy = randomise(RecurrentPolicy(3, GaussianHead(2), 4, cell), 0)
+    update = UPDATES[name]()
     trajectories = with_vectors(random_trajectories(dtype=np.float32), size=2)
     costs = random_costs(trajectories, actions=None)
     observations, mask, actions = map(
@@ -344,12 +356,14 @@ def gaussian(kind, seed=0):
 @every_policy
 @make_update
 def test_gaussian_policies_go_on_with_identical_bits(make, kind):
-    straight, policy = make(), gaussian(kind)
+    straight = make()
+    policy = gaussian(kind)
     loss = loss_for(straight)
     for n in range(3):
         straight(policy, loss, *vectors(n))
     state = {name: tensor.clone() for name, tensor in straight.state().items()}
-    resumed, again = make(), gaussian(kind, 9)
+    resumed = make()
+    again = gaussian(kind, 9)
     again.load_state_dict({name: tensor.clone() for name, tensor in policy.state_dict().items()})
     resumed.restore(state)
     for n in range(3, 6):
@@ -361,7 +375,8 @@ def test_gaussian_policies_go_on_with_identical_bits(make, kind):
 @make_update
 @pytest.mark.parametrize("scale", [1e-30, 1e10, 1e30])
 def test_huge_costs_never_break_a_gaussian_policy(make, kind, scale):
-    policy, update = gaussian(kind), make()
+    policy = gaussian(kind)
+    update = make()
     for n in range(3):
         step = update(policy, loss_for(update), *vectors(n, scale))
         assert all(math.isfinite(number) for number in (step.loss, step.gradient_norm, step.kl)), step

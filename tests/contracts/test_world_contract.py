@@ -65,7 +65,8 @@ def test_spaces_are_those_of_the_simulator(task: Task) -> None:
 
 def test_policy_and_expert_act_in_it(task: Task) -> None:
     config = small(task)
-    world, policy = config.built_problem, learned(config)
+    world = config.built_problem
+    policy = learned(config)
     seeds = np.arange(3, dtype=np.uint64)
     for mixture in (RollInPolicy(None, policy.actor()), RollInPolicy(world.expert, None, 1.0)):
         assert roll_in(world.simulator, mixture, seeds).steps > 0
@@ -73,11 +74,14 @@ def test_policy_and_expert_act_in_it(task: Task) -> None:
 
 def test_validation_and_test_repeat_themselves_and_change_nothing(task: Task) -> None:
     config = small(task)
-    world, policy = config.built_problem, learned(config)
-    learned_weights, told = digest_tensors(dict(policy.named_parameters())), world.validate(policy)
+    world = config.built_problem
+    policy = learned(config)
+    learned_weights = digest_tensors(dict(policy.named_parameters()))
+    told = world.validate(policy)
     before = digest_tensors(policy.state_dict())  # the first validation may correct how sure a policy says that it is
     assert world.validate(policy) == told
-    first, second = world.test(policy), world.test(policy)
+    first = world.test(policy)
+    second = world.test(policy)
     assert first == second and first.facts() == second.facts()
     assert (
         digest_tensors(policy.state_dict()) == before
@@ -90,7 +94,8 @@ def test_validation_and_test_repeat_themselves_and_change_nothing(task: Task) ->
 
 def test_it_is_the_same_when_built_again_and_in_another_process(task: Task) -> None:
     config = small(task)
-    again, sent = small(task), pickle.loads(pickle.dumps(config))
+    again = small(task)
+    sent = pickle.loads(pickle.dumps(config))
     worlds = [one.built_problem for one in (config, again, sent)]
     assert len({digest_tensors(dict(world.fingerprint)) for world in worlds}) == 1
     assert len({world.validate(learned(one)) for world, one in zip(worlds, (config, again, sent), strict=True)}) == 1
@@ -98,7 +103,8 @@ def test_it_is_the_same_when_built_again_and_in_another_process(task: Task) -> N
 
 def test_a_blank_policy_takes_the_weights_of_a_learned_one(task: Task) -> None:
     config = small(task)
-    policy, blank = learned(config), build_policy(config)
+    policy = learned(config)
+    blank = build_policy(config)
     blank.load_state_dict(policy.state_dict())
     config.built_problem.prepare(blank)
     assert config.built_problem.validate(blank) == config.built_problem.validate(policy)

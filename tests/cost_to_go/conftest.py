@@ -13,5 +13,6 @@ def two() -> Trajectories:
     states = np.stack([s, np.tile(np.arange(3), (2, 1)), np.zeros_like(s)], axis=2)
     mask = np.array([[True, True, False], [True, True, True]])
     states[~mask] = 0
-    actions, costs = np.array([[2, 2, 0], [0, 2, 1]]), np.array([[0.0, 4.0, 0.0], [0.0, 0.0, 2.0]])
+    actions = np.array([[2, 2, 0], [0, 2, 1]])
+    costs = np.array([[0.0, 4.0, 0.0], [0.0, 0.0, 2.0]])
     return Trajectories(states, np.eye(3)[s], actions, costs, mask, np.zeros_like(mask), horizon=3)

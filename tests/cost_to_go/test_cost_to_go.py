@@ -79,7 +79,8 @@ def test_disagreement_asks_an_expert_that_depends_on_time():
 def test_advice_is_what_the_expert_would_do():
     """Home answers a state x with (0, −x/2)."""
     x = np.array([[[1.0], [0.5]], [[-2.0], [0.0]]])
-    mask, nothing = np.array([[True, True], [True, False]]), np.zeros((2, 2))
+    mask = np.array([[True, True], [True, False]])
+    nothing = np.zeros((2, 2))
     trajectories = Trajectories(x, x, np.ones((2, 2, 2), np.float32), nothing, mask, ~mask, horizon=2)
     found = ExpertActionOracle(Home(), Walk.action_space)(trajectories)
     np.testing.assert_array_equal(found.advice, [[[0, -0.5], [0, -0.25]], [[0, 1], [0, 0]]])

@@ -19,7 +19,8 @@ from aggrevated.rollout.trajectories import Trajectories
 from aggrevated.simulators.tabular import TabularSimulator, make_random_mdps, policy_q_values
 from problems import random_trajectories, randomise
 
-STATES, HORIZON = 3, 4
+STATES = 3
+HORIZON = 4
 MDP = TabularSimulator(*(part[0] for part in make_random_mdps(1, STATES, 2, seed=3)), horizon=HORIZON)
 POLICY = randomise(FeedForwardPolicy(HORIZON * STATES, CategoricalHead(2), hidden=()), 0, 1.0)
 
@@ -39,8 +40,10 @@ def v_of_policy() -> np.ndarray:
 
 def test_by_hand():
     """Two episodes, one of which ended early; γ = λ = 1/2, so that a step later counts a quarter."""
-    mask, zeros = np.array([[1, 1, 1], [1, 1, 0]], bool), np.zeros((2, 3))
-    costs, v = np.array([[1.0, 2.0, 4.0], [8.0, 1.0, 0.0]]), np.array([[2.0, 4.0, 8.0], [6.0, 2.0, 0.0]])
+    mask = np.array([[1, 1, 1], [1, 1, 0]], bool)
+    zeros = np.zeros((2, 3))
+    costs = np.array([[1.0, 2.0, 4.0], [8.0, 1.0, 0.0]])
+    v = np.array([[2.0, 4.0, 8.0], [6.0, 2.0, 0.0]])
     trajectories = Trajectories(zeros, zeros, zeros, costs, mask, zeros > 0, horizon=3)
     delta = np.array([[1 + 2 - 2, 2 + 4 - 4, 4 - 8], [8 + 1 - 6, 1 - 2, 0.0]])
     expected = [[1 + (2 - 4 / 4) / 4, 2 - 4 / 4, -4], [3 - 1 / 4, -1, 0]]
@@ -53,7 +56,8 @@ def test_by_hand():
 
 def test_with_lambda_1_and_before_it_learned_it_is_the_realised_cost():
     trajectories = random_trajectories(k=20, t=5, dtype=np.float32)
-    found, expected = CriticOracle(gae_lambda=1.0)(trajectories), RewardToGoOracle()(trajectories)
+    found = CriticOracle(gae_lambda=1.0)(trajectories)
+    expected = RewardToGoOracle()(trajectories)
     np.testing.assert_allclose(found.values, expected.values, atol=1e-6)
     np.testing.assert_array_equal(found.weight, expected.weight)
     assert found.queries == found.simulator_steps == 0
@@ -62,18 +66,21 @@ def test_with_lambda_1_and_before_it_learned_it_is_the_realised_cost():
 @pytest.mark.parametrize("gae_lambda", [1.0, 0.5, 0.0])
 def test_it_converges_to_the_value_of_the_policy(gae_lambda):
     """With λ < 1 from its own guesses, one step further back in each iteration."""
-    critic, expected = CriticOracle(gae_lambda, learning_rate=0.03, steps=100), v_of_policy()
+    critic = CriticOracle(gae_lambda, learning_rate=0.03, steps=100)
+    expected = v_of_policy()
     for n in range(1, 13):
         critic(rolled_in(n))
     fresh = rolled_in(99)
-    s, t = fresh.states[..., 0].astype(int), fresh.states[..., 1].astype(int)
+    s = fresh.states[..., 0].astype(int)
+    t = fresh.states[..., 1].astype(int)
     error = critic.v(fresh) - expected[t, s]
     assert np.sqrt((error**2).mean()) < 0.1 < np.sqrt((expected**2).mean()) / 5
 
 
 def test_what_it_tells_does_not_depend_on_what_it_learns_from_it():
     """V_φ of the iterations before: a critic that is fitted to the same costs would explain their noise away."""
-    trajectories, other = rolled_in(2), rolled_in(3)
+    trajectories = rolled_in(2)
+    other = rolled_in(3)
     critic = CriticOracle()
     critic(rolled_in(1))
     v = critic.v(trajectories)
@@ -85,11 +92,10 @@ def test_what_it_tells_does_not_depend_on_what_it_learns_from_it():
 
 def test_it_leaves_less_noise_than_the_mean_of_the_others():
     """Where one stays in a cheap or a dear state, whatever one does, the mean of the others says little."""
-    stay, costs = np.eye(3)[:, None].repeat(2, axis=1), np.array([[0.05] * 2, [0.5] * 2, [0.95] * 2])
-    mdp, critic = (
-        TabularSimulator(stay, costs, np.full(3, 1 / 3), horizon=HORIZON),
-        CriticOracle(gae_lambda=1.0, steps=100),
-    )
+    stay = np.eye(3)[:, None].repeat(2, axis=1)
+    costs = np.array([[0.05] * 2, [0.5] * 2, [0.95] * 2])
+    mdp = TabularSimulator(stay, costs, np.full(3, 1 / 3), horizon=HORIZON)
+    critic = CriticOracle(gae_lambda=1.0, steps=100)
     for n in range(1, 5):
         trajectories = rolled_in(n, mdp=mdp)
         noise, others = (oracle(trajectories).values for oracle in (critic, AdvantageOracle(RewardToGoOracle())))
@@ -97,7 +103,8 @@ def test_it_leaves_less_noise_than_the_mean_of_the_others():
 
 
 def test_state_and_restore_go_on_with_identical_bits():
-    straight, resumed = CriticOracle(), CriticOracle()
+    straight = CriticOracle()
+    resumed = CriticOracle()
     assert straight.state() == {}
     resumed.restore({})
     for n in (1, 2):
@@ -105,7 +112,8 @@ def test_state_and_restore_go_on_with_identical_bits():
     resumed.restore({name: w.clone() for name, w in straight.state().items()})
     for n in (3, 4):
         np.testing.assert_array_equal(straight(rolled_in(n)).values, resumed(rolled_in(n)).values)
-    first, second = straight.state(), resumed.state()
+    first = straight.state()
+    second = resumed.state()
     assert first.keys() == second.keys() and all(torch.equal(first[name], second[name]) for name in first)
 
 

@@ -57,7 +57,8 @@ def test_of_a_uniform_policy_every_step_is_worth_log_3(loss, oracle):
 @every_loss
 def test_of_any_policy_a_step_is_worth_the_entropy_in_its_state(loss, oracle):
     policy = linear_policy(3)
-    found, pi = every_trajectory(policy).trajectories, probabilities(policy)
+    found = every_trajectory(policy).trajectories
+    pi = probabilities(policy)
     entropy = -(pi * np.log(pi)).sum(axis=1)
     assert np.ptp(entropy) > 0.03  # the states differ
     total = entropy[found.states[found.mask][:, 0]].sum()
@@ -98,7 +99,8 @@ def test_a_gaussian_has_the_entropy_of_its_deviation():
 
 @every_loss
 def test_the_bonus_is_that_of_the_trajectories_own_iteration(loss, oracle):
-    policy, asked = linear_policy(3), []
+    policy = linear_policy(3)
+    asked = []
     found = every_trajectory(policy).trajectories
 
     def bonus(n):
@@ -114,7 +116,8 @@ def test_the_bonus_is_that_of_the_trajectories_own_iteration(loss, oracle):
 def test_no_bonus_changes_no_bit(loss, oracle, bonus):
     policy = linear_policy(3)
     found = replace(every_trajectory(policy).trajectories, n=3)
-    plain, softened = oracle(found), EntropyBonusOracle(oracle, bonus)(found)
+    plain = oracle(found)
+    softened = EntropyBonusOracle(oracle, bonus)(found)
     assert torch.equal(loss(policy, found, plain), loss(policy, found, softened))
     np.testing.assert_array_equal(gradient(policy, loss, found, plain), gradient(policy, loss, found, softened))
 

@@ -20,7 +20,8 @@ from aggrevated.updates.natural import NaturalUpdate
 from aggrevated.updates.regular import RegularUpdate
 from problems import TinyExpert, TinyMdp, flat, linear_policy
 
-ASKED, OWN = TakenActionOracle(AdvantageOracle(QStarOracle(TinyExpert()))), AdvantageOracle(RewardToGoOracle())
+ASKED = TakenActionOracle(AdvantageOracle(QStarOracle(TinyExpert())))
+OWN = AdvantageOracle(RewardToGoOracle())
 
 
 def weights(learner: Learner, oracle, iterations: int) -> list[np.ndarray]:
@@ -46,7 +47,8 @@ def test_before_the_switch_it_is_aggrevated_and_after_it_reinforcement_learning(
 
 
 def test_a_critic_learns_while_the_expert_is_asked():
-    critic, learner = CriticOracle(), Learner(linear_policy(None).float(), RegularUpdate(0.05))
+    critic = CriticOracle()
+    learner = Learner(linear_policy(None).float(), RegularUpdate(0.05))
     loki = LokiOracle(ASKED, critic, switch=3)
     assert dict(iter_stateful(loki)) == {"oracle.reinforcement": critic} and not critic.state()
     weights(learner, loki, 1)

@@ -96,7 +96,8 @@ def test_with_beta_1_it_is_the_roll_out_of_the_expert_bit_for_bit(kind, steps, a
 
 def test_with_beta_1_every_action_costs_q_star():
     """Over every trajectory, for each s, a and t: E[estimate | s_t] = Q*_t(s, a)."""
-    every, policy = every_trajectory(linear_policy()), linear_policy().float()
+    every = every_trajectory(linear_policy())
+    policy = linear_policy().float()
     found = LolsOracle(TinyMdp(), TinyExpert(), 1.0, advantage=False)(every.trajectories, policy)
     s = every.trajectories.states[..., 0]
     for t in range(3):
@@ -118,7 +119,8 @@ def test_with_beta_0_it_is_q_of_the_learner_by_backward_induction(scale):
         mdp, RollInPolicy(TabularExpert(mdp), policy.actor(), 0.5), derive_seeds(0, SeedPurpose.ROLL_IN, 1, 30)
     )
     q = policy_q_values(mdp.transitions, mdp.costs, pi)
-    s, t = found.states[..., 0].astype(int), np.arange(6)
+    s = found.states[..., 0].astype(int)
+    t = np.arange(6)
     ours = LolsOracle(mdp, TabularExpert(mdp), 0.0, advantage=False)(found, policy)
     np.testing.assert_allclose(ours.values, q[t, s], atol=1e-5)
     advantage = LolsOracle(mdp, TabularExpert(mdp), 0.0)(found, policy)
@@ -138,10 +140,12 @@ def following(beta, pi, expert):
 def test_on_average_over_luck_coins_and_noise_it_is_q_of_who_goes_on(beta):
     """With chance everywhere: the mean of 4,000 trajectories, for each t, s and a, within 4.5 standard errors."""
     mdp = with_chance()
-    expert, policy = Greedy(mdp), table(mdp, 5)
+    expert = Greedy(mdp)
+    policy = table(mdp, 5)
     found = roll_in(mdp, RollInPolicy(expert, policy.actor(), 0.5), derive_seeds(0, SeedPurpose.ROLL_IN, 1, 4000))
     values = LolsOracle(mdp, expert, beta, advantage=False)(found, policy).values
-    expected, s = following(beta, table_of(policy, mdp), expert), found.states[..., 0].astype(int)
+    expected = following(beta, table_of(policy, mdp), expert)
+    s = found.states[..., 0].astype(int)
     assert np.abs(expected - following(0.7, table_of(policy, mdp), expert)).max() > 0.08  # it can tell them apart
     for t in range(4):
         for i in range(4):
@@ -153,7 +157,8 @@ def test_on_average_over_luck_coins_and_noise_it_is_q_of_who_goes_on(beta):
 @every_kind
 def test_the_learner_goes_on_with_what_it_remembers(kind):
     """A learner without chance goes on as it did in the roll-in, so that the action taken costs what was paid."""
-    simulator, policy = CartPole(horizon=40), randomise(KINDS[kind](4, CategoricalHead(2)), 1, 0.6)
+    simulator = CartPole(horizon=40)
+    policy = randomise(KINDS[kind](4, CategoricalHead(2)), 1, 0.6)
     with torch.no_grad():
         for parameter in list(policy.parameters())[-2:]:  # the last layer
             parameter *= 1e5

@@ -34,7 +34,9 @@ from problems import (
 
 TINY = MonteCarloOracle(TinyMdp(), TinyExpert())
 V_STAR = Q_STAR.min(axis=2)
-ESTIMATES, BATCH = 300, 40  # so many independent estimates of the gradient, each from so many trajectories
+# so many independent estimates of the gradient, each from so many trajectories
+ESTIMATES = 300
+BATCH = 40
 
 
 @dataclass(frozen=True)
@@ -70,11 +72,17 @@ class Brittle(Lucky):
 
 def one_lane(simulator, expert, state, t, first=None):
     """(cost, steps) of a single roll-out, step by step."""
-    total, steps, state, done = 0.0, 0, state[None], np.array([False])
+    total = 0.0
+    steps = 0
+    state = state[None]
+    done = np.array([False])
     while t < simulator.horizon and not done[0]:
         action = expert.act(state, t) if first is None else first[None]
         state, cost, done = simulator.step(state, action)
-        total, steps, t, first = total + cost[0], steps + 1, t + 1, None
+        total = total + cost[0]
+        steps = steps + 1
+        t = t + 1
+        first = None
     return total, steps
 
 
@@ -130,7 +138,8 @@ def test_on_average_over_the_luck_to_come_it_is_q_star(advantage):
     every = every_trajectory(linear_policy())
     values = MonteCarloOracle(TinyMdp(), TinyExpert(), advantage=advantage)(every.trajectories).values
     expected = Q_STAR - V_STAR[..., None] if advantage else Q_STAR
-    s, a = every.trajectories.states[..., 0], every.trajectories.actions
+    s = every.trajectories.states[..., 0]
+    a = every.trajectories.actions
     for t in range(3):
         for i in range(3):
             for j in range(3):
@@ -141,7 +150,8 @@ def test_on_average_over_the_luck_to_come_it_is_q_star(advantage):
 @pytest.mark.parametrize("advantage", [False, True])
 @pytest.mark.parametrize("alpha", [0.0, 0.3])
 def test_expectation_over_every_trajectory_is_the_exact_gradient(advantage, alpha):
-    policy, oracle = linear_policy(), MonteCarloOracle(TinyMdp(), TinyExpert(), advantage=advantage)
+    policy = linear_policy()
+    oracle = MonteCarloOracle(TinyMdp(), TinyExpert(), advantage=advantage)
     mean = every_trajectory(policy, alpha).expectation(
         lambda tau: gradient(policy, taken_action_loss, tau, oracle(tau))
     )
@@ -244,11 +254,15 @@ def test_a_second_rollout_without_chance_is_refused_in_one_sentence(two):
 def test_an_expert_that_depends_on_time_is_asked_with_the_right_time():
     """Lanes join at their own time: the clock itself checks it; the cost is that of one lane after the other."""
     trajectories = every_trajectory(linear_policy()).trajectories
-    simulator, expert, steps = TinyMdp(), Clock(), 0
+    simulator = TinyMdp()
+    expert = Clock()
+    steps = 0
     found = MonteCarloOracle(simulator, expert)(trajectories)
     for k, t in zip(*np.nonzero(trajectories.mask), strict=True):
-        state, action = trajectories.states[k, t], trajectories.actions[k, t]
-        (q, taken), (v, followed) = one_lane(simulator, expert, state, t, action), one_lane(simulator, expert, state, t)
+        state = trajectories.states[k, t]
+        action = trajectories.actions[k, t]
+        (q, taken) = one_lane(simulator, expert, state, t, action)
+        (v, followed) = one_lane(simulator, expert, state, t)
         assert found.values[k, t] == q - v
         steps += taken + followed
     assert found.simulator_steps == steps
@@ -256,7 +270,8 @@ def test_an_expert_that_depends_on_time_is_asked_with_the_right_time():
 
 def test_cartpole_against_one_lane_at_a_time():
     """Here lanes end at many different times, before others have joined."""
-    simulator, expert = CartPole(horizon=40), Swinger()
+    simulator = CartPole(horizon=40)
+    expert = Swinger()
     policy = randomise(FeedForwardPolicy(4, CategoricalHead(2)), 1, 0.3)
     trajectories = roll_in(simulator, RollInPolicy(None, policy.actor()), np.arange(8, dtype=np.uint64))
     found = MonteCarloOracle(simulator, expert, advantage=False)(trajectories)
@@ -350,7 +365,8 @@ def test_what_is_left_of_a_trajectory_stands_for_all_of_it():
 
 def test_the_others_stand_for_a_trajectory_of_which_nothing_is_known(two):
     """The average is over those that something is known of: as if the lost one had not been rolled in."""
-    policy, kept = linear_policy(), two.take(np.array([1]))
+    policy = linear_policy()
+    kept = two.take(np.array([1]))
     told = random_costs(two, actions=None)
     weight = told.weight * np.array([[0.0], [1.0]], np.float32)
     lost = replace(told, weight=weight, lost=1)

@@ -63,7 +63,8 @@ class Guess:
 def all_paths() -> Trajectories:
     """The eight episodes of the tree."""
     actions = np.array(list(product((0, 1), repeat=DEPTH)))
-    nodes, costs = np.zeros((8, DEPTH, 1), np.int64), np.zeros((8, DEPTH))
+    nodes = np.zeros((8, DEPTH, 1), np.int64)
+    costs = np.zeros((8, DEPTH))
     tree = Tree()
     state = tree.initial(np.zeros(8))
     for t in range(DEPTH):
@@ -97,9 +98,11 @@ def test_by_hand():
 
 
 def test_with_the_true_critic_one_step_tells_the_advantage_of_every_action():
-    paths, v = all_paths(), exact()
+    paths = all_paths()
+    v = exact()
     found = TruncatedHorizonOracle(Guess(v), 1)(paths).values
-    node, action = paths.states[..., 0], paths.actions
+    node = paths.states[..., 0]
+    action = paths.actions
     following = np.append(v, np.zeros(8))[2 * node + 1 + action]
     np.testing.assert_allclose(found, EDGES[node, action] + following - v[node], atol=1e-6)
     assert (found >= 0).all() and (found == 0).any(axis=0).all()
@@ -110,7 +113,8 @@ def test_without_a_critic_v_is_the_least_q_and_on_average_it_is_q_star(advantage
     """E[c + V*(s_{t+1}) | s_t, a_t] = Q*_t(s_t, a_t) over every trajectory of the tiny MDP."""
     every = every_trajectory(linear_policy())
     found = TruncatedHorizonOracle(TinyExpert(), 1, advantage)(every.trajectories)
-    s, a = every.trajectories.states[..., 0], every.trajectories.actions
+    s = every.trajectories.states[..., 0]
+    a = every.trajectories.actions
     for t, i, j in product(range(2), range(3), range(3)):
         here = every.probability * ((s == i) & (a == j))[:, t] * found.weight[:, t]
         expected = Q_STAR[t, i, j] - advantage * V_STAR[t, i]
@@ -119,7 +123,8 @@ def test_without_a_critic_v_is_the_least_q_and_on_average_it_is_q_star(advantage
 
 def test_beyond_the_horizon_it_is_the_realised_cost_less_v():
     """Whatever the critic thinks, it telescopes: to the end, or to the last state on record where the horizon cut."""
-    trajectories, guess = random_trajectories(k=30, t=6), np.random.default_rng(0).normal(size=7)
+    trajectories = random_trajectories(k=30, t=6)
+    guess = np.random.default_rng(0).normal(size=7)
     expert = Guess(guess)
     early = Trajectories(**{**vars(trajectories), "states": np.arange(180).reshape(30, 6, 1) % 7})
     v = query_v_star(expert, early)
@@ -164,7 +169,9 @@ def cost_of_looking_ahead(k: int) -> float:
     """The cost of the policy that takes, at each node, the action with the cheapest k steps and guess behind them."""
     paths = all_paths()
     values = TruncatedHorizonOracle(Guess(GUESSED), k, advantage=False)(paths).values
-    nodes, total, state = paths.states[..., 0], 0.0, np.zeros((1, 1), np.int64)
+    nodes = paths.states[..., 0]
+    total = 0.0
+    state = np.zeros((1, 1), np.int64)
     for t in range(DEPTH):
         here = nodes[:, t] == state[0, 0]
         q = [values[here & (paths.actions[:, t] == a), t].min() for a in (0, 1)]
@@ -193,7 +200,8 @@ def test_the_loop_learns_just_that(k, expected):
 
 def test_illegal_actions_are_no_way_out():
     trajectories = with_legal(every_trajectory(linear_policy()).trajectories)
-    q, v = TinyExpert().q(trajectories.states.reshape(-1, 3)), query_v_star(TinyExpert(), trajectories)
+    q = TinyExpert().q(trajectories.states.reshape(-1, 3))
+    v = query_v_star(TinyExpert(), trajectories)
     least = np.where(trajectories.legal, q.reshape(*trajectories.mask.shape, 3), np.inf).min(axis=2)
     np.testing.assert_array_equal(v[trajectories.mask], least[trajectories.mask])
     assert (v > q.min(axis=1).reshape(v.shape))[trajectories.mask].any()

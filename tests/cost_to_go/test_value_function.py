@@ -75,7 +75,8 @@ def test_with_an_exact_critic_it_is_q_star_on_average(advantage):
     every = every_trajectory(linear_policy())
     found = ValueFunctionOracle(ExactCritic(discount=1.0), advantage)(every.trajectories)
     assert not found.weight[:, 2].any()
-    s, a = every.trajectories.states[..., 0], every.trajectories.actions
+    s = every.trajectories.states[..., 0]
+    a = every.trajectories.actions
     for t in range(2):
         for i in range(3):
             for j in range(3):

@@ -84,11 +84,13 @@ class Discounted:
         return np.stack([self.rolled(states, np.full(len(states), a)) for a in range(2)], axis=1)
 
     def rolled(self, states: Array, actions: Array) -> Array:
-        total, lanes = np.zeros(len(states)), np.arange(len(states))
+        total = np.zeros(len(states))
+        lanes = np.arange(len(states))
         for k in range(self.steps):
             states, cost, done = self.simulator.step(states, actions)
             total[lanes] += self.true**k * cost
-            lanes, states = lanes[~done], states[~done]
+            lanes = lanes[~done]
+            states = states[~done]
             if not len(lanes):
                 break
             actions = self.expert.act(states, 0)
@@ -157,9 +159,11 @@ def in_world(make: Callable[[int], Simulator], **settings: Any) -> Config:
 def trained_on_normalised(folder: Path) -> Config:
     """CartPole's expert as if its training had normalised observations, and without what did."""
     weights, card = load_checksummed(BUILTIN_WEIGHTS / "cartpole.safetensors")
-    mean, scale = np.array([0.3, -0.3, 0.0, 0.0]), np.array([0.9, 0.8, 0.05, 0.25])
+    mean = np.array([0.3, -0.3, 0.0, 0.0])
+    scale = np.array([0.9, 0.8, 0.05, 0.25])
     first = next(name for name in weights if name.endswith(".0.weight"))
-    bias, matrix = first.replace("weight", "bias"), weights[first].clone()
+    bias = first.replace("weight", "bias")
+    matrix = weights[first].clone()
     weights[bias] = weights[bias] + matrix @ matrix.new_tensor(mean)
     weights[first] = matrix * matrix.new_tensor(scale)
     path = folder / "normalised.safetensors"

@@ -14,8 +14,10 @@ def test_undiscounted_it_is_what_the_monte_carlo_oracle_finds() -> None:
     simulator = CartPole(120)
     expert = load_expert("cartpole", simulator)
     of = roll_in(simulator, RollInPolicy(expert, None, 1.0), derive_seeds(0, SeedPurpose.TEST, 0, 6))
-    lanes, times = np.arange(6), np.array([0, 5, 5, 40, 119, 80])
-    states, first = of.states[lanes, times], np.array([0, 1, 0, 1, 0, 1])
+    lanes = np.arange(6)
+    times = np.array([0, 5, 5, 40, 119, 80])
+    states = of.states[lanes, times]
+    first = np.array([0, 1, 0, 1, 0, 1])
     rolled = run_discounted_rollouts(simulator, expert, states, times, first, (0.9, 1.0))
     expected, _ = rollout_expert_cost(simulator, expert, states, times, first)
     assert np.array_equal(rolled.by(1.0), expected)

@@ -12,7 +12,8 @@ import pytest
 @pytest.fixture
 def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """The folder that it is installed in, which is on the path; the test runs in another one."""
-    folder, here = tmp_path / "site", tmp_path / "here"
+    folder = tmp_path / "site"
+    here = tmp_path / "here"
     about = folder / "corridor_package-1.0.dist-info"
     about.mkdir(parents=True)
     here.mkdir()

@@ -183,13 +183,15 @@ class Phrase:
 
     def before(self, label: str, other: Phrase, on: Word | None = None) -> Phrase:
         """This phrase with another in front, which depends on its top or on another word of it."""
-        other.top.head, other.top.label = on or self.top, label
+        other.top.head = on or self.top
+        other.top.label = label
         self.words = other.words + self.words
         return self
 
     def after(self, label: str, other: Phrase, on: Word | None = None) -> Phrase:
         """This phrase with another behind it, likewise."""
-        other.top.head, other.top.label = on or self.top, label
+        other.top.head = on or self.top
+        other.top.label = label
         self.words = self.words + other.words
         return self
 
@@ -315,7 +317,8 @@ class Frame:
         return not any(need.label == "ccomp" or "to" in need.kinds for need in self.needs)
 
 
-TOOLS, COMPANY = ("with tool",) * 3, ("with person",)
+TOOLS = ("with tool",) * 3
+COMPANY = ("with person",)
 APPEAR = Frame.of("arrive appear vanish return fall/fell/fallen stop", "person|animal|thing|message|event")
 SEE = Frame.of("see/saw/seen find/found watch examine draw/drew/drawn", "person", "obj person|animal|place", ways=TOOLS)
 READ = Frame.of(
@@ -375,7 +378,8 @@ class _Speaker:
     """A grammar that throws dice: each rule returns a phrase. `room` is how many more words there should be."""
 
     def __init__(self, dice: BatchedRng) -> None:
-        self.dice, self.room = dice, dice.count(0, 35)
+        self.dice = dice
+        self.room = dice.count(0, 35)
 
     def more(self, probability: float) -> bool:
         """True with that probability, as long as there is room."""
@@ -495,9 +499,11 @@ class _Speaker:
         """A question for what belongs to a verb further down, over which arcs cross."""
         frame = self.dice.pick((SEE, READ))
         if self.dice.chance(0.5):
-            below, upper = self.infinitive(frame, {"obj": None}), WANT
+            below = self.infinitive(frame, {"obj": None})
+            upper = WANT
         else:
-            below, upper = self.verbal(frame, given={"obj": None}), SAY
+            below = self.verbal(frame, given={"obj": None})
+            upper = SAY
         given = {upper.needs[0].label: below}
         return self.verbal(upper, given=given, asked=True).before("obj", self.what(frame.objects), on=below.top)
 
@@ -533,7 +539,8 @@ class _Speaker:
         """A clause whose subject something is done to."""
         frame = self.dice.weigh(WITH_OBJECT[kind or self.dice.pick(("thing", "message", "person", "food", "event"))])
         subject = subject or self.noun_phrase(kind or self.dice.pick(frame.objects), "nsubj")
-        phrase, helpers = self.participle("VBN", frame), self.forms_of_be("aux:pass")
+        phrase = self.participle("VBN", frame)
+        helpers = self.forms_of_be("aux:pass")
         return self.with_subject(phrase, subject, helpers, self.dice.chance(0.08), asked, "nsubj:pass")
 
     def copular(self, subject: Phrase | None = None, kind: str = "", asked: bool = False) -> Phrase:
@@ -642,7 +649,8 @@ class _Speaker:
     def with_particle(self, phrase: Phrase, form: str) -> None:
         """Put a particle behind the verb, or behind an object that is short."""
         particle = self.word(form, "ADP", "RP")
-        particle.top.head, particle.top.label = phrase.top, "compound:prt"
+        particle.top.head = phrase.top
+        particle.top.label = "compound:prt"
         place = len(phrase.words) if len(phrase.words) < 4 and self.dice.chance(0.5) else 1
         phrase.words.insert(place, particle.top)
 
@@ -772,7 +780,8 @@ class _Speaker:
 
     def described(self, kind: str) -> Phrase:
         """A noun with what belongs to it before, and perhaps behind."""
-        noun, at = self.plain(kind), self.dice.share() if self.room > 0 else 1.0
+        noun = self.plain(kind)
+        at = self.dice.share() if self.room > 0 else 1.0
         if at < 0.24 and kind in BEHIND_NOUNS:
             return noun.after("nmod", self.way(self.dice.pick(BEHIND_NOUNS[kind]), "nmod"))
         if at < 0.86 or at == 1.0 or kind in ("time", "mark", "garment"):

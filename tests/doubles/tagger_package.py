@@ -68,7 +68,9 @@ def corpus(sentences: int, seed: int, features: int) -> Corpus:
 
 def look(words, place, features):
     """[features]: 1 at the hashes of a word, its end, its shape and its neighbours."""
-    word, before, after = words[place], words[place - 1] if place else "", (*words, "")[place + 1]
+    word = words[place]
+    before = words[place - 1] if place else ""
+    after = (*words, "")[place + 1]
     told = (
         *(f"word {word.lower()}", f"end {word[-3:]}", f"end {word[-2:]}"),
         *(f"before {before.lower()}", f"after {after.lower()}", f"after {after[-2:]}"),
@@ -192,7 +194,9 @@ class TaggerWorld(WorldSettings):
         return Tagging(found, np.flatnonzero(np.isin(np.arange(self.sentences) % 10, tenths)))
 
     def build(self, seed: int) -> World:
-        learned, chosen_on, reported = self.part(*range(8)), self.part(8), self.part(9)
+        learned = self.part(*range(8))
+        chosen_on = self.part(8)
+        reported = self.part(9)
         return World(
             learned,
             Gold(learned.corpus),
@@ -204,7 +208,8 @@ class TaggerWorld(WorldSettings):
 
     def tagged(self, policy: Policy, tagging: Tagging) -> Tagged:
         """How well a policy tags these sentences."""
-        by_expert, share = float(Accuracy(tagging)(Gold(tagging.corpus))), float(Accuracy(tagging)(policy))
+        by_expert = float(Accuracy(tagging)(Gold(tagging.corpus)))
+        share = float(Accuracy(tagging)(policy))
         return Tagged(by_expert, share, share / by_expert, tagging.words, most_frequent(self.part(*range(8)), tagging))
 
 

@@ -77,12 +77,14 @@ def test_it_is_found_by_its_entry_point(offered: ModuleType, capsys: pytest.Capt
 
 def test_what_gold_says_of_a_tag_is_what_it_costs(package: ModuleType) -> None:
     tagging = package.Tagging(package.corpus(8, 0, 16), np.arange(8))
-    gold, state = package.Gold(tagging.corpus), tagging.initial(np.arange(8, dtype=np.uint64))
+    gold = package.Gold(tagging.corpus)
+    state = tagging.initial(np.arange(8, dtype=np.uint64))
     for action in range(len(package.TAGS)):
         following, cost, done = tagging.step(state, np.full(len(state), action))
         total = cost.copy()
         for lane in np.flatnonzero(~done):
-            rest, ended = following[lane : lane + 1], False
+            rest = following[lane : lane + 1]
+            ended = False
             while not ended:
                 rest, more, (ended,) = tagging.step(rest, gold.act(rest, 0))
                 total[lane] += more.item()

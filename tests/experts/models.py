@@ -22,7 +22,9 @@ class Small(gymnasium.Env[Any, Any]):
     """Random observations; five steps an episode."""
 
     def __init__(self, observations: Space[Any], actions: Space[Any]) -> None:
-        self.observation_space, self.action_space, self.t = observations, actions, 0
+        self.observation_space = observations
+        self.action_space = actions
+        self.t = 0
 
     def reset(self, seed: int | None = None, options: Any = None) -> Any:
         super().reset(seed=seed)

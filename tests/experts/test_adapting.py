@@ -91,7 +91,9 @@ class Network(nn.Module):
 
     def __init__(self):
         super().__init__()
-        self.dropout, self.v = nn.Dropout(0.9), nn.Identity()  # a part that is called v is no critic
+        # a part that is called v is no critic
+        self.dropout = nn.Dropout(0.9)
+        self.v = nn.Identity()
 
     def forward(self, x):
         assert x.dtype == torch.float32
@@ -322,7 +324,8 @@ def test_behaviour_tells_a_change(simulator):
 
 
 def test_an_expert_that_draws_or_remembers_is_refused(simulator):
-    generator, asked = np.random.default_rng(0), []
+    generator = np.random.default_rng(0)
+    asked = []
 
     def draws(observation):
         return int(generator.integers(3))

@@ -21,9 +21,12 @@ from on_a_line import HOMEWARDS, STATES, Grid, Line
 
 def homewards(count=12, steps=6):
     """Episodes on the line, by somebody who goes home: (observations with the last, actions, rewards)."""
-    env, episodes = Line(), []
+    env = Line()
+    episodes = []
     for seed in range(count):
-        shown, done, earned = [env.reset(seed=seed)[0]], [], []
+        shown = [env.reset(seed=seed)[0]]
+        done = []
+        earned = []
         for _ in range(steps):
             done.append(1 - int(np.sign(shown[-1][0])))
             observation, reward, *_ = env.step(done[-1])
@@ -121,7 +124,8 @@ def test_a_file_is_an_expert(tmp_path, simulator, states, places):
 
 
 def test_parts_of_a_dict_and_several_choices(tmp_path):
-    grid, lamps = Grid(), (STATES.sum(axis=1) > 0).astype(int)
+    grid = Grid()
+    lamps = (STATES.sum(axis=1) > 0).astype(int)
     shown = {"observations/lamp": lamps, "observations/place": STATES}
     np.savez(tmp_path / "grid.npz", **shown, actions=HOMEWARDS, ends=[0, 0, 1])
     found = read_demonstrations(tmp_path / "grid.npz")

@@ -40,7 +40,8 @@ def zipped(parts: dict[str, bytes], path: Path) -> Path:
 
 def read(path: Path, statistics: str = "") -> bool:
     """Whether it was read, and not refused; a second is enough for either."""
-    start, was_read = time.process_time(), False
+    start = time.process_time()
+    was_read = False
     with suppress(DataError):
         load_expert(str(path), seen(BOX, ARM), statistics)
         read_training_metadata(path)
@@ -88,7 +89,8 @@ def test_a_payload_in_every_other_part(name: str, honest: dict[str, bytes], tmp_
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_payload_as_statistics(name: str, honest: dict[str, bytes], tmp_path: Path) -> None:
-    marker, path = tmp_path / "marker", tmp_path / "stats.pkl"
+    marker = tmp_path / "marker"
+    path = tmp_path / "stats.pkl"
     path.write_bytes(payloads(marker)[name])
     assert not read(zipped(honest, tmp_path / "model.zip"), str(path))
     assert not marker.exists()
@@ -105,7 +107,8 @@ class Runs:
 
 
 def test_a_payload_in_every_value_of_statistics(honest: dict[str, bytes], tmp_path: Path) -> None:
-    marker, path = tmp_path / "marker", tmp_path / "stats.pkl"
+    marker = tmp_path / "marker"
+    path = tmp_path / "stats.pkl"
     model = zipped(honest, tmp_path / "model.zip")
     names = list(vec_env.VecNormalize(vec_env.DummyVecEnv([lambda: Small(BOX, ARM)])).__getstate__())
     was_read = []
@@ -129,7 +132,8 @@ def test_an_npz_with_objects_is_refused(honest: dict[str, bytes], tmp_path: Path
 
 @pytest.mark.parametrize("seed", range(60))
 def test_spoiled_statistics_are_read_or_refused(seed: int, honest: dict[str, bytes], tmp_path: Path) -> None:
-    chance, path = np.random.default_rng(seed), tmp_path / "stats"
+    chance = np.random.default_rng(seed)
+    path = tmp_path / "stats"
     if seed % 2:
         vec_env.VecNormalize(vec_env.DummyVecEnv([lambda: Small(BOX, ARM)])).save(path)
     else:

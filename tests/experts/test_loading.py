@@ -21,7 +21,8 @@ from aggrevated.tasks import find_task
 
 @pytest.mark.parametrize("task", ["cartpole", "acrobot", "hopper", "walker"])
 def test_a_shipped_expert_is_in_the_band_of_its_recipe(task: str) -> None:
-    card, recipe = load_checksummed(BUILTIN_WEIGHTS / f"{task}.safetensors")[1], find_task(task).recipe
+    card = load_checksummed(BUILTIN_WEIGHTS / f"{task}.safetensors")[1]
+    recipe = find_task(task).recipe
     assert recipe is not None
     assert recipe.band[0] <= card["mean_return"] <= recipe.band[1]
     assert card["why"] == recipe.why and card["settings"] == dict(recipe.settings) and card["seed"] == 0

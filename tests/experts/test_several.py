@@ -27,13 +27,17 @@ from aggrevated.updates.regular import RegularUpdate
 from aggrevated_experiments.theory.finite_mdp import probabilities
 from problems import Home
 
-STATES, GOAL, H = 7, 6, 10
-WAIT, MOVE = 0, 1
+STATES = 7
+GOAL = 6
+H = 10
+WAIT = 0
+MOVE = 1
 
 
 def corridor() -> TabularSimulator:
     """From 0 to 6: to move on costs 0.9 on average, to wait 1, to be there nothing."""
-    transitions, costs = np.zeros((STATES, 2, STATES)), np.tile([1.0, 0.9], (STATES, 1))
+    transitions = np.zeros((STATES, 2, STATES))
+    costs = np.tile([1.0, 0.9], (STATES, 1))
     transitions[np.arange(STATES), WAIT, np.arange(STATES)] = 1.0
     transitions[np.arange(STATES), MOVE, np.minimum(np.arange(STATES) + 1, GOAL)] = 1.0
     costs[GOAL] = 0.0
@@ -116,7 +120,8 @@ def test_a_learner_that_is_advised_by_both_gets_to_the_optimum():
 
 def test_it_is_what_its_experts_are():
     mdp = corridor()
-    with_q, with_v = make_expert_ensemble([WithQ(mdp, ())] * 2), make_expert_ensemble([WithV(mdp, ())] * 2)
+    with_q = make_expert_ensemble([WithQ(mdp, ())] * 2)
+    with_v = make_expert_ensemble([WithV(mdp, ())] * 2)
     assert isinstance(with_q, DiscreteQExpert) and not isinstance(with_q, StateValueExpert)
     assert isinstance(with_v, StateValueExpert) and not isinstance(with_v, DiscreteQExpert)
     assert with_q.name == with_v.name == "half,half"
@@ -149,7 +154,8 @@ def test_names_and_files_with_commas_between_are_several_experts(tmp_path: Path,
     monkeypatch.chdir(tmp_path)
     world = ControlProblem(make=CartPole, horizon=20, expert="cartpole, mine.safetensors").fill_defaults(1, ())
     assert world.expert == f"cartpole,{tmp_path.resolve() / 'mine.safetensors'}"
-    expert, one = world.loaded_expert, load_expert("cartpole", CartPole())
+    expert = world.loaded_expert
+    one = load_expert("cartpole", CartPole())
     assert isinstance(expert, QExpertEnsemble) and len(expert.networks) == 2
     states = CartPole().initial(np.arange(9))
     other = load_expert("mine.safetensors", CartPole())

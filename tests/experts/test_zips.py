@@ -117,7 +117,8 @@ def test_pictures_memory_and_features_of_their_own_are_refused(tmp_path: Path) -
     from stable_baselines3.common.policies import ActorCriticPolicy
 
     picture = Box(0, 255, (36, 36, 3), np.uint8)
-    path, function = tmp_path / "model.zip", "expert=lambda observation: model.predict"
+    path = tmp_path / "model.zip"
+    function = "expert=lambda observation: model.predict"
     algorithm("DQN")("CnnPolicy", Small(picture, Discrete(3)), buffer_size=10, device="cpu").save(path)
     refused(path, seen(picture, Discrete(3)), rf"features_extractor.* only fully connected ones are read; .*{function}")
     algorithm("PPO")("MlpPolicy", Small(picture, Discrete(3)), policy_kwargs={"net_arch": []}, device="cpu").save(path)

@@ -22,7 +22,8 @@ from problems import randomise
 
 onnx = pytest.importorskip("onnx", reason="pip install 'aggrevated[onnx]'")
 onnxruntime = pytest.importorskip("onnxruntime", reason="pip install 'aggrevated[onnx]'")
-SIZE, A = 4, 3
+SIZE = 4
+A = 3
 
 
 def mixture(newest):
@@ -59,9 +60,12 @@ def session_of(path: Path):
 
 @pytest.mark.parametrize("make", POLICIES.values(), ids=POLICIES)
 def test_step_by_step_onnxruntime_acts_as_predict_does(make, tmp_path):
-    policy, path = randomise(make(), 4, 0.6), tmp_path / "p.onnx"
+    policy = randomise(make(), 4, 0.6)
+    path = tmp_path / "p.onnx"
     assert export_onnx(policy, path) <= 1e-5
-    session, states, actions = session_of(path), None, set()
+    session = session_of(path)
+    states = None
+    actions = set()
     size = policy.actor().memory(6).shape[1]
     state = {"state": np.zeros((6, size), np.float32)} if size else {}
     for observation in np.random.default_rng(1).normal(size=(20, 6, SIZE)).astype(np.float32):
@@ -97,12 +101,14 @@ ACTIONS = {
 @pytest.mark.parametrize(("actions", "shape"), ACTIONS.values(), ids=ACTIONS)
 def test_actions_and_observations_are_the_environments_own(actions, shape, tmp_path):
     shown = Dict({"place": Box(-1, 1, (2,)), "room": Discrete(3)})
-    mean, scale = np.array([0.5, 100.0, 0], np.float32), np.array([2, 30.0, 1], np.float32)
+    mean = np.array([0.5, 100.0, 0], np.float32)
+    scale = np.array([2, 30.0, 1], np.float32)
     translation = SpaceAdapter(shown, actions, (4, 1, 0), mean, scale)
     policy = randomise(FeedForwardPolicy(3, CategoricalHead(int(translation.action_space.n))), 1, 1.0)
     policy.space_adapter = translation
     assert export_onnx(policy, tmp_path / "p.onnx") <= 1e-5
-    session, seen = session_of(tmp_path / "p.onnx"), set()
+    session = session_of(tmp_path / "p.onnx")
+    seen = set()
     assert session.get_inputs()[0].shape == ["batch", 5]
     for seed in range(20):
         shown.seed(seed)
@@ -146,7 +152,8 @@ def test_it_is_an_ordinary_file_with_its_card(tmp_path):
 
 
 def test_a_file_that_is_not_the_policy_is_not_written(tmp_path, monkeypatch):
-    policy, other = randomise(POLICIES["GRU"](), 1, 0.5), randomise(POLICIES["GRU"](), 2, 0.5)
+    policy = randomise(POLICIES["GRU"](), 1, 0.5)
+    other = randomise(POLICIES["GRU"](), 2, 0.5)
     right = onnx_files.build_onnx_model
     monkeypatch.setattr(onnx_files, "onnx_of", lambda policy, card: right(other, card))
     with pytest.raises(DataError, match="as ONNX the policy differs by"):

@@ -31,7 +31,8 @@ CARD = {"algorithm": "DQN", "activation": "relu", "settings": {"gamma": 0.99, "p
 
 def journal() -> bytes:
     """Nine lines of metrics."""
-    data, seal = b"", ""
+    data = b""
+    seal = ""
     for n in range(1, 10):
         line, seal = sealed_line({"n": n, "loss": float("-inf")}, seal)
         data += line
@@ -159,7 +160,8 @@ def numbers(data: bytes, chance: random.Random) -> bytes:
 def words(data: bytes, chance: random.Random) -> bytes:
     """A word is another one."""
     found = [match.span() for match in re.finditer(rb"[A-Za-z]\w+", data)] or [(0, 0)]
-    (start, end), (other, last) = chance.choice(found), chance.choice(found)
+    (start, end) = chance.choice(found)
+    (other, last) = chance.choice(found)
     return data[:start] + chance.choice([*WORDS, data[other:last]]) + data[end:]
 
 

@@ -23,7 +23,10 @@ class Shim:
     """Stands between Python and the operating system, and counts what is done below a folder."""
 
     def __init__(self, folder: str, kind: str, number: int) -> None:
-        self.folder, self.kind, self.number, self.count = os.path.realpath(folder), kind, number, 0
+        self.folder = os.path.realpath(folder)
+        self.kind = kind
+        self.number = number
+        self.count = 0
         self.files: set[int] = set()
         for name in (*BY_PATH, *BY_FILE):
             setattr(os, name, self.wrap_policy(name, getattr(os, name)))
@@ -62,7 +65,8 @@ def child(folder: str, kind: str, number: int, command: list[str], counted: Path
     words = os.open(said, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     for stream in (1, 2):
         os.dup2(words, stream)
-    shim, code = Shim(folder, kind, number), 0
+    shim = Shim(folder, kind, number)
+    code = 0
     try:
         main(command)
     except SystemExit as error:
@@ -84,7 +88,8 @@ if __name__ == "__main__":
     from aggrevated.cli import main
 
     scratch = Path(tempfile.mkdtemp())
-    counted, said = scratch / "count", scratch / "said"
+    counted = scratch / "count"
+    said = scratch / "said"
     once = "train cartpole --iterations 1 --trajectories 2 --horizon 5 --validation-episodes 2 --test-episodes 2 --out"
     with (scratch / "words").open("w") as words, redirect_stdout(words), redirect_stderr(words):
         main([*once.split(), str(scratch / "run")])  # all that a run needs is loaded, once for all children

@@ -57,7 +57,8 @@ def test_metrics_that_were_cut_do_not_hide_the_checkpoints(ended: Path, copy: Pa
     (copy / "metrics.jsonl").write_bytes(b"".join(whole[:left]) + whole[left][:50])
     if not finished:
         (copy / "result.json").unlink()
-    warnings, seen = list[str](), list[int]()
+    warnings = list[str]()
+    seen = list[int]()
     run_to_end(Run.open(copy), lambda line: seen.append(line.iteration), warnings.append)
     assert seen == []  # nothing was done again
     assert weights(copy) == weights(ended)
@@ -149,7 +150,8 @@ def test_a_directory_in_the_place_of_a_checkpoint(ended: Path, copy: Path) -> No
     newest.mkdir()
     (newest / "something").write_text("else")
     (copy / "result.json").unlink()
-    warnings, seen = list[str](), list[int]()
+    warnings = list[str]()
+    seen = list[int]()
     run_to_end(Run.open(copy), lambda line: seen.append(line.iteration), warnings.append)
     assert seen == [12] and weights(copy) == weights(ended) and newest.is_file()
     assert "going on from an earlier point" in warnings[0]
@@ -173,7 +175,8 @@ def test_a_folder_whose_beginning_was_killed_can_be_used(tmp_path: Path) -> None
 
 def test_of_two_who_begin_a_folder_one_wins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Both have seen that nothing is there before either writes."""
-    both, original = threading.Barrier(2), module.create_run_folder
+    both = threading.Barrier(2)
+    original = module.create_run_folder
 
     def late(*given: Any) -> None:
         both.wait(10)
@@ -200,7 +203,8 @@ def test_of_two_who_begin_a_folder_one_wins(tmp_path: Path, monkeypatch: pytest.
 
 
 def test_trials_that_never_began_are_made_by_resume(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    config, folder = CONFIG.with_settings(iterations=2), tmp_path / "runs"
+    config = CONFIG.with_settings(iterations=2)
+    folder = tmp_path / "runs"
     expected = [run_to_end(run).weights_sha256 for run in create_trials(folder, config, 3)]
     shutil.rmtree(folder / "trial-02")
     with pytest.raises(DataError, match="trial-02 has not begun; finish it with 'aggrevated resume"):
@@ -252,7 +256,8 @@ def test_a_stop_between_the_last_checkpoint_and_the_policy(tmp_path: Path, monke
     config = resolve_config("cartpole", update="regular", iterations=3, checkpoint_every=1, **TINY | {"horizon": 300})
     config = config.with_settings(hidden=(16,))
     whole = run_to_end(Run.create(tmp_path / "whole", config))
-    run, seals = Run.create(tmp_path / "run", config), [0]
+    run = Run.create(tmp_path / "run", config)
+    seals = [0]
     from aggrevated import storage
 
     original = storage.save_checksummed

@@ -57,7 +57,8 @@ ALL = os.environ.get("AGGREVATED_FAULTS") == "all"
 MUTATIONS = 1_000 if ALL else 30
 DEEP = b"[" * 200_000
 LONG = b"9" * 5_000  # a number that Python does not convert
-SPARSE, HALF = torch.eye(8, 4).to_sparse(), DQN[WEIGHT].to(torch.bfloat16)
+SPARSE = torch.eye(8, 4).to_sparse()
+HALF = DQN[WEIGHT].to(torch.bfloat16)
 
 
 def with_weight(weight: object) -> OrderedDict[str, object]:
@@ -181,7 +182,8 @@ def test_a_hostile_model_is_refused(kind: str, tmp_path: Path) -> None:
 
 
 def test_honest_models_are_read_with_their_bits(tmp_path: Path) -> None:
-    path, parameters = tmp_path / "model.zip", OrderedDict((k, torch.nn.Parameter(w)) for k, w in DQN.items())
+    path = tmp_path / "model.zip"
+    parameters = OrderedDict((k, torch.nn.Parameter(w)) for k, w in DQN.items())
     transposed = OrderedDict(
         DQN, **{WEIGHT: DQN[WEIGHT].T.contiguous().T, "q_net_target.counter": torch.ones(3).long()}
     )
@@ -206,7 +208,8 @@ class Marker:
 
 def test_nothing_in_a_file_is_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    path, command = tmp_path / "model.zip", b"cposix\nsystem\nX\x0c\0\0\0touch marker\x85R."
+    path = tmp_path / "model.zip"
+    command = b"cposix\nsystem\nX\x0c\0\0\0touch marker\x85R."
     pickle.loads(pickle.dumps(Marker()))
     Path("marker").unlink()  # so it does leave one
     evil = [with_weight(Marker()), Marker(), {"a": Marker()}]
@@ -446,12 +449,18 @@ def test_mutated_files_are_read_or_refused_soon_and_in_little_memory(tmp_path: P
         assert reader(paths[kind])[2] == "'read'", kind
     _, start, _ = reader(paths["JSON"])
     for kind, (made, _) in CLASSES.items():
-        chance, path, read, slowest, sentences, peak = random.Random(kind), paths[kind], 0, 0.0, set(), start
+        chance = random.Random(kind)
+        path = paths[kind]
+        read = 0
+        slowest = 0.0
+        sentences = set()
+        peak = start
         for number in range(MUTATIONS):
             path.write_bytes(made(tmp_path, number, chance))
             took, peak, said = reader(path)
             assert took < 5 and peak - start < 500, (kind, number, took, peak - start)
-            slowest, read = max(slowest, took), read + (said == "'read'")
+            slowest = max(slowest, took)
+            read = read + (said == "'read'")
             if said != "'read'":
                 assert re.match(r"""['"](Data|Storage|Usage)Error """, said) and str(path) in said, said
                 assert len(said) < len(str(path)) + 450, said

@@ -37,8 +37,10 @@ def test_nothing_grows(tmp_path: Path, update: str) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     seen = json.loads(done.stdout)
     print(update, [[n, round(size / 2**20, 1), files, round(clock, 1)] for n, size, files, clock in seen])
-    sizes, files = [size for _, size, _, _ in seen[1:]], {files for _, _, files, _ in seen}
-    first, last = seen[3][3] - seen[1][3], seen[7][3] - seen[5][3]
+    sizes = [size for _, size, _, _ in seen[1:]]
+    files = {files for _, _, files, _ in seen}
+    first = seen[3][3] - seen[1][3]
+    last = seen[7][3] - seen[5][3]
     assert max(sizes) < 1.01 * sizes[0], [size / 2**20 for size in sizes]
     assert len(files) == 1
     assert last < 1.5 * first, (first, last)

@@ -35,12 +35,16 @@ from aggrevated_experiments.theory.experiments import EXPERIMENTS
 from aggrevated_reader import pages_report
 from aggrevated_reader.web import server
 
-LOOP, FOLDER, BELOW_A_FILE = "loop", "folder", "file/below"  # each is there when a command runs
+# each is there when a command runs
+LOOP = "loop"
+FOLDER = "folder"
+BELOW_A_FILE = "file/below"
 VALUES = (  # for all
     *("", " ", "x", "None", "True", "[]", "--", "🦆", "\udcff", "y" * 5000, LOOP, "/dev/full/x"),
     *("-1", "0", "1.5", "nan", "inf", "1e400", "99999999999999999999999", "-99999999999999999999999"),
 )
-NUMBERS, TEXTS = ("1000000000000", "1e308", "1e-320"), (FOLDER, BELOW_A_FILE, ".", "/", "a,b", "a=b")
+NUMBERS = ("1000000000000", "1e308", "1e-320")
+TEXTS = (FOLDER, BELOW_A_FILE, ".", "/", "a,b", "a=b")
 MORE = {int: NUMBERS, float: NUMBERS, tuple: (*NUMBERS, *TEXTS), str: TEXTS, Path: TEXTS, bool: ()}
 NOT_SET = {"None"}  # is what an option that is None by default can be set to
 NEVER = {  # what is refused whatever an option of that type means

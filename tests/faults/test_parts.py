@@ -185,7 +185,8 @@ def trajectories_of(simulator: Simulator) -> Any:
     ],
 )
 def test_an_expert_that_is_broken(what: Any, words: str) -> None:
-    sound, expert = Late(lambda *usual: usual), Says(what)
+    sound = Late(lambda *usual: usual)
+    expert = Says(what)
     with pytest.raises(PartError, match=f"^the expert says .*{words}"):
         evaluate_returns(expert, sound, SEEDS)
     rolled = trajectories_of(sound)
@@ -284,7 +285,8 @@ def test_pieces_that_do_not_fit_each_other() -> None:
         learner = Learner(policy, Regular())
         list(islice(aggrevated(learner, simulator, expert, oracle or QStar(TinyExpert()), all_actions, k=2), 1))
 
-    categorical, cartpole = FeedForwardPolicy(4, CategoricalHead(2), (4,)), CartPole()
+    categorical = FeedForwardPolicy(4, CategoricalHead(2), (4,))
+    cartpole = CartPole()
     cases = [
         (FeedForwardPolicy(3, CategoricalHead(2), (4,)), cartpole, r"cannot read what cartpole shows.*shape \(4,\)"),
         (FeedForwardPolicy(4, GaussianHead(2), (4,)), cartpole, r"are vectors, .*CategoricalHead\(2\)"),
@@ -314,7 +316,8 @@ def test_survivors_are_counted_and_a_mean_of_few_is_refused() -> None:
 
         return Late(wrong)
 
-    policy, many = FeedForwardPolicy(1, CategoricalHead(2), (4,)), np.arange(100, dtype=np.uint64)
+    policy = FeedForwardPolicy(1, CategoricalHead(2), (4,))
+    many = np.arange(100, dtype=np.uint64)
     returns, _ = evaluate_returns(policy, diverging(20), many)
     assert len(returns) == 95
     with pytest.raises(DataError, match="50 of 100 episodes diverged, more than a tenth"):

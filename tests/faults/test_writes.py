@@ -59,7 +59,8 @@ def test_every_operation_may_fail(tmp_path: Path, run: Runner) -> None:
     whole = tmp_path / "whole"
     code, operations, said = run(whole, "ENOSPC", 0, train(whole))
     assert code == 0 and operations > 60, said
-    expected, tried = left_by(whole), 0
+    expected = left_by(whole)
+    tried = 0
     for kind in KINDS:
         for number in range(1 + KINDS.index(kind) % EVERY, operations + 1, EVERY):
             folder = tmp_path / f"{kind}-{number}"

@@ -125,7 +125,8 @@ def test_tensorboard_shows_the_numbers_of_the_metrics(tmp_path):
     run = Run.create(tmp_path / "run", resolve_config("cartpole", checkpoint_every=3, **SMALL))
     stopped_after(run, 2, "tensorboard")
     run_to_end(run, log="tensorboard")
-    shown, lines = scalars(run.folder / "tensorboard"), run.metrics()
+    shown = scalars(run.folder / "tensorboard")
+    lines = run.metrics()
     assert {"loss", "current_return", "best_return", "simulator_steps", "seconds"} <= set(shown)
     assert "died" not in shown and "iteration" not in shown
     for name in ("loss", "best_return", "simulator_steps"):

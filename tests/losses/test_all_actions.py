@@ -69,7 +69,8 @@ def test_an_early_end_divides_by_h_k_and_not_by_the_steps_seen():
 
 def test_weights_multiply_their_steps():
     """Querying M of H steps at weight H/M: only those count, and in proportion."""
-    policy, trajectories = deep_policy(), random_trajectories()
+    policy = deep_policy()
+    trajectories = random_trajectories()
     costs = random_costs(trajectories)
     weight = np.zeros_like(costs.weight)
     weight[:, 0] = 4.0
@@ -86,7 +87,8 @@ def test_weights_multiply_their_steps():
 
 
 def test_steps_never_taken_do_not_count():
-    policy, trajectories = deep_policy(), random_trajectories()
+    policy = deep_policy()
+    trajectories = random_trajectories()
     costs = random_costs(trajectories)
     before = gradient(policy, all_actions_loss, trajectories, costs)
     trajectories.observations[~trajectories.mask] = 123.0
@@ -100,7 +102,8 @@ def test_refuses_a_cost_of_the_taken_action_only():
 
 
 def test_float32_is_close_to_float64():
-    policy, trajectories = deep_policy(), random_trajectories()
+    policy = deep_policy()
+    trajectories = random_trajectories()
     exact = gradient(policy, all_actions_loss, trajectories, random_costs(trajectories))
     small = random_trajectories(dtype=np.float32)
     rough = gradient(policy.float(), all_actions_loss, small, random_costs(small))

@@ -60,19 +60,22 @@ CASES = {
 @pytest.mark.parametrize("bonus", [0.0, 0.7])
 @pytest.mark.parametrize(("loss", "oracle", "formula"), CASES.values(), ids=CASES)
 def test_loss_and_gradient(loss, oracle, formula, bonus):
-    policy, costs = deep_policy(), replace(oracle(TRAJECTORIES), bonus=bonus)
+    policy = deep_policy()
+    costs = replace(oracle(TRAJECTORIES), bonus=bonus)
     theta = flat(policy)
 
     def pi_at(vector):
         vector_to_parameters(torch.from_numpy(vector), policy.parameters())
         with torch.no_grad():
-            observations, mask = torch.from_numpy(TRAJECTORIES.observations), torch.from_numpy(TRAJECTORIES.mask)
+            observations = torch.from_numpy(TRAJECTORIES.observations)
+            mask = torch.from_numpy(TRAJECTORIES.mask)
             return policy.distribution(observations, mask).probs.numpy()
 
     def whole(pi):
         return formula(pi, pi_n, costs.values) - bonus * entropy(pi)
 
-    pi_n, step = pi_at(theta), 1e-6
+    pi_n = pi_at(theta)
+    step = 1e-6
     values = [[whole(pi_at(theta + sign * e)) for sign in (1, -1)] for e in step * np.eye(len(theta))]
     differences = np.array([(up - down) / (2 * step) for up, down in values])
     pi_at(theta)

@@ -55,19 +55,22 @@ def assert_products_of(matrix, policy, trajectories):
 @every_kind
 @pytest.mark.parametrize("restrict", [lambda x: x, with_legal], ids=["all legal", "some illegal"])
 def test_it_is_the_mean_outer_product_of_scores(kind, restrict):
-    policy, trajectories = policy_of(kind, CategoricalHead(3)), restrict(random_trajectories(k=3, t=3))
+    policy = policy_of(kind, CategoricalHead(3))
+    trajectories = restrict(random_trajectories(k=3, t=3))
     assert_products_of(dense(policy, trajectories), policy, trajectories)
 
 
 def test_of_a_gaussian_policy_it_is_j_t_j_over_the_variance_and_2_for_its_logarithm():
     """F = E[J_μᵀ Σ⁻¹ J_μ] for the mean, and 2 for each log-deviation."""
-    policy, trajectories = policy_of("feed-forward", GaussianHead(2)), random_trajectories(k=3, t=3)
+    policy = policy_of("feed-forward", GaussianHead(2))
+    trajectories = random_trajectories(k=3, t=3)
     mean = policy_distribution(policy, trajectories).mean
     deviation = policy.head.log_deviation.detach().exp()
     rows = [gradient_of(mean[k, t, a], policy) for k, t in np.argwhere(trajectories.mask) for a in (0, 1)]
     scaled = torch.stack(rows) / deviation.repeat(trajectories.steps)[:, None]
     matrix = scaled.T @ scaled / trajectories.steps
-    names, at = [name for name, _ in policy.named_parameters()], 0
+    names = [name for name, _ in policy.named_parameters()]
+    at = 0
     for name, parameter in zip(names, policy.parameters(), strict=True):
         if name == "head.log_deviation":
             matrix[at : at + 2, at : at + 2] = 2 * torch.eye(2, dtype=torch.float64)
@@ -77,7 +80,8 @@ def test_of_a_gaussian_policy_it_is_j_t_j_over_the_variance_and_2_for_its_logari
 
 @every_kind
 def test_half_the_square_of_a_short_step_is_its_kl(kind):
-    policy, trajectories = policy_of(kind, CategoricalHead(3)), random_trajectories()
+    policy = policy_of(kind, CategoricalHead(3))
+    trajectories = random_trajectories()
     with torch.no_grad():
         before = policy_distribution(policy, trajectories)
     theta = torch.nn.utils.parameters_to_vector(policy.parameters()).detach()

@@ -36,14 +36,16 @@ def one_by_one(policy, trajectories):
 
 @pytest.mark.parametrize("alpha", [0.0, 0.5])
 def test_each_row_is_the_score_of_its_trajectory(alpha):
-    policy, trajectories = deep_policy(), with_expert_steps(random_trajectories(), alpha)
+    policy = deep_policy()
+    trajectories = with_expert_steps(random_trajectories(), alpha)
     torch.testing.assert_close(
         compute_trajectory_scores(policy, trajectories), one_by_one(policy, trajectories), atol=1e-14, rtol=0
     )
 
 
 def test_steps_of_the_expert_have_no_score():
-    policy, trajectories = deep_policy(), random_trajectories()
+    policy = deep_policy()
+    trajectories = random_trajectories()
     all_by_expert = replace(trajectories, by_expert=trajectories.mask, alpha=1.0)
     assert not compute_trajectory_scores(policy, all_by_expert).any()
     half = with_expert_steps(trajectories, 0.5)
@@ -55,7 +57,8 @@ def test_steps_of_the_expert_have_no_score():
 def test_uniform_policy_by_hand():
     """∂ log π(a|s) / ∂W[b, s] = 1[a = b] − 1/3. One trajectory (s, a) = (0, 2), (0, 1) then ended, H = 4, K = 1."""
     observations = np.eye(3)[None, [0, 0, 1]]
-    mask, actions = np.array([[True, True, False]]), np.array([[2, 1, 0]])
+    mask = np.array([[True, True, False]])
+    actions = np.array([[2, 1, 0]])
     trajectories = replace(
         random_trajectories(k=1, t=3), observations=observations, mask=mask, actions=actions, horizon=4
     )
@@ -69,7 +72,8 @@ def test_uniform_policy_by_hand():
 def test_the_fisher_matrix_per_state_is_h_times_that_of_trajectories():
     """Cross terms of scores vanish in expectation, so Eq. 9 is the per-state Fisher matrix divided by H."""
     policy = linear_policy()
-    every, pi = every_trajectory(policy), probabilities(policy)
+    every = every_trajectory(policy)
+    pi = probabilities(policy)
     rows = compute_trajectory_scores(policy, every.trajectories).numpy() * np.sqrt(
         every.trajectories.count
     )  # ∇ log ρ(τ) / H
@@ -105,7 +109,8 @@ class SumOfThePast(Policy):
 
 def test_a_policy_with_a_memory_remembers_the_steps_of_the_expert():
     """The expert's steps have no score of their own, but the learner saw them, and acts upon them later."""
-    policy, trajectories = SumOfThePast(), with_expert_steps(random_trajectories(), 0.5)
+    policy = SumOfThePast()
+    trajectories = with_expert_steps(random_trajectories(), 0.5)
     torch.testing.assert_close(
         compute_trajectory_scores(policy, trajectories), one_by_one(policy, trajectories), atol=1e-14, rtol=0
     )

@@ -59,7 +59,8 @@ def test_mean_over_actions_is_all_actions():
     pi = probabilities(policy)
     for s in range(3):
         for t in range(3):
-            ones, observation = np.ones((1, 1), bool), np.eye(3)[None, s : s + 1]
+            ones = np.ones((1, 1), bool)
+            observation = np.eye(3)[None, s : s + 1]
             state = np.array([[[s, t, 0]]])
             taken = [
                 Trajectories(state, observation, np.array([[a]]), ones * 1.0, ones, ~ones, horizon=3) for a in range(3)
@@ -76,7 +77,8 @@ def true_policy_gradient(policy, horizon, starts=(0, 1, 2)):
     pi = policy.distribution(torch.eye(3, dtype=torch.float64)[None], torch.ones(1, 3)).probs[0]
     rho = np.zeros(3)
     rho[list(starts)] = START[list(starts)] / START[list(starts)].sum()
-    d, total = torch.from_numpy(rho), 0.0
+    d = torch.from_numpy(rho)
+    total = 0.0
     for _ in range(horizon):
         total = total + torch.einsum("s,sa,sa->", d, pi, torch.from_numpy(COST))
         d = torch.einsum("s,sa,sax->x", d, pi, torch.from_numpy(transitions()))
@@ -96,13 +98,18 @@ def test_with_realised_costs_it_is_the_policy_gradient():
 
 def test_the_mean_of_the_others_leaves_it_unbiased():
     """Every pair of trajectories, K = 2: each is the other's baseline. Some end at once and are no one's baseline."""
-    policy, starts = deep_policy(), (0, 2)
+    policy = deep_policy()
+    starts = (0, 2)
     every = every_trajectory(policy, horizon=2, starts=starts)
     count = len(every.probability)
-    oracle, mean, second, plain = AdvantageOracle(RewardToGoOracle()), 0.0, 0.0, 0.0
+    oracle = AdvantageOracle(RewardToGoOracle())
+    mean = 0.0
+    second = 0.0
+    plain = 0.0
     for i in range(count):
         for j in range(count):
-            pair, chance = every.trajectories.take(np.array([i, j])), every.probability[i] * every.probability[j]
+            pair = every.trajectories.take(np.array([i, j]))
+            chance = every.probability[i] * every.probability[j]
             estimate = gradient(policy, taken_action_loss, pair, oracle(pair))
             mean = mean + chance * estimate
             second += chance * (estimate**2).sum()

@@ -31,7 +31,8 @@ class Work:
 
 def test_the_second_time_nothing_is_computed(here):
     work = Work()
-    first, second = load_or_compute("a", work), load_or_compute("a", work)
+    first = load_or_compute("a", work)
+    second = load_or_compute("a", work)
     assert work.calls == 1 and set(second) == {"numbers", "few"}
     assert all(torch.equal(first[name], second[name]) and first[name].dtype == second[name].dtype for name in first)
     assert load_or_compute("b", work)["few"].item() == 2 and load_or_compute("a", work)["few"].item() == 1
@@ -114,7 +115,9 @@ def test_the_key_changes_with_the_settings():
 
 def test_strokes_of_one_symbol_are_not_those_of_two():
     """The same points, divided among the symbols in another way."""
-    line, dot = np.arange(8.0).reshape(4, 2), np.zeros((1, 2))
+    line = np.arange(8.0).reshape(4, 2)
+    dot = np.zeros((1, 2))
     page = write_page(["12"], 0, 0)
-    one, other = replace(page, ink=((line, dot), (line,))), replace(page, ink=((line,), (dot, line)))
+    one = replace(page, ink=((line, dot), (line,)))
+    other = replace(page, ink=((line,), (dot, line)))
     assert cache_key([one]) != cache_key([other])

@@ -32,7 +32,9 @@ def test_the_loss_of_a_parse_is_the_sum_of_what_its_transitions_lost(system):
     """Σ_t A*(s_t, a_t) = loss − V*(s_0), for parses at random; V*(s_0) is 0, as every projective tree can be built."""
     parser = Parser(PAGES, np.arange(40), in_order=True, system=system)
     generator = np.random.default_rng(0)
-    state, lost, loss = parser.start(np.arange(40)), np.zeros(40), np.zeros(40)
+    state = parser.start(np.arange(40))
+    lost = np.zeros(40)
+    loss = np.zeros(40)
     lanes = np.arange(40)
     assert not np.where(parser.legal(state), parser.expert.q(state), np.inf).min(axis=1).any()
     while len(lanes):
@@ -42,7 +44,8 @@ def test_the_loss_of_a_parse_is_the_sum_of_what_its_transitions_lost(system):
         lost[lanes] += q[np.arange(len(lanes)), action] - q.min(axis=1)
         state, cost, done = parser.step(state, action)
         loss[lanes] += cost
-        state, lanes = state[~done], lanes[~done]
+        state = state[~done]
+        lanes = lanes[~done]
     np.testing.assert_array_equal(lost, loss)
     assert loss.sum() > 40
 
@@ -81,13 +84,15 @@ def test_validation_corrects_and_tells_the_uas():
 
 
 def test_bins_are_counted_by_hand():
-    sure, right = np.array([0.05, 0.95, 0.97, 1.0, 0.52]), np.array([False, True, True, False, True])
+    sure = np.array([0.05, 0.95, 0.97, 1.0, 0.52])
+    right = np.array([False, True, True, False, True])
     bins, error = reliability(sure, right)
     assert [(b.count, round(b.right, 3)) for b in bins] == [(1, 0.0), (1, 1.0), (3, 0.667)]
     assert error == pytest.approx((0.05 + 0.48 + 3 * abs(2.92 / 3 - 2 / 3)) / 5)
 
 
 def test_the_worst_tenth_holds_its_share():
-    expected, lost = np.arange(20.0), np.zeros(20)
+    expected = np.arange(20.0)
+    lost = np.zeros(20)
     lost[[19, 18, 3]] = 3, 1, 4
     assert worst_tenth(expected, lost) == 0.5

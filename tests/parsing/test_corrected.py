@@ -93,7 +93,8 @@ def test_the_arrays_are_those_of_the_pages_in_the_readers_own_eyes(tmp_path: Pat
         tuple(arrays.names[k] for k in arrays.labels[starts[p] :][: arrays.corpus.lengths[p]]) for p in pages.originals
     }
     assert found == {page.symbols for page in PAGES[:count]} and len(pages.originals) == count
-    first, page = pages.originals[0], pages.learned[0]
+    first = pages.originals[0]
+    page = pages.learned[0]
     own = arrays.features[starts[first] :][: len(page)]
     assert np.array_equal(own, load_builtin_reader().projection(detailed_features([page])))
     assert arrays.names[: len(load_builtin_reader().classes)] == load_builtin_reader().classes
@@ -101,7 +102,8 @@ def test_the_arrays_are_those_of_the_pages_in_the_readers_own_eyes(tmp_path: Pat
 
 
 def test_new_names_come_behind_those_that_are_known_and_must_fit() -> None:
-    page, known = PAGES[0], load_builtin_reader().classes
+    page = PAGES[0]
+    known = load_builtin_reader().classes
     named = replace(page, symbols=("ζ", "∮", *page.symbols[2:]))
     assert names_of((page, named)) == (*known, "ζ", "∮")
     room = CLASSES - len(known)

@@ -54,10 +54,13 @@ def test_the_expert_parses_every_page(corpus, system):
 @every_system
 def test_q_is_what_following_the_expert_costs(corpus, system):
     """At every state of random parses, for every legal action, by roll-out."""
-    parser, generator = Parser(corpus, np.arange(40), in_order=True, system=system), np.random.default_rng(2)
-    state, compared = parser.initial(np.arange(40, dtype=np.uint64)), 0
+    parser = Parser(corpus, np.arange(40), in_order=True, system=system)
+    generator = np.random.default_rng(2)
+    state = parser.initial(np.arange(40, dtype=np.uint64))
+    compared = 0
     while len(state):
-        legal, q = parser.legal(state), parser.expert.q(state)
+        legal = parser.legal(state)
+        q = parser.expert.q(state)
         lane, action = np.nonzero(legal)
         cost, _ = rollout_expert_cost(parser, parser.expert, state[lane], np.zeros(len(lane), int), action)
         np.testing.assert_array_equal(cost, q[lane, action])
@@ -103,13 +106,15 @@ def test_uas_by_hand():
 
 @every_kind
 def test_whole_parses_and_single_steps_agree(corpus, kind):
-    policy, parser = policy_for(corpus, kind), Parser(corpus, np.arange(40))
+    policy = policy_for(corpus, kind)
+    parser = Parser(corpus, np.arange(40))
     found = roll_in(parser, RollInPolicy(None, policy.actor()), derive_seeds(0, SeedPurpose.ROLL_IN, 1, 25))
     arrays = map(torch.from_numpy, (found.observations, found.mask, found.legal))
     with torch.no_grad():
         whole = policy.distribution(*arrays).probs.numpy()
     actor = policy.actor()
-    memory, kept = actor.memory(25), []
+    memory = actor.memory(25)
+    kept = []
     for t in range(found.mask.shape[1]):
         parameters, memory = actor.parameters(found.observations[:, t], memory)
         logits = np.where(found.legal[:, t], parameters, -np.inf)
@@ -122,7 +127,8 @@ def test_whole_parses_and_single_steps_agree(corpus, kind):
 
 @every_kind
 def test_scores_are_autograds_trajectory_by_trajectory(corpus, kind):
-    policy, parser = policy_for(corpus, kind), Parser(corpus, np.arange(40))
+    policy = policy_for(corpus, kind)
+    parser = Parser(corpus, np.arange(40))
     found = roll_in(
         parser, RollInPolicy(parser.expert, policy.actor(), 0.3), derive_seeds(0, SeedPurpose.ROLL_IN, 1, 4)
     )
@@ -140,8 +146,10 @@ def test_scores_are_autograds_trajectory_by_trajectory(corpus, kind):
 
 @every_kind
 def test_an_actor_does_not_change_with_the_policy(corpus, kind):
-    policy, parser = policy_for(corpus, kind), Parser(corpus, np.arange(40))
-    actor, observation = policy.actor(), parser.observe(parser.initial(derive_seeds(0, SeedPurpose.ROLL_IN, 1, 9)))
+    policy = policy_for(corpus, kind)
+    parser = Parser(corpus, np.arange(40))
+    actor = policy.actor()
+    observation = parser.observe(parser.initial(derive_seeds(0, SeedPurpose.ROLL_IN, 1, 9)))
     expected = policy.actor().parameters(observation, policy.actor().memory(9))[0]
     with torch.no_grad():
         for parameter in policy.parameters():

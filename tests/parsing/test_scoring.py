@@ -41,13 +41,16 @@ def test_what_the_expert_parses_is_gold(system):
 def test_a_policy_is_greedy_and_the_pages_are_those_that_were_chosen(kind):
     """By hand, one legal transition of the highest logit after the other, page after page."""
     pages = corpus(12)
-    policy, chosen = reader(kind, pages), np.array([7, 3, 11])
+    policy = reader(kind, pages)
+    chosen = np.array([7, 3, 11])
     parser = Parser(pages, chosen, in_order=True)
     heads = parse_batch(policy, parser)
     np.testing.assert_array_equal(heads, parse_batch(policy, parser))
     for place, number in enumerate(chosen):
-        actor, state = policy.actor(), parser.start(np.array([number]))
-        memory, done = actor.memory(1), False
+        actor = policy.actor()
+        state = parser.start(np.array([number]))
+        memory = actor.memory(1)
+        done = False
         while not done:
             logits, memory = actor.parameters(parser.observe(state), memory)
             action = np.where(parser.legal(state), logits, -np.inf).argmax(axis=1)
@@ -95,7 +98,8 @@ def test_random_transitions_against_every_way_there_is(system, tree):
 
 def test_random_transitions_are_scored_by_symbols_not_by_pages():
     """One symbol is right by itself about as often as not; a page of nine has nine times its weight."""
-    long, short = [2, 3, 4, 5, 6, 7, 8, 9, 0], [0]
+    long = [2, 3, 4, 5, 6, 7, 8, 9, 0]
+    short = [0]
     alone = [random_baseline(parser_of(tree), 2000) for tree in (long, short)]
     both = random_baseline(parser_of(long, short), 2000)
     assert both == pytest.approx((9 * alone[0] + alone[1]) / 10, abs=0.02)
@@ -144,7 +148,9 @@ def test_by_kind_by_hand():
 )
 def test_arcs_are_as_long_as_they_are_in_both_directions(length, name):
     n = 31
-    forwards, backwards = np.zeros(n, int), np.zeros(n, int)
-    forwards[0], backwards[length] = length + 1, 1
+    forwards = np.zeros(n, int)
+    backwards = np.zeros(n, int)
+    forwards[0] = length + 1
+    backwards[length] = 1
     assert arc_length(page(forwards), 0) == arc_length(page(backwards), length) == name
     assert arc_length(page(forwards), 1) == "ROOT"

@@ -31,7 +31,8 @@ def test_it_reads_pages_that_nobody_has_seen(reader):
 
 def test_what_it_is_sure_of_is_right_more_often(reader):
     pages = generate_pages(100, seed=424_243)
-    right, sure = [], []
+    right = []
+    sure = []
     for page, found in zip(pages, reader.read(pages), strict=True):
         right += (found.heads == page.heads).tolist()
         sure += found.arc_confidence.tolist()

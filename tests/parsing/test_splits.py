@@ -156,7 +156,8 @@ def test_what_is_evaluated_is_dev_if_there_is_one(folder):
 
 def test_a_page_is_rewritten_as_the_same_page_in_other_ink():
     split = generated(20, 0, False)
-    pages, copies = split.train, [augment_pages(split, copy) for copy in (0, 0, 1)]
+    pages = split.train
+    copies = [augment_pages(split, copy) for copy in (0, 0, 1)]
     assert bits(copies[0]) == bits(copies[1]) != bits(copies[2])
     for page, copy in zip(pages, copies[2], strict=True):
         assert (copy.name, copy.writer, copy.symbols) == (page.name, page.writer, page.symbols)
@@ -189,7 +190,8 @@ def test_single_lines_are_put_together_in_every_other_copy():
 
 
 def test_a_dataset_is_every_page_in_its_part_with_its_own_tree_and_features():
-    found, split = dataset("", 20, 5, False, 2), generated(20, 5, False)
+    found = dataset("", 20, 5, False, 2)
+    split = generated(20, 5, False)
     assert [len(part) for part in (found.train, found.validation, found.test)] == [3 * 16, 2, 2]
     assert np.concatenate([found.train, found.validation, found.test]).tolist() == list(range(52))
     laid_out = [*split.train, *augment_pages(split, 0), *augment_pages(split, 1), *split.validation, *split.test]

@@ -64,7 +64,8 @@ class Pen:
     """Draws glyph by glyph, and remembers where each is."""
 
     def __init__(self, font: str = "DejaVuSans.ttf", size: int = 64) -> None:
-        self.font, self.size = font, size
+        self.font = font
+        self.size = size
         self.ink = Image.new("L", (2600, 1700), 255)
         self.draw = ImageDraw.Draw(self.ink)
         self.boxes: list[tuple[float, float, float, float]] = []
@@ -106,7 +107,8 @@ class Pen:
 
     def root(self, item: Under, x: float, y: float, size: float) -> float:
         wide = self.width(item.row, size)
-        top, wide_pen = y - 1.05 * size, max(2, round(size / 13))
+        top = y - 1.05 * size
+        wide_pen = max(2, round(size / 13))
         hook = [(x, y - 0.4 * size), (x + 0.15 * size, y - 0.5 * size), (x + 0.35 * size, y + 0.15 * size)]
         points = [*hook, (x + 0.6 * size, top), (x + 0.7 * size + wide, top)]
         self.draw.line(points, 25, wide_pen, joint="curve")
@@ -164,9 +166,12 @@ STROKES = {  # on a square of 4 by 6, y downwards
 
 def stroked(rows: tuple[str, ...], pen: float, size: float = 60.0) -> Picture:
     """Rows of strokes drawn with a pen so many pixels wide, antialiased."""
-    fine, unit = 4, size / 6
-    width, height = int(max(map(len, rows)) * size * 1.05) + 2 * MARGIN, int(len(rows) * size * 2.2) + 2 * MARGIN
-    image, middles = Image.new("L", (width * fine, height * fine), 255), []
+    fine = 4
+    unit = size / 6
+    width = int(max(map(len, rows)) * size * 1.05) + 2 * MARGIN
+    height = int(len(rows) * size * 2.2) + 2 * MARGIN
+    image = Image.new("L", (width * fine, height * fine), 255)
+    middles = []
     draw = ImageDraw.Draw(image)
     for number, row in enumerate(rows):
         for place, symbol in enumerate(row):
@@ -215,7 +220,8 @@ def ruled(
 
 def turned(picture: Picture, degrees: float) -> Picture:
     image = picture.image.rotate(degrees, Image.Resampling.BICUBIC, expand=True, fillcolor=255)
-    c, s = np.cos(np.radians(degrees)), np.sin(np.radians(degrees))
+    c = np.cos(np.radians(degrees))
+    s = np.sin(np.radians(degrees))
     assert picture.middles is not None
     middles = (picture.middles - np.array(picture.image.size) / 2) @ np.array([[c, -s], [s, c]])
     return Picture(image, middles + np.array(image.size) / 2, picture.size)
@@ -223,8 +229,10 @@ def turned(picture: Picture, degrees: float) -> Picture:
 
 def on_a_table(picture: Picture, corners: list[tuple[float, float]], table: int) -> Picture:
     """The sheet with its corners there (clockwise from the top left), on a table of wood."""
-    size, (width, height) = (1400, 900), picture.image.size
-    rows, values = [], []
+    size = (1400, 900)
+    (width, height) = picture.image.size
+    rows = []
+    values = []
     for (u, v), (x, y) in zip([(0, 0), (width, 0), (width, height), (0, height)], corners, strict=True):
         rows += [[x, y, 1, 0, 0, 0, -u * x, -u * y], [0, 0, 0, x, y, 1, -v * x, -v * y]]
         values += [u, v]

@@ -47,7 +47,9 @@ def panel(steps: int, title: str = "learner", name: str = "cartpole") -> Panel:
     """A trajectory through the simulator that takes action 1 all the time, done or not."""
     simulators: dict[str, Simulator] = {"cartpole": CartPole(), "acrobot": Acrobot()}
     simulator = simulators[name]
-    state, states, costs = simulator.initial(np.array([0])), [], []
+    state = simulator.initial(np.array([0]))
+    states = []
+    costs = []
     for _ in range(steps):
         states.append(state[0])
         state, cost, _ = simulator.step(state, np.array([1]))
@@ -103,7 +105,8 @@ def test_the_cart_is_where_the_state_says_and_wholly_in_the_picture(x: float) ->
 def test_the_links_of_the_acrobot_end_where_its_angles_say(angles: tuple[float, float], tip: tuple[int, int]) -> None:
     image = acrobot(np.array([*angles, 0.0, 0.0]))
     assert image.getpixel((160 + 52 * tip[0], 120 - 52 * tip[1])) == (255, 255, 255)  # the white of the last joint
-    first, second = places(image, BLUE).mean(axis=0), places(image, ORANGE).mean(axis=0)
+    first = places(image, BLUE).mean(axis=0)
+    second = places(image, ORANGE).mean(axis=0)
     elbow = np.array([np.sin(angles[0]), -np.cos(angles[0])])
     np.testing.assert_allclose(first, [160 + 26 * elbow[0], 120 - 26 * elbow[1]], atol=2)
     np.testing.assert_allclose(second, [160 + 26 * (elbow[0] + tip[0]), 120 - 26 * (elbow[1] + tip[1])], atol=2)
@@ -142,7 +145,8 @@ def test_the_default_stride_keeps_the_number_of_frames_down(
 
 
 def test_a_shorter_trajectory_stays_at_its_last_state_greyed(tmp_path: Path) -> None:
-    short, long = panel(3), panel(9, "expert")
+    short = panel(3)
+    long = panel(9, "expert")
     write_comparison_gif("cartpole", [short, long], tmp_path / "watch.gif", stride=2)
     left = [frame.crop((0, 0, MARGIN + WIDTH, frame.height)) for frame in frames_of(tmp_path / "watch.gif")]
     assert len(places(left[1], ORANGE)) > 0, "at step 3 of 3 it has not ended yet"
@@ -210,7 +214,8 @@ def test_an_unknown_simulator_is_named_with_those_that_can_be_drawn(tmp_path: Pa
     assert not list(tmp_path.iterdir())
 
 
-SEEN, HIDDEN = {"angles": True, "velocities": True}, {"angles": True, "velocities": False}
+SEEN = {"angles": True, "velocities": True}
+HIDDEN = {"angles": True, "velocities": False}
 
 
 def added(state: tuple[float, ...], parts: dict[str, bool]) -> Array:
@@ -239,7 +244,8 @@ def test_at_rest_there_is_no_arrow_but_that_of_the_key(parts: dict[str, bool]) -
 def test_an_arrow_is_on_the_side_to_which_its_link_turns_and_grows_with_the_velocity(
     side: int, parts: dict[str, bool]
 ) -> None:
-    first, second = arrows((4.0 * side, 0.0), parts), arrows((0.0, 4.0 * side), parts)
+    first = arrows((4.0 * side, 0.0), parts)
+    second = arrows((0.0, 4.0 * side), parts)
     # Round the pivot at 0.5 m, and round the elbow, 1 m below it, at 0.7 m; half of the head is 8 pixels wide.
     for arrow, centre, radius in ((first, (160, 120), 26), (second, (160, 172), 36.4)):
         assert len(arrow) > 50 and (np.sign(arrow[:, 0] - 160) == side).all()
@@ -306,5 +312,6 @@ def test_the_partial_acrobot_hides_what_it_says(tmp_path: Path) -> None:
     panels = [Panel(title, state, np.ones(1), shown) for title, shown in (("learner", parts), ("expert", SEEN))]
     write_comparison_gif(name, panels, tmp_path / "watch.gif")
     (shown,) = frames_of(tmp_path / "watch.gif")
-    learner, expert = shown.crop((0, 0, MARGIN + WIDTH, shown.height)), shown.crop((MARGIN + WIDTH, 0, *shown.size))
+    learner = shown.crop((0, 0, MARGIN + WIDTH, shown.height))
+    expert = shown.crop((MARGIN + WIDTH, 0, *shown.size))
     assert len(places(learner, PURPLE)) == 0 and len(places(expert, PURPLE)) > 100

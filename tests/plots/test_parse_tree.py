@@ -95,7 +95,8 @@ def test_crossing_arcs_and_several_roots_are_drawn_too(tmp_path: Path) -> None:
 
 
 def test_dots_and_pieces_of_pictures_leave_ink(tmp_path: Path) -> None:
-    dot, line = (np.array([[5.0, 5.0]]),), (np.array([[0.0, 0.0], [0.0, 9.0]]), np.array([[0.0, 9.0], [0.0, 10.0]]))
+    dot = (np.array([[5.0, 5.0]]),)
+    line = (np.array([[0.0, 0.0], [0.0, 9.0]]), np.array([[0.0, 9.0], [0.0, 10.0]]))
     draw_tree(to_unlabeled_page("dots", [line, dot]), np.array([0, 1]), tmp_path / "with")
     draw_tree(to_unlabeled_page("line", [line, line]), np.array([0, 1]), tmp_path / "without")
     assert pixels(tmp_path / "with", "#1F2937") > 20
@@ -104,7 +105,8 @@ def test_dots_and_pieces_of_pictures_leave_ink(tmp_path: Path) -> None:
 
 def frames() -> list[Frame]:
     none = np.full(5, -1)
-    first, last = none.copy(), SHORT.heads.copy()
+    first = none.copy()
+    last = SHORT.heads.copy()
     first[0] = 2
     return [
         (none, [0], 1, "begin"),

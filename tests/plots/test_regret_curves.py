@@ -30,7 +30,8 @@ def test_places_keep_their_order_their_gap_and_their_mean(wanted: list[float], g
 def test_no_exponent_is_written_over_another(tmp_path: Path, monkeypatch) -> None:
     drawn: list[Figure] = []
     monkeypatch.setattr(plots, "save", lambda figure, path: drawn.append(figure))
-    x, ends = np.array([16.0, 32.0, 64.0]), (10.0, 10.5, 10.2, 11.0, 1.0)
+    x = np.array([16.0, 32.0, 64.0])
+    ends = (10.0, 10.5, 10.2, 11.0, 1.0)
     regrets = tuple(Regret(f"method {i}", np.linspace(0, end, 5)[None]) for i, end in enumerate(ends))
     growths = tuple(Growth("N", f"method {i}", x, end * x / 64) for i, end in enumerate(ends))
     bound = np.linspace(1, 20, 5)

@@ -44,7 +44,8 @@ def test_a_picture_shows_the_state_and_nothing_else(renderer, name):
 def test_the_camera_goes_along(renderer):
     """Four metres further on, the robot stands where it stood in the picture, and leans forward where it leans."""
     state = MuJoCo("hopper").initial(np.array([0]))[0]
-    there, leaning = state.copy(), state.copy()
+    there = state.copy()
+    leaning = state.copy()
     there[1] += 4.0
     leaning[3] += 0.5
     middle, moved, fallen = (brown(pixels(each)) for each in (state, there, leaning))
@@ -61,7 +62,8 @@ def brown(shown):
 
 def test_to_draw_a_robot_changes_no_simulation(renderer):
     simulator = MuJoCo("hopper")
-    state, action = simulator.initial(np.arange(3)), np.full((3, 3), 0.5, np.float32)
+    state = simulator.initial(np.arange(3))
+    action = np.full((3, 3), 0.5, np.float32)
     before = simulator.step(state, action)
     pixels(state[0])
     for found, expected in zip(simulator.step(state, action), before, strict=True):
@@ -70,7 +72,8 @@ def test_to_draw_a_robot_changes_no_simulation(renderer):
 
 def test_an_animation_of_a_robot(renderer, tmp_path):
     simulator = MuJoCo("hopper")
-    state, states = simulator.initial(np.array([0])), []
+    state = simulator.initial(np.array([0]))
+    states = []
     for _ in range(3):
         states.append(state[0])
         state, _, _ = simulator.step(state, np.ones((1, 3), np.float32))
@@ -81,7 +84,8 @@ def test_an_animation_of_a_robot(renderer, tmp_path):
 
 @pytest.mark.parametrize("wanted", ["", "egl", "osmesa", "glfw"])
 def test_without_a_renderer_there_is_one_sentence(monkeypatch, wanted):
-    tried, both = [], "egl: ImportError; osmesa: AttributeError"
+    tried = []
+    both = "egl: ImportError; osmesa: AttributeError"
     why = {"": both, "egl": "egl: ImportError", "osmesa": "osmesa: AttributeError", "glfw": both}
 
     def missing(name):
@@ -105,7 +109,8 @@ def test_the_first_renderer_that_works_is_used(monkeypatch):
     class Works:
         class GLContext:
             def __init__(self, width, height):
-                self.size, self.current = (width, height), False
+                self.size = (width, height)
+                self.current = False
 
             def make_current(self):
                 self.current = True

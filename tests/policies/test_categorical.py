@@ -40,7 +40,8 @@ def test_a_relu_network_by_hand():
 
 def test_gumbel_sampling_has_the_frequencies_of_the_softmax():
     """χ² with 2 degrees of freedom is above 13.82 once in a thousand."""
-    actor, n = constant_policy([0.0, 1.0, 2.0]).actor(), 100_000
+    actor = constant_policy([0.0, 1.0, 2.0]).actor()
+    n = 100_000
     noise = actor.noise([make_generator(7)], n)[0]
     logits, _ = actor.parameters(np.zeros((n, 1), np.float32), actor.memory(n))
     counts = np.bincount(actor.choose(logits, noise), minlength=3)

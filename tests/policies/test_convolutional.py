@@ -35,7 +35,8 @@ def drawn(shape: tuple[int, ...], head: Any = None, hidden: tuple[int, ...] = (1
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_the_actor_is_the_network(shape: tuple[int, ...]) -> None:
-    policy, seen = drawn(shape, GaussianHead(3)), some(shape, 2, 3)
+    policy = drawn(shape, GaussianHead(3))
+    seen = some(shape, 2, 3)
     with torch.no_grad():
         expected = policy.distribution(torch.from_numpy(seen), torch.ones(2, 3, dtype=torch.bool)).mean.numpy()
     found, memory = policy.actor().parameters(seen.reshape(6, *shape), np.zeros((6, 0), np.float32))
@@ -48,7 +49,8 @@ def test_a_convolution_by_hand() -> None:
     layer = torch.nn.Conv2d(2, 3, 5, 2, padding=2)
     picture = some((9, 12, 2), 1) / 255
     weight, bias = layer.weight.detach().numpy(), layer.bias.detach().numpy()  # type: ignore[union-attr]
-    expected, wide = np.zeros((5, 6, 3)), np.pad(picture[0], ((2, 2), (2, 2), (0, 0)))
+    expected = np.zeros((5, 6, 3))
+    wide = np.pad(picture[0], ((2, 2), (2, 2), (0, 0)))
     for row, column, output in np.ndindex(5, 6, 3):
         patch = wide[2 * row : 2 * row + 5, 2 * column : 2 * column + 5]
         expected[row, column, output] = max(0.0, (patch * weight[output].transpose(1, 2, 0)).sum() + bias[output])
@@ -57,15 +59,18 @@ def test_a_convolution_by_hand() -> None:
 
 
 def test_a_lane_has_the_same_bits_alone_as_in_company() -> None:
-    policy, seen = drawn((10, 11, 3)), some((10, 11, 3), 17)
-    actor, none = policy.actor(), np.zeros((17, 0), np.float32)
+    policy = drawn((10, 11, 3))
+    seen = some((10, 11, 3), 17)
+    actor = policy.actor()
+    none = np.zeros((17, 0), np.float32)
     together, _ = actor.parameters(seen, none)
     for rows in ([0], [16], [3, 9, 4], [*range(5, 17)]):
         np.testing.assert_array_equal(actor.parameters(seen[rows], none[rows])[0], together[rows])
 
 
 def test_scores_are_the_gradients_of_each_trajectory() -> None:
-    policy, seen = drawn((8, 8)), torch.from_numpy(some((8, 8), 3, 4))
+    policy = drawn((8, 8))
+    seen = torch.from_numpy(some((8, 8), 3, 4))
     mask = torch.tensor([[1, 1, 1, 1], [1, 1, 0, 0], [1, 0, 0, 0]], dtype=torch.bool)
     actions = torch.arange(12).reshape(3, 4) % 3
     scores = policy.scores(seen, actions, mask, mask)

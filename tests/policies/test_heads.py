@@ -54,14 +54,17 @@ def test_a_settled_gaussian_is_in_the_units_of_its_actions():
     one = of(head, [[[1.0, -2.0]]])
     np.testing.assert_allclose(one.mean.detach(), [[[150.0, -0.02]]], rtol=1e-6)
     np.testing.assert_allclose(one.stddev.detach(), [[[25.0, 0.03]]], rtol=1e-6)
-    sampler, outputs, noise = head.sampler(), np.float32([[1.0, -2.0]]), np.float32([[2.0, -1.0]])
+    sampler = head.sampler()
+    outputs = np.float32([[1.0, -2.0]])
+    noise = np.float32([[2.0, -1.0]])
     np.testing.assert_allclose(sampler.choose(outputs, 0.0, None), [[150.0, -0.02]], rtol=1e-6)
     np.testing.assert_allclose(sampler.choose(outputs, noise, None), [[200.0, -0.05]], rtol=1e-6)
 
 
 def test_gaussian_gradient_by_hand():
     """∂/∂μ = z/σ and ∂/∂ ln σ = z² − 1, with z = (2, 1) and σ = (1/2, 3)."""
-    head, mean = gaussian([log(0.5), log(3.0)]), torch.tensor([1.0, -2.0], requires_grad=True)
+    head = gaussian([log(0.5), log(3.0)])
+    mean = torch.tensor([1.0, -2.0], requires_grad=True)
     head.distribution(head.complete(mean)).log_prob(torch.tensor([2.0, 1.0])).backward()
     torch.testing.assert_close(mean.grad, torch.tensor([4.0, 1 / 3]))
     torch.testing.assert_close(head.log_deviation.grad, torch.tensor([3.0, 0.0]), atol=1e-6, rtol=0)
@@ -69,7 +72,8 @@ def test_gaussian_gradient_by_hand():
 
 def test_gaussian_kl_by_hand():
     """KL(N(0, 1) ‖ N(1, 4)) = ln 2 + (1 + 1)/8 − ½ in one dimension, none in the other: a sum over dimensions."""
-    one, other = of(gaussian([0.0, 0.3]), [[[0.0, 5.0]]]), of(gaussian([log(2.0), 0.3]), [[[1.0, 5.0]]])
+    one = of(gaussian([0.0, 0.3]), [[[0.0, 5.0]]])
+    other = of(gaussian([log(2.0), 0.3]), [[[1.0, 5.0]]])
     assert kl_divergence(one, other).tolist() == [[pytest.approx(log(2.0) - 0.25, abs=1e-6)]]
 
 
@@ -83,7 +87,8 @@ def test_the_deviation_is_the_same_at_every_step_and_starts_as_told():
 
 def test_gaussian_sampling_has_the_moments_of_the_density():
     """100,000 draws: means within 4 σ/√n, deviations within 4 σ/√(2n), no correlation beyond 4/√n."""
-    sampler, n = gaussian([log(0.5), log(3.0)]).sampler(), 100_000
+    sampler = gaussian([log(0.5), log(3.0)]).sampler()
+    n = 100_000
     noise = sampler.noise([make_generator(7)], n)[0]
     drawn = sampler.choose(np.tile(np.array([1.0, -2.0], np.float32), (n, 1)), noise, None).astype(np.float64)
     deviation = np.array([0.5, 3.0])
@@ -110,7 +115,8 @@ def test_a_sampler_is_a_copy():
 
 
 def test_a_gaussian_refuses_illegal_actions():
-    head, legal = gaussian([0.0]), torch.ones(1, 1, 1, dtype=torch.bool)
+    head = gaussian([0.0])
+    legal = torch.ones(1, 1, 1, dtype=torch.bool)
     with pytest.raises(AssertionError, match="a Gaussian policy has no illegal actions"):
         head.distribution(head.complete(torch.zeros(1, 1, 1)), legal)
     with pytest.raises(AssertionError, match="a Gaussian policy has no illegal actions"):
@@ -158,7 +164,8 @@ def test_the_gradient_reaches_legal_actions_only():
 def test_nothing_is_nan_also_where_no_action_is_legal(action, legal):
     """Padding has no legal action, and its action 0 may be illegal: with weight 0, 0 · x must be 0."""
     logits = torch.tensor([[[1.0, -2.0, 3.0]]], requires_grad=True)
-    head, mask = CategoricalHead(3), torch.tensor([[legal]])
+    head = CategoricalHead(3)
+    mask = torch.tensor([[legal]])
     distribution = head.distribution(logits, mask)
     log_probability = distribution.log_prob(torch.tensor([[action]]))
     assert torch.isfinite(log_probability).all() and torch.isfinite(distribution.probs).all()
@@ -182,19 +189,22 @@ def test_kl_by_hand_with_an_illegal_action():
 
 def test_the_sampler_has_the_frequencies_of_the_softmax_over_the_legal_actions():
     """Two masks side by side, 50,000 draws each: χ² with 2 degrees of freedom is above 13.82 once in a thousand."""
-    sampler, n = CategoricalHead(4).sampler(), 50_000
+    sampler = CategoricalHead(4).sampler()
+    n = 50_000
     logits = np.tile(np.log(np.array([1.0, 2.0, 3.0, 4.0], np.float32)), (2 * n, 1))
     legal = np.repeat(np.array([[True, True, False, True], [False, True, True, True]]), n, axis=0)
     drawn = sampler.choose(logits, sampler.noise([make_generator(7)], 2 * n)[0], legal)
     for half, shares in ((drawn[:n], [1, 2, 0, 4]), (drawn[n:], [0, 2, 3, 4])):
-        counts, expected = np.bincount(half, minlength=4), np.array(shares) * n / sum(shares)
+        counts = np.bincount(half, minlength=4)
+        expected = np.array(shares) * n / sum(shares)
         possible = expected > 0
         assert not counts[~possible].any()
         assert ((counts - expected)[possible] ** 2 / expected[possible]).sum() < 13.82
 
 
 def test_the_mode_is_the_best_of_the_legal_actions():
-    sampler, legal = CategoricalHead(3).sampler(), np.array([[True, True, False], [False, True, True]])
+    sampler = CategoricalHead(3).sampler()
+    legal = np.array([[True, True, False], [False, True, True]])
     np.testing.assert_array_equal(sampler.choose(np.array([[1.0, 2.0, 3.0], [3.0, 1.0, 2.0]]), 0.0, legal), [1, 2])
 
 

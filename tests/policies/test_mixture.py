@@ -20,7 +20,8 @@ SHARES = np.array([0.5, 0.3, 0.2])
 
 def of_three(seed=0):
     """(a mixture of three tables, their probabilities [3, S, A])."""
-    policy, tables = MixturePolicy(linear_policy(seed).float(), CategoricalHead(3)), []
+    policy = MixturePolicy(linear_policy(seed).float(), CategoricalHead(3))
+    tables = []
     for shares in ([1.0], [0.5, 0.5], SHARES):
         policy.renew(np.array(shares))
         randomise(policy, seed + 10 + len(tables), 1.5)

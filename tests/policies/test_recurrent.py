@@ -30,7 +30,9 @@ from problems import (
     with_vectors,
 )
 
-INPUTS, ACTIONS, HIDDEN = 3, 3, 4
+INPUTS = 3
+ACTIONS = 3
+HIDDEN = 4
 both_cells = pytest.mark.parametrize("cell", CELLS)
 
 
@@ -45,7 +47,8 @@ def textbook(policy, observations):
     """The read-out [K, T, A] of a recurrent policy in float64, gate by gate from the definition."""
     w, u, b, c = (p.detach().double().numpy() for p in policy.recurrent.parameters())
     v, d = (p.detach().double().numpy() for p in policy.readout.parameters())
-    n, out = policy.recurrent.hidden_size, np.empty((*observations.shape[:2], len(d)))
+    n = policy.recurrent.hidden_size
+    out = np.empty((*observations.shape[:2], len(d)))
 
     def part(k, x, h):
         rows = slice(k * n, (k + 1) * n)
@@ -80,12 +83,16 @@ def one_unit(cell):
     ln3 = log(3.0)
     if cell == "lstm":
         h1 = 0.5370495669980353 / 4
-        w, b, c = [ln3 - 0.5, 2 * ln3, ln3, -ln3 + 0.25], [0.5, 0, 0.3, -0.25], [0.0, 0, -0.3, 0]
+        w = [ln3 - 0.5, 2 * ln3, ln3, -ln3 + 0.25]
+        b = [0.5, 0, 0.3, -0.25]
+        c = [0.0, 0, -0.3, 0]
         # at the second step x = 0, so that b + c must be made up for
         u = [(-ln3 - 0.5) / h1, 2 * ln3 / h1, -ln3 / 2 / h1, (ln3 + 0.25) / h1]
         states = [(h1, 0.6), (0.75 * 0.3927098596, 0.415)]
     else:
-        w, b, c = [ln3 - 0.5, -ln3 + 0.25, ln3 / 2], [0.75, 0, 0], [-0.25, -0.25, 2 / 3 * ln3]
+        w = [ln3 - 0.5, -ln3 + 0.25, ln3 / 2]
+        b = [0.75, 0, 0]
+        c = [-0.25, -0.25, 2 / 3 * ln3]
         u = [(-ln3 - 0.5) / 0.6, (2 * ln3 + 0.25) / 0.6, -8 / 3 * ln3 / 0.6]
         states = [(0.6,), (0.49,)]
     layer = CELLS[cell].layer(1, 1, batch_first=True)
@@ -138,7 +145,8 @@ def test_the_cells_are_torchs(cell, hidden):
     policy = recurrent(cell, CategoricalHead(ACTIONS), hidden, scale=0.4)
     x = torch.randn(5, 30, INPUTS, generator=torch.Generator().manual_seed(1))
     w, u, b, c = (p.detach() for p in policy.recurrent.parameters())
-    in_torch, in_numpy = CELLS[cell].initial(5, hidden), CELLS[cell].copy_of(policy.recurrent)
+    in_torch = CELLS[cell].initial(5, hidden)
+    in_numpy = CELLS[cell].copy_of(policy.recurrent)
     memory = np.zeros((5, in_numpy.size), np.float32)
     with torch.no_grad():
         expected, _ = policy.recurrent(x)
@@ -193,11 +201,13 @@ def one_by_one(policy, trajectories):
 
     The densities are written out: a softmax over the legal actions, or the normal density.
     """
-    policy, rows = deepcopy(policy).double(), []
+    policy = deepcopy(policy).double()
+    rows = []
     for i in range(trajectories.count):
         length = int(trajectories.mask[i].sum())
         observations = torch.from_numpy(trajectories.observations[i : i + 1, :length]).double()
-        distribution, total = policy.distribution(observations, torch.ones(1, length, dtype=torch.bool)), 0.0
+        distribution = policy.distribution(observations, torch.ones(1, length, dtype=torch.bool))
+        total = 0.0
         for t in np.flatnonzero(trajectories.by_learner[i]):
             action = trajectories.actions[i, t]
             if isinstance(distribution, torch.distributions.Categorical):
@@ -205,7 +215,8 @@ def one_by_one(policy, trajectories):
                 logits = distribution.logits[0, t, legal]
                 total = total + logits[legal.tolist().index(action)] - logits.logsumexp(0)
             else:
-                mean, deviation = distribution.mean[0, t], distribution.stddev[0, t]
+                mean = distribution.mean[0, t]
+                deviation = distribution.stddev[0, t]
                 normal = ((torch.from_numpy(action).double() - mean) / deviation).square() / 2 + deviation.log()
                 total = total - normal.sum()
         if isinstance(total, float):  # the expert took all of its steps
@@ -251,7 +262,8 @@ def test_scores_of_long_episodes(cell, head):
 @every_policy
 @pytest.mark.parametrize("head", HEADS)
 def test_scores_neither_look_at_nor_depend_on_what_follows_an_end(make, head):
-    policy, trajectories = randomise(make(HEADS[head]()), seed=3), data(head)
+    policy = randomise(make(HEADS[head]()), seed=3)
+    trajectories = data(head)
     padded = replace(
         trajectories, observations=np.where(trajectories.mask[..., None], trajectories.observations, np.float32(7))
     )
@@ -262,7 +274,8 @@ def test_scores_neither_look_at_nor_depend_on_what_follows_an_end(make, head):
 
 @every_policy
 def test_scores_leave_no_gradient_behind_and_need_none(make):
-    policy, trajectories = randomise(make(CategoricalHead(ACTIONS)), seed=3), data("categorical")
+    policy = randomise(make(CategoricalHead(ACTIONS)), seed=3)
+    trajectories = data("categorical")
     before = flat(policy)
     found = compute_trajectory_scores(policy, trajectories)
     assert not found.requires_grad and all(parameter.grad is None for parameter in policy.parameters())
@@ -275,13 +288,15 @@ def test_scores_leave_no_gradient_behind_and_need_none(make):
 @pytest.mark.parametrize("head", HEADS)
 def test_the_columns_are_in_the_order_of_parameters_to_vector(make, head):
     """Moving θ as one vector by ε v changes log ρ(τ_i) by ε times row i on v; v differs in every place."""
-    policy, trajectories = randomise(make(HEADS[head]()), seed=3), data(head)
+    policy = randomise(make(HEADS[head]()), seed=3)
+    trajectories = data(head)
     observations, actions, mask, own = (
         torch.from_numpy(x)
         for x in (trajectories.observations, trajectories.actions, trajectories.mask, trajectories.by_learner)
     )
     rows = policy.scores(observations, actions, mask, own).double()
-    policy, observations = policy.double(), observations.double()
+    policy = policy.double()
+    observations = observations.double()
     actions = actions.double() if head == "Gaussian" else actions
     theta = parameters_to_vector(policy.parameters()).detach()
     v = torch.randn(len(theta), generator=torch.Generator().manual_seed(0), dtype=torch.float64)
@@ -299,7 +314,8 @@ def test_the_columns_are_in_the_order_of_parameters_to_vector(make, head):
 @every_policy
 @pytest.mark.parametrize("head", HEADS)
 def test_scores_in_float64(make, head):
-    policy, trajectories = randomise(make(HEADS[head]()).double(), seed=3), data(head, dtype=np.float64)
+    policy = randomise(make(HEADS[head]()).double(), seed=3)
+    trajectories = data(head, dtype=np.float64)
     found = compute_trajectory_scores(policy, trajectories) * trajectories.horizon * np.sqrt(8)
     assert found.dtype == torch.float64
     assert_same_rows(found, one_by_one(policy, trajectories), relative=1e-12)
@@ -347,7 +363,8 @@ LOSSES = {
 @pytest.mark.parametrize(("loss", "oracle", "formula"), LOSSES.values(), ids=LOSSES)
 def test_losses_and_their_gradients_against_finite_differences(cell, trajectories, loss, oracle, formula):
     """In float64, of the textbook's recurrence: neither torch's layers nor its autograd have a part in it."""
-    policy, costs = recurrent(cell, CategoricalHead(ACTIONS), hidden=2).double(), oracle(trajectories)
+    policy = recurrent(cell, CategoricalHead(ACTIONS), hidden=2).double()
+    costs = oracle(trajectories)
     theta = flat(policy)
 
     def value_at(vector, pi_n=None):

@@ -22,7 +22,8 @@ from aggrevated.policies.window import WindowPolicy
 from aggrevated.storage import digest_tensors, load_checksummed, save_checksummed
 from problems import randomise
 
-SIZE, A = 4, 3
+SIZE = 4
+A = 3
 
 
 def mixture(newest):
@@ -74,7 +75,8 @@ def test_what_is_loaded_does_what_was_saved(make, tmp_path):
     loaded = load(tmp_path / "p.safetensors")
     assert type(loaded) is type(policy) and loaded.metadata == {"task": "none"} and loaded.space_adapter is None
     assert digest_tensors(loaded.state_dict()) == digest_tensors(policy.state_dict())
-    observations, states = np.random.default_rng(0).normal(size=(5, 7, SIZE)), [None, None]
+    observations = np.random.default_rng(0).normal(size=(5, 7, SIZE))
+    states = [None, None]
     for batch in observations:
         acted = [p.predict(batch, s, deterministic=True) for p, s in zip((policy, loaded), states, strict=True)]
         states = [state for _, state in acted]
@@ -84,7 +86,8 @@ def test_what_is_loaded_does_what_was_saved(make, tmp_path):
 
 
 def test_its_card_is_found_out_once_and_only_when_it_is_asked_for(tmp_path):
-    asked, policy = [], POLICIES["mlp"]()
+    asked = []
+    policy = POLICIES["mlp"]()
     assert policy.metadata == {}
     policy.metadata = lambda: asked.append(1) or {"task": "mine"}
     assert asked == []

@@ -161,12 +161,16 @@ def test_in_use_it_remembers_what_it_did_itself(kind):
     policy = randomise(KINDS[kind](4, head()), 2, 0.8)
     own = derive_seeds(0, SeedPurpose.ROLL_IN, 1, 5)
     found = roll_in(simulator, RollInPolicy(None, policy.actor()), own, deterministic=True)
-    lanes, state, memory = np.arange(5), simulator.initial(own), None
+    lanes = np.arange(5)
+    state = simulator.initial(own)
+    memory = None
     for t in range(found.mask.shape[1]):
         action, memory = policy.predict(simulator.observe(state), memory, deterministic=True)
         np.testing.assert_array_equal(action, found.actions[lanes, t])
         state, _, done = simulator.step(state, action)
-        lanes, state, memory = lanes[~done], state[~done], memory[~done]
+        lanes = lanes[~done]
+        state = state[~done]
+        memory = memory[~done]
 
 
 def test_what_is_remembered_of_a_vector_is_what_was_drawn_and_not_what_was_clipped():
@@ -183,10 +187,14 @@ def test_what_is_remembered_of_a_vector_is_what_was_drawn_and_not_what_was_clipp
 def test_the_gradient_is_that_of_finite_differences(kind):
     policy = randomise(KINDS[kind](3, CategoricalHead(3)), 0, 0.7).double()
     trajectories = with_expert_steps(random_trajectories(t=5))
-    costs, theta, epsilon = random_costs(trajectories), flat(policy), 1e-5
-    found, generator = gradient(policy, all_actions_loss, trajectories, costs), np.random.default_rng(0)
+    costs = random_costs(trajectories)
+    theta = flat(policy)
+    epsilon = 1e-5
+    found = gradient(policy, all_actions_loss, trajectories, costs)
+    generator = np.random.default_rng(0)
     for _ in range(5):
-        direction, ends = generator.normal(size=len(theta)), []
+        direction = generator.normal(size=len(theta))
+        ends = []
         for sign in (1, -1):
             vector_to_parameters(torch.from_numpy(theta + sign * epsilon * direction), policy.parameters())
             ends.append(all_actions_loss(policy, trajectories, costs).item())
@@ -211,14 +219,16 @@ def test_scores_are_those_of_autograd_one_by_one(kind, vectors):
 @alone
 def test_policy_gradient_by_enumeration_of_all_histories(kind):
     """Σ_τ ρ(τ) C(τ) ∇ log ρ(τ) over all 27 histories is ∇ Σ_τ ρ(τ) C(τ), with ρ from single steps of the actor."""
-    length, actions = 3, 3
+    length = 3
+    actions = 3
     every = np.array(list(product(range(actions), repeat=length)))
     seen = np.broadcast_to(np.float32([[0.4], [-1.0], [0.7]]), (len(every), length, 1)).copy()
     total = np.random.default_rng(0).normal(size=len(every))  # C(τ)
     policy = randomise(KINDS[kind](1, CategoricalHead(actions)), 0, 0.7)
 
     def likelihoods():
-        actor, log_rho = policy.actor(), np.zeros(len(every))
+        actor = policy.actor()
+        log_rho = np.zeros(len(every))
         memory = actor.memory(len(every))
         for t in range(length):
             logits, memory = actor.parameters(seen[:, t], memory)
@@ -227,12 +237,17 @@ def test_policy_gradient_by_enumeration_of_all_histories(kind):
             memory = actor.remember(memory, every[:, t])
         return np.exp(log_rho)
 
-    rho, theta, all_own = likelihoods(), flat(policy), torch.ones(len(every), length, dtype=torch.bool)
+    rho = likelihoods()
+    theta = flat(policy)
+    all_own = torch.ones(len(every), length, dtype=torch.bool)
     assert rho.sum() == pytest.approx(1.0, abs=1e-5)
     rows = policy.scores(policy.inputs(seen, every), torch.from_numpy(every), all_own, all_own)
-    found, epsilon, generator = (rho * total) @ rows.double().numpy(), 1e-2, np.random.default_rng(1)
+    found = (rho * total) @ rows.double().numpy()
+    epsilon = 1e-2
+    generator = np.random.default_rng(1)
     for _ in range(5):
-        direction, ends = generator.normal(size=len(theta)).astype(np.float32), []
+        direction = generator.normal(size=len(theta)).astype(np.float32)
+        ends = []
         direction /= np.linalg.norm(direction)
         for sign in (1, -1):
             vector_to_parameters(torch.from_numpy(theta + sign * epsilon * direction), policy.parameters())
@@ -342,7 +357,8 @@ def test_it_is_saved_and_read_again(kind, tmp_path):
         and again.architecture() == policy.architecture()
         and again.architecture()["observations"] == 4
     )
-    simulator, own = WORLDS["finite"][0], derive_seeds(0, SeedPurpose.ROLL_IN, 1, 20)
+    simulator = WORLDS["finite"][0]
+    own = derive_seeds(0, SeedPurpose.ROLL_IN, 1, 20)
     np.testing.assert_array_equal(roll_in(simulator, RollInPolicy(None, again.actor()), own).actions, found.actions)
 
 

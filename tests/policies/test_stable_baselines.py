@@ -17,7 +17,9 @@ evaluation = pytest.importorskip("stable_baselines3.common.evaluation")
 monitor = pytest.importorskip("stable_baselines3.common.monitor")
 vec_env = pytest.importorskip("stable_baselines3.common.vec_env")
 
-H, ENVIRONMENTS, EPISODES = 200, 3, 9
+H = 200
+ENVIRONMENTS = 3
+EPISODES = 9
 
 
 class LinkPositions(gymnasium.ObservationWrapper):
@@ -87,7 +89,8 @@ every_case = pytest.mark.parametrize(("make", "wrapper", "simulator"), CASES.val
 
 def found_by_stable_baselines(policy, wrapper, **more):
     """The returns of the episodes in the order of their seeds, and their lengths."""
-    envs, ended = environments(wrapper), []
+    envs = environments(wrapper)
+    ended = []
 
     def note(variables, _):
         if variables["done"]:

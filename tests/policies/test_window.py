@@ -19,7 +19,8 @@ def test_by_hand():
     expected = [[12, 1234, 123456, 345678], [90, 9001, 900100, 10023]]
     whole = policy.distribution(torch.from_numpy(observations), torch.ones(2, 4, dtype=torch.bool)).mean
     np.testing.assert_array_equal(whole[..., 0].detach(), expected)
-    actor, found = policy.actor(), []
+    actor = policy.actor()
+    found = []
     memory = actor.memory(2)
     assert memory.shape == (2, 4)
     for t in range(4):
@@ -40,7 +41,8 @@ def test_a_window_of_1_is_a_feed_forward_policy():
 
 def test_what_is_older_than_the_window_is_forgotten():
     policy = randomise(WindowPolicy(3, CategoricalHead(2), width=4), 0)
-    observations, mask = torch.randn(4, 9, 3, generator=torch.Generator().manual_seed(0)), torch.ones(4, 9)
+    observations = torch.randn(4, 9, 3, generator=torch.Generator().manual_seed(0))
+    mask = torch.ones(4, 9)
     before = policy.distribution(observations, mask).logits.clone()
     observations[:, 2] += 1.0
     changed = (policy.distribution(observations, mask).logits != before).any(dim=2).any(dim=0)

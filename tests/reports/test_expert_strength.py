@@ -30,7 +30,8 @@ def test_the_experts_are_eight_from_bad_to_best_of_one_training() -> None:
 @pytest.mark.parametrize("number", [1, 4, 8])
 def test_an_expert_is_as_good_as_its_card_says(number: int) -> None:
     name = f"strength/acrobot-{number}"
-    simulator, card = Acrobot(200), CARDS[name]
+    simulator = Acrobot(200)
+    card = CARDS[name]
     fresh = derive_seeds(card.seed, SeedPurpose.TEST, 0, card.episodes)
     returns, _ = evaluate_returns(load_expert(name, simulator), simulator, fresh)
     assert np.isclose(returns.mean(), card.mean_return, atol=6e-4)

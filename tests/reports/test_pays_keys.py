@@ -24,10 +24,8 @@ METHODS = {"AggreVaTeD (exponentiated)": KEYS.methods["AggreVaTeD (exponentiated
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[list[Run]], JsonDict, str]:
     folder = tmp_path_factory.mktemp("keys")
-    request, figure = (
-        Request(trials=2, out=folder / "runs"),
-        replace(KEYS, cases=CASES, methods=METHODS, settings=SMALL),
-    )
+    request = Request(trials=2, out=folder / "runs")
+    figure = replace(KEYS, cases=CASES, methods=METHODS, settings=SMALL)
     groups = figure.runs(request)
     for run in (run for runs in groups for run in runs):
         run_to_end(run)
@@ -37,7 +35,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[list[Run]], Jso
 
 def counted(run: Run) -> float:
     """The share of steps after which one is where one was; of the last of an episode by taking it again."""
-    world, fresh = run.config.world, derive_seeds(run.config.loop.seed, SeedPurpose.TEST, 0, EPISODES)
+    world = run.config.world
+    fresh = derive_seeds(run.config.loop.seed, SeedPurpose.TEST, 0, EPISODES)
     simulator = Keys(world.horizon, world.size, world.doors)  # type: ignore[attr-defined]
     found = roll_in(run.config.built_problem.simulator, RollInPolicy(None, run.policy.actor()), fresh)
     states = found.states[found.mask]

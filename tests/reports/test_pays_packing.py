@@ -56,7 +56,8 @@ def test_every_trial_is_tested_with_every_number_of_items(made: tuple[Path, Json
 
 def test_rules_of_thumb_are_measured_on_the_episodes_of_the_trial(made: tuple[Path, JsonDict]) -> None:
     _, facts = made
-    simulator, fresh = Packing(12, 12), derive_seeds(1, SeedPurpose.TEST, 0, EPISODES)
+    simulator = Packing(12, 12)
+    fresh = derive_seeds(1, SeedPurpose.TEST, 0, EPISODES)
     trial = facts["larger"][0]["methods"][0]["trials"][1]
     assert trial["best_fit"] == -evaluate_returns(BestFit(simulator), simulator, fresh)[0].mean()
     assert trial["exact"] == -evaluate_returns(ExactPacking(simulator), simulator, fresh)[0].mean()

@@ -90,7 +90,8 @@ def test_the_page_has_question_answer_and_all_lines(made: tuple[Path, JsonDict])
 
 
 def test_quick_runs_have_a_fifth_of_the_budget() -> None:
-    case, row = TINY.cases[0], TINY.methods["AggreVaTeD"]
+    case = TINY.cases[0]
+    row = TINY.methods["AggreVaTeD"]
     assert TINY.config(case, row, quick=True).loop.budget == 120
     by_iterations = replace(TINY, settings=SMALL | {"budget": 0, "iterations": 10})
     assert by_iterations.config(case, row, quick=True).loop.iterations == 2

@@ -61,7 +61,8 @@ def assert_the_same_bits_after_stops(folder: Path, config: Config, *stops: int) 
     assert result.more["test_return"] == expected.more["test_return"]
     assert without_time(broken.metrics()) == without_time(whole.metrics())
     last = f"checkpoints/{config.loop.iterations:06d}.safetensors"
-    tensors, other = load_checksummed(whole.folder / last)[0], load_checksummed(broken.folder / last)[0]
+    tensors = load_checksummed(whole.folder / last)[0]
+    other = load_checksummed(broken.folder / last)[0]
     assert digest_tensors(tensors) == digest_tensors(other)
 
 

@@ -40,7 +40,8 @@ def recorded(action: int = 1) -> list[tuple[Any, Any]]:
 
 def test_an_expert_that_is_a_network_is_drawn_on_the_episodes_that_the_curve_is_of(tmp_path: Path) -> None:
     run = trained(tmp_path / "run", CartPole(20), recorded())
-    world, seed = run.config.built_problem, run.config.loop.seed
+    world = run.config.built_problem
+    seed = run.config.loop.seed
     expected = evaluate_mean_return(world.expert, world.simulator, derive_seeds(seed, SeedPurpose.VALIDATION, 0, 6))
     assert expected != run.result().more["expert_return"]  # type: ignore[union-attr]
     assert f"<!-- expert ({expected:.3g}) -->" in legend_of(run)
@@ -56,7 +57,8 @@ class Slow:
     """An expert that counts its answers and can be made to take its time."""
 
     def __init__(self, seconds: float = 0.0) -> None:
-        self.seconds, self.answers = seconds, 0
+        self.seconds = seconds
+        self.answers = 0
 
     def act(self, observation: Any) -> int:
         self.answers += 1
@@ -65,7 +67,8 @@ class Slow:
 
 
 def test_an_expert_answers_in_its_test_no_more_often_than_in_training(tmp_path: Path) -> None:
-    expert, before = Slow(), list[int]()
+    expert = Slow()
+    before = list[int]()
     settings = {name: value for name, value in FEW.items() if name != "test_episodes"} | {"iterations": 3}
     run = aggrevated.train(
         surroundings.make, expert=expert, out=tmp_path / "run", say=silent,

@@ -41,7 +41,8 @@ def test_the_command_asks_for_the_same_run(task, method, given):
 
 
 def test_a_card_says_what_from_whom_and_how_good(run):
-    card, result = policy_metadata(run), run.result()
+    card = policy_metadata(run)
+    result = run.result()
     assert card["task"] == "cartpole" and card["method"] == "dagger" and card["expert"] == "cartpole"
     assert card["ended"] and card["test_return"] == result.more["test_return"]
     assert card["test_standard_error"] == result.more["test_standard_error"]

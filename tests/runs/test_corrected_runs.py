@@ -79,7 +79,8 @@ def test_the_result_tells_of_before_and_after(taught: Run) -> None:
 
 
 def test_evaluating_a_run_gives_what_its_test_gave(taught: Run) -> None:
-    again, result = evaluate_run(taught, PageEvaluationSettings()), taught.result()
+    again = evaluate_run(taught, PageEvaluationSettings())
+    result = taught.result()
     assert result is not None
     for name in ("test_return", "ratio", "uas_micro", "names", "test_standard_error"):
         assert again.facts()[name] == pytest.approx(result.facts()[name]), name
@@ -100,7 +101,8 @@ def test_the_first_policy_is_the_shipped_reader_and_keeps_the_names_of_its_class
 ) -> None:
     still = {**SHORT, "iterations": 1, "validate_every": 1, "learning_rate": 1e-12}
     run, result = finished(tmp_path / "run", resolve_config("reader", corrected_pages=str(folder), **still))
-    known, policy = load_builtin_reader(), run.policy
+    known = load_builtin_reader()
+    policy = run.policy
     own = {name: w for name, w in policy.state_dict().items() if name not in ("names", "sureness", "costs.correction")}
     assert digest_tensors(own) == digest_tensors({name: known.state_dict()[name] for name in own})
     assert policy.classes == (*known.classes, "ζ")  # type: ignore[attr-defined]

@@ -52,15 +52,21 @@ def test_runs_that_are_killed_again_and_again_end_with_the_same_bits(tmp_path: P
     began = time.monotonic()
     expected = ended(start([*train, "whole"], tmp_path))
     whole = time.monotonic() - began
-    chance, kills, runs, lost, slowest = random.Random(0), 0, 0, 0, 0.0
+    chance = random.Random(0)
+    kills = 0
+    runs = 0
+    lost = 0
+    slowest = 0.0
     while kills < KILLS:  # some kills fall into the start-up, most into the work
-        folder, process = tmp_path / f"killed-{runs}", start([*train, f"killed-{runs}"], tmp_path)
+        folder = tmp_path / f"killed-{runs}"
+        process = start([*train, f"killed-{runs}"], tmp_path)
         while kills < KILLS:
             before = unkept(folder)  # by the kill before, if this one comes too soon to do them again
             time.sleep(chance.uniform(0.2, 0.9) * whole)
             if process.poll() is not None:
                 break
-            number, sent = chance.choice(SIGNALS), time.monotonic()
+            number = chance.choice(SIGNALS)
+            sent = time.monotonic()
             process.send_signal(number)
             process.communicate()
             if process.returncode == 0:  # it ended while the signal was on its way

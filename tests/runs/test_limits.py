@@ -45,7 +45,8 @@ def costs(lines: list[Metrics], name: str) -> list[int]:
 def test_a_run_ends_where_another_iteration_would_not_fit(tmp_path: Path, limit: str, counted: str, most: int) -> None:
     run, result = finished(tmp_path / "run", limited(**{limit: most}))
     lines = run.metrics()
-    spent, last = getattr(result, counted), costs(lines, counted)[-1]
+    spent = getattr(result, counted)
+    last = costs(lines, counted)[-1]
     assert result.ended == limit and result.iterations == len(lines) > 3
     assert most - last < spent <= most + last
     for line, cost in zip(lines[:-1], costs(lines, counted)[:-1], strict=True):

@@ -79,7 +79,8 @@ def test_every_policy_runs_and_resumes_with_the_same_bits(
     config = tiny(method, update, **given)
     assert_the_same_bits_after_stops(tmp_path, config, config.loop.iterations // 2)
     run = Run.open(tmp_path / "whole")
-    result, lines = run.result(), run.metrics()
+    result = run.result()
+    lines = run.metrics()
     assert result is not None
     assert ["test_uas" in line.more for line in lines] == [False, True, False, True][: config.loop.iterations]
     current = [line.current_return for line in lines]
@@ -125,7 +126,8 @@ def test_on_the_folder_that_it_learned_from_only_the_test_pages_are_evaluated(tm
     folder = crohme_like(tmp_path / "crohme") / "train"
     config = tiny(crohme=str(folder), iterations=1, validate_every=1, augmented_copies=0)
     run, result = finished(tmp_path / "run", config)
-    found, score = evaluate_run(run, PageEvaluationSettings(str(folder))).more, result.more
+    found = evaluate_run(run, PageEvaluationSettings(str(folder))).more
+    score = result.more
     assert (found["pages"], found["symbols"], found["uas_micro"]) == (1, score["symbols"], score["uas_micro"])
     assert evaluate_run(run, PageEvaluationSettings(str(folder.parent))).more["pages"] == 3  # dev/, which it never saw
 
@@ -141,7 +143,8 @@ def test_a_page_is_parsed_step_by_step(tmp_path: Path) -> None:
     run, _ = finished(tmp_path / "run", tiny(iterations=1, validate_every=1))
     page = write_page(["x=3+a", "a=2"], 5, 0)
     reads = of_run(run).reads
-    heads, frames = reads.read([page])[0].heads.tolist(), frames_of(*reads.parser_of(page))
+    heads = reads.read([page])[0].heads.tolist()
+    frames = frames_of(*reads.parser_of(page))
     assert len(heads) == 8 and all(0 <= head <= 8 and head != number for number, head in enumerate(heads, 1))
     assert frames[0][3] == "start" and frames[0][1] == [0] and frames[0][2] == 1 and (frames[0][0] == -1).all()
     assert frames[-1][2] == 9 and all(int(head) in (-1, own) for head, own in zip(frames[-1][0], heads, strict=True))
@@ -161,8 +164,10 @@ def test_symbols_that_were_left_without_a_head_depend_on_the_first_of_them(
         policy.readout.weight.zero_()
         policy.readout.bias.copy_(torch.tensor([5.0, 0.0, 0.0, 0.0]))
     monkeypatch.setattr(Run, "policy", policy)
-    reads, page = of_run(Run(tmp_path, config)).reads, write_page(["x=3"], 5, 0)
-    heads, frames = reads.read([page])[0].heads.tolist(), frames_of(*reads.parser_of(page))
+    reads = of_run(Run(tmp_path, config)).reads
+    page = write_page(["x=3"], 5, 0)
+    heads = reads.read([page])[0].heads.tolist()
+    frames = frames_of(*reads.parser_of(page))
     assert heads == [0, 1, 1] and [frame[3] for frame in frames] == ["start", "shift", "shift", "shift"]
     assert frames[-1][0].tolist() == [-1, -1, -1]
 
@@ -199,7 +204,8 @@ def test_more_iterations_do_not_change_how_the_rates_fall(tmp_path: Path) -> Non
 def test_rates_and_bonus_fall_as_the_config_says() -> None:
     setup = build_algorithm_inputs(tiny(update="regular", anneal_iterations=10, entropy=0.5, learning_rate=0.1))
     assert isinstance(setup.oracle, EntropyBonusOracle)
-    bonus, rate = setup.oracle.bonus, setup.learner.update.learning_rate
+    bonus = setup.oracle.bonus
+    rate = setup.learner.update.learning_rate
     assert [bonus(n) for n in (1, 6, 11, 99)] == pytest.approx([0.5, 0.275, 0.05, 0.05])
     assert [rate(n) for n in (1, 6, 11, 99)] == pytest.approx([0.1, 0.05, 0.0, 0.0])
     natural = build_algorithm_inputs(tiny(update="natural", anneal_iterations=10, delta_kl=0.2)).learner.update.delta_kl
@@ -226,7 +232,8 @@ def test_the_policy_is_told_the_geometry_or_is_not() -> None:
 
 def test_the_world_learns_chooses_and_reports_on_different_pages() -> None:
     setup = build_algorithm_inputs(tiny())
-    world, policy = setup.world, setup.learner.policy
+    world = setup.world
+    policy = setup.learner.policy
     pages = dataset("", 20, 0, False, 1)
     met = {int(page) for page in world.simulator.initial(np.arange(500, dtype=np.uint64))[:, 0]}
     assert met == set(pages.train.tolist())

@@ -37,7 +37,8 @@ def finished(tmp_path_factory):
 
 def test_real_ink_stands_beside_generated_pages_and_is_what_is_reported(tmp_path):
     folder = crohme_like(tmp_path / "crohme")
-    alone, both = to_read("", 40, 0, 0.0), to_read(str(folder), 40, 0, 0.0)
+    alone = to_read("", 40, 0, 0.0)
+    both = to_read(str(folder), 40, 0, 0.0)
     assert len(alone.train) == 40 and not alone.rewriting
     names = {page.name for page in both.train}
     assert {page.name for page in alone.train} <= names and {page.name for page in both.rewriting} <= names

@@ -72,7 +72,8 @@ def drop(tab: Tab, name: str, data: bytes) -> None:
 
 
 def test_strokes_drawn_by_the_mouse_give_the_right_tree_and_a_film(tab: Tab, tmp_path: Path) -> None:
-    frames, every = [frame_of(tab)], 1 if os.environ.get("AGGREVATED_SCREENSHOTS") else 6
+    frames = [frame_of(tab)]
+    every = 1 if os.environ.get("AGGREVATED_SCREENSHOTS") else 6
     strokes = strokes_on(tab, SOLVED)
     for number, _ in enumerate(draw_strokes(tab, strokes), 1):
         settled(tab, number)
@@ -151,7 +152,8 @@ def test_pen_and_finger_write_too_and_pressure_is_kept(tab: Tab) -> None:
     devtools = tab.context.new_cdp_session(tab)
     box = tab.locator("#paper").bounding_box()
     assert box is not None
-    x, y = box["x"] + 200, box["y"] + 100
+    x = box["x"] + 200
+    y = box["y"] + 100
     for kind, at, buttons, force in (
         ("mousePressed", 0, 1, 0.2), ("mouseMoved", 20, 1, 0.6), ("mouseMoved", 60, 1, 0.9), ("mouseReleased", 60, 0, 0)
     ):  # fmt: skip

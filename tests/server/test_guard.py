@@ -356,7 +356,9 @@ def test_a_thousand_hostile_requests_leave_nothing_behind(drawing: Serving, home
     _, read = tell(drawing, "read", facts)
     symbols: list[dict[str, object]] = read["symbols"]  # type: ignore[assignment]
     facts["seen"] = {"labels": [one["label"] for one in symbols], "heads": [one["head"] for one in symbols]}
-    before, halfway, answers = set(home.rglob("*")), 0, set()
+    before = set(home.rglob("*"))
+    halfway = 0
+    answers = set()
     for number in range(1000):
         path = draw.choice(["read", "steps", "inkml", "keep", "look?width=800&height=400"])
         whole = to_inkml(page) if path.startswith("look") else json.dumps(facts).encode()

@@ -37,7 +37,8 @@ def test_resets_are_gymnasiums_bit_for_bit(env):
 
 def test_ten_thousand_steps_from_any_state_are_gymnasiums(env):
     generator = np.random.default_rng(0)
-    states, actions = states_to_try(generator), generator.integers(3, size=STEPS)
+    states = states_to_try(generator)
+    actions = generator.integers(3, size=STEPS)
     following, cost, done = Acrobot().step(states, actions)
     observed = Acrobot().observe(following)
     env.reset(seed=0)
@@ -58,7 +59,8 @@ def test_ten_thousand_steps_from_any_state_are_gymnasiums(env):
 
 def test_an_episode_is_gymnasiums(env):
     """60 steps without setting the state: Acrobot is chaotic, so each must be right to the last bits."""
-    state, generator = Acrobot().initial(np.array([3])), np.random.default_rng(0)
+    state = Acrobot().initial(np.array([3]))
+    generator = np.random.default_rng(0)
     env.reset(seed=3)
     for _ in range(60):
         action = generator.integers(3, size=1)

@@ -125,7 +125,8 @@ def test_a_wrapper_that_has_its_own_is_asked_first():
 @wrapped
 def test_roll_ins_keep_to_the_same_rules(wrap):
     mixture = RollInPolicy(None, linear_policy().float().actor())
-    full, found = roll_in(Ruled(), mixture, SEEDS), roll_in(wrap(Ruled()), mixture, SEEDS)
+    full = roll_in(Ruled(), mixture, SEEDS)
+    found = roll_in(wrap(Ruled()), mixture, SEEDS)
     assert not full.legal[full.mask].all() and full.legal.shape == (16, 3, 3)
     np.testing.assert_array_equal(found.legal, full.legal)
     np.testing.assert_array_equal(found.actions, full.actions)

@@ -19,7 +19,8 @@ def states_to_try(generator):
     usual = generator.uniform(-1, 1, (STEPS, 4)) * [2.4, 2.0, 0.2095, 2.0]
     close = usual.copy()
     sign = generator.choice([-1, 1], STEPS)
-    at_the_end, at_the_angle = sign * generator.normal(2.4, 0.02, STEPS), sign * generator.normal(0.2095, 0.01, STEPS)
+    at_the_end = sign * generator.normal(2.4, 0.02, STEPS)
+    at_the_angle = sign * generator.normal(0.2095, 0.01, STEPS)
     close[:, 0] = np.where(generator.random(STEPS) < 0.5, at_the_end, close[:, 0])
     close[:, 2] = np.where(generator.random(STEPS) < 0.5, at_the_angle, close[:, 2])
     fast = usual * [1, 50, 1, 50]
@@ -40,13 +41,15 @@ def test_resets_are_gymnasiums_bit_for_bit(env):
 
 def test_ten_thousand_steps_from_any_state_are_gymnasiums(env):
     generator = np.random.default_rng(0)
-    states, actions = states_to_try(generator), generator.integers(2, size=STEPS)
+    states = states_to_try(generator)
+    actions = generator.integers(2, size=STEPS)
     following, cost, done = CartPole().step(states, actions)
     observed = CartPole().observe(following)
     env.reset(seed=0)
     ended = 0
     for i in range(STEPS):
-        env.state, env.steps_beyond_terminated = states[i], None
+        env.state = states[i]
+        env.steps_beyond_terminated = None
         observation, reward, terminated, _, _ = env.step(int(actions[i]))
         np.testing.assert_allclose(following[i], env.state, rtol=0, atol=1e-12)
         np.testing.assert_array_equal(observed[i], observation)
@@ -58,7 +61,8 @@ def test_ten_thousand_steps_from_any_state_are_gymnasiums(env):
 def test_whole_episodes_are_gymnasiums(env):
     """One after the other without setting the state: rounding does not build up into another trajectory."""
     for seed in range(20):
-        state, generator = CartPole().initial(np.array([seed])), np.random.default_rng(seed)
+        state = CartPole().initial(np.array([seed]))
+        generator = np.random.default_rng(seed)
         env.reset(seed=seed)
         for _ in range(500):
             action = generator.integers(2, size=1)

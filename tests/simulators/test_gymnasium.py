@@ -31,7 +31,8 @@ class Walk(gymnasium.Env):
 
     def reset(self, *, seed=None, options=None):
         super().reset(seed=seed)
-        self.place, self.t = np.array([self.np_random.normal(), 0.0]), 0
+        self.place = np.array([self.np_random.normal(), 0.0])
+        self.t = 0
         return self.place.astype(np.float32), {}
 
     def noise(self):
@@ -101,7 +102,8 @@ class LastAction(Quiet):
 
     def step(self, action):
         observation, _, *rest = super().step(action)
-        reward, self.last = -abs(self.last - action) * (self.t % 2 == 0), action
+        reward = -abs(self.last - action) * (self.t % 2 == 0)
+        self.last = action
         return observation, reward, *rest
 
 
@@ -134,7 +136,8 @@ class Grid(Quiet):
 
 
 def set_place(env, array):
-    env.unwrapped.place, env.unwrapped.t = array[:2], int(array[2])
+    env.unwrapped.place = array[:2]
+    env.unwrapped.t = int(array[2])
 
 
 WITH_STATE = {"get_state": lambda env: np.array([*env.unwrapped.place, env.unwrapped.t]), "set_state": set_place}
@@ -201,7 +204,8 @@ def test_trajectories_are_those_of_our_own_simulators(name, native, options):
 
 @pytest.mark.parametrize("options", [{}, {"live": 1}, CARTPOLE_STATE], ids=["replayed", "one live", "set"])
 def test_branching_from_the_middle_leaves_the_original_as_it_was(options):
-    simulator, rng = GymnasiumSimulator("CartPole-v1", **options), np.random.default_rng(0)
+    simulator = GymnasiumSimulator("CartPole-v1", **options)
+    rng = np.random.default_rng(0)
     start = simulator.initial(np.arange(4, dtype=np.uint64))
     actions = rng.integers(0, 2, (7, 4))
     middle = walk_on(simulator, start, actions[:4])[-1][0]
@@ -273,7 +277,8 @@ def test_a_truncated_episode_is_done_and_cannot_be_stepped(options):
 def test_the_horizon_takes_the_place_of_the_time_limit():
     assert GymnasiumSimulator("CartPole-v1").horizon == 500
     simulator = GymnasiumSimulator(lambda: TimeAwareObservation(gymnasium.make("Pendulum-v1")), 205)
-    state, reference = simulator.initial(np.array([7])), gymnasium.make("Pendulum-v1", max_episode_steps=300)
+    state = simulator.initial(np.array([7]))
+    reference = gymnasium.make("Pendulum-v1", max_episode_steps=300)
     reference.reset(seed=7)
     for t in range(205):
         action = np.array([[np.sin(t)]], np.float32)
@@ -321,7 +326,8 @@ def test_get_state_is_what_the_snapshot_holds_and_the_environment_gets_a_copy():
 
 @pytest.mark.parametrize("seed", [0, 2**53 + 1, 2**64 - 1])
 def test_every_bit_of_a_seed_counts(seed):
-    simulator, reference = GymnasiumSimulator(Walk, 10), Walk()
+    simulator = GymnasiumSimulator(Walk, 10)
+    reference = Walk()
     state = simulator.initial(np.array([seed], np.uint64))
     first = reference.reset(seed=seed)[0]
     np.testing.assert_array_equal(simulator.observe(state)[0], first)
@@ -424,7 +430,8 @@ def test_it_can_be_pickled_after_use_and_is_what_it_was(own):
     import cloudpickle
 
     simulator = Halved(0.5) if own else GymnasiumSimulator("CartPole-v1", 30, name="own", live=7)
-    states, action = simulator.initial(np.arange(3, dtype=np.uint64)), np.array([0, 1, 0])
+    states = simulator.initial(np.arange(3, dtype=np.uint64))
+    action = np.array([0, 1, 0])
     here = simulator.step(states, action)
     again = cloudpickle.loads(cloudpickle.dumps(simulator))
     assert type(again) is type(simulator) and (again.name, again.horizon) == (simulator.name, simulator.horizon)

@@ -357,7 +357,8 @@ def lengthened(env):
 def test_pictures_are_those_of_the_environment(environment):
     pytest.importorskip("pygame")
     simulator = GymnasiumSimulator(environment, 20)
-    states, state = [], simulator.initial(SEEDS[:1])
+    states = []
+    state = simulator.initial(SEEDS[:1])
     reference = gymnasium.make(environment, render_mode="rgb_array")
     reference.reset(seed=1)
     expected = []
@@ -393,7 +394,8 @@ def test_drawing_an_episode_goes_forward():
             return np.full((2, 2, 3), self.place, np.uint8)
 
     simulator = GymnasiumSimulator(Drawn, 20)
-    states, state = [], simulator.initial(SEEDS[:1])
+    states = []
+    state = simulator.initial(SEEDS[:1])
     for _ in range(10):
         states.append(state)
         state = simulator.step(state, np.array([1]))[0]

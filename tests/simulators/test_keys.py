@@ -38,7 +38,8 @@ class Plain:
         self.walls = {place(cell) for cell in np.flatnonzero(state[CELLS:])}
         self.doors = {place(state[DOOR + c]): c for c in range(COLOURS) if state[DOOR + c] >= 0}
         self.keys = {place(state[KEY + c]): c for c in range(COLOURS) if state[KEY + c] >= 0}
-        self.goal, self.here = place(state[GOAL]), place(state[POSITION])
+        self.goal = place(state[GOAL])
+        self.here = place(state[POSITION])
         self.carried = frozenset(c for c in range(COLOURS) if state[CARRIED] >> c & 1)
 
     def after(self, here, carried, action):
@@ -49,7 +50,8 @@ class Plain:
 
     def steps_to_go(self, here, carried):
         """By going forward from this state alone."""
-        steps, queue = {(here, carried): 0}, deque([(here, carried)])
+        steps = {(here, carried): 0}
+        queue = deque([(here, carried)])
         while queue:
             now = queue.popleft()
             if now[0] == self.goal:
@@ -64,8 +66,10 @@ class Plain:
 
 def visited(simulator, episodes=12, steps=25, greedy=0.5):
     """States on the way of somebody who knows it and does not always care."""
-    generator, expert = np.random.default_rng(0), BreadthFirst(simulator)
-    state, found = simulator.initial(np.arange(episodes, dtype=np.uint64)), []
+    generator = np.random.default_rng(0)
+    expert = BreadthFirst(simulator)
+    state = simulator.initial(np.arange(episodes, dtype=np.uint64))
+    found = []
     for _ in range(steps):
         found.append(state)
         random = generator.integers(4, size=len(state))
@@ -105,7 +109,8 @@ def test_a_step_is_that_of_the_plain_loop(simulator):
         assert (cost == 1).all()
         np.testing.assert_array_equal(following[:, GOAL:], states[:, GOAL:])
         for before, after, ended in zip(states, following, done, strict=True):
-            plain, reached = Plain(before, simulator.side), Plain(after, simulator.side)
+            plain = Plain(before, simulator.side)
+            reached = Plain(after, simulator.side)
             assert (reached.here, reached.carried) == plain.after(plain.here, plain.carried, action)
             assert ended == (reached.here == plain.goal)
             stood_in = [1 << c for cell, c in plain.doors.items() if cell == reached.here]
@@ -124,7 +129,8 @@ def test_q_star_is_what_a_search_from_each_state_finds(simulator):
 @every_grid
 def test_q_star_keeps_bellmans_equation(simulator):
     """Q*(s, a) = 1 + min Q*(s', ·), and 1 where the goal is reached."""
-    states, expert = visited(simulator, episodes=40), BreadthFirst(simulator)
+    states = visited(simulator, episodes=40)
+    expert = BreadthFirst(simulator)
     q = expert.q(states)
     for action in range(4):
         following, cost, done = simulator.step(states, np.full(len(states), action))
@@ -134,7 +140,8 @@ def test_q_star_keeps_bellmans_equation(simulator):
 def test_what_the_expert_says_of_a_state_hangs_on_no_other():
     """It searches once for states of one episode in a row; shuffled, each is searched for by itself."""
     simulator = Keys(60, 8, 2)
-    states, expert = visited(simulator), BreadthFirst(simulator)
+    states = visited(simulator)
+    expert = BreadthFirst(simulator)
     order = np.random.default_rng(1).permutation(len(states))
     np.testing.assert_array_equal(expert.q(states)[order], expert.q(states[order]))
     np.testing.assert_array_equal(expert.q(states)[3:4], expert.q(states[3:4]))
@@ -142,12 +149,16 @@ def test_what_the_expert_says_of_a_state_hangs_on_no_other():
 
 def test_the_expert_reaches_the_goal_in_as_many_steps_as_it_says():
     simulator = Keys(100, 8, 3)
-    state, expert = simulator.initial(np.arange(30, dtype=np.uint64)), BreadthFirst(simulator)
-    said, lanes, taken = expert.q(state).min(axis=1), np.arange(30), np.zeros(30)
+    state = simulator.initial(np.arange(30, dtype=np.uint64))
+    expert = BreadthFirst(simulator)
+    said = expert.q(state).min(axis=1)
+    lanes = np.arange(30)
+    taken = np.zeros(30)
     while len(lanes):
         state, cost, done = simulator.step(state, expert.act(state, 0))
         taken[lanes] += cost
-        lanes, state = lanes[~done], state[~done]
+        lanes = lanes[~done]
+        state = state[~done]
     np.testing.assert_array_equal(taken, said)
 
 

@@ -15,7 +15,8 @@ SEEDS = np.arange(64, dtype=np.uint64)
 def test_of_all_combinations_one_opens_the_lock() -> None:
     lock = Lock(horizon=3, length=3)
     tried = np.array(list(product(range(DIGITS), repeat=3)))
-    state, returned = lock.initial(np.arange(len(tried))), np.zeros(len(tried))
+    state = lock.initial(np.arange(len(tried)))
+    returned = np.zeros(len(tried))
     for t in range(3):
         state, cost, done = lock.step(state, tried[:, t])
         returned -= cost
@@ -50,7 +51,8 @@ def by_trying(lock: Lock, state: np.ndarray, digit: int) -> float:
 
 @pytest.mark.parametrize("state", [(t, right) for t in range(4) for right in (0, 1)])
 def test_the_locks_expert_is_brute_force(state: tuple[int, int]) -> None:
-    lock, there = Lock(horizon=4, length=4), np.array([state])
+    lock = Lock(horizon=4, length=4)
+    there = np.array([state])
     q = LockExpert(lock).q(there)[0]
     np.testing.assert_array_equal(q, [by_trying(lock, there, digit) for digit in range(DIGITS)])
     assert q[LockExpert(lock).act(there, 0)[0]] == q.min()
@@ -68,8 +70,10 @@ def one_step(cell: int, wind: int, first: float, second: float, move: int) -> tu
 
 
 def test_the_cliff_is_a_plain_loop() -> None:
-    cliff, generator = Cliff(), np.random.default_rng(0)
-    state, fallen = cliff.initial(SEEDS), 0
+    cliff = Cliff()
+    generator = np.random.default_rng(0)
+    state = cliff.initial(SEEDS)
+    fallen = 0
     for _ in range(20):
         action = generator.integers(3, size=len(state))
         following, cost, done = cliff.step(state, action)
@@ -94,7 +98,8 @@ def test_luck_of_the_cliff_is_as_it_says() -> None:
 
 def test_the_cliffs_expert_keeps_bellmans_equation_and_has_no_ties() -> None:
     cliff = Cliff(horizon=4)
-    q, levels = cliff.q_star, len(world.LEVELS)
+    q = cliff.q_star
+    levels = len(world.LEVELS)
     value = np.array([
         [
             sum(p * q[t, cell, wind].min(axis=-1).mean() for wind, p in enumerate(world.CHANCES))
@@ -104,7 +109,8 @@ def test_the_cliffs_expert_keeps_bellmans_equation_and_has_no_ties() -> None:
     ])  # fmt: skip
     everywhere = product(range(4), range(world.WIDTH), range(3), range(levels), range(levels), range(3))
     for t, cell, wind, first, second, action in everywhere:
-        signs, move = (world.LEVELS[first], world.LEVELS[second]), int(world.MOVES[action])
+        signs = (world.LEVELS[first], world.LEVELS[second])
+        move = int(world.MOVES[action])
         after, cost, fallen = one_step(cell, int(world.WINDS[wind]), *signs, move)
         to_come = 0.0 if fallen or t == 3 else value[t + 1, after]
         assert q[t, cell, wind, first, second, action] == pytest.approx(cost + to_come)
@@ -115,7 +121,9 @@ def test_the_cliffs_expert_keeps_bellmans_equation_and_has_no_ties() -> None:
 def test_what_the_expert_of_the_cliff_expects_is_what_it_earns() -> None:
     cliff = Cliff()
     state = cliff.initial(np.arange(4000, dtype=np.uint64))
-    expert, paid, live = CliffExpert(cliff), np.zeros(4000), np.ones(4000, bool)
+    expert = CliffExpert(cliff)
+    paid = np.zeros(4000)
+    live = np.ones(4000, bool)
     expected = expert.q(state).min(axis=1).mean()
     for t in range(cliff.horizon):
         state, cost, done = cliff.step(state, expert.act(state, t))

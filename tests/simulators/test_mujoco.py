@@ -49,9 +49,12 @@ def moved(simulator, lanes=12, steps=8):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_every_step_is_gymnasiums_bit_for_bit(name, dtype):
     """On and on from six resets, whether an episode has ended or not."""
-    simulator, env = MuJoCo(name, threads=1), gymnasiums(name)
+    simulator = MuJoCo(name, threads=1)
+    env = gymnasiums(name)
     actions = random_actions(simulator, len(SEEDS), STEPS, dtype=dtype)
-    state, ended, costs = simulator.initial(SEEDS), [], []
+    state = simulator.initial(SEEDS)
+    ended = []
+    costs = []
     observed = [simulator.exact_observation(state)]
     for t in range(STEPS):
         state, cost, done = simulator.step(state, actions[:, t])
@@ -72,7 +75,8 @@ def test_every_step_is_gymnasiums_bit_for_bit(name, dtype):
 
 @every_robot
 def test_spaces_are_gymnasiums_and_the_horizon_is_the_papers(name):
-    simulator, env = MuJoCo(name), gymnasiums(name)
+    simulator = MuJoCo(name)
+    env = gymnasiums(name)
     assert simulator.action_space == env.action_space
     assert simulator.observation_space.shape == env.observation_space.shape
     assert simulator.horizon == 100
@@ -80,7 +84,8 @@ def test_spaces_are_gymnasiums_and_the_horizon_is_the_papers(name):
 
 def test_velocities_are_cut_at_10_in_the_observations_of_hopper_and_walker():
     for name, fastest in {"hopper": 10.0, "walker": 10.0, "half-cheetah": 30.0}.items():
-        simulator, env = MuJoCo(name), gymnasiums(name)
+        simulator = MuJoCo(name)
+        env = gymnasiums(name)
         state = simulator.initial(np.array([0]))
         _, velocities = simulator.physics.parts(state)
         velocities[:] = np.where(np.arange(velocities.shape[1]) % 2, 30.0, -30.0)
@@ -96,10 +101,14 @@ def uninterrupted(name, count, seed=0):
     Gymnasium's own environment runs through, each time from another seed; on the way, at a random moment, it is asked
     where it is, and is never set back.
     """
-    simulator, env, generator = MuJoCo(name, threads=1), gymnasiums(name), np.random.default_rng(seed)
-    physics, before = simulator.physics, generator.integers(STEPS, size=count)
+    simulator = MuJoCo(name, threads=1)
+    env = gymnasiums(name)
+    generator = np.random.default_rng(seed)
+    physics = simulator.physics
+    before = generator.integers(STEPS, size=count)
     actions = random_actions(simulator, count, STEPS, seed=seed)
-    states, costs = np.empty((STEPS + 1, count, physics.size)), np.empty((STEPS, count))
+    states = np.empty((STEPS + 1, count, physics.size))
+    costs = np.empty((STEPS, count))
     ends = np.empty((STEPS, count), bool)
     for i in range(count):
         env.reset(seed=i)
@@ -115,7 +124,9 @@ def uninterrupted(name, count, seed=0):
 
 def restored(name, snapshots, actions):
     """The states, costs and ends that follow the snapshots."""
-    simulator, state, steps = MuJoCo(name), snapshots, []
+    simulator = MuJoCo(name)
+    state = snapshots
+    steps = []
     for t in range(STEPS):
         state, cost, done = simulator.step(state, actions[:, t])
         steps.append((state, cost, done))
@@ -141,7 +152,8 @@ with np.load(sys.argv[1]) as file:
 @pytest.mark.timeout(1800)
 def test_random_snapshots_go_on_as_if_nothing_had_happened(tmp_path):
     """Restored in this process and in a fresh one: the bits of 100 steps are those of a simulation that ran through."""
-    given, lines = {}, []
+    given = {}
+    lines = []
     for name in ROBOTS:
         snapshots, actions, expected = uninterrupted(name, SNAPSHOTS)
         assert len(np.unique(snapshots, axis=0)) == SNAPSHOTS
@@ -172,8 +184,10 @@ def test_without_the_warm_start_a_snapshot_would_drift(name):
     cold = state.copy()
     cold[:, 1 + physics.model.nq + physics.model.nv :] = 0.0
     for action in random_actions(simulator, 20, len(state), seed=3):
-        state, cold = simulator.step(state, action)[0], simulator.step(cold, action)[0]
-    positions, others = physics.parts(state)[0], physics.parts(cold)[0]
+        state = simulator.step(state, action)[0]
+        cold = simulator.step(cold, action)[0]
+    positions = physics.parts(state)[0]
+    others = physics.parts(cold)[0]
     assert 0 < np.abs(positions - others).max() < 1e-6
 
 

@@ -20,7 +20,8 @@ from aggrevated_experiments.where_it_pays.tasks.packing import PackingProblem
 
 def visited(simulator, episodes=20):
     """All states of episodes in which legal actions are drawn."""
-    generator, found = np.random.default_rng(0), []
+    generator = np.random.default_rng(0)
+    found = []
     state = simulator.initial(np.arange(episodes, dtype=np.uint64))
     for _ in range(simulator.items):
         found.append(state)
@@ -40,7 +41,8 @@ def every_way(rooms, items):
     """The fewest new bins, by trying every bin for every item, in the order in which they come."""
     if not items:
         return 0
-    item, rest = items[0], items[1:]
+    item = items[0]
+    rest = items[1:]
     into = [every_way(put(rooms, room, item), rest) for room in set(rooms) if room >= item]
     return min([*into, 1 + every_way(put((*rooms, CAPACITY), CAPACITY, item), rest)])
 
@@ -55,7 +57,8 @@ def put(rooms, room, item):
 def test_q_star_is_the_best_of_every_way_to_pack(items):
     simulator = Packing(items, items)
     states = visited(simulator)
-    told, legal = ExactPacking(simulator).q(states), simulator.legal(states)
+    told = ExactPacking(simulator).q(states)
+    legal = simulator.legal(states)
     for state, q, fits in zip(states, told, legal, strict=True):
         rooms, (item, *rest) = read(state)
         assert fits.tolist() == [room >= item and (room == CAPACITY or room in rooms) for room in range(1, 11)]
@@ -70,8 +73,10 @@ def test_q_star_is_the_best_of_every_way_to_pack(items):
 
 def test_q_star_keeps_bellmans_equation():
     simulator = Packing(14, 14)
-    states, expert = visited(simulator), ExactPacking(simulator)
-    q, legal = expert.q(states), simulator.legal(states)
+    states = visited(simulator)
+    expert = ExactPacking(simulator)
+    q = expert.q(states)
+    legal = simulator.legal(states)
     for action in range(CAPACITY):
         rows = np.flatnonzero(legal[:, action])
         following, cost, done = simulator.step(states[rows], np.full(len(rows), action))
@@ -106,12 +111,16 @@ def test_a_step_moves_one_bin_and_counts_the_new_ones():
 
 def test_what_is_seen_does_not_hang_on_how_many_items_were_put_away_before():
     """Two states with the same bins and items left are seen alike, but for the share that is left."""
-    short, long = Packing(3, 3), Packing(5, 5)
-    state, longer = np.zeros((1, ITEMS + 3), np.int16), np.zeros((1, ITEMS + 5), np.int16)
-    state[0, ITEMS:], longer[0, ITEMS:] = [4, 2, 2], [5, 3, 4, 2, 2]
+    short = Packing(3, 3)
+    long = Packing(5, 5)
+    state = np.zeros((1, ITEMS + 3), np.int16)
+    longer = np.zeros((1, ITEMS + 5), np.int16)
+    state[0, ITEMS:] = [4, 2, 2]
+    longer[0, ITEMS:] = [5, 3, 4, 2, 2]
     state[0, BINS + 5] = longer[0, BINS + 5] = 2
     longer[0, PUT] = 2
-    one, other = short.observe(state)[0], long.observe(longer)[0]
+    one = short.observe(state)[0]
+    other = long.observe(longer)[0]
     np.testing.assert_array_equal(one[:-1], other[:-1])
     assert (one[-1], other[-1]) == (pytest.approx(2 / 3), pytest.approx(2 / 5))
     assert one[4] == pytest.approx(2 / 3) and one[:9].sum() == one[4]  # two bins with room for 5
@@ -130,7 +139,8 @@ def test_rules_of_thumb_by_hand():
     assert first_fit(items) == 3 and lower_bound(items) == 3
     assert first_fit(np.array([4, 5, 6, 5])) == 3 and lower_bound(np.array([4, 5, 6, 5])) == 2
     simulator = Packing(6, 6)
-    state, bins = np.zeros((1, ITEMS + 6), np.int16), 0.0
+    state = np.zeros((1, ITEMS + 6), np.int16)
+    bins = 0.0
     state[0, ITEMS:] = [6, 5, 5, 3, 2, 7]  # best fit: 6 3 | 5 5 | 2 7
     for t in range(6):
         state, cost, _ = simulator.step(state, BestFit(simulator).act(state, t))

@@ -40,7 +40,8 @@ def test_link_positions_by_hand():
 
 
 def test_it_shows_the_view_and_passes_the_rest_on():
-    full, partial = Acrobot(H), make_partial_acrobot(H)
+    full = Acrobot(H)
+    partial = make_partial_acrobot(H)
     state = full.initial(SEEDS)
     np.testing.assert_array_equal(partial.initial(SEEDS), state)
     for t in range(10):
@@ -63,7 +64,8 @@ def blind(kind):
         "lstm": lambda n: RecurrentPolicy(n, head, 8, "lstm"),
         "gru": lambda n: RecurrentPolicy(n, head, 8, "gru"),
     }
-    full, partial = randomise(makers[kind](6), 3, 0.8), makers[kind](4)
+    full = randomise(makers[kind](6), 3, 0.8)
+    partial = makers[kind](4)
     weights = {}
     with torch.no_grad():
         for name, parameter in full.named_parameters():
@@ -130,7 +132,8 @@ def test_illegal_actions_stay_illegal_behind_a_view():
             return np.tile([False, False, True], (len(state), 1))
 
     simulator = OnlyAction2()
-    policy, own = linear_policy().float(), np.arange(16, dtype=np.uint64)
+    policy = linear_policy().float()
+    own = np.arange(16, dtype=np.uint64)
     full = roll_in(simulator, RollInPolicy(None, policy.actor()), own)
     assert (full.actions[full.mask] == 2).all()
     behind = PartialObservationSimulator(simulator, simulator.observe, simulator.observation_space, "seen")

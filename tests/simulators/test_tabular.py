@@ -28,7 +28,9 @@ from aggrevated.simulators.tabular import (
 from problems import COST, EXPERT, Q_STAR, START, transitions
 from problems import state_distributions as by_going_forward
 
-STATES, ACTIONS, HORIZON = 2, 2, 3
+STATES = 2
+ACTIONS = 2
+HORIZON = 3
 
 
 def tiny(seed, horizon=HORIZON):
@@ -78,7 +80,8 @@ def test_optimal_q_is_the_least_over_every_deterministic_policy():
 @pytest.mark.parametrize("seed", range(3))
 def test_d_t_and_mu_are_sums_over_every_trajectory(seed):
     p, c, start, policy = tiny(seed)
-    d, mu = np.zeros((HORIZON, STATES)), 0.0
+    d = np.zeros((HORIZON, STATES))
+    mu = 0.0
     for chance, cost, states in every_trajectory(p, c, start, policy):
         d[np.arange(HORIZON), states] += chance
         mu += chance * cost
@@ -119,7 +122,8 @@ def test_leading_axes_are_as_many_mdps_one_by_one():
 def test_many_policies_on_one_mdp():
     p, c, start = (array[0] for array in make_random_mdps(1, 4, 3, 0))
     policies = np.random.default_rng(0).dirichlet(np.ones(3), (7, 5, 4))
-    mu, q = total_cost(p, c, start, policies), policy_q_values(p, c, policies)
+    mu = total_cost(p, c, start, policies)
+    q = policy_q_values(p, c, policies)
     for i in range(7):
         assert mu[i] == pytest.approx(total_cost(p, c, start, policies[i]))
         np.testing.assert_allclose(q[i], policy_q_values(p, c, policies[i]))
@@ -223,10 +227,12 @@ def test_first_states_are_as_frequent_as_probable(mdp):
 
 def test_an_episode_has_the_distributions_and_the_cost_of_dynamic_programming(mdp):
     """Luck at one step tells nothing about the luck of another."""
-    n, actions = 20_000, np.random.default_rng(0).integers(2, size=(3, 20_000))
+    n = 20_000
+    actions = np.random.default_rng(0).integers(2, size=(3, 20_000))
     uniformly = np.full((3, 3, 2), 0.5)
     d = state_distributions(mdp.transitions, mdp.start, uniformly)
-    state, total = mdp.initial(seeds(n)), np.zeros(n)
+    state = mdp.initial(seeds(n))
+    total = np.zeros(n)
     for t in range(3):
         assert chi_square(np.bincount(state[:, 0].astype(int), minlength=3), d[t]) < 16
         state, cost, _ = mdp.step(state, actions[t])
@@ -245,12 +251,14 @@ def test_the_luck_of_different_steps_and_neighbouring_keys_is_unrelated():
 
 
 def test_reseed_changes_the_luck_and_nothing_else(mdp):
-    state, action = at(1, 1, seeds(500)), np.zeros(500, int)
+    state = at(1, 1, seeds(500))
+    action = np.zeros(500, int)
     other = mdp.reseed(state, seeds(500, 10_000))
     np.testing.assert_array_equal(other[:, :2], state[:, :2])
     np.testing.assert_array_equal(state, at(1, 1, seeds(500)))  # its input is as it was
     np.testing.assert_array_equal(mdp.observe(other), mdp.observe(state))
-    first, second = mdp.step(state, action), mdp.step(other, action)
+    first = mdp.step(state, action)
+    second = mdp.step(other, action)
     assert (first[0][:, 0] != second[0][:, 0]).mean() > 0.1 and (first[1] != second[1]).mean() > 0.1
     for again, before in zip(mdp.step(mdp.reseed(other, seeds(500)), action), first, strict=True):
         np.testing.assert_array_equal(again, before)
@@ -274,7 +282,8 @@ def test_rolling_the_expert_out_is_unbiased_for_q_star(mdp, advantage, rollouts)
     policy = FeedForwardPolicy(9, CategoricalHead(2), hidden=())
     trajectories = roll_in(mdp, RollInPolicy(None, policy.actor(), 0.0), seeds(3000))
     asked = MonteCarloOracle(mdp, expert, rollouts=rollouts, advantage=advantage)(trajectories)
-    s, t = trajectories.states[..., 0].astype(int), trajectories.states[..., 1].astype(int)
+    s = trajectories.states[..., 0].astype(int)
+    t = trajectories.states[..., 1].astype(int)
     truth = mdp.q_star - advantage * mdp.q_star.min(axis=2, keepdims=True)
     for time, state, action in np.ndindex(3, 3, 2):
         values = asked.values[(t == time) & (s == state) & (trajectories.actions == action)].astype(float)

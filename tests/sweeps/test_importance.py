@@ -8,7 +8,8 @@ from aggrevated.sweeps.importance import importance, level_indices
 from aggrevated.sweeps.search_space import Choices, Range
 from aggrevated.sweeps.trials import Trial
 
-X, KIND = Range("x", 0.0, 1.0), Choices("kind", ("a", "b"))
+X = Range("x", 0.0, 1.0)
+KIND = Choices("kind", ("a", "b"))
 
 
 def test_what_decides_explains_nearly_all_and_what_does_not_nearly_nothing() -> None:
@@ -28,7 +29,8 @@ def test_one_very_bad_trial_does_not_hide_the_others() -> None:
     trials = [Trial(i, {"kind": "ab"[i % 2]}, (float(i % 2) + i / 100,)) for i in range(12)]
     trials += [Trial(12, {"kind": "b"}, (-1e9,))]
     assert importance(KIND, trials) > 0.3
-    levels, returns = level_indices(KIND, trials), np.array([trial.score for trial in trials])
+    levels = level_indices(KIND, trials)
+    returns = np.array([trial.score for trial in trials])
     assert variance_explained(levels, returns) < 0.1  # as it would
 
 

@@ -11,7 +11,8 @@ from aggrevated.sweeps.trials import Trial
 from aggrevated.tasks import find_task
 from pretended import asked, needs_optuna
 
-RATES, UPDATES = "learning-rate=1e-4..1e-1:log", "update=regular,exponentiated"
+RATES = "learning-rate=1e-4..1e-1:log"
+UPDATES = "update=regular,exponentiated"
 
 
 def test_a_grid_is_every_combination_the_last_setting_fastest() -> None:
@@ -76,7 +77,8 @@ def test_a_round_of_tpe_follows_from_the_seed_and_the_trials_before_it_and_nothi
 
 @needs_optuna
 def test_no_trial_is_made_twice_and_a_small_space_is_tried_whole() -> None:
-    what, trials = asked(UPDATES, "iterations=1,2,3", search="tpe"), list[Trial]()
+    what = asked(UPDATES, "iterations=1,2,3", search="tpe")
+    trials = list[Trial]()
     while found := propose_tpe_round(what, trials):
         trials += scored(found, len(trials))
     assert sorted((one.settings["update"], one.settings["iterations"]) for one in trials) == [
@@ -98,7 +100,8 @@ def test_tpe_goes_on_where_the_best_so_far_cannot_be_varied() -> None:
 
 @needs_optuna
 def test_tpe_finds_what_is_best_and_keeps_away_from_what_fails() -> None:
-    what, trials = asked(RATES, search="tpe", update="regular"), list[Trial]()
+    what = asked(RATES, search="tpe", update="regular")
+    trials = list[Trial]()
     for _ in range(4):
         found = propose_tpe_round(what, trials)
         trials += [

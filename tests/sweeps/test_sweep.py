@@ -17,7 +17,8 @@ from aggrevated.sweeps.trials import Trial, sort_best_first
 from aggrevated.training.run_folder import Run, list_runs
 from pretended import asked, made_up, needs_optuna, pretend, whole
 
-RATES, UPDATES = "learning-rate=1e-4..1e-1:log", "update=regular,exponentiated"
+RATES = "learning-rate=1e-4..1e-1:log"
+UPDATES = "update=regular,exponentiated"
 
 
 class StoppedError(Exception):
@@ -70,7 +71,8 @@ def test_broken_off_while_it_writes_it_goes_on_to_the_same_trials(
     what = asked(RATES, UPDATES, search="tpe", trials=10)
     expected = whole(tmp_path / "whole", what)
     for write in range(5):  # before and after each round
-        folder, left = tmp_path / f"broken-{write}", [write]
+        folder = tmp_path / f"broken-{write}"
+        left = [write]
 
         def writing(path: Path, facts: object, left: list[int] = left) -> None:
             if path.name == "sweep.json":

@@ -28,12 +28,16 @@ def test_the_step_by_hand():
 
 def slow_exact(p, c, start, horizon, episodes):
     """One MDP, weights multiplied one by one."""
-    (states, actions), q_star = c.shape, optimal_q(p, c, horizon)
+    (states, actions) = c.shape
+    q_star = optimal_q(p, c, horizon)
     eta = horizon / q_star.max() * np.sqrt(2 * states * np.log(actions) / episodes)
-    policy, total, curve = np.full((horizon, states, actions), 1 / actions), 0.0, []
+    policy = np.full((horizon, states, actions), 1 / actions)
+    total = 0.0
+    curve = []
     best = total_cost(p, c, start, greedy_policy(q_star))
     for _ in range(episodes):
-        d, cost = list(start), 0.0
+        d = list(start)
+        cost = 0.0
         new = np.zeros_like(policy)
         for t in range(horizon):
             after = np.zeros(states)
@@ -58,7 +62,9 @@ def test_exact_is_a_slow_loop_over_one_mdp_at_a_time():
 
 def test_regret_is_under_the_bound_in_every_trial_and_episode():
     """Theorem upper_bound with each MDP's own Q_max; and it learns."""
-    mdps, horizon, episodes = make_random_mdps(20, 5, 3, 1), 3, 400
+    mdps = make_random_mdps(20, 5, 3, 1)
+    horizon = 3
+    episodes = 400
     q_star = optimal_q(*mdps[:2], horizon)
     first = total_cost(*mdps, np.full(q_star.shape, 1 / 3)) - (mdps[2] * q_star[:, 0].min(axis=2)).sum(axis=1)
     exact = finite_mdp.exact(mdps, horizon, episodes).curve
@@ -149,7 +155,8 @@ def test_the_table_of_a_policy():
 
 
 def test_policy_gradient_counts_k_episodes_for_every_policy_from_the_uniform_one_on():
-    mdps, horizon = make_random_mdps(2, 3, 2, 0), 2
+    mdps = make_random_mdps(2, 3, 2, 0)
+    horizon = 2
     q_star = optimal_q(*mdps[:2], horizon)
     best = (mdps[2] * q_star[:, 0].min(axis=2)).sum(axis=1)
     uniformly = total_cost(*mdps, np.full(q_star.shape, 0.5)) - best

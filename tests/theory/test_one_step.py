@@ -24,7 +24,8 @@ def missed(looks, gap, actions):
 
 @pytest.mark.parametrize(("states", "actions", "gap"), [(4, 16, 0.1), (3, 5, 0.5), (8, 64, 0.02)])
 def test_the_lower_bound_is_fano_s(states, actions, gap):
-    bound, total = no_algorithm_below(states, actions, 60, gap), 0.0
+    bound = no_algorithm_below(states, actions, 60, gap)
+    total = 0.0
     for n in range(60):
         total += gap * missed(n / states, gap, actions)
         assert bound[n] == pytest.approx(total, abs=1e-12)
@@ -32,7 +33,10 @@ def test_the_lower_bound_is_fano_s(states, actions, gap):
 
 def test_the_number_of_looks_drawn_instead_of_its_mean_gives_no_smaller_bound():
     """Jensen's inequality is what makes the bound simple; it errs on the safe side, and not by much."""
-    states, actions, gap, episodes = 4, 16, 0.25, 80
+    states = 4
+    actions = 16
+    gap = 0.25
+    episodes = 80
     exact = 0.0
     for n in range(episodes):
         chances = [math.comb(n, m) / states**m * (1 - 1 / states) ** (n - m) for m in range(n + 1)]
@@ -43,10 +47,15 @@ def test_the_number_of_looks_drawn_instead_of_its_mean_gives_no_smaller_bound():
 
 def test_it_is_a_slow_loop():
     """The same luck; regret summed over all states in every episode."""
-    trials, states, actions, episodes, gap = 2, 3, 4, 60, 0.2
+    trials = 2
+    states = 3
+    actions = 4
+    episodes = 60
+    gap = 0.2
     generator = np.random.default_rng(5)
     best = generator.integers(actions, size=(trials, states))
-    weights, total = np.ones((trials, states, actions)), np.zeros(trials)
+    weights = np.ones((trials, states, actions))
+    total = np.zeros(trials)
     curve = exponentiated_gradient(trials, states, actions, episodes, gap, seed=5).curve
     eta = np.sqrt(2 * states * np.log(actions) / episodes)
     for n in range(episodes):
@@ -61,7 +70,9 @@ def test_it_is_a_slow_loop():
 
 
 def test_regret_is_between_the_lower_and_the_upper_bound():
-    states, actions, episodes = 16, 16, 2000
+    states = 16
+    actions = 16
+    episodes = 2000
     gap = hard_gap(states, actions, episodes)
     curve = exponentiated_gradient(20, states, actions, episodes, gap, seed=0).curve
     at = recorded_episodes(episodes)
@@ -74,6 +85,7 @@ def test_regret_grows_as_the_root_of_n_and_of_s():
         gap = hard_gap(states, 16, episodes)
         return exponentiated_gradient(20, states, 16, episodes, gap, seed=0).curve[:, -1].mean()
 
-    n, s = np.array([500, 1000, 2000]), np.array([4, 8, 16])
+    n = np.array([500, 1000, 2000])
+    s = np.array([4, 8, 16])
     assert fit_slope(np.log(n), np.log([at_the_end(8, x) for x in n])) == pytest.approx(0.5, abs=0.07)
     assert fit_slope(np.log(s), np.log([at_the_end(x, 2000) for x in s])) == pytest.approx(0.5, abs=0.07)

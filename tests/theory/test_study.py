@@ -41,7 +41,8 @@ def small_study():
         Growth("N", "EG", np.array([1.0, 4.0]), np.array([2.0, 4.0])),
         Growth("S", "EG", np.array([1.0, 2.0]), np.array([3.0, 3.0])),
     )
-    bound, episodes = np.array([2.0, 4.0, 10.0]), np.array([1, 2, 3])
+    bound = np.array([2.0, 4.0, 10.0])
+    episodes = np.array([1, 2, 3])
     return Study("tree", "A tree", {"depth": 3}, episodes, regrets, bound, "bound", ("EG",), growths, more={"extra": 1})
 
 

@@ -53,13 +53,17 @@ def test_follow_the_leader_finds_the_best_leaf_within_k_minus_1_episodes(depth):
 
 
 def test_follow_the_leader_is_a_slow_loop_over_one_tree_at_a_time():
-    trees, episodes = tree.uniform_leaves(30, 5, seed=4), 6
+    trees = tree.uniform_leaves(30, 5, seed=4)
+    episodes = 6
     policies = np.random.default_rng(9).integers(2, size=(30, 15), dtype=np.int8)
     regret, found = tree.follow_the_leader(trees, episodes, seed=9)
     for means, policy, curve, after in zip(trees.means, policies, regret.curve, found, strict=True):
-        policy, total, first = list(policy), 0.0, None
+        policy = list(policy)
+        total = 0.0
+        first = None
         for n in range(episodes):
-            node, visited = 0, []
+            node = 0
+            visited = []
             while node < 15:
                 visited.append(node)
                 node = 2 * node + 1 + policy[node]
@@ -80,14 +84,18 @@ def best_below(means, node):
 
 def slow_gradient(trees, episodes, seed, rollouts, per_node):
     """[trials, N] the same with the same luck, but all leaves' probabilities are written out in every episode."""
-    generator, (trials, count), depth = np.random.default_rng(seed), trees.means.shape, trees.decisions
+    generator = np.random.default_rng(seed)
+    (trials, count) = trees.means.shape
+    depth = trees.decisions
     leaves = np.array(list(np.ndindex((2,) * depth)))
-    eta, regret = 2 * np.sqrt(np.log(2) / episodes), np.zeros((trials, episodes))
+    eta = 2 * np.sqrt(np.log(2) / episodes)
+    regret = np.zeros((trials, episodes))
     weights = np.full((trials, count), 1 / count)
     nodes = [dict.fromkeys([()] + [tuple(x[:d]) for x in leaves for d in range(depth)], 0.5) for _ in range(trials)]
     for n in range(episodes):
         luck = generator.logistic(size=(depth, trials))
-        paths, q = np.zeros((trials, depth), int), np.zeros((2, trials, depth))
+        paths = np.zeros((trials, depth), int)
+        q = np.zeros((2, trials, depth))
         for i in range(trials):
             if per_node:  # the probability of each leaf, from those of going right
                 right = [[nodes[i][tuple(x[:d])] for d in range(depth)] for x in leaves]
@@ -163,9 +171,14 @@ def test_regret_grows_with_the_logarithm_of_s():
 
 def test_follow_the_leader_with_noise_is_a_slow_loop_with_sums():
     """The same luck: first the policy, then in each episode the roll-outs of both actions on the path."""
-    means, episodes, rollouts = np.array([0.2, 0.9, 0.6, 0.4, 0.5, 0.1, 0.7, 0.8]), 40, 3
-    trees, generator = tree.Trees(means[None]), np.random.default_rng(5)
-    policy, sums, total = generator.integers(2, size=(1, 7), dtype=np.int8)[0], np.zeros((2, 7)), 0.0
+    means = np.array([0.2, 0.9, 0.6, 0.4, 0.5, 0.1, 0.7, 0.8])
+    episodes = 40
+    rollouts = 3
+    trees = tree.Trees(means[None])
+    generator = np.random.default_rng(5)
+    policy = generator.integers(2, size=(1, 7), dtype=np.int8)[0]
+    sums = np.zeros((2, 7))
+    total = 0.0
     regret, found = tree.follow_the_leader(trees, episodes, 5, rollouts)
     below = [min(means), 0.2, 0.1, 0.2, 0.4, 0.1, 0.7, *means]
     first = episodes
@@ -187,10 +200,12 @@ def test_follow_the_leader_with_noise_is_a_slow_loop_with_sums():
 @pytest.mark.parametrize("rollouts", [None, 2])
 @pytest.mark.parametrize("episodes_of", [tree.iter_follow_the_leader, tree.iter_exponentiated_gradient])
 def test_episodes_are_paths_of_the_policy_and_lose_what_the_curve_says(episodes_of, rollouts):
-    trees, count = tree.uniform_leaves(4, 5, seed=3), 60
+    trees = tree.uniform_leaves(4, 5, seed=3)
+    count = 60
     whole = {tree.iter_follow_the_leader: lambda: tree.follow_the_leader(trees, count, 8, rollouts)[0]}
     curve = whole.get(episodes_of, lambda: tree.exponentiated_gradient(trees, count, 8, rollouts))().curve
-    total, lane = np.zeros(4), np.arange(4)
+    total = np.zeros(4)
+    lane = np.arange(4)
     for n, episode in enumerate(episodes_of(trees, count, 8, rollouts)):
         total = total + episode.regret
         np.testing.assert_array_equal(total, curve[:, n])

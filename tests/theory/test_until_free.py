@@ -46,7 +46,8 @@ def test_with_an_expert_a_deep_tree_is_learned_in_few_episodes(one) -> None:
 
 
 def test_bandits_need_more_than_any_rl_must() -> None:
-    depth, trials = 6, 20
+    depth = 6
+    trials = 20
     trees = one_good_leaf(trials, depth, GAP, 0)
     for one in (one for one in CONTENDERS if not one.learns_from_expert):
         found = episodes_to_zero_regret(one.play(trees, one.episodes(depth), 0), random_policy_regret(depth))

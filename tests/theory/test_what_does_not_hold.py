@@ -26,7 +26,8 @@ from aggrevated_experiments.theory.study import fit_slope
 @pytest.fixture(scope="module")
 def pairs():
     """(MDPs, π₁, π₂, Σ_t E_{d_t^π₁}[Q^π₂ − V^π₂]) of 1,000 random MDPs and pairs of policies, H = 4."""
-    mdps, generator = make_random_mdps(1000, 4, 3, 0), np.random.default_rng(0)
+    mdps = make_random_mdps(1000, 4, 3, 0)
+    generator = np.random.default_rng(0)
     first, second = generator.dirichlet(np.ones(3), (2, 1000, 4, 4))
     return mdps, first, second, expected_advantage(mdps, first, second)
 
@@ -57,7 +58,8 @@ def test_regret_is_h_times_the_regret_in_the_loss(pairs):
     mdps, policy, _, _ = pairs
     transitions, costs, start = mdps
     q_star = optimal_q(transitions, costs, 4)
-    best, d = greedy_policy(q_star), state_distributions(transitions, start, policy)
+    best = greedy_policy(q_star)
+    d = state_distributions(transitions, start, policy)
 
     def loss(other):
         return np.einsum("nts,ntsa,ntsa->n", d, other, q_star) / 4
@@ -99,9 +101,11 @@ def test_eq_2_needs_the_factor_h_before_both_terms(horizon):
 def test_as_printed_eq_2_is_violated_by_ftl_on_the_tree(depth):
     """From "always right", the best leaf leftmost: in K − 1 episodes FTL plays no policy below μ(π*) + gap, and its
     regret in ℓ is gap/H a round, which is all that Eq. 2 as printed leaves between π̂ and π*."""
-    gap, horizon = 0.25, depth
+    gap = 0.25
+    horizon = depth
     mdp = make_binary_tree(np.array([0.5 - gap, *[0.5] * (2 ** (depth - 1) - 1)]))
-    policy, played = np.broadcast_to(np.eye(2)[1], mdp.q_star.shape).copy(), []
+    policy = np.broadcast_to(np.eye(2)[1], mdp.q_star.shape).copy()
+    played = []
     for t in range(depth - 1):
         played.append(policy.copy())
         policy[t, 2**t - 1] = np.eye(2)[0]  # what FTL learns on this path: at the first mistake left is better
@@ -120,14 +124,16 @@ def test_as_printed_eq_2_is_violated_by_ftl_on_the_tree(depth):
 def test_eq_9_is_the_fisher_matrix_per_state_divided_by_h():
     """π(a|s) by a softmax of a table, every trajectory of H = 3 steps through two states with two actions."""
     p, _, start = (array[0] for array in make_random_mdps(1, 2, 2, 0))
-    policy, steps = np.random.default_rng(0).dirichlet(np.ones(2), 2), range(3)
+    policy = np.random.default_rng(0).dirichlet(np.ones(2), 2)
+    steps = range(3)
 
     def score(s, a):
         table = np.zeros((2, 2))
         table[s] = np.eye(2)[a] - policy[s]
         return table.ravel()
 
-    eq_9, per_state = np.zeros((4, 4)), np.zeros((4, 4))
+    eq_9 = np.zeros((4, 4))
+    per_state = np.zeros((4, 4))
     for states, actions in product(product(range(2), repeat=3), repeat=2):
         chance = start[states[0]] * np.prod([policy[states[t], actions[t]] for t in steps])
         chance *= np.prod([p[states[t], actions[t], states[t + 1]] for t in steps[:-1]])
@@ -141,7 +147,9 @@ def test_eq_9_is_the_fisher_matrix_per_state_divided_by_h():
 def test_the_step_of_delta_kl_moves_the_trajectories_by_h_squared_times_half_of_it():
     """η = √(δ_KL / ∇ᵀδ) with Eq. 9: KL(ρ_{n+1} ‖ ρ_n) is H² δ_KL / 2, not δ_KL; here H = 3 and 3 states."""
     p, _, start = (array[0] for array in make_random_mdps(1, 3, 2, 0))
-    generator, horizon, delta_kl = np.random.default_rng(0), 3, 1e-6
+    generator = np.random.default_rng(0)
+    horizon = 3
+    delta_kl = 1e-6
     theta = generator.normal(size=3)  # the log-odds of action 1
     chance = 1 / (1 + np.exp(-theta))
 
@@ -175,7 +183,10 @@ def test_the_step_of_the_appendix_grows_with_n_and_ours_shrinks():
 
 def test_our_step_minimises_the_bound_and_that_of_the_appendix_makes_it_worse_than_nothing():
     """The bound is H (S H ln A / μ + μ N Q² / (2 H)); no policy's regret is above H Q N."""
-    q, h, s, a = 2.0, 3, 8, 4
+    q = 2.0
+    h = 3
+    s = 8
+    a = 4
     for n in (1000, 4000):
 
         def bound(step, n=n):
@@ -194,7 +205,8 @@ def test_with_the_step_of_the_appendix_eg_loses_linearly_where_costs_contradict_
     least = costs.sum(axis=0).min()
 
     def regret(eta):
-        log_policy, total = np.log([0.5, 0.5]), 0.0
+        log_policy = np.log([0.5, 0.5])
+        total = 0.0
         for q in costs:
             total += np.exp(log_policy) @ q
             log_policy = exponentiated_step(log_policy, q, eta)
@@ -219,7 +231,11 @@ def test_on_random_mdps_long_steps_do_no_harm(n, monkeypatch):
 
 def test_the_sum_over_time_of_the_appendix_is_h_times_what_it_says():
     """Σ_t (S ln A / μ + μ Q² N / (2 H²)) is at least Q √(2 S ln A N), for any μ; printed: (1/H) of that."""
-    q, h, s, a, n = 2.0, 5, 8, 4, 1000
+    q = 2.0
+    h = 5
+    s = 8
+    a = 4
+    n = 1000
     mu = np.geomspace(1e-4, 1e4, 200_001)
     least = (h * (s * np.log(a) / mu + mu * q**2 * n / (2 * h**2))).min()
     assert least == pytest.approx(q * np.sqrt(2 * s * np.log(a) * n), rel=1e-6)
@@ -230,7 +246,8 @@ def test_the_sum_over_time_of_the_appendix_is_h_times_what_it_says():
 def test_the_lemma_on_eg_does_not_hold_for_any_losses():
     """One round, 100 actions, a loss of −1 for one of them: regret .99, and the lemma allows .30; with 1 added, so
     that no loss is negative, it holds."""
-    d, step = 100, np.sqrt(2 * 100 * np.log(100))
+    d = 100
+    step = np.sqrt(2 * 100 * np.log(100))
     losses = np.zeros(d)
     losses[0] = -1.0
 
@@ -250,7 +267,8 @@ def test_the_lemma_on_eg_does_not_hold_for_any_losses():
 @pytest.mark.parametrize("depth", [2, 8, 16])
 def test_no_step_gets_the_paper_s_first_root_out_of_the_lemma(depth):
     """The lemma: ln(2^D)/η + η N l²/2. Its least is l √(2 ln(2^D) N), which is above the paper's l √(ln(S) N)."""
-    n, logarithm = 1000, (depth - 1) * np.log(2)
+    n = 1000
+    logarithm = (depth - 1) * np.log(2)
     eta = np.geomspace(1e-3, 10, 20_001)
     least = (logarithm / eta + eta * n / 2).min()
     assert least == pytest.approx(np.sqrt(2 * logarithm * n), rel=1e-6)
@@ -284,7 +302,8 @@ def within_half(n, states):
 @pytest.mark.parametrize(("states", "n"), [(2, 10), (2, 40), (4, 40), (4, 160), (8, 160), (12, 640)])
 def test_hoeffding_gives_another_exponent_than_the_lower_bound_has(states, n):
     """ε = 1/(2S) makes 2 N ε² = N/(2S²), and two sides make two of it; as printed the chance would be greater."""
-    printed, follows = 1 - np.exp(-2 * n / states**2), 1 - 2 * np.exp(-n / (2 * states**2))
+    printed = 1 - np.exp(-2 * n / states**2)
+    follows = 1 - 2 * np.exp(-n / (2 * states**2))
     assert follows <= within_half(n, states) < printed
 
 
@@ -310,7 +329,8 @@ def test_what_the_lower_bound_makes_of_it_holds_nevertheless(states, n):
 def test_against_a_fixed_expert_fair_coins_cost_nothing():
     """The classic √(N ln A) is regret against the best action of hindsight. R_N is against π*, the best in the mean,
     and of coins that are all fair no algorithm has any: the instances need a gap, as `one_step.hard_gap` has it."""
-    a, n = 16, 200
+    a = 16
+    n = 200
     coins = np.random.default_rng(0).random((2000, n, a)) < 0.5  # each row: a game
     following = np.cumsum(coins, axis=1).argmin(axis=2)[:, :-1]  # follow-the-leader, as one of all algorithms
     paid = np.take_along_axis(coins[:, 1:], following[..., None], axis=2).sum(axis=(1, 2))

@@ -61,6 +61,7 @@ def test_what_is_kept_is_the_same_after_a_restore() -> None:
     for part in (numbered(0, 10, 5), numbered(10, 10, 6)):
         add(whole, part)
         add(broken, part)
-        state, broken = broken.state(), AggregatedDataset(1000, most_bytes=12 * 5 * PICTURE)
+        state = broken.state()
+        broken = AggregatedDataset(1000, most_bytes=12 * 5 * PICTURE)
         broken.restore(state)
     assert add(whole, numbered(20, 5, 9)) == add(broken, numbered(20, 5, 9))

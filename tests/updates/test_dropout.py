@@ -100,7 +100,8 @@ POLICIES = {
 
 @pytest.mark.parametrize("make", POLICIES.values(), ids=POLICIES)
 def test_a_policy_without_dropout_has_the_bits_that_it_had(make):
-    policy, data = make().eval(), random_trajectories(dtype=np.float32)
+    policy = make().eval()
+    data = random_trajectories(dtype=np.float32)
     costs = random_costs(data)
     assert_plain(policy, data, costs)
 
@@ -115,11 +116,9 @@ def test_a_parser_without_dropout_has_the_bits_that_it_had(kind):
 )
 def test_whether_there_is_any_is_asked_once_for_all_minibatches(update, monkeypatch):
     """Walking through the modules takes a while, beside a step of a small network."""
-    policy, data, walks = (
-        FeedForwardPolicy(3, CategoricalHead(3), hidden=(5,)),
-        random_trajectories(dtype=np.float32),
-        [],
-    )
+    policy = FeedForwardPolicy(3, CategoricalHead(3), hidden=(5,))
+    data = random_trajectories(dtype=np.float32)
+    walks = []
     monkeypatch.setattr(policy, "modules", lambda: walks.append(policy) or iter(()))
     update(policy, all_actions_loss, data, random_costs(data))
     assert len(walks) == 2  # for the loss that is reported, and for the fit

@@ -25,7 +25,8 @@ STRICT = {"over": "raise", "invalid": "raise", "divide": "raise"}
 
 def minimised(policy, q, eta):
     """argmin over distributions of ⟨Q̃, π⟩ + KL(π ‖ π_n)/η (Eq. 6), by L-BFGS."""
-    old, q = torch.from_numpy(policy), torch.from_numpy(q)
+    old = torch.from_numpy(policy)
+    q = torch.from_numpy(q)
     logits = torch.zeros_like(q, requires_grad=True)
     solver = torch.optim.LBFGS(
         [logits], max_iter=500, tolerance_grad=1e-12, tolerance_change=1e-16, line_search_fn="strong_wolfe"
@@ -45,20 +46,24 @@ def minimised(policy, q, eta):
 @pytest.mark.parametrize("seed", range(6))
 def test_the_closed_form_minimises_eq_6(seed):
     generator = np.random.default_rng(seed)
-    policy, q, eta = generator.dirichlet(np.ones(4)), generator.normal(size=4), generator.uniform(0.2, 2)
+    policy = generator.dirichlet(np.ones(4))
+    q = generator.normal(size=4)
+    eta = generator.uniform(0.2, 2)
     np.testing.assert_allclose(np.exp(exponentiated_step(np.log(policy), q, eta)), minimised(policy, q, eta), atol=1e-6)
 
 
 def test_by_hand():
     """(1/2, 1/2) with Q̃ = (0, ln 3) and η = 1: the odds become 3 to 1; with η = 2, 9 to 1."""
-    even, q = np.log([0.5, 0.5]), np.array([0.0, np.log(3)])
+    even = np.log([0.5, 0.5])
+    q = np.array([0.0, np.log(3)])
     np.testing.assert_allclose(np.exp(exponentiated_step(even, q, 1.0)), [0.75, 0.25])
     np.testing.assert_allclose(np.exp(exponentiated_step(even, q, 2.0)), [0.9, 0.1])
 
 
 def test_a_table_is_updated_row_by_row_each_with_its_own_step():
     generator = np.random.default_rng(0)
-    policy, q = generator.dirichlet(np.ones(3), (2, 4, 5)), generator.normal(size=(2, 4, 5, 3))
+    policy = generator.dirichlet(np.ones(3), (2, 4, 5))
+    q = generator.normal(size=(2, 4, 5, 3))
     eta = np.array([0.5, 2.0])[:, None, None, None]
     new = np.exp(exponentiated_step(np.log(policy), q, eta))
     for i in np.ndindex(2, 4, 5):
@@ -67,7 +72,8 @@ def test_a_table_is_updated_row_by_row_each_with_its_own_step():
 
 
 def test_many_updates_are_one_with_the_sum_of_the_costs():
-    generator, policy = np.random.default_rng(0), np.log(np.full(4, 0.25))
+    generator = np.random.default_rng(0)
+    policy = np.log(np.full(4, 0.25))
     q = generator.normal(size=(50, 4))
     for one in q:
         policy = exponentiated_step(policy, one, 0.3)
@@ -89,7 +95,8 @@ def brute_force(odds, path, q_taken, q_other, eta):
     """The log-odds of going right at every node, from the weights of all 2^D leaves, each updated on its own."""
     depth = len(path)
     leaves = np.array(list(np.ndindex((2,) * depth)))  # [2^D, D]: each leaf's actions
-    weight, loss = np.ones(len(leaves)), np.zeros(len(leaves))
+    weight = np.ones(len(leaves))
+    loss = np.zeros(len(leaves))
     for j, actions in enumerate(leaves):
         node = here = 0  # where the leaf's own path is, and where the path of the episode is
         for level in range(depth):
@@ -100,7 +107,8 @@ def brute_force(odds, path, q_taken, q_other, eta):
                 loss[j] += taken * q_taken[level] + (1 - taken) * q_other[level]
             else:
                 loss[j] += q_taken[level] if actions[level] == path[level] else q_other[level]
-            node, here = 2 * node + 1 + actions[level], 2 * here + 1 + path[level]
+            node = 2 * node + 1 + actions[level]
+            here = 2 * here + 1 + path[level]
     weight = weight * np.exp(-eta * loss)
     new = []
     for level in range(depth):
@@ -115,13 +123,18 @@ def brute_force(odds, path, q_taken, q_other, eta):
 def test_base_policies_is_the_update_of_the_weights_of_all_leaves(depth):
     generator = np.random.default_rng(depth)
     for _ in range(30 if depth < 5 else 8):
-        odds, path = generator.normal(size=2**depth - 1), generator.integers(2, size=depth)
-        q_taken, q_other, eta = generator.random(depth), generator.random(depth), generator.uniform(0, 2)
-        node, nodes = 0, []
+        odds = generator.normal(size=2**depth - 1)
+        path = generator.integers(2, size=depth)
+        q_taken = generator.random(depth)
+        q_other = generator.random(depth)
+        eta = generator.uniform(0, 2)
+        node = 0
+        nodes = []
         for action in path:
             nodes.append(node)
             node = 2 * node + 1 + action
-        sign, new = 2 * path - 1, odds.copy()
+        sign = 2 * path - 1
+        new = odds.copy()
         new[nodes] = sign * base_policies_step(sign * odds[nodes], q_taken, q_other, eta)
         np.testing.assert_allclose(new, brute_force(odds, path, q_taken, q_other, eta), atol=1e-12, rtol=1e-12)
 
@@ -135,7 +148,8 @@ def test_many_trees_are_updated_at_once():
 
 
 def test_the_weights_of_leaves_do_not_overflow():
-    odds, q = np.array([800.0, -800.0, 0.0]), np.array([1e5, 0.0, 1e5])
+    odds = np.array([800.0, -800.0, 0.0])
+    q = np.array([1e5, 0.0, 1e5])
     with np.errstate(**STRICT):
         new = base_policies_step(odds, q, q[::-1].copy() + 1.0, 1.0)
     assert np.isfinite(new).all()
@@ -159,8 +173,10 @@ def small_mdp():
 
 def small_tree():
     """Depth 3, a leaf for each path; the way ends in the last layer, and costs are paid there."""
-    nodes, horizon = 2**4 - 1, 4
-    p, c = np.zeros((nodes, 2, nodes)), np.zeros((nodes, 2))
+    nodes = 2**4 - 1
+    horizon = 4
+    p = np.zeros((nodes, 2, nodes))
+    c = np.zeros((nodes, 2))
     for node in range(nodes):
         for action in range(2):
             p[node, action, min(2 * node + 1 + action, nodes - 1) if node < 7 else node] = 1.0
@@ -171,8 +187,11 @@ def small_tree():
 @pytest.mark.parametrize("make", [small_mdp, small_tree])
 def test_algorithm_1_with_it_is_the_closed_form(make):
     """Which (t, s) were visited is noted on the way; each visited one moves by exp(−η Q*), the others stay."""
-    mdp, eta, seen = make(), 0.8, []
-    expert, policy = TabularExpert(mdp), table(mdp)
+    mdp = make()
+    eta = 0.8
+    seen = []
+    expert = TabularExpert(mdp)
+    policy = table(mdp)
     advantage = AdvantageOracle(QStarOracle(expert))
 
     def noted(trajectories, policy):
@@ -198,7 +217,8 @@ def test_algorithm_1_with_it_is_the_closed_form(make):
 
 def test_algorithm_1_with_it_learns_the_optimal_policy():
     mdp = small_mdp()
-    expert, policy = TabularExpert(mdp), table(mdp)
+    expert = TabularExpert(mdp)
+    policy = table(mdp)
     before = total_cost(mdp.transitions, mdp.costs, mdp.start, probabilities(policy, mdp))
     learning = aggrevated(
         Learner(policy, ExponentiatedUpdate(5.0, normalize_costs=False)),
@@ -219,7 +239,8 @@ def test_algorithm_1_with_it_learns_the_optimal_policy():
 def test_visits_of_one_state_count_by_their_weight_and_steps_not_taken_do_not():
     """Two visits of state 0 that cost (1, 0, 0) and (0, 0, 5), the first counting 3-fold; one after the end."""
     policy = linear_policy()
-    before, bias = policy.network[0].weight.detach().numpy().copy(), policy.network[0].bias.detach().clone()
+    before = policy.network[0].weight.detach().numpy().copy()
+    bias = policy.network[0].bias.detach().clone()
     mask = np.array([[True, True, True, False]])
     trajectories = replace(random_trajectories(k=1), observations=np.eye(3)[None, [0, 0, 1, 2]], mask=mask)
     values = np.array([[[1.0, 0, 0], [0, 0, 5.0], [0, 2.0, 0], [9.0, 0, 0]]])

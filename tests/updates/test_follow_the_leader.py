@@ -58,7 +58,8 @@ def kept(update):
 def one_state(counts, horizon=1):
     """A bandit: one observation, and action a taken `counts[a]` times."""
     actions = np.repeat(np.arange(len(counts)), counts)[:, None]
-    observations, ones = np.ones((len(actions), 1, 1), np.float32), np.ones(actions.shape, bool)
+    observations = np.ones((len(actions), 1, 1), np.float32)
+    ones = np.ones(actions.shape, bool)
     return Trajectories(observations, observations, actions, ones * 1.0, ones, ~ones, horizon)
 
 
@@ -71,7 +72,8 @@ def bandit_policy(pi):
 
 
 def test_it_keeps_all_data_below_its_capacity_and_pads_the_shorter():
-    update, policy = FollowTheLeaderUpdate(steps=1), small_policy()
+    update = FollowTheLeaderUpdate(steps=1)
+    policy = small_policy()
     update(policy, all_actions_loss, *tagged([1, 2], t=1))
     update(policy, all_actions_loss, *tagged([3, 4, 5], t=3))
     update(policy, all_actions_loss, *tagged([6], t=2))
@@ -92,7 +94,8 @@ def test_it_does_not_keep_the_states():
 
 def test_the_reservoir_is_a_uniform_sample_of_all_that_was_seen():
     """12 of 40, 300 times: each is kept 90 times give or take 8; the first is as likely to be there as the last."""
-    policy, counts = small_policy(), np.zeros(40)
+    policy = small_policy()
+    counts = np.zeros(40)
     for seed in range(300):
         update = FollowTheLeaderUpdate(steps=0, buffer_size=12, seed=seed)
         for tags in np.arange(40).reshape(5, 8):
@@ -117,7 +120,8 @@ def test_a_batch_larger_than_the_capacity_is_sampled_too():
 
 def test_it_minimises_the_sum_and_not_the_latest_loss():
     """ℓ₁ costs (0, 3, 9), ℓ₂ costs (9, 4, 0): each alone is best at an end, the sum (9, 7, 9) in the middle."""
-    policy, update = bandit_policy([1 / 3] * 3), FollowTheLeaderUpdate(learning_rate=0.1, steps=300)
+    policy = bandit_policy([1 / 3] * 3)
+    update = FollowTheLeaderUpdate(learning_rate=0.1, steps=300)
     for costs, alone in (((0, 3, 9), 0), ((9, 4, 0), 2)):
         trajectories = one_state([4, 4, 4])
         values = np.tile(np.array(costs, np.float32), (12, 1, 1))
@@ -163,7 +167,8 @@ def walked(policy, n):
 
 def test_it_finds_the_expert_of_vectors():
     """The most likely linear policy is the expert itself: (0, −x/2); and its deviation gets smaller and smaller."""
-    policy, update = straight_policy(), FollowTheLeaderUpdate(learning_rate=0.03, steps=200)
+    policy = straight_policy()
+    update = FollowTheLeaderUpdate(learning_rate=0.03, steps=200)
     before = policy.head.log_deviation.detach().clone()
     for n in range(2):
         step = update(policy, best_action_nll_loss, *walked(policy, n))
@@ -180,14 +185,17 @@ def test_advice_is_kept_and_restored_with_the_same_bits():
     def make():
         return FollowTheLeaderUpdate(steps=5, minibatch_size=4, buffer_size=20)
 
-    straight, policy = make(), straight_policy()
+    straight = make()
+    policy = straight_policy()
     for n in range(2):
         straight(policy, best_action_nll_loss, *walked(policy, n))
     state = {name: tensor.clone() for name, tensor in straight.state().items()}
     assert state["advice"].shape == (*state["mask"].shape, 2) and len(state["mask"]) == 20
-    x, mask = state["observations"], state["mask"]
+    x = state["observations"]
+    mask = state["mask"]
     assert torch.equal(state["advice"], torch.cat([torch.zeros_like(x), -x / 2], dim=2) * mask[..., None])
-    resumed, again = make(), straight_policy(1)
+    resumed = make()
+    again = straight_policy(1)
     again.load_state_dict({name: tensor.clone() for name, tensor in policy.state_dict().items()})
     resumed.restore(state)
     for n in range(2, 4):
@@ -211,7 +219,8 @@ def test_on_one_batch_it_reaches_the_least_loss_there_is():
 
 
 def test_minibatches_are_drawn_without_replacement_from_all_that_is_kept():
-    sizes, tags = [], set()
+    sizes = []
+    tags = set()
 
     def spy(policy, trajectories, cost_to_go):
         sizes.append(trajectories.count)
@@ -219,7 +228,8 @@ def test_minibatches_are_drawn_without_replacement_from_all_that_is_kept():
         assert len(set(cost_to_go.values[:, 0, 0])) == trajectories.count
         return all_actions_loss(policy, trajectories, cost_to_go)
 
-    update, policy = FollowTheLeaderUpdate(steps=30, minibatch_size=4), small_policy()
+    update = FollowTheLeaderUpdate(steps=30, minibatch_size=4)
+    policy = small_policy()
     update(policy, spy, *tagged([1, 2, 3]))
     assert sizes == [3] + [3] * 30
     sizes.clear()
@@ -230,7 +240,8 @@ def test_minibatches_are_drawn_without_replacement_from_all_that_is_kept():
 
 def test_the_same_seed_gives_the_same_bits_and_another_seed_does_not():
     trajectories = random_trajectories(k=20, dtype=np.float32)
-    costs, found = random_costs(trajectories), []
+    costs = random_costs(trajectories)
+    found = []
     for seed in (0, 0, 1):
         policy = small_policy()
         FollowTheLeaderUpdate(steps=5, minibatch_size=4, seed=seed)(policy, all_actions_loss, trajectories, costs)
@@ -242,7 +253,8 @@ def test_the_same_seed_gives_the_same_bits_and_another_seed_does_not():
 def test_taken_action_over_old_data_is_refused():
     """Eq. 4 over all data would need the π_i (and α_i) of each iteration, to divide by."""
     costs = np.array([2.0, 1.0, 3.0], np.float32)
-    policy, update = bandit_policy([0.1, 0.8, 0.1]), FollowTheLeaderUpdate(learning_rate=0.05, steps=0)
+    policy = bandit_policy([0.1, 0.8, 0.1])
+    update = FollowTheLeaderUpdate(learning_rate=0.05, steps=0)
 
     trajectories = one_state([10, 80, 10])
     taken = CostToGo(costs[trajectories.actions], np.ones((100, 1), "f4"))
@@ -261,7 +273,9 @@ def test_an_entropy_bonus_would_be_lost_and_is_refused():
 def test_of_many_trajectories_some_are_measured_and_all_are_kept():
     trajectories = random_trajectories(k=MAX_MEASURED_TRAJECTORIES + 50, dtype=np.float32)
     costs = random_costs(trajectories)
-    update, policy, first = FollowTheLeaderUpdate(steps=1), small_policy(), np.arange(MAX_MEASURED_TRAJECTORIES)
+    update = FollowTheLeaderUpdate(steps=1)
+    policy = small_policy()
+    first = np.arange(MAX_MEASURED_TRAJECTORIES)
     some = CostToGo(costs.values[first], costs.weight[first])
     expected = all_actions_loss(policy, trajectories.take(first), some).item()
     step = update(policy, all_actions_loss, trajectories, costs)

@@ -48,12 +48,14 @@ def test_by_hand():
 
 def test_with_a_schedule_delta_kl_is_that_of_n():
     """A quarter of δ_KL is half the way, in the same direction; and θ moves by what the trajectories' n says."""
-    s, g = torch.tensor([[3.0], [4.0]]), torch.tensor([1.0, 0.0])
+    s = torch.tensor([[3.0], [4.0]])
+    g = torch.tensor([1.0, 0.0])
     natural = NaturalUpdate(delta_kl=lambda n: 0.0014 / n**2, damping=0.2)
     torch.testing.assert_close(natural.displacement(s, g, 1), torch.tensor([-0.014, 0.008]))
     torch.testing.assert_close(natural.displacement(s, g, 2), torch.tensor([-0.007, 0.004]))
     trajectories = random_trajectories(k=20)
-    costs, moved = random_costs(trajectories), []
+    costs = random_costs(trajectories)
+    moved = []
     for update, n in ((natural, 5), (NaturalUpdate(0.0014 / 25, damping=0.2), 1), (natural, 1)):
         policy = deep_policy()
         update(policy, all_actions_loss, replace(trajectories, n=n), costs)
@@ -65,13 +67,13 @@ def test_with_a_schedule_delta_kl_is_that_of_n():
 @pytest.mark.parametrize("solver", [closed_form, conjugate_gradient])
 def test_the_policy_moves_by_that_displacement(solver):
     """The whole update: θ moves by −η δ with δ from S_n and ∇ℓ_n, each computed on its own here."""
-    policy, trajectories = deep_policy(), random_trajectories(k=20)
+    policy = deep_policy()
+    trajectories = random_trajectories(k=20)
     costs = random_costs(trajectories)
-    s, g = (
-        compute_trajectory_scores(policy, trajectories).T,
-        torch.from_numpy(gradient(policy, all_actions_loss, trajectories, costs)),
-    )
-    natural, before = NaturalUpdate(delta_kl=1e-4, damping=1.0, solver=solver), flat(policy)
+    s = compute_trajectory_scores(policy, trajectories).T
+    g = torch.from_numpy(gradient(policy, all_actions_loss, trajectories, costs))
+    natural = NaturalUpdate(delta_kl=1e-4, damping=1.0, solver=solver)
+    before = flat(policy)
     metric = s @ s.T + s.square().sum(0).mean() * torch.eye(len(g), dtype=torch.float64)
     delta = torch.linalg.solve(metric, g)
     step = natural(policy, all_actions_loss, trajectories, costs)
@@ -98,7 +100,8 @@ def test_the_mean_kl_per_state_is_h_delta_kl_over_2(alpha):
 
 
 def test_without_own_steps_there_is_no_metric_and_no_step():
-    policy, trajectories = deep_policy(), random_trajectories()
+    policy = deep_policy()
+    trajectories = random_trajectories()
     trajectories = replace(trajectories, by_expert=trajectories.mask, alpha=1.0)
     before = flat(policy)
     step = NaturalUpdate()(policy, all_actions_loss, trajectories, random_costs(trajectories))
@@ -131,12 +134,14 @@ def fisher_per_state(policy, trajectories):
 @pytest.mark.parametrize("damping", [0.03, 1.0])
 def test_per_state_the_direction_is_that_of_the_dense_solution(damping):
     """With as many iterations as weights: (F + λI) δ = g, λ relative to gᵀFg / gᵀg, and a mean KL of H·δ_KL/2."""
-    policy, trajectories = deep_policy(), random_trajectories(k=20)
+    policy = deep_policy()
+    trajectories = random_trajectories(k=20)
     costs = random_costs(trajectories)
     g = torch.from_numpy(gradient(policy, all_actions_loss, trajectories, costs))
     fisher = fisher_per_state(policy, trajectories)
     metric = fisher + damping * (g @ fisher @ g) / (g @ g) * torch.eye(len(g), dtype=torch.float64)
-    delta, before = torch.linalg.solve(metric, g), flat(policy)
+    delta = torch.linalg.solve(metric, g)
+    before = flat(policy)
     step = NaturalUpdate(delta_kl=1e-6, damping=damping, per_state=200)(policy, all_actions_loss, trajectories, costs)
     expected = -torch.sqrt(trajectories.horizon * 1e-6 / (g @ delta)) * delta
     np.testing.assert_allclose(flat(policy) - before, expected, rtol=1e-4, atol=1e-9)
@@ -146,7 +151,8 @@ def test_per_state_the_direction_is_that_of_the_dense_solution(damping):
 @pytest.mark.parametrize("update", [{"per_state": 10, "damping": 0.03}, {"damping": 1.0}, {"damping": 10.0}], ids=str)
 @pytest.mark.parametrize("target", [0.001, 0.01, 0.1])
 def test_the_measured_kl_is_near_the_target(update, target):
-    policy, natural = deep_policy(), NaturalUpdate(target_kl=target, **update)
+    policy = deep_policy()
+    natural = NaturalUpdate(target_kl=target, **update)
     for n in range(1, 6):
         trajectories = replace(random_trajectories(k=20, seed=n), n=n)
         step = natural(policy, all_actions_loss, trajectories, random_costs(trajectories, seed=n))
@@ -154,7 +160,8 @@ def test_the_measured_kl_is_near_the_target(update, target):
 
 
 def test_a_target_can_fall():
-    natural, trajectories = NaturalUpdate(target_kl=lambda n: 0.02 / n), random_trajectories(k=20)
+    natural = NaturalUpdate(target_kl=lambda n: 0.02 / n)
+    trajectories = random_trajectories(k=20)
     for n in (1, 10):
         step = natural(deep_policy(), all_actions_loss, replace(trajectories, n=n), random_costs(trajectories))
         assert step.kl == pytest.approx(0.02 / n, rel=0.5)

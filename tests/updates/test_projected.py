@@ -59,8 +59,10 @@ def log_probabilities(policy, observations):
 
 def test_a_table_has_the_mean_of_all_visits_over_tau():
     """Two visits of state 0, one of state 1, in two iterations: log π = −(mean A*)/(τ · unit), but for a constant."""
-    policy, update = policy_of(()), ExponentiatedUpdate(temperature=0.5, decay_after=0, max_target_cost=0)
-    first, second = np.array([[0.0, 1, 2], [1.0, 0, 1]]), np.array([[2.0, 0, 0]])
+    policy = policy_of(())
+    update = ExponentiatedUpdate(temperature=0.5, decay_after=0, max_target_cost=0)
+    first = np.array([[0.0, 1, 2], [1.0, 0, 1]])
+    second = np.array([[2.0, 0, 0]])
     update(policy, all_actions_loss, steps_of(np.eye(3)[[0, 1]]), told(first))
     update(policy, all_actions_loss, steps_of(np.eye(3)[[0]]), told(second))
     unit = np.abs(np.concatenate([first, second])).mean()
@@ -73,7 +75,8 @@ def test_the_fit_finds_what_is_known_in_closed_form():
     """The same goal for a table, and for a network wide enough to be one: Adam ends where the closed form is."""
     observations = np.tile(np.eye(3)[[0, 1, 2, 0]], (64, 1))
     costs = np.tile([[0.0, 1, 2], [1, 0, 1], [0, 0, 1], [1, 0, 0]], (64, 1))
-    table, network = policy_of(()), policy_of((32,))
+    table = policy_of(())
+    network = policy_of((32,))
     ExponentiatedUpdate(temperature=0.5)(table, all_actions_loss, steps_of(observations), told(costs))
     ExponentiatedUpdate(temperature=0.5, steps=3000, learning_rate=3e-3)(
         network, all_actions_loss, steps_of(observations), told(costs)
@@ -83,7 +86,8 @@ def test_the_fit_finds_what_is_known_in_closed_form():
 
 def test_states_that_look_alike_get_the_action_that_is_cheapest_on_average_not_by_vote():
     """Action 0 is better at three of four of them, by a little; at the fourth it is dear."""
-    alike, costs = np.ones((4, 1)), np.array([[0, 0.2], [0, 0.2], [0, 0.2], [1.5, 0]])
+    alike = np.ones((4, 1))
+    costs = np.array([[0, 0.2], [0, 0.2], [0, 0.2], [1.5, 0]])
     assert (costs.argmin(axis=1) == 0).sum() == 3 and costs.mean(axis=0).argmin() == 1
     policy = policy_of((8,), actions=2, size=1)
     ExponentiatedUpdate(steps=500)(policy, all_actions_loss, steps_of(alike), told(costs))
@@ -108,7 +112,8 @@ def test_costs_in_another_unit_give_the_same_bits(eta, kind):
     found = []
     for unit in (1.0, 1024.0):
         policy = policy_of() if kind == "feed-forward" else RecurrentPolicy(3, CategoricalHead(3), 4)
-        policy, update = randomise(policy, 0), ExponentiatedUpdate(eta, steps=7)
+        policy = randomise(policy, 0)
+        update = ExponentiatedUpdate(eta, steps=7)
         for n in range(3):
             trajectories = random_trajectories(seed=n, dtype=np.float32)
             update(policy, all_actions_loss, trajectories, random_costs(trajectories, seed=n, scale=unit))
@@ -125,7 +130,8 @@ def test_tau_and_the_rate_of_the_fit_fall_as_the_bound_says():
 def test_what_is_known_of_actions():
     """Step 0: asked of the action taken, and advised; step 1: only advised, so that others cost a mean mistake."""
     trajectories = steps_of(np.zeros((2, 1)), actions=[1, 2])
-    values, weight = np.array([[4.0], [0.0]], np.float32), np.array([[1.0], [0.0]], np.float32)
+    values = np.array([[4.0], [0.0]], np.float32)
+    weight = np.array([[1.0], [0.0]], np.float32)
     told_of_taken = CostToGo(values, weight, advice=np.array([[0], [2]]))
     cost, known, counts = action_costs(TrainingData(trajectories, told_of_taken), 3)
     np.testing.assert_array_equal(known[:, 0], [[True, True, False], [True, True, True]])
@@ -153,7 +159,8 @@ def test_illegal_actions_have_no_say():
 def test_without_advice_the_action_taken_is_learned_from_by_a_natural_step():
     trajectories = random_trajectories(dtype=np.float32)
     costs = random_costs(trajectories, actions=None)
-    one, other = randomise(policy_of(), 0), randomise(policy_of(), 0)
+    one = randomise(policy_of(), 0)
+    other = randomise(policy_of(), 0)
     value, gradient = loss_and_gradient(one, taken_action_loss, trajectories, costs)
     step, natural = (
         update(policy, taken_action_loss, trajectories, costs)
@@ -165,7 +172,8 @@ def test_without_advice_the_action_taken_is_learned_from_by_a_natural_step():
 
 def test_a_policy_as_sure_as_a_float_can_be_still_moves():
     """Where a probability underflows to 0 the step is not held for one that breaks the policy."""
-    policy, update = policy_of((8,), actions=2, size=1), ExponentiatedUpdate(temperature=1e-3, learning_rate=1.0)
+    policy = policy_of((8,), actions=2, size=1)
+    update = ExponentiatedUpdate(temperature=1e-3, learning_rate=1.0)
     data = steps_of(np.ones((6, 1))), told(np.tile([1.0, 0.0], (6, 1)))
     steps = [update(policy, all_actions_loss, *data) for _ in range(5)]
     assert np.exp(log_probabilities(policy, [[1.0]]).astype(np.float32))[0, 0] == 0.0
@@ -206,11 +214,13 @@ def test_a_standstill_is_much_left_and_no_progress(left, reached):
 
 def test_where_states_look_alike_it_hands_over_to_the_natural_update_for_good_and_after_a_restore():
     """One observation, and advice that differs: half of the states are wrong whatever it does."""
-    policy, update = policy_of((4,), actions=2, size=1), ExponentiatedUpdate(steps=2)
+    policy = policy_of((4,), actions=2, size=1)
+    update = ExponentiatedUpdate(steps=2)
     data = steps_of(np.ones((8, 1))), told(np.tile(np.float32([[0.0, 1.0], [1.0, 0.0]]), (4, 1)))
     for _ in range(20):
         update(policy, all_actions_loss, *data)
-    resumed, alone = ExponentiatedUpdate(steps=2), NaturalSettings().build(0)
+    resumed = ExponentiatedUpdate(steps=2)
+    alone = NaturalSettings().build(0)
     resumed.restore({name: w.clone() for name, w in update.state().items()})
     alone.restore(update.natural.state())
     twins = [deepcopy(policy) for _ in range(3)]
@@ -223,7 +233,8 @@ def test_where_states_look_alike_it_hands_over_to_the_natural_update_for_good_an
 
 
 def test_with_eta_it_never_hands_over():
-    policy, update = policy_of((4,), actions=2, size=1), ExponentiatedUpdate(steps=2, eta=0.1)
+    policy = policy_of((4,), actions=2, size=1)
+    update = ExponentiatedUpdate(steps=2, eta=0.1)
     data = steps_of(np.ones((8, 1))), told(np.tile(np.float32([[0.0, 1.0], [1.0, 0.0]]), (4, 1)))
     for _ in range(22):
         update(policy, all_actions_loss, *data)
@@ -259,7 +270,8 @@ def test_where_only_advice_is_known_the_distance_is_cross_entropy():
     with torch.no_grad():
         policy.network[-1].weight.zero_(), policy.network[-1].bias.zero_()
     goal = ExponentiatedUpdate()._target(policy, TrainingData(trajectories, costs), tau=0.5)
-    seen, mask = torch.from_numpy(trajectories.observations), torch.ones(2, 1, dtype=torch.bool)
+    seen = torch.from_numpy(trajectories.observations)
+    mask = torch.ones(2, 1, dtype=torch.bool)
     distance = goal.distance(policy.distribution(seen, mask))[:, 0]
     unit = 1.0  # the mean of 0, 1 and 2
     squares = np.var([0.0, 1 / unit / 0.5, 2 / unit / 0.5])  # of z − g around their mean
@@ -305,7 +317,8 @@ def test_the_deviation_falls_as_one_over_the_root_of_n_and_goes_on_after_a_resto
     costs = replace(
         random_costs(trajectories, actions=None), advice=np.zeros_like(trajectories.actions), advantage=True
     )
-    policy, update = FeedForwardPolicy(3, GaussianHead(2, -0.5), (5,)), ExponentiatedUpdate(steps=2)
+    policy = FeedForwardPolicy(3, GaussianHead(2, -0.5), (5,))
+    update = ExponentiatedUpdate(steps=2)
     for _ in range(3):
         update(policy, taken_action_loss, trajectories, costs)
     resumed = ExponentiatedUpdate(steps=2)

@@ -24,7 +24,8 @@ def small_policy(seed=0):
 
 def test_plain_descent_is_theta_minus_eta_times_the_gradient():
     policy = small_policy()
-    before, g = flat(policy), gradient(policy, all_actions_loss, TRAJECTORIES, COSTS)
+    before = flat(policy)
+    g = gradient(policy, all_actions_loss, TRAJECTORIES, COSTS)
     step = RegularUpdate(0.25, torch.optim.SGD)(policy, all_actions_loss, TRAJECTORIES, COSTS)
     np.testing.assert_allclose(flat(policy), before - 0.25 * g, atol=1e-7)
     assert step.gradient_norm == pytest.approx(np.linalg.norm(g), rel=1e-5)
@@ -33,7 +34,8 @@ def test_plain_descent_is_theta_minus_eta_times_the_gradient():
 
 def test_the_first_step_of_adam_has_length_eta_in_every_direction():
     policy = small_policy()
-    before, g = flat(policy), gradient(policy, all_actions_loss, TRAJECTORIES, COSTS)
+    before = flat(policy)
+    g = gradient(policy, all_actions_loss, TRAJECTORIES, COSTS)
     RegularUpdate(0.01)(policy, all_actions_loss, TRAJECTORIES, COSTS)
     clear = np.abs(g) > 1e-4
     assert clear.sum() > 10
@@ -41,8 +43,10 @@ def test_the_first_step_of_adam_has_length_eta_in_every_direction():
 
 
 def test_adam_is_torchs_own_over_many_steps():
-    policy, reference = small_policy(), small_policy()
-    update, optimizer = RegularUpdate(0.02), torch.optim.Adam(reference.parameters(), lr=0.02)
+    policy = small_policy()
+    reference = small_policy()
+    update = RegularUpdate(0.02)
+    optimizer = torch.optim.Adam(reference.parameters(), lr=0.02)
     for _ in range(10):
         update(policy, all_actions_loss, TRAJECTORIES, COSTS)
         optimizer.zero_grad()
@@ -55,8 +59,10 @@ RATES = (0.02, 0.005, 0.03, 0.0, 0.01, 0.02)  # for n = 1, 2, …
 
 
 def test_adam_with_a_schedule_is_torchs_own_with_these_rates():
-    policy, reference = small_policy(), small_policy()
-    update, optimizer = RegularUpdate(lambda n: RATES[n - 1]), torch.optim.Adam(reference.parameters(), lr=1.0)
+    policy = small_policy()
+    reference = small_policy()
+    update = RegularUpdate(lambda n: RATES[n - 1])
+    optimizer = torch.optim.Adam(reference.parameters(), lr=1.0)
     for n, rate in enumerate(RATES, start=1):
         update(policy, all_actions_loss, replace(TRAJECTORIES, n=n), COSTS)
         optimizer.param_groups[0]["lr"] = rate
@@ -67,8 +73,10 @@ def test_adam_with_a_schedule_is_torchs_own_with_these_rates():
 
 
 def test_a_schedule_that_stays_has_the_bits_of_its_number():
-    fixed, scheduled = small_policy(), small_policy()
-    one, other = RegularUpdate(0.02), RegularUpdate(lambda n: 0.02)
+    fixed = small_policy()
+    scheduled = small_policy()
+    one = RegularUpdate(0.02)
+    other = RegularUpdate(lambda n: 0.02)
     for n in range(1, 4):
         for update, policy in ((one, fixed), (other, scheduled)):
             update(policy, all_actions_loss, replace(TRAJECTORIES, n=n), COSTS)
@@ -82,9 +90,11 @@ def test_taken_up_in_the_middle_the_schedule_goes_on_with_the_same_bits(optimize
     def steps(update, policy, iterations):
         return [update(policy, all_actions_loss, replace(TRAJECTORIES, n=n), COSTS) for n in iterations]
 
-    straight, policy = RegularUpdate(linear_schedule(0.05, 0.0, 6), optimizer), small_policy()
+    straight = RegularUpdate(linear_schedule(0.05, 0.0, 6), optimizer)
+    policy = small_policy()
     steps(straight, policy, (1, 2, 3))
-    resumed, again = RegularUpdate(linear_schedule(0.05, 0.0, 6), optimizer), small_policy(9)
+    resumed = RegularUpdate(linear_schedule(0.05, 0.0, 6), optimizer)
+    again = small_policy(9)
     again.load_state_dict({name: w.clone() for name, w in policy.state_dict().items()})
     resumed.restore({name: w.clone() for name, w in straight.state().items()})
     assert steps(resumed, again, (4, 5, 6)) == steps(straight, policy, (4, 5, 6))
@@ -116,7 +126,8 @@ def test_a_step_beyond_max_kl_is_halved():
 
 def test_one_huge_cost_does_not_stop_learning_for_ever():
     """Adam squares the gradient: 1e30 becomes an infinite second moment, and every later step is 0 / ∞."""
-    policy, update = small_policy(), RegularUpdate(0.01)
+    policy = small_policy()
+    update = RegularUpdate(0.01)
     update(policy, all_actions_loss, TRAJECTORIES, random_costs(TRAJECTORIES, scale=1e30))
     before = flat(policy)
     for _ in range(5):
@@ -125,8 +136,10 @@ def test_one_huge_cost_does_not_stop_learning_for_ever():
 
 
 def test_a_policy_in_float64_is_trained_in_float64():
-    policy, trajectories = small_policy().double(), random_trajectories()
-    before, costs = flat(policy), random_costs(trajectories)
+    policy = small_policy().double()
+    trajectories = random_trajectories()
+    before = flat(policy)
+    costs = random_costs(trajectories)
     g = gradient(policy, all_actions_loss, trajectories, costs)
     RegularUpdate(0.25, torch.optim.SGD)(policy, all_actions_loss, trajectories, costs)
     np.testing.assert_allclose(flat(policy), before - 0.25 * g, atol=1e-14)
@@ -135,7 +148,8 @@ def test_a_policy_in_float64_is_trained_in_float64():
 @pytest.mark.parametrize("optimizer", [torch.optim.Adam, torch.optim.SGD])
 @pytest.mark.parametrize("rate", [1e-4, 0.01, 1.0])
 def test_the_measured_kl_approaches_the_target_from_any_rate(optimizer, rate):
-    policy, update = small_policy(), RegularUpdate(rate, optimizer, target_kl=0.01)
+    policy = small_policy()
+    update = RegularUpdate(rate, optimizer, target_kl=0.01)
     for n in range(1, 21):
         trajectories = replace(random_trajectories(seed=n, dtype=np.float32), n=n)
         step = update(policy, all_actions_loss, trajectories, random_costs(trajectories, seed=n))
@@ -145,7 +159,8 @@ def test_the_measured_kl_approaches_the_target_from_any_rate(optimizer, rate):
 
 def test_the_factor_is_remembered_and_at_most_doubles():
     """Plain descent at 1e-6 is a thousand times too slow: the rate doubles with each step until it is not."""
-    policy, update = small_policy(), RegularUpdate(1e-6, torch.optim.SGD, target_kl=0.01)
+    policy = small_policy()
+    update = RegularUpdate(1e-6, torch.optim.SGD, target_kl=0.01)
     factors = []
     for _ in range(4):
         update(policy, all_actions_loss, TRAJECTORIES, COSTS)

@@ -122,7 +122,8 @@ def test_the_first_roll_in_is_the_experts_and_its_share_falls():
     list(islice(loop, 4))
     assert found[0].by_expert[found[0].mask].all()
     for n, trajectories in enumerate(found):
-        alpha, steps = 0.5**n, trajectories.steps
+        alpha = 0.5**n
+        steps = trajectories.steps
         share = trajectories.by_expert[trajectories.mask].mean()
         assert abs(share - alpha) <= 4 * np.sqrt(alpha * (1 - alpha) / steps)
 

@@ -15,7 +15,8 @@ from aggrevated.updates.compiled_mlp_fit import fit_mlp, supports_compiled_fit
 from aggrevated.updates.exponentiated import ExponentiatedUpdate, clip_gradient_norm
 from aggrevated.updates.projection_targets import CategoricalTarget, GaussianTarget
 
-STEPS, SEEN = 60, 5
+STEPS = 60
+SEEN = 5
 NO_RULES = torch.zeros(STEPS, 1, 0, dtype=torch.bool)
 
 
@@ -97,7 +98,8 @@ def test_a_whole_update_is_that_of_torch(monkeypatch):
     from aggrevated.simulators.cartpole import CartPole
 
     simulator = CartPole(60)
-    oracle, found = AdvantageOracle(QStarOracle(load_expert("cartpole", simulator))), []
+    oracle = AdvantageOracle(QStarOracle(load_expert("cartpole", simulator)))
+    found = []
     for small in (True, False):
         policy = FeedForwardPolicy(4, CategoricalHead(2), (16,))
         if not small:

@@ -41,9 +41,11 @@ def test_agrees_with_the_dense_solution_and_points_downhill(solver, d, k, expone
 def test_both_agree_also_when_given_float32_and_columns_that_repeat(d, k, exponent, seed):
     """K trajectories may well be the same one: S then has less than full rank."""
     s, g = system(d, k, seed)
-    s, g = torch.cat([s, s], dim=1).float(), g.float()
+    s = torch.cat([s, s], dim=1).float()
+    g = g.float()
     damping = 10.0**exponent * float(s.square().sum(0).mean())
-    exact, iterated = closed_form(s, g, damping), conjugate_gradient(s, g, damping)
+    exact = closed_form(s, g, damping)
+    iterated = conjugate_gradient(s, g, damping)
     assert float((exact - iterated).norm() / exact.norm()) < 1e-8
 
 
@@ -52,7 +54,8 @@ def test_both_agree_also_when_given_float32_and_columns_that_repeat(d, k, expone
 def test_a_system_of_several_blocks_of_rows(solver, more):
     """Every row counts once, whether the last block is whole or not; S and g in float32, as they come."""
     s, g = (x.float() for x in system(BLOCK + more, 3, 0))
-    exact, damping = s.double(), 0.1 * float(s.double().square().sum(0).mean())
+    exact = s.double()
+    damping = 0.1 * float(s.double().square().sum(0).mean())
     small = exact.T @ exact + damping * torch.eye(3, dtype=torch.float64)
     expected = (g.double() - exact @ torch.linalg.solve(small, exact.T @ g.double())) / damping
     delta = solver(s, g, damping)
@@ -70,7 +73,8 @@ def test_with_no_more_weights_than_trajectories_little_damping_costs_no_digits(d
 
 @pytest.mark.parametrize("shape", [(3000, 4), (4, 3000)])
 def test_no_system_is_larger_than_the_smaller_side(shape, monkeypatch):
-    solved, solve = [], torch.linalg.solve
+    solved = []
+    solve = torch.linalg.solve
     monkeypatch.setattr(
         torch.linalg, "solve", lambda matrix, right: solved.append(matrix.shape) or solve(matrix, right)
     )
@@ -82,7 +86,8 @@ def test_no_system_is_larger_than_the_smaller_side(shape, monkeypatch):
 def test_no_solver_copies_all_of_s(solver, monkeypatch):
     """In float64 there are vectors and blocks of rows, nothing of the size of S."""
     s, g = (x.float() for x in system(4 * BLOCK, 40, 0))
-    copied, double = [], torch.Tensor.double
+    copied = []
+    double = torch.Tensor.double
     monkeypatch.setattr(torch.Tensor, "double", lambda x: copied.append(x.numel()) or double(x))
     solver(s, g, 0.1)
     assert copied and max(copied) == 40 * BLOCK
@@ -113,11 +118,13 @@ def test_conjugate_gradient_needs_at_most_k_plus_1_iterations():
 
 def textbook(matrix, g, iterations):
     """Conjugate gradient as it stands in books, with the matrix itself."""
-    delta, residual = np.zeros_like(g), g.copy()
+    delta = np.zeros_like(g)
+    residual = g.copy()
     direction = residual.copy()
     for _ in range(iterations):
         alpha = (residual @ residual) / (direction @ matrix @ direction)
-        delta, following = delta + alpha * direction, residual - alpha * (matrix @ direction)
+        delta = delta + alpha * direction
+        following = residual - alpha * (matrix @ direction)
         direction = following + (following @ following) / (residual @ residual) * direction
         residual = following
     return delta
@@ -163,7 +170,8 @@ def test_without_curvature_there_is_no_direction():
 def dense_choice(s, g):
     """The λ of the grid that gains most where it was not fitted, with whole matrices."""
     d, k = s.shape
-    length, gains = float(s.square().sum(0).mean()), []
+    length = float(s.square().sum(0).mean())
+    gains = []
     for damping in GRID:
         gain = 0.0
         for fitted, judged in ((s[:, ::2], s[:, 1::2]), (s[:, 1::2], s[:, ::2])):
@@ -185,7 +193,8 @@ def test_held_out_is_the_closed_form_with_the_damping_that_serves_the_other_half
 def test_held_out_trusts_what_both_halves_have_seen():
     """Every column is there twice, once in each half: the least damping does best."""
     s, g = system(20, 4, 0)
-    repeated, length = torch.stack([s, s], dim=2).reshape(20, 8), float(s.square().sum(0).mean())
+    repeated = torch.stack([s, s], dim=2).reshape(20, 8)
+    length = float(s.square().sum(0).mean())
     torch.testing.assert_close(held_out(repeated, g), closed_form(repeated, g, min(GRID) * length))
 
 

@@ -52,7 +52,8 @@ def test_only_legal_actions_count():
 
 
 def test_over_iterations_it_is_the_spread_of_all_at_once():
-    spread, seen = RunningCostScale(), []
+    spread = RunningCostScale()
+    seen = []
     for n in range(5):
         trajectories = random_trajectories(seed=n)
         given = random_costs(trajectories, seed=n)
@@ -80,7 +81,8 @@ def test_as_a_tensor_it_keeps_every_bit():
 
 def weights_after(make, scale, loss=all_actions_loss, legal=False):
     """θ after four iterations with an entropy bonus, all costs multiplied by `scale`."""
-    policy, update = deep_policy(), make()
+    policy = deep_policy()
+    update = make()
     for n in range(1, 5):
         trajectories = replace(random_trajectories(seed=n), n=n)
         trajectories = with_legal(trajectories, seed=n) if legal else trajectories
@@ -113,7 +115,8 @@ def test_the_unit_does_not_matter_where_some_actions_are_illegal():
 
 @pytest.mark.parametrize("make", UNITLESS.values(), ids=UNITLESS)
 def test_the_spread_is_in_the_state(make):
-    update, policy = make(), deep_policy()
+    update = make()
+    policy = deep_policy()
     update(policy, all_actions_loss, TRAJECTORIES, random_costs(TRAJECTORIES))
     expected = RunningCostScale().including(random_costs(TRAJECTORIES), TRAJECTORIES)
     assert RunningCostScale.of(update.state()["spread"]) == expected

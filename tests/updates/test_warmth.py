@@ -45,7 +45,8 @@ def test_the_cost_of_an_episode_is_that_of_all_its_steps():
 
 def test_tau_falls_until_the_goal_costs_a_small_part_of_what_the_policy_did():
     """By hand: the goal's cost over the episode at the τ that comes out, and at the one before it."""
-    costs, policy = costs_of_a_long_episode(), policy_of()
+    costs = costs_of_a_long_episode()
+    policy = policy_of()
     warmth = TemperatureSchedule(0.02)
     tau = warmth.tau(0.5, policy, episode(costs))
     assert MIN_FACTOR < warmth.factor < 1 and tau == 0.5 * warmth.factor
@@ -60,7 +61,8 @@ def test_tau_falls_until_the_goal_costs_a_small_part_of_what_the_policy_did():
 
 @pytest.mark.parametrize("unit", [1e-3, 1e3])
 def test_it_knows_no_units(unit):
-    one, other = TemperatureSchedule(0.02), TemperatureSchedule(0.02)
+    one = TemperatureSchedule(0.02)
+    other = TemperatureSchedule(0.02)
     costs = costs_of_a_long_episode()
     assert one.tau(0.5, policy_of(), episode(costs)) == other.tau(0.5, policy_of(), episode(unit * costs))
 

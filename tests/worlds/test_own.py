@@ -20,7 +20,8 @@ from aggrevated.tasks import as_task, find_task
 from aggrevated.training.run_folder import Run
 
 SHORT = {"iterations": 2, "validation_episodes": 8, "test_episodes": 8, "horizon": 20}
-ENVIRONMENT, EXPERT = "surroundings:make", "surroundings:act"
+ENVIRONMENT = "surroundings:make"
+EXPERT = "surroundings:act"
 
 
 def silent(_: str) -> None:
@@ -173,7 +174,8 @@ def test_scales_leave_what_is_no_measure() -> None:
 class Clock(gymnasium.Env[Any, Any]):
     """Guess the sign of what is added to the seconds since 1970; beside it are a tiny number and a fixed one."""
 
-    observation_space, action_space = Box(-np.inf, np.inf, (3,), np.float64), Discrete(2)
+    observation_space = Box(-np.inf, np.inf, (3,), np.float64)
+    action_space = Discrete(2)
 
     def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
         super().reset(seed=seed)

@@ -12,9 +12,14 @@ from aggrevated.kernels.elementary_functions import exp_scalar, log_scalar, tanh
 from aggrevated.kernels.linear_algebra import njit_cached
 
 ZERO, HALF, ONE, THREE, SIX, TWENTY = (np.float32(c) for c in (0.0, 0.5, 1.0, 3.0, 6.0, 20.0))
-SLOPE, MIDDLE = np.float32(0.01), np.float32((1 / 8 + 1 / 3) / 2)  # of leaky_relu, of rrelu when it is not trained
-ALPHA, SCALE = np.float32(1.6732632423543772), np.float32(1.0507009873554805)  # of selu
-ROOT_HALF, P = np.float32(0.5**0.5), np.float32(0.3275911)
+# of leaky_relu, of rrelu when it is not trained
+SLOPE = np.float32(0.01)
+MIDDLE = np.float32((1 / 8 + 1 / 3) / 2)
+# of selu
+ALPHA = np.float32(1.6732632423543772)
+SCALE = np.float32(1.0507009873554805)
+ROOT_HALF = np.float32(0.5**0.5)
+P = np.float32(0.3275911)
 E1, E2, E3, E4, E5 = (np.float32(c) for c in (0.254829592, -0.284496736, 1.421413741, -1.453152027, 1.061405429))
 
 

@@ -55,7 +55,9 @@ def lstm_row(x, memory, w, u, b, gates):  # type: ignore[no-untyped-def]
     for j in range(4 * n):
         gates[j] = tanh_scalar(gates[j])
     for j in range(n):  # σ(y) = (1 + tanh(y/2)) / 2, and the weights of i, f and o are halved already
-        i, f, g = gates[j], gates[n + j], gates[2 * n + j]
+        i = gates[j]
+        f = gates[n + j]
+        g = gates[2 * n + j]
         memory[n + j] = HALF * ((f + ONE) * memory[n + j] + (i + ONE) * g)
     for j in range(n):
         memory[j] = HALF * (gates[3 * n + j] + ONE) * tanh_scalar(memory[n + j])
@@ -80,11 +82,13 @@ class NumpyGRU:
 
     def step(self, x: Array, memory: Array) -> tuple[Array, Array]:
         n = 2 * self.size
-        y, m = affine(x, self.w, self.b), affine(memory, self.u, self.c)
+        y = affine(x, self.w, self.b)
+        m = affine(memory, self.u, self.c)
         gates = tanh(y[:, :n] + m[:, :n])
         gates += 1
         gates *= 0.5
-        r, z = gates[:, : self.size], gates[:, self.size :]
+        r = gates[:, : self.size]
+        z = gates[:, self.size :]
         new = tanh(y[:, n:] + r * m[:, n:])
         h = new + z * (memory - new)
         return h, h

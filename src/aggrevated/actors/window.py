@@ -30,7 +30,8 @@ class ActionHistoryActor:
 
     def parameters(self, observation: Array, memory: Array) -> tuple[Array, Array]:
         """As ever; of the memory that is given back, `remember` makes one that knows the action, too."""
-        own, previous = memory[:, : -self.actions], memory[:, -self.actions :]
+        own = memory[:, : -self.actions]
+        previous = memory[:, -self.actions :]
         parameters, after = self.inner.parameters(np.concatenate([observation, previous], axis=1), own)
         return parameters, np.concatenate([after, np.zeros_like(previous)], axis=1)
 

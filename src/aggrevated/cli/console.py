@@ -183,7 +183,9 @@ class Progress:
     """How far a job of `total` iterations is; where nobody knows how many they are, how many are over."""
 
     def __init__(self, title: str, total: int | None) -> None:
-        self.title, self.total, self.told = title, total, 0
+        self.title = title
+        self.total = total
+        self.told = 0
         self.bar = None
         if supports_progress_bar():
             from rich.console import Console
@@ -191,7 +193,8 @@ class Progress:
             from rich.progress import Progress as Bar
 
             columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-            text, console = TextColumn("{task.fields[text]}"), Console(stderr=True)
+            text = TextColumn("{task.fields[text]}")
+            console = Console(stderr=True)
             beside = sys.stdout.isatty()  # results that go into a file are not to be printed around the bar
             self.bar = Bar(*columns, text, console=console, redirect_stdout=beside)
             self.task = self.bar.add_task(title, total=total, text="")

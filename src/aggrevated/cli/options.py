@@ -141,7 +141,8 @@ def make_option_group(place: str, *pieces: Settings) -> type:
 
 def make_option(piece: Settings, name: str) -> tuple[str, Any, Any]:
     """The field of one setting, as `make_dataclass` takes it."""
-    kind, default = get_type_hints(type(piece))[name], getattr(piece, name)
+    kind = get_type_hints(type(piece))[name]
+    default = getattr(piece, name)
     words = declared_settings(type(piece))[name].metadata["words"]
     described = arg(
         help=words,
@@ -219,7 +220,8 @@ def normalize_flags(arguments: Sequence[str], pieces: Iterable[Settings]) -> lis
     """
     values = [value for piece in pieces for value in piece.to_values().items()]
     defaults = {to_flag(name): value for name, value in values if isinstance(value, bool)}
-    words, out = [*arguments], []
+    words = [*arguments]
+    out = []
     while words:
         word = words.pop(0)
         bare = word.replace("--no-", "--", 1)

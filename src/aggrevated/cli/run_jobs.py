@@ -56,7 +56,8 @@ def run_on_engine(
 
 def run_with_progress(run: Run, engine: Engine, ignore_numerics: bool = False, log: Sequence[str] = ()) -> Result:
     """One run from this process, with a line or a bar for its iterations."""
-    loop, world = run.config.loop, run.config.problem
+    loop = run.config.loop
+    world = run.config.problem
     if run.config.start.notice and not count_metrics_lines(run.folder):
         print_note(run.config.start.notice)
     title = f"{run.config.task.name}, {run.label}"
@@ -92,10 +93,12 @@ def run_in_parallel(
     log: Sequence[str] = (),
 ) -> list[Result]:
     """Many runs, each of them a job. One whose worker is lost goes on, in another, from its last checkpoint."""
-    here, results = Path.cwd(), list[Result]()
+    here = Path.cwd()
+    results = list[Result]()
     asked = ignore_numerics, failed is not None
     jobs = [RunJob(run.folder, run.config.loop, here, *asked, is_run_trusted(run), tuple(log)) for run in runs]
-    limited, known = any(run.config.loop.limits for run in runs), dict[Path, tuple[int, int]]()
+    limited = any(run.config.loop.limits for run in runs)
+    known = dict[Path, tuple[int, int]]()
     with Progress("% of each run" if limited else "iterations", sum(map(progress_total, runs))) as progress:
 
         def show(ended: int) -> None:
@@ -139,7 +142,8 @@ def run_job(_: None, job: RunJob) -> tuple[Result | AggrevatedError, list[str]]:
     """(the result of a run or the error that it ended with, what there was to warn of)."""
     if job.directory.is_dir():
         os.chdir(job.directory)
-    run, warnings = Run.open(job.folder, trust_code=job.trust_code), list[str]()
+    run = Run.open(job.folder, trust_code=job.trust_code)
+    warnings = list[str]()
     run = replace(run, config=replace(run.config, loop=job.loop))
     try:
         return run_to_end(run, ignore_message, warnings.append, job.ignore_numerics, log=job.log), warnings
@@ -164,7 +168,8 @@ def read_progress(run: Run, known: dict[Path, tuple[int, int]]) -> int:
     """How far it is, by what is in its folder; `known` is what was read before, which is looked at again if it grew."""
     if not run.config.loop.limits:
         return count_metrics_lines(run.folder)
-    ended, path = (run.folder / RESULT).is_file(), run.folder / METRICS
+    ended = (run.folder / RESULT).is_file()
+    path = run.folder / METRICS
     size = -1 if ended else path.stat().st_size if path.is_file() else 0
     if known.get(run.folder, (0, 0))[0] != size:
         lines = run.metrics() if path.is_file() else []

@@ -29,7 +29,8 @@ class AlgorithmInputs:
 def build_algorithm_inputs(config: Config) -> AlgorithmInputs:
     """The parts, with a random policy; `config.start` says what comes before iteration 1."""
     with reraise_memory_errors(f"the world and the policy of {config.task.name}"):
-        world, policy = config.built_problem, build_policy(config)
+        world = config.built_problem
+        policy = build_policy(config)
         world.prepare(policy)
         learner = Learner(policy, config.update.build(config.loop.seed))
     return AlgorithmInputs(world, learner, build_oracle(config), config.loss.build(), config.loop.alpha)

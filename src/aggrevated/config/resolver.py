@@ -80,7 +80,8 @@ def select_head(actions: Space[Any]) -> type[HeadSettings]:
 
 def max_cost_per_trajectory(pieces: Mapping[str, Any]) -> dict[str, int]:
     """Of a roll-in of all H steps and the questions about it, by the names of the limits."""
-    steps, space = pieces["problem"].steps, pieces["problem"].spaces()[1]
+    steps = pieces["problem"].steps
+    space = pieces["problem"].spaces()[1]
     actions = int(space.n) if isinstance(space, Discrete) else None
     return {"budget": steps + pieces["oracle"].max_steps(steps, actions), "queries": steps}
 
@@ -141,13 +142,15 @@ def choose_components(
     task: Task, method: str, row: Method, given: Mapping[str, Any]
 ) -> tuple[dict[str, str], dict[str, type[Settings]]]:
     """(what was picked, by name; the pieces, by place): as given, else as tuned for what is picked, or usual."""
-    picked, kinds = {"method": method}, dict[str, type[Settings]](loop=LoopSettings)
+    picked = {"method": method}
+    kinds = dict[str, type[Settings]](loop=LoopSettings)
     names = {"policy": task.policy, "update": row.updates[0], "start": row.start, "reinforcement": row.reinforcement}
     names |= {"oracle": task.oracle} | task.problem.recommended_components()
     if row.oracles != EXPERT_ORACLE:
         names["oracle"] = row.oracles[0]
     for place, name in names.items():
-        tuned, only = task.tuned_for(picked).get(place), row.allowed_components(place)
+        tuned = task.tuned_for(picked).get(place)
+        only = row.allowed_components(place)
         picked[place] = given.get(place, (tuned if not only or tuned in only else None) or name)
         if only:
             check_known(picked[place], f"{place} for {method}", only)

@@ -71,7 +71,8 @@ def single_thread() -> Iterator[None]:
     """
     from threadpoolctl import threadpool_limits
 
-    torch, environment = sys.modules.get("torch"), {name: os.environ.get(name) for name in THREAD_POOL_VARIABLES}
+    torch = sys.modules.get("torch")
+    environment = {name: os.environ.get(name) for name in THREAD_POOL_VARIABLES}
     threads = torch.get_num_threads() if torch else 0  # asked before the limits, which it would see
     os.environ.update(dict.fromkeys(THREAD_POOL_VARIABLES, "1"))
     try:

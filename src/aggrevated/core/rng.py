@@ -50,7 +50,8 @@ class PhiloxKey(ISeedSequence):
     """Philox's key, just as it is: `Philox(key=seed)` gives the same stream, but asks the operating system first."""
 
     def __init__(self, seed: int, stream: int = 0) -> None:
-        self.seed, self.stream = seed, stream
+        self.seed = seed
+        self.stream = stream
 
     def generate_state(self, n_words: int, dtype: object = np.uint32) -> Array:
         return np.array([self.seed, self.stream], np.uint64)

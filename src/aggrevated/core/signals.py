@@ -38,7 +38,8 @@ class StopRequest:
     def reraise(self) -> None:
         """Do now what the signal would have done at once."""
         assert self.signal is not None
-        number, self.signal = self.signal, None
+        number = self.signal
+        self.signal = None
         self.end()
         signal.raise_signal(number)
         self.install_handlers()  # whoever was told does not want to stop

@@ -106,7 +106,8 @@ class SpaceAdapter:
         """Our vectors [n, A] or numbers [n], vectors clipped to the space and in its type."""
         if isinstance(self.action_space, Discrete):
             return np.asarray(actions)
-        low, high = self.action_space.low, self.action_space.high
+        low = self.action_space.low
+        high = self.action_space.high
         return np.reshape(actions, (len(actions), -1)).clip(low, high).astype(self.actions.dtype)
 
     def native(self, actions: Array) -> Array:
@@ -274,7 +275,8 @@ def space_from_dict(facts: Mapping[str, Any]) -> Space[Any]:
     """What `space_facts` wrote; a `ValueError`, `KeyError` or the like where it did not."""
     kind = facts["kind"]
     if kind == "Box":
-        shape, dtype = tuple(map(int, facts["shape"])), np.dtype(facts["dtype"])
+        shape = tuple(map(int, facts["shape"]))
+        dtype = np.dtype(facts["dtype"])
         if dtype.kind not in "fiub" or not 0 <= int(np.prod(shape)) <= LARGEST:
             raise ValueError("a Box of an unusual type")
         return Box(

@@ -10,7 +10,8 @@ import numpy as np
 
 from aggrevated.core.arrays import Array
 
-LEVEL, RESAMPLES = 0.95, 2000
+LEVEL = 0.95
+RESAMPLES = 2000
 NEVER = float("inf")  # when something happens that did not happen within the budget
 
 
@@ -53,7 +54,8 @@ def paired_difference(values: Array, others: Array) -> Estimate:
     from scipy.special import stdtrit
 
     differences = np.asarray(values - others, float)
-    mean, error = float(differences.mean()), standard_error(differences)
+    mean = float(differences.mean())
+    error = standard_error(differences)
     half = 0.0 if error is None else float(stdtrit(len(differences) - 1, 0.5 * (1 + LEVEL))) * error
     return Estimate(mean, mean - half, mean + half)
 
@@ -61,8 +63,10 @@ def paired_difference(values: Array, others: Array) -> Estimate:
 def probability_of_improvement(values: Array, others: Array) -> Estimate:
     """P(X > Y) + P(X = Y)/2 over all pairs of a trial of each, as Agarwal et al. 2021 have it."""
     better = (values[:, None] > others) + 0.5 * (values[:, None] == others)
-    rng, count = np.random.default_rng(0), (RESAMPLES, len(values))
-    rows, columns = rng.integers(len(values), size=count), rng.integers(len(others), size=(RESAMPLES, len(others)))
+    rng = np.random.default_rng(0)
+    count = (RESAMPLES, len(values))
+    rows = rng.integers(len(values), size=count)
+    columns = rng.integers(len(others), size=(RESAMPLES, len(others)))
     drawn = np.array([better[np.ix_(row, column)].mean() for row, column in zip(rows, columns, strict=True)])
     return Estimate(float(better.mean()), *percentile_interval(drawn))
 
@@ -121,7 +125,8 @@ def variance_explained(levels: Array, values: Array) -> float:
     It is η² = 1 − within/total, less what so many levels explain of so few values anyway: 1 − (1 − η²)(n − 1)/(n − k).
     """
     _, which, counts = np.unique(levels, return_inverse=True, return_counts=True)
-    n, k = len(values), len(counts)
+    n = len(values)
+    k = len(counts)
     total = float(((values - values.mean()) ** 2).sum())
     if k < 2 or k >= n or total == 0.0:
         return 0.0

@@ -86,7 +86,8 @@ def interrupt_after(seconds: float) -> Iterator[None]:
     def over(number: int, frame: FrameType | None) -> NoReturn:
         raise TimeLimitExceeded
 
-    before, began = signal.signal(signal.SIGALRM, over), time.monotonic()
+    before = signal.signal(signal.SIGALRM, over)
+    began = time.monotonic()
     left, interval = signal.setitimer(signal.ITIMER_REAL, seconds, seconds)
     try:
         yield

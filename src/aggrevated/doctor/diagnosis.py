@@ -68,7 +68,8 @@ def recommend(patient: Examination, findings: Sequence[Finding]) -> Recommendati
 def choose_method(patient: Examination, findings: Sequence[Finding]) -> tuple[str, str]:
     """(its name, why)."""
     by_name = {one.check: one for one in findings}
-    earned, room = by_name.get("return"), by_name.get("headroom")
+    earned = by_name.get("return")
+    room = by_name.get("headroom")
     if earned is not None and earned.verdict in ("fault", "warning"):
         return "loki", "the expert is not good: its costs are a start, and no end"
     unequal = room.numbers.get("share_of_costliest_tenth", [1.0])[0] if room else 1.0
@@ -103,7 +104,8 @@ def non_default_problem_settings(patient: Examination) -> dict[str, Any]:
         task = find_task(config.task.name, trust_code=True)  # whoever is examined was imported before
     except AggrevatedError:
         task = config.task
-    own, iterations = patient.problem.to_values(), config.loop.iterations
+    own = patient.problem.to_values()
+    iterations = config.loop.iterations
     alike = replace(task.problem, **{"horizon": patient.horizon})  # what follows from the horizon is not given
     usual = alike.fill_defaults(iterations, ()).to_values() | {
         "horizon": task.problem.fill_defaults(iterations, ()).to_values().get("horizon")
@@ -113,7 +115,9 @@ def non_default_problem_settings(patient: Examination) -> dict[str, Any]:
 
 def estimate_run_cost(patient: Examination, oracle: str) -> tuple[dict[str, int], float]:
     """(simulator steps of a run by what they are for, minutes), by the length of the expert's episodes."""
-    loop, world, space = patient.config.loop, patient.problem, patient.simulator.action_space
+    loop = patient.config.loop
+    world = patient.problem
+    space = patient.simulator.action_space
     length = float(patient.of_expert.mask.sum(axis=1).mean())
     rolled_in = loop.iterations * loop.trajectories * length
     validated = loop.iterations / loop.validate_every * world.validation_episodes * length
@@ -177,7 +181,8 @@ def diagnose(
     check_setting(
         0 < seconds <= SECONDS_PER_DAY, "seconds", seconds, f"a positive number, and at most {SECONDS_PER_DAY:,}"
     )
-    began, watch = time.monotonic(), CpuTimer()
+    began = time.monotonic()
+    watch = CpuTimer()
     patient = Examination(config, episodes, seed, seconds)
     findings: list[Finding] = []
     with single_thread():
@@ -198,7 +203,8 @@ def diagnose(
                 findings += run_check(check, look, patient)
         advice = views = None
         with suppress(AggrevatedError):  # a check says what is wrong
-            advice, views = recommend(patient, findings), collect_figure_data(patient)
+            advice = recommend(patient, findings)
+            views = collect_figure_data(patient)
     progress(len(CHECKS), len(CHECKS), "done")
     return Diagnosis(config.task.name, name, tuple(findings), advice, views, time.monotonic() - began)
 

@@ -37,7 +37,12 @@ MAX_ACTIONS = 8  # that are rolled out at a probe
 NUDGE = 0.3  # of the half width of the bounds: how far vectors are moved from what the expert does
 SEEDS_PER_STEP = 16  # of a single step, where there is chance
 # What share of the time may go where
-EXPERT, FIRST, RANDOM, ROLL_OUTS, CHANGED, IMPROVED = 0.15, 0.1, 0.1, 0.25, 0.15, 0.15
+EXPERT = 0.15
+FIRST = 0.1
+RANDOM = 0.1
+ROLL_OUTS = 0.25
+CHANGED = 0.15
+IMPROVED = 0.15
 
 
 @dataclass(frozen=True)
@@ -173,7 +178,9 @@ class Examination:
 
     def tried(self, states: Array, own: Array) -> tuple[Array, Array, Array]:
         """(probe [m], action [m, ...], own [m]): the expert's own action first, then others."""
-        space, rng, n = self.simulator.action_space, np.random.default_rng(self.seed), len(states)
+        space = self.simulator.action_space
+        rng = np.random.default_rng(self.seed)
+        n = len(states)
         if isinstance(space, Discrete):
             rules = find_action_mask(self.simulator)
             count = int(space.n)

@@ -41,10 +41,12 @@ def collect_figure_data(patient: Examination) -> FigureData:
     sound = np.isfinite(total)
     if has_costs(patient):
         level = estimate_value_bias(patient)
-        said, paid = level.predicted_costs, level.rollout_costs
+        said = level.predicted_costs
+        paid = level.rollout_costs
         counted = predicted_rollout_costs(patient, level.going_on)
         rows = np.flatnonzero(probes.own & ~probes.in_view & sound)
-        first_said, first_paid = patient.believed[rows], counted[rows]
+        first_said = patient.believed[rows]
+        first_paid = counted[rows]
         if patient.knows != "v":
             rows = np.flatnonzero(probes.in_view & sound)
             advantage_said = center_by_group(patient.believed[rows], probes.probe[rows])

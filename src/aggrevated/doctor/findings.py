@@ -67,7 +67,8 @@ class Estimate:
 
 def bootstrap_estimate(statistic: Callable[[Array], float], groups: Array) -> Estimate:
     """A statistic of rows, given by their numbers, and the percentile interval when groups of rows are drawn again."""
-    found, rng = float(statistic(np.arange(len(groups)))), np.random.default_rng(0)
+    found = float(statistic(np.arange(len(groups))))
+    rng = np.random.default_rng(0)
     _, which = np.unique(groups, return_inverse=True)
     order = np.argsort(which, kind="stable")
     rows = np.split(order, np.cumsum(np.bincount(which))[:-1])
@@ -82,7 +83,8 @@ def bootstrap_estimate(statistic: Callable[[Array], float], groups: Array) -> Es
 
 def correlation(x: Array, y: Array) -> float:
     """Pearson's; NaN where one of them does not vary."""
-    x, y = x - x.mean(), y - y.mean()
+    x = x - x.mean()
+    y = y - y.mean()
     size = float(np.sqrt((x * x).sum() * (y * y).sum()))
     return float((x * y).sum()) / size if size > 0 else np.nan
 

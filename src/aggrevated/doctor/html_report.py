@@ -17,7 +17,9 @@ from aggrevated.doctor.findings import Verdict
 from aggrevated.plots.learning_curves import BOUND, COLORS, save_figure, style_axes
 from aggrevated.storage import reraise_storage_errors, write_atomically, write_json
 
-EXPERT, FIRST, RANDOM = COLORS[0], COLORS[4], "#9CA3AF"
+EXPERT = COLORS[0]
+FIRST = COLORS[4]
+RANDOM = "#9CA3AF"
 FAR = 99.0  # per cent of the advantages that are shown
 
 
@@ -74,7 +76,8 @@ def plot_advantages(axes: Axes, views: FigureData) -> None:
     style_axes(axes, title=title, xlabel="paid in a roll-out", ylabel="said by the expert")
     if not len(views.advantage_said):
         return mark_empty(axes)
-    x, y = views.advantage_paid, views.advantage_said
+    x = views.advantage_paid
+    y = views.advantage_said
     axes.plot(x, y, ".", color=EXPERT, alpha=0.5)
     for values, limit in ((x, axes.set_xlim), (y, axes.set_ylim)):
         far = float(np.percentile(abs(values), FAR)) or 1.0
@@ -127,7 +130,8 @@ def mark_empty(axes: Axes) -> None:
 
 def plot_diagonal(axes: Axes, values: Array) -> None:
     """Where both axes are equal."""
-    low, high = float(values.min()), float(values.max())
+    low = float(values.min())
+    high = float(values.max())
     margin = 0.05 * (high - low) or 1.0
     axes.axline((low, low), slope=1, color=BOUND, linestyle="--", linewidth=1.2)
     axes.set(xlim=(low - margin, high + margin), ylim=(low - margin, high + margin))

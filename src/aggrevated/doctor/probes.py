@@ -46,14 +46,21 @@ def run_discounted_rollouts(
     simulator: Simulator, expert: Expert, states: Array, times: Array, first: Array, discounts: tuple[float, ...]
 ) -> DiscountedRollouts:
     """Take `first` in `states` at `times`, then follow the expert to the horizon; one batch for all."""
-    n, space = len(states), simulator.action_space
-    costs, left, cut = np.zeros((len(discounts), n)), np.zeros(n, int), np.zeros(n, bool)
+    n = len(states)
+    space = simulator.action_space
+    costs = np.zeros((len(discounts), n))
+    left = np.zeros(n, int)
+    cut = np.zeros(n, bool)
     following, cost, done = checked_step(simulator, states, first)
-    first_cost, first_done, afterwards = cost, done, following
+    first_cost = cost
+    first_done = done
+    afterwards = following
     weight = np.ones((len(discounts), n))
     costs += cost
     left += 1
-    lanes, state, now = np.flatnonzero(~done), following[~done], times + 1
+    lanes = np.flatnonzero(~done)
+    state = following[~done]
+    now = times + 1
     for t in range(int(times.min(initial=0)) + 1, simulator.horizon):
         here = now[lanes] == t  # the others join later: whoever depends on t is asked rightly
         if not here.any():
@@ -70,7 +77,8 @@ def run_discounted_rollouts(
         state[here] = following
         over = np.zeros(len(lanes), bool)
         over[here] = done
-        lanes, state = lanes[~over], state[~over]
+        lanes = lanes[~over]
+        state = state[~over]
     cut[lanes] = True
     return DiscountedRollouts(discounts, costs, left, cut, afterwards, first_cost, first_done)
 
@@ -107,7 +115,8 @@ class UniformActor:
 
 def action_bounds(space: Box) -> tuple[Array, Array]:
     """(low, high) [A], where there are none some that are usual."""
-    low, high = np.asarray(space.low, float).ravel(), np.asarray(space.high, float).ravel()
+    low = np.asarray(space.low, float).ravel()
+    high = np.asarray(space.high, float).ravel()
     return np.where(np.isfinite(low), low, -FAR), np.where(np.isfinite(high), high, FAR)
 
 

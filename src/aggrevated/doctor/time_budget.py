@@ -8,15 +8,19 @@ from typing import TypeVar
 
 R = TypeVar("R")
 BESIDE = 4.0  # others on the machine take at most so much of it
-PILOT, GROWTH = 2, 4
-LEAST, PATIENCE = 8, 4.0  # fewer tell nothing: for as many, it may take so many times as long
+PILOT = 2
+GROWTH = 4
+# fewer tell nothing: for as many, it may take so many times as long
+LEAST = 8
+PATIENCE = 4.0
 
 
 class CpuTimer:
     """Seconds of work since it was made: what others on the machine take is not counted, as far as one can know."""
 
     def __init__(self) -> None:
-        self.worked, self.began = time.process_time(), time.monotonic()
+        self.worked = time.process_time()
+        self.began = time.monotonic()
 
     def seconds(self) -> float:
         return max(time.process_time() - self.worked, (time.monotonic() - self.began) / BESIDE)
@@ -24,7 +28,8 @@ class CpuTimer:
 
 def run_largest_affordable(work: Callable[[int], R], most: int, seconds: float) -> R:
     """What `work(n)` gives for as many, at most `most`, as the seconds allow by the pace of smaller tries."""
-    n, left = min(PILOT, most), seconds
+    n = min(PILOT, most)
+    left = seconds
     while True:
         watch = CpuTimer()
         found = work(n)

@@ -31,7 +31,8 @@ def estimate_value_bias(patient: Examination) -> ValueBias:
         fits[discount, False] = rolled.by(discount)[rows]
         if discount < 1:
             fits[discount, True] = rolled.going_on(discount, usual)[rows]
-    said, own = patient.believed[rows], patient.discount
+    said = patient.believed[rows]
+    own = patient.discount
     ways = [way for way in fits if way[0] == own]
     nearest = min(ways, key=lambda way: mean_squared_error(said, fits[way]))
     return ValueBias(said, fits[nearest], fits, probes.group[rows], nearest[1])

@@ -59,7 +59,8 @@ class ProcessEngine:
     """An engine of `workers` processes, which begin with its first map and end when it is closed."""
 
     def __init__(self, workers: int | None = None, block: int | None = None) -> None:
-        self.workers, self.block = workers or count_cores(), block
+        self.workers = workers or count_cores()
+        self.block = block
         self._team: list[Worker] = []
         self._maps = 0
 
@@ -67,8 +68,11 @@ class ProcessEngine:
         self, function: Callable[[S, E], R], shared: S, each: Sequence[E], waiting: ProgressCallback | None = None
     ) -> list[R]:
         data, kept = serialize((function, shared))
-        items, results = [serialize(item)[0] for item in each], cast(list[R], [None] * len(each))
-        todo, lost, ended = deque(range(len(items))), [0] * len(items), 0
+        items = [serialize(item)[0] for item in each]
+        results = cast(list[R], [None] * len(each))
+        todo = deque(range(len(items)))
+        lost = [0] * len(items)
+        ended = 0
         self._maps += 1
 
         def give(worker: Worker, job: int) -> None:
@@ -86,7 +90,9 @@ class ProcessEngine:
                     well, result = came
                     if not well:
                         raise result
-                    results[worker.job], worker.job, ended = result, None, ended + 1
+                    results[worker.job] = result
+                    worker.job = None
+                    ended = ended + 1
                 if waiting is not None:
                     waiting(ended)
         except BaseException as error:
@@ -98,7 +104,8 @@ class ProcessEngine:
         """Give jobs to workers that have none; there are as many workers as there is work for."""
         idle = deque(worker for worker in self._team if worker.job is None)
         while todo and (idle or len(self._team) < self.workers):
-            worker, job = idle.popleft() if idle else self._start(), todo.popleft()
+            worker = idle.popleft() if idle else self._start()
+            job = todo.popleft()
             worker.job = job
             try:
                 give(worker, job)

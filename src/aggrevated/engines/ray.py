@@ -47,16 +47,21 @@ class RayEngine:
         for name, parcel in kept.items():
             if name not in self._sent:
                 self._sent[name] = ray.put(parcel)
-        common, refs = ray.put((tuple(sys.path), data)), {name: self._sent[name] for name in kept}
-        items, results, ended = [serialize(item)[0] for item in each], cast(list[R], [None] * len(each)), 0
-        todo, pending = iter(range(len(items))), cast(dict[Any, int], {})
+        common = ray.put((tuple(sys.path), data))
+        refs = {name: self._sent[name] for name in kept}
+        items = [serialize(item)[0] for item in each]
+        results = cast(list[R], [None] * len(each))
+        ended = 0
+        todo = iter(range(len(items)))
+        pending = cast(dict[Any, int], {})
         # After an error, what is under way ends by itself: to cancel it may crash Ray's driver.
         while ended < len(items):
             while len(pending) < self._at_once and (job := next(todo, None)) is not None:
                 pending[self._task.remote(common, refs, items[job])] = job
             done, _ = ray.wait(list(pending), num_returns=1, timeout=SECONDS)
             for ref in done:
-                results[pending.pop(ref)], ended = wait_for_result(ray, ref), ended + 1
+                results[pending.pop(ref)] = wait_for_result(ray, ref)
+                ended = ended + 1
             if waiting is not None:
                 waiting(ended)
         return results
@@ -80,7 +85,8 @@ def isolate_local_ray() -> Iterator[None]:
     import_ray()
     from ray._private import ray_constants
 
-    enabled, ray_constants.ENABLE_RAY_CLUSTER = ray_constants.ENABLE_RAY_CLUSTER, False
+    enabled = ray_constants.ENABLE_RAY_CLUSTER
+    ray_constants.ENABLE_RAY_CLUSTER = False
     try:
         yield
     finally:

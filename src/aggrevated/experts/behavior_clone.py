@@ -32,8 +32,10 @@ MOST = 5_000  # steps
 
 def fit_network(shown: Array, done: Array, held: Array, count: int | None, seed: int) -> NumpyNetwork:
     """From observations [N, O] to the log-odds of `count` actions, by likelihood; or to vectors, by least squares."""
-    finite, vectors = count is not None, done.reshape(len(done), -1).astype(np.float32)
-    mean, scale = vectors.mean(axis=0), np.maximum(vectors.std(axis=0), 1e-6)
+    finite = count is not None
+    vectors = done.reshape(len(done), -1).astype(np.float32)
+    mean = vectors.mean(axis=0)
+    scale = np.maximum(vectors.std(axis=0), 1e-6)
     targets = torch.from_numpy(done.astype(np.int64) if finite else (vectors - mean) / scale)
     with single_thread():
         generator = torch.Generator().manual_seed(seed)
@@ -43,10 +45,8 @@ def fit_network(shown: Array, done: Array, held: Array, count: int | None, seed:
         copy = NumpyNetwork.copy_of(network)
     if finite:
         return copy
-    weights, biases = (
-        (*copy.weights[:-1], copy.weights[-1] * scale),
-        (*copy.biases[:-1], copy.biases[-1] * scale + mean),
-    )
+    weights = (*copy.weights[:-1], copy.weights[-1] * scale)
+    biases = (*copy.biases[:-1], copy.biases[-1] * scale + mean)
     return NumpyNetwork(weights, biases, copy.activation)
 
 
@@ -55,9 +55,12 @@ def train_epochs(
 ) -> None:
     """Adam on minibatches of what is not held out; the weights that agreed best with what is are kept."""
     loss = cross_entropy if finite else mse_loss
-    optimizer, rows = Adam(network.parameters(), lr=LEARNING_RATE), torch.nonzero(~held)[:, 0]
+    optimizer = Adam(network.parameters(), lr=LEARNING_RATE)
+    rows = torch.nonzero(~held)[:, 0]
     rows = rows if len(rows) else torch.arange(len(held))  # of one step alone nothing can be held out
-    best, kept, waited = np.inf, {name: w.clone() for name, w in network.state_dict().items()}, 0
+    best = np.inf
+    kept = {name: w.clone() for name, w in network.state_dict().items()}
+    waited = 0
     for step in range(1, MOST + 1):
         optimizer.param_groups[0]["lr"] = LEARNING_RATE * (1 - (step - 1) / MOST)
         batch = rows[torch.randint(len(rows), (min(MINIBATCH, len(rows)),), generator=generator)]
@@ -69,7 +72,8 @@ def train_epochs(
                 now = float(loss(network(shown[held]), targets[held]))
             waited = 0 if now < 0.99 * best else waited + 1
             if now < best:
-                best, kept = now, {name: w.clone() for name, w in network.state_dict().items()}
+                best = now
+                kept = {name: w.clone() for name, w in network.state_dict().items()}
             if waited == PATIENCE or best < ENOUGH:
                 break
     network.load_state_dict(kept)
@@ -105,14 +109,16 @@ def fit_behavior_clone(
 ) -> BehaviorClone:
     """Whoever recorded them, as far as a small network can tell; the same for the same seed."""
 
-    translation, space = EnvironmentView(simulator).space_adapter, simulator.action_space
+    translation = EnvironmentView(simulator).space_adapter
+    space = simulator.action_space
     shown = recorded.seen(translation).reshape(recorded.steps, -1).astype(np.float32)
     if shown.shape[1] != int(np.prod(simulator.observation_space.shape)):
         raise DataError(
             f"{recorded.source} show {shown.shape[1]} numbers, and {simulator.name} shows "
             f"{int(np.prod(simulator.observation_space.shape))}; record them in this environment"
         )
-    mean, scale = shown.mean(axis=0), shown.std(axis=0)
+    mean = shown.mean(axis=0)
+    scale = shown.std(axis=0)
     scale = np.where(scale > 1e-6 * (1.0 + np.abs(mean)), scale, 1.0).astype(np.float32)  # what never varied stays
     count = int(space.n) if isinstance(space, Discrete) else None
     held = split_held_out(recorded, seed)

@@ -35,7 +35,8 @@ class AdaptedExpert:
     act: Callable[[Array, int], Array]
 
     def __init__(self, name: str, discount: float, **methods: Callable[..., Any]) -> None:
-        self.name, self.discount = name, discount
+        self.name = name
+        self.discount = discount
         vars(self).update(methods)
 
 
@@ -43,7 +44,9 @@ class GreedyFromQ:
     """`act` of an expert that only says what actions cost: the one that costs least."""
 
     def __init__(self, costs: Callable[[Array], Any], part: str, count: int) -> None:
-        self.costs, self.part, self.count = costs, part, count
+        self.costs = costs
+        self.part = part
+        self.count = count
 
     def __call__(self, states: Array, t: int) -> Array:
         told = check_numeric_array(
@@ -57,7 +60,8 @@ class PerActionQ:
     """Q* of every action of a finite set, from a `q_of`."""
 
     def __init__(self, expert: StateActionQExpert, count: int) -> None:
-        self.expert, self.count = expert, count
+        self.expert = expert
+        self.count = count
 
     def __call__(self, states: Array) -> Array:
         return query_q_per_action(self.expert, states, self.count)
@@ -96,7 +100,8 @@ def adapt_method(rung: str, method: Callable[..., Any], simulator: Simulator, ca
     """(the rung that a method of that name stands on by its parameters, the method as we ask it)."""
     if rung == "act":
         return rung, adapt_act(method, simulator, called)
-    taken, part = read_parameters(method, f"the {rung} of {called}"), f"the expert {called}"
+    taken = read_parameters(method, f"the {rung} of {called}")
+    part = f"the expert {called}"
     wanted = {"q": (1, 2), "q_of": (2,), "v": (1,)}[rung]
     if taken.required not in wanted:
         shape = {"q": "q(states) or q(states, actions)", "q_of": "q_of(states, actions)", "v": "v(states)"}[rung]

@@ -16,7 +16,8 @@ def query_actions(expert: Expert, states: Array, t: int, space: Discrete | Box) 
 
     What becomes of vectors beyond the bounds is the simulator's affair.
     """
-    part, n = display_name(expert), len(states)
+    part = display_name(expert)
+    n = len(states)
     try:
         given = call_user_code(part, "act", lambda: expert.act(states, t), n)
         if isinstance(space, Discrete):
@@ -50,7 +51,8 @@ def check_discrete_actions(part: str, given: object, n: int, count: int) -> Arra
 
 def query_q_values(expert: DiscreteQExpert, states: Array, count: int | None = None) -> Array:
     """Q*(s, a) of every action in the states [n, ...]: [n, A]. `count` is A, where it is known."""
-    part, n = display_name(expert), len(states)
+    part = display_name(expert)
+    n = len(states)
     given = to_array(part, "costs-to-go", call_user_code(part, "q", lambda: expert.q(states), n), "mend its q")
     width = count if count is not None else given.shape[-1] if given.ndim else 0
     return check_finite(
@@ -60,7 +62,8 @@ def query_q_values(expert: DiscreteQExpert, states: Array, count: int | None = N
 
 def query_state_action_q(expert: StateActionQExpert, states: Array, actions: Array) -> Array:
     """Q*(s, a) of one action in each of the states [n, ...]: [n]."""
-    part, n = display_name(expert), len(states)
+    part = display_name(expert)
+    n = len(states)
     given = call_user_code(part, "q_of", lambda: expert.q_of(states, actions), n)
     return check_finite(
         part, "costs-to-go", check_numeric_array(part, "costs-to-go", given, (n,), "mend its q_of"), CHECK
@@ -75,6 +78,7 @@ def query_q_per_action(expert: StateActionQExpert, states: Array, count: int) ->
 
 def query_state_values(expert: StateValueExpert, states: Array) -> Array:
     """V*(s) of the states [n, ...]: [n]."""
-    part, n = display_name(expert), len(states)
+    part = display_name(expert)
+    n = len(states)
     given = call_user_code(part, "v", lambda: expert.v(states), n)
     return check_finite(part, "values", check_numeric_array(part, "values", given, (n,), "mend its v"), CHECK)

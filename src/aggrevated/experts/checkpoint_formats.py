@@ -101,7 +101,8 @@ class ParsedCheckpoint:
 
     def fits(self, actor: NumpyNetwork, outputs: int) -> None:
         """Raise a `DataError` if it is not from the simulator's observations to so many numbers."""
-        has, needs = layer_sizes(actor), (self.inputs, outputs)
+        has = layer_sizes(actor)
+        needs = (self.inputs, outputs)
         if has != needs:
             raise DataError(
                 f"maps {has[0]} observations to {has[1]} actions, but {self.simulator.name} has "
@@ -120,14 +121,16 @@ class ParsedCheckpoint:
 
 def build_q_expert(found: ParsedCheckpoint) -> QNetworkExpert:
     """A DQN."""
-    outputs, q = found.count, found.judging(Q_NETWORK)
+    outputs = found.count
+    q = found.judging(Q_NETWORK)
     found.fits(q, outputs)
     return QNetworkExpert(found.name, q, found.observe, found.discount)
 
 
 def build_quantile_expert(found: ParsedCheckpoint) -> QNetworkExpert:
     """A QR-DQN: the mean of quantiles is linear in the last layer."""
-    outputs, quantiles = found.count, found.judging(QUANTILES)
+    outputs = found.count
+    quantiles = found.judging(QUANTILES)
     if layer_sizes(quantiles)[1] % outputs == 0:
         quantiles = average_quantiles(quantiles, outputs)
     found.fits(quantiles, outputs)
@@ -138,7 +141,9 @@ def build_actor_critic_expert(found: ParsedCheckpoint) -> ActorCriticExpert | Ca
     """A PPO, A2C or TRPO."""
     if isinstance(found.simulator.action_space, Discrete):
         return build_categorical_expert(found)
-    box, actor, critic = found.box, found.network(ACTOR), found.judging(CRITIC)
+    box = found.box
+    actor = found.network(ACTOR)
+    critic = found.judging(CRITIC)
     found.fits(actor, int(np.prod(box.shape)))
     found.judges(critic, found.inputs)
     squash = bool(found.settings.get("squash"))
@@ -149,7 +154,9 @@ def build_actor_critic_expert(found: ParsedCheckpoint) -> ActorCriticExpert | Ca
 
 def build_categorical_expert(found: ParsedCheckpoint) -> CategoricalExpert:
     """The same for finitely many actions."""
-    choices, actor, critic = found.choices, found.network(ACTOR), found.judging(CRITIC)
+    choices = found.choices
+    actor = found.network(ACTOR)
+    critic = found.judging(CRITIC)
     native = getattr(getattr(found.simulator, "space_adapter", None), "actions", None)
     if isinstance(native, MultiBinary) and layer_sizes(actor)[1] == len(choices):
         actor = binary_to_two_class_logits(actor)
@@ -160,7 +167,8 @@ def build_categorical_expert(found: ParsedCheckpoint) -> CategoricalExpert:
 
 def build_actor_q_expert(found: ParsedCheckpoint) -> ActorQExpert:
     """A SAC, TD3, DDPG or TQC."""
-    box, actor = check_bounded(found.box, found), found.network(SQUASHED)
+    box = check_bounded(found.box, found)
+    actor = found.network(SQUASHED)
     actions = int(np.prod(box.shape))
     found.fits(actor, actions)
     count = sum(bool(layer_names(found.weights, q_critic_layer_names(i))) for i in range(10))

@@ -98,7 +98,8 @@ def scale_outputs(network: NumpyNetwork, unit: float) -> NumpyNetwork:
     """The network whose outputs are so many times as large."""
     if unit == 1:
         return network
-    weight, bias = network.weights[-1], network.biases[-1]
+    weight = network.weights[-1]
+    bias = network.biases[-1]
     return replace_last_layer(network, (weight * unit).astype(weight.dtype), (bias * unit).astype(bias.dtype))
 
 

@@ -131,7 +131,9 @@ def flatten_leaf(recorded: Demonstrations, space: Space[Any], place: str) -> Arr
 
 MINARI = "minari:"
 MOST = 1 << 30  # bytes of an array
-OBSERVATIONS, ACTIONS, REWARDS = ("observations", "obs"), ("actions", "acts"), ("rewards", "rews")
+OBSERVATIONS = ("observations", "obs")
+ACTIONS = ("actions", "acts")
+REWARDS = ("rewards", "rews")
 LAST_STEPS = ("ends", "dones", "terminals", "timeouts", "terminations", "truncations")
 FIRST_STEPS = "episode_starts"
 

@@ -38,7 +38,8 @@ class EnvironmentView:
 
     def observations(self, states: Array) -> list[Any]:
         """What the environment shows in each of the states [n, ...]: copies."""
-        own, space = getattr(self.simulator, "native_observations", None), self.space_adapter.observations
+        own = getattr(self.simulator, "native_observations", None)
+        space = self.space_adapter.observations
         if callable(own):
             given = own(states)
             return given if isinstance(given, list) else split_batch(space, given)

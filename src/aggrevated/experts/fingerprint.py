@@ -19,7 +19,8 @@ from aggrevated.experts.vec_normalize import NormalizedExpert
 from aggrevated.simulators import Simulator
 from aggrevated.simulators.checked import checked_reset
 
-STATES, AGAIN = 8, 2
+STATES = 8
+AGAIN = 2
 
 
 def compute_behavior_fingerprint(expert: Expert, simulator: Simulator) -> dict[str, Array]:

@@ -39,7 +39,8 @@ class QFunctionExpert:
 
     def q(self, states: Array) -> Array:
         """Q*(s, a) for every action, [n, A]."""
-        part, mend = f"the expert {self.name}", "mend its outputs"
+        part = f"the expert {self.name}"
+        mend = "mend its outputs"
         given = to_array(part, "outputs", self.outputs(checked_observe(self.simulator, states)), mend)
         values = check_numeric_array(part, "outputs", given, (len(states), self.actions), mend)
         return -values if self.rewards else values

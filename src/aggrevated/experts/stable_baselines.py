@@ -56,7 +56,8 @@ def read_zip(path: Path) -> tuple[dict[str, Tensor], JsonDict]:
     with open_regular_file(path, "a Stable-Baselines3 model") as file:
         try:
             policy, data = extract_members(file)
-            tensors, settings = read_state_dict(policy, MAX_WEIGHTS), parse_json(decode_utf8(data))
+            tensors = read_state_dict(policy, MAX_WEIGHTS)
+            settings = parse_json(decode_utf8(data))
             if not isinstance(settings, dict):
                 raise DataError("its data is no JSON object")
         except OSError:
@@ -133,7 +134,8 @@ class SB3PredictExpert:
     def act(self, states: Array, t: int) -> Array:
         from aggrevated.experts.torch_modules import single_torch_thread
 
-        part, n = f"the expert {self.name}", len(states)
+        part = f"the expert {self.name}"
+        n = len(states)
         with single_torch_thread():
             if isinstance(self.native.space_adapter.observations, Box):
                 chosen = split_rows(self._predicted(self.native.batch(states)), n, part) if n else []

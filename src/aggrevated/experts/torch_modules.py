@@ -55,10 +55,12 @@ class ModuleExpert:
     simulator: Simulator
 
     def act(self, states: Array, t: int) -> Array:
-        given, space = self.outputs(checked_observe(self.simulator, states)), self.simulator.action_space
+        given = self.outputs(checked_observe(self.simulator, states))
+        space = self.simulator.action_space
         if not isinstance(space, Discrete):
             return given
-        part, shape = f"the expert {self.name}", (len(states), int(space.n))
+        part = f"the expert {self.name}"
+        shape = (len(states), int(space.n))
         preferences = check_numeric_array(part, "preferences", given, shape, "give one for each action")
         chosen: Array = check_finite(part, "preferences", preferences, "check its weights").argmax(axis=1)
         return chosen

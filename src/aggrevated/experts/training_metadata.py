@@ -124,7 +124,8 @@ def is_normalized(settings: JsonDict, last: Array | None, original: Array | None
     state = bounds.state if isinstance(bounds, UnresolvedObject) else None
     with suppress(DataError, ValueError):
         if isinstance(state, dict) and {"low", "high"} <= state.keys():
-            low, high = array_from_pickle(state["low"]), array_from_pickle(state["high"])
+            low = array_from_pickle(state["low"])
+            high = array_from_pickle(state["high"])
             if ((last < low) | (last > high)).any():
                 return True
             if last.dtype != np.float32:  # which is what it makes of all

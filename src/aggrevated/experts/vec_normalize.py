@@ -29,7 +29,9 @@ from aggrevated.storage import (
     truncate_message,
 )
 
-EPSILON, CLIP = 1e-8, 10.0  # of VecNormalize, where nothing else is said
+# of VecNormalize, where nothing else is said
+EPSILON = 1e-8
+CLIP = 10.0
 REMEDY = (
     "save them with vec_normalize.save(path), or as numpy.savez('stats.npz', mean=vec_normalize.obs_rms.mean, "
     "var=vec_normalize.obs_rms.var)"

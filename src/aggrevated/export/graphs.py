@@ -10,7 +10,9 @@ import numpy as np
 from aggrevated.core.arrays import Array
 from aggrevated.core.errors import UsageError
 
-OPSET, IR = 17, 8  # old enough for every onnxruntime of the last years
+# old enough for every onnxruntime of the last years
+OPSET = 17
+IR = 8
 NUMBERS = {"float32": 1, "int64": 7, "float64": 11}  # as ONNX counts its types
 
 

@@ -18,7 +18,9 @@ from aggrevated.policies.serialization import has_discrete_actions, observation_
 from aggrevated.storage import JsonDict, write_atomically
 
 TOLERANCE = 1e-5  # relative to the largest number, or to 1
-STEPS, BATCH = 8, 5  # of the check
+# of the check
+STEPS = 8
+BATCH = 5
 
 
 def export_onnx(policy: Policy, path: Path | str, card: JsonDict | None = None) -> float | None:
@@ -40,7 +42,8 @@ def build_onnx_model(policy: Policy, card: JsonDict) -> Any:
             "a policy that sees its previous actions cannot be written as ONNX, which is not told which were taken; "
             "save it by policy.save instead, or train it without --observe-actions"
         )
-    graph, remembered = Graph(), policy.actor().memory(1).shape[1]
+    graph = Graph()
+    remembered = policy.actor().memory(1).shape[1]
     shown = graph.take_in("observation", environment_observation_shape(policy))
     state = graph.take_in("state", (remembered,)) if remembered else ""
     parameters, following = add_policy_step(policy, graph, add_observation_adapter(policy, graph, shown), state)
@@ -60,7 +63,8 @@ def environment_observation_shape(policy: Policy) -> tuple[int, ...]:
 
 def add_observation_adapter(policy: Policy, graph: Graph, shown: str) -> str:
     """What the policy sees of it: some columns, less their mean, by their scale."""
-    translation, seen = policy.space_adapter, shown
+    translation = policy.space_adapter
+    seen = shown
     if translation is None:
         return seen
     if translation.columns is not None:
@@ -76,7 +80,8 @@ def add_observation_adapter(policy: Policy, graph: Graph, shown: str) -> str:
 def add_action_choice(policy: Policy, graph: Graph, logits: str) -> None:
     """`logits` and, as the environment counts, the likeliest `action`; of several choices at once one for each."""
     graph.give_out("logits", logits, (policy.head.outputs,))
-    action, shape = graph.add("ArgMax", logits, axis=1, keepdims=0), tuple[int, ...]()
+    action = graph.add("ArgMax", logits, axis=1, keepdims=0)
+    shape = tuple[int, ...]()
     if policy.space_adapter is not None:
         native = policy.space_adapter.native(np.arange(policy.head.outputs)).reshape(policy.head.outputs, -1)
         shape = () if isinstance(policy.space_adapter.actions, Discrete) else native.shape[1:]
@@ -93,7 +98,8 @@ def add_clipping(policy: Policy, graph: Graph, outputs: str) -> None:
     graph.give_out("mean", mean, shape)
     deviation = graph.constant((head.unit * head.log_deviation.detach().exp()).numpy())
     graph.give_out("deviation", graph.add("Expand", deviation, graph.add("Shape", mean)), shape)
-    action, bounds = mean, [(head.low, head.high)]
+    action = mean
+    bounds = [(head.low, head.high)]
     if policy.space_adapter is not None:
         space = policy.space_adapter.action_space
         assert isinstance(space, Box)
@@ -111,10 +117,13 @@ def max_onnx_difference(policy: Policy, model: bytes) -> float | None:
     except ImportError:
         return None
     quiet = SessionOptions()
-    quiet.log_severity_level, quiet.intra_op_num_threads = 3, 1
+    quiet.log_severity_level = 3
+    quiet.intra_op_num_threads = 1
     session = InferenceSession(model, quiet, providers=["CPUExecutionProvider"])
     names = [output.name for output in session.get_outputs()]
-    actor, generator, worst = policy.actor(), np.random.default_rng(0), 0.0
+    actor = policy.actor()
+    generator = np.random.default_rng(0)
+    worst = 0.0
     memory = state = actor.memory(BATCH)
     for _ in range(STEPS):
         shown = sample_observations(policy, generator)

@@ -10,7 +10,9 @@ import torch
 from torch import Tensor
 from torch.optim.adam import adam
 
-FIRST, SECOND = "exp_avg", "exp_avg_sq"  # moments, as torch names them
+# moments, as torch names them
+FIRST = "exp_avg"
+SECOND = "exp_avg_sq"
 
 
 class Optimizer(Protocol):

@@ -8,13 +8,18 @@ import numpy as np
 from aggrevated.core.arrays import Array
 from aggrevated.kernels.linear_algebra import njit_cached
 
-LOG2_E, LN2 = np.float32(1.4426950408889634), np.float32(0.6931471805599453)
-LN2_HIGH, LN2_LOW = np.float32(0.693359375), np.float32(-2.12194440e-4)  # their sum; the first has few bits
+LOG2_E = np.float32(1.4426950408889634)
+LN2 = np.float32(0.6931471805599453)
+# their sum; the first has few bits
+LN2_HIGH = np.float32(0.693359375)
+LN2_LOW = np.float32(-2.12194440e-4)
 ZERO, HALF, ONE, TWO, TEN, EIGHTY, ROOT2 = (np.float32(c) for c in (0.0, 0.5, 1.0, 2.0, 10.0, 80.0, 2**0.5))
 # 1/2!, …, 1/7! of the exponential series, and 1/3, …, 1/9 of that of the area hyperbolic tangent
 E2, E3, E4, E5, E6, E7 = (np.float32(1 / f) for f in (2, 6, 24, 120, 720, 5040))
 A3, A5, A7, A9 = (np.float32(1 / n) for n in (3, 5, 7, 9))
-MANTISSA, EXPONENT, BIAS = np.int32(0x7FFFFF), np.int32(23), np.int32(127)
+MANTISSA = np.int32(0x7FFFFF)
+EXPONENT = np.int32(23)
+BIAS = np.int32(127)
 SHIFT = np.float32(1.5 * 2**23)
 LEAST = np.float32(-np.inf)
 
@@ -51,7 +56,8 @@ def log_scalar(x):  # type: ignore[no-untyped-def]
     k = np.int32(bits >> EXPONENT) - BIAS
     m = np.int32((bits & MANTISSA) | (BIAS << EXPONENT)).view(np.float32)
     if m > ROOT2:
-        m, k = HALF * m, k + np.int32(1)
+        m = HALF * m
+        k = k + np.int32(1)
     s = (m - ONE) / (m + ONE)
     z = s * s
     return np.float32(k) * LN2 + TWO * s * (ONE + z * (A3 + z * (A5 + z * (A7 + z * A9))))

@@ -51,10 +51,14 @@ def add_row(out, x, weight):  # type: ignore[no-untyped-def]
     over them for each input; every sum is taken in the same order for all that.
     """
     inputs, outputs = weight.shape
-    wide, fours = outputs - outputs % SIMD_LANES, inputs - inputs % 4
+    wide = outputs - outputs % SIMD_LANES
+    fours = inputs - inputs % 4
     if wide:
         for i in range(0, fours, 4):
-            a, b, c, d = x[i], x[i + 1], x[i + 2], x[i + 3]
+            a = x[i]
+            b = x[i + 1]
+            c = x[i + 2]
+            d = x[i + 3]
             for j in range(wide):
                 two = (out[j] + a * weight[i, j]) + b * weight[i + 1, j]
                 out[j] = (two + c * weight[i + 2, j]) + d * weight[i + 3, j]

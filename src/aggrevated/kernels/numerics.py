@@ -39,7 +39,8 @@ def digest_kernel_outputs() -> str:
     from aggrevated.kernels.linear_algebra import affine
 
     x = np.random.default_rng(0).normal(size=(60, 64)).astype(np.float32)
-    t, layer = torch.from_numpy(x), torch.nn.LSTM(64, 8, batch_first=True)
+    t = torch.from_numpy(x)
+    layer = torch.nn.LSTM(64, 8, batch_first=True)
     for i, parameter in enumerate(layer.parameters()):
         torch.nn.init.uniform_(parameter, -0.3, 0.3, generator=torch.Generator().manual_seed(i))
     hidden, _ = layer(t[None])

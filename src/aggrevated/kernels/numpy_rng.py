@@ -8,27 +8,40 @@ import numpy as np
 from aggrevated.kernels.linear_algebra import njit_cached
 
 U = np.uint64
-LOW32, SHIFT32, ONE = U(0xFFFFFFFF), U(32), U(1)
+LOW32 = U(0xFFFFFFFF)
+SHIFT32 = U(32)
+ONE = U(1)
 
 # Philox 4×64, ten rounds (Salmon et al., 2011)
-PHILOX_M0, PHILOX_M1 = U(0xD2E7470EE14C6C93), U(0xCA5A826395121157)
-PHILOX_W0, PHILOX_W1 = U(0x9E3779B97F4A7C15), U(0xBB67AE8584CAA73B)
+PHILOX_M0 = U(0xD2E7470EE14C6C93)
+PHILOX_M1 = U(0xCA5A826395121157)
+PHILOX_W0 = U(0x9E3779B97F4A7C15)
+PHILOX_W1 = U(0xBB67AE8584CAA73B)
 ROUNDS = 10
 TO_UNIT = np.float32(2.0**-24)
 
 # NumPy's SeedSequence (after O'Neill's randutils), with a pool of four words
 POOL = 4
-INIT_A, MULT_A, INIT_B, MULT_B = U(0x43B0D7E5), U(0x931E8875), U(0x8B51F9DD), U(0x58F38DED)
-MIX_L, MIX_R, SHIFT16 = U(0xCA01F9DD), U(0x4973F715), U(16)
+INIT_A = U(0x43B0D7E5)
+MULT_A = U(0x931E8875)
+INIT_B = U(0x8B51F9DD)
+MULT_B = U(0x58F38DED)
+MIX_L = U(0xCA01F9DD)
+MIX_R = U(0x4973F715)
+SHIFT16 = U(16)
 
 # PCG64, the XSL-RR variant (O'Neill, 2014)
-PCG_HIGH, PCG_LOW = U(0x2360ED051FC65DA4), U(0x4385DF649FCCF645)
+PCG_HIGH = U(0x2360ED051FC65DA4)
+PCG_LOW = U(0x4385DF649FCCF645)
 
 
 @njit_cached
 def multiply_high(a, b):  # type: ignore[no-untyped-def]
     """The upper 64 bits of a · b."""
-    a0, a1, b0, b1 = a & LOW32, a >> SHIFT32, b & LOW32, b >> SHIFT32
+    a0 = a & LOW32
+    a1 = a >> SHIFT32
+    b0 = b & LOW32
+    b1 = b >> SHIFT32
     middle = a1 * b0 + ((a0 * b0) >> SHIFT32)
     other = a0 * b1 + (middle & LOW32)
     return a1 * b1 + (middle >> SHIFT32) + (other >> SHIFT32)
@@ -37,13 +50,27 @@ def multiply_high(a, b):  # type: ignore[no-untyped-def]
 @njit_cached
 def philox_block(key, stream, block, out):  # type: ignore[no-untyped-def]
     """Write the four numbers uint64 [4] of a block of the generator with this key."""
-    c0, c1, c2, c3 = block + ONE, U(0), U(0), U(0)
-    k0, k1 = key, stream
+    c0 = block + ONE
+    c1 = U(0)
+    c2 = U(0)
+    c3 = U(0)
+    k0 = key
+    k1 = stream
     for _ in range(ROUNDS):
-        h0, l0, h1, l1 = multiply_high(PHILOX_M0, c0), PHILOX_M0 * c0, multiply_high(PHILOX_M1, c2), PHILOX_M1 * c2
-        c0, c1, c2, c3 = h1 ^ c1 ^ k0, l1, h0 ^ c3 ^ k1, l0
-        k0, k1 = k0 + PHILOX_W0, k1 + PHILOX_W1
-    out[0], out[1], out[2], out[3] = c0, c1, c2, c3
+        h0 = multiply_high(PHILOX_M0, c0)
+        l0 = PHILOX_M0 * c0
+        h1 = multiply_high(PHILOX_M1, c2)
+        l1 = PHILOX_M1 * c2
+        c0 = h1 ^ c1 ^ k0
+        c1 = l1
+        c2 = h0 ^ c3 ^ k1
+        c3 = l0
+        k0 = k0 + PHILOX_W0
+        k1 = k1 + PHILOX_W1
+    out[0] = c0
+    out[1] = c1
+    out[2] = c2
+    out[3] = c3
 
 
 @njit_cached
@@ -67,7 +94,8 @@ def fill_uniforms(key, stream, first, out, numbers):  # type: ignore[no-untyped-
 @njit_cached
 def seed_pcg64(seed, state):  # type: ignore[no-untyped-def]
     """Write PCG64's state uint64 [4] (state high, low, increment high, low) for `SeedSequence(seed)`."""
-    pool, constant = np.empty(POOL, np.uint64), INIT_A
+    pool = np.empty(POOL, np.uint64)
+    constant = INIT_A
     for i in range(POOL):
         word = (seed & LOW32) if i == 0 else (seed >> SHIFT32) if i == 1 else U(0)
         pool[i], constant = mix_entropy(word, constant)
@@ -87,9 +115,12 @@ def seed_pcg64(seed, state):  # type: ignore[no-untyped-def]
             state[i // 2] = word
         else:
             state[i // 2] |= word << SHIFT32
-    high, low = state[0], state[1]
-    state[2], state[3] = (state[2] << ONE) | (state[3] >> U(63)), (state[3] << ONE) | ONE
-    state[0], state[1] = U(0), U(0)
+    high = state[0]
+    low = state[1]
+    state[2] = (state[2] << ONE) | (state[3] >> U(63))
+    state[3] = (state[3] << ONE) | ONE
+    state[0] = U(0)
+    state[1] = U(0)
     pcg64_step(state)
     state[1] += low
     state[0] += high + (ONE if state[1] < low else U(0))
@@ -108,17 +139,20 @@ def mix_entropy(word, constant):  # type: ignore[no-untyped-def]
 @njit_cached
 def pcg64_step(state):  # type: ignore[no-untyped-def]
     """PCG64's recurrence, in 128 bits: s ← s · a + c."""
-    high, low = state[0], state[1]
+    high = state[0]
+    low = state[1]
     product = low * PCG_LOW
     upper = multiply_high(low, PCG_LOW) + high * PCG_LOW + low * PCG_HIGH
     total = product + state[3]
-    state[0], state[1] = upper + state[2] + (ONE if total < product else U(0)), total
+    state[0] = upper + state[2] + (ONE if total < product else U(0))
+    state[1] = total
 
 
 @njit_cached
 def next_uniform(state, low, high):  # type: ignore[no-untyped-def]
     """The next number of `Generator(PCG64(seed)).uniform(low, high)`."""
     pcg64_step(state)
-    word, turn = state[0] ^ state[1], state[0] >> U(58)
+    word = state[0] ^ state[1]
+    turn = state[0] >> U(58)
     word = (word >> turn) | (word << ((U(64) - turn) & U(63)))
     return low + (high - low) * (np.float64(word >> U(11)) * 2.0**-53)

@@ -10,7 +10,8 @@ from aggrevated.storage import JsonDict
 class TensorBoardWriter:
     """A scalar for each number of an iteration; those of the result are at the last one."""
 
-    log, package = "tensorboard", "tensorboard"
+    log = "tensorboard"
+    package = "tensorboard"
 
     def __init__(self, folder: Path, config: JsonDict) -> None:
         """What was written before the run was stopped is not shown: it is written again."""

@@ -10,7 +10,8 @@ from aggrevated.storage import JsonDict
 class WandbWriter:
     """A step for each iteration, and the result as its summary."""
 
-    log, package = "wandb", "wandb"
+    log = "wandb"
+    package = "wandb"
 
     def __init__(self, folder: Path, config: JsonDict) -> None:
         """A run that goes on keeps its id; the newest folder holds all of it."""

@@ -27,7 +27,8 @@ def best_action_targets(cost_to_go: CostToGo, trajectories: Trajectories) -> Ten
     if cost_to_go.expert_actions is not None:
         return torch.from_numpy(cost_to_go.expert_actions)
     assert cost_to_go.has_all_actions, "likelihood needs the cost-to-go of every action, to know the cheapest"
-    values, legal = torch.from_numpy(cost_to_go.values), action_mask_tensor(trajectories)
+    values = torch.from_numpy(cost_to_go.values)
+    legal = action_mask_tensor(trajectories)
     return (values if legal is None else values.masked_fill(~legal, torch.inf)).argmin(-1)
 
 

@@ -157,7 +157,8 @@ def max_rollout_steps(horizon: int, asked: int, rolled: int) -> int:
 def check_expert_has(expert: Expert, *methods: str) -> None:
     """A `UsageError` if the expert has none of these methods, by which an oracle asks it."""
     if not any(callable(getattr(expert, method, None)) for method in methods):
-        name, needed = getattr(expert, "name", type(expert).__name__), " or ".join(methods)
+        name = getattr(expert, "name", type(expert).__name__)
+        needed = " or ".join(methods)
         remedy = "give it one, or take MonteCarlo or disagreement, which need only act"
         raise UsageError(f"the expert {name} has no method {needed} to be asked by; {remedy}")
 

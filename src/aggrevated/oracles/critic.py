@@ -50,7 +50,8 @@ class CriticOracle:
 
     def _fit(self, trajectories: Trajectories, targets: Array) -> None:
         """Minimise the mean squared error, from where φ is; Adam begins anew."""
-        x, y = critic_inputs(trajectories), torch.from_numpy(targets[trajectories.mask].astype(np.float32))
+        x = critic_inputs(trajectories)
+        y = torch.from_numpy(targets[trajectories.mask].astype(np.float32))
         if self._network is None:
             generator = torch.Generator().manual_seed(int(trajectories.seeds[0] >> np.uint64(1)))  # torch's are signed
             self._network = ValueNetwork(x.shape[1], self.hidden, generator)
@@ -88,7 +89,8 @@ class ValueNetwork(nn.Module):
 
     def measure(self, x: Tensor, y: Tensor) -> None:
         """Take the units from this data; 1 where it does not vary."""
-        deviation, scale = x.std(dim=0, correction=0), y.square().mean().sqrt()
+        deviation = x.std(dim=0, correction=0)
+        scale = y.square().mean().sqrt()
         self.mean.copy_(x.mean(dim=0))
         self.deviation.copy_(torch.where(deviation > 1e-6, deviation, 1.0))
         self.scale.copy_(torch.where(scale > 1e-6, scale, 1.0))

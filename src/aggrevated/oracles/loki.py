@@ -91,7 +91,8 @@ class SwitchSettings(ReinforcementSettings):
         return replace(self, imitation_max=most, imitation_min=self.imitation_min or (most + 1) // 2)
 
     def check(self, chosen: SelectedComponents) -> None:
-        least, most = self.imitation_min, self.imitation_max
+        least = self.imitation_min
+        most = self.imitation_max
         check_setting(1 <= least <= most, "imitation_min", least, f"between 1 and --imitation-max, which is {most}")
 
     def feedback(self, asked: Feedback) -> Feedback:

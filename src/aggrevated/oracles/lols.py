@@ -56,8 +56,10 @@ class LolsOracle:
             q, simulated = roll_outs.taken_action(trajectories.actions[k, t], self.advantage)
         fine = np.isfinite(q).all(axis=tuple(range(1, q.ndim)))  # else a simulation diverged
         shape = trajectories.mask.shape
-        values, known = np.zeros((*shape, *q.shape[1:]), np.float32), np.zeros(shape, bool)
-        values[k[fine], t[fine]], known[k, t] = q[fine], fine
+        values = np.zeros((*shape, *q.shape[1:]), np.float32)
+        known = np.zeros(shape, bool)
+        values[k[fine], t[fine]] = q[fine]
+        known[k, t] = fine
         if self.all_actions and self.advantage:
             values -= min_cost(values, trajectories.action_mask)
         weight, lost = query_weights(open_to, known)
@@ -67,7 +69,8 @@ class LolsOracle:
         """Those from the states at [k, t]."""
         actor = policy.actor()
         mixture = RollInPolicy(self.expert, actor, trajectories.alpha if self.beta is None else self.beta)
-        horizon, before = self.simulator.horizon, replay_hidden_states(actor, trajectories)
+        horizon = self.simulator.horizon
+        before = replay_hidden_states(actor, trajectories)
         _, noise, by_expert = mixture.start(trajectories.seeds, horizon, False, RandomStream.ROLL_OUTS)
         one_coin = self.beta is not None  # whoever goes on does so to the end
         by_expert = np.broadcast_to(by_expert[t, k], (horizon, len(k))) if one_coin else by_expert[:, k]
@@ -99,7 +102,8 @@ class RolloutQueries:
     def all_actions(self, legal: Array, space: object) -> tuple[Array, int]:
         """([Q, A] the cost of every legal action, all the steps); of others 0, and they are not tried."""
         assert isinstance(space, Discrete), "there are infinitely many actions; ask about the one taken"
-        q, simulated = np.zeros((len(self.states), int(space.n))), 0
+        q = np.zeros((len(self.states), int(space.n)))
+        simulated = 0
         for action in range(q.shape[1]):
             rows = np.flatnonzero(legal[:, action]) if legal.shape[1] else np.arange(len(q))
             q[rows, action], steps = self.cost(rows, np.full(len(rows), action))
@@ -108,11 +112,14 @@ class RolloutQueries:
 
     def cost(self, rows: Array, first: Array | None = None) -> tuple[Array, int]:
         """([n] what it costs to take `first` in the states of these rows and then go on, all the steps)."""
-        memory, rules = self.memory[rows], find_action_mask(self.simulator)
+        memory = self.memory[rows]
+        rules = find_action_mask(self.simulator)
 
         def act(lanes: Array, state: Array, t: int) -> Array:
-            own, shown = rows[lanes], checked_observe(self.simulator, state)
-            legal, noise = rules.action_mask(state) if rules else None, self.noise[t, self.trajectory[own]]
+            own = rows[lanes]
+            shown = checked_observe(self.simulator, state)
+            legal = rules.action_mask(state) if rules else None
+            noise = self.noise[t, self.trajectory[own]]
             action, memory[lanes] = self.mixture.act(
                 state, shown, legal, memory[lanes], noise, self.by_expert[t, own], t, self.simulator.action_space
             )

@@ -60,7 +60,10 @@ class MonteCarloOracle:
     def __call__(self, trajectories: Trajectories, policy: Policy | None = None) -> CostToGo:
         open_to = include_expert_steps(trajectories) if self.all_actions else trajectories
         k, t = np.nonzero(sample_query_steps(open_to, self.steps))
-        states, total, sound, simulated = trajectories.states[k, t], np.zeros((len(k), 1)), np.zeros(len(k), int), 0
+        states = trajectories.states[k, t]
+        total = np.zeros((len(k), 1))
+        sound = np.zeros(len(k), int)
+        simulated = 0
         for rollout in range(self.rollouts):
             start = states if rollout == 0 else self._with_other_luck(states, trajectories.seeds[k], t, rollout)
             with add_error_position(trajectories.seeds[k]):
@@ -69,9 +72,12 @@ class MonteCarloOracle:
                 else:
                     q, steps = self._taken_action(start, t, trajectories.actions[k, t])
             fine = np.asarray(np.isfinite(q).all(axis=1))  # else the simulation diverged
-            total, sound, simulated = total + np.where(fine[:, None], q, 0.0), sound + fine, simulated + steps
+            total = total + np.where(fine[:, None], q, 0.0)
+            sound = sound + fine
+            simulated = simulated + steps
         values = np.zeros((*trajectories.mask.shape, total.shape[1]), np.float32)
-        values[k, t], known = total / np.maximum(sound, 1)[:, None], np.zeros(trajectories.mask.shape, bool)
+        values[k, t] = total / np.maximum(sound, 1)[:, None]
+        known = np.zeros(trajectories.mask.shape, bool)
         known[k, t] = sound > 0
         diverged = int(self.rollouts * len(k) - sound.sum())
         found = values if self.all_actions else values[..., 0]
@@ -140,7 +146,8 @@ def query_weights(trajectories: Trajectories, known: Array) -> tuple[Array, int]
     """(float32 [K, T]: T/M for each of the M steps of a trajectory that are known, T being all that might have been;
     how many trajectories are lost, because nothing is known of them).
     """
-    own, found = trajectories.by_learner.sum(axis=1), known.sum(axis=1)
+    own = trajectories.by_learner.sum(axis=1)
+    found = known.sum(axis=1)
     factor = own / np.maximum(found, 1)
     weight: Array = (known * factor[:, None]).astype(np.float32)
     return weight, int(((own > 0) & (found == 0)).sum())
@@ -161,10 +168,12 @@ def rollout_cost(
 
     A diverged one costs NaN. Replays are counted; more lanes than can be kept where they stand go in blocks.
     """
-    n, most = len(states), max_batch_size(simulator)
+    n = len(states)
+    most = max_batch_size(simulator)
     if n <= most:
         return rollout_cost_batch(simulator, act, states, times, first)
-    total, simulated = np.zeros(n), 0
+    total = np.zeros(n)
+    simulated = 0
     for start in range(0, n, most):
         rows = np.arange(start, min(start + most, n))
 
@@ -185,11 +194,14 @@ def rollout_cost_batch(
 
     Lanes join at their own time, so that whoever depends on t is asked rightly, and leave when they have ended.
     """
-    total, simulated = np.zeros(len(states)), -count_replayed_steps(simulator)
-    lanes, state = np.zeros(0, int), states[:0]
+    total = np.zeros(len(states))
+    simulated = -count_replayed_steps(simulator)
+    lanes = np.zeros(0, int)
+    state = states[:0]
     for t in range(int(times.min(initial=simulator.horizon)), simulator.horizon):
         joining = np.flatnonzero(times == t)
-        lanes, state = np.concatenate([lanes, joining]), np.concatenate([state, states[joining]])
+        lanes = np.concatenate([lanes, joining])
+        state = np.concatenate([state, states[joining]])
         if not len(lanes):
             continue
         with add_error_position(rows=lanes, step=t):
@@ -200,7 +212,8 @@ def rollout_cost_batch(
         total[lanes] += cost
         simulated += len(lanes)
         if done.any():
-            lanes, state = lanes[~done], state[~done]
+            lanes = lanes[~done]
+            state = state[~done]
     return total, simulated + count_replayed_steps(simulator)
 
 

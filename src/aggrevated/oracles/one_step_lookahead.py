@@ -52,8 +52,10 @@ class LookaheadOracle:
         q = np.zeros(allowed.shape)
         q[row, action] = ahead
         sound: Array = np.asarray(np.isfinite(q).all(axis=1))  # else the simulation diverged
-        values, known = np.zeros((*trajectories.mask.shape, q.shape[1]), np.float32), trajectories.mask.copy()
-        values[k, t], known[k, t] = np.where(sound[:, None], q, 0.0), sound
+        values = np.zeros((*trajectories.mask.shape, q.shape[1]), np.float32)
+        known = trajectories.mask.copy()
+        values[k, t] = np.where(sound[:, None], q, 0.0)
+        known[k, t] = sound
         weight, lost = query_weights(include_expert_steps(trajectories), known)
         return CostToGo(values, weight, len(k), simulated, int((~sound).sum()), lost)
 

@@ -44,7 +44,8 @@ class StateActionQOracle:
         check_expert_has(self.expert, "q_of")
 
     def __call__(self, trajectories: Trajectories, policy: Policy | None = None) -> CostToGo:
-        mask, weight = trajectories.mask, trajectories.by_learner.astype(np.float32)
+        mask = trajectories.mask
+        weight = trajectories.by_learner.astype(np.float32)
         states = trajectories.states[mask]
         with add_trajectory_to_errors(trajectories):
             q = query_state_action_q(self.expert, states, trajectories.actions[mask])

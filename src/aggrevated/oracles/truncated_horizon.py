@@ -48,7 +48,8 @@ class TruncatedHorizonOracle:
         check_expert_has(self.expert, "v", "q")
 
     def __call__(self, trajectories: Trajectories, policy: Policy | None = None) -> CostToGo:
-        v, last = query_v_star(self.expert, trajectories), trajectories.horizon - 1
+        v = query_v_star(self.expert, trajectories)
+        last = trajectories.horizon - 1
         ahead = v
         for _ in range(min(self.k, v.shape[1])):
             following = np.pad(ahead[:, 1:], ((0, 0), (0, 1)))
@@ -63,7 +64,8 @@ class TruncatedHorizonOracle:
 
 def query_v_star(expert: StateValueExpert | DiscreteQExpert, trajectories: Trajectories) -> Array:
     """V*(s_t), [K, T], 0 where no step was taken; of an expert without a critic it is the least of the legal Q*."""
-    states, mask = trajectories.states[trajectories.mask], trajectories.mask
+    states = trajectories.states[trajectories.mask]
+    mask = trajectories.mask
     with add_trajectory_to_errors(trajectories):
         if isinstance(expert, StateValueExpert):
             v = np.zeros(mask.shape)

@@ -81,7 +81,8 @@ def iter_blocks(pages: Sequence[Page]) -> Iterator[Sequence[Page]]:
 
 def make_corpus(kept: dict[str, Array]) -> Corpus:
     """Lengths and gold trees of all pages."""
-    lengths, most = kept["lengths"], int(kept["lengths"].max())
+    lengths = kept["lengths"]
+    most = int(kept["lengths"].max())
     trees = np.split(kept["heads"], np.cumsum(lengths)[:-1])
     return Corpus(lengths, np.stack([with_root(heads, most) for heads in trees]))
 

@@ -101,7 +101,8 @@ class Parser:
     def observe(self, state: Array) -> Array:
         """[n, 10] float32: the page, then the latest three of stack, buffer and arcs."""
         view = ConfigurationView(state[:, CONFIGURATION])
-        top, stack = None, []
+        top = None
+        stack = []
         for _ in range(CONTEXT_SIZE):
             top = view.top(below=top)
             stack.append(top)
@@ -118,9 +119,11 @@ class Parser:
         rows = state[:, CONFIGURATION]
         following = state.copy()
         following[:, CONFIGURATION] = self.system.step(rows, action)
-        before, after = ConfigurationView(rows).heads, ConfigurationView(following[:, CONFIGURATION]).heads
+        before = ConfigurationView(rows).heads
+        after = ConfigurationView(following[:, CONFIGURATION]).heads
         new = before != after
-        dependent, made = new.argmax(axis=1), new.any(axis=1)
+        dependent = new.argmax(axis=1)
+        made = new.any(axis=1)
         following[made, 2 : 1 + CONTEXT_SIZE] = state[made, 1:CONTEXT_SIZE]
         following[made, 1] = dependent[made]
         done = self.system.done(following[:, CONFIGURATION])
@@ -146,13 +149,15 @@ class GoldExpert:
 
     def q(self, states: Array) -> Array:
         """Q*(s, a): arcs that are lost already, and those that the transition loses; for illegal ones the same."""
-        rows, gold = states[:, CONFIGURATION], self.parser.corpus.gold[states[:, 0]]
+        rows = states[:, CONFIGURATION]
+        gold = self.parser.corpus.gold[states[:, 0]]
         lost = self.parser.system.lost(rows, gold)
         q: Array = (lost + already_lost(self.parser.system, rows, gold)[:, None]).astype(np.float64)
         return q
 
     def act(self, states: Array, t: int) -> Array:
-        rows, gold = states[:, CONFIGURATION], self.parser.corpus.gold[states[:, 0]]
+        rows = states[:, CONFIGURATION]
+        gold = self.parser.corpus.gold[states[:, 0]]
         return best_transition(self.parser.system, rows, gold)
 
 

@@ -80,7 +80,8 @@ def make_problem(
 def attach_pages(policy: Policy, pages: Dataset) -> None:
     """Give a policy the pages, and the projection that made their features, with geometry if it is to see that."""
     assert isinstance(policy, Reader)
-    whole, width = pages.projection, policy.projection.width
+    whole = pages.projection
+    width = policy.projection.width
     policy.projection = whole if width == whole.width else whole.without_geometry()
     policy.with_pages(pages.features[:, :, :width], pages.corpus.lengths)
 

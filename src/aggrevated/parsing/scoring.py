@@ -53,7 +53,8 @@ def parse_batch(policy: Policy | Expert, parser: Parser) -> Array:
 
 def predicted_heads(found: Trajectories, parser: Parser) -> Array:
     """[P, N]: the heads that these parses came to, NONE where there is none."""
-    lane, last = np.arange(found.count), found.mask.sum(axis=1) - 1
+    lane = np.arange(found.count)
+    last = found.mask.sum(axis=1) - 1
     final, _, _ = parser.step(found.states[lane, last], found.actions[lane, last])
     return parser.heads(final)
 
@@ -96,7 +97,8 @@ def next_symbol_baseline(parser: Parser) -> float:
 def random_baseline(parser: Parser, parses: int = 20) -> float:
     """The micro UAS of legal transitions drawn at random: mean over so many parses of every page."""
     pages = np.tile(parser.chosen, parses)
-    state, generator = parser.start(pages), np.random.default_rng(0)
+    state = parser.start(pages)
+    generator = np.random.default_rng(0)
     wrong = 0.0
     while len(state):
         chance = np.where(parser.action_mask(state), generator.random((len(state), int(parser.action_space.n))), -1.0)
@@ -124,7 +126,8 @@ def score_heads(heads: Array, parser: Parser) -> UasScore:
     lengths = parser.corpus.lengths[parser.chosen]
     right = ((heads == parser.gold[:, 1:]) & (parser.gold[:, 1:] != NO_SYMBOL)).sum(axis=1)
     returns, _ = evaluate_returns(parser.expert, parser, page_numbers(parser), True)
-    symbols, expert_error = int(lengths.sum()), standard_error_of_ratio(lengths + returns, lengths)
+    symbols = int(lengths.sum())
+    expert_error = standard_error_of_ratio(lengths + returns, lengths)
     return UasScore(
         float((symbols + returns.sum()) / symbols), share, share, share, macro, exact,
         len(parser.chosen), symbols, next_symbol_baseline(parser),

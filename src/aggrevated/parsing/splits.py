@@ -11,7 +11,10 @@ from aggrevated.parsing.features.crops import warp_crop
 from aggrevated.parsing.pages import crohme, handwriting
 from aggrevated.parsing.pages.page import Page
 
-_SPLIT, _WARP, _COMPOSE = 11, 12, 13  # what a random number is for
+# what a random number is for
+_SPLIT = 11
+_WARP = 12
+_COMPOSE = 13
 LONGEST = 60  # symbols on a page that a reader learns from
 
 

@@ -16,10 +16,19 @@ from aggrevated.plots.state_drawings import FAINT, INK, MUTED, PAPER, STATE_DRAW
 from aggrevated.simulators.mujoco import ROBOTS
 from aggrevated.storage import write_atomically
 
-MARGIN, TITLE_HEIGHT, PARTS_HEIGHT, CAPTION_HEIGHT = 12, 30, 22, 28  # pixels
-TITLE_SIZE, CAPTION_SIZE = 15, 13
-FRAMES, HOLD = 125, 1500  # how many if no stride is given; milliseconds of the last
-FLAT, BLENDS = 24, 200  # colours of the palette; below 256, which leaves Pillow one for "as in the frame before"
+# pixels
+MARGIN = 12
+TITLE_HEIGHT = 30
+PARTS_HEIGHT = 22
+CAPTION_HEIGHT = 28
+TITLE_SIZE = 15
+CAPTION_SIZE = 13
+# how many if no stride is given; milliseconds of the last
+FRAMES = 125
+HOLD = 1500
+# colours of the palette; below 256, which leaves Pillow one for "as in the frame before"
+FLAT = 24
+BLENDS = 200
 
 
 @dataclass(frozen=True)
@@ -77,14 +86,17 @@ def draw_panel(name: str, panel: Panel, t: int) -> Image.Image:
     ended = t >= len(panel.costs)
     own = panel.pictures
     drawn = draw_state(name, panel.states[steps - 1], panel.parts) if own is None else own[steps - 1]
-    (width, height), top = drawn.size, TITLE_HEIGHT + (PARTS_HEIGHT if panel.parts else 0)
+    (width, height) = drawn.size
+    top = TITLE_HEIGHT + (PARTS_HEIGHT if panel.parts else 0)
     image = Image.new("RGB", (width, top + height + CAPTION_HEIGHT), PAPER)
     image.paste(fade_to_gray(drawn) if ended else drawn, (0, top))
     draw = ImageDraw.Draw(image)
     draw.rectangle((0, top, width - 1, top + height - 1), outline=FAINT)
-    colour, title = MUTED if ended else INK, ImageFont.load_default(TITLE_SIZE)
+    colour = MUTED if ended else INK
+    title = ImageFont.load_default(TITLE_SIZE)
     draw.text((width / 2, TITLE_HEIGHT / 2), truncate_text(panel.title, title, width), colour, title, "mm")
-    middle, caption = top + height + CAPTION_HEIGHT / 2, ImageFont.load_default(CAPTION_SIZE)
+    middle = top + height + CAPTION_HEIGHT / 2
+    caption = ImageFont.load_default(CAPTION_SIZE)
     if panel.parts:
         words = truncate_text(describe_visible_parts(panel.parts), caption, width)
         draw.text((width / 2, TITLE_HEIGHT + PARTS_HEIGHT / 2 - 4), words, MUTED, caption, "mm")

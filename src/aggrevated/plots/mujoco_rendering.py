@@ -12,7 +12,8 @@ from aggrevated.core.arrays import Array
 from aggrevated.core.errors import UsageError
 from aggrevated.simulators.mujoco import MuJoCo
 
-WIDTH, HEIGHT = 320, 240
+WIDTH = 320
+HEIGHT = 240
 EYES = 0.72  # metres above the ground
 SMOOTHING = 2  # pixels rendered, each way, for one that is kept
 BACKENDS = ("egl", "osmesa")
@@ -23,15 +24,22 @@ class Camera:
 
     def __init__(self, simulator: MuJoCo) -> None:
         physics = simulator.physics
-        self.mujoco, self.model, self.whole = physics.mujoco, physics.model, physics.whole
-        mujoco, size = self.mujoco, (WIDTH * SMOOTHING, HEIGHT * SMOOTHING)
+        self.mujoco = physics.mujoco
+        self.model = physics.model
+        self.whole = physics.whole
+        mujoco = self.mujoco
+        size = (WIDTH * SMOOTHING, HEIGHT * SMOOTHING)
         self.model.vis.global_.offwidth, self.model.vis.global_.offheight = size
-        self.data, self.context = mujoco.MjData(self.model), make_gl_context(*size)
+        self.data = mujoco.MjData(self.model)
+        self.context = make_gl_context(*size)
         self.target = mujoco.MjrContext(self.model, mujoco.mjtFontScale.mjFONTSCALE_100.value)
         mujoco.mjr_setBuffer(mujoco.mjtFramebuffer.mjFB_OFFSCREEN.value, self.target)
-        self.scene, self.options = mujoco.MjvScene(self.model, maxgeom=1000), mujoco.MjvOption()
+        self.scene = mujoco.MjvScene(self.model, maxgeom=1000)
+        self.options = mujoco.MjvOption()
         self.view = mujoco.MjvCamera()
-        self.view.azimuth, self.view.elevation, self.view.distance = 90.0, -8.0, 2.4
+        self.view.azimuth = 90.0
+        self.view.elevation = -8.0
+        self.view.distance = 2.4
 
     def picture(self, state: Array) -> Image.Image:
         """The robot in this state [S]."""
@@ -56,7 +64,8 @@ def get_camera(name: str) -> Camera:
 
 def make_gl_context(width: int, height: int) -> Any:
     """An OpenGL context without a window, made current: of the kind that MUJOCO_GL names, or the first there is."""
-    wanted, failures = os.environ.get("MUJOCO_GL", "").lower(), []
+    wanted = os.environ.get("MUJOCO_GL", "").lower()
+    failures = []
     for backend in (wanted,) if wanted in BACKENDS else BACKENDS:
         try:
             made = importlib.import_module(f"mujoco.{backend}").GLContext(width, height)

@@ -147,7 +147,9 @@ def axis_position(setting: Setting, value: float | str | None) -> float:
         return BELOW
     if setting.choices:
         return (setting.choices.index(str(value)) + 0.5) / len(setting.choices)
-    low, high, number = setting.low, setting.high, float(value)
+    low = setting.low
+    high = setting.high
+    number = float(value)
     return relative_position(*np.log([number, low, high])) if setting.log else relative_position(number, low, high)
 
 
@@ -155,7 +157,8 @@ def axis_ticks(setting: Setting) -> list[tuple[float, str]]:
     """(place, words) of what is written beside an axis."""
     if setting.choices:
         return [(axis_position(setting, choice), choice) for choice in setting.choices]
-    low, high = setting.low, setting.high
+    low = setting.low
+    high = setting.high
     values = powers_of_ten(low, high) if setting.log else MaxNLocator(6).tick_values(low, high)
     return [(axis_position(setting, value), format_tick(value)) for value in values if low <= value <= high]
 
@@ -171,7 +174,8 @@ def powers_of_ten(low: float, high: float) -> list[float]:
 
 def smooth_line(places: Sequence[float]) -> Line:
     """A line through the axes that meets each of them at a right angle."""
-    points, codes = [(0.0, places[0])], [Line.MOVETO]
+    points = [(0.0, places[0])]
+    codes = [Line.MOVETO]
     for x, (here, there) in enumerate(pairwise(places)):
         points += [(x + 0.4, here), (x + 0.6, there), (x + 1.0, there)]
         codes += [Line.CURVE4] * 3
@@ -180,7 +184,8 @@ def smooth_line(places: Sequence[float]) -> Line:
 
 def score_range(scores: Array) -> tuple[float, float]:
     """The ends of the axis of scores."""
-    low, high = float(np.nanmin(scores)), float(np.nanmax(scores))
+    low = float(np.nanmin(scores))
+    high = float(np.nanmax(scores))
     return (low, high) if high > low else (low - 0.5, high + 0.5)
 
 

@@ -17,7 +17,10 @@ from aggrevated.parsing.features.geometry import line_starts
 from aggrevated.parsing.pages.page import Page, Strokes
 from aggrevated.plots.learning_curves import save_figure
 
-ARC, WRONG, ROOT = "#0072B2", "#D55E00", "#009E73"  # Okabe and Ito's
+# Okabe and Ito's
+ARC = "#0072B2"
+WRONG = "#D55E00"
+ROOT = "#009E73"
 CELL = 0.34  # of one symbol in the row, wide
 LEVEL = 0.17  # by which an arc goes deeper than those inside it
 FOOT = 0.5  # below the deepest arc, for ROOT
@@ -58,10 +61,12 @@ def draw_arcs(axes: Axes, heads: Array, left: float, top: float, colours: Sequen
     foot = top + LEVEL * max(levels.values(), default=0) + 0.28
     for dependent, head in head_pairs(heads):
         start = left + CELL * (head - 0.5 + arc_exit_offset(heads, dependent, head))
-        end, y = left + CELL * (dependent - 0.5), top + LEVEL * levels[dependent]
+        end = left + CELL * (dependent - 0.5)
+        y = top + LEVEL * levels[dependent]
         draw_arrow(axes, [(start, top), (start, y), (end, y), (end, top)], colours[dependent - 1])
     for place in map(int, np.flatnonzero(heads == 0)):
-        x, colour = left + CELL * (place + 0.5), colours[place]
+        x = left + CELL * (place + 0.5)
+        colour = colours[place]
         draw_arrow(axes, [(x, foot), (x, top)], ROOT if colour == ARC else colour)
         axes.text(x, foot + 0.09, "ROOT", ha="center", va="center", fontsize=8, color=ROOT if colour == ARC else colour)
 
@@ -92,7 +97,8 @@ def draw_arrow(axes: Axes, corners: list[tuple[float, float]], colour: str, widt
 
 def _rounded(corners: list[tuple[float, float]]) -> Outline:
     points = [np.array(corner) for corner in corners]
-    vertices, codes = [points[0]], [Outline.MOVETO]
+    vertices = [points[0]]
+    codes = [Outline.MOVETO]
     for before, corner, after in zip(points, points[1:], points[2:], strict=False):
         a, b = (
             corner + (other - corner) * min(0.5, 0.1 / max(float(np.hypot(*(other - corner))), 1e-9))
@@ -106,12 +112,20 @@ def _rounded(corners: list[tuple[float, float]]) -> Outline:
 # heads [n], −1 for none yet; stack; buffer's first; transition
 Frame: TypeAlias = tuple[Array, Sequence[int], int, str]
 
-INK, FAINT, NUMBER, RULE = "#1F2937", "#C3C8D0", "#6B7280", "#D1D5DB"
-STACK, BUFFER = "#CFE6F5", "#FBEBC8"  # light tints of blue and orange
+INK = "#1F2937"
+FAINT = "#C3C8D0"
+NUMBER = "#6B7280"
+RULE = "#D1D5DB"
+# light tints of blue and orange
+STACK = "#CFE6F5"
+BUFFER = "#FBEBC8"
 
-MARGIN, TITLE, LEGEND = 0.25, 0.35, 0.35
+MARGIN = 0.25
+TITLE = 0.35
+LEGEND = 0.35
 ROW = 0.42  # high
-NUMBERS, NAMES = 0.2, 0.24
+NUMBERS = 0.2
+NAMES = 0.24
 
 
 def draw_tree(
@@ -205,7 +219,8 @@ def _title(axes: Axes, title: str, width: float) -> None:
 def _fit(page: Page, width: float) -> tuple[Array, float, Array]:
     """Where the page begins, inches of one of its units, and its size in inches: symbols as large as in the row."""
     boxes = page.boxes if len(page) else np.zeros((1, 4))
-    low, high = boxes[:, :2].min(axis=0), boxes[:, 2:].max(axis=0)
+    low = boxes[:, :2].min(axis=0)
+    high = boxes[:, 2:].max(axis=0)
     unit = max(float(np.median((boxes[:, 2:] - boxes[:, :2]).max(axis=1))), 1e-9)
     scale = min(0.34 / unit, width / max(float(high[0] - low[0]), 1e-9), 6.0 / max(float(high[1] - low[1]), 1e-9))
     return low, scale, (high - low) * scale
@@ -229,10 +244,12 @@ def _row(axes: Axes, page: Page, left: float, top: float, colours: Sequence[str]
     size = (boxes[:, 2:] - boxes[:, :2]).max(axis=1)
     usual = 0.7 * min(CELL, ROW) / max(float(np.median(size)), 1e-9)
     for number, (strokes, colour) in enumerate(zip(page.ink, colours, strict=True), start=1):
-        x, box = left + CELL * (number - 0.5), boxes[number - 1]
+        x = left + CELL * (number - 0.5)
+        box = boxes[number - 1]
         width, height = np.maximum(box[2:] - box[:2], 1e-9)
         scale = min(usual, 0.7 * CELL / width, 0.86 * ROW / height)
-        middle, here = (box[:2] + box[2:]) / 2, np.array([x, top + ROW / 2])
+        middle = (box[:2] + box[2:]) / 2
+        here = np.array([x, top + ROW / 2])
         _write(axes, strokes, lambda p, m=middle, s=scale, h=here: (p - m) * s + h, colour)  # type: ignore[misc]
         axes.text(x, top + ROW + 0.1, str(number), ha="center", va="center", fontsize=7, color=NUMBER)
     for place in np.flatnonzero(line_starts(boxes) if starts is None else starts)[1:]:

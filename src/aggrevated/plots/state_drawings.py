@@ -15,14 +15,28 @@ Point = tuple[float, float]
 
 WIDTH = 320
 SMOOTHING = 3  # pixels drawn, each way, for one that is kept
-CART_HALF_WIDTH, CART_HEIGHT = 0.25, 0.26  # metres, as in Gymnasium's drawing
+# metres, as in Gymnasium's drawing
+CART_HALF_WIDTH = 0.25
+CART_HEIGHT = 0.26
 # Of the arrows for velocities: seconds, radians; then metres, of which the last is between a link's axis and its arrow.
-TURN_TIME, MOST_TURN = 0.25, 5.0
-SHAFT, HEAD, EDGE, RIM, BESIDE = 0.05, 0.2, 0.025, 0.05, 0.19
+TURN_TIME = 0.25
+MOST_TURN = 5.0
+SHAFT = 0.05
+HEAD = 0.2
+EDGE = 0.025
+RIM = 0.05
+BESIDE = 0.19
 
 # Okabe and Ito's palette, which colour-blind readers can tell apart, and greys.
-BLUE, ORANGE, GREEN, PURPLE = "#0072B2", "#E69F00", "#009E73", "#CC79A7"
-INK, MUTED, GRAY, FAINT, PAPER = "#1F2937", "#6B7280", "#9CA3AF", "#E5E7EB", "#FFFFFF"
+BLUE = "#0072B2"
+ORANGE = "#E69F00"
+GREEN = "#009E73"
+PURPLE = "#CC79A7"
+INK = "#1F2937"
+MUTED = "#6B7280"
+GRAY = "#9CA3AF"
+FAINT = "#E5E7EB"
+PAPER = "#FFFFFF"
 WEDGE = "#F1F5F9"
 
 
@@ -37,11 +51,13 @@ class Canvas:
     def __init__(self, height: int, origin: Point, unit: float) -> None:
         self.image = Image.new("RGB", (WIDTH * SMOOTHING, height * SMOOTHING), PAPER)
         self.draw = ImageDraw.Draw(self.image)
-        self.origin, self.unit = origin, unit
+        self.origin = origin
+        self.unit = unit
 
     def at(self, point: Point) -> Point:
         """The pixel of a point, before shrinking."""
-        (left, top), (x, y) = self.origin, point
+        (left, top) = self.origin
+        (x, y) = point
         return (left + x * self.unit) * SMOOTHING, (top - y * self.unit) * SMOOTHING
 
     def disc(self, centre: Point, radius: float, colour: str) -> None:
@@ -52,7 +68,8 @@ class Canvas:
         """A bar of `width` metres with round ends."""
         # A polygon, because Pillow rounds the width of a line, and the bar would not meet its ends.
         along = atan2(end[1] - start[1], end[0] - start[0])
-        x, y = -sin(along) * width / 2, cos(along) * width / 2
+        x = -sin(along) * width / 2
+        y = cos(along) * width / 2
         sides = [(start, 1), (end, 1), (end, -1), (start, -1)]
         self.draw.polygon([self.at((p[0] + side * x, p[1] + side * y)) for p, side in sides], fill=colour)
         self.disc(start, width / 2, colour)
@@ -91,9 +108,11 @@ class Canvas:
 
 def draw_cartpole(state: Array) -> Canvas:
     """The cart on its track, and its pole over a wedge of the angles at which the episode goes on; state [4]."""
-    x, angle = float(state[0]), float(state[2])
+    x = float(state[0])
+    angle = float(state[2])
     canvas = Canvas(height=180, origin=(WIDTH / 2, 132), unit=57)
-    axle, length = (x, CART_HEIGHT), 2 * HALF_LENGTH
+    axle = (x, CART_HEIGHT)
+    length = 2 * HALF_LENGTH
     wedge = np.linspace(-ANGLE_LIMIT, ANGLE_LIMIT, 5)  # enough to draw a short arc
     edges = [(x + 1.25 * length * sin(a), CART_HEIGHT + 1.25 * length * cos(a)) for a in wedge]
     canvas.draw.polygon([canvas.at(point) for point in (axle, *edges)], fill=WEDGE)
@@ -177,8 +196,10 @@ def draw_turn(canvas: Canvas, centre: Point, radius: float, start: float, turn: 
     if size < 0.45:  # and a shorter one would look like dust
         return
     neck = start + turn * (1 - size * HEAD / length)
-    (x, y), tip = point_on_circle(centre, radius, neck), point_on_circle(centre, radius, start + turn)
-    across, along = 0.6 * (tip[1] - y), 0.6 * (tip[0] - x)
+    (x, y) = point_on_circle(centre, radius, neck)
+    tip = point_on_circle(centre, radius, start + turn)
+    across = 0.6 * (tip[1] - y)
+    along = 0.6 * (tip[0] - x)
     head = [tip, (x - across, y + along), (x + across, y - along)]
     for rim, colour in ((RIM, PAPER), (EDGE, PURPLE if seen else GRAY), (0.0, PURPLE if seen else PAPER)):
         canvas.arc(centre, radius, (start, neck), size * (SHAFT + 2 * rim), colour)

@@ -136,7 +136,8 @@ class Policy(nn.Module, ABC):
         noise = 0.0 if deterministic else actor.noise([np.random.default_rng()], len(batch))[0]
         legal = None if action_masks is None else np.atleast_2d(action_masks).astype(bool)
         chosen = actor.choose(parameters, noise, legal)
-        action, memory = self.clip_actions(chosen), update_history(actor, memory, chosen)
+        action = self.clip_actions(chosen)
+        memory = update_history(actor, memory, chosen)
         if self.space_adapter is not None:
             action = self.space_adapter.native(action)
         return (action[0] if single else action), memory

@@ -40,16 +40,19 @@ class ConvolutionalPolicy(Policy):
         """A random policy, without a generator always the same one; its last layer starts at a tenth."""
         super().__init__()
         height, width, *colours = shape
-        self.seen, self.picture = tuple(shape), (height, width, colours[0] if colours else 1)
+        self.seen = tuple(shape)
+        self.picture = (height, width, colours[0] if colours else 1)
         generator = generator or make_initial_generator(0)
         self.convolutions = nn.Sequential()
-        outputs, left = self.picture[2], (height, width)
+        outputs = self.picture[2]
+        left = (height, width)
         for filters, size, stride in choose_convolutions(height, width):
             layer = nn.Conv2d(outputs, filters, size, stride, padding=size // 2)
             nn.init.kaiming_uniform_(layer.weight, nonlinearity="relu", generator=generator)
             nn.init.zeros_(layer.bias)  # type: ignore[arg-type]
             self.convolutions.extend([layer, nn.ReLU()])
-            outputs, left = filters, (-(-left[0] // stride), -(-left[1] // stride))
+            outputs = filters
+            left = (-(-left[0] // stride), -(-left[1] // stride))
         self.inner = FeedForwardPolicy(outputs * left[0] * left[1], head, hidden, generator)
 
     def distribution(self, observations: Tensor, mask: Tensor, legal: Tensor | None = None) -> Distribution:

@@ -36,7 +36,9 @@ class MixturePolicy(Policy):
         super().__init__()
         if not isinstance(head, CategoricalHead):
             raise UsageError("a mixture of policies is for a finite set of actions, not for vectors")
-        self.newest, self.head, self.observe_actions = newest, head, newest.observe_actions
+        self.newest = newest
+        self.head = head
+        self.observe_actions = newest.observe_actions
         vector = parameters_to_vector(newest.parameters()).detach()
         self.register_buffer("older", vector.new_zeros(0, len(vector)))
         self.register_buffer("shares", torch.ones(1, dtype=torch.float64))
@@ -66,7 +68,8 @@ class MixturePolicy(Policy):
         return self.newest.clip_actions(actions)
 
     def actor(self) -> MixtureActor:
-        part, actors = deepcopy(self.newest), []
+        part = deepcopy(self.newest)
+        actors = []
         for vector in self.older:
             vector_to_parameters(vector, part.parameters())
             actors.append(part.actor())

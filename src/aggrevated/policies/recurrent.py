@@ -39,7 +39,9 @@ class RecurrentPolicy(Policy):
     ) -> None:
         """A random policy: uniform weights as is usual, and a read-out at a tenth, so that π₁ rules no action out."""
         super().__init__()
-        self.cell, self.size, self.observe_actions = CELLS[cell], observation_size, observe_actions
+        self.cell = CELLS[cell]
+        self.size = observation_size
+        self.observe_actions = observe_actions
         inputs = observation_size + observe_actions * head.outputs
         self.recurrent = self.cell.layer(inputs, hidden, batch_first=True)
         self.readout = nn.Linear(hidden, head.outputs)
@@ -68,9 +70,11 @@ class RecurrentPolicy(Policy):
         completed = self.head.complete(self.readout(hidden[:, 1:])).detach().requires_grad_()
         log_probability = self.head.distribution(completed, legal).log_prob(actions)
         (out,) = torch.autograd.grad((log_probability * own).sum(), completed)
-        out, of_the_head = out[..., : self.head.outputs], out[..., self.head.outputs :]
+        of_the_head = out[..., self.head.outputs :]
+        out = out[..., : self.head.outputs]
         y, m = back(out @ self.readout.weight.detach())
-        before, after = hidden[:, :-1], hidden[:, 1:]
+        before = hidden[:, :-1]
+        after = hidden[:, 1:]
         linear = y.mT @ observations, m.mT @ before, y.sum(1), m.sum(1), out.mT @ after, out.sum(1)
         return torch.cat([gradient.flatten(1) for gradient in (*linear, of_the_head.sum(1))], dim=1)
 
@@ -120,7 +124,8 @@ class LstmSettings(SequenceSettings):
         check_recurrent_width(self.hidden, self.name)
 
     def build(self, observations: Space[Any], head: Head, seed: int) -> RecurrentPolicy:
-        size, generator = input_size(observations), make_initial_generator(seed)
+        size = input_size(observations)
+        generator = make_initial_generator(seed)
         return RecurrentPolicy(size, head, self.hidden[0], self.name, generator, self.observe_actions)
 
 

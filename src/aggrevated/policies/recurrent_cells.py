@@ -68,8 +68,10 @@ class GRU:
         return (torch.zeros(count, hidden, dtype=dtype),)
 
     def step(self, y: Tensor, m: Tensor, state: State) -> State:
-        (y_r, y_z, y_n), (m_r, m_z, m_n) = y.chunk(3, 1), m.chunk(3, 1)
-        z, n = (y_z + m_z).sigmoid(), (y_n + (y_r + m_r).sigmoid() * m_n).tanh()
+        (y_r, y_z, y_n) = y.chunk(3, 1)
+        (m_r, m_z, m_n) = m.chunk(3, 1)
+        z = (y_z + m_z).sigmoid()
+        n = (y_n + (y_r + m_r).sigmoid() * m_n).tanh()
         return (n + z * (state[0] - n),)
 
     def copy_of(self, layer: nn.RNNBase, which: int = 0) -> "NumpyGRU":
@@ -97,7 +99,8 @@ class CompiledLSTM:
     def __init__(self, y: Array, u: Array, lengths: Array) -> None:
         """From y = W x + b [K, T, 4 hidden] and U as [hidden, 4 hidden]; trajectory k has lengths[k] steps."""
         count, length, width = y.shape
-        self.u, self.lengths = u, lengths
+        self.u = u
+        self.lengths = lengths
         self.gates = np.ascontiguousarray(y).copy()
         self.hidden = np.zeros((count, length + 1, width // 4), np.float32)  # h_0 first
         self.cells = np.zeros_like(self.hidden)
@@ -130,13 +133,17 @@ def _forward(gates, u, hidden, cells, lengths):  # type: ignore[no-untyped-def]
 @njit_cached
 def _backward(gates, back, cells, by_hidden, found, lengths):  # type: ignore[no-untyped-def]
     n = by_hidden.shape[2]
-    of_h, of_c = np.empty(n, np.float32), np.empty(n, np.float32)
+    of_h = np.empty(n, np.float32)
+    of_c = np.empty(n, np.float32)
     for k in range(len(lengths)):
         of_h[:] = 0
         of_c[:] = 0
         for t in range(lengths[k] - 1, -1, -1):
             for j in range(n):
-                i, f, g, o = gates[k, t, j], gates[k, t, n + j], gates[k, t, 2 * n + j], gates[k, t, 3 * n + j]
+                i = gates[k, t, j]
+                f = gates[k, t, n + j]
+                g = gates[k, t, 2 * n + j]
+                o = gates[k, t, 3 * n + j]
                 bent = tanh_scalar(cells[k, t + 1, j])
                 h = of_h[j] + by_hidden[k, t, j]
                 c = of_c[j] + h * o * (ONE - bent * bent)
@@ -144,5 +151,6 @@ def _backward(gates, back, cells, by_hidden, found, lengths):  # type: ignore[no
                 found[k, t, n + j] = c * cells[k, t, j] * f * (ONE - f)
                 found[k, t, 2 * n + j] = c * i * (ONE - g * g)
                 found[k, t, 3 * n + j] = h * bent * o * (ONE - o)
-                of_c[j], of_h[j] = c * f, 0
+                of_c[j] = c * f
+                of_h[j] = 0
             add_row(of_h, found[k, t], back)

@@ -76,7 +76,8 @@ def load_policy(path: Path | str) -> Policy:
 
 def build_without_weights(facts: JsonDict) -> Policy:
     """Of the shape that the facts tell, and without memory for its weights, however many they say there are."""
-    own, of_head = facts["policy"], facts["head"]
+    own = facts["policy"]
+    of_head = facts["head"]
     if any(len(value) > LAYERS for value in own["shape"].values() if isinstance(value, list)):
         raise ValueError(f"it has more than {LAYERS} layers")
     seen = own["shape"]["observations"]
@@ -101,7 +102,8 @@ def check_saved_policy(policy: Policy, weights: dict[str, Tensor]) -> None:
         raise ValueError("some of its weights are not finite")
     if policy.space_adapter is None:
         return
-    seen, actions = policy.space_adapter.learner_observation_space, policy.space_adapter.action_space
+    seen = policy.space_adapter.learner_observation_space
+    actions = policy.space_adapter.action_space
     if seen.shape != observation_shape(policy):
         raise ValueError(f"it reads {observation_shape(policy)}, and its environment shows {seen.shape}")
     count = actions.n if isinstance(actions, Discrete) else len(actions.low)

@@ -31,7 +31,9 @@ class WindowPolicy(Policy):
         observe_actions: bool = False,
     ) -> None:
         super().__init__()
-        self.size, self.width, self.observe_actions = observation_size, width, observe_actions
+        self.size = observation_size
+        self.width = width
+        self.observe_actions = observe_actions
         self.inputs_a_step = observation_size + observe_actions * head.outputs
         self.inner = FeedForwardPolicy(width * self.inputs_a_step, head, hidden, generator)
 
@@ -66,5 +68,6 @@ class WindowSettings(SequenceSettings):
     name = "window"
 
     def build(self, observations: Space[Any], head: Head, seed: int) -> WindowPolicy:
-        size, generator = input_size(observations), make_initial_generator(seed)
+        size = input_size(observations)
+        generator = make_initial_generator(seed)
         return WindowPolicy(size, head, self.hidden, generator, observe_actions=self.observe_actions)

@@ -61,7 +61,8 @@ def is_inside_run_folder(path: Path) -> bool:
 
 def make_reference(thing: Any) -> str | None:
     """The name by which others can import just this thing; None if there is none."""
-    module, name = getattr(thing, "__module__", None), getattr(thing, "__qualname__", None)
+    module = getattr(thing, "__module__", None)
+    name = getattr(thing, "__qualname__", None)
     if not module or not name or module == "__main__" or not REFERENCE.fullmatch(f"{module}:{name}"):
         return None
     found: Any = sys.modules.get(module)

@@ -34,7 +34,9 @@ from aggrevated.validation import EpisodeEvaluator, evaluate_returns
 
 VALIDATED = 20_000  # steps
 TESTED = 1000  # episodes
-PILOT, LONG = 4, 10.0  # answers by which an expert's pace is measured, and seconds that are worth a word before
+# answers by which an expert's pace is measured, and seconds that are worth a word before
+PILOT = 4
+LONG = 10.0
 GIVE_AGAIN = (
     "go on in Python, and give it again: aggrevated.resume(folder, expert=...), or Run.open(folder, expert=...)"
 )
@@ -185,10 +187,12 @@ class ControlProblem(ProblemSettings):
     ) -> Score:
         """The returns of policy and expert on episodes that were used for nothing else; `by_expert`: on so many."""
         check_enough_memory("episodes", episodes, self.horizon)
-        fresh, own = derive_seeds(seed, SeedPurpose.TEST, 0, episodes), min(by_expert or episodes, episodes)
+        fresh = derive_seeds(seed, SeedPurpose.TEST, 0, episodes)
+        own = min(by_expert or episodes, episodes)
         returned, _ = evaluate_returns(policy, self.simulator, fresh, deterministic, engine)
         of_expert = self.expert_returns(fresh[:own], engine)
-        test, expert = float(returned.mean()), float(of_expert.mean())
+        test = float(returned.mean())
+        expert = float(of_expert.mean())
         return Score(
             expert,
             test,
@@ -252,7 +256,8 @@ class HeldOutEvaluator:
 
     def notice(self) -> str:
         """What the expert's part of it will take, where that is long; a network's is not."""
-        world, expert = self.problem, self.problem.loaded_expert
+        world = self.problem
+        expert = self.problem.loaded_expert
         if world.expert_weights:
             return ""
         episodes = self.by_expert or world.n_test_episodes

@@ -10,13 +10,17 @@ from aggrevated.problems.normalization import sample_actions
 from aggrevated.simulators import Simulator, find_action_mask
 from aggrevated.simulators.checked import checked_reset, checked_step
 
-LANES, ASKED_AFTER = 2, (1, 2, 4, 8, 16)  # steps: few questions, because a planner takes its time
+# steps: few questions, because a planner takes its time
+LANES = 2
+ASKED_AFTER = (1, 2, 4, 8, 16)
 
 
 def compute_expert_fingerprint(expert: Expert, simulator: Simulator) -> dict[str, Array]:
     """π*(s), float64 with six significant digits, in the states that some steps of random actions lead to."""
-    generator, rules = np.random.default_rng(0), find_action_mask(simulator)
-    states, found = checked_reset(simulator, np.arange(LANES, dtype=np.uint64)), dict[str, Array]()
+    generator = np.random.default_rng(0)
+    rules = find_action_mask(simulator)
+    states = checked_reset(simulator, np.arange(LANES, dtype=np.uint64))
+    found = dict[str, Array]()
     for t in range(1, min(ASKED_AFTER[-1], simulator.horizon - 1) + 1):
         legal = None if rules is None else rules.action_mask(states)
         states, _, done = checked_step(simulator, states, sample_actions(simulator, generator, len(states), legal))

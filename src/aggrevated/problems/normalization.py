@@ -10,8 +10,12 @@ from aggrevated.experts.checked import query_actions
 from aggrevated.simulators import Simulator, find_action_mask
 from aggrevated.simulators.checked import checked_reset, checked_step, observe_float64
 
-STEPS, EPISODES = 2000, 20  # that are looked at, at most
-ADVISED, LANES = 200, 4  # vectors that an expert is asked for, and episodes at once
+# that are looked at, at most
+STEPS = 2000
+EPISODES = 20
+# vectors that an expert is asked for, and episodes at once
+ADVISED = 200
+LANES = 4
 UNITS = 1e-30, 1e30  # of actions: beyond, float32 has no room for them
 VARIES = 1e-4  # of its size: less is no variation
 LAST_BITS = 10  # what varies by so few of its own type does not
@@ -26,16 +30,21 @@ def observation_stats(simulator: Simulator) -> tuple[Array, Array]:
     found = np.concatenate([*collect_random_observations(simulator)])
     last_bits = LAST_BITS * np.finfo(found.dtype).eps if found.dtype.kind == "f" else 0.0
     shown = found.astype(np.float64)
-    mean, deviation = shown.mean(axis=0), shown.std(axis=0)
-    flag, fixed = np.isin(shown, (0.0, 1.0)).all(axis=0), deviation <= last_bits * np.abs(mean)
+    mean = shown.mean(axis=0)
+    deviation = shown.std(axis=0)
+    flag = np.isin(shown, (0.0, 1.0)).all(axis=0)
+    fixed = deviation <= last_bits * np.abs(mean)
     scale = np.where(fixed, np.maximum(np.abs(mean), 1.0), deviation)
     return np.where(flag, 0.0, mean), np.where(flag, 1.0, scale)
 
 
 def collect_random_observations(simulator: Simulator) -> list[Array]:
     """What is seen in some episodes of actions that are drawn without looking, [n, O] at each step."""
-    generator, rules = np.random.default_rng(0), find_action_mask(simulator)
-    states, found, steps = checked_reset(simulator, derive_seeds(0, SeedPurpose.DEMONSTRATION, 0, EPISODES)), [], 0
+    generator = np.random.default_rng(0)
+    rules = find_action_mask(simulator)
+    states = checked_reset(simulator, derive_seeds(0, SeedPurpose.DEMONSTRATION, 0, EPISODES))
+    found = []
+    steps = 0
     for _ in range(simulator.horizon):
         found.append(observe_float64(simulator, states))
         steps += len(states)
@@ -68,7 +77,8 @@ def typical_action_stats(simulator: Simulator, expert: Expert) -> tuple[Array, A
     space = simulator.action_space
     assert isinstance(space, Box)
     shown = np.concatenate(collect_expert_actions(simulator, expert)).clip(space.low, space.high)
-    centre, deviation = shown.mean(axis=0), shown.std(axis=0)
+    centre = shown.mean(axis=0)
+    deviation = shown.std(axis=0)
     half = (np.asarray(space.high, np.float64) - space.low) / 2
     otherwise = np.where(np.isfinite(half) & (half > 0), half, np.maximum(np.abs(centre), 1.0))
     varies = deviation > VARIES * np.minimum(otherwise, np.abs(shown).max(axis=0))
@@ -78,7 +88,8 @@ def typical_action_stats(simulator: Simulator, expert: Expert) -> tuple[Array, A
 
 def collect_expert_actions(simulator: Simulator, expert: Expert) -> list[Array]:
     """What π* does at the first steps of a few episodes, float64 [n, A] at each."""
-    states, found = checked_reset(simulator, derive_seeds(0, SeedPurpose.DEMONSTRATION, 1, LANES)), []
+    states = checked_reset(simulator, derive_seeds(0, SeedPurpose.DEMONSTRATION, 1, LANES))
+    found = []
     for t in range(min(simulator.horizon, ADVISED // LANES)):
         actions = query_actions(expert, states, t, simulator.action_space)
         found.append(np.asarray(actions, np.float64).reshape(len(states), -1))

@@ -47,7 +47,8 @@ def package_versions(packages: Sequence[str]) -> dict[str, str]:
 
 def write_page(folder: Path, name: str, facts: JsonDict, parts: Sequence[str]) -> None:
     """Write NAME.json and, of these paragraphs and one on where they come from, NAME.md."""
-    seeds, whole = facts["seeds"], with_digest(facts)
+    seeds = facts["seeds"]
+    whole = with_digest(facts)
     source = (
         f"Command: `{facts['command']}`; seeds {seeds[0]} to {seeds[-1]}; {format_versions(facts['versions'])}. "
         f"All numbers, and every setting of every method: [{name}.json]({name}.json), the same when made again but for "

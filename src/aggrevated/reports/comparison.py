@@ -39,7 +39,8 @@ def make_cost_curve(run: Run, result: Result) -> CostCurve:
 
     The first is the policy that the run began with, the last how it ended: between them nothing changed.
     """
-    k, best = run.config.loop.trajectories, result.initial_return
+    k = run.config.loop.trajectories
+    best = result.initial_return
     asked = started = result.start_simulator_steps  # the expert takes every step of a start; its seconds are not kept
     points = [(started, 0, asked, 0.0, 0, best)]
     lines = fill_missing_iterations(run.metrics())
@@ -60,7 +61,8 @@ def worst_return(run: Run) -> float:
 
 def target_return(run: Run, result: Result, ratio: float) -> float:
     """The return that is so much of the expert's."""
-    expert, lowest = float(result.to_dict()["expert_return"]), worst_return(run)
+    expert = float(result.to_dict()["expert_return"])
+    lowest = worst_return(run)
     return lowest + ratio * (expert - lowest)
 
 
@@ -131,7 +133,8 @@ def summarize_group(group: TrialGroup) -> JsonDict:
 
     Where returns have no ratio it is what the policy earns above its expert. What was spent is a mean.
     """
-    name, compared = compared_quantity(group), relative_to_expert(group)
+    name = compared_quantity(group)
+    compared = relative_to_expert(group)
     if np.isnan(compared).any():
         raise DataError(f"{group.label}: the expert earns nothing within this horizon; compare runs with a longer one")
     run = group.runs[0]
@@ -198,7 +201,8 @@ def plot_groups(groups: Sequence[TrialGroup], path: Path) -> None:
 
 def make_curve(group: TrialGroup, costly: bool) -> Curve:
     """Best so far over episodes, from the first policy on; `costly`: over simulator steps, too."""
-    config, trials = group.runs[0].config, [fill_missing_iterations(run.metrics()) for run in group.runs]
+    config = group.runs[0].config
+    trials = [fill_missing_iterations(run.metrics()) for run in group.runs]
     first = [result.initial_return for result in group.results]
     best = pad_curves([[one, *(line.best_return for line in lines)] for one, lines in zip(first, trials, strict=True)])
     steps = pad_curves([[line.simulator_steps for line in lines] for lines in trials]).mean(axis=0) if costly else None

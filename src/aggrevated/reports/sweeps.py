@@ -73,7 +73,8 @@ def format_setting_value(value: Any) -> str:
 
 def page_lines(sweep: Sweep, best: Sequence[Trial]) -> list[str]:
     """The page, in Markdown."""
-    asked, columns = sweep.asked, make_columns(sweep)
+    asked = sweep.asked
+    columns = make_columns(sweep)
     cells = [[column(trial_row(trial)) for column in columns.values()] for trial in best[:SHOWN]]
     shares = [[f"`{to_flag(name)}`", format_share(share)] for name, share in sweep.importances.items()]
     failed = [f"- trial {trial.number:03d}: {trial.failed}" for trial in sweep.trials if trial.failed]
@@ -106,7 +107,8 @@ def format_share(share: float | None) -> str:
 
 def plot_sweep(sweep: Sweep, best: Trial) -> None:
     """The figure of all trials that have ended."""
-    trials, importances = [trial for trial in sweep.trials if trial.ended], sweep.importances
+    trials = [trial for trial in sweep.trials if trial.ended]
+    importances = sweep.importances
     settings = [make_axis(one, trials, best, importances[one.name]) for one in sweep.asked.varied]
     measured = f"{sweep.asked.found.problem.metric_name} on validation"
     scores = [trial.score for trial in trials]
@@ -115,7 +117,9 @@ def plot_sweep(sweep: Sweep, best: Trial) -> None:
 
 def make_axis(one: Variation, trials: Sequence[Trial], best: Trial, share: float | None) -> Setting:
     """One setting, as the figure takes it."""
-    values, label, chosen = [trial.settings.get(one.name) for trial in trials], to_flag_name(one.name), best.settings
+    values = [trial.settings.get(one.name) for trial in trials]
+    label = to_flag_name(one.name)
+    chosen = best.settings
     words = format_setting_value(chosen.get(one.name))
     if isinstance(one, Choices):
         names = tuple(map(format_value, one.values))

@@ -51,9 +51,11 @@ def run_compiled_episodes(
     simulator: Simulator, actor: Actor | None, seeds: Array, deterministic: bool, keep: bool = True
 ) -> CompiledEpisodes | None:
     """An episode of the actor for each seed; None where simulator or actor have no compiled form."""
-    form, seen_too = find_compiled_form(simulator), 0
+    form = find_compiled_form(simulator)
+    seen_too = 0
     if isinstance(actor, ActionHistoryActor):
-        seen_too, actor = actor.actions, actor.inner
+        seen_too = actor.actions
+        actor = actor.inner
     if form is None or type(actor) not in (FeedForwardActor, RecurrentActor):
         return None
     assert isinstance(actor, FeedForwardActor | RecurrentActor)
@@ -61,9 +63,11 @@ def run_compiled_episodes(
         return None
     room = CompiledEpisodes.room(form, len(seeds), simulator.horizon if keep else 1)
     where = room.states, room.observations, room.actions, room.costs, room.lengths, room.totals
-    seeds, columns = np.asarray(seeds, np.uint64), form.columns
+    seeds = np.asarray(seeds, np.uint64)
+    columns = form.columns
     if isinstance(actor, FeedForwardActor):
-        weights, biases = actor.network.weights, actor.network.biases
+        weights = actor.network.weights
+        biases = actor.network.biases
         layers = np.empty((2, max(len(bias) for bias in biases)), np.float32)
         relu = actor.network.activation == "relu"
         how = weights, biases, relu, layers
@@ -90,9 +94,12 @@ def rollout_mlp(  # type: ignore[no-untyped-def]
     simulator, seen, columns, seeds, horizon, deterministic, weights, biases, relu, layers,
     states, observations, actions, costs, lengths, totals,
 ):  # fmt: skip
-    state, whole, numbers = np.empty(states.shape[2]), np.empty(seen, np.float32), np.empty(4, np.uint64)
+    state = np.empty(states.shape[2])
+    whole = np.empty(seen, np.float32)
+    numbers = np.empty(4, np.uint64)
     choices = len(biases[-1])
-    noise, observation = np.zeros(AT_ONCE * choices, np.float32), np.empty(len(columns), np.float32)
+    noise = np.zeros(AT_ONCE * choices, np.float32)
+    observation = np.empty(len(columns), np.float32)
     keep = states.shape[1] == horizon
     for k in range(len(seeds)):
         reset_row(simulator, seeds[k], state)
@@ -113,11 +120,18 @@ def rollout_lstm(  # type: ignore[no-untyped-def]
     simulator, seen, columns, seeds, horizon, deterministic, seen_too, w, u, b, weight, bias,
     states, observations, actions, costs, lengths, totals,
 ):  # fmt: skip
-    state, whole, numbers = np.empty(states.shape[2]), np.empty(seen, np.float32), np.empty(4, np.uint64)
-    choices, gates, parameters = len(bias), np.empty_like(b), np.empty_like(bias)
-    noise, inputs = np.zeros(AT_ONCE * choices, np.float32), np.empty(len(columns) + seen_too, np.float32)
-    observation, previous = inputs[: len(columns)], inputs[len(columns) :]
-    memory, keep = np.empty(2 * len(u), np.float32), states.shape[1] == horizon
+    state = np.empty(states.shape[2])
+    whole = np.empty(seen, np.float32)
+    numbers = np.empty(4, np.uint64)
+    choices = len(bias)
+    gates = np.empty_like(b)
+    parameters = np.empty_like(bias)
+    noise = np.zeros(AT_ONCE * choices, np.float32)
+    inputs = np.empty(len(columns) + seen_too, np.float32)
+    observation = inputs[: len(columns)]
+    previous = inputs[len(columns) :]
+    memory = np.empty(2 * len(u), np.float32)
+    keep = states.shape[1] == horizon
     for k in range(len(seeds)):
         reset_row(simulator, seeds[k], state)
         memory[:] = 0
@@ -181,9 +195,11 @@ def fill_gumbel_noise(seed, horizon, t, choices, noise, numbers):  # type: ignor
 def gumbel_argmax(parameters, noise, t, choices):  # type: ignore[no-untyped-def]
     """argmax_a (parameter_a + noise_a), the first of equals, as NumPy's."""
     at = (t % AT_ONCE) * choices
-    best, most = 0, parameters[0] + noise[at]
+    best = 0
+    most = parameters[0] + noise[at]
     for a in range(1, choices):
         value = parameters[a] + noise[at + a]
         if value > most or (value != value and most == most):
-            best, most = a, value
+            best = a
+            most = value
     return best

@@ -96,9 +96,12 @@ def roll_in_blocks(
 def roll_in_stepwise(simulator: Simulator, mixture: RollInPolicy, seeds: Array, deterministic: bool) -> Trajectories:
     """The same, step by step."""
     with add_error_position(seeds, step=0):
-        lanes, state = np.arange(len(seeds)), checked_reset(simulator, seeds)
+        lanes = np.arange(len(seeds))
+        state = checked_reset(simulator, seeds)
     memory, noise, by_expert = mixture.start(seeds, simulator.horizon, deterministic)
-    rules, replayed, space = find_action_mask(simulator), count_replayed_steps(simulator), simulator.action_space
+    rules = find_action_mask(simulator)
+    replayed = count_replayed_steps(simulator)
+    space = simulator.action_space
     steps = []
     for t in range(simulator.horizon):
         with add_error_position(seeds, lanes, t):
@@ -140,7 +143,8 @@ def trajectories_from_compiled(
         np.ascontiguousarray(array[:, :length])
         for array in (found.states, found.observations, found.actions, found.costs)
     )
-    mask, by_expert = np.arange(length) < found.lengths[:, None], np.zeros((len(seeds), length), bool)
+    mask = np.arange(length) < found.lengths[:, None]
+    by_expert = np.zeros((len(seeds), length), bool)
     return Trajectories(
         states, observations, actions, costs, mask, by_expert, horizon, mixture.alpha,
         seeds=np.asarray(seeds, np.uint64), n=mixture.n,
@@ -178,7 +182,9 @@ def stack_steps(steps: Sequence[StepRecord], seeds: Array, horizon: int, alpha: 
     parts = dict(
         zip(StepRecord._fields, zip(*steps, strict=True), strict=True)
     )  # of each field, one array per time step
-    lanes, length, count = np.concatenate(parts["lanes"]), len(steps), len(seeds)
+    lanes = np.concatenate(parts["lanes"])
+    length = len(steps)
+    count = len(seeds)
     times = np.repeat(np.arange(length), list(map(len, parts["lanes"])))
     source = np.full(count * length, len(lanes))  # for each place in [K·T] the step it holds, or the row of zeros
     source[lanes * length + times] = np.arange(len(lanes))
@@ -187,7 +193,8 @@ def stack_steps(steps: Sequence[StepRecord], seeds: Array, horizon: int, alpha: 
         values = np.concatenate([*parts[name], np.zeros_like(parts[name][0][:1])])
         return values.take(source, axis=0).reshape(count, length, *values.shape[1:])
 
-    mask, rules = (source < len(lanes)).reshape(count, length), steps[0].action_mask is not None
+    mask = (source < len(lanes)).reshape(count, length)
+    rules = steps[0].action_mask is not None
     found = Trajectories(
         states=gather("states"),
         observations=gather("observations"),
@@ -229,11 +236,13 @@ def replay_hidden_states(actor: Actor, trajectories: Trajectories) -> Array:
 
     With it a roll-out can begin at any s_t. It is worked out again from what was seen and done: roll-ins keep nothing.
     """
-    lanes, memory = np.arange(trajectories.count), actor.memory(trajectories.count)
+    lanes = np.arange(trajectories.count)
+    memory = actor.memory(trajectories.count)
     before = np.zeros((*trajectories.mask.shape, memory.shape[1]), memory.dtype)
     for t in range(trajectories.mask.shape[1]):
         live = trajectories.mask[lanes, t]
-        lanes, memory = lanes[live], memory[live]
+        lanes = lanes[live]
+        memory = memory[live]
         before[lanes, t] = memory
         _, memory = actor.parameters(trajectories.observations[lanes, t], memory)
         memory = update_history(actor, memory, trajectories.actions[lanes, t])

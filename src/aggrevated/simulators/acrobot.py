@@ -11,14 +11,26 @@ from aggrevated.kernels.linear_algebra import njit_cached
 from aggrevated.kernels.numpy_rng import next_uniform, seed_pcg64
 
 # Both links: length 1 m, mass 1 kg, centre of mass at 0.5 m, moment of inertia 1.
-LENGTH, MASS, CENTRE, INERTIA, GRAVITY, DT = 1.0, 1.0, 0.5, 1.0, 9.8, 0.2
-HALF_DT, SIXTH_DT, TURN, QUARTER_TURN = DT / 2, DT / 6.0, 2 * pi, pi / 2
-FASTEST1, FASTEST2 = 4 * pi, 9 * pi
+LENGTH = 1.0
+MASS = 1.0
+CENTRE = 0.5
+INERTIA = 1.0
+GRAVITY = 9.8
+DT = 0.2
+HALF_DT = DT / 2
+SIXTH_DT = DT / 6.0
+TURN = 2 * pi
+QUARTER_TURN = pi / 2
+FASTEST1 = 4 * pi
+FASTEST2 = 9 * pi
 PULL2 = MASS * CENTRE * GRAVITY
 PULL1 = (MASS * CENTRE + MASS * LENGTH) * GRAVITY
-QUARTER, FIVE_QUARTERS = MASS * CENTRE**2, MASS * CENTRE**2 + INERTIA
+QUARTER = MASS * CENTRE**2
+FIVE_QUARTERS = MASS * CENTRE**2 + INERTIA
 BOUNDS = np.array([1, 1, 1, 1, FASTEST1, FASTEST2], np.float32)
-NUMBERS, SEEN = 4, 6  # in a state and in an observation
+# in a state and in an observation
+NUMBERS = 4
+SEEN = 6
 
 
 @dataclass(frozen=True)
@@ -44,7 +56,8 @@ class Acrobot:
 
     def step(self, state: Array, action: Array) -> tuple[Array, Array, Array]:
         """One Runge–Kutta step of 0.2 s with a torque of −1, 0 or +1 on the joint between the links."""
-        following, done = np.array(state, order="C"), np.empty(len(state), np.bool_)
+        following = np.array(state, order="C")
+        done = np.empty(len(state), np.bool_)
         _advance(following, action, done)
         return following, 1.0 - done, done
 
@@ -61,9 +74,12 @@ def reset_row(seed, state):  # type: ignore[no-untyped-def]
 @njit_cached
 def observe_row(state, observation):  # type: ignore[no-untyped-def]
     """Write what the learner sees of a state, float32 [6]."""
-    observation[0], observation[1] = cos(state[0]), sin(state[0])
-    observation[2], observation[3] = cos(state[1]), sin(state[1])
-    observation[4], observation[5] = state[2], state[3]
+    observation[0] = cos(state[0])
+    observation[1] = sin(state[0])
+    observation[2] = cos(state[1])
+    observation[3] = sin(state[1])
+    observation[4] = state[2]
+    observation[5] = state[3]
 
 
 @njit_cached
@@ -72,11 +88,14 @@ def step_row(state, action):  # type: ignore[no-untyped-def]
     p, q, u, v = state
     torque = action - 1.0
     a1, b1 = accelerations(p, q, u, v, torque)
-    u2, v2 = u + HALF_DT * a1, v + HALF_DT * b1
+    u2 = u + HALF_DT * a1
+    v2 = v + HALF_DT * b1
     a2, b2 = accelerations(p + HALF_DT * u, q + HALF_DT * v, u2, v2, torque)
-    u3, v3 = u + HALF_DT * a2, v + HALF_DT * b2
+    u3 = u + HALF_DT * a2
+    v3 = v + HALF_DT * b2
     a3, b3 = accelerations(p + HALF_DT * u2, q + HALF_DT * v2, u3, v3, torque)
-    u4, v4 = u + DT * a3, v + DT * b3
+    u4 = u + DT * a3
+    v4 = v + DT * b3
     a4, b4 = accelerations(p + DT * u3, q + DT * v3, u4, v4, torque)
     p += SIXTH_DT * (u + 2.0 * u2 + 2.0 * u3 + u4)
     q += SIXTH_DT * (v + 2.0 * v2 + 2.0 * v3 + v4)
@@ -84,8 +103,10 @@ def step_row(state, action):  # type: ignore[no-untyped-def]
     v += SIXTH_DT * (b1 + 2.0 * b2 + 2.0 * b3 + b4)
     p -= TURN * ceil((p - pi) / TURN)
     q -= TURN * ceil((q - pi) / TURN)
-    state[0], state[1] = p, q
-    state[2], state[3] = min(max(u, -FASTEST1), FASTEST1), min(max(v, -FASTEST2), FASTEST2)
+    state[0] = p
+    state[1] = q
+    state[2] = min(max(u, -FASTEST1), FASTEST1)
+    state[3] = min(max(v, -FASTEST2), FASTEST2)
     return -cos(p) - cos(q + p) > 1.0
 
 
@@ -95,11 +116,13 @@ def accelerations(theta1, theta2, speed1, speed2, torque):  # type: ignore[no-un
 
     Factors of 1 are left out; sums keep Gymnasium's order, and so its bits.
     """
-    cosine2, sine2 = cos(theta2), sin(theta2)
+    cosine2 = cos(theta2)
+    sine2 = sin(theta2)
     d1 = QUARTER + (FIVE_QUARTERS + cosine2) + 1.0 + 1.0
     d2 = QUARTER + CENTRE * cosine2 + 1.0
     phi2 = PULL2 * cos(theta1 + theta2 - QUARTER_TURN)
-    swing1, swing2 = CENTRE * (speed1 * speed1) * sine2, CENTRE * (speed2 * speed2) * sine2
+    swing1 = CENTRE * (speed1 * speed1) * sine2
+    swing2 = CENTRE * (speed2 * speed2) * sine2
     phi1 = PULL1 * cos(theta1 - QUARTER_TURN) - (swing2 + speed2 * speed1 * sine2) + phi2
     acceleration2 = (torque + d2 / d1 * phi1 - swing1 - phi2) / (FIVE_QUARTERS - d2 * d2 / d1)
     return -(d2 * acceleration2 + phi1) / d1, acceleration2

@@ -10,13 +10,21 @@ from aggrevated.core.arrays import Array
 from aggrevated.kernels.linear_algebra import njit_cached
 from aggrevated.kernels.numpy_rng import next_uniform, seed_pcg64
 
-GRAVITY, CART_MASS, POLE_MASS, HALF_LENGTH, FORCE, TAU = 9.8, 1.0, 0.1, 0.5, 10.0, 0.02
+GRAVITY = 9.8
+CART_MASS = 1.0
+POLE_MASS = 0.1
+HALF_LENGTH = 0.5
+FORCE = 10.0
+TAU = 0.02
 TOTAL_MASS = POLE_MASS + CART_MASS
 POLE_MASS_LENGTH = POLE_MASS * HALF_LENGTH
-ANGLE_LIMIT, POSITION_LIMIT = 12 * 2 * pi / 360, 2.4
+ANGLE_LIMIT = 12 * 2 * pi / 360
+POSITION_LIMIT = 2.4
 FOUR_THIRDS = 4.0 / 3.0
 BOUNDS = np.array([2 * POSITION_LIMIT, np.inf, 2 * ANGLE_LIMIT, np.inf], np.float32)
-NUMBERS, SEEN = 4, 4  # in a state and in an observation
+# in a state and in an observation
+NUMBERS = 4
+SEEN = 4
 
 
 @dataclass(frozen=True)
@@ -40,7 +48,8 @@ class CartPole:
 
     def step(self, state: Array, action: Array) -> tuple[Array, Array, Array]:
         """One Euler step of 20 ms with a push of ±10 N."""
-        following, done = np.array(state, order="C"), np.empty(len(state), np.bool_)
+        following = np.array(state, order="C")
+        done = np.empty(len(state), np.bool_)
         _advance(following, action, done)
         return following, np.full(len(state), -1.0), done
 
@@ -65,15 +74,18 @@ def observe_row(state, observation):  # type: ignore[no-untyped-def]
 def step_row(state, action):  # type: ignore[no-untyped-def]
     """Change a state [4] to the next one; whether the episode has ended."""
     x, x_dot, theta, theta_dot = state
-    cosine, sine = cos(theta), sin(theta)
+    cosine = cos(theta)
+    sine = sin(theta)
     force = FORCE if action == 1 else -FORCE
     temp = (force + POLE_MASS_LENGTH * (theta_dot * theta_dot) * sine) / TOTAL_MASS
     theta_acc = (GRAVITY * sine - cosine * temp) / (
         HALF_LENGTH * (FOUR_THIRDS - POLE_MASS * (cosine * cosine) / TOTAL_MASS)
     )
     x_acc = temp - POLE_MASS_LENGTH * theta_acc * cosine / TOTAL_MASS
-    state[0], state[1] = x + TAU * x_dot, x_dot + TAU * x_acc
-    state[2], state[3] = theta + TAU * theta_dot, theta_dot + TAU * theta_acc
+    state[0] = x + TAU * x_dot
+    state[1] = x_dot + TAU * x_acc
+    state[2] = theta + TAU * theta_dot
+    state[3] = theta_dot + TAU * theta_acc
     return abs(state[0]) > POSITION_LIMIT or abs(state[2]) > ANGLE_LIMIT
 
 

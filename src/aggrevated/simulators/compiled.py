@@ -21,7 +21,8 @@ from aggrevated.simulators.cartpole import reset_row as begin_cartpole
 from aggrevated.simulators.cartpole import step_row as advance_cartpole
 from aggrevated.simulators.partial_observation import ColumnSelection, PartialObservationSimulator
 
-CARTPOLE, ACROBOT = 0, 1
+CARTPOLE = 0
+ACROBOT = 1
 
 
 @dataclass(frozen=True)

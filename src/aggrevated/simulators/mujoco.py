@@ -41,13 +41,15 @@ class Robot:
 
 
 def hopper_is_healthy(positions: Array, velocities: Array) -> Array:
-    height, angle = positions[:, 1], positions[:, 2]
+    height = positions[:, 1]
+    angle = positions[:, 2]
     bounded = (np.abs(positions[:, 2:]) < 100.0).all(axis=1) & (np.abs(velocities) < 100.0).all(axis=1)
     return bounded & (height > 0.7) & (np.abs(angle) < 0.2)
 
 
 def walker_is_healthy(positions: Array, velocities: Array) -> Array:
-    height, angle = positions[:, 1], positions[:, 2]
+    height = positions[:, 1]
+    angle = positions[:, 2]
     return (height > 0.8) & (height < 2.0) & (np.abs(angle) < 1.0)
 
 
@@ -122,10 +124,12 @@ class MuJoCo:
         return np.concatenate([positions[:, self.robot.unseen :], seen], axis=1)
 
     def step(self, state: Array, action: Array) -> tuple[Array, Array, Array]:
-        robot, physics = self.robot, self.physics
+        robot = self.robot
+        physics = self.physics
         action = np.clip(action, self.action_space.low, self.action_space.high)
         following = physics.advance(state, action)
-        (before, _), (after, velocities) = physics.parts(state), physics.parts(following)
+        (before, _) = physics.parts(state)
+        (after, velocities) = physics.parts(following)
         speed = (after[:, 0] - before[:, 0]) / physics.dt
         healthy = robot.healthy(after, velocities) if robot.healthy else np.ones(len(state), bool)
         reward = robot.forward * speed + robot.alive * healthy - robot.effort * np.sum(np.square(action), axis=1)
@@ -141,7 +145,8 @@ class Physics:
         import gymnasium
 
         self.environment: Any = cast(Any, gymnasium.make(environment).unwrapped)
-        self.model, self.dt = self.environment.model, self.environment.dt
+        self.model = self.environment.model
+        self.dt = self.environment.dt
         self.frames = self.environment.frame_skip
         self.model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_AUTORESET  # a diverged lane must not begin again
         if hasattr(mujoco.mjtDisableBit, "mjDSBL_ISLAND"):  # a robot is one; to look for more takes a tenth of the time
@@ -162,7 +167,8 @@ class Physics:
 
     def parts(self, state: Array) -> tuple[Array, Array]:
         """(positions [n, nq], velocities [n, nv]): views of the state."""
-        nq, nv = self.model.nq, self.model.nv
+        nq = self.model.nq
+        nv = self.model.nv
         return state[:, 1 : 1 + nq], state[:, 1 + nq : 1 + nq + nv]
 
     def advance(self, state: Array, control: Array) -> Array:
@@ -182,8 +188,13 @@ class Physics:
 
     def run(self, data: Any, rows: Array, following: Array) -> None:
         """Restore, step and read each lane in turn."""
-        set_state, step, get_state = self.mujoco.mj_setState, self.mujoco.mj_step, self.mujoco.mj_getState
-        model, frames, before, after = self.model, self.frames, self.with_control, self.whole
+        set_state = self.mujoco.mj_setState
+        step = self.mujoco.mj_step
+        get_state = self.mujoco.mj_getState
+        model = self.model
+        frames = self.frames
+        before = self.with_control
+        after = self.whole
         for row, out in zip(rows, following, strict=True):
             set_state(model, data, row, before)
             step(model, data, frames)

@@ -51,7 +51,8 @@ class ColumnSelection:
     @property
     def space(self) -> Box:
         """Of the observations."""
-        whole, seen = self.simulator.observation_space, list(self.columns)
+        whole = self.simulator.observation_space
+        seen = list(self.columns)
         return Box(whole.low[seen], whole.high[seen])
 
 

@@ -86,7 +86,8 @@ def make_binary_tree(leaf_costs: Array) -> TabularSimulator:
     states = 2 * leaves - 1
     if leaves < 1 or leaves & (leaves - 1) or leaves > 1024:
         raise UsageError(f"a tree has a power of two of leaves, here at most 1024, not {leaves}")
-    transitions, costs = np.zeros((states, 2, states)), np.zeros((states, 2))
+    transitions = np.zeros((states, 2, states))
+    costs = np.zeros((states, 2))
     inner = np.arange(leaves - 1)
     for action in (0, 1):
         transitions[inner, action, 2 * inner + 1 + action] = 1.0
@@ -156,7 +157,9 @@ class TabularSimulator:
         return seen
 
     def step(self, state: Array, action: Array) -> tuple[Array, Array, Array]:
-        s, t, key = state[:, 0].astype(np.int64), state[:, 1], state[:, 2]
+        s = state[:, 0].astype(np.int64)
+        t = state[:, 1]
+        key = state[:, 2]
         luck = hash_to_uniform(key, 2 * t + np.uint64(1))
         following = (luck[:, None] >= self.thresholds[s, action]).sum(axis=1).clip(0, len(self.start) - 1)
         cost = (hash_to_uniform(key, 2 * t + np.uint64(2)) < self.costs[s, action]).astype(np.float64)

@@ -24,7 +24,8 @@ class LimitedReader:
 
     def __init__(self, file: BinaryIO) -> None:
         self.file = file
-        self.seek, self.tell = file.seek, file.tell
+        self.seek = file.seek
+        self.tell = file.tell
 
     def seekable(self) -> bool:
         return True
@@ -91,7 +92,8 @@ def read_array(archive: ZipFile, name: str, most: int) -> Array | None:
     shape, by_columns, dtype = HEADERS[version](data)
     if dtype.kind not in KINDS:
         return None
-    count, start = math.prod(shape), data.tell()
+    count = math.prod(shape)
+    start = data.tell()
     if min(shape, default=1) < 0 or count * dtype.itemsize != len(data.getbuffer()) - start:
         raise DataError(f"its {name} is not of the size that it says")
     array = np.frombuffer(data.getbuffer(), dtype, count, start)

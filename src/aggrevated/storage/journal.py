@@ -26,7 +26,8 @@ class ChecksummedJournal:
     """Open for more lines, from the last that is there. `seal` is that of the last line."""
 
     def __init__(self, path: Path, seal: str) -> None:
-        self.path, self.checksum = path, seal
+        self.path = path
+        self.checksum = seal
         with reraise_storage_errors(path):
             self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
 
@@ -57,7 +58,8 @@ def encode_checksummed_line(facts: JsonDict, before: str) -> tuple[bytes, str]:
 
 def rewrite_journal(path: Path, lines: Iterable[JsonDict]) -> str:
     """Write it anew, whole or not at all, and give the seal of its last line."""
-    seal, data = INITIAL_CHECKSUM, bytearray()
+    seal = INITIAL_CHECKSUM
+    data = bytearray()
     for facts in lines:
         line, seal = encode_checksummed_line(facts, seal)
         data += line
@@ -69,7 +71,9 @@ def read_journal(path: Path) -> list[JsonDict]:
     """The facts of all whole lines; a `DataError` that names the first line that is not as it was written."""
     if not os.path.lexists(path):
         return []
-    seal, found, torn = INITIAL_CHECKSUM, list[JsonDict](), 0
+    seal = INITIAL_CHECKSUM
+    found = list[JsonDict]()
+    torn = 0
     with open_regular_file(path, "a journal of ours") as file:
         for number, line in enumerate(iter_complete_lines(file), start=1):
             facts = parse_line(line)

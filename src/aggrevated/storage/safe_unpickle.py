@@ -253,7 +253,9 @@ def number_from_pickle(value: Any) -> float:
 
 
 def _array(raw: Any, kind: Any, shape: Any, order: Any) -> Array:
-    data, dtype, sizes = _bytes(raw), _dtype(kind), tuple(shape)
+    data = _bytes(raw)
+    dtype = _dtype(kind)
+    sizes = tuple(shape)
     if not all(type(n) is int and 0 <= n <= len(data) for n in sizes) or len(sizes) > 8:
         raise ValueError("no shape")
     if prod(sizes) * dtype.itemsize != len(data):
@@ -274,7 +276,8 @@ def _dtype(kind: Any) -> np.dtype[Any]:
     """Of numbers, and nothing else."""
     if not isinstance(kind, UnresolvedObject) or (kind.module, kind.name) != ("numpy", "dtype"):
         raise ValueError("no type")
-    name, order = kind.arguments[0], kind.state[1] if isinstance(kind.state, tuple) else "="
+    name = kind.arguments[0]
+    order = kind.state[1] if isinstance(kind.state, tuple) else "="
     if type(name) is not str or not TYPES.fullmatch(name) or order not in ("<", ">", "|", "="):
         raise ValueError("a type of something else than numbers")
     return np.dtype(f"{order}{name}")

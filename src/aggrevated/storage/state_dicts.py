@@ -49,7 +49,8 @@ def read_state_dict(file: BinaryIO, most: int) -> dict[str, Tensor]:
 
 def _checked(file: BinaryIO, most: int) -> BinaryIO:
     """A fresh file with what torch needs to know, nothing of which is more than it says; the other one is closed."""
-    fresh, names = io.BytesIO(), set()
+    fresh = io.BytesIO()
+    names = set()
     with file, open_zip(file) as archive, ZipFile(fresh, "w") as copy:
         for member in archive.infolist():
             if not (kept := KEPT.fullmatch(member.filename)):

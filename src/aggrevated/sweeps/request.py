@@ -142,7 +142,8 @@ class SweepRequest:
 
     def _beside(self) -> Iterator[dict[str, Any]]:
         """Every combination of choices by name, with one value for each number."""
-        names, values = [one.name for one in self.varied], []
+        names = [one.name for one in self.varied]
+        values = []
         for one in self.varied:
             by_name = isinstance(one, Choices) and isinstance(one.values[0], str | bool)
             values.append(one.ends if by_name else one.ends[:1])

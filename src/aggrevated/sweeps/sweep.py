@@ -121,7 +121,8 @@ class Sweep:
 
     def prepared(self, trials: Sequence[Trial]) -> tuple[dict[int, list[Run]], dict[Path, str]]:
         """(the runs of each trial by its number, the sentences of those that cannot even begin by their folder)."""
-        runs, failed = dict[int, list[Run]](), dict[Path, str]()
+        runs = dict[int, list[Run]]()
+        failed = dict[Path, str]()
         for trial in trials:
             try:
                 config, _ = self.asked.resolved(trial.settings)
@@ -144,7 +145,8 @@ def score_trial(trial: Trial, runs: Sequence[Run], failed: Mapping[Path, str], f
         if place in failed:
             return replace(trial, failed=failed[place])
     results = [load_result(run) for run in runs]
-    best, test = (result.best_return for result in results), (result.more["test_return"] for result in results)
+    best = (result.best_return for result in results)
+    test = (result.more["test_return"] for result in results)
     return replace(trial, best_returns=tuple(best), test_returns=tuple(test))
 
 
@@ -166,7 +168,8 @@ def create_or_open_sweep(folder: Path, asked: SweepRequest) -> Sweep:
         create_run_folder(folder, RECORD, sweep.to_dict())
         return sweep
     sweep = Sweep.open(folder)
-    then, now = sweep.asked.to_dict(), asked.to_dict()
+    then = sweep.asked.to_dict()
+    now = asked.to_dict()
     for name in (name for name in then if name != "trials" and then[name] != now[name]):
         raise UsageError(
             f"{folder} holds a sweep with {describe_request_difference(name, then[name], now[name])}; choose another --out"

@@ -25,7 +25,8 @@ class Trial:
     def read(cls, facts: JsonDict) -> Trial:
         """What `facts` gave."""
         settings = {name: tuple(v) if isinstance(v, list) else v for name, v in facts["settings"].items()}
-        best, test = tuple(facts["best_returns"]), tuple(facts["test_returns"])
+        best = tuple(facts["best_returns"])
+        test = tuple(facts["test_returns"])
         return cls(facts["trial"], settings, best, test, facts["failed"])
 
     def to_dict(self) -> JsonDict:

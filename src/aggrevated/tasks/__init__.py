@@ -92,7 +92,9 @@ PAPER_PRESETS = (  # as its experiments were run: step sizes tuned for each task
     Preset({"target_kl": 0.0, "cost_scale": "raw", "solver": "closed-form"}, update="natural"),
     Preset({"target_kl": 0.0, "cost_scale": "raw"}, update="regular"),
 )
-KL, RATE = "delta_kl", "learning_rate"  # what is tuned of a natural step, and of a regular one
+# what is tuned of a natural step, and of a regular one
+KL = "delta_kl"
+RATE = "learning_rate"
 CRITIC = {"oracle": "critic"}
 
 

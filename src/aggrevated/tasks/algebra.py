@@ -11,7 +11,8 @@ from aggrevated.tasks import PAPER_PRESETS, FigureRow, Preset, Task
 from aggrevated.updates import TO_THE_END
 
 # Table 1: every network learns from as many pages, and those that have a start have the same one, of half of them.
-PAGES, STARTED = 6400, 3200
+PAGES = 6400
+STARTED = 3200
 MINIBATCH = 16  # pages; it is that of the supervised start, too
 CHOSEN_EVERY = 320  # pages
 
@@ -19,7 +20,8 @@ CHOSEN_EVERY = 320  # pages
 def comparable_row(method: str, update: str, policy: str, paper: float | None = None, **settings: Any) -> FigureRow:
     """A row with all that makes it comparable with the others: how many pages, which start, how often validated."""
     k = 64 if update == "natural" else MINIBATCH  # K bounds the rank of its Fisher matrix
-    scratch, said = settings.pop("start", "supervised") == "random", settings.pop("said", "")
+    scratch = settings.pop("start", "supervised") == "random"
+    said = settings.pop("said", "")
     learning = {"trajectories": k, "validate_every": CHOSEN_EVERY // k}
     learning["iterations"] = (PAGES if scratch else PAGES - STARTED) // k
     rate = 5e-4 if policy == "reactive" else 2e-3

@@ -74,7 +74,8 @@ def compute_mistake_stats(policy: Policy, trajectories: Trajectories, cost_to_go
     An A* of zeros at the few states that were asked about is known, and no gradient that vanished, also beside advice.
     """
     some = np.arange(min(trajectories.count, MAX_MEASURED_TRAJECTORIES))
-    trajectories, values = trajectories.take(some), cost_to_go.values[some]
+    trajectories = trajectories.take(some)
+    values = cost_to_go.values[some]
     asked = trajectories.mask & (cost_to_go.weight[some] > 0)
     costless = not cost_to_go.has_all_actions and not cost_to_go.advantage and not values.any()
     if (costless and cost_to_go.expert_actions is not None) or not asked.any():
@@ -102,7 +103,8 @@ def mistakes_from_all_actions(pi: Array | None, q: Array, legal: Array, asked: A
     if pi is None:
         return MistakeStats()
     possible = legal if legal.shape[2] else np.ones_like(q, bool)
-    above, chosen = np.where(possible, q - min_cost(q, legal), 0.0)[asked], pi[asked]
+    above = np.where(possible, q - min_cost(q, legal), 0.0)[asked]
+    chosen = pi[asked]
     usual = root_mean_square(above[possible[asked]])
     wrong = ((chosen > CONFIDENT_PROBABILITY) & (above > usual)).any(axis=1)  # it can be sure of one action only
     return MistakeStats(float(wrong.mean()), mean((chosen * above).sum(axis=1)), usual)
@@ -168,7 +170,8 @@ class TrainingMonitor:
         """Why learning has died, as it looks after one more iteration; nothing while it lives."""
         seen = set(self._signs(line))
         self.streaks = {reason: lasted + 1 if reason in seen else 0 for reason, lasted in self.streaks.items()}
-        self.best, self.best_roll_in = line.best_return, max(self.best_roll_in, line.roll_in_return)
+        self.best = line.best_return
+        self.best_roll_in = max(self.best_roll_in, line.roll_in_return)
         self.max_mean_advantage = max(self.max_mean_advantage, line.mean_advantage or 0.0)
         if isfinite(line.gradient_norm):
             self.largest = max(self.largest, line.gradient_norm)

@@ -9,7 +9,8 @@ from aggrevated.training.run_folder import Run
 
 def evaluate_run(run: Run, how: EvaluationSettings) -> Evaluation:
     """The score of the run's chosen policy, measured anew, and nothing of what was measured before."""
-    config, policy = run.config, run.policy
+    config = run.config
+    policy = run.policy
     weights = storage.digest_tensors(policy.state_dict())
     with single_thread():
         score = how.measure(config.problem, policy)

@@ -38,7 +38,8 @@ def check_progress_towards_limit(run: Run, cost: Mapping[str, int]) -> None:
     """A `UsageError` if nothing was spent of what alone could end the run."""
     limits = run.config.loop.limits
     if not run.config.loop.known_iterations and not any(cost[name] for name in limits):
-        none, named = " or ".join(LIMIT_UNITS[name] for name in limits), " and ".join(map(to_flag, limits))
+        none = " or ".join(LIMIT_UNITS[name] for name in limits)
+        named = " and ".join(map(to_flag, limits))
         raise UsageError(
             f"an iteration of {run.folder} took no {none}: {named} alone will not end "
             f"it; give another end, for example 'aggrevated resume {run.folder} --iterations 100'"
@@ -59,7 +60,8 @@ def extend_limits(
     asked = {name: value for name, value in given.items() if value is not None}
     if not asked:
         return run
-    loop, lines = run.config.loop, run.metrics()
+    loop = run.config.loop
+    lines = run.metrics()
     done = {"iterations": len(lines)} | (count_spent(lines[-1]) if lines else {})
     least = {"iterations": loop.known_iterations, **loop.limits}
     for name, value in asked.items():

@@ -24,7 +24,8 @@ MEASURED = ("test_return", "test_standard_error", "expert_return", "expert_stand
 
 def policy_metadata(run: Run) -> JsonDict:
     """For JSON; what is not known before a run has ended is missing."""
-    config, ended = run.config, run.result()
+    config = run.config
+    ended = run.result()
     result = ended or run.load_partial_result()
     simulator = getattr(config.problem, "simulator", None)
     return {

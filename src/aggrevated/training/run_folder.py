@@ -25,7 +25,10 @@ from aggrevated.training.checkpoint import check_same_run, read_newest_metadata
 from aggrevated.training.model_card import policy_metadata
 from aggrevated.training.records import Metrics, Result
 
-CONFIG, METRICS, RESULT, CHECKPOINTS = "config.json", "metrics.jsonl", "result.json", "checkpoints"
+CONFIG = "config.json"
+METRICS = "metrics.jsonl"
+RESULT = "result.json"
+CHECKPOINTS = "checkpoints"
 BEST_POLICY_FILE = "policy.safetensors"  # the best policy so far
 TRIALS = "trials.json"  # in a folder with the runs of several trials
 
@@ -90,13 +93,15 @@ class Run:
         facts = read_newest_metadata(self.folder / CHECKPOINTS)
         if facts is not None:
             world = self.config.built_problem
-            own, habits = run_identity(self.config, world), storage.digest_tensors(dict(world.expert_fingerprint))
+            own = run_identity(self.config, world)
+            habits = storage.digest_tensors(dict(world.expert_fingerprint))
             check_same_run(self.folder / CHECKPOINTS, facts, own, habits)
 
     @property
     def label(self) -> str:
         """What a legend calls it; the policy is named wherever there could be another one in the figure."""
-        config, task = self.config, self.config.task
+        config = self.config
+        task = self.config.task
         policy = "" if config.policy.name == task.policy == "mlp" else f", {config.policy.name}"
         picked = {"method": config.method, "policy": config.policy.name, "update": config.update.name}
         usual = task.tuned_for(picked).get("start", config.method_spec.start)
@@ -286,7 +291,8 @@ def read_trials_file(folder: Path, trust_code: bool) -> tuple[Config, int]:
     """(the config of the first trial, how many there are)."""
     path = folder / TRIALS
     facts = storage.load_checksummed_json(path, "restore it, or start a new run with 'aggrevated train'")
-    count, config = facts.get("trials"), facts.get("config")
+    count = facts.get("trials")
+    config = facts.get("config")
     if type(count) is not int or not count >= 1 or not isinstance(config, dict):
         raise DataError(f"{path} does not say what the trials are; restore it, or start a new run")
     return config_from_dict(config, path, trust_code=trust_code), count

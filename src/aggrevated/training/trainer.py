@@ -129,7 +129,8 @@ class RunCounters:
 
     def add(self, line: Metrics) -> None:
         """One more iteration."""
-        self.seconds, self.cpu_seconds = line.seconds, line.cpu_seconds
+        self.seconds = line.seconds
+        self.cpu_seconds = line.cpu_seconds
         self.shortened_iterations += line.step_halvings > 0
         self.stalled_iterations += bool(line.stalled_reason)
 
@@ -157,7 +158,9 @@ class TrainingSession:
 
     def is_checkpoint_due(self) -> bool:
         """Whether a checkpoint is: every few iterations, at the last, and where much work would be lost."""
-        n, loop, since = self.inputs.learner.n, self.run.config.loop, time.perf_counter() - self.checkpointed_at
+        n = self.inputs.learner.n
+        loop = self.run.config.loop
+        since = time.perf_counter() - self.checkpointed_at
         much = since > max(MIN_CHECKPOINT_INTERVAL, CHECKPOINT_COST_RATIO * self.checkpoint_seconds)
         return n - self.checkpointed_iteration >= loop.checkpoint_every or bool(self.ended_by) or much
 
@@ -168,7 +171,9 @@ class TrainingSession:
 
     def save_checkpoint(self) -> None:
         """Write a checkpoint, and the best policy so far as a file of its own."""
-        run, setup, began = self.run, self.inputs, time.perf_counter()
+        run = self.run
+        setup = self.inputs
+        began = time.perf_counter()
         facts = {
             "counters": asdict(self.counters),
             "cost": self.cost,
@@ -179,16 +184,15 @@ class TrainingSession:
         }
         checkpoint.save_checkpoint(run.folder / CHECKPOINTS, setup.learner, setup.oracle, facts)
         self.save_best_policy()
-        self.checkpointed_iteration, self.unsaved_metrics, self.checkpointed_at = (
-            setup.learner.n,
-            [],
-            time.perf_counter(),
-        )
+        self.checkpointed_iteration = setup.learner.n
+        self.unsaved_metrics = []
+        self.checkpointed_at = time.perf_counter()
         self.checkpoint_seconds = self.checkpointed_at - began
 
     def save_best_policy(self) -> None:
         """Only the latter."""
-        run, best = self.run, self.inputs.learner.best
+        run = self.run
+        best = self.inputs.learner.best
         known = {
             "so_far": partial_result(self).to_dict(),
             "config": resume_invariant_settings(run.config),
@@ -201,7 +205,8 @@ class TrainingSession:
 
         No checkpoint knows of it: a run that is made longer is as if it had been that long from the start.
         """
-        setup, learner = self.inputs, self.inputs.learner
+        setup = self.inputs
+        learner = self.inputs.learner
         if learner.n % self.run.config.loop.validate_every or learner.best.weights is None:
             learner.update_best(setup.problem.validate(learner.policy), learner.n)
 
@@ -277,8 +282,13 @@ def digest_best_policy(run: Run, warn: WarningCallback = ignore_message) -> str 
 
 def iterate_training(sitting: TrainingSession, warn: WarningCallback, engine: Engine = IN_PROCESS) -> Iterator[Metrics]:
     """The iterations that are missing, each written down, and a checkpoint every few of them."""
-    run, setup, health, tally = sitting.run, sitting.inputs, sitting.monitor, sitting.counters
-    learner, loop, began = setup.learner, run.config.loop, time.perf_counter() - tally.seconds
+    run = sitting.run
+    setup = sitting.inputs
+    health = sitting.monitor
+    tally = sitting.counters
+    learner = setup.learner
+    loop = run.config.loop
+    began = time.perf_counter() - tally.seconds
     cpu_began = time.process_time() - tally.cpu_seconds
     iterations = aggrevated(
         learner, setup.problem.simulator, setup.problem.expert, setup.oracle, setup.loss,
@@ -311,13 +321,14 @@ def iterate_training(sitting: TrainingSession, warn: WarningCallback, engine: En
 def restore_or_start(run: Run, warn: WarningCallback, ignore_numerics: bool = False) -> TrainingSession:
     """The parts, with learner and oracle where the newest intact checkpoint left them."""
     storage.remove_temporary_files(run.folder)
-    setup, lines = build_algorithm_inputs(run.config), [line.to_dict() for line in run.metrics()]
-    learner, loop, checkpoints = setup.learner, run.config.loop, run.folder / CHECKPOINTS
+    setup = build_algorithm_inputs(run.config)
+    lines = [line.to_dict() for line in run.metrics()]
+    learner = setup.learner
+    loop = run.config.loop
+    checkpoints = run.folder / CHECKPOINTS
     learner.update = UpdateWithDiagnostics(learner.update)
-    own, habits = (
-        run_identity(run.config, setup.problem),
-        storage.digest_tensors(dict(setup.problem.expert_fingerprint)),
-    )
+    own = run_identity(run.config, setup.problem)
+    habits = storage.digest_tensors(dict(setup.problem.expert_fingerprint))
     kept = checkpoint.restore_checkpoint(checkpoints, learner, setup.oracle, own, habits, warn)
     tally = RunCounters(**kept.content["counters"]) if kept is not None else RunCounters()
     if kept is not None:
@@ -326,7 +337,8 @@ def restore_or_start(run: Run, warn: WarningCallback, ignore_numerics: bool = Fa
     else:
         if lines or any(checkpoints.glob("*")):
             warn(f"{run.folder} has no checkpoint that can be used; starting it over, to the same end")
-        lines, cpu_began = [], time.process_time()
+        lines = []
+        cpu_began = time.process_time()
         learner.start_simulator_steps, learner.oracle_queries = run.config.start.begin(
             learner.policy, setup.problem.simulator, setup.problem.expert, loop.seed, loop.trajectories
         )
@@ -356,7 +368,8 @@ def check_same_numerics(run: Run, then: storage.JsonDict, warn: WarningCallback,
 def make_metrics(iteration: Iteration, learner: Learner, seconds: float, cpu_seconds: float) -> Metrics:
     """One line of metrics.jsonl."""
     returns = asdict(iteration)
-    n, step = returns.pop("n"), returns.pop("step")
+    n = returns.pop("n")
+    step = returns.pop("step")
     known = {**returns, **step, **checkpoint.learner_counts(learner)}
     return Metrics(
         iteration=n, **known, seconds=round(seconds, 3), cpu_seconds=round(cpu_seconds, 3), stalled_reason=""
@@ -365,7 +378,8 @@ def make_metrics(iteration: Iteration, learner: Learner, seconds: float, cpu_sec
 
 def partial_result(sitting: TrainingSession) -> Result:
     """What is known of a run before its policy is tested."""
-    run, learner = sitting.run, sitting.inputs.learner
+    run = sitting.run
+    learner = sitting.inputs.learner
     config = run.config
     return Result(
         task=config.task.name,
@@ -387,7 +401,8 @@ def partial_result(sitting: TrainingSession) -> Result:
 
 def finish_run(sitting: TrainingSession, say: Callable[[str], None] = ignore_message) -> Result:
     """Test the chosen policy on what it was not chosen by, and write result.json."""
-    run, learner = sitting.run, sitting.inputs.learner
+    run = sitting.run
+    learner = sitting.inputs.learner
     learner.policy.load_state_dict(learner.best.weights or {})
     test: Any = sitting.inputs.problem.test
     test = test.with_training_cost(count_expert_queries(learner)) if hasattr(test, "with_training_cost") else test
@@ -413,7 +428,9 @@ def count_expert_queries(learner: Learner) -> int:
 
 def describe_unimproved_start(sitting: TrainingSession, expert: float | None) -> str:
     """That a supervised start, or a clone of demonstrations, is better on validation than what was learned, if so."""
-    learner, config, found = sitting.inputs.learner, sitting.run.config, list[str]()
+    learner = sitting.inputs.learner
+    config = sitting.run.config
+    found = list[str]()
     best = learner.best
     if config.start.name != "random" and best.n == 0 < learner.n:
         found.append(
@@ -441,7 +458,8 @@ def plot_learning_curve(run: Run, result: Result, expert: float, whose: str) -> 
     """curve.png and curve.svg: what every run leaves to look at."""
     from aggrevated.plots.learning_curves import plot_run_curve
 
-    config, lines = run.config, run.metrics()
+    config = run.config
+    lines = run.metrics()
     current = [result.initial_return, *(line.current_return for line in lines)]
     best = [result.initial_return, *(line.best_return for line in lines)]
     title = f"{config.task.title}: {run.label}, seed {config.loop.seed}"

@@ -93,7 +93,8 @@ def loss_and_gradient(
 
 def auxiliary_loss(policy: Policy, trajectories: Trajectories, cost_to_go: CostToGo) -> Tensor | float:
     """1/(HK) of what the policy learns along with these trajectories, as the losses are averaged; 0 for most."""
-    observations, mask = policy_inputs(policy, trajectories), torch.from_numpy(trajectories.mask)
+    observations = policy_inputs(policy, trajectories)
+    mask = torch.from_numpy(trajectories.mask)
     known = cost_to_go.has_all_actions and cost_to_go.advantage
     costs = torch.from_numpy(cost_to_go.values) if known else None
     total = policy.auxiliary_loss(observations, mask, action_mask_tensor(trajectories), costs)

@@ -20,7 +20,10 @@ from aggrevated.policies.heads import GaussianHead, Head
 from aggrevated.updates.projection_targets import CategoricalTarget, GaussianTarget, ProjectionTarget
 
 MOST_WEIGHTS = 3000  # from there on torch is as fast
-BETA1, BETA2, EPSILON = 0.9, 0.999, np.float32(1e-8)  # of Adam, as torch has them
+# of Adam, as torch has them
+BETA1 = 0.9
+BETA2 = 0.999
+EPSILON = np.float32(1e-8)
 
 
 def supports_compiled_fit(policy: Policy, goal: ProjectionTarget, legal: Tensor) -> bool:
@@ -59,7 +62,8 @@ def fit_mlp(
     gradients = [np.zeros_like(w) for w in state[0]], [np.zeros_like(b) for b in state[1]]
     back = tuple(np.ascontiguousarray(w.T) for w in state[0])
     acts, pulls = (tuple(np.zeros(size, np.float32) for size in sizes) for _ in range(2))
-    step, rate = int(own[0][0]["step"]), float(adam.param_groups[0]["lr"])
+    step = int(own[0][0]["step"])
+    rate = float(adam.param_groups[0]["lr"])
     _fit(  # type: ignore[call-arg]
         *map(tuple, state), *map(tuple, gradients), back, acts, pulls, seen[:, 0].contiguous().numpy(),
         *target_arrays(goal, policy.head), minibatches.numpy(), step, rate, longest,
@@ -99,11 +103,15 @@ def target_arrays(goal: ProjectionTarget, head: Head) -> tuple[Array, Array, Arr
     """
     if isinstance(goal, CategoricalTarget):
         wanted, known = (x[:, 0].contiguous().numpy() for x in (goal.logits, goal.known))
-        unit, exploring, scale = np.ones(wanted.shape[1], np.float32), goal.uniform_weight, goal.scale
+        unit = np.ones(wanted.shape[1], np.float32)
+        exploring = goal.uniform_weight
+        scale = goal.scale
     else:
         assert isinstance(goal, GaussianTarget) and isinstance(head, GaussianHead)
         wanted = ((goal.means[:, 0] - head.centre) / head.unit).contiguous().numpy()
-        known, exploring, scale = np.ones(wanted.shape, bool), -1.0, 1.0
+        known = np.ones(wanted.shape, bool)
+        exploring = -1.0
+        scale = 1.0
         unit = (goal.deviation / head.unit).float().numpy()
     weight = goal.weight[:, 0].float().contiguous().numpy()
     return wanted.astype(np.float32, copy=False), known, weight, unit, exploring, scale
@@ -129,7 +137,8 @@ def _fit(  # type: ignore[no-untyped-def]
             copy_row(acts[0], seen[row])
             for i in range(layers):
                 forward_mlp(acts[i], weights[i], biases[i], acts[i + 1], i + 1 < layers)
-            out, pull = acts[layers], pulls[layers]
+            out = acts[layers]
+            pull = pulls[layers]
             if exploring < 0:
                 mean_loss_gradient(out, wanted[row], unit, share, pull)
             else:
@@ -145,7 +154,8 @@ def _fit(  # type: ignore[no-untyped-def]
         length = np.sqrt(length)
         shorter = np.float32(longest / length if length > longest else 1.0)
         step += 1
-        size, root = np.float32(rate / (1 - BETA1**step)), np.float32(np.sqrt(1 - BETA2**step))
+        size = np.float32(rate / (1 - BETA1**step))
+        root = np.float32(np.sqrt(1 - BETA2**step))
         for i in range(layers):
             adam_step(weights[i].ravel(), of_w[i].ravel(), first_w[i].ravel(), second_w[i].ravel(), shorter, size, root)
             adam_step(biases[i], of_b[i], first_b[i], second_b[i], shorter, size, root)
@@ -189,10 +199,13 @@ def logit_loss_gradient(out, wanted, known, exploring, scale, share, pull):  # t
 
     Where goals are −∞ it is that of cross-entropy, π_a − 1 for the action that is not, and π_a for the others.
     """
-    most, actions, advised = out[0], len(out), False
+    most = out[0]
+    actions = len(out)
+    advised = False
     for a in range(1, actions):
         most = max(most, out[a])
-    total, some = ZERO, ZERO
+    total = ZERO
+    some = ZERO
     for a in range(actions):
         pull[a] = exp_scalar(out[a] - most)
         total += pull[a]
@@ -202,11 +215,13 @@ def logit_loss_gradient(out, wanted, known, exploring, scale, share, pull):  # t
         for a in range(actions):
             pull[a] = share * (pull[a] / total - (ONE if wanted[a] == ZERO else ZERO))
         return
-    measured, some = ZERO, max(some, ONE)
+    measured = ZERO
+    some = max(some, ONE)
     for a in range(actions):
         pull[a] = (ONE - exploring) * (pull[a] / total) + exploring / some if known[a] else ZERO
         measured += pull[a]
-    mean, measured = ZERO, max(measured, np.float32(1e-12))
+    mean = ZERO
+    measured = max(measured, np.float32(1e-12))
     for a in range(actions):
         pull[a] /= measured
         mean += pull[a] * (out[a] - wanted[a] if known[a] else ZERO)
@@ -224,7 +239,8 @@ def mean_loss_gradient(out, wanted, unit, share, pull):  # type: ignore[no-untyp
 @njit_cached
 def adam_step(weight, gradient, first, second, shorter, size, root):  # type: ignore[no-untyped-def]
     """A step of Adam."""
-    keep1, keep2 = np.float32(1 - BETA1), np.float32(1 - BETA2)
+    keep1 = np.float32(1 - BETA1)
+    keep2 = np.float32(1 - BETA2)
     for i in range(len(weight)):
         g = gradient[i] * shorter
         first[i] += (g - first[i]) * keep1

@@ -63,7 +63,8 @@ class AggregatedDataset:
         """Add the newest data; past `capacity`, each newcomer takes a random place with the reservoir's probability."""
         newest = TrainingData(drop_states(trajectories), cost_to_go)
         data = newest if self._data is None else self._data.beside(newest)
-        room, before = self._room(data.trajectories.observations), data.trajectories.count - trajectories.count
+        room = self._room(data.trajectories.observations)
+        before = data.trajectories.count - trajectories.count
         order = np.arange(data.trajectories.count)
         if before > room:  # longer episodes of pictures leave room for fewer
             order = np.delete(order, generator.choice(before, before - room, replace=False))
@@ -93,7 +94,8 @@ class AggregatedDataset:
 
     def restore(self, state: dict[str, Tensor]) -> None:
         """Go on from what `state` gave."""
-        self.seen, self._data = 0, None
+        self.seen = 0
+        self._data = None
         if not state:
             return
         seen, horizon, mixing = state["numbers"].tolist()

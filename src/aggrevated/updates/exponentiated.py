@@ -93,10 +93,8 @@ class ExponentiatedUpdate:
     _moments: dict[str, Tensor] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        self.aggregation, self._temperature_schedule = (
-            AggregatedDataset(self.buffer_size),
-            TemperatureSchedule(self.max_target_cost),
-        )
+        self.aggregation = AggregatedDataset(self.buffer_size)
+        self._temperature_schedule = TemperatureSchedule(self.max_target_cost)
 
     def __call__(self, policy: Policy, loss: Loss, trajectories: Trajectories, cost_to_go: CostToGo) -> UpdateResult:
         if cost_to_go.entropy_bonus:
@@ -119,13 +117,16 @@ class ExponentiatedUpdate:
         vector_to_parameters(before, policy.parameters())
         kl, halvings = safe_step(policy, measured.trajectories, displacement, self.max_kl)
         if halvings == MAX_HALVINGS:  # what Adam remembers may be no number
-            self._adam, self._moments = None, {}
+            self._adam = None
+            self._moments = {}
         return UpdateResult(value, gradient_norm(gradient), kl, halvings)
 
     def _use_natural_gradient(self, cost_to_go: CostToGo) -> bool:
         """Whether the natural update goes on: nobody advises, or the fit stands still, and data is of no more use."""
         if self._plateau.triggered():
-            self.aggregation, self._adam, self._moments = AggregatedDataset(self.buffer_size), None, {}
+            self.aggregation = AggregatedDataset(self.buffer_size)
+            self._adam = None
+            self._moments = {}
             return True
         return not cost_to_go.has_all_actions and cost_to_go.expert_actions is None
 
@@ -181,17 +182,22 @@ class ExponentiatedUpdate:
         trajectories = data.trajectories
         costs = torch.from_numpy(data.cost_to_go.values) if data.cost_to_go.has_all_actions else None
         seen = policy_inputs(policy, trajectories)
-        mask, legal = torch.from_numpy(trajectories.mask), torch.from_numpy(trajectories.action_mask)
+        mask = torch.from_numpy(trajectories.mask)
+        legal = torch.from_numpy(trajectories.action_mask)
         if policy.memoryless:
             mask = mask & (goal.weight > 0)
-            seen, legal, goal, mask = seen[mask][:, None], legal[mask][:, None], goal.at(mask), mask[mask][:, None]
+            seen = seen[mask][:, None]
+            legal = legal[mask][:, None]
+            goal = goal.at(mask)
+            mask = mask[mask][:, None]
         if not mask.any():  # nothing is known of any step
             return
         lengths = mask.sum(dim=1)
         size = min(
             max(MIN_MINIBATCH_TRAJECTORIES, round(self.minibatch_size / float(lengths.float().mean()))), len(mask)
         )
-        adam, learning = self._optimiser(policy), make_dropout_context(policy)
+        adam = self._optimiser(policy)
+        learning = make_dropout_context(policy)
         adam.param_groups[0]["lr"] = (
             self.learning_rate * self._temperature_decay(trajectories.n) * self._learning_rate_decay(trajectories.n)
         )
@@ -201,7 +207,8 @@ class ExponentiatedUpdate:
             return
         longest = lengths[minibatches].max(dim=1).values.tolist()
         for step, (rows, length) in enumerate(zip(minibatches, longest, strict=True)):
-            wanted, allowed = goal.take(rows, length), truncate_steps(legal, rows, length) if legal.shape[2] else None
+            wanted = goal.take(rows, length)
+            allowed = truncate_steps(legal, rows, length) if legal.shape[2] else None
             now = truncate_steps(seen, rows, length), truncate_steps(mask, rows, length), allowed
             with learning(self.aggregation.seen * self.steps + step):
                 distance = wanted.distance(policy.distribution(*now))
@@ -242,7 +249,8 @@ class ExponentiatedUpdate:
     def restore(self, state: dict[str, Tensor]) -> None:
         self.natural.restore({n.removeprefix(NATURAL): w for n, w in state.items() if n.startswith(NATURAL)})
         state = {name: w for name, w in state.items() if not name.startswith(NATURAL)}
-        self._adam, self._initial_log_deviation = None, state.pop(WIDEST, None)
+        self._adam = None
+        self._initial_log_deviation = state.pop(WIDEST, None)
         self._rounds = int(state.pop(ROUNDS, torch.tensor(0)))
         self._plateau = PlateauDetector(state.pop(EXCESS, torch.zeros(0)).tolist())
         self._temperature_schedule = TemperatureSchedule(
@@ -261,7 +269,11 @@ def clip_gradient_norm(weights: Sequence[Tensor]) -> None:
             gradient *= MAX_GRADIENT_NORM / length
 
 
-WIDEST, ROUNDS, EXCESS, WARMTH, NATURAL = "widest", "rounds", "excess", "warmth", "natural."
+WIDEST = "widest"
+ROUNDS = "rounds"
+EXCESS = "excess"
+WARMTH = "warmth"
+NATURAL = "natural."
 MOMENT = "adam."  # what the names of Adam's moments begin with, in a state
 
 
@@ -309,7 +321,8 @@ def is_table(policy: Policy, trajectories: Trajectories) -> bool:
 def fill_table(policy: Policy, trajectories: Trajectories, goal: CategoricalTarget) -> None:
     """The projection onto a table: the mean of the goals at each observation. Those that were not seen stay."""
     assert isinstance(policy, FeedForwardPolicy)
-    mask, now = torch.from_numpy(trajectories.mask), policy_distribution(policy, trajectories)
+    mask = torch.from_numpy(trajectories.mask)
+    now = policy_distribution(policy, trajectories)
     assert isinstance(now, Categorical)
     layer = policy.network[0]
     assert isinstance(layer, nn.Linear)

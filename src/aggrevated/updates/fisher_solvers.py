@@ -80,8 +80,10 @@ def conjugate_gradient(s: Tensor, g: Tensor, damping: float, iterations: int = 1
 def krylov(product: Callable[[Tensor], Tensor], g: Tensor, iterations: int, tolerance: float = 1e-10) -> Tensor:
     """F δ = g by `iterations` of conjugate gradient at most, from products v ↦ F v only."""
     g = g.double()
-    delta, residual = torch.zeros_like(g), g.clone()
-    direction, squared = residual.clone(), residual @ residual
+    delta = torch.zeros_like(g)
+    residual = g.clone()
+    direction = residual.clone()
+    squared = residual @ residual
     enough = tolerance**2 * squared
     for _ in range(iterations):
         if squared <= enough:
@@ -93,7 +95,8 @@ def krylov(product: Callable[[Tensor], Tensor], g: Tensor, iterations: int, tole
         step = squared / curvature
         delta += step * direction
         residual -= step * along
-        previous, squared = squared, residual @ residual
+        previous = squared
+        squared = residual @ residual
         direction = residual + (squared / previous) * direction
     return delta
 
@@ -104,13 +107,15 @@ def held_out(s: Tensor, g: Tensor, least: float = 0.0) -> Tensor:
     δ from one half of the columns is judged by the other half, and the other way round: gᵀδ / √(δᵀ S Sᵀ δ) is what a
     step gains for the KL that it costs there. All of it is in the (K + 1)² inner products of the columns and g.
     """
-    g, squared = g.double(), gram_matrix(s)
+    g = g.double()
+    squared = gram_matrix(s)
     length = float(squared.diagonal().mean())
     if s.shape[1] < 2:
         return closed_form(s, g, max(least, max(GRID) * length))
     inner = torch.cat([squared, apply_scores_transposed(s, g)[None]]), g @ g
     grid = (length * torch.tensor(GRID, dtype=g.dtype)).clamp(min=least)
-    even, odd = torch.arange(0, s.shape[1], 2), torch.arange(1, s.shape[1], 2)
+    even = torch.arange(0, s.shape[1], 2)
+    odd = torch.arange(1, s.shape[1], 2)
     gains = estimate_held_out_gain(*inner, even, odd, grid) + estimate_held_out_gain(*inner, odd, even, grid)
     return closed_form(s, g, float(grid[gains.argmax()]))
 

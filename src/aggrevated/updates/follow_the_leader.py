@@ -67,7 +67,8 @@ class FollowTheLeaderUpdate:
 
     def _descend(self, policy: Policy, loss: Loss, generator: np.random.Generator) -> None:
         """Adam on the mean loss of all the data, `minibatch` trajectories at a time."""
-        data, learning = self.aggregation.data, make_dropout_context(policy)
+        data = self.aggregation.data
+        learning = make_dropout_context(policy)
         optimizer = Adam(policy.parameters(), lr=self.learning_rate)
         for step in range(self.steps):
             if self.anneal:

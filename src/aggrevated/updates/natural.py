@@ -76,7 +76,8 @@ class NaturalUpdate:
         """δ with (F + λI)/H δ = ∇ℓ_n: F/H is what S_n S_nᵀ estimates."""
         length = max(gradient_norm(gradient), TINY)
         g = gradient.double() / length  # products are in float32, whatever the unit of cost
-        fisher, horizon = fisher_product(policy, trajectories), trajectories.horizon
+        fisher = fisher_product(policy, trajectories)
+        horizon = trajectories.horizon
         damping = self.damping * (g @ fisher(g))
         return length * krylov(lambda v: (fisher(v) + damping * v) / horizon, g, self.per_state)
 

@@ -58,7 +58,8 @@ class MixtureUpdate:
         if not isinstance(policy, MixturePolicy):
             raise UsageError("this update mixes policies; give it a MixturePolicy around one of them")
         with torch.no_grad():
-            before, value = policy_distribution(policy, trajectories), loss(policy, trajectories, cost_to_go).item()
+            before = policy_distribution(policy, trajectories)
+            value = loss(policy, trajectories, cost_to_go).item()
         n = int(policy.learned) + 1
         policy.renew(self.shares(n, self.beta))
         own = int(derive_seeds(self.seed, SeedPurpose.UPDATE, n, 1)[0])

@@ -94,7 +94,8 @@ class CategoricalTarget:
         return torch.where(advised, votes, finite._squared(distribution))
 
     def _squared(self, distribution: Categorical) -> Tensor:
-        apart, measure = distribution.logits - self.logits, self._measure(distribution.logits.detach().softmax(-1))
+        apart = distribution.logits - self.logits
+        measure = self._measure(distribution.logits.detach().softmax(-1))
         if not self.all_known:
             apart = torch.where(self.known, apart, 0.0)
         apart = apart - (measure * apart).sum(-1, keepdim=True)
@@ -152,14 +153,17 @@ def action_costs(data: TrainingData, actions: int, in_units: bool = True) -> tup
     )
     advised = None if cost_to_go.expert_actions is None else np.arange(actions) == cost_to_go.expert_actions[..., None]
     if cost_to_go.has_all_actions:
-        cost, known = cost_to_go.values, legal & asked
+        cost = cost_to_go.values
+        known = legal & asked
     else:
         assert advised is not None, "without advice the action taken is learned from by a natural step"
         taken = np.arange(actions) == trajectories.actions[..., None]
-        cost, known = taken * cost_to_go.values[..., None], (taken | advised) & asked
+        cost = taken * cost_to_go.values[..., None]
+        known = (taken | advised) & asked
     unit = np.float32(mean_absolute_cost(cost, known))
     if in_units:
-        cost, unit = np.clip(cost / unit, -MAX_SCALED_COST, MAX_SCALED_COST), np.float32(1.0)
+        cost = np.clip(cost / unit, -MAX_SCALED_COST, MAX_SCALED_COST)
+        unit = np.float32(1.0)
     if advised is None:
         return cost, known, cost_to_go.weight
     only_advised = trajectories.mask[..., None] & ~asked
@@ -207,7 +211,8 @@ def curvature_weights(trajectories: Trajectories, cost_to_go: CostToGo, unit_of_
     mean that is not a*. What one action costs tells κ_s, as noisily as one can; of all other steps nothing is known.
     """
     assert cost_to_go.expert_actions is not None
-    asked, weight = cost_to_go.weight > 0, trajectories.mask.astype(np.float32)
+    asked = cost_to_go.weight > 0
+    weight = trajectories.mask.astype(np.float32)
     if not np.any(cost_to_go.values[asked]):
         return weight
     apart = np.square((trajectories.actions[asked] - cost_to_go.expert_actions[asked]) / unit_of_actions).sum(axis=-1)

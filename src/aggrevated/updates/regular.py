@@ -81,7 +81,8 @@ class RegularUpdate:
 
     def restore(self, state: dict[str, Tensor]) -> None:
         state = {name: w.clone() for name, w in state.items()}
-        spread, factor = state.pop("spread", None), state.pop("factor", None)
+        spread = state.pop("spread", None)
+        factor = state.pop("factor", None)
         self._spread = RunningCostScale() if spread is None else RunningCostScale.of(spread)
         self._factor = 1.0 if factor is None else factor.item()
         self._theta = self._optimiser = None
@@ -111,5 +112,6 @@ class RegularSettings(GradientSettings):
         return replace(own, target_kl=0.0) if "learning_rate" in given and "target_kl" not in given else own
 
     def build(self, seed: int) -> RegularUpdate:
-        rate, target = self.schedule(self.learning_rate), self.schedule(self.target_kl)
+        rate = self.schedule(self.learning_rate)
+        target = self.schedule(self.target_kl)
         return RegularUpdate(rate, OPTIMISERS[self.optimizer], target_kl=target, in_spreads=self.in_spreads)

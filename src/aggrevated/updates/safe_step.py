@@ -24,7 +24,8 @@ def safe_step(policy: Policy, trajectories: Trajectories, displacement: Tensor, 
 
     After the last halving the policy stays as it was.
     """
-    theta, before = parameters_to_vector(policy.parameters()), policy_distribution(policy, trajectories)
+    theta = parameters_to_vector(policy.parameters())
+    before = policy_distribution(policy, trajectories)
     for halvings in range(MAX_HALVINGS):
         kl = set_parameters_and_measure_kl(theta + displacement / 2**halvings, policy, before, trajectories)
         if kl <= max_kl:
@@ -43,8 +44,11 @@ def search_step_to_kl(
     """
     if not displacement.any():
         return 0.0, 1.0
-    theta, before = parameters_to_vector(policy.parameters()), policy_distribution(policy, trajectories)
-    short, far, long = 0.0, 1.0, LONGEST
+    theta = parameters_to_vector(policy.parameters())
+    before = policy_distribution(policy, trajectories)
+    short = 0.0
+    far = 1.0
+    long = LONGEST
     for _ in range(MOST_TRIES):
         kl = set_parameters_and_measure_kl(theta + far * displacement, policy, before, trajectories)
         if target / NEAR <= kl <= target * NEAR:

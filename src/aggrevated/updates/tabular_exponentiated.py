@@ -29,12 +29,17 @@ def base_policies_step(log_odds: Array, q_taken: Array, q_other: Array, eta: flo
     2^D leaves are kept by one number per node, the odds of its two sides, and an update touches only the D nodes of
     the path. Eq. 7 for each node on its own is the same up to terms of order η².
     """
-    taken, other = -np.logaddexp(0.0, -log_odds), -np.logaddexp(0.0, log_odds)  # log probabilities
+    # log probabilities
+    taken = -np.logaddexp(0.0, -log_odds)
+    other = -np.logaddexp(0.0, log_odds)
     mean = np.exp(taken) * q_taken + np.exp(other) * q_other
-    log_odds, below, inside = np.empty_like(log_odds), np.zeros(mean.shape[:-1]), np.zeros(mean.shape[:-1])
+    log_odds = np.empty_like(log_odds)
+    below = np.zeros(mean.shape[:-1])
+    inside = np.zeros(mean.shape[:-1])
     for level in range(mean.shape[-1] - 1, -1, -1):
         here = taken[..., level] - eta * q_taken[..., level] + inside  # of the leaves on the side that was taken
         beside = other[..., level] - eta * (q_other[..., level] + below)
         log_odds[..., level] = here - beside
-        inside, below = np.logaddexp(here, beside), below + mean[..., level]
+        inside = np.logaddexp(here, beside)
+        below = below + mean[..., level]
     return log_odds

@@ -65,5 +65,6 @@ class PlateauDetector:
 
     def triggered(self) -> bool:
         """Whether it is too much, and hardly less than before."""
-        before, now = np.mean(self.excess[:RECENT] or 0.0), np.mean(self.excess[RECENT:] or 0.0)
+        before = np.mean(self.excess[:RECENT] or 0.0)
+        now = np.mean(self.excess[RECENT:] or 0.0)
         return len(self.excess) == 2 * RECENT and bool(now > TOO_MUCH and now > PROGRESS * before)

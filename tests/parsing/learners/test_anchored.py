@@ -55,12 +55,15 @@ def test_gradients_are_taken_where_the_steps_lead_and_the_policy_stays_behind(an
 
 def test_it_goes_on_from_its_state_with_the_same_bits() -> None:
     inner: Any = PlusOne()
-    update, policy = AnchoredUpdate(inner, 0.25), zeros()
+    update = AnchoredUpdate(inner, 0.25)
+    policy = zeros()
     walked(update, policy, 2)
-    kept, weights = update.state(), get_weights(policy)
+    kept = update.state()
+    weights = get_weights(policy)
     expected = walked(update, policy, 1)
     other: Any = PlusOne()
-    again, fresh = AnchoredUpdate(other, 0.25), zeros()
+    again = AnchoredUpdate(other, 0.25)
+    fresh = zeros()
     again.restore(kept)
     with torch.no_grad():
         for own, part in zip(fresh.parameters(), (weights[:6].view(2, 3), weights[6:]), strict=True):

@@ -33,7 +33,8 @@ def test_the_loss_is_least_at_the_means():
 
 def test_what_is_not_known_does_not_count():
     head = ExpectedCosts(2, 2)
-    state, known = torch.ones(1, 2), torch.tensor([[True, False]])
+    state = torch.ones(1, 2)
+    known = torch.tensor([[True, False]])
     a, b = (head.loss(state, torch.tensor([[1.0, cost]]), torch.tensor([[0.0, 1.0]]), known) for cost in (0.0, 9.0))
     assert a == b
 
@@ -52,7 +53,8 @@ def test_without_examples_nothing_is_corrected():
 
 
 def test_corrected_doubts_are_as_large_as_errors_are_frequent():
-    generator, head = np.random.default_rng(1), ExpectedCosts(2, 2)
+    generator = np.random.default_rng(1)
+    head = ExpectedCosts(2, 2)
     logits = generator.normal(-3.0, 2.0, 20_000)  # too sure: the truth is half as far out
     wrong = (generator.random(len(logits)) < 1 / (1 + np.exp(-logits / 2))).astype(float)
     none = np.full(100, NO_ARC_TARGET)

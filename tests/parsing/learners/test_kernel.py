@@ -34,7 +34,8 @@ def some_observations(count, seed=0):
 
 def looked_up(observations):
     """The features that they point at, one number after the other: zeros for none, ones for ROOT."""
-    features, rows = features_of(PAGES), []
+    features = features_of(PAGES)
+    rows = []
     for which, *numbers in observations.astype(int):
         items = [np.zeros(WIDTH) if k == -1 else np.ones(WIDTH) if k == 0 else features[which, k - 1] for k in numbers]
         rows.append(np.concatenate(items))
@@ -48,8 +49,10 @@ def test_the_kernel_by_hand():
 
 def test_decision_values_are_those_of_scikit_learns_machines_one_against_the_rest():
     """Its solver stops at 1e-3, so that two of them agree to that; C and γ ("scale") are the same."""
-    seen, fresh = some_observations(250), some_observations(100, seed=1)
-    x, z = looked_up(seen), looked_up(fresh)
+    seen = some_observations(250)
+    fresh = some_observations(100, seed=1)
+    x = looked_up(seen)
+    z = looked_up(fresh)
     actions = (x[:, :4] + 0.7 * x[:, 6:10]).argmax(axis=1)
     assert set(actions) == {0, 1, 2, 3}
     policy = blank()
@@ -65,7 +68,8 @@ def test_decision_values_are_those_of_scikit_learns_machines_one_against_the_res
 
 
 def test_the_policy_is_the_softmax_of_these_values_in_both_its_faces():
-    policy, seen = reader("kernel-svm", PAGES), some_observations(20).reshape(4, 5, 10)
+    policy = reader("kernel-svm", PAGES)
+    seen = some_observations(20).reshape(4, 5, 10)
     values = SHARP * policy.machine.values(seen.reshape(20, 10)).astype(float)
     expected = np.exp(values - np.logaddexp.reduce(values, axis=1, keepdims=True)).reshape(4, 5, 4)
     found = policy.distribution(torch.from_numpy(seen), torch.ones(4, 5, dtype=torch.bool)).probs
@@ -80,7 +84,8 @@ def test_a_separable_problem_is_learned_without_a_mistake():
     seen = some_observations(300)
     x = looked_up(seen)
     clear = (np.abs(x[:, 0]) > 0.3) & (np.abs(x[:, 3 * WIDTH]) > 0.3)
-    seen, x = seen[clear], x[clear]
+    seen = seen[clear]
+    x = x[clear]
     actions = 2 * (x[:, 0] > 0) + (x[:, 3 * WIDTH] > 0)
     assert np.bincount(actions, minlength=4).min() > 5
     policy = blank()
@@ -89,7 +94,8 @@ def test_a_separable_problem_is_learned_without_a_mistake():
 
 
 def test_where_one_action_was_always_right_it_is_taken_everywhere():
-    policy, seen = blank(), some_observations(10)
+    policy = blank()
+    seen = some_observations(10)
     fit(policy, looked_up(seen), np.full(10, 2), regularisation=1.0)
     assert len(policy.support) == 0
     assert policy.machine.values(some_observations(5, 1)).tolist() == [[-1, -1, 1, -1]] * 5
@@ -102,7 +108,8 @@ def test_a_new_policy_prefers_nothing():
 
 
 def test_weights_go_into_a_policy_of_any_other_size():
-    small, large = blank(), blank()
+    small = blank()
+    large = blank()
     SupportVectorUpdate()(small, None, *demonstrated(PAGES, count=2))
     SupportVectorUpdate()(large, None, *demonstrated(PAGES, count=20))
     assert 0 < len(small.support) < len(large.support)
@@ -115,7 +122,8 @@ def test_weights_go_into_a_policy_of_any_other_size():
 
 
 def test_an_actor_is_not_changed_by_another_fit():
-    policy, observations = blank(), some_observations(30)
+    policy = blank()
+    observations = some_observations(30)
     update = SupportVectorUpdate()
     update(policy, None, *demonstrated(PAGES, n=1, count=3))
     actor = policy.actor()
@@ -126,7 +134,8 @@ def test_an_actor_is_not_changed_by_another_fit():
 
 
 def test_an_actor_is_not_changed_by_loading_weights():
-    policy, observations = reader("kernel-svm", PAGES), some_observations(30)
+    policy = reader("kernel-svm", PAGES)
+    observations = some_observations(30)
     actor = policy.actor()
     before = actor.parameters(observations, actor.memory(30))[0].copy()
     policy.load_state_dict(blank().state_dict())
@@ -135,7 +144,8 @@ def test_an_actor_is_not_changed_by_loading_weights():
 
 def test_fitted_to_the_expert_it_parses_these_pages():
     """Random features tell pages apart: what was learned by heart is parsed nearly without a mistake."""
-    policy, parser = blank(), Parser(PAGES, np.arange(len(PAGES.lengths)), in_order=True)
+    policy = blank()
+    parser = Parser(PAGES, np.arange(len(PAGES.lengths)), in_order=True)
     before = micro_uas(policy, parser)
     step = SupportVectorUpdate()(policy, None, *demonstrated(PAGES, count=100))
     assert step.loss > 0.2 and micro_uas(policy, parser) > max(0.95, before)
@@ -153,11 +163,10 @@ def test_an_illegal_action_that_is_never_taken_is_no_mistake():
 
 
 def test_it_learns_from_all_data_so_far_and_from_no_more_states_than_it_may():
-    policies, updates = (
-        [blank(), blank(), blank()],
-        [SupportVectorUpdate(), SupportVectorUpdate(), SupportVectorUpdate(most=20)],
-    )
-    first, second = demonstrated(PAGES, n=1, count=4), demonstrated(PAGES, n=2, count=4)
+    policies = [blank(), blank(), blank()]
+    updates = [SupportVectorUpdate(), SupportVectorUpdate(), SupportVectorUpdate(most=20)]
+    first = demonstrated(PAGES, n=1, count=4)
+    second = demonstrated(PAGES, n=2, count=4)
     for policy, update, batches in zip(policies, updates, ((first, second), (second,), (first, second)), strict=True):
         for batch in batches:
             update(policy, None, *batch)
@@ -167,9 +176,11 @@ def test_it_learns_from_all_data_so_far_and_from_no_more_states_than_it_may():
 
 
 def test_state_and_restore_go_on_with_identical_bits():
-    straight, policy = SupportVectorUpdate(most=60, seed=3), blank()
+    straight = SupportVectorUpdate(most=60, seed=3)
+    policy = blank()
     straight(policy, None, *demonstrated(PAGES, n=1))
-    resumed, again = SupportVectorUpdate(most=60, seed=3), blank()
+    resumed = SupportVectorUpdate(most=60, seed=3)
+    again = blank()
     assert SupportVectorUpdate().state() == {}
     resumed.restore({name: w.clone() for name, w in straight.state().items()})
     again.load_state_dict({name: w.clone() for name, w in policy.state_dict().items()})

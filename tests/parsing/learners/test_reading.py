@@ -146,7 +146,8 @@ def test_only_classes_with_a_name_are_given():
 
 
 def test_pages_in_a_row_are_read_as_those_in_a_table():
-    policy, table = learner(), features_of(PAGES)
+    policy = learner()
+    table = features_of(PAGES)
     in_a_row = table[np.arange(PAGES.most) < PAGES.lengths[:, None]]
     parses, _ = found(policy)
     arrays = [torch.from_numpy(x) for x in (parses.observations, parses.mask, parses.legal)]

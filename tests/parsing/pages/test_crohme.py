@@ -32,7 +32,8 @@ def document(math: str, writer: str = "w") -> str:
     leaves = re.findall(r'<(\w+) xml:id="([^"]*)">([^<]*)', math)
     traces = groups = ""
     for k, (tag, id, text) in enumerate(leaves):
-        left, right = 10 * k, 10 * k + 8
+        left = 10 * k
+        right = 10 * k + 8
         traces += f'<trace id="{k}">{left} 0, {right} 0, {right} 8, {left} 8</trace>'
         label = "-" if tag == "mfrac" else text
         groups += f'<traceGroup><annotation type="truth">{label}</annotation><traceView traceDataRef="{k}"/>'
@@ -224,7 +225,9 @@ def test_the_papers_example_is_three_lines_stacked(tmp_path: Path) -> None:
     assert whole.heads.tolist() == [2, 7, 7, 5, 3, 5, 8, 0, 10, 8, 10, 13, 15, 13, 8, 15, 18, 8, 18]
     assert whole.heads.tolist() == algebra.heads(["10(x+2)=a+b", "c+d=e", "x=3"]).tolist()
     assert whole.name == "one+one+one" and "".join(whole.symbols) == "10(x+2)=a+bc+d=ex=3"
-    first, second, third = whole.boxes[:11], whole.boxes[11:16], whole.boxes[16:]
+    first = whole.boxes[:11]
+    second = whole.boxes[11:16]
+    third = whole.boxes[16:]
     assert first[:, 3].max() + 4 <= second[:, 1].min() and second[:, 3].max() + 4 <= third[:, 1].min()
     for part, line in ((first, lines[0]), (second, lines[1]), (third, lines[2])):
         assert np.ptp(part - line.boxes, axis=0) == pytest.approx(0)  # moved, and not changed

@@ -78,7 +78,8 @@ class Derived:
 
     def factors(self, row):
         """The heads of what stands side by side."""
-        found, at = [], 0
+        found = []
+        at = 0
         while at < len(row):
             token, part = row[at]
             if token is Raised:
@@ -116,7 +117,9 @@ def prefixes(row):
 
 def operators(row):
     """Where binary operators stand, outside of brackets: signs after an operand."""
-    depth, operand, found = 0, False, []
+    depth = 0
+    operand = False
+    found = []
     for place, (token, _) in enumerate(row):
         depth += (token in OPENING) - (token in CLOSING)
         is_operator = any(token in rank for rank in RANKS)
@@ -142,7 +145,8 @@ def test_heads_agree_with_a_second_derivation(structures):
 
 
 def test_pages_are_as_long_as_they_may_be_and_have_all_that_was_asked_for():
-    seen, rows = Counter(), Counter()
+    seen = Counter()
+    rows = Counter()
     for number in range(PAGES):
         lines = lines_of(number)
         assert 1 <= sum(map(length, lines)) <= LONGEST

@@ -36,7 +36,8 @@ def test_the_same_seed_gives_the_same_bits_and_another_seed_or_writer_does_not()
 @pytest.mark.parametrize("writer", range(12))
 def test_boxes_follow_the_reading_order_and_do_not_run_into_each_other(writer):
     page = write_page(LINES, writer, 0)
-    start, above = 0, -np.inf
+    start = 0
+    above = -np.inf
     for line in LINES:
         boxes = page.boxes[start : start + len(line)]
         start += len(line)

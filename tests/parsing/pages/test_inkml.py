@@ -78,7 +78,9 @@ def test_a_small_file_is_read_exactly(tmp_path: Path) -> None:
     assert np.array_equal(ink.strokes["4"], [[40, 0], [45, 2], [40, 5], [45, 8], [50, 10]])
     assert ink.strokes["4"].dtype == np.float64
     assert ink.symbols == (Group("x", ("0", "1"), "x_1"), Group("=", ("2", "3"), "=_1"), Group("3", ("4",), "3_1"))
-    x, equals, three = Node("mi", "x", "x_1", ()), Node("mo", "=", "=_1", ()), Node("mn", "3", "3_1", ())
+    x = Node("mi", "x", "x_1", ())
+    equals = Node("mo", "=", "=_1", ())
+    three = Node("mn", "3", "3_1", ())
     assert ink.math == Node("math", "", "", (Node("mrow", "", "", (x, Node("mrow", "", "", (equals, three)))),))
 
 
@@ -231,7 +233,8 @@ def numbers(data: bytes, chance: random.Random) -> bytes:
 
 def nesting(data: bytes, chance: random.Random) -> bytes:
     tag = chance.choice([b"mrow", b"msup", b"mfrac", b"math", b"traceGroup", b"trace", b"a"])
-    depth, (start, end) = chance.choice([1, 50, 110, 129, 100_000]), chance.choice(pieces(data, rb"<mi.*?</mi>"))
+    depth = chance.choice([1, 50, 110, 129, 100_000])
+    (start, end) = chance.choice(pieces(data, rb"<mi.*?</mi>"))
     return data[:start] + b"<%s>" % tag * depth + data[start:end] + b"</%s>" % tag * depth + data[end:]
 
 
@@ -282,14 +285,19 @@ def peak_memory() -> float:
 
 @pytest.mark.timeout(3600)
 def test_mutated_files_give_pages_or_typed_errors_fast(tmp_path: Path) -> None:
-    originals, chance = sources(), random.Random(0)
-    pages, sentences, slowest, grown = 0, set(), (0.0, b""), 0.0
+    originals = sources()
+    chance = random.Random(0)
+    pages = 0
+    sentences = set()
+    slowest = (0.0, b"")
+    grown = 0.0
     for number in range(MUTATIONS):
         data = originals[number % 2] if chance.random() < 0.5 else chance.choice(originals)
         for mutate in (MUTATORS[number % len(MUTATORS)], *chance.choices(MUTATORS, k=chance.choice([0, 0, 1, 3]))):
             data = mutate(data or b"<ink>", chance)[: 2 * inkml.MAX_BYTES]
         path = written(tmp_path, data)
-        before, began = peak_memory(), time.process_time()
+        before = peak_memory()
+        began = time.process_time()
         try:
             page = crohme.page(read_inkml(path))
             pages += 1

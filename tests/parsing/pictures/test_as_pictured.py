@@ -42,7 +42,8 @@ def test_odd_pages_are_pictured_too() -> None:
     generator = np.random.default_rng(0)
     empty = Page("", "", (), np.zeros(0, np.int64), ())
     assert rasterize_and_trace(empty, generator) is empty
-    dot, rule = (np.array([[5.0, 5.0]]),), (np.array([[0.0, 0.0], [9e4, 0.0]]),)
+    dot = (np.array([[5.0, 5.0]]),)
+    rule = (np.array([[0.0, 0.0], [9e4, 0.0]]),)
     seen = rasterize_and_trace(Page("", "", ("·", "―", "·"), np.zeros(3, np.int64), (dot, rule, dot)), generator)
     assert np.isfinite(seen.boxes).all() and len(seen) == 3
 

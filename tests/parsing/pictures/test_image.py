@@ -29,7 +29,10 @@ from aggrevated_reader.pictures.thinning import skeletonize
 from aggrevated_reader.pictures.thresholds import otsu_threshold
 
 IMAGES = int(os.environ.get("AGGREVATED_IMAGES", "100"))
-HEIGHT, PEN, MARGIN = 70, 5, 60  # pixels: of a symbol, of its lines, around the page
+# pixels: of a symbol, of its lines, around the page
+HEIGHT = 70
+PEN = 5
+MARGIN = 60
 
 
 def drawn(page: Page) -> tuple[Image.Image, np.ndarray]:
@@ -147,7 +150,8 @@ def test_a_photograph_knows_which_way_is_up(tmp_path: Path, turn: int, back: int
 def test_the_crops_are_nearly_those_of_the_strokes(tmp_path: Path) -> None:
     page = read_page(written(tmp_path, encoded(PICTURE)))
     assert page.symbols == ("?",) * len(PAGE) and not page.heads.any()
-    seen, meant = crops(page.ink) / 255.0, crops(PAGE.ink) / 255.0
+    seen = crops(page.ink) / 255.0
+    meant = crops(PAGE.ink) / 255.0
     likeness = [np.corrcoef(a.ravel(), b.ravel())[0, 1] for a, b in zip(seen, meant, strict=True)]
     assert np.mean(likeness) > 0.8
 
@@ -281,7 +285,8 @@ def repetition(data: bytes, chance: random.Random) -> bytes:
 def header(data: bytes, chance: random.Random) -> bytes:
     """Another size, depth, colour or interlacing, with a right checksum."""
     sizes = [0, 1, 7, 300, 3999, 4000, 20_000, 65_535, 1 << 24, (1 << 31) - 1, (1 << 32) - 1]
-    width, height = chance.choice(sizes), chance.choice(sizes)
+    width = chance.choice(sizes)
+    height = chance.choice(sizes)
     kind = [chance.choice([1, 2, 4, 8, 16]), chance.choice([0, 2, 3, 4, 6]), 0, 0, chance.choice([0, 1])]
     return data[:8] + chunk(b"IHDR", struct.pack(">II5B", width, height, *kind)) + data[33:]
 
@@ -344,7 +349,11 @@ def mutated(originals: list[bytes], number: int, chance: random.Random) -> bytes
 def test_mutated_pictures_give_pages_or_typed_errors_fast_and_in_little_memory(tmp_path: Path) -> None:
     originals = [encoded(PICTURE.convert(mode)) for mode in MODES]
     originals += [encoded(PICTURE, "JPEG"), encoded(PICTURE.convert("RGB"), "JPEG", progressive=True)]
-    chance, pages, slowest, most, sentences = random.Random(0), 0, 0.0, 0.0, set()
+    chance = random.Random(0)
+    pages = 0
+    slowest = 0.0
+    most = 0.0
+    sentences = set()
     with subprocess.Popen(
         [sys.executable, "-c", CHILD], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as run:
@@ -353,7 +362,8 @@ def test_mutated_pictures_give_pages_or_typed_errors_fast_and_in_little_memory(t
             path = written(tmp_path, mutated(originals, number, chance))
             print(path, file=run.stdin, flush=True)
             took, peak, answer = run.stdout.readline().split(" ", 2)  # nothing, if the child died of another error
-            slowest, most = max(slowest, float(took)), float(peak)
+            slowest = max(slowest, float(took))
+            most = float(peak)
             pages += "'page'" in answer
             if "page'" not in answer:
                 assert f"DataError {path}" in answer and len(answer) < len(str(path)) + 300, answer

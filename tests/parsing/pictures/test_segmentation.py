@@ -60,7 +60,8 @@ def boxes(ink: list[tuple[Array, ...]]) -> Array:
 
 @pytest.mark.parametrize("name", SYMBOLS)
 def test_the_strokes_of_one_symbol_are_joined_and_those_of_its_neighbours_are_not(name: str) -> None:
-    before, middle = strokes(DIGIT), [stroke + np.array([80, 0]) for stroke in strokes(SYMBOLS[name])]
+    before = strokes(DIGIT)
+    middle = [stroke + np.array([80, 0]) for stroke in strokes(SYMBOLS[name])]
     after = [stroke + np.array([200, 0]) for stroke in strokes(DIGIT)]
     found = group_into_symbols([*after, *reversed(middle), *before])
     assert [len(symbol) for symbol in found] == [1, len(middle), 1]
@@ -183,10 +184,8 @@ def test_the_content_decides_where_the_name_says_nothing(tmp_path: Path) -> None
 
 
 def test_bytes_are_seen_as_their_file_is_and_no_file_needs_to_exist(tmp_path: Path) -> None:
-    from_file, from_bytes = (
-        segment_page(written(tmp_path, f"<ink>{TRACES}{GROUPS}</ink>")),
-        segment_file(f"<ink>{TRACES}{GROUPS}</ink>".encode(), "nowhere/one.inkml"),
-    )
+    from_file = segment_page(written(tmp_path, f"<ink>{TRACES}{GROUPS}</ink>"))
+    from_bytes = segment_file(f"<ink>{TRACES}{GROUPS}</ink>".encode(), "nowhere/one.inkml")
     assert from_bytes.page.name == from_file.page.name == "one" and from_bytes.page.symbols == from_file.page.symbols
     assert from_bytes.stroke_ids == from_file.stroke_ids == (("a",), ("c", "b"), ("d",))
     assert len(segment_file(f"<ink>{TRACES}</ink>".encode(), "page").page) == 3

@@ -22,7 +22,8 @@ from aggrevated.parsing.transitions.oracle_check import (
 from aggrevated.parsing.transitions.systems import SYSTEMS
 
 APPENDIX = np.array([2, 7, 7, 5, 3, 5, 8, 0, 10, 8, 10, 13, 15, 13, 8, 15, 18, 8, 18])  # decoded from the string
-EAGER, HYBRID = SYSTEMS["arc-eager"], SYSTEMS["arc-hybrid"]
+EAGER = SYSTEMS["arc-eager"]
+HYBRID = SYSTEMS["arc-hybrid"]
 every_system = pytest.mark.parametrize("system", SYSTEMS.values(), ids=SYSTEMS)
 
 
@@ -68,7 +69,8 @@ def test_what_is_legal_by_hand():
     start = initial_configuration(np.array([2]), 2)
     assert EAGER.legal(start).tolist() == [[True, False, True, False]]  # ROOT has no head and gets none
     assert HYBRID.legal(start).tolist() == [[True, False, False]]
-    shifted, headed = play(EAGER, 2, [arc_eager.SHIFT])[-1], play(EAGER, 2, [arc_eager.RIGHT])[-1]
+    shifted = play(EAGER, 2, [arc_eager.SHIFT])[-1]
+    headed = play(EAGER, 2, [arc_eager.RIGHT])[-1]
     assert EAGER.legal(shifted).tolist() == [[True, True, True, False]]
     assert EAGER.legal(headed).tolist() == [[True, False, True, True]]
     assert not EAGER.legal(play(EAGER, 1, [arc_eager.SHIFT])[-1]).any()  # ended

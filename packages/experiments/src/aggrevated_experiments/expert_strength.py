@@ -78,7 +78,8 @@ def gaining(facts: JsonDict) -> str:
     """Which experts each method is better than, and which it falls behind, by the interval of what it gains."""
     told = []
     for number, method in enumerate(facts["cases"][0]["methods"]):
-        better, worse = list[str](), list[str]()
+        better = list[str]()
+        worse = list[str]()
         for case in facts["cases"]:
             found = case["methods"][number]
             words = f"{case['x']:.1f} ({found['iqm']:+.1f}, {found['low']:+.1f} to {found['high']:+.1f})"

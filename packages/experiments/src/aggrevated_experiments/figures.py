@@ -90,9 +90,11 @@ class Figure(ABC):
 
     def runs(self, request: Request) -> list[list[Run]]:
         """The runs of its rows; those that are in the folder already are taken up where they are."""
-        groups, trials = [], range(self.trials_of(request))
+        groups = []
+        trials = range(self.trials_of(request))
         for row in self.rows(request):
-            config, folder = config_of(self.task, row, request.quick), self.folder(request) / row_folder_name(row)
+            config = config_of(self.task, row, request.quick)
+            folder = self.folder(request) / row_folder_name(row)
             groups.append([create_or_open(folder / f"trial-{i:02d}", config.with_settings(seed=i)) for i in trials])
         return groups
 
@@ -124,7 +126,8 @@ class LearningCurves(Figure):
 
     def tunings(self, request: Request) -> list[Tuning]:
         """What is tried for each row; nothing in a quick one."""
-        protocol, folder = self.task.protocol, self.folder(request) / "tuning"
+        protocol = self.task.protocol
+        folder = self.folder(request) / "tuning"
         if protocol is None or request.quick:
             return [Tuning("", {}) for _ in self.task.figure_rows]
         rows = zip(self.task.figure_rows, self.configs(request.quick), strict=True)
@@ -140,7 +143,8 @@ class LearningCurves(Figure):
         groups = []
         rows = zip(self.task.figure_rows, self.configs(request.quick), self.tunings(request), strict=True)
         for row, config, tuning in rows:
-            own, folder = config.with_settings(**tuning.chosen()), self.folder(request) / row_folder_name(row)
+            own = config.with_settings(**tuning.chosen())
+            folder = self.folder(request) / row_folder_name(row)
             seeds = range(self.trials_of_row(row, request))
             groups.append([create_or_open(folder / f"trial-{i:02d}", own.with_settings(seed=i)) for i in seeds])
         return groups
@@ -157,7 +161,8 @@ class LearningCurves(Figure):
         ]
         tunings = zip(named, self.tunings(request), strict=True)
         tuned = [tuning.to_dict(group.label) for group, tuning in tunings if tuning.tries]
-        command, short = request.command(self), fingerprint_short_run(self)
+        command = request.command(self)
+        short = fingerprint_short_run(self)
         return write_learning_curves_page(self.name, named, self.task, command, folder, tuned, short, self.notes)
 
 

@@ -74,7 +74,8 @@ def write_learning_curves_page(
 
 def write_with_peers(name: str, folder: Path) -> None:
     """The page of a task again, with what is known of other libraries by now; all else stays as it is."""
-    facts, task = read_json(folder / f"{name}.json"), find_task(name)
+    facts = read_json(folder / f"{name}.json")
+    task = find_task(name)
     own = [row for row in facts["reach"] if not is_of_peer(row)]
     facts["reach"] = [*own, *reach_of_peers(task, folder)]
     write_page(folder, name, facts, page(name, task, facts))
@@ -111,7 +112,8 @@ def areas_of(group: TrialGroup, courses: Sequence[CostCurve], budget: float) -> 
     """The ratio of the best policy so far, averaged over the budget, of each trial; 0 while the start goes on."""
     found = []
     for run, result, own in zip(group.runs, group.results, courses, strict=True):
-        lowest, expert = worst_return(run), target_return(run, result, 1.0)
+        lowest = worst_return(run)
+        expert = target_return(run, result, 1.0)
         found.append((mean_best_return(own, budget, lowest) - lowest) / (expert - lowest))
     return found
 

@@ -46,7 +46,8 @@ class ChoiceLog:
     @classmethod
     def of(cls, policy: HasExpectedCosts, parser: Parser, found: Trajectories) -> ChoiceLog:
         """Of these parses; the policy must have the answers to the parser's pages."""
-        mask, rows = found.mask, found.states[found.mask]
+        mask = found.mask
+        rows = found.states[found.mask]
         q = np.where(parser.action_mask(rows), parser.expert.q(rows), np.inf)
         taken = found.actions[mask].astype(np.int64)
         costs = np.take_along_axis(q, taken[:, None], axis=1)[:, 0] - q.min(axis=1)

@@ -43,9 +43,17 @@ from aggrevated_reader.pages.corrected_files import files_in, read_folder
 from aggrevated_reader.pages.generated import generate_pages
 from aggrevated_reader.splits import photographed
 
-_HELD, _AGAIN, _PICTURE = 21, 22, 23  # what a random number is for
-BESIDE, CHOSEN_ON, REPORTED = 1_500, 150, 300  # generated pages: to learn from, to choose on, to report
-OWN, OWN_CHOSEN_ON = 750, 60  # corrected pages with their copies, about: to learn from, to choose on
+# what a random number is for
+_HELD = 21
+_AGAIN = 22
+_PICTURE = 23
+# generated pages: to learn from, to choose on, to report
+BESIDE = 1_500
+CHOSEN_ON = 150
+REPORTED = 300
+# corrected pages with their copies, about: to learn from, to choose on
+OWN = 750
+OWN_CHOSEN_ON = 60
 MOST_COPIES = 150  # of one page
 ENOUGH = 20  # corrected pages, of which a tenth can be spared to choose on
 PICTURED = 0.2  # of the generated pages look as if read from a picture: the share that the reader learned from
@@ -92,7 +100,8 @@ def pages_of(folder: str, files: Files, seed: int) -> Pages:
     names = names_of(found)
     order = np.random.default_rng([_HELD, seed]).permutation(len(found))
     spared = len(found) // 10 if len(found) >= ENOUGH else 0
-    held, learned = [found[i] for i in order[:spared]], [found[i] for i in order[spared:]]
+    held = [found[i] for i in order[:spared]]
+    learned = [found[i] for i in order[spared:]]
     own = held or again(learned, seed)
     train, validation, test = (
         generate_pages(count, 3 * seed + part) for part, count in enumerate((BESIDE, CHOSEN_ON, REPORTED))
@@ -133,7 +142,8 @@ def names_of(pages: tuple[Page, ...]) -> tuple[str, ...]:
 
 def describe_corrected_pages(folder: str, seed: int) -> list[str]:
     """What people are told of the pages in a folder before they are learned from."""
-    found, pages = read_folder(Path(folder)), load_corrected_pages(folder, seed)
+    found = read_folder(Path(folder))
+    pages = load_corrected_pages(folder, seed)
     new = pages.names[len(load_builtin_reader().classes) :]
     lines = [f"{folder}: {found.notice}"] if found.notice else []
     chosen_on = f"{pages.own} of them" if pages.held_out else "further copies"
@@ -147,7 +157,8 @@ def describe_corrected_pages(folder: str, seed: int) -> list[str]:
 def library_in(folder: str, seed: int) -> tuple[Pages, PageArrays]:
     """(the pages, all of them as arrays)."""
     pages = load_corrected_pages(folder, seed)
-    split, projection = pages.split, load_builtin_reader().projection
+    split = pages.split
+    projection = load_builtin_reader().projection
     every = [*split.train, *split.validation, *split.test]
     counts = len(split.train), len(split.validation), pages.copies
     key = cache_key(every, "corrected", *counts, pages.names, digest_tensors(projection.state_dict()))
@@ -193,7 +204,8 @@ class Sheets:
         """What the policy reads right of them."""
         assert isinstance(policy, ReadingPolicy)
         found = parse_greedily(policy, self.parser)
-        given, gold = predicted_heads(found, self.parser), self.parser.gold[:, 1:]
+        given = predicted_heads(found, self.parser)
+        gold = self.parser.gold[:, 1:]
         names, _ = policy.named(self.parser.chosen)
         return Right(found, (given == gold)[gold != NO_SYMBOL], names == self._labels)
 
@@ -239,7 +251,8 @@ class Choosing:
 
     def __call__(self, policy: Policy) -> ValidationScore:
         assert isinstance(policy, ReadingPolicy)
-        own, others = self.own.read(policy), self.others.read(policy)
+        own = self.own.read(policy)
+        others = self.others.read(policy)
         calibrate_policy(policy, self.others.parser, others.found)
         steps = own.found.simulator_steps + others.found.simulator_steps
         return ValidationScore((own.both + others.both) / 2, steps)
@@ -284,7 +297,8 @@ class Reporting:
 
     def __call__(self, policy: Policy) -> CorrectedScore:
         parser = self.reported.parser
-        (corrected, reported), before = self._read(policy), self._read(self._before)
+        (corrected, reported) = self._read(policy)
+        before = self._read(self._before)
         whole = score_heads(predicted_heads(reported.found, parser), parser)
         lengths = parser.corpus.lengths[parser.chosen]
         right = np.add.reduceat(reported.heads & reported.names, np.cumsum(lengths) - lengths, dtype=np.int64)

@@ -50,7 +50,8 @@ def evaluate_reader(
 
 def with_names(parser: Parser, heads: Array, right: Array) -> JsonDict:
     """What stands for UAS where names count, too; `right` [Σn] tells which are."""
-    gold, lengths = parser.gold[:, 1:], parser.corpus.lengths[parser.chosen]
+    gold = parser.gold[:, 1:]
+    lengths = parser.corpus.lengths[parser.chosen]
     both = (heads == gold)[gold != NO_SYMBOL] & right
     of_pages = np.add.reduceat(both, np.cumsum(lengths) - lengths, dtype=np.int64)
     share = float(both.mean())

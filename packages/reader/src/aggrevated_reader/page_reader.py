@@ -113,13 +113,16 @@ class LoadedReader:
         pages = pages[len(empty) :]
         if not pages:
             return
-        policy, lengths = self.policy, np.array([len(page) for page in pages])
+        policy = self.policy
+        lengths = np.array([len(page) for page in pages])
         policy.with_pages(policy.projection(detailed_features(pages)), lengths)
         parser = Parser(Corpus.of(pages), np.arange(len(pages)), in_order=True, system=policy.system)
         parsed = parse_greedily(policy, parser)
         expected, number, likely = policy.all_said(parsed.observations, parsed.mask, parsed.actions.astype(np.int64))
-        heads, sure, losses = predicted_heads(parsed, parser), *sureness(expected, parsed, parser)
-        names, ends = policy.classes, np.cumsum(lengths)
+        heads = predicted_heads(parsed, parser)
+        sure, losses = sureness(expected, parsed, parser)
+        names = policy.classes
+        ends = np.cumsum(lengths)
         for place, (page, n, end) in enumerate(zip(pages, lengths, ends, strict=True)):
             own = slice(end - n, end)
             labels = tuple(names[k] for k in number[own])
@@ -173,12 +176,14 @@ def attach_headless_to_root(heads: Array, sure: Array) -> tuple[Array, Array]:
 
     Where nothing depends on ROOT, the first of them is the root; nobody vouches for such heads.
     """
-    heads, sure = heads.astype(int), sure.copy()
+    heads = heads.astype(int)
+    sure = sure.copy()
     left = np.flatnonzero(heads < 0)
     if len(left):
         roots = np.flatnonzero(heads == 0)
         root = int(roots[0] if len(roots) else left[0]) + 1
-        heads[left], sure[left] = root, 0.0
+        heads[left] = root
+        sure[left] = 0.0
         if not len(roots):
             heads[root - 1] = 0
     return heads, sure

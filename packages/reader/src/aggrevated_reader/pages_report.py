@@ -69,7 +69,8 @@ class ParsedPage:
     @property
     def doubts(self) -> tuple[str, ...]:
         """Why it may be no page of algebra, or not be what was read; each a clause."""
-        count, found = len(self.reading.labels), list(self.seen.doubts)
+        count = len(self.reading.labels)
+        found = list(self.seen.doubts)
         known = float(np.mean(self.reading.label_confidence)) if count else 1.0
         if known < STRANGE:
             found.append(f"its symbols look like none that are known (sure of {known:.0%})")

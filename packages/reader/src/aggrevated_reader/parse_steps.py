@@ -34,10 +34,12 @@ def list_parse_steps(policy: Policy, parser: Parser, known: bool) -> list[JsonDi
         found = parse_greedily(policy, parser)
         length = int(found.mask[0].sum())
         likely = likely_of(policy, found)[:length]
-        states, legal = found.states[0, :length], parser.action_mask(found.states[0, :length])
+        states = found.states[0, :length]
+        legal = parser.action_mask(found.states[0, :length])
         last, _, _ = parser.step(states[-1:], found.actions[:1, length - 1])
         costs = parser.expert.q(states) if known else None
-    names, steps = parser.system.actions, []
+    names = parser.system.actions
+    steps = []
     for t in range(length):
         transitions = [
             {"name": name, "legal": bool(legal[t, a]), "probability": round(float(likely[t, a]), 4)}

@@ -27,7 +27,8 @@ def load_reader_split(folder: str, sets: int, seed: int, pictured: float) -> Spl
     rewriting: list[Page] = []
     if folder:
         ink = load_crohme_split(Path(folder), seed, core=False)
-        rewriting, test = ink.train, ink.test
+        rewriting = ink.train
+        test = ink.test
         validation = ink.validation + validation[: len(ink.validation)]
     train, rewriting = (
         exclude_strings(drop_long_pages(own), drop_long_pages(validation + test))

@@ -80,7 +80,8 @@ class Transcript:
 
     def written(self, style: Style) -> str:
         """In that style. Every part is written before what it is a part of, so that depth costs nothing."""
-        heads, row = self.acyclic, self.line_of
+        heads = self.acyclic
+        row = self.line_of
         parts = dict.fromkeys(range(1, len(heads) + 1), "")
         for number in self.from_below:
             own = [part for part in self.parts[number] if row[part - 1] == row[number - 1]]
@@ -91,17 +92,20 @@ class Transcript:
     def _one(self, number: int, own: Sequence[int], written: Mapping[int, str], style: Style) -> str:
         """A symbol with its parts, which are written already."""
         label = self.labels[number - 1]
-        before, after = [n for n in own if n < number], [n for n in own if n > number]
+        before = [n for n in own if n < number]
+        after = [n for n in own if n > number]
         if label == BAR and (found := self._over_and_under(number, before, after)) is not None:
             above, below = found
             middle = style.fraction(joined(above, written), joined(below, written))
-            before, after = without(before, above), without(after, below)
+            before = without(before, above)
+            after = without(after, below)
             if before or after or self._is_factor(number):
                 middle = style.beside(middle)
         elif label == ROOT_SIGN and after:
             index = [n for n in before if self._is_index(n, number)]
             middle = style.root(joined(index, written), joined(after[:1], written))
-            before, after = without(before, index), after[1:]
+            before = without(before, index)
+            after = after[1:]
         else:
             middle = style.names.get(label, label)
         inline = label in OPERATORS or label in OPENING
@@ -156,7 +160,8 @@ class Transcript:
         """The heads; where they go round in a circle, which no parser makes, one of it is ROOT's."""
         found = [int(head) if 0 <= head <= len(self.heads) else 0 for head in self.heads]
         for number in range(1, len(found) + 1):
-            ancestor, seen = number, set()
+            ancestor = number
+            seen = set()
             while ancestor and ancestor not in seen:
                 seen.add(ancestor)
                 ancestor = found[ancestor - 1]
@@ -179,7 +184,8 @@ class Transcript:
 
     def below(self, number: int) -> list[int]:
         """The symbol and all that depend on it, each after its head."""
-        found, waiting = [], [number]
+        found = []
+        waiting = [number]
         while waiting:
             found.append(waiting.pop())
             waiting += self.parts[found[-1]]

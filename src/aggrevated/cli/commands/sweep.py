@@ -125,7 +125,9 @@ def list_configs(task: str, arguments: Sequence[str]) -> list["Config"]:
     from aggrevated.core.errors import UsageError
     from aggrevated.tasks import find_task
 
-    names, found, faults = ("method", *COMPONENT_HELP), [], []
+    names = ("method", *COMPONENT_HELP)
+    found = []
+    faults = []
     picked = {name: [value] for name in names if (value := option_value(name, arguments)) is not None}
     varied = dict(word.split("=", 1) for word in option_values("vary", arguments) if "=" in word)
     picked |= {name: varied[name].split(",") for name in names if name in varied}

@@ -67,7 +67,8 @@ class Train:
         """(the command with the options of the task that the arguments name, the arguments as it takes them)."""
         from aggrevated.cli.options import normalize_flags, option_value, specialize_command
 
-        file, task = option_value("config", arguments), find_task_argument(arguments)
+        file = option_value("config", arguments)
+        task = find_task_argument(arguments)
         if file is None and task is None:
             return with_task_list(cls), list(arguments)
         config = (
@@ -153,7 +154,8 @@ def read_selection_settings(task: "Task", arguments: Sequence[str]) -> dict[str,
     from aggrevated.core.settings import declared_settings
     from aggrevated.sweeps.search_space import parse_value
 
-    kinds, found = get_type_hints(type(task.problem)), {}
+    kinds = get_type_hints(type(task.problem))
+    found = {}
     for name in (name for name in task.problem.selection_settings if option_value(name, arguments) is not None):
         assert name in declared_settings(type(task.problem))
         found[name] = parse_value(name, " ".join(option_words(name, arguments)), kinds[name])

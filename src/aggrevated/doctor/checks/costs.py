@@ -56,7 +56,8 @@ def check_discount(patient: Examination) -> Iterator[Finding]:
     """Of all discounts, that by which roll-outs come nearest to what the expert says."""
     if not patient.knows:
         return
-    level, own = estimate_value_bias(patient), patient.discount
+    level = estimate_value_bias(patient)
+    own = patient.discount
 
     def of(gamma: float) -> list[tuple[float, bool]]:
         return [way for way in level.fits if way[0] == gamma]
@@ -149,7 +150,8 @@ def differences_along_episodes(patient: Examination) -> Estimate:
     values = np.zeros(of.mask.shape)
     values[of.mask] = patient.values(of.states[of.mask])
     episode, t = np.nonzero(of.mask[:, 1:])
-    now, later = values[episode, t], values[episode, t + 1]
+    now = values[episode, t]
+    later = values[episode, t + 1]
     wrong = now - of.costs[episode, t] - patient.discount * later
     return bootstrap_estimate(lambda at: interdecile_range(wrong[at]) / max(interdecile_range(now[at]), 1e-12), episode)
 
@@ -172,7 +174,8 @@ def check_calibration(patient: Examination) -> Iterator[Finding]:
     level = estimate_value_bias(patient)
     states = np.flatnonzero(probes.own & np.isfinite(rolled.by(1.0)))
     paid = predicted_rollout_costs(patient, level.going_on)[states]
-    said, group = patient.believed[states], probes.group[states]
+    said = patient.believed[states]
+    group = probes.group[states]
     ranks = bootstrap_estimate(lambda rows: rank_correlation(said[rows], paid[rows]), group)
     seen = bootstrap_estimate(
         lambda rows: rank_correlation(level.predicted_costs[rows], level.rollout_costs[rows]), level.group
@@ -212,7 +215,8 @@ def advantage_calibration(patient: Examination, going_on: bool) -> dict[str, lis
     probes, _ = patient.probed
     paid = predicted_rollout_costs(patient, going_on)
     rows = np.flatnonzero(np.isfinite(paid) & probes.in_view)
-    at, group = probes.probe[rows], probes.group[rows]
+    at = probes.probe[rows]
+    group = probes.group[rows]
     said, paid, ahead = (center_by_group(x[rows], at) for x in (patient.believed, paid, patient.foreseen))
     ranks = bootstrap_estimate(lambda i: rank_correlation(said[i], paid[i]), group)
     near = bootstrap_estimate(lambda i: correlation(said[i], ahead[i]), group)

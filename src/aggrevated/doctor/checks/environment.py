@@ -47,7 +47,8 @@ def replay_out_of_order(patient: Examination, of: Trajectories, count: int) -> s
     """So many of them."""
     k, t = np.nonzero(of.mask)
     rows = np.random.default_rng(patient.seed).permutation(len(k))[:count]
-    k, t = k[rows], t[rows]
+    k = k[rows]
+    t = t[rows]
     following, cost, done = checked_step(patient.simulator, of.states[k, t], of.actions[k, t])
     last = last_step_times(of)[k] == t
     if not np.array_equal(cost, of.costs[k, t], equal_nan=True):
@@ -83,7 +84,8 @@ def describe_replay_difference(
     patient: Examination, of: Trajectories, lanes: Array, start: Array, states: Array
 ) -> str:
     """In words, how what happens from these states on differs from what happened; nothing if it does not."""
-    end, at = last_step_times(of), start.copy()
+    end = last_step_times(of)
+    at = start.copy()
     while len(lanes):
         if count_differing_rows(checked_observe(patient.simulator, states), of.observations[lanes, at]):
             return f"an episode that is gone through again looks otherwise at step {int(at.min())}"
@@ -93,7 +95,9 @@ def describe_replay_difference(
         over = at == end[lanes]
         if (done & ~over).any() or (over & ~done & (at + 1 < patient.horizon)).any():
             return f"an episode that is gone through again does not end where it did (step {int(at.min())})"
-        lanes, states, at = lanes[~over], states[~over], at[~over] + 1
+        lanes = lanes[~over]
+        states = states[~over]
+        at = at[~over] + 1
     return ""
 
 
@@ -122,7 +126,8 @@ def check_stochasticity(patient: Examination) -> Iterator[Finding]:
     of = patient.of_expert
     k, t = np.nonzero(of.mask)
     rows = np.linspace(0, len(k) - 1, min(TRIED, len(k))).astype(int)
-    states, actions = of.states[k[rows], t[rows]], of.actions[k[rows], t[rows]]
+    states = of.states[k[rows], t[rows]]
+    actions = of.actions[k[rows], t[rows]]
     outcomes = []
     for part in (10, 11):
         after, cost, _ = checked_step(patient.simulator, luck.reseed(states, patient.seeds(part, len(rows))), actions)
@@ -164,7 +169,8 @@ MOST = 0.5  # of the episodes: where as many are cut, it matters what comes afte
 
 def check_horizon(patient: Examination) -> Iterator[Finding]:
     """Beside what is known of its training; where nothing is, beside what its costs foresee."""
-    here, made_for = patient.horizon, patient.training.horizon
+    here = patient.horizon
+    made_for = patient.training.horizon
     lengths = patient.of_expert.mask.sum(axis=1)
     cut = float((lengths >= here).mean())
     numbers = {"horizon": here, "made_for": made_for, "cut": cut, "mean_length": float(lengths.mean())}
@@ -187,7 +193,8 @@ def check_horizon(patient: Examination) -> Iterator[Finding]:
 
 def estimate_foresight(patient: Examination) -> float | None:
     """How many times nearer to what it says costs are that go on beyond the horizon; None where not for sure."""
-    level, own = estimate_value_bias(patient), patient.discount
+    level = estimate_value_bias(patient)
+    own = patient.discount
     if (own, True) not in level.fits:
         return None
     ways = [level.fits[own, going_on] for going_on in (False, True)]
@@ -212,7 +219,8 @@ def check_observation_scale(patient: Examination) -> Iterator[Finding]:
     if watched is None:
         yield Finding("scales", "unknown", "what the expert sees is its own affair, and cannot be looked at")
         return
-    mean, deviation = watched.mean(axis=0), watched.std(axis=0)
+    mean = watched.mean(axis=0)
+    deviation = watched.std(axis=0)
     sizes = np.sqrt((watched**2).mean(axis=0))
     numbers = {"mean": mean.tolist(), "deviation": deviation.tolist()}
     if patient.training.normalised and not getattr(patient.problem, "vec_normalize", ""):
@@ -283,7 +291,8 @@ def returns_with_normalization(patient: Examination, mean: Array, deviation: Arr
 
         return run_largest_affordable(work, FRESH, CHANGED * patient.seconds / 4)
 
-    own, changed = tried(patient.expert), tried(other)
+    own = tried(patient.expert)
+    changed = tried(other)
     shared = min(len(own), len(changed))
     gain = estimate_mean(changed[:shared] - own[:shared])
     room = float(changed.mean()) - float(patient.of_random.returns.mean())

@@ -26,7 +26,9 @@ LOST = 0.5  # of what it earned in training above what chance earns: less than t
 
 def check_returns(patient: Examination) -> Iterator[Finding]:
     """An expert that is worse than chance teaches the opposite; one far below its training is not itself here."""
-    expert, random, first = patient.of_expert, patient.of_random, patient.of_first
+    expert = patient.of_expert
+    random = patient.of_random
+    first = patient.of_first
     means = {name: estimate_mean(of.returns) for name, of in (("expert", expert), ("random", random), ("first", first))}
     numbers = {name: mean.as_list() for name, mean in means.items()}
     numbers |= {f"{name}_episodes": [of.count] for name, of in (("expert", expert), ("random", random))}
@@ -110,7 +112,8 @@ def candidate_permutations(count: int) -> dict[str, Callable[[Array], Array]]:
         found = [tuple(range(count))[::-1]]
         for one, other in combinations(range(count), 2):
             swapped = [*range(count)]
-            swapped[one], swapped[other] = other, one
+            swapped[one] = other
+            swapped[other] = one
             found.append(tuple(swapped))
     return {f"as {', '.join(map(str, order))}": partial(np.take, np.array(order)) for order in found}
 
@@ -142,7 +145,8 @@ OTHER = 0.25  # of the states: as often it does otherwise where its costs are no
 
 def check_greedy_consistency(patient: Examination) -> Iterator[Finding]:
     """act = argmin Q, and V = min Q, where it has them."""
-    expert, space = patient.expert, patient.simulator.action_space
+    expert = patient.expert
+    space = patient.simulator.action_space
     if not isinstance(expert, DiscreteQExpert) or not isinstance(space, Discrete):
         return
     probes, _ = patient.probed
@@ -218,9 +222,12 @@ def summarize_action_gaps(patient: Examination) -> dict[str, list[float]]:
 
 def one_step_improvement(patient: Examination, decisions: int) -> Array:
     """[EPISODES] returns of the expert, helped in so many steps, evenly over the horizon."""
-    simulator, chance = patient.simulator, find_reseedable(patient.simulator)
+    simulator = patient.simulator
+    chance = find_reseedable(patient.simulator)
     helped = set(np.linspace(0, patient.horizon, decisions, endpoint=False).astype(int).tolist())
-    state, lanes, total = checked_reset(simulator, patient.seeds(5, EPISODES)), np.arange(EPISODES), np.zeros(EPISODES)
+    state = checked_reset(simulator, patient.seeds(5, EPISODES))
+    lanes = np.arange(EPISODES)
+    total = np.zeros(EPISODES)
     for t in range(patient.horizon):
         times = np.full(len(lanes), t)
         action = patient.acting(state, times)
@@ -238,7 +245,8 @@ def one_step_improvement(patient: Examination, decisions: int) -> Array:
                 action[row] = tried[best]
         state, cost, done = checked_step(simulator, state, action)
         total[lanes] -= cost
-        lanes, state = lanes[~done], state[~done]
+        lanes = lanes[~done]
+        state = state[~done]
         if not len(lanes):
             break
     return total

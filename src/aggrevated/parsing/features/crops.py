@@ -19,7 +19,8 @@ def crops(ink: Sequence[Strokes]) -> Array:
     starts, ends, owners = _segments(ink)
     dabs = np.maximum(np.ceil(np.hypot(*(ends - starts).T) / STEP).astype(np.int64), 1)  # [segments], each at least 1
     nearest = np.full(len(ink) * SIDE * SIDE, 9.0, np.float32)  # squared distance of each pixel from the pen's path
-    first, total = np.cumsum(dabs) - dabs, int(dabs.sum())
+    first = np.cumsum(dabs) - dabs
+    total = int(dabs.sum())
     for begin in range(0, total, CHUNK):
         dab = np.arange(begin, min(begin + CHUNK, total))
         segment = np.searchsorted(first, dab, side="right") - 1
@@ -46,7 +47,8 @@ def _segments(ink: Sequence[Strokes]) -> tuple[Array, Array, Array]:
         return np.zeros((0, 2)), np.zeros((0, 2)), np.zeros(0, np.int64)
     lengths = np.array([len(stroke) for stroke in strokes])
     of_stroke = np.repeat(np.arange(len(ink)), [len(strokes) for strokes in ink])
-    owners, firsts = np.repeat(of_stroke, lengths), np.cumsum(lengths) - lengths
+    owners = np.repeat(of_stroke, lengths)
+    firsts = np.cumsum(lengths) - lengths
     ends = _fitted(np.concatenate(strokes), owners)
     starts = np.concatenate([ends[:1], ends[:-1]])
     starts[firsts] = ends[firsts]
@@ -57,7 +59,8 @@ def _fitted(points: Array, owners: Array) -> Array:
     """Points [n, 2] in the coordinates of their owners' crops: the middle of the owner's box in the middle of the crop,
     its longer side as long as fits."""
     symbols, first = np.unique(owners, return_index=True)
-    low, high = np.minimum.reduceat(points, first, axis=0), np.maximum.reduceat(points, first, axis=0)
+    low = np.minimum.reduceat(points, first, axis=0)
+    high = np.maximum.reduceat(points, first, axis=0)
     scale = (SIDE - 1 - 2 * MARGIN) / np.maximum((high - low).max(axis=1), 1e-9)
     own = np.searchsorted(symbols, owners)
     fitted: Array = (points - ((low + high) / 2)[own]) * scale[own][:, None] + (SIDE - 1) / 2
@@ -71,7 +74,8 @@ def _dab(nearest: Array, centres: Array, owners: Array) -> None:
     """Lower the squared distances of the 5 × 5 pixels around each dab to those from its centre."""
     pixel = np.rint(centres).astype(np.int64)  # [dabs, 2]; the margin keeps the 5 × 5 inside the crop
     offset = (pixel - centres).astype(np.float32)[:, :, None] + _REACH.astype(np.float32)  # [dabs, 2, 5]
-    across, down = offset[:, 0] ** 2, offset[:, 1] ** 2
+    across = offset[:, 0] ** 2
+    down = offset[:, 1] ** 2
     at = (owners * SIDE + pixel[:, 1]) * SIDE + pixel[:, 0]  # [dabs]
     around = (_REACH[:, None] * SIDE + _REACH).ravel()  # [25]
     squared = (down[:, :, None] + across[:, None, :]).reshape(-1, 25)
@@ -85,13 +89,17 @@ def warp_crop(strokes: Strokes, generator: np.random.Generator, strength: float 
     direction, about 2 % of the symbol's size; all times `strength`. The crop takes away what is mere size.
     """
     points = np.concatenate(strokes)
-    low, high = points.min(axis=0), points.max(axis=0)
-    middle, size = (low + high) / 2, max(float((high - low).max()), 1e-9)
+    low = points.min(axis=0)
+    high = points.max(axis=0)
+    middle = (low + high) / 2
+    size = max(float((high - low).max()), 1e-9)
     angle, shear, *stretch = strength * generator.normal(0.0, (0.10, 0.12, 0.10, 0.10))
-    c, s = np.cos(angle), np.sin(angle)
+    c = np.cos(angle)
+    s = np.sin(angle)
     affine = np.array([[1.0, 0.0], [shear, 1.0]]) @ np.array([[c, s], [-s, c]]) * np.exp(stretch)
     unit = (points - middle) / size  # [points, 2], within ± ½
-    waves, phases = generator.normal(0.0, 4.0, (2, 4)), generator.uniform(0.0, 2 * np.pi, 4)
+    waves = generator.normal(0.0, 4.0, (2, 4))
+    phases = generator.uniform(0.0, 2 * np.pi, 4)
     ripple = np.sin(unit @ waves + phases).reshape(-1, 2, 2).sum(axis=1)
     moved = (unit @ affine + 0.02 * strength * ripple) * size + middle
     return tuple(np.split(moved, np.cumsum([len(stroke) for stroke in strokes])[:-1]))

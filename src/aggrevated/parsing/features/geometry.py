@@ -25,7 +25,8 @@ def geometry(boxes: Array) -> Array:
     unit = unit_of_length(boxes)
     size = (boxes[:, 2:] - boxes[:, :2]) / unit  # [n, 2]: width, height
     middle = (boxes[:, :2] + boxes[:, 2:]) / 2
-    low, high = boxes[:, :2].min(axis=0), boxes[:, 2:].max(axis=0)
+    low = boxes[:, :2].min(axis=0)
+    high = boxes[:, 2:].max(axis=0)
     place = (middle - low) / np.maximum(high - low, 1e-9)
     before = np.maximum(np.arange(n) - 1, 0)
     gap = (boxes[:, 0] - boxes[before, 2]) / unit
@@ -46,7 +47,8 @@ def line_starts(boxes: Array) -> Array:
     starts = np.zeros(len(boxes), bool)
     if len(boxes):
         step = np.diff((boxes[:, :2] + boxes[:, 2:]) / 2, axis=0) / unit_of_length(boxes)
-        starts[0], starts[1:] = True, (step[:, 0] < -0.5) & (step[:, 1] > 0.5)
+        starts[0] = True
+        starts[1:] = (step[:, 0] < -0.5) & (step[:, 1] > 0.5)
     return starts
 
 

@@ -36,14 +36,18 @@ def _unit(blocks: Array) -> Array:
 def _cells(images: Array) -> Array:
     """The mean gradient magnitude by orientation in each cell, [n, height / 8, width / 8, 9]. Borders have none."""
     n, height, width = images.shape
-    rows, columns = height // CELL, width // CELL
+    rows = height // CELL
+    columns = width // CELL
     image = images.astype(np.float64)
-    down, across = np.zeros_like(image), np.zeros_like(image)
+    down = np.zeros_like(image)
+    across = np.zeros_like(image)
     down[:, 1:-1] = image[:, 2:] - image[:, :-2]
     across[:, :, 1:-1] = image[:, :, 2:] - image[:, :, :-2]
-    down, across = down[:, : rows * CELL, : columns * CELL], across[:, : rows * CELL, : columns * CELL]
+    down = down[:, : rows * CELL, : columns * CELL]
+    across = across[:, : rows * CELL, : columns * CELL]
     which, y, x = np.nonzero((down != 0) | (across != 0))  # most of a crop is paper
-    dy, dx = down[which, y, x], across[which, y, x]
+    dy = down[which, y, x]
+    dx = across[which, y, x]
     angle = np.rad2deg(np.arctan2(dy, dx)) % 180.0
     edges = np.arange(1, ORIENTATIONS) * (180.0 / ORIENTATIONS)
     bins = np.searchsorted(edges, angle, side="right")

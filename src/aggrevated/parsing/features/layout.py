@@ -47,7 +47,8 @@ def overlaps(boxes: Array) -> Array:
     Over and under are those whose middle is between its left and right borders and not far away.
     """
     left, top, right, bottom = boxes.T
-    across, down = (left + right) / 2, (top + bottom) / 2
+    across = (left + right) / 2
+    down = (top + bottom) / 2
     spanned = (across > left[:, None]) & (across < right[:, None])  # [n, other]
     rise = down[:, None] - down
     over = spanned & (bottom < down[:, None]) & (rise < NEAR)

@@ -55,7 +55,8 @@ class ReaderActor:
     def read(self, features: Array, lengths: Array) -> tuple[Array, Array]:
         """(items [B, 2 + N, D], the decoder's first state [B, M]) of pages of features [B, N, F]."""
         count, most = features.shape[:2]
-        items, start = features, np.zeros((count, self.start), np.float32)
+        items = features
+        start = np.zeros((count, self.start), np.float32)
         if self.embed is not None:
             rows = self.embed(features.reshape(count * most, -1))
             items = np.maximum(rows, np.float32(0.0)).reshape(count, most, -1)
@@ -93,8 +94,12 @@ class ParsingActor:
         network: NumpyNetwork,
         sampler: Sampler,
     ) -> None:
-        self.pages, self.reader, self.view = pages, reader, view
-        self.cell, self.network, self.sampler = cell, network, sampler
+        self.pages = pages
+        self.reader = reader
+        self.view = view
+        self.cell = cell
+        self.network = network
+        self.sampler = sampler
         lengths = pages.value.lengths
         self.place = np.full(len(lengths), -1)  # of each page among those that were read
         self.items = np.zeros((0, int(lengths.max(initial=0)) + 2, reader.special.shape[1]), np.float32)
@@ -130,4 +135,5 @@ class ParsingActor:
         room = np.zeros((len(pages), *self.items.shape[1:]), np.float32)
         room[:, : items.shape[1]] = items
         self.place[pages] = len(self.items) + np.arange(len(pages))
-        self.items, self.starts = np.concatenate([self.items, room]), np.concatenate([self.starts, starts])
+        self.items = np.concatenate([self.items, room])
+        self.starts = np.concatenate([self.starts, starts])

@@ -51,7 +51,8 @@ class Machine:
 
     def seen(self, observations: Array) -> Array:
         """[n, X]: the features of the nine symbols that each observation [n, 10] points at."""
-        pages, numbers = observations[:, :1].astype(np.int64), observations[:, 1:].astype(np.int64) + 1
+        pages = observations[:, :1].astype(np.int64)
+        numbers = observations[:, 1:].astype(np.int64) + 1
         return self.items[pages, numbers].reshape(len(observations), -1)
 
     def values(self, observations: Array) -> Array:
@@ -81,7 +82,8 @@ class KernelPolicy(Policy):
     def __init__(self, projection: Projection, actions: int) -> None:
         """Without pages yet, and with all actions alike."""
         super().__init__()
-        self.projection, self.head = projection, CategoricalHead(actions)
+        self.projection = projection
+        self.head = CategoricalHead(actions)
         self.items = np.zeros((0, 2, projection.width), np.float32)
         self.register_buffer("support", torch.zeros(0, ITEMS * projection.width))
         self.register_buffer("coefficients", torch.zeros(0, actions))
@@ -91,7 +93,8 @@ class KernelPolicy(Policy):
 
     def with_pages(self, features: Array, lengths: Array) -> KernelPolicy:
         """The same policy, which now reads pages of these features [P, N, D] and lengths [P]; they are no weights."""
-        nothing, root = np.zeros((len(features), 1, features.shape[2])), np.ones((len(features), 1, features.shape[2]))
+        nothing = np.zeros((len(features), 1, features.shape[2]))
+        root = np.ones((len(features), 1, features.shape[2]))
         self.items = np.concatenate([nothing, root, features], axis=1).astype(np.float32)  # none, ROOT, symbols
         return self
 
@@ -151,7 +154,8 @@ class SupportVectorUpdate(FollowTheLeaderUpdate):
         mistakes = (before.mode != advised)[torch.from_numpy(trajectories.mask)].float().mean()
         self.aggregation.add(trajectories, cost_to_go, generator)
         data, costs = self.aggregation.data
-        observations, best = data.observations[data.mask], best_action_targets(costs, data).numpy()[data.mask]
+        observations = data.observations[data.mask]
+        best = best_action_targets(costs, data).numpy()[data.mask]
         chosen = generator.permutation(len(best))[: self.most]
         fit(policy, policy.machine.seen(observations[chosen]), best[chosen], self.regularisation)
         return UpdateResult(float(mistakes), 0.0, 0.0, 0)
@@ -165,7 +169,8 @@ def fit(policy: KernelPolicy, x: Array, actions: Array, regularisation: float) -
         raise UsageError("the policy kernel-svm needs scikit-learn: pip install 'aggrevated[parsing]'") from error
     gamma = 1.0 / max(float(x.shape[1] * x.var()), 1e-9)  # scikit-learn's "scale"
     kernel = rbf(x, x, gamma).astype(np.float64)  # once, not for each machine
-    coefficients, intercepts = np.zeros((len(x), policy.head.outputs)), np.full(policy.head.outputs, -1.0)
+    coefficients = np.zeros((len(x), policy.head.outputs))
+    intercepts = np.full(policy.head.outputs, -1.0)
     for action in np.unique(actions):
         if (actions == action).all():
             intercepts[action] = 1.0

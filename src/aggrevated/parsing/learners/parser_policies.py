@@ -82,7 +82,8 @@ class ParsingPolicy(Policy):
         self.eval()
 
     def _build(self, size: int, actions: int, embedding: int) -> None:
-        kind, hidden = self.kind, self.kind.hidden
+        kind = self.kind
+        hidden = self.kind.hidden
         plain = kind.reads == "alone"
         self.embed = nn.Identity() if plain else nn.Sequential(nn.Linear(size, embedding), nn.ReLU())
         item = size if plain else embedding
@@ -102,7 +103,8 @@ class ParsingPolicy(Policy):
 
     def with_pages(self, features: Array, lengths: Array) -> ParsingPolicy:
         """The same policy, which now reads pages of these features [P, N, D] and lengths [P]; they are no weights."""
-        self.features, self.lengths = torch.from_numpy(features).float(), torch.from_numpy(lengths)
+        self.features = torch.from_numpy(features).float()
+        self.lengths = torch.from_numpy(lengths)
         self.pages = CachedObject(Pages(self.features.numpy(), lengths))
         return self
 
@@ -169,7 +171,8 @@ class ReaderSettings(HiddenSettings):
 
     def build(self, observations: Space[Any], head: Head, seed: int) -> ParsingPolicy:
         """Without pages, and with a projection to be fitted."""
-        projection, own = Projection.blank(self.use_geometry), derive_initial_seed(seed)
+        projection = Projection.blank(self.use_geometry)
+        own = derive_initial_seed(seed)
         return ParsingPolicy(projection, head.outputs, self.name, hidden=self.hidden[0], dropout=self.dropout, seed=own)
 
 

@@ -109,7 +109,11 @@ class _Reader:
     """Recursive descent over one line. Each rule reads what it can and returns the number of its head."""
 
     def __init__(self, tokens: Sequence[Token], heads: _Heads, place: str, depth: int = 0) -> None:
-        self.tokens, self.heads, self.place, self.depth, self.at = tokens, heads, place, depth, 0
+        self.tokens = tokens
+        self.heads = heads
+        self.place = place
+        self.depth = depth
+        self.at = 0
         if depth > DEPTH:
             raise DataError(f"{place}: more than {DEPTH} levels of nesting: split the expression")
 
@@ -231,7 +235,9 @@ _ENDS = CLOSING | OPERATORS  # symbols that begin no factor
 VARIABLES = "xyabcnzdtmkpeuvwrs"
 _WEIGHTS = np.array([8, 4, 4, 4, 3, 3, 3, 2, 2, 2, 2, 2, 1, 1, 1, 1, 1, 1]) / 45
 SYMBOLS = (*"0123456789", *VARIABLES, *"+-×/=()")
-SHORTEST, LONGEST = 3, 30  # symbols on a page
+# symbols on a page
+SHORTEST = 3
+LONGEST = 30
 
 
 def random_set(generator: np.random.Generator) -> list[str]:
@@ -274,7 +280,10 @@ def _plus(k: int) -> str:
 
 def linear(generator: np.random.Generator) -> list[str]:
     """3x+2=11 / 3x=9 / x=3"""
-    (x,), k, b, value = _letters(generator, 1), _signed(generator), _signed(generator, 20), _signed(generator, 12)
+    (x,) = _letters(generator, 1)
+    k = _signed(generator)
+    b = _signed(generator, 20)
+    value = _signed(generator, 12)
     steps = [f"{_term(k, x)}{_plus(b)}={k * value + b}"]
     if generator.random() < 0.4:
         steps.append(f"{_term(k, x)}={k * value + b}{_plus(-b)}")
@@ -285,8 +294,11 @@ def linear(generator: np.random.Generator) -> list[str]:
 
 def two_sided(generator: np.random.Generator) -> list[str]:
     """5x+2=3x+8 / 2x=6 / x=3"""
-    (x,), m, b = _letters(generator, 1), _number(generator, 1), _signed(generator)
-    gap, value = _number(generator), _signed(generator)
+    (x,) = _letters(generator, 1)
+    m = _number(generator, 1)
+    b = _signed(generator)
+    gap = _number(generator)
+    value = _signed(generator)
     k = m + gap
     steps = [f"{_term(k, x)}{_plus(b)}={_term(m, x)}{_plus(gap * value + b)}"]
     if generator.random() < 0.4:
@@ -296,8 +308,11 @@ def two_sided(generator: np.random.Generator) -> list[str]:
 
 def collecting(generator: np.random.Generator) -> list[str]:
     """2x+3x-4=6 / 5x=10 / x=2"""
-    (x,), k, m = _letters(generator, 1), _number(generator), _number(generator, 1)
-    b, value = _signed(generator), _signed(generator)
+    (x,) = _letters(generator, 1)
+    k = _number(generator)
+    m = _number(generator, 1)
+    b = _signed(generator)
+    value = _signed(generator)
     total = (k + m) * value
     return [
         f"{_term(k, x)}+{_term(m, x)}{_plus(b)}={total + b}",
@@ -309,7 +324,9 @@ def collecting(generator: np.random.Generator) -> list[str]:
 
 def bracket(generator: np.random.Generator) -> list[str]:
     """4(x-2)=12, then 4x-8=12 / 4x=20 or x-2=3, then x=5; also -(x+2)=5"""
-    (x,), b, value = _letters(generator, 1), _signed(generator), _signed(generator)
+    (x,) = _letters(generator, 1)
+    b = _signed(generator)
+    value = _signed(generator)
     k = -1 if generator.random() < 0.15 else _number(generator)
     inside = f"({x}{_plus(b)})" if generator.random() < 0.7 else f"({b}+{x})"
     times = "×" if k > 1 and generator.random() < 0.15 else ""
@@ -322,7 +339,10 @@ def bracket(generator: np.random.Generator) -> list[str]:
 
 def quotient(generator: np.random.Generator) -> list[str]:
     """x/3+2=5 / x/3=3 / x=3×3 / x=9, or (x+2)/3=4 / x+2=12 / x=10"""
-    (x,), k, b, value = _letters(generator, 1), _number(generator), _signed(generator), _number(generator, 1)
+    (x,) = _letters(generator, 1)
+    k = _number(generator)
+    b = _signed(generator)
+    value = _number(generator, 1)
     if generator.random() < 0.5:
         return [f"{x}/{k}{_plus(b)}={value + b}", f"{x}/{k}={value}", f"{x}={value}×{k}", f"{x}={value * k}"]
     product = f"{x}{_plus(b)}={k * value}"
@@ -331,14 +351,19 @@ def quotient(generator: np.random.Generator) -> list[str]:
 
 def product(generator: np.random.Generator) -> list[str]:
     """4×x=20 / x=20/4 / x=5"""
-    (x,), k, value = _letters(generator, 1), _number(generator), _number(generator, 2, 12)
+    (x,) = _letters(generator, 1)
+    k = _number(generator)
+    value = _number(generator, 2, 12)
     first = f"{k}×{x}={k * value}" if generator.random() < 0.6 else f"{x}×{k}={k * value}"
     return [first, f"{x}={k * value}/{k}", f"{x}={value}"]
 
 
 def arithmetic(generator: np.random.Generator) -> list[str]:
     """a=(3+4)×2 / a=7×2 / a=14, and relatives"""
-    (a,), p, q, r = _letters(generator, 1), _number(generator), _number(generator), _number(generator)
+    (a,) = _letters(generator, 1)
+    p = _number(generator)
+    q = _number(generator)
+    r = _number(generator)
     wide = p + q  # the bracket's value
     shapes = [
         [f"{a}=({p}+{q})×{r}", f"{a}={wide}×{r}", f"{a}={wide * r}"],
@@ -355,7 +380,10 @@ def arithmetic(generator: np.random.Generator) -> list[str]:
 
 def substitution(generator: np.random.Generator) -> list[str]:
     """y=2x+1 / x=3 / y=7, or x=3 / y=2x+1 / y=2×3+1 / y=7"""
-    (x, y), k, b, value = _letters(generator, 2), _number(generator), _signed(generator), _number(generator, 1)
+    (x, y) = _letters(generator, 2)
+    k = _number(generator)
+    b = _signed(generator)
+    value = _number(generator, 1)
     rule = f"{y}={_term(k, x)}{_plus(b)}" if generator.random() < 0.6 else f"{y}={k}({x}{_plus(b)})"
     number = f"{y}={k * value + b}" if "(" not in rule else f"{y}={k * (value + b)}"
     worked = f"{y}={k}×{value}{_plus(b)}" if "(" not in rule else f"{y}={k}({value}{_plus(b)})"
@@ -366,7 +394,9 @@ def substitution(generator: np.random.Generator) -> list[str]:
 
 def two_unknowns(generator: np.random.Generator) -> list[str]:
     """x+y=5 / x-y=1 / x=3, or x+y=5 / y=5-x / x-(5-x)=1"""
-    (x, y), p, q = _letters(generator, 2), _number(generator), _number(generator)
+    (x, y) = _letters(generator, 2)
+    p = _number(generator)
+    q = _number(generator)
     if generator.random() < 0.5:
         return [f"{x}+{y}={p + q}", f"{x}-{y}={p - q}", f"2{x}={2 * p}", f"{x}={p}"]
     return [f"{x}-{y}={p - q}", f"{y}={x}{_plus(q - p)}", f"{y}={p}{_plus(q - p)}", f"{y}={q}"]
@@ -374,7 +404,10 @@ def two_unknowns(generator: np.random.Generator) -> list[str]:
 
 def given_value(generator: np.random.Generator) -> list[str]:
     """10(x+2)=a+b / a+b=50 / x=3, the shape of the paper's example"""
-    (x, a, b), k, p, value = _letters(generator, 3), _number(generator), _signed(generator), _number(generator, 1)
+    (x, a, b) = _letters(generator, 3)
+    k = _number(generator)
+    p = _signed(generator)
+    value = _number(generator, 1)
     total = k * (value + p)
     first = f"{k}({x}{_plus(p)})={a}+{b}"
     other = f"{a}+{b}={total}" if generator.random() < 0.6 else f"{total}={a}+{b}"
@@ -400,7 +433,9 @@ def letters_only(generator: np.random.Generator) -> list[str]:
 
 def factored(generator: np.random.Generator) -> list[str]:
     """(x-3)(x+2)=0 / x-3=0 / x=3, or 2x(x-3)=0 / x-3=0 / x=3"""
-    (x,), p, q = _letters(generator, 1), _signed(generator), _signed(generator)
+    (x,) = _letters(generator, 1)
+    p = _signed(generator)
+    q = _signed(generator)
     first = f"({x}{_plus(-p)})({x}{_plus(-q)})" if generator.random() < 0.6 else f"{abs(q) + 1}{x}({x}{_plus(-p)})"
     return [f"{first}=0", f"{x}{_plus(-p)}=0", f"{x}={p}"]
 

@@ -42,7 +42,8 @@ NAMES = {
 }  # fmt: skip
 
 NOT_CORE = frozenset(".,!{}")
-FEWEST, MOST = 3, 30
+FEWEST = 3
+MOST = 30
 
 LEAVES = {"mi", "mn", "mo", "mtext"}
 ROWS = {"math", "mrow", "mstyle"}
@@ -94,7 +95,8 @@ class Folder:
     @property
     def notice(self) -> str:
         """A line for people, empty where nothing was left out."""
-        total, kinds = sum(self.counts.values()), self.counts.most_common()
+        total = sum(self.counts.values())
+        kinds = self.counts.most_common()
         if not total:
             return ""
         named = "; ".join(f"{count} x {reason}" for reason, count in kinds[:NAMED])
@@ -126,7 +128,8 @@ def files_in(folder: Path, remedy: str) -> Files:
 @lru_cache(maxsize=4)  # people are told what is left out before the pages are used
 def read_files(folder: Path, files: Files, page_of: Callable[[Ink], Page]) -> Folder:
     """The pages of these files, each as `page_of` makes it of its ink."""
-    pages, core = [], []
+    pages = []
+    core = []
     skipped: dict[str, tuple[str, ...]] = {}
     for path, _, _ in files:
         try:
@@ -220,7 +223,8 @@ class _Symbols:
             return tokens + [Raised(tuple(self.tokens(part)), low and i == 0) for i, part in enumerate(scripts)]
         if node.tag == "mfrac":
             above, below = self.parts(node, 2)
-            numerator, bar = tuple(self.tokens(above)), self.take(node, BAR)
+            numerator = tuple(self.tokens(above))
+            bar = self.take(node, BAR)
             return [Fraction(numerator, tuple(self.tokens(below)), bar)]
         if node.tag == "msqrt":
             self.take(node, ROOT_SIGN)

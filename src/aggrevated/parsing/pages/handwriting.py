@@ -165,7 +165,11 @@ class Hand:
         )
 
 
-_HAND, _STYLE, _PAGE, _SETS = 101, 102, 103, 104  # streams of random numbers that never meet
+# streams of random numbers that never meet
+_HAND = 101
+_STYLE = 102
+_PAGE = 103
+_SETS = 104
 _DEPARTURE = 0.028  # of a writer's own shapes from the templates, in heights of a digit
 
 
@@ -223,14 +227,17 @@ def write_symbol(symbol: str, writer: int, draw: np.random.Generator) -> Strokes
     """One instance of a symbol in pixels, y downwards, its baseline at y = 0."""
     if symbol not in TEMPLATES:
         raise DataError(f"there is no template for {symbol!r}: the pen knows {' '.join(SYMBOLS)}")
-    hand, ways = Hand.of(writer), _ways(writer, symbol)
+    hand = Hand.of(writer)
+    ways = _ways(writer, symbol)
     way = ways[0] if draw.random() < hand.faithful else ways[draw.integers(len(ways))]
     paths = [_path(_bent(shape, hand.wobble, draw), hand, draw) for shape in way]
     if len(paths) == 2 and symbol in RARE_JOINS and draw.random() < hand.joins:
         paths = [np.concatenate(paths)]
     kind = hand.operators if symbol in OPERATORS else hand.letters if symbol.isalpha() else 1.0
-    angle, scale = draw.normal(0.0, 0.03), hand.size * kind * np.exp(draw.normal(0.0, 0.05))
-    c, s = np.cos(angle), np.sin(angle)
+    angle = draw.normal(0.0, 0.03)
+    scale = hand.size * kind * np.exp(draw.normal(0.0, 0.05))
+    c = np.cos(angle)
+    s = np.sin(angle)
     lean = np.array([[hand.proportion, 0.0], [hand.slant, 1.0]])  # a row vector (x, y) times this
     turn = np.array([[c, s], [-s, c]])
     middle = np.array([0.0, 0.4])  # operators keep the axis of the line, and symbols turn around it
@@ -247,7 +254,8 @@ def _write_line(line: str, writer: int, draw: np.random.Generator) -> list[Strok
     """The symbols of a line from x = 0 to the right, with the gaps and the restless baseline of the hand."""
     hand = Hand.of(writer)
     written: list[Strokes] = []
-    right, height = 0.0, 0.0
+    right = 0.0
+    height = 0.0
     for before, symbol in zip(("", *line), line, strict=False):
         strokes = write_symbol(symbol, writer, draw)
         points = np.concatenate(strokes)

@@ -169,7 +169,8 @@ class _Bounded(TreeBuilder):
         self.elements = self.depth = 0
 
     def start(self, tag: Any, attrs: Any, /) -> Any:
-        self.elements, self.depth = self.elements + 1, self.depth + 1
+        self.elements = self.elements + 1
+        self.depth = self.depth + 1
         _at_most(self.elements, MAX_ELEMENTS, "elements")
         name = _text(tag.rpartition("}")[2], "the name of an element")
         if self.depth > MAX_DEPTH:
@@ -353,8 +354,10 @@ def _group(group: Element, strokes: dict[str, Array], names: set[str], head: int
     hrefs = [note.get("href") for note in group.findall("annotationXML")]
     if len(labels) > 1 or len(hrefs) > 1:
         raise DataError(f"{where} has more than one label or MathML element; keep one of each")
-    label, href = (labels or [""])[0], (hrefs or [""])[0]
-    label, href = _text(label, f"the label of {where}"), _text(href, f"the href of {where}").removeprefix("#")
+    label = (labels or [""])[0]
+    href = (hrefs or [""])[0]
+    label = _text(label, f"the label of {where}")
+    href = _text(href, f"the href of {where}").removeprefix("#")
     return Group(label, ids, href, head)
 
 

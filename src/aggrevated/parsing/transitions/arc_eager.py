@@ -43,8 +43,10 @@ class ArcEager:
     def step(self, rows: Array, action: Array) -> Array:
         rows = rows.copy()
         view = ConfigurationView(rows)
-        s, b = view.top(), view.b.astype(np.int64)
-        left, right = action == LEFT, action == RIGHT
+        s = view.top()
+        b = view.b.astype(np.int64)
+        left = action == LEFT
+        right = action == RIGHT
         set_entries(view.heads, left, s, b)
         set_entries(view.heads, right, b, s)
         set_entries(view.on_stack, left | (action == REDUCE), s, 0)
@@ -55,10 +57,14 @@ class ArcEager:
 
     def lost(self, rows: Array, gold: Array) -> Array:
         view = ConfigurationView(rows)
-        s, b = view.top(), view.b.astype(np.int64)
-        on, behind, buffer = view.on_stack.astype(bool), view.in_buffer(after=1), view.in_buffer()
+        s = view.top()
+        b = view.b.astype(np.int64)
+        on = view.on_stack.astype(bool)
+        behind = view.in_buffer(after=1)
+        buffer = view.in_buffer()
         headless = on & (view.heads < 0)
-        gold_s, gold_b = gather_entries(gold, s), gather_entries(gold, b)
+        gold_s = gather_entries(gold, s)
+        gold_b = gather_entries(gold, b)
         in_buffer_of_s = count_dependents(gold, s, buffer)
         waiting_for_b = count_dependents(gold, b, headless)
         head_of_b_on_stack = gather_entries(on, gold_b, False).astype(bool)

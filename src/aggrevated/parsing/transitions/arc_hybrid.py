@@ -43,14 +43,18 @@ class ArcHybrid:
 
     def action_mask(self, rows: Array) -> Array:
         view = ConfigurationView(rows)
-        going, size = ~view.buffer_is_empty, view.on_stack.sum(axis=1)
+        going = ~view.buffer_is_empty
+        size = view.on_stack.sum(axis=1)
         return np.stack([going, going & (size >= 2), size >= 3], axis=1)
 
     def step(self, rows: Array, action: Array) -> Array:
         rows = rows.copy()
         view = ConfigurationView(rows)
-        s, b = view.top(), view.b.astype(np.int64)
-        left, right, shift = action == LEFT, action == RIGHT, action == SHIFT
+        s = view.top()
+        b = view.b.astype(np.int64)
+        left = action == LEFT
+        right = action == RIGHT
+        shift = action == SHIFT
         set_entries(view.heads, left, s, b)
         set_entries(view.heads, right, s, view.top(below=s))
         set_entries(view.on_stack, left | right, s, 0)
@@ -61,10 +65,14 @@ class ArcHybrid:
 
     def lost(self, rows: Array, gold: Array) -> Array:
         view = ConfigurationView(rows)
-        s, b = view.top(), view.b.astype(np.int64)
+        s = view.top()
+        b = view.b.astype(np.int64)
         s2 = view.top(below=s)
-        on, behind, buffer = view.on_stack.astype(bool), view.in_buffer(after=1), view.in_buffer()
-        gold_s, gold_b = gather_entries(gold, s), gather_entries(gold, b)
+        on = view.on_stack.astype(bool)
+        behind = view.in_buffer(after=1)
+        buffer = view.in_buffer()
+        gold_s = gather_entries(gold, s)
+        gold_b = gather_entries(gold, b)
         in_buffer_of_s = count_dependents(gold, s, buffer)
         left = in_buffer_of_s + (gather_entries(behind, gold_s, False) | ((gold_s == s2) & (s2 != NO_SYMBOL)))
         right = in_buffer_of_s + gather_entries(buffer, gold_s, False)

@@ -15,7 +15,10 @@ import numpy as np
 from aggrevated.core.arrays import Array
 
 NO_SYMBOL = -1
-STACK, BELOW, BUFFER = 0, 1, 3  # places in what a learner sees: three symbols of the stack, then three of the buffer
+# places in what a learner sees: three symbols of the stack, then three of the buffer
+STACK = 0
+BELOW = 1
+BUFFER = 3
 
 
 @dataclass(frozen=True)
@@ -70,7 +73,9 @@ class ConfigurationView:
 def initial_configuration(lengths: Array, most: int) -> Array:
     """The first configurations of sentences of these lengths: only ROOT on the stack."""
     rows = np.zeros((len(lengths), 2 + 2 * (most + 1)), np.int16)
-    rows[:, 0], rows[:, 1], rows[:, 2] = lengths, 1, 1
+    rows[:, 0] = lengths
+    rows[:, 1] = 1
+    rows[:, 2] = 1
     ConfigurationView(rows).heads[:] = NO_SYMBOL
     return rows
 

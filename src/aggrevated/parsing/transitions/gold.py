@@ -22,11 +22,9 @@ def best_transition(system: TransitionSystem, rows: Array, gold: Array) -> Array
 
 def gold_sequence(system: TransitionSystem, heads: Array) -> list[int]:
     """The transitions that make this tree."""
-    rows, gold, sequence = (
-        initial_configuration(np.array([len(heads)]), len(heads)),
-        with_root(heads, len(heads))[None],
-        [],
-    )
+    rows = initial_configuration(np.array([len(heads)]), len(heads))
+    gold = with_root(heads, len(heads))[None]
+    sequence = []
     while not system.done(rows)[0]:
         action = best_transition(system, rows, gold)
         sequence.append(int(action[0]))
@@ -44,10 +42,12 @@ def already_lost(system: TransitionSystem, rows: Array, gold: Array) -> Array:
     wanted = (gold != NO_SYMBOL) & (np.arange(view.width) >= 1)
     given = view.heads >= 0
     mistaken = wanted & given & (view.heads != gold)
-    buffer, on = view.in_buffer(), view.on_stack.astype(bool)
+    buffer = view.in_buffer()
+    on = view.on_stack.astype(bool)
     head = np.where(wanted, gold, 0)
     lane = np.arange(len(rows))[:, None]
-    head_in_buffer, head_on = buffer[lane, head], on[lane, head]
+    head_in_buffer = buffer[lane, head]
+    head_on = on[lane, head]
     reachable = buffer & (head_in_buffer | head_on)
     reachable |= on & ~given & (head_in_buffer | system.within_stack(rows, head))
     lost: Array = (mistaken | (wanted & ~given & ~reachable)).sum(axis=1)

@@ -45,7 +45,8 @@ def count_mismatches(system: TransitionSystem, heads: Array) -> tuple[int, int]:
     of configurations backwards. The oracle says: the arcs lost so far, and those that the transition loses.
     """
     n = len(heads)
-    gold, layers = with_root(heads, n)[None], list_configurations(system, n)
+    gold = with_root(heads, n)[None]
+    layers = list_configurations(system, n)
     compared = differ = 0
     following: dict[bytes, int] = {}
     for rows in layers[::-1]:
@@ -73,5 +74,6 @@ def compare_with_brute_force(name: str, trees: int, most: int, seed: int) -> dic
     for _ in range(trees):
         n = int(generator.integers(1, most + 1))
         one, other = count_mismatches(SYSTEMS[name], random_projective_tree(n, generator))
-        compared, differ = compared + one, differ + other
+        compared = compared + one
+        differ = differ + other
     return {"system": name, "trees": trees, "compared": compared, "mismatches": differ}

@@ -33,7 +33,9 @@ class GaussianHead(nn.Module):
     ) -> None:
         """`low` and `high` are the bounds of the action space, for `within`; the distribution does not know them."""
         super().__init__()
-        self.outputs, self.low, self.high = size, low, high
+        self.outputs = size
+        self.low = low
+        self.high = high
         self.log_deviation = nn.Parameter(torch.full((size,), log_deviation))
         self.register_buffer("centre", torch.zeros(size))
         self.register_buffer("unit", torch.ones(size))
@@ -55,7 +57,8 @@ class GaussianHead(nn.Module):
     def distribution(self, completed: Tensor, legal: Tensor | None = None) -> Distribution:
         assert legal is None, "a Gaussian policy has no illegal actions"
         outputs, log_deviation = completed.chunk(2, dim=-1)
-        mean, deviation = self.centre + self.unit * outputs, self.unit * log_deviation.exp()
+        mean = self.centre + self.unit * outputs
+        deviation = self.unit * log_deviation.exp()
         return Independent(Normal(mean, deviation, validate_args=False), 1, validate_args=False)
 
     def clip_actions(self, actions: Array) -> Array:
@@ -63,7 +66,8 @@ class GaussianHead(nn.Module):
         return np.clip(actions, self.low, self.high)
 
     def sampler(self) -> GaussianSampler:
-        centre, unit = self.centre.numpy().copy(), self.unit.numpy().copy()
+        centre = self.centre.numpy().copy()
+        unit = self.unit.numpy().copy()
         return GaussianSampler(self.log_deviation.detach().exp().numpy().copy(), centre, unit)
 
     def shape(self) -> JsonDict:

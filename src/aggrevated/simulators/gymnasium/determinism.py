@@ -16,12 +16,14 @@ from aggrevated.simulators import Simulator, find_action_mask
 from aggrevated.simulators.gymnasium.make import LARGEST_SEED
 from aggrevated.simulators.gymnasium.pool import EnvironmentPool
 
-PROOF_SEEDS, PROOF_STEPS = np.array([0, LARGEST_SEED], np.uint64), 20
+PROOF_SEEDS = np.array([0, LARGEST_SEED], np.uint64)
+PROOF_STEPS = 20
 MOST_TRIES = 10  # with other luck, where episodes are short
 FEWEST = 5  # steps of an episode: of fewer nothing can be told
 # The whole takes some ten times as long as its first episodes: they end early where it would take 30 seconds, and where
 # it would take more than a minute even so, the environment is refused.
-LONG, TOO_LONG = 3.0, 6.0
+LONG = 3.0
+TOO_LONG = 6.0
 
 
 @dataclass(frozen=True)
@@ -85,7 +87,8 @@ def is_stochastic(
 
             return run_random_episodes(simulator, initial, steps, actions)
 
-        one, other = episodes(2 * actions + 1), episodes(2 * actions + 2)
+        one = episodes(2 * actions + 1)
+        other = episodes(2 * actions + 2)
         if not is_equal_trajectory(simulator, one, other):
             return True
         compared += len(one)
@@ -109,7 +112,8 @@ def run_random_episodes(
 ) -> list[RecordedStep]:
     """The steps of a small batch of episodes under random actions, few where they take long."""
     began = time.monotonic()
-    state, seeds = initial(PROOF_SEEDS), PROOF_SEEDS
+    state = initial(PROOF_SEEDS)
+    seeds = PROOF_SEEDS
     found: list[RecordedStep] = []
     generator = np.random.default_rng(seed)
     for t in range(min(steps, simulator.horizon)):
@@ -125,7 +129,8 @@ def run_random_episodes(
         with add_error_position(seeds, step=t):
             following, cost, done = simulator.step(state, action)
         found.append(RecordedStep(state, action, following, cost, done))
-        state, seeds = following[~done], seeds[~done]
+        state = following[~done]
+        seeds = seeds[~done]
         if not len(state):
             break
     return found
@@ -133,7 +138,9 @@ def run_random_episodes(
 
 def sample_legal_actions(simulator: Simulator, state: Array, generator: np.random.Generator) -> Array:
     """One for each state, among those that are legal; of vectors within wide bounds."""
-    space, rules, n = simulator.action_space, find_action_mask(simulator), len(state)
+    space = simulator.action_space
+    rules = find_action_mask(simulator)
+    n = len(state)
     if isinstance(space, Discrete):
         lots = generator.random((n, int(space.n)))
         chosen: Array = (np.where(rules.action_mask(state), lots, -1.0) if rules else lots).argmax(axis=1)

@@ -15,7 +15,8 @@ class EnvironmentPool:
     def __init__(self, make: Callable[[], Environment], size: int) -> None:
         if size < 1:
             raise UsageError(f"live = {size} environments cannot be kept; give 1 or more")
-        self.make, self.size = make, size
+        self.make = make
+        self.size = size
         self.spare: list[Environment] = []
         self.standing: OrderedDict[Hashable, Environment] = OrderedDict()  # by where they stand, oldest first
 

@@ -153,7 +153,8 @@ class ReplayRestorer:
 
     def restore(self, spot: EnvironmentState) -> Environment:
         """Replays the episode, and compares what is seen at its end with what was seen there the first time."""
-        env, place = self.pool.take(), spot.back
+        env = self.pool.take()
+        place = spot.back
         assert isinstance(place, HistoryPosition)
         seen, done = self._follow(env, place, None)
         self.replayed += place.t
@@ -187,9 +188,12 @@ class ReplayRestorer:
             for i, (history, start, stop) in enumerate(parts)
             if at is not None and is_within_history(at, history, stop)
         ]
-        seen, done, now = None, False, 0
+        seen = None
+        done = False
+        now = 0
         if at is not None and there:
-            parts, now = parts[: there[0] + 1], at.t
+            parts = parts[: there[0] + 1]
+            now = at.t
         else:
             seen = self.border.reset(env, to.history.seed).observation
         for history, start, stop in reversed(parts):
@@ -201,7 +205,8 @@ class ReplayRestorer:
                 if done:
                     raise self.drift
                 shown, _, done = self.border.advance(env, action)
-                seen, now = shown.observation, now + 1
+                seen = shown.observation
+                now = now + 1
                 if now in lucks:
                     reseed_environment(env, lucks[now])
         return seen, done

@@ -68,21 +68,19 @@ class GymnasiumSimulator:
         set_state: Callable[[Environment, Any], Any] | None = None,
         live: int = 256,
     ) -> None:
-        began, source = time.monotonic(), environment_source(environment)
+        began = time.monotonic()
+        source = environment_source(environment)
         self._made_by = source, horizon, name, get_state, set_state, live
         self._border = make_environment_adapter(source, horizon, name)
-        self.name, self.horizon, self.space_adapter = (
-            self._border.name,
-            self._border.horizon,
-            self._border.space_adapter,
-        )
-        self.observation_space, self.action_space = (
-            self.space_adapter.observation_space,
-            self.space_adapter.action_space,
-        )
+        self.name = self._border.name
+        self.horizon = self._border.horizon
+        self.space_adapter = self._border.space_adapter
+        self.observation_space = self.space_adapter.observation_space
+        self.action_space = self.space_adapter.action_space
         if (get_state is None) != (set_state is None):
             raise UsageError(f"{self.name}: get_state and set_state are of use only together; supply both or neither")
-        self._pool, self._stepped = EnvironmentPool(self._border.ready, live), 0
+        self._pool = EnvironmentPool(self._border.ready, live)
+        self._stepped = 0
         if self._border.telling is not None:
             self.action_mask = self._legal
         ways = find_state_restorers(self._border, self._pool, get_state, set_state)
@@ -135,17 +133,23 @@ class GymnasiumSimulator:
 
     def step(self, state: Array, action: Array) -> tuple[Array, Array, Array]:
         """(next state [n], cost [n], done [n]). A state in which the episode has ended cannot be stepped."""
-        way, border, spots = self._way, self._border, state.tolist()
+        way = self._way
+        border = self._border
+        spots = state.tolist()
         if any(spot.ended for spot in spots):
             raise UsageError(f"{self.name}: an episode that has ended was stepped; drop it from the batch")
         actions = self.space_adapter.clip_actions(action)
-        native, own = self.space_adapter.native(actions), list(actions) if actions.ndim > 1 else actions.tolist()
+        native = self.space_adapter.native(actions)
+        own = list(actions) if actions.ndim > 1 else actions.tolist()
         n = len(spots)
-        following, cost, done = np.empty(n, object), np.empty(n), np.empty(n, bool)
+        following = np.empty(n, object)
+        cost = np.empty(n)
+        done = np.empty(n, bool)
         # All that stand ready are claimed, and used, before one is restored: restoring must not take them away.
         claimed = way.claim(spots)
         for i in sorted(range(n), key=lambda i: claimed[i] is None):
-            spot, env = spots[i], claimed[i]
+            spot = spots[i]
+            env = claimed[i]
             try:
                 if env is None:
                     env = way.restore(spot)
@@ -263,7 +267,9 @@ def recreate_simulator(
 
 def render_states(border: EnvironmentAdapter, way: StateRestorer, spots: list[EnvironmentState]) -> list[Array]:
     """A picture uint8 [h, w, 3] of each, by one environment that goes from one to the next."""
-    env, at, pictures = make_rendering_environment(border.source, border.name), None, []
+    env = make_rendering_environment(border.source, border.name)
+    at = None
+    pictures = []
     try:
         call_user_code(border.name, "reset", lambda: reset_environment(env, 0, border.seeding))
         for spot in spots:

@@ -135,7 +135,8 @@ def mujoco_adapter(env: Any) -> SnapshotAdapter:
         inner: Any = env.unwrapped
         state, bodies, masses, luck = snapshot
         mujoco.mj_setState(inner.model, inner.data, state, whole)
-        inner.data.xpos[:], inner.data.xipos[:] = bodies, masses
+        inner.data.xpos[:] = bodies
+        inner.data.xipos[:] = masses
         set_rng_state(env, luck)
 
     def draws(env: Environment) -> None:

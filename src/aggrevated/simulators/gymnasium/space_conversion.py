@@ -193,7 +193,8 @@ def describe_value(given: object) -> str:
 
 def make_environment_adapter(source: EnvironmentSource, horizon: int | None, name: str | None) -> EnvironmentAdapter:
     """What can be known of an environment by making it; a `UsageError` where it cannot be used."""
-    env, other = make_environment(source), make_environment(source)
+    env = make_environment(source)
+    other = make_environment(source)
     name = name or (env.spec.id if env.spec is not None else type(env.unwrapped).__name__)
     if env.unwrapped is other.unwrapped:
         raise UsageError(f"{name}: the function returned the same environment twice; let it make a new one each time")

@@ -20,7 +20,10 @@ class EnvironmentState:
     def __init__(
         self, observation: Array, ended: bool, legal: Array | None, back: SnapshotState | HistoryPosition
     ) -> None:
-        self.observation, self.ended, self.action_mask, self.back = observation, ended, legal, back
+        self.observation = observation
+        self.ended = ended
+        self.action_mask = legal
+        self.back = back
 
     def __reduce__(self) -> tuple[Any, ...]:
         return EnvironmentState, (self.observation, self.ended, self.action_mask, self.back)
@@ -43,7 +46,8 @@ class SnapshotState:
     __slots__ = ("luck", "value")
 
     def __init__(self, value: Any, luck: int | None = None) -> None:
-        self.value, self.luck = value, luck
+        self.value = value
+        self.luck = luck
 
     def __reduce__(self) -> tuple[Any, ...]:
         return SnapshotState, (self.value, self.luck)
@@ -65,7 +69,9 @@ class ActionHistory:
     def __init__(
         self, seed: int, origin: HistoryPosition | None = None, actions: list[Any] | None = None, lucks: Any = ()
     ) -> None:
-        self.seed, self.origin, self.lucks = seed, origin, lucks
+        self.seed = seed
+        self.origin = origin
+        self.lucks = lucks
         self.actions: list[Any] = [] if actions is None else actions  # ours: numbers or [A]
         self.start = 0 if origin is None else origin.t
         self.branches: int = 0 if origin is None else origin.history.branches + 1
@@ -80,7 +86,8 @@ class HistoryPosition:
     __slots__ = ("history", "t")
 
     def __init__(self, history: ActionHistory, t: int) -> None:
-        self.history, self.t = history, t
+        self.history = history
+        self.t = t
 
     def __reduce__(self) -> tuple[Any, ...]:
         return HistoryPosition, (self.history, self.t)
@@ -135,7 +142,8 @@ class HistoryPosition:
 def is_same_state(one: Any, other: Any) -> bool:
     """Whether two values are equal, not-a-numbers included; what cannot be compared counts as equal."""
     if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
-        one, other = np.asarray(one), np.asarray(other)
+        one = np.asarray(one)
+        other = np.asarray(other)
         return bool(one.shape == other.shape and ((one == other) | ((one != one) & (other != other))).all())
     if isinstance(one, Mapping) and isinstance(other, Mapping):
         return one.keys() == other.keys() and all(is_same_state(one[key], other[key]) for key in one)

@@ -24,7 +24,8 @@ COUNTS = ("simulator_steps", "oracle_steps", "validation_steps", "oracle_queries
 
 def of_method(figure: MethodStudy, label: str, row: FigureRow, group: TrialGroup, first: Array) -> JsonDict:
     """All that is known of one method in one case."""
-    final, name = figure.final(group), figure.measured(group)
+    final = figure.final(group)
+    name = figure.measured(group)
     pairs = zip(group.runs, group.results, final, strict=True)
     trials = [of_trial(run, result, figure.within) | {name: float(value)} for run, result, value in pairs]
     found = estimate(final)

@@ -36,7 +36,8 @@ def draw(figure: MethodStudy, facts: JsonDict, path: Path) -> None:
 
 def panel(figure: MethodStudy, facts: JsonDict, name: Measure) -> Panel:
     """One measure of all methods over all cases."""
-    cases, key = facts["cases"], UNTIL["steps"]
+    cases = facts["cases"]
+    key = UNTIL["steps"]
     apart = np.array([case.apart for case in figure.cases])
     found = []
     for number, label in enumerate(figure.methods):
@@ -127,7 +128,8 @@ def both(facts: JsonDict) -> list[tuple[JsonDict, JsonDict]]:
 
 def cells(facts: JsonDict, case: JsonDict, method: JsonDict) -> list[str]:
     """One line of the table."""
-    to_first, steps = method["to_first"], method["steps_to_expert"]
+    to_first = method["to_first"]
+    steps = method["steps_to_expert"]
     is_first = method["label"] == case["methods"][0]["label"]
     difference = f"{to_first['difference']:+.3f} ({format_interval(to_first['low'], to_first['high'], 3)})"
     return [

@@ -75,7 +75,8 @@ class MethodStudy(Figure):
 
     def runs(self, request: Request) -> list[list[Run]]:
         """Those of all methods in all cases, in folders by their labels."""
-        groups, seeds = [], range(self.trials_of(request))
+        groups = []
+        seeds = range(self.trials_of(request))
         for case in self.cases:
             for label, row in self.methods.items():
                 folder = self.folder(request) / in_a_path(case.label) / in_a_path(label)
@@ -104,7 +105,8 @@ class MethodStudy(Figure):
 
     def to_dict(self, groups: Sequence[TrialGroup], request: Request) -> JsonDict:
         """All numbers, and the answer that follows from them."""
-        many, found = len(self.methods), []
+        many = len(self.methods)
+        found = []
         for number, case in enumerate(self.cases):
             beside = groups[number * many : (number + 1) * many]
             first = self.final(beside[0])

@@ -173,12 +173,14 @@ def tunings(figure: Figure, request: Request) -> list[Tried]:
 
 def on_own_pages(figure: Figure, request: Request) -> list[list[Run]]:
     """The runs of its rows, with what was found to be best for them: trial i has seed i, and pages of that seed."""
-    tuned, groups = tunings(figure, request), []
+    tuned = tunings(figure, request)
+    groups = []
     for row in figure.rows(request):
         chosen = next((one.chosen() for one in tuned if one.row == row), row)
         plain = row_folder_name(replace(row, settings={}))
         folder = figure.folder(request) / (f"{plain}-{to_file_name(row.label_suffix)}" if row.label_suffix else plain)
-        config, trials = config_of(figure.task, chosen, request.quick), range(figure.trials_of(request))
+        config = config_of(figure.task, chosen, request.quick)
+        trials = range(figure.trials_of(request))
         groups.append(
             [create_or_open(folder / f"trial-{i:02d}", config.with_settings(seed=i, data_seed=i)) for i in trials]
         )
@@ -248,7 +250,8 @@ class ParsingCurves(Figure):
         return on_own_pages(self, request)
 
     def write(self, groups: Sequence[TrialGroup], request: Request, folder: Path) -> Table:
-        path, groups = folder / self.name, named(groups, self.rows(request))
+        path = folder / self.name
+        groups = named(groups, self.rows(request))
         curves_on_both([[curve(group, of) for group in groups] for of in (on_validation, on_test)], path)
         facts = [curve_facts(group) for group in groups]
         write_json(folder / f"{self.name}.json", with_digest({"command": request.command(self), "curves": facts}))
@@ -260,7 +263,8 @@ FIGURES = (Table1(), ParsingCurves(), RealInk())
 
 def line(group: TrialGroup, row: FigureRow) -> JsonDict:
     """Of a method: test UAS over the trials with its interval, and what the paper reports."""
-    config, iterations = group.runs[0].config, group.results[0].iterations
+    config = group.runs[0].config
+    iterations = group.results[0].iterations
     scores = [result.more for result in group.results]
     uas, macro, exact = (np.array([score[of] for score in scores]) for of in ("uas_micro", "uas_macro", "exact_match"))
     return {
@@ -343,7 +347,8 @@ def by_rival(found: Sequence[JsonDict]) -> str:
     sentences = []
     for name in dict.fromkeys(methods):
         own = [one for one, method in zip(found, methods, strict=True) if method == name]
-        above, below = (sum(one["difference_low"] > 0 for one in own), sum(one["difference_high"] < 0 for one in own))
+        above = sum(one["difference_low"] > 0 for one in own)
+        below = sum(one["difference_high"] < 0 for one in own)
         sentences.append(f"Against {name}: of {len(own)}, {above} above 0 and {below} below.")
     return " ".join(sentences)
 

@@ -33,10 +33,8 @@ class Tried:
         for i, changed in enumerate(changes):
             settings = {**row.settings, **changed}
             shorter = replace(row, settings=settings | {"iterations": settings["iterations"] // 2})
-            config, own = (
-                config_of(task, shorter, quick=False),
-                folder / f"{row_folder_name(replace(row, settings={}))}-{i}",
-            )
+            config = config_of(task, shorter, quick=False)
+            own = folder / f"{row_folder_name(replace(row, settings={}))}-{i}"
             runs.append([create_or_open(own / f"trial-{j}", config.with_settings(seed=j, data_seed=j)) for j in SEEDS])
         return cls(row, changes, runs)
 

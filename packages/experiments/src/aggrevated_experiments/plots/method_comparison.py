@@ -14,7 +14,9 @@ from aggrevated.plots.learning_curves import BOUND, COLORS, save_figure, style_a
 
 MARKERS = ("o", "s", "D", "v", "P", "X", "h", "<")
 NEVER = "^"  # of what was not reached within the budget
-EXPERT, THEORY = "expert", ("-.", ":")  # a line of the legend, and the styles of the others
+# a line of the legend, and the styles of the others
+EXPERT = "expert"
+THEORY = ("-.", ":")
 APART = 0.012  # between two methods at the same case, in shares of the axis
 BEYOND = 300.0  # times the largest number that was measured: higher, no theory is drawn
 
@@ -89,7 +91,8 @@ def draw(axes: Axes, panel: Panel, x: Array) -> None:
 
 def draw_series(axes: Axes, series: Series, x: Array, panel: Panel, number: int) -> bool:
     """One method: the line through what was reached, intervals, every trial; whether something was not reached."""
-    colour, marker = COLORS[number % len(COLORS)], MARKERS[number % len(MARKERS)]
+    colour = COLORS[number % len(COLORS)]
+    marker = MARKERS[number % len(MARKERS)]
     top = np.full(len(x), np.nan) if panel.limit is None else panel.limit
     apart = np.zeros(len(x), bool) if panel.apart is None else panel.apart
     reached = np.isfinite(series.value)

@@ -46,8 +46,10 @@ def pull_arms(means: Array, rounds: int, bonus: Bonus, seed: int, scale: float =
     """
     generator = np.random.default_rng(seed)
     trials, arms = means.shape
-    lane, best = np.arange(trials), means.min(axis=1)
-    pulls, total = np.zeros_like(means), np.zeros_like(means)
+    lane = np.arange(trials)
+    best = means.min(axis=1)
+    pulls = np.zeros_like(means)
+    total = np.zeros_like(means)
     index = generator.random(means.shape) - 1e6  # every arm once first, in random order
     for _ in range(rounds):
         arm = index.argmin(axis=1)

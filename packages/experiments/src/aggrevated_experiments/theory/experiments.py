@@ -16,7 +16,9 @@ from aggrevated_experiments.theory.study import Growth, Regret, Study, TuningTri
 from aggrevated_experiments.theory.tuning import Tunable, choose_setting, settings_to_plot, tune
 from aggrevated_experiments.theory.ucbvi import ucbvi
 
-RANDOM_TREES, DEEPEST = 1000, 16  # for Theorem special_upper: all depths from 2 on
+# for Theorem special_upper: all depths from 2 on
+RANDOM_TREES = 1000
+DEEPEST = 16
 UCB1_BONUS = 0.25  # of its own, in the game
 STEPS = (1.0, 10.0, 100.0, 1000.0)  # times the theorem's
 BONUSES = (1.0, 0.3, 0.1, 0.03)  # times the theorem's, closer together: what is best lies between
@@ -25,7 +27,9 @@ RATES = (0.03, 0.1, 0.3, 1.0)  # of Adam, and δ_KL: no theorem says any
 
 def tree_study(depth: int, episodes: int, trials: int, seed: int) -> Study:
     """Theorems special_upper and special_lower: instances with one good leaf, better by ½√(L/N)."""
-    leaves, gap, points = 2 ** (depth - 1), hard_gap(depth, episodes), recorded_episodes(episodes)
+    leaves = 2 ** (depth - 1)
+    gap = hard_gap(depth, episodes)
+    points = recorded_episodes(episodes)
     algorithms = on_hard_trees(depth, episodes, trials)
     tried = [one for algorithm in algorithms for one in tune(algorithm, seed)]
     leader = led(depth, episodes, trials, seed)
@@ -36,10 +40,12 @@ def tree_study(depth: int, episodes: int, trials: int, seed: int) -> Study:
 
     depths = [d for d in range(depth - 6, depth + 1, 2) if d >= 4]
     fewer = [*halvings(episodes, least=2 * leaves), episodes]
-    in_n, in_s = {n: growing(depth, n) for n in fewer}, {2**d - 1: growing(d, episodes) for d in depths}
+    in_n = {n: growing(depth, n) for n in fewer}
+    in_s = {2**d - 1: growing(d, episodes) for d in depths}
     last = {regret.label: float(regret.last.mean()) for regret in regrets}
     best_rl = min(last[r.label] for r in regrets if not r.learns_from_expert)
-    imitator, bandit = algorithms[-1].algorithm, best_of(tried, [one.algorithm for one in algorithms[:-1]])
+    imitator = algorithms[-1].algorithm
+    bandit = best_of(tried, [one.algorithm for one in algorithms[:-1]])
     return Study(
         "tree",
         f"The tree, depth {depth} (S = {2**depth - 1:,}), one good leaf",
@@ -130,7 +136,8 @@ def on_random_trees(depth: int, seed: int) -> dict[str, Any]:
 
 def slowest(depth: int, seed: int, batch: int = 100) -> tuple[int, float]:
     """(the most episodes until AggreVaTe reaches the best leaf, its mean regret) on random trees and first policies."""
-    found, regret = [], []
+    found = []
+    regret = []
     for part in range(RANDOM_TREES // batch):
         trees = tree.uniform_leaves(batch, depth, seed + 1000 * part)
         one, after = tree.follow_the_leader(trees, depth, seed + 1000 * part + 1)
@@ -141,7 +148,8 @@ def slowest(depth: int, seed: int, batch: int = 100) -> tuple[int, float]:
 
 def tree_noisy_study(depth: int, episodes: int, trials: int, seed: int, rollouts: int) -> Study:
     """Theorem special_lower_noisy: Q̃ by roll-outs of π*, one good leaf, better by 1/4."""
-    gap, points = 0.25, recorded_episodes(episodes)
+    gap = 0.25
+    points = recorded_episodes(episodes)
 
     def all_on(depth: int, episodes: int) -> list[Regret]:
         trees = tree.one_good_leaf(trials, depth, gap, seed)
@@ -172,10 +180,8 @@ def tree_noisy_study(depth: int, episodes: int, trials: int, seed: int, rollouts
 
 def mdp_study(states: int, actions: int, horizon: int, episodes: int, trials: int, seed: int, rollouts: int) -> Study:
     """Theorem upper_bound on random MDPs, with UCBVI, REINFORCE and TNPG beside it."""
-    points, largest = (
-        recorded_episodes(episodes),
-        float(optimal_q(*make_random_mdps(trials, states, actions, seed)[:2], horizon).max()),
-    )
+    points = recorded_episodes(episodes)
+    largest = float(optimal_q(*make_random_mdps(trials, states, actions, seed)[:2], horizon).max())
 
     def imitators(states: int, episodes: int) -> tuple[Tunable, Tunable]:
         return with_an_expert(trials, states, actions, horizon, episodes, rollouts)
@@ -257,7 +263,8 @@ def lower_bound_study(states: int, actions: int, episodes: int, trials: int, see
         gap = one_step.hard_gap(states, actions, episodes)
         return [one_step.exponentiated_gradient(trials, states, actions, episodes, gap, seed)]
 
-    regrets, gap = regret(states, episodes), one_step.hard_gap(states, actions, episodes)
+    regrets = regret(states, episodes)
+    gap = one_step.hard_gap(states, actions, episodes)
     in_n = {n: regret(states, n) for n in halvings(episodes, least=100)} | {episodes: regrets}
     in_s = {s: regret(s, episodes) for s in (states // 8, states // 4, states // 2) if s >= 2} | {states: regrets}
     at_the_end = float(regrets[0].curve[:, -1].mean())

@@ -54,8 +54,10 @@ def exact(mdps: Mdps, horizon: int, episodes: int, step: float = 1.0) -> Regret:
 def sampled(mdps: Mdps, horizon: int, episodes: int, seed: int, noise: Noise, label: str, step: float = 1.0) -> Regret:
     """EG with one roll-in an episode, and Q̃ of every action at the H states it visits; η is `step` times its own."""
     transitions, costs, start = mdps
-    generator, (trials, states, actions) = np.random.default_rng(seed), costs.shape
-    lane, times = np.arange(trials)[:, None], np.arange(horizon)[None]
+    generator = np.random.default_rng(seed)
+    (trials, states, actions) = costs.shape
+    lane = np.arange(trials)[:, None]
+    times = np.arange(horizon)[None]
     q_star = optimal_q(transitions, costs, horizon)
     best = (start * q_star[:, 0].min(axis=2)).sum(axis=1)
     q_max = np.sqrt(horizon * q_star.max(axis=(1, 2, 3)))  # E[Q̃²] ≤ H Q*, as Q̃ lies between 0 and H
@@ -104,7 +106,8 @@ def rolled_out(mdps: Mdps, rollouts: int) -> Noise:
 
 def roll_in(transitions: Array, start: Array, policy: Array, generator: np.random.Generator) -> Array:
     """The states [trials, H] of one episode of each policy."""
-    lane, s = np.arange(len(policy)), sample_categorical(start, generator)
+    lane = np.arange(len(policy))
+    s = sample_categorical(start, generator)
     visited = [s]
     for t in range(policy.shape[1] - 1):
         s = sample_categorical(transitions[lane, s, sample_categorical(policy[lane, t, s], generator)], generator)
@@ -117,7 +120,8 @@ def policy_gradient(
 ) -> Regret:
     """REINFORCE or TNPG, by Algorithm 1 itself with a table as policy; K episodes have one policy and its regret."""
     transitions, costs, start = mdps
-    iterations, curves = -(-episodes // k), []
+    iterations = -(-episodes // k)
+    curves = []
     for trial in range(len(costs)):
         mdp = TabularSimulator(transitions[trial], costs[trial], start[trial], horizon)
         best = (mdp.start * mdp.q_star[0].min(axis=1)).sum()

@@ -15,13 +15,15 @@ def hard_gap(states: int, actions: int, episodes: int) -> float:
 def exponentiated_gradient(trials: int, states: int, actions: int, episodes: int, gap: float, seed: int) -> Regret:
     """A random state an episode; Q̃ of every action is 0 or 1 with mean 1/2, of the best one less by the gap."""
     generator = np.random.default_rng(seed)
-    lane, best = np.arange(trials), generator.integers(actions, size=(trials, states))
+    lane = np.arange(trials)
+    best = generator.integers(actions, size=(trials, states))
     means = np.full((trials, states, actions), 0.5)
     np.put_along_axis(means, best[..., None], 0.5 - gap, axis=2)
     eta = np.sqrt(2 * states * np.log(actions) / episodes)
     log_policy = np.full(means.shape, -np.log(actions))
     regret = (np.exp(log_policy) * means).sum(axis=2) - (0.5 - gap)  # [trials, S]
-    recorder, total = Recorder(trials, episodes), regret.mean(axis=1)
+    recorder = Recorder(trials, episodes)
+    total = regret.mean(axis=1)
     for n in range(1, episodes + 1):
         recorder.add(n, total)
         s = generator.integers(states, size=trials)

@@ -36,9 +36,11 @@ def regret_curves(study: Study, path: Path) -> None:
 def draw_curves(axes: Axes, study: Study, colours: dict[str, str]) -> None:
     """Regret over episodes: the mean, and all that lies between the least and the most of the trials."""
     for regret in study.regrets:
-        style, colour = "-" if regret.learns_from_expert else ":", colours[regret.label]
+        style = "-" if regret.learns_from_expert else ":"
+        colour = colours[regret.label]
         axes.plot(study.episodes, regret.curve.mean(axis=0), style, color=colour, linewidth=2, label=regret.label)
-        low, high = regret.curve.min(axis=0), regret.curve.max(axis=0)
+        low = regret.curve.min(axis=0)
+        high = regret.curve.max(axis=0)
         axes.fill_between(study.episodes, low, high, color=colour, alpha=0.18, linewidth=0)
     axes.plot(study.episodes, study.bound, "--", color=BOUND, linewidth=1.4, label=study.bound_label)
     if study.lower is not None:
@@ -69,7 +71,8 @@ def label_ends(axes: Axes, growths: Sequence[Growth], colours: dict[str, str]) -
     dots_per_point = axes.figure.dpi / 72
     heights = axes.transData.transform(ends)[:, 1] / dots_per_point
     for growth, end, wanted, height in zip(growths, ends, heights, apart(heights, LABEL * 1.25), strict=True):
-        shift, colour = (6, height - wanted), colours[growth.label]
+        shift = (6, height - wanted)
+        colour = colours[growth.label]
         text = f"{growth.exponent:.2f}"
         axes.annotate(text, end, shift, textcoords="offset points", fontsize=LABEL, color=colour, va="center")
 

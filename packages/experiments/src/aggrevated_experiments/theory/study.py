@@ -164,7 +164,8 @@ class Recorder:
     """Adds up regret, and keeps it at the episodes of `when`."""
 
     def __init__(self, trials: int, episodes: int) -> None:
-        self.points, self.total = set(recorded_episodes(episodes).tolist()), np.zeros(trials)
+        self.points = set(recorded_episodes(episodes).tolist())
+        self.total = np.zeros(trials)
         self.curve: list[Array] = []
 
     def add(self, episode: int, regret: Array) -> None:

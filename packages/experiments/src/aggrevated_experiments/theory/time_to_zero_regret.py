@@ -9,7 +9,9 @@ from aggrevated.core.arrays import Array
 from aggrevated_experiments.theory.bandits import Bonus, moss, pull_arms, ucb1
 from aggrevated_experiments.theory.tree import Trees, iter_exponentiated_gradient, iter_follow_the_leader
 
-GAP, SHARE = 0.25, 0.05  # what the best leaf is better by, and which share of the regret of random play counts as none
+# what the best leaf is better by, and which share of the regret of random play counts as none
+GAP = 0.25
+SHARE = 0.05
 
 
 @dataclass(frozen=True)
@@ -84,8 +86,12 @@ def many(depth: int) -> int:
 
 
 # On trees of another seed: the least bonus of 1, ½, ¼ and .1 with which all of depths 6 and 8 were learned.
-UCB1_BONUS, MOSS_BONUS = 0.25, 0.25  # of their own
-EXACT_ETA, NOISY_ETA = 10.0, 1.0  # the best of .1, .3, 1, 3 and 10 at depths 10 and 20
+# of their own
+UCB1_BONUS = 0.25
+MOSS_BONUS = 0.25
+# the best of .1, .3, 1, 3 and 10 at depths 10 and 20
+EXACT_ETA = 10.0
+NOISY_ETA = 1.0
 CONTENDERS = (
     Contender("AggreVaTe, FTL, exact Q*", following(None), few),
     Contender("AggreVaTe, FTL, noisy Q*", following(1), few),

@@ -83,7 +83,8 @@ def follow_the_leader(trees: Trees, episodes: int, seed: int, rollouts: int | No
 
     (its regret, [trials] after how many episodes the policy reaches the best leaf). With `rollouts` Q* is noisy.
     """
-    recorder, found = Recorder(trees.trials, episodes), np.full(trees.trials, episodes)
+    recorder = Recorder(trees.trials, episodes)
+    found = np.full(trees.trials, episodes)
     for n, episode in enumerate(iter_follow_the_leader(trees, episodes, seed, rollouts), 1):
         found[(episode.regret == 0) & (found == episodes)] = n - 1
         recorder.add(n, episode.regret)
@@ -94,7 +95,8 @@ def iter_follow_the_leader(trees: Trees, episodes: int, seed: int, rollouts: int
     """The episodes of `follow_the_leader`. The leader is the action whose Q̃, over all visits to the node, is less."""
     generator = np.random.default_rng(seed)
     policy = generator.integers(2, size=(trees.trials, trees.means.shape[1] - 1), dtype=np.int8)
-    lane, best = np.arange(trees.trials), trees.means.min(axis=1)
+    lane = np.arange(trees.trials)
+    best = trees.means.min(axis=1)
     total = np.zeros((2, *policy.shape)) if rollouts else None  # of Q̃ so far
     for _ in range(episodes):
         nodes, actions = down(trees, lambda level, node: policy[lane, node])
@@ -127,7 +129,8 @@ def iter_exponentiated_gradient(
 ) -> Iterator[Episode]:
     """The episodes of `exponentiated_gradient`."""
     generator = np.random.default_rng(seed)
-    lane, best = np.arange(trees.trials), trees.means.min(axis=1)
+    lane = np.arange(trees.trials)
+    best = trees.means.min(axis=1)
     log_odds = np.zeros((trees.trials, trees.means.shape[1] - 1))  # of going right
     value = up_the_tree(trees.means, lambda left, right: (left + right) / 2)  # of π_n below each node
     eta = step * 2 * np.sqrt(np.log(2) / episodes)
@@ -166,7 +169,8 @@ def odds_after(log_odds: Array, actions: Array, q: Array, eta: float, per_node: 
         updated: Array = log_odds + eta * (q[0] - q[1])
         return updated
     sign = 2 * actions - 1
-    taken, other = np.where(actions, q[1], q[0]), np.where(actions, q[0], q[1])
+    taken = np.where(actions, q[1], q[0])
+    other = np.where(actions, q[0], q[1])
     return sign * base_policies_step(sign * log_odds, taken, other, eta)
 
 
@@ -176,7 +180,8 @@ def revalue(value: Array, log_odds: Array, nodes: Array, actions: Array) -> None
     Only the nodes of the path have another value now, each from the one below it and from that beside the path.
     """
     lane = np.arange(len(value))[:, None]
-    sign, child = 2 * actions - 1, 2 * nodes + 1
+    sign = 2 * actions - 1
+    child = 2 * nodes + 1
     stays = np.exp(-np.logaddexp(0.0, -sign * log_odds[lane, nodes]))  # the probability of the action taken
     beside = (1 - stays) * value[lane, child + 1 - actions]
     below = value[lane[:, 0], child[:, -1] + actions[:, -1]]  # the leaf

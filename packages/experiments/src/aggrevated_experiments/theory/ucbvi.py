@@ -13,10 +13,12 @@ def ucbvi(mdps: tuple[Array, Array, Array], horizon: int, episodes: int, seed: i
     The bonus is `scale` times what makes it optimistic with high probability.
     """
     transitions, costs, start = mdps
-    generator, (trials, states, actions) = np.random.default_rng(seed), costs.shape
+    generator = np.random.default_rng(seed)
+    (trials, states, actions) = costs.shape
     lane = np.arange(trials)
     best = (start * optimal_q(transitions, costs, horizon)[:, 0].min(axis=2)).sum(axis=1)
-    counts, paid = np.zeros_like(transitions), np.zeros_like(costs)
+    counts = np.zeros_like(transitions)
+    paid = np.zeros_like(costs)
     confidence = np.log(states * actions * horizon * episodes)
     recorder = Recorder(trials, episodes)
     for n in range(1, episodes + 1):
@@ -36,9 +38,11 @@ def optimistic(counts: Array, paid: Array, horizon: int, scale: float, confidenc
     """[trials, H, S, A]: a cost-to-go that is, with high probability, below Q*; 0 for what was never tried."""
     visits = counts.sum(axis=3)
     seldom = np.maximum(visits, 1)
-    model, cost = counts / seldom[..., None], paid / seldom
+    model = counts / seldom[..., None]
+    cost = paid / seldom
     width = scale * np.sqrt(confidence / seldom)
-    q, value = [], np.zeros(counts.shape[:2])
+    q = []
+    value = np.zeros(counts.shape[:2])
     for t in range(horizon - 1, -1, -1):
         expected = cost + (model @ value[:, None, :, None])[..., 0]
         q.append(np.maximum(expected - width * (horizon - t), 0.0))

@@ -18,7 +18,10 @@ from aggrevated_experiments.method_comparison.study import Case, MethodStudy
 from aggrevated_experiments.where_it_pays.simulators.keys import MaskedKeys
 from aggrevated_experiments.where_it_pays.tasks.keys import KeysProblem
 
-DOORS, SIZE, BUDGET = (1, 2, 3), 6, 20_000  # steps for each door: with more of them, episodes are longer
+# steps for each door: with more of them, episodes are longer
+DOORS = (1, 2, 3)
+SIZE = 6
+BUDGET = 20_000
 MIXED = {"alpha_start": 0.5, "alpha_decay": 0.9}  # without it, most roll-ins ran to the horizon at first
 TUNING = (
     "What was tried before, by hand and not evenly. On seed 0, which is one of these trials, in grids of 6, 8 and "

@@ -37,7 +37,8 @@ class Larger(MethodStudy):
     sizes: tuple[int, ...] = LARGER
 
     def to_dict(self, groups: Sequence[TrialGroup], request: Request) -> JsonDict:
-        own, tested = super().to_dict(groups, request), []
+        own = super().to_dict(groups, request)
+        tested = []
         for size in self.sizes:
             named = zip(self.methods, groups, strict=True)
             methods = [of_method(label, [trial(run, size) for run in group.runs]) for label, group in named]

@@ -32,8 +32,10 @@ from aggrevated_experiments.theory.time_to_zero_regret import (
 )
 from aggrevated_experiments.theory.tree import one_good_leaf
 
-DEPTHS, QUICK = tuple(range(4, 21, 2)), (4, 6, 8)
-TREES, QUICK_TREES = 5, 2
+DEPTHS = tuple(range(4, 21, 2))
+QUICK = (4, 6, 8)
+TREES = 5
+QUICK_TREES = 2
 LEAST = "no RL below, in the mean: Theorem special_lower"
 
 
@@ -107,14 +109,16 @@ def of(cases: Sequence[JsonDict], label: str) -> list[JsonDict | None]:
 
 def answer(cases: Sequence[JsonDict]) -> str:
     """How the episodes grow: with the depth, or with the leaves."""
-    told, depths = [], [case["depth"] for case in cases]
+    told = []
+    depths = [case["depth"] for case in cases]
     for one in CONTENDERS:
         known = [(k, found["median"]) for k, found in zip(depths, of(cases, one.label), strict=True) if found]
         reached = [(k, median) for k, median in known if median is not None]
         if not reached:
             told.append(f"{one.label}: at no depth")
             continue
-        (first, least), (last, most) = reached[0], reached[-1]
+        (first, least) = reached[0]
+        (last, most) = reached[-1]
         x, y = (np.array(column, float) for column in zip(*reached, strict=True))
         if one.learns_from_expert:
             grows = f"{fit_slope(x, y):.1f} more for each level"
@@ -134,7 +138,8 @@ def answer(cases: Sequence[JsonDict]) -> str:
 def draw(figure: PaysTree, cases: Sequence[JsonDict], path: Path) -> None:
     """One panel: both kinds of growth on one logarithmic axis."""
     depths = np.array([case["depth"] for case in cases], float)
-    series, trees = [], len(cases[0]["contenders"][0]["until_free"])
+    series = []
+    trees = len(cases[0]["contenders"][0]["until_free"])
     limit = np.array([max(one["episodes"] for one in case["contenders"]) for case in cases], float)
     for one in CONTENDERS:
         found = of(cases, one.label)

@@ -104,7 +104,8 @@ class Parse:
         from aggrevated_reader.pages_report import arcs_of
         from aggrevated_reader.parse_steps import in_lines
 
-        drawings, steps = self._drawings(parsed.file, alone), self._steps(parsed, reader)
+        drawings = self._drawings(parsed.file, alone)
+        steps = self._steps(parsed, reader)
         if self.json:
             print_dict(parsed.to_dict() | ({"steps": steps} if self.steps else {}) | drawings, as_json=True)
         elif alone:
@@ -145,7 +146,8 @@ class Parse:
         from aggrevated.plots.parse_tree import draw_growth, draw_tree
         from aggrevated_reader.pages_report import frames_of, some
 
-        reading, place = parsed.reading, Path(drawings["svg"]).with_suffix("")
+        reading = parsed.reading
+        place = Path(drawings["svg"]).with_suffix("")
         names = reading.labels if set(reading.labels) != {"?"} else ()
         draw_tree(parsed.page, reading.heads, place, parsed.file.name, names=names, lines=reading.lines)
         if self.show_growth:

@@ -19,7 +19,8 @@ from aggrevated.rollout.trajectories import Trajectories
 from aggrevated.updates import UpdateResult
 from aggrevated.updates.regular import RegularSettings, RegularUpdate
 
-FIRST, MOVING = "anchored.first", "anchored.moving"
+FIRST = "anchored.first"
+MOVING = "anchored.moving"
 
 
 @dataclass

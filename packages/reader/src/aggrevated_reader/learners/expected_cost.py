@@ -71,7 +71,8 @@ def arc_error_targets(system: TransitionSystem, observations: Tensor, heads: Ten
 
     `heads` [Σn] are the gold ones of all pages, one after the other; a page's first is at `starts` [P].
     """
-    numbers, first = observations[:, :, 1:].long(), starts[observations[:, 0, 0].long()][:, None]
+    numbers = observations[:, :, 1:].long()
+    first = starts[observations[:, 0, 0].long()][:, None]
     found = observations.new_full((*observations.shape[:2], len(system.actions)), NO_ARC_TARGET)
     for action, arc in enumerate(system.makes):
         if arc is not None:

@@ -91,8 +91,11 @@ class ReadingPolicy(ParsingPolicy):
         seed: int = 0,
     ) -> None:
         """`name_weight` and `expected_cost_weight` are the weights of what is learned along: names, and expected costs."""
-        self.system, self.layers, self.embedding = system, layers, embedding
-        self.name_weight, self.expected_cost_weight = name_weight, expected_cost_weight
+        self.system = system
+        self.layers = layers
+        self.embedding = embedding
+        self.name_weight = name_weight
+        self.expected_cost_weight = expected_cost_weight
         actions = len(system.actions)
         super().__init__(
             projection, actions, "contextual", hidden=hidden, embedding=embedding, dropout=dropout, seed=seed
@@ -152,7 +155,8 @@ class ReadingPolicy(ParsingPolicy):
     def with_pages(self, features: Array, lengths: Array) -> ReadingPolicy:
         """The same policy, which now reads pages of these features [Σn, D] or [P, N, D], and has no answers to them."""
         super().with_pages(features, lengths)
-        self.answers, self._latest = None, None
+        self.answers = None
+        self._latest = None
         return self
 
     def with_answers(self, names: Array, heads: Array) -> ReadingPolicy:
@@ -208,7 +212,8 @@ class ReadingPolicy(ParsingPolicy):
         self, observations: Tensor, mask: Tensor, legal: Tensor | None, costs: Tensor | None = None
     ) -> Tensor | None:
         """The cross-entropy of the symbols' names, and the deviance of expected costs, summed."""
-        found, self._latest = self._latest, None
+        found = self._latest
+        self._latest = None
         if self.answers is None:
             return None
         if found is None or found.observations.data_ptr() != observations.data_ptr():
@@ -265,7 +270,8 @@ class ReadingPolicy(ParsingPolicy):
         read, _ = self.look(torch.from_numpy(pages))
         inside = torch.arange(read.shape[1]) < self.lengths[pages][:, None]
         rows = (self.answers.starts[pages][:, None] + torch.arange(read.shape[1]))[inside]
-        logits, names = self.name_logits(read[inside]), self.answers.names[rows]
+        logits = self.name_logits(read[inside])
+        names = self.answers.names[rows]
         tried = [cross_entropy(logits * by, names, ignore_index=UNKNOWN).item() for by in SURENESS]
         self.sureness = torch.tensor(SURENESS[int(np.argmin(tried))])
 
@@ -279,7 +285,8 @@ class ReadingPolicy(ParsingPolicy):
         """`look`, on NumPy."""
         assert self.encoder is not None and isinstance(self.embed, nn.Sequential)
         cells = [CELLS["lstm"].copy_of(self.encoder, which) for which in range(2 * self.layers)]
-        special, start = self.special.detach().numpy().copy(), 2 * self.kind.hidden
+        special = self.special.detach().numpy().copy()
+        start = 2 * self.kind.hidden
         embed = NumpyNetwork.copy_of(self.embed)
         return ReaderActor(special, embed, tuple(cells[:2]), True, start, upper=tuple(cells[2:]), beside=PLACE)
 

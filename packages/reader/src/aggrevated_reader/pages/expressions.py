@@ -106,7 +106,9 @@ def random_lines(dice: BatchedRng, structures: bool = True) -> list[list[Token]]
     """The lines of one page, one to three, with at most 30 symbols in all."""
     if dice.chance(0.15):
         return [list(line) for line in random_set(dice.generator)]
-    count, shortest, longest = dice.pick((1, 1, 1, 2, 3)), 3, dice.pick((5, 8, 14, 22, LONGEST, LONGEST))
+    count = dice.pick((1, 1, 1, 2, 3))
+    shortest = 3
+    longest = dice.pick((5, 8, 14, 22, LONGEST, LONGEST))
     if structures and count == 1 and dice.chance(0.15):
         shortest = 1  # a letter, a decimal
     elif dice.chance(0.6):
@@ -117,7 +119,8 @@ def random_lines(dice: BatchedRng, structures: bool = True) -> list[list[Token]]
         lines = [writes.line() for _ in range(count)]
         if shortest <= sum(map(length, lines)) <= longest and (count == 1 or all(length(line) > 2 for line in lines)):
             return lines
-        of_page, count = manner_of_page(dice, structures), max(1, count - dice.count(0, 1))
+        of_page = manner_of_page(dice, structures)
+        count = max(1, count - dice.count(0, 1))
 
 
 def manner_of_page(dice: BatchedRng, structures: bool) -> Manner:
@@ -155,7 +158,9 @@ class _Sentence:
     """A grammar that throws dice: each rule returns tokens. `left` is how many symbols there is still room for."""
 
     def __init__(self, dice: BatchedRng, manner: Manner, room: float) -> None:
-        self.dice, self.manner, self.left = dice, manner, room
+        self.dice = dice
+        self.manner = manner
+        self.left = room
 
     def line(self) -> list[Token]:
         """A side, or sides with relations between them."""
@@ -196,7 +201,8 @@ class _Sentence:
 
     def term(self, depth: int) -> list[Token]:
         """Factors, side by side or with × ÷ / · between them."""
-        dice, manner = self.dice, self.manner
+        dice = self.dice
+        manner = self.manner
         tokens = self.factor(depth)
         while self.left > 0:
             at = dice.share() - manner.products
@@ -210,7 +216,8 @@ class _Sentence:
 
     def factor(self, depth: int, after_another: bool = False) -> list[Token]:
         """Anything that can be multiplied; after another one no number, which would only be longer."""
-        dice, manner = self.dice, self.manner
+        dice = self.dice
+        manner = self.manner
         if depth < DEEPEST and dice.chance(manner.structures):
             return self.structure(depth)
         if depth < 3 and dice.chance(manner.brackets * (2.0 if after_another else 1.0)):
@@ -218,7 +225,8 @@ class _Sentence:
         return self.letter() if after_another else self.operand(depth)
 
     def operand(self, depth: int) -> list[Token]:
-        dice, manner = self.dice, self.manner
+        dice = self.dice
+        manner = self.manner
         if dice.chance(manner.functions):
             return self.function()
         if dice.chance(manner.letters):
@@ -235,7 +243,8 @@ class _Sentence:
         return name + (self.letter() if dice.chance(0.6) else self.arguments())
 
     def letter(self) -> list[Token]:
-        dice, manner = self.dice, self.manner
+        dice = self.dice
+        manner = self.manner
         self.left -= 1
         if dice.chance(manner.greek):
             return [dice.weigh(GREEK)]
@@ -243,7 +252,8 @@ class _Sentence:
 
     def number(self) -> list[Token]:
         """Digits; no zero in front, but before a point."""
-        dice, manner = self.dice, self.manner
+        dice = self.dice
+        manner = self.manner
         digits: list[Token] = [dice.weigh(DIGITS)]
         while len(digits) < 5 and dice.chance(manner.long_numbers):
             digits.append(dice.weigh(DIGITS))

@@ -34,7 +34,9 @@ class Placed:
 
     def moved(self, scale: float, x: float, y: float) -> Placed:
         """Scaled, and then shifted."""
-        across, up, bar = self.across * scale, self.up * scale, self.bar * scale
+        across = self.across * scale
+        up = self.up * scale
+        bar = self.bar * scale
         return Placed(self.number, across, up, self.x * scale + x, self.y * scale + y, bar)
 
 
@@ -112,7 +114,10 @@ class _Layout:
     """Rows, and the structures in them; each method takes the numbers of its symbols in reading order."""
 
     def __init__(self, boxes: Sequence[Box], knees: Sequence[float], writer: Writer, dice: BatchedRng) -> None:
-        self.boxes, self.knees, self.writer, self.dice = boxes, knees, writer, dice
+        self.boxes = boxes
+        self.knees = knees
+        self.writer = writer
+        self.dice = dice
         self.numbers = count()
 
     def row(self, items: Sequence[_Item]) -> Block:
@@ -131,12 +136,14 @@ class _Layout:
                 block = block.moved(1.0, left - block.box[0], height + self.writer.slope * left)
                 base = block
             blocks.append(block)
-            right, before = max(right, block.box[2]), item
+            right = max(right, block.box[2])
+            before = item
         return together(blocks)
 
     def gap(self, air: int = 0) -> float:
         """To the next symbol; wider with an operator (1) or a relation (2) on one of its sides."""
-        writer, dice = self.writer, self.dice
+        writer = self.writer
+        dice = self.dice
         gap = writer.spacing * max(-0.4, 1.0 + writer.irregular * dice.spread())
         return gap * (1.0, writer.airy, writer.airy * writer.parted)[air]
 
@@ -166,10 +173,14 @@ class _Layout:
 
     def bracketed(self, inside: Sequence[_Item]) -> Block:
         """Brackets about as tall as what they hold, and never flat."""
-        dice, writer = self.dice, self.writer
-        opening, inner, closing = next(self.numbers), self.row(inside), next(self.numbers)
+        dice = self.dice
+        writer = self.writer
+        opening = next(self.numbers)
+        inner = self.row(inside)
+        closing = next(self.numbers)
         _, low, _, high = inner.box
-        low, high = min(low, 0.1), max(high, 0.75)
+        low = min(low, 0.1)
+        high = max(high, 0.75)
         nested = any(isinstance(item, _Bracketed) for item in inside)  # brackets around brackets are hardly taller
         taller = writer.brackets**0.3 if nested else writer.brackets
         blocks: list[Block] = []
@@ -185,7 +196,8 @@ class _Layout:
 
     def script(self, item: Raised, base: Block) -> Block:
         """An exponent or index at the right of its base."""
-        writer, dice = self.writer, self.dice
+        writer = self.writer
+        dice = self.dice
         _, low, right, high = base.box
         small = self.row(_grouped(item.symbols))
         scale = writer.exponents * (1.0 + 0.12 * dice.spread())
@@ -199,8 +211,11 @@ class _Layout:
 
     def fraction(self, above: Sequence[Token], below: Sequence[Token]) -> Block:
         """A bar at the axis, one part centred above it and one below."""
-        writer, dice = self.writer, self.dice
-        over, number, under = self.row(_grouped(above)), next(self.numbers), self.row(_grouped(below))
+        writer = self.writer
+        dice = self.dice
+        over = self.row(_grouped(above))
+        number = next(self.numbers)
+        under = self.row(_grouped(below))
         over, under = (block.moved(writer.parts, 0.0, 0.0) for block in (over, under))
         longer = max(block.box[2] - block.box[0] for block in (over, under))
         long = max(0.35, longer * writer.bars * (1.0 + 0.12 * dice.spread()) + 0.3 * dice.share())
@@ -226,9 +241,11 @@ class _Layout:
         """The sign, with a bar over all that is under it, and its index in front."""
         dice = self.dice
         small = self.row(_grouped(index)) if index else None
-        number, inner = next(self.numbers), self.row(_grouped(under))
+        number = next(self.numbers)
+        inner = self.row(_grouped(under))
         left, low, _, high = inner.box
-        top, bottom = max(high, 0.7) + 0.06 + 0.15 * dice.share(), min(low, 0.1) + 0.08 * dice.spread()
+        top = max(high, 0.7) + 0.06 + 0.15 * dice.share()
+        bottom = min(low, 0.1) + 0.08 * dice.spread()
         across = 0.8 + 0.3 * dice.share()
         knee = across * self.knees[number]
         inner = inner.moved(1.0, knee + 0.05 + 0.12 * dice.share() - left, 0.0)
@@ -241,13 +258,15 @@ class _Layout:
 
     def sign(self, number: int, across: float, bottom: float, top: float, end: float) -> Block:
         """A `√` whose bar goes on to x = `end`."""
-        hook, knee = self.fitted(number, bottom, top, across), self.knees[number]
+        hook = self.fitted(number, bottom, top, across)
+        knee = self.knees[number]
         bar = (end - across * knee) / max(self.boxes[number][2] - knee, 0.05)
         return Block((replace(hook.placed[0], bar=bar),), (hook.box[0], bottom, end, top))
 
     def indents(self, lines: Sequence[Sequence[Token]], blocks: Sequence[Block]) -> list[float]:
         """Where each line begins."""
-        writer, dice = self.writer, self.dice
+        writer = self.writer
+        dice = self.dice
         free = [0.25 * dice.spread() for _ in lines]
         if not writer.aligned:
             return free

@@ -69,9 +69,11 @@ def _instance(
     """(the curve of one symbol [P, 2], where its strokes begin, bool [P])."""
     way, passed = preferred if dice.chance(hand.faithful) else _owned(label, hand, draw, dice)
     passed = passed + hand.wobble * _STEADY.get(label, 1.0) * smooth(len(passed), draw)
-    curve, begins = way.curve @ passed, _begins(way, label, hand, dice)
+    curve = way.curve @ passed
+    begins = _begins(way, label, hand, dice)
     if dice.chance(hand.retraces):  # the pen goes over the symbol once more, not quite where it was
-        curve, begins = np.concatenate([curve, curve + 0.02 * dice.spread()]), np.concatenate([begins, begins])
+        curve = np.concatenate([curve, curve + 0.02 * dice.spread()])
+        begins = np.concatenate([begins, begins])
     return curve, begins
 
 
@@ -104,7 +106,8 @@ def _bent(path: Path, kinds: Array, steady: Array, hand: Writer, draw: np.random
     moved = path.points.copy()
     for owners, by in ((kinds[path.owners], hand.own_ripple), (path.owners, hand.ripple)):
         count = int(owners.max()) + 1
-        waves, phases = draw.normal(0.0, 4.0, (count, 2, 4)), draw.uniform(0.0, 2 * np.pi, (count, 4))
+        waves = draw.normal(0.0, 4.0, (count, 2, 4))
+        phases = draw.uniform(0.0, 2 * np.pi, (count, 4))
         angles = np.einsum("pi,pij->pj", around, waves[owners]) + phases[owners]
         moved += by * steady[path.owners, None] * np.sin(angles).reshape(-1, 2, 2).sum(axis=1)
     return replace(path, points=moved)
@@ -118,7 +121,8 @@ def _ends(starts: Array) -> tuple[Array, Array]:
 
 def _rounded(path: Path, times: int) -> Path:
     """Every point but the ends of strokes averaged with its neighbours, so many times."""
-    points, inner = path.points.copy(), np.ones(len(path.points), bool)
+    points = path.points.copy()
+    inner = np.ones(len(path.points), bool)
     inner[np.concatenate(_ends(path.starts))] = False
     at = np.flatnonzero(inner)
     for _ in range(times):
@@ -128,8 +132,11 @@ def _rounded(path: Path, times: int) -> Path:
 
 def _ended(path: Path, steady: Array, hand: Writer, draw: np.random.Generator) -> Path:
     """Strokes whose ends run on, have hooks, or come too soon."""
-    points, (firsts, lasts) = path.points.copy(), _ends(path.starts)
-    firsts, lasts = firsts[lasts > firsts], lasts[lasts > firsts]
+    points = path.points.copy()
+    firsts, lasts = _ends(path.starts)
+    has_two_points = lasts > firsts
+    firsts = firsts[has_two_points]
+    lasts = lasts[has_two_points]
     for ends, before in ((firsts, firsts + 1), (lasts, lasts - 1)):
         along = points[ends] - points[before]
         along /= np.hypot(*along.T)[:, None] + 1e-9
@@ -147,7 +154,8 @@ def _sized(path: Path, labels: Sequence[str], hand: Writer, draw: np.random.Gene
     sizes = np.array([_size(label, hand) for label in labels]) * np.exp(hand.uneven * draw.standard_normal(n))
     wide, tall = np.exp(hand.stretch * draw.standard_normal((2, n))) * sizes
     angle = hand.turn * draw.standard_normal(n) * np.array([label != ROOT_SIGN for label in labels])
-    c, s = np.cos(angle), np.sin(angle)
+    c = np.cos(angle)
+    s = np.sin(angle)
     letters = np.array([label.isalpha() for label in labels])
     x, y = (path.points - _MIDDLE).T
     x = hand.aspect * np.where(letters, 1.12, 1.0)[path.owners] * x + hand.slant * y

@@ -29,7 +29,8 @@ def sample_as_tablet(path: Path, hand: Writer, draw: np.random.Generator) -> tup
 
 def _sampled(path: Path, hand: Writer, draw: np.random.Generator) -> tuple[Array, Array]:
     """(points of the path, about a step from each other, [M, 2]; how many of them each stroke has, [strokes])."""
-    points, firsts = path.points, np.flatnonzero(path.starts)
+    points = path.points
+    firsts = np.flatnonzero(path.starts)
     steps = np.hypot(*np.diff(points, axis=0, prepend=points[:1]).T)
     steps[firsts] = 1.0  # a lift is as long as a digit, so that no point falls between two strokes
     along = np.cumsum(steps)

@@ -62,14 +62,16 @@ def _kept(labels: Array, count: int, pen: float) -> tuple[Array, Array, tuple[st
     area = np.bincount(labels.ravel(), minlength=count + 1)
     large = area >= max(4.0, 0.3 * pen**2)  # smaller ones are specks
     large[0] = False  # the paper
-    deep, at = np.zeros(count + 1, np.int32), np.nonzero(labels)
+    deep = np.zeros(count + 1, np.int32)
+    at = np.nonzero(labels)
     np.maximum.at(deep, labels[at], ndimage.distance_transform_cdt(labels > 0, "chessboard")[at])
     blots = large & (deep > BLOT * max(pen, 2.0))
     boxes = ndimage.find_objects(labels)
     for label, box in enumerate(boxes, 1):
         large[label] &= not _is_frame(labels[box] == label, labels.shape)
     dust = _dust(np.array([0, *(max(rows.stop - rows.start, columns.stop - columns.start) for rows, columns in boxes)]))
-    dust, large = dust & large, large & ~dust
+    dust &= large
+    large &= ~dust
     kept = np.flatnonzero(large & ~blots)
     if len(kept) > MAX_PARTS:
         raise DataError(
@@ -124,7 +126,8 @@ def _inked(sheet: Image.Image) -> tuple[Array, Array, float, tuple[str, ...]]:
         upright, matrix = _rotated(sheet, tilt)
         level = _depth(upright)
         if remove_ruled_lines(ink_mask(level, contrast), level)[1]:
-            depth, turned = level, matrix
+            depth = level
+            turned = matrix
     all_ink = ink_mask(depth, contrast)
     ink, lines = remove_ruled_lines(all_ink, depth)
     doubts: tuple[str, ...] = ()
@@ -166,11 +169,14 @@ def _rotated(sheet: Image.Image, tilt: float) -> tuple[Image.Image, Array]:
     middle = int(np.median(np.asarray(sheet)))
     turned = sheet.rotate(tilt, Image.Resampling.BICUBIC, expand=True, fillcolor=middle)
     angle = np.radians(tilt)
-    c, s = np.cos(angle), np.sin(angle)
-    about, centre = np.array(turned.size) / 2 - 0.5, np.array(sheet.size) / 2 - 0.5
+    c = np.cos(angle)
+    s = np.sin(angle)
+    about = np.array(turned.size) / 2 - 0.5
+    centre = np.array(sheet.size) / 2 - 0.5
     turn = np.array([[c, -s], [s, c]])
     matrix = np.eye(3)
-    matrix[:2, :2], matrix[:2, 2] = turn, centre - turn @ about
+    matrix[:2, :2] = turn
+    matrix[:2, 2] = centre - turn @ about
     return turned, matrix
 
 

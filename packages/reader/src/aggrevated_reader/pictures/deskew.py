@@ -39,7 +39,8 @@ def estimate_tilt(parts: Sequence[Strokes]) -> float:
 
 def deskew_matrix(tilt: float) -> Array:
     """The matrix [2, 2] that takes points of a page with that tilt in degrees to a level one, as points @ matrix.T."""
-    c, s = np.cos(np.radians(tilt)), np.sin(np.radians(tilt))
+    c = np.cos(np.radians(tilt))
+    s = np.sin(np.radians(tilt))
     return np.array([[c, s], [-s, c]])
 
 

@@ -31,7 +31,10 @@ LONGEST = 1_600  # pixels of the longer side that the ink is looked for in
 
 TOO_LARGE = f"{MAX_BYTES >> 20} MB; save the picture smaller"
 SHRINK = "shrink it to 7,000 × 7,000 or fewer"
-PNG, JPEG, RIFF, PDF = b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"RIFF", b"%PDF-"
+PNG = b"\x89PNG\r\n\x1a\n"
+JPEG = b"\xff\xd8\xff"
+RIFF = b"RIFF"
+PDF = b"%PDF-"
 ENDINGS = (".png", ".jpg", ".jpeg", ".webp", ".pdf")
 KINDS = "a picture (PNG, JPEG, WebP)"
 # What turns a picture upright, by its EXIF orientation.
@@ -133,14 +136,18 @@ def _checked(picture: Image.Image) -> tuple[int, int]:
 
 def _plain_png(data: bytes) -> bytes:
     """The PNG without what only costs time and memory: texts, profiles, animations."""
-    kept, at, chunks = [memoryview(data)[:8]], 8, 0  # views: no copy of 64 MB but the one at the end
+    # views: no copy of 64 MB but the one at the end
+    kept = [memoryview(data)[:8]]
+    at = 8
+    chunks = 0
     while at < len(data) and chunks <= MAX_CHUNKS:
         if at + 12 > len(data) or (end := at + 12 + struct.unpack_from(">I", data, at)[0]) > len(data):
             raise DataError("it is cut off; save the picture again")
         name = data[at + 4 : at + 8]
         if name in (b"IHDR", b"PLTE", b"tRNS", b"IDAT", b"IEND"):
             kept.append(memoryview(data)[at:end])
-        at, chunks = end, chunks + 1
+        at = end
+        chunks = chunks + 1
         if name == b"IEND":
             break
     if chunks > MAX_CHUNKS:

@@ -18,7 +18,8 @@ from aggrevated_reader.pictures.symbol_grouping import median_symbol_size
 # Tuned on the writers of CROHME's training data and on generated hands.
 FLAT = 0.4  # the height of a bar in widths, at most
 CLOSE = 0.9  # from a fraction's bar to the nearest ink above and below, at most; LOOSE for one as wide as WIDE
-LOOSE, WIDE = 1.1, 1.2
+LOOSE = 1.1
+WIDE = 1.2
 STACKED = 0.3  # between what stands above each other in one numerator, at most
 STEP = 0.9  # how badly a symbol may fit to a line's end and still go on with it
 SHARED = 0.3  # of the shorter of two lines that are one may stand above or below the other
@@ -83,8 +84,10 @@ def _members(blocks: Sequence[_Block]) -> tuple[int, ...]:
 
 def _around(blocks: Sequence[_Block], members: Sequence[_Block], axis: float) -> _Block:
     """One block of `blocks`, whose members are read in the order of `members`."""
-    left, top = min(b.left for b in blocks), min(b.top for b in blocks)
-    right, bottom = max(b.right for b in blocks), max(b.bottom for b in blocks)
+    left = min(b.left for b in blocks)
+    top = min(b.top for b in blocks)
+    right = max(b.right for b in blocks)
+    bottom = max(b.bottom for b in blocks)
     return _Block(_members(members), left, top, right, bottom, axis)
 
 
@@ -138,7 +141,8 @@ def _stack(blocks: list[_Block], bar: _Block, gap: Callable[[_Block, float], flo
     grown = bool(stack)
     while grown:
         more = [b for b in over if b not in stack and any(_apart(b, other) < STACKED for other in stack)]
-        stack, grown = stack + more, bool(more)
+        stack = stack + more
+        grown = bool(more)
     return stack
 
 
@@ -164,7 +168,8 @@ def _columns(blocks: list[_Block], most: int = COLUMNS) -> list[list[_Block]]:
     right = np.maximum.accumulate([block.right for block in ordered])
     gaps = [cut for cut in range(1, len(ordered)) if ordered[cut].left - right[cut - 1] > GUTTER]
     for tried, cut in enumerate(gaps[:most], 1):
-        before, after = ordered[:cut], ordered[cut:]
+        before = ordered[:cut]
+        after = ordered[cut:]
         if len(_lines(before)) > 1 and len(_lines(after)) > 1:
             return [before, *_columns(after, most - tried)]
     return [blocks]

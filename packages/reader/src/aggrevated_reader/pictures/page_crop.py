@@ -26,7 +26,8 @@ def flatten_sheet(grey: Image.Image) -> tuple[Image.Image, Array]:
     centre = corners.mean(axis=0)
     corners = corners + (centre - corners) * 2 * EDGE
     sides = np.hypot(*(np.roll(corners, -1, axis=0) - corners).T)
-    width, height = round(max(sides[0], sides[2])), round(max(sides[1], sides[3]))
+    width = round(max(sides[0], sides[2]))
+    height = round(max(sides[1], sides[3]))
     matrix = _projective(np.array([[0, 0], [width, 0], [width, height], [0, height]], float), corners)
     flat = grey.transform(
         (width, height), Image.Transform.PERSPECTIVE, tuple(matrix.ravel()[:8]), Image.Resampling.BICUBIC
@@ -70,7 +71,8 @@ def _area(corners: Array) -> float:
 
 def _projective(start: Array, end: Array) -> Array:
     """The matrix [3, 3] that takes four points [4, 2] to four others."""
-    rows, values = [], []
+    rows = []
+    values = []
     for (x, y), (u, v) in zip(start, end, strict=True):
         rows += [[x, y, 1, 0, 0, 0, -u * x, -u * y], [0, 0, 0, x, y, 1, -v * x, -v * y]]
         values += [u, v]

@@ -65,9 +65,12 @@ class _Sheet:
         left = top = high = 0
         for number, (width, height) in enumerate(sizes.tolist()):
             if left and left + width > ROW:
-                left, top, high = 0, top + high, 0
+                left = 0
+                top = top + high
+                high = 0
             cells[number] = left, top
-            left, high = left + width, max(high, height)
+            left = left + width
+            high = max(high, height)
         right, bottom = (cells + sizes).max(axis=0)
         owners = np.zeros((bottom, right), np.int32)
         for number, ((x, y), (width, height)) in enumerate(zip(cells, sizes, strict=True), 1):
@@ -101,7 +104,9 @@ def _line(draw: ImageDraw.ImageDraw, stroke: Array, pen: float) -> None:
         return
     far = np.zeros(len(points), bool)  # a joint at every half of a pen's width
     along = np.concatenate([[0.0], np.cumsum(np.hypot(*np.diff(stroke, axis=0).T))]) // (pen / 2)
-    far[0], far[1:], far[-1] = True, np.diff(along) > 0, True
+    far[0] = True
+    far[1:] = np.diff(along) > 0
+    far[-1] = True
     for x, y in stroke[far].tolist():
         draw.ellipse((x - pen / 2 + 0.5, y - pen / 2 + 0.5, x + pen / 2 - 0.5, y + pen / 2 - 0.5), 255)
 

@@ -35,7 +35,9 @@ class _Line:
 
 def remove_ruled_lines(ink: Array, depth: Array) -> tuple[Array, int]:
     """The ink without long lines across and down the page, and how many they were; `depth` says how dark it is."""
-    across, down = _Rules.of(ink), _Rules.of(ink.T)  # both before one is taken away: that cuts the other
+    # both before one is taken away: that cuts the other
+    across = _Rules.of(ink)
+    down = _Rules.of(ink.T)
     pen = depth[ink & ~across.runs & ~down.runs.T]
     darkest = float(np.percentile(pen, 75)) if len(pen) else 0.0
     left = across.without(ink, depth, darkest)
@@ -60,7 +62,8 @@ def estimate_line_tilt(ink: Array) -> float:
     if len(y) < 200:
         return 0.0
     chosen = slice(None, None, -(-len(y) // POINTS))
-    y, x = y[chosen].astype(np.float32), x[chosen].astype(np.float32)
+    y = y[chosen].astype(np.float32)
+    x = x[chosen].astype(np.float32)
     coarse = np.arange(-TILTS, TILTS + 0.1, 1.0)
     sharp = np.array([_sharpness(x, y, tilt, 4.0) for tilt in coarse])
     best = float(coarse[sharp.argmax()])
@@ -96,7 +99,8 @@ class _Rules:
         """The ink without the lines; the pen, where it does not run along them, is so dark."""
         if not self.lines:
             return ink
-        left, tall = ink.copy(), _run_lengths(ink)
+        left = ink.copy()
+        tall = _run_lengths(ink)
         for line in self.lines:
             rows = line.rows
             rule = self.runs[rows] & ink[rows] & (tall[rows] <= line.thick + 2)
@@ -160,7 +164,8 @@ def _covered(band: list[tuple[int, int, int, int]], width: int) -> int:
 def _line(runs: Array, band: list[tuple[int, int, int, int]]) -> _Line:
     rows = slice(min(piece[0] for piece in band), max(piece[1] for piece in band))
     columns = runs[rows].sum(axis=0)
-    left, right = min(piece[2] for piece in band), max(piece[3] for piece in band)
+    left = min(piece[2] for piece in band)
+    right = max(piece[3] for piece in band)
     return _Line(rows, left, right, int(np.median(columns[columns > 0])) if columns.any() else 1)
 
 
@@ -177,7 +182,8 @@ def _opened(ink: Array, length: int) -> Array:
 
 def _run_lengths(ink: Array) -> Array:
     """For every pixel of ink, how tall the run of ink is that it is part of: int [height, width]."""
-    up, down = np.zeros(ink.shape, np.int32), np.zeros(ink.shape, np.int32)
+    up = np.zeros(ink.shape, np.int32)
+    down = np.zeros(ink.shape, np.int32)
     for row in range(len(ink)):
         up[row] = np.where(ink[row], (up[row - 1] if row else 0) + 1, 0)
     for row in reversed(range(len(ink))):

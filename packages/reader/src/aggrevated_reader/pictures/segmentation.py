@@ -77,7 +77,8 @@ def segment_file(data: bytes, name: str, also: str = TEXT) -> SegmentedPage:
     if _is_pictured(data[:START], name, also):
         return _seen(Path(name).stem, look_in(data, name))
     ink = parse_inkml(data, name)
-    page, ids = _page_of_ink(ink), {id(stroke): called for called, stroke in ink.strokes.items()}
+    page = _page_of_ink(ink)
+    ids = {id(stroke): called for called, stroke in ink.strokes.items()}
     return SegmentedPage(page, stroke_ids=tuple(tuple(ids[id(stroke)] for stroke in strokes) for strokes in page.ink))
 
 

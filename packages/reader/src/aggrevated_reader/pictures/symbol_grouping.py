@@ -257,7 +257,8 @@ def _back_to_back(s: _Shapes, a: int, b: int) -> bool:
 def _back(points: Array) -> float:
     """How far both ends of a line like `)` stay behind what is farthest to the right, in widths; else 0."""
     x, y = points.T
-    height, length = max(float(np.ptp(y)), 1e-9), float(np.hypot(*np.diff(points, axis=0).T).sum())
+    height = max(float(np.ptp(y)), 1e-9)
+    length = float(np.hypot(*np.diff(points, axis=0).T).sum())
     off = np.abs(y - (y.min() + y.max()) / 2) / height  # from the middle, up to ½
     width = max(float(np.ptp(x)), 1e-9)
     if off[int(x.argmax())] > 0.4 or length > ARC * (height + 2 * width) or abs(y[0] - y[-1]) < OPEN * height:

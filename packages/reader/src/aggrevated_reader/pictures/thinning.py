@@ -14,7 +14,8 @@ AROUND = ((-1, 0), (-1, 1), (0, 1), (1, 1), (1, 0), (1, -1), (0, -1), (-1, -1))
 def _deletable() -> Array:
     """bool [2, 256]: Zhang and Suen's (1984) rule for both half-rounds, by the neighbours as bits in turn."""
     bits = (np.arange(256)[:, None] >> np.arange(8)) & 1  # [256, 8]
-    count, rises = bits.sum(axis=1), ((bits == 0) & (np.roll(bits, -1, axis=1) == 1)).sum(axis=1)
+    count = bits.sum(axis=1)
+    rises = ((bits == 0) & (np.roll(bits, -1, axis=1) == 1)).sum(axis=1)
     up, right, down, left = bits[:, ::2].T
     border = (count >= 2) & (count <= 6) & (rises == 1)
     first = border & (up * right * down == 0) & (right * down * left == 0)

@@ -4,7 +4,9 @@ import numpy as np
 
 from aggrevated.core.arrays import Array
 
-SURE, FAINT = 0.5, 0.25  # of the contrast: what is surely ink, and what is ink if it hangs together with such
+# of the contrast: what is surely ink, and what is ink if it hangs together with such
+SURE = 0.5
+FAINT = 0.25
 REACH = 4  # pixels from sure ink to faint ink at most
 NOISE = 3.0  # standard deviations of the paper that are no ink
 WINDOW = 1 / 30  # of the longer side: no line is as wide, no shadow as narrow
@@ -40,7 +42,9 @@ def _without_rims(depth: Array, level: Array, paper: Array) -> Array:
     labels, count = ndimage.label(depth > RIM, np.ones((3, 3)))
     at = np.nonzero(labels)
     own = labels[at]
-    lightest, darkest, shade = np.zeros(count + 1), np.full(count + 1, 255.0), np.full(count + 1, 255.0)
+    lightest = np.zeros(count + 1)
+    darkest = np.full(count + 1, 255.0)
+    shade = np.full(count + 1, 255.0)
     np.minimum.at(shade, own, level[at])
     beside = ndimage.minimum_filter(paper, 5)
     np.maximum.at(lightest, own, paper[at])
@@ -87,7 +91,8 @@ def ink_mask(depth: Array, contrast: float) -> Array:
     """
     from scipy import ndimage
 
-    weak, strong = depth > FAINT * contrast, depth > SURE * contrast
+    weak = depth > FAINT * contrast
+    strong = depth > SURE * contrast
     ink: Array = ndimage.binary_dilation(strong, np.ones((3, 3)), REACH, mask=weak)
     return ink
 
@@ -98,7 +103,8 @@ def otsu_threshold(histogram: Array) -> tuple[int, float]:
     Returns also how far the means of the two classes are apart.
     """
     level = np.arange(len(histogram))
-    below, total = np.cumsum(histogram), int(histogram.sum())
+    below = np.cumsum(histogram)
+    total = int(histogram.sum())
     sums = np.cumsum(histogram * level)
     low = sums / np.maximum(below, 1)
     high = (sums[-1] - sums) / np.maximum(total - below, 1)

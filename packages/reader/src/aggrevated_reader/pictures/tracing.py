@@ -26,7 +26,8 @@ def trace_strokes(line: Array, labels: Array, kept: Array, scale: float = 1.0) -
     points = _smoothed(np.stack([x, y], axis=1)[pixels].astype(np.float64), lengths) * float(scale)
     strokes = np.split(points, np.cumsum(lengths)[:-1])
     order = np.argsort(owner, kind="stable")
-    first, last = np.searchsorted(owner[order], kept), np.searchsorted(owner[order], kept, side="right")
+    first = np.searchsorted(owner[order], kept)
+    last = np.searchsorted(owner[order], kept, side="right")
     return [tuple(strokes[k] for k in order[a:b]) for a, b in zip(first, last, strict=True)]
 
 
@@ -56,13 +57,16 @@ def _chains(linked: Array, to: Array, piece: Array) -> tuple[Array, Array]:
     step = np.flatnonzero(linked)  # as pixel · 8 + direction
     place = np.full(linked.size, -1)
     place[step] = np.arange(len(step))
-    pixel, way = step // 8, step % 8
+    pixel = step // 8
+    way = step % 8
     target = to[pixel, way]
     back = place[target * 8 + (way + 4) % 8]
     on = _onward(linked, target, way, ends, place)
-    left, last = np.where(on == np.arange(len(step)), 0, 1), on
+    left = np.where(on == np.arange(len(step)), 0, 1)
+    last = on
     for _ in range(max(len(step), 1).bit_length()):
-        left, last = left + left[last], last[last]
+        left = left + left[last]
+        last = last[last]
     whole = np.zeros(len(step), bool)  # by the last step of a chain: whether this way is kept
     first = np.flatnonzero(ends[pixel])
     whole[last[first[first <= back[last[first]]]]] = True

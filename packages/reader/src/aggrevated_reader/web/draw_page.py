@@ -34,7 +34,8 @@ class Pages:
     """What the page asks for. Reading is done one drawing after the other."""
 
     def __init__(self, drawings: Drawings) -> None:
-        self.drawings, self.turns = drawings, WorkQueue()
+        self.drawings = drawings
+        self.turns = WorkQueue()
 
     def routes(self) -> list[Route]:
         """All of them."""
@@ -76,7 +77,8 @@ class Pages:
     async def look(self, request: Request) -> Response:
         """The ink in a picture or InkML."""
         called = Path(unquote(request.headers.get("x-name", "")).replace("\\", "/")).name
-        sides, data = sides_of(request), await body_of(request, MAX_FILE)
+        sides = sides_of(request)
+        data = await body_of(request, MAX_FILE)
         return respond(await self.turns(self.drawings.look, data, truncate_message(called or "the file", 60), *sides))
 
 

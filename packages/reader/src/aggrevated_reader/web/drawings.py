@@ -25,7 +25,9 @@ from aggrevated_reader.web.ink import Drawing, Parts, place_symbols
 
 NAME = "drawing"
 EXAMPLES = 2026  # the seed of pages that are shown to people
-TRIED, USUAL = 4, 16  # of so many pages the one whose symbols are nearest to that number
+# of so many pages the one whose symbols are nearest to that number
+TRIED = 4
+USUAL = 16
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,8 @@ class Read:
 
     def to_dict(self) -> JsonDict:
         """All that the page shows."""
-        facts, written = self.parsed.to_dict(), self.transcript
+        facts = self.parsed.to_dict()
+        written = self.transcript
         for symbol, parts, label, head in zip(facts["symbols"], self.symbols, self.labels, self.heads, strict=True):
             symbol |= {"parts": list(parts), "read_as": symbol["label"], "read_head": symbol["head"]}
             symbol |= {"label": label, "head": int(head)}
@@ -75,7 +78,8 @@ class Drawings:
             raise UsageError(
                 f"--corrected-pages is {folder}, which is no folder; name one, and it is made when it is needed"
             )
-        self.reader, self.folder = reader, folder
+        self.reader = reader
+        self.folder = folder
 
     def warm_up(self) -> None:
         """Read a page that nobody sees: the first one takes seconds, and nobody should wait for it."""
@@ -98,7 +102,8 @@ class Drawings:
             raise DataError(f"there are more than {MAX_SYMBOLS} symbols; write less on one page")
         seen = SegmentedPage(to_unlabeled_page(NAME, [drawing.strokes(parts) for parts in symbols]))
         parsed = self.reader.understood(Path(NAME), seen)
-        labels, heads = list(parsed.reading.labels), parsed.reading.heads.copy()
+        labels = list(parsed.reading.labels)
+        heads = parsed.reading.heads.copy()
         number = {parts: place for place, parts in enumerate(symbols, 1)} | {(): 0}
         for one in drawing.said:
             place = number[one.parts] - 1

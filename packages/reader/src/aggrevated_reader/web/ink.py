@@ -61,7 +61,8 @@ class Drawing:
 
 def parse_drawing(facts: dict[str, Any]) -> Drawing:
     """What a request says; a `DataError` where it says anything else."""
-    parts, points = items(facts, "parts", MAX_PARTS), 0
+    parts = items(facts, "parts", MAX_PARTS)
+    points = 0
     strokes: list[Strokes] = []
     pressures: list[tuple[Array, ...]] = []
     for place, part in enumerate(parts):
@@ -109,7 +110,8 @@ def said_in(facts: dict[str, Any], count: int) -> tuple[Said, ...]:
     if len(parts) != len(set(parts)):
         raise DataError("a part belongs to two symbols; reload the page")
     heads = {one.head for one in found if one.head}
-    known, taken = {one.parts for one in found}, set(parts)
+    known = {one.parts for one in found}
+    taken = set(parts)
     for head in sorted(heads - known):  # who is somebody's head is a symbol, unless it has been taken apart
         if not taken & set(head):
             found.append(Said(head))
@@ -121,7 +123,8 @@ def said_in(facts: dict[str, Any], count: int) -> tuple[Said, ...]:
 def one_said(entry: object, count: int) -> Said:
     if not isinstance(entry, dict):
         raise DataError("what is said of a symbol is no object; reload the page")
-    label, head = entry.get("label"), entry.get("head")
+    label = entry.get("label")
+    head = entry.get("head")
     if label is not None and not (isinstance(label, str) and label.isprintable() and 0 < len(label.encode()) <= BYTES):
         raise DataError(f"a label must be something that can be printed, of at most {BYTES} bytes; shorten it")
     parts = some_parts(entry.get("parts"), count)
@@ -141,7 +144,8 @@ def some_parts(value: object, count: int) -> Parts:
 def place_symbols(ink: Sequence[Strokes], width: float, height: float) -> list[Strokes]:
     """The ink of each symbol in the middle of a page of that size: as large as fits and as people write."""
     every = np.concatenate([stroke for strokes in ink for stroke in strokes])
-    low, size = every.min(axis=0), np.ptp(every, axis=0)
+    low = every.min(axis=0)
+    size = np.ptp(every, axis=0)
     margin = 0.06 * min(width, height)
     room = np.array([width, height]) - 2 * margin
     tallest = float(np.median([np.ptp(np.concatenate(strokes), axis=0).max() for strokes in ink]))

@@ -29,7 +29,8 @@ class Guard:
     """An application behind its token. What it is not, is not told to those who are refused."""
 
     def __init__(self, app: ASGIApp, port: int, token: str) -> None:
-        self.app, self.prefix = app, f"/{token}/"
+        self.app = app
+        self.prefix = f"/{token}/"
         self.hosts = {f"{name}:{port}" for name in ("127.0.0.1", "localhost")}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -52,7 +53,8 @@ class Guard:
         headers: dict[str, list[str]] = {}
         for name, value in scope["headers"]:
             headers.setdefault(name.decode("latin-1").lower(), []).append(value.decode("latin-1"))
-        (host, *others), (origin, *more) = headers.get("host", [""]), headers.get("origin", [""])
+        (host, *others) = headers.get("host", [""])
+        (origin, *more) = headers.get("origin", [""])
         start = scope["path"][: len(self.prefix)]
         return (
             scope["method"] not in METHODS

@@ -68,7 +68,8 @@ class WorkQueue:
     """Work that is done one after the other beside the server; more than a few that wait are sent away."""
 
     def __init__(self) -> None:
-        self.lock, self.waiting = asyncio.Lock(), 0
+        self.lock = asyncio.Lock()
+        self.waiting = 0
 
     async def __call__(self, work: Callable[..., T], *arguments: Any) -> T:
         """What the work gives."""
@@ -93,7 +94,8 @@ def make_application(routes: Sequence[Route], *files: str) -> Starlette:
 
 def file_of(name: str) -> Endpoint:
     """Gives a file of `static/`. Names are fixed here: no request says which file is read."""
-    place, kind = files("aggrevated_reader.web").joinpath("static", name), KINDS[name.rpartition(".")[2]]
+    place = files("aggrevated_reader.web").joinpath("static", name)
+    kind = KINDS[name.rpartition(".")[2]]
 
     async def give(request: Request) -> Response:
         return Response(place.read_bytes(), media_type=kind)

@@ -46,10 +46,12 @@ def search(state, side, masks, distance, queue):  # type: ignore[no-untyped-def]
     lies there, without that one.
     """
     distance[:] = -1
-    goal, tail = int(state[GOAL]), 0
+    goal = int(state[GOAL])
+    tail = 0
     for mask in range(masks):
         distance[mask, goal] = 0
-        queue[tail, 0], queue[tail, 1] = mask, goal
+        queue[tail, 0] = mask
+        queue[tail, 1] = goal
         tail += 1
     head = 0
     while head < tail:
@@ -67,7 +69,8 @@ def search(state, side, masks, distance, queue):  # type: ignore[no-untyped-def]
             for beside in (cell - side, cell + side, cell - 1, cell + 1):
                 if distance[before, beside] == -1 and not barred(state, before, beside):
                     distance[before, beside] = distance[mask, cell] + 1
-                    queue[tail, 0], queue[tail, 1] = before, beside
+                    queue[tail, 0] = before
+                    queue[tail, 1] = beside
                     tail += 1
 
 

@@ -40,16 +40,19 @@ def packable(bins, items, count, chosen):  # type: ignore[no-untyped-def]
     else were there could take its place; others that are alike go into bins of less and less room. `bins` stays
     what it is.
     """
-    free, needed = 0, 0
+    free = 0
+    needed = 0
     for room in range(CAPACITY + 1):
         free += room * bins[room]
     for i in range(count):
         needed += items[i]
     if needed > free:
         return False
-    i, back = 0, False
+    i = 0
+    back = False
     while 0 <= i < count:
-        size, room = items[i], items[i]
+        size = items[i]
+        room = items[i]
         most = CAPACITY
         if i > 0 and items[i - 1] == size and chosen[i - 1] > size:
             most = chosen[i - 1]
@@ -88,12 +91,15 @@ def fewest(bins, items, count, chosen):  # type: ignore[no-untyped-def]
 @njit_cached
 def _ask(states, found):  # type: ignore[no-untyped-def]
     count = states.shape[1] - ITEMS
-    chosen, bins = np.empty(count, np.int64), np.empty(CAPACITY + 1, np.int64)
+    chosen = np.empty(count, np.int64)
+    bins = np.empty(CAPACITY + 1, np.int64)
     for row in range(len(states)):
         state = states[row]
         put = state[PUT]
-        item, items = state[ITEMS + put], np.sort(state[ITEMS + put + 1 :])[::-1]
-        bins[:CAPACITY], bins[CAPACITY] = state[BINS:ITEMS], 0
+        item = state[ITEMS + put]
+        items = np.sort(state[ITEMS + put + 1 :])[::-1]
+        bins[:CAPACITY] = state[BINS:ITEMS]
+        bins[CAPACITY] = 0
         for room in range(1, CAPACITY + 1):
             new = room == CAPACITY
             if room < item or (bins[room] == 0 and not new):

@@ -65,7 +65,8 @@ class Cliff:
         cell, wind, first, second, action = np.indices((WIDTH, len(WINDS), *[len(LEVELS)] * 2, len(MOVES)))
         after = cell + MOVES[action] + WINDS[wind]
         now = np.where(after < 0, FALL, stones(first, second, action))
-        value, found = np.zeros(WIDTH), []
+        value = np.zeros(WIDTH)
+        found = []
         for _ in range(self.horizon):
             q = now + np.where(after < 0, 0.0, value[after.clip(0, WIDTH - 1)])
             value = CHANCES @ q.min(axis=-1).mean(axis=(2, 3)).T
@@ -82,7 +83,8 @@ def stones(first: Array, second: Array, action: Array) -> Array:
 
 def with_luck(time: Array, cell: Array, key: Array) -> Array:
     """States with wind and signs of that time drawn from their keys."""
-    chances, index = CHANCES.cumsum()[:-1], time * np.uint64(3)
+    chances = CHANCES.cumsum()[:-1]
+    index = time * np.uint64(3)
     wind = (hash_to_uniform(key, index + np.uint64(1))[:, None] >= chances).sum(axis=1)
     signs = [(hash_to_uniform(key, index + np.uint64(i)) * len(LEVELS)).astype(np.uint64) for i in (2, 3)]
     return np.stack([time, cell, wind.astype(np.uint64), *signs, key], axis=1)

@@ -15,8 +15,12 @@ AROUND = 2  # cells that are seen in each direction
 WINDOW = (2 * AROUND + 1) ** 2
 NARROWEST = 2  # side of a room
 # Places in a state; those from GOAL on are the layout of the episode, which no step changes.
-POSITION, CARRIED, OPENED, GOAL = 0, 1, 2, 3
-KEY, DOOR = GOAL + 1, GOAL + 1 + COLOURS
+POSITION = 0
+CARRIED = 1
+OPENED = 2
+GOAL = 3
+KEY = GOAL + 1
+DOOR = GOAL + 1 + COLOURS
 CELLS = DOOR + COLOURS
 NONE = -1
 COMPASS = 4  # numbers: how far down and to the right, and the signs of both
@@ -64,7 +68,8 @@ class Keys:
 
     def step(self, state: Array, action: Array) -> tuple[Array, Array, Array]:
         """One cell up, down, left or right."""
-        following, done = np.array(state, order="C"), np.empty(len(state), np.bool_)
+        following = np.array(state, order="C")
+        done = np.empty(len(state), np.bool_)
         _advance(following, self.side, action, done)
         return following, np.ones(len(state)), done
 
@@ -93,9 +98,12 @@ def begin(seed, size, doors, state):  # type: ignore[no-untyped-def]
     seed_pcg64(seed, generator)
     side = size + 2 * AROUND
     state[:CELLS] = NONE
-    state[POSITION], state[CARRIED], state[OPENED] = 0, 0, 0
+    state[POSITION] = 0
+    state[CARRIED] = 0
+    state[OPENED] = 0
     rooms = np.empty((COLOURS + 1, 4), np.int64)  # top, left, bottom, right
-    rooms[0, :2], rooms[0, 2:] = AROUND, AROUND + size - 1
+    rooms[0, :2] = AROUND
+    rooms[0, 2:] = AROUND + size - 1
     cells = state[CELLS:]
     cells[:] = 1
     for y in range(rooms[0, 0], rooms[0, 2] + 1):
@@ -114,7 +122,9 @@ def split(generator, rooms, count, side, state, across, colour):  # type: ignore
 
     A wall that would end at a door would bar it.
     """
-    cells, lines, found = state[CELLS:], np.empty((2 * side * (COLOURS + 1), 3), np.int64), 0
+    cells = state[CELLS:]
+    lines = np.empty((2 * side * (COLOURS + 1), 3), np.int64)
+    found = 0
     for room in range(count):
         for axis in range(2):
             along, over = (side, 1) if axis == 0 else (1, side)
@@ -122,20 +132,25 @@ def split(generator, rooms, count, side, state, across, colour):  # type: ignore
                 first = line * along + (rooms[room, 1 - axis] - 1) * over
                 last = line * along + (rooms[room, 3 - axis] + 1) * over
                 if cells[first] == 1 and cells[last] == 1:
-                    lines[found, 0], lines[found, 1], lines[found, 2] = room, axis, line
+                    lines[found, 0] = room
+                    lines[found, 1] = axis
+                    lines[found, 2] = line
                     found += 1
     if found == 0:
         return 0
     room, axis, line = lines[below(generator, found)]
     along, over = (side, 1) if axis == 0 else (1, side)
-    low, high = rooms[room, 1 - axis], rooms[room, 3 - axis]
+    low = rooms[room, 1 - axis]
+    high = rooms[room, 3 - axis]
     for place in range(low, high + 1):
         cells[line * along + place * over] = 1
     door = line * along + (low + below(generator, high - low + 1)) * over
     cells[door] = 0
-    state[DOOR + colour], across[colour] = door, along
+    state[DOOR + colour] = door
+    across[colour] = along
     rooms[count] = rooms[room]
-    rooms[room, axis + 2], rooms[count, axis] = line - 1, line + 1
+    rooms[room, axis + 2] = line - 1
+    rooms[count, axis] = line + 1
     return 1
 
 
@@ -147,14 +162,17 @@ def furnish(generator, rooms, count, side, state, across):  # type: ignore[no-un
     opened[last] = True
     state[POSITION] = free_cell(generator, rooms[last], side, state)
     for _ in range(count - 1):
-        colour, leads_to, met = -1, -1, 0
+        colour = -1
+        leads_to = -1
+        met = 0
         for one in range(count - 1):
             here = room_at(rooms, count, side, state[DOOR + one] - across[one])
             there = room_at(rooms, count, side, state[DOOR + one] + across[one])
             if opened[here] != opened[there]:
                 met += 1
                 if below(generator, met) == 0:  # each of those met so far is as likely
-                    colour, leads_to = one, there if opened[here] else here
+                    colour = one
+                    leads_to = there if opened[here] else here
         room = below(generator, count)
         while not opened[room]:
             room = below(generator, count)
@@ -167,7 +185,8 @@ def furnish(generator, rooms, count, side, state, across):  # type: ignore[no-un
 @njit_cached
 def room_at(rooms, count, side, cell):  # type: ignore[no-untyped-def]
     """Which room a cell is in."""
-    y, x = cell // side, cell % side
+    y = cell // side
+    x = cell % side
     for room in range(count):
         if rooms[room, 0] <= y <= rooms[room, 2] and rooms[room, 1] <= x <= rooms[room, 3]:
             return room
@@ -180,7 +199,8 @@ def free_cell(generator, room, side, state):  # type: ignore[no-untyped-def]
     while True:
         y = room[0] + below(generator, room[2] - room[0] + 1)
         x = room[1] + below(generator, room[3] - room[1] + 1)
-        cell, taken = y * side + x, state[POSITION] == y * side + x
+        cell = y * side + x
+        taken = state[POSITION] == y * side + x
         for colour in range(COLOURS):
             taken |= state[KEY + colour] == cell
         if not taken:
@@ -219,17 +239,21 @@ def moved(state, side, position, carried, action):  # type: ignore[no-untyped-de
 @njit_cached
 def point(observation, place, here, cell, side):  # type: ignore[no-untyped-def]
     """Write in which direction a cell is, and how far."""
-    down, right = cell // side - here // side, cell % side - here % side
+    down = cell // side - here // side
+    right = cell % side - here % side
     size = side - 2 * AROUND
-    observation[place], observation[place + 1] = down / size, right / size
-    observation[place + 2], observation[place + 3] = np.sign(down), np.sign(right)
+    observation[place] = down / size
+    observation[place + 1] = right / size
+    observation[place + 2] = np.sign(down)
+    observation[place + 3] = np.sign(right)
 
 
 @njit_cached
 def look(state, size, observation):  # type: ignore[no-untyped-def]
     """Write what the learner sees of a state, float32 [62], over zeros."""
     side = size + 2 * AROUND
-    here, place = int(state[POSITION]), 0
+    here = int(state[POSITION])
+    place = 0
     for y in range(-AROUND, AROUND + 1):
         for x in range(-AROUND, AROUND + 1):
             observation[place] = barred(state, state[CARRIED], here + y * side + x)
@@ -239,8 +263,11 @@ def look(state, size, observation):  # type: ignore[no-untyped-def]
     for colour in range(COLOURS):
         if state[DOOR + colour] == NONE:
             break
-        carried, opened = bool(state[CARRIED] & (1 << colour)), bool(state[OPENED] & (1 << colour))
-        observation[place], observation[place + 1], observation[place + 2] = not carried, carried, opened
+        carried = bool(state[CARRIED] & (1 << colour))
+        opened = bool(state[OPENED] & (1 << colour))
+        observation[place] = not carried
+        observation[place + 1] = carried
+        observation[place + 2] = opened
         if not carried:
             point(observation, place + 3, here, int(state[KEY + colour]), side)
         point(observation, place + 3 + COMPASS, here, int(state[DOOR + colour]), side)
@@ -273,7 +300,8 @@ def _advance(states, side, actions, done):  # type: ignore[no-untyped-def]
     for lane in range(len(states)):
         state = states[lane]
         there, carried = moved(state, side, int(state[POSITION]), int(state[CARRIED]), actions[lane])
-        state[POSITION], state[CARRIED] = there, carried
+        state[POSITION] = there
+        state[CARRIED] = carried
         for colour in range(COLOURS):
             if state[DOOR + colour] == there:
                 state[OPENED] |= 1 << colour

@@ -46,7 +46,8 @@ class Lock:
         return seen
 
     def step(self, state: Array, action: Array) -> tuple[Array, Array, Array]:
-        dialled, right = state[:, 0], state[:, 1] * self.is_right(state, action)
+        dialled = state[:, 0]
+        right = state[:, 1] * self.is_right(state, action)
         done = dialled + 1 >= self.length
         return np.stack([dialled + 1, right], axis=1), -(right * done).astype(np.float64), done
 

@@ -9,9 +9,13 @@ from aggrevated.core.arrays import Array
 from aggrevated.simulators.tabular import hash_to_uniform
 
 CAPACITY = 10
-SMALLEST, LARGEST = 2, 7  # items
+# items
+SMALLEST = 2
+LARGEST = 7
 # Places in a state: how many items were put away, the open bins by their room, and the items in their order.
-PUT, BINS, ITEMS = 0, 1, 1 + CAPACITY
+PUT = 0
+BINS = 1
+ITEMS = 1 + CAPACITY
 SEEN = (CAPACITY - 1) + 2 * (LARGEST - SMALLEST + 1) + 1
 
 
@@ -42,7 +46,8 @@ class Packing:
         A count c is seen as c/(c + 1), so that what is seen does not hang on how many items there are.
         """
         sizes = np.arange(SMALLEST, LARGEST + 1)
-        bins, to_come = state[:, BINS + 1 : ITEMS].astype(np.float64), counted_to_come(state)
+        bins = state[:, BINS + 1 : ITEMS].astype(np.float64)
+        to_come = counted_to_come(state)
         share = to_come.sum(axis=1, keepdims=True) / self.items
         item = current(state)[:, None] == sizes
         seen = [bins / (bins + 1), item, to_come / (to_come + 1), share]
@@ -57,7 +62,9 @@ class Packing:
 
     def step(self, state: Array, action: Array) -> tuple[Array, Array, Array]:
         """Put the item away."""
-        following, rows, room = state.copy(), np.arange(len(state)), np.asarray(action) + 1
+        following = state.copy()
+        rows = np.arange(len(state))
+        room = np.asarray(action) + 1
         opened = room == CAPACITY
         following[rows, BINS + np.where(opened, 0, room)] -= ~opened
         following[rows, BINS + room - current(state)] += 1

@@ -45,7 +45,8 @@ def _way(text: str) -> Way:
     row = column = 0
     for matrix, _ in parts:
         curve[row : row + matrix.shape[0], column : column + matrix.shape[1]] = matrix
-        row, column = row + matrix.shape[0], column + matrix.shape[1]
+        row = row + matrix.shape[0]
+        column = column + matrix.shape[1]
     numbers = np.repeat(np.arange(len(parts)), [len(matrix) for matrix, _ in parts])
     return Way(points, curve, numbers, np.concatenate([corners for _, corners in parts]))
 
@@ -54,7 +55,8 @@ def _stroke(words: Sequence[str]) -> tuple[Array, Array]:
     """(the matrix from points to curve, [P, C]; which points of the curve are corners, [P])."""
     last = len(words) - 1
     ends = [0, *(i for i, word in enumerate(words) if word.endswith("*") and 0 < i < last), last]
-    pieces, corners = [], []
+    pieces = []
+    corners = []
     for first, end in pairwise(ends):
         piece = np.zeros((SAMPLES * (end - first), len(words)))
         piece[:, first : end + 1] = _catmull_rom(end - first + 1)
@@ -69,7 +71,9 @@ def _catmull_rom(count: int) -> Array:
     """The curve through so many points, without the last one: [SAMPLES × (count − 1), count]."""
     around = np.zeros((count + 2, count))
     around[1:-1] = np.eye(count)
-    around[0, :2], around[-1, -2:] = (2, -1), (-1, 2)  # as if the curve went straight on at its ends
+    # as if the curve went straight on at its ends
+    around[0, :2] = (2, -1)
+    around[-1, -2:] = (-1, 2)
     t = np.arange(SAMPLES)[:, None] / SAMPLES
     p, q, r, s = (around[i : count - 1 + i, None] for i in range(4))
     curve: Array = 0.5 * (2 * q + (r - p) * t + (2 * p - 5 * q + 4 * r - s) * t**2 + (3 * (q - r) + s - p) * t**3)

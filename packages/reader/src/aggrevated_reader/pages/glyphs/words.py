@@ -9,7 +9,8 @@ BETWEEN = 12  # hundredths from letter to letter
 
 def _word(word: str, number: int) -> str:
     """A way to write the word; the number decides which way each letter is written."""
-    right, strokes = 0.0, []
+    right = 0.0
+    strokes = []
     for place, letter in enumerate(word):
         ways = small_letters.WAYS[letter]
         way = ways[(number * (2 * place + 3) + 5 * place) % len(ways)]
