@@ -23,7 +23,7 @@ class AsEnvironment(gymnasium.Env):  # type: ignore[type-arg]
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Array, dict[str, Any]]:
         super().reset(seed=seed)
-        self.state = self.simulator.initial(self.np_random.integers(2**63, size=1, dtype=np.uint64))
+        self.state = self.simulator.reset(self.np_random.integers(2**63, size=1, dtype=np.uint64))
         self.seen = first_frames(self.simulator.observe(self.state), self.frames)
         self.t = 0
         return self.seen[0], {}
@@ -48,7 +48,7 @@ def next_frames(seen: Array, observations: Array) -> Array:
 
 def mean_return_seen(simulator: Simulator, choose: Callable[[Array], Array], seeds: Array, frames: int) -> float:
     """The mean return of what is chosen from the latest observations, on one episode per seed."""
-    state = simulator.initial(seeds)
+    state = simulator.reset(seeds)
     seen = first_frames(simulator.observe(state), frames)
     alive = np.ones(len(seeds), bool)
     total = np.zeros(len(seeds))

@@ -38,8 +38,8 @@ WHY = "One of eight for docs/where-it-pays.md, from bad to best: what a learner 
 
 def trained(task: str, seed: int) -> tuple[list[int], list[float], list[dict[str, Tensor]]]:
     """(steps, mean return, weights) of every checkpoint of the task's recipe, to its end."""
-    recipe = find_task(task).recipe
-    simulator = require_control_problem(find_task(task).world, "this").simulator
+    recipe = find_task(task).expert_recipe
+    simulator = require_control_problem(find_task(task).problem, "this").simulator
     model = make_sb3_model(recipe, simulator, seed)
     episodes = derive_seeds(seed, SeedPurpose.VALIDATION, 0, EPISODES)
     steps: list[int] = []
@@ -84,15 +84,15 @@ def main() -> None:
     options = parser.parse_args()
     task = find_task(options.task)
     began = time.process_time()
-    world = require_control_problem(task.world, "this")
+    world = require_control_problem(task.problem, "this")
     steps, returns, weights = trained(task.name, options.seed)
     command = f"python benchmarks/expert_strength.py {task.name} --seed {options.seed}"
     options.folder.mkdir(parents=True, exist_ok=True)
-    places = chosen(returns, world.lowest(world.horizon))
+    places = chosen(returns, world.worst_return(world.horizon))
     for number, i in enumerate(places, 1):
-        facts = make_expert_card(task.name, task.recipe, world.simulator, options.seed, steps[i], weights[i])
+        facts = make_expert_card(task.name, task.expert_recipe, world.simulator, options.seed, steps[i], weights[i])
         facts = replace(facts, command=command, chosen=RULE, why=WHY)
-        save_checksummed(options.folder / f"{task.name}-{number}.safetensors", weights[i], facts.facts())
+        save_checksummed(options.folder / f"{task.name}-{number}.safetensors", weights[i], facts.to_dict())
         print(f"{number}: step {steps[i]:,}, {facts.mean_return:.2f} ± {facts.standard_error:.2f} on fresh episodes")
     versions = {name: found for name in interleave.PACKAGES if (found := interleave.installed(name))}
     record = {

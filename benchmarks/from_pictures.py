@@ -14,7 +14,6 @@ from tempfile import TemporaryDirectory
 import numpy as np
 from PIL import Image, ImageDraw
 
-import aggrevated
 from aggrevated.core.errors import DataError
 from aggrevated.parsing.pages.crohme import read_folder
 from aggrevated.parsing.pages.page import boxes_of
@@ -112,7 +111,7 @@ def main():
     parser.add_argument("--pens", nargs="*", default=["1", "2", "4", "9"])
     parser.add_argument("--json", type=Path)
     asked = parser.parse_args()
-    reader = aggrevated.load_reader(asked.reader)
+    reader = aggrevated_reader.load_reader(asked.reader)
     found = read_folder(evaluation_folder(asked.crohme))
     lengths = np.array([len(page) for page in found.pages])
     core = np.array(found.core, bool)

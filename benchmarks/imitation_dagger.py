@@ -67,7 +67,7 @@ def train(
 def taught(simulator: Simulator, environment: str | AsEnvironment) -> tuple[Monitor, Callable[[Array], Array]]:
     """(the environment, π*): by what it sees in Gymnasium's, or by the state of ours, where the student sees less."""
     if isinstance(environment, AsEnvironment):
-        hidden = find_task(simulator.name).world.loaded_expert
+        hidden = find_task(simulator.name).problem.loaded_expert
         return Monitor(environment), lambda obs: hidden.act(environment.state, 0)[0]
     expert = load_expert(simulator.name, simulator)
     steps = gymnasium.make(environment, max_episode_steps=simulator.horizon, disable_env_checker=True)

@@ -50,7 +50,7 @@ def answers(task: str, choices: dict[str, str], settings: dict[str, Any], path: 
     """Of the task's oracle to the same trajectories, in the file `path`."""
     config = resolve_config(task, **choices, **settings)
     done = Turns()
-    world = config.world.build(0)
+    world = config.problem.build(0)
     oracle = config.oracle.build(world.simulator, world.expert)
     arrays = np.load(path)
     trajectories = Trajectories(**arrays, horizon=config.settings["horizon"])

@@ -114,7 +114,7 @@ def measured(case: Case, sources: Mapping[str, Path], rounds: int) -> dict[str, 
 def expert_trajectories(case: Case, folder: Path) -> str:
     """A file of the expert's own trajectories, as if a learner had taken actions near those of the expert."""
     config = resolve_config(case.task, **case.choices, **case.settings)
-    world = config.world.build(0)
+    world = config.problem.build(0)
     chosen = derive_seeds(0, SeedPurpose.ROLL_IN, 1, config.loop.trajectories)
     found = roll_in(world.simulator, RollInPolicy(world.expert, None, alpha=1.0), chosen)
     noise = np.random.default_rng(0).normal(0.0, 0.1, found.actions.shape)

@@ -3,7 +3,7 @@
 import numpy as np
 from gymnasium.spaces import Box, Discrete
 
-from aggrevated import Control, GymnasiumSimulator, Task
+from aggrevated import ControlProblem, GymnasiumSimulator, Task
 
 WORDS = 30
 TAGS = 5
@@ -20,7 +20,7 @@ class Tagger:
     action_space = Discrete(TAGS)
     observation_space = Box(0.0, 1.0, (2 * WORDS + TAGS + 1,))
 
-    def initial(self, seeds):
+    def reset(self, seeds):
         """Sentences of random words, and their gold tags."""
         generators = [np.random.default_rng(int(seed)) for seed in seeds]
         words = np.stack([own.integers(WORDS, size=LONGEST) for own in generators])
@@ -79,7 +79,7 @@ class TMaze:
     observation_space = Box(-1.0, 1.0, (2,))
     action_space = Discrete(3)
 
-    def initial(self, seeds):
+    def reset(self, seeds):
         """At the beginning of the corridor; left or right."""
         side = [2 * np.random.default_rng(int(seed)).integers(2) - 1 for seed in seeds]
         return np.stack([side, np.zeros(len(seeds), int)], axis=1)
@@ -126,7 +126,7 @@ class Pendulum:
     observation_space = Box(-8.0, 8.0, (3,))
     action_space = Box(-2.0, 2.0, (1,))
 
-    def initial(self, seeds):
+    def reset(self, seeds):
         """Any angle, slowly turning."""
         return np.stack([np.random.default_rng(int(s)).uniform([-np.pi, -1.0], [np.pi, 1.0]) for s in seeds])
 
@@ -179,9 +179,9 @@ class Heuristic:
 
 def task(make, expert, **settings):
     """A task of the simulator and the expert, and nothing else."""
-    world = Control(make=make, make_expert=expert, horizon=settings.pop("horizon"))
+    world = ControlProblem(make=make, make_expert=expert, horizon=settings.pop("horizon"))
     name = settings.pop("name")
-    return Task(name=name, title=name, world=world, **settings)
+    return Task(name=name, title=name, problem=world, **settings)
 
 
 TASKS = {

@@ -75,7 +75,7 @@ class Training:
         make = setup.learner.policy.actor
         self.learner.policy.actor = self.clock.timed("policy", lambda: Proxy(make(), self.clock, "policy"))
         self.learner.update = self.clock.timed("update", self.learner.update)
-        simulator = Proxy(setup.world.simulator, self.clock, "simulator")
+        simulator = Proxy(setup.problem.simulator, self.clock, "simulator")
         oracle = self.clock.timed("oracle", setup.oracle)
         self.loop = aggrevated(self.learner, simulator, None, oracle, setup.loss, k=pages, validate=lambda policy: 0.0)
         self.pages = pages

@@ -114,7 +114,7 @@ def scheduled(value: Any) -> Any:
 
 def trpo(task: str, seed: int, plan: Plan, report: Report) -> None:
     """TRPO of sb3-contrib, as it made our expert."""
-    recipe = find_task(task).recipe
+    recipe = find_task(task).expert_recipe
     make_sb3_model(recipe, simulator_of(task), seed).learn(recipe.steps, callback=Points(plan, report))
 
 
@@ -127,7 +127,7 @@ def dagger(task: str, seed: int, plan: Plan, report: Report) -> None:
 def simulator_of(task: str) -> Simulator:
     """Ours where there is one, else Gymnasium's environment behind our adapter."""
     if task != "lunar-lander":
-        return find_task(task).world.simulator
+        return find_task(task).problem.simulator
     adapter = import_module("aggrevated.simulators.gymnasium")  # which needs a newer Gymnasium than `imitation`
     simulator: Simulator = adapter.GymnasiumSimulator(LUNAR_LANDER, 1000)
     return simulator
@@ -135,7 +135,7 @@ def simulator_of(task: str) -> Simulator:
 
 def environment_of(task: str) -> str:
     """Gymnasium's name for the task."""
-    return LUNAR_LANDER if task == "lunar-lander" else find_task(task).recipe.environment
+    return LUNAR_LANDER if task == "lunar-lander" else find_task(task).expert_recipe.environment
 
 
 def curve(task: str, seed: int, plan: Plan) -> JsonDict:
@@ -249,8 +249,12 @@ PLANS = {
     ("ppo", "lunar-lander"): Plan(ppo, ZOO["lunar-lander"], budget=500_000, every=49_152, lots=10),
     ("dagger", "cartpole"): Plan(dagger, STUDENT, budget=25_000),
     ("dagger", "acrobot"): Plan(dagger, STUDENT, budget=10_000),
-    ("trpo", "hopper"): Plan(trpo, find_task("hopper").recipe.settings, budget=300_000, every=10_240, episodes=50),
-    ("trpo", "walker"): Plan(trpo, find_task("walker").recipe.settings, budget=600_000, every=10_240, episodes=50),
+    ("trpo", "hopper"): Plan(
+        trpo, find_task("hopper").expert_recipe.settings, budget=300_000, every=10_240, episodes=50
+    ),
+    ("trpo", "walker"): Plan(
+        trpo, find_task("walker").expert_recipe.settings, budget=600_000, every=10_240, episodes=50
+    ),
 }
 
 if __name__ == "__main__":

@@ -127,7 +127,7 @@ def bits_of(name: str, folder: Path) -> str:
 
 def made_elsewhere(name: str, folder: Path) -> str:
     """What has other bits here than where the page was made, in words; "" if nothing has."""
-    found = [facts.get("machine", {}).get("arithmetic") for facts in numbers_of(name, folder)]
+    found = [facts.get("machine", {}).get("numerics") for facts in numbers_of(name, folder)]
     return next(
         (describe_numerics_difference(arithmetic, numerics_fingerprint()) for arithmetic in found if arithmetic), ""
     )

@@ -46,7 +46,7 @@ class Measured:
 def learning(engine: Engine, k: int = K, **settings: object) -> Callable[[int], None]:
     """What does so many more iterations."""
     setup = build_algorithm_inputs(resolve_config("hopper", trajectories=k, **SETTINGS | settings))
-    world = setup.world.over(engine)
+    world = setup.problem.with_engine(engine)
     iterations = aggrevated(
         setup.learner, world.simulator, world.expert, setup.oracle, setup.loss,
         k=k, alpha=setup.alpha, validate=world.validate, engine=engine,
@@ -113,7 +113,7 @@ def driver_time(k: int, update: str, rounds: int) -> float:
 def bytes_of(k: int) -> dict[str, int]:
     """What travels in an iteration: to every worker once, to every worker each time, and back from all."""
     setup = build_algorithm_inputs(resolve_config("hopper", trajectories=k, **SETTINGS))
-    place = CachedObject(WorkerContext(setup.world.simulator, setup.world.expert, setup.oracle))
+    place = CachedObject(WorkerContext(setup.problem.simulator, setup.problem.expert, setup.oracle))
     shared = place, setup.learner.policy.actor(), 0.0, 1, True
     parts = split_into_blocks(derive_seeds(0, SeedPurpose.ROLL_IN, 1, k), ProcessEngine(4))
     back = sum(len(serialize((True, collect_batch(shared, part)))[0]) for part in parts)

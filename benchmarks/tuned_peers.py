@@ -120,7 +120,7 @@ def by_gradients(
 def lanes_of(task: str, lanes: int, seed: int, frames: int) -> VecEnv:
     """Gymnasium's environments; where it has none, ours."""
     simulator = peers.simulator_of(task)
-    if find_task(task).recipe is None:
+    if find_task(task).expert_recipe is None:
         return make_vec_env(lambda: AsEnvironment(simulator, frames), lanes, seed=seed)
     return make_vec_env(
         peers.environment_of(task), lanes, seed=seed, env_kwargs={"max_episode_steps": simulator.horizon}
@@ -150,7 +150,7 @@ def of_ours(method: str) -> Callable[[str, int, Settings, Contest, peers.Report]
             raise SystemExit(f"{method} on {task} has a {config.start.name} start, which would be on no bill here")
         setup = build_algorithm_inputs(config)
         learner = setup.learner
-        world = setup.world
+        world = setup.problem
         loop = {"seed": seed, "k": config.loop.trajectories, "alpha": setup.alpha}
         unasked = {"validate": lambda policy: 0.0, "validate_every": 2**31}  # others choose no policy either
         point = when_due(contest, report)
@@ -178,7 +178,7 @@ def mode_of_ours(policy: Policy) -> peers.Choose:
 
 def curve(task: str, seed: int, settings: Settings, contest: Contest, ratio: float, budget: int) -> JsonDict:
     """The points of one run until it earns `ratio` times what the expert does, or its budget is used."""
-    world = require_control_problem(find_task(task).world, "this")
+    world = require_control_problem(find_task(task).problem, "this")
     episodes = derive_seeds(peers.TEST_SEED, SeedPurpose.TEST, 0, contest.episodes)
     enough = goal(task, ratio)
     frames = settings.get("frames", 1)
@@ -205,9 +205,9 @@ def curve(task: str, seed: int, settings: Settings, contest: Contest, ratio: flo
 
 def goal(task: str, ratio: float) -> float:
     """The return that is so many times the expert's, counted from the lowest there is."""
-    world = require_control_problem(find_task(task).world, "this")
+    world = require_control_problem(find_task(task).problem, "this")
     expert = read_builtin_expert_cards()[world.expert].mean_return
-    lowest = world.lowest(world.horizon)
+    lowest = world.worst_return(world.horizon)
     return lowest + ratio * (expert - lowest)
 
 
@@ -337,9 +337,9 @@ PPO_ACROBOT = {
     "zoo, rate × 3": {**ZOO_ACROBOT, "learning_rate": 9e-4},
     "zoo, rate × 3, roll-outs / 4": {**ZOO_ACROBOT, "learning_rate": 9e-4, "n_steps": 64},
 }
-DQN_CARTPOLE = {**find_task("cartpole").recipe.settings, "n_timesteps": 50_000}  # as our experts were made
-DQN_ACROBOT = {**find_task("acrobot").recipe.settings, "n_timesteps": 100_000}
-TRPO = {**find_task("hopper").recipe.settings, "policy_kwargs": {"net_arch": [64], "activation_fn": "relu"}}
+DQN_CARTPOLE = {**find_task("cartpole").expert_recipe.settings, "n_timesteps": 50_000}  # as our experts were made
+DQN_ACROBOT = {**find_task("acrobot").expert_recipe.settings, "n_timesteps": 100_000}
+TRPO = {**find_task("hopper").expert_recipe.settings, "policy_kwargs": {"net_arch": [64], "activation_fn": "relu"}}
 PPO_USUAL = {"n_steps": 2048, "batch_size": 64, "gamma": 0.99, "gae_lambda": 0.95, "n_epochs": 10}
 ZOO_HOPPER = {  # what the zoo tuned for Hopper-v3 and -v4, H = 1000
     "normalize": True,

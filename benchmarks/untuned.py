@@ -80,13 +80,13 @@ def one(name, row, seed, folder):
     try:
         made = TASKS[task]() if task in TASKS else task
         run = train(made, method, out=scratch / "run", warn=lambda _: None, seed=seed, **settings, **more)
-        lines = [line.facts() for line in run.metrics()]
+        lines = [line.to_dict() for line in run.metrics()]
         kept = ("simulator_steps", "oracle_queries", "current_return", "best_return")
         facts = {
-            "result": {k: v for k, v in run.result().facts().items() if k != "run"},
+            "result": {k: v for k, v in run.result().to_dict().items() if k != "run"},
             "points": [[line[key] for key in kept] for line in lines],
             "points_are": kept,
-            "expert_on_validation": on_validation(run.config.world, seed),
+            "expert_on_validation": on_validation(run.config.problem, seed),
         }
     finally:
         rmtree(scratch, ignore_errors=True)

@@ -80,8 +80,8 @@ class Run:
 
     def at_ratio(self, ratio: float) -> float:
         """The return that has this ratio to the expert's, both counted from the lowest."""
-        world = find_task(self.result["task"]).world
-        lowest = world.lowest(world.horizon)
+        world = find_task(self.result["task"]).problem
+        lowest = world.worst_return(world.horizon)
         return lowest + ratio * (self.result["expert_return"] - lowest)
 
 
@@ -471,7 +471,7 @@ def page(made: Runs, peers: Peers, targets: Sequence[Target], strangers: Sequenc
 
 def introduction(made: Runs, peers: Peers) -> list[str]:
     """What was done, and what the curves are."""
-    tested = find_task("cartpole").world.test_episodes
+    tested = find_task("cartpole").problem.test_episodes
     pages = {run.result["pages"] for runs in made.values() for run in runs.values() if "pages" in run.result}
     of_pages = f" (algebra: on its {', '.join(map(str, sorted(pages)))} test pages, parsed greedily)" if pages else ""
     of_peers = ", ".join(f"{PEERS[peer][0]} on {task} ({len(c)})" for (peer, task), c in peers.items())

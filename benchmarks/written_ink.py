@@ -122,9 +122,9 @@ def main():
     asked.add_argument("--seed", type=int, default=0)
     asked = asked.parse_args()
     torch.set_num_threads(1)
-    half = asked.pages // 2
+    half = asked.corrected_pages // 2
     train = generate_pages(half, 2 * asked.seed) + generate_pages(
-        asked.pages - half, 2 * asked.seed + 1, structures=False
+        asked.corrected_pages - half, 2 * asked.seed + 1, structures=False
     )
     parts = real(asked.crohme)
     labels = label_scores(train, parts, asked.seed)

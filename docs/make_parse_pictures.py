@@ -9,7 +9,6 @@ from tempfile import TemporaryDirectory
 import numpy as np
 from PIL import Image, ImageDraw, ImageFilter
 
-import aggrevated
 from aggrevated.parsing.pages.algebra import Fraction
 from aggrevated.parsing.pages.page import Page
 from aggrevated.plots.parse_tree import draw_growth, draw_tree
@@ -26,7 +25,7 @@ SHORT = [["3", "x", "+", "2", "=", "8"], ["x", "=", "2"]]
 
 def main() -> None:
     """Write both pictures."""
-    reader = aggrevated.load_reader()
+    reader = aggrevated_reader.load_reader()
     with TemporaryDirectory() as folder:
         for lines, name in ((LINES, "parse-tree"), (SHORT, "parse-growth")):
             file = IMAGES / "page.png" if name == "parse-tree" else Path(folder) / "page.png"

@@ -61,7 +61,7 @@ class Grid:
     observation_space = translation.observation_space
     action_space = translation.action_space
 
-    def initial(self, seeds):
+    def reset(self, seeds):
         return np.stack([np.random.default_rng(int(seed)).integers(-3, 4, 2) for seed in seeds])
 
     def observe(self, state):

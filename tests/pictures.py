@@ -3,7 +3,7 @@
 import numpy as np
 from gymnasium.spaces import Box, Discrete
 
-from aggrevated import Control, Task
+from aggrevated import ControlProblem, Task
 
 SIDE = 8
 STEPS = np.array([[-1, 0], [1, 0], [0, -1], [0, 1]])
@@ -19,7 +19,7 @@ class Grid:
     def __init__(self, horizon: int = 16) -> None:
         self.horizon = horizon
 
-    def initial(self, seeds):
+    def reset(self, seeds):
         drawn = [np.random.default_rng(int(seed)).choice(SIDE**2, 2, replace=False) for seed in seeds]
         return np.stack(np.divmod(np.stack(drawn), SIDE), axis=-1).reshape(-1, 4).astype(np.int64)
 
@@ -54,10 +54,10 @@ class Guide:
 GRID = Task(
     name="grid",
     title="A pixel to its place",
-    world=Control(
+    problem=ControlProblem(
         make=Grid,
         make_expert=Guide,
-        lowest=lambda horizon: -float(horizon),
+        worst_return=lambda horizon: -float(horizon),
         horizon=16,
         validation_episodes=30,
         test_episodes=100,

@@ -34,7 +34,7 @@ def asked(*varied: str, search: str = "grid", trials: int = 64, **given: Any) ->
 
 def made_up(run: Run) -> float:
     """A return: it is best where the learning rate is 0.01, or without one, and a little better with each seed."""
-    rate = run.config.update.values().get("learning_rate", 0.01)
+    rate = run.config.update.to_values().get("learning_rate", 0.01)
     return -abs(rate - 0.01) + 0.001 * run.config.loop.seed
 
 
@@ -54,7 +54,14 @@ def pretend(score: Callable[[Run], float] = made_up) -> Callable[[Sequence[Run],
 def end(run: Run, returned: float) -> None:
     """Leave a result.json."""
     numbers = {name: 0 for name in Result.__dataclass_fields__ if name != "more"}
-    names = {"task": "cartpole", "method": "", "update": "", "ended": "iterations", "run": "", "weights_sha256": ""}
+    names = {
+        "task": "cartpole",
+        "method": "",
+        "update": "",
+        "ended_by": "iterations",
+        "run_folder": "",
+        "weights_sha256": "",
+    }
     known = {"iterations": run.config.loop.iterations, "best_return": returned, "test_return": returned - 1.0}
     save_checksummed_json(run.folder / "result.json", numbers | names | known)
 

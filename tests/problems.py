@@ -57,7 +57,7 @@ class TinyMdp:
     action_space = Discrete(3)
     observation_space = Box(0.0, 1.0, (3,), np.float32)
 
-    def initial(self, seeds: Array) -> Array:
+    def reset(self, seeds: Array) -> Array:
         index = np.array([int(seed) % 16 for seed in seeds])
         return np.stack([np.array([0, 0, 1, 2])[index // 4], np.zeros_like(index), index % 4], axis=1)
 
@@ -104,7 +104,7 @@ class Walk:
     action_space = Box(-1.0, 1.0, (2,), np.float32)
     observation_space = Box(-np.inf, np.inf, (1,), np.float32)
 
-    def initial(self, seeds: Array) -> Array:
+    def reset(self, seeds: Array) -> Array:
         return np.array([[int(seed) % 7 / 3.0 - 1.0] for seed in seeds])
 
     def observe(self, state: Array) -> Array:
@@ -280,7 +280,7 @@ def with_legal(trajectories: Trajectories, actions: int = 3, seed: int = 0) -> T
     """The same, about half of all actions illegal; those taken are legal, and where no step was taken none is."""
     legal = np.random.default_rng(seed).random((*trajectories.mask.shape, actions)) < 0.5
     np.put_along_axis(legal, trajectories.actions[..., None], True, axis=2)
-    return replace(trajectories, legal=legal & trajectories.mask[..., None])
+    return replace(trajectories, action_mask=legal & trajectories.mask[..., None])
 
 
 def with_vectors(trajectories: Trajectories, size: int = 3, seed: int = 0) -> Trajectories:

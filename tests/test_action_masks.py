@@ -45,13 +45,13 @@ class Corridor:
     action_space = Discrete(3)
     observation_space = Box(0.0, 1.0, (4,), np.float32)
 
-    def initial(self, seeds):
+    def reset(self, seeds):
         return np.array([[int(seed) % 4] for seed in seeds])
 
     def observe(self, state):
         return np.eye(4, dtype=np.float32)[state[:, 0]]
 
-    def legal(self, state):
+    def action_mask(self, state):
         return LEGAL[state[:, 0]]
 
     def step(self, state, action):
@@ -202,14 +202,14 @@ def test_follow_the_leader_stacks_what_is_legal():
     for batch in batches:
         update(policy, all_actions_loss, batch, QStarOracle(CorridorExpert())(batch))
     state = {name: tensor.clone() for name, tensor in update.state().items()}
-    assert state["legal"].shape == (28, max(lengths), 3) and state["legal"].dtype == torch.bool
+    assert state["action_mask"].shape == (28, max(lengths), 3) and state["action_mask"].dtype == torch.bool
     for rows, batch in zip((slice(0, 3), slice(3, 23), slice(23, 28)), batches, strict=True):
         width = batch.mask.shape[1]
-        np.testing.assert_array_equal(state["legal"][rows, :width], batch.legal)
-        assert not state["legal"][rows, width:].any()
+        np.testing.assert_array_equal(state["action_mask"][rows, :width], batch.legal)
+        assert not state["action_mask"][rows, width:].any()
     restored = FollowTheLeaderUpdate(steps=1)
     restored.restore(state)
-    assert torch.equal(restored.state()["legal"], state["legal"])
+    assert torch.equal(restored.state()["action_mask"], state["action_mask"])
 
 
 @every_policy
@@ -253,4 +253,4 @@ def test_a_simulator_without_legal_records_none():
             return np.where(following == 4, 0, following)[:, None], np.ones(len(state)), following == 4
 
     found = roll_in(Free(), RollInPolicy(None, POLICIES["lstm"]().actor()), derive_seeds(0, SeedPurpose.ROLL_IN, 1, 5))
-    assert found.legal.shape == (*found.mask.shape, 0)
+    assert found.action_mask.shape == (*found.mask.shape, 0)

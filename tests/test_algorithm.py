@@ -121,9 +121,9 @@ def test_every_iteration_has_its_own_seeds_and_validation_always_the_same():
     asked = []
 
     class Watched(TinyMdp):
-        def initial(self, seeds):
+        def reset(self, seeds):
             asked.append(seeds.tolist())
-            return super().initial(seeds)
+            return super().reset(seeds)
 
     learner = Learner(linear_policy(None).float(), RegularUpdate())
     run = aggrevated(learner, Watched(), None, ADVANTAGE, all_actions_loss, seed=7, k=5, validation_episodes=9)
@@ -154,7 +154,7 @@ def test_validation_is_what_the_caller_says_and_no_more_often():
         np.testing.assert_array_equal(policy, after[n])
     assert [iteration.current_return for iteration in iterations] == [1.0, 1.0, 5.0, 5.0, 5.0, 2.0, 2.0]
     assert [iteration.best_return for iteration in iterations] == [1.0, 1.0, 5.0, 5.0, 5.0, 5.0, 5.0]
-    assert (learner.best.n, learner.best.first, learner.best.latest_return) == (3, 1.0, 2.0)
+    assert (learner.best.n, learner.best.initial_return, learner.best.latest_return) == (3, 1.0, 2.0)
     learner.policy.load_state_dict(learner.best.weights)
     np.testing.assert_array_equal(flat(learner.policy), after[3])
 

@@ -11,7 +11,7 @@ import pytest
 from gymnasium.envs.classic_control import CartPoleEnv
 from gymnasium.spaces import Box
 
-from aggrevated import Control, Task, Tuned, train
+from aggrevated import ControlProblem, Preset, Task, train
 from aggrevated.algorithm import Learner, aggrevated
 from aggrevated.core.rng import SeedPurpose, derive_seeds
 from aggrevated.losses.taken_action import taken_action_loss
@@ -91,7 +91,7 @@ def test_every_step_is_on_the_bill_also_of_what_diverged(monkeypatch: pytest.Mon
     monkeypatch.setattr("aggrevated.collection.MAX_DIVERGED_FRACTION", 0.5)
     simulator = Counted()
     learner = learned(simulator, Home())
-    assert learner.diverged > 0
+    assert learner.diverged_trajectories > 0
     assert sum(simulator.lanes) == learner.simulator_steps + learner.validation_steps
     assert 0 < learner.start_simulator_steps < learner.simulator_steps - learner.oracle_steps
     assert learner.validation_steps > 3 * 9
@@ -107,7 +107,7 @@ def test_every_step_of_an_environment_is_on_the_bill_replays_included(live: int,
         else bare
     )
     CountedEnv.steps = 0
-    proof = bare.replayed()
+    proof = bare.replayed_steps()
     learner = learned(simulator, Balance(bare))
     assert CountedEnv.steps == learner.simulator_steps + learner.validation_steps
     assert count_replayed_steps(simulator) > proof > 0
@@ -203,8 +203,8 @@ def test_the_bill_of_a_run_is_all_that_its_environments_did_but_proof_and_test(
 
     CountedEnv.steps = 0
     by_then = []
-    world = Control(make=make, make_expert=Balance, horizon=12)
-    task = Task(name="counted", title="Counted", world=world, oracle=oracle)
+    world = ControlProblem(make=make, make_expert=Balance, horizon=12)
+    task = Task(name="counted", title="Counted", problem=world, oracle=oracle)
     settings = {**FEW, "query_steps": 2, "start": "supervised", "start_steps": 2}
     train(task, out=tmp_path / "run", progress=lambda line: by_then.append((CountedEnv.steps, line)), **settings)
     proofs = sum(simulator.proof_steps for simulator in made)
@@ -222,11 +222,11 @@ def test_a_bill_with_replays_is_the_same_after_a_stop(tmp_path: Path) -> None:
         if line.iteration == 3:
             raise StoppedError
 
-    world = Control(
+    world = ControlProblem(
         make=lambda horizon: GymnasiumSimulator(CountedEnv, horizon, live=3), make_expert=Balance, horizon=10
     )
     few = FEW | {"query_steps": 2, "checkpoint_every": 2}
-    task = Task(name="counted", title="Counted", world=world, oracle="monte-carlo", usual=(Tuned(few),))
+    task = Task(name="counted", title="Counted", problem=world, oracle="monte-carlo", defaults=(Preset(few),))
     whole = train(task, out=tmp_path / "whole")
     with pytest.raises(StoppedError):
         train(task, out=tmp_path / "broken", progress=stop)
@@ -252,7 +252,7 @@ def test_transitions_of_validation_pages_are_counted(monkeypatch: pytest.MonkeyP
         name = "shifty"
 
         def act(self, states: Array, t: int) -> Array:
-            return parser.legal(states).argmax(axis=1) if t % 3 == 0 else parser.expert.act(states, t)
+            return parser.action_mask(states).argmax(axis=1) if t % 3 == 0 else parser.expert.act(states, t)
 
     monkeypatch.setattr(Parser, "step", counted)
     found = micro_uas(Shifty(), parser)

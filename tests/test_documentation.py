@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from aggrevated import Mixture, train
+from aggrevated import RollInPolicy, train
 from aggrevated.cli import discover_commands
 from aggrevated.rollout.roll_in import roll_in
 from problems import Home, Walk
@@ -87,7 +87,7 @@ def test_the_examples_of_the_guide_run(tmp_path: Path) -> None:
     exec(loop, scope)
     exec(ladder, scope)
     roll_outs = scope["oracle"]
-    walked = roll_in(scope["corridor"], Mixture(scope["clone"], None, 1.0), np.arange(2))
+    walked = roll_in(scope["corridor"], RollInPolicy(scope["clone"], None, 1.0), np.arange(2))
     assert roll_outs(walked).values[0, 1].tolist() == [2.0, 0.0]  # type: ignore[operator]
     walk: dict[str, object] = {"simulator": Walk(), "expert": Home()}
     exec(continuous.replace("FeedForwardPolicy(3, GaussianHead(1,", "FeedForwardPolicy(1, GaussianHead(2,"), walk)

@@ -57,11 +57,11 @@ def test_blocks_are_put_together_as_if_there_were_none(simulator, oracle, block)
     for name in (*ARRAYS, "seeds"):
         if name != "states":  # they do not travel
             np.testing.assert_array_equal(getattr(parts, name), getattr(whole, name), err_msg=name)
-    for name in ("n", "horizon", "alpha_start", "diverged", "unseen"):
+    for name in ("n", "horizon", "alpha", "diverged", "unseen"):
         assert getattr(parts, name) == getattr(whole, name), name
     for name, array in told.arrays.items():
         np.testing.assert_array_equal(told_parts.arrays[name], array, err_msg=name)
-    for name in ("queries", "simulator_steps", "diverged", "lost", "advantage"):
+    for name in ("queries", "simulator_steps", "diverged", "lost_trajectories", "advantage"):
         assert getattr(told_parts, name) == getattr(told, name), name
 
 

@@ -98,7 +98,7 @@ def test_sure_and_wrong_by_hand() -> None:
 def test_what_is_not_legal_is_no_better_action_and_no_usual_cost() -> None:
     told = costs([[0.0, 3.0, 3.0], [0.0, 1.0, 2.0], [0.0, 9.0, 1.0]])
     legal = np.array([[[False, True, True], [True, True, False], [True, False, True]]])
-    restricted = replace(at_every_state(), legal=legal)
+    restricted = replace(at_every_state(), action_mask=legal)
     found = compute_mistake_stats(doing(np.array([1, 1, 2])), restricted, told)
     assert found.confident_error_rate == pytest.approx(2 / 3)  # nothing better than 3 is legal at the first state
     assert found[1:] == pytest.approx((2 / 3, math.sqrt(2 / 6)))
@@ -135,12 +135,12 @@ def test_where_nobody_knows_nothing_is_said() -> None:
     vectors = with_vectors(replace(random_trajectories(3, 3, 1, dtype=np.float32), horizon=30), 2)
     told = CostToGo(np.ones((3, 3), np.float32), vectors.mask.astype(np.float32), advantage=True)
     assert compute_mistake_stats(gaussian, vectors, told) == (None, 1.0, 1.0)
-    assert compute_mistake_stats(gaussian, vectors, replace(told, advice=vectors.actions)) == (
+    assert compute_mistake_stats(gaussian, vectors, replace(told, expert_actions=vectors.actions)) == (
         None,
         1.0,
         1.0,
     )  # costs, and advice
-    none_lost = replace(told, values=np.zeros_like(told.values), advice=vectors.actions)
+    none_lost = replace(told, values=np.zeros_like(told.values), expert_actions=vectors.actions)
     assert compute_mistake_stats(gaussian, vectors, none_lost) == (None, 0.0, 0.0)  # A* where it was asked for
     assert (
         compute_mistake_stats(gaussian, vectors, replace(none_lost, advantage=False)) == MistakeStats()
@@ -165,14 +165,14 @@ def test_oracles_say_whether_they_tell_an_advantage() -> None:
 
 def line(**signs: Any) -> Any:
     """An iteration of a run in good health, but for these signs."""
-    usual = {"roll_in_return": 0.0, "best_return": 0.0, "gradient_norm": 1.0, "halvings": 0}
+    usual = {"roll_in_return": 0.0, "best_return": 0.0, "gradient_norm": 1.0, "step_halvings": 0}
     return SimpleNamespace(
         **{**usual, "confident_error_rate": 0.0, "mean_advantage": 2.0, "advantage_rms": 4.0, **signs}
     )
 
 
 SIGNS = {
-    STEPS_SHORTENED: {"halvings": MAX_HALVINGS},
+    STEPS_SHORTENED: {"step_halvings": MAX_HALVINGS},
     GRADIENT_VANISHED: {"gradient_norm": 6e-23},
     CONFIDENTLY_WRONG: {"confident_error_rate": 0.3},
 }
@@ -182,52 +182,54 @@ SIGNS = {
 def test_a_sign_must_last_and_is_told_once(reason: str) -> None:
     health = TrainingMonitor()
     sick = line(**SIGNS[reason])
-    assert [health.after(one) for one in [line(), *[sick] * (MIN_STREAK - 1), line(), sick]] == [""] * (MIN_STREAK + 2)
+    assert [health.observe(one) for one in [line(), *[sick] * (MIN_STREAK - 1), line(), sick]] == [""] * (
+        MIN_STREAK + 2
+    )
     assert health.new_warnings() == []
-    assert [health.after(sick) for _ in range(3)] == ["", reason, reason]
+    assert [health.observe(sick) for _ in range(3)] == ["", reason, reason]
     (sentence,) = health.new_warnings()
     assert reason in sentence and REMEDY in sentence and health.new_warnings() == []
-    assert health.after(line()) == "" and [health.after(sick) for _ in range(3)][-1] == reason
+    assert health.observe(line()) == "" and [health.observe(sick) for _ in range(3)][-1] == reason
     assert health.new_warnings() == []
 
 
 @pytest.mark.parametrize("reason", SIGNS)
 def test_where_nothing_is_left_to_learn_nothing_is_said(reason: str) -> None:
-    health = TrainingMonitor.of([line()])
+    health = TrainingMonitor.replay([line()])
     arrived = line(**SIGNS[reason], mean_advantage=0.03)
-    assert [health.after(arrived) for _ in range(9)] == [""] * 9
+    assert [health.observe(arrived) for _ in range(9)] == [""] * 9
     unknown = line(**SIGNS[reason], mean_advantage=None, advantage_rms=None)
-    assert [health.after(unknown) for _ in range(9)][-1] == ("" if reason == CONFIDENTLY_WRONG else reason)
+    assert [health.observe(unknown) for _ in range(9)][-1] == ("" if reason == CONFIDENTLY_WRONG else reason)
 
 
 def test_a_gradient_that_is_not_finite_has_died_and_is_no_largest() -> None:
-    health = TrainingMonitor.of([line(gradient_norm=math.inf), line(gradient_norm=math.nan)])
-    assert health.after(line(gradient_norm=math.inf)) == GRADIENT_VANISHED
-    assert health.after(line(gradient_norm=1e-9)) == ""  # the first that is one
+    health = TrainingMonitor.replay([line(gradient_norm=math.inf), line(gradient_norm=math.nan)])
+    assert health.observe(line(gradient_norm=math.inf)) == GRADIENT_VANISHED
+    assert health.observe(line(gradient_norm=1e-9)) == ""  # the first that is one
 
 
 def test_a_policy_that_improves_is_alive_however_wrong() -> None:
     health = TrainingMonitor()
-    assert [health.after(line(confident_error_rate=0.5, best_return=float(n))) for n in range(9)] == [""] * 9
-    assert [health.after(line(confident_error_rate=0.5, roll_in_return=float(n))) for n in range(9)] == [""] * 9
-    assert [health.after(line(confident_error_rate=0.09)) for _ in range(9)] == [""] * 9
+    assert [health.observe(line(confident_error_rate=0.5, best_return=float(n))) for n in range(9)] == [""] * 9
+    assert [health.observe(line(confident_error_rate=0.5, roll_in_return=float(n))) for n in range(9)] == [""] * 9
+    assert [health.observe(line(confident_error_rate=0.09)) for _ in range(9)] == [""] * 9
 
 
 def test_a_good_policy_may_disagree_where_little_is_at_stake() -> None:
     """On CartPole, one that never falls: A* is a hundredth there of what it was when the pole was falling."""
-    health = TrainingMonitor.of([line()])
-    assert [health.after(line(confident_error_rate=0.3, mean_advantage=0.05, advantage_rms=0.1)) for _ in range(9)] == [
-        ""
-    ] * 9
+    health = TrainingMonitor.replay([line()])
+    assert [
+        health.observe(line(confident_error_rate=0.3, mean_advantage=0.05, advantage_rms=0.1)) for _ in range(9)
+    ] == [""] * 9
 
 
 def test_all_reasons_are_told_at_once_and_again_from_the_metrics() -> None:
     dead = line(halvings=MAX_HALVINGS, gradient_norm=0.0, confident_error_rate=1.0)
     lines = [line(), dead, dead, dead]
     health = TrainingMonitor()
-    assert [health.after(one) for one in lines][-1] == f"{STEPS_SHORTENED}, {GRADIENT_VANISHED}, {CONFIDENTLY_WRONG}"
+    assert [health.observe(one) for one in lines][-1] == f"{STEPS_SHORTENED}, {GRADIENT_VANISHED}, {CONFIDENTLY_WRONG}"
     assert len(health.new_warnings()) == 3
-    assert TrainingMonitor.of(lines) == health
+    assert TrainingMonitor.replay(lines) == health
 
 
 def learned(
@@ -237,7 +239,7 @@ def learned(
     learner = Learner(policy, UpdateWithDiagnostics(update))
     health = TrainingMonitor()
     iterations = islice(aggrevated(learner, TinyMdp(), TinyExpert(), oracle, loss, k=20, validation_episodes=16), n)
-    return [health.after(SimpleNamespace(**asdict(one), **asdict(one.step))) for one in iterations]
+    return [health.observe(SimpleNamespace(**asdict(one), **asdict(one.step))) for one in iterations]
 
 
 def test_a_policy_that_is_sure_and_wrong_from_the_start() -> None:
@@ -314,7 +316,7 @@ FEW = {"trajectories": 6, "horizon": 60, "validation_episodes": 5, "test_episode
 @pytest.mark.parametrize("method", ["aggrevated", "dagger", "reinforce"])
 def test_a_healthy_run_says_nothing(tmp_path: Path, method: str) -> None:
     run = train("cartpole", method, out=tmp_path / "run", iterations=10, trajectories=20, test_episodes=5)
-    assert {line.died for line in run.metrics()} == {""}  # and no warning, which would be an error here
+    assert {line.stalled_reason for line in run.metrics()} == {""}  # and no warning, which would be an error here
     result = run.result()
     assert result is not None and result.stalled_iterations == 0
 
@@ -330,7 +332,7 @@ def test_few_questions_that_find_no_mistake_are_no_vanished_gradient(tmp_path: P
     lines = run.metrics()
     flat = [line.gradient_norm == 0.0 for line in lines]
     assert any(all(flat[i : i + MIN_STREAK]) for i in range(len(flat) - MIN_STREAK + 1))  # as it looks when it has died
-    assert {line.died for line in lines} == {""}
+    assert {line.stalled_reason for line in lines} == {""}
 
 
 def always_left(self: Any, policy: Any, *rest: Any) -> tuple[int, int]:
@@ -348,7 +350,10 @@ def test_a_dead_run_warns_once_and_the_same_after_a_stop(tmp_path: Path, monkeyp
         whole = train("cartpole", update="regular", out=tmp_path / "whole", iterations=9, **FEW)
     assert len(told) == 1
     result = whole.result()
-    assert result is not None and result.stalled_iterations == sum(bool(line.died) for line in whole.metrics()) >= 5
+    assert (
+        result is not None
+        and result.stalled_iterations == sum(bool(line.stalled_reason) for line in whole.metrics()) >= 5
+    )
 
     def stop(line: Metrics) -> None:
         if line.iteration == 7:
@@ -364,7 +369,7 @@ def test_a_dead_run_warns_once_and_the_same_after_a_stop(tmp_path: Path, monkeyp
     run_to_end(broken, warn=said.append)
     assert len(said) == 1  # it is said once in a run, however often that is taken up
     lines = [[replace(line, seconds=0.0, cpu_seconds=0.0) for line in run.metrics()] for run in (whole, broken)]
-    assert lines[0] == lines[1] and lines[0][-1].died == CONFIDENTLY_WRONG
+    assert lines[0] == lines[1] and lines[0][-1].stalled_reason == CONFIDENTLY_WRONG
 
 
 def test_the_command_says_so_on_standard_error(

@@ -32,7 +32,7 @@ def parts(request):
     if task in ("hopper", "walker"):
         pytest.importorskip("mujoco", reason="MuJoCo is not installed")
     config = resolve_config(task, "aggrevated", **settings)
-    world = config.world.build(0)
+    world = config.problem.build(0)
     head = config.head.build(world.simulator.action_space)
     return config, world, randomise(config.policy.build(world.simulator.observation_space, head, 0), 1, 0.3)
 

@@ -35,7 +35,7 @@ class Recall:
     action_space = Discrete(2)
     observation_space = Box(0.0, 1.0, (2,), np.float32)
 
-    def initial(self, seeds):
+    def reset(self, seeds):
         return np.array([[int(seed) % 2, 0] for seed in seeds])
 
     def observe(self, state):

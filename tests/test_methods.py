@@ -40,7 +40,7 @@ def test_scheduled_sampling_lets_the_expert_act_in_a_share_alpha_n_of_the_steps_
 
 def test_scheduled_sampling_is_the_likelihood_of_what_the_expert_does_and_steps_on_the_newest_data():
     config = resolve_config("cartpole", "scheduled-sampling")
-    assert (config.oracle.name, config.loss.name, config.update.name) == ("disagreement", "likelihood", "regular")
+    assert (config.oracle.name, config.loss.name, config.update.name) == ("zero-one", "likelihood", "regular")
     assert (config.loop.alpha_start, config.loop.alpha_schedule) == (1.0, "inverse-sigmoid")
     assert resolve_config("hopper", "scheduled-sampling").loss.name == "likelihood"
     assert resolve_config("algebra", "scheduled-sampling").loop.alpha(1 + 246) == pytest.approx(0.5, abs=0.01)
@@ -75,4 +75,4 @@ def test_lols_asks_of_every_action_where_there_are_few_and_of_the_one_taken_amon
     assert resolve_config("cartpole", "lols").loss.name == "all-actions"
     assert resolve_config("hopper", "lols").loss.name == "taken-action"
     one = resolve_config("cartpole", "lols", all_actions=False, gradient="taken-action", rollout_beta=0.0)
-    assert one.oracle.tells(finite=True).value == "what the action taken costs"
+    assert one.oracle.feedback(finite=True).value == "what the action taken costs"

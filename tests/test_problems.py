@@ -64,7 +64,7 @@ def test_enumeration_agrees_with_the_state_distributions(alpha):
 
 
 def test_seeds_0_to_15_are_the_start_distribution():
-    state = TinyMdp().initial(np.arange(16, dtype=np.uint64))
+    state = TinyMdp().reset(np.arange(16, dtype=np.uint64))
     assert np.bincount(state[:, 0]).tolist() == [8, 4, 4]
     assert np.bincount(state[:, 2]).tolist() == [4, 4, 4, 4]
     assert np.array_equal(TinyExpert().q(state[[0, 8, 12]]), Q_STAR[0])

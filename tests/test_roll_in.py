@@ -115,7 +115,7 @@ def test_the_trajectories_follow_the_simulator(simulator, policy, expert):
     found = roll_in(simulator, RollInPolicy(expert, policy.actor(), 0.3), derive_seeds(0, SeedPurpose.ROLL_IN, 1, 30))
     own = found.mask.sum(axis=1)
     assert own.min() < own.max() or simulator.name == "acrobot"  # which no one here swings up
-    np.testing.assert_array_equal(found.states[:, 0], simulator.initial(derive_seeds(0, SeedPurpose.ROLL_IN, 1, 30)))
+    np.testing.assert_array_equal(found.states[:, 0], simulator.reset(derive_seeds(0, SeedPurpose.ROLL_IN, 1, 30)))
     for t in range(found.mask.shape[1]):
         live = found.mask[:, t]
         following, cost, done = simulator.step(found.states[live, t], found.actions[live, t])
@@ -244,8 +244,8 @@ def test_a_cost_that_is_not_a_number_is_refused_in_one_sentence():
 class Diverging(TinyMdp):
     """The tiny MDP, but whoever started in state 1 with an odd luck diverges in the second step, and is done then."""
 
-    def initial(self, seeds):
-        state = super().initial(seeds)
+    def reset(self, seeds):
+        state = super().reset(seeds)
         return np.concatenate([state, (state[:, :1] == 1) & (state[:, 2:] % 2 == 1)], axis=1)
 
     def step(self, state, action):

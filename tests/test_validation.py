@@ -22,7 +22,7 @@ def test_best_keeps_a_copy_and_never_a_reference():
         for parameter in policy.parameters():
             parameter += 1.0
     assert all(torch.equal(best.weights[name], kept[name]) for name in kept)
-    assert not any(tensor.requires_grad for tensor in best.weights.values())
+    assert not any(tensor.requires_grad for tensor in best.weights.to_values())
     restored = FeedForwardPolicy(3, CategoricalHead(3))
     restored.load_state_dict(best.weights)
     assert (flat(restored) != flat(policy)).all()
@@ -36,7 +36,7 @@ def test_best_takes_only_what_is_better():
         best.update_best(policy, returned, n)
         found.append((best.n, best.best_return))
     assert found == [(0, -5), (0, -5), (2, -3), (2, -3), (2, -3), (2, -3), (6, -2)]
-    assert best.first == -5.0
+    assert best.initial_return == -5.0
 
 
 def test_the_return_of_the_expert_by_hand():

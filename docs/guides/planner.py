@@ -50,7 +50,7 @@ class Planner:
 
 def returns(policy, hopper, episodes=1000):
     """(mean, standard error) on fresh episodes of the network without its noise, as one would deploy it."""
-    state = hopper.initial(np.arange(episodes) + 2**40)
+    state = hopper.reset(np.arange(episodes) + 2**40)
     total = np.zeros(episodes)
     going = np.arange(episodes)
     for _ in range(hopper.horizon):
@@ -74,7 +74,7 @@ def milliseconds(act, times):
 def report(run, seed, hopper, small):
     """The last line: returns, what it took, and what an action takes."""
     result = run.result().facts()
-    start = hopper.initial(np.arange(1))
+    start = hopper.reset(np.arange(1))
     policy = run.policy
     planner = Planner(hopper)
     seen = hopper.observe(start)[0]

@@ -11,7 +11,16 @@ import torch
 from gymnasium.spaces import Box, Discrete
 from torch import nn
 
-from aggrevated import Advantage, CategoricalHead, Exponentiated, Learner, Policy, QStar, aggrevated, all_actions
+from aggrevated import (
+    AdvantageOracle,
+    CategoricalHead,
+    ExponentiatedUpdate,
+    Learner,
+    Policy,
+    QStarOracle,
+    aggrevated,
+    all_actions_loss,
+)
 
 WORDS = 300
 TAGS = 6
@@ -25,7 +34,7 @@ class Tagger:  # a state: the words, their gold tags, how many are tagged, the l
     observation_space = Box(0.0, WORDS, (2,))
     action_space = Discrete(TAGS)
 
-    def initial(self, seeds):  # a sentence for each seed; the tag before a word decides which of its tags it has
+    def reset(self, seeds):  # a sentence for each seed; the tag before a word decides which of its tags it has
         words = np.stack([np.random.default_rng(int(seed)).integers(WORDS, size=LENGTH) for seed in seeds])
         gold = np.zeros_like(words)
         before = np.zeros(len(seeds), int)
@@ -87,7 +96,7 @@ class Steps:
 
 
 def returns(choose, sentences):  # (mean, standard error) of minus the wrong tags in a fresh sentence
-    state = Tagger().initial(np.arange(sentences) + 2**40)
+    state = Tagger().reset(np.arange(sentences) + 2**40)
     total = np.zeros(sentences)
     for _ in range(LENGTH):
         state, cost, _ = Tagger().step(state, choose(state))
@@ -109,9 +118,9 @@ if __name__ == "__main__":
     tag = lambda state: policy.predict(tagger.observe(state), deterministic=True)[0]
     said = {"seed": given.seed}
     said |= {"expert": returns(lambda state: gold.act(state, 0), 1000), "first": returns(tag, 1000)}
-    learner = Learner(policy, Exponentiated())
+    learner = Learner(policy, ExponentiatedUpdate())
     began = time.perf_counter()
-    learning = aggrevated(learner, tagger, gold, Advantage(QStar(gold)), all_actions, seed=given.seed)
+    learning = aggrevated(learner, tagger, gold, AdvantageOracle(QStarOracle(gold)), all_actions_loss, seed=given.seed)
     for iteration in islice(learning, iterations):
         print(iteration.n, iteration.current_return)
     seconds = round(time.perf_counter() - began, 1)

@@ -80,7 +80,9 @@ def test_reproduce_tunes_compares_and_goes_on_where_it_was(
 ) -> None:
     small = Preset({"trajectories": 3, "validation_episodes": 5, "test_episodes": 10})
     rows = (*aggrevated_rows(trials=3), *FROM_SCRATCH_ROWS)
-    tiny = replace(acrobot.TASK, tuned=(*acrobot.TASK.tuned, small), usual=(*acrobot.TASK.usual, small), figure=rows)
+    tiny = replace(
+        acrobot.TASK, presets=(*acrobot.TASK.presets, small), defaults=(*acrobot.TASK.defaults, small), figure_rows=rows
+    )
     tiny = replace(tiny, protocol=ComparisonProtocol(budget=3000, tuning_seeds=(100,), tuning_budget=1500), trials=2)
     monkeypatch.setattr(acrobot, "TASK", tiny)
     folder = here / "runs/reproduce-acrobot"
@@ -270,7 +272,7 @@ def test_the_help_names_every_task_and_method(capsys: pytest.CaptureFixture[str]
 def test_the_help_of_an_evaluation_is_that_of_the_run(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = Run.create(here / "run", resolve_config("cartpole"))
     shown = set(explained(help_of(capsys, "evaluate", str(run.folder))))
-    assert {to_flag(name) for name in declared_settings(run.config.world.evaluation)} == shown - {
+    assert {to_flag(name) for name in declared_settings(run.config.problem.evaluation)} == shown - {
         "--json",
         "--trust-code",
     }

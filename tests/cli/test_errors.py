@@ -116,7 +116,7 @@ TOO_LITTLE = "tells only what the action taken costs; choose another --gradient"
         (
             "train cartpole --query-steps 5",
             2,
-            f"--query-steps has no effect on the oracle q-network: it is of --oracle lols or searn or {ROLLED_OUT}",
+            f"--query-steps has no effect on the oracle q-star: it is of --oracle lols or searn or {ROLLED_OUT}",
         ),
         (
             "train hopper --oracle value-function --query-rollouts 1",
@@ -130,7 +130,7 @@ TOO_LITTLE = "tells only what the action taken costs; choose another --gradient"
         ),
         ("train hopper --expert walker", 65, "maps 17 observations to 6 actions, but hopper has 11 and 3"),
         ("train hopper --expert cartpole", 65, "give a TRPO, PPO, A2C, SAC, TD3 or DDPG with an MlpPolicy"),
-        ("train hopper --oracle q-network", 2, "q-network"),
+        ("train hopper --oracle q-star", 2, "q-star"),
         ("train cartpole --oracle value-function", 2, "value-function"),
         ("train hopper --method dagger --gradient all-actions", 2, "all-actions"),
         ("train cartpole --trials 0", 2, "--trials is 0, but must be at least 1"),

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from aggrevated import load
+from aggrevated import load_policy
 from aggrevated.cli import main
 from aggrevated.training.run_folder import Run
 from commanding import failure, said
@@ -25,7 +25,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
 def test_without_options_policy_and_card_are_beside_the_run(run, capsys):
     facts = json.loads(said(["export", "run", "--json"], capsys))
     assert facts == {"run": "run", "out": "run/p.safetensors", "card": "run/card.md"}
-    policy = load("run/p.safetensors")
+    policy = load_policy("run/p.safetensors")
     observation = np.full(4, 0.1, np.float32)
     assert policy.metadata["task"] == "cartpole" and policy.metadata["weights_sha256"] == run.result().weights_sha256
     for sign in (1, -1):
@@ -49,7 +49,7 @@ def test_of_several_trials_the_best_is_written(tmp_path, monkeypatch, capsys):
     main(["train", "cartpole", "--out", "runs", "--trials", "2", "--engine", "processes", *SMALL])
     best = max((Run.open(f"runs/trial-0{i}") for i in range(2)), key=lambda run: run.result().best_return)
     facts = json.loads(said(["export", "runs", "--out", "p.safetensors", "--json"], capsys))
-    assert facts["run"] == str(best.folder) and load("p.safetensors").metadata["seed"] == best.config.loop.seed
+    assert facts["run"] == str(best.folder) and load_policy("p.safetensors").metadata["seed"] == best.config.loop.seed
 
 
 @pytest.mark.parametrize("option", ["--out", "--onnx", "--model-card"])

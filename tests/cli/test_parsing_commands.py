@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from PIL import Image, ImageDraw
 
-import aggrevated
 from aggrevated.cli import main, run_jobs
 from aggrevated.config.resolver import resolve_config
 from aggrevated.engines import IN_PROCESS
@@ -102,7 +101,7 @@ def test_train_says_what_it_measured(said: Said, tmp_path: Path) -> None:
     assert result["run"] == "runs/algebra-aggrevated-regular" and 0 <= result["uas_micro"] <= 1
     config = json.loads((tmp_path / result["run"] / "config.json").read_text())
     assert (config["policy"]["name"], config["policy"]["use_geometry"]) == ("lstm", False)
-    assert (config["world"]["generated_pages"], config["update"]["anneal_iterations"]) == (20, 2)
+    assert (config["problem"]["generated_pages"], config["update"]["anneal_iterations"]) == (20, 2)
     again = json.loads(said("resume", result["run"], "--json"))
     assert again["weights_sha256"] == result["weights_sha256"]
 
@@ -112,7 +111,7 @@ def test_train_on_real_ink_needs_its_folder_wherever_it_is_called(said: Said, tm
     real = TINY[2:]  # without --generated-pages, which would have no effect
     result = json.loads(said("train", "algebra", "--crohme", "ink", *real, "--out", "run", "--json"))
     assert (result["pages"], result["symbols"]) == (3, 14)
-    assert json.loads((tmp_path / "run/config.json").read_text())["world"]["crohme"] == str(tmp_path / "ink")
+    assert json.loads((tmp_path / "run/config.json").read_text())["problem"]["crohme"] == str(tmp_path / "ink")
 
 
 def test_evaluate_tells_uas_in_all_its_forms(run: Path, said: Said) -> None:
@@ -226,7 +225,7 @@ def test_what_is_no_algebra_is_said_to_be_so(
 
 def test_three_lines_of_python(tmp_path: Path) -> None:
     picture_of(["2x=8"], tmp_path / "page.png")
-    reader = aggrevated.load_reader()
+    reader = aggrevated_reader.load_reader()
     parsed = reader.parse(tmp_path / "page.png")
     assert parsed.text == "2x=8" and parsed.latex == "2x=8" and parsed.heads == [2, 3, 0, 3]
     assert (
@@ -290,9 +289,9 @@ def small_tables(monkeypatch: pytest.MonkeyPatch) -> None:
         Preset({"update": "regular"}, method="sl"),
         Preset({"update": "regular"}, method="dagger"),
     )
-    tiny = replace(algebra.TASK, tuned=tuned)
+    tiny = replace(algebra.TASK, presets=tuned)
     rows = (
-        FigureRow("aggrevated", "regular", "lstm", settings={"iterations": 2}, paper=0.924),
+        FigureRow("aggrevated", "regular", "lstm", settings={"iterations": 2}, paper_value=0.924),
         FigureRow("sl", "regular", "contextual"),
         FigureRow("dagger", "regular", "lstm", start="supervised"),
     )
@@ -385,7 +384,7 @@ def test_reproduce_real_ink(said: Said, tmp_path: Path) -> None:
     page = (tmp_path / "out/real-ink.md").read_text()
     assert str(tmp_path) not in text and "no part of this repository" in page
     facts = json.loads(text)
-    assert facts["settings"][real]["world"]["crohme"] == "crohme"
+    assert facts["settings"][real]["problem"]["crohme"] == "crohme"
     assert [(one["label"], one["against"]) for one in facts["comparisons"]] == [(real, dagger)]  # on the same ink only
     assert f"| {real} | {dagger} |" in page
     runs = [f"out/aggrevated-regular-lstm-iterations/trial-0{trial}" for trial in (0, 1)]

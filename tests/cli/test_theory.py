@@ -121,7 +121,7 @@ def test_the_same_seed_gives_the_same_numbers_and_files(
     said(["theory", name, *options(name)], capsys)  # into the default folder
     for ending in ("png", "svg", "json"):
         assert (here / f"runs/theory/{name}.{ending}").read_bytes() == (done[0] / f"{name}.{ending}").read_bytes()
-    other = EXPERIMENTS[name].run(**TINY[name] | {"seed": 1}).facts()["regret"]
+    other = EXPERIMENTS[name].run(**TINY[name] | {"seed": 1}).to_dict()["regret"]
     assert all(other[label] != regret for label, regret in done[1][name]["regret"].items() if label in other)
 
 

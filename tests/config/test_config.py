@@ -30,8 +30,8 @@ def test_what_cannot_be_is_one_sentence(given: dict[str, Any], words: str) -> No
 def test_a_setting_is_replaced_in_the_piece_that_has_it() -> None:
     config = resolve_config("cartpole")
     other = config.with_settings(iterations=8, horizon=30, temperature=0.5)
-    values = other.update.values()
-    assert (other.loop.iterations, other.world.values()["horizon"], values["temperature"]) == (8, 30, 0.5)
+    values = other.update.to_values()
+    assert (other.loop.iterations, other.problem.to_values()["horizon"], values["temperature"]) == (8, 30, 0.5)
     assert config == resolve_config("cartpole")
     with pytest.raises(UsageError, match=r"unknown setting 'iteratons' \(did you mean iterations\?\)"):
         config.with_settings(iteratons=8)
@@ -49,10 +49,10 @@ def test_what_is_written_is_read_again(task: str, method: str) -> None:
             resolve_config(task, method)
         return
     config = resolve_config(task, method)
-    assert config_from_dict(config.facts(), "here") == config
+    assert config_from_dict(config.to_dict(), "here") == config
     for place in config.components:
         with pytest.raises(DataError, match="here holds settings that cannot be"):
-            config_from_dict(config.facts() | {place: {"name": "nothing"}}, "here")
+            config_from_dict(config.to_dict() | {place: {"name": "nothing"}}, "here")
 
 
 @pytest.mark.parametrize("task", list_task_names())

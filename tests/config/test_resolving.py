@@ -30,7 +30,7 @@ CARTPOLE = find_task("cartpole")
 
 
 def tuned(*rows: Preset):
-    return replace(CARTPOLE, tuned=rows)
+    return replace(CARTPOLE, presets=rows)
 
 
 def test_what_is_given_comes_before_what_is_tuned_before_the_method_before_what_is_declared() -> None:
@@ -69,7 +69,7 @@ def test_a_tuned_row_can_choose_a_piece_and_a_later_one_another() -> None:
 def test_every_tuned_setting_is_a_setting_that_some_run_of_the_task_can_have(name: str) -> None:
     task = find_task(name)
     known = all_setting_names(task) | {name for head in ("log_deviation",) for name in (head,)}
-    assert {setting for row in task.tuned for setting in row.settings} <= known
+    assert {setting for row in task.presets for setting in row.settings} <= known
 
 
 def all_configs() -> list[Config]:
@@ -91,28 +91,28 @@ def test_every_config_survives_being_written_and_pickled() -> None:
     configs = all_configs()
     assert len(configs) > 100
     for config in configs:
-        assert config_from_dict(config.facts(), "here") == config
+        assert config_from_dict(config.to_dict(), "here") == config
         assert pickle.loads(pickle.dumps(config)) == config
 
 
 def test_names_of_settings_are_unique_among_the_pieces_of_a_run() -> None:
     for config in all_configs():
-        names = [name for piece in config.components.values() for name in piece.values()]
-        assert len(names) == len(set(names)), config.facts()
+        names = [name for piece in config.components.values() for name in piece.to_values()]
+        assert len(names) == len(set(names)), config.to_dict()
 
 
 @pytest.mark.parametrize("place", REGISTRIES)
 def test_every_shipped_piece_is_declared_in_the_file_of_what_it_builds_with_words_for_each_setting(place: str) -> None:
     shelf = REGISTRIES[place]
-    assert len(shelf.shipped) >= 2
-    for name, piece in shelf.shipped.items():
-        assert piece.name == name and piece.__doc__ and piece.__module__.startswith(shelf.folder)
+    assert len(shelf.builtin) >= 2
+    for name, piece in shelf.builtin.items():
+        assert piece.name == name and piece.__doc__ and piece.__module__.startswith(shelf.package)
         for setting in declared_settings(piece).values():
             assert setting.metadata["words"].endswith("."), (piece, setting.name)
 
 
 NATURAL = {"update": "natural"}
-LOKI = {"method": "loki", "reinforcement": "realised"}
+LOKI = {"method": "loki", "reinforcement": "reward-to-go"}
 
 
 @pytest.mark.parametrize(
@@ -124,24 +124,24 @@ LOKI = {"method": "loki", "reinforcement": "realised"}
         ({"gradient": "taken-action"}, "--gradient has no effect on the update exponentiated; choose another"),
         ({"update": "regular", "delta_kl": 0.1}, "on the update regular: it is of --update natural; choose that"),
         ({"start_steps": 3}, "--start-steps has no effect on the start random: it is of --start supervised"),
-        ({"query_steps": 3}, "--query-steps has no effect on the oracle q-network: it is of --oracle lols or"),
+        ({"query_steps": 3}, "--query-steps has no effect on the oracle q-star: it is of --oracle lols or"),
         ({"method": "dagger", "query_steps": 3}, "--query-steps has no effect on the method dagger"),
         (
             {"method": "reinforce", "oracle": "monte-carlo"},
             "unknown oracle for reinforce .*: choose one of realised, c",
         ),
-        ({"method": "thor", "oracle": "q-network"}, "unknown oracle for thor 'q-network': choose one of truncated"),
+        ({"method": "thor", "oracle": "q-star"}, "unknown oracle for thor 'q-network': choose one of truncated"),
         ({"method": "tnpg", "reinforcement": "critic"}, "unknown reinforcement for tnpg 'critic': choose one of none"),
         ({"method": "tnpg", "gae_lambda": 0.9}, "on the oracle realised: it is of --oracle critic; choose that"),
         (
-            {"method": "loki", "reinforcement": "realised", "gae_lambda": 0.9},
+            {"method": "loki", "reinforcement": "reward-to-go", "gae_lambda": 0.9},
             "on the reinforcement realised: it is of --reinforcement critic",
         ),
         ({"method": "tnpg", "imitation_max": 9}, "--imitation-max has no effect on the method tnpg"),
         ({"method": "aggrevate", "reinforcement": "critic"}, "the reinforcement critic does not know what the other"),
         (
             {"method": "loki", "update": "natural", "gradient": "all-actions"},
-            "but the oracle q-network, then critic, tells only what the",
+            "but the oracle q-star, then critic, tells only what the",
         ),
         ({"method": "loki", "update": "follow-the-leader"}, "the update follow-the-leader needs what every action cos"),
         ({"method": "thor", "planning_horizon": 0}, "--planning-horizon is 0, but must be at least 1"),
@@ -191,7 +191,7 @@ def test_what_follows_from_a_setting_is_filled_in_and_written() -> None:
         config = resolve_config("cartpole", method, beta=0.25)
         loop = config.loop
         assert (loop.alpha_start, loop.alpha_schedule, loop.alpha_decay) == (1.0, "geometric", 0.75)
-        changed = config.facts() | {"loop": config.facts()["loop"] | {"alpha_decay": 0.5}}
+        changed = config.to_dict() | {"loop": config.to_dict()["loop"] | {"alpha_decay": 0.5}}
         with pytest.raises(DataError, match=r"--alpha-decay is 0\.5, but must be 0\.75 with the update"):
             config_from_dict(changed, "here")
 
@@ -217,10 +217,10 @@ def test_what_is_given_decides_how_a_step_is_measured(given, expected) -> None:
 
 
 def test_a_task_that_tunes_nothing_has_steps_without_units() -> None:
-    task = replace(find_task("cartpole"), name="untuned", tuned=())
+    task = replace(find_task("cartpole"), name="untuned", presets=())
     natural, regular = (resolve_config(task, update=name).update for name in ("natural", "regular"))
-    assert (natural.solver, natural.target_kl, natural.unit) == ("per-state", 0.02, "spread")
-    assert (regular.target_kl, regular.unit) == (0.02, "spread")
+    assert (natural.solver, natural.target_kl, natural.cost_scale) == ("per-state", 0.02, "advantage-rms")
+    assert (regular.target_kl, regular.cost_scale) == (0.02, "advantage-rms")
     assert resolve_config(task, update="natural", delta_kl=1e-3).update.target_kl == 0.0
     assert resolve_config(task, update="regular", learning_rate=0.1).update.target_kl == 0.0
 
@@ -240,12 +240,12 @@ def test_lists_are_taken_for_widths_and_whole_numbers_for_numbers() -> None:
         {"update": {"name": "magic"}},
         {"loop": None},
         {"more": 1},
-        {"world": {"name": "algebra"}},
+        {"problem": {"name": "algebra"}},
     ],
 )
 def test_a_config_that_was_changed_is_refused(change) -> None:
     with pytest.raises(DataError, match="here"):
-        config_from_dict(resolve_config("cartpole").facts() | change, "here")
+        config_from_dict(resolve_config("cartpole").to_dict() | change, "here")
 
 
 def test_a_config_of_the_first_version_is_refused_in_one_sentence() -> None:
@@ -261,7 +261,7 @@ def test_other_spaces_are_refused_in_a_sentence() -> None:
         select_head(Box(0, 1, (2, 2)))
     with pytest.raises(UsageError, match=r"reads no observations of type Dict.*flatten them"):
         input_size(Dict({"a": Box(0, 1, (2,))}))
-    assert select_head(Discrete(3)).finite and not select_head(Box(0, 1, (2,))).finite
+    assert select_head(Discrete(3)).is_discrete and not select_head(Box(0, 1, (2,))).is_discrete
 
 
 def test_what_an_oracle_tells_is_what_loss_and_update_see() -> None:
@@ -277,7 +277,7 @@ def test_what_is_tuned_must_be_a_setting() -> None:
         resolve_config(tuned(Preset({"horizn": 3})), update="natural")
 
 
-@pytest.mark.parametrize("task", [None, 3, object(), replace(CARTPOLE, world=3)])
+@pytest.mark.parametrize("task", [None, 3, object(), replace(CARTPOLE, problem=3)])
 def test_what_is_no_task_is_refused_in_a_sentence(task) -> None:
     with pytest.raises(UsageError, match="is no task: give a name, or a Task"):
         resolve_config(task)
@@ -285,4 +285,4 @@ def test_what_is_no_task_is_refused_in_a_sentence(task) -> None:
 
 def test_numbers_of_numpy_are_numbers() -> None:
     config = resolve_config("cartpole", temperature=np.float64(1e-3), iterations=np.int64(3), hidden=[np.int32(4)])
-    assert config.facts() == resolve_config("cartpole", temperature=1e-3, iterations=3, hidden=(4,)).facts()
+    assert config.to_dict() == resolve_config("cartpole", temperature=1e-3, iterations=3, hidden=(4,)).to_dict()

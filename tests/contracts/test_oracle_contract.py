@@ -120,9 +120,9 @@ CASES = {
     "roll-outs of every action": every_action(),
     "roll-outs of every action at two steps, Q* itself": every_action(steps=2, advantage=False),
     "softened": Case(EntropyBonusOracle(AdvantageOracle(Q), 0.5)),
-    "disagreement": Case(ZeroOneOracle(TinyExpert(), Discrete(3))),
+    "zero-one": Case(ZeroOneOracle(TinyExpert(), Discrete(3))),
     "advice": Case(ExpertActionOracle(Home(), Walk.action_space), actions=None, vectors=True),
-    "realised": Case(RewardToGoOracle(), actions=None, needs_an_expert=False),
+    "reward-to-go": Case(RewardToGoOracle(), actions=None, needs_an_expert=False),
     "realised, less the others' mean": Case(
         AdvantageOracle(RewardToGoOracle()), actions=None, needs_an_expert=False, alone=False
     ),

@@ -61,7 +61,7 @@ def test_a_lane_does_not_depend_on_those_beside_it(kind):
 
 def test_illegal_actions_have_probability_0(kind):
     found = whole(reader(kind, PAGES))
-    assert not FOUND.legal[FOUND.mask].all() and not found[FOUND.mask][~FOUND.legal[FOUND.mask]].any()
+    assert not FOUND.action_mask[FOUND.mask].all() and not found[FOUND.mask][~FOUND.action_mask[FOUND.mask]].any()
 
 
 def test_an_actor_changes_neither_observation_nor_memory(kind):
@@ -116,9 +116,9 @@ def test_what_stands_on_other_pages_does_not_matter(kind):
 def test_predict_takes_the_most_probable_legal_action(kind):
     policy = reader(kind, PAGES)
     parser = Parser(PAGES, np.arange(24))
-    state = parser.initial(FOUND.seeds)
+    state = parser.reset(FOUND.seeds)
     observation = parser.observe(state)
-    legal = parser.legal(state)
+    legal = parser.action_mask(state)
     chosen, memory = policy.predict(observation, deterministic=True, action_masks=legal)
     assert legal[LANES, chosen].all() and len(memory) == 15
     logits, _ = policy.actor().parameters(observation, policy.actor().memory(15))

@@ -40,7 +40,7 @@ def random_actions(simulator, state, seed=0):
     space = simulator.action_space
     n = len(state)
     if rules := find_action_mask(simulator):
-        return np.where(rules.legal(state), generator.random((n, space.n)), -1.0).argmax(axis=1)
+        return np.where(rules.action_mask(state), generator.random((n, space.n)), -1.0).argmax(axis=1)
     if isinstance(space, Discrete):
         return generator.integers(space.n, size=n)
     return generator.uniform(space.low, space.high, (n, *space.shape)).astype(np.float32)
@@ -48,7 +48,7 @@ def random_actions(simulator, state, seed=0):
 
 def visited(simulator, steps=2):
     """States after a few random steps, and the actions to take there."""
-    state = simulator.initial(SEEDS)
+    state = simulator.reset(SEEDS)
     for t in range(steps):
         state, _, done = simulator.step(state, random_actions(simulator, state, t))
         state = state[~done]
@@ -75,11 +75,11 @@ def test_shapes_and_types(simulator):
 
 
 def test_initial_states_are_a_function_of_the_seed(simulator):
-    states = simulator.initial(SEEDS)
-    np.testing.assert_array_equal(states, simulator.initial(SEEDS))
-    np.testing.assert_array_equal(states[::-1], simulator.initial(SEEDS[::-1]))
+    states = simulator.reset(SEEDS)
+    np.testing.assert_array_equal(states, simulator.reset(SEEDS))
+    np.testing.assert_array_equal(states[::-1], simulator.reset(SEEDS[::-1]))
     for seed, state in zip(SEEDS, states, strict=True):
-        np.testing.assert_array_equal(simulator.initial(np.array([seed]))[0], state)
+        np.testing.assert_array_equal(simulator.reset(np.array([seed]))[0], state)
     assert len(np.unique(states, axis=0)) > 3
 
 

@@ -340,7 +340,7 @@ def vectors(n, scale=1.0):
     trajectories = with_vectors(random_trajectories(seed=n, dtype=np.float32), size=2, seed=n)
     costs = random_costs(trajectories, actions=None, seed=n, scale=scale)
     advice = with_vectors(trajectories, size=2, seed=n + 100).actions
-    return trajectories, CostToGo(costs.values, costs.weight, advice=advice)
+    return trajectories, CostToGo(costs.values, costs.weight, expert_actions=advice)
 
 
 def loss_for(update):

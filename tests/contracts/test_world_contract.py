@@ -55,11 +55,11 @@ def learned(config: Config) -> Policy:
 
 def test_spaces_are_those_of_the_simulator(task: Task) -> None:
     config = small(task)
-    observations, actions = config.world.spaces()
+    observations, actions = config.problem.spaces()
     simulator = config.built_problem.simulator
     assert isinstance(simulator, Simulator) and simulator.horizon >= 1
     assert observations.shape == simulator.observation_space.shape and actions == simulator.action_space
-    shown = simulator.observe(simulator.initial(np.arange(3, dtype=np.uint64)))
+    shown = simulator.observe(simulator.reset(np.arange(3, dtype=np.uint64)))
     assert shown.shape == (3, *observations.shape) and shown.dtype == np.float32
 
 
@@ -82,13 +82,13 @@ def test_validation_and_test_repeat_themselves_and_change_nothing(task: Task) ->
     assert world.validate(policy) == told
     first = world.test(policy)
     second = world.test(policy)
-    assert first == second and first.facts() == second.facts()
+    assert first == second and first.to_dict() == second.to_dict()
     assert (
         digest_tensors(policy.state_dict()) == before
         and digest_tensors(dict(policy.named_parameters())) == learned_weights
     )
-    assert {"expert_return", "test_return", "ratio"} <= set(first.facts())
-    assert first.facts()["test_return"] == first.test_return
+    assert {"expert_return", "test_return", "ratio"} <= set(first.to_dict())
+    assert first.to_dict()["test_return"] == first.test_return
     assert all(np.isfinite(value) for value in world.monitor(policy).values())
 
 
@@ -113,24 +113,24 @@ def test_a_blank_policy_takes_the_weights_of_a_learned_one(task: Task) -> None:
 
 def test_settings_survive_being_written_and_tell_runs_apart(task: Task) -> None:
     config = small(task)
-    assert config_from_dict(config.facts(), "here", task) == config
-    assert declared_settings(type(config.world)), "a world without settings is a world that nobody can vary"
-    name, value = next((name, value) for name, value in config.world.values().items() if type(value) is int)
-    assert replace(config.world, **{name: value + 1}) != config.world
+    assert config_from_dict(config.to_dict(), "here", task) == config
+    assert declared_settings(type(config.problem)), "a world without settings is a world that nobody can vary"
+    name, value = next((name, value) for name, value in config.problem.to_values().items() if type(value) is int)
+    assert replace(config.problem, **{name: value + 1}) != config.problem
 
 
 def test_it_can_be_evaluated_again(task: Task) -> None:
     config = small(task)
-    how = config.world.evaluation()
-    few = {name: 4 for name, value in how.values().items() if type(value) is int}
+    how = config.problem.evaluation()
+    few = {name: 4 for name, value in how.to_values().items() if type(value) is int}
     how = replace(how, **few)
     how.check_values()
     policy = learned(config)
-    assert how.measure(config.world, policy) == how.measure(config.world, policy)
-    assert {"expert_return", "test_return", "ratio"} <= set(how.measure(config.world, policy))
+    assert how.measure(config.problem, policy) == how.measure(config.problem, policy)
+    assert {"expert_return", "test_return", "ratio"} <= set(how.measure(config.problem, policy))
 
 
 def test_it_says_what_is_measured_and_what_a_legend_adds(task: Task) -> None:
-    world = small(task).world
-    assert world.measured and world.digits >= 0 and isinstance(world.label + world.notice, str)
-    assert world.expert_identity() == small(task).world.expert_identity()
+    world = small(task).problem
+    assert world.metric_name and world.digits >= 0 and isinstance(world.label + world.notice, str)
+    assert world.expert_identity() == small(task).problem.expert_identity()

@@ -83,10 +83,10 @@ def test_advice_is_what_the_expert_would_do():
     nothing = np.zeros((2, 2))
     trajectories = Trajectories(x, x, np.ones((2, 2, 2), np.float32), nothing, mask, ~mask, horizon=2)
     found = ExpertActionOracle(Home(), Walk.action_space)(trajectories)
-    np.testing.assert_array_equal(found.advice, [[[0, -0.5], [0, -0.25]], [[0, 1], [0, 0]]])
+    np.testing.assert_array_equal(found.expert_actions, [[[0, -0.5], [0, -0.25]], [[0, 1], [0, 0]]])
     np.testing.assert_array_equal(found.weight, mask)
     assert (found.queries, found.simulator_steps, found.all_actions) == (3, 0, False)
-    assert found.advice.dtype == found.weight.dtype == np.float32 and set(found.arrays) == {
+    assert found.expert_actions.dtype == found.weight.dtype == np.float32 and set(found.arrays) == {
         "values",
         "weight",
         "advice",
@@ -100,7 +100,7 @@ def test_advice_asks_an_expert_that_depends_on_time():
 
     trajectories = replace(random_trajectories(k=2, t=3), mask=np.ones((2, 3), bool))
     np.testing.assert_array_equal(
-        ExpertActionOracle(Clock(), Walk.action_space)(trajectories).advice, [[[0, 0], [1, -1], [2, -2]]] * 2
+        ExpertActionOracle(Clock(), Walk.action_space)(trajectories).expert_actions, [[[0, 0], [1, -1], [2, -2]]] * 2
     )
 
 

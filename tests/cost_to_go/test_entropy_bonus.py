@@ -68,7 +68,7 @@ def test_of_any_policy_a_step_is_worth_the_entropy_in_its_state(loss, oracle):
 def test_illegal_actions_have_no_part_in_the_entropy():
     """A uniform policy among m legal actions has the entropy log m, and among one none."""
     found = with_legal(random_trajectories())
-    choices = found.legal[found.mask].sum(axis=1)
+    choices = found.action_mask[found.mask].sum(axis=1)
     assert set(choices) == {1, 2, 3}
     expected = 0.5 * np.log(choices).sum() / (found.horizon * found.count)
     assert difference(linear_policy(None), all_actions_loss, random_costs, 0.5, found) == pytest.approx(
@@ -126,4 +126,4 @@ def test_all_else_that_the_oracle_said_is_kept():
     found = random_trajectories()
     said = replace(random_costs(found), queries=5, simulator_steps=7, diverged=2)
     softened = EntropyBonusOracle(lambda trajectories, policy: said, 0.3)(found)
-    assert softened.bonus == 0.3 and replace(softened, bonus=0.0) == said
+    assert softened.entropy_bonus == 0.3 and replace(softened, entropy_bonus=0.0) == said

@@ -33,7 +33,7 @@ def weights(learner: Learner, oracle, iterations: int) -> list[np.ndarray]:
 @pytest.mark.parametrize(
     "update", [lambda: RegularUpdate(0.05), lambda: NaturalUpdate(1e-2, 0.1)], ids=["regular", "natural"]
 )
-@pytest.mark.parametrize("own", [lambda: OWN, CriticOracle], ids=["realised", "critic"])
+@pytest.mark.parametrize("own", [lambda: OWN, CriticOracle], ids=["reward-to-go", "critic"])
 def test_before_the_switch_it_is_aggrevated_and_after_it_reinforcement_learning(update, own):
     """A critic has seen all trajectories before, and goes on as it is."""
     loki, other = (Learner(linear_policy(None).float(), update()) for _ in range(2))
@@ -89,6 +89,6 @@ def test_of_a_config_every_way_to_ask_can_come_first_and_a_critic_after_it():
     assert isinstance(oracle, LokiOracle) and oracle.switch == 4
     assert isinstance(oracle.imitation, TakenActionOracle) and oracle.reinforcement == CriticOracle()
     assert isinstance(
-        build_oracle(resolve_config("cartpole", reinforcement="realised")), LokiOracle
+        build_oracle(resolve_config("cartpole", reinforcement="reward-to-go")), LokiOracle
     )  # AggreVaTeD, then, is LOKI
     assert build_oracle(resolve_config("cartpole", oracle="monte-carlo", method="loki")).imitation.expert

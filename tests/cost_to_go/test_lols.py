@@ -176,7 +176,7 @@ def test_the_learner_goes_on_with_what_it_remembers(kind):
 class Strict(TinyMdp):
     """The tiny MDP, in which the action of a state's own number is illegal."""
 
-    def legal(self, state):
+    def action_mask(self, state):
         return np.arange(3) != state[:, :1]
 
     def step(self, state, action):
@@ -194,9 +194,9 @@ def test_only_legal_actions_are_tried_and_the_cheapest_is_among_them(beta):
     policy = linear_policy().float()
     found = roll_in(Strict(), RollInPolicy(Obedient(), policy.actor(), 0.4), np.arange(40))
     q = LolsOracle(Strict(), Obedient(), beta, advantage=False)(found, policy).values
-    assert not q[~found.legal].any()
+    assert not q[~found.action_mask].any()
     less = LolsOracle(Strict(), Obedient(), beta)(found, policy).values
-    least = np.where(found.legal, less, np.inf).min(axis=2)
+    least = np.where(found.action_mask, less, np.inf).min(axis=2)
     np.testing.assert_array_equal(least[found.mask], 0)
 
 

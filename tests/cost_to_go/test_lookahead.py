@@ -56,7 +56,7 @@ def test_with_an_exact_critic_it_is_q_star_on_average():
 def test_illegal_actions_are_not_taken(two):
     some = with_legal(two)
     found = LookaheadOracle(TinyMdp(), Critic())(some)
-    allowed = some.legal & some.mask[..., None]
+    allowed = some.action_mask & some.mask[..., None]
     assert found.simulator_steps == allowed.sum() < 15 and not found.values[~allowed].any()
 
 
@@ -83,10 +83,13 @@ def test_a_critic_that_fails_is_told_with_the_episode(two):
 
 def test_the_settings_choose_by_the_actions():
     settings = ValueFunctionSettings()
-    assert settings.tells(finite=True) is Feedback.ALL_ACTIONS and settings.tells(finite=False) is Feedback.TAKEN_ACTION
+    assert (
+        settings.feedback(finite=True) is Feedback.ALL_ACTIONS
+        and settings.feedback(finite=False) is Feedback.TAKEN_ACTION
+    )
     assert settings.build(TinyMdp(), Critic()) == AdvantageOracle(LookaheadOracle(TinyMdp(), Critic()))
     assert settings.build(Walk(), Critic()) == ValueFunctionOracle(Critic())
     only = ValueFunctionSettings(all_actions=False)
-    assert only.tells(finite=True) is Feedback.TAKEN_ACTION and only.build(TinyMdp(), Critic()) == ValueFunctionOracle(
-        Critic()
-    )
+    assert only.feedback(finite=True) is Feedback.TAKEN_ACTION and only.build(
+        TinyMdp(), Critic()
+    ) == ValueFunctionOracle(Critic())

@@ -369,7 +369,7 @@ def test_the_others_stand_for_a_trajectory_of_which_nothing_is_known(two):
     kept = two.take(np.array([1]))
     told = random_costs(two, actions=None)
     weight = told.weight * np.array([[0.0], [1.0]], np.float32)
-    lost = replace(told, weight=weight, lost=1)
+    lost = replace(told, weight=weight, lost_trajectories=1)
     alone = replace(told, values=told.values[1:], weight=told.weight[1:])
     np.testing.assert_allclose(
         taken_action_loss(policy, two, lost).item(), taken_action_loss(policy, kept, alone).item(), rtol=1e-6

@@ -46,7 +46,10 @@ def test_of_the_action_taken_it_is_that_one(two):
 
 def test_the_settings_build_what_fits_the_actions():
     settings = StateActionQSettings()
-    assert settings.tells(finite=True) is Feedback.ALL_ACTIONS and settings.tells(finite=False) is Feedback.TAKEN_ACTION
+    assert (
+        settings.feedback(finite=True) is Feedback.ALL_ACTIONS
+        and settings.feedback(finite=False) is Feedback.TAKEN_ACTION
+    )
     assert settings.build(TinyMdp(), Asked()) == AdvantageOracle(PerActionQOracle(Asked(), TinyMdp.action_space))
     assert settings.build(Walk(), Vectors()) == StateActionQOracle(Vectors(), Walk.action_space)
     with pytest.raises(UsageError, match="by its method q_of, which tiny-expert does not have"):

@@ -33,7 +33,7 @@ class Tree:
     action_space = Discrete(2)
     observation_space = Box(0.0, 1.0, (7,), np.float32)
 
-    def initial(self, seeds):
+    def reset(self, seeds):
         return np.zeros((len(seeds), 1), np.int64)
 
     def observe(self, state):
@@ -66,7 +66,7 @@ def all_paths() -> Trajectories:
     nodes = np.zeros((8, DEPTH, 1), np.int64)
     costs = np.zeros((8, DEPTH))
     tree = Tree()
-    state = tree.initial(np.zeros(8))
+    state = tree.reset(np.zeros(8))
     for t in range(DEPTH):
         nodes[:, t] = state
         state, costs[:, t], done = tree.step(state, actions[:, t])
@@ -202,7 +202,7 @@ def test_illegal_actions_are_no_way_out():
     trajectories = with_legal(every_trajectory(linear_policy()).trajectories)
     q = TinyExpert().q(trajectories.states.reshape(-1, 3))
     v = query_v_star(TinyExpert(), trajectories)
-    least = np.where(trajectories.legal, q.reshape(*trajectories.mask.shape, 3), np.inf).min(axis=2)
+    least = np.where(trajectories.action_mask, q.reshape(*trajectories.mask.shape, 3), np.inf).min(axis=2)
     np.testing.assert_array_equal(v[trajectories.mask], least[trajectories.mask])
     assert (v > q.min(axis=1).reshape(v.shape))[trajectories.mask].any()
 

@@ -108,9 +108,9 @@ class Forgetful:
     def __getattr__(self, name: str) -> Any:
         return getattr(self.simulator, name)
 
-    def initial(self, seeds: Array) -> Array:
+    def reset(self, seeds: Array) -> Array:
         self.count = 0
-        return self.simulator.initial(seeds)
+        return self.simulator.reset(seeds)
 
     def step(self, state: Array, action: Array) -> tuple[Array, Array, Array]:
         self.count += 1
@@ -143,17 +143,17 @@ def mistaken(expert: Any) -> Callable[[Array, Array], Array]:
 def with_expert(make: Callable[[Simulator], Any], name: str = "cartpole", **settings: Any) -> Config:
     """The task with an expert that is made of its own one."""
     task = find_task(name)
-    assert isinstance(task.world, ControlProblem)
-    shipped = task.world.expert
-    world = replace(task.world, expert="", make_expert=lambda sim: make(load_expert(shipped, sim)), **settings)
-    return resolve_config(replace(task, world=world))
+    assert isinstance(task.problem, ControlProblem)
+    shipped = task.problem.expert
+    world = replace(task.problem, expert="", make_expert=lambda sim: make(load_expert(shipped, sim)), **settings)
+    return resolve_config(replace(task, problem=world))
 
 
 def in_world(make: Callable[[int], Simulator], **settings: Any) -> Config:
     """CartPole's task in another simulator."""
     task: Task = find_task("cartpole")
-    assert isinstance(task.world, ControlProblem)
-    return resolve_config(replace(task, world=replace(task.world, make=make, **settings)))
+    assert isinstance(task.problem, ControlProblem)
+    return resolve_config(replace(task, problem=replace(task.problem, make=make, **settings)))
 
 
 def trained_on_normalised(folder: Path) -> Config:

@@ -70,7 +70,7 @@ def test_an_expert_that_only_acts_is_rolled_out() -> None:
 
 def test_it_can_be_written_as_json() -> None:
     diagnosis = diagnose(resolve_config("cartpole", horizon=60), episodes=10, seconds=1)
-    facts = json.loads(json.dumps(diagnosis.facts(), allow_nan=False))
+    facts = json.loads(json.dumps(diagnosis.to_dict(), allow_nan=False))
     assert facts["task"] == "cartpole" and facts["recommendation"]["command"].endswith("--horizon 60")
 
 
@@ -103,7 +103,7 @@ class HalfLegal:
     def __getattr__(self, name: str) -> Any:
         return getattr(self.simulator, name)
 
-    def legal(self, state: Array) -> Array:
+    def action_mask(self, state: Array) -> Array:
         return np.stack([state[:, 0] > -0.02, np.ones(len(state), bool)], axis=1)
 
 

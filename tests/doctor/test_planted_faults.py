@@ -21,7 +21,7 @@ def test_every_planted_fault_is_found(name: str, seed: int, tmp_path: Path) -> N
     make: Callable[[], Config]
     make, by = faults(tmp_path)[name]
     diagnosis = diagnose(make(), episodes=40, seed=seed, seconds=4)
-    assert by & {one.check for one in diagnosis.faults}, diagnosis.facts()
+    assert by & {one.check for one in diagnosis.faults}, diagnosis.to_dict()
     assert diagnosis.verdict == "fault"
     assert all(one.remedy for one in diagnosis.faults)
 

@@ -13,36 +13,36 @@ from gymnasium.spaces import Box, Discrete, MultiDiscrete, Space
 from torch.nn.utils import parameters_to_vector
 
 from aggrevated import (
-    ASKED,
-    OTHERS,
+    ANY_COMPATIBLE,
+    EXPERT_ORACLE,
     CategoricalHead,
     CostToGo,
+    EpisodeEvaluator,
     EvaluationSettings,
     Expert,
+    Feedback,
     FeedForwardPolicy,
     Head,
     HeadSettings,
     Method,
-    OnEpisodes,
     OracleSettings,
     Policy,
     PolicySettings,
-    Purpose,
+    Preset,
+    Problem,
+    ProblemSettings,
     Score,
+    SeedPurpose,
     Simulator,
     StartSettings,
-    Step,
     Task,
-    Tells,
     Trajectories,
-    Tuned,
+    UpdateResult,
     UpdateSettings,
-    World,
-    WorldSettings,
+    derive_seeds,
+    evaluate_mean_return,
     loss_and_gradient,
-    mean_return,
     safe_step,
-    seeds,
     setting,
 )  # fmt: skip
 from aggrevated.losses.all_actions import AllActionsSettings
@@ -58,8 +58,8 @@ class Corridor:
     observation_space = Box(0.0, 100.0, (1,), np.float32)
     action_space = Discrete(2)
 
-    def initial(self, seeds):
-        return np.zeros((len(seeds), 1))
+    def initial(self, derive_seeds):
+        return np.zeros((len(derive_seeds), 1))
 
     def observe(self, state):
         return state.astype(np.float32)
@@ -97,13 +97,13 @@ class MoreWalks(EvaluationSettings):
 
     walks: int = setting(10, "How many walks.")
 
-    def measure(self, world: WorldSettings, policy: Policy) -> dict[str, Any]:
+    def measure(self, world: ProblemSettings, policy: Policy) -> dict[str, Any]:
         assert isinstance(world, CorridorWorld)
         return world.walked(policy, self.walks, seed=77).facts()
 
 
 @dataclass(frozen=True, kw_only=True)
-class CorridorWorld(WorldSettings):
+class CorridorWorld(ProblemSettings):
     """A corridor and somebody who knows the way."""
 
     name = "corridor"
@@ -115,19 +115,19 @@ class CorridorWorld(WorldSettings):
     def spaces(self) -> tuple[Space[Any], Space[Any]]:
         return Corridor.observation_space, Corridor.action_space
 
-    def build(self, seed: int) -> World:
+    def build(self, seed: int) -> Problem:
         simulator = Corridor(self.length)
-        return World(
+        return Problem(
             simulator,
             KnowsTheWay(self.length),
-            validate=OnEpisodes(simulator, seeds(seed, Purpose.VALIDATION, 0, 10)),
+            validate=EpisodeEvaluator(simulator, derive_seeds(seed, SeedPurpose.VALIDATION, 0, 10)),
             test=lambda policy: self.walked(policy, 20, seed),
             fingerprint={"length": torch.tensor(self.length)},
         )
 
     def walked(self, policy: Policy, episodes: int, seed: int) -> Walked:
-        fresh = seeds(seed, Purpose.TEST, 0, episodes)
-        walked = mean_return(policy, Corridor(self.length), fresh)
+        fresh = derive_seeds(seed, SeedPurpose.TEST, 0, episodes)
+        walked = evaluate_mean_return(policy, Corridor(self.length), fresh)
         return Walked(-float(self.length), walked, -self.length / walked, episodes)
 
 
@@ -137,10 +137,10 @@ class Signed:
 
     size: float
 
-    def __call__(self, policy, loss, trajectories, cost_to_go) -> Step:
+    def __call__(self, policy, loss, trajectories, cost_to_go) -> UpdateResult:
         value, gradient = loss_and_gradient(policy, loss, trajectories, cost_to_go)
         kl, halvings = safe_step(policy, trajectories, -self.size * gradient.sign(), 1.0)
-        return Step(value, float(gradient.norm()), kl, halvings)
+        return UpdateResult(value, float(gradient.norm()), kl, halvings)
 
     def state(self) -> Mapping[str, torch.Tensor]:
         return {}
@@ -182,8 +182,8 @@ class SteppedSettings(OracleSettings):
     name = "stepped"
     weight: float = setting(1.0, "Of every cost.")
 
-    def tells(self, finite: bool) -> Tells:
-        return Tells.ALL_ACTIONS
+    def tells(self, finite: bool) -> Feedback:
+        return Feedback.ALL_ACTIONS
 
     def build(self, simulator: Simulator, expert: Expert) -> SteppedOracle:
         return SteppedOracle(expert, self.weight)
@@ -234,14 +234,14 @@ class EagerStart(StartSettings):
         return 0, 0
 
 
-STROLL = Method("Stroll", "random", ASKED, ("all-actions",), ("signed", OTHERS))
+STROLL = Method("Stroll", "random", EXPERT_ORACLE, ("all-actions",), ("signed", ANY_COMPATIBLE))
 TASK = Task(
     name="corridor",
     title="A corridor",
     world=CorridorWorld(),
     policy="tiny",
     components=(TinySettings,),
-    tuned=(Tuned({"iterations": 12, "trajectories": 5}), Tuned({"learning_rate": 0.2}, update="regular")),
+    tuned=(Preset({"iterations": 12, "trajectories": 5}), Preset({"learning_rate": 0.2}, update="regular")),
 )
 WINDING = replace(TASK, name="winding", world=CorridorWorld(turn=lambda: "left"))
 POINTS = {

@@ -18,14 +18,14 @@ from aggrevated import (
     SEED,
     EvaluationSettings,
     Policy,
+    Preset,
+    Problem,
+    ProblemSettings,
     Score,
     Task,
-    Tuned,
-    Validated,
-    World,
-    WorldSettings,
+    ValidationScore,
     at_least,
-    mean_return,
+    evaluate_mean_return,
     setting,
 )
 
@@ -100,7 +100,7 @@ class Tagging:
         """How many words its sentences have."""
         return int(self.corpus.lengths[self.chosen].sum())
 
-    def initial(self, seeds):
+    def reset(self, seeds):
         sentence = self.chosen[(seeds % np.uint64(len(self.chosen))).astype(np.int64)]
         nothing = np.full_like(sentence, NO_TAG)
         return np.stack([sentence, np.zeros_like(sentence), nothing, nothing], axis=1)
@@ -140,10 +140,12 @@ class Accuracy:
 
     tagging: Tagging
 
-    def __call__(self, policy: Policy | Gold) -> Validated:
+    def __call__(self, policy: Policy | Gold) -> ValidationScore:
         numbers = np.arange(len(self.tagging.chosen), dtype=np.uint64)
-        right = self.tagging.words + len(numbers) * mean_return(policy, self.tagging, numbers, deterministic=True)
-        return Validated(right / self.tagging.words, steps=self.tagging.words)
+        right = self.tagging.words + len(numbers) * evaluate_mean_return(
+            policy, self.tagging, numbers, deterministic=True
+        )
+        return ValidationScore(right / self.tagging.words, steps=self.tagging.words)
 
 
 @dataclass(frozen=True)
@@ -161,14 +163,14 @@ class OtherSentences(EvaluationSettings):
     sentences: int = setting(200, "How many sentences.", at_least(1))
     seed: int = setting(1_000_000, "The seed that they come from.", SEED)
 
-    def measure(self, world: WorldSettings, policy: Policy) -> dict[str, Any]:
+    def measure(self, world: ProblemSettings, policy: Policy) -> dict[str, Any]:
         assert isinstance(world, TaggerWorld)
         others = corpus(self.sentences, self.seed, world.features)
         return world.tagged(policy, Tagging(others, np.arange(self.sentences))).facts()
 
 
 @dataclass(frozen=True, kw_only=True)
-class TaggerWorld(WorldSettings):
+class TaggerWorld(ProblemSettings):
     """Generated sentences: of ten, eight to learn from, one to choose on, one to report."""
 
     name = "tagger"
@@ -193,11 +195,11 @@ class TaggerWorld(WorldSettings):
         found = corpus(self.sentences, self.data_seed, self.features)
         return Tagging(found, np.flatnonzero(np.isin(np.arange(self.sentences) % 10, tenths)))
 
-    def build(self, seed: int) -> World:
+    def build(self, seed: int) -> Problem:
         learned = self.part(*range(8))
         chosen_on = self.part(8)
         reported = self.part(9)
-        return World(
+        return Problem(
             learned,
             Gold(learned.corpus),
             validate=Accuracy(chosen_on),
@@ -233,6 +235,6 @@ TASK = Task(
     name="tagger",
     title="A tagger",
     world=TaggerWorld(),
-    usual=(Tuned({"hidden": (32,), "iterations": 6}),),
+    usual=(Preset({"hidden": (32,), "iterations": 6}),),
 )
 POINTS = {"aggrevated.tasks": "tagger = tagger_package:TASK"}

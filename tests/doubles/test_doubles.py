@@ -53,7 +53,7 @@ def test_a_task_with_its_own_world_policy_update_and_oracle_by_name(
     config = json.loads((Path(result["run"]) / "config.json").read_text())
     assert config["update"] == {"name": "signed", "step_size": 0.2}
     assert config["oracle"] == {"name": "stepped", "weight": 2.0}
-    assert config["world"] == {"name": "corridor", "length": 4} and config["policy"] == {"name": "tiny"}
+    assert config["problem"] == {"name": "corridor", "length": 4} and config["policy"] == {"name": "tiny"}
 
     evaluated = json.loads(said(capsys, "evaluate", result["run"], "--walks", "3", "--json"))
     assert evaluated["episodes"] == 3 and -6 < evaluated["test_return"] <= -4

@@ -68,7 +68,7 @@ def test_it_is_found_by_its_entry_point(offered: ModuleType, capsys: pytest.Capt
     result = said(capsys, "train", "tagger", *few)
     assert result["task"] == "tagger" and result["iterations"] == 2 and result["words"] > 50
     folder = str(result["run"])
-    assert json.loads((Path(folder) / "config.json").read_text())["world"] == {
+    assert json.loads((Path(folder) / "config.json").read_text())["problem"] == {
         "name": "tagger", "sentences": 60, "features": 128, "data_seed": 0,
     }  # fmt: skip
     assert said(capsys, "evaluate", folder, "--sentences", "5")["words"] < 5 * offered.LONGEST
@@ -78,7 +78,7 @@ def test_it_is_found_by_its_entry_point(offered: ModuleType, capsys: pytest.Capt
 def test_what_gold_says_of_a_tag_is_what_it_costs(package: ModuleType) -> None:
     tagging = package.Tagging(package.corpus(8, 0, 16), np.arange(8))
     gold = package.Gold(tagging.corpus)
-    state = tagging.initial(np.arange(8, dtype=np.uint64))
+    state = tagging.reset(np.arange(8, dtype=np.uint64))
     for action in range(len(package.TAGS)):
         following, cost, done = tagging.step(state, np.full(len(state), action))
         total = cost.copy()

@@ -18,7 +18,7 @@ def vectors():
 
 @pytest.fixture
 def states(simulator):
-    return simulator.initial(np.arange(12, dtype=np.uint64))
+    return simulator.reset(np.arange(12, dtype=np.uint64))
 
 
 @pytest.fixture

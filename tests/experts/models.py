@@ -56,7 +56,7 @@ class Seen:
     def observe(self, state: Array) -> Array:
         return state.astype(np.float32)
 
-    def initial(self, seeds: Array) -> Array:
+    def reset(self, seeds: Array) -> Array:
         raise NotImplementedError
 
     def step(self, state: Array, action: Array) -> tuple[Array, Array, Array]:

@@ -179,7 +179,7 @@ def test_a_module_is_as_it_was_given(simulator, states):
 
 
 def test_vectors(vectors):
-    states = vectors.initial(np.arange(5, dtype=np.uint64))
+    states = vectors.reset(np.arange(5, dtype=np.uint64))
     towards = np.clip(-vectors.observe(states)[:, :1], -1, 1)
 
     class Critic:

@@ -49,13 +49,13 @@ def flat(episodes):
 
 def test_a_clone_does_as_it_was_shown(simulator):
     clone = as_expert(homewards(), simulator)
-    states = simulator.initial(np.arange(40, dtype=np.uint64))
+    states = simulator.reset(np.arange(40, dtype=np.uint64))
     np.testing.assert_array_equal(clone.act(states, 0), 1 - np.sign(simulator.observe(states)[:, 0]))
     assert expert_capability(clone) == "act" and len(clone.networks) == 1
     assert re.fullmatch(
         r"a clone of 12 recorded episodes, 72 steps with a mean return of -[\d.]+: it chooses as recorded in 100.0% of "
         r"6 held-out steps",
-        clone.said,
+        clone.description,
     )
     walked = roll_in(simulator, RollInPolicy(clone, None, 1.0), np.arange(6, dtype=np.uint64))
     start = np.abs(walked.observations[:, 0, 0])
@@ -69,7 +69,7 @@ def test_the_same_seed_the_same_clone(simulator):
         np.testing.assert_array_equal(one, two)
         assert not np.array_equal(one, three)
     sent = cloudpickle.loads(cloudpickle.dumps(first))
-    states = simulator.initial(np.arange(9, dtype=np.uint64))
+    states = simulator.reset(np.arange(9, dtype=np.uint64))
     np.testing.assert_array_equal(sent.act(states, 0), first.act(states, 0))
 
 
@@ -78,17 +78,17 @@ def test_a_clone_of_vectors(vectors):
     places = generator.uniform(-5, 5, (10, 30))
     episodes = [(np.stack([x, np.abs(x)], 1).astype(np.float32), np.clip(-x / 4, -1, 1)[:, None]) for x in places]
     clone = as_expert(episodes, vectors)
-    states = vectors.initial(np.arange(20, dtype=np.uint64))
+    states = vectors.reset(np.arange(20, dtype=np.uint64))
     expected = np.clip(-vectors.observe(states)[:, :1] / 4, -1, 1)
     np.testing.assert_allclose(clone.act(states, 0), expected, atol=0.1)
-    share = float(re.search(r"explains ([\d.]+)% of the variance of the actions in 30 held-out", clone.said)[1])
-    assert share > 98 and "return" not in clone.said
+    share = float(re.search(r"explains ([\d.]+)% of the variance of the actions in 30 held-out", clone.description)[1])
+    assert share > 98 and "return" not in clone.description
 
 
 def test_one_step_is_enough_to_say_something(simulator, monkeypatch):
     monkeypatch.setattr("aggrevated.experts.behavior_clone.MOST", 300)
     clone = as_expert([(np.array([[1.0, 1.0]]), [2])], simulator)
-    assert set(clone.act(simulator.initial(np.arange(3, dtype=np.uint64)), 0)) == {2}
+    assert set(clone.act(simulator.reset(np.arange(3, dtype=np.uint64)), 0)) == {2}
 
 
 @pytest.mark.parametrize(
@@ -234,7 +234,7 @@ def test_minari(monkeypatch, simulator, states, places):
 
     monkeypatch.setitem(sys.modules, "minari", SimpleNamespace(load_dataset=load_dataset))
     clone = as_expert("minari:line/expert-v0", simulator)
-    assert asked == ["line/expert-v0"] and "12 recorded episodes" in clone.said
+    assert asked == ["line/expert-v0"] and "12 recorded episodes" in clone.description
     np.testing.assert_array_equal(clone.act(states, 0), 1 - np.sign(places))
     with pytest.raises(
         DataError, match=r"no dataset other that can be read here \(not here\); run: minari download other"

@@ -9,7 +9,7 @@ from aggrevated.tasks import Task
 from aggrevated.training.trainer import train
 from on_a_line import line, pushed
 
-ORACLES = {"q": "q-network", "q_of": "q-of-action", "v": "value-function", "act": "monte-carlo"}
+ORACLES = {"q": "q-star", "q_of": "state-action-q", "v": "value-function", "act": "monte-carlo"}
 
 
 class KnowsAll:
@@ -52,7 +52,7 @@ def trained(given, make, folder):
     """One iteration, by the oracle of the rung."""
     rung = expert_capability(as_expert(given, make()))
     world = ControlProblem(make=make, make_expert=lambda simulator: as_expert(given, simulator), horizon=8)
-    task = Task(name="line", title="A line", world=world, oracle=ORACLES[rung])
+    task = Task(name="line", title="A line", problem=world, oracle=ORACLES[rung])
     few = {"iterations": 2, "trajectories": 12, "validation_episodes": 8, "test_episodes": 8}
     return rung, train(task, out=folder, **few)
 
@@ -67,5 +67,5 @@ def test_a_learner_of_a_finite_set(given, tmp_path, request):
 
 def test_a_learner_of_vectors(tmp_path):
     rung, run = trained(Pushes(), pushed, tmp_path / "run")
-    assert rung == "q_of" and run.config.oracle.name == "q-of-action"
+    assert rung == "q_of" and run.config.oracle.name == "state-action-q"
     assert run.result().more["expert_return"] > -15

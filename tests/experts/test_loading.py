@@ -22,7 +22,7 @@ from aggrevated.tasks import find_task
 @pytest.mark.parametrize("task", ["cartpole", "acrobot", "hopper", "walker"])
 def test_a_shipped_expert_is_in_the_band_of_its_recipe(task: str) -> None:
     card = load_checksummed(BUILTIN_WEIGHTS / f"{task}.safetensors")[1]
-    recipe = find_task(task).recipe
+    recipe = find_task(task).expert_recipe
     assert recipe is not None
     assert recipe.band[0] <= card["mean_return"] <= recipe.band[1]
     assert card["why"] == recipe.why and card["settings"] == dict(recipe.settings) and card["seed"] == 0
@@ -71,7 +71,7 @@ def saved(path: Path, algorithm: str, layers: object, activation: object = None)
 
 def hopper_states(simulator: MuJoCo) -> Array:
     """States like those it can be in, some of them wild."""
-    states = simulator.initial(np.arange(200))
+    states = simulator.reset(np.arange(200))
     states[:, 1:13] += np.random.default_rng(0).normal(size=(200, 12)) * np.linspace(0.1, 3.0, 200)[:, None]
     return states
 
@@ -128,12 +128,12 @@ def test_a_shipped_actor_critic_keeps_to_the_action_space(task: str) -> None:
         == expert.critic.activation
         == load_checksummed(BUILTIN_WEIGHTS / f"{task}.safetensors")[1]["activation"]
     )
-    states = simulator.initial(np.arange(50))
+    states = simulator.reset(np.arange(50))
     states[:, 1:9] += np.random.default_rng(0).normal(size=(50, 8))
     actions = expert.act(states, 0)
     assert actions.shape == (50, *simulator.action_space.shape) and actions.dtype == np.float32
     assert np.abs(actions).max() == 1.0
-    assert expert.v(simulator.initial(np.arange(50))).max() < -20  # costs are negative rewards, and it is good
+    assert expert.v(simulator.reset(np.arange(50))).max() < -20  # costs are negative rewards, and it is good
 
 
 @pytest.mark.parametrize(

@@ -157,7 +157,7 @@ def test_names_and_files_with_commas_between_are_several_experts(tmp_path: Path,
     expert = world.loaded_expert
     one = load_expert("cartpole", CartPole())
     assert isinstance(expert, QExpertEnsemble) and len(expert.networks) == 2
-    states = CartPole().initial(np.arange(9))
+    states = CartPole().reset(np.arange(9))
     other = load_expert("mine.safetensors", CartPole())
     np.testing.assert_array_equal(expert.q(states), np.minimum(one.q(states), other.q(states)))
     assert len(world.build(0).fingerprint) == 2 * len(
@@ -170,7 +170,7 @@ def test_names_and_files_with_commas_between_are_several_experts(tmp_path: Path,
 def test_several_critics_of_a_robot():
     expert = load_expert("hopper,hopper", MuJoCo("hopper"))
     one = load_expert("hopper", MuJoCo("hopper"))
-    states = MuJoCo("hopper").initial(np.arange(5))
+    states = MuJoCo("hopper").reset(np.arange(5))
     assert isinstance(expert, StateValueExpertEnsemble) and isinstance(one, ActorCriticExpert)
     np.testing.assert_array_equal(expert.act(states, 0), one.act(states, 0))
     np.testing.assert_array_equal(expert.v(states), one.v(states))

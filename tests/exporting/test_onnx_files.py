@@ -84,7 +84,7 @@ def test_step_by_step_onnxruntime_acts_as_predict_does(make, tmp_path):
             state = {"state": found["state_out"]}
     assert ("state_out" in found) == bool(size)
     if "deviation" in found:
-        deviation = policy.head.unit * policy.head.log_deviation.detach().exp()
+        deviation = policy.head.cost_scale * policy.head.log_deviation.detach().exp()
         np.testing.assert_allclose(found["deviation"], np.tile(deviation, (6, 1)), rtol=1e-6)
         assert found["mean"].shape == found["action"].shape == (6, A)
     else:

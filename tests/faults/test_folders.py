@@ -108,7 +108,7 @@ def test_a_config_that_was_changed_is_noticed(
     assert "train --config" in sentence
     result = json.loads(said(["train", "--config", f"{copy}/config.json", "--iterations", "2", "--json"], capsys))
     made = json.loads((Path(result["run"]) / "config.json").read_text())
-    assert (made["world"]["horizon"], made["loop"]["iterations"]) == (21, 2)
+    assert (made["problem"]["horizon"], made["loop"]["iterations"]) == (21, 2)
 
 
 def test_a_result_that_was_changed_is_noticed(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -370,7 +370,7 @@ def test_a_name_that_no_file_can_have_is_refused() -> None:
 
 
 def test_a_card_of_other_types_is_refused(tmp_path: Path) -> None:
-    facts = read_builtin_expert_cards()["cartpole"].facts()
+    facts = read_builtin_expert_cards()["cartpole"].to_dict()
     assert ExpertCard.read(facts | {"mean_return": 300}, "a").mean_return == 300
     for more in ({"seed": "0"}, {"settings": []}, {"mean_return": None}, {"horizon": True}, {"task": 1}):
         with pytest.raises(DataError, match=f"a has a card with an unusual {next(iter(more))}; make it with"):
@@ -392,7 +392,7 @@ def expert(path):
     found = load_expert(str(path), CartPole())
     for network in found.networks:
         assert all(np.isfinite(numbers).all() for numbers in (*network.weights, *network.biases))
-    assert 0 <= found.discount <= 1 and found.act(CartPole().initial(np.arange(3)), 0).shape == (3,)
+    assert 0 <= found.discount <= 1 and found.act(CartPole().reset(np.arange(3)), 0).shape == (3,)
 READERS = {".zip": expert, ".safetensors": expert, ".json": read_json, ".jsonl": read_journal, ".inkml": read_inkml,
            ".png": read_page}
 def peak():  # in MB; ru_maxrss would count what the parent had before this process began

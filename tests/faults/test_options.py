@@ -174,7 +174,7 @@ def with_experiment(words: tuple[str, ...], option: str) -> tuple[str, ...]:
 def evaluations() -> Iterator[Option]:
     """How a run can be tried again, by what it is tried on."""
     for words, task in ((COMPLETE["evaluate"], "cartpole"), (("evaluate", "ALGEBRA"), "algebra")):
-        how = find_task(task).world.evaluation
+        how = find_task(task).problem.evaluation
         for name in declared_settings(how):
             yield Option(words, to_flag(name), kind_of(how, name))
 

@@ -14,26 +14,26 @@ from gymnasium import spaces
 
 from aggrevated import (
     CategoricalHead,
-    Control,
+    ControlProblem,
     FeedForwardPolicy,
     GaussianHead,
     GymnasiumSimulator,
     Learner,
-    MonteCarlo,
-    PartError,
-    Processes,
-    QStar,
-    Regular,
+    MonteCarloOracle,
+    ProcessEngine,
+    QStarOracle,
+    RegularUpdate,
     Run,
     Task,
     UsageError,
-    ValueFunction,
+    UserCodeError,
+    ValueFunctionOracle,
     aggrevated,
-    all_actions,
-    disagreement,
-    execute,
-    likelihood,
-    mean_return,
+    all_actions_loss,
+    best_action_nll_loss,
+    evaluate_mean_return,
+    make_zero_one_oracle,
+    run_to_end,
     set_time_limit,
     train,
 )
@@ -95,7 +95,7 @@ FAULTS: dict[str, tuple[Callable[[Any], Any], str]] = {
 @pytest.mark.parametrize("kind", FAULTS)
 def test_an_environment_that_is_broken(kind: str) -> None:
     wrong, words = FAULTS[kind]
-    with pytest.raises(PartError, match=f"^Broken .*{words}.* in step 2 of the episode of seed 0; .*") as caught:
+    with pytest.raises(UserCodeError, match=f"^Broken .*{words}.* in step 2 of the episode of seed 0; .*") as caught:
         GymnasiumSimulator(env_with(wrong), 8)
     assert caught.value.exit_code == 65 and (caught.value.step, caught.value.seed) == (2, 0)
 
@@ -110,7 +110,7 @@ class Late:
     observation_space = spaces.Box(-10, 10, (1,), np.float32)
     action_space = spaces.Discrete(2)
 
-    def initial(self, seeds: Any) -> Any:
+    def reset(self, seeds: Any) -> Any:
         return np.stack([(seeds % np.uint64(1000)).astype(float), np.zeros(len(seeds))], axis=1)
 
     def observe(self, state: Any) -> Any:
@@ -154,19 +154,19 @@ def nan_of(seed: int) -> Callable[[Any, Any, Any], Any]:
 )
 def test_a_simulator_that_is_broken(wrong: Any, words: str) -> None:
     policy = FeedForwardPolicy(1, CategoricalHead(2), (4,))
-    with pytest.raises(PartError, match=words):
+    with pytest.raises(UserCodeError, match=words):
         evaluate_returns(policy, Late(wrong), SEEDS)
     if "observations" in words:
         return  # a roll-out of the expert looks at none
-    with pytest.raises(PartError, match=f"{words[:15]}.* in step 3 "):
-        MonteCarlo(Late(wrong), Says(lambda n, t: np.zeros(n, int)))(trajectories_of(Late(lambda *usual: usual)))
+    with pytest.raises(UserCodeError, match=f"{words[:15]}.* in step 3 "):
+        MonteCarloOracle(Late(wrong), Says(lambda n, t: np.zeros(n, int)))(trajectories_of(Late(lambda *usual: usual)))
 
 
 def trajectories_of(simulator: Simulator) -> Any:
-    from aggrevated import Mixture
+    from aggrevated import RollInPolicy
     from aggrevated.rollout.roll_in import roll_in
 
-    return roll_in(simulator, Mixture(None, FeedForwardPolicy(1, CategoricalHead(2), (4,)).actor()), SEEDS)
+    return roll_in(simulator, RollInPolicy(None, FeedForwardPolicy(1, CategoricalHead(2), (4,)).actor()), SEEDS)
 
 
 @pytest.mark.parametrize(
@@ -187,19 +187,19 @@ def trajectories_of(simulator: Simulator) -> Any:
 def test_an_expert_that_is_broken(what: Any, words: str) -> None:
     sound = Late(lambda *usual: usual)
     expert = Says(what)
-    with pytest.raises(PartError, match=f"^the expert says .*{words}"):
+    with pytest.raises(UserCodeError, match=f"^the expert says .*{words}"):
         evaluate_returns(expert, sound, SEEDS)
     rolled = trajectories_of(sound)
-    for oracle in (MonteCarlo(sound, expert), disagreement(expert, sound.action_space)):
-        with pytest.raises(PartError, match=f"^the expert says .*{words.partition(' of the episode')[0]}"):
+    for oracle in (MonteCarloOracle(sound, expert), make_zero_one_oracle(expert, sound.action_space)):
+        with pytest.raises(UserCodeError, match=f"^the expert says .*{words.partition(' of the episode')[0]}"):
             oracle(rolled)
 
 
 def test_vectors_of_an_expert_that_are_no_numbers() -> None:
     for bad, words in ((np.nan, "not finite"), (np.inf, "not finite")):
-        with pytest.raises(PartError, match=f"the expert says gave actions that are {words}"):
+        with pytest.raises(UserCodeError, match=f"the expert says gave actions that are {words}"):
             evaluate_returns(Says(lambda n, t, bad=bad: np.full((n, 2), bad)), Walk(), SEEDS)  # type: ignore[misc]
-    with pytest.raises(PartError, match=r"gave actions of shape \(4,\).*must be of shape \(4, 2\)"):
+    with pytest.raises(UserCodeError, match=r"gave actions of shape \(4,\).*must be of shape \(4, 2\)"):
         evaluate_returns(Says(lambda n, t: np.zeros(n)), Walk(), SEEDS)
 
 
@@ -218,9 +218,11 @@ def test_what_hangs_is_given_up_after_the_limit() -> None:
         time.sleep(60)
 
     began = time.monotonic()
-    with pytest.raises(PartError, match=r"Broken had not answered step after 0\.3 seconds in step 2 .*--time-limit"):
+    with pytest.raises(
+        UserCodeError, match=r"Broken had not answered step after 0\.3 seconds in step 2 .*--time-limit"
+    ):
         GymnasiumSimulator(env_with(sleep), 8)
-    with pytest.raises(PartError, match=r"the expert says had not answered act after 1\.2 seconds"):
+    with pytest.raises(UserCodeError, match=r"the expert says had not answered act after 1\.2 seconds"):
         evaluate_returns(Says(sleep), Late(lambda *usual: usual), SEEDS)
 
     def stubborn(*_: Any) -> Any:
@@ -230,7 +232,7 @@ def test_what_hangs_is_given_up_after_the_limit() -> None:
             except Exception:
                 continue
 
-    with pytest.raises(PartError, match="had not answered act"):
+    with pytest.raises(UserCodeError, match="had not answered act"):
         evaluate_returns(Says(stubborn), Late(lambda *usual: usual), SEEDS)
     assert time.monotonic() - began < 7
 
@@ -240,9 +242,9 @@ def test_answers_that_are_no_array() -> None:
         def q(self, states: Any) -> Any:
             return [[1.0], *([1.0, 2.0],) * (len(states) - 1)]
 
-    with pytest.raises(PartError, match="the expert says gave costs-to-go that are no array"):
-        QStar(Ragged(lambda n, t: None))(trajectories_of(Late(lambda *usual: usual)))
-    with pytest.raises(PartError, match="late gave states that are no array"):
+    with pytest.raises(UserCodeError, match="the expert says gave costs-to-go that are no array"):
+        QStarOracle(Ragged(lambda n, t: None))(trajectories_of(Late(lambda *usual: usual)))
+    with pytest.raises(UserCodeError, match="late gave states that are no array"):
         policy = FeedForwardPolicy(1, CategoricalHead(2), (4,))
         evaluate_returns(policy, Late(lambda f, c, d: ([[1.0], *f.tolist()[1:]], c, d)), SEEDS)
 
@@ -262,28 +264,34 @@ class Moody(Env):
 def test_a_run_with_a_broken_part_stays_resumable(tmp_path: Path, engine: str) -> None:
     kind = type("Moody", (Moody,), {"flag": tmp_path / "broken"})
     expert = Says(lambda n, t: np.ones(n, int))
-    world = Control(make=lambda horizon: GymnasiumSimulator(kind, horizon), make_expert=lambda _: expert, horizon=8)
-    task = Task(name="moody", title="Moody", world=world)
+    world = ControlProblem(
+        make=lambda horizon: GymnasiumSimulator(kind, horizon), make_expert=lambda _: expert, horizon=8
+    )
+    task = Task(name="moody", title="Moody", problem=world)
     whole = train(task, "dagger", out=tmp_path / "whole", **TINY).result()
     run = Run.create(tmp_path / "run", Run.open(tmp_path / "whole", task).config)
 
     def break_it(_: object) -> None:
         (tmp_path / "broken").touch()
 
-    own = Processes(2) if engine == "processes" else None
-    with pytest.raises(PartError, match=r"raised RuntimeError: moody .* in step 4 of the episode of seed \d+"):
-        execute(run, break_it, **({"engine": own} if own else {}))
+    own = ProcessEngine(2) if engine == "processes" else None
+    with pytest.raises(UserCodeError, match=r"raised RuntimeError: moody .* in step 4 of the episode of seed \d+"):
+        run_to_end(run, break_it, **({"engine": own} if own else {}))
     if own:
         own.close()
     (tmp_path / "broken").unlink()
-    again = execute(Run.open(run.folder, task))
+    again = run_to_end(Run.open(run.folder, task))
     assert whole is not None and again.weights_sha256 == whole.weights_sha256
 
 
 def test_pieces_that_do_not_fit_each_other() -> None:
     def begin(policy: Any, simulator: Any, expert: Any = None, oracle: Any = None) -> None:
-        learner = Learner(policy, Regular())
-        list(islice(aggrevated(learner, simulator, expert, oracle or QStar(TinyExpert()), all_actions, k=2), 1))
+        learner = Learner(policy, RegularUpdate())
+        list(
+            islice(
+                aggrevated(learner, simulator, expert, oracle or QStarOracle(TinyExpert()), all_actions_loss, k=2), 1
+            )
+        )
 
     categorical = FeedForwardPolicy(4, CategoricalHead(2), (4,))
     cartpole = CartPole()
@@ -302,8 +310,8 @@ def test_pieces_that_do_not_fit_each_other() -> None:
     with pytest.raises(UsageError, match="has no method act"):
         begin(categorical, cartpole, expert=object())
     with pytest.raises(UsageError, match="cannot read what cartpole shows"):
-        mean_return(FeedForwardPolicy(3, CategoricalHead(2), (4,)), cartpole, SEEDS)
-    for oracle, method in ((QStar, "q"), (ValueFunction, "v")):
+        evaluate_mean_return(FeedForwardPolicy(3, CategoricalHead(2), (4,)), cartpole, SEEDS)
+    for oracle, method in ((QStarOracle, "q"), (ValueFunctionOracle, "v")):
         with pytest.raises(UsageError, match=f"the expert home has no method {method} to be asked by"):
             oracle(Home())
     begin(linear_policy(None).float(), TinyMdp(), TinyExpert())  # these do
@@ -322,10 +330,10 @@ def test_survivors_are_counted_and_a_mean_of_few_is_refused() -> None:
     assert len(returns) == 95
     with pytest.raises(DataError, match="50 of 100 episodes diverged, more than a tenth"):
         evaluate_returns(policy, diverging(2), many)
-    learner = Learner(policy, Regular())
+    learner = Learner(policy, RegularUpdate())
     run = aggrevated(
         learner, diverging(20), Says(lambda n, t: np.zeros(n, int)),
-        disagreement(Says(lambda n, t: np.zeros(n, int)), spaces.Discrete(2)), likelihood, k=5, validation_episodes=200,
+        make_zero_one_oracle(Says(lambda n, t: np.zeros(n, int)), spaces.Discrete(2)), best_action_nll_loss, k=5, validation_episodes=200,
     )  # fmt: skip
     list(islice(run, 1))
     assert 0 < learner.diverged_validation_episodes < 40

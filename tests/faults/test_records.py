@@ -26,7 +26,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 def test_every_setting_of_a_config_that_is_no_such_thing(run: Run) -> None:
-    facts = run.config.facts()
+    facts = run.config.to_dict()
     tried = 0
     for place, piece in facts.items():
         for name in [None] if not isinstance(piece, dict) else [None, *piece]:

@@ -84,7 +84,7 @@ def test_a_log_hears_every_line_once_and_the_result(listening, tmp_path):
     run = train("cartpole", out=tmp_path / "run", log="kept", **SMALL)
     first, *lines, result = Kept.heard
     assert first == ("run", "cartpole")
-    assert lines == [line.facts() for line in run.metrics()] and result == run.result().facts()
+    assert lines == [line.to_dict() for line in run.metrics()] and result == run.result().to_dict()
 
 
 def test_a_run_that_goes_on_is_told_of_from_its_first_line_and_ends_with_the_same_bits(listening, tmp_path):
@@ -94,7 +94,7 @@ def test_a_run_that_goes_on_is_told_of_from_its_first_line_and_ends_with_the_sam
     stopped_after(run, 2, "kept")
     assert [line["iteration"] for line in Kept.heard[1:-1]] == [1, 2, 3] and Kept.heard[-1] is None
     run_to_end(run, log=["kept"])
-    assert Kept.heard[1:-1] == [line.facts() for line in run.metrics()] and len(Kept.heard) == 6
+    assert Kept.heard[1:-1] == [line.to_dict() for line in run.metrics()] and len(Kept.heard) == 6
     assert run.result().weights_sha256 == whole.result().weights_sha256
 
 
@@ -130,7 +130,7 @@ def test_tensorboard_shows_the_numbers_of_the_metrics(tmp_path):
     assert {"loss", "current_return", "best_return", "simulator_steps", "seconds"} <= set(shown)
     assert "died" not in shown and "iteration" not in shown
     for name in ("loss", "best_return", "simulator_steps"):
-        assert shown[name] == pytest.approx({line.iteration: line.facts()[name] for line in lines}, rel=1e-6)
+        assert shown[name] == pytest.approx({line.iteration: line.to_dict()[name] for line in lines}, rel=1e-6)
     assert shown["result/test_return"] == pytest.approx({4: run.result().more["test_return"]})
 
 

@@ -47,7 +47,7 @@ def test_of_vectors_by_hand():
     policy = randomise(FeedForwardPolicy(3, GaussianHead(2), hidden=()).double(), 0)
     trajectories = with_vectors(random_trajectories(), 2)
     advice = np.random.default_rng(1).normal(size=(6, 4, 2))
-    costs = CostToGo(np.zeros((6, 4)), trajectories.mask * 1.0, advice=advice)
+    costs = CostToGo(np.zeros((6, 4)), trajectories.mask * 1.0, expert_actions=advice)
     weight, bias = (p.detach().numpy() for p in policy.network[0].parameters())
     deviation = np.exp(policy.head.log_deviation.detach().numpy())
     away = (advice - trajectories.observations @ weight.T - bias) / deviation

@@ -36,9 +36,9 @@ def test_the_loss_of_a_parse_is_the_sum_of_what_its_transitions_lost(system):
     lost = np.zeros(40)
     loss = np.zeros(40)
     lanes = np.arange(40)
-    assert not np.where(parser.legal(state), parser.expert.q(state), np.inf).min(axis=1).any()
+    assert not np.where(parser.action_mask(state), parser.expert.q(state), np.inf).min(axis=1).any()
     while len(lanes):
-        legal = parser.legal(state)
+        legal = parser.action_mask(state)
         q = np.where(legal, parser.expert.q(state), np.inf)
         action = np.where(legal, generator.random(legal.shape), -1).argmax(axis=1)
         lost[lanes] += q[np.arange(len(lanes)), action] - q.min(axis=1)

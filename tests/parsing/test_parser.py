@@ -56,10 +56,10 @@ def test_q_is_what_following_the_expert_costs(corpus, system):
     """At every state of random parses, for every legal action, by roll-out."""
     parser = Parser(corpus, np.arange(40), in_order=True, system=system)
     generator = np.random.default_rng(2)
-    state = parser.initial(np.arange(40, dtype=np.uint64))
+    state = parser.reset(np.arange(40, dtype=np.uint64))
     compared = 0
     while len(state):
-        legal = parser.legal(state)
+        legal = parser.action_mask(state)
         q = parser.expert.q(state)
         lane, action = np.nonzero(legal)
         cost, _ = rollout_expert_cost(parser, parser.expert, state[lane], np.zeros(len(lane), int), action)
@@ -73,7 +73,7 @@ def test_q_is_what_following_the_expert_costs(corpus, system):
 def test_what_the_learner_sees_by_hand():
     """Two symbols of three shifted, then the first one headed by the third."""
     parser = Parser(Corpus.of([page([3, 3, 0]), page([0])]), np.array([0]), in_order=True)
-    state = parser.initial(np.zeros(1, np.uint64))
+    state = parser.reset(np.zeros(1, np.uint64))
     seen = [parser.observe(state)[0].tolist()]
     for action in (arc_eager.SHIFT, arc_eager.SHIFT, arc_eager.LEFT, arc_eager.LEFT):
         state, cost, done = parser.step(state, np.array([action]))
@@ -93,7 +93,7 @@ def test_what_the_learner_sees_by_hand():
 
 def test_pages_are_drawn_by_the_seed_and_evenly(corpus):
     parser = Parser(corpus, np.arange(5, 15))
-    first, again = (parser.initial(derive_seeds(0, SeedPurpose.ROLL_IN, 1, 2000)) for _ in range(2))
+    first, again = (parser.reset(derive_seeds(0, SeedPurpose.ROLL_IN, 1, 2000)) for _ in range(2))
     np.testing.assert_array_equal(first, again)
     counts = np.bincount(first[:, 0], minlength=40)
     assert counts[:5].sum() == counts[15:].sum() == 0 and (np.abs(counts[5:15] - 200) < 60).all()
@@ -109,7 +109,7 @@ def test_whole_parses_and_single_steps_agree(corpus, kind):
     policy = policy_for(corpus, kind)
     parser = Parser(corpus, np.arange(40))
     found = roll_in(parser, RollInPolicy(None, policy.actor()), derive_seeds(0, SeedPurpose.ROLL_IN, 1, 25))
-    arrays = map(torch.from_numpy, (found.observations, found.mask, found.legal))
+    arrays = map(torch.from_numpy, (found.observations, found.mask, found.action_mask))
     with torch.no_grad():
         whole = policy.distribution(*arrays).probs.numpy()
     actor = policy.actor()
@@ -117,7 +117,7 @@ def test_whole_parses_and_single_steps_agree(corpus, kind):
     kept = []
     for t in range(found.mask.shape[1]):
         parameters, memory = actor.parameters(found.observations[:, t], memory)
-        logits = np.where(found.legal[:, t], parameters, -np.inf)
+        logits = np.where(found.action_mask[:, t], parameters, -np.inf)
         with np.errstate(invalid="ignore"):
             weights = np.exp(logits - logits.max(axis=1, keepdims=True))
         kept.append(weights / weights.sum(axis=1, keepdims=True))
@@ -133,7 +133,8 @@ def test_scores_are_autograds_trajectory_by_trajectory(corpus, kind):
         parser, RollInPolicy(parser.expert, policy.actor(), 0.3), derive_seeds(0, SeedPurpose.ROLL_IN, 1, 4)
     )
     arrays = [
-        torch.from_numpy(a) for a in (found.observations, found.actions, found.mask, found.by_learner, found.legal)
+        torch.from_numpy(a)
+        for a in (found.observations, found.actions, found.mask, found.by_learner, found.action_mask)
     ]
     scores = policy.scores(*arrays)
     for i in range(4):
@@ -149,7 +150,7 @@ def test_an_actor_does_not_change_with_the_policy(corpus, kind):
     policy = policy_for(corpus, kind)
     parser = Parser(corpus, np.arange(40))
     actor = policy.actor()
-    observation = parser.observe(parser.initial(derive_seeds(0, SeedPurpose.ROLL_IN, 1, 9)))
+    observation = parser.observe(parser.reset(derive_seeds(0, SeedPurpose.ROLL_IN, 1, 9)))
     expected = policy.actor().parameters(observation, policy.actor().memory(9))[0]
     with torch.no_grad():
         for parameter in policy.parameters():

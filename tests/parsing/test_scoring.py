@@ -53,7 +53,7 @@ def test_a_policy_is_greedy_and_the_pages_are_those_that_were_chosen(kind):
         done = False
         while not done:
             logits, memory = actor.parameters(parser.observe(state), memory)
-            action = np.where(parser.legal(state), logits, -np.inf).argmax(axis=1)
+            action = np.where(parser.action_mask(state), logits, -np.inf).argmax(axis=1)
             state, _, (done,) = parser.step(state, action)
         assert heads[place].tolist() == parser.heads(state)[0].tolist()
     assert micro_uas(policy, parser) == pytest.approx(
@@ -108,7 +108,7 @@ def test_random_transitions_are_scored_by_symbols_not_by_pages():
 
 def test_scores_by_hand():
     parser = parser_of([2, 0], [0, 1, 2])
-    found = score_heads(np.array([[2, 0, NO_SYMBOL], [0, 1, 1]]), parser).facts()
+    found = score_heads(np.array([[2, 0, NO_SYMBOL], [0, 1, 1]]), parser).to_dict()
     assert found == {
         "expert_return": 1.0,
         "expert_standard_error": 0.0,

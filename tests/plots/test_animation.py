@@ -47,7 +47,7 @@ def panel(steps: int, title: str = "learner", name: str = "cartpole") -> Panel:
     """A trajectory through the simulator that takes action 1 all the time, done or not."""
     simulators: dict[str, Simulator] = {"cartpole": CartPole(), "acrobot": Acrobot()}
     simulator = simulators[name]
-    state = simulator.initial(np.array([0]))
+    state = simulator.reset(np.array([0]))
     states = []
     costs = []
     for _ in range(steps):

@@ -31,7 +31,7 @@ def pixels(state, name="hopper"):
 @pytest.mark.parametrize("name", ["hopper", "walker"])
 def test_a_picture_shows_the_state_and_nothing_else(renderer, name):
     simulator = MuJoCo(name)
-    first, second = simulator.initial(np.array([0, 1]))
+    first, second = simulator.reset(np.array([0, 1]))
     shown = pixels(first, name)
     assert shown.shape == (HEIGHT, WIDTH, 3) and shown.std() > 10
     lifted = first.copy()
@@ -43,7 +43,7 @@ def test_a_picture_shows_the_state_and_nothing_else(renderer, name):
 
 def test_the_camera_goes_along(renderer):
     """Four metres further on, the robot stands where it stood in the picture, and leans forward where it leans."""
-    state = MuJoCo("hopper").initial(np.array([0]))[0]
+    state = MuJoCo("hopper").reset(np.array([0]))[0]
     there = state.copy()
     leaning = state.copy()
     there[1] += 4.0
@@ -62,7 +62,7 @@ def brown(shown):
 
 def test_to_draw_a_robot_changes_no_simulation(renderer):
     simulator = MuJoCo("hopper")
-    state = simulator.initial(np.arange(3))
+    state = simulator.reset(np.arange(3))
     action = np.full((3, 3), 0.5, np.float32)
     before = simulator.step(state, action)
     pixels(state[0])
@@ -72,7 +72,7 @@ def test_to_draw_a_robot_changes_no_simulation(renderer):
 
 def test_an_animation_of_a_robot(renderer, tmp_path):
     simulator = MuJoCo("hopper")
-    state = simulator.initial(np.array([0]))
+    state = simulator.reset(np.array([0]))
     states = []
     for _ in range(3):
         states.append(state[0])

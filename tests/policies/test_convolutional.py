@@ -135,7 +135,7 @@ LEARNERS = {
 
 @pytest.mark.parametrize(("method", "given"), LEARNERS.values(), ids=LEARNERS)
 def test_it_learns_and_resumes_with_the_same_bits(tmp_path: Path, method: str, given: dict[str, Any]) -> None:
-    oracle = {"oracle": "q-network"} if method in ("aggrevated", "loki") else {}
+    oracle = {"oracle": "q-star"} if method in ("aggrevated", "loki") else {}
     config = resolve_config(GRID, method, **given, **oracle, checkpoint_every=1)
     whole = Run.create(tmp_path / "whole", config)
     result = run_to_end(whole)

@@ -11,7 +11,7 @@ import torch
 from gymnasium.spaces import Box, Dict, Discrete, MultiDiscrete
 from safetensors.torch import save
 
-from aggrevated import DataError, StorageError, UsageError, load, storage
+from aggrevated import DataError, StorageError, UsageError, load_policy, storage
 from aggrevated.core.spaces import SpaceAdapter
 from aggrevated.policies.convolutional import ConvolutionalPolicy
 from aggrevated.policies.feed_forward import FeedForwardPolicy
@@ -63,7 +63,7 @@ def file(tmp_path: Path) -> Path:
 def told(path: Path) -> str:
     """The sentence with which a file is refused."""
     with pytest.raises(DataError) as caught:
-        load(path)
+        load_policy(path)
     assert str(path) in str(caught.value) and "\n" not in str(caught.value)
     return str(caught.value)
 
@@ -72,7 +72,7 @@ def told(path: Path) -> str:
 def test_what_is_loaded_does_what_was_saved(make, tmp_path):
     policy = randomise(make(), 3, 0.5)
     policy.save(tmp_path / "p.safetensors", {"task": "none"})
-    loaded = load(tmp_path / "p.safetensors")
+    loaded = load_policy(tmp_path / "p.safetensors")
     assert type(loaded) is type(policy) and loaded.metadata == {"task": "none"} and loaded.space_adapter is None
     assert digest_tensors(loaded.state_dict()) == digest_tensors(policy.state_dict())
     observations = np.random.default_rng(0).normal(size=(5, 7, SIZE))
@@ -93,17 +93,21 @@ def test_its_card_is_found_out_once_and_only_when_it_is_asked_for(tmp_path):
     assert asked == []
     policy.save(tmp_path / "p.safetensors")
     policy.save(tmp_path / "p.safetensors")
-    assert load(tmp_path / "p.safetensors").metadata == policy.metadata == {"task": "mine"} and asked == [1]
+    assert load_policy(tmp_path / "p.safetensors").metadata == policy.metadata == {"task": "mine"} and asked == [1]
 
 
 def test_it_can_be_trained_on_and_saved_again(file, tmp_path):
-    loaded = load(file)
+    loaded = load_policy(file)
     loss = -loaded(torch.zeros(1, 1, SIZE), torch.ones(1, 1, dtype=torch.bool)).log_prob(torch.zeros(1, 1)).sum()
     loss.backward()
     torch.optim.SGD(loaded.parameters(), 0.1).step()
     loaded.save(tmp_path / "again.safetensors")
-    assert digest_tensors(load(tmp_path / "again.safetensors").state_dict()) == digest_tensors(loaded.state_dict())
-    assert digest_tensors(load(file).state_dict()) != digest_tensors(loaded.state_dict())  # the first file is as it was
+    assert digest_tensors(load_policy(tmp_path / "again.safetensors").state_dict()) == digest_tensors(
+        loaded.state_dict()
+    )
+    assert digest_tensors(load_policy(file).state_dict()) != digest_tensors(
+        loaded.state_dict()
+    )  # the first file is as it was
 
 
 def test_with_a_translation_it_reads_and_acts_as_its_environment_does(tmp_path):
@@ -114,8 +118,8 @@ def test_with_a_translation_it_reads_and_acts_as_its_environment_does(tmp_path):
     policy = randomise(FeedForwardPolicy(3, CategoricalHead(6)), 1, 1.0)
     policy.space_adapter = translation
     policy.save(tmp_path / "p.safetensors")
-    loaded = load(tmp_path / "p.safetensors")
-    assert loaded.space_adapter.to_dict() == translation.facts()
+    loaded = load_policy(tmp_path / "p.safetensors")
+    assert loaded.space_adapter.to_dict() == translation.to_dict()
     one = {"place": np.array([0.3, -0.2], np.float32), "room": 2}
     action, _ = loaded.predict(one, deterministic=True)
     logits, _ = policy.actor().parameters(np.array([[-0.1, -0.2, 1.0]], np.float32), np.zeros((1, 0), np.float32))
@@ -132,7 +136,7 @@ def test_pictures_come_back_as_what_reads_them(tmp_path):
     policy.space_adapter = SpaceAdapter(Box(0, 255, (12, 9, 3), np.uint8), Discrete(A))
     policy.save(tmp_path / "p.safetensors")
     pictures = np.random.default_rng(0).integers(0, 256, (6, 12, 9, 3), np.uint8)
-    acted = [one.predict(pictures, deterministic=True)[0] for one in (policy, load(tmp_path / "p.safetensors"))]
+    acted = [one.predict(pictures, deterministic=True)[0] for one in (policy, load_policy(tmp_path / "p.safetensors"))]
     np.testing.assert_array_equal(*acted)
 
 
@@ -145,7 +149,7 @@ def test_vectors_are_clipped_to_the_environment_and_in_its_type(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "translation",
+    "space_adapter",
     [
         SpaceAdapter(Box(-1, 1, (5,)), Discrete(A)),
         SpaceAdapter(Box(-1, 1, (SIZE,)), Discrete(2)),
@@ -158,7 +162,7 @@ def test_a_translation_that_is_not_its_own_is_refused_by_both(translation, file,
     with pytest.raises(UsageError, match="this policy cannot be saved"):
         policy.save(tmp_path / "other.safetensors")
     weights, facts = load_checksummed(file)
-    save_checksummed(file, weights, facts | {"translation": translation.facts()})
+    save_checksummed(file, weights, facts | {"space_adapter": translation.to_dict()})
     assert "environment" in told(file)
 
 
@@ -206,7 +210,7 @@ CHANGES = {
     "policy is null": lambda f: f.update(policy=None),
     "another head": lambda f: f["head"].update(kind="gaussian", shape={"size": A, "low": [0, ""], "high": [1, ""]}),
     "actions": lambda f: f["head"].update(shape={"actions": 10**15}),
-    "translation": lambda f: f.update(translation={"columns": [1]}),
+    "space_adapter": lambda f: f.update(space_adapter={"columns": [1]}),
     "card": lambda f: f.update(card=3),
     "no card": lambda f: f.pop("card"),
     "a mixture": lambda f: f["policy"].update(kind="mixture"),
@@ -268,7 +272,7 @@ def test_files_of_others_are_refused(tmp_path):
     save_checksummed(path, {}, {})
     assert "give one that policy.save wrote" in told(path)
     with pytest.raises(StorageError):
-        load(tmp_path / "nothing.safetensors")
+        load_policy(tmp_path / "nothing.safetensors")
 
 
 def test_loading_needs_no_training_code(file):
@@ -307,6 +311,6 @@ def test_a_policy_of_before_there_were_units_acts_as_it_did(tmp_path: Path) -> N
     )
     seen = np.ones(SIZE, np.float32)
     np.testing.assert_array_equal(
-        load(tmp_path / "old.safetensors").predict(seen, deterministic=True)[0],
+        load_policy(tmp_path / "old.safetensors").predict(seen, deterministic=True)[0],
         policy.predict(seen, deterministic=True)[0],
     )

@@ -162,7 +162,7 @@ def test_in_use_it_remembers_what_it_did_itself(kind):
     own = derive_seeds(0, SeedPurpose.ROLL_IN, 1, 5)
     found = roll_in(simulator, RollInPolicy(None, policy.actor()), own, deterministic=True)
     lanes = np.arange(5)
-    state = simulator.initial(own)
+    state = simulator.reset(own)
     memory = None
     for t in range(found.mask.shape[1]):
         action, memory = policy.predict(simulator.observe(state), memory, deterministic=True)
@@ -269,7 +269,7 @@ class Alternate:
     action_space = Discrete(2)
     observation_space = Box(0.0, 1.0, (1,), np.float32)
 
-    def initial(self, seeds):
+    def reset(self, seeds):
         return np.tile([-1, 0], (len(seeds), 1))
 
     def observe(self, state):

@@ -35,7 +35,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[list[Run]], Jso
 
 def counted(run: Run) -> float:
     """The share of steps after which one is where one was; of the last of an episode by taking it again."""
-    world = run.config.world
+    world = run.config.problem
     fresh = derive_seeds(run.config.loop.seed, SeedPurpose.TEST, 0, EPISODES)
     simulator = Keys(world.horizon, world.size, world.doors)  # type: ignore[attr-defined]
     found = roll_in(run.config.built_problem.simulator, RollInPolicy(None, run.policy.actor()), fresh)

@@ -36,7 +36,7 @@ def test_every_page_of_runs_says_what_a_short_trial_gives() -> None:
 @pytest.mark.parametrize("name", with_short_trials())
 def test_a_short_trial_of_a_page_has_the_published_bits(name: str) -> None:
     page = published()[name]
-    if other := describe_numerics_difference(page["machine"]["arithmetic"], numerics_fingerprint()):
+    if other := describe_numerics_difference(page["machine"]["numerics"], numerics_fingerprint()):
         pytest.skip(f"the page was made with {other}: bits are not promised to be the same here")
     with single_thread():
         assert fingerprint_short_run(find_figure(name)) == page["short"]

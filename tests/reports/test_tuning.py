@@ -17,7 +17,7 @@ def test_the_value_that_earned_most_is_chosen_and_all_tries_are_told(tmp_path: P
     assert list(tuning.tries) == [0.03, 0.01, 0.09] and len(tuning.runs) == 6
     for run in tuning.runs:
         assert run_to_end(run).budget == 400
-    facts = tuning.facts("a label")
+    facts = tuning.to_dict("a label")
     means = {tried["value"]: sum(tried["areas"]) / 2 for tried in facts["tried"]}
     assert tuning.chosen() == {"learning_rate": facts["chosen"]} and means[facts["chosen"]] == max(means.values())
     assert facts["tried"][0]["seeds"] == [100, 101]

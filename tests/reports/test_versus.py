@@ -58,7 +58,7 @@ def test_every_trial_of_every_method_in_every_case_stands_in_the_json(made: tupl
                 assert trial["ratio"] == pytest.approx(trial["test_return"] / trial["expert_return"])
                 assert len(trial["weights_sha256"]) == 64
     assert set(facts["settings"]["H = 5"]) == {"AggreVaTeD", "slow"}
-    assert facts["settings"]["H = 5"]["slow"]["world"]["horizon"] == 5
+    assert facts["settings"]["H = 5"]["slow"]["problem"]["horizon"] == 5
 
 
 def test_folders_tell_cases_apart_and_runs_are_taken_up_again(made: tuple[Path, JsonDict]) -> None:

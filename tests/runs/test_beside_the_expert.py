@@ -105,7 +105,7 @@ def test_it_is_said_before_the_test(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 def test_a_clone_that_is_better_than_what_was_learned_is_said(tmp_path: Path) -> None:
     """A random policy that learns by steps of next to nothing, beside a clone of somebody who balances."""
     simulator = CartPole(60)
-    seen = simulator.observe(simulator.initial(np.arange(300, dtype=np.uint64)))
+    seen = simulator.observe(simulator.reset(np.arange(300, dtype=np.uint64)))
     balanced = [(seen, (seen[:, 2] + seen[:, 3] > 0).astype(int))]
     still = {"update": "regular", "target_kl": 1e-12, "horizon": 60}
     run = trained(tmp_path / "run", simulator, balanced, **still)

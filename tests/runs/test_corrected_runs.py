@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from aggrevated import load_reader
 from aggrevated.config.resolver import config_from_dict, resolve_config
 from aggrevated.core.errors import DataError, UnusedSettingError, UsageError
 from aggrevated.parsing.pages.page import Page
@@ -15,7 +14,7 @@ from aggrevated.storage import digest_tensors
 from aggrevated.training.evaluation import evaluate_run
 from aggrevated.training.run_folder import Run
 from aggrevated.training.trainer import run_to_end
-from aggrevated_reader import corrected_pages_problem
+from aggrevated_reader import corrected_pages_problem, load_reader
 from aggrevated_reader.learners.shipped_reader import load_builtin_reader
 from aggrevated_reader.pages.generated import generate_page
 from aggrevated_reader.pages.inkml_writing import to_inkml
@@ -83,7 +82,7 @@ def test_evaluating_a_run_gives_what_its_test_gave(taught: Run) -> None:
     result = taught.result()
     assert result is not None
     for name in ("test_return", "ratio", "uas_micro", "names", "test_standard_error"):
-        assert again.facts()[name] == pytest.approx(result.facts()[name]), name
+        assert again.to_dict()[name] == pytest.approx(result.to_dict()[name]), name
 
 
 def test_runs_are_evaluated_on_other_corrected_pages(page: Page, taught: Run, tmp_path: Path) -> None:
@@ -132,14 +131,14 @@ def test_a_page_that_changed_is_noticed_when_a_run_goes_on(page: Page, tmp_path:
     longer = Run(run.folder, run.config.with_settings(iterations=6))
     (folder / "page.inkml").write_bytes(to_inkml(replace(page, symbols=("2", *page.symbols[1:]))))
     with pytest.raises(DataError):
-        run_to_end(Run(longer.folder, config_from_dict(longer.config.facts(), "config.json")))
+        run_to_end(Run(longer.folder, config_from_dict(longer.config.to_dict(), "config.json")))
 
 
 @pytest.mark.parametrize("method", ["aggrevated", "aggrevate", "dagger", "sl", "reinforce", "sl-rl"])
 def test_every_method_begins_with_the_shipped_reader(method: str) -> None:
     config = resolve_config("algebra", method, corrected_pages="folder")
-    assert (config.policy.name, config.start.name) == ("shipped", "shipped")
-    assert config.world.label == ", corrected pages" and config.world.measured == "heads with names"
+    assert (config.policy.name, config.start.name) == ("builtin", "builtin")
+    assert config.problem.label == ", corrected pages" and config.problem.metric_name == "heads with names"
 
 
 @pytest.mark.parametrize(
@@ -169,10 +168,10 @@ def test_what_has_no_effect_on_corrected_pages_is_refused(given: dict[str, objec
             "--transition-system is arc-hybrid, but must be arc-eager with --corrected-pages",
         ),
         (
-            {"policy": "shipped"},
+            {"policy": "builtin"},
             "--policy is shipped, but must be another: it is for corrected pages; or give --corrected-pages",
         ),
-        ({"start": "shipped"}, "--start is shipped, but must be another: its weights fit --policy shipped only"),
+        ({"start": "builtin"}, "--start is shipped, but must be another: its weights fit --policy shipped only"),
     ],
 )
 def test_what_does_not_fit_corrected_pages_is_refused(given: dict[str, str], sentence: str) -> None:

@@ -35,7 +35,7 @@ def test_given_again_it_goes_on_to_the_same_bits(tmp_path: Path) -> None:
     run = aggrevated.resume(tmp_path / "half", env, expert=expert, iterations=4)
     assert run.result().weights_sha256 == whole.result().weights_sha256  # type: ignore[union-attr]
     again = Run.open(tmp_path / "half", env=env, expert=expert)
-    tried = evaluate_run(again, again.config.world.evaluation(episodes=5))  # type: ignore[call-arg]
+    tried = evaluate_run(again, again.config.problem.evaluation(episodes=5))  # type: ignore[call-arg]
     assert tried.more["episodes"] == 5 and tried.more["expert_return"] > 0
 
 

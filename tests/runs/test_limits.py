@@ -113,7 +113,7 @@ def test_a_result_of_less_does_not_count(tmp_path: Path) -> None:
     stop_after(extend_limits(run, budget=4000), 1)
     again = Run.open(run.folder)
     assert again.config.loop.budget == 4000 and again.result() is None
-    assert run_to_end(again).ended == "budget" and again.result() is not None
+    assert run_to_end(again).ended_by == "budget" and again.result() is not None
 
 
 def test_a_start_that_takes_it_all_is_the_whole_run(tmp_path: Path) -> None:
@@ -148,14 +148,14 @@ def test_a_limit_that_nothing_is_spent_of_ends_nothing_and_is_refused(tmp_path: 
 
 
 def test_nothing_falls_to_an_end_that_is_open() -> None:
-    assert limited(anneal_iterations=-1, iterations=50, budget=1000).update.values()["anneal_iterations"] == 50
+    assert limited(anneal_iterations=-1, iterations=50, budget=1000).update.to_values()["anneal_iterations"] == 50
     with pytest.raises(UsageError, match="--anneal-iterations is -1, to an end that --budget or --queries leave open"):
         limited(anneal_iterations=-1, budget=1000)
     usual = {"update": "regular", "policy": "lstm"}
-    assert resolve_config("algebra", **usual).update.values()["anneal_iterations"] > 0
+    assert resolve_config("algebra", **usual).update.to_values()["anneal_iterations"] > 0
     open_ended = resolve_config("algebra", **usual, budget=10_000)
-    assert open_ended.update.values()["anneal_iterations"] == 0 and open_ended.loop.validate_every == 25
-    assert resolve_config("cartpole", "loki", budget=1000).reinforcement.values()["imitation_max"] == 10
+    assert open_ended.update.to_values()["anneal_iterations"] == 0 and open_ended.loop.validate_every == 25
+    assert resolve_config("cartpole", "loki", budget=1000).reinforcement.to_values()["imitation_max"] == 10
 
 
 def test_steps_that_have_fallen_to_nothing_are_no_reason_for_more(tmp_path: Path) -> None:
@@ -168,7 +168,7 @@ def test_steps_that_have_fallen_to_nothing_are_no_reason_for_more(tmp_path: Path
 def test_several_runs_side_by_side_end_each_by_its_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     runs = [Run.create(tmp_path / str(seed), limited(budget=1000, seed=seed)) for seed in range(2)]
     results = run_in_parallel(runs, IN_PROCESS, ignore_numerics=False)
-    assert [result.ended for result in results] == ["budget"] * 2
+    assert [result.ended_by for result in results] == ["budget"] * 2
     assert "% of each run: 200/200, 2 of 2 runs ended" in capsys.readouterr().err
     print_result([replace(one, iterations=n) for one, n in zip(results, (3, 6), strict=True)], tmp_path, True)
     means = json.loads(capsys.readouterr().out)
@@ -187,7 +187,7 @@ def test_a_budget_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixt
     words = [f"--{name.replace('_', '-')}={value}" for name, value in LIMITED.items()]
     train = ["train", "cartpole", "--update", "regular", *words, "--json", "--out"]
     first = json.loads(said([*train, str(tmp_path / "run"), "--budget", "1000"], capsys))
-    assert first["ended"] == "budget" and first["budget"] == 1000 and first["simulator_steps"] < 1300
+    assert first["ended_by"] == "budget" and first["budget"] == 1000 and first["simulator_steps"] < 1300
     resume = ["resume", str(tmp_path / "run"), "--json"]
     more = json.loads(said([*resume, "--budget", "2000"], capsys))
     whole = json.loads(said([*train, str(tmp_path / "whole"), "--budget", "2000"], capsys))

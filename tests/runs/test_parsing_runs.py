@@ -89,7 +89,7 @@ def test_every_policy_runs_and_resumes_with_the_same_bits(
     assert score["uas_micro"] == score["test_return"] == score["ratio"]
     assert {"uas_macro", "exact_match", "uas_next_head"} <= set(score) and score["expert_return"] == 1.0
     assert (score["pages"], result.iterations) == (2, config.loop.iterations) and 0 <= score["uas_micro"] <= 1
-    pages = dataset("", 20, 0, False, config.world.warps)
+    pages = dataset("", 20, 0, False, config.problem.augmented_copies)
     assert score["symbols"] == pages.corpus.lengths[pages.test].sum()
     assert (run.folder / "curve.png").is_file()
 
@@ -100,7 +100,7 @@ def test_it_learns(tmp_path: Path) -> None:
     config = tiny(**start, iterations=1, validate_every=1, hidden=(32,))
     _, result = finished(tmp_path / "run", config)
     random = build_algorithm_inputs(config)
-    assert result.best_return > random.world.validate(random.learner.policy) + 0.15
+    assert result.best_return > random.problem.validate(random.learner.policy) + 0.15
     assert result.initial_return > 0.3
 
 
@@ -194,7 +194,7 @@ def test_real_ink_that_changed_is_refused(tmp_path: Path) -> None:
 
 def test_more_iterations_do_not_change_how_the_rates_fall(tmp_path: Path) -> None:
     config = tiny(update="regular")
-    assert config.update.annealed == 4  # to the end
+    assert config.update.anneal_iterations == 4  # to the end
     run, _ = finished(tmp_path / "run", config)
     longer = replace(run, config=run.config.with_settings(iterations=6))
     assert run_to_end(longer).iterations == 6
@@ -211,7 +211,7 @@ def test_rates_and_bonus_fall_as_the_config_says() -> None:
     natural = build_algorithm_inputs(tiny(update="natural", anneal_iterations=10, delta_kl=0.2)).learner.update.delta_kl
     assert [natural(n) for n in (1, 6, 11)] == pytest.approx([0.2, 0.1, 0.0])
     fixed = build_algorithm_inputs(tiny(update="regular", anneal_iterations=0, entropy=0.5, learning_rate=0.1))
-    assert fixed.oracle.bonus == 0.5 and fixed.learner.update.learning_rate == 0.1
+    assert fixed.oracle.entropy_bonus == 0.5 and fixed.learner.update.learning_rate == 0.1
     assert not isinstance(build_algorithm_inputs(tiny(update="regular", entropy=0.0)).oracle, EntropyBonusOracle)
     assert not isinstance(build_algorithm_inputs(tiny()).oracle, EntropyBonusOracle)  # the usual update needs none
     assert not isinstance(
@@ -232,16 +232,16 @@ def test_the_policy_is_told_the_geometry_or_is_not() -> None:
 
 def test_the_world_learns_chooses_and_reports_on_different_pages() -> None:
     setup = build_algorithm_inputs(tiny())
-    world = setup.world
+    world = setup.problem
     policy = setup.learner.policy
     pages = dataset("", 20, 0, False, 1)
-    met = {int(page) for page in world.simulator.initial(np.arange(500, dtype=np.uint64))[:, 0]}
+    met = {int(page) for page in world.simulator.reset(np.arange(500, dtype=np.uint64))[:, 0]}
     assert met == set(pages.train.tolist())
     chosen_on, reported = (Parser(pages.corpus, part, in_order=True) for part in (pages.validation, pages.test))
     expected = [micro_uas(policy, part) for part in (chosen_on, reported)]
     assert expected[0] != expected[1]
-    assert [world.validate(policy), world.test(policy).facts()["uas_micro"]] == expected
-    assert world.monitor(policy) == {"test_uas": expected[1]} and world.test(policy).facts()["pages"] == 2
+    assert [world.validate(policy), world.test(policy).to_dict()["uas_micro"]] == expected
+    assert world.monitor(policy) == {"test_uas": expected[1]} and world.test(policy).to_dict()["pages"] == 2
     assert world.validate(world.expert) == 1.0
 
 
@@ -317,7 +317,7 @@ def test_an_odd_width_cannot_read_in_both_directions(width: int) -> None:
     with pytest.raises(UsageError, match="even: half of it reads forwards, half backwards"):
         tiny(hidden=(width,))
     setup = build_algorithm_inputs(tiny(policy="lstm", hidden=(width,)))
-    assert 0 <= setup.world.validate(setup.learner.policy) <= 1
+    assert 0 <= setup.problem.validate(setup.learner.policy) <= 1
 
 
 @pytest.mark.parametrize(
@@ -344,7 +344,7 @@ def test_every_row_of_the_tables_can_be_resolved(quick: bool) -> None:
         open_still = {"oracle", "anneal_iterations", *(["iterations"] if quick else [])}
         given = {name: value for name, value in row.settings.items() if name not in open_still}
         assert given.items() <= config.settings.items()
-    assert [row.paper for row in algebra.CURVES[:2]] == [0.924, 0.915]
+    assert [row.paper_value for row in algebra.CURVES[:2]] == [0.924, 0.915]
     assert all(row in algebra.TABLE1 for row in algebra.CURVES)  # whose runs they use
     assert all(row in algebra.TABLE1 and not changes[0] for row, changes in algebra.TUNING)
 
@@ -359,7 +359,7 @@ def test_table1_is_even_handed() -> None:
     assert len(starts) == 3 and {start.name for _, start in starts} == {"supervised"}
     for config in networks:
         assert config.loss.entropy == (0.0 if config.update.name == "exponentiated" or is_likelihood(config) else 0.4)
-        assert config.oracle.name == ("critic" if not config.row.imitates else config.oracle.name)
+        assert config.oracle.name == ("critic" if not config.method_spec.queries_expert else config.oracle.name)
         assert getattr(config.update, "anneal_iterations", None) == config.loop.iterations
     assert [(c.method, c.policy.name) for c in networks if c.start.name == "random"] == [
         *((method, "lstm") for method in ("aggrevated", "reinforce", "tnpg")),

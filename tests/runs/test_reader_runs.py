@@ -5,7 +5,6 @@ import pytest
 
 from aggrevated.config.resolver import resolve_config
 from aggrevated.core.errors import UsageError
-from aggrevated.parsing.dataset import library
 from aggrevated.parsing.splits import to_read
 from aggrevated.training.evaluation import evaluate_run
 from aggrevated.training.run_folder import Run
@@ -103,7 +102,7 @@ def test_files_that_cannot_be_used_are_said_before_a_run(tmp_path):
     folder = crohme_like(tmp_path / "ink")
     (folder / "train" / "broken.inkml").write_text("<ink>")
     for task in ("reader", "algebra"):
-        notice = resolve_config(task, crohme=str(folder)).world.notice
+        notice = resolve_config(task, crohme=str(folder)).problem.notice
         assert "1 of 13 InkML files cannot be used" in notice and notice.count("\n") == 0
 
 

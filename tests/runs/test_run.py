@@ -123,7 +123,7 @@ def test_hopper_resumes_with_the_same_bits(tmp_path: Path, method: str, update: 
     asked = [line.oracle_steps for line in lines]
     rolled_out = config.oracle.name == "monte-carlo" and method == "aggrevated"
     assert (0 < asked[0] < asked[1] < asked[2] < asked[3]) == rolled_out and (asked[3] > 0) == rolled_out
-    assert lines[-1].diverged == 0
+    assert lines[-1].diverged_trajectories == 0
 
 
 @pytest.mark.parametrize("update", ["exponentiated", "natural"])
@@ -258,7 +258,7 @@ def test_a_run_of_another_machine_is_refused_but_for_anyway(
 def test_a_run_that_was_moved_says_where_it_is(tmp_path: Path) -> None:
     run, _ = finished(tmp_path / "run", small())
     moved = Run.open(run.folder.rename(tmp_path / "elsewhere"))
-    assert run_to_end(moved).run == str(tmp_path / "elsewhere")
+    assert run_to_end(moved).run_folder == str(tmp_path / "elsewhere")
 
 
 def test_what_fails_outside_the_run_is_not_blamed_on_its_folder(tmp_path: Path) -> None:
@@ -285,7 +285,10 @@ def test_a_run_that_is_made_longer_has_not_ended(tmp_path: Path) -> None:
     stop_after(longer, 3)
     again = Run.open(run.folder)
     assert again.config.loop.iterations == 40 and again.result() is None
-    assert again.so_far().iterations == 6 and again.so_far().initial_return == result.initial_return
+    assert (
+        again.load_partial_result().iterations == 6
+        and again.load_partial_result().initial_return == result.initial_return
+    )
     with exclusive_lock(run.folder), pytest.raises(UsageError, match="in use"):
         run_to_end(replace(run, config=run.config.with_settings(iterations=80)))
     assert Run.open(run.folder).config.loop.iterations == 40

@@ -18,8 +18,8 @@ from playwright.sync_api import BrowserContext, Route, expect
 from playwright.sync_api import Page as Tab
 from writing import draw_strokes, heads_shown, labels_shown, settled, strokes_on, write_on, written_as
 
-from aggrevated import load_reader
 from aggrevated.plots.animation import encode_gif
+from aggrevated_reader import load_reader
 from aggrevated_reader.pages.inkml_writing import to_inkml
 from aggrevated_reader.pictures.segmentation import read_page
 

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from writing import written_as
 
-from aggrevated import load_reader
 from aggrevated.core.errors import DataError
 from aggrevated.parsing.pages.page import Page
+from aggrevated_reader import load_reader
 from aggrevated_reader.page_reader import PageReading
 from aggrevated_reader.pages.inkml_writing import to_inkml
 from aggrevated_reader.pages_report import PageReader
@@ -79,16 +79,16 @@ def test_what_is_said_holds_and_what_is_not_is_read(reader: PageReader, tmp_path
     changed = drawings.read(asked(said=[{"parts": list(plain.symbols[2]), "label": "k", "head": []}]))
     assert changed.transcript.labels == ("a", "(", "k", "+", "c", ")", "=", "d")
     assert changed.heads.tolist() == [*PAGE.heads[:2], 0, *PAGE.heads[3:]]
-    facts = changed.facts()["symbols"][2]
+    facts = changed.to_dict()["symbols"][2]
     assert (facts["label"], facts["read_as"], facts["head"], facts["read_head"]) == ("k", "b", 0, int(PAGE.heads[2]))
 
 
 def test_a_dot_a_single_stroke_and_nothing_are_drawings_too(reader: PageReader, tmp_path: Path) -> None:
     drawings = Drawings(reader, tmp_path)
-    assert drawings.read(parse_drawing({"parts": []})).facts()["symbols"] == []
+    assert drawings.read(parse_drawing({"parts": []})).to_dict()["symbols"] == []
     assert drawings.steps(parse_drawing({"parts": []}), confirmed=False) == {"steps": []}
     for stroke in ([[5, 5]], [[5, 5], [5, 5]], [[0, 0], [0, 50]]):
-        facts = drawings.read(parse_drawing({"parts": [[stroke]]})).facts()
+        facts = drawings.read(parse_drawing({"parts": [[stroke]]})).to_dict()
         assert len(facts["symbols"]) == 1 and json.dumps(facts, allow_nan=False)
 
 
@@ -105,7 +105,7 @@ def test_the_costs_of_a_parse_add_up_to_its_wrong_heads(reader: PageReader) -> N
         assert taken[-1]["cost_to_go"] == wrong and taken[0]["cost_to_go"] - taken[0]["costs"] == 0
         for step in steps[:-1]:
             assert sum(one["probability"] for one in step["transitions"]) == pytest.approx(1, abs=1e-3)
-            assert all(one["probability"] == 0 for one in step["transitions"] if not one["legal"])
+            assert all(one["probability"] == 0 for one in step["transitions"] if not one["action_mask"])
 
 
 def test_without_a_tree_nothing_has_a_cost(reader: PageReader) -> None:

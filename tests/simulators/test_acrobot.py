@@ -27,7 +27,7 @@ def states_to_try(generator):
 
 def test_resets_are_gymnasiums_bit_for_bit(env):
     seeds = np.array([0, 1, 2, 12345, 2**32 + 7, 2**63 + 11], dtype=np.uint64)
-    states = Acrobot().initial(seeds)
+    states = Acrobot().reset(seeds)
     for seed, state, observed in zip(seeds, states, Acrobot().observe(states), strict=True):
         observation, _ = env.reset(seed=int(seed))
         np.testing.assert_array_equal(state, env.state)
@@ -59,7 +59,7 @@ def test_ten_thousand_steps_from_any_state_are_gymnasiums(env):
 
 def test_an_episode_is_gymnasiums(env):
     """60 steps without setting the state: Acrobot is chaotic, so each must be right to the last bits."""
-    state = Acrobot().initial(np.array([3]))
+    state = Acrobot().reset(np.array([3]))
     generator = np.random.default_rng(0)
     env.reset(seed=3)
     for _ in range(60):

@@ -28,7 +28,7 @@ SEEDS = np.arange(16, dtype=np.uint64)
 class Ruled(Lucky):
     """The tiny MDP with chance in it, in which action 0 is illegal in state 0."""
 
-    def legal(self, state):
+    def action_mask(self, state):
         return np.column_stack([state[:, 0] != 0, np.ones((len(state), 2), bool)])
 
 
@@ -58,8 +58,8 @@ class Plain:
     def action_space(self):
         return self.simulator.action_space
 
-    def initial(self, seeds):
-        return self.simulator.initial(seeds)
+    def reset(self, seeds):
+        return self.simulator.reset(seeds)
 
     def observe(self, state):
         return self.simulator.observe(state)
@@ -102,7 +102,7 @@ def test_one_that_has_none_has_none_in_any_wrapper(wrap):
     assert find_action_mask(simulator) is None and find_reseedable(simulator) is None
     with pytest.raises(UsageError, match="is left to chance"):
         MonteCarloOracle(simulator, TinyExpert(), rollouts=2)
-    assert roll_in(simulator, RollInPolicy(None, linear_policy().float().actor()), SEEDS).legal.shape[2] == 0
+    assert roll_in(simulator, RollInPolicy(None, linear_policy().float().actor()), SEEDS).action_mask.shape[2] == 0
 
 
 def test_wrappers_are_wrappers_and_need_no_capability():
@@ -115,7 +115,7 @@ def test_wrappers_are_wrappers_and_need_no_capability():
 
 def test_a_wrapper_that_has_its_own_is_asked_first():
     class Stricter(Plain):
-        def legal(self, state):
+        def action_mask(self, state):
             return np.tile([False, True, False], (len(state), 1))
 
     found = roll_in(Stricter(Ruled()), RollInPolicy(None, linear_policy().float().actor()), SEEDS)
@@ -127,8 +127,8 @@ def test_roll_ins_keep_to_the_same_rules(wrap):
     mixture = RollInPolicy(None, linear_policy().float().actor())
     full = roll_in(Ruled(), mixture, SEEDS)
     found = roll_in(wrap(Ruled()), mixture, SEEDS)
-    assert not full.legal[full.mask].all() and full.legal.shape == (16, 3, 3)
-    np.testing.assert_array_equal(found.legal, full.legal)
+    assert not full.action_mask[full.mask].all() and full.action_mask.shape == (16, 3, 3)
+    np.testing.assert_array_equal(found.action_mask, full.action_mask)
     np.testing.assert_array_equal(found.actions, full.actions)
 
 

@@ -31,7 +31,7 @@ def states_to_try(generator):
 
 def test_resets_are_gymnasiums_bit_for_bit(env):
     seeds = np.array([0, 1, 2, 12345, 2**32 + 7, 2**63 + 11], dtype=np.uint64)
-    states = CartPole().initial(seeds)
+    states = CartPole().reset(seeds)
     for seed, state, observed in zip(seeds, states, CartPole().observe(states), strict=True):
         observation, _ = env.reset(seed=int(seed))
         np.testing.assert_array_equal(state, env.state)
@@ -61,7 +61,7 @@ def test_ten_thousand_steps_from_any_state_are_gymnasiums(env):
 def test_whole_episodes_are_gymnasiums(env):
     """One after the other without setting the state: rounding does not build up into another trajectory."""
     for seed in range(20):
-        state = CartPole().initial(np.array([seed]))
+        state = CartPole().reset(np.array([seed]))
         generator = np.random.default_rng(seed)
         env.reset(seed=seed)
         for _ in range(500):

@@ -206,7 +206,7 @@ def test_trajectories_are_those_of_our_own_simulators(name, native, options):
 def test_branching_from_the_middle_leaves_the_original_as_it_was(options):
     simulator = GymnasiumSimulator("CartPole-v1", **options)
     rng = np.random.default_rng(0)
-    start = simulator.initial(np.arange(4, dtype=np.uint64))
+    start = simulator.reset(np.arange(4, dtype=np.uint64))
     actions = rng.integers(0, 2, (7, 4))
     middle = walk_on(simulator, start, actions[:4])[-1][0]
     kept = middle.copy()
@@ -220,7 +220,7 @@ def test_branching_from_the_middle_leaves_the_original_as_it_was(options):
 
 def test_a_state_may_stand_in_the_batch_many_times():
     simulator = GymnasiumSimulator("Acrobot-v1")
-    state = walk_on(simulator, simulator.initial(np.array([5])), np.array([[2], [2], [0]]))[-1][0]
+    state = walk_on(simulator, simulator.reset(np.array([5])), np.array([[2], [2], [0]]))[-1][0]
     following, _, _ = simulator.step(np.repeat(state, 6, axis=0), np.array([0, 1, 2, 2, 1, 0]))
     np.testing.assert_array_equal(following[:3], following[:2:-1])
     assert len(np.unique(simulator.observe(following), axis=0)) == 3
@@ -254,7 +254,7 @@ def test_going_forward_costs_one_step_of_an_environment_each():
 @pytest.mark.parametrize("duplicate", [copy.deepcopy, lambda simulator: pickle.loads(pickle.dumps(simulator))])
 def test_a_copy_of_the_simulator_does_not_trust_copies_of_environments(duplicate):
     simulator = GymnasiumSimulator(Walk, 30)
-    state = walk_on(simulator, simulator.initial(np.arange(3)), np.ones((5, 3), int))[-1][0]
+    state = walk_on(simulator, simulator.reset(np.arange(3)), np.ones((5, 3), int))[-1][0]
     other = duplicate(simulator)
     assert simulator._pool.standing and not other._pool.standing
     expected = simulator.step(state, np.zeros(3, int))
@@ -277,7 +277,7 @@ def test_a_truncated_episode_is_done_and_cannot_be_stepped(options):
 def test_the_horizon_takes_the_place_of_the_time_limit():
     assert GymnasiumSimulator("CartPole-v1").horizon == 500
     simulator = GymnasiumSimulator(lambda: TimeAwareObservation(gymnasium.make("Pendulum-v1")), 205)
-    state = simulator.initial(np.array([7]))
+    state = simulator.reset(np.array([7]))
     reference = gymnasium.make("Pendulum-v1", max_episode_steps=300)
     reference.reset(seed=7)
     for t in range(205):
@@ -293,7 +293,7 @@ def test_the_horizon_takes_the_place_of_the_time_limit():
 def test_discrete_actions_count_from_zero():
     simulator = GymnasiumSimulator(Quiet, 10)
     assert simulator.action_space == spaces.Discrete(3)
-    state = np.repeat(simulator.initial(np.array([1])), 3, axis=0)
+    state = np.repeat(simulator.reset(np.array([1])), 3, axis=0)
     moved = simulator.observe(simulator.step(state, np.arange(3))[0])[:, 0] - simulator.observe(state)[:, 0]
     np.testing.assert_allclose(moved, [-1, 0, 1], atol=1e-6)
 
@@ -302,7 +302,7 @@ def test_boxes_are_flat_and_their_actions_are_clipped():
     simulator = GymnasiumSimulator(Grid, 10, name="grid")
     assert simulator.name == "grid"
     assert simulator.observation_space.shape == simulator.action_space.shape == (2,)
-    state = simulator.initial(np.array([1, 2]))
+    state = simulator.reset(np.array([1, 2]))
     outcomes = walk_on(simulator, state, np.array([[[0.1, 5.0], [-3.0, 0.5]]] * 3))
     moved = simulator.observe(outcomes[-1][0]) - simulator.observe(state)
     np.testing.assert_allclose(moved, [[0.3, 6.0], [-3.0, 1.5]], rtol=1e-5)
@@ -312,7 +312,7 @@ def test_boxes_are_flat_and_their_actions_are_clipped():
 
 def test_get_state_is_what_the_snapshot_holds_and_the_environment_gets_a_copy():
     simulator = GymnasiumSimulator(Quiet, 50, **WITH_STATE)
-    state = simulator.initial(np.array([3, 4]))
+    state = simulator.reset(np.array([3, 4]))
     kept = state.copy()
     following, _, _ = simulator.step(state, np.array([2, 0]))
     np.testing.assert_array_equal(state, kept)
@@ -321,14 +321,14 @@ def test_get_state_is_what_the_snapshot_holds_and_the_environment_gets_a_copy():
     np.testing.assert_allclose((after - before)[:, 0], [1, -1])
     kept_in = [value for states in (state, following) for value in simulator.snapshot(states)]
     for env in simulator._pool.spare:
-        assert not any(np.shares_memory(env.unwrapped.place, value) for value in kept_in)
+        assert not any(np.shares_memory(env.unwrapped.context, value) for value in kept_in)
 
 
 @pytest.mark.parametrize("seed", [0, 2**53 + 1, 2**64 - 1])
 def test_every_bit_of_a_seed_counts(seed):
     simulator = GymnasiumSimulator(Walk, 10)
     reference = Walk()
-    state = simulator.initial(np.array([seed], np.uint64))
+    state = simulator.reset(np.array([seed], np.uint64))
     first = reference.reset(seed=seed)[0]
     np.testing.assert_array_equal(simulator.observe(state)[0], first)
     simulator.close()  # restored from the seed that is in the state
@@ -372,7 +372,7 @@ def test_an_incomplete_snapshot_is_refused(environment, options):
 
 def test_drift_that_begins_late_is_refused_when_it_is_met():
     simulator = GymnasiumSimulator(NoiseOnlyLate, 50)
-    outcomes = walk_on(simulator, simulator.initial(np.array([1])), np.ones((40, 1), int))
+    outcomes = walk_on(simulator, simulator.reset(np.array([1])), np.ones((40, 1), int))
     simulator.step(outcomes[20][0], np.array([0]))
     with pytest.raises(DataError, match="NoiseOnlyLate does not repeat itself"):
         simulator.step(outcomes[35][0], np.array([0]))
@@ -430,7 +430,7 @@ def test_it_can_be_pickled_after_use_and_is_what_it_was(own):
     import cloudpickle
 
     simulator = Halved(0.5) if own else GymnasiumSimulator("CartPole-v1", 30, name="own", live=7)
-    states = simulator.initial(np.arange(3, dtype=np.uint64))
+    states = simulator.reset(np.arange(3, dtype=np.uint64))
     action = np.array([0, 1, 0])
     here = simulator.step(states, action)
     again = cloudpickle.loads(cloudpickle.dumps(simulator))

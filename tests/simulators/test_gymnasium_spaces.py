@@ -53,7 +53,7 @@ def lined(**parts):
 
 def first_and_next(kind, action=1):
     simulator = GymnasiumSimulator(kind, 5)
-    states = simulator.initial(SEEDS)
+    states = simulator.reset(SEEDS)
     following = simulator.step(states, np.full(3, action))[0]
     return simulator, simulator.observe(states), simulator.observe(following)
 
@@ -112,7 +112,7 @@ def test_several_choices_are_one_among_all_combinations(space, taken):
 
     simulator = GymnasiumSimulator(lined(action_space=space, moved=moved), 5)
     assert simulator.action_space == spaces.Discrete(len(taken))
-    states = np.repeat(simulator.initial(SEEDS[:1]), len(taken))
+    states = np.repeat(simulator.reset(SEEDS[:1]), len(taken))
     following = simulator.step(states, np.arange(len(taken)))[0]
     moves = simulator.observe(following)[:, 0] - simulator.observe(states)[:, 0]
     np.testing.assert_array_equal(moves, [10 * a + b for a, b in taken])
@@ -139,12 +139,12 @@ def test_masks_are_rules(space, mask, legal):
 
     simulator = GymnasiumSimulator(lined(action_space=space, moved=moved, told=told), 6)
     rules = find_action_mask(simulator)
-    states = simulator.initial(np.arange(20, dtype=np.uint64))
+    states = simulator.reset(np.arange(20, dtype=np.uint64))
     odd = simulator.observe(states)[:, 0] % 2 == 1
     assert odd.any() and not odd.all()
-    np.testing.assert_array_equal(rules.legal(states), np.where(odd[:, None], True, legal))
+    np.testing.assert_array_equal(rules.action_mask(states), np.where(odd[:, None], True, legal))
     again = pickle.loads(pickle.dumps(states))
-    np.testing.assert_array_equal(rules.legal(again), rules.legal(states))
+    np.testing.assert_array_equal(rules.action_mask(again), rules.action_mask(states))
 
 
 class Masked(Line):
@@ -164,10 +164,10 @@ class Shows(Line):
 def test_masks_are_found_where_other_libraries_look_for_them():
     for make, place in ((Masked, 0), (Shows, 2), (lambda: gymnasium.wrappers.Autoreset(Masked()), 0)):
         simulator = GymnasiumSimulator(make, 6)
-        states = simulator.initial(np.arange(20, dtype=np.uint64))
+        states = simulator.reset(np.arange(20, dtype=np.uint64))
         odd = simulator.observe(states)[:, place] % 2 == 1
         assert odd.any() and not odd.all()
-        np.testing.assert_array_equal(find_action_mask(simulator).legal(states)[:, 1], odd)
+        np.testing.assert_array_equal(find_action_mask(simulator).action_mask(states)[:, 1], odd)
 
 
 def test_a_mask_of_another_size_is_refused_and_without_masks_there_are_no_rules():
@@ -210,11 +210,11 @@ def test_observations_that_are_not_of_their_space_are_told(shown, words):
 )
 def test_the_way_back_is_the_best_that_is_exact_and_luck_is_found(environment, words, chance):
     simulator = GymnasiumSimulator(environment, 30)
-    said = " | ".join(simulator.said)
+    said = " | ".join(simulator.notes)
     assert words in said and "tried and is exact" in said
     assert (find_reseedable(simulator) is not None) == chance == ("other luck" in said)
     assert f"{simulator.proof_steps:,} steps" in said and simulator.proof_steps > 0
-    assert (simulator.replayed() > 0) == ("replaying" in words)
+    assert (simulator.replayed_steps() > 0) == ("replaying" in words)
 
 
 @pytest.mark.parametrize("replays", [False, True])
@@ -224,8 +224,8 @@ def test_other_luck_leads_elsewhere_and_the_same_luck_to_the_same(replays):
         return gymnasium.wrappers.TransformReward(env, lambda reward: reward) if replays else env
 
     simulator = GymnasiumSimulator(slippery, 40)
-    assert any("replaying" in sentence for sentence in simulator.said) == replays
-    start = np.repeat(simulator.initial(SEEDS[:1]), 30)
+    assert any("replaying" in sentence for sentence in simulator.notes) == replays
+    start = np.repeat(simulator.reset(SEEDS[:1]), 30)
     states = simulator.step(start, np.zeros(30, int))[0]
     np.testing.assert_array_equal(
         simulator.step(states, np.ones(30, int))[0][:1], simulator.step(states, np.ones(30, int))[0][1:2]
@@ -281,9 +281,9 @@ class Keeps(Line):
 
 
 def test_an_environments_own_way_back_is_used_where_it_is_exact():
-    assert "by its own save_state and restore_state" in " ".join(GymnasiumSimulator(Keeps, 30).said)
+    assert "by its own save_state and restore_state" in " ".join(GymnasiumSimulator(Keeps, 30).notes)
     forgetful = GymnasiumSimulator(type("Forgets", (Keeps,), {"kept": False}), 30)
-    said = " ".join(forgetful.said)
+    said = " ".join(forgetful.notes)
     assert "save_state and restore_state? that was tried and is not exact" in said and "by replaying" in said
 
 
@@ -304,12 +304,12 @@ class Seedless(Line):
 
 def test_seeds_of_other_kinds():
     small = GymnasiumSimulator(Small, 5)
-    assert "modulo 2**31" in " ".join(small.said)
-    one, other = small.observe(small.initial(np.array([7, 7 + 2**31], np.uint64)))
+    assert "modulo 2**31" in " ".join(small.notes)
+    one, other = small.observe(small.reset(np.array([7, 7 + 2**31], np.uint64)))
     assert one == other
     seedless = GymnasiumSimulator(Seedless, 5)
-    assert "np_random is made anew" in " ".join(seedless.said)
-    assert len(np.unique(seedless.observe(seedless.initial(np.arange(5, dtype=np.uint64))))) == 5
+    assert "np_random is made anew" in " ".join(seedless.notes)
+    assert len(np.unique(seedless.observe(seedless.reset(np.arange(5, dtype=np.uint64))))) == 5
 
 
 def test_an_environment_that_says_how_it_was_made_is_made_anew():
@@ -324,7 +324,7 @@ def test_an_environment_that_says_how_it_was_made_is_made_anew():
 def test_the_horizon_is_the_time_limit_or_a_thousand():
     assert GymnasiumSimulator(lambda: TimeLimit(Line(), 7)).horizon == 7
     unlimited = GymnasiumSimulator(Line)
-    assert unlimited.horizon == 1000 and "cut after 1,000 steps" in unlimited.said[0]
+    assert unlimited.horizon == 1000 and "cut after 1,000 steps" in unlimited.notes[0]
 
 
 def test_slow_environments_are_proved_by_fewer_steps_or_refused(monkeypatch):
@@ -358,7 +358,7 @@ def test_pictures_are_those_of_the_environment(environment):
     pytest.importorskip("pygame")
     simulator = GymnasiumSimulator(environment, 20)
     states = []
-    state = simulator.initial(SEEDS[:1])
+    state = simulator.reset(SEEDS[:1])
     reference = gymnasium.make(environment, render_mode="rgb_array")
     reference.reset(seed=1)
     expected = []
@@ -367,9 +367,9 @@ def test_pictures_are_those_of_the_environment(environment):
         expected.append(reference.render())
         state, _, _ = simulator.step(state, np.array([1]))
         reference.step(1)
-    before = simulator.replayed()
+    before = simulator.replayed_steps()
     drawn = simulator.pictures(np.concatenate(states))
-    assert simulator.replayed() == before
+    assert simulator.replayed_steps() == before
     assert len({picture.tobytes() for picture in expected}) > 1
     for picture, wanted in zip(drawn, expected, strict=True):
         assert picture.dtype == np.uint8
@@ -395,7 +395,7 @@ def test_drawing_an_episode_goes_forward():
 
     simulator = GymnasiumSimulator(Drawn, 20)
     states = []
-    state = simulator.initial(SEEDS[:1])
+    state = simulator.reset(SEEDS[:1])
     for _ in range(10):
         states.append(state)
         state = simulator.step(state, np.array([1]))[0]
@@ -411,12 +411,12 @@ def test_what_cannot_be_drawn_says_so():
     for kind, words in ((Line, "take render_mode"), (lambda render_mode=None: Line(), "no render_mode")):
         simulator = GymnasiumSimulator(kind, 5)
         with pytest.raises(UsageError, match=words):
-            simulator.pictures(simulator.initial(SEEDS))
+            simulator.pictures(simulator.reset(SEEDS))
 
 
 def test_states_hold_their_history_once_and_branches_are_not_endless():
     simulator = GymnasiumSimulator(Line, 400)
-    state = simulator.initial(SEEDS[:1])
+    state = simulator.reset(SEEDS[:1])
     states = [state]
     for _ in range(300):
         state = simulator.step(state, np.array([1]))[0]

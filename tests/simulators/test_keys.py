@@ -68,7 +68,7 @@ def visited(simulator, episodes=12, steps=25, greedy=0.5):
     """States on the way of somebody who knows it and does not always care."""
     generator = np.random.default_rng(0)
     expert = BreadthFirst(simulator)
-    state = simulator.initial(np.arange(episodes, dtype=np.uint64))
+    state = simulator.reset(np.arange(episodes, dtype=np.uint64))
     found = []
     for _ in range(steps):
         found.append(state)
@@ -81,7 +81,7 @@ def visited(simulator, episodes=12, steps=25, greedy=0.5):
 
 @every_grid
 def test_every_layout_has_its_doors_and_keys_and_a_way_to_the_goal(simulator):
-    for state in simulator.initial(np.arange(60, dtype=np.uint64)):
+    for state in simulator.reset(np.arange(60, dtype=np.uint64)):
         plain = Plain(state, simulator.side)
         things = [plain.here, plain.goal, *plain.keys]
         assert len(set(things)) == len(things) and not set(things) & (plain.walls | set(plain.doors))
@@ -96,9 +96,9 @@ def test_every_layout_has_its_doors_and_keys_and_a_way_to_the_goal(simulator):
 def test_layouts_differ_and_belong_to_their_seeds():
     simulator = Keys(60, 8, 2)
     seeds = np.arange(50, dtype=np.uint64)
-    states = simulator.initial(seeds)
+    states = simulator.reset(seeds)
     assert len(np.unique(states[:, GOAL:], axis=0)) == 50
-    np.testing.assert_array_equal(states[7:9], simulator.initial(seeds[7:9]))
+    np.testing.assert_array_equal(states[7:9], simulator.reset(seeds[7:9]))
 
 
 @every_grid
@@ -149,7 +149,7 @@ def test_what_the_expert_says_of_a_state_hangs_on_no_other():
 
 def test_the_expert_reaches_the_goal_in_as_many_steps_as_it_says():
     simulator = Keys(100, 8, 3)
-    state = simulator.initial(np.arange(30, dtype=np.uint64))
+    state = simulator.reset(np.arange(30, dtype=np.uint64))
     expert = BreadthFirst(simulator)
     said = expert.q(state).min(axis=1)
     lanes = np.arange(30)
@@ -165,7 +165,7 @@ def test_the_expert_reaches_the_goal_in_as_many_steps_as_it_says():
 @every_grid
 def test_legal_is_what_leads_somewhere(simulator):
     states = visited(simulator, episodes=40)
-    legal = MaskedKeys(simulator.horizon, simulator.size, simulator.doors).legal(states)
+    legal = MaskedKeys(simulator.horizon, simulator.size, simulator.doors).action_mask(states)
     for state, told in zip(states, legal, strict=True):
         plain = Plain(state, simulator.side)
         assert told.tolist() == [plain.after(plain.here, plain.carried, a)[0] != plain.here for a in range(4)]

@@ -15,7 +15,7 @@ SEEDS = np.arange(64, dtype=np.uint64)
 def test_of_all_combinations_one_opens_the_lock() -> None:
     lock = Lock(horizon=3, length=3)
     tried = np.array(list(product(range(DIGITS), repeat=3)))
-    state = lock.initial(np.arange(len(tried)))
+    state = lock.reset(np.arange(len(tried)))
     returned = np.zeros(len(tried))
     for t in range(3):
         state, cost, done = lock.step(state, tried[:, t])
@@ -26,7 +26,7 @@ def test_of_all_combinations_one_opens_the_lock() -> None:
 
 def test_the_learner_does_not_see_whether_it_is_right_so_far() -> None:
     lock = Lock(horizon=5, length=5)
-    state = lock.initial(np.arange(DIGITS))
+    state = lock.reset(np.arange(DIGITS))
     state, _, _ = lock.step(state, np.arange(DIGITS))
     assert state[:, 1].sum() == 1
     np.testing.assert_array_equal(lock.observe(state), np.tile(np.eye(5, dtype=np.float32)[1], (DIGITS, 1)))
@@ -72,7 +72,7 @@ def one_step(cell: int, wind: int, first: float, second: float, move: int) -> tu
 def test_the_cliff_is_a_plain_loop() -> None:
     cliff = Cliff()
     generator = np.random.default_rng(0)
-    state = cliff.initial(SEEDS)
+    state = cliff.reset(SEEDS)
     fallen = 0
     for _ in range(20):
         action = generator.integers(3, size=len(state))
@@ -89,7 +89,7 @@ def test_the_cliff_is_a_plain_loop() -> None:
 
 
 def test_luck_of_the_cliff_is_as_it_says() -> None:
-    state = Cliff().initial(np.arange(40_000, dtype=np.uint64))
+    state = Cliff().reset(np.arange(40_000, dtype=np.uint64))
     winds = np.bincount(state[:, world.WIND].astype(int)) / len(state)
     np.testing.assert_allclose(winds, world.CHANCES, atol=0.01)
     for column, many in ((world.CELL, world.WIDTH), (world.FIRST, 8), (world.SECOND, 8)):
@@ -115,12 +115,12 @@ def test_the_cliffs_expert_keeps_bellmans_equation_and_has_no_ties() -> None:
         to_come = 0.0 if fallen or t == 3 else value[t + 1, after]
         assert q[t, cell, wind, first, second, action] == pytest.approx(cost + to_come)
     least, second_least, _ = np.sort(q, axis=-1).transpose(5, 0, 1, 2, 3, 4)
-    assert (second_least - least > 1e-6).all() and CliffExpert(cliff).act(cliff.initial(SEEDS), 0).shape == (64,)
+    assert (second_least - least > 1e-6).all() and CliffExpert(cliff).act(cliff.reset(SEEDS), 0).shape == (64,)
 
 
 def test_what_the_expert_of_the_cliff_expects_is_what_it_earns() -> None:
     cliff = Cliff()
-    state = cliff.initial(np.arange(4000, dtype=np.uint64))
+    state = cliff.reset(np.arange(4000, dtype=np.uint64))
     expert = CliffExpert(cliff)
     paid = np.zeros(4000)
     live = np.ones(4000, bool)

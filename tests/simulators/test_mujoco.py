@@ -39,7 +39,7 @@ def random_actions(simulator, *shape, seed=0, dtype=np.float32):
 
 def moved(simulator, lanes=12, steps=8):
     """States after some random steps, and actions to take there."""
-    state = simulator.initial(np.arange(lanes, dtype=np.uint64))
+    state = simulator.reset(np.arange(lanes, dtype=np.uint64))
     for action in random_actions(simulator, steps, lanes, seed=1):
         state, _, _ = simulator.step(state, action)
     return state, random_actions(simulator, lanes, seed=2)
@@ -52,7 +52,7 @@ def test_every_step_is_gymnasiums_bit_for_bit(name, dtype):
     simulator = MuJoCo(name, threads=1)
     env = gymnasiums(name)
     actions = random_actions(simulator, len(SEEDS), STEPS, dtype=dtype)
-    state = simulator.initial(SEEDS)
+    state = simulator.reset(SEEDS)
     ended = []
     costs = []
     observed = [simulator.exact_observation(state)]
@@ -86,7 +86,7 @@ def test_velocities_are_cut_at_10_in_the_observations_of_hopper_and_walker():
     for name, fastest in {"hopper": 10.0, "walker": 10.0, "half-cheetah": 30.0}.items():
         simulator = MuJoCo(name)
         env = gymnasiums(name)
-        state = simulator.initial(np.array([0]))
+        state = simulator.reset(np.array([0]))
         _, velocities = simulator.physics.parts(state)
         velocities[:] = np.where(np.arange(velocities.shape[1]) % 2, 30.0, -30.0)
         env.reset(seed=0)
@@ -251,7 +251,7 @@ def test_a_missing_package_is_one_sentence(package, monkeypatch, capsys, tmp_pat
     monkeypatch.setitem(sys.modules, package, None)
     sentence = "this task needs MuJoCo: pip install 'aggrevated[mujoco]'"
     with pytest.raises(UsageError) as error:
-        MuJoCo("hopper").initial(SEEDS)
+        MuJoCo("hopper").reset(SEEDS)
     assert str(error.value) == sentence
     with pytest.raises(SystemExit) as ended:
         main(["train", "hopper"])

@@ -22,7 +22,7 @@ def visited(simulator, episodes=20):
     """All states of episodes in which legal actions are drawn."""
     generator = np.random.default_rng(0)
     found = []
-    state = simulator.initial(np.arange(episodes, dtype=np.uint64))
+    state = simulator.reset(np.arange(episodes, dtype=np.uint64))
     for _ in range(simulator.items):
         found.append(state)
         drawn = np.where(simulator.legal(state), generator.random((len(state), CAPACITY)), -1.0)
@@ -58,7 +58,7 @@ def test_q_star_is_the_best_of_every_way_to_pack(items):
     simulator = Packing(items, items)
     states = visited(simulator)
     told = ExactPacking(simulator).q(states)
-    legal = simulator.legal(states)
+    legal = simulator.action_mask(states)
     for state, q, fits in zip(states, told, legal, strict=True):
         rooms, (item, *rest) = read(state)
         assert fits.tolist() == [room >= item and (room == CAPACITY or room in rooms) for room in range(1, 11)]
@@ -76,7 +76,7 @@ def test_q_star_keeps_bellmans_equation():
     states = visited(simulator)
     expert = ExactPacking(simulator)
     q = expert.q(states)
-    legal = simulator.legal(states)
+    legal = simulator.action_mask(states)
     for action in range(CAPACITY):
         rows = np.flatnonzero(legal[:, action])
         following, cost, done = simulator.step(states[rows], np.full(len(rows), action))
@@ -87,7 +87,7 @@ def test_q_star_keeps_bellmans_equation():
 
 def test_in_which_order_items_come_changes_nothing_for_whoever_knows_them_all():
     simulator = Packing(13, 13)
-    states = simulator.initial(np.arange(30, dtype=np.uint64))
+    states = simulator.reset(np.arange(30, dtype=np.uint64))
     turned = states.copy()
     turned[:, ITEMS:] = turned[:, : ITEMS - 1 : -1]
     expert = ExactPacking(simulator)
@@ -97,7 +97,7 @@ def test_in_which_order_items_come_changes_nothing_for_whoever_knows_them_all():
 def test_a_step_moves_one_bin_and_counts_the_new_ones():
     simulator = Packing(9, 9)
     states = visited(simulator)
-    legal = simulator.legal(states)
+    legal = simulator.action_mask(states)
     for action in range(CAPACITY):
         rows = np.flatnonzero(legal[:, action])
         following, cost, done = simulator.step(states[rows], np.full(len(rows), action))
@@ -129,7 +129,7 @@ def test_what_is_seen_does_not_hang_on_how_many_items_were_put_away_before():
 
 
 def test_items_are_of_all_sizes_alike():
-    items = Packing(50, 50).initial(np.arange(400, dtype=np.uint64))[:, ITEMS:]
+    items = Packing(50, 50).reset(np.arange(400, dtype=np.uint64))[:, ITEMS:]
     shares = np.bincount(items.ravel(), minlength=LARGEST + 1)[SMALLEST:] / items.size
     np.testing.assert_allclose(shares, 1 / 6, atol=0.01)
 
@@ -150,7 +150,7 @@ def test_rules_of_thumb_by_hand():
 
 def test_no_rule_and_no_bound_is_on_the_wrong_side_of_the_optimum():
     simulator = Packing(12, 12)
-    states = simulator.initial(np.arange(100, dtype=np.uint64))
+    states = simulator.reset(np.arange(100, dtype=np.uint64))
     best = ExactPacking(simulator).q(states).min(axis=1)
     assert all(lower_bound(own[ITEMS:]) <= few <= first_fit(own[ITEMS:]) for own, few in zip(states, best, strict=True))
 

@@ -42,8 +42,8 @@ def test_link_positions_by_hand():
 def test_it_shows_the_view_and_passes_the_rest_on():
     full = Acrobot(H)
     partial = make_partial_acrobot(H)
-    state = full.initial(SEEDS)
-    np.testing.assert_array_equal(partial.initial(SEEDS), state)
+    state = full.reset(SEEDS)
+    np.testing.assert_array_equal(partial.reset(SEEDS), state)
     for t in range(10):
         np.testing.assert_array_equal(partial.observe(state), full.observe(state)[:, :4])
         action = np.arange(20) * (t + 1) % 3
@@ -109,11 +109,13 @@ def test_the_expert_sees_the_state():
 
 def test_a_run_is_set_up_with_the_full_state_for_the_oracle_and_link_positions_for_the_learner():
     setup = build_algorithm_inputs(resolve_config("acrobot-partial", "aggrevated", horizon=20))
-    assert setup.world.simulator.observation_space.shape == (4,)
-    assert setup.world.expert.network.weights[0].shape[0] == 6
-    found = roll_in(setup.world.simulator, RollInPolicy(setup.world.expert, setup.learner.policy.actor(), 0.5), SEEDS)
+    assert setup.problem.simulator.observation_space.shape == (4,)
+    assert setup.problem.expert.network.weights[0].shape[0] == 6
+    found = roll_in(
+        setup.problem.simulator, RollInPolicy(setup.problem.expert, setup.learner.policy.actor(), 0.5), SEEDS
+    )
     costs = setup.oracle(found)
-    expected = -setup.world.expert.network(Acrobot().observe(found.states[found.mask]))
+    expected = -setup.problem.expert.network(Acrobot().observe(found.states[found.mask]))
     np.testing.assert_allclose(costs.values[found.mask], expected - expected.min(axis=1, keepdims=True), atol=1e-5)
 
 
@@ -128,7 +130,7 @@ def test_illegal_actions_stay_illegal_behind_a_view():
     """`roll_in` asks the simulator what is legal: a view of the state must not make an illegal action legal."""
 
     class OnlyAction2(TinyMdp):
-        def legal(self, state):
+        def action_mask(self, state):
             return np.tile([False, False, True], (len(state), 1))
 
     simulator = OnlyAction2()
@@ -138,10 +140,10 @@ def test_illegal_actions_stay_illegal_behind_a_view():
     assert (full.actions[full.mask] == 2).all()
     behind = PartialObservationSimulator(simulator, simulator.observe, simulator.observation_space, "seen")
     found = roll_in(behind, RollInPolicy(None, policy.actor()), own)
-    np.testing.assert_array_equal(found.legal, full.legal)
+    np.testing.assert_array_equal(found.action_mask, full.action_mask)
     np.testing.assert_array_equal(found.actions, full.actions)
 
 
 def test_without_illegal_actions_a_view_adds_none():
     found = roll_in(make_partial_acrobot(5), RollInPolicy(expert(), None, 1.0), SEEDS)
-    assert found.legal.shape == (20, 5, 0)
+    assert found.action_mask.shape == (20, 5, 0)

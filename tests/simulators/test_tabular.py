@@ -221,7 +221,7 @@ def test_next_states_and_costs_are_as_frequent_as_probable_and_independent(mdp, 
 
 
 def test_first_states_are_as_frequent_as_probable(mdp):
-    counts = np.bincount(mdp.initial(seeds(20_000))[:, 0].astype(int), minlength=3)
+    counts = np.bincount(mdp.reset(seeds(20_000))[:, 0].astype(int), minlength=3)
     assert chi_square(counts, mdp.start) < 16
 
 
@@ -231,7 +231,7 @@ def test_an_episode_has_the_distributions_and_the_cost_of_dynamic_programming(md
     actions = np.random.default_rng(0).integers(2, size=(3, 20_000))
     uniformly = np.full((3, 3, 2), 0.5)
     d = state_distributions(mdp.transitions, mdp.start, uniformly)
-    state = mdp.initial(seeds(n))
+    state = mdp.reset(seeds(n))
     total = np.zeros(n)
     for t in range(3):
         assert chi_square(np.bincount(state[:, 0].astype(int), minlength=3), d[t]) < 16

@@ -95,7 +95,7 @@ def test_the_command_of_a_trial_is_one_that_train_takes_and_means_the_same() -> 
 
 def test_what_was_asked_is_read_as_it_was_written() -> None:
     what = asked("learning-rate=1e-4..1e-1:log:3", UPDATES, "hidden=16,64 32", seeds=2, critic_hidden=(8,))
-    assert SweepRequest.read(what.facts(), "sweep.json") == what
-    for broken in ({}, what.facts() | {"varied": ["nothing"]}, what.facts() | {"task": "cartpoll"}):
+    assert SweepRequest.read(what.to_dict(), "sweep.json") == what
+    for broken in ({}, what.to_dict() | {"varied": ["nothing"]}, what.to_dict() | {"task": "cartpoll"}):
         with pytest.raises(DataError, match=r"sweep\.json does not say what was asked"):
             SweepRequest.read(broken, "sweep.json")

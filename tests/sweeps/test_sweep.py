@@ -181,8 +181,8 @@ def test_one_process_at_a_time(tmp_path: Path) -> None:
 
 
 def test_a_sweep_begun_elsewhere_or_damaged_is_refused(tmp_path: Path) -> None:
-    facts = whole(tmp_path, asked(UPDATES)).facts()
-    save_checksummed_json(tmp_path / "sweep.json", facts | {"arithmetic": numerics_fingerprint() | {"torch": "1.0"}})
+    facts = whole(tmp_path, asked(UPDATES)).to_dict()
+    save_checksummed_json(tmp_path / "sweep.json", facts | {"numerics": numerics_fingerprint() | {"torch": "1.0"}})
     with pytest.raises(DataError, match=r"was begun with torch 1.0 .*'aggrevated resume .* --ignore-numerics'"):
         Sweep.open(tmp_path)
     assert len(Sweep.open(tmp_path, ignore_numerics=True).trials) == 2

@@ -209,7 +209,7 @@ def test_algorithm_1_with_it_is_the_closed_form(make):
         validation_episodes=2,
     )
     for iteration in islice(learning, 6):
-        assert iteration.step.halvings == 0 and iteration.step.kl > 0
+        assert iteration.step.step_halvings == 0 and iteration.step.kl > 0
         log_policy = exponentiated_step(log_policy, seen[-1][..., None] * mdp.q_star, eta)
         np.testing.assert_allclose(np.log(probabilities(policy, mdp)), log_policy, atol=1e-5)
     assert 0 < np.mean(seen) < 1  # else nothing was left as it was

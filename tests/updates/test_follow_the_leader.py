@@ -131,7 +131,7 @@ def test_it_minimises_the_sum_and_not_the_latest_loss():
         FollowTheLeaderUpdate(learning_rate=0.1, steps=300)(single, all_actions_loss, trajectories, cost_to_go)
         assert bandit_probabilities(single).argmax() == alone
     assert bandit_probabilities(policy)[1] > 0.95
-    assert step.halvings == 0
+    assert step.step_halvings == 0
 
 
 def bandit_probabilities(policy):
@@ -172,7 +172,7 @@ def test_it_finds_the_expert_of_vectors():
     before = policy.head.log_deviation.detach().clone()
     for n in range(2):
         step = update(policy, best_action_nll_loss, *walked(policy, n))
-    assert step.halvings == 0 and update.aggregation.seen == 32
+    assert step.step_halvings == 0 and update.aggregation.seen == 32
     weight, bias = (p.detach().numpy() for p in policy.network[0].parameters())
     np.testing.assert_allclose(weight, [[0.0], [-0.5]], atol=0.02)
     np.testing.assert_allclose(bias, [0.0, 0.0], atol=0.02)
@@ -266,7 +266,7 @@ def test_an_entropy_bonus_would_be_lost_and_is_refused():
     trajectories = random_trajectories(dtype=np.float32)
     costs = random_costs(trajectories)
     with pytest.raises(UsageError, match="follow the leader knows no entropy bonus"):
-        FollowTheLeaderUpdate()(small_policy(), all_actions_loss, trajectories, replace(costs, bonus=0.1))
+        FollowTheLeaderUpdate()(small_policy(), all_actions_loss, trajectories, replace(costs, entropy_bonus=0.1))
     FollowTheLeaderUpdate(steps=1)(small_policy(), all_actions_loss, trajectories, costs)
 
 

@@ -78,7 +78,7 @@ def test_the_policy_moves_by_that_displacement(solver):
     delta = torch.linalg.solve(metric, g)
     step = natural(policy, all_actions_loss, trajectories, costs)
     np.testing.assert_allclose(flat(policy) - before, -torch.sqrt(1e-4 / (g @ delta)) * delta, atol=1e-10)
-    assert step.halvings == 0
+    assert step.step_halvings == 0
     assert step.gradient_norm == pytest.approx(float(g.norm()))
     assert all_actions_loss(policy, trajectories, costs).item() < step.loss
 
@@ -106,7 +106,7 @@ def test_without_own_steps_there_is_no_metric_and_no_step():
     before = flat(policy)
     step = NaturalUpdate()(policy, all_actions_loss, trajectories, random_costs(trajectories))
     np.testing.assert_array_equal(flat(policy), before)
-    assert (step.kl, step.halvings) == (0.0, 0)
+    assert (step.kl, step.step_halvings) == (0.0, 0)
 
 
 def test_the_step_does_not_depend_on_the_scale_of_the_costs():

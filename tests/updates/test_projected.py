@@ -37,7 +37,7 @@ def steps_of(observations, actions=None, legal=None):
         mask=np.ones((n, 1), bool),
         by_expert=np.zeros((n, 1), bool),
         horizon=1,
-        **({} if legal is None else {"legal": np.asarray(legal)[:, None]}),
+        **({} if legal is None else {"action_mask": np.asarray(legal)[:, None]}),
     )
 
 
@@ -132,7 +132,7 @@ def test_what_is_known_of_actions():
     trajectories = steps_of(np.zeros((2, 1)), actions=[1, 2])
     values = np.array([[4.0], [0.0]], np.float32)
     weight = np.array([[1.0], [0.0]], np.float32)
-    told_of_taken = CostToGo(values, weight, advice=np.array([[0], [2]]))
+    told_of_taken = CostToGo(values, weight, expert_actions=np.array([[0], [2]]))
     cost, known, counts = action_costs(TrainingData(trajectories, told_of_taken), 3)
     np.testing.assert_array_equal(known[:, 0], [[True, True, False], [True, True, True]])
     np.testing.assert_allclose(cost[0, 0], [0.0, 2.0, 0.0])  # the mean of what is known, 0 and 4, is the unit
@@ -177,7 +177,7 @@ def test_a_policy_as_sure_as_a_float_can_be_still_moves():
     data = steps_of(np.ones((6, 1))), told(np.tile([1.0, 0.0], (6, 1)))
     steps = [update(policy, all_actions_loss, *data) for _ in range(5)]
     assert np.exp(log_probabilities(policy, [[1.0]]).astype(np.float32))[0, 0] == 0.0
-    assert all(step.halvings == 0 and np.isfinite(step.kl) for step in steps)
+    assert all(step.step_halvings == 0 and np.isfinite(step.kl) for step in steps)
 
 
 # ---- what the policies cannot do
@@ -209,7 +209,7 @@ def test_a_standstill_is_much_left_and_no_progress(left, reached):
     standstill = PlateauDetector()
     for one in left:
         standstill.add(one)
-    assert standstill.reached() == reached
+    assert standstill.triggered() == reached
 
 
 def test_where_states_look_alike_it_hands_over_to_the_natural_update_for_good_and_after_a_restore():
@@ -252,7 +252,7 @@ def test_where_nothing_is_known_the_policy_stays(policy):
 
 
 def test_a_cost_that_is_no_advantage_cannot_be_compared_with_advice():
-    costs = CostToGo(np.float32([[-3.0]]), np.ones((1, 1), np.float32), advice=np.zeros((1, 1), int))
+    costs = CostToGo(np.float32([[-3.0]]), np.ones((1, 1), np.float32), expert_actions=np.zeros((1, 1), int))
     policy = policy_of(actions=3, size=1)
     with pytest.raises(UsageError, match="use the oracle's advantage"):
         ExponentiatedUpdate()(policy, taken_action_loss, steps_of(np.ones((1, 1))), costs)
@@ -287,7 +287,7 @@ def test_a_gaussian_is_drawn_to_what_is_advised_and_to_what_was_better():
     trajectories = steps_of(np.eye(3), actions=[[1.0], [1.0], [1.0]])
     advice = np.array([[[0.0]], [[0.0]], [[0.5]]], np.float32)
     costs = CostToGo(
-        np.float32([[3.0], [-30.0], [0.0]]), np.float32([[1.0], [1.0], [0.0]]), advice=advice, advantage=True
+        np.float32([[3.0], [-30.0], [0.0]]), np.float32([[1.0], [1.0], [0.0]]), expert_actions=advice, advantage=True
     )
     means = gaussian_target(trajectories, costs, np.ones(1)).means[:, 0, 0].numpy()
     assert means[0] == 0.0 and means[1] > 0.95 and means[2] == 0.5
@@ -302,7 +302,7 @@ def test_a_gaussian_minds_a_distance_as_much_as_it_costs():
     """Asked about: A* = κ‖a − a*‖²/2, with κ ten times as large at one step; twice the weight of all, shared by κ."""
     actions = np.array([[0.1], [0.2], [1.0], [1.0]])
     costs = np.float32([[10 * 0.1**2], [0.2**2], [0.0], [0.0]])
-    told = CostToGo(costs, np.float32([[1.0], [1.0], [0.0], [0.0]]), advice=np.zeros((4, 1, 1), np.float32))
+    told = CostToGo(costs, np.float32([[1.0], [1.0], [0.0], [0.0]]), expert_actions=np.zeros((4, 1, 1), np.float32))
     weight = gaussian_target(steps_of(np.eye(4), actions=actions), told, np.ones(1)).weight[:, 0].numpy()
     assert weight.sum() == pytest.approx(3 * 4, rel=0.01)
     assert weight[0] - 1 == pytest.approx(10 * (weight[1] - 1), rel=0.1) and weight[2] == weight[3] == 1.0
@@ -315,7 +315,7 @@ def test_a_gaussian_minds_a_distance_as_much_as_it_costs():
 def test_the_deviation_falls_as_one_over_the_root_of_n_and_goes_on_after_a_restore():
     trajectories = with_vectors(random_trajectories(dtype=np.float32), size=2)
     costs = replace(
-        random_costs(trajectories, actions=None), advice=np.zeros_like(trajectories.actions), advantage=True
+        random_costs(trajectories, actions=None), expert_actions=np.zeros_like(trajectories.actions), advantage=True
     )
     policy = FeedForwardPolicy(3, GaussianHead(2, -0.5), (5,))
     update = ExponentiatedUpdate(steps=2)
@@ -330,6 +330,6 @@ def test_the_deviation_falls_as_one_over_the_root_of_n_and_goes_on_after_a_resto
 @pytest.mark.parametrize("head", [CategoricalHead(3), GaussianHead(2)])
 def test_an_entropy_bonus_is_refused(head):
     trajectories = random_trajectories(dtype=np.float32)
-    costs = replace(random_costs(trajectories), bonus=0.1)
+    costs = replace(random_costs(trajectories), entropy_bonus=0.1)
     with pytest.raises(UsageError, match="knows no entropy bonus"):
         ExponentiatedUpdate()(FeedForwardPolicy(3, head, (5,)), all_actions_loss, trajectories, costs)

@@ -29,7 +29,7 @@ def test_plain_descent_is_theta_minus_eta_times_the_gradient():
     step = RegularUpdate(0.25, torch.optim.SGD)(policy, all_actions_loss, TRAJECTORIES, COSTS)
     np.testing.assert_allclose(flat(policy), before - 0.25 * g, atol=1e-7)
     assert step.gradient_norm == pytest.approx(np.linalg.norm(g), rel=1e-5)
-    assert step.halvings == 0
+    assert step.step_halvings == 0
 
 
 def test_the_first_step_of_adam_has_length_eta_in_every_direction():
@@ -120,7 +120,7 @@ def test_the_measured_kl_and_loss_are_those_of_the_step():
 def test_a_step_beyond_max_kl_is_halved():
     policy = small_policy()
     step = RegularUpdate(100.0, torch.optim.SGD, max_kl=0.01)(policy, all_actions_loss, TRAJECTORIES, COSTS)
-    assert 0 < step.halvings < 20
+    assert 0 < step.step_halvings < 20
     assert 0.0 < step.kl <= 0.01
 
 

@@ -47,7 +47,7 @@ def test_a_state_that_was_not_asked_counts_for_nothing_and_one_that_counts_twice
 
 def test_only_legal_actions_count():
     trajectories = random_trajectories(k=1, t=1)
-    trajectories = replace(trajectories, legal=np.array([[[True, False, True]]]))
+    trajectories = replace(trajectories, action_mask=np.array([[[True, False, True]]]))
     assert RunningCostScale().including(costs([[[1, 1000, 7]]], [[1]]), trajectories).value == 5.0
 
 
@@ -68,10 +68,12 @@ def test_nothing_to_pay_is_divided_by_1():
 
 
 def test_divided_only_the_values_change():
-    given = replace(random_costs(TRAJECTORIES), bonus=0.4)
+    given = replace(random_costs(TRAJECTORIES), entropy_bonus=0.4)
     divided = RunningCostScale(8.0, 2.0).divide(given)
     np.testing.assert_array_equal(divided.values, given.values / 2)
-    assert divided.bonus == 0.4 and divided.weight is given.weight and divided.values.dtype == given.values.dtype
+    assert (
+        divided.entropy_bonus == 0.4 and divided.weight is given.weight and divided.values.dtype == given.values.dtype
+    )
 
 
 def test_as_a_tensor_it_keeps_every_bit():
@@ -87,7 +89,7 @@ def weights_after(make, scale, loss=all_actions_loss, legal=False):
         trajectories = replace(random_trajectories(seed=n), n=n)
         trajectories = with_legal(trajectories, seed=n) if legal else trajectories
         given = random_costs(trajectories, actions=None if loss is taken_action_loss else 3, seed=n)
-        update(policy, loss, trajectories, replace(given, values=given.values * scale, bonus=0.2))
+        update(policy, loss, trajectories, replace(given, values=given.values * scale, entropy_bonus=0.2))
     return flat(policy)
 
 

@@ -32,7 +32,7 @@ def measured(monkeypatch):
 
 
 def world(**settings):
-    return replace(TASK.world, horizon=30, test_episodes=5, **settings)
+    return replace(TASK.problem, horizon=30, test_episodes=5, **settings)
 
 
 POLICY = build_policy(resolve_config("cartpole", horizon=30))

@@ -56,14 +56,14 @@ def test_its_policy_speaks_the_language_of_the_environment(run: Run) -> None:
 
 def test_what_can_be_imported_is_known_by_its_name(run: Run) -> None:
     assert run.config.task.name == ENVIRONMENT
-    assert run.config.world.values()["expert"] == "surroundings:lazy"
+    assert run.config.problem.to_values()["expert"] == "surroundings:lazy"
 
 
 def test_a_folder_imports_nothing_unless_it_is_trusted(run: Run) -> None:
     stranger = Run.open(run.folder)  # its settings can be read
     assert stranger.config == run.config
     with pytest.raises(DataError, match=r"is Python code.*--trust-code"):
-        _ = stranger.config.world.spaces()
+        _ = stranger.config.problem.spaces()
     trusted = Run.open(run.folder, trust_code=True)
     assert trusted.config.world.spaces()[1].n == 3  # type: ignore[attr-defined]
 
@@ -73,7 +73,7 @@ def test_a_stopped_run_goes_on_to_the_same_bits(tmp_path: Path) -> None:
     half = aggrevated.train(ENVIRONMENT, expert=EXPERT, out=tmp_path / "half", say=silent, **SHORT | {"iterations": 1})
     longer = Run.open(half.folder, trust_code=True)
     longer = Run(longer.folder, longer.config.with_settings(iterations=2))
-    assert aggrevated.execute(longer).weights_sha256 == whole.result().weights_sha256  # type: ignore[union-attr]
+    assert aggrevated.run_to_end(longer).weights_sha256 == whole.result().weights_sha256  # type: ignore[union-attr]
 
 
 def test_a_changed_expert_is_noticed(tmp_path: Path) -> None:
@@ -83,7 +83,7 @@ def test_a_changed_expert_is_noticed(tmp_path: Path) -> None:
     expert.action = 0
     longer = Run(run.folder, run.config.with_settings(iterations=3))
     with pytest.raises(DataError, match="changed after the run began"):
-        aggrevated.execute(longer)
+        aggrevated.run_to_end(longer)
 
 
 class Changing:
@@ -98,14 +98,14 @@ class Changing:
 def test_by_its_id_with_options(tmp_path: Path) -> None:
     options = {"environment_options": '{"is_slippery": false}', "iterations": 1, "test_episodes": 5}
     run = aggrevated.train("FrozenLake-v1", expert=lambda o: 1, out=tmp_path / "run", say=silent, **options)
-    assert run.config.world.spaces()[0].shape == (16,) and run.config.world.values()["horizon"] == 100
+    assert run.config.problem.spaces()[0].shape == (16,) and run.config.problem.to_values()["horizon"] == 100
 
 
 def test_columns_hide_from_the_learner_what_the_expert_sees(tmp_path: Path) -> None:
     run = aggrevated.train(
         ENVIRONMENT, expert=EXPERT, observation_columns=[2], out=tmp_path / "run", say=silent, **SHORT
     )
-    assert run.config.policy.name == "lstm" and run.config.world.spaces()[0].shape == (1,)
+    assert run.config.policy.name == "lstm" and run.config.problem.spaces()[0].shape == (1,)
     assert run.policy.predict({"goal": 1, "place": np.zeros(1, np.float32)})[0] in (-1, 0, 1)
 
 
@@ -165,7 +165,7 @@ def test_references() -> None:
 
 
 def test_scales_leave_what_is_no_measure() -> None:
-    world = as_task(surroundings.make, surroundings.act).world
+    world = as_task(surroundings.make, surroundings.act).problem
     mean, scale = observation_stats(world.raw)  # type: ignore[attr-defined]
     assert mean[:2].tolist() == [0.0, 0.0] and scale[:2].tolist() == [1.0, 1.0]  # the goal is one of two
     assert 50 < scale[2] < 1000
@@ -279,7 +279,7 @@ def test_a_policy_acts_in_the_units_of_its_expert(tmp_path: Path) -> None:
     result = run.result()
     assert result is not None and result.more["test_return"] > -8.0
     loaded = run.policy  # without a question to the expert
-    np.testing.assert_allclose(loaded.head.unit, Valve.units, rtol=0.3)
+    np.testing.assert_allclose(loaded.head.cost_scale, Valve.units, rtol=0.3)
 
 
 def test_the_usual_actions_are_the_experts() -> None:

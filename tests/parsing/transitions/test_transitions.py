@@ -67,15 +67,15 @@ def test_arc_hybrid_by_hand():
 
 def test_what_is_legal_by_hand():
     start = initial_configuration(np.array([2]), 2)
-    assert EAGER.legal(start).tolist() == [[True, False, True, False]]  # ROOT has no head and gets none
-    assert HYBRID.legal(start).tolist() == [[True, False, False]]
+    assert EAGER.action_mask(start).tolist() == [[True, False, True, False]]  # ROOT has no head and gets none
+    assert HYBRID.action_mask(start).tolist() == [[True, False, False]]
     shifted = play(EAGER, 2, [arc_eager.SHIFT])[-1]
     headed = play(EAGER, 2, [arc_eager.RIGHT])[-1]
-    assert EAGER.legal(shifted).tolist() == [[True, True, True, False]]
-    assert EAGER.legal(headed).tolist() == [[True, False, True, True]]
-    assert not EAGER.legal(play(EAGER, 1, [arc_eager.SHIFT])[-1]).any()  # ended
+    assert EAGER.action_mask(shifted).tolist() == [[True, True, True, False]]
+    assert EAGER.action_mask(headed).tolist() == [[True, False, True, True]]
+    assert not EAGER.action_mask(play(EAGER, 1, [arc_eager.SHIFT])[-1]).any()  # ended
     two = play(HYBRID, 2, [arc_hybrid.SHIFT, arc_hybrid.SHIFT])[-1]
-    assert HYBRID.legal(two).tolist() == [[False, False, True]]
+    assert HYBRID.action_mask(two).tolist() == [[False, False, True]]
 
 
 @every_system
