@@ -18,7 +18,7 @@ from aggrevated.oracles.reward_to_go import RewardToGoOracle
 from aggrevated.updates import UpdateResult
 from aggrevated.updates.natural import NaturalUpdate
 from aggrevated.updates.regular import RegularUpdate
-from problems import EXPERT, TinyExpert, TinyMdp, flat, linear_policy, probabilities
+from helpers.tiny_mdp import EXPERT, TinyExpert, TinyMdp, flat, linear_policy, probabilities
 
 ADVANTAGE = AdvantageOracle(QStarOracle(TinyExpert()))
 

@@ -13,7 +13,7 @@ import pytest
 from aggrevated import RollInPolicy, train
 from aggrevated.cli import discover_commands
 from aggrevated.rollout.roll_in import roll_in
-from problems import Home, Walk
+from helpers.tiny_mdp import Home, Walk
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("benchmarks/*.md")])

@@ -13,7 +13,7 @@ from aggrevated.losses.likelihood import best_action_nll_loss
 from aggrevated.oracles.lols import LolsOracle
 from aggrevated.oracles.zero_one import ZeroOneOracle
 from aggrevated.updates.regular import RegularUpdate
-from problems import EXPERT, TinyExpert, TinyMdp, linear_policy, probabilities
+from helpers.tiny_mdp import EXPERT, TinyExpert, TinyMdp, linear_policy, probabilities
 
 
 @pytest.mark.parametrize("schedule", ["linear", "exponential", "inverse-sigmoid"])

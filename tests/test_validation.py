@@ -8,7 +8,7 @@ from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import CategoricalHead
 from aggrevated.simulators.cartpole import CartPole
 from aggrevated.validation import BestPolicy, evaluate_returns
-from problems import EXPERT, TinyExpert, TinyMdp, flat, linear_policy
+from helpers.tiny_mdp import EXPERT, TinyExpert, TinyMdp, flat, linear_policy
 
 SEEDS = np.arange(16, dtype=np.uint64)
 

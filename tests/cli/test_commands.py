@@ -22,7 +22,7 @@ from aggrevated.methods import METHODS
 from aggrevated.reports import comparison, digest_numbers
 from aggrevated.tasks import FROM_SCRATCH_ROWS, ComparisonProtocol, Preset, acrobot, aggrevated_rows, find_task
 from aggrevated.training.run_folder import Run
-from commanding import said
+from helpers.command_line import said
 
 TINY = ["--iterations", "4", "--trajectories", "4", "--horizon", "60", "--validation-episodes", "4"]
 TINY += ["--test-episodes", "20"]

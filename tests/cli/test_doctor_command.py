@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from aggrevated.storage import read_json
-from commanding import failure, said
+from helpers.command_line import failure, said
 
 QUICK = ["--seconds", "1.5", "--episodes", "16"]
 

@@ -10,7 +10,7 @@ from aggrevated.config.resolver import resolve_config
 from aggrevated.experts.loading import BUILTIN_WEIGHTS
 from aggrevated.storage import load_checksummed, save_checksummed
 from aggrevated.training.run_folder import Run
-from commanding import failure
+from helpers.command_line import failure
 
 TINY = ["--iterations", "1", "--trajectories", "2", "--horizon", "20", "--validation-episodes", "2"]
 CHOOSE = "choose that, or leave it out"

@@ -9,7 +9,7 @@ import pytest
 from aggrevated import load_policy
 from aggrevated.cli import main
 from aggrevated.training.run_folder import Run
-from commanding import failure, said
+from helpers.command_line import failure, said
 
 SMALL = ["--iterations", "2", "--trajectories", "2", "--horizon", "30", "--validation-episodes", "3"]
 SMALL += ["--test-episodes", "4"]

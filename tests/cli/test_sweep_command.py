@@ -9,8 +9,8 @@ import pytest
 
 from aggrevated.cli import main, run_jobs
 from aggrevated.core.errors import DataError
-from commanding import failure, said
-from pretended import needs_optuna
+from helpers.command_line import failure, said
+from helpers.fake_runs import needs_optuna
 
 TINY = ["--iterations", "2", "--trajectories", "2", "--horizon", "30", "--validation-episodes", "2"]
 TINY += ["--test-episodes", "5"]

@@ -31,7 +31,7 @@ from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import GaussianHead
 from aggrevated.rollout.roll_in import RollInPolicy, roll_in
 from aggrevated.rollout.trajectories import Trajectories
-from problems import Home, Lucky, TinyExpert, Walk, linear_policy, randomise, with_legal
+from helpers.tiny_mdp import Home, Lucky, TinyExpert, Walk, linear_policy, randomise, with_legal
 
 K = 24
 LEARNER = linear_policy().float()

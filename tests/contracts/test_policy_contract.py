@@ -12,7 +12,7 @@ from aggrevated.policies.heads import CategoricalHead, GaussianHead
 from aggrevated.policies.mixture import MixturePolicy
 from aggrevated.policies.recurrent import RecurrentPolicy
 from aggrevated.policies.window import WindowPolicy
-from problems import flat, randomise
+from helpers.tiny_mdp import flat, randomise
 
 INPUTS = 4
 ACTIONS = 3

@@ -15,8 +15,8 @@ from aggrevated.simulators.tabular import TabularSimulator, make_random_mdps
 from aggrevated.tasks.acrobot_partial import make_partial_acrobot
 from aggrevated_experiments.where_it_pays.simulators.keys import Keys, MaskedKeys
 from aggrevated_experiments.where_it_pays.simulators.packing import Packing
-from problems import TinyMdp, Walk
-from reading import corpus
+from helpers.parser_policies import corpus
+from helpers.tiny_mdp import TinyMdp, Walk
 
 
 def only_the_time(state):

@@ -33,8 +33,8 @@ from aggrevated.updates.natural import NaturalUpdate
 from aggrevated.updates.policy_mixture import MixtureUpdate, searn_weights, smile_weights
 from aggrevated.updates.regular import RegularUpdate
 from aggrevated.updates.safe_step import MAX_HALVINGS
-from problems import flat, random_costs, random_trajectories, randomise, with_vectors
-from reading import WIDTH, corpus, demonstrated, features_of
+from helpers.parser_policies import WIDTH, corpus, demonstrated, features_of
+from helpers.tiny_mdp import flat, random_costs, random_trajectories, randomise, with_vectors
 
 UPDATES = {  # those that any policy may be learned by
     "regular, Adam": lambda rate=0.01: RegularUpdate(rate),

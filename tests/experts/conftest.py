@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from on_a_line import line, pushed
+from helpers.line_simulator import line, pushed
 
 
 @pytest.fixture(scope="module")

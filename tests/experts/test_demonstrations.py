@@ -16,7 +16,7 @@ from aggrevated.experts.adapters import as_expert, expert_capability
 from aggrevated.experts.behavior_clone import fit_behavior_clone
 from aggrevated.experts.demonstrations import Demonstrations, demonstrations_from_list, read_demonstrations
 from aggrevated.rollout.roll_in import RollInPolicy, roll_in
-from on_a_line import HOMEWARDS, STATES, Grid, Line
+from helpers.line_simulator import HOMEWARDS, STATES, Grid, Line
 
 
 def homewards(count=12, steps=6):

@@ -16,7 +16,7 @@ from models import ARM, BOX, Small, algorithm, seen
 from aggrevated.core.errors import DataError
 from aggrevated.experts.loading import load_expert
 from aggrevated.experts.training_metadata import read_training_metadata
-from payloads import payloads
+from helpers.pickle_payloads import payloads
 
 vec_env: Any = pytest.importorskip("stable_baselines3.common.vec_env")
 NAMES = sorted(payloads(Path("x")))

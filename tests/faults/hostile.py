@@ -16,7 +16,7 @@ from torch import Tensor
 
 from aggrevated.storage import digest_tensors, save_checksummed
 from aggrevated.storage.journal import encode_checksummed_line as sealed_line
-from handwriting import inkml
+from helpers.handwriting import inkml
 
 DQN = OrderedDict(
     (f"{net}.q_net.{place}.{part}", torch.linspace(-1, 1, out * into if part == "weight" else out).reshape(shape))

@@ -17,7 +17,7 @@ from aggrevated.storage import exclusive_lock, load_checksummed, read_journal, r
 from aggrevated.training import run_folder as module
 from aggrevated.training.run_folder import Run, check_folder_unused, create_trials, list_runs, list_runs_to_resume
 from aggrevated.training.trainer import run_to_end
-from commanding import failure, said
+from helpers.command_line import failure, said
 
 TINY = {"trajectories": 2, "horizon": 20, "validation_episodes": 2, "test_episodes": 4, "hidden": (4,)}
 CONFIG = resolve_config("cartpole", iterations=12, checkpoint_every=1, **TINY)

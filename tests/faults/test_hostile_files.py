@@ -51,7 +51,7 @@ from aggrevated.storage import (
     save_checksummed,
 )
 from aggrevated.storage.journal import MAX_LINE
-from handwriting import inkml
+from helpers.handwriting import inkml
 
 ALL = os.environ.get("AGGREVATED_FAULTS") == "all"
 MUTATIONS = 1_000 if ALL else 30

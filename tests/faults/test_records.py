@@ -12,7 +12,7 @@ from aggrevated.storage import save_checksummed_json
 from aggrevated.training.records import Metrics, Result
 from aggrevated.training.run_folder import Run
 from aggrevated.training.trainer import run_to_end
-from commanding import failure
+from helpers.command_line import failure
 
 ODD = (None, True, "x", "", [], {}, [[1]], 1.5, -1, 10**23, 1e12, float("nan"), "\udcff", "a\0b")
 TINY = {"iterations": 1, "trajectories": 2, "horizon": 5, "validation_episodes": 2, "test_episodes": 2}

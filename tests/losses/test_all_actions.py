@@ -10,7 +10,7 @@ from aggrevated.oracles.advantage import AdvantageOracle
 from aggrevated.oracles.q_star import QStarOracle
 from aggrevated.rollout.roll_in import RollInPolicy, roll_in
 from aggrevated.rollout.trajectories import Trajectories
-from problems import (
+from helpers.tiny_mdp import (
     TinyExpert,
     TinyMdp,
     deep_policy,

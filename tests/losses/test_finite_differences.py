@@ -11,7 +11,7 @@ from aggrevated.losses.all_actions import all_actions_loss
 from aggrevated.losses.likelihood import best_action_nll_loss
 from aggrevated.losses.taken_action import taken_action_loss
 from aggrevated.oracles.advantage import AdvantageOracle, TakenActionOracle
-from problems import deep_policy, flat, gradient, random_costs, random_trajectories, with_expert_steps
+from helpers.tiny_mdp import deep_policy, flat, gradient, random_costs, random_trajectories, with_expert_steps
 
 TRAJECTORIES = with_expert_steps(random_trajectories())
 SCALE = TRAJECTORIES.horizon * TRAJECTORIES.count

@@ -10,7 +10,7 @@ from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import CategoricalHead, GaussianHead
 from aggrevated.policies.recurrent import RecurrentPolicy
 from aggrevated.policies.window import WindowPolicy
-from problems import random_trajectories, randomise, with_legal
+from helpers.tiny_mdp import random_trajectories, randomise, with_legal
 
 KINDS = {
     "feed-forward": lambda head: FeedForwardPolicy(3, head, hidden=(5,)),

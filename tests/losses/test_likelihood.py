@@ -10,7 +10,7 @@ from aggrevated.oracles.zero_one import ZeroOneOracle
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import GaussianHead
 from aggrevated.rollout.roll_in import RollInPolicy, roll_in
-from problems import (
+from helpers.tiny_mdp import (
     TinyExpert,
     TinyMdp,
     gradient,

@@ -9,7 +9,7 @@ from torch.distributions import Categorical
 
 from aggrevated.losses.fisher import compute_trajectory_scores
 from aggrevated.policies import Policy
-from problems import (
+from helpers.tiny_mdp import (
     deep_policy,
     every_trajectory,
     linear_policy,

@@ -11,7 +11,7 @@ from aggrevated.oracles.advantage import AdvantageOracle, TakenActionOracle
 from aggrevated.oracles.q_star import QStarOracle
 from aggrevated.oracles.reward_to_go import RewardToGoOracle
 from aggrevated.rollout.trajectories import Trajectories
-from problems import (
+from helpers.tiny_mdp import (
     COST,
     START,
     TinyExpert,

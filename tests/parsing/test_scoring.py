@@ -18,7 +18,7 @@ from aggrevated.parsing.scoring import (
 )
 from aggrevated.parsing.transitions.configurations import NO_SYMBOL
 from aggrevated.parsing.transitions.systems import SYSTEMS
-from reading import READERS, corpus, page, reader
+from helpers.parser_policies import READERS, corpus, page, reader
 
 every_system = pytest.mark.parametrize("system", SYSTEMS.values(), ids=SYSTEMS)
 

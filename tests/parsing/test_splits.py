@@ -21,7 +21,7 @@ from aggrevated.parsing.splits import (
     split_by_writer,
 )
 from aggrevated.parsing.transitions.systems import SYSTEMS
-from handwriting import LINES, crohme_like, write_folder
+from helpers.handwriting import LINES, crohme_like, write_folder
 
 
 def generated(sets, seed, single_writer):

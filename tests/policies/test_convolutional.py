@@ -18,8 +18,8 @@ from aggrevated.policies.serialization import load_policy
 from aggrevated.storage import digest_tensors
 from aggrevated.training.run_folder import Run
 from aggrevated.training.trainer import run_to_end
-from pictures import GRID
-from problems import flat, randomise
+from helpers.image_simulators import GRID
+from helpers.tiny_mdp import flat, randomise
 
 SHAPES = [(8, 8), (9, 13, 3), (33, 8, 1), (84, 84), (12, 70, 2)]
 

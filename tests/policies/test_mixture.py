@@ -13,7 +13,7 @@ from aggrevated.policies.heads import CategoricalHead, GaussianHead
 from aggrevated.policies.mixture import MixturePolicy
 from aggrevated.policies.recurrent import RecurrentPolicy
 from aggrevated.rollout.roll_in import RollInPolicy, replay_hidden_states, roll_in
-from problems import TinyMdp, linear_policy, probabilities, randomise, state_distributions
+from helpers.tiny_mdp import TinyMdp, linear_policy, probabilities, randomise, state_distributions
 
 SHARES = np.array([0.5, 0.3, 0.2])
 

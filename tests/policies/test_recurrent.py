@@ -19,7 +19,7 @@ from aggrevated.policies.heads import CategoricalHead, GaussianHead
 from aggrevated.policies.recurrent import RecurrentPolicy
 from aggrevated.policies.recurrent_cells import CELLS
 from aggrevated.policies.window import WindowPolicy
-from problems import (
+from helpers.tiny_mdp import (
     flat,
     gradient,
     random_costs,

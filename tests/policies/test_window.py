@@ -6,7 +6,7 @@ import torch
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import CategoricalHead, GaussianHead
 from aggrevated.policies.window import WindowPolicy
-from problems import randomise
+from helpers.tiny_mdp import randomise
 
 
 def test_by_hand():

@@ -25,8 +25,8 @@ from aggrevated.simulators.tabular import (
     state_distributions,
     total_cost,
 )
-from problems import COST, EXPERT, Q_STAR, START, transitions
-from problems import state_distributions as by_going_forward
+from helpers.tiny_mdp import COST, EXPERT, Q_STAR, START, transitions
+from helpers.tiny_mdp import state_distributions as by_going_forward
 
 STATES = 2
 ACTIONS = 2

@@ -14,7 +14,7 @@ from aggrevated.rollout.roll_in import RollInPolicy, roll_in
 from aggrevated.starts import supervised as module
 from aggrevated.starts.random import RandomStartSettings
 from aggrevated.starts.supervised import SupervisedStartSettings, pretrain_policy
-from problems import EXPERT, POLICIES, Home, TinyExpert, TinyMdp, Walk, flat, probabilities, random_policy
+from helpers.tiny_mdp import EXPERT, POLICIES, Home, TinyExpert, TinyMdp, Walk, flat, probabilities, random_policy
 
 
 @pytest.mark.parametrize("kind", POLICIES)

@@ -15,7 +15,7 @@ from aggrevated.sweeps.search import ROUND
 from aggrevated.sweeps.sweep import FailureCallback, Sweep, create_or_open_sweep
 from aggrevated.sweeps.trials import Trial, sort_best_first
 from aggrevated.training.run_folder import Run, list_runs
-from pretended import asked, made_up, needs_optuna, pretend, whole
+from helpers.fake_runs import asked, made_up, needs_optuna, pretend, whole
 
 RATES = "learning-rate=1e-4..1e-1:log"
 UPDATES = "update=regular,exponentiated"

@@ -17,8 +17,8 @@ from aggrevated.updates import loss_and_gradient, make_dropout_context
 from aggrevated.updates.exponentiated import ExponentiatedUpdate
 from aggrevated.updates.follow_the_leader import FollowTheLeaderUpdate
 from aggrevated.updates.regular import RegularUpdate
-from problems import gradient, random_costs, random_trajectories
-from reading import corpus, reader, trajectories
+from helpers.parser_policies import corpus, reader, trajectories
+from helpers.tiny_mdp import gradient, random_costs, random_trajectories
 
 PAGES = corpus()
 PARSES = trajectories(PAGES)

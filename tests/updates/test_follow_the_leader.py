@@ -19,7 +19,7 @@ from aggrevated.policies.heads import CategoricalHead, GaussianHead
 from aggrevated.rollout.roll_in import RollInPolicy, roll_in
 from aggrevated.rollout.trajectories import Trajectories
 from aggrevated.updates.follow_the_leader import MAX_MEASURED_TRAJECTORIES, FollowTheLeaderUpdate
-from problems import (
+from helpers.tiny_mdp import (
     EXPERT,
     Home,
     TinyExpert,

@@ -15,7 +15,7 @@ from aggrevated.oracles.q_star import QStarOracle
 from aggrevated.rollout.roll_in import RollInPolicy, roll_in
 from aggrevated.updates.fisher_solvers import closed_form, conjugate_gradient
 from aggrevated.updates.natural import NaturalUpdate
-from problems import (
+from helpers.tiny_mdp import (
     TinyExpert,
     TinyMdp,
     deep_policy,

@@ -12,7 +12,7 @@ from aggrevated.losses.all_actions import all_actions_loss
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import CategoricalHead
 from aggrevated.updates.regular import RegularUpdate
-from problems import flat, gradient, random_costs, random_trajectories, randomise
+from helpers.tiny_mdp import flat, gradient, random_costs, random_trajectories, randomise
 
 TRAJECTORIES = random_trajectories(dtype=np.float32)
 COSTS = random_costs(TRAJECTORIES)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import CategoricalHead
 from aggrevated.updates.safe_step import MAX_HALVINGS, count_halvings, is_all_finite, safe_step, search_step_to_kl
-from problems import flat, random_trajectories
+from helpers.tiny_mdp import flat, random_trajectories
 
 
 @pytest.fixture

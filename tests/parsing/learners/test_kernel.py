@@ -13,7 +13,7 @@ from aggrevated.parsing.scoring import micro_uas
 from aggrevated.policies.feed_forward import FeedForwardPolicy
 from aggrevated.policies.heads import CategoricalHead
 from aggrevated.storage import digest_tensors
-from reading import WIDTH, corpus, demonstrated, features_of, page, reader
+from helpers.parser_policies import WIDTH, corpus, demonstrated, features_of, page, reader
 
 svm = pytest.importorskip("sklearn.svm", reason="scikit-learn is not installed: pip install scikit-learn")
 PAGES = corpus()

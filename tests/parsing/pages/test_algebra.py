@@ -14,7 +14,7 @@ from aggrevated.parsing.pages.algebra import (
     heads_of_expression,
     random_set,
 )
-from handwriting import is_projective
+from helpers.handwriting import is_projective
 
 APPENDIX = [2, 7, 7, 5, 3, 5, 8, 0, 10, 8, 10, 13, 15, 13, 8, 15, 18, 8, 18]
 

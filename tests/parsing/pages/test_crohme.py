@@ -13,7 +13,7 @@ from aggrevated.parsing.pages import algebra
 from aggrevated.parsing.pages.crohme import BAR, compose, is_core, load, page, read_folder, stack
 from aggrevated.parsing.pages.inkml import Ink, read_inkml
 from aggrevated.parsing.pages.page import Page
-from handwriting import is_projective
+from helpers.handwriting import is_projective
 
 ARCHIVE = Path(__file__).parents[4] / "shared/data/crohme/crohme_algebra.tar.xz"
 

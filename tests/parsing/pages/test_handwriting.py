@@ -6,7 +6,7 @@ import pytest
 from aggrevated.core.errors import DataError, UsageError
 from aggrevated.parsing.pages.algebra import SYMBOLS, heads
 from aggrevated.parsing.pages.handwriting import TEMPLATES, _different_sets, generated, write_page, write_symbol
-from handwriting import is_projective
+from helpers.handwriting import is_projective
 
 LINES = ["10(x+2)=a+b", "c×d=e/4", "x=3"]
 

@@ -1,0 +1,160 @@
+"""Pages by very many hands: deterministic, whole, and with structures where they belong."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from aggrevated.core.errors import DataError
+from aggrevated.parsing.pages.algebra import Fraction, Raised, Root
+from aggrevated_reader.pages.batched_rng import BatchedRng
+from aggrevated_reader.pages.generated import generate_page, generate_pages, synthesize_page
+from aggrevated_reader.pages.glyphs import WAYS, ways
+from aggrevated_reader.pages.layout import Placed, layout
+from aggrevated_reader.pages.pen import Path, shape_symbols
+from aggrevated_reader.pages.tablet import sample_as_tablet
+from aggrevated_reader.pages.writers import writer
+from helpers.handwriting import is_projective
+
+
+def bits(page):
+    return b"".join(stroke.tobytes() for strokes in page.ink for stroke in strokes)
+
+
+@pytest.fixture(scope="module")
+def pages():
+    return generate_pages(300, seed=3)
+
+
+def by(number, lines):
+    draw = np.random.default_rng(number)
+    return synthesize_page(lines, writer(BatchedRng(draw)), draw)
+
+
+def test_every_symbol_has_at_least_two_ways_that_differ():
+    assert all(len(set(texts)) == len(texts) >= 2 for texts in WAYS.values())
+    assert set("0123456789+-×÷·±/=<>≤≥≠()[]{}.,!√―") | set("abcdefghijklmnopqrstuvwxyz") <= set(WAYS)
+
+
+@pytest.mark.parametrize("symbol", WAYS)
+def test_the_curve_of_a_way_passes_its_points_and_nothing_far_from_them(symbol):
+    for way in ways(symbol):
+        curve = way.curve @ way.points
+        nearest = np.hypot(*(curve[:, None] - way.points[None]).transpose(2, 0, 1)).min(axis=0)
+        assert nearest.max() < 1e-9
+        assert (curve.min(axis=0) > way.points.min(axis=0) - 0.15).all()
+        assert (curve.max(axis=0) < way.points.max(axis=0) + 0.15).all()
+
+
+def test_pages_are_the_same_whatever_is_written_before_them(pages):
+    assert bits(generate_page(17, 3)) == bits(pages[17]) != bits(generate_page(17, 4))
+    assert len({page.writer for page in pages}) == len(pages)
+
+
+def test_pages_are_whole(pages):
+    for page in pages:
+        assert 1 <= len(page) <= 30 and is_projective(page.heads)
+        assert all(strokes for strokes in page.ink)
+        assert all(stroke.ndim == 2 and np.isfinite(stroke).all() for strokes in page.ink for stroke in strokes)
+        assert (page.boxes >= 0).all()
+
+
+def test_without_structures_no_symbol_needs_a_second_dimension():
+    found = {symbol for page in generate_pages(200, seed=1, structures=False) for symbol in page.symbols}
+    assert not found & set("―√") and set("+-=×÷()[]xa") <= found
+
+
+def test_a_symbol_without_a_way_is_named():
+    with pytest.raises(DataError, match="no way to write '§'"):
+        by(0, [["§"]])
+
+
+def middles(page):
+    return (page.boxes[:, :2] + page.boxes[:, 2:]) / 2
+
+
+@pytest.mark.parametrize("number", range(20))
+def test_structures_stand_where_they_should(number):
+    (x, two), (y, one) = (middles(by(number, [["x", part]])) for part in (Raised("2"), Raised("1", lowered=True)))
+    assert two[1] < x[1] and one[1] > y[1] and two[0] > x[0] and one[0] > y[0]  # y goes downwards
+    above, bar, below = by(number, [[Fraction("a", "b")]]).boxes
+    assert above[3] < below[1] and above[1] < bar[1] and bar[3] < below[3]
+    sign, inside = by(number, [[Root("5")]]).boxes
+    assert sign[0] < inside[0] and sign[1] < inside[1] and sign[2] > (inside[0] + inside[2]) / 2
+
+
+def test_a_place_is_scaled_before_it_is_shifted():
+    assert Placed(3, 1.0, 2.0, 1.0, 0.5, 4.0).moved(0.5, 10.0, 20.0) == Placed(3, 0.5, 1.0, 10.5, 20.25, 2.0)
+
+
+STEADY = {"tremor": 0.0, "grid": 0.0, "uneven_steps": 0.0}
+
+
+def someone(**settings):
+    return replace(writer(BatchedRng(np.random.default_rng(0))), **settings)
+
+
+def test_a_tablet_takes_points_along_each_stroke_and_none_between_two():
+    points = np.array([[0.0, 0.0], [1.0, 0.0], [3.0, 2.0], [3.0, 4.0]])
+    path = Path(points, np.array([0, 0, 1, 1]), np.array([True, False, True, False]), np.zeros(2))
+    (first,), (second,) = sample_as_tablet(path, someone(size=10.0, step=0.25, **STEADY), np.random.default_rng(0))
+    np.testing.assert_allclose(first, [[10, 50], [12.5, 50], [15, 50], [17.5, 50], [20, 50]])
+    assert len(second) == 9
+    np.testing.assert_allclose(second[[0, 4, 8]], [[40, 30], [40, 20], [40, 10]], atol=1e-9)
+
+
+def test_points_fall_on_the_grid():
+    path = Path(np.array([[0.0, 0.0], [0.97, 0.31]]), np.array([0, 0]), np.array([True, False]), np.zeros(1))
+    settings = STEADY | {"size": 50.0, "step": 0.05, "grid": 0.02}
+    ((stroke,),) = sample_as_tablet(path, someone(**settings), np.random.default_rng(0))
+    np.testing.assert_allclose(stroke, np.rint(stroke), atol=1e-9)
+
+
+def test_a_hand_without_faults_writes_the_way_itself():
+    faultless = dict.fromkeys(
+        ("slant", "own", "own_ripple", "wobble", "ripple", "turn", "stretch", "overshoot", "hooks", "early_lifts",
+         "joins", "breaks", "retraces", "uneven"),
+        0.0,
+    )  # fmt: skip
+    draw = np.random.default_rng(1)
+    hand = someone(rounding=0, aspect=1.0, faithful=1.0, **faultless)
+    path = shape_symbols(["7"], hand, draw, BatchedRng(draw))
+    curves = [way.curve @ way.points for way in ways("7")]
+    moved = [curve for curve in curves if curve.shape == path.points.shape]
+    assert min(np.abs(np.diff(curve, axis=0) - np.diff(path.points, axis=0)).max() for curve in moved) < 1e-9
+
+
+def test_lifts_are_forgotten_and_strokes_broken_as_often_as_the_hand_does():
+    def strokes(label, **settings):
+        draw = np.random.default_rng(2)
+        hand = someone(**(dict.fromkeys(("joins", "breaks", "retraces", "early_lifts"), 0.0) | settings))
+        return int(shape_symbols([label] * 40, hand, draw, BatchedRng(draw)).starts.sum())
+
+    usual = strokes("H")
+    assert usual > 80 and strokes("H", joins=1.0) == 40 and strokes("H", retraces=1.0) == 2 * usual
+    assert strokes("c") == 40 < strokes("c", breaks=1.0) <= 80
+    assert strokes("÷", joins=1.0) == 120  # its parts do not touch
+
+
+@pytest.mark.parametrize("number", range(10))
+def test_brackets_hold_what_is_inside(number):
+    opening, *inside, closing = by(number, [["(", Fraction("a", "b"), ")"]]).boxes
+    inside = np.array(inside)
+    for bracket in (opening, closing):
+        tall = bracket[3] - bracket[1]
+        assert tall > 0.6 * (inside[:, 3].max() - inside[:, 1].min())
+    assert opening[0] < inside[:, 0].min() and closing[2] > inside[:, 2].max()
+
+
+def test_a_layout_without_chance_is_known():
+    class Middling(BatchedRng):
+        def share(self):
+            return 0.5
+
+    hand = someone(spacing=0.2, airy=2.0, parted=1.5, slope=0.0, aligned=False)
+    boxes = [(0.0, 0.0, 0.5, 1.0), (0.1, 0.3, 0.6, 0.5), (0.0, 0.0, 0.5, 1.0)]
+    dice = Middling(np.random.default_rng(0))
+    across, up, x, y, _ = layout([["x", "=", "3"]], boxes, [0.0] * 3, hand, dice).T
+    assert across.tolist() == up.tolist() == [1.0, 1.0, 1.0]
+    np.testing.assert_allclose(x, [0.0, 0.5 + 0.6 - 0.1, 1.6 + 0.6])  # gaps of 0.2 × 2.0 × 1.5
+    np.testing.assert_allclose(y, -1.0)  # the top of the line is at 0

@@ -1,0 +1,186 @@
+"""Runs on corrected pages: what was misread is read right, by whatever takes a run, and all else stays as it was."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from conftest import assert_the_same_bits_after_stops, finished
+
+from aggrevated.config.resolver import config_from_dict, resolve_config
+from aggrevated.core.errors import DataError, UnusedSettingError, UsageError
+from aggrevated.parsing.pages.page import Page
+from aggrevated.parsing.problem import PageEvaluationSettings
+from aggrevated.storage import digest_tensors
+from aggrevated.training.evaluation import evaluate_run
+from aggrevated.training.run_folder import Run
+from aggrevated.training.trainer import run_to_end
+from aggrevated_reader import corrected_pages_problem, load_reader
+from aggrevated_reader.learners.shipped_reader import load_builtin_reader
+from aggrevated_reader.pages.generated import generate_page
+from aggrevated_reader.pages.inkml_writing import to_inkml
+from aggrevated_reader.reader_problem import ReaderEvaluationSettings
+
+SHORT = {"iterations": 4, "validate_every": 2, "trajectories": 4, "checkpoint_every": 1}
+BOLD = {"iterations": 40, "validate_every": 20, "trajectories": 12, "learning_rate": 2e-3}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def few() -> Iterator[None]:
+    """Few pages beside those that matter here."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, count in (("BESIDE", 30), ("CHOSEN_ON", 8), ("REPORTED", 8), ("OWN", 20), ("OWN_CHOSEN_ON", 4)):
+            patch.setattr(corrected_pages_problem, name, count)
+        yield
+
+
+@pytest.fixture(scope="module")
+def page() -> Page:
+    """1337≥-sinζ: the shipped reader puts `-` and `sin` elsewhere, and has never heard of a ζ."""
+    page = generate_page(18, 5, structures=False)
+    return replace(page, symbols=(*page.symbols[:-1], "ζ"))
+
+
+@pytest.fixture(scope="module")
+def folder(page: Page, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """It alone, corrected, in a folder."""
+    folder = tmp_path_factory.mktemp("pages")
+    (folder / "page.inkml").write_bytes(to_inkml(page))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def taught(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """A run that learned it, in larger steps than usual as they are so few."""
+    return finished(
+        tmp_path_factory.mktemp("runs") / "run", resolve_config("algebra", corrected_pages=str(folder), **BOLD)
+    )[0]
+
+
+def test_what_was_misread_is_read_right(page: Page, folder: Path, taught: Run, tmp_path: Path) -> None:
+    before = load_reader().parse(folder / "page.inkml")
+    assert before.heads != page.heads.tolist() and before.reading.labels[-1] == "a"
+    after = load_reader(taught.folder).parse(folder / "page.inkml")
+    assert after.heads == page.heads.tolist() and after.reading.labels == page.symbols
+    load_reader(taught.folder).reads.save(tmp_path / "reader.safetensors")  # type: ignore[attr-defined]
+    exported = load_reader(tmp_path / "reader.safetensors")
+    assert exported.parse(folder / "page.inkml").text == after.text
+    assert exported.metadata["task"] == "algebra" and "--corrected-pages" in exported.metadata["command"]
+
+
+def test_the_result_tells_of_before_and_after(taught: Run) -> None:
+    told = run_to_end(taught).more
+    assert told["before_corrected_uas"] < told["corrected_uas"] == 1.0 and told["corrected_sets"] == 1
+    assert told["before_corrected_names"] == 7 / 8 and told["corrected_names"] == 1.0
+    assert told["test_return"] <= min(told["uas_micro"], told["names"]) and told["pages"] == 8
+    assert {"corrected_uas", "corrected_names", "test_uas", "test_names"} <= {*taught.metrics()[-1].more}
+    assert evaluate_run(taught, PageEvaluationSettings()).more["uas_micro"] == pytest.approx(told["uas_micro"])
+
+
+def test_evaluating_a_run_gives_what_its_test_gave(taught: Run) -> None:
+    again = evaluate_run(taught, PageEvaluationSettings())
+    result = taught.result()
+    assert result is not None
+    for name in ("test_return", "ratio", "uas_micro", "names", "test_standard_error"):
+        assert again.to_dict()[name] == pytest.approx(result.to_dict()[name]), name
+
+
+def test_runs_are_evaluated_on_other_corrected_pages(page: Page, taught: Run, tmp_path: Path) -> None:
+    (tmp_path / "page.inkml").write_bytes(to_inkml(page))
+    (tmp_path / "unknown.inkml").write_bytes(to_inkml(page, heads=False))
+    found = evaluate_run(taught, PageEvaluationSettings(corrected_pages=str(tmp_path), verbose=True)).more
+    assert found["uas_micro"] == found["names"] == 1.0 and found["pages"] == 1
+    assert list(found["files_left_out"].values()) == [("unknown.inkml",)]
+    with pytest.raises(UsageError, match="--crohme and --corrected-pages name different pages; give one of them"):
+        evaluate_run(taught, PageEvaluationSettings("ink", str(tmp_path)))
+
+
+def test_the_first_policy_is_the_shipped_reader_and_keeps_the_names_of_its_classes(
+    folder: Path, tmp_path: Path
+) -> None:
+    still = {**SHORT, "iterations": 1, "validate_every": 1, "learning_rate": 1e-12}
+    run, result = finished(tmp_path / "run", resolve_config("reader", corrected_pages=str(folder), **still))
+    known = load_builtin_reader()
+    policy = run.policy
+    own = {name: w for name, w in policy.state_dict().items() if name not in ("names", "sureness", "costs.correction")}
+    assert digest_tensors(own) == digest_tensors({name: known.state_dict()[name] for name in own})
+    assert policy.classes == (*known.classes, "ζ")  # type: ignore[attr-defined]
+    assert result.more["uas_micro"] == result.more["before_uas"] and result.start_simulator_steps == 0
+    assert evaluate_run(run, ReaderEvaluationSettings(corrected_pages=str(folder))).more["names"] == 7 / 8
+    assert evaluate_run(run, ReaderEvaluationSettings()).more["names"] == pytest.approx(result.more["before_names"])
+
+
+@pytest.mark.parametrize("task", ["algebra", "reader"])
+def test_a_run_resumes_with_the_same_bits(task: str, folder: Path, tmp_path: Path) -> None:
+    assert_the_same_bits_after_stops(tmp_path, resolve_config(task, corrected_pages=str(folder), **SHORT), 1, 2)
+
+
+def test_both_tasks_come_to_the_same_reader(folder: Path, tmp_path: Path) -> None:
+    found = [
+        finished(tmp_path / task, resolve_config(task, corrected_pages=str(folder), **SHORT))[1]
+        for task in ("algebra", "reader")
+    ]
+    assert found[0].weights_sha256 == found[1].weights_sha256
+
+
+def test_a_page_that_changed_is_noticed_when_a_run_goes_on(page: Page, tmp_path: Path) -> None:
+    folder = tmp_path / "pages"
+    folder.mkdir()
+    (folder / "page.inkml").write_bytes(to_inkml(page))
+    run, _ = finished(tmp_path / "run", resolve_config("algebra", corrected_pages=str(folder), **SHORT))
+    longer = Run(run.folder, run.config.with_settings(iterations=6))
+    (folder / "page.inkml").write_bytes(to_inkml(replace(page, symbols=("2", *page.symbols[1:]))))
+    with pytest.raises(DataError):
+        run_to_end(Run(longer.folder, config_from_dict(longer.config.to_dict(), "config.json")))
+
+
+@pytest.mark.parametrize("method", ["aggrevated", "aggrevate", "dagger", "sl", "reinforce", "sl-rl"])
+def test_every_method_begins_with_the_shipped_reader(method: str) -> None:
+    config = resolve_config("algebra", method, corrected_pages="folder")
+    assert (config.policy.name, config.start.name) == ("builtin", "builtin")
+    assert config.problem.label == ", corrected pages" and config.problem.metric_name == "heads with names"
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"crohme": "ink"}, "--crohme has no effect on corrected pages; leave --corrected-pages out, or leave it out"),
+        ({"generated_pages": 40}, "--generated-pages has no effect on corrected pages"),
+        ({"augmented_copies": 3}, "--augmented-copies has no effect on corrected pages"),
+        ({"single_writer": True}, "--single-writer has no effect on corrected pages"),
+        ({"hidden": (64,)}, "--hidden has no effect on the policy shipped"),
+    ],
+)
+def test_what_has_no_effect_on_corrected_pages_is_refused(given: dict[str, object], sentence: str) -> None:
+    with pytest.raises(UnusedSettingError, match=sentence):
+        resolve_config("algebra", corrected_pages="folder", **given)
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        (
+            {"corrected_pages": "folder", "policy": "lstm"},
+            "--policy is lstm, but must be shipped with --corrected-pages: corrected pages",
+        ),
+        (
+            {"corrected_pages": "folder", "transition_system": "arc-hybrid"},
+            "--transition-system is arc-hybrid, but must be arc-eager with --corrected-pages",
+        ),
+        (
+            {"policy": "builtin"},
+            "--policy is shipped, but must be another: it is for corrected pages; or give --corrected-pages",
+        ),
+        ({"start": "builtin"}, "--start is shipped, but must be another: its weights fit --policy shipped only"),
+    ],
+)
+def test_what_does_not_fit_corrected_pages_is_refused(given: dict[str, str], sentence: str) -> None:
+    with pytest.raises(UsageError, match=sentence):
+        resolve_config("algebra", **given)
+
+
+def test_nothing_usable_leaves_no_run_behind(tmp_path: Path) -> None:
+    (tmp_path / "pages").mkdir()
+    with pytest.raises(DataError, match=r"holds no \.inkml files"):
+        Run.create(tmp_path / "run", resolve_config("algebra", corrected_pages=str(tmp_path / "pages"), **SHORT))
+    assert not (tmp_path / "run").exists()

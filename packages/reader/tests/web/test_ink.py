@@ -1,0 +1,193 @@
+"""Ink as the page sends it, and the steps of a parse, without a browser: known answers first."""
+
+import json
+import socket
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from writing import written_as
+
+from aggrevated.core.errors import DataError
+from aggrevated.parsing.pages.page import Page
+from aggrevated_reader import load_reader
+from aggrevated_reader.page_reader import PageReading
+from aggrevated_reader.pages.inkml_writing import to_inkml
+from aggrevated_reader.pages_report import PageReader
+from aggrevated_reader.parse_steps import list_parse_steps
+from aggrevated_reader.web.drawings import Drawings
+from aggrevated_reader.web.ink import ROOT, Drawing, Said, parse_drawing, place_symbols
+from helpers.command_line import failure, said
+
+PAGE = written_as("a(b+c)=d")
+
+
+@pytest.fixture(scope="module")
+def reader() -> PageReader:
+    return load_reader()
+
+
+def asked(**said: object) -> Drawing:
+    """The drawing of a page, a part for each stroke."""
+    parts = [[stroke.tolist()] for strokes in PAGE.ink for stroke in strokes]
+    return parse_drawing({"parts": parts, **said})
+
+
+def seen(drawings: Drawings, drawing: Drawing) -> dict[str, object]:
+    """What the page shows of a drawing."""
+    read = drawings.read(drawing)
+    return {"labels": list(read.labels), "heads": read.heads.tolist()}
+
+
+def test_points_have_a_pressure_of_a_half_unless_a_pen_says_another() -> None:
+    drawing = parse_drawing({"parts": [[[[1, 2], [3, 4, 0.9], [5, 6, 7]]]]})
+    assert drawing.parts[0][0].tolist() == [[1, 2], [3, 4], [5, 6]]
+    assert drawing.pressures[0][0].tolist() == [0.5, 0.9, 1.0]
+
+
+def test_parts_that_were_said_to_be_a_symbol_are_one_and_the_others_are_found() -> None:
+    drawing = asked(said=[{"parts": [1, 0]}])  # a and (
+    assert drawing.said == (Said((0, 1)),)
+    symbols = drawing.symbols()
+    assert symbols[0] == (0, 1) and len(symbols) == 7
+    assert sorted(part for parts in symbols for part in parts) == list(range(10))
+    assert len(asked().symbols()) == 8
+
+
+def test_a_head_that_is_no_symbol_any_more_is_forgotten_and_one_that_was_not_named_is_a_symbol() -> None:
+    taken = asked(said=[{"parts": [0], "head": [1]}, {"parts": [1, 2]}])
+    assert taken.said == (Said((0,)), Said((1, 2)))
+    named = asked(said=[{"parts": [0], "head": [1]}, {"parts": [2], "head": []}])
+    assert named.said == (Said((0,), None, (1,)), Said((2,), None, ROOT), Said((1,)))
+
+
+def test_ink_is_placed_inside_of_the_page_and_not_larger_than_people_write() -> None:
+    for ink, most in ((PAGE.ink, 60.0), ([(np.array([[0.0, 0.0], [1e4, 1.0]]),)], 1e9)):
+        points = np.concatenate([stroke for strokes in place_symbols(ink, 800, 300) for stroke in strokes])
+        assert (points >= 0).all() and (points <= [800, 300]).all()
+        sizes = [np.ptp(np.concatenate(strokes), axis=0).max() for strokes in place_symbols(ink, 800, 300)]
+        assert np.median(sizes) <= most + 1e-6
+
+
+def test_what_is_said_holds_and_what_is_not_is_read(reader: PageReader, tmp_path: Path) -> None:
+    drawings = Drawings(reader, tmp_path)
+    plain = drawings.read(asked())
+    assert plain.transcript.text == "a(b+c)=d" and plain.heads.tolist() == PAGE.heads.tolist()
+    changed = drawings.read(asked(said=[{"parts": list(plain.symbols[2]), "label": "k", "head": []}]))
+    assert changed.transcript.labels == ("a", "(", "k", "+", "c", ")", "=", "d")
+    assert changed.heads.tolist() == [*PAGE.heads[:2], 0, *PAGE.heads[3:]]
+    facts = changed.to_dict()["symbols"][2]
+    assert (facts["label"], facts["read_as"], facts["head"], facts["read_head"]) == ("k", "b", 0, int(PAGE.heads[2]))
+
+
+def test_a_dot_a_single_stroke_and_nothing_are_drawings_too(reader: PageReader, tmp_path: Path) -> None:
+    drawings = Drawings(reader, tmp_path)
+    assert drawings.read(parse_drawing({"parts": []})).to_dict()["symbols"] == []
+    assert drawings.steps(parse_drawing({"parts": []}), confirmed=False) == {"steps": []}
+    for stroke in ([[5, 5]], [[5, 5], [5, 5]], [[0, 0], [0, 50]]):
+        facts = drawings.read(parse_drawing({"parts": [[stroke]]})).to_dict()
+        assert len(facts["symbols"]) == 1 and json.dumps(facts, allow_nan=False)
+
+
+def test_the_costs_of_a_parse_add_up_to_its_wrong_heads(reader: PageReader) -> None:
+    """Transitions are deterministic, so Σ_t A*(s_t, a_t) is the loss, whichever tree is called right."""
+    for leaf, head in ((0, 2), (2, 2), (4, 6)):  # a, b and c have no dependents: hung elsewhere it is a tree, too
+        heads = PAGE.heads.copy()
+        heads[leaf] = head
+        page = replace(PAGE, heads=heads)
+        steps = list_parse_steps(*reader.reads.parser_of(page), known=True)
+        taken = [next(one for one in step["transitions"] if one["name"] == step["taken"]) for step in steps[:-1]]
+        wrong = int((np.array(steps[-1]["heads"]) != heads).sum())
+        assert sum(one["costs"] for one in taken) == wrong == 1
+        assert taken[-1]["cost_to_go"] == wrong and taken[0]["cost_to_go"] - taken[0]["costs"] == 0
+        for step in steps[:-1]:
+            assert sum(one["probability"] for one in step["transitions"]) == pytest.approx(1, abs=1e-3)
+            assert all(one["probability"] == 0 for one in step["transitions"] if not one["action_mask"])
+
+
+def test_without_a_tree_nothing_has_a_cost(reader: PageReader) -> None:
+    steps = list_parse_steps(*reader.reads.parser_of(PAGE), known=False)
+    assert all("costs" not in one for step in steps for one in step["transitions"])
+    assert steps[0]["stack"] == [0] and steps[0]["buffer"] == 1 and steps[-1]["buffer"] == 0
+
+
+def test_what_a_page_looks_at_comes_back_as_it_was(reader: PageReader, tmp_path: Path) -> None:
+    drawings = Drawings(reader, tmp_path)
+    found = drawings.look(to_inkml(PAGE, "a(b+c)=d"), "gold.inkml", 900, 400)
+    assert found["confirmed"] and [one["label"] for one in found["said"]] == list(PAGE.symbols)
+    read = drawings.read(parse_drawing(found))
+    assert read.labels == PAGE.symbols and read.heads.tolist() == PAGE.heads.tolist()
+    only_ink = drawings.look(to_inkml(PAGE, groups=False), "ink.inkml", 900, 400)
+    assert not only_ink["confirmed"] and only_ink["said"] == []
+    grouped = drawings.look(to_inkml(PAGE, labels=False), "groups.inkml", 900, 400)
+    assert not grouped["confirmed"] and len(grouped["said"]) == 8
+
+
+def test_a_page_that_is_no_tree_is_not_kept(reader: PageReader, tmp_path: Path) -> None:
+    drawings = Drawings(reader, tmp_path / "kept")
+    two_roots = asked(said=[{"parts": [0], "head": []}])
+    with pytest.raises(DataError, match="depend on ROOT"):
+        drawings.keep(two_roots, seen(drawings, two_roots))
+    with pytest.raises(DataError, match="not the tree that was shown"):
+        drawings.keep(asked(), seen(drawings, two_roots))
+    assert not (tmp_path / "kept").exists()
+
+
+def test_a_page_whose_symbols_nobody_has_named_is_not_kept(tmp_path: Path) -> None:
+    class Nameless:
+        """A policy of the paper's, which knows no names."""
+
+        def read(self, pages: list[Page]) -> list[PageReading]:
+            unsure = np.full(8, np.nan)
+            one = PageReading(("?",) * 8, ("?",) * 8, unsure, PAGE.heads, unsure, np.nan, pages[0].boxes, ((),) * 8)
+            return [one]
+
+    drawings = Drawings(PageReader(Nameless()), tmp_path / "kept")  # type: ignore[arg-type]
+    with pytest.raises(DataError, match="symbol 1 has no label"):
+        drawings.keep(asked(), seen(drawings, asked()))
+    said = [{"parts": list(parts), "label": name} for parts, name in zip(asked().symbols(), PAGE.symbols, strict=True)]
+    named = asked(said=said)
+    assert drawings.keep(named, seen(drawings, named))["name"] == "page-0001.inkml"
+    assert b"head" not in drawings.inkml(asked(), confirmed=False)
+
+
+def test_the_examples_are_pages_of_ink(reader: PageReader, tmp_path: Path) -> None:
+    drawings = Drawings(reader, tmp_path)
+    for seed in (0, 1, 999_999_999):
+        found = drawings.example(seed, 800, 400)
+        assert len(found["parts"]) > 3 and not found["said"] and not found["confirmed"]
+
+
+def test_the_command_line_prints_the_same_steps(
+    reader: PageReader, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "gold.inkml"
+    file.write_bytes(to_inkml(PAGE))
+    parsed = json.loads(said(["parse", str(file), "--steps", "--json"], capsys))
+    assert len(parsed["steps"]) == 15 and parsed["steps"][0]["transitions"][0]["costs"] == 0
+    lines = said(["parse", str(file), "--steps"], capsys).splitlines()
+    assert (
+        lines[-15].startswith("  0 shift") and "costs 0" in lines[-15] and lines[-15].endswith("ROOT | a ( b + c ) = d")
+    )
+    assert lines[-1].split()[:2] == ["14", "end"]
+
+
+def test_what_cannot_be_served_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert failure(["draw", "--port", "70000"], capsys)[0] == 2
+    assert failure(["draw", "--policy", str(tmp_path / "nothing")], capsys)[0] in (65, 74)
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        code, sentence = failure(["draw", "--port", str(port), "--no-browser"], capsys)
+    assert code == 74 and f"port {port} of 127.0.0.1 cannot be used" in sentence and "--port" in sentence
+
+
+def test_without_the_extra_it_is_named() -> None:
+    script = "import sys; sys.modules['uvicorn'] = None; from aggrevated.cli import main; main(['draw'])"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2 and "pages need uvicorn" in done.stderr
+    assert "pip install 'aggrevated[pages]'" in done.stderr

@@ -1,0 +1,395 @@
+"""The expert ladder: every rung, in the form that its owner likes, does the same on a line."""
+
+import re
+from functools import partial
+
+import cloudpickle
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from aggrevated.core.errors import UsageError, UserCodeError
+from aggrevated.experts import DiscreteQExpert, StateActionQExpert, StateValueExpert
+from aggrevated.experts.adapters import as_expert, expert_capability
+from aggrevated.experts.checked import query_actions, query_q_values, query_state_action_q, query_state_values
+from aggrevated.experts.fingerprint import compute_behavior_fingerprint, round_to_significant_digits
+from aggrevated.experts.q_function import QFunction
+from aggrevated.rollout.roll_in import RollInPolicy, roll_in
+from helpers.line_simulator import HOMEWARDS, STATES, Grid
+
+HOME = [1, 0, 2]  # by the sign of the place: stay, go left, go right
+
+
+class OneAtATime:
+    def act(self, observation):
+        assert observation.shape == (2,) and observation.dtype == np.float32
+        return HOME[int(np.sign(observation[0]))]
+
+
+class Batches:
+    name = "batches"
+
+    def __init__(self, simulator):
+        self.simulator = simulator
+
+    def act(self, states, t):
+        return 1 - np.sign(self.simulator.observe(states)[:, 0]).astype(int)
+
+
+class Planner:
+    """Looks one step ahead, by trying: the least |x| after it."""
+
+    def __init__(self, simulator):
+        self.simulator = simulator
+
+    def act(self, states, t):
+        after = [self.simulator.step(states, np.full(len(states), action))[0] for action in range(3)]
+        return np.argmin([np.abs(self.simulator.observe(following)[:, 0]) for following in after], axis=0)
+
+
+class Knows(Batches):
+    """What every action costs, by how far it leads from home; no act."""
+
+    act = None
+
+    def q(self, states):
+        return np.abs(self.simulator.observe(states)[:, :1] + np.array([-1, 0, 1]))
+
+
+class KnowsOne(Batches):
+    act = None
+
+    def q(self, states, actions):
+        return np.abs(self.simulator.observe(states)[:, 0] + actions - 1)
+
+
+class Judges(Batches):
+    def v(self, observation):
+        return abs(float(observation[0]))
+
+
+def of_one(observation):
+    return np.int64(HOME[int(np.sign(observation[0]))])
+
+
+def of_many(observations):
+    return [HOME[int(np.sign(x))] for x in observations[:, 0]]
+
+
+def of_one_and_time(observation, t, eagerness=1):
+    assert t == 3 and eagerness == 1
+    return HOME[int(np.sign(observation[0]))]
+
+
+def made(simulator):
+    return Batches(simulator)
+
+
+class Network(nn.Module):
+    """Prefers what leads nearer to home; dropout would show that it is not in eval mode."""
+
+    def __init__(self):
+        super().__init__()
+        # a part that is called v is no critic
+        self.dropout = nn.Dropout(0.9)
+        self.v = nn.Identity()
+
+    def forward(self, x):
+        assert x.dtype == torch.float32
+        return self.dropout(-(x[:, :1] + torch.tensor([-1.0, 0.0, 1.0])).abs() - 1)
+
+
+GIVEN = {
+    "an object of one observation": OneAtATime(),
+    "a class of the simulator": Batches,
+    "a function that makes it": made,
+    "a planner": Planner,
+    "what every action costs": Knows,
+    "what an action costs": KnowsOne,
+    "what a state costs": Judges,
+    "a function of one observation": of_one,
+    "a part of a function": partial(of_one),
+    "a function of many": of_many,
+    "a function of one and the time": of_one_and_time,
+    "a lambda": lambda o: HOME[int(np.sign(o[0]))],
+    "a module": Network(),
+    "a module that knows rewards": QFunction(Network()),
+    "a function that knows costs": QFunction(lambda x: np.abs(x[:, :1] + np.array([-1, 0, 1])), rewards=False),
+}
+
+
+@pytest.mark.parametrize("given", GIVEN.values(), ids=GIVEN)
+def test_everybody_goes_home(given, simulator, states, places):
+    expert = as_expert(given, simulator)
+    np.testing.assert_array_equal(query_actions(expert, states, 3, simulator.action_space), 1 - np.sign(places))
+    assert expert.name and "<" not in expert.name
+
+
+@pytest.mark.parametrize("given", [of_one, Knows, KnowsOne, Network(), QFunction(Network())], ids=lambda g: str(g)[:20])
+def test_it_travels(given, simulator, states, places):
+    again = cloudpickle.loads(cloudpickle.dumps(as_expert(given, simulator)))
+    np.testing.assert_array_equal(again.act(states, 0), 1 - np.sign(places))
+    assert expert_capability(again) == expert_capability(as_expert(given, simulator))
+
+
+def test_an_episode_of_a_planner(simulator):
+    walked = roll_in(simulator, RollInPolicy(as_expert(Planner, simulator), None, 1.0), np.arange(6, dtype=np.uint64))
+    start = np.abs(walked.observations[:, 0, 0])
+    np.testing.assert_array_equal(walked.returns, -start * (start + 1) / 2)
+
+
+def test_the_rungs(simulator, states, places):
+    knows, one, judges = (as_expert(kind, simulator) for kind in (Knows, KnowsOne, Judges))
+    assert [expert_capability(e) for e in (knows, one, judges, as_expert(of_one, simulator))] == [
+        "q",
+        "q_of",
+        "v",
+        "act",
+    ]
+    assert isinstance(knows, DiscreteQExpert) and not isinstance(knows, StateValueExpert | StateActionQExpert)
+    assert isinstance(one, StateActionQExpert) and not isinstance(one, DiscreteQExpert | StateValueExpert)
+    assert isinstance(judges, StateValueExpert) and judges.discount == 1.0
+    np.testing.assert_array_equal(query_q_values(knows, states), np.abs(places[:, None] + [-1, 0, 1]))
+    np.testing.assert_array_equal(query_state_action_q(one, states, np.full(12, 2)), np.abs(places + 1))
+    np.testing.assert_array_equal(query_state_values(judges, states), np.abs(places))
+
+
+def test_what_is_an_expert_stays_what_it_is(simulator):
+    own = Batches(simulator)
+    assert as_expert(own, simulator) is own
+    other = as_expert(own, simulator, "other")
+    assert other.name == "other" and expert_capability(other) == "act"
+
+
+def test_a_q_function_turns_rewards_into_costs(simulator, states, places):
+    expert = as_expert(QFunction(Network(), discount=0.9), simulator, "net")
+    np.testing.assert_allclose(expert.q(states), np.abs(places[:, None] + [-1, 0, 1]) + 1)
+    assert (expert.name, expert.discount, expert_capability(expert)) == ("net", 0.9, "q")
+
+
+def test_a_module_is_as_it_was_given(simulator, states):
+    module = nn.Linear(2, 3)
+    expert = as_expert(module, simulator)
+    before = expert.act(states, 0)
+    with torch.no_grad():
+        module.weight.mul_(-1)
+    np.testing.assert_array_equal(expert.act(states, 0), before)
+    assert module.training and module.weight.requires_grad
+
+
+def test_vectors(vectors):
+    states = vectors.reset(np.arange(5, dtype=np.uint64))
+    towards = np.clip(-vectors.observe(states)[:, :1], -1, 1)
+
+    class Critic:
+        def act(self, observation):
+            return np.clip(-observation[:1], -1, 1)
+
+        def q(self, observations, actions):
+            return np.abs(observations[:, 0] + actions[:, 0])
+
+    expert = as_expert(Critic(), vectors)
+    np.testing.assert_array_equal(query_actions(expert, states, 0, vectors.action_space), towards)
+    np.testing.assert_array_equal(
+        query_state_action_q(expert, states, towards), np.abs(vectors.observe(states)[:, 0] + towards[:, 0])
+    )
+    module = nn.Sequential(nn.Linear(2, 1, bias=False), nn.Tanh())
+    given = query_actions(as_expert(module, vectors), states, 0, vectors.action_space)
+    assert given.shape == (5, 1) and given.dtype == np.float32
+
+
+def test_the_environments_own_form():
+    """Observations of a Dict come as such, two choices at once go as such, whatever our numbers are."""
+    grid = Grid()
+
+    def home(observation):
+        assert observation["place"].dtype == np.int64
+        assert observation["lamp"] == (observation["place"].sum() > 0)
+        return -np.sign(observation["place"])
+
+    expert = as_expert(home, grid)
+    given = query_actions(expert, STATES, 0, grid.action_space)
+    np.testing.assert_array_equal(grid.space_adapter.native(given), HOMEWARDS)
+
+    class Costs:
+        def q(self, observation, action):
+            return np.abs(observation["place"] + action).sum()
+
+    np.testing.assert_array_equal(as_expert(Costs(), grid).act(STATES, 0), given)
+
+
+def test_exact_observations_are_preferred():
+    class Exact(Grid):
+        def native_observations(self, states):
+            return [{"lamp": 0, "place": state} for state in states]
+
+    seen = []
+    as_expert(lambda o: seen.append(o["lamp"]) or np.zeros(2, int), Exact()).act(STATES, 0)
+    assert seen == [0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (lambda o: None, "gave NoneType as an action in step 2 of an episode; an action is one of Discrete(3)"),
+        (lambda o: "left", "gave str as an action"),
+        (lambda o: 3, "chose action 3 of Discrete(3) in step 2"),
+        (lambda o: 0.5, "chose action 0.5 of Discrete(3)"),
+        (lambda o: [0, 1], "gave an action of shape (2,) in step 2 of an episode; it must be of shape ()"),
+        (lambda o: 1 / 0, "raised ZeroDivisionError: division by zero (test_adapting.py, line"),
+        (lambda o: torch.ones(1, requires_grad=True), "gave an action that is no array (Can't call numpy() on"),
+        (lambda o: np.inf, "gave an action that is not finite (inf)"),
+        (lambda o: np.nan, "gave an action that is not finite (nan) in step 2"),
+    ],
+)
+def test_what_is_no_action_is_said(simulator, states, answer, words):
+    expert = as_expert(lambda o: answer(o) if o[0] > 0 else 1, simulator, "mine")
+    first = int(np.argmax(simulator.observe(states)[:, 0] > 0))
+    with pytest.raises(UserCodeError, match=re.escape(words)) as error:
+        query_actions(expert, states, 2, simulator.action_space)
+    assert error.value.row == first and str(error.value).startswith("the expert mine ")
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (lambda observations: 1, "gave actions of type int for 12 observations"),
+        (nn.Linear(2, 4), r"gave preferences of shape \(12, 4\)"),
+        (nn.LSTM(2, 3), "gave tuple for observations in step 0 of an episode; make it give one tensor"),
+        (nn.Linear(5, 3), "raised RuntimeError: mat1 and mat2"),
+        (QFunction(nn.Linear(2, 2)), r"gave outputs of shape \(12, 2\) in step 0 .*; they must be of shape \(12, 3\)"),
+    ],
+)
+def test_a_batch_that_is_none_is_said(simulator, states, given, words):
+    with pytest.raises(UserCodeError, match=words):
+        query_actions(as_expert(given, simulator), states, 0, simulator.action_space)
+
+
+class OnlyV:
+    def v(self, states):
+        return np.zeros(len(states))
+
+
+class Three:
+    def q(self, states, actions, t):
+        return 0
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (7, "int 7 is no expert: give an object with q"),
+        (None, "NoneType None is no expert"),
+        ("nobody", "'nobody' is no expert: give"),
+        (OneAtATime, "the class OneAtATime is no expert"),
+        (OnlyV(), "OnlyV has v, but no act"),
+        (Three(), "the q of Three needs 3 arguments; give it as q"),
+        (lambda: 0, "lambda needs 0 arguments; give a function of"),
+        (lambda a, b, c: 0, "lambda needs 3 arguments"),
+        (lambda o, *, key: 0, "needs key by its name; give it a default"),
+        (lambda simulator: made, "makes what makes an expert"),
+        (QFunction(7), "a QFunction of int: give an nn.Module"),
+    ],
+)
+def test_what_is_no_expert_is_refused(simulator, given, words):
+    with pytest.raises(UsageError, match=words):
+        as_expert(given, simulator)
+
+
+def test_every_action_of_infinitely_many_is_refused(vectors):
+    for given in (Knows, QFunction(nn.Linear(2, 1))):
+        with pytest.raises(UsageError, match="infinitely many"):
+            as_expert(given, vectors)
+    with pytest.raises(UsageError, match="has q_of, but no act"):
+        as_expert(KnowsOne, vectors)
+
+
+def test_a_maker_that_fails_is_said(simulator):
+    def broken(simulator):
+        raise KeyError("no table")
+
+    with pytest.raises(UserCodeError, match="the expert broken raised KeyError: 'no table'"):
+        as_expert(broken, simulator)
+
+
+def test_behaviour_tells_a_change(simulator):
+    one = compute_behavior_fingerprint(as_expert(of_one, simulator), simulator)
+    assert list(one) == ["act"] and one["act"].dtype == np.float64 and one["act"].shape == (8,)
+    other = compute_behavior_fingerprint(as_expert(lambda o: 2 - of_one(o), simulator), simulator)
+    assert not np.array_equal(one["act"], other["act"])
+    assert list(compute_behavior_fingerprint(as_expert(Knows, simulator), simulator)) == ["act", "q"]
+    assert list(compute_behavior_fingerprint(as_expert(KnowsOne, simulator), simulator)) == ["act", "q_of"]
+    assert list(compute_behavior_fingerprint(as_expert(Judges, simulator), simulator)) == ["act", "v"]
+
+
+def test_an_expert_that_draws_or_remembers_is_refused(simulator):
+    generator = np.random.default_rng(0)
+    asked = []
+
+    def draws(observation):
+        return int(generator.integers(3))
+
+    def remembers(observation):
+        asked.append(observation)
+        return len(asked) % 3
+
+    for expert in (draws, remembers):
+        with pytest.raises(UserCodeError, match=r"the same question to its act.*deterministic=True"):
+            compute_behavior_fingerprint(as_expert(expert, simulator), simulator)
+
+
+def test_a_q_of_another_size_is_said_of_q(simulator):
+    class Wide:
+        def q(self, observations):
+            return np.zeros((len(observations), 7))
+
+    with pytest.raises(UserCodeError, match=r"costs-to-go of shape \(8, 7\).*must be of shape \(8, 3\): mend its q"):
+        compute_behavior_fingerprint(as_expert(Wide(), simulator), simulator)
+
+
+def test_who_reads_states_that_only_the_simulator_can_read_is_told_so(simulator):
+    class Reads:
+        def q(self, state):
+            return -np.abs(state[:, :1] + np.array([-1, 0, 1]))
+
+    with pytest.raises(UserCodeError, match=r"mend its q, which is given states.*call its parameter observation"):
+        compute_behavior_fingerprint(as_expert(Reads(), simulator), simulator)
+
+
+def test_rounded():
+    np.testing.assert_array_equal(
+        round_to_significant_digits(np.array([[1234567.0, -0.00012345678]])), [[1234570.0, -0.000123457]]
+    )
+
+
+class Model:
+    """As Stable-Baselines3's models are asked."""
+
+    policy = None
+
+    def __init__(self, memory=None):
+        self.memory = memory
+
+    def predict(self, observation, state=None, episode_start=None, deterministic=False):
+        assert deterministic and observation.shape == (12, 2)
+        return np.array(of_many(observation)), self.memory
+
+
+def test_a_model_predicts(simulator, states, places):
+    np.testing.assert_array_equal(as_expert(Model(), simulator).act(states, 0), 1 - np.sign(places))
+    with pytest.raises(UsageError, match="remembers what it saw"):
+        as_expert(Model(memory=np.ones(3)), simulator).act(states, 0)
+
+
+def test_models_of_stable_baselines(simulator, states, vectors):
+    stable = pytest.importorskip("stable_baselines3")
+    from helpers.line_simulator import Line, Pushed
+
+    dqn = stable.DQN("MlpPolicy", Line(), buffer_size=10, policy_kwargs={"net_arch": [4]}, device="cpu")
+    shown = simulator.observe(states)
+    expected = [int(dqn.predict(one, deterministic=True)[0]) for one in shown]
+    np.testing.assert_array_equal(as_expert(dqn, simulator).act(states, 0), expected)
+    ppo = stable.PPO("MlpPolicy", Pushed(), n_steps=8, batch_size=8, policy_kwargs={"net_arch": [4]}, device="cpu")
+    given = query_actions(as_expert(ppo, vectors), states, 0, vectors.action_space)
+    np.testing.assert_allclose(given, [ppo.predict(one, deterministic=True)[0] for one in shown], rtol=1e-5)

@@ -1,0 +1,71 @@
+"""From every rung of the ladder a learner is trained, by the oracle that the rung is asked by."""
+
+import numpy as np
+import pytest
+
+from aggrevated.experts.adapters import as_expert, expert_capability
+from aggrevated.problems.control import ControlProblem
+from aggrevated.tasks import Task
+from aggrevated.training.trainer import train
+from helpers.line_simulator import line, pushed
+
+ORACLES = {"q": "q-star", "q_of": "state-action-q", "v": "value-function", "act": "monte-carlo"}
+
+
+class KnowsAll:
+    """What every action costs on the line, from there on: 1 + 2 + … + |x| after it, and |x| now."""
+
+    def q(self, observations):
+        after = np.abs(observations[:, :1] + np.array([-1, 0, 1]))
+        return observations[:, 1:] + after * (after + 1) / 2
+
+
+class KnowsOne:
+    def q(self, observations, actions):
+        after = np.abs(observations[:, 0] + actions - 1)
+        return observations[:, 1] + after * (after + 1) / 2
+
+
+class Judges:
+    def act(self, observation):
+        return 1 - int(np.sign(observation[0]))
+
+    def v(self, observations):
+        return observations[:, 1] * (observations[:, 1] + 1) / 2
+
+
+def by_hand(observation):
+    return 1 - int(np.sign(observation[0]))
+
+
+class Pushes:
+    """The costs of vectors."""
+
+    def act(self, observation):
+        return np.clip(-observation[:1], -1, 1)
+
+    def q(self, observations, actions):
+        return np.abs(observations[:, 0] + actions[:, 0])
+
+
+def trained(given, make, folder):
+    """One iteration, by the oracle of the rung."""
+    rung = expert_capability(as_expert(given, make()))
+    world = ControlProblem(make=make, make_expert=lambda simulator: as_expert(given, simulator), horizon=8)
+    task = Task(name="line", title="A line", problem=world, oracle=ORACLES[rung])
+    few = {"iterations": 2, "trajectories": 12, "validation_episodes": 8, "test_episodes": 8}
+    return rung, train(task, out=folder, **few)
+
+
+@pytest.mark.parametrize("given", [KnowsAll(), KnowsOne(), Judges(), by_hand], ids=ORACLES)
+def test_a_learner_of_a_finite_set(given, tmp_path, request):
+    rung, run = trained(given, line, tmp_path / "run")
+    assert rung == request.node.callspec.id
+    told = run.result().more
+    assert told["expert_return"] > -15 and told["test_return"] > told["expert_return"] - 2
+
+
+def test_a_learner_of_vectors(tmp_path):
+    rung, run = trained(Pushes(), pushed, tmp_path / "run")
+    assert rung == "q_of" and run.config.oracle.name == "state-action-q"
+    assert run.result().more["expert_return"] > -15

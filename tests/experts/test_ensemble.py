@@ -1,0 +1,176 @@
+"""Several experts as one: two that each know half of the way find all of it together."""
+
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from aggrevated.algorithm import Learner, aggrevated
+from aggrevated.core.errors import UsageError
+from aggrevated.experts import DiscreteQExpert, StateValueExpert, get_discount
+from aggrevated.experts.ensemble import QExpertEnsemble, StateValueExpertEnsemble, make_expert_ensemble
+from aggrevated.experts.loading import BUILTIN_WEIGHTS, load_expert
+from aggrevated.experts.network_experts import ActorCriticExpert
+from aggrevated.losses.all_actions import all_actions_loss
+from aggrevated.oracles.advantage import AdvantageOracle
+from aggrevated.oracles.q_star import QStarOracle
+from aggrevated.policies.feed_forward import FeedForwardPolicy
+from aggrevated.policies.heads import CategoricalHead
+from aggrevated.problems.control import ControlProblem
+from aggrevated.simulators.cartpole import CartPole
+from aggrevated.simulators.mujoco import MuJoCo
+from aggrevated.simulators.tabular import TabularSimulator, policy_q_values, total_cost
+from aggrevated.storage import load_checksummed, save_checksummed
+from aggrevated.updates.regular import RegularUpdate
+from aggrevated_experiments.theory.finite_mdp import probabilities
+from helpers.tiny_mdp import Home
+
+STATES = 7
+GOAL = 6
+H = 10
+WAIT = 0
+MOVE = 1
+
+
+def corridor() -> TabularSimulator:
+    """From 0 to 6: to move on costs 0.9 on average, to wait 1, to be there nothing."""
+    transitions = np.zeros((STATES, 2, STATES))
+    costs = np.tile([1.0, 0.9], (STATES, 1))
+    transitions[np.arange(STATES), WAIT, np.arange(STATES)] = 1.0
+    transitions[np.arange(STATES), MOVE, np.minimum(np.arange(STATES) + 1, GOAL)] = 1.0
+    costs[GOAL] = 0.0
+    return TabularSimulator(transitions, costs, np.eye(STATES)[0], H, "corridor")
+
+
+@dataclass(frozen=True)
+class Half:
+    """It moves on in these states, waits in the others, and knows exactly what it costs to go on so."""
+
+    mdp: TabularSimulator
+    knows: tuple[int, ...]
+    name: str = "half"
+    discount: float = 1.0
+
+    @property
+    def policy(self):
+        """[H, S, A]."""
+        moves = np.isin(np.arange(STATES), self.knows).astype(int)
+        return np.broadcast_to(np.eye(2)[moves], (H, STATES, 2))
+
+    def act(self, states, t):
+        return self.policy[t, states[:, 0].astype(int)].argmax(axis=1)
+
+
+class WithQ(Half):
+    def q(self, states):
+        return policy_q_values(self.mdp.transitions, self.mdp.costs, self.policy)[
+            states[:, 1].astype(int), states[:, 0].astype(int)
+        ]
+
+
+class WithV(Half):
+    def v(self, states):
+        q = policy_q_values(self.mdp.transitions, self.mdp.costs, self.policy) * self.policy
+        return q.sum(axis=2)[states[:, 1].astype(int), states[:, 0].astype(int)]
+
+
+def cost_of(expert, mdp) -> float:
+    """μ(π), exactly."""
+    s = np.arange(STATES)
+    tables = [np.eye(2)[expert.act(np.stack([s, np.full(STATES, t), s], axis=1), t)] for t in range(H)]
+    return float(total_cost(mdp.transitions, mdp.costs, mdp.start, np.stack(tables)))
+
+
+@pytest.mark.parametrize("kind", [WithQ, WithV])
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_two_that_each_know_half_of_the_way_are_optimal_together(kind, order):
+    mdp = corridor()
+    halves = [kind(mdp, (0, 1, 2)), kind(mdp, (3, 4, 5))]
+    best = float(mdp.q_star[0, 0].min())
+    assert best == pytest.approx(6 * 0.9)
+    together = make_expert_ensemble([halves[i] for i in order])
+    assert cost_of(halves[0], mdp) == pytest.approx(3 * 0.9 + 7) and cost_of(halves[1], mdp) == pytest.approx(10)
+    assert cost_of(together, mdp) == pytest.approx(best)
+
+
+def test_its_q_and_v_are_the_least_of_theirs():
+    mdp = corridor()
+    states = np.array([[s, t, 0] for s in range(STATES) for t in range(H)])
+    for kind, method in ((WithQ, "q"), (WithV, "v")):
+        halves = [kind(mdp, (0, 1, 2)), kind(mdp, (3, 4, 5)), kind(mdp, ())]
+        found = getattr(make_expert_ensemble(halves), method)(states)
+        np.testing.assert_array_equal(found, np.min([getattr(half, method)(states) for half in halves], axis=0))
+    assert make_expert_ensemble([WithV(mdp, ())]).discount == 1.0
+
+
+def test_a_learner_that_is_advised_by_both_gets_to_the_optimum():
+    mdp = corridor()
+    expert = make_expert_ensemble([WithQ(mdp, (0, 1, 2)), WithQ(mdp, (3, 4, 5))])
+    policy = FeedForwardPolicy(H * STATES, CategoricalHead(2), hidden=())
+    learner = Learner(policy, RegularUpdate(0.3))
+    loop = aggrevated(
+        learner, mdp, expert, AdvantageOracle(QStarOracle(expert)), all_actions_loss, k=40, validation_episodes=20
+    )
+    list(islice(loop, 60))
+    table = probabilities(policy, mdp)
+    assert float(total_cost(mdp.transitions, mdp.costs, mdp.start, table)) < 6 * 0.9 + 0.1
+
+
+def test_it_is_what_its_experts_are():
+    mdp = corridor()
+    with_q = make_expert_ensemble([WithQ(mdp, ())] * 2)
+    with_v = make_expert_ensemble([WithV(mdp, ())] * 2)
+    assert isinstance(with_q, DiscreteQExpert) and not isinstance(with_q, StateValueExpert)
+    assert isinstance(with_v, StateValueExpert) and not isinstance(with_v, DiscreteQExpert)
+    assert with_q.name == with_v.name == "half,half"
+    assert with_q.act(np.zeros((0, 3), np.uint64), 0).shape == (0,)
+
+
+def test_they_discount_as_each_of_them_does():
+    expert = load_expert("cartpole", CartPole())
+    assert get_discount(make_expert_ensemble([expert, expert])) == get_discount(expert) < 1
+
+
+@pytest.mark.parametrize(
+    ("experts", "words"),
+    [
+        ([Home(), Home()], "which of home,home is best in a state is known only if each has a method q, or each"),
+        ([WithQ(corridor(), ()), Home()], "which of half,home is best"),
+        ([WithQ(corridor(), ()), WithV(corridor(), ())], "which of half,half is best"),
+        ([], "which of no experts is best"),
+        ([WithV(corridor(), ()), WithV(corridor(), (), discount=0.9)], "costs of half,half are discounted differently"),
+    ],
+)
+def test_where_nobody_knows_who_is_best_it_is_refused_in_a_sentence(experts, words):
+    with pytest.raises(UsageError, match=words):
+        make_expert_ensemble(experts)
+
+
+def test_names_and_files_with_commas_between_are_several_experts(tmp_path: Path, monkeypatch):
+    weights, card = load_checksummed(BUILTIN_WEIGHTS / "cartpole.safetensors")
+    save_checksummed(tmp_path / "mine.safetensors", {name: -w for name, w in weights.items()}, card)
+    monkeypatch.chdir(tmp_path)
+    world = ControlProblem(make=CartPole, horizon=20, expert="cartpole, mine.safetensors").fill_defaults(1, ())
+    assert world.expert == f"cartpole,{tmp_path.resolve() / 'mine.safetensors'}"
+    expert = world.loaded_expert
+    one = load_expert("cartpole", CartPole())
+    assert isinstance(expert, QExpertEnsemble) and len(expert.networks) == 2
+    states = CartPole().reset(np.arange(9))
+    other = load_expert("mine.safetensors", CartPole())
+    np.testing.assert_array_equal(expert.q(states), np.minimum(one.q(states), other.q(states)))
+    assert len(world.build(0).fingerprint) == 2 * len(
+        ControlProblem(make=CartPole, expert="cartpole").build(0).fingerprint
+    )
+    with pytest.raises(UsageError, match="no expert 'nobody'"):
+        load_expert("cartpole,nobody", CartPole())
+
+
+def test_several_critics_of_a_robot():
+    expert = load_expert("hopper,hopper", MuJoCo("hopper"))
+    one = load_expert("hopper", MuJoCo("hopper"))
+    states = MuJoCo("hopper").reset(np.arange(5))
+    assert isinstance(expert, StateValueExpertEnsemble) and isinstance(one, ActorCriticExpert)
+    np.testing.assert_array_equal(expert.act(states, 0), one.act(states, 0))
+    np.testing.assert_array_equal(expert.v(states), one.v(states))

@@ -1,0 +1,1 @@
+"""What tests share: small problems, environments, and ways to run commands."""

@@ -1,0 +1,158 @@
+"""Logs beside metrics.jsonl: the same numbers, none of them twice, and no change in the run."""
+
+import sys
+import time
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from aggrevated import UsageError, loggers, train
+from aggrevated.cli import main
+from aggrevated.config.resolver import resolve_config
+from aggrevated.training.run_folder import Run
+from aggrevated.training.trainer import run_to_end
+from helpers.command_line import failure
+
+SMALL = {"iterations": 4, "trajectories": 2, "horizon": 20, "validation_episodes": 2, "test_episodes": 2}
+WORDS = [word for name, value in SMALL.items() for word in (f"--{name.replace('_', '-')}", str(value))]
+needs_tensorboard = pytest.mark.skipif(find_spec("tensorboard") is None, reason="pip install 'aggrevated[logs]'")
+needs_wandb = pytest.mark.skipif(find_spec("wandb") is None, reason="pip install 'aggrevated[logs]'")
+
+
+class StoppedError(Exception):
+    """Raised in the middle of a run."""
+
+
+class Kept:
+    """A log that keeps what it hears."""
+
+    heard: list[object] = []
+
+    def __init__(self, folder: Path, config: dict) -> None:
+        Kept.heard = [(folder.name, config["task"])]
+
+    def write(self, metrics: dict) -> None:
+        Kept.heard.append(metrics)
+
+    def close(self, result: dict | None) -> None:
+        Kept.heard.append(result)
+
+
+class Broken(Kept):
+    """A log that fails at its second line."""
+
+    def write(self, metrics: dict) -> None:
+        if metrics["iteration"] == 2:
+            raise OSError("the disk is full")
+
+
+@pytest.fixture
+def listening(monkeypatch: pytest.MonkeyPatch):
+    """Other packages offer these logs."""
+
+    def offer(**given):
+        monkeypatch.setattr(loggers, "offered", lambda group: given)
+        monkeypatch.setattr(loggers, "load", lambda point: point)
+
+    return offer
+
+
+def scalars(folder: Path) -> dict[str, dict[int, float]]:
+    """What TensorBoard would show: by name, by step; twice the same step is an error."""
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    seen = EventAccumulator(str(folder)).Reload()
+    found = {name: seen.Scalars(name) for name in seen.Tags()["scalars"]}
+    assert all(len(events) == len({event.step for event in events}) for events in found.values())
+    return {name: {event.step: event.value for event in events} for name, events in found.items()}
+
+
+def stopped_after(run: Run, iterations: int, log: str) -> None:
+    """Break the run off after so many iterations."""
+
+    def stop(metrics) -> None:
+        if metrics.iteration == iterations + 1:
+            raise StoppedError
+
+    with pytest.raises(StoppedError):
+        run_to_end(run, stop, log=log)
+
+
+def test_a_log_hears_every_line_once_and_the_result(listening, tmp_path):
+    listening(kept=Kept)
+    run = train("cartpole", out=tmp_path / "run", log="kept", **SMALL)
+    first, *lines, result = Kept.heard
+    assert first == ("run", "cartpole")
+    assert lines == [line.to_dict() for line in run.metrics()] and result == run.result().to_dict()
+
+
+def test_a_run_that_goes_on_is_told_of_from_its_first_line_and_ends_with_the_same_bits(listening, tmp_path):
+    listening(kept=Kept)
+    whole = train("cartpole", out=tmp_path / "whole", **SMALL)
+    run = Run.create(tmp_path / "run", resolve_config("cartpole", checkpoint_every=1, **SMALL))
+    stopped_after(run, 2, "kept")
+    assert [line["iteration"] for line in Kept.heard[1:-1]] == [1, 2, 3] and Kept.heard[-1] is None
+    run_to_end(run, log=["kept"])
+    assert Kept.heard[1:-1] == [line.to_dict() for line in run.metrics()] and len(Kept.heard) == 6
+    assert run.result().weights_sha256 == whole.result().weights_sha256
+
+
+def test_a_log_that_fails_does_not_stop_the_run(listening, tmp_path):
+    listening(broken=Broken, kept=Kept)
+    said = []
+    run = train("cartpole", out=tmp_path / "run", log="broken, kept", warn=said.append, **SMALL)
+    assert said == ["the log Broken failed and is left out from here on (the disk is full)"]
+    assert run.result().iterations == 4 and len(Kept.heard) == 6
+
+
+def test_names_that_do_not_exist_and_packages_that_are_missing_leave_no_folder(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UsageError, match=r"unknown log 'tensorbord' \(did you mean tensorboard\?\): choose one of"):
+        train("cartpole", log="tensorbord", **SMALL)
+    with pytest.raises(UsageError, match="unknown log ''"):
+        train("cartpole", log="tensorboard,", **SMALL)
+    for name in ("tensorboard", "wandb"):
+        monkeypatch.setitem(sys.modules, name, None)
+        code, sentence = failure(["train", "cartpole", "--log", name, *WORDS], capsys)
+        assert code == 2 and f"--log {name} needs the package {name}: pip install 'aggrevated[logs]'" in sentence
+    assert list(tmp_path.iterdir()) == []
+
+
+@needs_tensorboard
+@pytest.mark.filterwarnings("default")
+def test_tensorboard_shows_the_numbers_of_the_metrics(tmp_path):
+    run = Run.create(tmp_path / "run", resolve_config("cartpole", checkpoint_every=3, **SMALL))
+    stopped_after(run, 2, "tensorboard")
+    run_to_end(run, log="tensorboard")
+    shown = scalars(run.folder / "tensorboard")
+    lines = run.metrics()
+    assert {"loss", "current_return", "best_return", "simulator_steps", "seconds"} <= set(shown)
+    assert "died" not in shown and "iteration" not in shown
+    for name in ("loss", "best_return", "simulator_steps"):
+        assert shown[name] == pytest.approx({line.iteration: line.to_dict()[name] for line in lines}, rel=1e-6)
+    assert shown["result/test_return"] == pytest.approx({4: run.result().more["test_return"]})
+
+
+@needs_tensorboard
+@pytest.mark.filterwarnings("default")
+def test_trials_side_by_side_write_one_each(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    main(["train", "cartpole", "--trials", "2", "--out", "runs", "--log", "tensorboard", *WORDS])
+    assert all(set(scalars(tmp_path / f"runs/trial-0{i}/tensorboard")["loss"]) == {1, 2, 3, 4} for i in range(2))
+
+
+@needs_wandb
+@pytest.mark.filterwarnings("default")
+def test_wandb_writes_offline_and_says_nothing(tmp_path, capfd):
+    warned = []
+    run = train("cartpole", out=tmp_path / "run", log="wandb", warn=warned.append, say=warned.append, **SMALL)
+    assert not [sentence for sentence in warned if "wandb" in sentence.lower() or "WeightsAndBiases" in sentence]
+    (file,) = (run.folder / "wandb").glob("offline-run-*/*.wandb")
+    until = time.monotonic() + 30
+    while b"result/test_return" not in file.read_bytes():  # its own process closes the file a moment later
+        assert time.monotonic() < until
+        time.sleep(0.05)
+    assert b"best_return" in file.read_bytes()
+    captured = capfd.readouterr()
+    assert captured.out == captured.err == ""

@@ -1,0 +1,160 @@
+"""GAE: its two ends, by hand, and a critic that learns V^π of a tabular MDP."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from aggrevated.core.rng import SeedPurpose, derive_seeds
+from aggrevated.oracles import iter_stateful
+from aggrevated.oracles.advantage import AdvantageOracle
+from aggrevated.oracles.critic import CriticOracle, CriticSettings, generalized_advantages
+from aggrevated.oracles.entropy_bonus import EntropyBonusOracle
+from aggrevated.oracles.reward_to_go import RewardToGoOracle
+from aggrevated.policies.feed_forward import FeedForwardPolicy
+from aggrevated.policies.heads import CategoricalHead
+from aggrevated.rollout.roll_in import RollInPolicy, roll_in
+from aggrevated.rollout.trajectories import Trajectories
+from aggrevated.simulators.tabular import TabularSimulator, make_random_mdps, policy_q_values
+from helpers.tiny_mdp import random_trajectories, randomise
+
+STATES = 3
+HORIZON = 4
+MDP = TabularSimulator(*(part[0] for part in make_random_mdps(1, STATES, 2, seed=3)), horizon=HORIZON)
+POLICY = randomise(FeedForwardPolicy(HORIZON * STATES, CategoricalHead(2), hidden=()), 0, 1.0)
+
+
+def rolled_in(n: int, mdp: TabularSimulator = MDP) -> Trajectories:
+    return roll_in(mdp, RollInPolicy(None, POLICY.actor(), n=n), derive_seeds(0, SeedPurpose.ROLL_IN, n, 500))
+
+
+def v_of_policy() -> np.ndarray:
+    """V^π_t(s), [H, S], by backward induction."""
+    shown = torch.eye(HORIZON * STATES)[None]
+    with torch.no_grad():
+        pi = POLICY.distribution(shown, torch.ones(1, HORIZON * STATES)).probs[0].numpy()
+    pi = pi.reshape(HORIZON, STATES, 2)
+    return (pi * policy_q_values(MDP.transitions, MDP.costs, pi)).sum(axis=2)
+
+
+def test_by_hand():
+    """Two episodes, one of which ended early; γ = λ = 1/2, so that a step later counts a quarter."""
+    mask = np.array([[1, 1, 1], [1, 1, 0]], bool)
+    zeros = np.zeros((2, 3))
+    costs = np.array([[1.0, 2.0, 4.0], [8.0, 1.0, 0.0]])
+    v = np.array([[2.0, 4.0, 8.0], [6.0, 2.0, 0.0]])
+    trajectories = Trajectories(zeros, zeros, zeros, costs, mask, zeros > 0, horizon=3)
+    delta = np.array([[1 + 2 - 2, 2 + 4 - 4, 4 - 8], [8 + 1 - 6, 1 - 2, 0.0]])
+    expected = [[1 + (2 - 4 / 4) / 4, 2 - 4 / 4, -4], [3 - 1 / 4, -1, 0]]
+    np.testing.assert_array_equal(generalized_advantages(trajectories, v, 0.5, 0.5), expected)
+    np.testing.assert_array_equal(generalized_advantages(trajectories, v, 0.5, 0.0), delta)  # the TD error
+    np.testing.assert_array_equal(
+        generalized_advantages(trajectories, v, 1.0, 1.0), [[7 - 2, 6 - 4, 4 - 8], [9 - 6, 1 - 2, 0]]
+    )
+
+
+def test_with_lambda_1_and_before_it_learned_it_is_the_realised_cost():
+    trajectories = random_trajectories(k=20, t=5, dtype=np.float32)
+    found = CriticOracle(gae_lambda=1.0)(trajectories)
+    expected = RewardToGoOracle()(trajectories)
+    np.testing.assert_allclose(found.values, expected.values, atol=1e-6)
+    np.testing.assert_array_equal(found.weight, expected.weight)
+    assert found.queries == found.simulator_steps == 0
+
+
+@pytest.mark.parametrize("gae_lambda", [1.0, 0.5, 0.0])
+def test_it_converges_to_the_value_of_the_policy(gae_lambda):
+    """With λ < 1 from its own guesses, one step further back in each iteration."""
+    critic = CriticOracle(gae_lambda, learning_rate=0.03, steps=100)
+    expected = v_of_policy()
+    for n in range(1, 13):
+        critic(rolled_in(n))
+    fresh = rolled_in(99)
+    s = fresh.states[..., 0].astype(int)
+    t = fresh.states[..., 1].astype(int)
+    error = critic.v(fresh) - expected[t, s]
+    assert np.sqrt((error**2).mean()) < 0.1 < np.sqrt((expected**2).mean()) / 5
+
+
+def test_what_it_tells_does_not_depend_on_what_it_learns_from_it():
+    """V_φ of the iterations before: a critic that is fitted to the same costs would explain their noise away."""
+    trajectories = rolled_in(2)
+    other = rolled_in(3)
+    critic = CriticOracle()
+    critic(rolled_in(1))
+    v = critic.v(trajectories)
+    np.testing.assert_array_equal(
+        critic(trajectories).values, generalized_advantages(trajectories, v, 1.0, 0.97).astype(np.float32)
+    )
+    assert not np.array_equal(critic.v(other), v)
+
+
+def test_it_leaves_less_noise_than_the_mean_of_the_others():
+    """Where one stays in a cheap or a dear state, whatever one does, the mean of the others says little."""
+    stay = np.eye(3)[:, None].repeat(2, axis=1)
+    costs = np.array([[0.05] * 2, [0.5] * 2, [0.95] * 2])
+    mdp = TabularSimulator(stay, costs, np.full(3, 1 / 3), horizon=HORIZON)
+    critic = CriticOracle(gae_lambda=1.0, steps=100)
+    for n in range(1, 5):
+        trajectories = rolled_in(n, mdp=mdp)
+        noise, others = (oracle(trajectories).values for oracle in (critic, AdvantageOracle(RewardToGoOracle())))
+    assert (noise**2).mean() < 0.5 * (others**2).mean()
+
+
+def test_state_and_restore_go_on_with_identical_bits():
+    straight = CriticOracle()
+    resumed = CriticOracle()
+    assert straight.state() == {}
+    resumed.restore({})
+    for n in (1, 2):
+        straight(rolled_in(n))
+    resumed.restore({name: w.clone() for name, w in straight.state().items()})
+    for n in (3, 4):
+        np.testing.assert_array_equal(straight(rolled_in(n)).values, resumed(rolled_in(n)).values)
+    first = straight.state()
+    second = resumed.state()
+    assert first.keys() == second.keys() and all(torch.equal(first[name], second[name]) for name in first)
+
+
+def test_the_state_is_a_copy():
+    critic = CriticOracle()
+    critic(rolled_in(1))
+    state = critic.state()
+    before = {name: w.clone() for name, w in state.items()}
+    critic(rolled_in(2))
+    assert all(torch.equal(before[name], w) for name, w in state.items())
+    restored = CriticOracle()
+    restored.restore(state)
+    restored(rolled_in(2))
+    assert all(torch.equal(before[name], w) for name, w in state.items())
+
+
+def test_it_is_found_inside_of_other_oracles():
+    critic = CriticOracle()
+    assert dict(iter_stateful(EntropyBonusOracle(critic, 0.1))) == {"oracle.oracle": critic}
+    assert not dict(iter_stateful(EntropyBonusOracle(AdvantageOracle(RewardToGoOracle()), 0.1)))
+
+
+def test_the_units_of_observations_and_costs_do_not_matter():
+    """Numbers of pages are seen like angles, and costs in thousands learned like small ones."""
+    plain = random_trajectories(k=40, t=6, dtype=np.float32)
+    units = np.array([4096.0, 1.0, 1 / 64], np.float32)
+    other = replace(plain, observations=units * plain.observations, costs=1024.0 * plain.costs)
+    found = [
+        [critic(one).values for _ in range(4)] for critic, one in ((CriticOracle(), plain), (CriticOracle(), other))
+    ]
+    np.testing.assert_allclose(found[1][3], 1024.0 * found[0][3], rtol=1e-4)
+    assert not np.allclose(found[0][0], found[0][3], atol=0.1)
+
+
+def test_what_does_not_vary_is_no_trouble():
+    plain = random_trajectories(k=4, t=3, dtype=np.float32)
+    same = replace(plain, observations=np.ones_like(plain.observations), costs=np.zeros_like(plain.costs))
+    critic = CriticOracle()
+    assert not critic(same).values.any() and not critic(same).values.any()
+
+
+def test_settings_build_it():
+    found = CriticSettings(0.9, 0.99, (8, 4), 7, 0.1).build(MDP, None)
+    assert found == CriticOracle(0.9, 0.99, (8, 4), 7, 0.1)

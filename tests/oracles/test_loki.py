@@ -1,0 +1,94 @@
+"""LOKI: AggreVaTeD to the bit before the switch, reinforcement learning to the bit after it, and when that is."""
+
+from itertools import islice
+
+import numpy as np
+import pytest
+
+from aggrevated.algorithm import Learner, aggrevated
+from aggrevated.config.builder import build_oracle
+from aggrevated.config.resolver import resolve_config
+from aggrevated.core.errors import UsageError
+from aggrevated.losses.taken_action import taken_action_loss
+from aggrevated.oracles import iter_stateful
+from aggrevated.oracles.advantage import AdvantageOracle, TakenActionOracle
+from aggrevated.oracles.critic import CriticOracle
+from aggrevated.oracles.loki import LokiOracle, sample_switch_iteration
+from aggrevated.oracles.q_star import QStarOracle
+from aggrevated.oracles.reward_to_go import RewardToGoOracle
+from aggrevated.updates.natural import NaturalUpdate
+from aggrevated.updates.regular import RegularUpdate
+from helpers.tiny_mdp import TinyExpert, TinyMdp, flat, linear_policy
+
+ASKED = TakenActionOracle(AdvantageOracle(QStarOracle(TinyExpert())))
+OWN = AdvantageOracle(RewardToGoOracle())
+
+
+def weights(learner: Learner, oracle, iterations: int) -> list[np.ndarray]:
+    """θ after each of so many iterations more."""
+    loop = aggrevated(learner, TinyMdp(), TinyExpert(), oracle, taken_action_loss, k=20, validation_episodes=16)
+    return [flat(learner.policy) for _ in islice(loop, iterations)]
+
+
+@pytest.mark.parametrize(
+    "update", [lambda: RegularUpdate(0.05), lambda: NaturalUpdate(1e-2, 0.1)], ids=["regular", "natural"]
+)
+@pytest.mark.parametrize("own", [lambda: OWN, CriticOracle], ids=["reward-to-go", "critic"])
+def test_before_the_switch_it_is_aggrevated_and_after_it_reinforcement_learning(update, own):
+    """A critic has seen all trajectories before, and goes on as it is."""
+    loki, other = (Learner(linear_policy(None).float(), update()) for _ in range(2))
+    found = weights(loki, LokiOracle(ASKED, own(), switch=3), 6)
+    beside = own()
+    np.testing.assert_array_equal(found[:3], weights(other, LokiOracle(ASKED, beside, switch=99), 3))
+    np.testing.assert_array_equal(found[:3], weights(Learner(linear_policy(None).float(), update()), ASKED, 3))
+    assert loki.oracle_queries == other.oracle_queries > 0  # from then on nobody is asked
+    np.testing.assert_array_equal(found[3:], weights(other, beside, 3))
+    assert not np.array_equal(found[2], found[3])
+
+
+def test_a_critic_learns_while_the_expert_is_asked():
+    critic = CriticOracle()
+    learner = Learner(linear_policy(None).float(), RegularUpdate(0.05))
+    loki = LokiOracle(ASKED, critic, switch=3)
+    assert dict(iter_stateful(loki)) == {"oracle.reinforcement": critic} and not critic.state()
+    weights(learner, loki, 1)
+    assert critic.state()
+
+
+@pytest.mark.parametrize(("least", "most", "power"), [(3, 6, 3.0), (2, 4, 0.0), (1, 5, 1.0)])
+def test_the_switch_is_drawn_with_a_probability_like_n_to_the_d(least, most, power):
+    drawn = np.array([sample_switch_iteration(least, most, power, seed) for seed in range(3000)])
+    n = np.arange(least, most + 1)
+    chance = n**power / (n**power).sum()
+    share = np.array([(drawn == one).mean() for one in n])
+    assert share.sum() == 1
+    assert (np.abs(share - chance) < 4 * np.sqrt(chance * (1 - chance) / 3000)).all(), (share, chance)
+
+
+def test_the_switch_can_be_fixed_and_belongs_to_the_seed():
+    assert {sample_switch_iteration(7, 7, 3.0, seed) for seed in range(20)} == {7}
+    assert len({sample_switch_iteration(10, 20, 3.0, 5) for _ in range(5)}) == 1
+    assert 1 <= sample_switch_iteration(1, 10**6, 60.0, 0) <= 10**6  # no overflow
+
+
+def test_what_is_left_open_is_filled_in():
+    def bounds(**given):
+        found = resolve_config("cartpole", "loki", **given).reinforcement
+        return found.imitation_min, found.imitation_max
+
+    assert bounds(iterations=40) == (2, 4) and bounds(iterations=1) == (1, 1) and bounds(iterations=900) == (5, 10)
+    assert bounds(imitation_min=8) == (8, 16) and bounds(imitation_max=9) == (5, 9)
+    assert bounds(imitation_min=9, imitation_max=9) == (9, 9)
+    with pytest.raises(UsageError, match="--imitation-min is 3, but must be between 1 and --imitation-max, which"):
+        bounds(imitation_min=3, imitation_max=2)
+
+
+def test_of_a_config_every_way_to_ask_can_come_first_and_a_critic_after_it():
+    config = resolve_config("cartpole", "loki", update="natural", imitation_min=4, imitation_max=4)
+    oracle = build_oracle(config)
+    assert isinstance(oracle, LokiOracle) and oracle.switch == 4
+    assert isinstance(oracle.imitation, TakenActionOracle) and oracle.reinforcement == CriticOracle()
+    assert isinstance(
+        build_oracle(resolve_config("cartpole", reinforcement="reward-to-go")), LokiOracle
+    )  # AggreVaTeD, then, is LOKI
+    assert build_oracle(resolve_config("cartpole", oracle="monte-carlo", method="loki")).imitation.expert

@@ -1,0 +1,399 @@
+"""Q* by roll-outs: on the tiny MDP against its Q* and its exact gradient, elsewhere against one lane at a time."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+
+from aggrevated.collection import check_any_cost_finite
+from aggrevated.core.errors import DataError, UsageError
+from aggrevated.core.rng import SeedPurpose, derive_seeds
+from aggrevated.losses.taken_action import taken_action_loss
+from aggrevated.oracles.monte_carlo import MonteCarloOracle, query_weights, rollout_expert_cost, sample_query_steps
+from aggrevated.policies.feed_forward import FeedForwardPolicy
+from aggrevated.policies.heads import CategoricalHead, GaussianHead
+from aggrevated.rollout.roll_in import RollInPolicy, roll_in
+from aggrevated.rollout.trajectories import Trajectories
+from aggrevated.simulators.cartpole import CartPole
+from helpers.tiny_mdp import (
+    Q_STAR,
+    Home,
+    Lucky,
+    TinyExpert,
+    TinyMdp,
+    Walk,
+    every_trajectory,
+    exact_gradient,
+    gradient,
+    linear_policy,
+    probabilities,
+    random_costs,
+    randomise,
+    with_expert_steps,
+)
+
+TINY = MonteCarloOracle(TinyMdp(), TinyExpert())
+V_STAR = Q_STAR.min(axis=2)
+# so many independent estimates of the gradient, each from so many trajectories
+ESTIMATES = 300
+BATCH = 40
+
+
+@dataclass(frozen=True)
+class Clock:
+    """An expert of no merit that goes by the time alone, and knows from the state what time it is."""
+
+    name: str = "clock"
+
+    def act(self, states, t):
+        assert (states[:, 1] == t).all(), (states[:, 1], t)
+        return np.full(len(states), (2 * t + 1) % 3)
+
+
+@dataclass(frozen=True)
+class Swinger:
+    """An expert of no merit that goes by what it sees and by the time."""
+
+    name: str = "swinger"
+
+    def act(self, states, t):
+        return ((states > 0).sum(axis=1) + t) % 2
+
+
+@dataclass(frozen=True)
+class Brittle(Lucky):
+    """The tiny MDP, but action 2 in state 1 breaks it where the next coin shows 0."""
+
+    def step(self, state, action):
+        following, cost, done = super().step(state, action)
+        broken = (state[:, 0] == 1) & (action == 2) & (state[:, 2] % 2 == 0)
+        return following, np.where(broken, np.nan, cost), done
+
+
+def one_lane(simulator, expert, state, t, first=None):
+    """(cost, steps) of a single roll-out, step by step."""
+    total = 0.0
+    steps = 0
+    state = state[None]
+    done = np.array([False])
+    while t < simulator.horizon and not done[0]:
+        action = expert.act(state, t) if first is None else first[None]
+        state, cost, done = simulator.step(state, action)
+        total = total + cost[0]
+        steps = steps + 1
+        t = t + 1
+        first = None
+    return total, steps
+
+
+def test_by_hand(two):
+    """Q: 0 + 1 + 1 and 4; 0 + 0 + 1, 0 + 1 and 2. V: 0 + 1 + 1 and 1 + 1; 0 + 0 + 1, 0 + 1 and 0."""
+    found = MonteCarloOracle(TinyMdp(), TinyExpert(), advantage=False)(two)
+    np.testing.assert_array_equal(found.values, [[2, 4, 0], [1, 1, 2]])
+    np.testing.assert_array_equal(found.weight, [[1, 1, 0], [1, 1, 1]])
+    assert (found.queries, found.simulator_steps, found.diverged) == (5, (3 + 1) + (3 + 2 + 1), 0)
+    assert found.values.dtype == found.weight.dtype == np.float32 and not found.all_actions
+    found = TINY(two)
+    np.testing.assert_array_equal(found.values, [[0, 2, 0], [0, 0, 2]])
+    assert (found.queries, found.simulator_steps) == (5, 10 + (3 + 2) + (3 + 2 + 1))
+
+
+def test_two_rollouts_are_billed_twice(two):
+    found = MonteCarloOracle(Lucky(), TinyExpert(), rollouts=2)(two)
+    assert (found.queries, found.simulator_steps) == (5, 2 * 21)
+
+
+@pytest.mark.parametrize("steps", [1, 2, 3, 7])
+def test_some_of_the_steps_are_asked_and_weighted(two, steps):
+    found = MonteCarloOracle(TinyMdp(), TinyExpert(), steps)(two)
+    here = found.weight > 0
+    assert here.sum(axis=1).tolist() == [min(steps, 2), min(steps, 3)]
+    assert (found.weight.sum(axis=1) == [2, 3]).all() and found.queries == here.sum()
+    whole = TINY(two).values
+    np.testing.assert_array_equal(found.values, whole * here)
+
+
+def test_every_step_is_asked_as_often_as_any_other(two):
+    """10,000 times 1 of 3 steps and 1 of 2: each within 4 standard deviations."""
+    many = replace(two.take(np.arange(20_000) % 2), seeds=derive_seeds(0, SeedPurpose.ROLL_IN, 1, 20_000))
+    chosen = sample_query_steps(many, 1)
+    assert (chosen.sum(axis=1) == 1).all()
+    shares = np.stack([chosen[::2].mean(axis=0), chosen[1::2].mean(axis=0)])
+    np.testing.assert_allclose(shares, [[1 / 2, 1 / 2, 0], [1 / 3, 1 / 3, 1 / 3]], atol=4 * 0.5 / 100)
+
+
+def test_steps_of_the_expert_are_not_asked():
+    trajectories = with_expert_steps(every_trajectory(linear_policy()).trajectories, 0.5)
+    assert trajectories.by_expert.any()
+    own = trajectories.by_learner
+    np.testing.assert_array_equal(TINY(trajectories).weight, own)
+    some = MonteCarloOracle(TinyMdp(), TinyExpert(), 1)(trajectories)
+    np.testing.assert_array_equal(some.weight.sum(axis=1), own.sum(axis=1))
+    assert not some.weight[~own].any() and some.queries == own.any(axis=1).sum()
+
+
+@pytest.mark.parametrize("advantage", [False, True])
+def test_on_average_over_the_luck_to_come_it_is_q_star(advantage):
+    """Over every trajectory, for each s, a and t: E[estimate | s_t, a_t] = Q*_t(s, a), or less V*_t(s)."""
+    every = every_trajectory(linear_policy())
+    values = MonteCarloOracle(TinyMdp(), TinyExpert(), advantage=advantage)(every.trajectories).values
+    expected = Q_STAR - V_STAR[..., None] if advantage else Q_STAR
+    s = every.trajectories.states[..., 0]
+    a = every.trajectories.actions
+    for t in range(3):
+        for i in range(3):
+            for j in range(3):
+                here = every.probability * ((s == i) & (a == j) & every.trajectories.mask)[:, t]
+                assert here @ values[:, t] / here.sum() == pytest.approx(expected[t, i, j], abs=1e-6)
+
+
+@pytest.mark.parametrize("advantage", [False, True])
+@pytest.mark.parametrize("alpha", [0.0, 0.3])
+def test_expectation_over_every_trajectory_is_the_exact_gradient(advantage, alpha):
+    policy = linear_policy()
+    oracle = MonteCarloOracle(TinyMdp(), TinyExpert(), advantage=advantage)
+    mean = every_trajectory(policy, alpha).expectation(
+        lambda tau: gradient(policy, taken_action_loss, tau, oracle(tau))
+    )
+    np.testing.assert_allclose(mean, exact_gradient(probabilities(policy), alpha), atol=1e-7)
+
+
+@pytest.fixture(scope="module", params=[0.0, 0.3], ids=lambda alpha: f"mixing {alpha}")
+def many(request) -> Trajectories:
+    """The roll-ins for all the estimates."""
+    acting = RollInPolicy(TinyExpert(), linear_policy().float().actor(), request.param)
+    return roll_in(TinyMdp(), acting, derive_seeds(5, SeedPurpose.ROLL_IN, 1, ESTIMATES * BATCH))
+
+
+def estimates(trajectories, oracle):
+    """[ESTIMATES, d]: independent estimates of the gradient."""
+    policy = linear_policy().float()
+    parts = np.arange(trajectories.count).reshape(ESTIMATES, BATCH)
+    batches = [trajectories.take(part) for part in parts]
+    return np.stack([gradient(policy, taken_action_loss, batch, oracle(batch)) for batch in batches])
+
+
+@pytest.mark.parametrize("rollouts", [1, 2])
+@pytest.mark.parametrize("advantage", [False, True], ids=["Q", "A"])
+@pytest.mark.parametrize("steps", [1, 2])
+def test_some_of_the_steps_leave_the_gradient_unbiased(many, steps, advantage, rollouts):
+    """Component by component within three standard errors, which are small beside the gradient itself."""
+    found = estimates(many, MonteCarloOracle(Lucky(), TinyExpert(), steps, rollouts, advantage))
+    exact = exact_gradient(probabilities(linear_policy()), many.alpha)
+    error = found.std(axis=0, ddof=1) / np.sqrt(ESTIMATES)
+    assert (np.abs(found.mean(axis=0) - exact) < 3 * error).all(), (found.mean(axis=0) - exact) / error
+    assert (np.abs(exact) > 6 * error).sum() >= 4, np.abs(exact) / error
+
+
+def test_the_control_variate_lowers_the_variance(many):
+    """Measured: less than half of it is left."""
+    variance = {
+        advantage: estimates(many, MonteCarloOracle(TinyMdp(), TinyExpert(), 1, advantage=advantage)).var(axis=0).sum()
+        for advantage in (False, True)
+    }
+    assert variance[True] < 0.5 * variance[False]
+
+
+def test_more_rollouts_meet_other_luck_and_lower_the_variance():
+    """The first meets the luck in the state, 0 → 0 → 1 → …, and costs 1 + 0 + 1; the others Q* = 2.25 on average."""
+    state = np.array([[[0, 0, 0]]])
+    ones = np.ones((1, 1), bool)
+    once = Trajectories(state, np.eye(3)[None, :1], np.array([[0]]), ones * 1.0, ones, ~ones, horizon=3)
+    many = replace(once.take(np.zeros(400, int)), seeds=derive_seeds(0, SeedPurpose.ROLL_IN, 1, 400))
+    values = {
+        rollouts: MonteCarloOracle(Lucky(), TinyExpert(), rollouts=rollouts, advantage=False)(many).values[:, 0]
+        for rollouts in (1, 2, 9)
+    }
+    assert np.unique(values[1]).tolist() == [2]
+    assert values[9].mean() == pytest.approx((2 + 8 * Q_STAR[0, 0, 0]) / 9, abs=4 * float(values[9].std()) / 20)
+    assert 0 < values[9].std() < values[2].std()
+    for rollouts in (2, 9):  # luck belongs to the trajectory: its seed, and not its place
+        turned = MonteCarloOracle(Lucky(), TinyExpert(), rollouts=rollouts, advantage=False)(
+            many.take(np.arange(400)[::-1])
+        )
+        np.testing.assert_array_equal(turned.values[::-1, 0], values[rollouts])
+
+
+@pytest.mark.parametrize("rollouts", [1, 5])
+def test_the_experts_own_action_has_no_advantage_whatever_the_luck(rollouts):
+    """Both roll-outs of a pair meet the same luck: their difference is exactly 0, and so is not only so on average."""
+    every = every_trajectory(linear_policy()).trajectories
+    own = TinyExpert().act(every.states.reshape(-1, 3), 0).reshape(every.mask.shape)
+    values = MonteCarloOracle(Lucky(), TinyExpert(), rollouts=rollouts)(every).values
+    assert not values[(every.actions == own) & every.mask].any()
+    assert values[(every.actions != own) & every.mask].any()
+
+
+def test_luck_is_not_shared_by_the_steps_of_a_trajectory():
+    """The same state at every time of an episode, asked twice: not all get the same second roll-out."""
+    states = np.zeros((50, 6, 3), np.int64)
+    states[..., 1] = np.arange(6)
+    ones = np.ones((50, 6), bool)
+    same = Trajectories(states, np.eye(3)[states[..., 0]], np.zeros((50, 6), int), ones * 1.0, ones, ~ones, horizon=8)
+    drawn = []
+
+    class Spy(Lucky):
+        def reseed(self, state, seeds):
+            drawn.append(seeds)
+            return super().reseed(state, seeds)
+
+    MonteCarloOracle(Spy(horizon=8), TinyExpert(), rollouts=3)(same)
+    assert len(drawn) == 2
+    assert len(np.unique(np.concatenate(drawn))) == 2 * 50 * 6
+
+
+def test_a_second_rollout_without_chance_is_refused_in_one_sentence(two):
+    sentence = (
+        "nothing in tiny is left to chance, so a second roll-out would repeat the first; use one roll-out per query"
+    )
+    with pytest.raises(UsageError) as error:
+        MonteCarloOracle(TinyMdp(), TinyExpert(), rollouts=2)(two)
+    assert str(error.value) == sentence
+
+
+def test_an_expert_that_depends_on_time_is_asked_with_the_right_time():
+    """Lanes join at their own time: the clock itself checks it; the cost is that of one lane after the other."""
+    trajectories = every_trajectory(linear_policy()).trajectories
+    simulator = TinyMdp()
+    expert = Clock()
+    steps = 0
+    found = MonteCarloOracle(simulator, expert)(trajectories)
+    for k, t in zip(*np.nonzero(trajectories.mask), strict=True):
+        state = trajectories.states[k, t]
+        action = trajectories.actions[k, t]
+        (q, taken) = one_lane(simulator, expert, state, t, action)
+        (v, followed) = one_lane(simulator, expert, state, t)
+        assert found.values[k, t] == q - v
+        steps += taken + followed
+    assert found.simulator_steps == steps
+
+
+def test_cartpole_against_one_lane_at_a_time():
+    """Here lanes end at many different times, before others have joined."""
+    simulator = CartPole(horizon=40)
+    expert = Swinger()
+    policy = randomise(FeedForwardPolicy(4, CategoricalHead(2)), 1, 0.3)
+    trajectories = roll_in(simulator, RollInPolicy(None, policy.actor()), np.arange(8, dtype=np.uint64))
+    found = MonteCarloOracle(simulator, expert, advantage=False)(trajectories)
+    steps = 0
+    for k, t in zip(*np.nonzero(trajectories.mask), strict=True):
+        q, taken = one_lane(simulator, expert, trajectories.states[k, t], t, trajectories.actions[k, t])
+        assert found.values[k, t] == q
+        steps += taken
+    assert found.simulator_steps == steps and not trajectories.mask.all()
+    assert len(np.unique(found.values)) > 10
+
+
+def test_vectors_as_actions():
+    """From x the expert is home in one step: the cost of a detour to y is x² + y², that of none x²."""
+    policy = randomise(FeedForwardPolicy(1, GaussianHead(2)), 1, 0.3)
+    trajectories = roll_in(Walk(horizon=5), RollInPolicy(None, policy.actor()), np.arange(7, dtype=np.uint64))
+    found = MonteCarloOracle(Walk(horizon=5), Home())(trajectories)
+    x = trajectories.states[..., 0]
+    y = x + trajectories.actions @ np.array([1.0, 2.0])
+    inside = (np.abs(y) <= 3) & (np.arange(x.shape[1]) < 4)  # it neither ended there nor at the horizon
+    np.testing.assert_allclose(found.values, np.where(inside, y**2, 0.0) * trajectories.mask, atol=1e-5)
+    assert (found.values > 0.1).any()
+
+
+@pytest.mark.parametrize("steps", [None, 1, 2])
+@pytest.mark.parametrize("rollouts", [1, 3])
+def test_neither_the_order_nor_the_size_of_the_batch_matters(steps, rollouts):
+    acting = RollInPolicy(TinyExpert(), linear_policy().float().actor(), 0.3)
+    trajectories = roll_in(TinyMdp(), acting, derive_seeds(0, SeedPurpose.ROLL_IN, 1, 40))
+    oracle = MonteCarloOracle(Lucky(), Clock(), steps, rollouts)
+    whole = oracle(trajectories)
+    for subset in (np.random.default_rng(0).permutation(40), np.arange(13), np.array([7])):
+        part = oracle(trajectories.take(subset))
+        np.testing.assert_array_equal(part.values, whole.values[subset])
+        np.testing.assert_array_equal(part.weight, whole.weight[subset])
+    pieces = [oracle(trajectories.take(part)) for part in np.split(np.arange(40), [1, 4, 30])]
+    for name in ("queries", "simulator_steps"):
+        assert sum(getattr(piece, name) for piece in pieces) == getattr(whole, name)
+
+
+def test_neither_states_nor_actions_are_changed(two):
+    before = two.states.copy(), two.actions.copy()
+    MonteCarloOracle(Lucky(), TinyExpert(), rollouts=2)(two)
+    np.testing.assert_array_equal(two.states, before[0])
+    np.testing.assert_array_equal(two.actions, before[1])
+
+
+def test_the_answers_of_the_expert_are_its_own():
+    """It may hand out a view of a table that it keeps, or one that cannot be written to."""
+
+    class Stubborn:
+        name = "stubborn"
+        table = np.zeros(999, np.int64)
+        table.setflags(write=False)
+
+        def act(self, states, t):
+            return self.table[: len(states)]
+
+    trajectories = every_trajectory(linear_policy()).trajectories
+    found = MonteCarloOracle(TinyMdp(), Stubborn())(trajectories).values
+    assert not found[trajectories.actions == 0].any() and found[trajectories.actions != 0].any()
+
+
+def test_a_rollout_that_diverges_is_counted_and_its_weight_goes_to_the_others(two):
+    """Action 2 in state 1 breaks: the second step of the first trajectory. Its first step now counts for both."""
+    found = MonteCarloOracle(Brittle(), TinyExpert())(two)
+    np.testing.assert_array_equal(found.values, [[0, 0, 0], [0, 0, 2]])
+    np.testing.assert_array_equal(found.weight, [[2, 0, 0], [1, 1, 1]])
+    assert (found.queries, found.diverged) == (5, 1)
+
+
+def test_of_several_rollouts_those_that_are_sound_count(two):
+    """In state 1 action 2 costs 4 and ends, with whatever luck; half of the roll-outs break before that is known."""
+    found = MonteCarloOracle(Brittle(), TinyExpert(), rollouts=9, advantage=False)(two)
+    assert found.values[0, 1] == 4.0 and found.weight[0, 1] == 1.0
+    assert 1 <= found.diverged < 9
+
+
+def test_what_is_left_of_a_trajectory_stands_for_all_of_it():
+    """Weights by hand: 3 steps of the learner's own, of which 2 and 1 are known; of the last trajectory nothing is."""
+    mask = np.ones((4, 4), bool)
+    by_expert = np.array([[0, 1, 0, 0]] * 4, bool)
+    zeros = np.zeros((4, 4))
+    trajectories = Trajectories(zeros, zeros, zeros, zeros, mask, by_expert, horizon=4, alpha=0.25)
+    known = np.array([[1, 0, 1, 1], [1, 0, 0, 1], [0, 0, 1, 0], [0, 0, 0, 0]], bool)
+    expected = np.array([[1, 0, 1, 1], [1.5, 0, 0, 1.5], [0, 0, 3, 0], [0, 0, 0, 0]])
+    weight, lost = query_weights(trajectories, known)
+    np.testing.assert_allclose(weight, expected, rtol=1e-6)
+    assert lost == 1
+
+
+def test_the_others_stand_for_a_trajectory_of_which_nothing_is_known(two):
+    """The average is over those that something is known of: as if the lost one had not been rolled in."""
+    policy = linear_policy()
+    kept = two.take(np.array([1]))
+    told = random_costs(two, actions=None)
+    weight = told.weight * np.array([[0.0], [1.0]], np.float32)
+    lost = replace(told, weight=weight, lost_trajectories=1)
+    alone = replace(told, values=told.values[1:], weight=told.weight[1:])
+    np.testing.assert_allclose(
+        taken_action_loss(policy, two, lost).item(), taken_action_loss(policy, kept, alone).item(), rtol=1e-6
+    )
+
+
+def test_where_every_rollout_diverges_it_is_one_sentence(two):
+    class Broken(TinyMdp):
+        def step(self, state, action):
+            following, cost, done = super().step(state, action)
+            return following, np.full(len(cost), np.nan), done
+
+    with pytest.raises(DataError, match=r"^every one of 5 roll-outs diverged; check the simulator"):
+        check_any_cost_finite(MonteCarloOracle(Broken(), TinyExpert())(two))
+
+
+def test_no_questions_cost_nothing():
+    every = every_trajectory(linear_policy(), alpha=1.0).trajectories
+    by_expert = every.take(np.flatnonzero(~every.by_learner.any(axis=1)))
+    found = MonteCarloOracle(TinyMdp(), TinyExpert())(by_expert)
+    assert (found.queries, found.simulator_steps, found.diverged) == (0, 0, 0)
+    assert not found.weight.any() and not found.values.any()
+
+
+def test_following_from_the_horizon_on_costs_nothing():
+    total, steps = rollout_expert_cost(TinyMdp(), TinyExpert(), np.zeros((2, 3), int), np.array([3, 3]))
+    assert total.tolist() == [0, 0] and steps == 0

@@ -1,0 +1,95 @@
+"""One step of every action, then V*: by hand, and exactly Q* where the critic is exact."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from aggrevated.core.errors import UserCodeError
+from aggrevated.oracles import Feedback
+from aggrevated.oracles.advantage import AdvantageOracle
+from aggrevated.oracles.one_step_lookahead import LookaheadOracle
+from aggrevated.oracles.value_function import ValueFunctionOracle, ValueFunctionSettings
+from helpers.tiny_mdp import COST, EXPERT, Q_STAR, TinyMdp, Walk, every_trajectory, linear_policy, with_legal
+
+
+@dataclass(frozen=True)
+class Critic:
+    """V(s) = 10, 20, 40 in states 0, 1, 2, whatever the time."""
+
+    discount: float = 0.5
+    name: str = "critic"
+
+    def act(self, states, t):
+        return EXPERT[states[:, 0]]
+
+    def v(self, states):
+        return np.array([10.0, 20.0, 40.0])[states[:, 0]]
+
+
+class Exact(Critic):
+    """V* of the tiny MDP, by the time in the state; what lies beyond the horizon must not be asked."""
+
+    def v(self, states):
+        return Q_STAR.min(axis=2)[states[:, 1], states[:, 0]]
+
+
+def test_by_hand(two):
+    """From 0 the coin 0 leads to 0, 2, 1; from 1 to 0, 1 and the end; at the horizon nothing follows."""
+    found = LookaheadOracle(TinyMdp(), Critic())(two)
+    np.testing.assert_array_equal(found.values[0], [[1 + 5, 2 + 20, 0 + 10], [3 + 5, 1 + 10, 4], [0, 0, 0]])
+    np.testing.assert_array_equal(found.values[1, 2], COST[0])
+    np.testing.assert_array_equal(found.weight, two.mask)
+    assert (found.queries, found.simulator_steps, found.diverged) == (5, 15, 0)
+
+
+def test_with_an_exact_critic_it_is_q_star_on_average():
+    every = every_trajectory(linear_policy())
+    found = LookaheadOracle(TinyMdp(), Exact(discount=1.0))(every.trajectories)
+    s = every.trajectories.states[..., 0]
+    for t in range(3):
+        for i in range(3):
+            here = every.probability * ((s == i) & every.trajectories.mask)[:, t]
+            np.testing.assert_allclose(here @ found.values[:, t] / here.sum(), Q_STAR[t, i], atol=1e-6)
+
+
+def test_illegal_actions_are_not_taken(two):
+    some = with_legal(two)
+    found = LookaheadOracle(TinyMdp(), Critic())(some)
+    allowed = some.action_mask & some.mask[..., None]
+    assert found.simulator_steps == allowed.sum() < 15 and not found.values[~allowed].any()
+
+
+def test_what_diverges_is_left_out_and_counted(two):
+    class Diverging(TinyMdp):
+        def step(self, state, action):
+            following, cost, done = super().step(state, action)
+            return following, np.where((state[:, 1] == 1) & (action == 1), np.nan, cost), done
+
+    found = LookaheadOracle(Diverging(), Critic())(two)
+    np.testing.assert_array_equal(found.weight, [[2, 0, 0], [1.5, 0, 1.5]])
+    assert found.diverged == 2 and not found.values[:, 1].any()
+
+
+def test_a_critic_that_fails_is_told_with_the_episode(two):
+    class Broken(Critic):
+        def v(self, states):
+            return np.where(states[:, 0] == 0, np.inf, 0.0)
+
+    with pytest.raises(UserCodeError, match=r"values that are not finite \(inf\).*check its weights") as error:
+        LookaheadOracle(TinyMdp(), Broken())(two)
+    assert error.value.seed == 0
+
+
+def test_the_settings_choose_by_the_actions():
+    settings = ValueFunctionSettings()
+    assert (
+        settings.feedback(finite=True) is Feedback.ALL_ACTIONS
+        and settings.feedback(finite=False) is Feedback.TAKEN_ACTION
+    )
+    assert settings.build(TinyMdp(), Critic()) == AdvantageOracle(LookaheadOracle(TinyMdp(), Critic()))
+    assert settings.build(Walk(), Critic()) == ValueFunctionOracle(Critic())
+    only = ValueFunctionSettings(all_actions=False)
+    assert only.feedback(finite=True) is Feedback.TAKEN_ACTION and only.build(
+        TinyMdp(), Critic()
+    ) == ValueFunctionOracle(Critic())

@@ -1,0 +1,193 @@
+"""Each oracle against numbers worked out by hand."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+from gymnasium.spaces import Discrete
+
+from aggrevated.core.errors import DataError
+from aggrevated.oracles import CostToGo, scatter_to_steps
+from aggrevated.oracles.advantage import AdvantageOracle, TakenActionOracle, leave_one_out_mean
+from aggrevated.oracles.q_star import QStarOracle
+from aggrevated.oracles.reward_to_go import RewardToGoOracle
+from aggrevated.oracles.zero_one import ExpertActionOracle, ZeroOneOracle, make_zero_one_oracle
+from aggrevated.rollout.trajectories import Trajectories
+from helpers.tiny_mdp import (
+    Q_STAR,
+    Home,
+    TinyExpert,
+    TinyMdp,
+    Walk,
+    every_trajectory,
+    linear_policy,
+    random_trajectories,
+)
+
+
+@dataclass(frozen=True)
+class Constant:
+    """An expert that answers every question with the same row."""
+
+    row: tuple[float, ...]
+    name: str = "constant"
+
+    def q(self, states):
+        return np.tile(np.array(self.row), (len(states), 1))
+
+    def act(self, states, t):
+        return np.zeros(len(states), np.int64)
+
+
+def test_q_star(two):
+    found = QStarOracle(TinyExpert())(two)
+    expected = [[[2.25, 2, 1], [3, 2, 4], [0, 0, 0]], [[0.5, 3, 1], [1.5, 2, 0.5], [1, 2, 0]]]
+    np.testing.assert_array_equal(found.values, np.array(expected, np.float32))
+    np.testing.assert_array_equal(found.weight, [[1, 1, 0], [1, 1, 1]])
+    assert (found.queries, found.simulator_steps, found.all_actions) == (5, 0, True)
+    assert found.values.dtype == found.weight.dtype == np.float32
+
+
+def test_advantage_of_q_star(two):
+    found = AdvantageOracle(QStarOracle(TinyExpert()))(two)
+    expected = [[[1.25, 1, 0], [1, 0, 2], [0, 0, 0]], [[0, 2.5, 0.5], [1, 1.5, 0], [1, 2, 0]]]
+    np.testing.assert_array_equal(found.values, np.array(expected, np.float32))
+    assert found.queries == 5
+
+
+def test_taken(two):
+    found = TakenActionOracle(QStarOracle(TinyExpert()))(two)
+    np.testing.assert_array_equal(found.values, [[1, 4, 0], [0.5, 0.5, 2]])
+    assert not found.all_actions and found.queries == 5
+    found = TakenActionOracle(AdvantageOracle(QStarOracle(TinyExpert())))(two)
+    np.testing.assert_array_equal(found.values, [[0, 2, 0], [0, 0, 2]])
+
+
+def test_taken_needs_an_oracle_of_every_action(two):
+    with pytest.raises(AssertionError, match="needs no Taken"):
+        TakenActionOracle(RewardToGoOracle())(two)
+
+
+def test_disagreement(two):
+    found = ZeroOneOracle(TinyExpert(), Discrete(3))(two)  # π* takes 2 in state 0, 1 in state 1, 0 in state 2
+    expected = [[[1, 1, 0], [1, 0, 1], [0, 0, 0]], [[0, 1, 1], [1, 1, 0], [1, 1, 0]]]
+    np.testing.assert_array_equal(found.values, np.array(expected, np.float32))
+    assert found.queries == 5
+
+
+def test_disagreement_asks_an_expert_that_depends_on_time():
+    class Clock:
+        def act(self, states, t):
+            return np.full(len(states), t)
+
+    trajectories = replace(random_trajectories(k=2, t=3), mask=np.ones((2, 3), bool))
+    found = ZeroOneOracle(Clock(), Discrete(3))(trajectories)
+    np.testing.assert_array_equal(found.values, np.tile(1 - np.eye(3), (2, 1, 1)))
+
+
+def test_advice_is_what_the_expert_would_do():
+    """Home answers a state x with (0, −x/2)."""
+    x = np.array([[[1.0], [0.5]], [[-2.0], [0.0]]])
+    mask = np.array([[True, True], [True, False]])
+    nothing = np.zeros((2, 2))
+    trajectories = Trajectories(x, x, np.ones((2, 2, 2), np.float32), nothing, mask, ~mask, horizon=2)
+    found = ExpertActionOracle(Home(), Walk.action_space)(trajectories)
+    np.testing.assert_array_equal(found.expert_actions, [[[0, -0.5], [0, -0.25]], [[0, 1], [0, 0]]])
+    np.testing.assert_array_equal(found.weight, mask)
+    assert (found.queries, found.simulator_steps, found.all_actions) == (3, 0, False)
+    assert found.expert_actions.dtype == found.weight.dtype == np.float32 and set(found.arrays) == {
+        "values",
+        "weight",
+        "advice",
+    }
+
+
+def test_advice_asks_an_expert_that_depends_on_time():
+    class Clock:
+        def act(self, states, t):
+            return np.full((len(states), 2), [t, -t], np.float32)
+
+    trajectories = replace(random_trajectories(k=2, t=3), mask=np.ones((2, 3), bool))
+    np.testing.assert_array_equal(
+        ExpertActionOracle(Clock(), Walk.action_space)(trajectories).expert_actions, [[[0, 0], [1, -1], [2, -2]]] * 2
+    )
+
+
+def test_disagreement_fits_the_actions():
+    assert make_zero_one_oracle(TinyExpert(), TinyMdp.action_space) == ZeroOneOracle(TinyExpert(), Discrete(3))
+    assert make_zero_one_oracle(Home(), Walk.action_space) == ExpertActionOracle(Home(), Walk.action_space)
+
+
+def test_realised(two):
+    found = RewardToGoOracle()(two)
+    np.testing.assert_array_equal(found.values, [[4, 4, 0], [2, 2, 2]])
+    np.testing.assert_array_equal(found.weight, [[1, 1, 0], [1, 1, 1]])
+    assert (found.queries, found.simulator_steps, found.all_actions) == (0, 0, False)
+
+
+def test_realised_under_the_expert_is_q_star_on_average():
+    """Σ_τ ρ(τ | s₁, a₁) Σ_t c_t = Q*_1(s₁, a₁) where π* acts from the second step on: here, where it always acts."""
+    every = every_trajectory(linear_policy(), alpha=1.0)
+    realised = RewardToGoOracle()(every.trajectories).values
+    for t in range(3):
+        for s, a in enumerate(TinyExpert().act(np.arange(3)[:, None], t)):
+            here = every.probability * (every.trajectories.states[:, t, 0] == s) * every.trajectories.mask[:, t]
+            here = here * every.trajectories.by_expert.all(axis=1)
+            assert here @ realised[:, t] / here.sum() == pytest.approx(Q_STAR[t, s, a], abs=1e-6)
+
+
+def test_mean_of_the_others_by_hand():
+    values = np.array([[1.0, 10.0, 5.0], [2.0, 20.0, 0.0], [6.0, 0.0, 0.0]])
+    mask = np.array([[True, True, True], [True, True, False], [True, False, False]])
+    expected = [[4.0, 20.0, 0.0], [3.5, 10.0, 5.0], [1.5, 15.0, 5.0]]
+    np.testing.assert_array_equal(leave_one_out_mean(values, mask), expected)
+
+
+def test_advantage_of_realised_by_hand(two):
+    found = AdvantageOracle(RewardToGoOracle())(two)
+    np.testing.assert_array_equal(found.values, [[2, 2, 0], [-2, -2, 2]])  # alone at t = 3: no baseline
+
+
+def test_the_baseline_of_a_trajectory_does_not_depend_on_its_own_costs():
+    values = np.random.default_rng(0).normal(size=(5, 3))
+    mask = np.ones((5, 3), bool)
+    before = leave_one_out_mean(values, mask)
+    values[2] = 100.0
+    after = leave_one_out_mean(values, mask)
+    np.testing.assert_allclose(after[2], before[2], atol=1e-12)
+    assert (after[[0, 1, 3, 4]] != before[[0, 1, 3, 4]]).all()
+
+
+def test_scatter_puts_live_values_where_the_steps_are(two):
+    found = scatter_to_steps(two, np.arange(1, 6))
+    np.testing.assert_array_equal(found, [[1, 2, 0], [3, 4, 5]])
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_a_cost_to_go_that_is_not_finite_is_refused_in_one_sentence(two, bad):
+    sentence = (
+        f"the expert constant gave costs-to-go that are not finite (number 1 is {bad}) in step 0 of the episode of "
+        "seed 0; check its weights, and that it was made for this simulator"
+    )
+    with pytest.raises(DataError) as error:
+        QStarOracle(Constant((1.0, bad, 0.0)))(two)
+    assert str(error.value) == sentence
+    assert error.value.exit_code == 65
+
+
+def test_a_nan_in_the_costs_of_the_taken_action_is_refused():
+    with pytest.raises(DataError, match="not finite at 1 of 6 places"):
+        CostToGo(np.array([[0.0, np.nan, 1.0], [0.0, 0.0, 0.0]]), np.ones((2, 3)))
+
+
+def test_shapes_are_asserted():
+    with pytest.raises(AssertionError):
+        CostToGo(np.zeros((2, 3, 4)), np.ones((2, 4)))
+
+
+def test_the_tiny_expert_never_pays_for_its_own_actions():
+    """A*(s, π*(s)) = 0 along the expert's own trajectories."""
+    from aggrevated.rollout.roll_in import RollInPolicy, roll_in
+
+    trajectories = roll_in(TinyMdp(), RollInPolicy(TinyExpert(), None, 1.0), np.arange(16))
+    assert not TakenActionOracle(AdvantageOracle(QStarOracle(TinyExpert())))(trajectories).values.any()

@@ -1,0 +1,85 @@
+"""Q* from a critic: by hand, and exactly Q* on average where the critic is exact."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+
+from aggrevated.oracles.value_function import ValueFunctionOracle
+from aggrevated.rollout.trajectories import Trajectories
+from helpers.tiny_mdp import EXPERT, Q_STAR, every_trajectory, linear_policy, with_expert_steps
+
+V_STAR = Q_STAR.min(axis=2)
+
+
+@dataclass(frozen=True)
+class Critic:
+    """V(s) = 10, 20, 40 in states 0, 1, 2, whatever the time."""
+
+    discount: float = 0.5
+    name: str = "critic"
+
+    def act(self, states, t):
+        return EXPERT[states[:, 0]]
+
+    def v(self, states):
+        return np.array([10.0, 20.0, 40.0])[states[:, 0]]
+
+
+class ExactCritic(Critic):
+    """V* of the tiny MDP."""
+
+    def v(self, states):
+        return V_STAR[states[:, 1], states[:, 0]]
+
+
+@pytest.fixture
+def three() -> Trajectories:
+    """s = 0, 1, which ends it; s = 2, 0, 1, which the horizon ends; s = 1, which ends at once."""
+    s = np.array([[0, 1, 0], [2, 0, 1], [1, 0, 0]])
+    states = np.stack([s, np.tile(np.arange(3), (3, 1)), np.zeros_like(s)], axis=2)
+    mask = np.array([[1, 1, 0], [1, 1, 1], [1, 0, 0]], bool)
+    states[~mask] = 0
+    costs = np.array([[1.0, 4.0, 0.0], [0.0, 2.0, 3.0], [4.0, 0.0, 0.0]])
+    return Trajectories(states, np.eye(3)[s], np.zeros_like(s), costs, mask, np.zeros_like(mask), horizon=3)
+
+
+def test_by_hand(three):
+    """c + V(s')/2 where there is a next state, c where the episode ended; the horizon's last step does not count."""
+    found = ValueFunctionOracle(Critic(), advantage=False)(three)
+    np.testing.assert_array_equal(found.values[:, :2], [[1 + 10, 4], [0 + 5, 2 + 10], [4, 0]])
+    np.testing.assert_array_equal(found.weight, [[1, 1, 0], [1, 1, 0], [1, 0, 0]])
+    assert (found.queries, found.simulator_steps, found.diverged) == (6, 0, 0)
+    assert found.values.dtype == found.weight.dtype == np.float32 and not found.all_actions
+    found = ValueFunctionOracle(Critic())(three)
+    np.testing.assert_array_equal(found.values[:, :2], [[11 - 10, 4 - 20], [5 - 40, 12 - 10], [4 - 20, 0]])
+
+
+def test_before_the_horizon_the_last_step_counts(three):
+    """All three ended early: no step is left out."""
+    early = replace(three, horizon=5)
+    np.testing.assert_array_equal(ValueFunctionOracle(Critic())(early).weight, three.mask)
+
+
+def test_steps_of_the_expert_do_not_count(three):
+    mixed = with_expert_steps(three, 0.5)
+    found = ValueFunctionOracle(Critic())(mixed)
+    assert mixed.by_expert[:, :2].any()
+    np.testing.assert_array_equal(found.weight[:, :2], mixed.by_learner[:, :2])
+    np.testing.assert_array_equal(found.values, ValueFunctionOracle(Critic())(three).values)
+
+
+@pytest.mark.parametrize("advantage", [False, True])
+def test_with_an_exact_critic_it_is_q_star_on_average(advantage):
+    """E[c + V*(s_{t+1}) | s_t, a_t] = Q*_t(s_t, a_t) over every trajectory, at every step that counts."""
+    every = every_trajectory(linear_policy())
+    found = ValueFunctionOracle(ExactCritic(discount=1.0), advantage)(every.trajectories)
+    assert not found.weight[:, 2].any()
+    s = every.trajectories.states[..., 0]
+    a = every.trajectories.actions
+    for t in range(2):
+        for i in range(3):
+            for j in range(3):
+                here = every.probability * ((s == i) & (a == j))[:, t] * found.weight[:, t]
+                expected = Q_STAR[t, i, j] - advantage * V_STAR[t, i]
+                assert here @ found.values[:, t] / here.sum() == pytest.approx(expected, abs=1e-6)

@@ -1,0 +1,373 @@
+"""Policies that see their previous actions: acting and learning agree, gradients are right, and it is of use."""
+
+from copy import deepcopy
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+import pytest
+import torch
+from gymnasium.spaces import Box, Discrete
+from torch.distributions import Categorical
+from torch.nn.utils import vector_to_parameters
+
+from aggrevated.algorithm import Learner, aggrevated
+from aggrevated.core.errors import UsageError
+from aggrevated.core.rng import SeedPurpose, derive_seeds
+from aggrevated.export.onnx_files import build_onnx_model
+from aggrevated.losses import policy_distribution
+from aggrevated.losses.all_actions import all_actions_loss
+from aggrevated.losses.fisher import compute_trajectory_scores
+from aggrevated.oracles.advantage import AdvantageOracle
+from aggrevated.oracles.lols import LolsOracle
+from aggrevated.oracles.q_star import QStarOracle
+from aggrevated.policies import per_trajectory_scores
+from aggrevated.policies.heads import CategoricalHead, GaussianHead
+from aggrevated.policies.mixture import MixturePolicy
+from aggrevated.policies.recurrent import RecurrentPolicy
+from aggrevated.policies.serialization import load_policy
+from aggrevated.policies.window import WindowPolicy
+from aggrevated.rollout.roll_in import RollInPolicy, replay_hidden_states, roll_in
+from aggrevated.simulators.cartpole import CartPole
+from aggrevated.updates.exponentiated import ExponentiatedUpdate
+from aggrevated.updates.natural import NaturalUpdate
+from aggrevated.updates.regular import RegularUpdate
+from aggrevated.validation import evaluate_returns
+from helpers.tiny_mdp import (
+    Home,
+    Walk,
+    flat,
+    gradient,
+    random_costs,
+    random_trajectories,
+    randomise,
+    with_expert_steps,
+    with_vectors,
+)
+
+
+def scaled():
+    """Vectors of two numbers in units of their own."""
+    head = GaussianHead(2)
+    head.init_action_scale(np.array([0.3, -1.0], np.float32), np.array([0.5, 4.0], np.float32))
+    return head
+
+
+def mixed(size, head):
+    """Two LSTMs as one policy."""
+    policy = MixturePolicy(RecurrentPolicy(size, head, 4, observe_actions=True), deepcopy(head))
+    for shares in ([1.0], [0.6, 0.4]):
+        randomise(policy, len(shares), 0.6)
+        policy.renew(np.array(shares))
+    return policy
+
+
+KINDS = {
+    "lstm": lambda size, head: RecurrentPolicy(size, head, 5, "lstm", observe_actions=True),
+    "gru": lambda size, head: RecurrentPolicy(size, head, 5, "gru", observe_actions=True),
+    "window": lambda size, head: WindowPolicy(size, head, (5,), width=3, observe_actions=True),
+    "window of 1": lambda size, head: WindowPolicy(size, head, (5,), width=1, observe_actions=True),
+    "mixture": mixed,
+}
+every_kind = pytest.mark.parametrize("kind", KINDS)
+alone = pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "mixture"])
+
+
+@dataclass
+class Swinger:
+    """An expert that takes turns: what it does is not what the learner would have done."""
+
+    name: str = "swinger"
+
+    def act(self, states, t):
+        return np.full(len(states), t % 2)
+
+
+WORLDS = {"finite": (CartPole(60), Swinger(), lambda: CategoricalHead(2)), "continuous": (Walk(), Home(), scaled)}
+PAIRS = [(kind, world) for kind, world in product(KINDS, WORLDS) if (kind, world) != ("mixture", "continuous")]
+
+
+@dataclass
+class Observed:
+    """An actor that writes down what it remembered, and what came of it."""
+
+    inner: object
+    steps: list
+
+    def __getattr__(self, name):
+        return getattr(self.inner, name)
+
+    def parameters(self, observation, memory):
+        parameters, after = self.inner.parameters(observation, memory)
+        self.steps.append((memory.copy(), parameters.copy()))
+        return parameters, after
+
+
+def rolled(kind, world, alpha=0.4, own=None):
+    """(policy, trajectories, what the actor wrote down)."""
+    simulator, expert, head = WORLDS[world]
+    policy = randomise(KINDS[kind](simulator.observation_space.shape[0], head()), 1, 0.6)
+    actor = Observed(policy.actor(), [])
+    own = derive_seeds(0, SeedPurpose.ROLL_IN, 1, 20) if own is None else own
+    return policy, roll_in(simulator, RollInPolicy(expert, actor, alpha), own), actor.steps
+
+
+@pytest.mark.parametrize(("kind", "world"), PAIRS)
+def test_the_probabilities_of_acting_are_those_of_learning(kind, world):
+    """Also where the expert acted: what the policy sees is what was done."""
+    policy, found, steps = rolled(kind, world)
+    assert found.by_expert[found.mask].any() and found.by_learner.any()
+    with torch.no_grad():
+        learned = policy_distribution(policy, found)
+    of_learning = learned.logits if isinstance(learned, Categorical) else learned.mean
+    for t, (_, parameters) in enumerate(steps):
+        if isinstance(learned, Categorical):
+            parameters = parameters - np.logaddexp.reduce(parameters, axis=1, keepdims=True)
+        else:
+            parameters = policy.head.centre.numpy() + policy.head.unit.numpy() * parameters
+        np.testing.assert_allclose(parameters, of_learning[found.mask[:, t], t], rtol=5e-6, atol=5e-6)
+    blind = policy.distribution(torch.from_numpy(without(policy, found)), torch.from_numpy(found.mask))
+    difference = (blind.logits if isinstance(blind, Categorical) else blind.mean) - of_learning
+    assert difference[:, 1:][torch.from_numpy(found.mask[:, 1:])].abs().max() > 0.05  # the actions do matter
+
+
+def without(policy, found):
+    """The inputs with nothing where the actions are."""
+    none = np.zeros((*found.mask.shape, policy.head.outputs), np.float32)
+    return np.concatenate([found.observations, none], axis=2)
+
+
+@pytest.mark.parametrize(("kind", "world"), PAIRS)
+def test_memories_are_those_of_the_roll_in_bit_for_bit(kind, world):
+    policy, found, steps = rolled(kind, world)
+    before = replay_hidden_states(policy.actor(), found)
+    for t, (memory, _) in enumerate(steps):
+        np.testing.assert_array_equal(before[found.mask[:, t], t], memory)
+    assert not before[:, 0].any() and before[found.mask].any()
+
+
+@pytest.mark.parametrize(("kind", "world"), PAIRS)
+def test_a_lane_knows_of_no_other(kind, world):
+    _, whole, _ = rolled(kind, world)
+    _, part, _ = rolled(kind, world, own=derive_seeds(0, SeedPurpose.ROLL_IN, 1, 20)[3:7])
+    length = part.mask.shape[1]
+    np.testing.assert_array_equal(part.actions, whole.actions[3:7, :length])
+    np.testing.assert_array_equal(part.states, whole.states[3:7, :length])
+
+
+@every_kind
+def test_in_use_it_remembers_what_it_did_itself(kind):
+    simulator, _, head = WORLDS["finite"]
+    policy = randomise(KINDS[kind](4, head()), 2, 0.8)
+    own = derive_seeds(0, SeedPurpose.ROLL_IN, 1, 5)
+    found = roll_in(simulator, RollInPolicy(None, policy.actor()), own, deterministic=True)
+    lanes = np.arange(5)
+    state = simulator.reset(own)
+    memory = None
+    for t in range(found.mask.shape[1]):
+        action, memory = policy.predict(simulator.observe(state), memory, deterministic=True)
+        np.testing.assert_array_equal(action, found.actions[lanes, t])
+        state, _, done = simulator.step(state, action)
+        lanes = lanes[~done]
+        state = state[~done]
+        memory = memory[~done]
+
+
+def test_what_is_remembered_of_a_vector_is_what_was_drawn_and_not_what_was_clipped():
+    head = GaussianHead(1, low=-0.1, high=0.1)
+    policy = randomise(RecurrentPolicy(1, head, 3, observe_actions=True), 0, 2.0)
+    action, state = policy.predict(np.full((50, 1), 1.0, np.float32))
+    assert abs(action).max() <= 0.1 < abs(state[:, -1]).max()
+
+
+# Gradients.
+
+
+@alone
+def test_the_gradient_is_that_of_finite_differences(kind):
+    policy = randomise(KINDS[kind](3, CategoricalHead(3)), 0, 0.7).double()
+    trajectories = with_expert_steps(random_trajectories(t=5))
+    costs = random_costs(trajectories)
+    theta = flat(policy)
+    epsilon = 1e-5
+    found = gradient(policy, all_actions_loss, trajectories, costs)
+    generator = np.random.default_rng(0)
+    for _ in range(5):
+        direction = generator.normal(size=len(theta))
+        ends = []
+        for sign in (1, -1):
+            vector_to_parameters(torch.from_numpy(theta + sign * epsilon * direction), policy.parameters())
+            ends.append(all_actions_loss(policy, trajectories, costs).item())
+        vector_to_parameters(torch.from_numpy(theta), policy.parameters())
+        assert (ends[0] - ends[1]) / (2 * epsilon) == pytest.approx(found @ direction, rel=1e-6, abs=1e-9)
+
+
+@alone
+@pytest.mark.parametrize("vectors", [False, True])
+def test_scores_are_those_of_autograd_one_by_one(kind, vectors):
+    """Also by the compiled loop of the LSTM, which has a backward pass of its own."""
+    policy = randomise(KINDS[kind](3, scaled() if vectors else CategoricalHead(3)), 0, 0.7)
+    trajectories = with_expert_steps(random_trajectories(t=5, dtype=np.float32))
+    trajectories = with_vectors(trajectories, 2) if vectors else trajectories
+    seen = policy.inputs(trajectories.observations, trajectories.actions)
+    arrays = map(torch.from_numpy, (trajectories.actions, trajectories.mask, trajectories.by_learner))
+    expected = per_trajectory_scores(policy, seen, *arrays, None)
+    found = compute_trajectory_scores(policy, trajectories) * trajectories.horizon * trajectories.count**0.5
+    torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
+
+
+@alone
+def test_policy_gradient_by_enumeration_of_all_histories(kind):
+    """Σ_τ ρ(τ) C(τ) ∇ log ρ(τ) over all 27 histories is ∇ Σ_τ ρ(τ) C(τ), with ρ from single steps of the actor."""
+    length = 3
+    actions = 3
+    every = np.array(list(product(range(actions), repeat=length)))
+    seen = np.broadcast_to(np.float32([[0.4], [-1.0], [0.7]]), (len(every), length, 1)).copy()
+    total = np.random.default_rng(0).normal(size=len(every))  # C(τ)
+    policy = randomise(KINDS[kind](1, CategoricalHead(actions)), 0, 0.7)
+
+    def likelihoods():
+        actor = policy.actor()
+        log_rho = np.zeros(len(every))
+        memory = actor.memory(len(every))
+        for t in range(length):
+            logits, memory = actor.parameters(seen[:, t], memory)
+            log_pi = logits - np.logaddexp.reduce(logits.astype(float), axis=1, keepdims=True)
+            log_rho += log_pi[np.arange(len(every)), every[:, t]]
+            memory = actor.remember(memory, every[:, t])
+        return np.exp(log_rho)
+
+    rho = likelihoods()
+    theta = flat(policy)
+    all_own = torch.ones(len(every), length, dtype=torch.bool)
+    assert rho.sum() == pytest.approx(1.0, abs=1e-5)
+    rows = policy.scores(policy.inputs(seen, every), torch.from_numpy(every), all_own, all_own)
+    found = (rho * total) @ rows.double().numpy()
+    epsilon = 1e-2
+    generator = np.random.default_rng(1)
+    for _ in range(5):
+        direction = generator.normal(size=len(theta)).astype(np.float32)
+        ends = []
+        direction /= np.linalg.norm(direction)
+        for sign in (1, -1):
+            vector_to_parameters(torch.from_numpy(theta + sign * epsilon * direction), policy.parameters())
+            ends.append(likelihoods() @ total)
+        vector_to_parameters(torch.from_numpy(theta), policy.parameters())
+        assert (ends[0] - ends[1]) / (2 * epsilon) == pytest.approx(found @ direction, abs=3e-4)
+    assert np.abs(found).max() > 0.01
+
+
+# What it is good for.
+
+
+@dataclass(frozen=True)
+class Alternate:
+    """State [n, 2] int64: the previous action, or -1, and the time. To do the same twice costs 1; nothing is shown."""
+
+    horizon: int = 6
+    name: str = "alternate"
+    action_space = Discrete(2)
+    observation_space = Box(0.0, 1.0, (1,), np.float32)
+
+    def reset(self, seeds):
+        return np.tile([-1, 0], (len(seeds), 1))
+
+    def observe(self, state):
+        return np.ones((len(state), 1), np.float32)
+
+    def step(self, state, action):
+        following = np.stack([action, state[:, 1] + 1], axis=1)
+        return following, (action == state[:, 0]).astype(np.float64), following[:, 1] == self.horizon
+
+
+@dataclass(frozen=True)
+class Alternating:
+    """It does not repeat itself, and so one repetition is all that ever costs."""
+
+    name: str = "alternating"
+
+    def q(self, states):
+        return (np.arange(2) == states[:, :1]).astype(np.float32)
+
+    def act(self, states, t):
+        return self.q(states).argmin(axis=1)
+
+
+UPDATES = {
+    "regular": lambda: RegularUpdate(0.05),
+    "natural": lambda: NaturalUpdate(delta_kl=0.03, damping=1.0),
+    "exponentiated": ExponentiatedUpdate,
+}
+EPISODES = np.arange(200, dtype=np.uint64)
+
+
+def learned(policy, update, alpha=0.0):
+    learner = Learner(policy, UPDATES[update]())
+    world = Alternate(), Alternating(), AdvantageOracle(QStarOracle(Alternating()))
+    loop = aggrevated(learner, *world, all_actions_loss, k=20, alpha=lambda n: alpha, validation_episodes=50)
+    for _, step in zip(range(100), loop, strict=False):
+        if step.current_return > -0.05:
+            break
+    return learner.policy
+
+
+def with_memory_of_one(observe_actions):
+    return WindowPolicy(1, CategoricalHead(2), (8,), torch.Generator().manual_seed(0), 1, observe_actions)
+
+
+@pytest.mark.parametrize("update", UPDATES)
+@pytest.mark.parametrize("alpha", [0.0, 0.3])
+def test_who_sees_what_it_did_learns_not_to_repeat_it(update, alpha):
+    returns, _ = evaluate_returns(learned(with_memory_of_one(True), update, alpha), Alternate(), EPISODES)
+    assert returns.mean() > -0.2
+
+
+def test_so_does_one_that_remembers_more():
+    policy = RecurrentPolicy(1, CategoricalHead(2), 8, "gru", torch.Generator().manual_seed(0), observe_actions=True)
+    assert evaluate_returns(learned(policy, "natural"), Alternate(), EPISODES)[0].mean() > -0.2
+
+
+@pytest.mark.parametrize("update", UPDATES)
+def test_who_does_not_see_it_cannot(update):
+    """All observations are alike: with probability p for one action, p² + (1 − p)² ≥ 1/2 of five steps repeat."""
+    returns, _ = evaluate_returns(learned(with_memory_of_one(False), update), Alternate(), EPISODES)
+    assert returns.mean() < -2.5 + 4 * 1.2 / len(EPISODES) ** 0.5
+
+
+def test_a_roll_out_of_the_learner_knows_the_action_that_it_began_with():
+    """LOLS tries actions that the learner would not have taken, and then lets it go on."""
+    policy = WindowPolicy(1, CategoricalHead(2), (), width=1, observe_actions=True)
+    with torch.no_grad():
+        policy.inner.network[0].weight.copy_(torch.tensor([[0.0, -50.0, 0.0], [0.0, 0.0, -50.0]]))
+    found = roll_in(Alternate(), RollInPolicy(None, policy.actor()), derive_seeds(0, SeedPurpose.ROLL_IN, 1, 10))
+    told = LolsOracle(Alternate(), Alternating(), 0.0, advantage=False)(found, policy)
+    np.testing.assert_array_equal(told.values, np.arange(2) == found.states[..., :1])
+
+
+# Files.
+
+
+@every_kind
+def test_it_is_saved_and_read_again(kind, tmp_path):
+    policy, found, _ = rolled(kind, "finite", 0.0)
+    policy.save(tmp_path / "p.safetensors")
+    again = load_policy(tmp_path / "p.safetensors")
+    assert (
+        again.observe_actions
+        and again.architecture() == policy.architecture()
+        and again.architecture()["observations"] == 4
+    )
+    simulator = WORLDS["finite"][0]
+    own = derive_seeds(0, SeedPurpose.ROLL_IN, 1, 20)
+    np.testing.assert_array_equal(roll_in(simulator, RollInPolicy(None, again.actor()), own).actions, found.actions)
+
+
+def test_without_it_a_file_says_nothing_of_it():
+    for policy in (RecurrentPolicy(2, CategoricalHead(2)), WindowPolicy(2, CategoricalHead(2))):
+        assert "observe_actions" not in policy.architecture()
+
+
+@every_kind
+def test_as_onnx_it_is_refused(kind):
+    with pytest.raises(UsageError, match="sees its previous actions cannot be written as ONNX"):
+        build_onnx_model(KINDS[kind](4, CategoricalHead(2)), {})

@@ -1,0 +1,406 @@
+"""Lines 4 and 5: who acts, for how long, and that no trajectory knows of another."""
+
+from dataclasses import dataclass, fields
+
+import numpy as np
+import pytest
+import torch
+
+from aggrevated.core.errors import DataError
+from aggrevated.core.rng import SeedPurpose, derive_seeds
+from aggrevated.losses.taken_action import taken_action_loss
+from aggrevated.policies.feed_forward import FeedForwardPolicy
+from aggrevated.policies.heads import CategoricalHead, GaussianHead
+from aggrevated.policies.recurrent import RecurrentPolicy
+from aggrevated.policies.window import WindowPolicy
+from aggrevated.rollout.roll_in import RollInPolicy, replay_hidden_states, roll_in
+from aggrevated.rollout.trajectories import Trajectories
+from aggrevated.simulators.acrobot import Acrobot
+from aggrevated.simulators.cartpole import CartPole
+from helpers.tiny_mdp import (
+    Home,
+    TinyExpert,
+    TinyMdp,
+    Walk,
+    gradient,
+    linear_policy,
+    mixture,
+    probabilities,
+    random_costs,
+    randomise,
+    state_distributions,
+)
+
+
+@dataclass(frozen=True)
+class Swinger:
+    """An expert of no merit for any state with numbers in it: it acts by the signs it sees, and by the time."""
+
+    actions: int
+
+    def act(self, states, t):
+        return ((states > 0).sum(axis=1) + t) % self.actions
+
+
+@dataclass
+class Watched:
+    """A simulator that writes down how many lanes it was asked to step."""
+
+    inner: object
+    batches: list
+
+    def __getattr__(self, name):
+        return getattr(self.inner, name)
+
+    def step(self, state, action):
+        self.batches.append(len(state))
+        return self.inner.step(state, action)
+
+
+CASES = {
+    "cartpole": (CartPole(horizon=60), FeedForwardPolicy(4, CategoricalHead(2)), Swinger(2)),
+    "acrobot": (Acrobot(horizon=60), FeedForwardPolicy(6, CategoricalHead(3)), Swinger(3)),
+    "tiny": (TinyMdp(), FeedForwardPolicy(3, CategoricalHead(3)), TinyExpert()),
+    "cartpole, LSTM": (CartPole(horizon=60), RecurrentPolicy(4, CategoricalHead(2), 8, "lstm"), Swinger(2)),
+    "cartpole, GRU": (CartPole(horizon=60), RecurrentPolicy(4, CategoricalHead(2), 8, "gru"), Swinger(2)),
+    "cartpole, window": (CartPole(horizon=60), WindowPolicy(4, CategoricalHead(2)), Swinger(2)),
+    "tiny, LSTM": (TinyMdp(), RecurrentPolicy(3, CategoricalHead(3), 8), TinyExpert()),
+}
+every_case = pytest.mark.parametrize(
+    ("simulator", "policy", "expert"),
+    [(simulator, randomise(policy, 1, 0.3), expert) for simulator, policy, expert in CASES.values()],
+    ids=CASES,
+)
+
+
+def assert_same(one: Trajectories, other: Trajectories):
+    """Bit for bit, as far as the shorter goes; beyond that there is nothing in the longer."""
+    steps = min(one.mask.shape[1], other.mask.shape[1])
+    for field in fields(Trajectories):
+        first = getattr(one, field.name)
+        second = getattr(other, field.name)
+        if field.name == "seeds":
+            np.testing.assert_array_equal(first, second)
+        elif isinstance(first, np.ndarray):
+            np.testing.assert_array_equal(first[:, :steps], second[:, :steps], err_msg=field.name)
+            assert not first[:, steps:].any() and not second[:, steps:].any()
+        else:
+            assert first == second
+
+
+@every_case
+@pytest.mark.parametrize("alpha", [0.0, 0.3])
+def test_a_trajectory_does_not_depend_on_the_others_in_its_batch(simulator, policy, expert, alpha):
+    own = derive_seeds(0, SeedPurpose.ROLL_IN, 1, 40)
+    mixed = RollInPolicy(expert, policy.actor(), alpha)
+    together = roll_in(simulator, mixed, own)
+    shuffled = np.random.default_rng(0).permutation(40)
+    for subset in (shuffled, shuffled[:13], shuffled[:2], np.array([7]), np.arange(39, -1, -1)):
+        assert_same(together.take(subset), roll_in(simulator, mixed, own[subset]))
+    parts = [roll_in(simulator, mixed, part) for part in np.array_split(own, 7)]
+    assert sum(part.steps for part in parts) == together.steps
+
+
+@every_case
+def test_the_same_seeds_give_the_same_trajectories_and_others_do_not(simulator, policy, expert):
+    mixed = RollInPolicy(expert, policy.actor(), 0.2)
+    first, again, other = (roll_in(simulator, mixed, derive_seeds(0, SeedPurpose.ROLL_IN, n, 20)) for n in (1, 1, 2))
+    assert_same(first, again)
+    assert not np.array_equal(first.actions[:, :3], other.actions[:, :3])
+
+
+@every_case
+def test_the_trajectories_follow_the_simulator(simulator, policy, expert):
+    """Each recorded state, stepped with the recorded action, is the next recorded state; an early end is an end."""
+    found = roll_in(simulator, RollInPolicy(expert, policy.actor(), 0.3), derive_seeds(0, SeedPurpose.ROLL_IN, 1, 30))
+    own = found.mask.sum(axis=1)
+    assert own.min() < own.max() or simulator.name == "acrobot"  # which no one here swings up
+    np.testing.assert_array_equal(found.states[:, 0], simulator.reset(derive_seeds(0, SeedPurpose.ROLL_IN, 1, 30)))
+    for t in range(found.mask.shape[1]):
+        live = found.mask[:, t]
+        following, cost, done = simulator.step(found.states[live, t], found.actions[live, t])
+        np.testing.assert_array_equal(found.costs[live, t], cost)
+        np.testing.assert_array_equal(found.observations[live, t], simulator.observe(found.states[live, t]))
+        if t + 1 < found.mask.shape[1]:
+            np.testing.assert_array_equal(found.mask[live, t + 1], ~done)
+            np.testing.assert_array_equal(found.states[live, t + 1][~done], following[~done])
+    for name in ("states", "observations", "actions", "costs", "by_expert"):
+        assert not getattr(found, name)[~found.mask].any(), name
+
+
+def test_lanes_that_have_ended_are_dropped():
+    watched = Watched(CartPole(horizon=200), [])
+    found = roll_in(
+        watched, RollInPolicy(None, FeedForwardPolicy(4, CategoricalHead(2)).actor()), np.arange(50, dtype=np.uint64)
+    )
+    assert watched.batches[0] == 50
+    assert watched.batches == found.mask.sum(axis=0).tolist()
+    assert sum(watched.batches) == found.steps
+    assert watched.batches[-1] < 50 and found.mask.shape[1] == len(watched.batches)
+
+
+@pytest.mark.parametrize("horizon", [1, 7])
+def test_the_horizon_is_respected(horizon):
+    watched = Watched(CartPole(horizon=horizon), [])
+    found = roll_in(watched, RollInPolicy(Swinger(2), None, 1.0), np.arange(5, dtype=np.uint64))
+    assert len(watched.batches) == horizon
+    assert found.mask.shape == (5, horizon) and found.mask.all() and found.horizon == horizon
+
+
+def test_returns_are_the_rewards_of_people():
+    """CartPole pays 1 a step: the return is the number of steps. Acrobot costs 1 a step: −20 where H = 20 ends it."""
+    policy = FeedForwardPolicy(4, CategoricalHead(2))
+    found = roll_in(CartPole(), RollInPolicy(None, policy.actor()), np.arange(10, dtype=np.uint64))
+    np.testing.assert_array_equal(found.returns, found.mask.sum(axis=1))
+    hanging = RollInPolicy(None, FeedForwardPolicy(6, CategoricalHead(3)).actor())
+    found = roll_in(Acrobot(horizon=20), hanging, np.arange(10, dtype=np.uint64))
+    np.testing.assert_array_equal(found.returns, np.full(10, -20.0))
+
+
+@pytest.mark.parametrize("alpha", [0.1, 0.3, 0.7])
+def test_the_expert_acts_in_a_share_alpha_of_the_steps(alpha):
+    """Within 4 standard deviations, and at no particular time."""
+    simulator = Acrobot(horizon=100)
+    policy = FeedForwardPolicy(6, CategoricalHead(3))
+    found = roll_in(
+        simulator, RollInPolicy(Swinger(3), policy.actor(), alpha), derive_seeds(0, SeedPurpose.ROLL_IN, 1, 200)
+    )
+    n = found.steps
+    assert n > 10_000
+    assert found.by_expert[found.mask].mean() == pytest.approx(alpha, abs=4 * np.sqrt(alpha * (1 - alpha) / n))
+    for t in (0, 50, 99):
+        assert found.by_expert[:, t].mean() == pytest.approx(alpha, abs=4 * np.sqrt(alpha * (1 - alpha) / 200))
+    assert found.alpha == alpha
+
+
+def test_marked_steps_are_the_experts_actions_and_the_rest_the_learners():
+    simulator = Acrobot(horizon=50)
+    policy = FeedForwardPolicy(6, CategoricalHead(3))
+    expert = Swinger(3)
+    own = derive_seeds(0, SeedPurpose.ROLL_IN, 1, 50)
+    found = roll_in(simulator, RollInPolicy(expert, policy.actor(), 0.5), own, deterministic=True)
+    assert found.by_expert.any() and found.by_learner.any()
+    for t in range(50):
+        expected = expert.act(found.states[:, t], t)
+        learner, _ = policy.predict(found.observations[:, t], deterministic=True)
+        by = found.by_expert[:, t]
+        np.testing.assert_array_equal(found.actions[by, t], expected[by])
+        np.testing.assert_array_equal(found.actions[~by, t], learner[~by])
+
+
+def test_alpha_1_is_the_expert_alone_and_alpha_0_the_learner_alone():
+    simulator = Acrobot(horizon=50)
+    policy = FeedForwardPolicy(6, CategoricalHead(3))
+    expert = Swinger(3)
+    own = derive_seeds(0, SeedPurpose.ROLL_IN, 1, 10)
+    alone = roll_in(simulator, RollInPolicy(expert, None, 1.0), own)
+    assert alone.by_expert.all()
+    assert_same(roll_in(simulator, RollInPolicy(expert, policy.actor(), 1.0), own), alone)
+    learner = roll_in(simulator, RollInPolicy(None, policy.actor(), 0.0), own)
+    assert not learner.by_expert.any()
+    assert_same(roll_in(simulator, RollInPolicy(expert, policy.actor(), 0.0), own), learner)
+
+
+def test_the_expert_is_told_the_time():
+    class Clock:
+        def act(self, states, t):
+            return np.full(len(states), t % 3)
+
+    found = roll_in(Acrobot(horizon=5), RollInPolicy(Clock(), None, 1.0), np.arange(2, dtype=np.uint64))
+    np.testing.assert_array_equal(found.actions, [[0, 1, 2, 0, 1]] * 2)
+
+
+def test_deterministic_takes_the_mode():
+    policy = linear_policy().float()
+    best = probabilities(policy).argmax(axis=1)
+    found = roll_in(TinyMdp(), RollInPolicy(None, policy.actor()), np.arange(16, dtype=np.uint64), deterministic=True)
+    assert (found.actions == best[found.states[..., 0]])[found.mask].all()
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.3])
+def test_the_states_visited_are_distributed_as_they_should_be(alpha):
+    """8,000 roll-ins of the tiny MDP: the share of s at t is d_t(s), each within 4 standard deviations."""
+    policy = linear_policy().float()
+    n = 8000
+    found = roll_in(
+        TinyMdp(), RollInPolicy(TinyExpert(), policy.actor(), alpha), derive_seeds(3, SeedPurpose.ROLL_IN, 1, n)
+    )
+    shares = (found.observations * found.mask[..., None]).mean(axis=0)
+    d = state_distributions(mixture(probabilities(policy), alpha))
+    assert (np.abs(shares - d) < 4 * np.sqrt(d * (1 - d) / n)).all()
+
+
+def test_a_cost_that_is_not_a_number_is_refused_in_one_sentence():
+    class Broken(TinyMdp):
+        def step(self, state, action):
+            following, cost, done = super().step(state, action)
+            return following, np.where(following[:, 1] == 2, np.nan, cost), done
+
+    sentence = r"^the simulator returned a cost that is not finite in all of 4 episodes; check its step function$"
+    with pytest.raises(DataError, match=sentence):
+        roll_in(Broken(), RollInPolicy(TinyExpert(), None, 1.0), np.arange(4, dtype=np.uint64))
+
+
+class Diverging(TinyMdp):
+    """The tiny MDP, but whoever started in state 1 with an odd luck diverges in the second step, and is done then."""
+
+    def reset(self, seeds):
+        state = super().reset(seeds)
+        return np.concatenate([state, (state[:, :1] == 1) & (state[:, 2:] % 2 == 1)], axis=1)
+
+    def step(self, state, action):
+        following, cost, done = super().step(state[:, :3], action)
+        broken = (state[:, 1] == 1) & (state[:, 3] == 1)
+        return np.column_stack([following, state[:, 3]]), np.where(broken, np.nan, cost), done | broken
+
+
+def test_episodes_that_diverge_are_counted_and_left_out():
+    policy = linear_policy()
+    own = np.arange(16, dtype=np.uint64)
+    acting = RollInPolicy(None, policy.float().actor())
+    found = roll_in(Diverging(), acting, own)
+    whole = roll_in(TinyMdp(), acting, own)
+    started = (whole.states[:, 0, 0] == 1) & (whole.states[:, 0, 2] % 2 == 1)
+    lost = started & whole.mask[:, 1]  # one that ended in its first step did not live to diverge
+    assert started.sum() == 2 and 1 <= lost.sum() == found.diverged
+    assert whole.diverged == 0
+    np.testing.assert_array_equal(found.seeds, own[~lost])
+    np.testing.assert_array_equal(found.returns, whole.returns[~lost])
+    np.testing.assert_array_equal(found.actions, whole.actions[~lost])
+    sound = whole.take(np.flatnonzero(~lost))
+    costs = random_costs(sound, actions=None)  # the average is over those that are left
+    np.testing.assert_array_equal(
+        gradient(policy, taken_action_loss, found, costs), gradient(policy, taken_action_loss, sound, costs)
+    )
+
+
+@pytest.mark.parametrize(
+    ("expert", "learner", "alpha", "sentence"),
+    [
+        (None, FeedForwardPolicy(3, CategoricalHead(3)).actor(), 0.1, "needs an expert"),
+        (TinyExpert(), None, 0.9, "needs a learner"),
+        (TinyExpert(), FeedForwardPolicy(3, CategoricalHead(3)).actor(), 1.1, "1.1"),
+    ],
+)
+def test_a_mixture_that_cannot_act_is_refused(expert, learner, alpha, sentence):
+    with pytest.raises(AssertionError, match=sentence):
+        RollInPolicy(expert, learner, alpha)
+
+
+@every_case
+@pytest.mark.parametrize("alpha", [0.0, 0.5])
+def test_the_actions_are_the_modes_of_the_whole_sequences(simulator, policy, expert, alpha):
+    """What is learned from is what acted: also after a step of the expert, which the learner saw and remembers."""
+    found = roll_in(
+        simulator, RollInPolicy(expert, policy.actor(), alpha), derive_seeds(0, SeedPurpose.ROLL_IN, 1, 40), True
+    )
+    assert simulator.name != "cartpole" or not found.mask.all()
+    with torch.no_grad():
+        modes = policy.distribution(torch.from_numpy(found.observations), torch.from_numpy(found.mask)).mode.numpy()
+    np.testing.assert_array_equal(found.actions[found.by_learner], modes[found.by_learner])
+
+
+@pytest.mark.parametrize("kind", ["feed-forward", "window", "lstm", "gru"])
+@pytest.mark.parametrize("deterministic", [False, True])
+def test_vectors_as_actions(kind, deterministic):
+    head = GaussianHead(2)
+    policy = {
+        "feed-forward": lambda: FeedForwardPolicy(1, head),
+        "window": lambda: WindowPolicy(1, head),
+        "lstm": lambda: RecurrentPolicy(1, head, 5, "lstm"),
+        "gru": lambda: RecurrentPolicy(1, head, 5, "gru"),
+    }[kind]()
+    policy = randomise(policy, 1, 0.3)
+    own = derive_seeds(0, SeedPurpose.ROLL_IN, 1, 20)
+    mixed = RollInPolicy(Home(), policy.actor(), 0.4)
+    found = roll_in(Walk(), mixed, own, deterministic)
+    assert found.actions.shape == (*found.mask.shape, 2) and found.actions.dtype == np.float32
+    assert not found.actions[~found.mask].any()
+    by = found.by_expert
+    np.testing.assert_array_equal(found.actions[by], Home().act(found.states[by], 0))
+    with torch.no_grad():
+        means = policy.distribution(torch.from_numpy(found.observations), torch.from_numpy(found.mask)).mean.numpy()
+    difference = np.abs(found.actions - means)[found.by_learner]
+    assert difference.max() < 1e-5 if deterministic else difference.mean() > 0.1
+    for subset in (np.arange(19, -1, -1), np.array([3, 11])):
+        part = roll_in(Walk(), mixed, own[subset], deterministic)
+        steps = part.mask.shape[1]
+        np.testing.assert_array_equal(part.mask, found.mask[subset, :steps])
+        np.testing.assert_allclose(part.actions, found.actions[subset, :steps], atol=1e-5)
+
+
+# ---- what was remembered at each step
+
+KINDS = {
+    "feed-forward": lambda n, head: FeedForwardPolicy(n, head),
+    "window": lambda n, head: WindowPolicy(n, head, width=3),
+    "lstm": lambda n, head: RecurrentPolicy(n, head, 6, "lstm"),
+    "gru": lambda n, head: RecurrentPolicy(n, head, 6, "gru"),
+}
+every_kind = pytest.mark.parametrize("kind", KINDS)
+
+
+@dataclass
+class Remembering:
+    """An actor that writes down what it remembered when it was asked."""
+
+    inner: object
+    before: list
+
+    def __getattr__(self, name):
+        return getattr(self.inner, name)
+
+    def parameters(self, observation, memory):
+        self.before.append(memory.copy())
+        return self.inner.parameters(observation, memory)
+
+
+def continued(simulator, actor, state, memory):
+    """The actions of each time step when the modes are taken from there on, of the lanes still running."""
+    while len(state):
+        parameters, memory = actor.parameters(simulator.observe(state), memory)
+        action = actor.choose(parameters, 0.0)
+        yield action
+        state, _, done = simulator.step(state, action)
+        state = state[~done]
+        memory = memory[~done]
+
+
+@every_kind
+@pytest.mark.parametrize("alpha", [0.0, 0.4])
+def test_memories_are_those_of_the_roll_in_bit_for_bit(kind, alpha):
+    policy = randomise(KINDS[kind](4, CategoricalHead(2)), 1, 0.6)
+    actor = Remembering(policy.actor(), [])
+    found = roll_in(
+        CartPole(horizon=60), RollInPolicy(Swinger(2), actor, alpha), derive_seeds(0, SeedPurpose.ROLL_IN, 1, 20)
+    )
+    before = replay_hidden_states(policy.actor(), found)
+    assert before.shape == (*found.mask.shape, actor.memory(1).shape[1]) and before.dtype == np.float32
+    assert not found.mask.all() and not before[~found.mask].any() and not before[:, 0].any()
+    assert before[found.mask].any() or kind == "feed-forward"
+    for t, remembered in enumerate(actor.before):
+        np.testing.assert_array_equal(before[found.mask[:, t], t], remembered)
+
+
+@every_kind
+@pytest.mark.parametrize("simulator", [CartPole(horizon=40), Walk()], ids=["finite", "continuous"])
+def test_a_roll_out_from_any_step_with_its_memory_goes_on_as_the_roll_in_did(kind, simulator):
+    finite = simulator.name == "cartpole"
+    inputs = simulator.observation_space.shape[0]
+    head = CategoricalHead(2) if finite else GaussianHead(2)
+    actor = randomise(KINDS[kind](inputs, head), 1, 0.6).actor()
+    own = derive_seeds(0, SeedPurpose.ROLL_IN, 1, 20)
+    found = roll_in(simulator, RollInPolicy(None, actor), own, deterministic=True)
+    before = replay_hidden_states(actor, found)
+    needed = False
+    for start in range(found.mask.shape[1]):
+        live = found.mask[:, start]
+        rest = [found.actions[found.mask[:, t], t] for t in range(start, found.mask.shape[1])]
+        state = found.states[live, start]
+        again = [a for a, _ in zip(continued(simulator, actor, state, before[live, start]), rest, strict=False)]
+        for one, other in zip(again, rest, strict=True):
+            np.testing.assert_array_equal(one, other)
+        seen = simulator.observe(state)
+        forgotten = actor.memory(len(state))
+        needed |= bool((actor.parameters(seen, before[live, start])[0] != actor.parameters(seen, forgotten)[0]).any())
+    assert needed == (kind != "feed-forward")

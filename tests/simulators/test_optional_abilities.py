@@ -1,0 +1,145 @@
+"""What only some simulators can do is found in them, and through every wrapper around them."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from aggrevated.core.errors import UsageError
+from aggrevated.oracles.monte_carlo import MonteCarloOracle
+from aggrevated.policies.feed_forward import FeedForwardPolicy
+from aggrevated.policies.heads import CategoricalHead
+from aggrevated.rollout.roll_in import RollInPolicy, roll_in
+from aggrevated.simulators import (
+    HasActionMask,
+    Reseedable,
+    Simulator,
+    SimulatorWrapper,
+    find_action_mask,
+    find_reseedable,
+)
+from aggrevated.simulators.partial_observation import PartialObservationSimulator
+from aggrevated.simulators.tabular import TabularExpert, TabularSimulator, make_random_mdps
+from helpers.tiny_mdp import Lucky, TinyExpert, TinyMdp, linear_policy, randomise
+
+SEEDS = np.arange(16, dtype=np.uint64)
+
+
+class Ruled(Lucky):
+    """The tiny MDP with chance in it, in which action 0 is illegal in state 0."""
+
+    def action_mask(self, state):
+        return np.column_stack([state[:, 0] != 0, np.ones((len(state), 2), bool)])
+
+
+def behind_a_view(simulator):
+    return PartialObservationSimulator(simulator, simulator.observe, simulator.observation_space, "seen")
+
+
+@dataclass(frozen=True)
+class Plain:
+    """The protocol of a simulator around another, and no more."""
+
+    simulator: Simulator
+
+    @property
+    def name(self):
+        return self.simulator.name
+
+    @property
+    def horizon(self):
+        return self.simulator.horizon
+
+    @property
+    def observation_space(self):
+        return self.simulator.observation_space
+
+    @property
+    def action_space(self):
+        return self.simulator.action_space
+
+    def reset(self, seeds):
+        return self.simulator.reset(seeds)
+
+    def observe(self, state):
+        return self.simulator.observe(state)
+
+    def step(self, state, action):
+        return self.simulator.step(state, action)
+
+
+@dataclass(frozen=True)
+class Forwarding:
+    """A stand-in that passes on whatever it is asked for."""
+
+    inner: Simulator
+
+    def __getattr__(self, name):
+        return getattr(self.inner, name)
+
+
+WRAPPINGS = {
+    "Partial": behind_a_view,
+    "Partial of Partial": lambda simulator: behind_a_view(behind_a_view(simulator)),
+    "one of the user's own": Plain,
+    "one of the user's own around a Partial": lambda simulator: Plain(behind_a_view(simulator)),
+    "a Partial of the user's own": lambda simulator: behind_a_view(Plain(simulator)),
+    "by __getattr__": Forwarding,
+}
+wrapped = pytest.mark.parametrize("wrap", WRAPPINGS.values(), ids=WRAPPINGS)
+
+
+def test_a_simulator_that_has_a_capability_is_found_itself():
+    simulator = Ruled()
+    assert isinstance(simulator, HasActionMask) and isinstance(simulator, Reseedable)
+    assert find_action_mask(simulator) is simulator and find_reseedable(simulator) is simulator
+    assert find_action_mask(Lucky()) is None and find_reseedable(Lucky()) is not None
+
+
+@wrapped
+def test_one_that_has_none_has_none_in_any_wrapper(wrap):
+    simulator = wrap(TinyMdp())
+    assert find_action_mask(simulator) is None and find_reseedable(simulator) is None
+    with pytest.raises(UsageError, match="is left to chance"):
+        MonteCarloOracle(simulator, TinyExpert(), rollouts=2)
+    assert roll_in(simulator, RollInPolicy(None, linear_policy().float().actor()), SEEDS).action_mask.shape[2] == 0
+
+
+def test_wrappers_are_wrappers_and_need_no_capability():
+    for wrap in (behind_a_view, Plain):
+        simulator = wrap(Ruled())
+        assert isinstance(simulator, SimulatorWrapper) and isinstance(simulator, Simulator)
+        assert not isinstance(simulator, HasActionMask | Reseedable)
+    assert not isinstance(Ruled(), SimulatorWrapper)
+
+
+def test_a_wrapper_that_has_its_own_is_asked_first():
+    class Stricter(Plain):
+        def action_mask(self, state):
+            return np.tile([False, True, False], (len(state), 1))
+
+    found = roll_in(Stricter(Ruled()), RollInPolicy(None, linear_policy().float().actor()), SEEDS)
+    assert (found.actions[found.mask] == 1).all()
+
+
+@wrapped
+def test_roll_ins_keep_to_the_same_rules(wrap):
+    mixture = RollInPolicy(None, linear_policy().float().actor())
+    full = roll_in(Ruled(), mixture, SEEDS)
+    found = roll_in(wrap(Ruled()), mixture, SEEDS)
+    assert not full.action_mask[full.mask].all() and full.action_mask.shape == (16, 3, 3)
+    np.testing.assert_array_equal(found.action_mask, full.action_mask)
+    np.testing.assert_array_equal(found.actions, full.actions)
+
+
+@wrapped
+def test_roll_outs_meet_the_same_luck(wrap):
+    """A second roll-out needs other luck: behind a wrapper it is that of the simulator itself, bit for bit."""
+    mdp = TabularSimulator(*(array[0] for array in make_random_mdps(1, 4, 3, 0)), horizon=6)
+    policy = randomise(FeedForwardPolicy(24, CategoricalHead(3)), 1)
+    trajectories = roll_in(mdp, RollInPolicy(None, policy.actor()), SEEDS)
+    expected = MonteCarloOracle(mdp, TabularExpert(mdp), rollouts=2)(trajectories)
+    found = MonteCarloOracle(wrap(mdp), TabularExpert(mdp), rollouts=2)(trajectories)
+    once = MonteCarloOracle(mdp, TabularExpert(mdp))(trajectories)
+    np.testing.assert_array_equal(found.values, expected.values)
+    assert found.simulator_steps == expected.simulator_steps and (once.values != expected.values).any()

@@ -1,0 +1,383 @@
+"""Learning that has died says so, and learning that lives or has arrived says nothing."""
+
+import math
+from dataclasses import asdict, dataclass, replace
+from itertools import islice
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from gymnasium.spaces import Discrete
+
+from aggrevated import train
+from aggrevated.algorithm import Learner, aggrevated
+from aggrevated.cli import main
+from aggrevated.losses.all_actions import all_actions_loss
+from aggrevated.losses.likelihood import best_action_nll_loss
+from aggrevated.oracles import CostToGo
+from aggrevated.oracles.advantage import AdvantageOracle, TakenActionOracle
+from aggrevated.oracles.monte_carlo import MonteCarloOracle
+from aggrevated.oracles.q_star import QStarOracle
+from aggrevated.oracles.reward_to_go import RewardToGoOracle
+from aggrevated.oracles.zero_one import ZeroOneOracle
+from aggrevated.rollout.roll_in import RollInPolicy, roll_in
+from aggrevated.rollout.trajectories import Trajectories
+from aggrevated.starts.random import RandomStartSettings
+from aggrevated.training.diagnostics import (
+    CONFIDENTLY_WRONG,
+    GRADIENT_VANISHED,
+    MIN_STREAK,
+    REMEDY,
+    STEPS_SHORTENED,
+    MistakeStats,
+    TrainingMonitor,
+    UpdateWithDiagnostics,
+    compute_mistake_stats,
+)
+from aggrevated.training.records import Metrics
+from aggrevated.training.run_folder import Run
+from aggrevated.training.trainer import run_to_end
+from aggrevated.updates import Update, UpdateResult
+from aggrevated.updates.exponentiated import ExponentiatedUpdate
+from aggrevated.updates.natural import NaturalUpdate
+from aggrevated.updates.regular import RegularUpdate
+from aggrevated.updates.safe_step import MAX_HALVINGS
+from helpers.tiny_mdp import (
+    EXPERT,
+    Array,
+    TinyExpert,
+    TinyMdp,
+    Walk,
+    flat,
+    linear_policy,
+    random_policy,
+    random_trajectories,
+    with_vectors,
+)
+
+ADVANTAGE = AdvantageOracle(QStarOracle(TinyExpert()))
+WORST = np.array([0, 2, 1])  # at the last step, and close to it before
+
+
+def doing(actions: Array, logit: float = 20.0) -> Any:
+    """A policy of the tiny MDP that is sure of these actions."""
+    policy = linear_policy(None).float()
+    with torch.no_grad():
+        policy.network[0].weight.copy_(logit * torch.eye(3)[torch.from_numpy(actions)].T)
+    return policy
+
+
+def at_every_state() -> Trajectories:
+    """One trajectory through the three states of the tiny MDP, in which action 0 is taken."""
+    states = np.array([[[0, 0, 0], [1, 0, 0], [2, 0, 0]]])
+    seen = np.eye(3, dtype=np.float32)[None]
+    steps = np.ones((1, 3), bool)
+    return Trajectories(states, seen, np.zeros((1, 3), int), np.zeros((1, 3)), steps, ~steps, 3)
+
+
+def costs(values: list[Any], **known: Any) -> CostToGo:
+    """Of one trajectory, every step asked."""
+    told = np.array([values], np.float32)
+    return CostToGo(told, np.ones(told.shape[:2], np.float32), **known)
+
+
+def test_sure_and_wrong_by_hand() -> None:
+    """A* is 0, 3 and 0 at the first state, 0 elsewhere but for two of 1: its root mean square is √(11/9) = 1.1."""
+    told = costs([[5.0, 8.0, 5.0], [1.0, 2.0, 1.0], [0.0, 1.0, 0.0]])
+    found = compute_mistake_stats(doing(np.array([1, 1, 0])), at_every_state(), told)
+    assert found.confident_error_rate == pytest.approx(1 / 3)  # the second state's mistake costs less than usual
+    assert found[1:] == pytest.approx(((3 + 1 + 0) / 3, math.sqrt(11 / 9)))
+    assert compute_mistake_stats(doing(np.array([2, 0, 0])), at_every_state(), told)[0] == 0.0
+    unsure = compute_mistake_stats(doing(np.array([1, 1, 0]), logit=2.0), at_every_state(), told)  # of probability 0.79
+    assert unsure.confident_error_rate == 0.0 and unsure.mean_advantage is not None and unsure.mean_advantage > 0.5
+
+
+def test_what_is_not_legal_is_no_better_action_and_no_usual_cost() -> None:
+    told = costs([[0.0, 3.0, 3.0], [0.0, 1.0, 2.0], [0.0, 9.0, 1.0]])
+    legal = np.array([[[False, True, True], [True, True, False], [True, False, True]]])
+    restricted = replace(at_every_state(), action_mask=legal)
+    found = compute_mistake_stats(doing(np.array([1, 1, 2])), restricted, told)
+    assert found.confident_error_rate == pytest.approx(2 / 3)  # nothing better than 3 is legal at the first state
+    assert found[1:] == pytest.approx((2 / 3, math.sqrt(2 / 6)))
+
+
+def test_of_the_action_taken_only_what_it_cost_above_the_expert_counts() -> None:
+    told = costs([2.0, -2.0, 0.0], advantage=True)
+    found = compute_mistake_stats(doing(np.array([0, 0, 0])), at_every_state(), told)
+    assert found.confident_error_rate == pytest.approx(1 / 3)
+    assert found[1:] == pytest.approx((2 / 3, math.sqrt(8 / 3)))
+    assert (
+        compute_mistake_stats(doing(np.array([1, 1, 1])), at_every_state(), told).confident_error_rate == 0.0
+    )  # sure of another
+    partly = replace(told, weight=np.array([[0.0, 1.0, 1.0]], np.float32))
+    assert compute_mistake_stats(doing(np.array([0, 0, 0])), at_every_state(), partly) == (
+        0.0,
+        0.0,
+        math.sqrt(2),
+    )  # nowhere worse
+
+
+def test_where_nobody_knows_nothing_is_said() -> None:
+    policy = doing(EXPERT)
+    trajectories = at_every_state()
+    assert (
+        compute_mistake_stats(policy, trajectories, costs([2.0, -2.0, 0.0])) == MistakeStats()
+    )  # Q of the action taken
+    assert compute_mistake_stats(policy, trajectories, costs([0.0, 0.0, 0.0])) == (
+        None,
+        0.0,
+        0.0,
+    )  # nothing to learn from
+    gaussian = random_policy(Walk(), "mlp", (4,), seed=0)
+    vectors = with_vectors(replace(random_trajectories(3, 3, 1, dtype=np.float32), horizon=30), 2)
+    told = CostToGo(np.ones((3, 3), np.float32), vectors.mask.astype(np.float32), advantage=True)
+    assert compute_mistake_stats(gaussian, vectors, told) == (None, 1.0, 1.0)
+    assert compute_mistake_stats(gaussian, vectors, replace(told, expert_actions=vectors.actions)) == (
+        None,
+        1.0,
+        1.0,
+    )  # costs, and advice
+    none_lost = replace(told, values=np.zeros_like(told.values), expert_actions=vectors.actions)
+    assert compute_mistake_stats(gaussian, vectors, none_lost) == (None, 0.0, 0.0)  # A* where it was asked for
+    assert (
+        compute_mistake_stats(gaussian, vectors, replace(none_lost, advantage=False)) == MistakeStats()
+    )  # nothing but advice
+    assert (
+        compute_mistake_stats(policy, trajectories, replace(costs([1.0, 1.0, 1.0]), weight=np.zeros((1, 3))))
+        == MistakeStats()
+    )
+
+
+def test_oracles_say_whether_they_tell_an_advantage() -> None:
+    trajectories = roll_in(TinyMdp(), RollInPolicy(None, doing(WORST).actor()), np.arange(16, dtype=np.uint64))
+    assert not QStarOracle(TinyExpert())(trajectories).advantage and ADVANTAGE(trajectories).advantage
+    assert (
+        TakenActionOracle(ADVANTAGE)(trajectories).advantage
+        and not TakenActionOracle(QStarOracle(TinyExpert()))(trajectories).advantage
+    )
+    assert not AdvantageOracle(RewardToGoOracle())(trajectories).advantage  # over others, not over π*
+    for advantage in (True, False):
+        assert MonteCarloOracle(TinyMdp(), TinyExpert(), advantage=advantage)(trajectories).advantage == advantage
+
+
+def line(**signs: Any) -> Any:
+    """An iteration of a run in good health, but for these signs."""
+    usual = {"roll_in_return": 0.0, "best_return": 0.0, "gradient_norm": 1.0, "step_halvings": 0}
+    return SimpleNamespace(
+        **{**usual, "confident_error_rate": 0.0, "mean_advantage": 2.0, "advantage_rms": 4.0, **signs}
+    )
+
+
+SIGNS = {
+    STEPS_SHORTENED: {"step_halvings": MAX_HALVINGS},
+    GRADIENT_VANISHED: {"gradient_norm": 6e-23},
+    CONFIDENTLY_WRONG: {"confident_error_rate": 0.3},
+}
+
+
+@pytest.mark.parametrize("reason", SIGNS)
+def test_a_sign_must_last_and_is_told_once(reason: str) -> None:
+    health = TrainingMonitor()
+    sick = line(**SIGNS[reason])
+    assert [health.observe(one) for one in [line(), *[sick] * (MIN_STREAK - 1), line(), sick]] == [""] * (
+        MIN_STREAK + 2
+    )
+    assert health.new_warnings() == []
+    assert [health.observe(sick) for _ in range(3)] == ["", reason, reason]
+    (sentence,) = health.new_warnings()
+    assert reason in sentence and REMEDY in sentence and health.new_warnings() == []
+    assert health.observe(line()) == "" and [health.observe(sick) for _ in range(3)][-1] == reason
+    assert health.new_warnings() == []
+
+
+@pytest.mark.parametrize("reason", SIGNS)
+def test_where_nothing_is_left_to_learn_nothing_is_said(reason: str) -> None:
+    health = TrainingMonitor.replay([line()])
+    arrived = line(**SIGNS[reason], mean_advantage=0.03)
+    assert [health.observe(arrived) for _ in range(9)] == [""] * 9
+    unknown = line(**SIGNS[reason], mean_advantage=None, advantage_rms=None)
+    assert [health.observe(unknown) for _ in range(9)][-1] == ("" if reason == CONFIDENTLY_WRONG else reason)
+
+
+def test_a_gradient_that_is_not_finite_has_died_and_is_no_largest() -> None:
+    health = TrainingMonitor.replay([line(gradient_norm=math.inf), line(gradient_norm=math.nan)])
+    assert health.observe(line(gradient_norm=math.inf)) == GRADIENT_VANISHED
+    assert health.observe(line(gradient_norm=1e-9)) == ""  # the first that is one
+
+
+def test_a_policy_that_improves_is_alive_however_wrong() -> None:
+    health = TrainingMonitor()
+    assert [health.observe(line(confident_error_rate=0.5, best_return=float(n))) for n in range(9)] == [""] * 9
+    assert [health.observe(line(confident_error_rate=0.5, roll_in_return=float(n))) for n in range(9)] == [""] * 9
+    assert [health.observe(line(confident_error_rate=0.09)) for _ in range(9)] == [""] * 9
+
+
+def test_a_good_policy_may_disagree_where_little_is_at_stake() -> None:
+    """On CartPole, one that never falls: A* is a hundredth there of what it was when the pole was falling."""
+    health = TrainingMonitor.replay([line()])
+    assert [
+        health.observe(line(confident_error_rate=0.3, mean_advantage=0.05, advantage_rms=0.1)) for _ in range(9)
+    ] == [""] * 9
+
+
+def test_all_reasons_are_told_at_once_and_again_from_the_metrics() -> None:
+    dead = line(halvings=MAX_HALVINGS, gradient_norm=0.0, confident_error_rate=1.0)
+    lines = [line(), dead, dead, dead]
+    health = TrainingMonitor()
+    assert [health.observe(one) for one in lines][-1] == f"{STEPS_SHORTENED}, {GRADIENT_VANISHED}, {CONFIDENTLY_WRONG}"
+    assert len(health.new_warnings()) == 3
+    assert TrainingMonitor.replay(lines) == health
+
+
+def learned(
+    update: Update, policy: Any, oracle: Any = ADVANTAGE, loss: Any = all_actions_loss, n: int = 5
+) -> list[str]:
+    """What was said of each iteration on the tiny MDP."""
+    learner = Learner(policy, UpdateWithDiagnostics(update))
+    health = TrainingMonitor()
+    iterations = islice(aggrevated(learner, TinyMdp(), TinyExpert(), oracle, loss, k=20, validation_episodes=16), n)
+    return [health.observe(SimpleNamespace(**asdict(one), **asdict(one.step))) for one in iterations]
+
+
+def test_a_policy_that_is_sure_and_wrong_from_the_start() -> None:
+    assert learned(RegularUpdate(), doing(WORST, 40.0), n=9)[-3:] == [
+        CONFIDENTLY_WRONG,
+        CONFIDENTLY_WRONG,
+        CONFIDENTLY_WRONG,
+    ]
+
+
+@dataclass
+class Ruin:
+    """Learns, and from the third iteration on makes the policy sure of the worst."""
+
+    inner: Update
+    n: int = 0
+
+    def __call__(self, policy: Any, *rest: Any) -> UpdateResult:
+        self.n += 1
+        step = self.inner(policy, *rest)
+        if self.n > 2:
+            policy.load_state_dict(doing(WORST, 40.0).state_dict())
+        return step
+
+
+def test_a_gradient_that_vanishes() -> None:
+    assert (
+        learned(Ruin(RegularUpdate()), linear_policy(None).float(), n=7)[-1]
+        == f"{GRADIENT_VANISHED}, {CONFIDENTLY_WRONG}"
+    )  # type: ignore[arg-type]
+
+
+def test_steps_that_are_shortened_to_nothing() -> None:
+    broken = NaturalUpdate(
+        solver=lambda s, gradient, damping: torch.full_like(gradient, torch.nan, dtype=torch.float64)
+    )
+    assert learned(broken, linear_policy(None).float()) == ["", "", STEPS_SHORTENED, STEPS_SHORTENED, STEPS_SHORTENED]
+
+
+@pytest.mark.parametrize(
+    ("update", "oracle", "loss"),
+    [
+        (RegularUpdate(0.5), ADVANTAGE, all_actions_loss),
+        (RegularUpdate(0.5), QStarOracle(TinyExpert()), all_actions_loss),
+        (RegularUpdate(0.5), ZeroOneOracle(TinyExpert(), Discrete(3)), best_action_nll_loss),
+        (NaturalUpdate(delta_kl=0.1), ADVANTAGE, all_actions_loss),
+        (ExponentiatedUpdate(5.0), ADVANTAGE, all_actions_loss),
+        (ExponentiatedUpdate(), ADVANTAGE, all_actions_loss),
+        (ExponentiatedUpdate(), QStarOracle(TinyExpert()), all_actions_loss),
+    ],
+)
+def test_a_table_that_has_converged_says_nothing(update: Update, oracle: Any, loss: Any) -> None:
+    policy = linear_policy(None).float()
+    assert learned(update, policy, oracle, loss, n=150) == [""] * 150
+    assert (policy.predict(np.eye(3, dtype=np.float32), deterministic=True)[0] == EXPERT).all()
+
+
+def test_an_examined_update_is_the_same_update() -> None:
+    policies = [linear_policy(1).float() for _ in range(2)]
+    bare = RegularUpdate(0.1)
+    examined = UpdateWithDiagnostics(RegularUpdate(0.1))
+    for policy, update in zip(policies, (bare, examined), strict=True):
+        learned(update, policy, n=3)
+    np.testing.assert_array_equal(flat(policies[0]), flat(policies[1]))
+    assert all(torch.equal(w, examined.state()[name]) for name, w in bare.state().items())
+    fresh = UpdateWithDiagnostics(RegularUpdate(0.1))
+    fresh.restore(bare.state())
+    assert all(torch.equal(w, fresh.update.state()[name]) for name, w in bare.state().items())
+
+
+FEW = {"trajectories": 6, "horizon": 60, "validation_episodes": 5, "test_episodes": 5, "checkpoint_every": 2}
+
+
+@pytest.mark.parametrize("method", ["aggrevated", "dagger", "reinforce"])
+def test_a_healthy_run_says_nothing(tmp_path: Path, method: str) -> None:
+    run = train("cartpole", method, out=tmp_path / "run", iterations=10, trajectories=20, test_episodes=5)
+    assert {line.stalled_reason for line in run.metrics()} == {""}  # and no warning, which would be an error here
+    result = run.result()
+    assert result is not None and result.stalled_iterations == 0
+
+
+def test_few_questions_that_find_no_mistake_are_no_vanished_gradient(tmp_path: Path) -> None:
+    """One state of each roll-in is asked about, where the action taken mostly costs nothing; advice is learned from."""
+    few = {"iterations": 15, "trajectories": 1, "query_steps": 1, "all_actions": False, "horizon": 60}
+    way = [1, 2, 1, 0, 1, 0, 1, 0, 2, 1, 1, 0, 0, 2, 2, 0]
+    run = train(
+        "FrozenLake-v1", expert=lambda place: way[place], out=tmp_path / "run", say=lambda _: None,
+        environment_options='{"is_slippery": false}', validation_episodes=5, test_episodes=5, **few,
+    )  # fmt: skip
+    lines = run.metrics()
+    flat = [line.gradient_norm == 0.0 for line in lines]
+    assert any(all(flat[i : i + MIN_STREAK]) for i in range(len(flat) - MIN_STREAK + 1))  # as it looks when it has died
+    assert {line.stalled_reason for line in lines} == {""}
+
+
+def always_left(self: Any, policy: Any, *rest: Any) -> tuple[int, int]:
+    """A start that makes a policy sure, and wrong at half of all states."""
+    with torch.no_grad():
+        policy.network[-1].bias.copy_(torch.tensor([60.0, -60.0]))
+    return 0, 0
+
+
+def test_a_dead_run_warns_once_and_the_same_after_a_stop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(RandomStartSettings, "begin", always_left)
+    with pytest.warns(
+        UserWarning, match="learning has died, sure and wrong: .* --update exponentiated has no step size"
+    ) as told:
+        whole = train("cartpole", update="regular", out=tmp_path / "whole", iterations=9, **FEW)
+    assert len(told) == 1
+    result = whole.result()
+    assert (
+        result is not None
+        and result.stalled_iterations == sum(bool(line.stalled_reason) for line in whole.metrics()) >= 5
+    )
+
+    def stop(line: Metrics) -> None:
+        if line.iteration == 7:
+            raise InterruptedError
+
+    said: list[str] = []
+    with pytest.raises(InterruptedError):
+        train(
+            "cartpole", update="regular", out=tmp_path / "broken", iterations=9, progress=stop, warn=said.append, **FEW
+        )
+    assert len(said) == 1
+    broken = Run.open(tmp_path / "broken")
+    run_to_end(broken, warn=said.append)
+    assert len(said) == 1  # it is said once in a run, however often that is taken up
+    lines = [[replace(line, seconds=0.0, cpu_seconds=0.0) for line in run.metrics()] for run in (whole, broken)]
+    assert lines[0] == lines[1] and lines[0][-1].stalled_reason == CONFIDENTLY_WRONG
+
+
+def test_the_command_says_so_on_standard_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(RandomStartSettings, "begin", always_left)
+    given = [word for name, value in FEW.items() for word in (f"--{name.replace('_', '-')}", str(value))]
+    out = tmp_path / "run"
+    main(["train", "cartpole", "--update", "regular", "--iterations", "7", "--out", str(out), "--json", *given])
+    said = capsys.readouterr()
+    assert said.err.count("learning has died") == 1 and '"stalled_iterations": ' in said.out

@@ -1,0 +1,220 @@
+"""Budgets: a run spends what it may, ends there, and goes on with more as if it had been allowed more at first."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import SMALL, finished, small, stop_after, without_time
+
+from aggrevated import train
+from aggrevated.cli.console import print_result
+from aggrevated.cli.run_jobs import run_in_parallel
+from aggrevated.config import Config
+from aggrevated.config.loop import UNLIMITED
+from aggrevated.config.resolver import resolve_config
+from aggrevated.config.summary import describe_config
+from aggrevated.core.errors import UsageError
+from aggrevated.engines import IN_PROCESS
+from aggrevated.storage import digest_tensors, load_checksummed
+from aggrevated.training.limits import extend_limits
+from aggrevated.training.records import Metrics
+from aggrevated.training.run_folder import Run
+from aggrevated.training.trainer import run_to_end
+from helpers import gymnasium_environments as surroundings
+from helpers.command_line import failure, said
+
+LIMITED = {name: value for name, value in SMALL.items() if name != "iterations"}
+
+
+def limited(method: str = "aggrevated", **given: Any) -> Config:
+    """The config of a small run that some limit ends."""
+    return resolve_config("cartpole", method, **{**LIMITED, "update": "regular", **given})
+
+
+def costs(lines: list[Metrics], name: str) -> list[int]:
+    """What each iteration took of it."""
+    counts = [getattr(line, name) for line in lines]
+    return [now - before for before, now in zip([0, *counts[:-1]], counts, strict=True)]
+
+
+@pytest.mark.parametrize(
+    ("limit", "counted", "most"), [("budget", "simulator_steps", 2000), ("queries", "oracle_queries", 2000)]
+)
+def test_a_run_ends_where_another_iteration_would_not_fit(tmp_path: Path, limit: str, counted: str, most: int) -> None:
+    run, result = finished(tmp_path / "run", limited(**{limit: most}))
+    lines = run.metrics()
+    spent = getattr(result, counted)
+    last = costs(lines, counted)[-1]
+    assert result.ended == limit and result.iterations == len(lines) > 3
+    assert most - last < spent <= most + last
+    for line, cost in zip(lines[:-1], costs(lines, counted)[:-1], strict=True):
+        assert getattr(line, counted) + cost <= most
+    assert run.config.loop.iterations == UNLIMITED and Run.open(run.folder).result() == result
+
+
+def test_of_several_ends_the_first_is_the_end(tmp_path: Path) -> None:
+    both = {"budget": 2000, "queries": 2000, "iterations": 3}
+    assert finished(tmp_path / "n", limited(**both))[1].ended == "iterations"
+    assert finished(tmp_path / "q", limited(**both | {"iterations": 99, "queries": 600}))[1].ended == "queries"
+    run, result = finished(tmp_path / "b", limited(**both | {"iterations": 99, "budget": 600}))
+    assert result.ended == "budget" and run.config.loop.iterations == 99
+
+
+@pytest.mark.parametrize("validate_every", [1, 3])
+@pytest.mark.parametrize("update", ["regular", "exponentiated"])
+def test_stopped_and_resumed_it_ends_at_the_same_iteration_with_the_same_bits(
+    tmp_path: Path, update: str, validate_every: int
+) -> None:
+    config = limited(update=update, budget=1500, validate_every=validate_every)
+    whole, expected = finished(tmp_path / "whole", config)
+    broken = Run.create(tmp_path / "broken", config)
+    for iterations in (1, 2, 1):
+        stop_after(Run.open(broken.folder), iterations)
+    result = run_to_end(Run.open(broken.folder))
+    assert without_time(broken.metrics()) == without_time(whole.metrics())
+    same = {"seconds": 0.0, "cpu_seconds": 0.0, "run": ""}
+    assert replace(result, **same) == replace(expected, **same)
+    last = f"checkpoints/{result.iterations:06d}.safetensors"
+    assert digest_tensors(load_checksummed(whole.folder / last)[0]) == digest_tensors(
+        load_checksummed(broken.folder / last)[0]
+    )
+
+
+@pytest.mark.parametrize("validate_every", [1, 4])
+def test_with_more_it_is_as_if_it_had_been_allowed_more_at_first(tmp_path: Path, validate_every: int) -> None:
+    often = {"validate_every": validate_every}
+    whole, expected = finished(tmp_path / "whole", limited(budget=2500, **often))
+    run, first = finished(tmp_path / "run", limited(budget=1000, **often))
+    for more in (1600, 2500):
+        result = run_to_end(extend_limits(Run.open(run.folder), budget=more))
+    assert first.iterations < result.iterations == expected.iterations
+    assert without_time(run.metrics()) == without_time(whole.metrics())
+    same = {"seconds": 0.0, "cpu_seconds": 0.0, "run": ""}
+    assert replace(result, **same) == replace(expected, **same)
+    assert Run.open(run.folder).config == whole.config
+
+
+def test_the_last_policy_is_a_candidate_too(tmp_path: Path) -> None:
+    """With ten iterations between validations and fewer in all: only the first policy was validated before."""
+    run, result = finished(tmp_path / "run", limited(budget=1500, validate_every=10))
+    assert 1 < result.iterations < 10 and run.metrics()[-1].best_return == result.initial_return
+    assert result.best_return > result.initial_return
+    weights, _ = load_checksummed(run.folder / f"checkpoints/{result.iterations:06d}.safetensors")
+    assert digest_tensors(run.policy.state_dict()) == result.weights_sha256
+    assert (
+        digest_tensors({name[7:]: w for name, w in weights.items() if name[:7] == "policy."}) == result.weights_sha256
+    )
+
+
+def test_a_result_of_less_does_not_count(tmp_path: Path) -> None:
+    run, _ = finished(tmp_path / "run", limited(budget=1000))
+    stop_after(extend_limits(run, budget=4000), 1)
+    again = Run.open(run.folder)
+    assert again.config.loop.budget == 4000 and again.result() is None
+    assert run_to_end(again).ended_by == "budget" and again.result() is not None
+
+
+def test_a_start_that_takes_it_all_is_the_whole_run(tmp_path: Path) -> None:
+    config = limited(start="supervised", start_steps=5, budget=100)
+    run, result = finished(tmp_path / "run", config)
+    assert result.iterations == 0 and result.ended == "budget" and run.metrics() == []
+    assert result.start_simulator_steps == result.simulator_steps > 100
+    assert digest_tensors(run.policy.state_dict()) == result.weights_sha256 and run_to_end(run) == result
+    _, whole = finished(tmp_path / "whole", limited(start="supervised", start_steps=5, budget=1500))
+    assert run_to_end(extend_limits(run, budget=1500)).weights_sha256 == whole.weights_sha256
+
+
+def test_what_is_less_or_changes_nothing_is_refused(tmp_path: Path) -> None:
+    run, result = finished(tmp_path / "run", limited(budget=1000))
+    with pytest.raises(UsageError, match=r"--budget is 900, but must be at least the 1,000 of"):
+        extend_limits(run, budget=900)
+    with pytest.raises(UsageError, match=rf"--queries is 7, but must be at least the {result.oracle_queries:,} of"):
+        extend_limits(run, queries=7)
+    with pytest.raises(UsageError, match=r"has ended by --budget 1000; give more of that, too"):
+        extend_limits(run, iterations=500)
+    fixed, _ = finished(tmp_path / "fixed", small(update="regular"))
+    with pytest.raises(UsageError, match=r"has ended by --iterations 6; give more of that, too"):
+        extend_limits(fixed, budget=100_000)
+    assert run_to_end(extend_limits(fixed, budget=100_000, iterations=8)).iterations == 8
+
+
+def test_a_limit_that_nothing_is_spent_of_ends_nothing_and_is_refused(tmp_path: Path) -> None:
+    run = Run.create(tmp_path / "run", limited("reinforce", queries=100))
+    with pytest.raises(UsageError, match=r"took no questions to the oracle: --queries alone will not end it"):
+        run_to_end(run)
+    assert run_to_end(extend_limits(Run.open(run.folder), iterations=3)).iterations == 3
+
+
+def test_nothing_falls_to_an_end_that_is_open() -> None:
+    assert limited(anneal_iterations=-1, iterations=50, budget=1000).update.to_values()["anneal_iterations"] == 50
+    with pytest.raises(UsageError, match="--anneal-iterations is -1, to an end that --budget or --queries leave open"):
+        limited(anneal_iterations=-1, budget=1000)
+    usual = {"update": "regular", "policy": "lstm"}
+    assert resolve_config("algebra", **usual).update.to_values()["anneal_iterations"] > 0
+    open_ended = resolve_config("algebra", **usual, budget=10_000)
+    assert open_ended.update.to_values()["anneal_iterations"] == 0 and open_ended.loop.validate_every == 25
+    assert resolve_config("cartpole", "loki", budget=1000).reinforcement.to_values()["imitation_max"] == 10
+
+
+def test_steps_that_have_fallen_to_nothing_are_no_reason_for_more(tmp_path: Path) -> None:
+    run, result = finished(tmp_path / "run", limited(budget=1000, anneal_iterations=2))
+    assert result.iterations > 2
+    with pytest.raises(UsageError, match="has fallen to 0 after 2 iterations"):
+        extend_limits(run, budget=2000)
+
+
+def test_several_runs_side_by_side_end_each_by_its_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    runs = [Run.create(tmp_path / str(seed), limited(budget=1000, seed=seed)) for seed in range(2)]
+    results = run_in_parallel(runs, IN_PROCESS, ignore_numerics=False)
+    assert [result.ended_by for result in results] == ["budget"] * 2
+    assert "% of each run: 200/200, 2 of 2 runs ended" in capsys.readouterr().err
+    print_result([replace(one, iterations=n) for one, n in zip(results, (3, 6), strict=True)], tmp_path, True)
+    means = json.loads(capsys.readouterr().out)
+    assert means["iterations"] == 4.5 and means["budget"] == 1000
+    more = run_in_parallel([extend_limits(run, budget=2000) for run in runs], IN_PROCESS, ignore_numerics=False)
+    assert all(a.iterations < b.iterations and b.budget == 2000 for a, b in zip(results, more, strict=True))
+
+
+def test_a_budget_in_python(tmp_path: Path) -> None:
+    run = train("cartpole", budget=5000, out=tmp_path / "run", test_episodes=5)
+    result = run.result()
+    assert result is not None and 2500 < result.simulator_steps <= 5000 + 2500
+
+
+def test_a_budget_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = [f"--{name.replace('_', '-')}={value}" for name, value in LIMITED.items()]
+    train = ["train", "cartpole", "--update", "regular", *words, "--json", "--out"]
+    first = json.loads(said([*train, str(tmp_path / "run"), "--budget", "1000"], capsys))
+    assert first["ended_by"] == "budget" and first["budget"] == 1000 and first["simulator_steps"] < 1300
+    resume = ["resume", str(tmp_path / "run"), "--json"]
+    more = json.loads(said([*resume, "--budget", "2000"], capsys))
+    whole = json.loads(said([*train, str(tmp_path / "whole"), "--budget", "2000"], capsys))
+    assert all(more[name] == whole[name] for name in whole if name not in ("run", "seconds", "cpu_seconds"))
+    code, error = failure([*resume, "--budget", "1500"], capsys)
+    assert code == 2 and "--budget is 1500, but must be at least the 2,000 of" in error
+
+
+@pytest.mark.parametrize("budget", [3_000, 40_000])
+def test_a_budget_buys_ten_iterations_and_what_one_costs_at_most_is_said(tmp_path: Path, budget: int) -> None:
+    """Whose episodes all last 30 steps: at 3,000 the usual 33 roll-ins, with 3 roll-outs from 2 steps each, are one."""
+    said: list[str] = []
+    run = train(
+        lambda: surroundings.Corridor(99), expert=surroundings.act, out=tmp_path / "run", say=said.append,
+        horizon=30, budget=budget, validation_episodes=5, test_episodes=5,
+    )  # fmt: skip
+    result = run.result()
+    assert result is not None and result.iterations >= 10 and result.simulator_steps <= budget
+    most = run.config.loop.trajectories * (30 + 3 * 2 * 30)
+    assert f"an iteration takes at most {most:,} simulator steps" in said[-1]
+    assert max(costs(run.metrics(), "simulator_steps")) <= most
+    given = resolve_config(run.config.task, horizon=30, budget=budget, trajectories=33)
+    assert given.loop.trajectories == 33
+
+
+def test_questions_buy_ten_iterations_too_and_of_shipped_tasks_it_is_said() -> None:
+    config = resolve_config("cartpole", queries=1500, horizon=60)
+    assert config.loop.trajectories == 2 and resolve_config("cartpole", horizon=60).loop.trajectories > 2
+    assert describe_config(config) == ["an iteration takes at most 120 questions to the oracle"]
+    assert describe_config(resolve_config("cartpole")) == []

@@ -1,0 +1,317 @@
+"""Runs: the same bits twice, after a stop anywhere, and after a damaged checkpoint."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from conftest import SMALL, assert_the_same_bits_after_stops, finished, small, stop_after, without_time
+
+from aggrevated.config import Config
+from aggrevated.config.resolver import REGISTRIES, resolve_config
+from aggrevated.core.errors import DataError, UsageError
+from aggrevated.core.hardware import THREADS_VARIABLE
+from aggrevated.experts.loading import BUILTIN_WEIGHTS
+from aggrevated.kernels.numerics import KERNEL_OUTPUTS_KEY, numerics_fingerprint
+from aggrevated.methods import ANY_COMPATIBLE, METHODS, TAKEN_ACTION
+from aggrevated.oracles.critic import CriticOracle
+from aggrevated.policies.feed_forward import FeedForwardPolicy
+from aggrevated.policies.recurrent import RecurrentPolicy
+from aggrevated.policies.window import WindowPolicy
+from aggrevated.storage import digest_tensors, exclusive_lock, load_checksummed, save_checksummed
+from aggrevated.training.run_folder import Run, check_folder_unused
+from aggrevated.training.trainer import run_to_end
+
+UPDATES = REGISTRIES["update"].names()
+ROWS = [
+    (method, update)
+    for method, row in METHODS.items()
+    for update in (UPDATES if ANY_COMPATIBLE in row.updates else row.updates)
+    if (method, update) != ("sl", "natural")  # these do not fit, nor does
+    if update not in ("follow-the-leader", "searn", "smile") or row.losses != TAKEN_ACTION
+]
+
+
+@pytest.mark.parametrize(("method", "update"), ROWS)
+def test_every_method_runs_and_resumes_with_the_same_bits(tmp_path: Path, method: str, update: str) -> None:
+    assert_the_same_bits_after_stops(tmp_path, small(method, update), 3, 2)
+
+
+@pytest.mark.parametrize(
+    ("method", "update", "horizon"),
+    [
+        ("aggrevated", "regular", 110),
+        ("aggrevated", "natural", 110),
+        ("aggrevated", "exponentiated", 110),
+        ("dagger", "follow-the-leader", 20),
+    ],
+)
+@pytest.mark.parametrize("policy", ["lstm", "gru", "window"])
+def test_policies_with_a_memory_resume_with_the_same_bits(
+    tmp_path: Path, policy: str, method: str, update: str, horizon: int
+) -> None:
+    """With an expert that often acts, so that episodes end at different times and the memory has lanes to drop."""
+    few = SMALL | {"iterations": 3, "trajectories": 4, "horizon": horizon, "test_episodes": 10, "checkpoint_every": 1}
+    often = {"alpha_start": 0.9, "alpha_decay": 0.9}
+    config = resolve_config("acrobot-partial", method, update=update, policy=policy, hidden=(8,), **few, **often)
+    assert_the_same_bits_after_stops(tmp_path, config, 1, 1)
+    lines = Run.open(tmp_path / "whole").metrics()
+    assert len({line.kl for line in lines}) == 3 and all(line.kl > 0 for line in lines)  # it did learn
+    assert horizon == 20 or any(line.roll_in_return > -horizon for line in lines)  # and episodes did end
+
+
+@pytest.mark.parametrize(
+    ("method", "given"),
+    [
+        ("tnpg", {"oracle": "critic"}),
+        ("reinforce", {"oracle": "critic", "policy": "lstm", "gae_lambda": 0.5}),
+        ("sl-rl", {"oracle": "critic", "entropy": 0.1}),
+        ("loki", {"reinforcement": "critic", "imitation_max": 3}),
+        ("loki", {"reinforcement": "critic", "imitation_max": 9}),  # still imitating: the critic learns beside it
+    ],
+)
+def test_a_critic_is_in_the_checkpoint(tmp_path: Path, method: str, given: dict[str, Any]) -> None:
+    assert_the_same_bits_after_stops(tmp_path, small(method, **given), 3, 2)
+    tensors, _ = load_checksummed(tmp_path / "whole/checkpoints/000006.safetensors")
+    assert any(name.startswith("oracle.") and name.endswith("network.0.weight") for name in tensors)
+
+
+def test_a_critic_that_forgets_would_be_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(CriticOracle, "restore", lambda self, state: None)
+    with pytest.raises(AssertionError):
+        assert_the_same_bits_after_stops(tmp_path, small("tnpg", oracle="critic"), 3)
+
+
+@pytest.mark.parametrize(("method", "update"), [("reinforce", "regular"), ("tnpg", "natural")])
+def test_reinforcement_learning_with_an_lstm_resumes_with_the_same_bits(
+    tmp_path: Path, method: str, update: str
+) -> None:
+    few = SMALL | {"iterations": 3, "trajectories": 4, "test_episodes": 10}
+    assert_the_same_bits_after_stops(
+        tmp_path, resolve_config("cartpole", method, update=update, policy="lstm", **few), 1, 1
+    )
+
+
+FEW = {"trajectories": 4, "horizon": 10, "validation_episodes": 5, "test_episodes": 5}
+
+
+def on_hopper(method: str = "aggrevated", **given: Any) -> Config:
+    """The config of a short run of Hopper, and of its supervised start where it has one."""
+    supervised = resolve_config("hopper", method, **given).start.name == "supervised"
+    return resolve_config("hopper", method, **FEW, **given, **({"start_steps": 20} if supervised else {}))
+
+
+@pytest.mark.parametrize(
+    ("method", "update", "given"),
+    [
+        ("aggrevated", "natural", {"query_steps": 3}),
+        ("aggrevated", "regular", {"query_steps": 0}),
+        ("aggrevated", "natural", {"oracle": "value-function", "start": "random", "alpha_start": 0.5}),
+        ("aggrevated", "natural", {"policy": "lstm", "hidden": (8,)}),
+        ("dagger", "follow-the-leader", {}),
+        ("reinforce", "regular", {"start": "supervised"}),
+        ("tnpg", "natural", {}),
+        ("thor", "natural", {"planning_horizon": 3}),
+    ],
+)
+def test_hopper_resumes_with_the_same_bits(tmp_path: Path, method: str, update: str, given: dict[str, Any]) -> None:
+    config = on_hopper(method, update=update, iterations=4, checkpoint_every=1, **given)
+    assert_the_same_bits_after_stops(tmp_path, config, 2)
+    lines = Run.open(tmp_path / "whole").metrics()
+    assert len({line.kl for line in lines}) == 4 and all(line.kl > 0 for line in lines)  # it did learn
+    asked = [line.oracle_steps for line in lines]
+    rolled_out = config.oracle.name == "monte-carlo" and method == "aggrevated"
+    assert (0 < asked[0] < asked[1] < asked[2] < asked[3]) == rolled_out and (asked[3] > 0) == rolled_out
+    assert lines[-1].diverged_trajectories == 0
+
+
+@pytest.mark.parametrize("update", ["exponentiated", "natural"])
+def test_the_bits_of_hopper_do_not_depend_on_the_threads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, update: str
+) -> None:
+    found = set()
+    for threads in ("1", "3"):
+        monkeypatch.setenv(THREADS_VARIABLE, threads)
+        config = on_hopper(update=update, iterations=2, query_steps=3)
+        found.add(finished(tmp_path / threads, config)[1].weights_sha256)
+    assert len(found) == 1
+
+
+def test_the_whole_bill_of_a_hopper_run(tmp_path: Path) -> None:
+    """K = 4 of H = 10 steps, which no one fails in: demonstrations, 2 roll-ins, and 2 · 4 · 3 queries in pairs."""
+    config = on_hopper(update="natural", iterations=2, query_steps=3)
+    run, result = finished(tmp_path / "run", config)
+    assert result.oracle_queries == 40 + 2 * 4 * 3
+    assert result.simulator_steps - result.oracle_steps == 40 + 2 * 40
+    assert 2 * 2 * 4 * (1 + 2 + 3) <= result.oracle_steps <= 2 * 2 * 4 * (8 + 9 + 10)
+    assert result.oracle_steps == run.metrics()[-1].oracle_steps
+
+
+@pytest.mark.parametrize("update", ["exponentiated", "regular"])
+@pytest.mark.parametrize("policy", ["lstm", "gru", "window", "mlp"])
+def test_the_policy_of_a_run_is_of_its_kind(tmp_path: Path, policy: str, update: str) -> None:
+    """What `Run.policy` gives plays as the learner did: its weights are not those of another kind of the same shape."""
+    few = SMALL | {"iterations": 1, "trajectories": 2, "test_episodes": 4, "validation_episodes": 4}
+    run, result = finished(tmp_path / "run", resolve_config("acrobot-partial", update=update, policy=policy, **few))
+    chosen = Run.open(run.folder).policy
+    assert isinstance(chosen, {"mlp": FeedForwardPolicy, "window": WindowPolicy}.get(policy, RecurrentPolicy))
+    if isinstance(chosen, RecurrentPolicy):
+        assert isinstance(chosen.recurrent, {"lstm": torch.nn.LSTM, "gru": torch.nn.GRU}[policy])
+        assert chosen.recurrent.hidden_size == 32  # as in the paper, whatever the update
+    assert digest_tensors(chosen.state_dict()) == result.weights_sha256
+
+
+@pytest.mark.parametrize("policy", ["lstm", "gru"])
+def test_a_recurrent_policy_has_one_width(policy: str) -> None:
+    with pytest.raises(UsageError, match=f"--hidden is .* one width for the policy {policy}"):
+        resolve_config("acrobot-partial", "aggrevated", policy=policy, hidden=(16, 16))
+
+
+def test_more_iterations_continue_the_same_run(tmp_path: Path) -> None:
+    _, expected = finished(tmp_path / "long", small(iterations=8))
+    run, _ = finished(tmp_path / "short", small(iterations=4))
+    longer = replace(run, config=run.config.with_settings(iterations=8))
+    assert run_to_end(longer).weights_sha256 == expected.weights_sha256
+
+
+def test_a_run_leaves_what_it_promises(tmp_path: Path) -> None:
+    run, result = finished(tmp_path / "run", small())
+    names = {path.name for path in run.folder.iterdir()}
+    assert {"config.json", "metrics.jsonl", "checkpoints", "policy.safetensors", "result.json"} <= names
+    assert (run.folder / "curve.png").read_bytes().startswith(b"\x89PNG")
+    assert b"<svg" in (run.folder / "curve.svg").read_bytes()
+    assert [line.iteration for line in run.metrics()] == [1, 2, 3, 4, 5, 6]
+    wanted = "task method update seed iterations expert_return initial_return best_return test_return ratio "
+    wanted += "simulator_steps oracle_queries seconds run weights_sha256"
+    assert set(wanted.split()) <= set(result.facts())
+    assert result.weights_sha256 == digest_tensors(run.policy.state_dict())
+    line = run.metrics()[0]
+    assert {"current_return", "best_return", "loss", "gradient_norm", "kl", "simulator_steps", "seconds"} <= set(
+        line.facts()
+    )
+
+
+def test_another_seed_gives_other_bits(tmp_path: Path) -> None:
+    hashes = {finished(tmp_path / str(seed), small(seed=seed))[1].weights_sha256 for seed in range(3)}
+    assert len(hashes) == 3
+
+
+@pytest.mark.parametrize("damage", ["flip", "truncate", "empty"])
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_damaged_checkpoints_are_passed_over(tmp_path: Path, damage: str, count: int, warnings_of: list[str]) -> None:
+    run, expected = finished(tmp_path / "run", small())
+    newest = sorted((run.folder / "checkpoints").iterdir(), reverse=True)
+    for path in newest[:count]:
+        data = bytearray(path.read_bytes())
+        data[-3] ^= 4
+        path.write_bytes({"flip": bytes(data), "truncate": bytes(data[:-40]), "empty": b""}[damage])
+    (run.folder / "result.json").unlink()
+    again = run_to_end(run, warn=warnings_of.append)
+    assert again.weights_sha256 == expected.weights_sha256
+    assert sum(" is damaged" in sentence for sentence in warnings_of) == count
+    assert any("starting it over" in sentence for sentence in warnings_of) == (count == 3)
+
+
+def test_a_torn_metrics_file_is_mended(tmp_path: Path) -> None:
+    run, expected = finished(tmp_path / "run", small())
+    lines = without_time(run.metrics())
+    path = run.folder / "metrics.jsonl"
+    path.write_bytes(path.read_bytes()[:-150])
+    (run.folder / "result.json").unlink()
+    assert run_to_end(run).weights_sha256 == expected.weights_sha256
+    assert without_time(run.metrics()) == lines
+
+
+@pytest.mark.parametrize(("update", "own"), [("natural", {"damping": 3.0}), ("exponentiated", {"temperature": 0.3})])
+def test_a_changed_config_is_refused(tmp_path: Path, update: str, own: dict[str, Any]) -> None:
+    run, _ = finished(tmp_path / "run", small(update=update))
+    (run.folder / "result.json").unlink()
+    for settings in (own, {"hidden": (32,)}):
+        changed = replace(run, config=run.config.with_settings(**settings))
+        with pytest.raises(DataError, match=r"its expert or its pages changed"):
+            run_to_end(changed)
+        assert Run.open(run.folder).config == run.config  # nothing is written before it is checked
+    with pytest.raises(DataError, match="does not fit the policy beside it"):
+        _ = replace(run, config=run.config.with_settings(hidden=(32,))).policy
+
+
+@pytest.mark.parametrize(
+    ("there", "words"),
+    [({"numpy": "1.0"}, r"numpy 1\.0 \(here "), ({KERNEL_OUTPUTS_KEY: "0"}, "a processor whose sums round otherwise")],
+)
+def test_a_run_of_another_machine_is_refused_but_for_anyway(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, there: dict[str, str], words: str
+) -> None:
+    run = Run.create(tmp_path / "run", small())
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setattr("aggrevated.training.trainer.numerics_fingerprint", lambda: numerics_fingerprint() | there)
+        stop_after(run, 3)
+    with pytest.raises(DataError, match=f"was begun with {words}.*--ignore-numerics"):
+        run_to_end(run)
+    said: list[str] = []
+    run_to_end(run, warn=said.append, ignore_numerics=True)
+    assert len(said) == 1 and "would not end with the bits" in said[0]
+    run_to_end(Run.open(run.folder))  # which has ended here
+
+
+def test_a_run_that_was_moved_says_where_it_is(tmp_path: Path) -> None:
+    run, _ = finished(tmp_path / "run", small())
+    moved = Run.open(run.folder.rename(tmp_path / "elsewhere"))
+    assert run_to_end(moved).run_folder == str(tmp_path / "elsewhere")
+
+
+def test_what_fails_outside_the_run_is_not_blamed_on_its_folder(tmp_path: Path) -> None:
+    def closed(_: object) -> None:
+        raise BrokenPipeError(32, "Broken pipe")
+
+    with pytest.raises(BrokenPipeError):
+        run_to_end(Run.create(tmp_path / "run", small()), closed)
+
+
+def test_another_expert_under_the_same_name_is_refused(tmp_path: Path) -> None:
+    weights, card = load_checksummed(BUILTIN_WEIGHTS / "cartpole.safetensors")
+    save_checksummed(tmp_path / "mine.safetensors", weights, card)
+    run = Run.create(tmp_path / "run", small(expert=str(tmp_path / "mine.safetensors")))
+    stop_after(run, 3)
+    save_checksummed(tmp_path / "mine.safetensors", {name: -w for name, w in weights.items()}, card)
+    with pytest.raises(DataError, match="its expert or its pages changed"):
+        run_to_end(Run.open(run.folder))  # a config keeps the expert that it has loaded
+
+
+def test_a_run_that_is_made_longer_has_not_ended(tmp_path: Path) -> None:
+    run, result = finished(tmp_path / "run", small(iterations=4))
+    longer = replace(run, config=run.config.with_settings(iterations=40))
+    stop_after(longer, 3)
+    again = Run.open(run.folder)
+    assert again.config.loop.iterations == 40 and again.result() is None
+    assert (
+        again.load_partial_result().iterations == 6
+        and again.load_partial_result().initial_return == result.initial_return
+    )
+    with exclusive_lock(run.folder), pytest.raises(UsageError, match="in use"):
+        run_to_end(replace(run, config=run.config.with_settings(iterations=80)))
+    assert Run.open(run.folder).config.loop.iterations == 40
+
+
+def test_no_run_is_overwritten_and_no_two_write_at_once(tmp_path: Path) -> None:
+    run, _ = finished(tmp_path / "run", small())
+    with pytest.raises(UsageError, match="exists already"):
+        Run.create(run.folder, run.config)
+    with exclusive_lock(run.folder), pytest.raises(UsageError, match="in use by another process"):
+        run_to_end(run)
+    with pytest.raises(UsageError, match=r"exists already: choose another"):
+        check_folder_unused(tmp_path)
+
+
+def test_nothing_is_left_by_a_run_that_cannot_begin(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="maps 6 observations to 3 actions, but cartpole has 4 and 2"):
+        Run.create(tmp_path / "run", small(expert="acrobot"))
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_chosen_policy_that_was_removed_is_written_again(tmp_path: Path) -> None:
+    run, expected = finished(tmp_path / "run", small())
+    (run.folder / "policy.safetensors").unlink()
+    again = run_to_end(Run.open(str(run.folder)))
+    assert again.weights_sha256 == expected.weights_sha256 == digest_tensors(run.policy.state_dict())
