@@ -17,7 +17,8 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from aggrevated.core.statistics import Estimate, paired_difference
+from aggrevated.core.statistics import Estimate
+from aggrevated_experiments.paired_statistics import paired_difference
 from aggrevated.experts.loading import read_builtin_expert_cards
 from aggrevated.plots.learning_curves import BOUND, style_axes
 from aggrevated.storage import JsonDict, read_json, write_atomically

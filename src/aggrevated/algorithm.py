@@ -69,18 +69,20 @@ def aggrevated(
     update = learner.update
     best = learner.best
     check_compatible(policy, simulator, expert)
-    gather = RolloutCollector(simulator, expert, oracle, engine)
-    validate = validate or EpisodeEvaluator(simulator, derive_seeds(seed, SeedPurpose.VALIDATION, 0, validation_episodes), engine)
+    collect = RolloutCollector(simulator, expert, oracle, engine)
+    if validate is None:
+        episodes = derive_seeds(seed, SeedPurpose.VALIDATION, 0, validation_episodes)
+        validate = EpisodeEvaluator(simulator, episodes, engine)
     if learner.n == 0:
-        learner.update_best(validate(policy), n=0)                                        # line 2: π_θ₁ is a candidate
-    while True:                                                                         # line 3: for n = 1 to N
+        learner.update_best(validate(policy), n=0)                              # line 2: π_θ₁ is a candidate
+    while True:                                                                 # line 3: for n = 1 to N
         n = learner.n + 1
-        mixture = RollInPolicy(expert, policy.actor(), alpha(n), n)                          # line 4: α_n π* + (1−α_n) π_θ
-        own = derive_seeds(seed, SeedPurpose.ROLL_IN, n, k)                                        # of each of the K trajectories
-        trajectories, cost_to_go = gather(mixture, own, policy)                         # lines 5 and 6: roll in, ask Q*
-        step = update(policy, loss, trajectories, cost_to_go)                           # line 7: θ_n − η_n δ_θ
+        roll_in_policy = RollInPolicy(expert, policy.actor(), alpha(n), n)      # line 4: α_n π* + (1−α_n) π_θ
+        seeds = derive_seeds(seed, SeedPurpose.ROLL_IN, n, k)                   # one for each of the K trajectories
+        trajectories, cost_to_go = collect(roll_in_policy, seeds, policy)       # lines 5 and 6: roll in, query Q*
+        step = update(policy, loss, trajectories, cost_to_go)                   # line 7: θ_n − η_n δ_θ
         if n % validate_every == 0:
-            learner.update_best(validate(policy), n)                                      # line 9: the best on validation
+            learner.update_best(validate(policy), n)                            # line 9: the best on validation
         learner.n = n
         learner.simulator_steps += trajectories.simulator_steps + cost_to_go.simulator_steps
         learner.oracle_steps += cost_to_go.simulator_steps

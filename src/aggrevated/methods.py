@@ -33,36 +33,37 @@ class Method:
         return names[place] if closed.get(place) else ()
 
 
-# fmt: off
 ALL_ACTIONS = ("all-actions",)
 TAKEN_ACTION = ("taken-action",)
 ALL_OR_TAKEN_ACTIONS = ("all-actions", "taken-action")
 LIKELIHOOD = ("likelihood", "all-actions")
 ZERO_ONE_ORACLE = ("zero-one",)
 LEARNER_COST_ORACLES = ("reward-to-go", "critic")
-TRUNCATED_HORIZON_ORACLE = ("truncated-horizon",)
-EXPONENTIATED_FIRST_UPDATES = ("exponentiated", "natural", "regular", ANY_COMPATIBLE)
+EXPONENTIATED_UPDATES = ("exponentiated", "natural", "regular", ANY_COMPATIBLE)
 GRADIENT_UPDATES = ("natural", "regular", ANY_COMPATIBLE)
-FOLLOW_THE_LEADER = ("follow-the-leader",)
-FTL_OR_REGULAR_UPDATES = (*FOLLOW_THE_LEADER, "regular", ANY_COMPATIBLE)
-REGULAR_OR_FTL_UPDATES = ("regular", *FOLLOW_THE_LEADER, ANY_COMPATIBLE)
+FTL = ("follow-the-leader",)
+FTL_OR_REGULAR_UPDATES = (*FTL, "regular", ANY_COMPATIBLE)
+REGULAR_OR_FTL_UPDATES = ("regular", *FTL, ANY_COMPATIBLE)
 EXPERT_ACTS = {"alpha_start": 1.0, "alpha_decay": 1.0}
 DECAYING_ALPHA = {"alpha_start": 1.0, "alpha_schedule": "inverse-sigmoid"}
-METHODS = {  #           title         start         cost-to-go   gradient    updates
-    "aggrevated": Method("AggreVaTeD", "random",     EXPERT_ORACLE,       ALL_OR_TAKEN_ACTIONS,        EXPONENTIATED_FIRST_UPDATES),
-    "aggrevate":  Method("AggreVaTe",  "random",     EXPERT_ORACLE,       ALL_ACTIONS,        FOLLOW_THE_LEADER),
-    "dagger":     Method("DAgger",     "random",     ZERO_ONE_ORACLE,     LIKELIHOOD, FTL_OR_REGULAR_UPDATES),
-    "sl":         Method("SL",         "random",     ZERO_ONE_ORACLE,     LIKELIHOOD, FTL_OR_REGULAR_UPDATES, EXPERT_ACTS),
-    "reinforce":  Method("REINFORCE",  "random",     LEARNER_COST_ORACLES,         TAKEN_ACTION,      ("regular",), queries_expert=False),
-    "tnpg":       Method("TNPG",       "random",     LEARNER_COST_ORACLES,         TAKEN_ACTION,      ("natural",), queries_expert=False),
-    "sl-rl":      Method("SL-RL",      "supervised", LEARNER_COST_ORACLES,         TAKEN_ACTION,      GRADIENT_UPDATES, queries_expert=False),
-    "thor":       Method("THOR",       "random",     TRUNCATED_HORIZON_ORACLE,   TAKEN_ACTION,      GRADIENT_UPDATES),
-    "loki":       Method("LOKI",       "random",     EXPERT_ORACLE,       TAKEN_ACTION,      EXPONENTIATED_FIRST_UPDATES, reinforcement="critic"),
-} | {  # of others             title                 start     cost-to-go  gradient    updates
-    "lols":               Method("LOLS",               "random", ("lols",),  ALL_OR_TAKEN_ACTIONS,        GRADIENT_UPDATES),
-    "searn":              Method("SEARN",              "random", ("searn",), ALL_ACTIONS,        ("searn",)),
-    "smile":              Method("SMILe",              "random", ZERO_ONE_ORACLE,    LIKELIHOOD, ("smile",)),
-    "scheduled-sampling": Method("Scheduled sampling", "random", ZERO_ONE_ORACLE,    LIKELIHOOD, REGULAR_OR_FTL_UPDATES, DECAYING_ALPHA),
+
+# fmt: off
+METHODS = {  # title, start (line 2), oracles and losses (line 6), updates (line 7)
+    "aggrevated": Method("AggreVaTeD", "random", EXPERT_ORACLE, ALL_OR_TAKEN_ACTIONS, EXPONENTIATED_UPDATES),
+    "aggrevate": Method("AggreVaTe", "random", EXPERT_ORACLE, ALL_ACTIONS, FTL),
+    "dagger": Method("DAgger", "random", ZERO_ONE_ORACLE, LIKELIHOOD, FTL_OR_REGULAR_UPDATES),
+    "sl": Method("SL", "random", ZERO_ONE_ORACLE, LIKELIHOOD, FTL_OR_REGULAR_UPDATES, EXPERT_ACTS),
+    "reinforce": Method("REINFORCE", "random", LEARNER_COST_ORACLES, TAKEN_ACTION, ("regular",), queries_expert=False),
+    "tnpg": Method("TNPG", "random", LEARNER_COST_ORACLES, TAKEN_ACTION, ("natural",), queries_expert=False),
+    "sl-rl": Method("SL-RL", "supervised", LEARNER_COST_ORACLES, TAKEN_ACTION, GRADIENT_UPDATES, queries_expert=False),
+    "thor": Method("THOR", "random", ("truncated-horizon",), TAKEN_ACTION, GRADIENT_UPDATES),
+    "loki": Method("LOKI", "random", EXPERT_ORACLE, TAKEN_ACTION, EXPONENTIATED_UPDATES, reinforcement="critic"),
+    # methods of other papers
+    "lols": Method("LOLS", "random", ("lols",), ALL_OR_TAKEN_ACTIONS, GRADIENT_UPDATES),
+    "searn": Method("SEARN", "random", ("searn",), ALL_ACTIONS, ("searn",)),
+    "smile": Method("SMILe", "random", ZERO_ONE_ORACLE, LIKELIHOOD, ("smile",)),
+    "scheduled-sampling": Method(
+        "Scheduled sampling", "random", ZERO_ONE_ORACLE, LIKELIHOOD, REGULAR_OR_FTL_UPDATES, DECAYING_ALPHA),
 }
 # fmt: on
 ENTRY_POINT_GROUP = "aggrevated.methods"  # of entry points, by which other packages offer rows

@@ -4,7 +4,9 @@ import inspect
 import signal
 import sys
 from contextlib import suppress
+from dataclasses import make_dataclass
 from importlib import import_module
+from importlib.metadata import EntryPoint
 from types import FrameType
 from typing import Annotated, Any, NoReturn, Protocol, Union
 
@@ -14,7 +16,7 @@ from aggrevated import __version__
 from aggrevated.cli.console import install_streams
 from aggrevated.core.errors import AggrevatedError, UsageError
 from aggrevated.core.hardware import single_thread
-from aggrevated.core.registry import find_entry_points, list_modules, load_entry_point
+from aggrevated.core.registry import check_package_installed, find_entry_points, list_modules, load_entry_point
 
 PROGRAM = "aggrevated"
 DESCRIPTION = """Train a small, fast policy from an expert that knows what a mistake costs.
@@ -29,18 +31,36 @@ GROUP = "aggrevated.commands"  # of entry points, by which other packages offer 
 
 
 class Command(Protocol):
-    """What every command is; one whose options depend on its arguments has a class method `fitted` besides."""
+    """What every command is; one whose options depend on its arguments has a class method `specialize` besides."""
 
     def run(self) -> None: ...
 
 
-def discover_commands() -> dict[str, type[Command]]:
-    """By name: every class in the files of commands/ that says which command it is, and those of installed packages."""
+def discover_commands(wanted: str | None) -> dict[str, type[Command]]:
+    """Return the commands by name: the builtin ones, and those of installed packages.
+
+    If `wanted` is a command, no package but its own is imported. Otherwise the result is for an overview, in which a
+    command that cannot be imported is described by the reason.
+    """
     modules = [import_module(name) for name in list_modules("aggrevated.cli.commands")]
     values = [value for module in modules for value in vars(module).values() if isinstance(value, type)]
-    found = {name: load_entry_point(point) for name, point in find_entry_points(GROUP).items()}
-    found |= {value.command: value for value in values if hasattr(value, "command")}
+    found = {value.command: value for value in values if hasattr(value, "command")}
+    offered = {name: point for name, point in find_entry_points(GROUP).items() if name not in found}
+    if wanted in offered:
+        found[wanted] = load_entry_point(offered[wanted])
+    elif wanted not in found:
+        check_package_installed(wanted, "command")
+        found |= {name: load_or_describe(point) for name, point in offered.items()}
     return {name: found[name] for name in dict.fromkeys([*COMMANDS_LISTED_FIRST, *sorted(found)])}
+
+
+def load_or_describe(point: EntryPoint) -> type[Command]:
+    """Return the command of an entry point or, if it cannot be imported, one whose description is the reason."""
+    try:
+        command: type[Command] = load_entry_point(point)
+        return command
+    except UsageError as error:
+        return make_dataclass(point.name, (), namespace={"__doc__": str(error), "run": lambda self: None})
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -75,7 +95,7 @@ def parse_command(arguments: list[str]) -> Command:
         print(__version__)
         raise SystemExit(0)
     check_utf8(arguments)
-    known = discover_commands()
+    known = discover_commands(arguments[0] if arguments else None)
     overview = not set(arguments) & set(known)  # there a line for each command, in its own help all of its text
 
     def about(command: type) -> str:

@@ -15,7 +15,8 @@ from aggrevated.tasks import is_code_trusted
 from aggrevated.training.limits import fraction_done
 from aggrevated.training.records import Metrics, Result
 from aggrevated.training.run_folder import METRICS, RESULT, Run
-from aggrevated.training.trainer import ignore_message, run_to_end
+from aggrevated.training.session import ignore_message
+from aggrevated.training.trainer import run_to_end
 
 DEFAULT_ENGINE_OPTIONS = EngineOptions()
 FailureCallback = Callable[[Run, AggrevatedError], None]

@@ -95,6 +95,22 @@ def list_task_names() -> list[str]:
     return [*builtin_tasks(), *find_entry_points(TASKS)]
 
 
+SIBLING_PACKAGES = {  # folders of this repository, and the commands and tasks of the packages in them
+    "packages/reader": ("parse", "draw", "reader"),
+    "packages/experiments": ("reproduce", "theory", "cliff", "keys", "lock", "packing"),
+}
+
+
+def check_package_installed(name: str | None, kind: str) -> None:
+    """Raise a `UsageError` that says what to install if the command or task is one of a sibling package."""
+    for folder, names in SIBLING_PACKAGES.items():
+        if name in names:
+            raise UsageError(
+                f"the {kind} {name} comes with another package, which is not installed: run 'pip install ./{folder}' "
+                "in a clone of this repository"
+            )
+
+
 def iter_components_in(values: Iterable[Any], base: type[Kind], module: str) -> Iterator[type[Kind]]:
     """Those of the values that are pieces of that kind with a name of their own, defined in that module."""
     for value in values:

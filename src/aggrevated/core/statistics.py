@@ -46,20 +46,6 @@ def median_time(times: Sequence[float | None]) -> Estimate:
     return Estimate(float(known[middle]), float(medians[tail]), float(medians[-1 - tail]))
 
 
-def paired_difference(values: Array, others: Array) -> Estimate:
-    """The mean of the differences of trials that share their seeds, with its interval by Student's t.
-
-    Five trials drawn again hold the mean in 84 of 100 cases and not in 95: too few for a claim of "better".
-    """
-    from scipy.special import stdtrit
-
-    differences = np.asarray(values - others, float)
-    mean = float(differences.mean())
-    error = standard_error(differences)
-    half = 0.0 if error is None else float(stdtrit(len(differences) - 1, 0.5 * (1 + LEVEL))) * error
-    return Estimate(mean, mean - half, mean + half)
-
-
 def probability_of_improvement(values: Array, others: Array) -> Estimate:
     """P(X > Y) + P(X = Y)/2 over all pairs of a trial of each, as Agarwal et al. 2021 have it."""
     better = (values[:, None] > others) + 0.5 * (values[:, None] == others)

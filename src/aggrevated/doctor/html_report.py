@@ -178,7 +178,8 @@ def describe_verdict(diagnosis: Diagnosis) -> str:
     """The whole in a line."""
     number = {verdict: sum(one.verdict == verdict for one in diagnosis.findings) for verdict in VERDICT_MARKS}
     if number["fault"]:
-        return f"{format_count(number['fault'], 'fault')}, {format_count(number['warning'], 'warning')}: mend this before training."
+        counts = f"{format_count(number['fault'], 'fault')}, {format_count(number['warning'], 'warning')}"
+        return f"{counts}: mend this before training."
     if number["warning"]:
         return f"No fault, {format_count(number['warning'], 'warning')}."
     return "No fault was found."
@@ -205,7 +206,8 @@ def render_html(diagnosis: Diagnosis, picture: Path) -> str:
     """The page, with the figure in it."""
     title = escape(f"{diagnosis.task}: the expert {diagnosis.expert}")
     rows = "\n".join(
-        f'<tr><td class="verdict" style="color:{VERDICT_COLORS[one.verdict]}">{one.verdict}</td><td>{escape(one.check)}</td>'
+        '<tr><td class="verdict" '
+        f'style="color:{VERDICT_COLORS[one.verdict]}">{one.verdict}</td><td>{escape(one.check)}</td>'
         f'<td>{escape(one.sentence)}<br><span class="remedy">{escape(one.remedy)}</span></td></tr>'
         for one in diagnosis.findings
     )

@@ -125,7 +125,8 @@ class ProcessEngine:
         self._team.remove(worker)
         if lost[job] >= WORKER_START_TIMEOUT:
             raise AggrevatedError(
-                f"{WORKER_START_TIMEOUT} workers were lost over one job, the last with exit code {worker.process.exitcode}; "
+                f"{WORKER_START_TIMEOUT} workers were lost over one job, the last with exit code "
+                f"{worker.process.exitcode}; "
                 "see that there is memory enough, or take fewer --workers"
             )
         todo.appendleft(job)

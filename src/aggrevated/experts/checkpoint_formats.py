@@ -228,7 +228,8 @@ def build_expert(
             raise KeyError("kind")
         if strange := next((key for key in weights if not READ.fullmatch(key)), None):
             raise DataError(
-                f"has {truncate_message(strange, 60)}, as policies with pictures, a memory or features of their own have, and "
+                f"has {truncate_message(strange, 60)}, as policies with pictures, a memory or features of "
+                "their own have, and "
                 f"only fully connected ones are read; {FUNCTION}"
             )
         if len(simulator.observation_space.shape) != 1:

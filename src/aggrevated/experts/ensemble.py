@@ -84,7 +84,8 @@ def make_expert_ensemble(experts: Sequence[Expert]) -> QExpertEnsemble | StateVa
     if experts and len(with_v) == len(experts):
         return StateValueExpertEnsemble(with_v)
     raise UsageError(
-        f"which of {join_names(experts) or 'no experts'} is best in a state is known only if each has a method q, or each "
+        f"which of {join_names(experts) or 'no experts'} is best in a state is known only if each has a "
+        "method q, or each "
         "a method v; give such experts, or one alone"
     )
 

@@ -98,7 +98,8 @@ def detect_activation(path: Path, tensors: dict[str, Tensor], layout: JsonDict) 
     activation = activation_by_name(named)
     if activation is None:
         raise DataError(
-            f"the expert {path} uses {truncate_message(named)}; give one with an activation of torch.nn that has no parameters"
+            f"the expert {path} uses {truncate_message(named)}; give one with an activation of torch.nn that "
+            "has no parameters"
         )
     return activation
 

@@ -69,7 +69,8 @@ def load_policy(path: Path | str) -> Policy:
         raise
     except Exception as error:  # it is anybody's file: what is wrong is noticed here and there
         raise DataError(
-            f"{source} is no policy that this version, {__version__}, can make again ({truncate_message(error)}); save it again"
+            f"{source} is no policy that this version, {__version__}, can make again "
+            f"({truncate_message(error)}); save it again"
         ) from error
     return policy
 

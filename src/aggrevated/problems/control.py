@@ -270,7 +270,8 @@ class HeldOutEvaluator:
             return ""
         return (
             f"the test: {world.n_test_episodes:,} fresh episodes of the chosen policy, and {episodes:,} of the expert "
-            f"{expert.name}, at most about {format_duration(seconds)} at the {1000 * pace:.3g} ms that it takes for an answer; "
+            f"{expert.name}, at most about {format_duration(seconds)} at the {1000 * pace:.3g} ms that it "
+            "takes for an answer; "
             "--test-episodes sets how many"
         )
 

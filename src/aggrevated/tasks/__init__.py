@@ -12,7 +12,14 @@ from importlib import import_module
 from typing import Any
 
 from aggrevated.core.errors import UsageError
-from aggrevated.core.registry import TASKS, builtin_tasks, find_entry_points, list_task_names, load_entry_point
+from aggrevated.core.registry import (
+    TASKS,
+    builtin_tasks,
+    check_package_installed,
+    find_entry_points,
+    list_task_names,
+    load_entry_point,
+)
 from aggrevated.core.settings import Settings, suggest_close_match
 from aggrevated.problems import ProblemSettings
 from aggrevated.problems.expert_training import ExpertRecipe
@@ -169,9 +176,11 @@ def make_custom_task(name: str, trust_code: bool) -> Task:
         if isinstance(found, Task):
             return replace(found, name=name)
     elif not is_gymnasium_id(name):
+        check_package_installed(name, "task")
         others = "; or give a Gymnasium id, or module:attribute of what makes an environment"
         raise UsageError(
-            f"unknown task {name!r}{suggest_close_match(name, similar_names(name))}: choose one of {format_task_names()}{others}"
+            f"unknown task {name!r}{suggest_close_match(name, similar_names(name))}: choose one of "
+            f"{format_task_names()}{others}"
         )
     return Task(name=name, title=name, problem=CustomProblem(environment=name, trusted=trust_code), oracle="")
 

@@ -36,7 +36,9 @@ MIN_STREAK = 3  # iterations in a row, before a sign is believed
 STALL_REASONS = {  # why learning has died, and in more words
     "steps shortened to nothing": f"steps break the policy even after {MAX_HALVINGS} halvings, so it stays as it is",
     "gradient vanished": f"the gradient is less than {VANISHED_GRADIENT_FRACTION:g} of what it was, or is not finite",
-    "sure and wrong": f"at more than {MAX_CONFIDENT_ERROR_RATE:.0%} of the states visited the policy is sure of a costly action",
+    "sure and wrong": (
+        f"at more than {MAX_CONFIDENT_ERROR_RATE:.0%} of the states visited the policy is sure of a costly action"
+    ),
 }
 STEPS_SHORTENED, GRADIENT_VANISHED, CONFIDENTLY_WRONG = STALL_REASONS
 REMEDY = "see docs/which-method.md; --update exponentiated has no step size to tune, others may need a smaller one"

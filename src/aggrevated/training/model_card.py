@@ -6,7 +6,7 @@ import shlex
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from aggrevated import __version__, storage
 from aggrevated.config import Config
@@ -15,14 +15,21 @@ from aggrevated.core.errors import AggrevatedError, UsageError
 from aggrevated.core.settings import declared_settings, format_option
 from aggrevated.storage import JsonDict
 from aggrevated.tasks import Task, find_task, is_code_trusted
-
-if TYPE_CHECKING:
-    from aggrevated.training.run_folder import Run
+from aggrevated.training.records import Result
 
 MEASURED = ("test_return", "test_standard_error", "expert_return", "expert_standard_error", "ratio")
 
 
-def policy_metadata(run: Run) -> JsonDict:
+class DescribableRun(Protocol):
+    """What a card is written from: a run in its folder."""
+
+    @property
+    def config(self) -> Config: ...
+    def result(self) -> Result | None: ...
+    def load_partial_result(self) -> Result: ...
+
+
+def policy_metadata(run: DescribableRun) -> JsonDict:
     """For JSON; what is not known before a run has ended is missing."""
     config = run.config
     ended = run.result()
@@ -49,7 +56,7 @@ def policy_metadata(run: Run) -> JsonDict:
     }
 
 
-def make_model_card(run: Run) -> str:
+def make_model_card(run: DescribableRun) -> str:
     """The same in Markdown, for people."""
     card = policy_metadata(run)
     good = [format_return("it", card["test_return"], card.get("test_standard_error"))] if "test_return" in card else []
@@ -60,7 +67,8 @@ def make_model_card(run: Run) -> str:
         f"# A policy for {run.config.task.title}",
         "",
         f"- **What:** a policy of the kind `{card['policy']}`, for the environment {card['environment']}",
-        f"- **From whom:** the expert {card['expert']}, by {run.config.method_spec.title} with the update `{card['update']}`, "
+        f"- **From whom:** the expert {card['expert']}, by {run.config.method_spec.title} with the update "
+        f"`{card['update']}`, "
         f"{card['iterations']} iterations, seed {card['seed']}",
         f"- **How good:** mean {name} {measured}",
         f"- **At what cost:** {card['simulator_steps']:,} simulator steps, {card['oracle_queries']:,} oracle queries",

@@ -17,7 +17,8 @@ from aggrevated.storage import JsonDict, load_checksummed
 from aggrevated.tasks import FigureRow, find_task
 from aggrevated_experiments.figures import Request
 from aggrevated_experiments.method_comparison.page import page, panel, table
-from aggrevated_experiments.method_comparison.study import Case, MethodStudy
+from aggrevated_experiments.method_comparison.spec import Case
+from aggrevated_experiments.method_comparison.study import MethodStudy
 from aggrevated_experiments.method_comparison.summary_text import listed
 from aggrevated_experiments.plots.method_comparison import EXPERT, Panel, Series, plot_method_comparison
 

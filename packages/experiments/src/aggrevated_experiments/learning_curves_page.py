@@ -9,7 +9,7 @@ from aggrevated import __version__
 from aggrevated.config import Config
 from aggrevated.config.resolver import config_from_dict
 from aggrevated.core.arrays import Array
-from aggrevated.core.statistics import estimate, paired_difference, probability_of_improvement
+from aggrevated.core.statistics import estimate, probability_of_improvement
 from aggrevated.problems.control import require_control_problem
 from aggrevated.reports import Table, markdown_table, package_versions, thousands_column, with_run_name, write_page
 from aggrevated.reports.comparison import (
@@ -27,6 +27,7 @@ from aggrevated.reports.comparison import (
 )
 from aggrevated.storage import JsonDict, read_json
 from aggrevated.tasks import Task, find_task
+from aggrevated_experiments.paired_statistics import paired_difference
 from aggrevated_experiments.peers import Peer, expert_training_steps, load_peers
 from aggrevated_experiments.plots.budgets import Method, budgets
 
@@ -271,7 +272,8 @@ def what_is_compared(config: Config) -> str:
         "a mean. *Best so far* is the paper's metric, measured on validation episodes, and optimistic because it is a "
         "maximum; the *last policy* is the one that the run ended with, on the same episodes. "
         f"The *chosen policy* is the best one, on {world.n_test_episodes} fresh episodes. "
-        f"The *ratio* is {steps_saved if world.worst_return(world.horizon) else 'R/R*'}, of the chosen policy; over the "
+        f"The *ratio* is {steps_saved if world.worst_return(world.horizon) else 'R/R*'}, of the chosen "
+        "policy; over the "
         "budget it is that of the best so far, on average over all steps that may be spent (without a budget: over as "
         "many as every trial has), and 0 while a start goes on. *Simulator steps* are of "
         "start, roll-ins and oracle; *validation steps* come on top. CPU seconds are of a core that others shared."

@@ -52,7 +52,8 @@ def replay_out_of_order(patient: Examination, of: Trajectories, count: int) -> s
     following, cost, done = checked_step(patient.simulator, of.states[k, t], of.actions[k, t])
     last = last_step_times(of)[k] == t
     if not np.array_equal(cost, of.costs[k, t], equal_nan=True):
-        return f"{count_differing_rows(cost, of.costs[k, t])} of {len(k)} single steps cost something else when taken again"
+        different = count_differing_rows(cost, of.costs[k, t])
+        return f"{different} of {len(k)} single steps cost something else when taken again"
     early = done & ~last
     if early.any():
         return f"{int(early.sum())} of {len(k)} single steps end the episode when taken again, and did not before"

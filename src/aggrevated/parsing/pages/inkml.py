@@ -188,7 +188,7 @@ def _parse(data: bytes) -> Element:
         from defusedxml.common import DefusedXmlException
         from defusedxml.ElementTree import DefusedXMLParser
     except ImportError as error:
-        raise UsageError("reading InkML needs defusedxml: pip install defusedxml") from error
+        raise UsageError("reading InkML needs defusedxml: pip install 'aggrevated[parsing]'") from error
     parser = DefusedXMLParser(target=_Bounded(), forbid_dtd=True)
     parser.parser.XmlDeclHandler = _refuse_strange_encodings
     try:

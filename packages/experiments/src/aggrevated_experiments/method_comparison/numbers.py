@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from aggrevated.core.arrays import Array
-from aggrevated.core.statistics import Estimate, estimate, median_time, paired_difference
+from aggrevated.core.statistics import Estimate, estimate, median_time
 from aggrevated.reports.comparison import TrialGroup, make_cost_curve, steps_to_reach, worst_return
 from aggrevated.storage import JsonDict
 from aggrevated.tasks import FigureRow
 from aggrevated.training.records import Result
 from aggrevated.training.run_folder import Run
-
-if TYPE_CHECKING:
-    from aggrevated_experiments.method_comparison.study import MethodStudy
+from aggrevated_experiments.method_comparison.spec import StudySpec
+from aggrevated_experiments.paired_statistics import paired_difference
 
 UNTIL = {name: f"{name}_to_expert" for name in ("steps", "episodes", "queries")}  # how soon the expert is reached
 COUNTS = ("simulator_steps", "oracle_steps", "validation_steps", "oracle_queries", "iterations")
 
 
-def of_method(figure: MethodStudy, label: str, row: FigureRow, group: TrialGroup, first: Array) -> JsonDict:
+def of_method(figure: StudySpec, label: str, row: FigureRow, group: TrialGroup, first: Array) -> JsonDict:
     """All that is known of one method in one case."""
     final = figure.final(group)
     name = figure.measured(group)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -15,16 +14,12 @@ from aggrevated.reports import Table, markdown_table, text_column
 from aggrevated.reports.comparison import format_interval
 from aggrevated.storage import JsonDict
 from aggrevated_experiments.method_comparison.numbers import UNTIL
+from aggrevated_experiments.method_comparison.spec import Measure, StudySpec
 from aggrevated_experiments.method_comparison.summary_text import near_expert
 from aggrevated_experiments.plots.method_comparison import EXPERT, Panel, Series, plot_method_comparison
 
-if TYPE_CHECKING:
-    from aggrevated_experiments.method_comparison.study import MethodStudy
 
-Measure = Literal["final", "steps"]
-
-
-def draw(figure: MethodStudy, facts: JsonDict, path: Path) -> None:
+def draw(figure: StudySpec, facts: JsonDict, path: Path) -> None:
     """A panel for each measure."""
     x = np.array([case.x for case in figure.cases], float)
     places = np.log2(x) if figure.log_x else x
@@ -34,7 +29,7 @@ def draw(figure: MethodStudy, facts: JsonDict, path: Path) -> None:
     plot_method_comparison(panels, places, labels, figure.varied, figure.title, path)
 
 
-def panel(figure: MethodStudy, facts: JsonDict, name: Measure) -> Panel:
+def panel(figure: StudySpec, facts: JsonDict, name: Measure) -> Panel:
     """One measure of all methods over all cases."""
     cases = facts["cases"]
     key = UNTIL["steps"]
@@ -85,7 +80,7 @@ def seen(values: Array) -> Array:
     return np.maximum(values, 1.0)
 
 
-def page(figure: MethodStudy, facts: JsonDict) -> list[str]:
+def page(figure: StudySpec, facts: JsonDict) -> list[str]:
     """Question, figure, answer and table, in Markdown."""
     quick = " in short" if "--quick" in facts["command"] else ""
     return [
@@ -106,7 +101,7 @@ HEADER = (
 )
 
 
-def how_to_read(figure: MethodStudy, facts: JsonDict) -> str:
+def how_to_read(figure: StudySpec, facts: JsonDict) -> str:
     """The words above the table."""
     trials = len(facts["cases"][0]["methods"][0]["trials"])
     what = "return over the expert's" if facts["measure"] == "ratio" else "return less the expert's"
@@ -148,7 +143,7 @@ def in_steps(value: float | None) -> str:
     return "never" if value is None else f"{value:,.0f}"
 
 
-def table(figure: MethodStudy, facts: JsonDict, folder: Path) -> Table:
+def table(figure: StudySpec, facts: JsonDict, folder: Path) -> Table:
     """The same, to print."""
     names = ("case", "label", "iqm", "interval", "to first", "reached", "steps", "steps interval")
     lines = [dict(zip(names, cells(facts, case, method), strict=True)) for case, method in both(facts)]

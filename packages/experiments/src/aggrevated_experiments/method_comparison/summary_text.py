@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from aggrevated.storage import JsonDict
-
-if TYPE_CHECKING:
-    from aggrevated_experiments.method_comparison.study import MethodStudy
+from aggrevated_experiments.method_comparison.spec import StudySpec
 
 
-def answer(figure: MethodStudy, cases: Sequence[JsonDict]) -> str:
+def answer(figure: StudySpec, cases: Sequence[JsonDict]) -> str:
     """What the numbers say to the question."""
     ways = {"reached": reaching, "difference": differing}
     return " ".join(ways[way](figure, cases) for way in figure.tells)
 
 
-def reaching(figure: MethodStudy, cases: Sequence[JsonDict]) -> str:
+def reaching(figure: StudySpec, cases: Sequence[JsonDict]) -> str:
     """In which cases most trials of each method reach the expert; methods of which the same holds in one sentence."""
     by_cases: dict[str, list[str]] = {}
     apart = [case.label for case in figure.cases if case.apart]
@@ -31,7 +28,7 @@ def reaching(figure: MethodStudy, cases: Sequence[JsonDict]) -> str:
     return "In more than half of the trials, " + "; ".join(told) + "."
 
 
-def near_expert(figure: MethodStudy, cases: Sequence[JsonDict]) -> str:
+def near_expert(figure: StudySpec, cases: Sequence[JsonDict]) -> str:
     """What counts as having reached it, in words: a ratio, or a return."""
     if not figure.within:
         return "the expert's return"
@@ -71,7 +68,7 @@ def in_which(where: Sequence[str], among: Sequence[str]) -> str:
     return f"only at {listed(where)}"
 
 
-def differing(figure: MethodStudy, cases: Sequence[JsonDict]) -> str:
+def differing(figure: StudySpec, cases: Sequence[JsonDict]) -> str:
     """Where each method differs from the first by more than chance, by the interval of the paired difference."""
     first, *others = figure.methods
     told = []

@@ -9,7 +9,7 @@ import numpy as np
 
 from aggrevated.config import Config
 from aggrevated.core.errors import UsageError
-from aggrevated.core.statistics import estimate, paired_difference, probability_of_improvement
+from aggrevated.core.statistics import estimate, probability_of_improvement
 from aggrevated.parsing.parser import Corpus, Parser
 from aggrevated.parsing.problem import AlgebraProblemSettings, PageEvaluationSettings
 from aggrevated.parsing.scoring import next_symbol_baseline, random_baseline
@@ -34,6 +34,7 @@ from aggrevated.training.evaluation import evaluate_run
 from aggrevated.training.records import Metrics, Result
 from aggrevated.training.run_folder import Run, create_or_open, to_file_name
 from aggrevated_experiments.figures import Figure, Request, config_of, fingerprint_short_run, row_folder_name
+from aggrevated_experiments.paired_statistics import paired_difference
 from aggrevated_experiments.parsing.tuning import Tried
 from aggrevated_experiments.plots.parsing import curves_on_both, dots
 

@@ -1,7 +1,8 @@
 """Where it pays: a cliff, where mistakes differ greatly in what they cost, and students too small to make none."""
 
 from aggrevated.tasks import FigureRow, find_task
-from aggrevated_experiments.method_comparison.study import Case, MethodStudy
+from aggrevated_experiments.method_comparison.spec import Case
+from aggrevated_experiments.method_comparison.study import MethodStudy
 from aggrevated_experiments.where_it_pays.simulators.cliff import FALL, STONES
 
 UNITS = (1, 2, 4, 8, 16)

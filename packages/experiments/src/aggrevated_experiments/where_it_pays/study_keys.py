@@ -14,7 +14,8 @@ from aggrevated.storage import JsonDict
 from aggrevated.tasks import FigureRow, find_task
 from aggrevated.training.run_folder import Run
 from aggrevated_experiments.figures import Request
-from aggrevated_experiments.method_comparison.study import Case, MethodStudy
+from aggrevated_experiments.method_comparison.spec import Case
+from aggrevated_experiments.method_comparison.study import MethodStudy
 from aggrevated_experiments.where_it_pays.simulators.keys import MaskedKeys
 from aggrevated_experiments.where_it_pays.tasks.keys import KeysProblem
 

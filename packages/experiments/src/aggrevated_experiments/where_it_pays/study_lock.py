@@ -1,7 +1,8 @@
 """Where it pays: the combination lock, at lengths from 2 to 20."""
 
 from aggrevated.tasks import FigureRow, find_task
-from aggrevated_experiments.method_comparison.study import Case, MethodStudy
+from aggrevated_experiments.method_comparison.spec import Case
+from aggrevated_experiments.method_comparison.study import MethodStudy
 from aggrevated_experiments.where_it_pays.simulators.lock import DIGITS
 
 LENGTHS = (2, 4, 6, 8, 10, 14, 20)

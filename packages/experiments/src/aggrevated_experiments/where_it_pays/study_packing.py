@@ -18,7 +18,8 @@ from aggrevated.validation import evaluate_returns
 from aggrevated_experiments.figures import Request
 from aggrevated_experiments.method_comparison.numbers import paired_comparison
 from aggrevated_experiments.method_comparison.page import page
-from aggrevated_experiments.method_comparison.study import Case, MethodStudy
+from aggrevated_experiments.method_comparison.spec import Case
+from aggrevated_experiments.method_comparison.study import MethodStudy
 from aggrevated_experiments.method_comparison.summary_text import listed
 from aggrevated_experiments.plots.method_comparison import EXPERT, Panel, Series, plot_method_comparison
 from aggrevated_experiments.where_it_pays.experts.exact_packing import BestFit, ExactPacking, first_fit, lower_bound

@@ -18,7 +18,8 @@ class Draw:
     """Open a page to write algebra on: symbols, labels and the tree appear as you write, by mouse, finger or pen.
 
     The parse can be played step by step, with what every transition would cost once you have confirmed the tree. Labels
-    and heads can be corrected, and the page be kept: 'aggrevated train algebra --corrected-pages FOLDER' learns from such pages.
+    and heads can be corrected, and the page be kept: 'aggrevated train reader
+    --corrected-pages FOLDER' learns from such pages.
     It is served on the loopback address only, for whoever has the address that is printed.
 
     Try:

@@ -1,4 +1,4 @@
-"""`aggrevated parse`: handwritten pages as expressions and trees, sentences as trees."""
+"""`aggrevated parse`: handwritten pages as expressions and trees."""
 
 from __future__ import annotations
 
@@ -19,41 +19,37 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Parse:
-    """Read handwritten algebra, or parse text: print expressions and trees, with the head of every symbol or word.
+    """Read handwritten algebra: print expressions and trees, with the head of every symbol.
 
     A page is a picture (PNG, JPEG, WebP), a PDF or InkML, and is printed as text and LaTeX; of a folder, all such files
     are read, and those that cannot be are counted. Symbols are numbered in reading order from 1, and 0 is ROOT.
-    Text is .txt (a sentence a line, its words between spaces), .conllu, or - for standard input. It is parsed by a run
-    of 'train text', and is printed as CoNLL-U.
 
     Try:
       aggrevated parse page.png --draw
-      aggrevated parse sentences.txt --policy runs/text-aggrevated-exponentiated > parsed.conllu
+      aggrevated parse scans/ --json > parsed.jsonl
     """
 
     command = "parse"
     files: Positional[Annotated[tuple[AnyPath, ...], arg(metavar="FILE [FILE ...]")]]
-    """Pictures, PDFs, InkML files, or folders of them; or .txt, .conllu, or - for text from standard input."""
+    """Pictures, PDFs, InkML files, or folders of them."""
     policy: Folder = None
-    """For pages, a run's folder, of 'train reader' or 'train algebra', or a reader's file; default: the one in the
-    package. For text, the folder of a run of 'train text'."""
+    """The folder of a run of 'train reader' or 'train algebra', or a reader's file. Default: the reader in the
+    package."""
     draw: bool = False
-    """Draw the tree of each page under its handwriting, or of each of the first 20 sentences, as .svg and .png."""
+    """Draw the tree of each page under its handwriting, as .svg and .png."""
     show_growth: bool = False
     """Draw also how the parse of a page grew, in six steps: the same name with -growth."""
     steps: bool = False
     """Print also how the parse of a page went, step by step; with what each transition costs where an InkML file says
     which tree is right."""
     out: File = None
-    """The drawing's name; of several files, the folder for them. Default: FILE's name with -tree, in this folder.
-    Sentences after the first have -2, -3 and so on behind it."""
+    """The drawing's name; of several files, the folder for them. Default: FILE's name with -tree, in this folder."""
     strict: bool = False
-    """End with exit code 65 where a page does not look like algebra or a file cannot be read, where text ends in the
-    middle, or where two fifths of a sentence are expected to be wrong."""
+    """End with exit code 65 if a page does not look like algebra, or if a file cannot be read."""
     verbose: bool = False
     """List the files of pages that cannot be read."""
     json: bool = False
-    """Print one JSON object for each page or sentence, a line each."""
+    """Print one JSON object for each page, a line each."""
 
     def run(self) -> None:
         """Read, print, and draw what is asked for."""
@@ -61,7 +57,7 @@ class Parse:
         from aggrevated_reader.pictures.segmentation import segment_page
 
         if not self.files:
-            raise UsageError("there is nothing to parse; give a picture, a PDF, InkML, a folder of these, or text")
+            raise UsageError("there is nothing to parse; give a picture, a PDF, InkML, or a folder of these")
         files = files_in(self.files)
         if files != list(self.files[:1]):
             self._show_all(load_reader(self.policy), files)

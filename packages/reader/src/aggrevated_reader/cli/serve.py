@@ -29,7 +29,7 @@ def serve_application(make: Callable[[], ASGIApp], port: int, browser: bool, as_
     try:
         from aggrevated_reader.web.server import bind, serve
     except ImportError as error:
-        raise UsageError(f"pages need {error.name}, which is not installed: pip install 'aggrevated[pages]'") from error
+        raise UsageError(f"pages need {error.name}, which is not installed: pip install './packages/reader'") from error
     address = bind(port)
     with address.listener:
 

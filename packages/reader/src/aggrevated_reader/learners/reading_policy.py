@@ -90,7 +90,8 @@ class ReadingPolicy(ParsingPolicy):
         expected_cost_weight: float = 0.25,
         seed: int = 0,
     ) -> None:
-        """`name_weight` and `expected_cost_weight` are the weights of what is learned along: names, and expected costs."""
+        """`name_weight` and `expected_cost_weight` are the weights of what is learned along: names, and "
+        "expected costs."""
         self.system = system
         self.layers = layers
         self.embedding = embedding
@@ -312,7 +313,8 @@ class ReadingSettings(HiddenSettings):
         system = next(one for one in SYSTEMS.values() if len(one.actions) == head.outputs)  # they differ in that
         return ReadingPolicy(
             blank_projection(), system, hidden=self.hidden[0], embedding=self.embedding_dim, layers=self.layers,
-            dropout=self.dropout, name_weight=self.name_weight, expected_cost_weight=self.expected_cost_weight, seed=derive_initial_seed(seed),
+            dropout=self.dropout, name_weight=self.name_weight, expected_cost_weight=self.expected_cost_weight,
+            seed=derive_initial_seed(seed),
         )  # fmt: skip
 
 

@@ -33,7 +33,8 @@ def read(path: Path, make: Callable[[JsonDict, dict[str, Tensor], JsonDict], T])
         return make(facts["shape"], weights, dict(facts["card"]))
     except Exception as error:  # it is anybody's file: what is wrong is noticed here and there
         raise DataError(
-            f"{path} is no reader that this version, {__version__}, can make again ({truncate_message(error)}); make it again"
+            f"{path} is no reader that this version, {__version__}, can make again "
+            f"({truncate_message(error)}); make it again"
         ) from error
 
 

@@ -39,7 +39,8 @@ class BuiltinReaderSettings(PolicySettings):
         known = load_builtin_reader()
         return ReadingPolicy(
             blank_projection(), known.system, hidden=known.kind.hidden, embedding=known.embedding, layers=known.layers,
-            dropout=self.dropout, name_weight=self.name_weight, expected_cost_weight=self.expected_cost_weight, seed=derive_initial_seed(seed),
+            dropout=self.dropout, name_weight=self.name_weight, expected_cost_weight=self.expected_cost_weight,
+            seed=derive_initial_seed(seed),
         )  # fmt: skip
 
 

@@ -48,7 +48,7 @@ def first_page(data: bytes, longest: int) -> Image.Image:
     except subprocess.TimeoutExpired as error:
         raise DataError(f"its first page takes more than {SECONDS} seconds to draw; save it as a picture") from error
     if done.returncode == 3:
-        raise UsageError("reading PDF needs pypdfium2: pip install 'aggrevated[pdf]'; or save the page as PNG")
+        raise UsageError("reading PDF needs pypdfium2: pip install './packages/reader[pdf]'; or save the page as PNG")
     if done.returncode:
         raise DataError("its first page cannot be drawn: it is damaged, locked or too large; save it as a picture")
     width, height, pixels = done.stdout.split(b" ", 2)
