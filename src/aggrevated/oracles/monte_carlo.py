@@ -31,7 +31,7 @@ Act: TypeAlias = Callable[[Array, Array, int], Array]  # from lanes [n], their s
 class MonteCarloOracle:
     """Q*(s_t, a_t), [K, T]; with `advantage` A* = Q* − V*, where V*(s_t) is π*'s own action rolled out likewise.
 
-    With `every_action` it is that of all actions of a finite set, [K, T, A]. All roll-outs of a question start from one
+    With `all_actions` it is that of all actions of a finite set, [K, T, A]. All roll-outs of a question start from one
     snapshot and so meet the same luck, which cancels in the difference: a control variate. Asking about `steps` of a
     trajectory's T steps, drawn at random, and counting each T/steps-fold leaves the gradient unbiased and saves
     simulator steps.
@@ -68,7 +68,7 @@ class MonteCarloOracle:
             start = states if rollout == 0 else self._with_other_luck(states, trajectories.seeds[k], t, rollout)
             with add_error_position(trajectories.seeds[k]):
                 if self.all_actions:
-                    q, steps = self._every_action(start, t, trajectories.action_mask[k, t])
+                    q, steps = self._query_all_actions(start, t, trajectories.action_mask[k, t])
                 else:
                     q, steps = self._taken_action(start, t, trajectories.actions[k, t])
             fine = np.asarray(np.isfinite(q).all(axis=1))  # else the simulation diverged
@@ -92,7 +92,7 @@ class MonteCarloOracle:
         v, steps = rollout_expert_cost(self.simulator, self.expert, states, t)
         return (q - v)[:, None], simulated + steps
 
-    def _every_action(self, states: Array, t: Array, legal: Array) -> tuple[Array, int]:
+    def _query_all_actions(self, states: Array, t: Array, legal: Array) -> tuple[Array, int]:
         """([n, A] Q* or A* of every legal action, all the steps); of others 0. π*'s own is what following it costs."""
         assert isinstance(self.simulator.action_space, Discrete), "there are infinitely many actions"
         actions = int(self.simulator.action_space.n)

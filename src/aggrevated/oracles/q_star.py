@@ -32,7 +32,7 @@ class QStarOracle:
 
     expert: DiscreteQExpert
     alone: ClassVar[bool] = True
-    every_action: ClassVar[bool] = True
+    all_actions: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_expert_has(self.expert, "q")

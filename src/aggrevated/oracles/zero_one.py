@@ -27,7 +27,7 @@ class ZeroOneOracle:
     expert: Expert
     actions: Discrete
     alone: ClassVar[bool] = True
-    every_action: ClassVar[bool] = True
+    all_actions: ClassVar[bool] = True
 
     def __call__(self, trajectories: Trajectories, policy: Policy | None = None) -> CostToGo:
         chosen = query_expert_actions(self.expert, trajectories, self.actions)[..., None]
